@@ -170,6 +170,7 @@ test-unit: $(GOTESTSUM) ## Run the tests that need no control plane; PACKAGES=<p
 # The trap deletes the clusters also after a failure or an interruption.
 .PHONY: e2e-kind
 e2e-kind: $(GOTESTSUM) ## Run the end-to-end tests on kind clusters; needs docker. KEEP=1 keeps the clusters.
+	cd e2e/kind/login && go test -count=1 .
 	@trap '[ -n "$(KEEP)" ] || go run ./e2e/kind/cmd/testenv down' EXIT; \
 	export SHOPFLEET_KIND=1 KEEP=$(KEEP); \
 	$(call runTests,kind,standard-verbose) -count=1 -timeout 45m $(GOTEST_FLAGS) ./e2e/kind

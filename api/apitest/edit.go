@@ -16,9 +16,13 @@ import (
 // RandomEdit changes one of EditedFields as the schema allows it, with what depends on it, and
 // returns its path.
 func RandomEdit(r *rand.Rand, app *v1.EcommerceApp) string {
+	// A field that the schema hardly lets change is tried several times before another one.
+	const tries = 6
 	fields := EditedFields()
-	for {
-		field := fields[r.IntN(len(fields))]
+	for field, try := "", 0; ; try++ {
+		if try%tries == 0 {
+			field = fields[r.IntN(len(fields))]
+		}
 		next := app.DeepCopy()
 		donor := RandomFullApp(r)
 		take(strings.Split(field, ".")[1:], reflect.ValueOf(&next.Spec).Elem(), reflect.ValueOf(&donor.Spec).Elem())
@@ -46,7 +50,7 @@ func EditedFields() []string {
 
 // leaf reports whether edits replace values of a type as a whole.
 func leaf(t reflect.Type) bool {
-	return t.Kind() != reflect.Struct || t.PkgPath() != reflect.TypeFor[v1.EcommerceAppSpec]().PkgPath()
+	return t == reflect.TypeFor[v1.Affinity]() || t.Kind() != reflect.Struct || t.PkgPath() != reflect.TypeFor[v1.EcommerceAppSpec]().PkgPath()
 }
 
 // elem returns the type behind a pointer.
@@ -65,6 +69,10 @@ func fieldsOf(prefix string, t reflect.Type) []string {
 	var all []string
 	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Anonymous {
+			all = append(all, fieldsOf(prefix, field.Type)...)
+			continue
+		}
 		all = append(all, fieldsOf(prefix+"."+name, elem(field.Type))...)
 	}
 	return all
@@ -74,6 +82,10 @@ func fieldsOf(prefix string, t reflect.Type) []string {
 // whole.
 func take(path []string, to, from reflect.Value) {
 	for i := range to.NumField() {
+		if to.Type().Field(i).Anonymous {
+			take(path, to.Field(i), from.Field(i))
+			continue
+		}
 		name, _, _ := strings.Cut(to.Type().Field(i).Tag.Get("json"), ",")
 		if name != path[0] {
 			continue

@@ -69,6 +69,10 @@ func complete(r *rand.Rand, app *v1.EcommerceApp) {
 	if chance() {
 		spec.Security.Authentication.SecretRef = &v1.LocalSecretReference{Name: fmt.Sprintf("login-%d", r.IntN(3))}
 	}
+	login := &spec.Security.Authentication
+	login.EmailDomains, login.AllowedGroups = []string{fmt.Sprintf("shop-%d.com", r.IntN(3))}, []string{fmt.Sprintf("group-%d", r.IntN(3))}
+	login.Image = fmt.Sprintf("proxy:v%d", r.IntN(9))
+	spec.Monitoring.Labels = map[string]string{"release": fmt.Sprint(r.IntN(9))}
 	for _, w := range []*v1.Workload{&spec.Backend, &spec.Frontend} {
 		completeWorkload(r, w)
 	}
@@ -89,10 +93,31 @@ func completeWorkload(r *rand.Rand, w *v1.Workload) {
 	w.EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: fmt.Sprintf("settings-%d", r.IntN(3))},
 	}}}
+	w.PodSettings = randomPods(r)
+	w.Probes = v1.Probes{ReadinessPath: fmt.Sprintf("/ready/%d", r.IntN(9)), LivenessPath: fmt.Sprintf("/live/%d", r.IntN(9))}
 	w.Resources.Limits = v1.Amounts{corev1.ResourceMemory: resource.MustParse(fmt.Sprintf("%dGi", 2+r.IntN(4)))}
 }
 
+// randomPods draws settings of pods that some node of each cluster meets.
+func randomPods(r *rand.Rand) v1.PodSettings {
+	return v1.PodSettings{
+		ImagePullSecrets:          []v1.LocalSecretReference{{Name: fmt.Sprintf("registry-%d", r.IntN(9))}},
+		NodeSelector:              []map[string]string{nil, {corev1.LabelOSStable: "linux"}}[r.IntN(2)],
+		Tolerations:               []corev1.Toleration{{Key: fmt.Sprintf("dedicated-%d", r.IntN(9)), Operator: corev1.TolerationOpExists}},
+		PriorityClassName:         []string{"", "system-cluster-critical", "system-node-critical"}[r.IntN(3)],
+		ServiceAccountAnnotations: map[string]string{"example.com/role": fmt.Sprint(r.IntN(9))},
+		Affinity: &v1.Affinity{PodAntiAffinity: &v1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredPods{{
+			Weight: 1 + r.Int32N(100), PodAffinityTerm: v1.PodAffinityTerm{TopologyKey: corev1.LabelHostname},
+		}}}},
+	}
+}
+
 func completeDatabase(r *rand.Rand, db *v1.Database) {
+	db.PodSettings = randomPods(r)
+	db.Resources = v1.Resources{
+		Requests: v1.Amounts{corev1.ResourceCPU: resource.MustParse(fmt.Sprintf("%dm", 1+r.IntN(90)))},
+		Limits:   v1.Amounts{corev1.ResourceMemory: resource.MustParse(fmt.Sprintf("%dGi", 1+r.IntN(4)))},
+	}
 	if r.IntN(2) == 0 {
 		db.Image = fmt.Sprintf("registry.example.com/database:v%d", r.IntN(9))
 	}

@@ -104,7 +104,7 @@ type BackupSpec struct {
 	// deletion decides whether the snapshots, and the dump in the bucket, are deleted
 	// together with the Backup. Retain, the default, keeps them, whatever deletes the
 	// Backup: a user, the deletion of its namespace, or the deletion of the
-	// CustomResourceDefinition. kubectl shopfleet backups --rediscover finds them again.
+	// CustomResourceDefinition. kubectl shopfleet backups rediscover finds them again.
 	// Delete deletes them. Delete is refused when a Backup is created; set it on the
 	// existing Backup just before you delete it. Retention does the same. In either case
 	// the dump's file in the cluster stays until the CronJob there removes it.
@@ -142,7 +142,7 @@ const (
 	BackupFinalizing BackupPhase = "Finalizing"
 	// BackupCompleted means that the backup can be restored and that all copies exist.
 	BackupCompleted BackupPhase = "Completed"
-	// BackupFailed means that the backup will never complete.
+	// BackupFailed means that the backup will never complete, or that its dump was removed.
 	BackupFailed BackupPhase = "Failed"
 	// BackupDeleting means that the snapshots of the backup are being deleted.
 	BackupDeleting BackupPhase = "Deleting"

@@ -3,7 +3,7 @@ package v1
 // Phase is a human-readable summary of the conditions. It is derived from observations and
 // never read back.
 //
-// +kubebuilder:validation:Enum=Pending;Creating;Running;Updating;Scaling;Failed;Deleting;Disabled;Unknown
+// +kubebuilder:validation:Enum=Pending;Creating;Running;Updating;Scaling;Failed;Deleting;Disabled;Paused;Unknown
 type Phase string
 
 // Phases of an application and of its components.
@@ -27,6 +27,9 @@ const (
 	PhaseDeleting Phase = "Deleting"
 	// PhaseDisabled is the phase of a component that the spec disables.
 	PhaseDisabled Phase = "Disabled"
+	// PhasePaused is the phase of an application with spec.paused, and of its part in a
+	// cluster that is paused.
+	PhasePaused Phase = "Paused"
 	// PhaseUnknown is the phase of a cluster that does not respond, of its region and of
 	// the application.
 	PhaseUnknown Phase = "Unknown"
@@ -36,17 +39,29 @@ const (
 const (
 	// ConditionReady is True when the desired state is observed to be ready.
 	ConditionReady = "Ready"
+	// ConditionAvailable is True while customers can be served: the primary of the database is
+	// ready, backend and frontend have an available pod each, and the Ingress exists. On the
+	// hub it is True while that is so in every cluster, and Unknown while a cluster does not
+	// respond and no other one is known not to be available.
+	ConditionAvailable = "Available"
 	// ConditionPlaced is True when the placement chose at least one cluster (hub only).
 	ConditionPlaced = "Placed"
 	// ConditionApplied is True when every chosen cluster has the current spec.
 	ConditionApplied = "Applied"
 	// ConditionProgressing is True while a rollout is in progress.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded is True while something has failed or cannot be observed.
+	// ConditionDegraded is True while something has failed or cannot be observed, or while what
+	// runs is of no use to users.
 	ConditionDegraded = "Degraded"
+	// ConditionStalled is True while the object cannot become ready without a user. A cluster
+	// that does not respond does not stall an application.
+	ConditionStalled = "Stalled"
 	// ConditionDeleting is True while an application is being deleted, and names what the
 	// deletion waits for (hub only).
 	ConditionDeleting = "Deleting"
+	// ConditionSupported is False while the spec has fields that only a hub carries out, and the
+	// application has none; it names them. Applications without such fields do not have it.
+	ConditionSupported = "Supported"
 	// ConditionInitialized becomes True when the object is ready for the first time, and
 	// stays True. It distinguishes Creating from Updating.
 	ConditionInitialized = "Initialized"
@@ -158,7 +173,15 @@ const (
 	ReasonWaitingForDependency = "WaitingForDependency"
 	ReasonWaitingForReplicas   = "WaitingForReplicas"
 	ReasonWaitingForStorage    = "WaitingForStorage"
+	ReasonCopyingData          = "CopyingData"
 	ReasonStorageNotExpandable = "StorageNotExpandable"
+	// ReasonWaitingForAddress means that an Ingress has a class and no address.
+	ReasonWaitingForAddress = "WaitingForAddress"
+	// ReasonWaitingForCertificate means that cert-manager has not issued the certificate.
+	ReasonWaitingForCertificate = "WaitingForCertificate"
+	// ReasonLoginNotConfigured means that no user can log in: the login has no credentials of a
+	// provider, or neither domains nor groups of users are admitted. It is a reason of Degraded.
+	ReasonLoginNotConfigured   = "LoginNotConfigured"
 	ReasonDisabled             = "Disabled"
 	ReasonDeadlineExceeded     = "ProgressDeadlineExceeded"
 	ReasonInvalidSpec          = "InvalidSpec"
@@ -169,12 +192,18 @@ const (
 	ReasonNewerElsewhere       = "NewerElsewhere"
 	ReasonForbidden            = "Forbidden"
 	ReasonCredentialsMissing   = "CredentialsMissing"
+	ReasonCredentialsInvalid   = "CredentialsInvalid"
+	ReasonRotationFailed       = "RotationFailed"
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	ReasonApplyFailed          = "ApplyFailed"
 	ReasonDeleting             = "Deleting"
+	ReasonPaused               = "Paused"
 	ReasonProtected            = "Protected"
 	ReasonResidueFull          = "ResidueFull"
 	ReasonReconciled           = "Reconciled"
+	ReasonAvailable            = "Available"
+	ReasonUnavailable          = "Unavailable"
+	ReasonNotSupported         = "NotSupported"
 
 	ReasonPlaced             = "Placed"
 	ReasonNoReadyCluster     = "NoReadyCluster"

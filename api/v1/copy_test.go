@@ -3,6 +3,7 @@ package v1
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -86,6 +87,20 @@ func TestEnding(t *testing.T) {
 		}
 		if got := a.Ending(); got != tt.want {
 			t.Errorf("%s: Ending is %t, want %t", name, got, tt.want)
+		}
+	}
+}
+
+// TestVersionLabels: a version that is no value of a label is left out, or the Lease would be
+// refused.
+func TestVersionLabels(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]map[string]string{
+		"v1.2.3-4-g1234567": {VersionLabel: "v1.2.3-4-g1234567"}, "v0.0.0-dev": {VersionLabel: "v0.0.0-dev"},
+		"v1.2.3+dirty": nil, "": nil,
+	} {
+		if diff := cmp.Diff(want, VersionLabels(version)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", version, diff)
 		}
 	}
 }

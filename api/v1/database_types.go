@@ -25,14 +25,17 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.storageProfile) || !has(self.storageClassName)",fieldPath=".storageProfile",reason="FieldValueForbidden",message="storageProfile must be absent when storageClassName is set"
 //
 // +kubebuilder:validation:XValidation:rule="self.engine != 'postgresql' || !self.version.matches('^[0-9]{1,9}([.-]|$)') || !oldSelf.version.matches('^[0-9]{1,9}([.-]|$)') || int(self.version.find('^[0-9]{1,9}')) == int(oldSelf.version.find('^[0-9]{1,9}'))",fieldPath=".version",message="version must keep its major version, because PostgreSQL cannot read the files of another one: restore a dump into a new application"
-// +kubebuilder:validation:XValidation:rule="!self.version.matches('^[0-9]{1,9}[.][0-9]{1,9}([.-]|$)') || !oldSelf.version.matches('^[0-9]{1,9}[.][0-9]{1,9}([.-]|$)') || int(self.version.split('.')[0]) > int(oldSelf.version.split('.')[0]) || (int(self.version.split('.')[0]) == int(oldSelf.version.split('.')[0]) && int(self.version.split('.')[1].find('^[0-9]{1,9}')) >= int(oldSelf.version.split('.')[1].find('^[0-9]{1,9}')))",fieldPath=".version",message="version cannot be lowered: a database cannot read the files of a newer version"
+// +kubebuilder:validation:XValidation:rule="[[self.version, oldSelf.version].map(v, v.find('^[0-9]{1,9}([.][0-9]{1,9}){0,2}').split('.').map(n, int(n)))].all(v, v[0][0] > v[1][0] || (self.engine == 'postgresql' && v[0][0] != v[1][0]) || (v[0][0] == v[1][0] && (v.exists(n, n.size() < 2) || v[0][1] > v[1][1] || (v[0][1] == v[1][1] && (v.exists(n, n.size() < 3) || v[0][2] >= v[1][2])))))",fieldPath=".version",message="version cannot be lowered: a database cannot read the files of a newer version. Keep the version, or restore a dump into a new application"
+// +kubebuilder:validation:XValidation:rule="self.engine != 'mysql' || !oldSelf.version.matches('^8([.-]|$)') || oldSelf.version.matches('^8[.]4([.-]|$)') || !self.version.matches('^(9|[1-9][0-9]+)([.-]|$)')",fieldPath=".version",message="version must be 8.4 before it can be 9: MySQL upgrades from 8.0 to 8.4, and from there to 9"
+// +kubebuilder:validation:XValidation:rule="self.engine != 'mysql' || int(self.version.find('^[0-9]{1,9}')) <= int(oldSelf.version.find('^[0-9]{1,9}')) + 1",fieldPath=".version",message="version must not skip a major version: MySQL upgrades to the next one only"
 type Database struct {
 	// engine is the database engine: postgresql or mysql. It cannot be changed.
 	// +required
 	Engine Engine `json:"engine"`
 
 	// version is the version of the engine and the tag of its official image, for example
-	// "13.4". 1 to 64 characters.
+	// "13.4". It cannot be lowered. The major version of PostgreSQL cannot be changed; MySQL
+	// upgrades from 8.0 to 8.4, and from there to 9. 1 to 64 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -83,6 +86,12 @@ type Database struct {
 	// never overwritten.
 	// +optional
 	CredentialsSecretRef *LocalSecretReference `json:"credentialsSecretRef,omitempty"`
+
+	// resources are the requests and limits of each pod. Absent: small requests, no limits.
+	// +optional
+	Resources Resources `json:"resources,omitempty,omitzero"`
+
+	PodSettings `json:",inline"`
 
 	// backup is the backup policy. Absent: no backups.
 	// +optional

@@ -85,6 +85,13 @@ type DumpFile struct {
 	// +kubebuilder:validation:MaxLength=64
 	SHA256 string `json:"sha256,omitempty"`
 
+	// removedUpToTime is the time of the newest older dump that was removed from the claim
+	// before its retention ended, because the claim was full; absent when none was. Backups
+	// whose dump was removed that way, and is in no bucket, have failed with the reason
+	// DumpMissing.
+	// +optional
+	RemovedUpToTime *metav1.Time `json:"removedUpToTime,omitempty"`
+
 	// object is the copy of the dump in the bucket; absent when the CloudAccount has none.
 	// +optional
 	Object *DumpObject `json:"object,omitempty"`

@@ -35,7 +35,8 @@ type EcommerceAppStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	RegionCount int32 `json:"regionCount,omitempty"`
 
-	// replicas is the number of frontend pods, for /scale.
+	// replicas is the number of frontend pods, for /scale. On the hub it is that of one
+	// cluster, as in the spec: the largest one while clusters differ.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas,omitempty"`
@@ -56,9 +57,15 @@ type EcommerceAppStatus struct {
 	// +kubebuilder:validation:MaxLength=262144
 	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
 
+	// lastHandledImageUpdate is the token in the annotation ecommerce.io/image-updated that
+	// was last handled by a restart. At most 262144 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=262144
+	LastHandledImageUpdate string `json:"lastHandledImageUpdate,omitempty"`
+
 	// conditions are the latest observations, which the phase is derived from. Known types
-	// are Ready, Placed, Applied, Progressing, Degraded, BackupReady, Initialized and, while
-	// it is being deleted, Deleting. At most 16.
+	// are Ready, Available, Placed, Applied, Progressing, Degraded, Stalled, BackupReady,
+	// Initialized, Supported and, while it is being deleted, Deleting. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -97,9 +104,84 @@ type EcommerceAppStatus struct {
 	// +kubebuilder:validation:MaxItems=500
 	Backups []ClusterBackups `json:"backups,omitempty"`
 
+	// databaseReplicas are the replicas of the database, except the primary, in the order of
+	// their pods (copies only). Absent for MySQL. At most 8.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	DatabaseReplicas []DatabaseReplica `json:"databaseReplicas,omitempty"`
+
 	// placement is the last placement decision (hub only).
 	// +optional
 	Placement *PlacementStatus `json:"placement,omitempty"`
+
+	// pendingChanges are the writes that are held back while the application or one of its
+	// clusters is paused, by cluster, kind and name. On a copy all are about its own cluster.
+	// At most 100; pendingChangeCount counts the rest too.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	PendingChanges []PendingChange `json:"pendingChanges,omitempty"`
+
+	// pendingChangeCount is the number of writes that are held back, also those that
+	// pendingChanges does not list.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	PendingChangeCount int32 `json:"pendingChangeCount,omitempty"`
+}
+
+// PendingAction is the kind of write that is held back.
+//
+// +kubebuilder:validation:Enum=Create;Update;Recreate;Expand;Delete
+type PendingAction string
+
+// Actions of pending changes.
+const (
+	// PendingCreate means that the object does not exist.
+	PendingCreate PendingAction = "Create"
+	// PendingUpdate means that fields of the object differ.
+	PendingUpdate PendingAction = "Update"
+	// PendingRecreate means that fields differ that cannot be changed: the object is deleted
+	// and created again.
+	PendingRecreate PendingAction = "Recreate"
+	// PendingExpand means that a volume claim is to grow.
+	PendingExpand PendingAction = "Expand"
+	// PendingDelete means that the object is no longer part of the application.
+	PendingDelete PendingAction = "Delete"
+)
+
+// PendingChange is a write in a cluster that is held back while the application or the
+// cluster is paused.
+type PendingChange struct {
+	// cluster is the name of the MemberCluster (hub only). At most 63 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Cluster string `json:"cluster,omitempty"`
+
+	// kind is the kind of the object, for example Deployment. The kind of the copy is
+	// EcommerceApp. At most 63 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+
+	// name is the name of the object. At most 253 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// action is Create, Update, Recreate, Expand or Delete.
+	// +required
+	Action PendingAction `json:"action"`
+
+	// fields are the fields that differ, by path, in the form "path: old -> new". Long values
+	// are cut, and of a Secret only the paths are listed. At most 10, of at most 256
+	// characters; absent for Create and Delete.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:MaxLength=256
+	Fields []string `json:"fields,omitempty"`
 }
 
 // ComponentStatus is the observed state of one component.
@@ -137,6 +219,11 @@ type ComponentStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+
+	// updatedReplicas is the number of pods that run the desired version (copies only).
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
 
 	// clusters is the number of clusters that run the component (hub only).
 	// +optional
@@ -208,6 +295,15 @@ type ClusterStatus struct {
 	// ready is true when the application is observed ready in the cluster.
 	Ready bool `json:"ready"`
 
+	// available is true when customers are observed to be served in the cluster.
+	// +optional
+	Available bool `json:"available,omitempty"`
+
+	// stalled is true when the application cannot become ready in the cluster without a
+	// user.
+	// +optional
+	Stalled bool `json:"stalled,omitempty"`
+
 	// reason is a CamelCase word for the cause of the phase. At most 1024 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -227,6 +323,13 @@ type ClusterStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+
+	// replicationLagSeconds is the longest time in seconds that a replica of the database is
+	// behind the primary, rounded down: below 10 to 0, below 60 to tens, below 3600 to whole
+	// minutes, then to whole hours. Absent without replicas, and while none is observed.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ReplicationLagSeconds *int64 `json:"replicationLagSeconds,omitempty"`
 
 	// components are the components of the application in the cluster, as last observed. At
 	// most 16.
@@ -257,6 +360,12 @@ type ClusterStatus struct {
 	// entry.
 	// +optional
 	LastObservedTime *metav1.Time `json:"lastObservedTime,omitempty"`
+
+	// pendingChangeCount is the number of writes in the cluster that are held back, because
+	// the application or the cluster is paused.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	PendingChangeCount int32 `json:"pendingChangeCount,omitempty"`
 
 	// stale is true when the cluster does not respond: the other fields are as old as
 	// lastObservedTime.
@@ -317,56 +426,4 @@ type RejectedCluster struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message,omitempty"`
-}
-
-// ClusterBackups is the state of the backups of one cluster.
-type ClusterBackups struct {
-	// name is the name of the MemberCluster. At most 63 characters.
-	// +required
-	// +kubebuilder:validation:MaxLength=63
-	Name string `json:"name"`
-
-	// lastScheduledTime is the last time of the schedule that a Backup was created for.
-	// +optional
-	LastScheduledTime *metav1.Time `json:"lastScheduledTime,omitempty"`
-
-	// lastBackupTime is the point in time of the newest completed backup.
-	// +optional
-	LastBackupTime *metav1.Time `json:"lastBackupTime,omitempty"`
-
-	// nextBackupTime is the time at which the next backup begins.
-	// +optional
-	NextBackupTime *metav1.Time `json:"nextBackupTime,omitempty"`
-
-	// lastVerifyScheduledTime is the last time of the verify schedule that a Restore was
-	// created for.
-	// +optional
-	LastVerifyScheduledTime *metav1.Time `json:"lastVerifyScheduledTime,omitempty"`
-
-	// lastVerifiedTime is the time at which a backup was last verified by restoring it.
-	// +optional
-	LastVerifiedTime *metav1.Time `json:"lastVerifiedTime,omitempty"`
-
-	// version is the version of the database that the cluster runs. It becomes
-	// spec.database.version when a completed backup is younger than upgradeTime. At most 64
-	// characters.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	Version string `json:"version,omitempty"`
-
-	// upgradeTime is the time at which another version was first requested; absent when
-	// none is.
-	// +optional
-	UpgradeTime *metav1.Time `json:"upgradeTime,omitempty"`
-}
-
-// DatabaseVersion returns the version of the database in a cluster: that of the spec,
-// unless an upgrade waits for a backup there. The application must have a database.
-func (a *EcommerceApp) DatabaseVersion(cluster string) string {
-	for _, b := range a.Status.Backups {
-		if b.Name == cluster && b.Version != "" {
-			return b.Version
-		}
-	}
-	return a.Spec.Database.Version
 }

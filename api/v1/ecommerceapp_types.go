@@ -52,6 +52,14 @@ type EcommerceAppList struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.database) || has(self.database)",fieldPath=".database",reason="FieldValueForbidden",message="database cannot be removed: its data would be orphaned"
 // +kubebuilder:validation:XValidation:rule="!has(self.security) || !has(self.security.tls) || !has(self.security.tls.issuerRef) || (has(self.ingress) && has(self.ingress.host))",fieldPath=".ingress",reason="FieldValueRequired",message="ingress.host must be set when security.tls.issuerRef is: a certificate needs a name"
 type EcommerceAppSpec struct {
+	// paused stops all writes of the application in its clusters except its status. The
+	// application is observed, and status.pendingChanges lists what would be written. On the
+	// hub no copy is created, and of those that exist only spec.paused changes. Deleting the
+	// application proceeds, scheduled backups go on, and a Restore waits. The default is
+	// false; setting it back to false writes what is pending.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
 	// replicas is the default of frontend.replicas. 0 to 1000; the default is 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -1,5 +1,7 @@
 package v1
 
+import "k8s.io/apimachinery/pkg/util/validation"
+
 // Labels and annotations that are part of the API.
 const (
 	// MemberClusterLabel, with the value "true" on a Secret in the hub's namespace,
@@ -40,8 +42,9 @@ const (
 	// status.lastHandledReconcileAt is the last value that was handled.
 	ReconcileAtAnnotation = "ecommerce.io/reconcile-at"
 
-	// ImageUpdatedAnnotation, with the value "true", requests one rolling restart of
-	// backend and frontend. It is removed when the restart begins.
+	// ImageUpdatedAnnotation requests one rolling restart of backend and frontend. The value
+	// "true" is removed when the restart begins. Any other value is a token, which stays:
+	// status.lastHandledImageUpdate is the last one that was handled.
 	ImageUpdatedAnnotation = "ecommerce.io/image-updated"
 
 	// RestartedAtAnnotation is the token of the last rolling restart. The hub writes it to
@@ -81,6 +84,8 @@ const (
 	InstanceLabel = "app.kubernetes.io/instance"
 	// NameLabel is the software that the object runs, for example postgresql.
 	NameLabel = "app.kubernetes.io/name"
+	// VersionLabel is, on the Leases of the hub and of agents, the version of their holder.
+	VersionLabel = "app.kubernetes.io/version"
 	// PartOfLabel is the kind of the owning object in lower case.
 	PartOfLabel = "app.kubernetes.io/part-of"
 	// ManagedByLabel has the value ManagedBy on each object that Shopfleet writes.
@@ -158,3 +163,12 @@ const (
 	// changes.
 	AdoptIfNoDiff AdoptPolicy = "IfNoDiff"
 )
+
+// VersionLabels returns the labels of a Lease that a version of a program holds. A version that
+// is no value of a label has none.
+func VersionLabels(version string) map[string]string {
+	if version == "" || len(validation.IsValidLabelValue(version)) > 0 {
+		return nil
+	}
+	return map[string]string{VersionLabel: version}
+}

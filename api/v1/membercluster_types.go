@@ -82,6 +82,15 @@ type MemberClusterSpec struct {
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
 
+	// paused stops all writes of the hub in the cluster: copies, their children,
+	// StorageClasses, the definitions, Jobs and commands in pods. The cluster is probed and
+	// watched as before, its token is renewed, and status.pendingChanges of the applications
+	// there lists what would be written. The cluster is not chosen for other applications,
+	// and the deletion of an application waits for it as for one that does not respond. In
+	// mode Agent the agent goes on with the copies that it has. The default is false.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
 	// health defines how the cluster is probed.
 	// +optional
 	Health Health `json:"health,omitempty,omitzero"`
@@ -150,6 +159,13 @@ type MemberClusterStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+
+	// agentVersion is the version of the agent in the cluster, for example v1.2.3. It is
+	// absent in mode Agentless, and when the agent does not tell its version. At most 63
+	// characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	AgentVersion string `json:"agentVersion,omitempty"`
 
 	// clusterUID is the UID of the kube-system namespace, which identifies the cluster. It
 	// is recorded at the first connection. A cluster with another UID under the same name

@@ -34,6 +34,12 @@ type Workload struct {
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 
+	// probes define how the container is probed. Absent: its port must be open.
+	// +optional
+	Probes Probes `json:"probes,omitempty,omitzero"`
+
+	PodSettings `json:",inline"`
+
 	// env are environment variables of the container. At most 100, with names of
 	// 1 to 253 and values of at most 32768 characters.
 	// +optional
@@ -152,6 +158,15 @@ type Monitoring struct {
 	// false. It has no effect unless enabled is true.
 	// +optional
 	Grafana bool `json:"grafana,omitempty"`
+
+	// labels are added to the ServiceMonitor and the PrometheusRule, which a Prometheus may
+	// select by label. At most 50, with keys of at most 317 and values of at most 63
+	// characters. Keys of ecommerce.io and app.kubernetes.io are reserved.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="labels must have keys of at most 317 and values of at most 63 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('ecommerce.io/') && !k.startsWith('app.kubernetes.io/'))",message="labels must not begin with ecommerce.io/ or app.kubernetes.io/: the prefixes are reserved"
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // Security defines TLS and authentication of an application.
@@ -200,7 +215,8 @@ type IssuerReference struct {
 	Kind string `json:"kind,omitempty"`
 }
 
-// Authentication defines the login in front of an application.
+// Authentication defines the login in front of an application. A user must satisfy both
+// emailDomains and allowedGroups, as far as they are set. With neither, no user can log in.
 type Authentication struct {
 	// enabled requires a login. The default is false: provider and secretRef have no
 	// effect.
@@ -217,4 +233,36 @@ type Authentication struct {
 	// in.
 	// +optional
 	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
+
+	// emailDomains lists the domains of the email addresses of users who may log in, for
+	// example example.com, or .example.com for its subdomains. The only entry "*" admits every
+	// user of the provider. Absent: any domain if allowedGroups is set, else no user may log
+	// in. At most 50, of 1 to 253 characters.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^([*]|[.]?[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$`
+	// +kubebuilder:validation:XValidation:rule="self.size() <= 1 || !('*' in self)",message="emailDomains must have * as the only entry, or domains"
+	EmailDomains []string `json:"emailDomains,omitempty"`
+
+	// allowedGroups lists the groups, as in the claim groups of the provider's token, of which a
+	// user must be in at least one to log in. Absent: groups do not matter. At most 50, of 1 to
+	// 256 printable characters without commas and quotation marks.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:Pattern=`^[!#-+.-~-]([ !#-+.-~-]*[!#-+.-~-])?$`
+	AllowedGroups []string `json:"allowedGroups,omitempty"`
+
+	// image is the image of the login proxy, oauth2-proxy. Absent: the official image of the
+	// version that Shopfleet was tested with. 1 to 512 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._/:@-]*$')",message="image must be a reference such as registry.example.com/shop:v1"
+	Image string `json:"image,omitempty"`
 }

@@ -46,6 +46,7 @@ func (s *suite) testCommands(t *testing.T) {
 	s.checkRoles(t, config.AgentRole, config.MemberClusterRole)
 	run("join", us, "--member-kubeconfig", access).
 		Want(t, framework.Done, "us-1 is ready", "with an agent", "registry.example.com/shopfleet-spoke:v1")
+	run("version", "-o", "jsonpath={.members[?(@.name=='"+us+"')].agent}").Want(t, framework.Done, "test")
 	run("clusters", us, "-o", "wide").Want(t, framework.Done, "Agent")
 	run("token", "renew", us).Want(t, framework.Done, "membercluster.ecommerce.io/us-1 renewed")
 	s.awaitReady(t, us, v1.ModeAgent)

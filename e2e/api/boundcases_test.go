@@ -34,6 +34,14 @@ func (s *server) testBounds(t *testing.T) {
 // item returns the path of the only item where the path is that of a list's items.
 func item(path string) string { return strings.Replace(path, "[]", "[0]", 1) }
 
+// entry sets a value, also in the only entry of a list of objects.
+func entry(path string, value any) edits {
+	if list, name, nested := strings.Cut(path, "[]."); nested {
+		return edits{list + "[]": map[string]any{name: value}}
+	}
+	return edits{path: value}
+}
+
 func numberCases(k kind, path string, bounds limits) []testCase {
 	with := edits{}
 	if k.name == "EcommerceApp" {
@@ -98,7 +106,7 @@ func nest(with edits, path string, value any) edits {
 }
 
 func textCases(path string, row text) []testCase {
-	at := func(n int64) edits { return join(row.with, edits{path: row.make(int(n))}) }
+	at := func(n int64) edits { return join(row.with, entry(path, row.make(int(n)))) }
 	cases := []testCase{
 		{
 			name: path + " too long", edits: at(row.Max + 1), field: item(path),
@@ -112,7 +120,7 @@ func textCases(path string, row text) []testCase {
 			also = path
 		}
 		cases = append(cases, testCase{
-			name: path + " empty", edits: join(row.with, edits{path: ""}), field: item(path),
+			name: path + " empty", edits: join(row.with, entry(path, "")), field: item(path),
 			says: fmt.Sprintf("should be at least %d chars long", row.Min), also: also,
 		})
 	}
@@ -150,13 +158,19 @@ func filled(path string, size int64) any {
 		switch {
 		case strings.HasSuffix(path, ".env"):
 			list = append(list, map[string]any{"name": name, "value": "v"})
+		case strings.HasSuffix(path, ".imagePullSecrets"):
+			list = append(list, named(numbered("registry", i)))
+		case strings.HasSuffix(path, ".tolerations"):
+			list = append(list, map[string]any{"key": name, "operator": "Exists"})
+		case strings.HasSuffix(path, ".emailDomains"):
+			list = append(list, numbered("example", i))
 		case strings.HasSuffix(path, ".envFrom"):
 			list = append(list, map[string]any{"secretRef": map[string]any{"name": name}})
 		case strings.HasSuffix(path, "s.requests"):
 			m[name] = "0"
 		case strings.HasSuffix(strings.ToLower(path), "regions"):
 			list = append(list, numbered("region", i))
-		case strings.HasSuffix(path, ".kmsKeyIDs"), strings.HasSuffix(path, ".annotations"), strings.HasSuffix(path, ".parameters"), strings.HasSuffix(path, ".limits"):
+		case strings.HasSuffix(path, ".kmsKeyIDs"), strings.HasSuffix(strings.ToLower(path), "annotations"), strings.HasSuffix(path, ".nodeSelector"), strings.HasSuffix(path, ".labels"), strings.HasSuffix(path, ".parameters"), strings.HasSuffix(path, ".limits"):
 			m[name] = "1"
 		default:
 			list = append(list, name)

@@ -53,6 +53,15 @@ func merge[T any](all ...map[string]T) map[string]T {
 	return merged
 }
 
+// pods returns the bounds of frontend, backend and database, which are the same.
+func pods[T any](bounds map[string]T) map[string]T {
+	all := workloads(bounds)
+	for path, b := range bounds {
+		all["spec.database."+path] = b
+	}
+	return all
+}
+
 func numbers() map[string]map[string]limits {
 	return map[string]map[string]limits{
 		"EcommerceApp": merge(map[string]limits{
@@ -95,6 +104,17 @@ func numbers() map[string]map[string]limits {
 	}
 }
 
+// podTexts are the texts of the pods' settings and of the login.
+func podTexts() map[string]text {
+	name, path := text{limits: limits{1, 253}, make: letters}, text{limits: limits{1, 512}, make: startingWith("/")}
+	return merge(map[string]text{
+		"spec.security.authentication.image":           {limits: limits{1, 512}, make: letters},
+		"spec.security.authentication.emailDomains[]":  name,
+		"spec.security.authentication.allowedGroups[]": {limits: limits{1, 256}, make: letters},
+	}, workloads(map[string]text{"probes.readinessPath": path, "probes.livenessPath": path}),
+		pods(map[string]text{"priorityClassName": name, "imagePullSecrets[].name": name}))
+}
+
 func texts() map[string]map[string]text {
 	name, short := text{limits: limits{1, 253}, make: letters}, text{limits: limits{1, 63}, make: letters}
 	image := text{limits: limits{1, 512}, make: letters}
@@ -123,7 +143,7 @@ func texts() map[string]map[string]text {
 			ebsBlock + ".kmsKeyID":                        {limits: limits{0, 2048}, make: startingWith("alias/")},
 			gcpBlock + ".kmsKeyID":                        {limits: limits{0, 512}, make: startingWith("projects/p/locations/l/keyRings/r/cryptoKeys/k")},
 			azureBlock + ".diskEncryptionSetID":           {limits: limits{0, 512}, make: startingWith(azureKeys)},
-		}, workloads(map[string]text{"image": image})),
+		}, workloads(map[string]text{"image": image}), podTexts()),
 		"MemberCluster": {
 			"spec.region":                   short,
 			"spec.kubeconfigSecretRef.name": name,
@@ -189,8 +209,13 @@ func sizes() map[string]map[string]int64 {
 			"spec.placement.providers":    4,
 
 			"spec.database.backup.copyToRegions": 8,
-		}, workloads(map[string]int64{
-			"env": 100, "envFrom": 20, "resources.requests": 6, "resources.limits": 6,
+
+			"spec.monitoring.labels":                     50,
+			"spec.security.authentication.emailDomains":  50,
+			"spec.security.authentication.allowedGroups": 50,
+		}, workloads(map[string]int64{"env": 100, "envFrom": 20}), pods(map[string]int64{
+			"resources.requests": 6, "resources.limits": 6,
+			"imagePullSecrets": 10, "nodeSelector": 50, "tolerations": 50, "serviceAccountAnnotations": 50,
 		})),
 		"MemberCluster": {},
 		"CloudAccount":  {"spec.regions": 50, "spec.aws.kmsKeyIDs": 50},
@@ -251,7 +276,7 @@ func TestBoundsAreListed(t *testing.T) {
 		}
 		defined := bounds{Numbers: map[string]limits{}, Texts: map[string]limits{}, Sizes: map[string]int64{}, Enums: map[string][]string{}}
 		visit("", schema, func(path string, field apiextensionsv1.JSONSchemaProps) {
-			if strings.HasPrefix(path, "spec") && !foreign(path) {
+			if strings.HasPrefix(path, "spec") && !foreign(path) && !nested(path) {
 				defined.add(path, field)
 			}
 		})

@@ -11,7 +11,8 @@ func (s *server) testEcommerceApp(t *testing.T) {
 		appCases(), databaseCases(), backupCases(), resourceCases(),
 		workloadCases("frontend"), workloadCases("backend"),
 		envCases("frontend"), envCases("backend"), envFromCases(),
-		ingressCases(), securityCases(), deletionCases(),
+		ingressCases(), securityCases(), deletionCases(), loginCases(), monitoringCases(),
+		podCases("frontend"), podCases("backend"), podCases("database"), probeCases("frontend"), probeCases("backend"),
 	))
 }
 

@@ -82,7 +82,7 @@ func (s *server) checkGeneration(t *testing.T, k kind, live *unstructured.Unstru
 func phases() []v1.Phase {
 	return []v1.Phase{
 		v1.PhasePending, v1.PhaseCreating, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseScaling,
-		v1.PhaseFailed, v1.PhaseDeleting, v1.PhaseDisabled, v1.PhaseUnknown,
+		v1.PhaseFailed, v1.PhaseDeleting, v1.PhaseDisabled, v1.PhasePaused, v1.PhaseUnknown,
 	}
 }
 
@@ -106,6 +106,9 @@ func (s *server) testStatusBounds(t *testing.T) {
 	if err := s.patchStatus(t, k, app, v1.EcommerceAppStatus{Clusters: clusters(500)}); err != nil {
 		t.Errorf("500 clusters are refused: %v", err)
 	}
+	if err := s.patchStatus(t, k, app, v1.EcommerceAppStatus{PendingChanges: pendingChanges(100, strings.Repeat("f", 256))}); err != nil {
+		t.Errorf("100 pending changes are refused: %v", err)
+	}
 	for _, test := range []struct {
 		field, says string
 		status      any
@@ -114,6 +117,9 @@ func (s *server) testStatusBounds(t *testing.T) {
 		{"status.message", "Too long: may not be more than 32768 bytes", map[string]any{"message": strings.Repeat("m", 32769)}},
 		{"status.clusters", "Too many: 501: must have at most 500 items", map[string]any{"clusters": clusters(501)}},
 		{"status.clusters[1]", "Duplicate value", map[string]any{"clusters": append(clusters(1), clusters(1)...)}},
+		{"status.pendingChanges", "Too many: 101: must have at most 100 items", map[string]any{"pendingChanges": pendingChanges(101, "f")}},
+		{"status.pendingChanges[0].fields[0]", "Too long: may not be more than 256 bytes", map[string]any{"pendingChanges": pendingChanges(1, strings.Repeat("f", 257))}},
+		{"status.pendingChanges[0].action", "Unsupported value", map[string]any{"pendingChanges": []v1.PendingChange{{Kind: "Service", Name: "a", Action: "Patch"}}}},
 		{"status.clusterCount", "should be greater than or equal to 0", map[string]any{"clusterCount": -1}},
 	} {
 		s.checkAnswer(t, k, testCase{field: test.field, says: test.says}, s.patchStatus(t, k, app, test.status))
@@ -159,6 +165,15 @@ func resources(n int) map[string]any {
 	all := map[string]any{}
 	for i := range n {
 		all[numbered("example.com/r", i)] = "1"
+	}
+	return all
+}
+
+// pendingChanges returns n changes with one field.
+func pendingChanges(n int, field string) []v1.PendingChange {
+	all := make([]v1.PendingChange, n)
+	for i := range all {
+		all[i] = v1.PendingChange{Cluster: "eu-1", Kind: "Service", Name: numbered("a", i), Action: v1.PendingUpdate, Fields: []string{field}}
 	}
 	return all
 }

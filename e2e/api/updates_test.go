@@ -7,6 +7,7 @@ func (s *server) testUpdates(t *testing.T) {
 	s.namespace(t, "updates")
 	t.Run("EcommerceApp", s.testAppUpdates)
 	t.Run("MySQLCluster", s.testMySQLUpdates)
+	t.Run("Versions", s.testVersionUpdates)
 	t.Run("CloudAccount", s.testAccountUpdates)
 	t.Run("Bucket", s.testBucketUpdates)
 	t.Run("Backup", s.testBackupUpdates)

@@ -34,8 +34,8 @@ func workloadCases(workload string) []testCase {
 	}, imageCases(at+".image"))
 }
 
-// resourceCases test requests and limits, which have the same schema in frontend and
-// backend.
+// resourceCases test requests and limits, which have the same schema in frontend, backend
+// and database.
 func resourceCases() []testCase {
 	const exceeds = "requests must not exceed limits"
 	const unknown = "resources must be cpu, memory, ephemeral-storage, hugepages-<size> or have a domain, for example nvidia.com/gpu"
@@ -44,7 +44,7 @@ func resourceCases() []testCase {
 	}
 	type amounts = map[string]any
 	var cases []testCase
-	for _, w := range []string{"frontend", "backend"} {
+	for _, w := range []string{"frontend", "backend", "database"} {
 		requests := "spec." + w + ".resources.requests"
 		cases = append(cases,
 			testCase{name: w + " equal", edits: at(w, amounts{"cpu": "1000m"}, amounts{"cpu": int64(1)})},

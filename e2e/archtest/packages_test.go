@@ -55,6 +55,8 @@ func archPackages() []archPackage {
 		{path: "spoke/apierror", layer: layerDecisions},
 		// The arguments of transfer Jobs, shared by the hub and the Job.
 		{path: "spoke/transfer/order", layer: layerDecisions},
+		{path: "spoke/credentials", layer: layerDecisions, also: []string{"spoke/render"}},
+		{path: "spoke/replication", layer: layerDecisions},
 		// Defines the components that rendering returns.
 		{path: "spoke/render", layer: layerDecisions, also: []string{"spoke/component", "spoke/transfer/order"}},
 
@@ -70,7 +72,8 @@ func archPackages() []archPackage {
 		{path: "hub/residue/store", layer: layerAdapters},
 		{path: "hub/statemetrics", layer: layerAdapters},
 		{path: "hub/accounts", layer: layerAdapters},
-		{path: "hub/quiesce", layer: layerAdapters},
+		{path: "hub/quiesce", layer: layerAdapters, also: []string{"spoke/podexec"}},
+		{path: "spoke/podexec", layer: layerAdapters},
 		// Errors of buckets are classified by the accounts.
 		{path: "hub/logicalbackup", layer: layerAdapters, also: []string{"hub/accounts"}},
 		// Queues of controllers that work for a member or an account.

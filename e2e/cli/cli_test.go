@@ -22,9 +22,13 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/hub/setup"
 )
 
-const appName = "my-ecommerce-app"
+const (
+	appName    = "my-ecommerce-app"
+	hubVersion = "v1.2.9"
+)
 
 // suite is a fleet with a running hub.
 type suite struct {
@@ -39,13 +43,17 @@ func TestCLI(t *testing.T) {
 			Members: []fleet.ClusterSpec{{Name: "eu-1", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 2}},
 		},
 		Manifests: map[string][]string{"hub": nil, "eu-1": nil},
+		// The Lease has the version of the hub.
+		Hub: func(o *setup.Options) { o.LeaderElect, o.Version = true, hubVersion },
 	})}
 	s.hub, s.eu = s.Fleet.Hub(), s.Fleet.Member("eu-1")
 
 	const installed, joined, running = "hub starts", "join waits until the member is ready", "status waits until the EcommerceApp is ready"
+	const checked, messages = "doctor names each problem with its remedy", "errors name the object and the next command"
 	var steps framework.Steps
 	steps.Add("clusters explains that the CRDs are not installed", s.testBeforeInstallation)
 	steps.Add(installed, s.testInstall)
+	steps.Add("doctor checks the hub", s.testHubDoctor, installed)
 	steps.Add("join explains that the hub cannot reach the member", s.testUnreachableForHub, installed)
 	steps.Add("join explains that the user cannot reach the member", s.testUnreachableForUser, installed)
 	steps.Add(joined, s.testJoin, installed)
@@ -54,7 +62,14 @@ func TestCLI(t *testing.T) {
 	steps.Add("join rejects the hub and a member under a second name", s.testRefusedJoin, joined)
 	steps.Add(running, s.testStatus, joined)
 	steps.Add("completion returns names", s.testCompletion, running)
+	steps.Add(checked, s.testDoctor, joined)
 	steps.Add("recover has nothing to settle", s.testRecover, running)
+	steps.Add("diff shows what is not written", s.testDiff, running)
+	steps.Add("dry runs and questions change nothing", s.testDryRuns, running)
+	steps.Add(messages, s.testMessages, running)
+	steps.Add("restore asks before it replaces data", s.testRestore, messages)
+	steps.Add("join sets the CloudAccount", s.testCloudAccount, running)
+	steps.Add("report has no secrets", s.testReport, running, checked)
 	steps.Add("unjoin leaves the workloads", s.testUnjoin, running)
 	steps.Add("unjoin revokes permissions", s.testRevoke, installed)
 	steps.Run(t)
@@ -82,9 +97,10 @@ func (s *suite) testUnreachableForHub(t *testing.T) {
 	t.Helper()
 	server := "https://" + framework.FreeAddress(t)
 	s.Create(t, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "dead"}, Spec: v1.MemberClusterSpec{Health: framework.Health()}})
-	s.run(t, "join", "dead", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--member-server", server, "--wait", "15s").
+	s.run(t, "join", "dead", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--member-server", server, "--timeout", "15s").
 		Want(t, framework.NotReady, `MemberCluster "dead": not ready`, "The hub cannot reach "+server, "--member-server")
 	s.run(t, "clusters", "dead").Want(t, framework.Done, "False")
+	s.run(t, "doctor", "dead").Want(t, framework.Failed, "dead", v1.ConditionConnected, "False")
 	s.run(t, "unjoin", "dead").Want(t, framework.Done, "dead left the fleet")
 	member := &v1.MemberCluster{}
 	if err := s.Hub.Get(t.Context(), client.ObjectKey{Name: "dead"}, member); !apierrors.IsNotFound(err) {
@@ -119,7 +135,7 @@ func (s *suite) testJoin(t *testing.T) {
 		Want(t, framework.Done, "eu-1 is ready: provider aws, region eu-west-1", "2 of 2 nodes ready")
 	s.run(t, "clusters", "-l", "tier=prod").Want(t, framework.Done, "eu-1", "True", "aws", "eu-west-1", "2/2")
 	s.run(t, "clusters", "-o", "name").Want(t, framework.Done, "membercluster.ecommerce.io/eu-1")
-	s.run(t, "version").Want(t, framework.Done, framework.CLIVersion, "eu-1, Kubernetes")
+	s.run(t, "version").Want(t, framework.Done, framework.CLIVersion, hubVersion, "eu-1", "agentless", "Supported")
 }
 
 // secret returns the registration of the member.
@@ -234,17 +250,23 @@ func (s *suite) testCompletion(t *testing.T) {
 	t.Helper()
 	s.run(t, "__complete", "unjoin", "").Want(t, framework.Done, "eu-1\n:4")
 	s.run(t, "__complete", "status", "-n", "production", "").Want(t, framework.Done, appName+"\n:4")
+	s.run(t, "__complete", "backup", appName, "--member", "us-1,e").Want(t, framework.Done, "us-1,eu-1\n:4")
+	s.run(t, "__complete", "token", "renew", "eu-1", "").Want(t, framework.Done, ":4")
+	s.run(t, "__complete", "join", "new", "--region", "").Want(t, framework.Done, "eu-west-1\n:4")
+	s.run(t, "__complete", "clusters", "-o", "js").Want(t, framework.Done, "json\n")
+	s.run(t, "__complete", "status", "--cluster", "").Want(t, framework.Done, ":4")
+	s.run(t, "__complete", "status", "--namespace", "").Want(t, framework.Done, "production\n")
 }
 
 func (s *suite) testRecover(t *testing.T) {
 	t.Helper()
 	s.run(t, "recover", "-A").Want(t, framework.Done, "Nothing to settle.")
-	s.run(t, "recover", "import", appName, "-n", "production", "--cluster", "eu-1").
+	s.run(t, "recover", "import", appName, "-n", "production", "--member", "eu-1").
 		Want(t, framework.Failed, "no decision is pending", "kubectl shopfleet recover -A")
 	s.run(t, "recover", "none", "-n", "production").Want(t, framework.Failed, "not found")
 	s.run(t, "recover", "overwrite", "none", "-n", "production").Want(t, framework.Failed, "not found")
 	s.run(t, "recover", "take-over", "eu-1").Want(t, framework.Failed, "no decision is pending")
-	s.run(t, "__complete", "recover", "import", appName, "-n", "production", "--cluster", "").Want(t, framework.Done, "eu-1\n:4")
+	s.run(t, "__complete", "recover", "import", appName, "-n", "production", "--member", "").Want(t, framework.Done, "eu-1\n:4")
 }
 
 // workloads lists the workloads of the member with their UIDs.

@@ -3,7 +3,8 @@
 // # Purpose
 //
 // The lifecycle of a member from join to unjoin, the status of an EcommerceApp on
-// it, and the errors when a member cannot be reached.
+// it, the errors when a member cannot be reached or an object does not exist, and the
+// commands for operators: doctor, diff, version and report.
 //
 // # Non-goals
 //

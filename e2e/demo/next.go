@@ -24,7 +24,7 @@ A region stops answering. It turns Unknown within 40 seconds, the others go on; 
   fleet thaw eu-1{{.Flag}}
 
 Back up again; bring the data of eu-1, and with it the shop, to a region that has neither:
-  kubectl shopfleet backup {{.Shop}} -n {{.Namespace}} --cluster eu-1
+  kubectl shopfleet backup {{.Shop}} -n {{.Namespace}} --member eu-1
   {{.Restore}}
 
 Scale everywhere; delete everywhere, in order (volumes stay):
@@ -42,7 +42,7 @@ const restoredGuide = `
 
 What was restored, and from which snapshot:
   kubectl get restores -n {{.Namespace}} -o wide
-  kubectl shopfleet backups -n {{.Namespace}} --wide
+  kubectl shopfleet backups -n {{.Namespace}} -o wide
 
 eu-1 is lost; the shop goes on where its data was brought:
   fleet kill eu-1{{.Flag}}

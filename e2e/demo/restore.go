@@ -126,7 +126,7 @@ func (d *demo) bringBack(ctx context.Context, progress io.Writer, backup string)
 		return err
 	}
 	if done == nil {
-		if err := d.show(ctx, progress, "restore", backup, "--cluster", refuge, "-n", namespace); err != nil {
+		if err := d.show(ctx, progress, "restore", backup, "--member", refuge, "-n", namespace); err != nil {
 			return err
 		}
 		if done, err = d.latestRestore(ctx); err != nil || done == nil {

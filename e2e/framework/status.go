@@ -62,7 +62,7 @@ func Runs(app *v1.EcommerceApp, regions ...string) error {
 	if err := Observed(app); err != nil {
 		return err
 	}
-	if app.Annotations[v1.ImageUpdatedAnnotation] != "" {
+	if app.Annotations[v1.ImageUpdatedAnnotation] == v1.RestartNow {
 		return fmt.Errorf("a restart is asked for: %w", errNotRunning)
 	}
 	status := &app.Status

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,8 +64,15 @@ func (s *suite) testEdit(t *testing.T) {
 	before := s.Mark(t)
 	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
 	s.AwaitRunning(t, s.shop, eu, asia, us)
-	if s.shop.Status.Replicas != 12 {
-		t.Errorf("status.replicas is %d, want 3 clusters with 4 each", s.shop.Status.Replicas)
+	if s.shop.Status.Replicas != 4 {
+		t.Errorf("status.replicas is %d, want the 4 of each cluster", s.shop.Status.Replicas)
+	}
+	scale := &autoscalingv1.Scale{}
+	if err := s.Hub.SubResource("scale").Get(t.Context(), s.shop, scale); err != nil {
+		t.Fatal(err)
+	}
+	if scale.Spec.Replicas != 4 || scale.Status.Replicas != 4 || scale.Status.Selector == "" {
+		t.Errorf("/scale is %+v", scale)
 	}
 	for _, name := range memberNames() {
 		frontend := &appsv1.Deployment{}
@@ -189,6 +197,7 @@ func (s *suite) testAnnotations(t *testing.T) {
 		}
 	}
 	s.AwaitRunning(t, s.shop, eu, asia, us)
+	s.testRestartToken(t)
 }
 
 // testPlacement takes the shop out of a region, and back.

@@ -62,8 +62,8 @@ func (s *suite) testRestoredHub(t *testing.T) {
 	}
 	framework.CLI(t, s.Fleet.Hub(), "recover", "overwrite", newer.Name, "-n", newer.Namespace, "--dry-run=server").
 		Want(t, framework.Done, "newer overwrite approved in eu-1 (server dry run)")
-	framework.CLI(t, s.Fleet.Hub(), "recover", "overwrite", newer.Name, "-n", newer.Namespace, "--cluster", "eu-1,none").
-		Want(t, framework.Failed, `finding cluster "none"`)
+	framework.CLI(t, s.Fleet.Hub(), "recover", "overwrite", newer.Name, "-n", newer.Namespace, "--member", "eu-1,none").
+		Want(t, framework.Failed, `finding member "none"`)
 	s.settle(t, newer, "overwrite")
 	s.AwaitRunning(t, newer, eu)
 	framework.Edit(t, s.Hub, moved, func(app *v1.EcommerceApp) { app.Spec.Placement.ClusterNames = []string{"eu-1"} })
@@ -72,7 +72,7 @@ func (s *suite) testRestoredHub(t *testing.T) {
 		before := s.copyIn(t, app)
 		if app != newer {
 			s.awaitListed(t, app)
-			s.settle(t, app, "import", "--cluster", "eu-1")
+			s.settle(t, app, "import", "--member", "eu-1")
 		}
 		s.AwaitRunning(t, app, eu)
 		copied := s.copyIn(t, app)

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/config/samples"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
@@ -23,11 +24,12 @@ func (s *suite) testCreation(t *testing.T) {
 
 	log := s.Since(t, before, s.Fleet.Hub()).Of("ecommerceapps").Writes()
 	var status, other int
+	var finalizer audit.Event
 	for _, e := range log {
 		if e.Subresource == "status" {
 			status++
 		} else {
-			other++
+			finalizer, other = e, other+1
 		}
 	}
 	t.Logf("hub: %d status writes, %d other", status, other)
@@ -39,6 +41,9 @@ func (s *suite) testCreation(t *testing.T) {
 	}
 	for _, name := range memberNames() {
 		s.countMemberWrites(t, before, name)
+		if first := s.Since(t, before, s.Fleet.Member(name)).Of("ecommerceapps").Writes()[0]; first.Received.Before(finalizer.Completed) {
+			t.Errorf("%s got the copy before the application had its finalizer:\n%s\n%s", name, first, finalizer)
+		}
 		s.awaitEvent(t, "CopyCreated", "Created the copy in "+name)
 	}
 }

@@ -9,13 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
@@ -43,6 +46,7 @@ func TestInstall(t *testing.T) {
 	steps.Add("install again writes nothing", s.testInstallAgain, there)
 	steps.Add("install with other flags changes one object", s.testUpgrade, there)
 	steps.Add("install reverts changes by hand", s.testRepair, there)
+	steps.Add("install prunes objects of a former version", s.testPrune, there)
 	steps.Add("install explains why the pods are not ready in time", s.testTimeout, there)
 	steps.Add("install rejects a spoke beside a hub", s.testSpokeBesideHub, there)
 	steps.Add(gone, s.testUninstall, there)
@@ -68,8 +72,8 @@ func actions(o framework.Outcome) map[string]int {
 	return counts
 }
 
-// installed is the number of objects of a hub.
-const installed = 25
+// installed is the number of objects of a hub, of which the inventory is not in the manifests.
+const installed = 26
 
 // writes returns the write requests of the program since the mark.
 func (s *suite) writes(t *testing.T, since audit.Mark) audit.Log {
@@ -115,9 +119,9 @@ func (s *suite) versions(t *testing.T, process config.Set) map[string]string {
 func (s *suite) testDryRun(t *testing.T) {
 	t.Helper()
 	mark := s.mark(t)
-	printed := s.run(t, "install", "hub", "--dry-run=client").Want(t, framework.Done)
-	if shown := parse(t, []byte(printed.Out)); len(shown) != installed {
-		t.Errorf("%d objects printed, want %d", len(shown), installed)
+	printed := s.run(t, "install", "hub", "--dry-run=client", "-o", "yaml").Want(t, framework.Done)
+	if shown := parse(t, []byte(printed.Out)); len(shown) != installed-1 {
+		t.Errorf("%d objects printed, want %d", len(shown), installed-1)
 	}
 	tried := s.run(t, "install", "hub", "--dry-run=server").Want(t, framework.Done,
 		"namespace/shopfleet-system created (server dry run)", "deployment.apps/shopfleet-hub created (server dry run, not validated")
@@ -143,7 +147,7 @@ func (s *suite) deployment(t *testing.T) *appsv1.Deployment {
 
 func (s *suite) testInstall(t *testing.T) {
 	t.Helper()
-	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done,
+	o := s.run(t, "install", "hub", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done,
 		"customresourcedefinition.apiextensions.k8s.io/memberclusters.ecommerce.io created",
 		"deployment.apps/shopfleet-hub created", "shopfleet-hub: 2 of 2 pods ready")
 	if diff := cmp.Diff(map[string]int{"created": installed}, actions(o)); diff != "" {
@@ -170,7 +174,7 @@ func (s *suite) testInstallAgain(t *testing.T) {
 	t.Helper()
 	// Controllers still write the status of the Deployment.
 	before, mark := s.versions(t, config.Hub), s.mark(t)
-	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done)
+	o := s.run(t, "install", "hub", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done)
 	if diff := cmp.Diff(map[string]int{"unchanged": installed}, actions(o)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
@@ -193,7 +197,7 @@ func (s *suite) testInstallAgain(t *testing.T) {
 func (s *suite) checkOneChange(t *testing.T, args ...string) {
 	t.Helper()
 	mark := s.mark(t)
-	o := s.run(t, append([]string{"install", "hub", "--wait", fleettest.Timeout.String()}, args...)...).
+	o := s.run(t, append([]string{"install", "hub", "--timeout", fleettest.Timeout.String()}, args...)...).
 		Want(t, framework.Done, "deployment.apps/shopfleet-hub configured")
 	if diff := cmp.Diff(map[string]int{"unchanged": installed - 1, "configured": 1}, actions(o)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
@@ -241,17 +245,44 @@ func (s *suite) testRepair(t *testing.T) {
 	}
 }
 
+// testPrune installs over a version that had other objects. A user has replaced one of them.
+func (s *suite) testPrune(t *testing.T) {
+	t.Helper()
+	former := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "shopfleet-former"}}
+	if err := s.client.Apply(t.Context(), rbacv1ac.ClusterRole(former.Name).WithLabels(map[string]string{"app.kubernetes.io/part-of": "shopfleet"}), client.FieldOwner(manifests.FieldManager)); err != nil {
+		t.Fatal(err)
+	}
+	theirs := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "shopfleet-theirs"}}
+	framework.Create(t, s.client, theirs)
+	inventory := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: "shopfleet-hub-inventory"}}
+	framework.Edit(t, s.client, inventory, func(m *corev1.ConfigMap) {
+		const role = "rbac.authorization.k8s.io/v1 ClusterRole  "
+		m.Data["objects"] += role + former.Name + "\n" + role + theirs.Name + "\n" + role + "shopfleet-gone\n" +
+			"v1 Namespace  production\nnone.example.com/v1 None  none\n"
+	})
+	const pruned = "clusterrole.rbac.authorization.k8s.io/shopfleet-former pruned"
+	s.run(t, "install", "hub", "--dry-run=server").Want(t, framework.Done, pruned+" (server dry run)", "configmap/shopfleet-hub-inventory configured")
+	o := s.run(t, "install", "hub", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done, pruned, "configmap/shopfleet-hub-inventory configured")
+	if got := actions(o)["pruned"]; got != 1 {
+		t.Errorf("%d objects pruned, want 1", got)
+	}
+	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(former), former); !apierrors.IsNotFound(err) {
+		t.Errorf("what a former version installed: %v, want it gone", err)
+	}
+	framework.Delete(t, s.client, theirs)
+}
+
 func (s *suite) testTimeout(t *testing.T) {
 	t.Helper()
 	if err := s.cluster.Freeze(t.Context(), fleet.Kwok); err != nil {
 		t.Fatal(err)
 	}
-	s.run(t, "install", "hub", "--image", "late:v3", "--wait", "3s").
+	s.run(t, "install", "hub", "--image", "late:v3", "--timeout", "3s").
 		Want(t, framework.NotReady, "not rolled out", "kubectl -n shopfleet-system describe pods")
 	if err := s.cluster.Thaw(t.Context(), fleet.Kwok); err != nil {
 		t.Fatal(err)
 	}
-	s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done)
+	s.run(t, "install", "hub", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done)
 }
 
 func (s *suite) testSpokeBesideHub(t *testing.T) {
@@ -293,7 +324,7 @@ func (s *suite) testUninstall(t *testing.T) {
 	if diff := cmp.Diff(before, s.versions(t, config.Hub)); diff != "" {
 		t.Errorf("a dry run (-before +after):\n%s", diff)
 	}
-	s.run(t, "uninstall", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done,
+	s.run(t, "uninstall", "hub", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done,
 		"deployment.apps/shopfleet-hub deleted", "clusterrolebinding.rbac.authorization.k8s.io/shopfleet-hub deleted", "Left: ")
 	want := []string{
 		"CustomResourceDefinition/backups.ecommerce.io", "CustomResourceDefinition/cloudaccounts.ecommerce.io",
@@ -332,9 +363,9 @@ func (s *suite) testDefinitionsInUse(t *testing.T) {
 
 func (s *suite) testSpoke(t *testing.T) {
 	t.Helper()
-	s.run(t, "install", "spoke", "--replicas", "1", "--wait", fleettest.Timeout.String()).Want(t, framework.Done,
+	s.run(t, "install", "spoke", "--replicas", "1", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done,
 		"customresourcedefinition.apiextensions.k8s.io/webapps.example.com created", "shopfleet-spoke: 1 of 1 pods ready")
-	s.run(t, "uninstall", "spoke", "--delete-definitions", "--wait", fleettest.Timeout.String()).Want(t, framework.Done, "Left: Namespace")
+	s.run(t, "uninstall", "spoke", "--delete-definitions", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done, "Left: Namespace")
 	if diff := cmp.Diff([]string{"Namespace/shopfleet-system"}, slices.Sorted(maps.Keys(s.versions(t, config.Spoke)))); diff != "" {
 		t.Errorf("left of the spoke (-want +got):\n%s", diff)
 	}

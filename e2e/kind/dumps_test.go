@@ -43,6 +43,7 @@ func (w *environment) testDumps(t *testing.T) {
 			})
 		}
 	})
+	t.Run("a full dump claim recovers by itself", w.testFullClaim)
 	for _, r := range w.regions {
 		r.awaitCleanup(t)
 	}
@@ -142,7 +143,7 @@ func (w *environment) dumpAndLoad(t *testing.T, app string, from, to *region) {
 // dump requests a backup with the plugin, and waits until it is complete.
 func (w *environment) dump(t *testing.T, app string, r *region) *v1.Backup {
 	t.Helper()
-	out, err := testenv.Run(w.env.Command(t.Context(), "kubectl", "shopfleet", "backup", app, "--namespace", namespace, "--cluster", r.name))
+	out, err := testenv.Run(w.env.Command(t.Context(), "kubectl", "shopfleet", "backup", app, "--namespace", namespace, "--member", r.name))
 	if err != nil {
 		t.Fatal(err)
 	}

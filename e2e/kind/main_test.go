@@ -57,6 +57,7 @@ func TestKind(t *testing.T) {
 	steps.Add("database killed", w.testDatabaseKilled, applied)
 	steps.Add("dumps", w.testDumps, applied)
 	steps.Add("rolling update", w.testRollingUpdate, applied)
+	steps.Add("password", w.testPassword, applied)
 	steps.Add("scale", w.testScale, applied)
 	steps.Add("storage", w.testStorage, applied)
 	steps.Add("member paused", w.testMemberPaused, applied)

@@ -26,7 +26,7 @@ func (w *environment) testEveryCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Their commands have names and values to fill in, and are tested on simulated nodes.
-	elsewhere := []string{"Delete", "Orphans", "Two hubs", "Restore the hub"}
+	elsewhere := []string{"Delete", "Orphans", "Two hubs", "Restore the hub", "Troubleshoot"}
 	for _, section := range sectionsOf(string(raw)) {
 		if len(commandsOf(string(raw), section)) > 0 && !w.followed[section] && !slices.Contains(elsewhere, section) {
 			t.Errorf("the commands of section %q were not run", section)

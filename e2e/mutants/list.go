@@ -66,13 +66,13 @@ func ofErrors() []Mutant {
 func ofOrder() []Mutant {
 	return []Mutant{
 		{
-			"created-is-ready", "a component counts as ready once it is created",
-			component + "/plan.go", "p.ready[c.Name] = state.Ready || state.Growing", "p.ready[c.Name] = true",
+			"created-is-ready", "a component counts as serving once it is created",
+			component + "/plan.go", "p.serving[c.Name] = state.Ready || state.Serving || state.Growing", "p.serving[c.Name] = true",
 			component, "TestPlanGates",
 		},
 		{
 			"readiness-of-a-copy", "the readiness of a component is set on a copy and lost",
-			component + "/plan.go", "p.ready[c.Name] = state.Ready || state.Growing", "p.ready[c.Name] = false",
+			component + "/plan.go", "p.serving[c.Name] = state.Ready || state.Serving || state.Growing", "p.serving[c.Name] = false",
 			component, "TestPlanGates",
 		},
 		{

@@ -9,13 +9,16 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
@@ -26,7 +29,14 @@ import (
 // phases watches the phases of an app in the background.
 func phases(t *testing.T, w *environment, namespace string) func() []v1.Phase {
 	t.Helper()
-	watch, err := w.Watch(t.Context(), &v1.EcommerceAppList{}, client.InNamespace(namespace))
+	return phasesOf(t, w, namespace, &v1.EcommerceAppList{})
+}
+
+// phasesOf watches the phases of the one object of a kind in a namespace, an EcommerceApp or a
+// WebApp.
+func phasesOf(t *testing.T, w *environment, namespace string, list client.ObjectList) func() []v1.Phase {
+	t.Helper()
+	watch, err := w.Watch(t.Context(), list, client.InNamespace(namespace))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +45,18 @@ func phases(t *testing.T, w *environment, namespace string) func() []v1.Phase {
 	var seen []v1.Phase
 	go func() {
 		for event := range watch.ResultChan() {
-			app, ok := event.Object.(*v1.EcommerceApp)
-			if !ok {
+			var phase v1.Phase
+			switch o := event.Object.(type) {
+			case *v1.EcommerceApp:
+				phase = o.Status.Phase
+			case *webappv1.WebApp:
+				phase = o.Status.Phase
+			default:
 				continue
 			}
 			mu.Lock()
-			if len(seen) == 0 || seen[len(seen)-1] != app.Status.Phase {
-				seen = append(seen, app.Status.Phase)
+			if len(seen) == 0 || seen[len(seen)-1] != phase {
+				seen = append(seen, phase)
 			}
 			mu.Unlock()
 		}
@@ -202,7 +217,8 @@ func testRepairWhileDown(w *environment) func(*testing.T) {
 	}
 }
 
-// testImageUpdated checks that the annotation causes one rollout and goes.
+// testImageUpdated checks that the annotation causes one rollout and goes, and that a token
+// causes one and stays.
 func testImageUpdated(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := w.runningShop(t)
@@ -223,6 +239,56 @@ func testImageUpdated(w *environment) func(*testing.T) {
 			}
 		}
 		awaitEvents(t, w, app, "ImageUpdated")
+		t.Run("by a token", func(t *testing.T) { testRestartToken(t, w, app) })
+	}
+}
+
+// testRestartToken checks that a token that stands in a manifest restarts once, whatever is
+// applied again, and whatever a crash has left undone.
+func testRestartToken(t *testing.T, w *environment, app *v1.EcommerceApp) {
+	t.Helper()
+	settle := func(change func(*v1.EcommerceApp)) map[string]int64 {
+		framework.Edit(t, w, app, change)
+		framework.Await(t, w, app, "the token to be remembered", func(app *v1.EcommerceApp) error {
+			if app.Status.LastHandledImageUpdate != "release-7" {
+				return fmt.Errorf("%q is", app.Status.LastHandledImageUpdate)
+			}
+			return nil
+		})
+		w.awaitRunning(t, app)
+		w.reconcile(t, app, "after "+app.ResourceVersion)
+		w.awaitRunning(t, app)
+		return w.generations(t, app)
+	}
+	manifest := func(app *v1.EcommerceApp) {
+		metav1.SetMetaDataAnnotation(&app.ObjectMeta, v1.ImageUpdatedAnnotation, "release-7")
+	}
+	before := w.generations(t, app)
+	after := settle(manifest)
+	if name := app.Name + "-backend"; after[name] != before[name]+1 || app.Annotations[v1.ImageUpdatedAnnotation] != "release-7" {
+		t.Errorf("%s went from generation %d to %d, want one rollout; annotations %v", name, before[name], after[name], app.Annotations)
+	}
+	for name, change := range map[string]func(*v1.EcommerceApp){
+		"the manifest is applied again": manifest,
+		"the request is removed":        func(app *v1.EcommerceApp) { delete(app.Annotations, v1.ImageUpdatedAnnotation) },
+		"and made again":                manifest,
+		"the object is replaced": func(app *v1.EcommerceApp) {
+			manifest(app)
+			delete(app.Annotations, v1.RestartedAtAnnotation)
+		},
+	} {
+		if diff := cmp.Diff(after, settle(change)); diff != "" {
+			t.Errorf("%s, and pods are replaced (-want +got):\n%s", name, diff)
+		}
+	}
+	// As after a crash between the restart and the status.
+	metav1.SetMetaDataAnnotation(&app.ObjectMeta, v1.ImageUpdatedAnnotation, "release-7")
+	app.Status.LastHandledImageUpdate = "release-6"
+	if err := w.Status().Update(t.Context(), app); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(after, settle(manifest)); diff != "" {
+		t.Errorf("pods are replaced again after a crash (-want +got):\n%s", diff)
 	}
 }
 

@@ -141,6 +141,7 @@ func testStorageNotExpandable(w *environment) func(*testing.T) {
 		framework.Create(t, w, class)
 		app := w.shop(t)
 		app.Spec.Database.StorageClassName = new(class.Name)
+		allowLogin(app)
 		framework.Create(t, w, app)
 		w.awaitRunning(t, app)
 		set := w.set(app)
@@ -177,6 +178,14 @@ func testStorageNotExpandable(w *environment) func(*testing.T) {
 		framework.Await(t, w, set, "the template to ask for more", func(s *appsv1.StatefulSet) error {
 			if have := asksFor(s); have != "200Gi" {
 				return fmt.Errorf("it asks for %s", have)
+			}
+			return nil
+		})
+		dumps := &corev1.PersistentVolumeClaim{}
+		dumps.Namespace, dumps.Name = app.Namespace, app.Name+"-database-backup"
+		framework.Await(t, w, dumps, "the claim of the dumps to grow, and to be otherwise as it was", func(c *corev1.PersistentVolumeClaim) error {
+			if have := c.Spec.Resources.Requests[corev1.ResourceStorage]; have.String() != "200Gi" || c.Labels[v1.InstanceLabel] != app.Name || c.Annotations[v1.SpecHashAnnotation] == "" {
+				return fmt.Errorf("it is %+v", c)
 			}
 			return nil
 		})

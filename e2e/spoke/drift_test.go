@@ -87,6 +87,7 @@ func (w *environment) defineOptionalKinds(t *testing.T, waits queues.Waits) {
 			t.Fatal(err)
 		}
 	}
+	w.issueCertificates(t)
 	w.runWith(t, waits)
 }
 
@@ -100,6 +101,7 @@ func (w *environment) everything(t *testing.T, seed uint64) *v1.EcommerceApp {
 	app.Spec.Backend.Autoscaling = &v1.Autoscaling{MinReplicas: 2, MaxReplicas: 4}
 	app.Spec.Ingress.Host = "shop.example.com"
 	app.Spec.Security.TLS.IssuerRef = &v1.IssuerReference{Name: "letsencrypt"}
+	allowLogin(app)
 	if seed%2 == 0 {
 		app.Spec.Database.Engine, app.Spec.Database.Version = v1.EngineMySQL, "8.4"
 	}

@@ -39,6 +39,8 @@ type environment struct {
 	client.WithWatch
 	env     *framework.Environment
 	cluster *fleet.Cluster
+	// commands are run instead of those in containers.
+	commands *commands
 	// stop ends the spoke and waits for it.
 	stop func()
 }
@@ -52,7 +54,7 @@ func start(t *testing.T) *environment {
 		}},
 		Manifests: map[string][]string{"solo": {"config/crd/bases", "config/rbac/spoke"}},
 	})
-	w := &environment{WithWatch: e.Members["solo"], env: e, cluster: e.Fleet.Member("solo")}
+	w := &environment{WithWatch: e.Members["solo"], env: e, cluster: e.Fleet.Member("solo"), commands: &commands{}}
 	w.run(t)
 	return w
 }
@@ -68,7 +70,7 @@ func (w *environment) runWith(t testing.TB, waits queues.Waits) {
 	t.Helper()
 	options := setup.Options{
 		Options: framework.ProcessOptions(t), Kubeconfig: w.kubeconfig(t), Registry: prometheus.NewRegistry(),
-		Waits: waits,
+		Waits: waits, Exec: w.commands.run,
 	}
 	w.stop = w.env.Run("the spoke", func(ctx context.Context) error { return setup.Run(ctx, options) })
 }
@@ -104,6 +106,12 @@ func shop(namespace string) *v1.EcommerceApp {
 	app := apitest.Seed()
 	app.Namespace = namespace
 	return app
+}
+
+// allowLogin configures the login of an application, which is Degraded otherwise.
+func allowLogin(app *v1.EcommerceApp) {
+	login := &app.Spec.Security.Authentication
+	login.SecretRef, login.EmailDomains = &v1.LocalSecretReference{Name: "login"}, []string{"example.com"}
 }
 
 // runningShop creates the sample's EcommerceApp in a namespace of its own, and waits until

@@ -14,7 +14,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -78,6 +80,20 @@ type path struct {
 	fresh string
 }
 
+// createCredentials creates the Secrets that a random application may refer to. They differ in their
+// passwords only, since the data belongs to the user, so that one in place of another is a rotation.
+func (p *path) createCredentials(t *testing.T) {
+	t.Helper()
+	for _, namespace := range []string{p.app.Namespace, p.fresh} {
+		for _, name := range []string{"credentials", "credentials-0", "credentials-1", "credentials-2"} {
+			framework.Create(t, p, &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+				StringData: map[string]string{"username": "shop", "password": "pw-" + name + "-" + namespace, "database": "shop"},
+			})
+		}
+	}
+}
+
 // walk edits the application and compares its objects with those of a new one.
 func (p *path) walk(t *testing.T, edits int) {
 	t.Helper()
@@ -88,6 +104,7 @@ func (p *path) walk(t *testing.T, edits int) {
 		}
 	}()
 	restarted := maps.Clone(p.app.Annotations)
+	p.createCredentials(t)
 	framework.Create(t, p, p.app)
 	p.awaitObserved(t)
 	for range edits {

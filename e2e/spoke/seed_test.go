@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ func TestSpoke(t *testing.T) {
 	w := start(t)
 	t.Run("seed", testSeed(w))
 	t.Run("other kinds", testOtherKinds(w))
+	t.Run("certificates", testCertificate(w))
 	t.Run("repair", testRepair(w))
 	t.Run("drift", testDrift(w))
 	t.Run("paths", testPaths(w))
@@ -32,19 +34,25 @@ func TestSpoke(t *testing.T) {
 	t.Run("changes", testChanges(w))
 	t.Run("gating of versions", testVersionGating(w))
 	t.Run("frozen kubelets", testFrozen(w))
+	t.Run("availability", testAvailability(w))
 	t.Run("repair while down", testRepairWhileDown(w))
 	t.Run("restart annotation", testImageUpdated(w))
+	t.Run("without a hub", testWithoutHub(w))
 	t.Run("storage", testStorage(w))
 	t.Run("storage that cannot grow", testStorageNotExpandable(w))
 	t.Run("bad image of the database", testBadImage(w))
 	t.Run("long name", testLongName(w))
 	t.Run("conflict and adoption", testConflict(w))
 	t.Run("lost credentials", testLostCredentials(w))
+	t.Run("rotation", testRotation(w))
+	t.Run("replicas", testReplicas(w))
 	t.Run("forbidden", testForbidden(w))
 	t.Run("denied by a policy", testDenied(w))
 	t.Run("deletion", testDeletion(w))
 	t.Run("terminating namespace", testTerminatingNamespace(w))
 	t.Run("optional kinds", testOptionalKinds(w))
+	t.Run("settings of pods", testPodSettings(w))
+	t.Run("ingress classes", testIngress(w))
 	t.Run("missing definitions", testMissingDefinitions(w))
 }
 
@@ -62,6 +70,10 @@ func testSeed(w *environment) func(*testing.T) {
 			t.Errorf("message is %q, ready is %q", app.Status.Message, app.Status.Ready)
 		}
 		checkComponents(t, app)
+		degraded := framework.Condition(app.Status.Conditions, v1.ConditionDegraded)
+		if degraded.Status != metav1.ConditionTrue || degraded.Reason != v1.ReasonLoginNotConfigured || !strings.Contains(degraded.Message, "spec.security.authentication.emailDomains") {
+			t.Errorf("no user can log in, and Degraded is %+v", degraded)
+		}
 		log := w.writes(t, mark, app.Namespace).Except("events")
 		checkWrittenOnce(t, log, app, took)
 		checkOrder(t, log,

@@ -34,8 +34,12 @@ func (w *environment) awaitFailed(t testing.TB, app *v1.EcommerceApp, reason str
 	t.Helper()
 	framework.Await(t, w, app, "the app to fail for "+reason, func(app *v1.EcommerceApp) error {
 		ready := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionReady)
+		stalled := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionStalled)
 		if app.Status.Phase != v1.PhaseFailed || ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != reason {
 			return fmt.Errorf("phase %s: %s (%v)", app.Status.Phase, app.Status.Message, ready)
+		}
+		if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != reason || app.Status.ObservedGeneration != app.Generation {
+			return fmt.Errorf("Stalled is %v, generation %d of %d is observed", stalled, app.Status.ObservedGeneration, app.Generation)
 		}
 		for _, text := range texts {
 			if !strings.Contains(ready.Message, text) {
@@ -168,6 +172,7 @@ func testOtherKinds(w *environment) func(*testing.T) {
 		namespace := w.namespace(t)
 		web := apitest.SeedWebApp()
 		web.Namespace = namespace
+		seen := phasesOf(t, w, namespace, &webappv1.WebAppList{})
 		framework.Create(t, w, web)
 		framework.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
 			if web.Status.Phase != v1.PhaseRunning || web.Status.AvailableReplicas != 3 {
@@ -191,9 +196,12 @@ func testOtherKinds(w *environment) func(*testing.T) {
 		if len(classes.Items) != 1 || classes.Items[0].Parameters["iops"] != "3000" {
 			t.Errorf("classes of the database: %v", classes.Items)
 		}
+		framework.Edit(t, w, web, func(web *webappv1.WebApp) { web.Spec.Replicas = new(int32(5)) })
+		awaitPhases(t, seen, v1.PhaseCreating, v1.PhaseRunning, v1.PhaseScaling, v1.PhaseRunning)
 		for _, object := range []client.Object{web, db} {
 			framework.Delete(t, w, object)
 		}
+		awaitPhases(t, seen, v1.PhaseRunning, v1.PhaseDeleting)
 	}
 }
 

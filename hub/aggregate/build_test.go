@@ -49,13 +49,23 @@ func reporting(phase v1.Phase) func(*Cluster) {
 	}
 }
 
+// says gives a member's copy a condition that is True for its first generation.
+func says(kind, reason string) func(*Cluster) {
+	return func(c *Cluster) {
+		c.Copy.Status.Conditions = append(slices.DeleteFunc(c.Copy.Status.Conditions, func(o metav1.Condition) bool { return o.Type == kind }),
+			metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, ObservedGeneration: 1})
+	}
+}
+
 func copyStatus(phase v1.Phase, ready bool) v1.EcommerceAppStatus {
 	s := v1.EcommerceAppStatus{Phase: phase, Message: "says the copy", ObservedGeneration: 1, Selector: "app=x"}
 	status := metav1.ConditionFalse
 	if ready {
 		status = metav1.ConditionTrue
 	}
-	s.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: status, Reason: "SaysTheCopy"}}
+	s.Conditions = []metav1.Condition{
+		{Type: v1.ConditionReady, Status: status, Reason: "SaysTheCopy"}, {Type: v1.ConditionAvailable, Status: status},
+	}
 	for _, name := range []string{"database", "backend", frontend, "ingress"} {
 		component := v1.ComponentStatus{Name: name, Phase: phase, Ready: ready}
 		if name == frontend {
@@ -96,8 +106,8 @@ func summaryOf(s v1.EcommerceAppStatus) string {
 		fmt.Fprintf(&b, "%s=%s/%s\n", c.Type, c.Status, c.Reason)
 	}
 	for _, c := range s.Clusters {
-		fmt.Fprintf(&b, "%s %s ready=%t stale=%t %s gen=%d %d/%d\n",
-			c.Name, c.Phase, c.Ready, c.Stale, c.Reason, c.AppliedGeneration, c.ReadyReplicas, c.Replicas)
+		fmt.Fprintf(&b, "%s %s ready=%t available=%t stalled=%t stale=%t %s gen=%d %d/%d\n",
+			c.Name, c.Phase, c.Ready, c.Available, c.Stalled, c.Stale, c.Reason, c.AppliedGeneration, c.ReadyReplicas, c.Replicas)
 	}
 	return b.String()
 }

@@ -98,9 +98,11 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 		observed(&e, in.Generation, c)
 	case Lost:
 		e.Phase, e.Ready, e.Stale = v1.PhaseUnknown, false, true
+		e.Available, e.Stalled = false, false
 		e.Reason, e.Message = v1.ReasonClusterUnreachable, lostMessage(c)
 	case Connecting, Detached:
 		connecting(&e, in.Generation)
+		e.Stalled = e.Stalled && in.Previous.ObservedGeneration == in.Generation
 	}
 	return e, true
 }
@@ -118,16 +120,18 @@ func connecting(e *v1.ClusterStatus, generation int64) {
 
 // leaving sets the entry of a cluster whose copy must be deleted.
 func leaving(e *v1.ClusterStatus, c Cluster) {
-	e.Phase, e.Ready, e.Components = v1.PhaseDeleting, false, nil
-	e.Replicas, e.ReadyReplicas = 0, 0
+	e.Phase, e.Ready, e.Components, e.ReplicationLagSeconds = v1.PhaseDeleting, false, nil, nil
+	e.Replicas, e.ReadyReplicas, e.Available = 0, 0, false
+	stalled := e.Stalled
+	e.Stalled = false
 	switch {
 	case c.Connection == Lost:
 		e.Stale = true
 		e.Reason, e.Message = v1.ReasonClusterUnreachable, lostMessage(c)
 	case c.Connection == Connecting && e.Reason != "":
-		// Keep the previous reason.
+		e.Stalled = stalled // As the reason.
 	case c.Failure != nil:
-		e.Stale = false
+		e.Stale, e.Stalled = false, c.Failure.needsIntervention()
 		e.Reason, e.Message = c.Failure.Reason, clip(c.Failure.Message)
 	default:
 		e.Stale = false
@@ -136,6 +140,17 @@ func leaving(e *v1.ClusterStatus, c Cluster) {
 			e.Message = clip(c.Copy.Status.Message)
 		}
 	}
+}
+
+// longestLag returns the longest lag of the replicas that follow; nil if none does.
+func longestLag(replicas []v1.DatabaseReplica) *int64 {
+	var longest *int64
+	for _, r := range replicas {
+		if r.LagSeconds != nil && (longest == nil || *r.LagSeconds > *longest) {
+			longest = r.LagSeconds
+		}
+	}
+	return longest
 }
 
 // observed sets the entry of a connected cluster from its copy.
@@ -147,6 +162,7 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 		return
 	}
 	status := c.Copy.Status
+	e.ReplicationLagSeconds = longestLag(status.DatabaseReplicas)
 	for _, component := range status.Components {
 		e.Components = append(e.Components, v1.ClusterComponentStatus{
 			Name: component.Name, Phase: component.Phase, Ready: component.Ready,
@@ -157,7 +173,7 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	}
 	// The cached copy of an application that came back may be about to be deleted. It counts once
 	// the hub has applied it.
-	settled := status.ObservedGeneration == c.Copy.Generation && (e.AppliedGeneration > 0 || !c.Unconfirmed)
+	settled := status.ObservedGeneration == c.Copy.Generation && !isRejected(status) && (e.AppliedGeneration > 0 || !c.Unconfirmed)
 	if settled && !c.Copy.Deleting {
 		e.AppliedGeneration = c.Copy.HubGeneration
 	}
@@ -165,7 +181,7 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	condition := meta.FindStatusCondition(status.Conditions, v1.ConditionReady)
 	ready := condition != nil && condition.Status == "True"
 
-	e.Phase = status.Phase
+	e.Phase, e.Available, e.Stalled = status.Phase, isAvailable(status), isStalled(c.Copy, generation)
 	switch {
 	case c.Copy.Deleting:
 		e.Phase, e.Reason, e.Message = v1.PhaseUpdating, v1.ReasonDeleting, "the copy was deleted in the cluster; the hub creates it again after the deletion"
@@ -174,7 +190,9 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 		e.Message = waitingFor(generation)
 		setDegraded(e, c.Copy)
 	case ready && current:
+		// What runs may still be of no use, as a shop that no user can log in to.
 		e.Phase, e.Ready = v1.PhaseRunning, true
+		setDegraded(e, c.Copy)
 	default:
 		if status.Phase != v1.PhaseFailed {
 			e.Phase = progressPhase(status)
@@ -187,6 +205,29 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	if c.Failure.needsIntervention() || !current {
 		setFailure(e, c.Failure)
 	}
+}
+
+// isAvailable reports whether customers are served by a copy, whatever its generation. An agent
+// of an earlier release only reports whether it is ready.
+func isAvailable(status v1.EcommerceAppStatus) bool {
+	if meta.FindStatusCondition(status.Conditions, v1.ConditionAvailable) == nil {
+		return isTrue(status.Conditions, v1.ConditionReady)
+	}
+	return isTrue(status.Conditions, v1.ConditionAvailable)
+}
+
+// isStalled reports whether a copy that was made from the present generation waits for a user.
+func isStalled(c *Copy, generation int64) bool {
+	stalled := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionStalled)
+	return stalled != nil && stalled.Status == "True" && stalled.ObservedGeneration == c.Generation &&
+		c.HubGeneration == generation && !c.Deleting
+}
+
+// isRejected reports whether a copy cannot reconcile its spec: it stalled before its workloads
+// were given the time to become ready.
+func isRejected(status v1.EcommerceAppStatus) bool {
+	stalled := meta.FindStatusCondition(status.Conditions, v1.ConditionStalled)
+	return stalled != nil && stalled.Status == "True" && stalled.Reason != v1.ReasonDeadlineExceeded
 }
 
 // setDegraded copies the reason and message of a degraded copy into its entry.
@@ -218,7 +259,7 @@ func setFailure(e *v1.ClusterStatus, f *Failure) {
 	e.Ready = false
 	e.Reason, e.Message = f.Reason, clip(f.Message)
 	if f.needsIntervention() {
-		e.Phase = v1.PhaseFailed
+		e.Phase, e.Stalled = v1.PhaseFailed, true
 		return
 	}
 	if e.Phase == v1.PhaseRunning {

@@ -32,6 +32,7 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	next.Regions = regionEntries(clusters)
 	next.ObservedGeneration = in.Generation
 	next.LastHandledReconcileAt = handledReconcileAt(in)
+	next.LastHandledImageUpdate = in.HandledImageUpdate
 	if !in.Deleting {
 		next.Placement = placementOf(in, len(clusters))
 	}

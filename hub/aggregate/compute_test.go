@@ -47,6 +47,16 @@ func lifeScenes() []scene {
 		{"a conflict is a failure before there is a copy", input(member("a", failing(v1.ReasonConflict)), member("b", running))},
 		{"an error that passes is progress", edited(with(after(everywhere(), 1), "a", failing(v1.ReasonApplyFailed)))},
 		{"an error that passes does not disturb a current copy", with(after(everywhere(), 1), "a", failing(v1.ReasonApplyFailed))},
+		{"a replica that is seeded", with(after(everywhere(), 1), "a", reporting(v1.PhaseUpdating), says(v1.ConditionAvailable, v1.ReasonAvailable))},
+		{"an outage beside a lost cluster", with(with(after(everywhere(), 1), "b", lost), "a", reporting(v1.PhaseUpdating))},
+		{"a copy that its cluster rejects", with(after(everywhere(), 1), "a", reporting(v1.PhaseFailed), says(v1.ConditionStalled, v1.ReasonForbidden))},
+		{"a copy that was rejected, after an edit", edited(with(after(everywhere(), 1), "a", reporting(v1.PhaseFailed), says(v1.ConditionStalled, v1.ReasonForbidden)))},
+		{"a copy that was rejected, after an edit before the hub is connected",
+			edited(after(with(everywhere(), "a", reporting(v1.PhaseFailed), says(v1.ConditionStalled, v1.ReasonForbidden)), 1), connectingNow)},
+		{"a copy whose workloads do not become ready", with(after(everywhere(), 1), "a", reporting(v1.PhaseFailed), says(v1.ConditionStalled, v1.ReasonDeadlineExceeded))},
+		{"a copy of an agent that does not know the condition", with(after(everywhere(), 1), "a", func(c *Cluster) {
+			c.Copy.Status.Conditions = c.Copy.Status.Conditions[:1]
+		})},
 		{"scaling alone", with(after(everywhere(), 1), "a", reporting(v1.PhaseScaling))},
 	}
 }

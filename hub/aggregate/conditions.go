@@ -16,6 +16,8 @@ type fact struct {
 	status  bool
 	reason  string
 	message string
+	// unknown replaces the status.
+	unknown bool
 }
 
 // messageDeleting is the message of the conditions about a spec that no longer applies.
@@ -24,16 +26,21 @@ const messageDeleting = "the application is being deleted"
 // setConditions sets the conditions. The transition time of a condition changes only with
 // its status.
 func setConditions(conditions *[]metav1.Condition, s summary) {
-	facts := []fact{s.readyFact(), s.progressingFact(), s.degradedFact(), s.placedFact(), s.appliedFact()}
+	facts := []fact{
+		s.readyFact(), s.availableFact(), s.progressingFact(), s.degradedFact(), s.stalledFact(), s.placedFact(), s.appliedFact(),
+	}
 	if s.in.Deleting || s.in.Held {
 		facts = append(facts, s.deletingFact())
 	}
 	if s.initialized {
-		facts = append(facts, fact{v1.ConditionInitialized, true, v1.ReasonRunning, "all clusters have been ready"})
+		facts = append(facts, fact{kind: v1.ConditionInitialized, status: true, reason: v1.ReasonRunning, message: "all clusters have been ready"})
 	}
 	for _, f := range facts {
 		status := metav1.ConditionFalse
-		if f.status {
+		switch {
+		case f.unknown:
+			status = metav1.ConditionUnknown
+		case f.status:
 			status = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(conditions, metav1.Condition{
@@ -44,7 +51,61 @@ func setConditions(conditions *[]metav1.Condition, s summary) {
 }
 
 func (s summary) readyFact() fact {
-	return fact{v1.ConditionReady, s.running(), s.reason(), s.message()}
+	return fact{kind: v1.ConditionReady, status: s.running(), reason: s.reason(), message: s.message()}
+}
+
+// availableFact returns the condition Available. One cluster that is known not to serve
+// customers outweighs those that do not respond.
+func (s summary) availableFact() fact {
+	f := fact{kind: v1.ConditionAvailable}
+	var unavailable, stale []v1.ClusterStatus
+	for _, c := range s.placed {
+		switch {
+		case c.Stale:
+			stale = append(stale, c)
+		case !c.Available:
+			unavailable = append(unavailable, c)
+		}
+	}
+	available := fmt.Sprintf("customers can be served in %d of %s", int(s.total)-len(unavailable)-len(stale), plural(s.total, "cluster"))
+	switch {
+	case s.in.Deleting:
+		f.reason, f.message = v1.ReasonDeleting, messageDeleting
+	case s.total == 0:
+		f.reason, f.message = s.unplacedReason(), s.unplacedMessage()
+	case len(unavailable) > 0:
+		f.reason, f.message = v1.ReasonUnavailable, available+", and not in "+names(unavailable)
+	case len(stale) > 0:
+		f.unknown, f.reason, f.message = true, v1.ReasonClusterUnreachable, available+", and no response from "+names(stale)
+	default:
+		f.status, f.reason, f.message = true, v1.ReasonAvailable, "customers can be served in all clusters"
+	}
+	return f
+}
+
+// stalledFact returns the condition Stalled. A cluster that does not respond comes back by itself,
+// and so may one that is not ready.
+func (s summary) stalledFact() fact {
+	f := fact{kind: v1.ConditionStalled, reason: v1.ReasonReconciled, message: "nothing waits for a user"}
+	concerned := s.placed
+	if s.in.Deleting {
+		concerned = s.left
+	}
+	var stalled []v1.ClusterStatus
+	for _, c := range concerned {
+		if c.Stalled {
+			stalled = append(stalled, c)
+		}
+	}
+	switch {
+	case s.in.Invalid != "" && !s.in.Deleting:
+		f.status, f.reason, f.message = true, v1.ReasonInvalidSpec, s.in.Invalid
+	case s.phase() == v1.PhasePending && s.unplacedReason() == v1.ReasonNoMatchingCluster:
+		f.status, f.reason, f.message = true, v1.ReasonNoMatchingCluster, s.unplacedMessage()
+	case len(stalled) > 0:
+		f.status, f.reason, f.message = true, stalled[0].Reason, describe(stalled)
+	}
+	return f
 }
 
 func (s summary) placedFact() fact {
@@ -97,7 +158,7 @@ func (s summary) progressingFact() fact {
 
 // deletingFact returns the condition of an application that is being deleted, or held.
 func (s summary) deletingFact() fact {
-	f := fact{v1.ConditionDeleting, true, v1.ReasonDeleting, "the application is deleted in all clusters"}
+	f := fact{kind: v1.ConditionDeleting, status: true, reason: v1.ReasonDeleting, message: "the application is deleted in all clusters"}
 	switch {
 	case s.in.Held:
 		f.reason = v1.ReasonProtected

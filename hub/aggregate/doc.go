@@ -34,6 +34,12 @@
 // show how much of it runs. Failed takes precedence over Unknown, because a user can
 // act on it.
 //
+// The condition Available is True while every placed cluster says that customers can be
+// served there, whatever generation it runs. A cluster that does not respond makes it
+// Unknown, and one that is known not to serve makes it False. Stalled is True while a part
+// in a cluster, or the placement, waits for a user, which a cluster that does not respond
+// does not. A part that stalled over the generation before no longer counts.
+//
 // An application is Creating until everything was ready once. The condition
 // Initialized records that; afterwards it is Updating.
 //

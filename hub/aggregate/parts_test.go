@@ -44,8 +44,35 @@ func TestComputeSumsUpRegionsAndComponents(t *testing.T) {
 	if diff := cmp.Diff(wantComponents, got.Components); diff != "" {
 		t.Errorf("components (-want +got):\n%s", diff)
 	}
-	if got.Replicas != 9 || got.RegionCount != 2 || got.ClusterCount != 3 || got.Selector != "app=x" {
+	if got.Replicas != 3 || got.RegionCount != 2 || got.ClusterCount != 3 || got.Selector != "app=x" {
 		t.Errorf("replicas %d, regions %d, clusters %d, selector %q", got.Replicas, got.RegionCount, got.ClusterCount, got.Selector)
+	}
+}
+
+// TestReplicas checks that /scale shows the number of one cluster: the same in all of them, or
+// the largest.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		running []int32
+		want    int32
+	}{
+		"none":                {nil, 0},
+		"one":                 {[]int32{4}, 4},
+		"the same everywhere": {[]int32{4, 4, 4}, 4},
+		"while they differ":   {[]int32{3, 5, 0}, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var clusters []v1.ClusterStatus
+			for _, n := range tt.running {
+				clusters = append(clusters, v1.ClusterStatus{Phase: v1.PhaseRunning, Replicas: n})
+			}
+			clusters = append(clusters, v1.ClusterStatus{Phase: v1.PhaseDeleting, Replicas: 9})
+			if got := summarize(Input{}, clusters).replicas; got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
 	}
 }
 
@@ -108,7 +135,8 @@ func TestFiveHundredClustersFit(t *testing.T) {
 	long := strings.Repeat("x", 60)
 	in := Input{Generation: 1 << 40, Now: at(0)}
 	for i := range 500 {
-		c := member(fmt.Sprintf("%s%03d", long, i), reporting(v1.PhaseCreating), failing(v1.ReasonNamespaceTerminating))
+		c := member(fmt.Sprintf("%s%03d", long, i), reporting(v1.PhaseCreating), failing(v1.ReasonNamespaceTerminating),
+			says(v1.ConditionAvailable, v1.ReasonAvailable), says(v1.ConditionStalled, v1.ReasonDeadlineExceeded))
 		c.Region = fmt.Sprintf("%s%03d", long, i)
 		c.Provider = v1.ProviderAzure
 		c.Failure.Message = strings.Repeat("why", 200)
@@ -197,6 +225,22 @@ func TestHindered(t *testing.T) {
 				t.Errorf("got %s, ready %v, %s: %s", e.Phase, e.Ready, e.Reason, e.Message)
 			}
 		})
+	}
+}
+
+// TestReadyAndDegraded checks that the entry of a cluster says why what runs there is of no use.
+func TestReadyAndDegraded(t *testing.T) {
+	t.Parallel()
+	copied := &Copy{Generation: 2, HubGeneration: 2, Status: copyStatus(v1.PhaseRunning, true)}
+	copied.Status.ObservedGeneration = 2
+	copied.Status.Conditions = append(copied.Status.Conditions, metav1.Condition{
+		Type: v1.ConditionDegraded, Status: metav1.ConditionTrue, ObservedGeneration: 2,
+		Reason: v1.ReasonLoginNotConfigured, Message: "ingress: no user can log in",
+	})
+	var e v1.ClusterStatus
+	observed(&e, 2, Cluster{Name: "eu-1", Copy: copied})
+	if !e.Ready || e.Phase != v1.PhaseRunning || e.Reason != v1.ReasonLoginNotConfigured || e.Message != "ingress: no user can log in" {
+		t.Errorf("got %s, ready %v, %s: %s", e.Phase, e.Ready, e.Reason, e.Message)
 	}
 }
 

@@ -21,7 +21,9 @@ type summary struct {
 	// to be deleted.
 	placed, left []v1.ClusterStatus
 	// total counts the placed clusters or, when the application is being deleted, those
-	// that are left. Regions and replicas refer to the same clusters.
+	// that are left. Regions and replicas refer to the same clusters. Replicas is the
+	// largest number in one of them: like spec.frontend.replicas, /scale is about each
+	// cluster.
 	total, regions, replicas int32
 	// ready counts the placed clusters that are ready, applied those that have reconciled
 	// the current generation.
@@ -43,7 +45,7 @@ func summarize(in Input, clusters []v1.ClusterStatus) summary {
 		}
 		if in.Deleting == (c.Phase == v1.PhaseDeleting) {
 			s.total++
-			s.replicas += c.Replicas
+			s.replicas = max(s.replicas, c.Replicas)
 			if r := regionOf(c); !regions[r] {
 				regions[r] = true
 				s.regions++

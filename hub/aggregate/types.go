@@ -31,6 +31,9 @@ type Input struct {
 	// Held is true if the application was deleted and is protected from that: it is kept
 	// as it is.
 	Held bool
+	// HandledImageUpdate is the last handled token of the annotation
+	// ecommerce.io/image-updated.
+	HandledImageUpdate string
 	// ReconcileAt is the value of the annotation ecommerce.io/reconcile-at.
 	ReconcileAt string
 

@@ -9,11 +9,13 @@ import (
 
 // Urgent reports whether a change of status must be written immediately. Other changes
 // are progress: components and clusters that become ready while the application as a
-// whole does not. They may wait a few seconds, to be written together with later ones.
+// whole does not. They may wait a few seconds, to be written together with later ones. So may
+// becoming available, but not ceasing to be.
 func Urgent(before, after v1.EcommerceAppStatus) bool {
 	if before.Phase != after.Phase ||
 		before.ObservedGeneration != after.ObservedGeneration ||
 		before.LastHandledReconcileAt != after.LastHandledReconcileAt ||
+		before.LastHandledImageUpdate != after.LastHandledImageUpdate ||
 		!equality.Semantic.DeepEqual(before.Placement, after.Placement) {
 		return true
 	}
@@ -25,6 +27,9 @@ func Urgent(before, after v1.EcommerceAppStatus) bool {
 		if b != nil && (b.Status != a.Status || b.Reason != a.Reason) {
 			return true
 		}
+	}
+	if isTrue(before.Conditions, v1.ConditionAvailable) && !isTrue(after.Conditions, v1.ConditionAvailable) {
+		return true
 	}
 	return urgentClusters(before.Clusters, after.Clusters)
 }

@@ -269,6 +269,10 @@ func (l *loop) publish() {
 	if l.connection != nil {
 		l.state.Info.Version = l.inspected.Server.Version
 		l.state.Info.Capabilities = l.inspected.Server.Capabilities
+		l.state.Info.AgentVersion = ""
+		if l.connection.Mode == v1.ModeAgent {
+			l.state.Info.AgentVersion = l.lease.Version()
+		}
 	}
 	observation := conditions.Observation{
 		Member: l.name, Engaged: l.state.Engaged, Missing: l.inspected.Missing,

@@ -116,6 +116,8 @@ type Info struct {
 	// Version is the version of the API server, UID the UID of the namespace kube-system.
 	// Both are empty until the first connection.
 	Version, UID string
+	// AgentVersion is the version of the agent; empty without an agent or if unknown.
+	AgentVersion string
 	// Provider and Region are those of most nodes; empty if unknown. Zones are sorted.
 	Provider v1.Provider
 	Region   string
@@ -137,7 +139,7 @@ func (s State) equal(o State) bool {
 }
 
 func (i Info) equal(o Info) bool {
-	return i.Version == o.Version && i.UID == o.UID &&
+	return i.Version == o.Version && i.UID == o.UID && i.AgentVersion == o.AgentVersion &&
 		i.Provider == o.Provider && i.Region == o.Region && slices.Equal(i.Zones, o.Zones) &&
 		i.Nodes == o.Nodes && i.ReadyNodes == o.ReadyNodes &&
 		equality.Semantic.DeepEqual(i.Allocatable, o.Allocatable) &&

@@ -34,7 +34,7 @@ func (c *Conflicts) Wait(request reconcile.Request, conflict bool) time.Duration
 }
 
 // Retry returns what Reconcile returns for a result and an error that no condition reports.
-// Conflicts, throttling and fenced writes are quiet; the queue logs, counts and retries
+// Conflicts, throttling and fenced or paused writes are quiet; the queue logs, counts and retries
 // everything else.
 func (c *Conflicts) Retry(w Waits, request reconcile.Request, result reconcile.Result, err error) (reconcile.Result, error) {
 	d := apierror.Decide(err)
@@ -46,6 +46,8 @@ func (c *Conflicts) Retry(w Waits, request reconcile.Request, result reconcile.R
 		return w.Later(wait), nil
 	case apierror.Throttled, apierror.Fenced:
 		return w.Later(d.Wait), nil
+	case apierror.Paused:
+		return result, nil
 	default:
 		return reconcile.Result{}, err
 	}

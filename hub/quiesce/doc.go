@@ -34,9 +34,6 @@
 //   - Orders wait while the snapshot of MySQL's volume is taken: for as long as the
 //     provider needs, and for a minute at most. A transaction that stays open gets five
 //     seconds: then the database is not quiesced, which is an error, and orders go on.
-//   - WebSocket is tried first, and SPDY after a refusal to upgrade: clusters before 1.30
-//     know only that one. A server that accepts a SPDY connection and never responds
-//     leaves a goroutine behind until the connection breaks, but does not block the caller.
 //   - What a pod prints is read up to a few kilobytes, and what it complains of is part
 //     of the error. The commands print no passwords.
 package quiesce

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
@@ -83,7 +84,7 @@ func (q *Quiescer) Quiesce(ctx context.Context, in cluster.Cluster, app *v1.Ecom
 	if err := usable(waiting, in, key, app); err != nil {
 		return nil, fmt.Errorf("finding the database in pod %q: %w", key, err)
 	}
-	run, err := newExecutor(in, key, command)
+	run, err := podexec.New(in, podexec.Container{Pod: key, Name: database.Container}, command)
 	if err != nil {
 		return nil, fmt.Errorf("quiescing the database in pod %q: %w", key, err)
 	}

@@ -5,28 +5,23 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/remotecommand"
 
+	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
-const (
-	// outputBytes and complaintBytes bound what is read of the standard output and the
-	// standard error, errorBytes the text of an error.
-	outputBytes    = 4 << 10
-	complaintBytes = 512
-	errorBytes     = 1 << 10
-)
+// outputBytes bounds what is read of the standard output.
+const outputBytes = 4 << 10
 
 // stream runs a command in a pod.
 type stream struct {
 	input  *io.PipeWriter
 	output *output
-	errors *complaint
+	errors *podexec.Excerpt
 	cancel context.CancelFunc
 	// ended is closed when the command has ended; failed then holds its error.
 	ended  chan struct{}
@@ -36,17 +31,17 @@ type stream struct {
 }
 
 // open starts a command, which ends with ctx, or soon after its own limit.
-func open(ctx context.Context, run *executor) *stream {
+func open(ctx context.Context, run *podexec.Executor) *stream {
 	ctx, cancel := context.WithTimeout(ctx, hold+grace)
 	input, writer := io.Pipe()
 	s := &stream{
-		input: writer, output: &output{confirmed: make(chan struct{})}, errors: &complaint{},
+		input: writer, output: &output{confirmed: make(chan struct{})}, errors: &podexec.Excerpt{},
 		cancel: cancel, ended: make(chan struct{}),
 	}
 	go func() {
 		defer close(s.ended)
 		defer cancel()
-		s.failed = run.stream(ctx, remotecommand.StreamOptions{Stdin: input, Stdout: s.output, Stderr: s.errors})
+		s.failed = run.Stream(ctx, remotecommand.StreamOptions{Stdin: input, Stdout: s.output, Stderr: s.errors})
 		_ = writer.Close() // Always nil. A reader gets io.EOF.
 	}()
 	return s
@@ -74,7 +69,7 @@ func (s *stream) await(ctx context.Context) error {
 
 // explain adds the command's standard error to an error.
 func (s *stream) explain(err error) error {
-	if text := s.errors.text(); text != "" {
+	if text := s.errors.String(); text != "" {
 		return fmt.Errorf("%w: %s", err, text)
 	}
 	return err
@@ -126,36 +121,4 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 	o.over = o.over || len(o.read) == outputBytes
 	return len(p), nil
-}
-
-// complaint keeps the beginning of the standard error.
-type complaint struct {
-	mu   sync.Mutex
-	read []byte
-}
-
-// Write takes all, and keeps a part of it.
-func (c *complaint) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.read = append(c.read, p[:min(len(p), complaintBytes-len(c.read))]...)
-	return len(p), nil
-}
-
-// text returns the standard error as one line.
-func (c *complaint) text() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return oneLine(string(c.read))
-}
-
-// oneLine converts an untrusted text for a message.
-func oneLine(text string) string {
-	printable := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-	return strings.Join(strings.Fields(printable), " ")
 }

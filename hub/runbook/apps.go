@@ -16,6 +16,9 @@ func appProgress() []Entry {
 		{v1.ReasonRunning, "Everything that the spec asks for is observed to be ready.", "", ""},
 		{v1.ReasonReconciled, "Every cluster has the current spec, no change is in progress, and nothing has failed.", "", ""},
 		{v1.ReasonDisabled, "The spec disables the component.", "", ""},
+		{v1.ReasonPaused, "The application or the member is paused: nothing is written there, and the status lists what would be.",
+			"kubectl shopfleet diff APP -n NAMESPACE",
+			"Set spec.paused of the EcommerceApp or of the MemberCluster to false when the changes are right."},
 		{v1.ReasonPlaced, "The placement chose at least one cluster.", "", ""},
 		{v1.ReasonProgressing, "A change is being rolled out: an object is being created or updated, or the hub waits for a cluster to reconcile the current generation.",
 			statusApp,
@@ -29,12 +32,38 @@ func appProgress() []Entry {
 		{v1.ReasonWaitingForStorage, "A claim of the database has no volume yet, or its volume is still growing.",
 			"kubectl describe pvc -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
 			"Do as the events of the claim say: a StorageClass that does not exist, no capacity in the zone, or a driver that does not run."},
+		{v1.ReasonCopyingData, "A new replica of the database copies the data of the primary. That takes as long as the data is large, and has no deadline; customers are served.",
+			memberPods, "Wait; the log of the pod that the message names shows the progress."},
+		{v1.ReasonWaitingForAddress, "The Ingress has a class, and no controller has given it an address, so that customers may not reach the shop.",
+			"kubectl describe ingress -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
+			"Check that the IngressClass exists, that its controller runs, and that its load balancer has an address."},
+		{v1.ReasonWaitingForCertificate, "cert-manager has not issued the certificate of the Ingress.",
+			"kubectl describe certificate,certificaterequest -n NAMESPACE   # in the member",
+			"Do as the events of the Certificate say: the issuer does not exist or is not ready, or the host does not lead to this cluster yet."},
 		{v1.ReasonStorageNotExpandable, "spec.database.storage was raised, and the StorageClass of the claim does not allow expansion. The database keeps its volume and runs.",
 			"kubectl get storageclass   # in the member",
 			"Allow it in the class, or set spec.database.storage back.\nTo allow it: kubectl patch storageclass CLASS -p '{\"allowVolumeExpansion\":true}' in the member, if its driver can expand volumes."},
 		{v1.ReasonDeadlineExceeded, "A component did not become ready within 10 minutes. It is left as it is, and the reason ends when the component is ready or the spec changes.",
 			memberPods,
 			"kubectl describe pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member\nIf the last change broke it, set the image or the field back: that is a new spec, and rolls out at once."},
+	}
+}
+
+// appService returns the reasons about what an application is to its users.
+func appService() []Entry {
+	return []Entry{
+		{v1.ReasonAvailable, "Customers can be served: the primary of the database is ready, backend and frontend have a pod each, and the Ingress exists.", "", ""},
+		{v1.ReasonUnavailable, "Customers cannot be served in a cluster that answers. The message names the cluster, or the component that they lack.",
+			statusApp, "kubectl describe pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member\nBegin with the component that the message names: database before backend before frontend."},
+		{v1.ReasonLoginNotConfigured, "No user can log in: the login has no credentials of its provider, or admits neither a domain nor a group.",
+			describeApp, fixSpec + "\nThe message names the Secret or the field of spec.security.authentication that is missing."},
+		{v1.ReasonCredentialsInvalid, "The credentials Secret of the database has content that cannot be used: another user or database than those of the data, a name that the engine reserves, or a line break. Clients keep the login that they have.",
+			describeApp, "Correct the key of the Secret that the message names; it is read again within 5 minutes."},
+		{v1.ReasonRotationFailed, "The new password of the credentials Secret could not be set in the database. Clients keep the old one, which works. It is tried again.",
+			describeApp, "Look at the log of the primary of the database.\nTo stop trying, set the old password in the Secret again."},
+		{v1.ReasonNotSupported, "The spec has fields that only a hub carries out, and this application has no hub: snapshots, storage profiles, placement. They have no effect.",
+			"kubectl describe ecommerceapp APP -n NAMESPACE   # in the cluster",
+			"Remove the fields that the message names, or create the application on a hub.\nFor backups without a hub, set spec.database.backup.method to Dump."},
 	}
 }
 
@@ -54,7 +83,7 @@ func appFailures() []Entry {
 			joinAgain + "\nThe command grants what the hub needs. If the message names a policy or a quota, change that in the member; the hub tries again within 5 minutes."},
 		{v1.ReasonApplyFailed, "A write in a member failed for a reason that may pass: throttling, a kind that is not served, a timeout. The hub retries.",
 			describeApp, "If it stays for 10 minutes, do as the message says.\nA kind that is not served needs its CustomResourceDefinition in the member. Otherwise look at the load of the member's API server."},
-		{v1.ReasonCredentialsMissing, "A Secret that the data of the database depends on is gone. New passwords would not open the data, so nothing was written. On a Restore: the passwords of the source could not be copied or compared.",
+		{v1.ReasonCredentialsMissing, "A Secret that the data of the database depends on is gone, or a key of it. New passwords would not open the data, so nothing was written. On a Restore: the passwords of the source could not be copied or compared.",
 			"kubectl get secrets -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
 			"Restore the Secret that the message names, in the member.\nWithout it, delete the claim to start with an empty database, and restore a Backup."},
 		{v1.ReasonNamespaceTerminating, "The namespace is being deleted in the member, so that nothing can be created there. The hub goes on when it is gone.",

@@ -92,7 +92,7 @@ func restores() []Entry {
 		{v1.ReasonVolumeChanged, "A volume or snapshot is not the one that the hub asked for: another request has used its name or token.",
 			describeRestore, "Create another Restore, or back up again."},
 		{v1.ReasonBackupNotFound, "The Backup of the Restore does not exist, or is being deleted.",
-			"kubectl shopfleet backups -n NAMESPACE", "kubectl shopfleet backups --help\nIt has the command that recovers lost Backup objects from the cloud. Otherwise name another Backup."},
+			"kubectl shopfleet backups -n NAMESPACE", "kubectl shopfleet backups rediscover\nThat recovers Backup objects from the cloud. Otherwise name another Backup."},
 		{v1.ReasonBackupNotReady, "The Backup is not complete, has failed, or its copy in the region is still being made.",
 			listBackups, "Wait for the Backup, or restore another one."},
 		{v1.ReasonProviderMismatch, "The Backup has snapshots of another provider or CloudAccount than the cluster.",

@@ -34,6 +34,7 @@ func Sections() []Section {
 		{"Members: agent", memberAgent()},
 		{"Members: storage", memberStorage()},
 		{"Applications: progress", appProgress()},
+		{"Applications: service", appService()},
 		{"Applications: failures", appFailures()},
 		{"Applications: deletion", appDeletion()},
 		{"Placement", placementFailures()},

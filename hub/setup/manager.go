@@ -69,6 +69,7 @@ func (o *Options) managerOptions(cfg *rest.Config) (manager.Options, error) {
 		Client:                  client.Options{HTTPClient: bounded},
 		LeaderElectionID:        leaseName,
 		LeaderElectionNamespace: o.Namespace,
+		LeaderElectionLabels:    v1.VersionLabels(o.Version),
 		LeaderElectionConfig:    rest.CopyConfig(cfg),
 		// Tests run several hubs in one process.
 		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},

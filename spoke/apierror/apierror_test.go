@@ -124,6 +124,7 @@ func TestDecide(t *testing.T) {
 			Decision{Class: InvalidSpec, Reason: v1.ReasonDriverMissing, Message: "install the driver", Blocking: true},
 		},
 		"lease not renewed":      {request(ErrFenced), Decision{Class: Fenced, Wait: 2 * time.Second}},
+		"paused":                 {request(ErrPaused), Decision{Class: Paused, Reason: v1.ReasonPaused, Message: "writes are paused"}},
 		"no connection":          {ErrNotConnected, Decision{Class: NotConnected, Reason: v1.ReasonClusterUnreachable, Message: "the cluster is not connected"}},
 		"deadline":               {context.DeadlineExceeded, returned(Unreachable, "the cluster does not answer in time")},
 		"deadline of a request":  {request(context.DeadlineExceeded), returned(Unreachable, "the cluster does not answer in time")},

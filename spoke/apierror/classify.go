@@ -18,6 +18,9 @@ var (
 	// ErrFenced means that a request was not sent, because the process did not renew its
 	// Lease in time and another one may have taken it.
 	ErrFenced = errors.New("the Lease was not renewed in time")
+	// ErrPaused means that a request was not sent, because the cluster or the application is
+	// paused. The end of the pause is an event that wakes the controller.
+	ErrPaused = errors.New("writes are paused")
 )
 
 // Class groups errors that controllers handle alike.
@@ -52,6 +55,8 @@ const (
 	NotConnected Class = "NotConnected"
 	// Fenced means that the process may not write at the moment, and perhaps never again.
 	Fenced Class = "Fenced"
+	// Paused means that the process must not write to the cluster until a user resumes it.
+	Paused Class = "Paused"
 	// Blocked means that a controller refused to write what a user has to resolve first.
 	Blocked Class = "Blocked"
 	// InvalidSpec means that a controller rejects a spec. Nothing but a change of an object
@@ -92,6 +97,8 @@ func Classify(err error) Class {
 		return InvalidSpec
 	case errors.Is(err, ErrFenced):
 		return Fenced
+	case errors.Is(err, ErrPaused):
+		return Paused
 	case errors.Is(err, ErrNotConnected):
 		return NotConnected
 	// The API server reports it as forbidden.

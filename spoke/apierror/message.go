@@ -38,6 +38,8 @@ func Message(err error) string {
 		return "the cluster is not connected"
 	case Fenced:
 		return ErrFenced.Error()
+	case Paused:
+		return ErrPaused.Error()
 	case Throttled:
 		return "the cluster throttles requests"
 	case Unreachable:

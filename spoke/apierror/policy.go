@@ -80,6 +80,8 @@ func Decide(err error) Decision {
 		d.Reason, d.Blocking, d.Wait = reasonOf(err), true, BlockedWait
 	case InvalidSpec:
 		d.Reason, d.Blocking = specErrorOf(err).Reason, true
+	case Paused:
+		d.Reason = v1.ReasonPaused
 	case NotConnected:
 		d.Reason = v1.ReasonClusterUnreachable
 	default: // Transient, Unreachable, Unauthorized, NotFound

@@ -47,61 +47,83 @@ func adopt(live component.Resource, intent *unstructured.Unstructured, owned fun
 // lacks or has with another value, sorted, without values. Both are in unstructured form.
 // Metadata is not compared. A list without merge keys is one field.
 func Differences(live, intent map[string]any) []string {
+	return pathsOf(fieldDifferences(live, intent))
+}
+
+// difference is a field that an intent sets and that a live object lacks or has with another
+// value.
+type difference struct {
+	path string
+	// live is nil if the object lacks the field.
+	live, intent any
+}
+
+// pathsOf returns the sorted paths of differences.
+func pathsOf(all []difference) []string {
 	var paths []string
-	for key, want := range intent {
-		switch key {
-		case "apiVersion", "kind", "metadata":
-		default:
-			paths = append(paths, differences(live[key], want, key, "", key)...)
-		}
+	for _, d := range all {
+		paths = append(paths, d.path)
 	}
 	slices.Sort(paths)
 	return paths
 }
 
+// fieldDifferences returns the differences outside of metadata, in any order.
+func fieldDifferences(live, intent map[string]any) []difference {
+	var all []difference
+	for key, want := range intent {
+		switch key {
+		case "apiVersion", "kind", "metadata":
+		default:
+			all = append(all, differences(live[key], want, key, "", key)...)
+		}
+	}
+	return all
+}
+
 // differences compares two values of a field; parent is the name of the field that contains
 // it, and path where both are.
-func differences(live, intent any, field, parent, path string) []string {
+func differences(live, intent any, field, parent, path string) []difference {
 	if contains(live, intent, field, parent) {
 		return nil
 	}
-	if paths := itemDifferences(live, intent, field, path); len(paths) > 0 {
-		return paths
+	if found := itemDifferences(live, intent, field, path); len(found) > 0 {
+		return found
 	}
 	have, ok := live.(map[string]any)
 	want, both := intent.(map[string]any)
 	if !ok || !both || atomicMap(field) {
-		return []string{path}
+		return []difference{{path, live, intent}}
 	}
-	var paths []string
+	var found []difference
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		below := path + "." + key
 		if strings.Contains(key, ".") {
 			below = path + "[" + key + "]"
 		}
-		paths = append(paths, differences(have[key], want[key], key, field, below)...)
+		found = append(found, differences(have[key], want[key], key, field, below)...)
 	}
-	return paths
+	return found
 }
 
 // itemDifferences compares the items of two lists with merge keys; nothing is returned for
 // other values.
-func itemDifferences(live, intent any, field, path string) []string {
+func itemDifferences(live, intent any, field, path string) []difference {
 	have, ok := live.([]any)
 	want, both := intent.([]any)
 	keys := mergeKeys(field, want)
 	if !ok || !both || keys == nil {
 		return nil
 	}
-	var paths []string
+	var all []difference
 	for _, item := range want {
 		identity, _ := item.(map[string]any)
 		below := fmt.Sprintf("%s[%v]", path, identity[keys[0]])
 		if found := find(have, item, keys); found != nil {
-			paths = append(paths, differences(found, item, field, "", below)...)
+			all = append(all, differences(found, item, field, "", below)...)
 		} else {
-			paths = append(paths, below)
+			all = append(all, difference{path: below, intent: item})
 		}
 	}
-	return paths
+	return all
 }

@@ -33,6 +33,8 @@ const (
 	// Terminating means that the object is being deleted, so nothing was written. It can
 	// be created after the deletion.
 	Terminating Outcome = "Terminating"
+	// Held means that the object would be written, and Request.Hold is set.
+	Held Outcome = "Held"
 )
 
 // DefaultTimeout is the deadline of each request.
@@ -108,6 +110,8 @@ type Request struct {
 	// Seals is the name of a claim whose data depends on this Secret: if the Secret is
 	// missing, Apply returns a *LostError. Usually empty.
 	Seals string
+	// Hold makes Apply write nothing, and return what it would write in Result.Change.
+	Hold bool
 }
 
 // Result is the result of an apply.
@@ -115,6 +119,8 @@ type Result struct {
 	Outcome Outcome
 	// Object is the object that the API server returned; nil if nothing was written.
 	Object *unstructured.Unstructured
+	// Change is what was held; nil for other outcomes.
+	Change *v1.PendingChange
 }
 
 // Apply creates or updates an object to match the intent, and sends no request if it
@@ -136,6 +142,9 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	}
 	if live == nil && req.Seals != "" {
 		return Result{}, &LostError{Key: component.KeyOf(intent), Data: req.Seals}
+	}
+	if live == nil && req.Hold {
+		return held(Change(v1.PendingCreate, intent)), nil
 	}
 	if live == nil {
 		if err := a.addGenerated(intent, nil, req.Generate); err != nil {
@@ -170,7 +179,7 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	if req.Once {
 		intent = onlyMissing(intent, content)
 	}
-	return a.update(ctx, intent, live, content)
+	return a.update(ctx, update{intent: intent, live: live, content: content, hold: req.Hold})
 }
 
 // intent converts an object to the form that is sent: without status, with a hash.
@@ -223,8 +232,17 @@ func (a *Applier) create(ctx context.Context, intent *unstructured.Unstructured)
 	return Result{Outcome: Created, Object: intent}, a.remember(intent, writeRecord{intent: sum})
 }
 
-// update applies an owned object if it differs.
-func (a *Applier) update(ctx context.Context, intent *unstructured.Unstructured, live component.Resource, content map[string]any) (Result, error) {
+// update is an intent for an owned object that exists, and the content of that object.
+type update struct {
+	intent  *unstructured.Unstructured
+	live    component.Resource
+	content map[string]any
+	hold    bool
+}
+
+// update applies an owned object if it differs, unless that is held.
+func (a *Applier) update(ctx context.Context, u update) (Result, error) {
+	intent, live, content := u.intent, u.live, u.content
 	key := component.KeyOf(intent)
 	if matches(content, intent) {
 		a.forget(key)
@@ -241,7 +259,11 @@ func (a *Applier) update(ctx context.Context, intent *unstructured.Unstructured,
 	if done {
 		return Result{Outcome: Unchanged}, nil
 	}
-	next := repair{key: key, intent: sum, fields: drifted(content, intent)}
+	differences := drifted(content, intent)
+	if u.hold {
+		return held(pendingUpdate(intent, differences)), nil
+	}
+	next := repair{key: key, intent: sum, fields: pathsOf(differences)}
 	if err := a.admit(ctx, intent, next); err != nil {
 		return Result{}, err
 	}

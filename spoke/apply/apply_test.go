@@ -82,6 +82,7 @@ func TestApplier(t *testing.T) {
 	t.Run("hand over the number of pods", testHandOver(s))
 	t.Run("contended", testContended(s))
 	t.Run("edited hash", testEditedHash(s))
+	t.Run("held", testHeld(s))
 	t.Run("delete", testDelete(s))
 }
 

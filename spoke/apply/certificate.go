@@ -24,7 +24,8 @@ const certificateLife = 365 * 24 * time.Hour
 // clockSkew is how far NotBefore lies in the past, for clocks that lag.
 const clockSkew = 5 * time.Minute
 
-// caKey is the key of a TLS Secret that contains the certificate authority.
+// caKey is the key of a TLS Secret that contains what clients must trust: of a self-signed
+// certificate, the certificate itself.
 const caKey = "ca.crt"
 
 // maxCommonName is the maximum length of a common name in X.509, in characters.
@@ -49,15 +50,15 @@ func certificate(want component.SelfSigned, existing map[string][]byte, from sou
 		return nil, fmt.Errorf("generating a serial number: %w", err)
 	}
 	template := &x509.Certificate{
-		SerialNumber:          new(big.Int).SetBytes(serial),
-		Subject:               pkix.Name{CommonName: commonName(want)},
-		DNSNames:              names(want),
-		NotBefore:             from.now.Add(-clockSkew),
-		NotAfter:              from.now.Add(certificateLife),
-		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		SerialNumber: new(big.Int).SetBytes(serial),
+		Subject:      pkix.Name{CommonName: commonName(want)},
+		DNSNames:     names(want),
+		NotBefore:    from.now.Add(-clockSkew),
+		NotAfter:     from.now.Add(certificateLife),
+		// A client that trusts it must trust nothing that its key signs.
+		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
-		IsCA:                  true,
 	}
 	der, err := x509.CreateCertificate(from.random, template, template, key.Public(), key)
 	if err != nil {
@@ -76,7 +77,7 @@ func certificate(want component.SelfSigned, existing map[string][]byte, from sou
 }
 
 // isValid reports whether the existing certificate matches its key, has the requested
-// names, and more than a third of its validity left.
+// names, signs no others, and has more than a third of its validity left.
 func isValid(want component.SelfSigned, existing map[string][]byte, now time.Time) bool {
 	if len(existing[caKey]) == 0 {
 		return false
@@ -90,7 +91,7 @@ func isValid(want component.SelfSigned, existing map[string][]byte, now time.Tim
 		return false
 	}
 	life := crt.NotAfter.Sub(crt.NotBefore)
-	return crt.Subject.CommonName == commonName(want) &&
+	return !crt.IsCA && crt.Subject.CommonName == commonName(want) &&
 		slices.Equal(crt.DNSNames, names(want)) &&
 		!now.Before(crt.NotBefore) &&
 		crt.NotAfter.Sub(now) > life/3

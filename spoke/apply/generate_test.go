@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -132,24 +134,71 @@ func TestCertificateIsRenewed(t *testing.T) {
 func TestCertificateIsTrustedByItself(t *testing.T) {
 	want := component.SelfSigned{CommonName: strings.Repeat("long", 30), DNSNames: []string{"shop.example.com"}}
 	made := pair(t, want, nil, noon())
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(made["ca.crt"]) {
-		t.Fatal("ca.crt holds no certificate")
-	}
-	loaded, err := tls.X509KeyPair(made["tls.crt"], made["tls.key"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	crt, err := x509.ParseCertificate(loaded.Certificate[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := crt.Verify(x509.VerifyOptions{DNSName: "shop.example.com", Roots: roots, CurrentTime: noon()}); err != nil {
+	crt, roots := parsed(t, made)
+	options := x509.VerifyOptions{DNSName: "shop.example.com", Roots: roots, CurrentTime: noon()}
+	if _, err := crt.Verify(options); err != nil {
 		t.Errorf("the pair does not verify: %v", err)
+	}
+	options.KeyUsages = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	if _, err := crt.Verify(options); err == nil {
+		t.Error("the certificate is valid for clients, too")
 	}
 	if diff := cmp.Diff(want.DNSNames, crt.DNSNames); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
+}
+
+// TestCertificateSignsNothing checks that clients that trust ca.crt trust no other certificate that
+// its key signs, and that one that was made as an authority is replaced.
+func TestCertificateSignsNothing(t *testing.T) {
+	want := component.SelfSigned{CommonName: "shop", DNSNames: []string{"shop.example.com"}}
+	made := pair(t, want, nil, noon())
+	crt, roots := parsed(t, made)
+	loaded, err := tls.X509KeyPair(made["tls.crt"], made["tls.key"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if crt.IsCA || crt.KeyUsage != x509.KeyUsageDigitalSignature {
+		t.Errorf("authority %t, key usage %b", crt.IsCA, crt.KeyUsage)
+	}
+	other := &x509.Certificate{SerialNumber: crt.SerialNumber, DNSNames: []string{"bank.example.com"}, NotBefore: crt.NotBefore, NotAfter: crt.NotAfter}
+	der, err := x509.CreateCertificate(rand.Reader, other, crt, crt.PublicKey, loaded.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Verify(x509.VerifyOptions{DNSName: "bank.example.com", Roots: roots, CurrentTime: noon()}); err == nil {
+		t.Error("a certificate that its key signed is trusted")
+	}
+
+	former := *crt
+	former.IsCA, former.KeyUsage = true, x509.KeyUsageDigitalSignature|x509.KeyUsageCertSign
+	if der, err = x509.CreateCertificate(rand.Reader, &former, &former, crt.PublicKey, loaded.PrivateKey); err != nil {
+		t.Fatal(err)
+	}
+	authority := maps.Clone(made)
+	authority["tls.crt"] = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	authority["ca.crt"] = authority["tls.crt"]
+	if again := pair(t, want, authority, noon()); bytes.Equal(again["tls.crt"], authority["tls.crt"]) {
+		t.Error("an authority was kept")
+	}
+}
+
+// parsed returns the certificate of a pair, and the certificates that its clients trust.
+func parsed(t *testing.T, data map[string][]byte) (*x509.Certificate, *x509.CertPool) {
+	t.Helper()
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(data["ca.crt"]) {
+		t.Fatal("ca.crt holds no certificate")
+	}
+	block, _ := pem.Decode(data["tls.crt"])
+	crt, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return crt, roots
 }
 
 func pair(t *testing.T, want component.SelfSigned, existing map[string][]byte, now time.Time) map[string][]byte {

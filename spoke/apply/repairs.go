@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -142,15 +141,13 @@ func (a *Applier) lastOther(managers []metav1.ManagedFieldsEntry) string {
 	return last.Manager
 }
 
-// drifted returns the paths of the fields, metadata included, in which a live object differs
-// from an intent.
-func drifted(live map[string]any, intent *unstructured.Unstructured) []string {
-	paths := Differences(live, intent.Object)
+// drifted returns the fields, metadata included, in which a live object differs from an intent.
+func drifted(live map[string]any, intent *unstructured.Unstructured) []difference {
+	all := fieldDifferences(live, intent.Object)
 	have, _ := live["metadata"].(map[string]any)
 	want, _ := intent.Object["metadata"].(map[string]any)
 	for _, field := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
-		paths = append(paths, differences(have[field], want[field], field, "metadata", "metadata."+field)...)
+		all = append(all, differences(have[field], want[field], field, "metadata", "metadata."+field)...)
 	}
-	slices.Sort(paths)
-	return paths
+	return all
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -73,6 +74,30 @@ func testReplaceKeeps(s *server) func(*testing.T) {
 		if !slices.Contains(live.Finalizers, "example.com/theirs") {
 			t.Errorf("finalizers %q, want theirs too", live.Finalizers)
 		}
+		checkOneOwner(t, live)
+		// What a later intent drops goes, because no other entry of ours owns it.
+		intent.Labels = map[string]string{"b": "2"}
+		do(t, a, apply.Request{Intent: intent, Live: live.DeepCopy(), Owned: func(component.Resource) bool { return true }}, apply.Updated)
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+			t.Fatal(err)
+		}
+		if live.Labels["a"] != "" || live.Labels["b"] != "2" {
+			t.Errorf("labels %v, want those of the last intent", live.Labels)
+		}
+	}
+}
+
+// checkOneOwner checks that the fields of the test's field manager are those of an apply.
+func checkOneOwner(t *testing.T, live *corev1.Service) {
+	t.Helper()
+	var ours []string
+	for _, m := range live.ManagedFields {
+		if m.Manager == "test" {
+			ours = append(ours, string(m.Operation))
+		}
+	}
+	if diff := cmp.Diff([]string{"Apply"}, ours); diff != "" {
+		t.Errorf("managed fields of the test (-want +got):\n%s", diff)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -108,5 +110,38 @@ func (a *Applier) replace(ctx context.Context, intent *unstructured.Unstructured
 	if err != nil {
 		return nil, fmt.Errorf("replacing %s %q: %w", intent.GetKind(), intent.GetName(), err)
 	}
-	return body, nil
+	return a.ownAgain(ctx, body)
+}
+
+// ownAgain merges the fields that a patch of this field manager wrote into those that it applied,
+// and returns the object that was written. A field that only an update owned would stay when a
+// later intent drops it.
+func (a *Applier) ownAgain(ctx context.Context, written *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	const attempts = 3
+	err := a.mergeManagers(ctx, written)
+	for range attempts - 1 {
+		if !apierrors.IsConflict(err) {
+			break
+		}
+		// What another client wrote since is not what was written here.
+		live, readErr := a.get(ctx, written)
+		if newer, ok := live.(*unstructured.Unstructured); readErr == nil && ok {
+			err = a.mergeManagers(ctx, newer)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("merging the managed fields of %s %q: %w", written.GetKind(), written.GetName(), err)
+	}
+	return written, nil
+}
+
+// mergeManagers sends a patch of the managed fields of an object, which then holds the response.
+func (a *Applier) mergeManagers(ctx context.Context, live *unstructured.Unstructured) error {
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(a.manager), a.manager)
+	if err != nil || patch == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	return a.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(a.manager))
 }

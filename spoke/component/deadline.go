@@ -11,16 +11,16 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// ProgressDeadline is the time in which a component must become ready, or it fails.
-// Kubernetes enforces it for Deployments; for StatefulSets it counts from the transition
-// of the condition Progressing.
+// ProgressDeadline is the time in which a component that is not ready must make progress, or
+// it fails. Kubernetes enforces it for Deployments; for StatefulSets it counts from the
+// transition of the condition Progressing, which progress resets.
 const ProgressDeadline = 10 * time.Minute
 
 // withDeadline marks the component that the application has been waiting for too long as
-// failed. It stays failed until it is ready or the spec changes.
+// failed. It stays failed until it makes progress or the spec changes.
 func withDeadline(in Summary, states []State) []State {
 	i := slices.IndexFunc(states, func(s State) bool { return !s.Ready })
-	if i < 0 || in.Deleting || !states[i].Timed || states[i].Phase == v1.PhaseFailed {
+	if i < 0 || in.Deleting || !states[i].Timed || states[i].Phase == v1.PhaseFailed || states[i].Copying || progressed(in, states[i]) {
 		return states
 	}
 	s := &states[i]
@@ -28,20 +28,34 @@ func withDeadline(in Summary, states []State) []State {
 	if last == nil || last.ObservedGeneration != in.Generation || !waitedFor(in.Previous, s.Name) {
 		return states
 	}
-	spent := last.Status == metav1.ConditionTrue && in.Now.Sub(last.LastTransitionTime.Time) >= ProgressDeadline
+	spent := last.Status == metav1.ConditionTrue && in.Now.Sub(last.LastTransitionTime.Time) >= ProgressDeadline && !copied(in, *s)
 	failedBefore := last.Status == metav1.ConditionFalse && last.Reason == v1.ReasonDeadlineExceeded
 	if spent || failedBefore {
 		s.Phase, s.Reason = v1.PhaseFailed, v1.ReasonDeadlineExceeded
-		s.Message = bounded(fmt.Sprintf("not ready within %d minutes: %s", int(ProgressDeadline.Minutes()), s.Message))
+		s.Message = bounded(fmt.Sprintf("no progress within %d minutes: %s", int(ProgressDeadline.Minutes()), s.Message))
 	}
 	return states
+}
+
+// progressed reports whether more pods of a component are ready or updated than in the last
+// status.
+func progressed(in Summary, now State) bool {
+	i := slices.IndexFunc(in.Last, func(last State) bool { return last.Name == now.Name })
+	return i >= 0 && (now.ReadyReplicas > in.Last[i].ReadyReplicas || now.UpdatedReplicas > in.Last[i].UpdatedReplicas)
+}
+
+// copied reports whether a pod of a component copied data when the last status was written, and
+// none does any more. That took as long as it took: what follows has its own deadline.
+func copied(in Summary, now State) bool {
+	ready := find(in.Previous, v1.ConditionReady)
+	return ready != nil && ready.Reason == v1.ReasonCopyingData && waitedFor(in.Previous, now.Name) && !now.Copying
 }
 
 // deadlineIn returns the time until the component that is waited for fails; 0 if no
 // deadline applies.
 func deadlineIn(in Summary, c cause, report Report) time.Duration {
 	if c.ready || c.phase == v1.PhaseFailed || in.Deleting ||
-		!slices.ContainsFunc(report.States, func(s State) bool { return s.Name == c.component && s.Timed }) {
+		!slices.ContainsFunc(report.States, func(s State) bool { return s.Name == c.component && s.Timed && !s.Copying }) {
 		return 0
 	}
 	since := find(report.Conditions, v1.ConditionProgressing).LastTransitionTime
@@ -50,13 +64,13 @@ func deadlineIn(in Summary, c cause, report Report) time.Duration {
 
 // resetsTransition reports whether the transition time of an unchanged condition must be
 // reset: progress towards another generation, or of another component, has its own
-// deadline.
+// deadline, and each progress of a component begins it again.
 func resetsTransition(in Summary, c cause, now metav1.Condition) bool {
 	if now.Type != v1.ConditionProgressing || now.Status != metav1.ConditionTrue {
 		return false
 	}
 	last := find(in.Previous, v1.ConditionProgressing)
-	return last.ObservedGeneration != in.Generation || c.component != "" && !waitedFor(in.Previous, c.component)
+	return last.ObservedGeneration != in.Generation || c.component != "" && !waitedFor(in.Previous, c.component) || c.progressed
 }
 
 // waitedFor reports whether the named component kept the application from being ready.

@@ -1,9 +1,11 @@
 package component_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,6 +29,12 @@ type observation struct {
 	phase      v1.Phase
 	// due is the minute at which the deadline passes; 0 for none.
 	due int
+}
+
+func (o observation) summarize(conditions []metav1.Condition, last []component.State) component.Report {
+	return component.Summarize(component.Summary{
+		Generation: o.generation, Now: at(o.minute), Previous: conditions, Last: last, States: o.states, Problems: o.problems,
+	})
 }
 
 // histories start with an application that was ready in generation 1, and has not
@@ -59,25 +67,64 @@ func histories() map[string][]observation {
 	}
 }
 
+// progressHistories are about what counts as progress of a database of three pods.
+func progressHistories() map[string][]observation {
+	state := func(n, updated int32) []component.State {
+		s := down()
+		s.Replicas, s.ReadyReplicas, s.UpdatedReplicas = 3, n, updated
+		return []component.State{s, ready("web")}
+	}
+	copying := func(reason string) []component.State {
+		s := state(1, 3)
+		s[0].Copying, s[0].Reason = true, reason
+		return s
+	}
+	seeding := copying(v1.ReasonCopyingData)
+	passing := []component.Problem{{Component: "db", Reason: v1.ReasonApplyFailed, Message: "timed out"}}
+	both := []component.State{ready("db"), ready("web")}
+	return map[string][]observation{
+		"a pod that becomes ready": {{1, 2, state(1, 3), nil, v1.PhaseUpdating, 11}, {9, 2, state(2, 3), nil, v1.PhaseUpdating, 19},
+			{18, 2, state(2, 3), nil, v1.PhaseUpdating, 19}, {19, 2, state(2, 3), nil, v1.PhaseFailed, 0}, {59, 2, state(2, 3), nil, v1.PhaseFailed, 0}},
+		"a pod that is updated": {{1, 2, state(3, 0), nil, v1.PhaseUpdating, 11}, {9, 2, state(2, 1), nil, v1.PhaseUpdating, 19},
+			{19, 2, state(2, 1), nil, v1.PhaseFailed, 0}},
+		"a pod that is lost is no progress": {{1, 2, state(2, 3), nil, v1.PhaseUpdating, 11}, {9, 2, state(1, 3), nil, v1.PhaseUpdating, 11},
+			{11, 2, state(1, 3), nil, v1.PhaseFailed, 0}},
+		"a failed one that makes progress": {{1, 2, state(1, 3), nil, v1.PhaseUpdating, 11}, {11, 2, state(1, 3), nil, v1.PhaseFailed, 0},
+			{12, 2, state(2, 3), nil, v1.PhaseUpdating, 22}, {22, 2, state(2, 3), nil, v1.PhaseFailed, 0}},
+		"a copy that takes hours": {{1, 2, state(1, 3), nil, v1.PhaseUpdating, 11}, {2, 2, seeding, nil, v1.PhaseUpdating, 0},
+			{300, 2, seeding, nil, v1.PhaseUpdating, 0}, {301, 2, state(1, 3), nil, v1.PhaseUpdating, 311}, {302, 2, state(2, 3), nil, v1.PhaseUpdating, 312},
+			{303, 2, seeding, nil, v1.PhaseUpdating, 0}, {600, 2, both, nil, v1.PhaseRunning, 0}},
+		"a copy that crashes again and again": {{1, 2, seeding, nil, v1.PhaseUpdating, 0}, {30, 2, state(1, 3), nil, v1.PhaseUpdating, 40},
+			{40, 2, state(1, 3), nil, v1.PhaseFailed, 0}, {41, 2, state(1, 3), nil, v1.PhaseFailed, 0}, {90, 2, state(1, 3), nil, v1.PhaseFailed, 0}},
+		"a copy after a failure": {{1, 2, state(1, 3), nil, v1.PhaseUpdating, 11}, {11, 2, state(1, 3), nil, v1.PhaseFailed, 0},
+			{12, 2, seeding, nil, v1.PhaseUpdating, 0}, {90, 2, seeding, nil, v1.PhaseUpdating, 0}, {91, 2, state(1, 3), nil, v1.PhaseUpdating, 101},
+			{101, 2, state(1, 3), nil, v1.PhaseFailed, 0}},
+		"a copy while a write fails": {{1, 2, seeding, nil, v1.PhaseUpdating, 0}, {30, 2, copying(v1.ReasonProgressing), passing, v1.PhaseUpdating, 0},
+			{59, 2, seeding, nil, v1.PhaseUpdating, 0}},
+	}
+}
+
 // TestDeadline checks when a StatefulSet fails, for how long, and when to look again.
 func TestDeadline(t *testing.T) {
-	for name, history := range histories() {
+	all := histories()
+	maps.Copy(all, progressHistories())
+	for name, history := range all {
 		t.Run(name, func(t *testing.T) {
 			start := component.Summarize(component.Summary{Generation: 1, Now: at(0), States: []component.State{ready("db"), ready("web")}})
-			phase, conditions := start.Phase, start.Conditions
+			phase, conditions, last := start.Phase, start.Conditions, start.States
 			for _, o := range history {
-				got := component.Summarize(component.Summary{Generation: o.generation, Now: at(o.minute), Previous: conditions, States: o.states, Problems: o.problems})
-				due := time.Duration(0)
-				if o.due > 0 {
-					due = time.Duration(o.due-o.minute) * time.Minute
-				}
+				got := o.summarize(conditions, last)
+				due := time.Duration(max(o.due-o.minute, 0)) * time.Minute
 				if got.Phase != o.phase || got.DeadlineIn != due {
 					t.Errorf("minute %d: got %s, due in %v; want %s, %v", o.minute, got.Phase, got.DeadlineIn, o.phase, due)
 				}
 				if !component.Legal(phase, got.Phase) {
 					t.Errorf("minute %d: from %s to %s", o.minute, phase, got.Phase)
 				}
-				phase, conditions = got.Phase, got.Conditions
+				phase, conditions, last = got.Phase, got.Conditions, got.States
+				if diff := cmp.Diff(got, o.summarize(conditions, last)); diff != "" {
+					t.Errorf("minute %d: the same again (-first +again):\n%s", o.minute, diff)
+				}
 			}
 		})
 	}
@@ -87,7 +134,7 @@ func TestDeadline(t *testing.T) {
 func TestDeadlineTells(t *testing.T) {
 	first := component.Summarize(component.Summary{Generation: 1, Now: at(0), States: []component.State{down()}})
 	got := component.Summarize(component.Summary{Generation: 1, Now: at(10), Previous: first.Conditions, States: []component.State{down()}})
-	const want = "db: not ready within 10 minutes: not yet"
+	const want = "db: no progress within 10 minutes: not yet"
 	for _, kind := range []string{v1.ConditionReady, v1.ConditionProgressing, v1.ConditionDegraded} {
 		c := meta.FindStatusCondition(got.Conditions, kind)
 		if c.Reason != v1.ReasonDeadlineExceeded || (c.Status == metav1.ConditionTrue) != (kind == v1.ConditionDegraded) {

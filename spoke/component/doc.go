@@ -18,13 +18,24 @@
 // # Trade-offs
 //
 // Dependencies gate the first rollout and changes of version, but not repairs: a
-// frontend that was deleted is recreated while the database restarts.
+// frontend that was deleted is recreated while the database restarts. What counts is
+// whether a dependency serves with the desired version, not whether all of it is ready: a
+// database serves while its primary does, so that a replica that is seeded for hours, or
+// lost, does not hold back a release of the backend.
+//
+// The condition Available reports whether customers can be served, and Ready whether
+// everything is as desired. Stalled is True while only a user can make it ready. For tools
+// that use kstatus, observedGeneration is also that of a spec that a user has to change:
+// otherwise they would take it for one that has not been looked at yet.
 //
 // A StatefulSet is recreated with larger claim templates after its claims have been
 // expanded, not before: claims that cannot be expanded are reported, and block nothing
 // else.
 //
 // A StatefulSet has no progress deadline in Kubernetes, so the transition time of the
-// condition Progressing is used. It is reset for each generation and each component that
-// is waited for. The failure is kept in the conditions, so nothing is held in memory.
+// condition Progressing is used. It is reset for each generation, each component that
+// is waited for, and each pod that is updated or becomes ready. While a pod copies the
+// primary's data no deadline applies, since nothing tells how long that takes; a copy that
+// crashed is no progress. Failure, numbers and the copy are in the status, so nothing is
+// held in memory.
 package component

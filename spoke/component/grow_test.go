@@ -1,6 +1,7 @@
 package component_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -88,12 +89,52 @@ func canBeWritten(t *testing.T, want, set *appsv1.StatefulSet, found component.L
 	}
 }
 
+// TestPlanGrowsTheRetainedClaim checks that the claim of dumps grows with its intent, when it
+// can, and that it is not written otherwise.
+func TestPlanGrowsTheRetainedClaim(t *testing.T) {
+	want := claim("dumps", "20Gi", "")
+	want.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: "app"}
+	live := func(size string, change func(*corev1.PersistentVolumeClaim)) component.Live {
+		c := claim("dumps", size, corev1.ClaimBound)
+		c.Labels = maps.Clone(want.Labels)
+		change(c)
+		return component.Live{component.KeyOf(c): c}
+	}
+	as := func(*corev1.PersistentVolumeClaim) {}
+	for name, tt := range map[string]struct {
+		live component.Live
+		grow bool
+	}{
+		"smaller":       {live("10Gi", as), true},
+		"of that size":  {live("20Gi", as), false},
+		"larger":        {live("30Gi", as), false},
+		"none":          {component.Live{}, false},
+		"not bound":     {live("10Gi", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending }), false},
+		"being deleted": {live("10Gi", func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{} }), false},
+		"another's":     {live("10Gi", func(c *corev1.PersistentVolumeClaim) { c.Labels[v1.InstanceLabel] = "other" }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := component.Plan(component.Input{
+				Components: []component.Component{{Name: "database", Objects: []component.Object{{Resource: want, Once: true, Retain: true}}}}, Live: tt.live,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(got.Steps, func(s component.Step) bool { return s.Action == component.Grow })
+			if i >= 0 != tt.grow || tt.grow && (got.Steps[i].Size.String() != "20Gi" || !got.Steps[i].Optional || got.Steps[i].Component != "database") {
+				t.Errorf("steps %+v", got.Steps)
+			}
+		})
+	}
+}
+
 // TestCannotGrow checks that a database with volumes that cannot grow is as ready
 // as it is otherwise, and that the condition Degraded reports it.
 func TestCannotGrow(t *testing.T) {
 	growing := component.State{Name: "db", Phase: v1.PhaseUpdating, Reason: v1.ReasonWaitingForStorage, Growing: true, Timed: true}
 	refused := component.Problem{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "claim 0 cannot grow"}
 	second := component.Problem{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "claim 1 cannot grow"}
+	optional := component.Problem{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "claim of dumps cannot grow", Optional: true}
 	forbidden := component.Problem{Component: "db", Reason: v1.ReasonForbidden, Message: "not allowed", Blocking: true}
 	tests := map[string]struct {
 		db       component.State
@@ -106,7 +147,9 @@ func TestCannotGrow(t *testing.T) {
 		"refused": {growing, []component.Problem{refused, second}, v1.PhaseRunning, "claim 0 cannot grow", v1.ReasonStorageNotExpandable},
 		"refused, and down": {unready("db", v1.PhaseUpdating, v1.ReasonWaitingForReplicas), []component.Problem{refused},
 			v1.PhaseUpdating, "not yet", v1.ReasonStorageNotExpandable},
-		"refused, and more": {growing, []component.Problem{refused, forbidden}, v1.PhaseFailed, "not allowed", v1.ReasonForbidden},
+		"the dumps'":                        {ready("db"), []component.Problem{optional}, v1.PhaseRunning, "ready", v1.ReasonStorageNotExpandable},
+		"the dumps', while the data's grow": {growing, []component.Problem{optional}, v1.PhaseUpdating, "", v1.ReasonStorageNotExpandable},
+		"refused, and more":                 {growing, []component.Problem{refused, forbidden}, v1.PhaseFailed, "not allowed", v1.ReasonForbidden},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -114,6 +157,9 @@ func TestCannotGrow(t *testing.T) {
 				States: []component.State{tt.db, ready("web")}, Problems: tt.problems})
 			if got.Phase != tt.phase || got.States[0].Message != tt.state || got.States[0].Ready != (tt.phase == v1.PhaseRunning) {
 				t.Errorf("got %s, state %+v", got.Phase, got.States[0])
+			}
+			if observed := tt.degraded == "" || tt.problems[0].Optional || tt.phase == v1.PhaseFailed; observed != (got.ObservedGeneration == 2) {
+				t.Errorf("observed generation %d", got.ObservedGeneration)
 			}
 			degraded := meta.FindStatusCondition(got.Conditions, v1.ConditionDegraded)
 			if (degraded.Status == metav1.ConditionTrue) != (tt.degraded != "") || tt.degraded != "" && degraded.Reason != tt.degraded {

@@ -35,19 +35,22 @@ func Observe(c Component, live Live, initialized bool) State {
 	if c.Disabled {
 		return State{Name: c.Name, Phase: v1.PhaseDisabled, Ready: true, Reason: v1.ReasonDisabled, Message: "disabled"}
 	}
-	state := State{Name: c.Name}
+	state := State{Name: c.Name, Impaired: c.Impaired, Impairment: c.Impairment}
 	worst := fact{rank: rankNothing, phase: v1.PhaseRunning, reason: v1.ReasonRunning, message: "ready"}
-	counted := false
+	counted, notes := false, []string{}
 	for _, object := range c.Objects {
 		exists := live[KeyOf(object.Resource)]
-		for _, f := range observeObject(object, exists, live) {
+		facts, note := observeObject(object, exists, live)
+		for _, f := range facts {
 			if f.rank < worst.rank {
 				worst = f
 			}
 		}
+		notes = append(notes, note)
 		if w, ok := viewOf(object.Resource, exists); ok && !counted {
 			counted = true
-			state.Replicas, state.ReadyReplicas, state.Selector = w.wanted, min(w.ready, w.wanted), w.selector
+			state.Replicas, state.ReadyReplicas, state.UpdatedReplicas = w.wanted, min(w.ready, w.wanted), min(w.updated, w.wanted)
+			state.Selector = w.selector
 		}
 	}
 	if worst.rank == rankNothing && counted {
@@ -56,24 +59,32 @@ func Observe(c Component, live Live, initialized bool) State {
 	state.Phase, state.Reason, state.Message = worst.phase, worst.reason, worst.message
 	state.Ready, state.Growing = worst.rank == rankNothing, worst.rank == rankGrowing
 	state.Timed = !state.Ready && slices.ContainsFunc(c.Objects, func(o Object) bool { return isStatefulSet(o.Resource) })
+	state.Unavailable, state.Serving = unavailable(c, live), serving(c, live)
+	if pod := copyingPod(c, live); pod != "" && !state.Ready {
+		state.copies(pod, worst.rank)
+	}
 	if !state.Ready && !initialized && state.Phase != v1.PhaseFailed {
 		state.Phase = v1.PhaseCreating
 	}
-	if state.Ready && c.Note != "" {
-		state.Message += "; " + c.Note
+	for _, note := range append([]string{c.Note, c.Impairment}, notes...) {
+		if state.Ready && note != "" {
+			state.Message += "; " + note
+		}
 	}
+	state.Message = bounded(state.Message)
 	return state
 }
 
-// observeObject returns the reasons why one object does not match its desired state.
-func observeObject(object Object, exists Resource, live Live) []fact {
+// observeObject returns the reasons why one object does not match its desired state, and a note
+// about it, which is usually empty.
+func observeObject(object Object, exists Resource, live Live) ([]fact, string) {
 	want := object.Resource
 	name := describe(want)
 	if exists == nil {
-		return []fact{{rankMissing, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being created"}}
+		return []fact{{rankMissing, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being created"}}, ""
 	}
 	if exists.GetDeletionTimestamp() != nil {
-		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being deleted"}}
+		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being deleted"}}, ""
 	}
 	small := claimsToGrow(want, live)
 	if w, ok := viewOf(keepTemplates(want, exists, small), exists); ok {
@@ -82,12 +93,12 @@ func observeObject(object Object, exists Resource, live Live) []fact {
 			facts = append(facts, fact{rankGrowing, v1.PhaseUpdating, v1.ReasonWaitingForStorage,
 				fmt.Sprintf("claim %s is being expanded to %s", small[0].Target.GetName(), small[0].Size.String())})
 		}
-		return facts
+		return facts, ""
 	}
 	if !object.Once && outdated(want, exists) {
-		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being updated"}}
+		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being updated"}}, ""
 	}
-	return nil
+	return observeEdge(exists)
 }
 
 // observeWorkload returns the reasons why an existing workload is not ready.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +42,9 @@ type Step struct {
 	Target Resource
 	// Size is the requested size of Grow.
 	Size resource.Quantity
+	// Optional is true if nothing in the spec depends on Grow: a cluster that refuses it has
+	// the current spec all the same.
+	Optional bool
 	// Propagation is the deletion propagation of Recreate and Delete.
 	Propagation metav1.DeletionPropagation
 }
@@ -67,10 +71,10 @@ type Decision struct {
 }
 
 // Plan returns the writes that may be made now, in order: the objects of each component
-// once its dependencies are ready, and then the deletions of objects that are no longer
+// once its dependencies serve, and then the deletions of objects that are no longer
 // needed. The error is an *OrderError.
 func Plan(in Input) (Decision, error) {
-	ordered, err := Order(in.Components)
+	ordered, err := Order(inUse(in.Components, in.Live))
 	if err != nil {
 		return Decision{}, err
 	}
@@ -78,7 +82,7 @@ func Plan(in Input) (Decision, error) {
 	p := planner{
 		in:          in,
 		initialized: initialized != nil && initialized.Status == metav1.ConditionTrue,
-		ready:       make(map[string]bool, len(ordered)),
+		serving:     make(map[string]bool, len(ordered)),
 	}
 	p.settled = p.initialized && initialized.ObservedGeneration == in.Generation
 	for _, c := range ordered {
@@ -93,7 +97,7 @@ type planner struct {
 	// initialized is true if the application has been ready, settled if it has been ready
 	// with this spec: what is missing now existed before.
 	initialized, settled bool
-	ready                map[string]bool
+	serving              map[string]bool
 	decision             Decision
 }
 
@@ -105,7 +109,7 @@ func (p *planner) component(c Component) {
 	started := p.started(c)
 	changed := p.versionChanged(c)
 	if !c.Disabled && len(waiting) > 0 && (!started || changed) {
-		state.Ready, state.Growing, state.Timed = false, false, false
+		state.Ready, state.Serving, state.Growing, state.Timed = false, false, false, false
 		state.Reason = v1.ReasonWaitingForDependency
 		state.Message = "waiting for " + strings.Join(waiting, " and ")
 		state.Phase = v1.PhaseUpdating
@@ -113,13 +117,13 @@ func (p *planner) component(c Component) {
 			state.Phase = v1.PhasePending
 		}
 	}
-	p.ready[c.Name] = state.Ready || state.Growing
+	p.serving[c.Name] = state.Ready || state.Serving || state.Growing
 	p.decision.States = append(p.decision.States, state)
 	if c.Disabled || len(waiting) > 0 && !started {
 		return
 	}
 	for _, object := range c.Objects {
-		if len(waiting) > 0 && changed && IsWorkload(object.Resource) {
+		if len(waiting) > 0 && changed && p.belongsToVersion(object.Resource) {
 			continue
 		}
 		p.object(c.Name, object)
@@ -132,13 +136,11 @@ func (p *planner) object(component string, object Object) {
 	want, ok := object.Resource.(*appsv1.StatefulSet)
 	if !ok || object.Once {
 		p.add(Step{Action: Apply, Component: component, Object: object})
+		p.grow(component, retainedToGrow(object.Resource, p.in.Live))
 		return
 	}
 	small := claimsToGrow(want, p.in.Live)
-	for _, step := range small {
-		step.Component = component
-		p.add(step)
-	}
+	p.grow(component, small)
 	live, _ := exists.(*appsv1.StatefulSet)
 	if live == nil || live.DeletionTimestamp != nil || !ControlledBy(live, p.in.OwnerUID) {
 		p.add(Step{Action: Apply, Component: component, Object: object})
@@ -160,13 +162,21 @@ func (p *planner) object(component string, object Object) {
 	p.add(Step{Action: Recreate, Component: component, Target: live, Propagation: policy})
 }
 
+// grow adds the steps that expand claims of a component.
+func (p *planner) grow(component string, steps []Step) {
+	for _, step := range steps {
+		step.Component = component
+		p.add(step)
+	}
+}
+
 func (p *planner) add(s Step) { p.decision.Steps = append(p.decision.Steps, s) }
 
-// waitingFor returns the dependencies of a component that are not ready.
+// waitingFor returns the dependencies of a component that do not serve.
 func (p *planner) waitingFor(c Component) []string {
 	var names []string
 	for _, name := range c.DependsOn {
-		if ready, known := p.ready[name]; known && !ready {
+		if serving, known := p.serving[name]; known && !serving {
 			names = append(names, name)
 		}
 	}
@@ -211,6 +221,17 @@ func (p *planner) versionChanged(c Component) bool {
 	})
 }
 
+// belongsToVersion reports whether an object must change with the version of its component: a
+// workload, or the configuration that a pod of the version before reads when it restarts.
+// Missing or edited configuration is restored at once.
+func (p *planner) belongsToVersion(want Resource) bool {
+	if _, ok := want.(*corev1.ConfigMap); ok {
+		exists := p.in.Live[KeyOf(want)]
+		return exists != nil && outdated(want, exists)
+	}
+	return IsWorkload(want)
+}
+
 // prune adds the deletion of owned objects that are no longer needed, dependents first.
 func (p *planner) prune(ordered []Component) {
 	wanted := make(map[Key]bool)
@@ -251,10 +272,10 @@ func deletion(component string, exists Resource) Step {
 }
 
 // ControlledBy reports whether the controller reference of an object has the UID.
-// Retained objects have no controller.
+// Retained objects have no controller, and pods belong to workloads whatever theirs says.
 func ControlledBy(r Resource, owner types.UID) bool {
 	controller := metav1.GetControllerOf(r)
-	return controller != nil && controller.UID == owner
+	return controller != nil && controller.UID == owner && !isPod(r)
 }
 
 // IsWorkload reports whether an object is a Deployment or a StatefulSet.

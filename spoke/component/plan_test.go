@@ -118,6 +118,49 @@ func TestPlanGates(t *testing.T) {
 	}
 }
 
+// TestPlanHoldsConfiguration checks that the configuration of a version that waits is not written
+// before it: a pod that restarts meanwhile would run the former image with it.
+func TestPlanHoldsConfiguration(t *testing.T) {
+	config := func(hash string) *corev1.ConfigMap {
+		c := configMap("app-backend", "backend")
+		c.Annotations[v1.SpecHashAnnotation] = hash
+		return c
+	}
+	edited := config("new")
+	edited.Data = map[string]string{"edited": "by another client"}
+	down := statefulSet("database", 1, 0)
+	tests := map[string]struct {
+		image string
+		live  component.Live
+		steps []string
+	}{
+		"the version waits":              {"image:2", with(running(), down, config("old")), []string{"apply service backend"}},
+		"the version need not wait":      {"image:2", with(running(), config("old")), []string{"apply configmap backend", "apply deployment backend", "apply service backend"}},
+		"the same version":               {"image:1", with(running(), down, config("old")), []string{"apply configmap backend", "apply deployment backend", "apply service backend"}},
+		"a missing ConfigMap is created": {"image:2", with(running(), down), []string{"apply configmap backend", "apply service backend"}},
+		"an edited one is repaired":      {"image:2", with(running(), down, edited), []string{"apply configmap backend", "apply service backend"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			components := shop()
+			components[1] = part("backend", []string{"database"}, config("new"), deployment("backend", 2, 0, written("new", tt.image)), service("backend"))
+			got, err := component.Plan(component.Input{Components: components, Live: tt.live, OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var steps []string
+			for _, step := range told(got.Steps) {
+				if strings.HasSuffix(step, " backend") {
+					steps = append(steps, step)
+				}
+			}
+			if diff := cmp.Diff(tt.steps, steps); diff != "" {
+				t.Errorf("steps of the backend (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestPlanOfStorage(t *testing.T) {
 	grown := func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Spec = claimSpec("20Gi") }
 	now := at(0)

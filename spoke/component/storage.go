@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // Claims returns the keys of the volume claims of a StatefulSet's pods, in pod order, and
@@ -58,17 +60,46 @@ func claimsToGrow(r Resource, live Live) []Step {
 				Namespace: set.Namespace,
 				Name:      fmt.Sprintf("%s-%s-%d", template.Name, set.Name, i),
 			}
-			claim, ok := live[key].(*corev1.PersistentVolumeClaim)
-			if !ok || claim.DeletionTimestamp != nil || claim.Status.Phase != corev1.ClaimBound {
-				continue
-			}
-			want := template.Spec.Resources.Requests[corev1.ResourceStorage]
-			if have := claim.Spec.Resources.Requests[corev1.ResourceStorage]; want.Cmp(have) > 0 {
-				steps = append(steps, Step{Action: Grow, Target: claim, Size: want})
-			}
+			steps = append(steps, growTo(template.Spec, live[key])...)
 		}
 	}
 	return steps
+}
+
+// retainedToGrow returns the step that expands a rendered claim, which is not written again
+// once it exists. A claim of that name that is not the application's is not expanded.
+func retainedToGrow(r Resource, live Live) []Step {
+	want, ok := r.(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return nil
+	}
+	exists := live[KeyOf(want)]
+	if exists == nil {
+		return nil
+	}
+	for _, label := range []string{v1.ManagedByLabel, v1.PartOfLabel, v1.InstanceLabel} {
+		if exists.GetLabels()[label] != want.Labels[label] {
+			return nil
+		}
+	}
+	steps := growTo(want.Spec, exists)
+	for i := range steps {
+		steps[i].Optional = true
+	}
+	return steps
+}
+
+// growTo returns the step that expands a live claim, if it is bound and smaller.
+func growTo(want corev1.PersistentVolumeClaimSpec, live Resource) []Step {
+	claim, ok := live.(*corev1.PersistentVolumeClaim)
+	if !ok || claim.DeletionTimestamp != nil || claim.Status.Phase != corev1.ClaimBound {
+		return nil
+	}
+	size := want.Resources.Requests[corev1.ResourceStorage]
+	if have := claim.Spec.Resources.Requests[corev1.ResourceStorage]; size.Cmp(have) <= 0 {
+		return nil
+	}
+	return []Step{{Action: Grow, Target: claim, Size: size}}
 }
 
 // keepTemplates returns the desired object with the live claim templates of a StatefulSet,

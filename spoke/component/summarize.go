@@ -23,23 +23,32 @@ type Problem struct {
 	Reason, Message string
 	// Blocking is true if retrying cannot succeed until a user changes something.
 	Blocking bool
+	// Optional is true if the spec is in effect without the write.
+	Optional bool
 }
+
+// text returns the message with the component.
+func (p Problem) text() string { return cause{component: p.Component, message: p.Message}.text() }
 
 // Summary is the input of Summarize.
 type Summary struct {
 	// Generation is the generation of the spec, ObservedGeneration the last one that was
-	// reconciled without a problem.
+	// reconciled, or that a user has to do something about.
 	Generation, ObservedGeneration int64
 	// States are in dependency order.
 	States []State
 	// Problems are in the order of their occurrence.
 	Problems []Problem
+	// Unsupported are the fields of the spec that have no effect, because they need a hub.
+	Unsupported []string
 	// Incomplete is true if a write conflicted and is retried immediately.
 	Incomplete bool
 	// Deleting is true if the application is being deleted.
 	Deleting bool
-	// Previous are the conditions of the last status.
+	// Previous are the conditions of the last status, Last its components, of which name,
+	// ReadyReplicas and UpdatedReplicas are known. Nil for kinds without StatefulSets.
 	Previous []metav1.Condition
+	Last     []State
 	// Now is the transition time of conditions that change.
 	Now metav1.Time
 	// Claims and BoundClaims count volume claims.
@@ -55,14 +64,15 @@ func Summarize(in Summary) Report {
 		Claims:             in.Claims,
 		BoundClaims:        in.BoundClaims,
 	}
-	if len(in.Problems) == 0 && !in.Incomplete {
+	hindered := slices.ContainsFunc(in.Problems, func(p Problem) bool { return !p.Optional })
+	if !in.Incomplete && (!hindered || blocking(in.Problems) != nil) {
 		report.ObservedGeneration = in.Generation
 	}
 	enabled, ready := count(states)
 	report.Ready = fmt.Sprintf("%d/%d", ready, enabled)
 	cause := causeOf(in, states)
 	report.Phase, report.Message = cause.phase, cause.text()
-	report.Conditions = conditions(in, cause, fmt.Sprintf("%d of %d components are ready", ready, enabled))
+	report.Conditions = conditions(in, cause, report)
 	report.DeadlineIn = deadlineIn(in, cause, report)
 	return report
 }
@@ -73,6 +83,8 @@ type cause struct {
 	component          string
 	reason, message    string
 	ready, initialized bool
+	// progressed is true if the component has made progress since the last status.
+	progressed bool
 }
 
 func (c cause) text() string {
@@ -115,6 +127,7 @@ func causeOf(in Summary, states []State) cause {
 		return c
 	}
 	c.from(states[i])
+	c.progressed = states[i].Timed && (progressed(in, states[i]) || copied(in, states[i]))
 	c.phase = progressPhase(in.Previous, states, c.initialized)
 	return c
 }
@@ -142,7 +155,7 @@ func progressPhase(previous []metav1.Condition, states []State, initialized bool
 	scaling := last != nil && last.Status == metav1.ConditionTrue && last.Reason == v1.ReasonScaling
 	for _, s := range states {
 		switch {
-		case s.Ready, s.Reason == v1.ReasonWaitingForReplicas, s.Reason == v1.ReasonWaitingForStorage:
+		case s.Ready, s.Reason == v1.ReasonWaitingForReplicas, s.Reason == v1.ReasonWaitingForStorage, s.Reason == v1.ReasonCopyingData:
 		case s.Phase == v1.PhaseScaling:
 			scaling = true
 		default:
@@ -160,7 +173,7 @@ func withProblems(states []State, problems []Problem) []State {
 	states = slices.Clone(states)
 	for _, p := range problems {
 		i := slices.IndexFunc(states, func(s State) bool { return s.Name == p.Component })
-		if i < 0 {
+		if i < 0 || p.Optional {
 			continue
 		}
 		s := &states[i]
@@ -197,67 +210,6 @@ func count(states []State) (enabled, ready int) {
 		}
 	}
 	return enabled, ready
-}
-
-// conditions returns the four conditions of a component's application, with their
-// transition times, and those of other controllers.
-func conditions(in Summary, c cause, progress string) []metav1.Condition {
-	ready := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: c.reason, Message: c.text()}
-	progressing := metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: string(c.phase), Message: progress}
-	degraded := metav1.Condition{Type: v1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: v1.ReasonReconciled}
-	if c.ready {
-		ready.Status = metav1.ConditionTrue
-	}
-	switch {
-	case c.ready:
-		progressing.Status = metav1.ConditionFalse
-	case c.phase == v1.PhaseFailed:
-		progressing.Status, progressing.Reason = metav1.ConditionFalse, c.reason
-		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, c.reason, c.text()
-	}
-	if degraded.Status == metav1.ConditionFalse && len(in.Problems) > 0 {
-		p := in.Problems[0]
-		degraded.Status, degraded.Reason = metav1.ConditionTrue, p.Reason
-		degraded.Message = cause{component: p.Component, message: p.Message}.text()
-	}
-	initialized := metav1.Condition{Type: v1.ConditionInitialized, Status: metav1.ConditionFalse, Reason: v1.ReasonProgressing, Message: "the application has not been ready yet"}
-	if c.initialized {
-		initialized.Status, initialized.Reason, initialized.Message = metav1.ConditionTrue, v1.ReasonRunning, "the application has been ready"
-	}
-	all := make([]metav1.Condition, 0, len(in.Previous)+4)
-	all = append(all, ready, progressing, degraded, initialized)
-	for i := range all {
-		all[i].ObservedGeneration = in.Generation
-		all[i].LastTransitionTime = in.Now
-		if last := find(in.Previous, all[i].Type); last != nil && last.Status == all[i].Status && !resetsTransition(in, c, all[i]) {
-			all[i].LastTransitionTime = last.LastTransitionTime
-		}
-	}
-	// Initialized keeps the generation that was ready, which Plan uses.
-	if last := find(in.Previous, v1.ConditionInitialized); !c.ready && last != nil {
-		all[3].ObservedGeneration = last.ObservedGeneration
-	}
-	return append(all, foreign(in.Previous, all)...)
-}
-
-// foreign returns the conditions that other controllers set.
-func foreign(previous, own []metav1.Condition) []metav1.Condition {
-	var others []metav1.Condition
-	for _, c := range previous {
-		if find(own, c.Type) == nil {
-			others = append(others, c)
-		}
-	}
-	return others
-}
-
-func find(conditions []metav1.Condition, kind string) *metav1.Condition {
-	for i := range conditions {
-		if conditions[i].Type == kind {
-			return &conditions[i]
-		}
-	}
-	return nil
 }
 
 // bounded truncates a message to maxMessage bytes without splitting a character.

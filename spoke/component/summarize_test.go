@@ -56,6 +56,8 @@ func summaries() map[string]summary {
 			v1.PhaseScaling, "0/1", "web: not yet", v1.ReasonScaling, "", 7},
 		"still scaling": {component.Summary{Previous: progressing("Scaling"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
 			v1.PhaseScaling, "0/1", "web: not yet", v1.ReasonWaitingForReplicas, "", 7},
+		"still scaling, and copying": {component.Summary{Previous: progressing("Scaling"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonCopyingData)}},
+			v1.PhaseScaling, "0/1", "web: not yet", v1.ReasonCopyingData, "", 7},
 		"still updating": {component.Summary{Previous: progressing("Updating"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
 			v1.PhaseUpdating, "0/1", "web: not yet", v1.ReasonWaitingForReplicas, "", 7},
 		"updating while scaling": {component.Summary{Previous: progressing("Scaling"),
@@ -65,7 +67,7 @@ func summaries() map[string]summary {
 			States: []component.State{unready("db", v1.PhaseUpdating, v1.ReasonProgressing), unready("web", v1.PhaseFailed, v1.ReasonDeadlineExceeded)}},
 			v1.PhaseFailed, "0/2", "web: not yet", v1.ReasonDeadlineExceeded, v1.ReasonDeadlineExceeded, 7},
 		"forbidden": {component.Summary{ObservedGeneration: 6, States: []component.State{ready("db"), ready("web")}, Problems: []component.Problem{blocked}},
-			v1.PhaseFailed, "1/2", "web: not allowed", v1.ReasonForbidden, v1.ReasonForbidden, 6},
+			v1.PhaseFailed, "1/2", "web: not allowed", v1.ReasonForbidden, v1.ReasonForbidden, 7},
 		"trouble while running": {component.Summary{ObservedGeneration: 6, Previous: initialized(1), States: []component.State{ready("web")}, Problems: []component.Problem{passing}},
 			v1.PhaseRunning, "1/1", "Application is running", v1.ReasonRunning, v1.ReasonApplyFailed, 6},
 		"trouble while creating": {component.Summary{States: []component.State{unready("web", v1.PhaseCreating, v1.ReasonProgressing)}, Problems: []component.Problem{passing}},
@@ -73,13 +75,13 @@ func summaries() map[string]summary {
 		"nothing could be observed": {component.Summary{Previous: initialized(1), Problems: []component.Problem{{Reason: v1.ReasonApplyFailed, Message: "timed out"}}},
 			v1.PhaseUpdating, "0/0", "timed out", v1.ReasonApplyFailed, v1.ReasonApplyFailed, 0},
 		"invalid": {component.Summary{Problems: []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: "spec.x must be y", Blocking: true}}},
-			v1.PhaseFailed, "0/0", "spec.x must be y", v1.ReasonInvalidSpec, v1.ReasonInvalidSpec, 0},
+			v1.PhaseFailed, "0/0", "spec.x must be y", v1.ReasonInvalidSpec, v1.ReasonInvalidSpec, 7},
 		"a write met a newer object": {component.Summary{ObservedGeneration: 6, Incomplete: true, States: []component.State{ready("web")}},
 			v1.PhaseRunning, "1/1", "Application is running", v1.ReasonRunning, "", 6},
 		"deleting": {component.Summary{Deleting: true, Previous: initialized(1), States: []component.State{unready("web", v1.PhaseDeleting, v1.ReasonDeleting)}},
 			v1.PhaseDeleting, "0/1", "web: not yet", v1.ReasonDeleting, "", 7},
 		"deleting is refused": {component.Summary{Deleting: true, States: []component.State{unready("web", v1.PhaseDeleting, v1.ReasonDeleting)}, Problems: []component.Problem{blocked}},
-			v1.PhaseDeleting, "0/1", "web: not allowed", v1.ReasonDeleting, v1.ReasonForbidden, 0},
+			v1.PhaseDeleting, "0/1", "web: not allowed", v1.ReasonDeleting, v1.ReasonForbidden, 7},
 	}
 }
 
@@ -120,7 +122,7 @@ func TestConditionsKeepTheirTimes(t *testing.T) {
 	for _, c := range down.Conditions {
 		times[c.Type] = c.LastTransitionTime.Minute()
 	}
-	want := map[string]int{"Ready": 3, "Progressing": 3, "Degraded": 1, "Initialized": 1, "Theirs": 0}
+	want := map[string]int{"Ready": 3, "Progressing": 3, "Degraded": 1, "Initialized": 1, "Available": 1, "Stalled": 1, "Theirs": 0}
 	if diff := cmp.Diff(want, times); diff != "" {
 		t.Errorf("minutes of transitions (-want +got):\n%s", diff)
 	}
@@ -218,5 +220,25 @@ func TestLegal(t *testing.T) {
 		if component.Legal(pair[0], pair[1]) {
 			t.Errorf("%s may become %s", pair[0], pair[1])
 		}
+	}
+}
+
+// TestSupported checks that fields without effect are named for as long as there are some.
+func TestSupported(t *testing.T) {
+	in := component.Summary{Generation: 2, Now: at(0), States: []component.State{ready("db")}, Unsupported: []string{"spec.a", "spec.b"}}
+	got := component.Summarize(in)
+	c := meta.FindStatusCondition(got.Conditions, v1.ConditionSupported)
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonNotSupported || c.ObservedGeneration != 2 ||
+		c.Message != "without a hub these fields have no effect: spec.a, spec.b" || got.Phase != v1.PhaseRunning {
+		t.Errorf("%s: %+v", got.Phase, c)
+	}
+	in.Previous, in.Now, in.Unsupported = got.Conditions, at(1), []string{"spec.a"}
+	got = component.Summarize(in)
+	if c := meta.FindStatusCondition(got.Conditions, v1.ConditionSupported); c == nil || !c.LastTransitionTime.Equal(new(at(0))) {
+		t.Errorf("%+v", c)
+	}
+	in.Previous, in.Unsupported = got.Conditions, nil
+	if c := meta.FindStatusCondition(component.Summarize(in).Conditions, v1.ConditionSupported); c != nil {
+		t.Errorf("it stays: %+v", c)
 	}
 }

@@ -1,6 +1,7 @@
 package component
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,13 +25,17 @@ type Component struct {
 	// Name is unique within the application, for example database.
 	Name string
 
-	// DependsOn names the components that must be ready before this one is rolled out.
-	// Unknown and disabled components count as ready.
+	// DependsOn names the components that must serve before this one is rolled out.
+	// Unknown and disabled components count as serving.
 	DependsOn []string
 
 	// Disabled is true if the spec disables the component. It then has no objects, and
 	// existing ones are pruned.
 	Disabled bool
+
+	// Auxiliary means that customers are served without the component's workloads. An
+	// Ingress is needed all the same.
+	Auxiliary bool
 
 	// Objects are the desired objects, in the order in which they are written.
 	Objects []Object
@@ -38,6 +43,31 @@ type Component struct {
 	// Note is added to the message of a ready component to tell the user what else to do.
 	// Usually empty.
 	Note string
+
+	// Impaired is the reason why users cannot use the component although it is ready, and
+	// Impairment says what to do about it. The condition Degraded has them. Usually empty.
+	Impaired, Impairment string
+
+	// Fallback are objects that are used until another object is ready. Usually nil.
+	Fallback *Fallback
+}
+
+// Fallback keeps objects in use until their replacement is ready.
+type Fallback struct {
+	// Until is the replacement. Its condition Ready counts.
+	Until Key
+	// Objects are used in place of the component's objects with the same keys, and in addition to
+	// the others, while the first of them exists and Until is not ready. The first is never
+	// created.
+	Objects []Object
+}
+
+// Rendered returns all objects of the component: its own and those of its fallback.
+func (c Component) Rendered() []Object {
+	if c.Fallback == nil {
+		return c.Objects
+	}
+	return slices.Concat(c.Objects, c.Fallback.Objects)
 }
 
 // Object is one desired object. Its Resource has GroupVersionKind, namespace, name,
@@ -92,7 +122,8 @@ func KeyOf(r Resource) Key {
 }
 
 // Live contains the existing objects of an application: the desired ones, those that are
-// no longer needed, and the claims of its StatefulSets.
+// no longer needed, and the claims and pods of its StatefulSets. Pods have identity, labels,
+// owner, images and status only.
 type Live map[Key]Resource
 
 // State is the observed state of one component.
@@ -103,18 +134,28 @@ type State struct {
 	Reason  string
 	Message string
 
-	// Replicas and ReadyReplicas count the pods of the component's main
+	// Replicas, ReadyReplicas and UpdatedReplicas count the pods of the component's main
 	// workload: the first StatefulSet or Deployment among its objects.
-	Replicas      int32
-	ReadyReplicas int32
+	Replicas, ReadyReplicas, UpdatedReplicas int32
 	// Selector selects the pods of the main workload; empty without one.
 	Selector string
+
+	// Unavailable names what customers lack of the component; empty if they are served.
+	Unavailable string
+	// Serving is true if the component serves its dependents with the desired version, even
+	// if it is not ready. They need not wait.
+	Serving bool
+	// Copying is true if a pod copies the primary's data, which may take hours.
+	Copying bool
+	// Impaired is the reason why users cannot use a ready component, and Impairment says what to
+	// do about it; usually empty.
+	Impaired, Impairment string
 
 	// Growing is true if the component is not ready only because its volumes are too
 	// small. Its dependents need not wait.
 	Growing bool
-	// Timed is true if the component is not ready and Kubernetes enforces no deadline for
-	// it: it has a StatefulSet.
+	// Timed is true if the component is not ready and Kubernetes enforces no progress
+	// deadline for it: it has a StatefulSet.
 	Timed bool
 }
 
@@ -127,9 +168,11 @@ type Report struct {
 	Ready      string
 	Conditions []metav1.Condition
 	States     []State
+	// Replicas are the replicas of the database, as last observed.
+	Replicas []v1.DatabaseReplica
 	// Claims counts the desired volume claims, BoundClaims those that exist and are bound.
 	Claims, BoundClaims int
-	// DeadlineIn is the time until a component fails unless it becomes ready; 0 if no
+	// DeadlineIn is the time until a component fails unless it makes progress; 0 if no
 	// deadline applies.
 	DeadlineIn time.Duration
 }

@@ -15,19 +15,20 @@ import (
 )
 
 // CacheOptions returns the options of a cluster's cache: of the kinds of children
-// only what carries our label, and nothing of managed fields.
+// only what carries our label, of pods only those of databases, and nothing of managed fields.
 func CacheOptions(kinds ...Runner) cache.Options {
 	byObject := make(map[client.Object]cache.ByObject)
 	for _, child := range childrenOf(kinds) {
 		byObject[child] = cache.ByObject{Label: ours()}
 	}
+	byObject[&corev1.Pod{}] = databasePods()
 	return cache.Options{ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields(), NewInformer: NewInformer}
 }
 
 // WatchedObjects returns one object of each kind that a cluster's cache must have
-// synced before the cluster is engaged: the kinds themselves, and their children.
+// synced before the cluster is engaged: the kinds themselves, their children, and pods.
 func WatchedObjects(kinds ...Runner) []client.Object {
-	watched := childrenOf(kinds)
+	watched := observedOf(kinds)
 	for _, kind := range kinds {
 		watched = append(watched, kind.Object())
 	}
@@ -37,6 +38,11 @@ func WatchedObjects(kinds ...Runner) []client.Object {
 // ours selects what Shopfleet writes.
 func ours() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{v1.ManagedByLabel: v1.ManagedBy})
+}
+
+// observedOf returns one object of each kind that wakes a reconciler: children, and pods.
+func observedOf(kinds []Runner) []client.Object {
+	return append(childrenOf(kinds), &corev1.Pod{})
 }
 
 func childrenOf(kinds []Runner) []client.Object {

@@ -20,6 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
+	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -33,6 +34,9 @@ type Metrics = reconciler.Metrics
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return reconciler.NewMetrics(registry)
 }
+
+// Exec runs a command in a container.
+type Exec func(context.Context, cluster.Cluster, podexec.Container, podexec.Command) (string, error)
 
 // Options configure how applications are reconciled in each cluster.
 type Options struct {
@@ -52,6 +56,9 @@ type Options struct {
 	Timeout time.Duration
 	// Waits changes how long the reconcilers wait; the default leaves it as it is.
 	Waits queues.Waits
+	// Exec runs a command in a container of a cluster. The default does so through its API
+	// server.
+	Exec Exec
 	// Clock is the source of time, Random that of secrets. The defaults are real.
 	Clock  clock.Clock
 	Random io.Reader
@@ -66,6 +73,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = apply.DefaultTimeout
+	}
+	if o.Exec == nil {
+		o.Exec = podexec.Run
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -23,6 +23,9 @@
 //
 //   - Everything is read from caches that hold only what carries our label. An
 //     unchanged application costs no request, whatever wakes its reconciler.
+//   - Of pods, the caches hold identity, owner and status, and those of databases only: a
+//     StatefulSet does not say which of its pods is ready, nor what an init container does.
+//     Pods are no children: they are never written.
 //   - Name, region and provider of a cluster come from the copy, in the hub and in the
 //     agent, so that a copy that is handed over is rendered the same.
 //   - The kinds of optional APIs (ServiceMonitor, PrometheusRule, Certificate) have

@@ -14,6 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 // EcommerceApp is the kind of whole shops. Its Selects is that of an agent, which runs the
@@ -28,14 +29,22 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 		Selects: func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByAgent },
 		Facts:   placeOf,
 		Render:  render.EcommerceApp,
+
+		WithoutHub: render.WithoutHub,
 		Status: func(app *v1.EcommerceApp) reconciler.Status {
 			s := &app.Status
 			return reconciler.Status{
 				Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration,
 				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, LastHandledReconcileAt: &s.LastHandledReconcileAt,
+				LastHandledImageUpdate: &s.LastHandledImageUpdate,
 			}
 		},
-		Report:    reportEcommerceApp,
+		Report: reportEcommerceApp,
+		Last:   lastComponents,
+		Rotation: reconciler.Rotation[*v1.EcommerceApp]{
+			Database: rotatedDatabase,
+			Clients:  func(app *v1.EcommerceApp) string { return render.BackendName(app.Name) },
+		},
 		SameParts: sameComponents,
 	}
 }
@@ -49,17 +58,28 @@ func placeOf(app *v1.EcommerceApp, known render.Cluster) render.Cluster {
 	return known
 }
 
+// rotatedDatabase returns the database of an application. One with an invalid spec is reported by
+// rendering it.
+func rotatedDatabase(app *v1.EcommerceApp, known render.Cluster) (database.Spec, bool) {
+	if app.Spec.Database == nil {
+		return database.Spec{}, false
+	}
+	db, err := render.Database(app, known)
+	return db, err == nil
+}
+
 func reportEcommerceApp(app *v1.EcommerceApp, r component.Report) {
 	if r.States == nil {
 		return
 	}
 	s := &app.Status
 	s.Ready = r.Ready
+	s.DatabaseReplicas = r.Replicas
 	s.Components = nil
 	for _, state := range r.States {
 		s.Components = append(s.Components, v1.ComponentStatus{
 			Name: state.Name, Phase: state.Phase, Ready: state.Ready, Reason: state.Reason, Message: state.Message,
-			Replicas: state.Replicas, ReadyReplicas: state.ReadyReplicas,
+			Replicas: state.Replicas, ReadyReplicas: state.ReadyReplicas, UpdatedReplicas: state.UpdatedReplicas,
 		})
 		if state.Name == render.Frontend {
 			s.Replicas, s.Selector = state.Replicas, state.Selector
@@ -67,9 +87,18 @@ func reportEcommerceApp(app *v1.EcommerceApp, r component.Report) {
 	}
 }
 
+func lastComponents(app *v1.EcommerceApp) []component.State {
+	last := make([]component.State, 0, len(app.Status.Components))
+	for _, c := range app.Status.Components {
+		last = append(last, component.State{Name: c.Name, ReadyReplicas: c.ReadyReplicas, UpdatedReplicas: c.UpdatedReplicas})
+	}
+	return last
+}
+
+// sameComponents reports whether the same components are ready.
 func sameComponents(before, after *v1.EcommerceApp) bool {
 	return slices.EqualFunc(before.Status.Components, after.Status.Components, func(b, a v1.ComponentStatus) bool {
-		return b.Name == a.Name && b.Phase == a.Phase && b.Ready == a.Ready
+		return b.Name == a.Name && b.Ready == a.Ready
 	})
 }
 
@@ -116,9 +145,13 @@ func MySQLCluster() reconciler.Kind[*mysqlv1.MySQLCluster] {
 			s := &db.Status
 			for _, state := range r.States {
 				s.Replicas, s.ReadyReplicas, s.Selector = state.Replicas, state.ReadyReplicas, state.Selector
+				s.UpdatedReplicas = state.UpdatedReplicas
 				s.Ready = fmt.Sprintf("%d/%d", state.ReadyReplicas, state.Replicas)
 				s.StorageProvisioned = r.Claims > 0 && r.BoundClaims == r.Claims
 			}
+		},
+		Last: func(db *mysqlv1.MySQLCluster) []component.State {
+			return []component.State{{Name: database.Component, ReadyReplicas: db.Status.ReadyReplicas, UpdatedReplicas: db.Status.UpdatedReplicas}}
 		},
 		Extra: []client.Object{&storagev1.StorageClass{}},
 	}

@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"context"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -8,6 +10,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
+	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -23,11 +26,15 @@ func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
 		return nil, err
 	}
 	return &member{optional: optional, Member: &reconciler.Member{
-		Name:     name,
-		Settings: o.settings(),
-		Scheme:   cl.GetScheme(),
-		Client:   cl.GetClient(),
-		Reader:   cl.GetCache(),
+		Name:      name,
+		Settings:  o.settings(),
+		Scheme:    cl.GetScheme(),
+		Client:    cl.GetClient(),
+		Reader:    cl.GetCache(),
+		APIReader: cl.GetAPIReader(),
+		Exec: func(ctx context.Context, target podexec.Container, command podexec.Command) (string, error) {
+			return o.Exec(ctx, cl, target, command)
+		},
 		Applier: apply.New(apply.Options{
 			Client:       cl.GetClient(),
 			Reader:       cl.GetAPIReader(),

@@ -18,7 +18,8 @@ import (
 
 var errNoPolicy = errors.New("a new StatefulSet lacks the policy's label")
 
-// policyLabel is added to the claim templates of new StatefulSets.
+// policyLabel is added to the claim templates of new StatefulSets, as a label and as an
+// annotation.
 const policyLabel = "cost-center"
 
 // testPolicy: a policy extends the claim templates of a StatefulSet, which cannot be
@@ -30,7 +31,7 @@ func testPolicy(t *testing.T, w *writer) {
 	w.patch(t, `{"spec":{"database":{"engine":"postgresql","version":"16","storage":"1Gi"}}}`)
 	w.reconcile(t)
 	created := w.database(t)
-	if created.Spec.VolumeClaimTemplates[0].Labels[policyLabel] == "" {
+	if template := created.Spec.VolumeClaimTemplates[0]; template.Labels[policyLabel] == "" || template.Annotations[policyLabel] == "" {
 		t.Fatal("the policy did not extend the claim templates: the test shows nothing")
 	}
 	w.reconcile(t)
@@ -55,8 +56,8 @@ func (w *writer) database(t *testing.T) *appsv1.StatefulSet {
 	return set
 }
 
-// installPolicy makes the API server add a label to the claim templates of new
-// StatefulSets, and waits until it does.
+// installPolicy makes the API server add a label and an annotation to the claim templates of
+// new StatefulSets, and waits until it does.
 func installPolicy(t *testing.T, w *writer) {
 	t.Helper()
 	metadata := metav1.ObjectMeta{Name: "cost-centers"}
@@ -73,7 +74,8 @@ func installPolicy(t *testing.T, w *writer) {
 		Mutations: []admissionregistrationv1.Mutation{{
 			PatchType: admissionregistrationv1.PatchTypeJSONPatch,
 			JSONPatch: &admissionregistrationv1.JSONPatch{Expression: `[JSONPatch{op: "add", ` +
-				`path: "/spec/volumeClaimTemplates/0/metadata/labels/` + policyLabel + `", value: "shops"}]`},
+				`path: "/spec/volumeClaimTemplates/0/metadata/labels/` + policyLabel + `", value: "shops"}, JSONPatch{op: "add", ` +
+				`path: "/spec/volumeClaimTemplates/0/metadata/annotations", value: {"` + policyLabel + `": "shops"}}]`},
 		}},
 	}}
 	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metadata,

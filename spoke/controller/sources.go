@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,7 +28,7 @@ import (
 )
 
 // sources returns what wakes the reconciler of a kind: its objects, their
-// children, and changes of the optional kinds.
+// children and pods, and changes of the optional kinds.
 func sources(kind Runner, owner schema.GroupKind, c cache.Cache, o *optional) []source.Source {
 	name, _ := kind.Identity()
 	toOwner := func(_ context.Context, object client.Object) []reconcile.Request {
@@ -37,17 +38,18 @@ func sources(kind Runner, owner schema.GroupKind, c cache.Cache, o *optional) []
 		// Status too: another client's write to it is reverted; our own costs no request.
 		source.Kind(c, kind.Object(), &handler.EnqueueRequestForObject{}, predicate.ResourceVersionChangedPredicate{}),
 	}
-	for _, child := range childrenOf([]Runner{kind}) {
+	for _, child := range observedOf([]Runner{kind}) {
 		all = append(all, source.Kind(c, child, handler.EnqueueRequestsFromMapFunc(toOwner), predicate.Funcs{UpdateFunc: childChanged}))
 	}
 	return append(all, &optionalSource{optional: o, reader: c, kind: kind, owner: owner})
 }
 
 // ownerOf returns the object that a child belongs to: its controller, or, for
-// what has none, such as claims, the one that its labels name.
+// what has none, such as claims, the one that its labels name. Pods are controlled by workloads.
 func ownerOf(child client.Object, owner schema.GroupKind, partOf string) []reconcile.Request {
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: child.GetNamespace()}}
-	if controller := metav1.GetControllerOf(child); controller != nil {
+	_, isPod := child.(*corev1.Pod)
+	if controller := metav1.GetControllerOf(child); controller != nil && !isPod {
 		if schema.FromAPIVersionAndKind(controller.APIVersion, controller.Kind).GroupKind() != owner {
 			return nil
 		}
@@ -67,14 +69,17 @@ func specChanged(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || metadataChanged(e)
 }
 
-// childChanged lets pass changes of what counts of a child: of workloads and
-// claims everything, of the rest what is not status.
+// childChanged lets pass changes of what counts of a child: of workloads, claims and Ingresses
+// everything, of pods what is cached, of the rest what is not status.
 func childChanged(e event.UpdateEvent) bool {
 	if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
 		return false
 	}
-	switch e.ObjectNew.(type) {
-	case *appsv1.Deployment, *appsv1.StatefulSet, *corev1.PersistentVolumeClaim:
+	switch after := e.ObjectNew.(type) {
+	case *corev1.Pod:
+		before, ok := e.ObjectOld.(*corev1.Pod)
+		return !ok || podChanged(before, after)
+	case *appsv1.Deployment, *appsv1.StatefulSet, *corev1.PersistentVolumeClaim, *networkingv1.Ingress:
 		return true
 	}
 	// Kinds without a generation have no status either.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +34,7 @@ func TestOwnerOf(t *testing.T) {
 		"another kind's":       {&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: labels, OwnerReferences: controlled("example.com/v1", "WebApp")}}, nil},
 		"claim":                {&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: labels}}, app},
 		"another kind's claim": {&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: map[string]string{v1.PartOfLabel: "mysqlcluster", v1.InstanceLabel: "app"}}}, nil},
+		"pod of a workload":    {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: labels, OwnerReferences: controlled("apps/v1", "StatefulSet")}}, app},
 		"no labels":            {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}}, nil},
 		"no namespace":         {&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Labels: labels}}, nil},
 	}
@@ -74,6 +76,8 @@ func TestWhatWakes(t *testing.T) {
 		"no versions": {&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2"}}, false, true},
 		"workload": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Generation: 1}},
 			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2", Generation: 1}}, false, true},
+		"address": {&networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Generation: 1}},
+			&networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2", Generation: 1}}, false, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

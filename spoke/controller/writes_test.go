@@ -93,10 +93,11 @@ func testCountsWait(t *testing.T, w *writer) {
 	t.Helper()
 	w.patch(t, `{"spec":{"frontend":{"replicas":3}}}`)
 	w.reconcile(t)
-	w.ready(t, 0)
+	w.ready(t, 1) // The Ingress waits for the first.
+	w.reconcile(t)
 	w.reconcile(t)
 	before := w.statuses
-	w.ready(t, 1)
+	w.ready(t, 2)
 	if rest := w.reconcile(t).RequeueAfter; rest <= 0 || rest > 2*time.Second {
 		t.Errorf("the count is written in %s, want 2s at most", rest)
 	}

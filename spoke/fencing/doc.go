@@ -1,4 +1,5 @@
-// Package fencing keeps a process from writing once its Lease may have another holder.
+// Package fencing keeps a process from writing once its Lease may have another holder, and while a
+// user has paused a cluster.
 //
 // # Purpose
 //
@@ -7,6 +8,9 @@
 //     is sent only while that is less than the renew deadline ago, which ends before a
 //     standby may take the Lease.
 //   - Fence.WrapCloud does the same for all requests to clouds.
+//   - Pause.Wrap wraps the transports of the clients of one cluster. While the cluster is paused
+//     they send what stores nothing: reads, reviews of access and of tokens, requests for
+//     tokens, and dry runs.
 //
 // A process that was stopped, or that lost its API server for that long, therefore sends
 // nothing more until it has renewed its Lease, which it cannot do after a standby took it.

@@ -73,7 +73,7 @@ func (f *fenced) RoundTrip(request *http.Request) (*http.Response, error) {
 	case strings.HasPrefix(request.URL.Path, "/apis/coordination.k8s.io/"):
 		return f.renew(request)
 	default:
-		return f.fence.send(request, f.next)
+		return guard(request, f.next, f.fence.check)
 	}
 }
 
@@ -85,12 +85,12 @@ type fencedCloud struct {
 
 // RoundTrip sends a request, or returns apierror.ErrFenced.
 func (f *fencedCloud) RoundTrip(request *http.Request) (*http.Response, error) {
-	return f.fence.send(request, f.next)
+	return guard(request, f.next, f.fence.check)
 }
 
-// send sends a request unless the fence blocks, also while the body is sent.
-func (f *Fence) send(request *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if err := f.check(); err != nil {
+// guard sends a request unless check returns an error, also while the body is sent.
+func guard(request *http.Request, next http.RoundTripper, check func() error) (*http.Response, error) {
+	if err := check(); err != nil {
 		if request.Body != nil {
 			_ = request.Body.Close()
 		}
@@ -100,14 +100,14 @@ func (f *Fence) send(request *http.Request, next http.RoundTripper) (*http.Respo
 		return next.RoundTrip(request)
 	}
 	guarded := request.WithContext(request.Context()) // A transport must not change the request itself.
-	guarded.Body = &body{ReadCloser: request.Body, fence: f}
+	guarded.Body = &body{ReadCloser: request.Body, check: check}
 	if again := request.GetBody; again != nil {
 		guarded.GetBody = func() (io.ReadCloser, error) {
 			content, err := again()
 			if err != nil {
 				return nil, err
 			}
-			return &body{ReadCloser: content, fence: f}, nil
+			return &body{ReadCloser: content, check: check}, nil
 		}
 	}
 	return next.RoundTrip(guarded)
@@ -130,12 +130,12 @@ func (f *fenced) WrappedRoundTripper() http.RoundTripper { return f.next }
 // body is the body of a request that changes something.
 type body struct {
 	io.ReadCloser
-	fence *Fence
+	check func() error
 }
 
-// Read returns what is sent next, or apierror.ErrFenced.
+// Read returns what is sent next, or the error of check.
 func (b *body) Read(p []byte) (int, error) {
-	if err := b.fence.check(); err != nil {
+	if err := b.check(); err != nil {
 		return 0, err
 	}
 	return b.ReadCloser.Read(p)
@@ -148,8 +148,9 @@ func reads(request *http.Request) bool {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return !streams(request.URL.Path)
 	}
-	return strings.HasPrefix(request.URL.Path, "/apis/authentication.k8s.io/") ||
-		strings.HasPrefix(request.URL.Path, "/apis/authorization.k8s.io/")
+	// The URL of the API server may have a path of its own.
+	return strings.Contains(request.URL.Path, "/apis/authentication.k8s.io/") ||
+		strings.Contains(request.URL.Path, "/apis/authorization.k8s.io/")
 }
 
 // streams reports whether the path of a URL opens a stream to a pod, which a GET does over

@@ -7,8 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/apply"
@@ -70,7 +72,7 @@ func (s *shopState) converge(app *v1.EcommerceApp, cluster Cluster) {
 func (s *shopState) stamp(app *v1.EcommerceApp, components []component.Component) {
 	s.Helper()
 	for _, c := range components {
-		for _, o := range c.Objects {
+		for _, o := range c.Rendered() {
 			if !o.Retain {
 				o.Resource.SetOwnerReferences([]metav1.OwnerReference{{UID: app.UID, Controller: new(true)}})
 			}
@@ -99,7 +101,8 @@ func (s *shopState) take(step component.Step) bool {
 	return true
 }
 
-// apply stores an object as an API server does for its only owner, and makes its pods run.
+// apply stores an object as an API server does for its only owner, and makes its pods run, an
+// Ingress have an address, and a Certificate ready.
 func (s *shopState) apply(o component.Object) bool {
 	s.Helper()
 	key := component.KeyOf(o.Resource)
@@ -120,6 +123,10 @@ func (s *shopState) apply(o component.Object) bool {
 		n := valueOr(w.Spec.Replicas, 1)
 		w.Status = appsv1.StatefulSetStatus{Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
 		s.claim(w)
+	case *networkingv1.Ingress:
+		w.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
+	case *unstructured.Unstructured:
+		w.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
 	}
 	s.live[key] = next
 	return former == nil || !equality.Semantic.DeepEqual(former, next)

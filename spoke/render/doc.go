@@ -24,8 +24,8 @@
 //
 // # Trade-offs
 //
-// The probes of backend and frontend only open the port: users provide the images, so no
-// HTTP path can be assumed. The containers run as user 65532 regardless of the image,
+// The probes of backend and frontend only open the port unless the spec has paths: users
+// provide the images, so none can be assumed. The containers run as user 65532 regardless of the image,
 // because the restricted Pod Security Standard forbids root and a user name cannot be
 // verified. A sysctl that the standard allows lets them listen on ports below 1024, so
 // that nginx:1.25 listens on 80 without a capability.
@@ -35,7 +35,11 @@
 //
 // Login is an oauth2-proxy between Ingress and frontend, which works with any ingress
 // controller. The network policy of the frontend then admits only the proxy. Without
-// credentials the proxy runs and rejects all logins.
+// credentials, and without domains or groups of users, the proxy runs and rejects all
+// logins: a shop must not admit every account of a public provider because a field is absent.
+//
+// When cert-manager is to replace a self-signed certificate, that stays in use until the
+// Certificate is ready, as the fallback of the component.
 //
 // Prometheus rules are encoded as JSON, which is valid YAML.
 package render

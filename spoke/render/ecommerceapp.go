@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +32,11 @@ type Cluster struct {
 	// Provider is the default of a MySQLCluster's cloud.provider.
 	Provider v1.Provider
 
+	// LoginRotation counts the changes of the database's login, and LoginSwitching is true while
+	// clients are replaced that have the one before.
+	LoginRotation  int
+	LoginSwitching bool
+
 	// ServiceMonitors and PrometheusRules are true if the cluster serves these kinds of
 	// the Prometheus operator, Certificates if it serves that of cert-manager.
 	ServiceMonitors, PrometheusRules, Certificates bool
@@ -39,6 +46,8 @@ type Cluster struct {
 }
 
 const (
+	noteSwitching = "a new password is in use: the old one is revoked when all pods of the backend have it"
+
 	defaultPort = 8080
 
 	defaultKeepLast = 7
@@ -69,6 +78,9 @@ func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error
 		if db, err = database.Render(*s.database); err != nil {
 			return nil, err
 		}
+		if c.LoginSwitching {
+			db.Note = strings.Join(slices.DeleteFunc([]string{db.Note, noteSwitching}, func(n string) bool { return n == "" }), "; ")
+		}
 	}
 	backend := component.Component{Name: Backend, Disabled: true}
 	if s.backend != nil {
@@ -85,6 +97,7 @@ func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error
 	if err != nil {
 		return nil, err
 	}
+	ingress.Auxiliary, monitoring.Auxiliary = true, true
 	return []component.Component{db, backend, frontend, ingress, monitoring}, nil
 }
 
@@ -107,6 +120,11 @@ func DatabaseCredentials(app string) string { return databaseOf(app).Credentials
 // DatabaseSecrets returns the names of the generated Secrets that the data cannot be used
 // without.
 func DatabaseSecrets(app string) []string { return databaseOf(app).Secrets() }
+
+// BackendName returns the name of the Deployment of the backend.
+func BackendName(app string) string {
+	return manifest.Owner{Name: app}.ChildName("-"+Backend, manifest.MaxName)
+}
 
 // DatabaseDumps returns the name of the claim that holds the dumps.
 func DatabaseDumps(app string) string { return databaseOf(app).BackupsClaim() }
@@ -190,8 +208,11 @@ func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
 		Replicas:        valueOr(db.Replicas, 1),
 		Storage:         storage,
 		StorageClass:    db.StorageClassName,
+		Resources:       db.Resources,
+		Pods:            db.PodSettings,
 		DatabaseName:    "shop",
 		Username:        "shop",
+		Rotated:         true,
 		ClientComponent: Backend,
 		Backup: database.Backup{
 			// The hub takes snapshots.

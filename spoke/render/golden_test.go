@@ -49,7 +49,13 @@ func encode(t *testing.T, components []component.Component) string {
 	var b bytes.Buffer
 	for _, c := range components {
 		fmt.Fprintf(&b, "# component %s: dependsOn %v, disabled %t, note %q\n", c.Name, c.DependsOn, c.Disabled, c.Note)
-		for _, o := range c.Objects {
+		if c.Impaired != "" {
+			fmt.Fprintf(&b, "# impaired %s: %s\n", c.Impaired, c.Impairment)
+		}
+		for i, o := range c.Rendered() {
+			if i == len(c.Objects) {
+				fmt.Fprintf(&b, "---\n# until %v is ready:\n", c.Fallback.Until)
+			}
 			b.WriteString("---\n")
 			if o.Once || o.Retain {
 				fmt.Fprintf(&b, "# once %t, retain %t\n", o.Once, o.Retain)
@@ -114,17 +120,53 @@ spec:
     storage: 20Gi
     storageClassName: fast
     credentialsSecretRef: {name: shop-credentials}
+    resources: {requests: {cpu: "1", memory: 4Gi}, limits: {memory: 4Gi}}
+    imagePullSecrets: [{name: registry}]
+    nodeSelector: {disk: ssd}
+    tolerations: [{key: dedicated, operator: Exists, effect: NoSchedule}]
+    affinity:
+      nodeAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]}]
+        preferredDuringSchedulingIgnoredDuringExecution:
+        - {weight: 10, preference: {matchFields: [{key: metadata.name, operator: NotIn, values: [old]}]}}
+      podAntiAffinity:
+        preferredDuringSchedulingIgnoredDuringExecution:
+        - weight: 20
+          podAffinityTerm: {topologyKey: kubernetes.io/hostname, namespaces: [other], labelSelector: {matchLabels: {app: batch}}}
+    priorityClassName: database-critical
+    serviceAccountAnnotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/database"}
     backup: {enabled: true, schedule: "30 1 * * *", timeZone: Europe/Berlin, retention: {keepLast: 3, keepDays: 14}}
   backend:
     image: registry.example.com:5000/backend@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
     port: 9000
+    imagePullSecrets: [{name: registry}, {name: mirror}]
+    probes: {readinessPath: "/ready?deep=1", livenessPath: /live}
+    affinity:
+      podAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+        - {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchExpressions: [{key: tier, operator: Exists}]}}
     env: [{name: DB_USER, value: mine}, {name: LOG_LEVEL, value: debug}]
     envFrom: [{secretRef: {name: payment}}]
     autoscaling: {minReplicas: 2, maxReplicas: 10, targetCPUUtilizationPercent: 60}
-  frontend: {image: "frontend:v2", replicas: 4, port: 80}
+  frontend:
+    image: "frontend:v2"
+    replicas: 4
+    port: 80
+    imagePullSecrets: [{name: registry}]
+    nodeSelector: {pool: web}
+    tolerations: [{key: spot, value: "true", effect: NoExecute, tolerationSeconds: 60}]
+    priorityClassName: web
+    serviceAccountAnnotations: {example.com/identity: web}
   ingress: {host: shop.example.com, className: nginx, annotations: {example.com/a: b}}
-  monitoring: {enabled: true, prometheus: true, grafana: true}
+  monitoring: {enabled: true, prometheus: true, grafana: true, labels: {release: prometheus}}
   security:
     tls: {enabled: true, issuerRef: {name: letsencrypt}}
-    authentication: {enabled: true, provider: oauth2, secretRef: {name: login}}
+    authentication:
+      enabled: true
+      provider: oauth2
+      secretRef: {name: login}
+      emailDomains: [example.com, .example.org]
+      allowedGroups: [buyers, Team A]
+      image: registry.example.com/oauth2-proxy:v7.13.0
 `

@@ -7,7 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
@@ -15,7 +17,8 @@ import (
 const (
 	noteSelfSigned          = "cert-manager is not installed in this cluster: the certificate is self-signed"
 	noteCertificatesUnknown = "the Certificates of this cluster cannot be listed: one that exists stays in use, a missing one is created later"
-	notePlaceholders        = "authentication has placeholder credentials until security.authentication.secretRef is set"
+
+	certificateSuffix = "-certificate"
 )
 
 func (s *shop) ingressPart() manifest.Part {
@@ -41,11 +44,12 @@ func (s *shop) ingress() (component.Component, error) {
 		p := s.newProxy()
 		backend = p.name
 		c.Objects = append(c.Objects, p.objects()...)
-		if p.placeholders {
-			c.Note = joinNotes(c.Note, notePlaceholders)
+		if c.Impairment = p.impairment(); c.Impairment != "" {
+			c.Impaired = v1.ReasonLoginNotConfigured
 		}
 	}
 	c.Objects = append(c.Objects, component.Object{Resource: s.ingressObject(backend, secret)})
+	c.Fallback = s.selfSignedUntilIssued(backend)
 	return c, nil
 }
 
@@ -58,7 +62,7 @@ func (s *shop) certificate() (string, []component.Object, string, error) {
 		return tls.SecretRef.Name, nil, "", nil
 	}
 	host := s.app.Spec.Ingress.Host
-	name := s.owner.ChildName("-certificate", manifest.MaxName)
+	name := s.owner.ChildName(certificateSuffix, manifest.MaxName)
 	if tls.IssuerRef != nil && s.cluster.CertificatesUnknown {
 		return name, nil, noteCertificatesUnknown, nil // A Certificate that exists stays in use.
 	}
@@ -88,6 +92,23 @@ func (s *shop) certificate() (string, []component.Object, string, error) {
 	}}
 	identify(certificate, manifest.Type("cert-manager.io/v1", "Certificate"), p.Meta(name))
 	return name, []component.Object{{Resource: certificate}}, "", nil
+}
+
+// selfSignedUntilIssued keeps a self-signed certificate in use until cert-manager has issued one; nil
+// unless it is to issue one.
+func (s *shop) selfSignedUntilIssued(backend string) *component.Fallback {
+	tls := s.app.Spec.Security.TLS
+	if !tls.Enabled || tls.SecretRef != nil || tls.IssuerRef == nil || !s.cluster.Certificates && !s.cluster.CertificatesUnknown {
+		return nil
+	}
+	secret := s.selfSigned()
+	return &component.Fallback{
+		Until: component.Key{
+			GroupKind: schema.GroupKind{Group: "cert-manager.io", Kind: "Certificate"},
+			Namespace: s.owner.Namespace, Name: s.owner.ChildName(certificateSuffix, manifest.MaxName),
+		},
+		Objects: []component.Object{secret, {Resource: s.ingressObject(backend, secret.Resource.GetName())}},
+	}
 }
 
 func (s *shop) selfSigned() component.Object {
@@ -136,11 +157,4 @@ func (s *shop) ingressObject(backend, secret string) *networkingv1.Ingress {
 		ingress.Spec.TLS = []networkingv1.IngressTLS{tls}
 	}
 	return ingress
-}
-
-func joinNotes(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
 }

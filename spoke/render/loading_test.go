@@ -121,7 +121,7 @@ func TestLoadingIsReady(t *testing.T) {
 	}
 	state := component.Observe(components[i], live, true)
 	want := component.State{
-		Name: Backend, Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonRunning, Selector: state.Selector,
+		Name: Backend, Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonRunning, Selector: state.Selector, Serving: true,
 		Message: "0 of 0 replicas are ready; stopped while restore monday loads the database",
 	}
 	if diff := cmp.Diff(want, state); diff != "" {

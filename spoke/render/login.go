@@ -1,20 +1,21 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
 const (
-	proxyVersion = "v7.12.0"
-	proxyImage   = "quay.io/oauth2-proxy/oauth2-proxy:" + proxyVersion
-	proxyPort    = 4180
+	proxyImage = "quay.io/oauth2-proxy/oauth2-proxy:v7.12.0"
+	proxyPort  = 4180
 
 	clientIDKey     = "client-id"
 	clientSecretKey = "client-secret"
@@ -24,6 +25,8 @@ const (
 	// placeholderIssuer is a host name that never resolves.
 	placeholderIssuer = "https://login.invalid"
 	keyLength         = 32
+	// noDomain is a domain that no address of an email has. The proxy does not start without one.
+	noDomain = "no-user.login.invalid"
 )
 
 // proxy is the oauth2-proxy in front of the frontend.
@@ -33,13 +36,17 @@ type proxy struct {
 	name string
 	// client is the name of the Secret with the OAuth client's credentials.
 	client string
+	image  string
 	// placeholders is true if these are placeholders, so that no user can log in.
 	placeholders bool
 }
 
 func (s *shop) newProxy() proxy {
-	p := proxy{shop: s, part: s.ingressPart(), name: s.owner.ChildName("-oauth2-proxy", manifest.MaxName)}
-	p.part.App, p.part.Version = "oauth2-proxy", proxyVersion
+	p := proxy{
+		shop: s, part: s.ingressPart(), name: s.owner.ChildName("-oauth2-proxy", manifest.MaxName),
+		image: cmp.Or(s.app.Spec.Security.Authentication.Image, proxyImage),
+	}
+	p.part.App, p.part.Version = "oauth2-proxy", manifest.ImageVersion(p.image)
 	if ref := s.app.Spec.Security.Authentication.SecretRef; ref != nil {
 		p.client = ref.Name
 		return p
@@ -79,7 +86,7 @@ func (p proxy) secret() component.Object {
 }
 
 func (p proxy) deployment() component.Resource {
-	c := statelessContainer("oauth2-proxy", proxyImage, proxyPort)
+	c := statelessContainer("oauth2-proxy", p.image, proxyPort)
 	c.Args = p.args()
 	c.Env = []corev1.EnvVar{
 		manifest.SecretEnv("OAUTH2_PROXY_CLIENT_ID", p.client, clientIDKey),
@@ -88,12 +95,10 @@ func (p proxy) deployment() component.Resource {
 		manifest.SecretEnv("OAUTH2_PROXY_COOKIE_SECRET", p.name, cookieSecretKey),
 	}
 	c.Resources = manifest.Requests(10, 32)
-	for _, probe := range []*corev1.Probe{c.StartupProbe, c.ReadinessProbe, c.LivenessProbe} {
-		probe.ProbeHandler = corev1.ProbeHandler{
-			HTTPGet: &corev1.HTTPGetAction{Path: "/ping", Port: intstr.FromString(httpPort)},
-		}
-	}
-	d := statelessDeployment(p.part, p.name, statelessPod(c))
+	probeHTTP("/ping", c.StartupProbe, c.ReadinessProbe, c.LivenessProbe)
+	pod := statelessPod(c)
+	manifest.Configure(&pod, p.shop.frontend.spec.PodSettings)
+	d := statelessDeployment(p.part, p.name, pod)
 	d.Spec.Replicas = new(p.replicas())
 	return d
 }
@@ -104,12 +109,12 @@ func (p proxy) args() []string {
 		"--http-address=0.0.0.0:" + strconv.Itoa(proxyPort),
 		"--upstream=http://" + p.shop.frontend.name,
 		"--provider=oidc",
-		"--email-domain=*",
 		"--reverse-proxy=true",
 		"--skip-provider-button=true",
 		"--cookie-samesite=lax",
 		fmt.Sprintf("--cookie-secure=%t", spec.Security.TLS.Enabled),
 	}
+	args = append(args, admission(spec.Security.Authentication)...)
 	if spec.Ingress.Host != "" {
 		scheme := "http"
 		if spec.Security.TLS.Enabled {
@@ -127,4 +132,40 @@ func (p proxy) args() []string {
 		)
 	}
 	return args
+}
+
+// admission returns the arguments that say who may log in. The proxy requires that a user has one of
+// the domains and, if groups are given, one of these. It admits no user unless the spec does.
+func admission(a v1.Authentication) []string {
+	domains := a.EmailDomains
+	if len(domains) == 0 {
+		domains = []string{noDomain}
+		if len(a.AllowedGroups) > 0 {
+			domains = []string{"*"}
+		}
+	}
+	args := make([]string, 0, len(domains)+len(a.AllowedGroups))
+	for _, domain := range domains {
+		args = append(args, "--email-domain="+domain)
+	}
+	for _, group := range a.AllowedGroups {
+		args = append(args, "--allowed-group="+group)
+	}
+	return args
+}
+
+// impairment returns what must be set before a user can log in; empty if nothing is missing.
+func (p proxy) impairment() string {
+	a := p.shop.app.Spec.Security.Authentication
+	var missing []string
+	if p.placeholders {
+		missing = append(missing, "spec.security.authentication.secretRef, because the credentials are placeholders")
+	}
+	if len(a.EmailDomains) == 0 && len(a.AllowedGroups) == 0 {
+		missing = append(missing, "spec.security.authentication.emailDomains or allowedGroups, because no user is admitted")
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return "no user can log in: set " + strings.Join(missing, ", and ")
 }

@@ -89,6 +89,12 @@ func (s *shop) monitoringPart() manifest.Part {
 	return p
 }
 
+// selectable adds the labels by which a Prometheus selects objects.
+func (s *shop) selectable(meta metav1.ObjectMeta) metav1.ObjectMeta {
+	maps.Copy(meta.Labels, s.app.Spec.Monitoring.Labels)
+	return meta
+}
+
 func (s *shop) serviceMonitor() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{
@@ -107,7 +113,7 @@ func (s *shop) serviceMonitor() *unstructured.Unstructured {
 		},
 	}}
 	identify(u, manifest.Type("monitoring.coreos.com/v1", "ServiceMonitor"),
-		s.monitoringPart().Meta(s.owner.ChildName("-monitoring", manifest.MaxName)))
+		s.selectable(s.monitoringPart().Meta(s.owner.ChildName("-monitoring", manifest.MaxName))))
 	return u
 }
 
@@ -118,7 +124,7 @@ func (s *shop) alertRules() (component.Resource, error) {
 	meta := s.monitoringPart().Meta(s.owner.ChildName("-alerts", manifest.MaxName))
 	if s.cluster.PrometheusRules {
 		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"groups": groups}}}
-		identify(u, manifest.Type("monitoring.coreos.com/v1", "PrometheusRule"), meta)
+		identify(u, manifest.Type("monitoring.coreos.com/v1", "PrometheusRule"), s.selectable(meta))
 		return u, nil
 	}
 	file, err := encodeJSON(map[string]any{"groups": groups})
@@ -173,6 +179,12 @@ func (s *shop) alerts() []any {
 			alert("ShopBackupOverdue",
 				"time() - kube_cronjob_next_schedule_time"+of("cronjob", job)+" > 3600",
 				"5m", "warning", "A backup of "+name+" did not begin on time"),
+			// The claim has figures only while the Job uses it.
+			alert("ShopBackupVolumeFull",
+				fmt.Sprintf("last_over_time(kubelet_volume_stats_available_bytes{namespace=%[1]q,persistentvolumeclaim=%[2]q}[25h]) / "+
+					"last_over_time(kubelet_volume_stats_capacity_bytes{namespace=%[1]q,persistentvolumeclaim=%[2]q}[25h]) < 0.1",
+					s.owner.Namespace, s.database.BackupsClaim()),
+				"1m", "warning", "The claim "+s.database.BackupsClaim()+" has less than a tenth left: dumps may be removed before their retention ends"),
 		)
 	}
 	return alerts

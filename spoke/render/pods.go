@@ -74,3 +74,15 @@ func statelessContainer(name, image string, port int32) corev1.Container {
 		}},
 	}
 }
+
+// probeHTTP makes probes request a path; they stay as they are if it is empty.
+func probeHTTP(path string, probes ...*corev1.Probe) {
+	if path == "" {
+		return
+	}
+	for _, probe := range probes {
+		probe.ProbeHandler = corev1.ProbeHandler{
+			HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString(httpPort)},
+		}
+	}
+}

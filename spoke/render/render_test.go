@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -292,4 +293,23 @@ func deployment(t *testing.T, objects []component.Object, name string) *appsv1.D
 	}
 	t.Fatalf("there is no Deployment %s", name)
 	return nil
+}
+
+// settingsOf returns the settings of the pods of an object in one line.
+func settingsOf(t *testing.T, objects []component.Object, name string) string {
+	t.Helper()
+	for _, o := range objects {
+		templates := podTemplates(o.Resource)
+		if o.Resource.GetName() != name || len(templates) == 0 {
+			continue
+		}
+		pod := templates[0].Spec
+		var secrets []string
+		for _, secret := range pod.ImagePullSecrets {
+			secrets = append(secrets, secret.Name)
+		}
+		return fmt.Sprintf("%s|%v|%d|%s|%s", strings.Join(secrets, " "), pod.NodeSelector, len(pod.Tolerations), pod.PriorityClassName, pod.ServiceAccountName)
+	}
+	t.Fatalf("there are no pods of %s", name)
+	return ""
 }

@@ -76,14 +76,17 @@ func (s *shop) newBackend() workload {
 	if s.database == nil {
 		return w
 	}
+	if s.cluster.LoginRotation > 0 {
+		w.annotations[database.RotationAnnotation] = strconv.Itoa(s.cluster.LoginRotation)
+	}
 	db := s.database
 	w.settings["DB_ENGINE"] = string(db.Engine)
 	w.settings["DB_HOST"] = db.Host()
 	w.settings["DB_PORT"] = strconv.Itoa(int(db.Port()))
 	w.secrets = []corev1.EnvVar{
-		manifest.SecretEnv("DB_NAME", db.Credentials(), database.DatabaseKey),
-		manifest.SecretEnv("DB_USER", db.Credentials(), database.UsernameKey),
-		manifest.SecretEnv("DB_PASSWORD", db.Credentials(), database.PasswordKey),
+		manifest.SecretEnv("DB_NAME", db.ClientSecret(), database.DatabaseKey),
+		manifest.SecretEnv("DB_USER", db.ClientSecret(), database.UsernameKey),
+		manifest.SecretEnv("DB_PASSWORD", db.ClientSecret(), database.PasswordKey),
 		{Name: "DATABASE_URL", Value: fmt.Sprintf("%s://$(DB_USER):$(DB_PASSWORD)@$(DB_HOST):$(DB_PORT)/$(DB_NAME)", db.Engine)},
 	}
 	return w
@@ -110,7 +113,7 @@ func (s *shop) part(name string) manifest.Part {
 // the Deployment before the Service.
 func (w workload) component() component.Component {
 	objects := []component.Object{
-		{Resource: w.serviceAccount()},
+		{Resource: manifest.ServiceAccount(w.part, w.name, w.spec.ServiceAccountAnnotations)},
 		{Resource: manifest.ConfigMap(w.part, w.name, w.settings)},
 		{Resource: manifest.NetworkPolicy(w.part, w.name, w.port, w.peers...)},
 		{Resource: w.deployment()},
@@ -137,19 +140,12 @@ func (w workload) leastReplicas() int32 {
 	return w.replicas
 }
 
-func (w workload) serviceAccount() *corev1.ServiceAccount {
-	return &corev1.ServiceAccount{
-		TypeMeta:                     manifest.Type("v1", "ServiceAccount"),
-		ObjectMeta:                   w.part.Meta(w.name),
-		AutomountServiceAccountToken: new(false),
-	}
-}
-
 func (w workload) deployment() *appsv1.Deployment {
 	annotations := map[string]string{manifest.ConfigHashAnnotation: manifest.DataHash(w.settings)}
 	maps.Copy(annotations, w.annotations)
 	pod := statelessPod(w.container())
 	pod.ServiceAccountName = w.name
+	manifest.Configure(&pod, w.spec.PodSettings)
 	d := statelessDeployment(w.part, w.name, pod)
 	d.Spec.Template.Annotations = annotations
 	switch {
@@ -172,6 +168,8 @@ func (w workload) container() corev1.Container {
 		Requests: corev1.ResourceList(w.spec.Resources.Requests),
 		Limits:   corev1.ResourceList(w.spec.Resources.Limits),
 	}
+	probeHTTP(w.spec.Probes.ReadinessPath, c.ReadinessProbe)
+	probeHTTP(w.spec.Probes.LivenessPath, c.StartupProbe, c.LivenessProbe)
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/spoke/controller"
 	"github.com/shopfleet/shopfleet/spoke/operator"
 	"github.com/shopfleet/shopfleet/spoke/watchtimeout"
 )
@@ -39,6 +40,8 @@ type Options struct {
 	Registry prometheus.Registerer
 	// Waits changes how long the reconcilers wait; the default leaves it as it is.
 	Waits queues.Waits
+	// Exec runs commands in containers; the default does so through the API server.
+	Exec controller.Exec
 }
 
 // Bind adds the spoke's flags.

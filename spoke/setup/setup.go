@@ -68,6 +68,7 @@ func Run(ctx context.Context, o Options) error {
 		Metrics: counted,
 		Logger:  o.Logger,
 		Waits:   o.Waits,
+		Exec:    o.Exec,
 	})
 	if err := runner.Engage(ctx, mcmanager.LocalCluster, mgr); err != nil {
 		return fmt.Errorf("starting the reconcilers: %w", err)
@@ -91,6 +92,7 @@ func newManager(ctx context.Context, cfg *rest.Config, o Options, kinds []contro
 		Cache:                   controller.CacheOptions(kinds...),
 		LeaderElectionID:        config.SpokeLease,
 		LeaderElectionNamespace: o.Namespace,
+		LeaderElectionLabels:    v1.VersionLabels(o.Version),
 	}
 	if err := o.Configure(&options); err != nil {
 		return nil, fmt.Errorf("configuring the manager: %w", err)

@@ -18,8 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
-// backupWait is the default of --wait for backups and restores.
-const backupWait = 30 * time.Minute
+// backupTimeout is the default of --timeout for backups and restores.
+const backupTimeout = 30 * time.Minute
 
 // Why an EcommerceApp is not backed up.
 var (
@@ -30,9 +30,10 @@ var (
 // backup is the command that creates Backups.
 type backup struct {
 	*Program
-	output   *output
-	clusters []string
-	wait     time.Duration
+	output  *output
+	members []string
+	wait    waitFlags
+	dryRun  dryRun
 }
 
 func (p *Program) backupCommand() *cobra.Command {
@@ -49,19 +50,20 @@ It is complete when it is uploaded to the bucket of the CloudAccount, if that ha
 
 The schedule is not affected. Retention counts these Backups like any other.`,
 		Example: `  kubectl shopfleet backup shop
-  kubectl shopfleet backup shop --cluster eu-1 --wait 0`,
+  kubectl shopfleet backup shop --member eu-1 --wait=false`,
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: p.completeApps,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.output = newOutput(cmd)
-	cmd.Flags().StringSliceVar(&c.clusters, "cluster", nil, "MemberClusters to back up; default: all in which the EcommerceApp runs")
-	cmd.Flags().DurationVar(&c.wait, "wait", backupWait, "How long to wait until the Backups are complete; 0 does not wait")
+	cmd.Flags().StringSliceVar(&c.members, "member", nil, "Back up in this `MEMBER`; repeat it for more; default: all in which the EcommerceApp runs")
+	c.wait.add(cmd, backupTimeout, "the Backups are complete")
+	c.dryRun.add(cmd)
 	return cmd
 }
 
 func (c *backup) run(ctx context.Context, name string) error {
-	if err := c.output.check(); err != nil {
+	if err := errors.Join(c.output.check(), c.wait.check(), c.dryRun.check()); err != nil {
 		return err
 	}
 	namespace, err := c.namespaceFlag()
@@ -74,9 +76,9 @@ func (c *backup) run(ctx context.Context, name string) error {
 	}
 	app := &v1.EcommerceApp{}
 	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
-		return fmt.Errorf("getting EcommerceApp %q: %w", name, err)
+		return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
 	}
-	clusters, err := clustersToBackUp(app, c.clusters)
+	clusters, err := clustersToBackUp(app, c.members)
 	if err != nil {
 		return err
 	}
@@ -85,15 +87,15 @@ func (c *backup) run(ctx context.Context, name string) error {
 	for _, name := range clusters {
 		member := &v1.MemberCluster{}
 		if err := hub.client.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
-			return fmt.Errorf("getting MemberCluster %q: %w", name, err)
+			return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err), "List all: kubectl shopfleet clusters")
 		}
 		b := newBackup(app, member, now)
-		if err := c.create(ctx, hub, c.output, b); err != nil {
+		if err := c.create(ctx, hub, creation{c.output, c.dryRun, b}); err != nil {
 			return err
 		}
 		names = append(names, b.Name)
 	}
-	if c.wait == 0 {
+	if !c.wait.enabled || c.dryRun != dryRunNone {
 		return nil
 	}
 	return c.await(ctx, hub, awaiting{
@@ -110,16 +112,23 @@ func backupProgress(o client.Object) progress {
 	return phase(string(b.Status.Phase), b.Status.Message, string(v1.BackupCompleted), string(v1.BackupFailed))
 }
 
+// creation is an object to create, and how it is printed.
+type creation struct {
+	output *output
+	dryRun dryRun
+	object client.Object
+}
+
 // create creates an object and prints it.
-func (p *Program) create(ctx context.Context, hub *cluster, o *output, object client.Object) error {
-	kind, err := hub.client.GroupVersionKindFor(object)
-	if err == nil {
-		err = hub.client.Create(ctx, object)
+func (p *Program) create(ctx context.Context, hub *cluster, c creation) error {
+	kind, err := hub.client.GroupVersionKindFor(c.object)
+	if err == nil && c.dryRun != dryRunClient {
+		err = c.dryRun.client(hub.client).Create(ctx, c.object)
 	}
 	if err != nil {
-		return fmt.Errorf("creating %s %q: %w", kind.Kind, object.GetName(), err)
+		return fmt.Errorf("creating %s %q: %w", kind.Kind, c.object.GetName(), err)
 	}
-	return o.printDone(p, object, hub.scheme, "created")
+	return c.output.printDone(p, c.object, hub.scheme, "created"+c.dryRun.suffix())
 }
 
 // clustersToBackUp returns those that the user named, else all in which the EcommerceApp runs.
@@ -141,7 +150,7 @@ func clustersToBackUp(app *v1.EcommerceApp, named []string) ([]string, error) {
 	for _, name := range named {
 		if !slices.Contains(placed, name) {
 			return nil, hint.With(fmt.Errorf("backing up EcommerceApp %q in MemberCluster %q: %w", app.Name, name, errNotPlaced),
-				"Choose from these with --cluster: "+strings.Join(placed, ", "))
+				"Choose from these with --member: "+strings.Join(placed, ", "))
 		}
 	}
 	if len(named) > 0 {

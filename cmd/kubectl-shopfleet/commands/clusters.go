@@ -27,7 +27,7 @@ type clusters struct {
 func (p *Program) clustersCommand() *cobra.Command {
 	c := &clusters{Program: p}
 	cmd := &cobra.Command{
-		Use:     "clusters [NAME ...]",
+		Use:     "clusters [MEMBER...]",
 		Aliases: []string{"cluster", "members"},
 		Short:   "List the MemberClusters of the fleet and whether they are ready",
 		Example: `  kubectl shopfleet clusters
@@ -62,7 +62,7 @@ func (c *clusters) run(ctx context.Context) error {
 		options: []client.ListOption{client.MatchingLabelsSelector{Selector: selector}},
 		keep:    func(o client.Object) bool { return len(c.names) == 0 || slices.Contains(c.names, o.GetName()) },
 		single:  len(c.names) == 1,
-		empty:   "No clusters. Join one: kubectl shopfleet join NAME --member-kubeconfig FILE",
+		empty:   "No clusters. Join one: kubectl shopfleet join MEMBER --member-kubeconfig FILE",
 		missing: c.missing,
 		render: func(objects []client.Object, now time.Time) string {
 			return printers.Clusters(itemsOf[v1.MemberCluster](objects), printers.Options{Now: now, Wide: c.output.wide()})

@@ -47,13 +47,16 @@ func runAs(t *testing.T, name string, args ...string) (code int, out, errOut str
 	return code, stdout.String(), stderr.String()
 }
 
+// exit is the end of a run.
+type exit struct {
+	args []string
+	code int
+	say  string
+}
+
 func TestExitCodes(t *testing.T) {
 	hub := nowhere(t)
-	tests := map[string]struct {
-		args []string
-		code int
-		say  string
-	}{
+	checkExits(t, hub, map[string]exit{
 		"help":                    {nil, exitDone, ""},
 		"client version":          {[]string{"version", "--client"}, exitDone, ""},
 		"unknown command":         {[]string{"joni"}, exitUsage, "unknown command"},
@@ -66,26 +69,28 @@ func TestExitCodes(t *testing.T) {
 		"join with a short token": {[]string{"join", "eu-1", "--member-kubeconfig", hub, "--token-ttl", "1m"}, exitUsage, "at least 10m"},
 		"join without the file":   {[]string{"join", "eu-1", "--member-kubeconfig", hub + ".no"}, exitFailed, "no such file"},
 		"delete what":             {[]string{"delete"}, exitUsage, "accepts 1 arg"},
-		"delete for ever":         {[]string{"delete", "shop", "--wait", "-1s"}, exitUsage, "must not be negative"},
+		"delete for ever":         {[]string{"delete", "shop", "--timeout", "-1s"}, exitUsage, "must not be negative"},
 		"orphans of what":         {[]string{"orphans", "adopt"}, exitUsage, "accepts 1 arg"},
-		"import from where":       {[]string{"recover", "import", "shop"}, exitUsage, "--cluster is required"},
+		"import from where":       {[]string{"recover", "import", "shop"}, exitUsage, "--member is required"},
 		"recover one of all":      {[]string{"recover", "shop", "-A"}, exitUsage, "a name cannot be used with --all-namespaces"},
 		"recover many":            {[]string{"recover", "shop", "other"}, exitUsage, "accepts at most 1 arg"},
-		"recover, client dry run": {[]string{"recover", "take-over", "eu-1", "--dry-run=client"}, exitUsage, "must be one of none, server"},
+	})
+}
+
+func TestMoreExitCodes(t *testing.T) {
+	hub := nowhere(t)
+	checkExits(t, hub, map[string]exit{
+		"recover as a trial":      {[]string{"recover", "take-over", "eu-1", "--dry-run=maybe"}, exitUsage, "must be one of none, client, server"},
 		"unjoin half revoked":     {[]string{"unjoin", "eu-1", "--revoke"}, exitUsage, "require --member-kubeconfig"},
 		"token renew of none":     {[]string{"token", "renew"}, exitUsage, "requires at least 1 arg"},
 		"token renew of many":     {[]string{"token", "renew", "a", "b", "--member-kubeconfig", hub}, exitUsage, "for one member"},
 		"a short renewed token":   {[]string{"token", "renew", "a", "--token-ttl", "1m"}, exitUsage, "at least 10m"},
-		"renewing does not wait":  {[]string{"token", "renew", "a", "--wait", "-1s"}, exitUsage, "must not be negative"},
+		"renewing does not wait":  {[]string{"token", "renew", "a", "--timeout", "-1s"}, exitUsage, "must not be negative"},
 		"nor for a renewal":       {[]string{"token", "renew", "a"}, exitFailed, "The cluster does not answer"},
-		"install what":            {[]string{"install"}, exitUsage, "accepts 1 arg"},
-		"install the unknown":     {[]string{"install", "spork"}, exitUsage, "must be one of hub, spoke"},
-		"install none":            {[]string{"install", "hub", "--replicas", "0"}, exitUsage, "at least 1"},
-		"install with no image":   {[]string{"install", "hub", "--image", "a b"}, exitUsage, "must not contain spaces"},
-		"install as a trial":      {[]string{"install", "hub", "--dry-run=maybe"}, exitUsage, "must be one of none, client, server"},
-		"install, only printed":   {[]string{"install", "spoke", "--dry-run=client"}, exitDone, ""},
-		"uninstall on paper":      {[]string{"uninstall", "hub", "--dry-run=client"}, exitUsage, "must be one of none, server"},
-		"install does not answer": {[]string{"install", "hub"}, exitFailed, "The cluster does not answer"},
+		"a lost volume, verified": {[]string{"restore", "b", "--verify", "--overwrite"}, exitUsage, "cannot be used with --overwrite"},
+		"a diff that fails":       {[]string{"diff", "shop"}, exitDiffFailed, "The cluster does not answer"},
+		"a diff of what":          {[]string{"diff"}, exitUsage, "accepts 1 arg"},
+		"a hub that is away":      {[]string{"doctor"}, exitFailed, "The cluster does not answer"},
 		"a broken template":       {[]string{"backups", "-o", "jsonpath={"}, exitUsage, "--output"},
 		"wide without a table":    {[]string{"backup", "shop", "-o", "wide"}, exitUsage, "must be one of json, yaml"},
 		"bad selector":            {[]string{"clusters", "-l", "a=b=c"}, exitUsage, "--selector"},
@@ -93,7 +98,27 @@ func TestExitCodes(t *testing.T) {
 		"hub does not answer":     {[]string{"clusters"}, exitFailed, "The cluster does not answer"},
 		"nor for a watch":         {[]string{"status", "-w"}, exitFailed, "The cluster does not answer"},
 		"nor for a join":          {[]string{"join", "eu-1", "--member-kubeconfig", hub}, exitFailed, "The cluster does not answer"},
-	}
+	})
+}
+
+func TestExitCodesOfInstall(t *testing.T) {
+	hub := nowhere(t)
+	checkExits(t, hub, map[string]exit{
+		"install what":            {[]string{"install"}, exitUsage, "accepts 1 arg"},
+		"install the unknown":     {[]string{"install", "spork"}, exitUsage, "must be one of hub, spoke"},
+		"install none":            {[]string{"install", "hub", "--replicas", "0"}, exitUsage, "at least 1"},
+		"install with no image":   {[]string{"install", "hub", "--image", "a b"}, exitUsage, "must not contain spaces"},
+		"install as a trial":      {[]string{"install", "hub", "--dry-run=maybe"}, exitUsage, "must be one of none, client, server"},
+		"install, only printed":   {[]string{"install", "spoke", "--dry-run=client"}, exitDone, ""},
+		"uninstall does not ask":  {[]string{"uninstall", "hub"}, exitFailed, "The cluster does not answer"},
+		"uninstall, only printed": {[]string{"uninstall", "hub", "--dry-run=client"}, exitDone, ""},
+		"install does not answer": {[]string{"install", "hub"}, exitFailed, "The cluster does not answer"},
+	})
+}
+
+// checkExits runs commands with a hub that does not answer.
+func checkExits(t *testing.T, hub string, tests map[string]exit) {
+	t.Helper()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			code, out, errOut := run(t, append([]string{"--kubeconfig", hub}, test.args...)...)

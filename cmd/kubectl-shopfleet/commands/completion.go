@@ -2,10 +2,16 @@ package commands
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -22,60 +28,188 @@ kubectl_complete-shopfleet. Link it to this one:
   ln -s "$(command -v kubectl-shopfleet)" "$(dirname "$(command -v kubectl-shopfleet)")/kubectl_complete-shopfleet"
 `
 
-// completeFlags registers the completion of the values of flags.
+// completeFlags registers the completion of the values of all flags.
 func (p *Program) completeFlags(root *cobra.Command) {
-	register := func(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
-		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-			panic(err) // There is no such flag.
+	known := p.flagValues()
+	register := func(cmd *cobra.Command, flag *pflag.Flag) {
+		_, done := cmd.GetFlagCompletionFunc(flag.Name)
+		complete, is := known[flag.Name]
+		if done || !is {
+			return
+		}
+		if err := cmd.RegisterFlagCompletionFunc(flag.Name, complete); err != nil {
+			panic(err) // The flag is one of this command.
 		}
 	}
-	namespaces := func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return p.complete(cmd.Context(), &corev1.NamespaceList{})
-	}
-	register(root, "namespace", namespaces)
-	register(root, "hub-namespace", namespaces)
-	for _, cmd := range root.Commands() {
-		if cmd.Flags().Lookup("provider") != nil {
-			register(cmd, "provider", cobra.FixedCompletions(join.Providers(), cobra.ShellCompDirectiveNoFileComp))
-			register(cmd, "mode", cobra.FixedCompletions([]string{"agent", "agentless"}, cobra.ShellCompDirectiveNoFileComp))
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		cmd.PersistentFlags().VisitAll(func(f *pflag.Flag) { register(cmd, f) })
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { register(cmd, f) })
+		for _, sub := range cmd.Commands() {
+			walk(sub)
 		}
 	}
+	walk(root)
 }
 
-func (p *Program) completeClusters(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return p.complete(cmd.Context(), &v1.MemberClusterList{})
+// flagValues returns the completion of flags by name. The values of the last ones are free.
+func (p *Program) flagValues() map[string]cobra.CompletionFunc {
+	fixed := func(values ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	}
+	files := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+	namespaces := p.names(func() client.ObjectList { return &corev1.NamespaceList{} })
+	values := map[string]cobra.CompletionFunc{
+		"namespace": namespaces, "hub-namespace": namespaces,
+		"member":        listed(p.names(func() client.ObjectList { return &v1.MemberClusterList{} })),
+		"cloud-account": p.names(func() client.ObjectList { return &v1.CloudAccountList{} }),
+		"region":        p.ofMembers(func(m *v1.MemberCluster) []string { return []string{m.Status.Region} }),
+		"zone":          p.ofMembers(func(m *v1.MemberCluster) []string { return m.Status.Zones }),
+		"provider":      fixed(join.Providers()...),
+		"mode":          fixed("agent", "agentless"),
+		"dry-run":       fixed(dryRuns()...),
+		"replicas":      fixed("1", "2"),
+		"kubeconfig":    files, "member-kubeconfig": files, "template": files, "file": files,
+		"certificate-authority": files, "client-certificate": files, "client-key": files,
+		"cache-dir": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+		"context":   p.ofKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.Contexts)) }),
+		"cluster":   p.ofKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.Clusters)) }),
+		"user":      p.ofKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.AuthInfos)) }),
+		// The contexts of another kubeconfig.
+		"member-context": completeMemberContexts,
+	}
+	for _, name := range []string{
+		"selector", "labels", "image", "spoke-image", "member-server", "token-ttl", "timeout", "of-hub",
+		"as", "as-group", "as-uid", "as-user-extra", "server", "tls-server-name", "token", "request-timeout",
+	} {
+		values[name] = cobra.NoFileCompletions
+	}
+	return values
 }
 
-// completeClusterFlag completes the flag --cluster of a command.
-func (p *Program) completeClusterFlag(cmd *cobra.Command) {
-	if err := cmd.RegisterFlagCompletionFunc("cluster", p.completeClusters); err != nil {
-		panic(err) // There is no such flag.
+// first completes the first argument only.
+func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return complete(cmd, args, begun)
 	}
 }
 
-func (p *Program) completeApps(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return p.completeNamespaced(cmd, args, &v1.EcommerceAppList{})
+// listed completes the last value of a list with commas.
+func listed(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		names, directive := complete(cmd, args, begun)
+		before := begun[:strings.LastIndex(begun, ",")+1]
+		given := strings.Split(before, ",")
+		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(given, name) })
+		for i := range names {
+			names[i] = before + names[i]
+		}
+		return names, directive
+	}
 }
 
-func (p *Program) completeBackups(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return p.completeNamespaced(cmd, args, &v1.BackupList{})
+// completeClusters completes the names of members that are not among the arguments yet.
+func (p *Program) completeClusters(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return p.others(&v1.MemberClusterList{})(cmd, args, begun)
 }
 
-// completeNamespaced completes one argument by the objects of a namespace.
-func (p *Program) completeNamespaced(cmd *cobra.Command, args []string, kind client.ObjectList) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
+// completeAccounts completes the names of CloudAccounts that are not among the arguments yet.
+func (p *Program) completeAccounts(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return p.others(&v1.CloudAccountList{})(cmd, args, begun)
+}
+
+func (p *Program) others(kind client.ObjectList) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		names, directive := p.complete(cmd.Context(), kind)
+		return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), directive
+	}
+}
+
+func (p *Program) completeApps(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return first(p.inNamespace(&v1.EcommerceAppList{}))(cmd, args, begun)
+}
+
+func (p *Program) completeBackups(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return first(p.inNamespace(&v1.BackupList{}))(cmd, args, begun)
+}
+
+// completeOrphans completes the names of the orphans in the namespace.
+func (c *orphans) completeOrphans(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	namespace, err := c.namespaceFlag()
+	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	namespace, err := p.namespaceFlag()
+	hub, err := c.hubForShell()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	return p.complete(cmd.Context(), kind, client.InNamespace(namespace))
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	found, err := c.find(ctx, hub, func(o *v1.EcommerceApp) bool { return o.Namespace == namespace })
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for i := range found {
+		names = append(names, found[i].Name)
+	}
+	return unique(names), cobra.ShellCompDirectiveNoFileComp
+}
+
+// inNamespace completes the names of objects in the namespace of the user.
+func (p *Program) inNamespace(kind client.ObjectList) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		namespace, err := p.namespaceFlag()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return p.complete(cmd.Context(), kind, client.InNamespace(namespace))
+	}
+}
+
+// names completes the names of objects that have no namespace.
+func (p *Program) names(kind func() client.ObjectList) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return p.complete(cmd.Context(), kind())
+	}
 }
 
 // complete returns the names of objects. An error completes nothing.
 func (p *Program) complete(ctx context.Context, kind client.ObjectList, options ...client.ListOption) ([]string, cobra.ShellCompDirective) {
-	hub, err := p.hub()
+	objects, directive := p.objects(ctx, kind, options...)
+	names := make([]string, 0, len(objects))
+	for _, o := range objects {
+		names = append(names, o.GetName())
+	}
+	return names, directive
+}
+
+// ofMembers completes values of the members.
+func (p *Program) ofMembers(values func(*v1.MemberCluster) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		objects, directive := p.objects(cmd.Context(), &v1.MemberClusterList{})
+		all := make([]string, 0, len(objects))
+		for _, m := range itemsOf[v1.MemberCluster](objects) {
+			all = append(all, values(&m)...)
+		}
+		return unique(all), directive
+	}
+}
+
+// hubForShell connects to the hub with the deadline of a completion, also for the discovery
+// of its kinds.
+func (p *Program) hubForShell() (*cluster, error) {
+	timeout := completionTimeout.String()
+	p.flags.Timeout = &timeout
+	return p.hub()
+}
+
+// objects lists objects within the time that the shell waits.
+func (p *Program) objects(ctx context.Context, kind client.ObjectList, options ...client.ListOption) ([]client.Object, cobra.ShellCompDirective) {
+	hub, err := p.hubForShell()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -86,9 +220,35 @@ func (p *Program) complete(ctx context.Context, kind client.ObjectList, options 
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	names := make([]string, 0, len(objects))
-	for _, o := range objects {
-		names = append(names, o.GetName())
+	return objects, cobra.ShellCompDirectiveNoFileComp
+}
+
+// ofKubeconfig completes names of the user's kubeconfig.
+func (p *Program) ofKubeconfig(names func(*clientcmdapi.Config) []string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		kubeconfig, err := p.flags.ToRawKubeConfigLoader().RawConfig()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return unique(names(&kubeconfig)), cobra.ShellCompDirectiveNoFileComp
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeMemberContexts completes the contexts in the file of --member-kubeconfig.
+func completeMemberContexts(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	path, err := cmd.Flags().GetString("member-kubeconfig")
+	if err != nil || path == "" {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	kubeconfig, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return unique(slices.Collect(maps.Keys(kubeconfig.Contexts))), cobra.ShellCompDirectiveNoFileComp
+}
+
+// unique returns the values that are not empty, sorted, each once.
+func unique(values []string) []string {
+	slices.Sort(values)
+	return slices.DeleteFunc(slices.Compact(values), func(value string) bool { return value == "" })
 }

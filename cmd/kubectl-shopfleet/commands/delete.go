@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,17 +22,17 @@ import (
 	"github.com/shopfleet/shopfleet/hub/residue"
 )
 
-// deleteWait is the default of --wait for deletions.
-const deleteWait = 10 * time.Minute
+// deleteTimeout is the default of --timeout for deletions.
+const deleteTimeout = 10 * time.Minute
 
 // deletion is the command that deletes an EcommerceApp.
 type deletion struct {
 	*Program
 	output         *output
 	orphan         bool
-	interactive    bool
+	interactive    interactive
 	ignoreNotFound bool
-	wait           time.Duration
+	wait           waitFlags
 	dryRun         dryRun
 }
 
@@ -54,7 +53,7 @@ The hub does the work: if you interrupt the command, the deletion continues. To 
 run the command again.`,
 		Example: `  kubectl shopfleet delete shop -n production
   kubectl shopfleet delete shop -n production --orphan
-  kubectl shopfleet delete shop -n production --wait 0
+  kubectl shopfleet delete shop -n production --wait=false
   kubectl shopfleet delete shop -n production --dry-run=server`,
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: p.completeApps,
@@ -62,22 +61,16 @@ run the command again.`,
 	}
 	c.output = newOutput(cmd)
 	cmd.Flags().BoolVar(&c.orphan, "orphan", false, "Do not wait for clusters that cannot be reached; the hub cleans up when they return")
-	cmd.Flags().BoolVarP(&c.interactive, "interactive", "i", false, "Ask for a confirmation")
+	c.interactive.add(cmd)
 	cmd.Flags().BoolVar(&c.ignoreNotFound, "ignore-not-found", false, "Succeed if there is no such EcommerceApp")
-	cmd.Flags().DurationVar(&c.wait, "wait", deleteWait, "How long to wait until the EcommerceApp is deleted everywhere; 0 does not wait")
-	c.dryRun.add(cmd, "none; client: only print what would be deleted; "+dryRunServerUsage)
+	c.wait.add(cmd, deleteTimeout, "the EcommerceApp is deleted everywhere")
+	c.dryRun.add(cmd)
 	return cmd
 }
 
 // check rejects wrong flags.
 func (c *deletion) check() error {
-	if err := c.output.check(); err != nil {
-		return err
-	}
-	if c.wait < 0 {
-		return usagef("--wait %s: must not be negative", c.wait)
-	}
-	return c.dryRun.check(dryRunNone, dryRunClient, dryRunServer)
+	return errors.Join(c.output.check(), c.wait.check(), c.dryRun.check())
 }
 
 func (c *deletion) run(ctx context.Context, name string) error {
@@ -97,7 +90,7 @@ func (c *deletion) run(ctx context.Context, name string) error {
 		if c.ignoreNotFound && apierrors.IsNotFound(err) {
 			return nil
 		}
-		return hint.With(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
+		return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
 	}
 	if confirmed, err := c.confirm(ctx, app); err != nil || !confirmed {
 		return err
@@ -116,7 +109,7 @@ func (c *deletion) delete(ctx context.Context, hub *cluster, app *v1.EcommerceAp
 	if c.dryRun != dryRunNone {
 		return c.output.printDone(c.Program, app, hub.scheme, "deleted"+c.dryRun.suffix())
 	}
-	if c.wait == 0 {
+	if !c.wait.enabled {
 		return c.output.printDone(c.Program, app, hub.scheme, "deletion requested")
 	}
 	if err := c.await(ctx, hub, app); err != nil {
@@ -126,34 +119,8 @@ func (c *deletion) delete(ctx context.Context, hub *cluster, app *v1.EcommerceAp
 }
 
 func (c *deletion) confirm(ctx context.Context, app *v1.EcommerceApp) (bool, error) {
-	if !c.interactive {
-		return true, nil
-	}
-	return c.ask(ctx, "deletion", fmt.Sprintf("delete EcommerceApp %s/%s in %d clusters: %s",
+	return c.interactive.confirm(ctx, c.Program, "deletion", fmt.Sprintf("delete EcommerceApp %s/%s in %d clusters: %s",
 		app.Namespace, app.Name, len(app.Status.Clusters), strings.Join(namesOf(app), ", ")))
-}
-
-// ask asks the user as kubectl delete --interactive does. What is the name of the action, which is
-// cancelled without a yes or by an interruption.
-func (p *Program) ask(ctx context.Context, what, action string) (bool, error) {
-	p.say("You are about to %s", action)
-	_, _ = fmt.Fprint(p.streams.ErrOut, "Do you want to continue? (y/N): ")
-	answered := make(chan string, 1)
-	go func() {
-		answer, _ := bufio.NewReader(p.streams.In).ReadString('\n') // Without an answer it is no.
-		answered <- answer
-	}()
-	select {
-	case answer := <-answered:
-		if strings.EqualFold(strings.TrimSpace(answer), "y") {
-			return true, nil
-		}
-		p.say("%s is cancelled", what)
-		return false, nil
-	case <-ctx.Done():
-		p.say("\n%s is cancelled", what)
-		return false, fmt.Errorf("waiting for the answer: %w", ctx.Err())
-	}
 }
 
 // request deletes the application, and then releases it: in this order nothing changes for
@@ -191,7 +158,7 @@ func (c *deletion) request(ctx context.Context, hub *cluster, app *v1.EcommerceA
 
 // await reports the progress of each cluster until the application is gone.
 func (c *deletion) await(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
-	waiting, cancel := context.WithTimeoutCause(ctx, c.wait, errTimeout)
+	waiting, cancel := c.wait.limit(ctx, errTimeout)
 	defer cancel()
 	query, err := hub.query(c.retrying)
 	if err != nil {
@@ -211,7 +178,7 @@ func (c *deletion) await(ctx context.Context, hub *cluster, app *v1.EcommerceApp
 	})
 	switch {
 	case errors.Is(err, errTimeout):
-		return hint.With(fmt.Errorf("EcommerceApp %q is not deleted after %s: %w", app.Name, c.wait, err), seen.hint(app))
+		return hint.With(fmt.Errorf("EcommerceApp %q is not deleted: %w after %s", app.Name, err, c.wait.timeout), seen.hint(app))
 	case ctx.Err() != nil:
 		c.say("%s The deletion continues on the hub. To follow it, run the command again.", seen.open())
 	}

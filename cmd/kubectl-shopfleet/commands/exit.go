@@ -14,9 +14,12 @@ import (
 
 // The exit codes.
 const (
-	exitDone        = 0
-	exitFailed      = 1
-	exitUsage       = 2
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+	// exitDiffers and exitDiffFailed are those of kubectl diff.
+	exitDiffers     = 1
+	exitDiffFailed  = 2
 	exitNotReady    = 3
 	exitInterrupted = 130
 )
@@ -25,8 +28,8 @@ const (
 var (
 	errNotFound = errors.New("not found")
 	errFailed   = errors.New("failed")
-	// errTimeout ends a wait: --wait or --timeout is over.
-	errTimeout = errors.New("not ready after")
+	// errTimeout ends a wait: --timeout is over.
+	errTimeout = errors.New("timed out")
 )
 
 // usageError is a wrong command line.
@@ -54,11 +57,15 @@ func (p *Program) exit(ctx context.Context, err error) int {
 	if ctx.Err() != nil {
 		return exitInterrupted
 	}
+	if errors.Is(err, errDiffers) {
+		return exitDiffers
+	}
 	p.say("error: %v", err)
 	if text := hint.For(err); text != "" {
 		p.say("%s", text)
 	}
 	var wrong *usageError
+	var compared *diffError
 	switch {
 	case errors.As(err, &wrong):
 		p.say("See: kubectl shopfleet --help")
@@ -66,6 +73,8 @@ func (p *Program) exit(ctx context.Context, err error) int {
 	case errors.Is(err, errTimeout), errors.Is(err, join.ErrNotReady), errors.Is(err, join.ErrNotGone),
 		errors.Is(err, manifests.ErrNotRolledOut), errors.Is(err, manifests.ErrNotStopped):
 		return exitNotReady
+	case errors.As(err, &compared):
+		return exitDiffFailed
 	}
 	return exitFailed
 }

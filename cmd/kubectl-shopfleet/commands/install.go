@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
@@ -18,8 +17,8 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 )
 
-// rolloutWait includes the time to pull an image.
-const rolloutWait = 3 * time.Minute
+// rolloutTimeout includes the time to pull an image.
+const rolloutTimeout = 3 * time.Minute
 
 // errConflicting prevents two controllers from reconciling the same objects.
 var errConflicting = errors.New("the cluster already has it")
@@ -27,10 +26,11 @@ var errConflicting = errors.New("the cluster already has it")
 // install is the command that installs the hub or a spoke.
 type install struct {
 	*Program
+	output     *output
 	image      string
 	spokeImage string
 	replicas   int32
-	wait       time.Duration
+	wait       waitFlags
 	dryRun     dryRun
 }
 
@@ -44,7 +44,8 @@ func (p *Program) installCommand() *cobra.Command {
 Applies the manifests of config/hub or config/spoke: CRDs, Namespace, RBAC and
 Deployment. Then waits until the pods are ready. Run it again to upgrade, with the same
 flags: those that you omit are reset to their defaults. Objects that are already as they
-should be are not written.
+should be are not written, and objects of a former version that this one no longer has are
+pruned: the ConfigMap shopfleet-hub-inventory lists what was installed.
 
 The hub manages a fleet. A spoke runs EcommerceApps in one cluster without a hub; for a
 member of a fleet, use join --mode agent.
@@ -55,16 +56,18 @@ Jobs with the image of the spoke, which upload and download dumps. By default th
 shopfleet-spoke beside the hub's shopfleet-hub; name another with --spoke-image.`,
 		Example: `  kubectl shopfleet install hub --image registry.example.com/shopfleet-hub:v1.0.0
   kubectl shopfleet install spoke --context lab --replicas 1
-  kubectl shopfleet install hub --dry-run=client > hub.yaml`,
+  kubectl shopfleet install hub --dry-run=server
+  kubectl shopfleet install hub --dry-run=client -o yaml > hub.yaml`,
 		Args:              hubOrSpoke,
-		ValidArgsFunction: cobra.FixedCompletions(sets(), cobra.ShellCompDirectiveNoFileComp),
+		ValidArgsFunction: first(cobra.FixedCompletions(sets(), cobra.ShellCompDirectiveNoFileComp)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), config.Set(args[0])) },
 	}
 	cmd.Flags().StringVar(&c.image, "image", "", "Image to install; default: shopfleet-hub or shopfleet-spoke in the version of this program")
 	cmd.Flags().StringVar(&c.spokeImage, "spoke-image", "", "With hub: image of its Jobs in members; default: shopfleet-spoke beside --image")
 	cmd.Flags().Int32Var(&c.replicas, "replicas", 2, "Number of pods, one of which is the leader")
-	cmd.Flags().DurationVar(&c.wait, "wait", rolloutWait, "How long to wait until the pods are ready; 0 does not wait")
-	c.dryRun.add(cmd, "none; client: only print the objects; "+dryRunServerUsage)
+	c.output = newOutput(cmd)
+	c.wait.add(cmd, rolloutTimeout, "the pods are ready")
+	c.dryRun.add(cmd)
 	return cmd
 }
 
@@ -77,12 +80,10 @@ func (c *install) check(set config.Set) error {
 		return usagef("--spoke-image %q: must not contain spaces", c.spokeImage)
 	case c.replicas < 1:
 		return usagef("--replicas %d: must be at least 1", c.replicas)
-	case c.wait < 0:
-		return usagef("--wait %s: must not be negative", c.wait)
 	case strings.ContainsAny(c.image, " \t\n"):
 		return usagef("--image %q: must not contain spaces", c.image)
 	}
-	return c.dryRun.check(dryRunNone, dryRunClient, dryRunServer)
+	return errors.Join(c.output.check(), c.wait.check(), c.dryRun.check())
 }
 
 func (c *install) run(ctx context.Context, set config.Set) error {
@@ -102,8 +103,9 @@ func (c *install) run(ctx context.Context, set config.Set) error {
 	}
 	plan := manifests.Plan{Objects: objects, DryRun: c.dryRun == dryRunServer}
 	if c.dryRun == dryRunClient {
-		return c.print(plan)
+		return plan.Preview(manifests.Created, c.output.results(c.Program))
 	}
+	plan = plan.WithInventory(c.installNamespace(), inventoryName(set))
 	at, err := c.hub()
 	if err != nil {
 		return err
@@ -112,31 +114,20 @@ func (c *install) run(ctx context.Context, set config.Set) error {
 		return err
 	}
 	if err := c.during("installing in "+at.config.Host, func() error {
-		return plan.Apply(ctx, at.client, c.report)
+		return plan.Apply(ctx, at.client, c.output.results(c.Program))
 	}); err != nil {
 		return err
 	}
-	if plan.DryRun || c.wait == 0 {
+	if plan.DryRun || !c.wait.enabled {
 		return nil
 	}
 	rollout, err := c.rollout(at, set)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.wait)
+	ctx, cancel := c.wait.limit(ctx, nil)
 	defer cancel()
 	return c.during("waiting for the pods to be ready", func() error { return rollout.Wait(ctx) })
-}
-
-// print writes the objects for kubectl apply.
-func (c *install) print(plan manifests.Plan) error {
-	printer := &printers.YAMLPrinter{}
-	for _, object := range plan.Objects {
-		if err := printer.PrintObj(object, c.streams.Out); err != nil {
-			return fmt.Errorf("printing %s: %w", manifests.Name(object), err)
-		}
-	}
-	return nil
 }
 
 // checkConflict returns an error if there is a hub where a spoke is to be installed, or
@@ -161,9 +152,6 @@ func (c *install) checkConflict(ctx context.Context, at *cluster, set config.Set
 	return nil
 }
 
-// report prints what was done to an object.
-func (p *Program) report(done manifests.Result) { _, _ = fmt.Fprintln(p.streams.Out, done) }
-
 // sets are the arguments of install and uninstall.
 func sets() []string { return []string{string(config.Hub), string(config.Spoke)} }
 
@@ -181,6 +169,9 @@ func hubOrSpoke(cmd *cobra.Command, args []string) error {
 // deploymentName returns the name of the Deployment and of the objects around it.
 func deploymentName(set config.Set) string { return "shopfleet-" + string(set) }
 
+// inventoryName returns the name of the ConfigMap that lists the objects of an installation.
+func inventoryName(set config.Set) string { return deploymentName(set) + "-inventory" }
+
 // installNamespace returns the value of --namespace, else that of --hub-namespace.
 func (p *Program) installNamespace() string {
 	if *p.flags.Namespace != "" {
@@ -197,44 +188,4 @@ func (p *Program) rollout(at *cluster, set config.Set) (manifests.Rollout, error
 		Query: query, Namespace: p.installNamespace(), Name: name,
 		Report: func(progress string) { p.say("%s: %s", name, progress) },
 	}, err
-}
-
-// dryRun is the flag --dry-run, with the values of kubectl.
-type dryRun string
-
-const (
-	dryRunNone   dryRun = "none"
-	dryRunClient dryRun = "client"
-	dryRunServer dryRun = "server"
-)
-
-const dryRunServerUsage = "server: send the requests without persisting the objects"
-
-// add adds the flag to a command.
-func (d *dryRun) add(cmd *cobra.Command, usage string) {
-	cmd.Flags().StringVar((*string)(d), "dry-run", string(dryRunNone), usage)
-}
-
-// suffix returns what kubectl adds to what it has done.
-func (d dryRun) suffix() string {
-	switch d {
-	case dryRunClient:
-		return " (dry run)"
-	case dryRunServer:
-		return " (server dry run)"
-	default:
-		return ""
-	}
-}
-
-// check rejects other values.
-func (d dryRun) check(values ...dryRun) error {
-	if slices.Contains(values, d) {
-		return nil
-	}
-	texts := make([]string, 0, len(values))
-	for _, value := range values {
-		texts = append(texts, string(value))
-	}
-	return usagef("--dry-run %q: must be one of %s", string(d), strings.Join(texts, ", "))
 }

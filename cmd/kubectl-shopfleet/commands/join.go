@@ -1,8 +1,8 @@
 package commands
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
@@ -39,14 +40,15 @@ type joinCluster struct {
 	mode      string
 	image     string
 	ttl       time.Duration
-	wait      time.Duration
+	account   string
+	wait      waitFlags
 	overwrite bool
 }
 
 func (p *Program) joinCommand() *cobra.Command {
 	c := &joinCluster{Program: p}
 	cmd := &cobra.Command{
-		Use:   "join NAME --member-kubeconfig FILE",
+		Use:   "join MEMBER --member-kubeconfig FILE",
 		Short: "Make a cluster a member of the fleet",
 		Long: `Make a cluster a member of the fleet.
 
@@ -66,9 +68,10 @@ switch; no pod restarts.`,
 		Example: `  kubectl shopfleet join eu-1 --member-kubeconfig eu.kubeconfig
   kubectl shopfleet join us-1 --member-kubeconfig ~/.kube/config --member-context us --labels tier=prod
   kubectl shopfleet join ap-1 --member-kubeconfig ap.kubeconfig --mode agent
+  kubectl shopfleet join eu-2 --member-kubeconfig eu2.kubeconfig --cloud-account prod-aws
   kubectl shopfleet join lab --member-kubeconfig lab.kubeconfig --provider local --region basement`,
 		Args:              usage(cobra.ExactArgs(1)),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: first(p.completeClusters),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.output = newOutput(cmd)
@@ -80,7 +83,8 @@ switch; no pod restarts.`,
 	cmd.Flags().StringVar(&c.mode, "mode", "", "What reconciles the EcommerceApps there: agentless (the hub) or agent; default: the current mode, at first agentless")
 	cmd.Flags().StringVar(&c.image, "spoke-image", "", "Image of the agent; default: the current one, at first shopfleet-spoke in the version of this program")
 	cmd.Flags().DurationVar(&c.ttl, "token-ttl", defaultTTL, "How long the token of the hub, and each with which the hub renews it, is valid")
-	cmd.Flags().DurationVar(&c.wait, "wait", time.Minute, "How long to wait until the MemberCluster is ready; 0 does not wait")
+	cmd.Flags().StringVar(&c.account, "cloud-account", "", "CloudAccount that owns the volumes of the member; default: the current one, at first none")
+	c.wait.add(cmd, time.Minute, "the MemberCluster is ready")
 	cmd.Flags().BoolVar(&c.overwrite, "overwrite", false, "Replace a Secret of this name that registers another cluster, or is not a registration")
 	return cmd
 }
@@ -99,10 +103,8 @@ func (c *joinCluster) check(name string) error {
 		return usagef("--mode %q: must be agentless or agent", c.mode)
 	case c.ttl < minTTL:
 		return usagef("--token-ttl %s: must be at least %s", c.ttl, minTTL)
-	case c.wait < 0:
-		return usagef("--wait %s: must not be negative", c.wait)
 	}
-	return c.output.check()
+	return errors.Join(c.output.check(), c.wait.check())
 }
 
 func (c *joinCluster) run(ctx context.Context, name string) error {
@@ -122,7 +124,7 @@ func (c *joinCluster) run(ctx context.Context, name string) error {
 		return err
 	}
 	registry := join.Hub{Client: hub.client, Namespace: c.namespace}
-	r := join.Registration{Name: name, Provider: v1.Provider(c.provider), Region: c.region, Labels: c.labels}
+	r := join.Registration{Name: name, Provider: v1.Provider(c.provider), Region: c.region, Labels: c.labels, CloudAccount: c.account}
 	if err := c.during("comparing the member and the hub", func() (err error) {
 		r.Mode, err = c.compare(ctx, registry, member, name, at)
 		return err
@@ -140,9 +142,8 @@ func (c *joinCluster) run(ctx context.Context, name string) error {
 	if at.Loopback() && registry.RunsInside(ctx) {
 		c.say("warning: the hub runs in a pod, in which %s is the pod itself. Set the address of the member with --member-server", at.Server)
 	}
-	if c.wait == 0 {
-		c.say("%s is registered. See whether it is ready: kubectl shopfleet clusters %s", name, name)
-		return nil
+	if !c.wait.enabled {
+		return c.registered(ctx, hub, name)
 	}
 	return c.awaitReady(ctx, hub, member, join.Waiting{Name: name, Mode: r.Mode, At: at})
 }
@@ -151,6 +152,9 @@ func (c *joinCluster) run(ctx context.Context, name string) error {
 // the mode to set.
 func (c *joinCluster) compare(ctx context.Context, registry join.Hub, member *cluster, name string, at join.Endpoint) (v1.Mode, error) {
 	known, err := registry.Observe(ctx, name)
+	if err == nil && c.account != "" {
+		err = registry.CheckAccount(ctx, c.account)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -172,7 +176,7 @@ func (c *joinCluster) installAgent(ctx context.Context, member *cluster) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.wait, time.Minute))
+	ctx, cancel := c.wait.limit(ctx, nil)
 	defer cancel()
 	return c.during("installing the agent on the member", func() error { return agent.Install(ctx) })
 }
@@ -224,7 +228,7 @@ func (c *joinCluster) awaitReady(ctx context.Context, hub, at *cluster, waiting 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.wait)
+	ctx, cancel := c.wait.limit(ctx, nil)
 	defer cancel()
 	waiting.Query, waiting.Report = query, func(state metav1.Condition) {
 		if state.Status == metav1.ConditionTrue {
@@ -249,9 +253,17 @@ func (c *joinCluster) awaitReady(ctx context.Context, hub, at *cluster, waiting 
 	if err := c.during("waiting for the handover of the EcommerceApps", func() error { return account.Narrow(ctx, waiting.Mode) }); err != nil {
 		return err
 	}
-	if !c.output.text() {
-		return c.output.print(c.Program, member, hub.scheme)
+	return c.output.printDone(c.Program, member, hub.scheme, "is ready: "+printers.Summary(member))
+}
+
+// registered prints a member without waiting for it. The hub may not have created its
+// MemberCluster yet.
+func (c *joinCluster) registered(ctx context.Context, hub *cluster, name string) error {
+	c.say("See whether it is ready: kubectl shopfleet clusters %s", name)
+	member := &v1.MemberCluster{}
+	if err := hub.client.Get(ctx, client.ObjectKey{Name: name}, member); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("getting MemberCluster %q: %w", name, err)
 	}
-	_, err = fmt.Fprintf(c.streams.Out, "%s is ready: %s\n", waiting.Name, printers.Summary(member))
-	return err
+	member.Name = name
+	return c.output.printDone(c.Program, member, hub.scheme, "registered")
 }

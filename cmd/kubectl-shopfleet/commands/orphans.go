@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -30,10 +29,11 @@ var errSpecsDiffer = errors.New("their specs, or the times at which their pods w
 // orphans is the command about copies that no EcommerceApp on the hub owns.
 type orphans struct {
 	*Program
-	output   *output
-	clusters []string
-	wait     time.Duration
-	dryRun   dryRun
+	output      *output
+	members     []string
+	wait        waitFlags
+	dryRun      dryRun
+	interactive interactive
 }
 
 func (p *Program) orphansCommand() *cobra.Command {
@@ -45,7 +45,7 @@ The workloads of an orphan keep running, and the hub changes none of them. It li
 orphans of each member while that is connected; for others the list is the last one.`,
 		`  kubectl shopfleet orphans
   kubectl shopfleet orphans adopt shop -n production
-  kubectl shopfleet orphans delete shop -n production --cluster eu-1`)
+  kubectl shopfleet orphans delete shop -n production --member eu-1`)
 	cmd.Args = usage(cobra.NoArgs)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context()) }
 	c.output = newOutput(cmd, wide)
@@ -71,7 +71,7 @@ The EcommerceApp has the spec of the copy, and a placement with its clusters: wh
 there is not changed.`, "  kubectl shopfleet orphans adopt shop -n production")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.adopt(cmd.Context(), args[0]) }
 	c.output = newOutput(cmd)
-	c.dryRun.add(cmd, "none; client: only print the EcommerceApp; "+dryRunServerUsage)
+	c.dryRun.add(cmd)
 	return cmd
 }
 
@@ -82,11 +82,12 @@ func (p *Program) orphansDeleteCommand() *cobra.Command {
 
 The hub deletes the copy, and the cluster removes the workloads in order. Volumes and
 Backups are kept. If the cluster cannot be reached, the hub does so when it returns.`,
-		"  kubectl shopfleet orphans delete shop -n production --cluster eu-1")
+		"  kubectl shopfleet orphans delete shop -n production --member eu-1")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.delete(cmd.Context(), args[0]) }
 	c.output = newOutput(cmd)
-	cmd.Flags().DurationVar(&c.wait, "wait", deleteWait, "How long to wait until the orphan is deleted; 0 does not wait")
-	c.dryRun.add(cmd, "none; client: only print what would be deleted")
+	c.wait.add(cmd, deleteTimeout, "the orphan is deleted")
+	c.dryRun.add(cmd)
+	c.interactive.add(cmd)
 	return cmd
 }
 
@@ -94,9 +95,9 @@ Backups are kept. If the cluster cannot be reached, the hub does so when it retu
 func (c *orphans) command(use, short, long, example string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example,
-		Args: usage(cobra.ExactArgs(1)), ValidArgsFunction: cobra.NoFileCompletions,
+		Args: usage(cobra.ExactArgs(1)), ValidArgsFunction: c.completeOrphans,
 	}
-	cmd.Flags().StringSliceVar(&c.clusters, "cluster", nil, "MemberClusters of the orphans; default: all")
+	cmd.Flags().StringSliceVar(&c.members, "member", nil, "Only the orphans in this `MEMBER`; repeat it for more; default: all members")
 	return cmd
 }
 
@@ -139,7 +140,7 @@ func (c *orphans) find(ctx context.Context, hub *cluster, keep func(*v1.Ecommerc
 	var found []v1.EcommerceApp
 	for i := range records.Items {
 		member := records.Items[i].Labels[v1.MemberRecordLabel]
-		if records.Items[i].Name != residue.OrphansName(member) || len(c.clusters) > 0 && !slices.Contains(c.clusters, member) {
+		if records.Items[i].Name != residue.OrphansName(member) || len(c.members) > 0 && !slices.Contains(c.members, member) {
 			continue
 		}
 		for _, orphan := range residue.DecodeOrphans(records.Items[i].Data).Orphans {
@@ -175,7 +176,7 @@ func clustersOf(found []v1.EcommerceApp) []string {
 }
 
 func (c *orphans) adopt(ctx context.Context, name string) error {
-	if err := errors.Join(c.output.check(), c.dryRun.check(dryRunNone, dryRunClient, dryRunServer)); err != nil {
+	if err := errors.Join(c.output.check(), c.dryRun.check()); err != nil {
 		return err
 	}
 	hub, err := c.hub()
@@ -189,7 +190,7 @@ func (c *orphans) adopt(ctx context.Context, name string) error {
 	app, err := ownerOf(found)
 	if err != nil {
 		return hint.With(fmt.Errorf("adopting orphan %q in %s: %w", name, strings.Join(clustersOf(found), ", "), err),
-			"Adopt one with --cluster, and then add the others to the placement of the EcommerceApp.")
+			"Adopt one with --member, and then add the others to the placement of the EcommerceApp.")
 	}
 	switch err := c.create(ctx, hub, app); {
 	case apierrors.IsAlreadyExists(err):
@@ -219,22 +220,15 @@ func ownerOf(found []v1.EcommerceApp) (*v1.EcommerceApp, error) {
 }
 
 func (c *orphans) create(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
-	switch c.dryRun {
-	case dryRunClient:
+	if c.dryRun == dryRunClient {
 		return nil
-	case dryRunServer:
-		return hub.client.Create(ctx, app, client.DryRunAll)
-	default:
-		return hub.client.Create(ctx, app)
 	}
+	return c.dryRun.client(hub.client).Create(ctx, app)
 }
 
 func (c *orphans) delete(ctx context.Context, name string) error {
-	if err := errors.Join(c.output.check(), c.dryRun.check(dryRunNone, dryRunClient)); err != nil {
+	if err := errors.Join(c.output.check(), c.wait.check(), c.dryRun.check()); err != nil {
 		return err
-	}
-	if c.wait < 0 {
-		return usagef("--wait %s: must not be negative", c.wait)
 	}
 	hub, err := c.hub()
 	if err != nil {
@@ -244,18 +238,25 @@ func (c *orphans) delete(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if len(found) > 1 && len(c.clusters) == 0 {
-		return usagef("orphan %q is in several clusters: choose with --cluster among %s", name, strings.Join(clustersOf(found), ", "))
+	where := strings.Join(clustersOf(found), ", ")
+	if len(found) > 1 && len(c.members) == 0 {
+		return usagef("orphan %q is in several members: choose with --member among %s", name, where)
 	}
-	if c.dryRun == dryRunClient {
-		return c.done(hub, found, "deleted", c.dryRun.suffix())
+	if confirmed, err := c.interactive.confirm(ctx, c.Program, "deletion", fmt.Sprintf("delete orphan %q in %s", name, where)); err != nil || !confirmed {
+		return err
 	}
 	for i := range found {
+		if c.dryRun == dryRunClient {
+			break
+		}
 		if err := c.request(ctx, hub, &found[i]); err != nil {
 			return err
 		}
 	}
-	if c.wait == 0 {
+	if c.dryRun != dryRunNone {
+		return c.done(hub, found, "deleted", c.dryRun.suffix())
+	}
+	if !c.wait.enabled {
 		return c.done(hub, found, "deletion requested", "")
 	}
 	if err := c.awaitGone(ctx, hub, found); err != nil {
@@ -281,7 +282,7 @@ func (c *orphans) request(ctx context.Context, hub *cluster, orphan *v1.Ecommerc
 	if err := hub.client.Get(ctx, client.ObjectKey{Name: member}, cluster); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("getting MemberCluster %q: %w", member, err)
 	}
-	_, err := store.New(hub.client, c.namespace).Add(ctx, member, residue.Record{
+	_, err := store.New(c.dryRun.client(hub.client), c.namespace).Add(ctx, member, residue.Record{
 		Namespace: orphan.Namespace, Name: orphan.Name,
 		App: types.UID(orphan.Annotations[v1.HubAppUIDAnnotation]), Copy: orphan.UID,
 		ClusterUID: cluster.Status.ClusterUID, Recorded: metav1.NewTime(c.clock.Now()),
@@ -298,7 +299,7 @@ func (c *orphans) request(ctx context.Context, hub *cluster, orphan *v1.Ecommerc
 
 // awaitGone waits until the hub has removed its records, and lists the orphans no more.
 func (c *orphans) awaitGone(ctx context.Context, hub *cluster, found []v1.EcommerceApp) error {
-	waiting, cancel := context.WithTimeoutCause(ctx, c.wait, errTimeout)
+	waiting, cancel := c.wait.limit(ctx, errTimeout)
 	defer cancel()
 	query, err := hub.query(c.retrying)
 	if err != nil {
@@ -318,7 +319,7 @@ func (c *orphans) awaitGone(ctx context.Context, hub *cluster, found []v1.Ecomme
 	})
 	switch {
 	case errors.Is(err, errTimeout):
-		return hint.With(fmt.Errorf("orphan %q: %w %s", found[0].Name, err, c.wait),
+		return hint.With(fmt.Errorf("orphan %q is not deleted in %s: %w after %s", found[0].Name, strings.Join(clustersOf(found), ", "), err, c.wait.timeout),
 			"The hub continues when the cluster is connected. See which are: kubectl shopfleet clusters")
 	case ctx.Err() != nil:
 		c.say("The deletion continues on the hub. To see what is left: kubectl shopfleet orphans")

@@ -7,10 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
 )
 
 // wide is the output format of tables with all columns.
@@ -26,7 +29,18 @@ type output struct {
 // newOutput adds --output to a command that prints text unless the flag is set. The
 // extra formats are those that the command implements itself.
 func newOutput(cmd *cobra.Command, extra ...string) *output {
-	o := &output{flags: genericclioptions.NewPrintFlags("")}
+	return addOutput(cmd, genericclioptions.NewPrintFlags(""), extra)
+}
+
+// newReportOutput adds --output to a command that prints a report, which has no name.
+func newReportOutput(cmd *cobra.Command, extra ...string) *output {
+	flags := genericclioptions.NewPrintFlags("")
+	flags.NamePrintFlags = nil
+	return addOutput(cmd, flags, extra)
+}
+
+func addOutput(cmd *cobra.Command, flags *genericclioptions.PrintFlags, extra []string) *output {
+	o := &output{flags: flags}
 	o.formats = append(o.flags.AllowedFormats(), extra...)
 	o.flags.AddFlags(cmd)
 	cmd.Flag("output").Usage = "Output format: " + strings.Join(o.formats, ", ")
@@ -87,6 +101,28 @@ func (o *output) printDone(p *Program, object runtime.Object, scheme *runtime.Sc
 		o.printer = &printers.NamePrinter{Operation: operation}
 	}
 	return o.print(p, object, scheme)
+}
+
+// reportVersion is the API version of reports, which no server has.
+const reportVersion = "cli.ecommerce.io/v1"
+
+// printReport prints a report, a pointer to a struct, in the chosen format.
+func (o *output) printReport(p *Program, kind string, fields any) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(fields)
+	if err != nil {
+		return fmt.Errorf("encoding %T: %w", fields, err)
+	}
+	report := &unstructured.Unstructured{Object: content}
+	report.SetAPIVersion(reportVersion)
+	report.SetKind(kind)
+	return o.print(p, report, runtime.NewScheme())
+}
+
+// results returns a function that prints what was done to objects of manifests.
+func (o *output) results(p *Program) func(manifests.Result) error {
+	return func(done manifests.Result) error {
+		return o.printDone(p, done.Object, runtime.NewScheme(), done.Operation())
+	}
 }
 
 // setKinds sets the kind of an object or of a list and its items, which typed clients leave out.

@@ -61,6 +61,8 @@ func (p *Program) during(what string, step func() error) error {
 type progress struct {
 	text         string
 	done, failed bool
+	// message explains the state; it may be empty.
+	message string
 }
 
 // phase returns the progress of an object with a phase.
@@ -69,7 +71,7 @@ func phase(name, message, completed, failed string) progress {
 	if message != "" {
 		text += ": " + message
 	}
-	return progress{text: text, done: name == completed || name == failed, failed: name == failed}
+	return progress{text: text, done: name == completed || name == failed, failed: name == failed, message: message}
 }
 
 // awaiting is a wait for objects until all are done.
@@ -80,13 +82,13 @@ type awaiting struct {
 	namespace string
 	names     []string
 	progress  func(client.Object) progress
-	wait      time.Duration
+	wait      waitFlags
 }
 
 // await reports each change of progress until all objects are done. The error names
 // those that failed or are not done in time.
 func (p *Program) await(ctx context.Context, hub *cluster, a awaiting) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, a.wait, errTimeout)
+	ctx, cancel := a.wait.limit(ctx, errTimeout)
 	defer cancel()
 	query, err := hub.query(p.retrying)
 	if err != nil {
@@ -104,7 +106,7 @@ func (p *Program) await(ctx context.Context, hub *cluster, a awaiting) error {
 	})
 	if errors.Is(err, errTimeout) {
 		open := a.only(func(name string) bool { return !last[name].done })
-		return a.hinted(open, fmt.Errorf("%w %s", errTimeout, a.wait))
+		return a.hinted(open, fmt.Errorf("%w after %s%s", errTimeout, a.wait.timeout, explained(last, open)))
 	}
 	return err
 }
@@ -132,9 +134,22 @@ func (a awaiting) result(last map[string]progress) (bool, error) {
 		return false, nil
 	}
 	if failed := a.only(func(name string) bool { return last[name].failed }); len(failed) > 0 {
-		return false, a.hinted(failed, errFailed)
+		return false, a.hinted(failed, fmt.Errorf("%w%s", errFailed, explained(last, failed)))
 	}
 	return true, nil
+}
+
+// explained returns the last messages of objects, to be appended to an error about them.
+func explained(last map[string]progress, names []string) string {
+	var text strings.Builder
+	separator := ": "
+	for _, name := range names {
+		if message := last[name].message; message != "" {
+			text.WriteString(separator + message)
+			separator = "; "
+		}
+	}
+	return text.String()
 }
 
 // only returns the names with a property.

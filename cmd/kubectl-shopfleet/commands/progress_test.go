@@ -33,7 +33,7 @@ func TestAwaiting(t *testing.T) {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 	_, err := a.result(last)
-	if !errors.Is(err, errFailed) || err.Error() != "backup a: failed" {
+	if !errors.Is(err, errFailed) || err.Error() != "backup a: failed: no quota" {
 		t.Errorf("%v, want an error that names the object", err)
 	}
 	if want := "kubectl describe backup a -n production"; !strings.Contains(hint.For(err), want) {

@@ -47,7 +47,7 @@ nothing of that until you decide. REASON is
                        another one has a later generation: settle that, or correct the placement
   ManagedByAnotherHub  another hub manages the member: take it over, if that hub is gone`,
 		Example: `  kubectl shopfleet recover -A
-  kubectl shopfleet recover import shop -n production --cluster eu-1
+  kubectl shopfleet recover import shop -n production --member eu-1
   kubectl shopfleet recover overwrite shop -n production
   kubectl shopfleet recover take-over eu-1`,
 		Args:              usage(cobra.MaximumNArgs(1)),
@@ -134,22 +134,19 @@ type settlement struct {
 	*Program
 	output      *output
 	dryRun      dryRun
-	interactive bool
+	interactive interactive
 }
 
 // add adds the flags to a verb.
 func (c *settlement) add(cmd *cobra.Command) {
 	c.output = newOutput(cmd)
-	c.dryRun.add(cmd, "none; "+dryRunServerUsage)
-	cmd.Flags().BoolVarP(&c.interactive, "interactive", "i", false, "Ask for a confirmation")
+	c.dryRun.add(cmd)
+	c.interactive.add(cmd)
 }
 
 // start checks the flags and connects to the hub.
 func (c *settlement) start() (*cluster, error) {
-	if err := c.output.check(); err != nil {
-		return nil, err
-	}
-	if err := c.dryRun.check(dryRunNone, dryRunServer); err != nil {
+	if err := errors.Join(c.output.check(), c.dryRun.check()); err != nil {
 		return nil, err
 	}
 	return c.hub()
@@ -163,13 +160,13 @@ func (c *settlement) app(ctx context.Context, hub *cluster, name string) (*v1.Ec
 	}
 	app := &v1.EcommerceApp{}
 	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
-		return nil, hint.With(fmt.Errorf("getting EcommerceApp %q: %w", name, err), listHint)
+		return nil, hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), listHint)
 	}
 	return app, nil
 }
 
-// member returns a MemberCluster.
-func (c *settlement) member(ctx context.Context, hub *cluster, name string) (*v1.MemberCluster, error) {
+// memberCluster returns a MemberCluster.
+func (c *settlement) memberCluster(ctx context.Context, hub *cluster, name string) (*v1.MemberCluster, error) {
 	member := &v1.MemberCluster{}
 	err := hub.client.Get(ctx, client.ObjectKey{Name: name}, member)
 	switch {
@@ -187,10 +184,7 @@ const listHint = "List all: kubectl shopfleet recover -A"
 
 // confirm asks the user, if that is wanted.
 func (c *settlement) confirm(ctx context.Context, action string) (bool, error) {
-	if !c.interactive {
-		return true, nil
-	}
-	return c.ask(ctx, "recovery", action)
+	return c.interactive.confirm(ctx, c.Program, "recovery", action)
 }
 
 // done prints what was done to an object.

@@ -1,7 +1,9 @@
 package commands
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 )
 
 // restore is the command that creates a Restore.
@@ -18,15 +21,17 @@ type restore struct {
 	*Program
 	output *output
 	spec   v1.RestoreSpec
-	wait   time.Duration
+	yes    bool
+	wait   waitFlags
+	dryRun dryRun
 }
 
 func (p *Program) restoreCommand() *cobra.Command {
 	c := &restore{Program: p}
 	cmd := &cobra.Command{
 		Use:   "restore BACKUP",
-		Short: "Restore a Backup in its cluster or in another one",
-		Long: `Restore a Backup in its cluster or in another one.
+		Short: "Restore a Backup in its cluster or in another one, or verify it",
+		Long: `Restore a Backup in its cluster or in another one, or verify it.
 
 Creates a Restore, and waits until it is complete.
 
@@ -39,23 +44,41 @@ A dump is loaded into the database while nothing else uses it: from its volume i
 cluster of the Backup, from the bucket in another one. If the database is not empty, you
 must allow that with --overwrite: its data is replaced, and not retained.
 
+With --overwrite the command asks for a confirmation. Without a terminal it requires --yes.
+
+With --verify the Backup is restored into the namespace shopfleet-verify of the cluster,
+the engine is started there, and everything is deleted again. The EcommerceApp is not
+affected. The Backup then shows when it was verified.
+
 See where Backups are stored: kubectl shopfleet backups -o wide`,
 		Example: `  kubectl shopfleet restore shop-eu-1-20261121-0200 --overwrite
-  kubectl shopfleet restore shop-eu-1-20261121-0200 --cluster us-1`,
+  kubectl shopfleet restore shop-eu-1-20261121-0200 --overwrite --dry-run=server
+  kubectl shopfleet restore shop-eu-1-20261121-0200 --member us-1
+  kubectl shopfleet restore shop-eu-1-20261121-0200 --verify`,
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: p.completeBackups,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.output = newOutput(cmd)
-	cmd.Flags().StringVar(&c.spec.ClusterRef.Name, "cluster", "", "MemberCluster to restore to; default: the one of the Backup")
+	cmd.Flags().StringVar(&c.spec.ClusterRef.Name, "member", "", "`MEMBER` to restore to; default: the one of the Backup")
 	cmd.Flags().StringVar(&c.spec.Zone, "zone", "", "Zone of the volumes from snapshots; default: that of the volume to replace, else the first of the cluster")
 	cmd.Flags().BoolVar(&c.spec.Overwrite, "overwrite", false, "Replace the volumes of a running database, or the data of one that is not empty")
-	cmd.Flags().DurationVar(&c.wait, "wait", backupWait, "How long to wait until the database runs with the restored data; 0 does not wait")
+	cmd.Flags().BoolVar(&c.spec.Verify, "verify", false, "Only verify that the Backup can be restored; the EcommerceApp is not affected")
+	cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "Do not ask for a confirmation of --overwrite")
+	c.wait.add(cmd, backupTimeout, "the database runs with the restored data, or the verification is done")
+	c.dryRun.add(cmd)
 	return cmd
 }
 
-func (c *restore) run(ctx context.Context, backup string) error {
-	if err := c.output.check(); err != nil {
+func (c *restore) check() error {
+	if c.spec.Overwrite && c.spec.Verify {
+		return usagef("--verify replaces nothing, so it cannot be used with --overwrite")
+	}
+	return errors.Join(c.output.check(), c.wait.check(), c.dryRun.check())
+}
+
+func (c *restore) run(ctx context.Context, name string) error {
+	if err := c.check(); err != nil {
 		return err
 	}
 	namespace, err := c.namespaceFlag()
@@ -67,15 +90,20 @@ func (c *restore) run(ctx context.Context, backup string) error {
 		return err
 	}
 	// The hub waits for a Backup that does not exist yet. Here it is a typing error.
-	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: backup}, &v1.Backup{}); err != nil {
-		return fmt.Errorf("getting Backup %q: %w", backup, err)
+	backup := &v1.Backup{}
+	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, backup); err != nil {
+		return hint.IfNotFound(fmt.Errorf("getting Backup %q: %w", name, err), "List all: kubectl shopfleet backups -A")
 	}
-	c.spec.BackupRef.Name = backup
+	if confirmed, err := c.confirm(ctx, backup); err != nil || !confirmed {
+		return err
+	}
+	c.spec.BackupRef.Name = name
 	r := &v1.Restore{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: restoreName(backup, c.clock.Now())},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: restoreName(name, c.clock.Now())},
 		Spec:       c.spec,
 	}
-	if err := c.create(ctx, hub, c.output, r); err != nil || c.wait == 0 {
+	err = c.create(ctx, hub, creation{c.output, c.dryRun, r})
+	if err != nil || !c.wait.enabled || c.dryRun != dryRunNone {
 		return err
 	}
 	return c.await(ctx, hub, awaiting{
@@ -88,6 +116,23 @@ func (c *restore) run(ctx context.Context, backup string) error {
 			return phase(string(r.Status.Phase), r.Status.Message, string(v1.RestoreCompleted), string(v1.RestoreFailed))
 		},
 	})
+}
+
+// confirm asks before data is replaced.
+func (c *restore) confirm(ctx context.Context, backup *v1.Backup) (bool, error) {
+	if !c.spec.Overwrite || c.yes || c.dryRun != dryRunNone {
+		return true, nil
+	}
+	lost := "its volumes are replaced, and retained"
+	if backup.Spec.Method == v1.BackupDump {
+		lost = "its data is lost"
+	}
+	what := fmt.Sprintf("replace the database of EcommerceApp %s/%s in member %s by Backup %s: %s",
+		backup.Namespace, backup.Spec.AppRef.Name, cmp.Or(c.spec.ClusterRef.Name, backup.Spec.ClusterRef.Name), backup.Name, lost)
+	if !c.terminal() {
+		return false, usagef("--overwrite would %s. Without a terminal, confirm it with --yes", what)
+	}
+	return c.ask(ctx, "restore", what)
 }
 
 // restoreName returns a name of at most 63 characters that is unique per second.

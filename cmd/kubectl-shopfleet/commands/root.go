@@ -36,6 +36,8 @@ type Program struct {
 	version string
 	flags   *genericclioptions.ConfigFlags
 	clock   clock.WithTicker
+	// terminal reports whether a user can answer questions.
+	terminal func() bool
 	// namespace is the one of the hub.
 	namespace string
 	root      *cobra.Command
@@ -50,6 +52,7 @@ func New(i Invocation) *Program {
 		version:   i.Version,
 		flags:     genericclioptions.NewConfigFlags(true),
 		clock:     clock.RealClock{},
+		terminal:  func() bool { return isTerminal(i.Streams.In) },
 		namespace: config.Namespace,
 	}
 	p.root = p.rootCommand()
@@ -80,7 +83,8 @@ func (p *Program) rootCommand() *cobra.Command {
 The commands talk to the hub: the cluster of your current context, or the one that
 you choose with --kubeconfig and --context.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupted.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupted.
+Those of diff are 0 no differences, 1 differences, 2 failed.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          usage(cobra.NoArgs),
@@ -94,6 +98,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupte
 		p.clustersCommand(), p.statusCommand(), p.joinCommand(), p.unjoinCommand(), p.versionCommand(),
 		p.installCommand(), p.uninstallCommand(), p.backupCommand(), p.backupsCommand(), p.restoreCommand(),
 		p.tokenCommand(), p.deleteCommand(), p.orphansCommand(), p.recoverCommand(),
+		p.doctorCommand(), p.diffCommand(), p.reportCommand(),
 	)
 	p.completeFlags(root)
 	root.InitDefaultCompletionCmd()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
@@ -36,19 +37,19 @@ func TestRunbookCommands(t *testing.T) {
 // checkMention fails if no command has the words, or the command no such flag.
 func checkMention(t *testing.T, root *cobra.Command, words []string) {
 	t.Helper()
-	command := root
-	root.InitDefaultHelpFlag()
+	command, value := root, false
 	for _, word := range words {
-		name, _, _ := strings.Cut(strings.TrimRight(word, "."), "=")
+		name, given, _ := strings.Cut(strings.TrimRight(word, "."), "=")
 		switch {
-		case strings.HasPrefix(name, "--"):
-			if command.Flags().Lookup(name[2:]) == nil && command.InheritedFlags().Lookup(name[2:]) == nil {
-				t.Errorf("kubectl shopfleet %s: there is no flag %s", strings.Join(words, " "), name)
-			}
+		case value:
+			value = false // It is that of the flag before it.
 		case strings.HasPrefix(name, "-"):
-			if command.Flags().ShorthandLookup(name[1:]) == nil && command.InheritedFlags().ShorthandLookup(name[1:]) == nil {
+			flag := flagOf(command, name)
+			if flag == nil {
 				t.Errorf("kubectl shopfleet %s: there is no flag %s", strings.Join(words, " "), name)
+				return
 			}
+			value = given == "" && flag.NoOptDefVal == ""
 		case command == root || command.HasSubCommands() && strings.ToLower(name) == name:
 			next, _, err := command.Find([]string{name})
 			if err != nil || next == command {
@@ -56,10 +57,20 @@ func checkMention(t *testing.T, root *cobra.Command, words []string) {
 				return
 			}
 			command = next
-			command.InitDefaultHelpFlag()
 		}
 		if strings.HasSuffix(word, ".") {
 			return // The end of the sentence.
 		}
 	}
+}
+
+// flagOf returns a flag of a command by its name or shorthand, or nil.
+func flagOf(command *cobra.Command, name string) *pflag.Flag {
+	if long, ok := strings.CutPrefix(name, "--"); ok {
+		return command.Flag(long)
+	}
+	if flag := command.Flags().ShorthandLookup(name[1:]); flag != nil {
+		return flag
+	}
+	return command.InheritedFlags().ShorthandLookup(name[1:])
 }

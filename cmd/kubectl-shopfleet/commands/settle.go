@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,7 +26,7 @@ import (
 // overwrite is the command that lets the hub overwrite what it found.
 type overwrite struct {
 	settlement
-	clusters []string
+	members []string
 }
 
 func (p *Program) overwriteCommand() *cobra.Command {
@@ -40,14 +41,13 @@ What "kubectl shopfleet recover" shows of the EcommerceApp is stored in its anno
 there again. An approval is for one generation or deletion, or for having left a cluster by
 one generation: it counts in each cluster that has this one.`,
 		Example: `  kubectl shopfleet recover overwrite shop -n production
-  kubectl shopfleet recover overwrite shop -n production --cluster eu-1 --interactive`,
+  kubectl shopfleet recover overwrite shop -n production --member eu-1 --interactive`,
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: p.completeApps,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.add(cmd)
-	cmd.Flags().StringSliceVar(&c.clusters, "cluster", nil, "Clusters to overwrite; default: all that wait")
-	p.completeClusterFlag(cmd)
+	cmd.Flags().StringSliceVar(&c.members, "member", nil, "Overwrite in this `MEMBER`; repeat it for more; default: all that wait")
 	return cmd
 }
 
@@ -93,14 +93,14 @@ func (c *overwrite) approve(ctx context.Context, hub *cluster, app *v1.Ecommerce
 // found returns the origins that wait in the clusters that the user chose, and all clusters that
 // wait for one of these.
 func (c *overwrite) found(app *v1.EcommerceApp) (clusters, origins []string, err error) {
-	for _, name := range c.clusters {
+	for _, name := range c.members {
 		if !slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool { return entry.Name == name }) {
-			return nil, nil, hint.With(fmt.Errorf("finding cluster %q of the EcommerceApp: %w", name, errNotFound), listHint)
+			return nil, nil, hint.With(fmt.Errorf("finding member %q of the EcommerceApp: %w", name, errNotFound), listHint)
 		}
 	}
 	for i := range app.Status.Clusters {
 		entry := &app.Status.Clusters[i]
-		chosen := len(c.clusters) == 0 || slices.Contains(c.clusters, entry.Name)
+		chosen := len(c.members) == 0 || slices.Contains(c.members, entry.Name)
 		if chosen && entry.UnknownOrigin != "" && !slices.Contains(origins, entry.UnknownOrigin) {
 			origins = append(origins, entry.UnknownOrigin)
 		}
@@ -146,11 +146,16 @@ func (c *settlement) annotate(ctx context.Context, hub *cluster, object client.O
 	if err != nil {
 		return fmt.Errorf("encoding the annotation: %w", err)
 	}
-	var options []client.PatchOption
-	if c.dryRun == dryRunServer {
-		options = append(options, client.DryRunAll)
+	if c.dryRun == dryRunClient {
+		annotations := maps.Clone(object.GetAnnotations())
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[v1.RecoverAnnotation] = value
+		object.SetAnnotations(annotations)
+		return nil
 	}
-	err = hub.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), options...)
+	err = c.dryRun.client(hub.client).Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
 	if apierrors.IsConflict(err) {
 		return hint.With(err, "It is being changed at the same time. Run the command again.")
 	}
@@ -160,34 +165,33 @@ func (c *settlement) annotate(ctx context.Context, hub *cluster, object client.O
 // recoverImport is the command that takes the spec of a copy over.
 type recoverImport struct {
 	settlement
-	cluster string
+	member string
 }
 
 func (p *Program) importCommand() *cobra.Command {
 	c := &recoverImport{settlement: settlement{Program: p}}
 	cmd := &cobra.Command{
-		Use:   "import APP --cluster CLUSTER",
+		Use:   "import APP --member MEMBER",
 		Short: "Replace the spec of an EcommerceApp on the hub by that in a cluster",
 		Long: `Replace the spec of an EcommerceApp on the hub by that in a cluster.
 
 What runs in the cluster does not change; the other clusters of the EcommerceApp get the
 spec, too. The hub keeps the placement and what else it does not write to clusters: check
 these, and the manifest that you apply.`,
-		Example: `  kubectl shopfleet recover import shop -n production --cluster eu-1
-  kubectl shopfleet recover import shop -n production --cluster eu-1 --dry-run=server -o yaml`,
+		Example: `  kubectl shopfleet recover import shop -n production --member eu-1
+  kubectl shopfleet recover import shop -n production --member eu-1 --dry-run=server -o yaml`,
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: p.completeApps,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.add(cmd)
-	cmd.Flags().StringVar(&c.cluster, "cluster", "", "Cluster with the spec; required")
-	p.completeClusterFlag(cmd)
+	cmd.Flags().StringVar(&c.member, "member", "", "`MEMBER` with the spec; required")
 	return cmd
 }
 
 func (c *recoverImport) run(ctx context.Context, name string) error {
-	if c.cluster == "" {
-		return usagef("--cluster is required")
+	if c.member == "" {
+		return usagef("--member is required")
 	}
 	hub, err := c.start()
 	if err != nil {
@@ -199,14 +203,10 @@ func (c *recoverImport) run(ctx context.Context, name string) error {
 	}
 	copied, err := c.find(ctx, hub, app)
 	if err != nil {
-		return fmt.Errorf("importing EcommerceApp %q from %s: %w", name, c.cluster, err)
+		return fmt.Errorf("importing EcommerceApp %q from %s: %w", name, c.member, err)
 	}
-	if confirmed, err := c.confirm(ctx, fmt.Sprintf("replace the spec of EcommerceApp %s/%s by that in %s", app.Namespace, name, c.cluster)); err != nil || !confirmed {
+	if confirmed, err := c.confirm(ctx, fmt.Sprintf("replace the spec of EcommerceApp %s/%s by that in %s", app.Namespace, name, c.member)); err != nil || !confirmed {
 		return err
-	}
-	var options []client.UpdateOption
-	if c.dryRun == dryRunServer {
-		options = append(options, client.DryRunAll)
 	}
 	// The hub writes the status at the same time.
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -218,12 +218,15 @@ func (c *recoverImport) run(ctx context.Context, name string) error {
 			return fmt.Errorf("another user changed it meanwhile: %w", errFailed)
 		}
 		app = latest.WithSpecOf(copied)
-		return hub.client.Update(ctx, app, options...)
+		if c.dryRun == dryRunClient {
+			return nil
+		}
+		return c.dryRun.client(hub.client).Update(ctx, app)
 	})
 	if err != nil {
-		return fmt.Errorf("importing EcommerceApp %q from %s: %w", name, c.cluster, err)
+		return fmt.Errorf("importing EcommerceApp %q from %s: %w", name, c.member, err)
 	}
-	return c.done(hub, app, "imported from "+c.cluster)
+	return c.done(hub, app, "imported from "+c.member)
 }
 
 // find returns the copy in the cluster that the application waits for. The hub lists it beside
@@ -233,13 +236,13 @@ func (c *recoverImport) find(ctx context.Context, hub *cluster, app *v1.Ecommerc
 		return nil, hint.With(errNothingWaits, listHint)
 	}
 	list := &corev1.ConfigMap{}
-	err := hub.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: residue.OrphansName(c.cluster)}, list)
+	err := hub.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: residue.OrphansName(c.member)}, list)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
 	if apierrors.IsNotFound(err) {
 		// The hub lists nothing in it, or there is no such cluster.
-		if _, err := c.member(ctx, hub, c.cluster); apierrors.IsNotFound(err) {
+		if _, err := c.memberCluster(ctx, hub, c.member); apierrors.IsNotFound(err) {
 			return nil, err
 		}
 	}
@@ -262,7 +265,7 @@ type takeOver struct{ settlement }
 func (p *Program) takeOverCommand() *cobra.Command {
 	c := &takeOver{settlement: settlement{Program: p}}
 	cmd := &cobra.Command{
-		Use:   "take-over CLUSTER",
+		Use:   "take-over MEMBER",
 		Short: "Let this hub manage a member that another hub manages",
 		Long: `Let this hub manage a member that another hub manages.
 
@@ -274,7 +277,7 @@ The approval names the other hub and its last start. If that hub still runs, it 
 ManagedByAnotherHub within about a minute, and writes nothing more from then on.`,
 		Example:           `  kubectl shopfleet recover take-over eu-1`,
 		Args:              usage(cobra.ExactArgs(1)),
-		ValidArgsFunction: p.completeClusters,
+		ValidArgsFunction: first(p.completeClusters),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.add(cmd)
@@ -286,7 +289,7 @@ func (c *takeOver) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	member, err := c.member(ctx, hub, name)
+	member, err := c.memberCluster(ctx, hub, name)
 	if err != nil {
 		return err
 	}
@@ -300,7 +303,7 @@ func (c *takeOver) run(ctx context.Context, name string) error {
 	}
 	uid := member.UID
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		if member, err = c.member(ctx, hub, name); err != nil {
+		if member, err = c.memberCluster(ctx, hub, name); err != nil {
 			return err
 		}
 		if member.UID != uid {

@@ -70,14 +70,14 @@ func waitingApp(approved string) *v1.EcommerceApp {
 	return app
 }
 
-// approver returns a command with the flag --cluster.
+// approver returns a command with the flag --member.
 func approver(t *testing.T, clusters ...string) *overwrite {
 	t.Helper()
 	p := New(Invocation{Args: []string{program}})
 	p.clock = testclock.NewFakeClock(time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC))
 	kubeconfig := nowhere(t)
 	p.flags.KubeConfig = &kubeconfig
-	return &overwrite{settlement: settlement{Program: p}, clusters: clusters}
+	return &overwrite{settlement: settlement{Program: p}, members: clusters}
 }
 
 // TestConcurrentApprovals: two users approve at the same time what they found.
@@ -119,7 +119,7 @@ func TestConcurrentApprovals(t *testing.T) {
 func TestImportFromUnknown(t *testing.T) {
 	t.Parallel()
 	for cluster, want := range map[string]string{"none": `getting MemberCluster "none"`, "eu-1": "a copy that the hub does not know"} {
-		c := &recoverImport{settlement: approver(t).settlement, cluster: cluster}
+		c := &recoverImport{settlement: approver(t).settlement, member: cluster}
 		if _, err := c.find(t.Context(), listingNothing("eu-1"), waitingApp("")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", cluster, err, want)
 		}

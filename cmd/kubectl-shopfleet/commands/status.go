@@ -107,7 +107,7 @@ func (c *status) runUntilReady(ctx context.Context, show *list) error {
 	}
 	err := show.run(ctx)
 	if errors.Is(err, errTimeout) {
-		return hint.With(fmt.Errorf("EcommerceApp %q: %w %s", c.app, err, c.timeout),
+		return hint.With(fmt.Errorf("EcommerceApp %q is not ready: %w after %s", c.app, err, c.timeout),
 			fmt.Sprintf("See why: kubectl describe ecommerceapp %s -n %s", c.app, c.namespace))
 	}
 	return err

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 )
 
-// renewWait is the default of --wait for renewals.
-const renewWait = time.Minute
+// renewTimeout is the default of --timeout for renewals.
+const renewTimeout = time.Minute
 
 func (p *Program) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -35,13 +36,13 @@ type tokenRenew struct {
 	output *output
 	member memberFlags
 	ttl    time.Duration
-	wait   time.Duration
+	wait   waitFlags
 }
 
 func (p *Program) tokenRenewCommand() *cobra.Command {
 	c := &tokenRenew{Program: p}
 	cmd := &cobra.Command{
-		Use:   "renew NAME...",
+		Use:   "renew MEMBER...",
 		Short: "Renew the hub's tokens in members now",
 		Long: `Renew the hub's tokens in members now.
 
@@ -61,7 +62,7 @@ the Secret.`,
 	c.output = newOutput(cmd)
 	c.member.add(cmd, "for one member whose token has expired")
 	cmd.Flags().DurationVar(&c.ttl, "token-ttl", defaultTTL, "How long the token is valid, with --member-kubeconfig")
-	cmd.Flags().DurationVar(&c.wait, "wait", renewWait, "How long to wait until the hub uses the new tokens; 0 does not wait")
+	c.wait.add(cmd, renewTimeout, "the hub uses the new tokens")
 	return cmd
 }
 
@@ -71,10 +72,8 @@ func (c *tokenRenew) check(names []string) error {
 		return usagef("--member-kubeconfig is for one member, not for %d", len(names))
 	case c.ttl < minTTL:
 		return usagef("--token-ttl %s: must be at least %s", c.ttl, minTTL)
-	case c.wait < 0:
-		return usagef("--wait %s: must not be negative", c.wait)
 	}
-	return c.output.check()
+	return errors.Join(c.output.check(), c.wait.check())
 }
 
 func (c *tokenRenew) run(ctx context.Context, names []string) error {
@@ -96,7 +95,7 @@ func (c *tokenRenew) run(ctx context.Context, names []string) error {
 		return err
 	}
 	operation := "renewal requested"
-	if c.wait > 0 {
+	if c.wait.enabled {
 		operation = "renewed"
 		err = c.await(ctx, hub, awaiting{
 			resource: "membercluster", list: &v1.MemberClusterList{}, names: names, wait: c.wait,

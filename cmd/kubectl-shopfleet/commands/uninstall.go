@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,9 +15,11 @@ import (
 // uninstall is the command that removes the hub or a spoke.
 type uninstall struct {
 	*Program
+	output      *output
 	definitions bool
-	wait        time.Duration
+	wait        waitFlags
 	dryRun      dryRun
+	interactive interactive
 }
 
 func (p *Program) uninstallCommand() *cobra.Command {
@@ -33,22 +36,22 @@ again later.
 --delete-definitions also deletes the CRDs. It fails if one of them still has an object,
 because deleting a CRD deletes all its objects and what they run.`,
 		Example: `  kubectl shopfleet uninstall hub
-  kubectl shopfleet uninstall spoke --context lab --dry-run=server`,
+  kubectl shopfleet uninstall hub --dry-run=server --delete-definitions
+  kubectl shopfleet uninstall spoke --context lab --interactive`,
 		Args:              hubOrSpoke,
-		ValidArgsFunction: cobra.FixedCompletions(sets(), cobra.ShellCompDirectiveNoFileComp),
+		ValidArgsFunction: first(cobra.FixedCompletions(sets(), cobra.ShellCompDirectiveNoFileComp)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), config.Set(args[0])) },
 	}
+	c.output = newOutput(cmd)
 	cmd.Flags().BoolVar(&c.definitions, "delete-definitions", false, "Delete the CRDs too, if they have no objects")
-	cmd.Flags().DurationVar(&c.wait, "wait", time.Minute, "How long to wait until the pods have stopped; 0 does not wait")
-	c.dryRun.add(cmd, "none; "+dryRunServerUsage)
+	c.wait.add(cmd, time.Minute, "the pods have stopped")
+	c.dryRun.add(cmd)
+	c.interactive.add(cmd)
 	return cmd
 }
 
 func (c *uninstall) run(ctx context.Context, set config.Set) error {
-	if c.wait < 0 {
-		return usagef("--wait %s: must not be negative", c.wait)
-	}
-	if err := c.dryRun.check(dryRunNone, dryRunServer); err != nil {
+	if err := errors.Join(c.output.check(), c.wait.check(), c.dryRun.check()); err != nil {
 		return err
 	}
 	objects, err := set.Install(config.Installation{Namespace: c.installNamespace()})
@@ -62,7 +65,7 @@ func (c *uninstall) run(ctx context.Context, set config.Set) error {
 	plan := manifests.Plan{
 		Objects: append(objects, manifests.Lease(c.installNamespace(), lease)),
 		DryRun:  c.dryRun == dryRunServer,
-	}
+	}.WithInventory(c.installNamespace(), inventoryName(set)).Complete()
 	at, err := c.hub()
 	if err != nil {
 		return err
@@ -73,7 +76,14 @@ func (c *uninstall) run(ctx context.Context, set config.Set) error {
 			return err
 		}
 	}
-	if err := c.remove(ctx, at, set, plan); err != nil {
+	what := fmt.Sprintf("remove the %s from namespace %s of %s", set, c.installNamespace(), at.config.Host)
+	if c.definitions {
+		what += ", and its CRDs"
+	}
+	if confirmed, err := c.interactive.confirm(ctx, c.Program, "uninstall", what); err != nil || !confirmed {
+		return err
+	}
+	if err := c.remove(ctx, at, set, plan); err != nil || c.dryRun != dryRunNone {
 		return err
 	}
 	c.say("%s", c.remains(set))
@@ -85,22 +95,37 @@ func (c *uninstall) remove(ctx context.Context, at *cluster, set config.Set, pla
 	if err := c.delete(ctx, at, plan.Deployments()); err != nil {
 		return err
 	}
-	if c.wait > 0 && !plan.DryRun {
+	if c.wait.enabled && c.dryRun == dryRunNone {
 		if err := c.awaitGone(ctx, at, set); err != nil {
 			return err
 		}
 	}
+	if err := c.prune(ctx, at, plan); err != nil {
+		return err
+	}
 	if err := c.delete(ctx, at, plan.Surroundings()); err != nil || !c.definitions {
 		return err
 	}
-	if err := c.delete(ctx, at, plan.Definitions()); err != nil || c.wait == 0 || plan.DryRun {
+	if err := c.delete(ctx, at, plan.Definitions()); err != nil || !c.wait.enabled || c.dryRun != dryRunNone {
 		return err
 	}
 	return c.during("waiting for the CRDs to be deleted", func() error { return plan.Definitions().Gone(ctx, at.client) })
 }
 
+// prune deletes what former versions have installed.
+func (c *uninstall) prune(ctx context.Context, at *cluster, plan manifests.Plan) error {
+	if c.dryRun == dryRunClient {
+		return nil
+	}
+	return plan.Prune(ctx, at.client, c.output.results(c.Program))
+}
+
 func (c *uninstall) delete(ctx context.Context, at *cluster, plan manifests.Plan) error {
-	return c.during("deleting in "+at.config.Host, func() error { return plan.Remove(ctx, at.client, c.report) })
+	report := c.output.results(c.Program)
+	if c.dryRun == dryRunClient {
+		return plan.Reversed().Preview(manifests.Deleted, report)
+	}
+	return c.during("deleting in "+at.config.Host, func() error { return plan.Remove(ctx, at.client, report) })
 }
 
 func (c *uninstall) awaitGone(ctx context.Context, at *cluster, set config.Set) error {
@@ -108,7 +133,7 @@ func (c *uninstall) awaitGone(ctx context.Context, at *cluster, set config.Set) 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.wait)
+	ctx, cancel := c.wait.limit(ctx, nil)
 	defer cancel()
 	return c.during("waiting for the pods to stop", func() error { return rollout.Gone(ctx) })
 }

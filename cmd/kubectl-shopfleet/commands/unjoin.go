@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,17 +15,20 @@ import (
 // unjoin is the command that removes a cluster from the fleet.
 type unjoin struct {
 	*Program
-	output *output
-	member memberFlags
-	revoke bool
-	remove bool
-	wait   time.Duration
+	output      *output
+	member      memberFlags
+	revoke      bool
+	deleteAgent bool
+	wait        waitFlags
+	dryRun      dryRun
+
+	interactive interactive
 }
 
 func (p *Program) unjoinCommand() *cobra.Command {
 	c := &unjoin{Program: p}
 	cmd := &cobra.Command{
-		Use:   "unjoin NAME",
+		Use:   "unjoin MEMBER",
 		Short: "Remove a cluster from the fleet; what runs there stays",
 		Long: `Remove a cluster from the fleet; what runs there stays.
 
@@ -37,24 +41,27 @@ With --revoke and the kubeconfig of the member it also deletes the hub's Service
 permissions and record there, which invalidates the token at once and lets another hub
 manage the member. With --remove-agent it deletes the agent, unless that still runs EcommerceApps of the fleet.`,
 		Example: `  kubectl shopfleet unjoin eu-1
-  kubectl shopfleet unjoin eu-1 --revoke --member-kubeconfig eu.kubeconfig`,
+  kubectl shopfleet unjoin eu-1 --dry-run=server
+  kubectl shopfleet unjoin eu-1 --revoke --member-kubeconfig eu.kubeconfig --interactive`,
 		Args:              usage(cobra.ExactArgs(1)),
-		ValidArgsFunction: p.completeClusters,
+		ValidArgsFunction: first(p.completeClusters),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.output = newOutput(cmd)
 	c.member.add(cmd, "with --revoke or --remove-agent")
 	cmd.Flags().BoolVar(&c.revoke, "revoke", false, "Delete the hub's ServiceAccount and permissions on the member")
-	cmd.Flags().BoolVar(&c.remove, "remove-agent", false, "Delete the agent, if it no longer runs EcommerceApps of the fleet")
-	cmd.Flags().DurationVar(&c.wait, "wait", 30*time.Second, "How long to wait until the hub has removed its finalizer; 0 does not wait")
+	cmd.Flags().BoolVar(&c.deleteAgent, "remove-agent", false, "Delete the agent, if it no longer runs EcommerceApps of the fleet")
+	c.wait.add(cmd, 30*time.Second, "the hub has removed its finalizer")
+	c.dryRun.add(cmd)
+	c.interactive.add(cmd)
 	return cmd
 }
 
 func (c *unjoin) run(ctx context.Context, name string) error {
-	if (c.revoke || c.remove) != (c.member.kubeconfig != "") {
+	if (c.revoke || c.deleteAgent) != (c.member.kubeconfig != "") {
 		return usagef("--revoke and --remove-agent require --member-kubeconfig, which requires one of them")
 	}
-	if err := c.output.check(); err != nil {
+	if err := errors.Join(c.output.check(), c.wait.check(), c.dryRun.check()); err != nil {
 		return err
 	}
 	hub, err := c.hub()
@@ -67,27 +74,50 @@ func (c *unjoin) run(ctx context.Context, name string) error {
 		return err
 	}
 	var agent join.Agent
-	if c.revoke || c.remove {
+	if c.revoke || c.deleteAgent {
 		// Verified before anything is deleted: another cluster must not lose its permissions.
 		if agent, err = c.verified(ctx, registry, found); err != nil {
 			return err
 		}
 	}
-	if err := c.during("deleting on the hub", func() error { return registry.Remove(ctx, found) }); err != nil {
+	if confirmed, err := c.interactive.confirm(ctx, c.Program, "unjoin", c.action(name)); err != nil || !confirmed {
 		return err
 	}
-	if err := c.awaitGone(ctx, hub, name); err != nil {
-		return err
-	}
-	if err := c.clean(ctx, agent); err != nil {
-		return err
+	if c.dryRun != dryRunClient {
+		if err := c.remove(ctx, hub, found, agent); err != nil {
+			return err
+		}
 	}
 	return c.report(found, hub)
 }
 
+// action describes what the command is about to do.
+func (c *unjoin) action(name string) string {
+	text := "remove member " + name + " from the fleet"
+	if c.deleteAgent {
+		text += ", delete its agent"
+	}
+	if c.revoke {
+		text += ", delete the hub's ServiceAccount and permissions there"
+	}
+	return text
+}
+
+// remove deletes the member from the hub, and then what the flags name from the member.
+func (c *unjoin) remove(ctx context.Context, hub *cluster, found join.Leaving, agent join.Agent) error {
+	registry := join.Hub{Client: c.dryRun.client(hub.client), Namespace: c.namespace}
+	if err := c.during("deleting on the hub", func() error { return registry.Remove(ctx, found) }); err != nil {
+		return err
+	}
+	if err := c.awaitGone(ctx, hub, found.Name); err != nil {
+		return err
+	}
+	return c.clean(ctx, agent)
+}
+
 // clean deletes what the flags name on the member.
 func (c *unjoin) clean(ctx context.Context, agent join.Agent) error {
-	if c.remove {
+	if c.deleteAgent {
 		if err := c.during("deleting the agent", func() error { return agent.Remove(ctx) }); err != nil {
 			return err
 		}
@@ -95,9 +125,10 @@ func (c *unjoin) clean(ctx context.Context, agent join.Agent) error {
 	if !c.revoke {
 		return nil
 	}
+	agent.Member.Client = c.dryRun.client(agent.Member.Client)
 	err := c.during("revoking permissions on the member", func() error { return agent.Member.Revoke(ctx) })
 	if err == nil {
-		c.say("deleted the hub's ServiceAccount and permissions on %s", agent.Member.Config.Host)
+		c.say("deleted the hub's ServiceAccount and permissions on %s%s", agent.Member.Config.Host, c.dryRun.suffix())
 	}
 	return err
 }
@@ -112,6 +143,7 @@ func (c *unjoin) verified(ctx context.Context, registry join.Hub, l join.Leaving
 	if agent, err = c.agent(member, ""); err != nil {
 		return agent, err
 	}
+	agent.DryRun = c.dryRun == dryRunServer
 	at, err := join.EndpointOf(member.config, "")
 	if err != nil {
 		return agent, err
@@ -125,7 +157,7 @@ func (c *unjoin) verified(ctx context.Context, registry join.Hub, l join.Leaving
 		if err != nil {
 			return fmt.Errorf("identifying the member: %w", err)
 		}
-		if err := l.Verify(hub, uid, at); err != nil || !c.remove {
+		if err := l.Verify(hub, uid, at); err != nil || !c.deleteAgent {
 			return err
 		}
 		return agent.CheckUnused(ctx)
@@ -133,14 +165,14 @@ func (c *unjoin) verified(ctx context.Context, registry join.Hub, l join.Leaving
 }
 
 func (c *unjoin) awaitGone(ctx context.Context, hub *cluster, name string) error {
-	if c.wait == 0 {
+	if !c.wait.enabled || c.dryRun != dryRunNone {
 		return nil
 	}
 	query, err := hub.query(c.retrying)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.wait)
+	ctx, cancel := c.wait.limit(ctx, nil)
 	defer cancel()
 	return c.during("waiting for the hub to remove its finalizer", func() error {
 		return join.Waiting{Query: query, Name: name}.Gone(ctx)
@@ -148,11 +180,11 @@ func (c *unjoin) awaitGone(ctx context.Context, hub *cluster, name string) error
 }
 
 func (c *unjoin) report(l join.Leaving, hub *cluster) error {
-	if !c.output.text() {
-		gone := &v1.MemberCluster{}
-		gone.Name = l.Name
-		return c.output.print(c.Program, gone, hub.scheme)
+	gone := &v1.MemberCluster{}
+	gone.Name = l.Name
+	if err := c.output.printDone(c.Program, gone, hub.scheme, "left the fleet"+c.dryRun.suffix()); err != nil {
+		return err
 	}
-	_, err := fmt.Fprintf(c.streams.Out, "%s left the fleet. %s\n", l.Name, l.Stays())
-	return err
+	c.say("%s", l.Stays())
+	return nil
 }

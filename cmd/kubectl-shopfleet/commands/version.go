@@ -3,18 +3,22 @@ package commands
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/doctor"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
+	"github.com/shopfleet/shopfleet/config"
 )
 
 // versions is the output of the command version.
@@ -31,42 +35,49 @@ type clientVersion struct {
 }
 
 type hubVersion struct {
-	Server     string `json:"server"`
+	// Version is that of the leader; empty if it is unknown.
+	Version    string `json:"version,omitempty"`
+	Image      string `json:"image,omitempty"`
 	Kubernetes string `json:"kubernetes"`
+	Server     string `json:"server"`
+	// Skew compares the hub with this program.
+	Skew string `json:"skew"`
 }
 
 type memberVersion struct {
-	Name       string `json:"name"`
-	Kubernetes string `json:"kubernetes"`
+	Name string `json:"name"`
+	Mode string `json:"mode"`
+	// Agent is the version of the agent; empty without an agent or if it is unknown.
+	Agent      string `json:"agent,omitempty"`
+	Kubernetes string `json:"kubernetes,omitempty"`
+	// Skew compares the agent with the hub; empty without an agent.
+	Skew string `json:"skew,omitempty"`
 }
-
-// versionFormats are fewer than those of newOutput, because versions are no object.
-func versionFormats() []string { return []string{"json", "yaml", "name", wide} }
 
 func (p *Program) versionCommand() *cobra.Command {
 	var clientOnly bool
-	var format string
+	var out *output
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Show the versions of this program, of the hub and of the members",
-		Args:  usage(cobra.NoArgs),
+		Short: "Show the versions of this program, the hub, the agents and Kubernetes",
+		Long: `Show the versions of this program, the hub, the agents and Kubernetes.
+
+SKEW is Supported if the hub and an agent, or this program and the hub, have the same
+minor version. Members without an agent have no version of their own.`,
+		Example: `  kubectl shopfleet version
+  kubectl shopfleet version --client
+  kubectl shopfleet version -o yaml`,
+		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "" && !slices.Contains(versionFormats(), format) {
-				return usagef("--output %q: must be one of %s", format, strings.Join(versionFormats(), ", "))
+			if err := out.check(); err != nil {
+				return err
 			}
 			found, err := p.versions(cmd.Context(), clientOnly)
 			// The version of the program is shown also when the hub does not answer.
-			text, failed := found.format(format)
-			if failed != nil {
-				return fmt.Errorf("printing the versions: %w", failed)
-			}
-			if _, failed := fmt.Fprint(p.streams.Out, text); failed != nil {
-				return fmt.Errorf("printing the versions: %w", failed)
-			}
-			return err
+			return errors.Join(p.showVersions(out, found), err)
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: "+strings.Join(versionFormats(), ", "))
+	out = newReportOutput(cmd, wide)
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "Show the version of this program only; sends no request")
 	return cmd
 }
@@ -81,50 +92,88 @@ func (p *Program) versions(ctx context.Context, clientOnly bool) (versions, erro
 		return found, err
 	}
 	err = p.during("waiting for the hub at "+hub.config.Host, func() error {
-		kubernetes, err := join.Kubernetes(ctx, hub.config)
-		if err != nil {
+		if found.Hub, err = p.hubVersion(ctx, hub); err != nil {
 			return err
 		}
-		found.Hub = &hubVersion{Server: hub.config.Host, Kubernetes: kubernetes}
 		members := &v1.MemberClusterList{}
 		if err := hub.client.List(ctx, members); err != nil {
 			return fmt.Errorf("listing MemberClusters: %w", err)
 		}
-		for i := range members.Items {
-			found.Members = append(found.Members, memberVersion{
-				Name: members.Items[i].Name, Kubernetes: members.Items[i].Status.KubernetesVersion,
-			})
-		}
+		found.Members = memberVersions(members.Items, found.Hub.Version)
 		return nil
 	})
 	return found, err
 }
 
-func (v versions) format(format string) (string, error) {
-	switch format {
-	case "json":
-		raw, err := json.MarshalIndent(v, "", "    ")
-		return string(raw) + "\n", err
-	case "yaml":
-		raw, err := yaml.Marshal(v)
-		return string(raw), err
-	case "name":
-		return program + "/" + v.Client.Version + "\n", nil
+// hubVersion returns the version of the hub's leader, which its Lease has. Without one, or
+// without the permission to read it, it is the tag of the image.
+func (p *Program) hubVersion(ctx context.Context, hub *cluster) (*hubVersion, error) {
+	kubernetes, err := join.Kubernetes(ctx, hub.config)
+	if err != nil {
+		return nil, err
 	}
-	client, hub := v.Client.Version, ""
-	if format == wide {
-		client += " (" + v.Client.Go + ", " + v.Client.Platform + ")"
+	found := &hubVersion{Server: hub.config.Host, Kubernetes: kubernetes}
+	key := client.ObjectKey{Namespace: p.namespace, Name: deploymentName(config.Hub)}
+	deployment, lease := &appsv1.Deployment{}, &coordinationv1.Lease{}
+	if hub.client.Get(ctx, key, deployment) == nil && len(deployment.Spec.Template.Spec.Containers) > 0 {
+		found.Image = deployment.Spec.Template.Spec.Containers[0].Image
+		found.Version = tag(found.Image)
 	}
-	rows := [][]string{{program, client}}
-	if v.Hub != nil {
-		hub = v.Hub.Kubernetes
-		if format == wide {
-			hub += " (" + v.Hub.Server + ")"
+	if hub.client.Get(ctx, key, lease) == nil {
+		found.Version = cmp.Or(lease.Labels[v1.VersionLabel], found.Version)
+	}
+	found.Skew = doctor.Skew(found.Version, p.version)
+	return found, nil
+}
+
+// tag returns the tag of an image, or an empty string.
+func tag(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	name := image[strings.LastIndex(image, "/")+1:]
+	_, tag, _ := strings.Cut(name, ":")
+	return tag
+}
+
+func memberVersions(members []v1.MemberCluster, hub string) []memberVersion {
+	all := make([]memberVersion, 0, len(members))
+	for i := range members {
+		m := &members[i]
+		one := memberVersion{Name: m.Name, Mode: string(cmp.Or(m.Spec.Mode, v1.ModeAgentless)), Kubernetes: m.Status.KubernetesVersion}
+		if m.Spec.Mode == v1.ModeAgent {
+			one.Agent, one.Skew = m.Status.AgentVersion, doctor.Skew(m.Status.AgentVersion, hub)
 		}
-		rows = append(rows, []string{"hub, Kubernetes", hub})
+		all = append(all, one)
 	}
-	for _, m := range v.Members {
-		rows = append(rows, []string{m.Name + ", Kubernetes", cmp.Or(m.Kubernetes, "unknown")})
+	return all
+}
+
+func (p *Program) showVersions(out *output, found versions) error {
+	if !out.text() {
+		return out.printReport(p, "Versions", &found)
 	}
-	return printers.Rows([]string{"WHAT", "VERSION"}, rows), nil
+	columns := []string{"COMPONENT", "VERSION", "KUBERNETES", "SKEW"}
+	rows := [][]string{{program, found.Client.Version, "", ""}}
+	more := []string{found.Client.Go + ", " + found.Client.Platform}
+	if h := found.Hub; h != nil {
+		rows = append(rows, []string{"hub", cmp.Or(h.Version, "unknown"), h.Kubernetes, h.Skew})
+		more = append(more, strings.TrimPrefix(h.Image+", "+h.Server, ", "))
+	}
+	for _, m := range found.Members {
+		version := "agentless"
+		if m.Mode == string(v1.ModeAgent) {
+			version = cmp.Or(m.Agent, "unknown")
+		}
+		rows = append(rows, []string{m.Name, version, cmp.Or(m.Kubernetes, "unknown"), m.Skew})
+		more = append(more, "")
+	}
+	if out.wide() {
+		columns = append(columns, "DETAILS")
+		for i := range rows {
+			rows[i] = append(rows[i], more[i])
+		}
+	}
+	if _, err := io.WriteString(p.streams.Out, printers.Rows(columns, rows)); err != nil {
+		return fmt.Errorf("printing the versions: %w", err)
+	}
+	return nil
 }

@@ -28,6 +28,15 @@ func With(err error, text string) error {
 	return &hinted{error: err, hint: text}
 }
 
+// IfNotFound attaches a hint to the error of an API server that an object does not exist.
+// Other errors stay as they are.
+func IfNotFound(err error, text string) error {
+	if apierrors.IsNotFound(err) {
+		return With(err, text)
+	}
+	return err
+}
+
 // For returns the hint for an error, or the empty string.
 func For(err error) string {
 	if h, ok := errors.AsType[*hinted](err); ok {

@@ -37,6 +37,8 @@ type Agent struct {
 	// kept, so that renewing the token does not change it; Default is for the first
 	// installation.
 	Image, Default string
+	// DryRun makes Remove send dry-run requests only.
+	DryRun bool
 	// Query watches the member.
 	Query watch.Query
 	// Say prints a line about the progress.
@@ -51,10 +53,11 @@ func (a Agent) plan(image string) (manifests.Plan, error) {
 	return manifests.Plan{Objects: objects}, nil
 }
 
-func (a Agent) report(done manifests.Result) {
+func (a Agent) report(done manifests.Result) error {
 	if done.Action != manifests.Unchanged {
 		a.Say("  %s", done)
 	}
+	return nil
 }
 
 // image returns the image to install.
@@ -112,6 +115,7 @@ func (a Agent) Remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	plan.DryRun = a.DryRun
 	for _, part := range []manifests.Plan{plan.Deployments(), plan.Surroundings()} {
 		if err := part.Remove(ctx, a.Member.Client, a.report); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,6 +39,9 @@ type Registration struct {
 	Provider v1.Provider
 	Region   string
 	Labels   map[string]string
+	// CloudAccount is the name of the CloudAccount of the member. It is written if it is
+	// not empty.
+	CloudAccount string
 }
 
 // Observe reads the state of the hub before a registration.
@@ -58,6 +62,18 @@ func (h Hub) Observe(ctx context.Context, name string) (Known, error) {
 	}
 	known.HubUID, err = h.UID(ctx)
 	return known, err
+}
+
+// CheckAccount returns an error if there is no CloudAccount of the name.
+func (h Hub) CheckAccount(ctx context.Context, name string) error {
+	err := h.Client.Get(ctx, client.ObjectKey{Name: name}, &v1.CloudAccount{})
+	if apierrors.IsNotFound(err) {
+		return hint.With(fmt.Errorf("finding CloudAccount %q: %w", name, err), "List all: kubectl get cloudaccounts")
+	}
+	if err != nil {
+		return fmt.Errorf("reading CloudAccount %q: %w", name, err)
+	}
+	return nil
 }
 
 // UID returns the identity of the hub's cluster. It is empty if the user may not read
@@ -93,7 +109,7 @@ func (h Hub) Register(ctx context.Context, r Registration) error {
 			return err
 		}
 	}
-	if err := h.setMode(ctx, r); err != nil {
+	if err := h.set(ctx, r); err != nil {
 		return err
 	}
 	err := apply(ctx, h.Client, r.secret(h.Namespace))
@@ -104,25 +120,36 @@ func (h Hub) Register(ctx context.Context, r Registration) error {
 	return err
 }
 
-// setMode sets the mode of the MemberCluster. It is not an apply, because that would
-// remove the provider, region and labels of an earlier one.
-func (h Hub) setMode(ctx context.Context, r Registration) error {
+// set sets the mode and the account of the MemberCluster. It is not an apply, because that
+// would remove the provider, region and labels of an earlier one.
+func (h Hub) set(ctx context.Context, r Registration) error {
 	member := &v1.MemberCluster{}
-	err := h.Client.Get(ctx, client.ObjectKey{Name: r.Name}, member)
-	switch {
-	case apierrors.IsNotFound(err) && r.Mode == v1.ModeAgent:
-		return apply(ctx, h.Client, r.memberCluster())
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
+	key := client.ObjectKey{Name: r.Name}
+	err := h.Client.Get(ctx, key, member)
+	if apierrors.IsNotFound(err) {
+		if r.Mode != v1.ModeAgent && r.CloudAccount == "" {
+			return nil
+		}
+		if err := apply(ctx, h.Client, r.memberCluster()); err != nil {
+			return err
+		}
+		err = h.Client.Get(ctx, key, member)
+	}
+	if err != nil {
 		return fmt.Errorf("reading MemberCluster %q: %w", r.Name, err)
-	case cmp.Or(member.Spec.Mode, v1.ModeAgentless) == r.Mode:
-		return nil
 	}
 	before := member.DeepCopy()
-	member.Spec.Mode = r.Mode
+	if cmp.Or(member.Spec.Mode, v1.ModeAgentless) != r.Mode {
+		member.Spec.Mode = r.Mode
+	}
+	if r.CloudAccount != "" {
+		member.Spec.CloudAccountRef = &v1.ObjectReference{Name: r.CloudAccount}
+	}
+	if equality.Semantic.DeepEqual(before.Spec, member.Spec) {
+		return nil
+	}
 	if err := h.Client.Patch(ctx, member, client.MergeFrom(before), client.FieldOwner(manifests.FieldManager)); err != nil {
-		return fmt.Errorf("setting the mode of MemberCluster %q: %w", r.Name, err)
+		return fmt.Errorf("setting the mode and the CloudAccount of MemberCluster %q: %w", r.Name, err)
 	}
 	return nil
 }

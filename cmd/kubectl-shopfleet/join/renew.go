@@ -25,6 +25,9 @@ var (
 	errNotConnected = errors.New("the hub is not connected to the member")
 )
 
+// listMembers is the hint for a member that does not exist.
+const listMembers = "List all: kubectl shopfleet clusters"
+
 // RequestRenewal makes the hub renew its token in a member. The request is a value that
 // the MemberCluster did not have before; status.lastHandledRenewAt then has it.
 func (h Hub) RequestRenewal(ctx context.Context, name, request string) error {
@@ -51,7 +54,7 @@ func (h Hub) RequestRenewal(ctx context.Context, name, request string) error {
 func (h Hub) renewable(ctx context.Context, name string) (*v1.MemberCluster, error) {
 	member := &v1.MemberCluster{}
 	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
-		return nil, fmt.Errorf("getting MemberCluster %q: %w", name, err)
+		return nil, hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err), listMembers)
 	}
 	if _, err := h.registration(ctx, member); err != nil && !apierrors.IsForbidden(err) {
 		return nil, err
@@ -103,7 +106,7 @@ type Renewal struct {
 func (h Hub) PrepareRenewal(ctx context.Context, name, uid string) (Renewal, error) {
 	member := &v1.MemberCluster{}
 	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
-		return Renewal{}, fmt.Errorf("getting MemberCluster %q: %w", name, err)
+		return Renewal{}, hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err), listMembers)
 	}
 	if member.Status.ClusterUID != uid {
 		return Renewal{}, hint.With(fmt.Errorf("verifying that the kubeconfig is that of %q: %w", name, errOtherCluster),

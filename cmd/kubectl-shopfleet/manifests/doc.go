@@ -18,7 +18,10 @@
 //     be, and an upgrade is the same command. The price is a second request per object.
 //   - Fields of other managers in our intent are taken over: a Deployment that was
 //     scaled by hand is scaled back.
-//   - An object of an older version that is no longer part of the plan is not deleted.
+//   - A ConfigMap lists what was installed, so that an object that a later version no longer
+//     has is pruned. It is compared with the plan, and not with a label: other programs, such as
+//     join in a member, apply objects with the same labels. An object that the program did
+//     not apply is never pruned.
 //   - Namespaces and CRDs are not deleted with the rest, because that deletes the
 //     registrations and every EcommerceApp. Deleting CRDs is a separate step, which
 //     fails while one of them has an object.

@@ -36,15 +36,22 @@ type Result struct {
 	Action Action
 	// DryRun is set if nothing was changed.
 	DryRun bool
+	// Local is set if no request was sent: a client dry run.
+	Local bool
 	// Unchecked is set if the server could not validate the object in a dry run, because
 	// its namespace does not exist yet.
 	Unchecked bool
 }
 
 // String returns what kubectl prints: "deployment.apps/shopfleet-hub created".
-func (r Result) String() string {
-	text := Name(r.Object) + " " + string(r.Action)
+func (r Result) String() string { return Name(r.Object) + " " + r.Operation() }
+
+// Operation returns what kubectl prints after the name of an object: "created (dry run)".
+func (r Result) Operation() string {
+	text := string(r.Action)
 	switch {
+	case r.Local:
+		return text + " (dry run)"
 	case r.Unchecked:
 		return text + " (server dry run, not validated: its namespace does not exist yet)"
 	case r.DryRun:
@@ -65,12 +72,25 @@ type Plan struct {
 	Objects []*unstructured.Unstructured
 	// DryRun sends dry-run requests only.
 	DryRun bool
+	// inventory is the list of the objects, or nil; see WithInventory.
+	inventory *unstructured.Unstructured
 }
 
-// Apply applies the objects and reports what was done to each; report may be nil. It
-// stops at the first error, and continues there when it is called again. The requests
-// of the client must have deadlines.
-func (p Plan) Apply(ctx context.Context, c client.Client, report func(Result)) error {
+// Preview reports an action for each object without a request, in the order in which the
+// objects are applied.
+func (p Plan) Preview(action Action, report func(Result) error) error {
+	for _, object := range p.Objects {
+		if err := report(Result{Object: object, Action: action, Local: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Apply applies the objects, prunes those of a former version if the plan has an inventory,
+// and reports what was done to each, with the object as the server has it. It stops at the first error, and continues there when it is called again. The
+// requests of the client must have deadlines.
+func (p Plan) Apply(ctx context.Context, c client.Client, report func(Result) error) error {
 	a := applier{client: c, dryRun: p.DryRun, absent: map[string]bool{}}
 	var definitions []*unstructured.Unstructured
 	for _, object := range p.Objects {
@@ -84,14 +104,25 @@ func (p Plan) Apply(ctx context.Context, c client.Client, report func(Result)) e
 		if err != nil {
 			return explain(err)
 		}
-		if report != nil {
-			report(done)
+		if err := report(done); err != nil {
+			return err
 		}
 		if object.GetKind() == kindDefinition {
 			definitions = append(definitions, object)
 		}
 	}
-	return a.await(ctx, definitions)
+	if err := a.await(ctx, definitions); err != nil || p.inventory == nil {
+		return err
+	}
+	// Before the inventory is replaced: an interrupted run is continued by the next one.
+	if err := p.Prune(ctx, c, report); err != nil {
+		return explain(err)
+	}
+	done, err := a.apply(ctx, p.inventory)
+	if err != nil {
+		return explain(err)
+	}
+	return report(done)
 }
 
 // explain adds a hint to errors of the API server.
@@ -136,19 +167,29 @@ func (a applier) apply(ctx context.Context, object *unstructured.Unstructured) (
 		if a.dryRun && object.GetKind() == kindNamespace {
 			a.absent[object.GetName()] = true
 		}
-		_, err = a.write(ctx, object, a.dryRun)
-		return done, err
+		return a.written(ctx, done, a.dryRun)
 	}
 	outcome, err := a.write(ctx, object, true)
 	if err != nil {
 		return done, err
 	}
 	if done.Action = Unchanged; same(live, outcome) {
+		done.Object = live
 		return done, nil
 	}
 	done.Action = Configured
-	if !a.dryRun {
-		_, err = a.write(ctx, object, false)
+	if a.dryRun {
+		done.Object = outcome
+		return done, nil
+	}
+	return a.written(ctx, done, false)
+}
+
+// written applies the object of a result, and returns the result with what the server has.
+func (a applier) written(ctx context.Context, done Result, dryRun bool) (Result, error) {
+	outcome, err := a.write(ctx, done.Object, dryRun)
+	if err == nil {
+		done.Object = outcome
 	}
 	return done, err
 }

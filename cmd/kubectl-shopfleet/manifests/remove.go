@@ -43,10 +43,17 @@ func (p Plan) only(of func(kind string) bool) Plan {
 	return kept
 }
 
+// Reversed returns the plan in the order in which its objects are removed.
+func (p Plan) Reversed() Plan {
+	p.Objects = slices.Clone(p.Objects)
+	slices.Reverse(p.Objects)
+	return p
+}
+
 // Remove deletes the objects of the plan in reverse order, and reports those that
-// existed; report may be nil. A Deployment is gone when its pods are. Other objects are gone
+// existed. A Deployment is gone when its pods are. Other objects are gone
 // at once: an installation that follows must not change one that is about to go.
-func (p Plan) Remove(ctx context.Context, c client.Client, report func(Result)) error {
+func (p Plan) Remove(ctx context.Context, c client.Client, report func(Result) error) error {
 	for _, object := range slices.Backward(p.Objects) {
 		err := p.unprotect(ctx, c, object)
 		if err == nil {
@@ -55,15 +62,13 @@ func (p Plan) Remove(ctx context.Context, c client.Client, report func(Result)) 
 		switch {
 		case p.DryRun && apierrors.IsForbidden(err) && object.GetKind() == kindDefinition:
 			// Only the removal of its protection, which a dry run does not store, is missing.
-			if report != nil {
-				report(Result{Object: object, Action: Deleted, DryRun: true})
-			}
 		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 			continue
 		case err != nil:
 			return fmt.Errorf("deleting %s: %w", Name(object), err)
-		case report != nil:
-			report(Result{Object: object, Action: Deleted, DryRun: p.DryRun})
+		}
+		if err := report(Result{Object: object, Action: Deleted, DryRun: p.DryRun}); err != nil {
+			return err
 		}
 	}
 	return nil

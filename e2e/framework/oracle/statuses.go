@@ -26,8 +26,21 @@ type reported struct {
 		Phase              string             `json:"phase"`
 		ObservedGeneration int64              `json:"observedGeneration"`
 		Conditions         []metav1.Condition `json:"conditions"`
+		pods
+		Components []struct {
+			Name string `json:"name"`
+			pods
+		} `json:"components"`
 	} `json:"status"`
 }
+
+// pods counts the pods of a component, or of a database of its own.
+type pods struct {
+	Ready   int32 `json:"readyReplicas"`
+	Updated int32 `json:"updatedReplicas"`
+}
+
+func (p pods) more(before pods) bool { return p.Ready > before.Ready || p.Updated > before.Updated }
 
 // Statuses returns a line for each status written by Shopfleet whose observed generation is
 // lower than before or higher than the generation, whose phase must not follow the one before,
@@ -115,13 +128,36 @@ func regressions(before, now reported) []string {
 }
 
 // restarts reports whether a condition has another transition time because it is about other
-// progress: towards another generation, or of another component, whose deadline it begins.
+// progress, whose deadline it begins: towards another generation, of another component, of more
+// pods, or after data were copied.
 func restarts(before, now reported, condition string) bool {
 	if condition != v1.ConditionProgressing {
 		return false
 	}
 	was, is := meta.FindStatusCondition(before.Status.Conditions, condition), meta.FindStatusCondition(now.Status.Conditions, condition)
-	return was.ObservedGeneration != is.ObservedGeneration || waitedFor(before) != waitedFor(now)
+	return was.ObservedGeneration != is.ObservedGeneration || waitedFor(before) != waitedFor(now) ||
+		progressed(before, now) || copies(before) && !copies(now)
+}
+
+// progressed reports whether more pods are ready or updated than before.
+func progressed(before, now reported) bool {
+	if now.Status.more(before.Status.pods) {
+		return true
+	}
+	for _, c := range now.Status.Components {
+		for _, was := range before.Status.Components {
+			if was.Name == c.Name && c.more(was.pods) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// copies reports whether a database waits for a copy of its primary's data.
+func copies(o reported) bool {
+	ready := meta.FindStatusCondition(o.Status.Conditions, v1.ConditionReady)
+	return ready != nil && ready.Reason == v1.ReasonCopyingData
 }
 
 // waitedFor returns the component that keeps an application from being ready.

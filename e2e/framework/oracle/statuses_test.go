@@ -21,6 +21,8 @@ type status struct {
 	since                 int
 	// condition is Ready unless it says otherwise, about the observed generation.
 	condition string
+	// updated is the number of updated pods of the database.
+	updated int
 }
 
 // reports returns the log of status writes, one each second.
@@ -40,6 +42,7 @@ func reports(t *testing.T, statuses ...status) audit.Log {
 			"metadata": map[string]any{"uid": s.uid, "generation": 9, "resourceVersion": strconv.Itoa(s.version)},
 			"status": map[string]any{
 				"phase": s.phase, "observedGeneration": s.observed,
+				"components": []map[string]any{{"name": "database", "updatedReplicas": s.updated}},
 				"conditions": []metav1.Condition{{
 					Type: cmp.Or(s.condition, v1.ConditionReady), Status: s.ready, LastTransitionTime: metav1.Unix(int64(s.since), 0), ObservedGeneration: int64(s.observed),
 				}},
@@ -71,6 +74,7 @@ func TestStatuses(t *testing.T) {
 		"a time without a change":        {status{who: hub, ready: yes, since: 5}, status{who: hub, ready: yes, since: 6}, 1},
 		"a time of other progress":       {status{who: hub, ready: yes, observed: 1, since: 5, condition: v1.ConditionProgressing}, status{who: hub, ready: yes, observed: 2, since: 6, condition: v1.ConditionProgressing}, 0},
 		"a time of the same progress":    {status{who: hub, ready: yes, since: 5, condition: v1.ConditionProgressing}, status{who: hub, ready: yes, since: 6, condition: v1.ConditionProgressing}, 1},
+		"a time of more pods":            {status{who: hub, ready: yes, since: 5, condition: v1.ConditionProgressing}, status{who: hub, ready: yes, since: 6, condition: v1.ConditionProgressing, updated: 1}, 0},
 		"a time of another generation":   {status{who: hub, ready: yes, observed: 1, since: 5}, status{who: hub, ready: yes, observed: 2, since: 6}, 1},
 		"a time that goes back":          {status{who: hub, ready: yes, since: 5}, status{who: hub, ready: no, since: 4}, 1},
 		"Running, then Creating":         {status{who: hub, phase: "Running"}, status{who: hub, phase: "Creating"}, 1},

@@ -1,13 +1,14 @@
-// Package login pins the login proxy that a stand-in image is made from.
+// Package login pins the login proxy that a stand-in image is made from, and tests whom it admits.
 //
 // # Purpose
 //
 // Its go.mod names the newest version of oauth2-proxy that is available everywhere, as a
-// tool, and the Dockerfile turns the program into an image.
+// tool, and the Dockerfile turns the program into an image. The test runs the program with the
+// arguments that the spoke renders, on this machine and without docker.
 //
 // # Non-goals
 //
-// The package contains no code, and no product image is built from it.
+// No product image is built from the package.
 //
 // # Trade-offs
 //

@@ -28,9 +28,11 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggrega
 		Deleting:    app.Ending(),
 		Held:        app.DeletionTimestamp != nil && app.Protected(),
 		ReconcileAt: app.Annotations[v1.ReconcileAtAnnotation],
-		Backups:     r.backups.about(keyOf(app), app.UID),
-		Previous:    *app.Status.DeepCopy(),
-		Now:         metav1.NewTime(r.clock.Now()).Rfc3339Copy(),
+
+		HandledImageUpdate: v1.HandledImageUpdate(app.Annotations, app.Status.LastHandledImageUpdate),
+		Backups:            r.backups.about(keyOf(app), app.UID),
+		Previous:           *app.Status.DeepCopy(),
+		Now:                metav1.NewTime(r.clock.Now()).Rfc3339Copy(),
 	}
 	var uncertain map[string]bool
 	if !app.InventoryLost() {

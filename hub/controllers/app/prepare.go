@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -23,14 +22,17 @@ func (r *Reconciler) prepare(ctx context.Context, app *v1.EcommerceApp) error {
 		}
 		r.unplaced.record(app)
 	}
-	if app.Annotations[v1.ImageUpdatedAnnotation] != "true" {
+	restart := v1.RequestedRestart(app.Annotations, app.Status.LastHandledImageUpdate, r.clock.Now())
+	if restart == "" {
 		return nil
 	}
 	// The restart token and the removal of the request are one write, so that a crash
 	// neither loses nor repeats the restart.
 	before := app.DeepCopy()
-	delete(app.Annotations, v1.ImageUpdatedAnnotation)
-	app.Annotations[v1.RestartedAtAnnotation] = r.clock.Now().UTC().Format(time.RFC3339)
+	if app.Annotations[v1.ImageUpdatedAnnotation] == v1.RestartNow {
+		delete(app.Annotations, v1.ImageUpdatedAnnotation)
+	}
+	app.Annotations[v1.RestartedAtAnnotation] = restart
 	if err := r.patch(ctx, before, app); err != nil {
 		return fmt.Errorf("handling annotation %s: %w", v1.ImageUpdatedAnnotation, err)
 	}

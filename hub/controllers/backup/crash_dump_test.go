@@ -28,6 +28,7 @@ func (e *crashes) dumpCrashes(t *testing.T) {
 	d.CreateCronJob(t)
 	d.RunMember(t)
 	d.JobExit = d.jobExit
+	t.Run("dumps that were removed early", d.removedEarly)
 	t.Run("while a dump is made", d.whileDumped)
 	t.Run("before a dump that is being made is deleted", d.beforeDeletion)
 	t.Run("while a dump is deleted", d.whileDeleted)

@@ -85,6 +85,10 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	w.conclude(v)
+	// First, so that a hub that ends in between repeats it.
+	if err := w.failRemoved(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
 	if err := w.write(ctx); err != nil {
 		return reconcile.Result{}, err
 	}

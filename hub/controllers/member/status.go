@@ -90,7 +90,7 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 	next.OtherHub = f.state.OtherHub
 	info, spec := &f.state.Info, &f.cluster.Spec
 	if info.UID != "" {
-		next.KubernetesVersion = info.Version
+		next.KubernetesVersion, next.AgentVersion = info.Version, info.AgentVersion
 		if next.ClusterUID == "" {
 			next.ClusterUID = info.UID
 		}

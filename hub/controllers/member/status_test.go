@@ -32,7 +32,7 @@ func connected() members.State {
 			CredentialsValid: is(metav1.ConditionTrue, v1.ReasonValid),
 		},
 		Info: members.Info{
-			Version: "v1.36.3", UID: "u", Provider: v1.ProviderAWS, Region: "eu-west-1", Zones: []string{"a", "b"},
+			Version: "v1.36.3", AgentVersion: "v1.2.3", UID: "u", Provider: v1.ProviderAWS, Region: "eu-west-1", Zones: []string{"a", "b"},
 			Nodes: 3, ReadyNodes: 2, Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
 			Capabilities: []string{"ingress"}, CredentialsExpireAt: at(59).Add(time.Hour),
 		},
@@ -78,7 +78,7 @@ func TestDecideConnected(t *testing.T) {
 			ready(v1.ConditionAuthorized, v1.ReasonAuthorized), ready(v1.ConditionIdentityVerified, v1.ReasonVerified),
 			ready(v1.ConditionCredentialsValid, v1.ReasonValid),
 		},
-		ObservedGeneration: 4, KubernetesVersion: "v1.36.3", ClusterUID: "u", Provider: v1.ProviderAWS, Region: "eu-west-1",
+		ObservedGeneration: 4, KubernetesVersion: "v1.36.3", AgentVersion: "v1.2.3", ClusterUID: "u", Provider: v1.ProviderAWS, Region: "eu-west-1",
 		Zones: []string{"a", "b"}, Nodes: 3, ReadyNodes: 2,
 		Allocatable:  corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
 		Capabilities: []string{"ingress"}, CredentialsExpirationTime: &metav1.Time{Time: at(59).Add(time.Hour)},

@@ -25,6 +25,9 @@ func TestWhatAnEngineCanWorkWith(t *testing.T) {
 		"newer MySQL":         {my, my, "9.1.0", "8.4.2", "to 8.4.2", ""},
 		"older MySQL":         {my, my, "8.4.2", "9.1.0", "to 9.1.0", "or a newer one"},
 		"files of 8.0 in 8.4": {my, my, "8.4.2", "8.0.39", "to 8.0.39", ""},
+		"an older patch":      {my, my, "8.0.33", "8.0.36", "set spec.database.version to 8.0.36", ""},
+		"a newer patch":       {my, my, "8.0.36-debian", "8.0.33", "", ""},
+		"any patch":           {my, my, "8.0", "8.0.36-debian", "", ""},
 		"another engine":      {my, pg, "15.4", "15.4", "is of postgresql", "is of postgresql"},
 		"version not known":   {pg, pg, "15.4", "", "version 15.4 cannot read", ""},
 	}

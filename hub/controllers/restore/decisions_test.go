@@ -106,11 +106,14 @@ func TestPossibleForDumps(t *testing.T) {
 		reason string
 		fatal  bool
 	}{
-		"as it is":             {func(*work) {}, "", false},
-		"another major":        {func(w *work) { w.app.Spec.Database.Version = "12.1" }, "", false},
-		"still travelling":     {func(w *work) { w.backup.Status.Phase = v1.BackupFinalizing }, "", false},
-		"not made":             {func(w *work) { w.backup.Status.Phase = v1.BackupInProgress }, v1.ReasonBackupNotReady, false},
-		"failed":               {func(w *work) { w.backup.Status.Phase = v1.BackupFailed }, v1.ReasonBackupNotReady, true},
+		"as it is":         {func(*work) {}, "", false},
+		"another major":    {func(w *work) { w.app.Spec.Database.Version = "12.1" }, "", false},
+		"still travelling": {func(w *work) { w.backup.Status.Phase = v1.BackupFinalizing }, "", false},
+		"not made":         {func(w *work) { w.backup.Status.Phase = v1.BackupInProgress }, v1.ReasonBackupNotReady, false},
+		"failed":           {func(w *work) { w.backup.Status.Phase = v1.BackupFailed }, v1.ReasonBackupNotReady, true},
+		"its dump was removed": {func(w *work) {
+			w.backup.Status.Phase, w.backup.Status.SnapshotTime, w.backup.Status.Conditions = v1.BackupFailed, &metav1.Time{}, []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonDumpMissing}}
+		}, v1.ReasonDumpMissing, true},
 		"failed, too late":     {func(w *work) { w.backup.Status.Phase = v1.BackupFailed; w.started() }, "", false},
 		"verify":               {func(w *work) { w.restore.Spec.Verify = true }, "", false},
 		"verify with an agent": {func(w *work) { w.restore.Spec.Verify = true; w.member.Spec.Mode = v1.ModeAgent }, v1.ReasonForbidden, true},

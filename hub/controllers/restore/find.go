@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -63,6 +64,12 @@ func (w *work) clusterName() string {
 	return w.backup.Spec.ClusterRef.Name
 }
 
+// removed reports whether the dump of a backup was removed from its claim, and is in no bucket.
+func removed(b *v1.BackupStatus) bool {
+	ready := meta.FindStatusCondition(b.Conditions, v1.ConditionReady)
+	return b.Phase == v1.BackupFailed && b.Dump != nil && b.Dump.Object == nil && ready != nil && ready.Reason == v1.ReasonDumpMissing
+}
+
 // possible reports whether the backup can be restored there.
 func (w *work) possible() stepresult.Result {
 	b, m := &w.backup.Status, w.member
@@ -71,6 +78,8 @@ func (w *work) possible() stepresult.Result {
 		return stepresult.Result{} // Too late to refuse.
 	case !w.backup.DeletionTimestamp.IsZero():
 		return stepresult.Fail(v1.ReasonBackupNotFound, "Backup %q is being deleted", w.backup.Name)
+	case removed(b):
+		return stepresult.Fail(v1.ReasonDumpMissing, "Backup %q cannot be restored: %s", w.backup.Name, b.Message)
 	case b.Phase == v1.BackupFailed && b.Dump != nil && b.Dump.File != "" && b.SnapshotTime != nil && !w.restore.Spec.Verify:
 		return stepresult.Result{} // It could not be sent, and may be on its claim.
 	case b.Phase == v1.BackupFailed:

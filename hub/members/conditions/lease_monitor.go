@@ -17,6 +17,8 @@ type LeaseSample struct {
 	Present bool
 	// Holder is the holder identity; empty when the Lease was released.
 	Holder string
+	// Version is the version of the agent; empty if it is unknown.
+	Version string
 	// Renewed is the renewal time in Unix microseconds, by the clock of the member. It is
 	// only compared with earlier values, so clock skew does not matter.
 	Renewed int64
@@ -79,6 +81,9 @@ func (p LeaseMonitor) After(s LeaseSample, now time.Time, silence time.Duration)
 	}
 	return p
 }
+
+// Version returns the version of the agent; empty if it is unknown.
+func (p LeaseMonitor) Version() string { return p.last.Version }
 
 // Condition returns the condition AgentReady.
 func (p LeaseMonitor) Condition() Condition {

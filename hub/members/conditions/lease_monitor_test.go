@@ -24,7 +24,7 @@ func TestLeaseMonitor(t *testing.T) {
 	}{
 		"one observation is not enough":       {[]look{{0, renewed(1)}}, LeaseUnknown},
 		"a change is a sign of life":          {[]look{{0, renewed(1)}, {1, renewed(2)}}, LeaseRenewed},
-		"so is another holder":                {[]look{{0, renewed(1)}, {1, LeaseSample{true, "pod-2", 1}}}, LeaseRenewed},
+		"so is another holder":                {[]look{{0, renewed(1)}, {1, LeaseSample{Present: true, Holder: "pod-2", Renewed: 1}}}, LeaseRenewed},
 		"no Lease is no agent":                {[]look{{0, gone}}, LeaseMissing},
 		"an agent that came":                  {[]look{{0, gone}, {1, renewed(1)}}, LeaseRenewed},
 		"a clock that stands still, too soon": {[]look{{0, renewed(1)}, {5, renewed(1)}, {10, renewed(1)}, {39, renewed(1)}}, LeaseUnknown},
@@ -57,6 +57,18 @@ func TestLeaseMonitor(t *testing.T) {
 				t.Errorf("beat %d, want %d", p.State, tt.want)
 			}
 		})
+	}
+}
+
+// TestLeaseMonitorVersion: the version is that of the last read, also of a silent agent.
+func TestLeaseMonitorVersion(t *testing.T) {
+	t.Parallel()
+	p := LeaseMonitor{}.Resume(time.Unix(1000, 0))
+	for _, want := range []string{"v1.2.3", "v1.3.0", ""} {
+		p = p.After(LeaseSample{Present: want != "", Version: want}, time.Unix(1001, 0), silence)
+		if got := p.Version(); got != want {
+			t.Errorf("version %q, want %q", got, want)
+		}
 	}
 }
 

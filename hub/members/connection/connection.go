@@ -135,7 +135,7 @@ func (o *Settings) sampleLease(ctx context.Context, l *transport.Transport) (con
 	if err != nil {
 		return conditions.LeaseSample{}, fmt.Errorf("reading the agent's lease: %w", err)
 	}
-	sample := conditions.LeaseSample{Present: true}
+	sample := conditions.LeaseSample{Present: true, Version: lease.Labels[v1.VersionLabel]}
 	if lease.Spec.HolderIdentity != nil {
 		sample.Holder = *lease.Spec.HolderIdentity
 	}

@@ -13,8 +13,8 @@
 //
 // # Trade-offs
 //
-//   - After a write, the response is used until the cache contains a newer version, so
-//     that one change is not written twice.
+//   - After writes, the last response is used until the cache has received all of them, so
+//     that one change is not written twice, and no write conflicts with an earlier one.
 //   - No state is kept in memory: the rollout, deadlines and whether the application was
 //     ever ready are in the object's status and in the hashes of its children. So an
 //     object may move between hub and agent at any time, and the new reconciler writes
@@ -23,6 +23,7 @@
 //     quota, a denial of a policy) are retried every five minutes, because no event reports
 //     their resolution. Any event of the object, its children or the definitions, and the
 //     annotation ecommerce.io/reconcile-at, retry them at once.
-//   - A status in which only numbers and messages changed is delayed by up to two seconds,
-//     so that a rollout takes a handful of status writes, whatever its size.
+//   - A status in which only numbers, messages and what components are about to do changed, or
+//     that became available, is delayed by up to two seconds, so that a rollout takes a handful
+//     of status writes, whatever its size.
 package reconciler

@@ -20,7 +20,7 @@ func (r *reconciler[T]) finalize(ctx context.Context, p *pass[T]) {
 	}
 	p.deleting = true
 	// Without a valid spec the order is unknown: everything is deleted at once.
-	components, err := r.render(p.object)
+	components, err := r.render(p.object, r.facts(p.object))
 	if err != nil {
 		components = nil
 	}

@@ -29,14 +29,22 @@ type Kind[T client.Object] struct {
 	// Render returns the components of an object. It is pure. Its error names the field of
 	// the spec that must change.
 	Render func(T, render.Cluster) ([]component.Component, error)
+	// WithoutHub returns what of the spec only a hub carries out, of an object without one.
+	// May be nil.
+	WithoutHub func(T) render.Unsupported
 	// Status returns the status fields that every kind has.
 	Status func(T) Status
 	// Report writes the kind-specific status fields. States are nil if nothing could be
 	// observed; those fields must then be kept.
 	Report func(T, component.Report)
-	// SameParts reports whether the parts in two statuses are in the same phases. Nil for
-	// kinds without parts.
+	// Last returns the components of the last status with the numbers of their ready and
+	// updated pods, which progress is measured by. Nil for kinds without StatefulSets.
+	Last func(T) []component.State
+	// SameParts reports whether the same parts are ready in two statuses. What else changes of
+	// them may be written a moment later. Nil for kinds without parts.
 	SameParts func(before, after T) bool
+	// Rotation is zero for kinds without a database whose password is rotated.
+	Rotation Rotation[T]
 	// Extra are additional kinds of children.
 	Extra []client.Object
 }
@@ -50,6 +58,9 @@ type Status struct {
 	Conditions         *[]metav1.Condition
 	// LastHandledReconcileAt is nil for kinds that do not support the annotation.
 	LastHandledReconcileAt *string
+	// LastHandledImageUpdate is nil for kinds that only know the value RestartNow, and forget
+	// tokens.
+	LastHandledImageUpdate *string
 }
 
 // Runner is a Kind with the type parameter erased.

@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"context"
 	"io"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -23,10 +25,14 @@ type Member struct {
 	Settings Settings
 	Scheme   *runtime.Scheme
 	// Client is used for writes, Reader reads from a cache configured by CacheOptions.
-	Client   client.Client
-	Reader   client.Reader
-	Applier  *apply.Applier
-	Recorder events.EventRecorder
+	Client client.Client
+	Reader client.Reader
+	// APIReader reads from the API server what has not our label.
+	APIReader client.Reader
+	Applier   *apply.Applier
+	Recorder  events.EventRecorder
+	// Exec runs a command in a container.
+	Exec func(context.Context, podexec.Container, podexec.Command) (string, error)
 	// Facts returns the current facts about the cluster.
 	Facts func() render.Cluster
 	// Children returns the kinds of children that the cluster serves now, including the

@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -14,10 +15,10 @@ type newest[T client.Object] struct {
 	objects map[types.NamespacedName]response[T]
 }
 
-// response is a response of the API server, and the resource version that the cache had
-// before the write.
+// response is a response of the API server, and the resource versions that the cache may have
+// until it receives the object: those before each write since it was last up to date.
 type response[T client.Object] struct {
-	before string
+	before []string
 	object T
 }
 
@@ -30,7 +31,7 @@ func (n *newest[T]) of(cached T) T {
 	if !ok {
 		return cached
 	}
-	if last.before != cached.GetResourceVersion() {
+	if !slices.Contains(last.before, cached.GetResourceVersion()) {
 		delete(n.objects, name)
 		return cached
 	}
@@ -45,12 +46,12 @@ func (n *newest[T]) keep(before, after T) {
 		return
 	}
 	name := client.ObjectKeyFromObject(after)
-	version := before.GetResourceVersion()
-	if last, ok := n.objects[name]; ok && last.object.GetResourceVersion() == version {
-		// Written twice before the cache was updated.
-		version = last.before
+	var versions []string
+	if last, ok := n.objects[name]; ok && last.object.GetResourceVersion() == before.GetResourceVersion() {
+		// Written again before the cache was updated.
+		versions = last.before
 	}
-	n.objects[name] = response[T]{before: version, object: after.DeepCopyObject().(T)}
+	n.objects[name] = response[T]{before: append(versions, before.GetResourceVersion()), object: after.DeepCopyObject().(T)}
 }
 
 func (n *newest[T]) forget(name types.NamespacedName) {

@@ -27,7 +27,7 @@ func (r *reconciler[T]) stamp(owner T, components []component.Component) error {
 		return fmt.Errorf("finding the kind of %T: %w", owner, err)
 	}
 	for _, c := range components {
-		for _, object := range c.Objects {
+		for _, object := range c.Rendered() {
 			if !object.Retain {
 				object.Resource.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, gvk)})
 			}
@@ -40,7 +40,7 @@ func (r *reconciler[T]) stamp(owner T, components []component.Component) error {
 }
 
 // observe reads the live objects from caches: those with the application's UID, the
-// rendered ones, and the claims of its StatefulSets.
+// rendered ones, and the claims and pods of its StatefulSets.
 func (r *reconciler[T]) observe(ctx context.Context, owner T, components []component.Component) (component.Live, error) {
 	live := make(component.Live)
 	for _, child := range r.member.Children(r.kind.Extra) {
@@ -60,9 +60,28 @@ func (r *reconciler[T]) observe(ctx context.Context, owner T, components []compo
 					return nil, err
 				}
 			}
+			if err := r.readPods(ctx, object.Resource, live); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return live, nil
+}
+
+// readPods adds the live pods of a StatefulSet.
+func (r *reconciler[T]) readPods(ctx context.Context, set component.Resource, live component.Live) error {
+	for _, key := range component.Pods(set) {
+		pod := &corev1.Pod{}
+		err := r.member.Reader.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, pod)
+		switch {
+		case err == nil:
+			pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(key.Kind))
+			live[key] = pod
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("reading Pod %q: %w", key.Name, err)
+		}
+	}
+	return nil
 }
 
 // list adds the application's live objects of one kind.

@@ -114,9 +114,11 @@ func TestNewest(t *testing.T) {
 	is("1", "2")
 	n.keep(at("2"), at("3"))
 	is("1", "3")
-	// The cache moves on, if only to the first write: it is believed from then on.
-	is("2", "2")
-	is("1", "1")
+	is("2", "3") // The cache has received the first write only.
+	is("3", "3")
+	is("1", "1") // From then on it is believed.
+	n.keep(at("1"), at("2"))
+	is("another client's", "another client's")
 	n.keep(at("4"), at("4"))
 	is("4", "4")
 	n.keep(at("4"), at("5"))

@@ -27,6 +27,8 @@ type pass[T client.Object] struct {
 	// states are the observed states; nil until then.
 	states   []component.State
 	deleting bool
+	// replicas are the observed replicas of the database.
+	replicas []v1.DatabaseReplica
 
 	problems []component.Problem
 	// outcomes are the outcomes of writes by component.
@@ -74,7 +76,7 @@ func (p *pass[T]) fail(name string, err error) bool {
 func (p *pass[T]) rejectExpansion(step component.Step, err error) {
 	p.retryIn = sooner(p.retryIn, apierror.Decide(err).Wait)
 	p.problems = append(p.problems, component.Problem{
-		Component: step.Component, Reason: v1.ReasonStorageNotExpandable, Message: notExpandable(step, err),
+		Component: step.Component, Reason: v1.ReasonStorageNotExpandable, Message: notExpandable(step, err), Optional: step.Optional,
 	})
 }
 

@@ -3,7 +3,6 @@ package reconciler
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,23 +14,27 @@ import (
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // reconciler reconciles the objects of one kind in one cluster.
 type reconciler[T client.Object] struct {
-	kind        Kind[T]
-	member      *Member
-	newest      newest[T]
-	terminating *terminating
-	conflicts   queues.Conflicts
+	kind   Kind[T]
+	member *Member
+	newest newest[T]
+	// observations are those of the replicas of databases.
+	observations observations
+	terminating  *terminating
+	conflicts    queues.Conflicts
 }
 
 func newReconciler[T client.Object](kind Kind[T], m *Member) *reconciler[T] {
 	return &reconciler[T]{
-		kind:        kind,
-		member:      m,
-		newest:      newest[T]{objects: make(map[types.NamespacedName]response[T])},
-		terminating: newTerminating(m.Settings.Clock),
+		kind:         kind,
+		member:       m,
+		observations: observations{all: make(map[types.NamespacedName]observation)},
+		newest:       newest[T]{objects: make(map[types.NamespacedName]response[T])},
+		terminating:  newTerminating(m.Settings.Clock),
 	}
 }
 
@@ -93,16 +96,24 @@ func (r *reconciler[T]) prepare(ctx context.Context, p *pass[T]) error {
 			return fmt.Errorf("adding the finalizer: %w", err)
 		}
 	}
-	if p.object.GetAnnotations()[v1.ImageUpdatedAnnotation] != "true" {
+	handled := ""
+	if status := r.kind.Status(p.object); status.LastHandledImageUpdate != nil {
+		handled = *status.LastHandledImageUpdate
+	}
+	restart := v1.RequestedRestart(p.object.GetAnnotations(), handled, r.member.Settings.Clock.Now())
+	if restart == "" {
 		return nil
 	}
-	token := r.member.Settings.Clock.Now().UTC().Format(time.RFC3339)
+	before := r.copyOf(p.object)
 	if err := r.patch(ctx, p.object, func(object T) {
 		annotations := object.GetAnnotations()
-		delete(annotations, v1.ImageUpdatedAnnotation)
-		annotations[v1.RestartedAtAnnotation] = token
+		if annotations[v1.ImageUpdatedAnnotation] == v1.RestartNow {
+			delete(annotations, v1.ImageUpdatedAnnotation)
+		}
+		annotations[v1.RestartedAtAnnotation] = restart
 		object.SetAnnotations(annotations)
 	}); err != nil {
+		p.object = before // The status must not say that it was handled.
 		return fmt.Errorf("handling annotation %s: %w", v1.ImageUpdatedAnnotation, err)
 	}
 	return nil
@@ -126,7 +137,7 @@ func (r *reconciler[T]) patch(ctx context.Context, object T, change func(T)) err
 
 // converge renders, observes, plans and writes.
 func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
-	components, err := r.render(p.object)
+	components, err := r.render(p.object, r.rotate(ctx, p, r.facts(p.object)))
 	if err != nil {
 		p.reject(err)
 		return
@@ -153,15 +164,21 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 	}
 	p.states = decision.States
 	r.execute(ctx, p, decision.Steps)
+	r.followReplicas(ctx, p)
 	r.recordChanges(p)
 }
 
-// render returns the components of an object.
-func (r *reconciler[T]) render(object T) ([]component.Component, error) {
+// facts returns what is known of the cluster, and of the object's place in it.
+func (r *reconciler[T]) facts(object T) render.Cluster {
 	facts := r.member.Facts()
 	if r.kind.Facts != nil {
 		facts = r.kind.Facts(object, facts)
 	}
+	return facts
+}
+
+// render returns the components of an object.
+func (r *reconciler[T]) render(object T, facts render.Cluster) ([]component.Component, error) {
 	return r.kind.Render(r.copyOf(object), facts)
 }
 
@@ -174,6 +191,7 @@ func (r *reconciler[T]) copyOf(object T) T { return object.DeepCopyObject().(T) 
 
 func (r *reconciler[T]) forget(name types.NamespacedName) {
 	r.newest.forget(name)
+	r.observations.forget(name)
 	r.conflicts.Wait(reconcile.Request{NamespacedName: name}, false)
 	r.member.Settings.Metrics.observe(r.subject(name), "")
 }

@@ -3,6 +3,7 @@ package reconciler
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 // countsEvery is the minimum time between status writes in which only replica counts and
@@ -32,6 +35,10 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	if status.LastHandledReconcileAt != nil {
 		*status.LastHandledReconcileAt = p.object.GetAnnotations()[v1.ReconcileAtAnnotation]
 	}
+	if status.LastHandledImageUpdate != nil {
+		*status.LastHandledImageUpdate = v1.HandledImageUpdate(p.object.GetAnnotations(), *status.LastHandledImageUpdate)
+	}
+	report.Replicas = p.replicas
 	r.kind.Report(p.object, report)
 	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
 	if equality.Semantic.DeepEqual(before, p.object) {
@@ -55,14 +62,31 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Report {
 	status := r.kind.Status(p.object)
 	claims, bound := countClaims(p)
+	var last []component.State
+	if r.kind.Last != nil {
+		last = r.kind.Last(p.object)
+	}
+	var unsupported render.Unsupported
+	if r.kind.WithoutHub != nil {
+		unsupported = r.kind.WithoutHub(p.object)
+	}
+	problems := slices.Clone(p.problems)
+	if unsupported.NoBackups && p.states != nil && !p.deleting {
+		problems = append(problems, component.Problem{
+			Component: database.Component, Reason: v1.ReasonNotSupported, Optional: true,
+			Message: "there are no backups: snapshots need a hub. Set spec.database.backup.method to Dump",
+		})
+	}
 	return component.Summarize(component.Summary{
 		Generation:         p.object.GetGeneration(),
 		ObservedGeneration: *status.ObservedGeneration,
 		States:             p.states,
-		Problems:           p.problems,
+		Problems:           problems,
+		Unsupported:        unsupported.Fields,
 		Incomplete:         p.conflicted,
 		Deleting:           p.deleting,
 		Previous:           *status.Conditions,
+		Last:               last,
 		Now:                now,
 		Claims:             claims,
 		BoundClaims:        bound,
@@ -94,17 +118,21 @@ func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration 
 }
 
 // isMinor reports whether only numbers, messages and the reason for not being ready
-// changed: phase, conditions and generation are the same.
+// changed: phase, conditions and generation are the same, and so are the parts that are
+// ready. Becoming available is minor too: it
+// precedes or follows other progress.
 func (r *reconciler[T]) isMinor(before, after T) bool {
 	was, is := r.kind.Status(before), r.kind.Status(after)
 	if *was.Phase != *is.Phase || *was.ObservedGeneration != *is.ObservedGeneration ||
 		was.LastHandledReconcileAt != nil && *was.LastHandledReconcileAt != *is.LastHandledReconcileAt ||
+		was.LastHandledImageUpdate != nil && *was.LastHandledImageUpdate != *is.LastHandledImageUpdate ||
 		len(*was.Conditions) != len(*is.Conditions) {
 		return false
 	}
 	for i, o := range *was.Conditions {
 		n := (*is.Conditions)[i]
-		if o.Type != n.Type || o.Status != n.Status || o.ObservedGeneration != n.ObservedGeneration ||
+		changed := o.Status != n.Status && (o.Type != v1.ConditionAvailable || n.Status != metav1.ConditionTrue)
+		if o.Type != n.Type || changed || o.ObservedGeneration != n.ObservedGeneration ||
 			o.Type == v1.ConditionDegraded && o.Reason != n.Reason {
 			return false
 		}

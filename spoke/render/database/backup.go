@@ -48,10 +48,9 @@ func (r renderer) backup() []component.Object {
 	}
 }
 
-// backupClaim returns the claim of the dumps, which is as large as the database was when
-// the claim was created: dumps are compressed. It is not changed afterwards, because an
-// unbound claim cannot be expanded, and one whose class does not allow expansion never
-// can.
+// backupClaim returns the claim of the dumps, which is as large as the database: dumps are
+// compressed. It is written once, because nothing else of a claim can be changed, and
+// expanded when the database grows (package spoke/component).
 func (r renderer) backupClaim() *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		TypeMeta:   manifest.Type("v1", "PersistentVolumeClaim"),
@@ -98,7 +97,7 @@ func (r renderer) cronJob() *batchv1.CronJob {
 
 func (r renderer) backupPod() corev1.PodSpec {
 	tmp, tmpMount := manifest.Scratch("tmp", "/tmp")
-	return corev1.PodSpec{
+	pod := corev1.PodSpec{
 		RestartPolicy:                corev1.RestartPolicyNever,
 		AutomountServiceAccountToken: new(false),
 		EnableServiceLinks:           new(false),
@@ -109,6 +108,7 @@ func (r renderer) backupPod() corev1.PodSpec {
 			Command: []string{"sh", scriptsPath + "/backup.sh"},
 			Env: append(r.engine.clientEnv(r),
 				corev1.EnvVar{Name: "BACKUPS", Value: backupsPath},
+				corev1.EnvVar{Name: "CLAIM", Value: r.backupName()},
 				corev1.EnvVar{Name: "KEEP_LAST", Value: strconv.Itoa(int(max(r.Backup.KeepLast, 1)))},
 				corev1.EnvVar{Name: "KEEP_DAYS", Value: strconv.Itoa(int(max(r.Backup.KeepDays, 1)))},
 				corev1.EnvVar{Name: "DB_VERSION", Value: r.Version},
@@ -133,8 +133,11 @@ func (r renderer) backupPod() corev1.PodSpec {
 			tmp,
 		},
 	}
+	manifest.Configure(&pod, r.Pods)
+	return pod
 }
 
+// secretOf returns a variable with a part of the login of clients.
 func secretOf(r renderer, variable, key string) corev1.EnvVar {
-	return manifest.SecretEnv(variable, r.Credentials(), key)
+	return manifest.SecretEnv(variable, r.ClientSecret(), key)
 }

@@ -23,6 +23,10 @@ const (
 	DatabaseKey = "database"
 )
 
+// noteExperimental is true until replicas have run with MySQL itself: MariaDB, which the tests
+// have, lacks the clone plugin.
+const noteExperimental = "replication of MySQL is experimental, and is not observed"
+
 // Spec is the desired state of a database.
 type Spec struct {
 	Owner manifest.Owner
@@ -44,10 +48,17 @@ type Spec struct {
 	DatabaseName, Username string
 	// CredentialsSecret is the name of an existing Secret; if empty, one is generated.
 	CredentialsSecret string
+	// Rotated is true if clients use the login Secret, so that the password can be changed
+	// while they run. Without it they use the credentials, which then cannot change.
+	Rotated bool
 
 	Backup Backup
 	// NodeAffinity restricts the nodes of the pods; may be nil.
 	NodeAffinity *corev1.NodeAffinity
+	// Resources are those of the server; empty for small requests. Pods configures its pods and
+	// those of dumps.
+	Resources v1.Resources
+	Pods      v1.PodSettings
 	// ClientComponent is the component of the owner that may connect; if empty, all pods
 	// of the namespace may.
 	ClientComponent string
@@ -87,13 +98,26 @@ func (s Spec) Credentials() string {
 	return s.name("-credentials", manifest.MaxName)
 }
 
+// ClientSecret returns the name of the Secret that clients use, with the keys username, password
+// and database.
+func (s Spec) ClientSecret() string {
+	if s.Rotated {
+		return s.LoginSecretName()
+	}
+	return s.Credentials()
+}
+
 // Render returns the component. An error names the field that must change.
 func Render(s Spec) (component.Component, error) {
 	e, err := s.engine()
 	if err != nil {
 		return component.Component{}, err
 	}
-	return component.Component{Name: Component, Objects: s.renderer(e).objects()}, nil
+	c := component.Component{Name: Component, Objects: s.renderer(e).objects()}
+	if s.Engine == v1.EngineMySQL && s.Replicas > 1 {
+		c.Note = noteExperimental
+	}
+	return c, nil
 }
 
 func (s Spec) renderer(e engine) renderer {
@@ -116,6 +140,7 @@ type renderer struct {
 func (r renderer) objects() []component.Object {
 	objects := r.credentials()
 	objects = append(objects,
+		component.Object{Resource: manifest.ServiceAccount(r.part, r.StatefulSetName(), r.Pods.ServiceAccountAnnotations)},
 		component.Object{Resource: r.config()},
 		component.Object{Resource: r.networkPolicy()},
 		component.Object{Resource: r.headlessService()},

@@ -7,10 +7,16 @@
 // Service for the pods and a Service for the primary; the StatefulSet; and, if backups are
 // enabled, a CronJob that writes dumps to a claim and prunes them.
 //
-// The contract with the application: a Secret (Spec.CredentialsSecret, or
-// <base>-credentials) with the keys username, password and database, and the primary at
-// Spec.Host() on Spec.Port(). The user owns the database and is not an administrator. The
-// host name does not change when replicas are added.
+// The contract with the application: a Secret (Spec.ClientSecret) with the keys username,
+// password and database, and the primary at Spec.Host() on Spec.Port(). The user owns the
+// database, or acts for the owner, and is not an administrator. The host name does not change
+// when replicas are added.
+//
+// Users keep the credentials in another Secret (Spec.CredentialsSecret, or <base>-credentials).
+// If Spec.Rotated is set, package credentials decides how clients follow a new password there,
+// and ChangeLogin has the commands. PostgreSQL gets a second role for it, which acts for the
+// owner. A pod whose data has the passwords of another time, such as that of a backup, sets
+// those of the login Secret before it starts.
 //
 // Pod 0 is the primary. The other pods copy its data before their first start and then
 // replicate from it: PostgreSQL with pg_basebackup, MySQL with the clone plugin and GTIDs.
@@ -27,16 +33,20 @@
 //
 // # Non-goals
 //
-// There is no failover: if the primary's volume is lost, users decide which replica to trust.
+// There is no failover, and no replica is promoted: if the primary's volume is lost, users decide which replica to trust.
 // There is no upgrade between major versions: PostgreSQL refuses to start on files of another
 // version, and the layout of the volume keeps the files of all versions in one place. The
-// application's password cannot change: the Secret is read when the data directory is created.
+// password of a database that is not rotated cannot change: the Secret is read when the data
+// directory is created. Neither can those of the administrator and of replication.
 //
 // # Trade-offs
 //
 // Replication is asynchronous, and WAL is retained by size instead of by replication slots:
-// a replica that was disconnected for too long needs an empty volume, but it can never fill
-// the primary's. MySQL replicas encrypt connections without verifying the server; the
+// a replica that was disconnected for too long has to copy the data again, but it can never fill
+// the primary's volume. A replica of PostgreSQL that does not stream while its primary serves is
+// not ready, and so left out of the headless Service. Package replication decides when it is lost;
+// its next pod then copies the primary's data into the same volume. Replication of MySQL is
+// experimental: it has not run with MySQL itself, and is not observed. MySQL replicas encrypt connections without verifying the server; the
 // network policy determines who may connect.
 //
 // All pods are started in parallel, and replaced one at a time. With ordered start, a
@@ -63,12 +73,23 @@
 //
 // A dump contains the application's database only, and is made by its user, who can read
 // all of it. The age of a dump is determined from its name, not from the file time, which
-// copies do not preserve. The newest dump is never pruned, and none is pruned before the
-// next one is complete. The claim of the dumps is created once; users may expand it.
+// copies do not preserve. The newest valid dump is never removed.
+//
+// Dumps are pruned by retention before and after each dump. A claim that is too small is
+// better filled with fewer dumps than with none of today: before a dump the script removes
+// the oldest ones until 5/4 of the size of the newest is free, and again after a dump that
+// failed because the claim is full. It cannot know why a claim has little space: on a volume
+// that shares its space with others, dumps make room for what they write. A mark
+// early-<stamp> remains of the newest dump that was removed before its retention ended, so
+// that later runs report it too. When only one dump is left and the next one does not fit,
+// the script fails with the size that the claim needs. The claim of the dumps is created
+// once, and grows with the database's; users may expand it.
 //
 // Each dump has a manifest, backup-<stamp>.json, of one line: the file, its size and
 // checksum, engine, version, start and completion time. The manifest is renamed last, and
-// the line is the termination message of the pod, where the hub reads it. Dumps of earlier
+// the line is the termination message of the pod, where the hub reads it. Its field
+// removedEarly is the stamp of that mark. The log of a run that fails ends with a line that
+// has it (RemovedEarly). Dumps of earlier
 // releases have no manifest and are valid. A dump with a manifest unfinished-<stamp>.json is
 // invalid, and is removed after a day. Concurrent dumps, by the CronJob and by hand, do not
 // interfere. A MySQL database into which a dump is being loaded is not dumped: package jobs

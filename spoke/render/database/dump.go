@@ -1,49 +1,177 @@
 package database
 
+import (
+	"regexp"
+	"strings"
+)
+
 // A dump is named partial-* until it is complete and readable, and its manifest
 // unfinished-* until all else is done. A dump with an unfinished manifest is invalid; one
 // without manifest was created by an earlier release, and is valid.
 const (
-	dumpBegin = `# Dumps the database, says so in a manifest, and then prunes old dumps.
+	// dumpFunctions are the functions of both scripts.
+	dumpFunctions = `# read_name sets named to the stamp in a file's name, and number to its digits; empty if
+# it has none.
+read_name() {
+  named=${1##*/}
+  named=${named#*-}
+  named=${named%%.*}
+  number=$(printf '%s' "$named" | sed -n 's/^\([0-9]\{8\}\)T\([0-9]\{6\}\)Z$/\1\2/p')
+}
+
+# is_dump reports whether a file is a valid dump. Those of earlier releases have no
+# manifest, and no unfinished one either.
+is_dump() {
+  read_name "$1"
+  [ -f "$1" ] && [ -n "$number" ] && [ "${1%.json}" = "$1" ] &&
+    [ ! -e "$BACKUPS/unfinished-$named.json" ] && [ ! -e "$BACKUPS/early-$named" ]
+}
+
+# survey sets count to the number of valid dumps, and first and last to the oldest and the
+# newest. The names sort by time.
+survey() {
+  count=0 first= last=
+  for found in "$BACKUPS"/backup-[0-9]*T[0-9]*Z.*; do
+    if is_dump "$found"; then
+      count=$((count + 1))
+      first=${first:-$found}
+      last=$found
+    fi
+  done
+}
+`
+
+	dumpBegin = `# Removes old dumps, dumps the database, and describes the dump in a manifest.
 set -eu
 umask 077
+sh "${0%/*}/prune.sh"
 begin=$(date -u +%s)
 stamp=$(date -u -d "@$begin" +%Y%m%dT%H%M%SZ)
 partial=$BACKUPS/partial-$stamp
 unfinished=$BACKUPS/unfinished-$stamp.json
 
+` + dumpFunctions + roomFunctions + `
 # What a crash left behind. Other runs may be under way, and write now and then.
 find "$BACKUPS" -maxdepth 1 -name 'partial-*' -mmin +60 -exec rm -f {} +
+settle_early
+make_room
 # Two runs that began in the same second: the later one fails and is tried again.
 set -C
 : >"$partial"
 set +C
-trap 'rm -f "$partial"' EXIT
+trap 'status=$?; rm -f "$partial"; [ -e "$BACKUPS/$file" ] || rm -f "$unfinished"; [ "$status" = 0 ] || say_early >&2' EXIT
 `
 
-	dumpEnd = `time_of() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
-sum=$(sha256sum <"$partial")
-bytes=$(wc -c <"$partial")
-version=$(printf '%s' "${DB_VERSION:-}" | tr -cd 'A-Za-z0-9._+-')
-manifest=$(printf '{"file":"%s","bytes":%d,"sha256":"%s","engine":"%s","version":"%s","snapshotTime":"%s","completionTime":"%s"}' \
-  "$file" "$bytes" "${sum%% *}" "$engine" "$version" "$(time_of "$begin")" "$(time_of "$(date -u +%s)")")
-printf '%s\n' "$manifest" >"$unfinished"
-sync
-mv "$partial" "$BACKUPS/$file"
-sync
-mv "$unfinished" "$BACKUPS/backup-$stamp.json"
-sync
+	// roomFunctions remove dumps before their retention ends. The mark early-<stamp> of the
+	// newest one that was removed remains, so that a crash hides no removal. It is the renamed
+	// manifest, because a full volume may have no space for another file.
+	roomFunctions = `
+# settle_early finishes the removal of marked dumps, and sets early to the newest mark.
+settle_early() {
+  early=
+  for found in "$BACKUPS"/early-[0-9]*T[0-9]*Z; do
+    read_name "$found"
+    if [ -f "$found" ] && [ -n "$number" ]; then
+      rm -f "$BACKUPS/backup-$named".*
+      [ -z "$early" ] || rm -f "$BACKUPS/early-$early"
+      early=$named
+    fi
+  done
+}
+
+# remove_oldest removes the oldest dump. It fails if there is no other.
+remove_oldest() {
+  survey
+  [ "$count" -gt 1 ] || return 1
+  read_name "$first"
+  mv -f "$BACKUPS/backup-$named.json" "$BACKUPS/early-$named" 2>/dev/null || touch "$BACKUPS/early-$named"
+  settle_early
+  echo "${first##*/} is removed before its retention ended, to make room"
+}
+
+# say_early prints which dumps were removed early. The hub reads this line.
+say_early() {
+  [ -z "$early" ] || echo "Dumps up to $early were removed before their retention ended"
+}
+
+# available prints the free bytes of the claim; nothing if they are not known.
+available() {
+  blocks=$(df -P -k "$BACKUPS" | sed -n 's/^.* \([0-9][0-9]*\)  *[0-9][0-9]*% .*$/\1/p')
+  [ -z "$blocks" ] || echo "$((blocks * 1024))"
+}
+
+# make_room removes the oldest dumps while there is less space than 5/4 of the newest.
+make_room() {
+  survey
+  [ -n "$last" ] || return 0
+  size=$(wc -c <"$last")
+  while free=$(available) && [ -n "$free" ] && [ "$free" -lt "$((size + size / 4))" ] && remove_oldest; do :; done
+}
+
+# full reports whether no more can be written.
+full() { ! head -c 65536 /dev/zero >>"$partial" 2>/dev/null; }
+
+# give_up ends the script, with the size that the claim needs: that of the newest dump and
+# 5/4 of the next, which is at least as large as what was written.
+give_up() {
+  survey
+  size=0
+  [ -z "$last" ] || size=$(wc -c <"$last")
+  next=$size
+  [ "$written" -le "$next" ] || next=$written
+  {
+    echo "There is no room for the dump: the claim $CLAIM needs $((size + next + next / 4)) bytes. Expand it, for example" \
+      "by spec.database.storage, or lower spec.database.backup.retention"
+    say_early
+  } | tee /dev/termination-log >&2
+  early=
+  exit 1
+}
+`
+
+	dumpEnd = `
+time_of() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
+
+# publish writes the manifest, and renames the dump and it.
+publish() {
+  sum=$(sha256sum <"$partial")
+  bytes=$(wc -c <"$partial")
+  version=$(printf '%s' "${DB_VERSION:-}" | tr -cd 'A-Za-z0-9._+-')
+  removed=
+  [ -z "$early" ] || removed=$(printf ',"removedEarly":"%s"' "$early")
+  printf '{"file":"%s","bytes":%d,"sha256":"%s","engine":"%s","version":"%s","snapshotTime":"%s","completionTime":"%s"%s}\n' \
+    "$file" "$bytes" "${sum%% *}" "$engine" "$version" "$(time_of "$begin")" "$(time_of "$(date -u +%s)")" "$removed" >"$unfinished"
+  sync
+  mv "$partial" "$BACKUPS/$file"
+  sync
+  mv "$unfinished" "$BACKUPS/backup-$stamp.json"
+  sync
+}
+
+while :; do
+  # A subshell, because set -e has no effect in a condition.
+  set +e
+  (set -e; dump; publish)
+  status=$?
+  set -e
+  [ "$status" != 0 ] || break
+  written=$(wc -c <"$partial") || exit "$status"
+  full || exit "$status"
+  : >"$partial"
+  remove_oldest || give_up
+done
 echo "$file is complete"
 # For who looks at the pod from outside.
-printf '%s\n' "$manifest" >/dev/termination-log || echo "the pod's status lacks the manifest" >&2
+cat "$BACKUPS/backup-$stamp.json" >/dev/termination-log || echo "the pod's status lacks the manifest" >&2
 sh "${0%/*}/prune.sh"
 `
 
 	postgreSQLDump = dumpBegin + `
 engine=postgresql file=backup-$stamp.dump
-pg_dump --no-password --format=custom --file="$partial"
-pg_restore --list "$partial" >/dev/null
-
+dump() {
+  pg_dump --no-password --format=custom --file="$partial"
+  pg_restore --list "$partial" >/dev/null
+}
 ` + dumpEnd
 
 	mySQLDump = dumpBegin + `
@@ -57,17 +185,18 @@ whole() {
     exit 1
   fi
 }
-whole
-rm -f /tmp/complete
-{
-  mysqldump --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --single-transaction --quick \
-    --routines --events --triggers --no-tablespaces --set-gtid-purged=OFF "$DB_NAME" && : >/tmp/complete
-} | gzip >"$partial"
-# A pipe tells only how its last command ended.
-[ -e /tmp/complete ]
-gzip --test <"$partial"
-whole # Still: a load may have begun meanwhile.
-
+dump() {
+  whole
+  rm -f /tmp/complete
+  {
+    mysqldump --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --single-transaction --quick \
+      --routines --events --triggers --no-tablespaces --set-gtid-purged=OFF "$DB_NAME" && : >/tmp/complete
+  } | gzip >"$partial"
+  # A pipe tells only how its last command ended.
+  [ -e /tmp/complete ]
+  gzip --test <"$partial"
+  whole # Still: a load may have begun meanwhile.
+}
 ` + dumpEnd
 
 	pruneScript = `# Removes the dumps in $BACKUPS that are older than $KEEP_DAYS days and not among
@@ -79,38 +208,17 @@ ago() { date -u -d "@$((now - $1 * 86400))" +%Y%m%d%H%M%S; }
 oldest=$(ago "$KEEP_DAYS")
 yesterday=$(ago 1)
 
-# read_name sets the stamp in a file's name, and the same as a number; empty if it has none.
-read_name() {
-  stamp=${1##*/}
-  stamp=${stamp#*-}
-  stamp=${stamp%%.*}
-  number=$(printf '%s' "$stamp" | sed -n 's/^\([0-9]\{8\}\)T\([0-9]\{6\}\)Z$/\1\2/p')
-}
-
-# is_dump tells whether a file is a dump that counts. Those of earlier releases have no
-# manifest, and no unfinished one either.
-is_dump() {
-  read_name "$1"
-  [ -f "$1" ] && [ -n "$number" ] && [ "${1%.json}" = "$1" ] && [ ! -e "$BACKUPS/unfinished-$stamp.json" ]
-}
-
+` + dumpFunctions + `
 for file in "$BACKUPS"/unfinished-[0-9]*T[0-9]*Z.json; do
   read_name "$file"
   if [ -f "$file" ] && [ -n "$number" ] && [ "$number" -lt "$yesterday" ]; then
-    rm -f "$BACKUPS/backup-$stamp".*
+    rm -f "$BACKUPS/backup-$named".*
     rm -f "$file"
-    echo "backup-$stamp was not finished, and is removed"
+    echo "backup-$named was not finished, and is removed"
   fi
 done
 
-count=0
-for file in "$BACKUPS"/backup-[0-9]*T[0-9]*Z.*; do
-  if is_dump "$file"; then
-    count=$((count + 1))
-  fi
-done
-
-# The names sort by time: the oldest come first.
+survey
 for file in "$BACKUPS"/backup-[0-9]*T[0-9]*Z.*; do
   if ! is_dump "$file"; then
     continue
@@ -119,13 +227,24 @@ for file in "$BACKUPS"/backup-[0-9]*T[0-9]*Z.*; do
     break
   fi
   # Interrupted from here on, it is one that does not count.
-  if [ -e "$BACKUPS/backup-$stamp.json" ]; then
-    mv "$BACKUPS/backup-$stamp.json" "$BACKUPS/unfinished-$stamp.json"
+  if [ -e "$BACKUPS/backup-$named.json" ]; then
+    mv "$BACKUPS/backup-$named.json" "$BACKUPS/unfinished-$named.json"
   fi
   rm -f "$file"
-  rm -f "$BACKUPS/unfinished-$stamp.json"
+  rm -f "$BACKUPS/unfinished-$named.json"
   echo "${file##*/} is pruned"
   count=$((count - 1))
 done
 `
 )
+
+// RemovedEarly returns the stamp in the last line of the message of a dump that failed: that
+// of the newest dump that was removed before its retention ended; empty if none was.
+func RemovedEarly(message string) string {
+	lines := strings.Split(strings.TrimSpace(message), "\n")
+	m := regexp.MustCompile(`^Dumps up to ([0-9]{8}T[0-9]{6}Z) were removed before their retention ended$`).FindStringSubmatch(lines[len(lines)-1])
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}

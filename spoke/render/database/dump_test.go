@@ -31,6 +31,7 @@ type dumpManifest struct {
 	Version        string    `json:"version"`
 	SnapshotTime   time.Time `json:"snapshotTime"`
 	CompletionTime time.Time `json:"completionTime"`
+	RemovedEarly   string    `json:"removedEarly"`
 }
 
 // dumped looks at the only dump that there is and at what is said of it, and returns its path.
@@ -109,14 +110,17 @@ exec `+dump+` --no-defaults "$@"
 	if got := glob(t, p.env["BACKUPS"]); len(got) != 2 {
 		t.Errorf("it left %q", got)
 	}
+	p.env["MYSQL_PWD"] = awkward
+	p.sql(t, "CREATE TABLE notes AS SELECT MD5(RAND()) AS note FROM seq_1_to_15000")
+	t.Run("a full claim", p.recovers)
 }
 
-// A dump that fails leaves the old ones alone, and nothing of its own. What a crash left
+// A dump that fails leaves what retention keeps, and nothing of its own. What a crash left
 // behind goes, and what another run writes stays.
-func TestFailedDumpPrunesNothing(t *testing.T) {
+func TestFailedDumpLeavesWhatIsKept(t *testing.T) {
 	p := dumpingPod(t, "exit 1")
-	old := []string{"backup-20200101T000000Z.dump", "backup-20200102T000000Z.dump", "partial-20990101T000000Z"}
-	for _, name := range append([]string{"partial-20200103T000000Z"}, old...) {
+	old := []string{"backup-20200102T000000Z.dump", "partial-20990101T000000Z"}
+	for _, name := range append([]string{"partial-20200103T000000Z", "backup-20200101T000000Z.dump"}, old...) {
 		writeFile(t, filepath.Join(p.env["BACKUPS"], name), "x", 0o666)
 	}
 	dead := filepath.Join(p.env["BACKUPS"], "partial-20200103T000000Z")

@@ -78,12 +78,11 @@ loose-log-bin-trust-function-creators=ON
 
 `
 
-// The client's password is only in the environment of the client. mysqladmin ping
-// succeeds if the server responds at all.
+// mysqladmin ping succeeds if the server responds at all. The probes do not log in: the
+// password may be rotated while the pod runs.
 const (
 	mySQLAlive = `mysqladmin --protocol=tcp --host=127.0.0.1 --port=3306 --connect-timeout=4 --user="$APP_USER" --silent ping`
-	mySQLReady = `MYSQL_PWD="$APP_PASSWORD" mysql --protocol=tcp --host=127.0.0.1 --port=3306 --connect-timeout=4 --user="$APP_USER" ` +
-		`--database="$APP_DATABASE" --silent --execute="SELECT 1" >/dev/null`
+	mySQLReady = mySQLAlive
 )
 
 const mySQLServe = `# Starts the server: pod 0 can be written to, the others cannot.
@@ -115,12 +114,7 @@ if [ -e "$data" ]; then
   exit 1
 fi
 rm -rf "$new"
-
-# quote puts $2 between two of the quotation mark $1.
-quote() {
-  printf '%s%s%s' "$1" "$(printf '%s' "$2" | sed "s/$1/$1$1/g")" "$1"
-}
-
+` + quoteFunction + `
 # start runs a server that nobody else can reach.
 start() {
   mysqld --defaults-extra-file=/etc/shopfleet/server.cnf --datadir="$new" --socket="$socket" \

@@ -113,17 +113,61 @@ func postgreSQLAccess() string {
 }
 
 const (
-	postgreSQLReady = `pg_isready --quiet --host=127.0.0.1 --port=5432 --username="$APP_USER" --dbname="$APP_DATABASE"`
+	postgreSQLServes = `pg_isready --quiet --host=127.0.0.1 --port=5432 --username="$APP_USER" --dbname="$APP_DATABASE"`
 	// 0 is "accepting connections", 1 "starting up or shutting down".
-	postgreSQLAlive = postgreSQLReady + `; [ "$?" -le 1 ]`
+	postgreSQLAlive = postgreSQLServes + `; [ "$?" -le 1 ]`
+	// postgreSQLReady leaves a replica that does not stream out of the Service, while its primary
+	// serves. Without the primary it goes on serving what it has.
+	postgreSQLReady = postgreSQLServes + ` || exit 1
+[ "${POD_NAME##*-}" != 0 ] || exit 0
+streams=$(psql --no-psqlrc --no-password --quiet --tuples-only --no-align --host=/var/run/postgresql --port=5432 --username=postgres --dbname=postgres \
+  --command="SELECT pg_is_in_recovery() AND EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')") || exit 1
+[ "$streams" = t ] || ! pg_isready --quiet --host="$PRIMARY_HOST" --port=5432`
 )
 
 const postgreSQLPrepare = `# Makes the data directory of a new pod: pod 0's from nothing, another's from
 # the primary's. It is complete when it bears its name.
 set -eu
 umask 077
+` + quoteFunction + postgreSQLLogin + `
+# serve starts the server on $1 for this script alone, and finish stops it. With its own
+# configuration it keeps the WAL that replicas need.
+serve() {
+  pg_ctl start --pgdata="$1" --wait --timeout=86400 --options="-c config_file=/etc/shopfleet/postgresql.conf \
+    --port=5432 -c listen_addresses='' -c unix_socket_directories=/tmp -c log_min_error_statement=panic"
+}
+finish() {
+  pg_ctl stop --pgdata="$1" --wait --timeout=86400 --mode=fast
+}
+run() {
+  psql --host=/tmp --port=5432 --username=postgres --dbname=postgres --no-psqlrc --quiet --set=ON_ERROR_STOP=1
+}
 
+# logins_sql gives the logins of the login Secret their passwords. While clients switch from one
+# to the other, that of the other stays.
+logins_sql() {
+  login_sql "$APP_USER" "$LOGIN_USER" "$LOGIN_PASSWORD"
+  if [ "${LOGIN_PHASE:-}" != ` + PhaseSwitching + ` ]; then
+    login_sql "$APP_USER" "$LOGIN_OTHER" "$LOGIN_PASSWORD"
+  fi
+}
+# The file is beside the data, so that data of a backup, with the passwords of its time, has its own.
+noted=$PGDATA.logins
+logins=$(printf '%s\n' "$APP_USER" "${LOGIN_USER:-}" "${LOGIN_PASSWORD:-}" "${LOGIN_PHASE:-}" | sha256sum)
+
+# The hub or the agent asks for it when the primary no longer has the WAL that the replica needs.
+if [ -e "$PGDATA` + rebuildSuffix + `" ] && [ "${POD_NAME##*-}" != 0 ]; then
+  echo "the primary's data is copied again"
+  rm -rf "$PGDATA"
+  rm -f "$PGDATA` + rebuildSuffix + `"
+fi
 if [ -s "$PGDATA/PG_VERSION" ]; then
+  if [ "${POD_NAME##*-}" = 0 ] && [ -n "${LOGIN_USER:-}" ] && [ "$(cat "$noted" 2>/dev/null)" != "$logins" ]; then
+    serve "$PGDATA"
+    logins_sql | run
+    finish "$PGDATA"
+    printf '%s\n' "$logins" >"$noted"
+  fi
   exit 0
 fi
 rmdir "$PGDATA" 2>/dev/null || true
@@ -134,11 +178,6 @@ fi
 new=$PGDATA.new
 rm -rf "$new"
 
-# quote puts $2 between two of the quotation mark $1.
-quote() {
-  printf '%s%s%s' "$1" "$(printf '%s' "$2" | sed "s/$1/$1$1/g")" "$1"
-}
-
 if [ "${POD_NAME##*-}" = 0 ]; then
   if [ "$APP_USER" = postgres ] || [ "$APP_USER" = replication ]; then
     echo "the user name $APP_USER is the database's own: choose another in the credentials Secret" >&2
@@ -146,15 +185,17 @@ if [ "${POD_NAME##*-}" = 0 ]; then
   fi
   initdb --pgdata="$new" --username=postgres --encoding=UTF8 --data-checksums \
     --auth-local=trust --auth-host=scram-sha-256
-  # Nobody connects to it meanwhile, and what fails is not logged: it has passwords in it.
-  pg_ctl start --pgdata="$new" --wait --options="-c listen_addresses='' -c unix_socket_directories=/tmp \
-    -c password_encryption=scram-sha-256 -c log_min_error_statement=panic"
-  psql --host=/tmp --username=postgres --dbname=postgres --no-psqlrc --quiet --set=ON_ERROR_STOP=1 <<SQL
+  serve "$new"
+  run <<SQL
 CREATE ROLE $(quote '"' "$APP_USER") LOGIN PASSWORD $(quote "'" "$APP_PASSWORD");
 CREATE DATABASE $(quote '"' "$APP_DATABASE") OWNER $(quote '"' "$APP_USER");
 CREATE ROLE replication LOGIN REPLICATION PASSWORD $(quote "'" "$REPLICATION_PASSWORD");
 SQL
-  pg_ctl stop --pgdata="$new" --wait --mode=fast
+  if [ -n "${LOGIN_USER:-}" ]; then
+    logins_sql | run
+  fi
+  finish "$new"
+  printf '%s\n' "$logins" >"$noted"
 else
   until pg_isready --quiet --host="$PRIMARY_HOST" --port=5432 --username=replication; do
     echo "waiting for the primary"

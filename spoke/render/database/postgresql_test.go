@@ -65,6 +65,8 @@ func TestPostgreSQL(t *testing.T) {
 		t.Errorf("restored %s orders, want 1000", out)
 	}
 
+	primary.must(t, asApp+primary.port+` --command="CREATE TABLE notes AS SELECT md5(random()::text) FROM generate_series(1, 15000)"`)
+	t.Run("a full claim", primary.recovers)
 	standby.stop(t)
 	primary.stop(t)
 }
@@ -150,7 +152,7 @@ func newPod(t *testing.T, spec Spec, name string) *pod {
 		"PATH": os.Getenv("PATH"), "LC_ALL": "C.UTF-8", "POD_NAME": name, "PRIMARY_HOST": "127.0.0.1",
 		"APP_USER": `sh"op`, "APP_PASSWORD": awkward, "APP_DATABASE": "shop_db", "REPLICATION_PASSWORD": "secret",
 		"PGDATA": filepath.Join(dir, "pgdata"), "PGHOST": "127.0.0.1", "PGPORT": p.port, "PGUSER": `sh"op`,
-		"PGPASSWORD": awkward, "PGDATABASE": "shop_db", "DB_VERSION": spec.Version, "BACKUPS": filepath.Join(dir, "backups"), "KEEP_LAST": "1", "KEEP_DAYS": "1",
+		"PGPASSWORD": awkward, "PGDATABASE": "shop_db", "DB_VERSION": spec.Version, "BACKUPS": filepath.Join(dir, "backups"), "KEEP_LAST": "1", "KEEP_DAYS": "1", "CLAIM": "shop-database-backup",
 	}
 	mustMkdir(t, p.env["BACKUPS"])
 	for _, path := range []string{"etc", "tmp", "run", "mysql"} {
@@ -190,6 +192,8 @@ func (p *pod) command(t *testing.T, script string) *exec.Cmd {
 	script = strings.ReplaceAll(script, "--port=5432", "--port="+p.port)
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 	cmd.Dir = p.dir
+	// A script that failed may have left a server behind, which holds its output open.
+	cmd.WaitDelay = 10 * time.Second
 	for key, value := range p.env {
 		cmd.Env = append(cmd.Env, key+"="+value)
 	}
@@ -219,7 +223,7 @@ func (p *pod) must(t *testing.T, script string) string {
 	return out
 }
 
-// serve starts the server and waits for its readiness probe.
+// serve starts the server and waits until it serves.
 func (p *pod) serve(t *testing.T) {
 	t.Helper()
 	cmd := p.command(t, "exec "+p.serveCommand+" -c port="+p.port)
@@ -235,7 +239,7 @@ func (p *pod) serve(t *testing.T) {
 		}
 	})
 	eventually(t, func() bool {
-		_, err := p.run(t, postgreSQLReady)
+		_, err := p.run(t, postgreSQLServes)
 		return err == nil
 	})
 	p.must(t, postgreSQLAlive)

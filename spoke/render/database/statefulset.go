@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
@@ -98,11 +100,11 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 		SecurityContext:               manifest.PodSecurity(userID),
 		TopologySpreadConstraints:     r.part.Spread(),
 		InitContainers: []corev1.Container{{
-			Name:            "prepare",
+			Name:            component.PrepareContainer,
 			Image:           r.engine.image,
 			Command:         []string{"sh", scriptsPath + "/" + prepareScript},
-			Env:             slices.Concat(r.env(), r.systemEnv()),
-			Resources:       manifest.Requests(100, r.engine.mebibytes),
+			Env:             slices.Concat(r.env(), r.systemEnv(), r.loginEnv()),
+			Resources:       r.resources(),
 			SecurityContext: manifest.ContainerSecurity(),
 			VolumeMounts:    mounts,
 		}},
@@ -112,6 +114,8 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 	if r.NodeAffinity != nil {
 		spec.Affinity = &corev1.Affinity{NodeAffinity: r.NodeAffinity.DeepCopy()}
 	}
+	spec.ServiceAccountName = r.StatefulSetName()
+	manifest.Configure(&spec, r.Pods)
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels:      r.part.PodLabels(),
@@ -130,7 +134,7 @@ func (r renderer) server(mounts []corev1.VolumeMount) corev1.Container {
 		Ports: []corev1.ContainerPort{
 			{Name: portName, ContainerPort: r.Port(), Protocol: corev1.ProtocolTCP},
 		},
-		Resources:       manifest.Requests(100, r.engine.mebibytes),
+		Resources:       r.resources(),
 		SecurityContext: manifest.ContainerSecurity(),
 		VolumeMounts:    mounts,
 		// Crash recovery may take half an hour.
@@ -142,6 +146,17 @@ func (r renderer) server(mounts []corev1.VolumeMount) corev1.Container {
 		c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: shell(r.engine.stop)}}
 	}
 	return c
+}
+
+// resources returns those of the spec, or small requests if it has none.
+func (r renderer) resources() corev1.ResourceRequirements {
+	if len(r.Resources.Requests) == 0 && len(r.Resources.Limits) == 0 {
+		return manifest.Requests(100, r.engine.mebibytes)
+	}
+	return corev1.ResourceRequirements{
+		Requests: corev1.ResourceList(r.Resources.Requests),
+		Limits:   corev1.ResourceList(r.Resources.Limits),
+	}
 }
 
 // env returns the environment of the server and of its init container.
@@ -160,6 +175,20 @@ func (r renderer) systemEnv() []corev1.EnvVar {
 	env := make([]corev1.EnvVar, 0, len(r.engine.systemKeys))
 	for _, key := range r.engine.systemKeys {
 		env = append(env, manifest.SecretEnv(systemVariables()[key], r.systemSecretName(), key))
+	}
+	return env
+}
+
+// loginEnv returns the logins that the init container of a primary sets.
+func (r renderer) loginEnv() []corev1.EnvVar {
+	if !r.Rotated || r.Engine != v1.EnginePostgreSQL {
+		return nil
+	}
+	var env []corev1.EnvVar
+	for _, v := range [][2]string{{"LOGIN_USER", UsernameKey}, {"LOGIN_PASSWORD", PasswordKey}, {"LOGIN_OTHER", OtherKey}, {"LOGIN_PHASE", PhaseKey}} {
+		e := manifest.SecretEnv(v[0], r.LoginSecretName(), v[1])
+		e.ValueFrom.SecretKeyRef.Optional = new(true)
+		env = append(env, e)
 	}
 	return env
 }

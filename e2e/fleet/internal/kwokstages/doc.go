@@ -1,10 +1,11 @@
-// Package kwokstages defines the behaviour of simulated nodes, pods and volumes.
+// Package kwokstages defines the behaviour of simulated nodes, pods, Ingresses and volumes.
 //
 // # Purpose
 //
 // KWOK stages. Nodes stay Ready; pods start at once, and those of Jobs complete; an image
 // whose registry ends in the reserved domain .invalid cannot be pulled; claims get volumes
-// of whatever StorageClass they name, grow, and take their volumes with them.
+// of whatever StorageClass they name, grow, and take their volumes with them. Ingresses with a
+// class get an address of this machine, unless the name of the class ends in .invalid.
 //
 // # Non-goals
 //

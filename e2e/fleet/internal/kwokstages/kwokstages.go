@@ -8,6 +8,9 @@ import (
 //go:embed stages.yaml
 var stages string
 
+//go:embed ingresses.yaml
+var ingresses string
+
 //go:embed jobs.yaml
 var jobs string
 
@@ -22,7 +25,7 @@ type Left struct {
 
 // YAML returns the stages as a file for KWOK.
 func YAML(left Left) []byte {
-	files := []string{stages}
+	files := []string{stages, ingresses}
 	if !left.Jobs {
 		files = append(files, jobs)
 	}

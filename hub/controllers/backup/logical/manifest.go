@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 const (
@@ -20,6 +21,8 @@ const (
 	maxVersion = 64
 	// firstYear is before any dump.
 	firstYear = 2000
+	// stampLayout is the time in the name of a dump.
+	stampLayout = "20060102T150405Z"
 )
 
 // errNoManifest means that a text is not the manifest of a dump.
@@ -35,6 +38,9 @@ type dumped struct {
 	Version        string    `json:"version"`
 	SnapshotTime   time.Time `json:"snapshotTime"`
 	CompletionTime time.Time `json:"completionTime"`
+	// RemovedEarly is the stamp of the newest dump that was removed before its retention
+	// ended; empty if none was.
+	RemovedEarly string `json:"removedEarly"`
 }
 
 // parse parses the termination message of a pod. It is not trusted: every user who may
@@ -64,6 +70,36 @@ func (m dumped) record(s *v1.BackupStatus, now time.Time) {
 	s.Engine, s.Version, s.Consistency = m.Engine, m.Version, v1.ConsistencyApplication
 	s.Size = resource.NewQuantity(m.Bytes, resource.BinarySI).String()
 	s.SnapshotTime = &metav1.Time{Time: m.SnapshotTime.Truncate(time.Second)}
+}
+
+// removedUpTo returns the time of the newest dump that the containers of a Job report as
+// removed before its retention ended; nil if they report none. Those that fail report it in
+// the last line of their message.
+func removedUpTo(ends []logicalbackup.End) *metav1.Time {
+	var newest *metav1.Time
+	for _, end := range ends {
+		stamp := database.RemovedEarly(end.Message)
+		if m, err := parse(end.Message); err == nil {
+			stamp = m.RemovedEarly
+		}
+		if at, err := time.Parse(stampLayout, stamp); err == nil && (newest == nil || at.After(newest.Time)) {
+			newest = &metav1.Time{Time: at}
+		}
+	}
+	return newest
+}
+
+// Gone reports whether the file of a completed dump is not on its claim any more, according
+// to a later one: it was removed before its retention ended, and is in no bucket.
+func Gone(b, later *v1.Backup) bool {
+	d, l := b.Status.Dump, later.Status.Dump
+	if d == nil || l == nil || l.RemovedUpToTime == nil || b.UID == later.UID || b.Status.Phase != v1.BackupCompleted ||
+		b.Spec.AppRef != later.Spec.AppRef || b.Spec.ClusterRef != later.Spec.ClusterRef || d.Claim != l.Claim || d.Object != nil {
+		return false
+	}
+	stamp, _, _ := strings.Cut(strings.TrimPrefix(d.File, "backup-"), ".")
+	at, err := time.Parse(stampLayout, stamp)
+	return err == nil && !at.After(l.RemovedUpToTime.Time)
 }
 
 // newest returns the newest dump that the containers of a Job tell of, if any.

@@ -230,6 +230,7 @@ func (r Run) observe(ctx context.Context, job *batchv1.Job) stepresult.Result {
 	if err != nil {
 		return r.memberError(err)
 	}
+	r.Backup.Status.Dump.RemovedUpToTime = removedUpTo(ends)
 	made := newest(ends)
 	switch {
 	case made != nil:

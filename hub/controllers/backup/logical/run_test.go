@@ -14,6 +14,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 )
 
 const (
@@ -242,6 +243,40 @@ func (e *testenv) jobOfCronJob(t *testing.T) {
 	}
 	if s := e.backup.Status; s.SnapshotTime == nil || !s.SnapshotTime.Time.Equal(now().Truncate(time.Minute)) || s.Dump.File == "" {
 		t.Errorf("status %+v", s)
+	}
+}
+
+// TestRemovedUpTo: what failed says so in words, and what succeeded in its manifest.
+func TestRemovedUpTo(t *testing.T) {
+	t.Parallel()
+	const said = "pg_dump: error\nDumps up to 20260201T020000Z were removed before their retention ended\n"
+	succeeded := strings.Replace(line, `"}`, `","removedEarly":"20260202T020000Z"}`, 1)
+	for name, tt := range map[string]struct {
+		messages []string
+		want     string
+	}{
+		"none":             {[]string{line, "pg_dump: error"}, ""},
+		"failed":           {[]string{said}, "20260201T020000Z"},
+		"succeeded":        {[]string{succeeded}, "20260202T020000Z"},
+		"the newest":       {[]string{said, succeeded, said}, "20260202T020000Z"},
+		"not in its line":  {[]string{said + "more"}, ""},
+		"no such day":      {[]string{strings.ReplaceAll(said, "0201T", "0231T")}, ""},
+		"of a foreign pod": {[]string{strings.Replace(succeeded, "backup-", "../backup-", 1)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var ends []logicalbackup.End
+			for _, message := range tt.messages {
+				ends = append(ends, logicalbackup.End{Message: message})
+			}
+			got := ""
+			if at := removedUpTo(ends); at != nil {
+				got = at.Format(stampLayout)
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

@@ -112,6 +112,23 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestLoadRunsWhereTheDatabaseMay checks that a load can pull the image of the database, and run on
+// its nodes.
+func TestLoadRunsWhereTheDatabaseMay(t *testing.T) {
+	spec := testLoad(v1.EnginePostgreSQL)
+	spec.Database.Pods = v1.PodSettings{
+		ImagePullSecrets: []v1.LocalSecretReference{{Name: "registry"}},
+		Tolerations:      []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+	}
+	job, _, err := Load(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pod := job.Spec.Template.Spec; len(pod.ImagePullSecrets) != 1 || len(pod.Tolerations) != 1 {
+		t.Errorf("pull secrets %v, tolerations %v", pod.ImagePullSecrets, pod.Tolerations)
+	}
+}
+
 // With a fetch, one container of two sees the order, and one writes to the claim.
 func TestLoadFetched(t *testing.T) {
 	t.Parallel()

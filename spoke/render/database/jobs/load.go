@@ -82,6 +82,7 @@ func Load(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
 		}},
 		Volumes: []corev1.Volume{backups(l.Claim), tmp},
 	}
+	manifest.Configure(&pod, l.Database.Pods)
 	if l.Fetch == nil {
 		return l.job(labels, loadSeconds, pod), nil, nil
 	}

@@ -1,4 +1,4 @@
-package quiesce
+package podexec
 
 import (
 	"context"
@@ -24,43 +24,46 @@ import (
 	streamspdy "k8s.io/streaming/pkg/httpstream/spdy"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-
-	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 // pingPeriod is the interval of pings on a SPDY connection, the same as for WebSockets.
 const pingPeriod = 5 * time.Second
 
-// executor runs one command in one pod, once.
-type executor struct {
+// Container is a container of a pod.
+type Container struct {
+	Pod  client.ObjectKey
+	Name string
+}
+
+// Executor runs one command in one container, once. It is not safe for concurrent use.
+type Executor struct {
 	next remotecommand.Executor
 	// refused is the error of SPDY; its executor only keeps the text.
 	refused error
 }
 
-// newExecutor returns an executor without sending a request. The command is run
-// unchanged.
-func newExecutor(in cluster.Cluster, pod client.ObjectKey, command []string) (*executor, error) {
+// New returns an Executor without sending a request. The command is run unchanged.
+func New(in cluster.Cluster, target Container, command []string) (*Executor, error) {
 	config := rest.CopyConfig(in.GetConfig())
 	core, err := corev1client.NewForConfigAndClient(config, in.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
-	target := core.RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("exec").
+	address := core.RESTClient().Post().Resource("pods").Namespace(target.Pod.Namespace).Name(target.Pod.Name).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{
-			Container: database.Container, Command: command, Stdin: true, Stdout: true, Stderr: true,
+			Container: target.Name, Command: command, Stdin: true, Stdout: true, Stderr: true,
 		}, scheme.ParameterCodec).URL()
 	secured, err := tlsOf(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing TLS: %w", err)
 	}
 	config.Transport, config.TLSClientConfig = nil, rest.TLSClientConfig{}
-	first, err := overWebSocket(config, secured, target)
+	first, err := overWebSocket(config, secured, address)
 	if err != nil {
 		return nil, err
 	}
-	e := &executor{}
-	second, err := e.overSPDY(config, secured, target)
+	e := &Executor{}
+	second, err := e.overSPDY(config, secured, address)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +110,7 @@ func overWebSocket(config *rest.Config, secured *tls.Config, target *url.URL) (r
 	return made, nil
 }
 
-func (e *executor) overSPDY(config *rest.Config, secured *tls.Config, target *url.URL) (remotecommand.Executor, error) {
+func (e *Executor) overSPDY(config *rest.Config, secured *tls.Config, target *url.URL) (remotecommand.Executor, error) {
 	dialer, err := streamspdy.NewRoundTripperWithConfig(streamspdy.RoundTripperConfig{
 		TLS: secured, Proxier: config.Proxy, PingPeriod: pingPeriod,
 	})
@@ -139,8 +142,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// stream runs the command until it ends or ctx is done.
-func (e *executor) stream(ctx context.Context, options remotecommand.StreamOptions) error {
+// Stream runs the command until it ends or ctx is done.
+func (e *Executor) Stream(ctx context.Context, options remotecommand.StreamOptions) error {
 	err := e.next.StreamWithContext(ctx, options)
 	if err == nil {
 		return nil

@@ -1,0 +1,94 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// DatabaseReplica is the observed state of a replica of a database.
+type DatabaseReplica struct {
+	// name is the name of the pod. At most 63 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// state is Following, Disconnected, Lost, Promoted or Unknown.
+	// +required
+	State ReplicaState `json:"state"`
+
+	// lagSeconds is the time in seconds that the replica is behind the primary, rounded down:
+	// below 10 to 0, below 60 to tens, below 3600 to whole minutes, then to whole hours. Absent
+	// unless state is Following.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LagSeconds *int64 `json:"lagSeconds,omitempty"`
+}
+
+// ReplicaState is the state of a replica of a database.
+//
+// +kubebuilder:validation:Enum=Following;Disconnected;Lost;Promoted;Unknown
+type ReplicaState string
+
+// States of a replica.
+const (
+	// ReplicaFollowing means that the replica receives the changes of the primary.
+	ReplicaFollowing ReplicaState = "Following"
+	// ReplicaDisconnected means that it does not, and can go on when it is connected.
+	ReplicaDisconnected ReplicaState = "Disconnected"
+	// ReplicaLost means that the primary no longer has the changes that the replica needs next:
+	// it copies the primary's data again.
+	ReplicaLost ReplicaState = "Lost"
+	// ReplicaPromoted means that the server is no replica. It is left as it is.
+	ReplicaPromoted ReplicaState = "Promoted"
+	// ReplicaUnknown means that the replica could not be observed.
+	ReplicaUnknown ReplicaState = "Unknown"
+)
+
+// ClusterBackups is the state of the backups of one cluster.
+type ClusterBackups struct {
+	// name is the name of the MemberCluster. At most 63 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// lastScheduledTime is the last time of the schedule that a Backup was created for.
+	// +optional
+	LastScheduledTime *metav1.Time `json:"lastScheduledTime,omitempty"`
+
+	// lastBackupTime is the point in time of the newest completed backup.
+	// +optional
+	LastBackupTime *metav1.Time `json:"lastBackupTime,omitempty"`
+
+	// nextBackupTime is the time at which the next backup begins.
+	// +optional
+	NextBackupTime *metav1.Time `json:"nextBackupTime,omitempty"`
+
+	// lastVerifyScheduledTime is the last time of the verify schedule that a Restore was
+	// created for.
+	// +optional
+	LastVerifyScheduledTime *metav1.Time `json:"lastVerifyScheduledTime,omitempty"`
+
+	// lastVerifiedTime is the time at which a backup was last verified by restoring it.
+	// +optional
+	LastVerifiedTime *metav1.Time `json:"lastVerifiedTime,omitempty"`
+
+	// version is the version of the database that the cluster runs. It becomes
+	// spec.database.version when a completed backup is younger than upgradeTime. At most 64
+	// characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+
+	// upgradeTime is the time at which another version was first requested; absent when
+	// none is.
+	// +optional
+	UpgradeTime *metav1.Time `json:"upgradeTime,omitempty"`
+}
+
+// DatabaseVersion returns the version of the database in a cluster: that of the spec,
+// unless an upgrade waits for a backup there. The application must have a database.
+func (a *EcommerceApp) DatabaseVersion(cluster string) string {
+	for _, b := range a.Status.Backups {
+		if b.Name == cluster && b.Version != "" {
+			return b.Version
+		}
+	}
+	return a.Spec.Database.Version
+}

@@ -1,0 +1,79 @@
+package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// PodSettings are the settings of the pods of a component that depend on the cluster: where they
+// run, and with what identity. Each cluster must have what they refer to.
+type PodSettings struct {
+	// imagePullSecrets refer to Secrets of type kubernetes.io/dockerconfigjson in the same
+	// namespace. At most 10.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=10
+	ImagePullSecrets []LocalSecretReference `json:"imagePullSecrets,omitempty"`
+
+	// nodeSelector are labels that the nodes must have. At most 50, with keys of at most 317
+	// and values of at most 63 characters.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="nodeSelector must have keys of at most 317 and values of at most 63 characters"
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// tolerations are the taints that the pods tolerate. At most 50, with keys of at most 317
+	// and values of at most 63 characters.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.all(t, (!has(t.key) || t.key.size() <= 317) && (!has(t.value) || t.value.size() <= 63))",message="tolerations must have keys of at most 317 and values of at most 63 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['', 'Equal', 'Exists'])",message="tolerations must have the operators Equal or Exists"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.effect) || t.effect in ['', 'NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="tolerations must have the effects NoSchedule, PreferNoSchedule or NoExecute"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.operator) && t.operator == 'Exists' ? !has(t.value) || t.value == '' : has(t.key) && t.key != '')",message="tolerations must have a key with the operator Equal, and no value with Exists"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.tolerationSeconds) || (has(t.effect) && t.effect == 'NoExecute'))",message="tolerations must have tolerationSeconds only with the effect NoExecute"
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// affinity constrains the nodes by their labels, and by the pods that they run. Pods are
+	// also spread over nodes and zones if possible.
+	// +optional
+	Affinity *Affinity `json:"affinity,omitempty"`
+
+	// priorityClassName is the PriorityClass of the pods. Absent: the cluster's default. 1 to
+	// 253 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+
+	// serviceAccountAnnotations are added to the ServiceAccount of the pods, for example
+	// eks.amazonaws.com/role-arn. At most 50, with keys of at most 317 and values of at most
+	// 4096 characters. Keys of ecommerce.io are reserved.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 4096)",message="serviceAccountAnnotations must have keys of at most 317 and values of at most 4096 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('ecommerce.io/'))",message="serviceAccountAnnotations must not begin with ecommerce.io/: the prefix is reserved"
+	ServiceAccountAnnotations map[string]string `json:"serviceAccountAnnotations,omitempty"`
+}
+
+// Probes define how the kubelet probes a container.
+type Probes struct {
+	// readinessPath is the path, with an optional query, of an HTTP GET on the port that must
+	// succeed while the container gets requests. Absent: the port must be open. 1 to 512
+	// characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^/[!-~]*$`
+	ReadinessPath string `json:"readinessPath,omitempty"`
+
+	// livenessPath is the path, with an optional query, of an HTTP GET on the port that must
+	// succeed within five minutes of the start, and later, or the container is restarted.
+	// Absent: the port must be open. 1 to 512 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^/[!-~]*$`
+	LivenessPath string `json:"livenessPath,omitempty"`
+}

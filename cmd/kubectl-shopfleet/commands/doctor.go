@@ -1,0 +1,162 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/doctor"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/hub/members/preflight"
+)
+
+// diagnosis is the output of the command doctor.
+type diagnosis struct {
+	Healthy bool           `json:"healthy"`
+	Checks  []doctor.Check `json:"checks"`
+}
+
+func (p *Program) doctorCommand() *cobra.Command {
+	var out *output
+	cmd := &cobra.Command{
+		Use:   "doctor [MEMBER...]",
+		Short: "Check the hub and its members, and show what to do about each problem",
+		Long: `Check the hub and its members, and show what to do about each problem.
+
+The checks of a member are its conditions, which the hub observes, and the version of its
+agent. Those of the hub are its Deployment, its leader, CRDs, admission policies and
+version. What you may not read is Unknown, and does not fail. -o wide shows all checks with
+their messages.
+
+The exit code is 1 if a check fails.`,
+		Example: `  kubectl shopfleet doctor
+  kubectl shopfleet doctor eu-1 us-1
+  kubectl shopfleet doctor -o jsonpath='{.checks[?(@.failed==true)].remedy}'`,
+		ValidArgsFunction: p.completeClusters,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
+			return p.runDoctor(cmd.Context(), out, args)
+		},
+	}
+	out = newReportOutput(cmd, wide)
+	return cmd
+}
+
+func (p *Program) runDoctor(ctx context.Context, out *output, names []string) error {
+	hub, err := p.hub()
+	if err != nil {
+		return err
+	}
+	var found diagnosis
+	if err := p.during("checking the hub at "+hub.config.Host, func() (err error) {
+		found, err = p.diagnose(ctx, hub, names)
+		return err
+	}); err != nil {
+		return err
+	}
+	if out.text() {
+		_, err = io.WriteString(p.streams.Out, printers.Checks(found.Checks, printers.Options{Wide: out.wide()}))
+	} else {
+		err = out.printReport(p, "Diagnosis", &found)
+	}
+	if err != nil {
+		return fmt.Errorf("printing the checks: %w", err)
+	}
+	if failures := doctor.Failures(found.Checks); len(failures) > 0 {
+		return hint.With(fmt.Errorf("%d of %d checks %w, the first is %s of %s: %s",
+			len(failures), len(found.Checks), errFailed, failures[0].Check, failures[0].Member, failures[0].Reason),
+			"See the messages: kubectl shopfleet doctor -o wide")
+	}
+	return nil
+}
+
+// diagnose checks the hub and the named members, or all. It returns an error if the hub does
+// not answer, or does not have a named member.
+func (p *Program) diagnose(ctx context.Context, hub *cluster, names []string) (diagnosis, error) {
+	version, err := p.hubVersion(ctx, hub)
+	if err != nil {
+		return diagnosis{}, err
+	}
+	facts := doctor.HubFacts{
+		Namespace: p.namespace, Name: deploymentName(config.Hub), Hub: version.Version, Plugin: p.version, Unreadable: map[string]error{},
+	}
+	members := &v1.MemberClusterList{}
+	facts.Unreadable[doctor.CheckMembers] = hub.client.List(ctx, members)
+	facts.Unreadable[doctor.CheckDeployment] = readHub(ctx, hub, &facts)
+	facts.Unreadable[doctor.CheckLeader] = readLease(ctx, hub, &facts)
+	objects, err := config.Hub.Install(config.Installation{})
+	if err != nil {
+		return diagnosis{}, fmt.Errorf("reading the manifests of the hub: %w", err)
+	}
+	facts.Definitions, err = preflight.Definitions(ofKind(objects, "CustomResourceDefinition")).Verify(ctx, hub.client)
+	facts.Unreadable[doctor.CheckDefinitions] = err
+	facts.MissingPolicies, err = absent(ctx, hub, ofKind(objects, "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"))
+	facts.Unreadable[doctor.CheckPolicies] = err
+
+	found := diagnosis{Checks: doctor.Hub(facts, p.clock.Now())}
+	for _, name := range names {
+		if facts.Unreadable[doctor.CheckMembers] == nil && !slices.ContainsFunc(members.Items, func(m v1.MemberCluster) bool { return m.Name == name }) {
+			return found, hint.With(fmt.Errorf("finding MemberCluster %q: %w", name, errNotFound), "List all: kubectl shopfleet clusters")
+		}
+	}
+	for i := range members.Items {
+		if m := &members.Items[i]; len(names) == 0 || slices.Contains(names, m.Name) {
+			found.Checks = append(found.Checks, doctor.Member(m, version.Version)...)
+		}
+	}
+	found.Healthy = len(doctor.Failures(found.Checks)) == 0
+	return found, nil
+}
+
+func readHub(ctx context.Context, hub *cluster, facts *doctor.HubFacts) error {
+	deployment := &appsv1.Deployment{}
+	err := hub.client.Get(ctx, client.ObjectKey{Namespace: facts.Namespace, Name: facts.Name}, deployment)
+	if err == nil {
+		facts.Deployment = deployment
+	}
+	return client.IgnoreNotFound(err)
+}
+
+func readLease(ctx context.Context, hub *cluster, facts *doctor.HubFacts) error {
+	lease := &coordinationv1.Lease{}
+	err := hub.client.Get(ctx, client.ObjectKey{Namespace: facts.Namespace, Name: facts.Name}, lease)
+	if err == nil {
+		facts.Lease = lease
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// ofKind returns the objects of some kinds.
+func ofKind(objects []*unstructured.Unstructured, kinds ...string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return !slices.Contains(kinds, o.GetKind()) })
+}
+
+// absent returns the names of the objects that the cluster does not have.
+func absent(ctx context.Context, hub *cluster, objects []*unstructured.Unstructured) ([]string, error) {
+	var missing []string
+	for _, object := range objects {
+		live := &unstructured.Unstructured{}
+		live.SetGroupVersionKind(object.GroupVersionKind())
+		err := hub.client.Get(ctx, client.ObjectKeyFromObject(object), live)
+		switch {
+		case apierrors.IsNotFound(err):
+			missing = append(missing, object.GetName())
+		case err != nil:
+			return nil, fmt.Errorf("reading %s %q: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return missing, nil
+}

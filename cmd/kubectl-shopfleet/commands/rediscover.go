@@ -1,0 +1,143 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+)
+
+var errNoAccount = errors.New("there is no CloudAccount")
+
+// rediscover is the command that makes the hub search for backups.
+type rediscover struct {
+	*Program
+	output *output
+	ofHub  string
+	wait   waitFlags
+	dryRun dryRun
+}
+
+func (p *Program) rediscoverCommand() *cobra.Command {
+	c := &rediscover{Program: p}
+	cmd := &cobra.Command{
+		Use:   "rediscover [CLOUDACCOUNT...]",
+		Short: "Recover lost Backups from the snapshots and dumps in the cloud",
+		Long: `Recover lost Backups from the snapshots and dumps in the cloud.
+
+The hub searches the regions and the bucket of the CloudAccounts, by default of all, for its
+snapshots and dumps, and creates a Backup for each that it does not know. Use it when
+Backups were lost, or deleted with spec.deletion: Retain.
+
+A hub that you installed anew has another identity. Name the old one with --of-hub: it is
+the UID of the namespace kube-system of its cluster, the tag shopfleet-hub of its
+snapshots, and the part of the names of its dumps that follows shopfleet/.`,
+		Example: `  kubectl shopfleet backups rediscover
+  kubectl shopfleet backups rediscover prod-aws --of-hub 7d3c2a52-1b7e-4c58-9f7e-3a2d8f0e6b11`,
+		Args:              usage(cobra.ArbitraryArgs),
+		ValidArgsFunction: p.completeAccounts,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+	}
+	c.output = newOutput(cmd)
+	cmd.Flags().StringVar(&c.ofHub, "of-hub", "", "`UID` of a hub that no longer exists; default: this hub")
+	c.wait.add(cmd, backupTimeout, "the hub has searched the CloudAccounts")
+	c.dryRun.add(cmd)
+	return cmd
+}
+
+func (c *rediscover) run(ctx context.Context, names []string) error {
+	if err := errors.Join(c.output.check(), c.wait.check(), c.dryRun.check()); err != nil {
+		return err
+	}
+	hub, err := c.hub()
+	if err != nil {
+		return err
+	}
+	accounts, err := c.accounts(ctx, hub, names)
+	if err != nil {
+		return err
+	}
+	token := c.clock.Now().UTC().Format(time.RFC3339Nano)
+	for i := range accounts {
+		if err := c.request(ctx, hub, &accounts[i], token); err != nil {
+			return err
+		}
+	}
+	operation := "rediscovery requested" + c.dryRun.suffix()
+	if c.wait.enabled && c.dryRun == dryRunNone {
+		operation = "rediscovered"
+		if err := c.awaitSearch(ctx, hub, accounts, token); err != nil {
+			return err
+		}
+	}
+	for i := range accounts {
+		if err := c.output.printDone(c.Program, &accounts[i], hub.scheme, operation); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// accounts returns the CloudAccounts to search, of which there is at least one.
+func (c *rediscover) accounts(ctx context.Context, hub *cluster, names []string) ([]v1.CloudAccount, error) {
+	list := &v1.CloudAccountList{}
+	if err := hub.client.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("listing CloudAccounts: %w", err)
+	}
+	if len(list.Items) == 0 {
+		return nil, hint.With(fmt.Errorf("searching for backups: %w", errNoAccount),
+			"Create a CloudAccount for each account that has backups, for example: kubectl apply -f config/samples/cloudaccount.yaml")
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(list.Items, func(a v1.CloudAccount) bool { return a.Name == name }) {
+			return nil, hint.With(fmt.Errorf("finding CloudAccount %q: %w", name, errNotFound), "List all: kubectl get cloudaccounts")
+		}
+	}
+	return slices.DeleteFunc(list.Items, func(a v1.CloudAccount) bool {
+		return len(names) > 0 && !slices.Contains(names, a.Name)
+	}), nil
+}
+
+// request makes the hub search an account. The token is a value that the account has not had.
+func (c *rediscover) request(ctx context.Context, hub *cluster, account *v1.CloudAccount, token string) error {
+	before := account.DeepCopy()
+	if account.Annotations == nil {
+		account.Annotations = map[string]string{}
+	}
+	account.Annotations[v1.RediscoverAtAnnotation] = token
+	delete(account.Annotations, v1.RediscoverHubAnnotation)
+	if c.ofHub != "" {
+		account.Annotations[v1.RediscoverHubAnnotation] = c.ofHub
+	}
+	if c.dryRun == dryRunClient {
+		return nil
+	}
+	if err := c.dryRun.client(hub.client).Patch(ctx, account, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("annotating CloudAccount %q: %w", account.Name, err)
+	}
+	return nil
+}
+
+func (c *rediscover) awaitSearch(ctx context.Context, hub *cluster, accounts []v1.CloudAccount, token string) error {
+	names := make([]string, 0, len(accounts))
+	for i := range accounts {
+		names = append(names, accounts[i].Name)
+	}
+	return c.await(ctx, hub, awaiting{
+		resource: "cloudaccount", list: &v1.CloudAccountList{}, names: names, wait: c.wait,
+		progress: func(o client.Object) progress {
+			account, ok := o.(*v1.CloudAccount)
+			if !ok || account.Status.LastHandledRediscoverAt != token {
+				return progress{text: "searching"}
+			}
+			return progress{text: account.Status.Rediscovered, done: true}
+		},
+	})
+}

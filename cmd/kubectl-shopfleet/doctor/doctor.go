@@ -1,0 +1,113 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/runbook"
+)
+
+// HubName stands for the hub where checks have the name of a member.
+const HubName = "(hub)"
+
+// Check is the result of one check.
+type Check struct {
+	// Member is the name of the member, or HubName.
+	Member string `json:"member"`
+	// Check is the type of a condition, or the name of a check.
+	Check  string                 `json:"check"`
+	Status metav1.ConditionStatus `json:"status"`
+	Reason string                 `json:"reason"`
+	// Message explains the status; it may be empty.
+	Message string `json:"message,omitempty"`
+	// Remedy is a command or a sentence; empty if there is nothing to do.
+	Remedy string `json:"remedy,omitempty"`
+	// Failed is set if the user has to do something.
+	Failed bool `json:"failed"`
+}
+
+// Failures returns the checks that failed.
+func Failures(all []Check) []Check {
+	return slices.DeleteFunc(slices.Clone(all), func(c Check) bool { return !c.Failed })
+}
+
+// agentVersion is the name of the check of an agent's version.
+const agentVersion = "AgentVersion"
+
+// reasonVersionSkew means that two programs do not have the same minor version.
+const reasonVersionSkew = "VersionSkew"
+
+// Member returns the checks of a member of a hub with a version.
+func Member(m *v1.MemberCluster, hub string) []Check {
+	conditions := m.Status.Conditions
+	if len(conditions) == 0 {
+		conditions = []metav1.Condition{{
+			Type: v1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1.ReasonNotChecked, Message: "the hub has not observed the member yet",
+		}}
+	}
+	caused := slices.ContainsFunc(conditions, func(c metav1.Condition) bool {
+		return c.Type != v1.ConditionReady && c.Status == metav1.ConditionFalse
+	})
+	var all []Check
+	for _, c := range conditions {
+		if caused && c.Status != metav1.ConditionTrue && (c.Type == v1.ConditionReady || c.Reason == v1.ReasonNotChecked) {
+			continue
+		}
+		all = append(all, ofCondition(m.Name, c))
+	}
+	if m.Spec.Mode == v1.ModeAgent {
+		all = append(all, ofAgent(m, hub))
+	}
+	return all
+}
+
+func ofCondition(member string, c metav1.Condition) Check {
+	check := Check{Member: member, Check: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Failed: c.Status != metav1.ConditionTrue}
+	if check.Failed {
+		remedy := cmp.Or(runbook.Remedy(c.Reason), "kubectl describe membercluster MEMBER")
+		check.Remedy = strings.ReplaceAll(remedy, "MEMBER", member)
+	}
+	return check
+}
+
+func ofAgent(m *v1.MemberCluster, hub string) Check {
+	check := Check{
+		Member: m.Name, Check: agentVersion,
+		Message: fmt.Sprintf("agent %s, hub %s", cmp.Or(m.Status.AgentVersion, "unknown"), cmp.Or(hub, "unknown")),
+	}
+	remedy := "kubectl shopfleet join " + m.Name + " --member-kubeconfig FILE --mode agent --spoke-image IMAGE"
+	return ofSkew(check, Skew(m.Status.AgentVersion, hub), remedy)
+}
+
+// ofSkew completes a check of two versions. What is unknown does not fail.
+func ofSkew(check Check, skew, remedy string) Check {
+	check.Status, check.Reason = metav1.ConditionTrue, skew
+	switch skew {
+	case SkewUnknown:
+		check.Status = metav1.ConditionUnknown
+	case SkewUnsupported:
+		check.Status, check.Reason, check.Remedy, check.Failed = metav1.ConditionFalse, reasonVersionSkew, remedy, true
+	}
+	return check
+}
+
+// unreadable returns the result of a check whose objects could not be read.
+func unreadable(name string, err error) Check {
+	check := Check{Member: HubName, Check: name, Status: metav1.ConditionUnknown, Reason: "ReadFailed", Message: err.Error(), Failed: true,
+		Remedy: "Check that the API server of the hub answers: kubectl get --raw /readyz"}
+	switch {
+	case meta.IsNoMatchError(err):
+		check.Reason, check.Remedy = "DefinitionMissing", again
+	case apierrors.IsForbidden(err):
+		check.Reason, check.Failed = "Forbidden", false
+		check.Remedy = "Ask an administrator for the permission in the message (-o wide), or for the output of this command."
+	}
+	return check
+}

@@ -1,0 +1,132 @@
+package doctor
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/preflight"
+)
+
+func condition(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason}
+}
+
+// failing returns the checks that failed as text.
+func failing(all []Check) []string {
+	var texts []string
+	for _, c := range Failures(all) {
+		texts = append(texts, c.Check+" "+string(c.Status)+" "+c.Reason)
+	}
+	return texts
+}
+
+// TestMember: one cause is one line, with a command for this member.
+func TestMember(t *testing.T) {
+	t.Parallel()
+	const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+	for name, tt := range map[string]struct {
+		mode       v1.Mode
+		agent      string
+		conditions []metav1.Condition
+		want       []string
+		remedy     string
+	}{
+		"healthy": {"", "", []metav1.Condition{condition(v1.ConditionReady, yes, v1.ReasonConnected), condition(v1.ConditionStorageReady, yes, v1.ReasonProvisioned)}, nil, ""},
+		"new":     {"", "", nil, []string{"Ready Unknown NotChecked"}, "Look up"},
+		"taken over": {"", "", []metav1.Condition{
+			condition(v1.ConditionReady, no, v1.ReasonManagedByAnotherHub), condition(v1.ConditionConnected, yes, v1.ReasonConnected),
+			condition(v1.ConditionIdentityVerified, no, v1.ReasonManagedByAnotherHub), condition(v1.ConditionAuthorized, unknown, v1.ReasonNotChecked),
+		}, []string{"IdentityVerified False ManagedByAnotherHub"}, "kubectl shopfleet recover take-over eu-1"},
+		"ready with a problem": {"", "", []metav1.Condition{
+			condition(v1.ConditionReady, yes, v1.ReasonConnected), condition(v1.ConditionCredentialsRenewed, no, v1.ReasonExpiring),
+			condition(v1.ConditionStorageReady, unknown, v1.ReasonProviderUnknown),
+		}, []string{"CredentialsRenewed False Expiring", "StorageReady Unknown ProviderUnknown"}, "eu-1"},
+		"a reason without an entry":     {"", "", []metav1.Condition{condition(v1.ConditionReady, no, "Odd")}, []string{"Ready False Odd"}, "kubectl describe membercluster eu-1"},
+		"an agent of the hub's version": {v1.ModeAgent, "v1.2.9", []metav1.Condition{condition(v1.ConditionReady, yes, v1.ReasonConnected)}, nil, ""},
+		"an agent that is too old": {v1.ModeAgent, "v1.1.0", []metav1.Condition{condition(v1.ConditionReady, yes, v1.ReasonConnected)},
+			[]string{"AgentVersion False VersionSkew"}, "kubectl shopfleet join eu-1 --member-kubeconfig FILE --mode agent"},
+		"an agent without a version": {v1.ModeAgent, "", []metav1.Condition{condition(v1.ConditionReady, yes, v1.ReasonConnected)}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
+			m.Spec.Mode, m.Status.AgentVersion, m.Status.Conditions = tt.mode, tt.agent, tt.conditions
+			all := Member(m, "v1.2.3")
+			if diff := cmp.Diff(tt.want, failing(all)); diff != "" {
+				t.Errorf("failed checks (-want +got):\n%s", diff)
+			}
+			for _, c := range Failures(all) {
+				if c.Member != "eu-1" || c.Remedy == "" || strings.Contains(c.Remedy, "MEMBER") {
+					t.Errorf("%s of %q has the remedy %q", c.Check, c.Member, c.Remedy)
+				}
+			}
+			if tt.remedy != "" && !strings.Contains(Failures(all)[0].Remedy, tt.remedy) {
+				t.Errorf("remedy %q, want %q in it", Failures(all)[0].Remedy, tt.remedy)
+			}
+		})
+	}
+}
+
+func healthy(now time.Time) HubFacts {
+	f := HubFacts{
+		Namespace: "shopfleet-system", Name: "shopfleet-hub", Hub: "v1.2.3", Plugin: "v1.2.4", Unreadable: map[string]error{},
+		Deployment: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32(2))}, Status: appsv1.DeploymentStatus{AvailableReplicas: 2}},
+	}
+	renewed := metav1.NewMicroTime(now.Add(-5 * time.Second))
+	f.Lease = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new("pod-1"), RenewTime: &renewed, LeaseDurationSeconds: new(int32(15))}}
+	return f
+}
+
+// TestHub: each defect of a hub is found, and what cannot be read does not fail.
+func TestHub(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 24, 8, 0, 0, 0, time.UTC)
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "shopfleet-hub", errors.New("no"))
+	for name, tt := range map[string]struct {
+		change func(*HubFacts)
+		want   []string
+		remedy string
+	}{
+		"healthy":                {func(*HubFacts) {}, nil, ""},
+		"without a Deployment":   {func(f *HubFacts) { f.Deployment = nil }, nil, ""},
+		"not installed":          {func(f *HubFacts) { f.Deployment, f.Lease = nil, nil }, []string{"Deployment False DeploymentMissing", "Leader False LeaseMissing"}, "kubectl shopfleet install hub"},
+		"scaled to zero":         {func(f *HubFacts) { f.Deployment.Spec.Replicas = new(int32(0)) }, []string{"Deployment False ScaledToZero"}, "kubectl scale deployment/shopfleet-hub"},
+		"one pod is missing":     {func(f *HubFacts) { f.Deployment.Status.AvailableReplicas = 1 }, []string{"Deployment False PodsNotAvailable"}, "kubectl describe pods -n shopfleet-system"},
+		"no leader":              {func(f *HubFacts) { f.Lease.Spec.HolderIdentity = new("") }, []string{"Leader False LeaseExpired"}, "kubectl logs"},
+		"a silent leader":        {func(f *HubFacts) { f.Lease.Spec.RenewTime.Time = now.Add(-2 * time.Minute) }, []string{"Leader False LeaseExpired"}, "kubectl logs"},
+		"a missing definition":   {func(f *HubFacts) { f.Definitions = preflight.DefinitionFacts{Absent: []string{"a"}} }, []string{"Definitions False DefinitionMissing"}, again},
+		"an old definition":      {func(f *HubFacts) { f.Definitions = preflight.DefinitionFacts{Outdated: []string{"a"}} }, []string{"Definitions False DefinitionOutdated"}, again},
+		"a deleted definition":   {func(f *HubFacts) { f.Definitions = preflight.DefinitionFacts{Deleting: []string{"a"}} }, []string{"Definitions False DefinitionDeleting"}, "kubectl get a -A"},
+		"a missing policy":       {func(f *HubFacts) { f.MissingPolicies = []string{"a"} }, []string{"AdmissionPolicies False PolicyMissing"}, again},
+		"an old plugin":          {func(f *HubFacts) { f.Plugin = "v1.1.0" }, []string{"Version False VersionSkew"}, "kubectl-shopfleet"},
+		"an unknown version":     {func(f *HubFacts) { f.Hub = "" }, nil, ""},
+		"a Lease not to be read": {func(f *HubFacts) { f.Unreadable[CheckLeader] = forbidden }, nil, ""},
+		"a broken server":        {func(f *HubFacts) { f.Unreadable[CheckPolicies] = errors.New("500") }, []string{"AdmissionPolicies Unknown ReadFailed"}, "kubectl get --raw"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := healthy(now)
+			tt.change(&f)
+			all := Hub(f, now)
+			if len(all) != 6 {
+				t.Errorf("%d checks, want 6", len(all))
+			}
+			if diff := cmp.Diff(tt.want, failing(all)); diff != "" {
+				t.Errorf("failed checks (-want +got):\n%s", diff)
+			}
+			if failures := Failures(all); len(failures) > 0 && !strings.Contains(failures[0].Remedy, tt.remedy) {
+				t.Errorf("remedy %q, want %q in it", failures[0].Remedy, tt.remedy)
+			}
+		})
+	}
+}

@@ -1,0 +1,154 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/shopfleet/shopfleet/hub/members/preflight"
+)
+
+// minSilence is the least age of the last renewal of a Lease after which it counts as
+// expired, by the clock of the user.
+const minSilence = time.Minute
+
+// The checks of a hub.
+const (
+	CheckDeployment  = "Deployment"
+	CheckLeader      = "Leader"
+	CheckDefinitions = "Definitions"
+	CheckPolicies    = "AdmissionPolicies"
+	CheckVersion     = "Version"
+	CheckMembers     = "Members"
+)
+
+// HubFacts holds the objects of a hub, and the errors of reading them.
+type HubFacts struct {
+	// Namespace and Name are those of the Deployment and of the Lease.
+	Namespace, Name string
+	// Deployment and Lease are nil if there is none.
+	Deployment *appsv1.Deployment
+	Lease      *coordinationv1.Lease
+	// Definitions are compared with those of the plugin.
+	Definitions preflight.DefinitionFacts
+	// MissingPolicies are the names of the admission policies and bindings that are not there.
+	MissingPolicies []string
+	// Hub and Plugin are versions; empty if unknown.
+	Hub, Plugin string
+	// Unreadable are the errors of checks whose objects could not be read.
+	Unreadable map[string]error
+}
+
+// Hub returns the checks of a hub at a time.
+func Hub(f HubFacts, now time.Time) []Check {
+	checks := map[string]func() Check{
+		CheckDeployment:  func() Check { return f.deployment(now) },
+		CheckLeader:      func() Check { return f.leader(now) },
+		CheckDefinitions: f.definitions,
+		CheckPolicies:    f.policies,
+		CheckVersion:     f.version,
+		CheckMembers:     func() Check { return good(CheckMembers, "Read") },
+	}
+	var all []Check
+	for _, name := range []string{CheckDeployment, CheckLeader, CheckDefinitions, CheckPolicies, CheckVersion, CheckMembers} {
+		if err := f.Unreadable[name]; err != nil {
+			all = append(all, unreadable(name, err))
+			continue
+		}
+		all = append(all, checks[name]())
+	}
+	return all
+}
+
+func good(name, reason string) Check {
+	return Check{Member: HubName, Check: name, Status: metav1.ConditionTrue, Reason: reason}
+}
+
+func bad(name, reason, message, remedy string) Check {
+	return Check{Member: HubName, Check: name, Status: metav1.ConditionFalse, Reason: reason, Message: message, Remedy: remedy, Failed: true}
+}
+
+func (f *HubFacts) logs() string {
+	return fmt.Sprintf("kubectl logs -n %s deployment/%s --since=15m", f.Namespace, f.Name)
+}
+
+// alive reports whether a leader renews the Lease.
+func (f *HubFacts) alive(now time.Time) bool {
+	if f.Lease == nil || ptr.Deref(f.Lease.Spec.HolderIdentity, "") == "" || f.Lease.Spec.RenewTime == nil {
+		return false
+	}
+	silence := max(minSilence, 2*time.Duration(ptr.Deref(f.Lease.Spec.LeaseDurationSeconds, 0))*time.Second)
+	return now.Sub(f.Lease.Spec.RenewTime.Time) < silence
+}
+
+func (f *HubFacts) deployment(now time.Time) Check {
+	if f.Deployment == nil {
+		if f.alive(now) {
+			check := good(CheckDeployment, "NoDeployment")
+			check.Message = "the hub runs without a Deployment"
+			return check
+		}
+		return bad(CheckDeployment, "DeploymentMissing", fmt.Sprintf("there is no Deployment %s/%s", f.Namespace, f.Name),
+			"kubectl shopfleet install hub --image IMAGE, or choose the hub with --context and --hub-namespace")
+	}
+	want, have := ptr.Deref(f.Deployment.Spec.Replicas, 1), f.Deployment.Status.AvailableReplicas
+	message := fmt.Sprintf("%d of %d pods are available", have, want)
+	switch {
+	case want == 0:
+		return bad(CheckDeployment, "ScaledToZero", message, fmt.Sprintf("kubectl scale deployment/%s -n %s --replicas=2", f.Name, f.Namespace))
+	case have < want:
+		return bad(CheckDeployment, "PodsNotAvailable", message,
+			fmt.Sprintf("kubectl describe pods -n %s -l app.kubernetes.io/name=%s", f.Namespace, f.Name))
+	}
+	check := good(CheckDeployment, "Available")
+	check.Message = message
+	return check
+}
+
+func (f *HubFacts) leader(now time.Time) Check {
+	if f.alive(now) {
+		return good(CheckLeader, "LeaseRenewed")
+	}
+	if f.Lease == nil {
+		return bad(CheckLeader, "LeaseMissing", fmt.Sprintf("there is no Lease %s/%s, so no hub leads", f.Namespace, f.Name), f.logs())
+	}
+	return bad(CheckLeader, "LeaseExpired", "no hub renews its Lease, so the status of all objects is outdated", f.logs())
+}
+
+// again is the remedy for objects of an installation.
+const again = "Install the hub again with the same flags: kubectl shopfleet install hub"
+
+func (f *HubFacts) definitions() Check {
+	d := f.Definitions
+	switch {
+	case len(d.Absent) > 0:
+		return bad(CheckDefinitions, "DefinitionMissing", "missing: "+strings.Join(d.Absent, ", "), again)
+	case len(d.Deleting) > 0:
+		return bad(CheckDefinitions, "DefinitionDeleting", "being deleted: "+strings.Join(d.Deleting, ", "),
+			"Delete their remaining objects, or restore them from a backup of the hub: kubectl get "+d.Deleting[0]+" -A")
+	case len(d.Outdated) > 0:
+		return bad(CheckDefinitions, "DefinitionOutdated", "older than this program: "+strings.Join(d.Outdated, ", "), again)
+	}
+	return good(CheckDefinitions, "Current")
+}
+
+func (f *HubFacts) policies() Check {
+	if len(f.MissingPolicies) == 0 {
+		return good(CheckPolicies, "Installed")
+	}
+	missing := slices.Sorted(slices.Values(f.MissingPolicies))
+	return bad(CheckPolicies, "PolicyMissing", "deletion is not protected, missing: "+strings.Join(missing, ", "), again)
+}
+
+func (f *HubFacts) version() Check {
+	check := Check{Member: HubName, Check: CheckVersion,
+		Message: fmt.Sprintf("hub %s, plugin %s", cmp.Or(f.Hub, "unknown"), cmp.Or(f.Plugin, "unknown"))}
+	return ofSkew(check, Skew(f.Hub, f.Plugin), "Use kubectl-shopfleet of the version of the hub, or upgrade the hub: kubectl shopfleet install hub")
+}

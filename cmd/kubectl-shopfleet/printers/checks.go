@@ -1,0 +1,28 @@
+package printers
+
+import (
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/doctor"
+)
+
+// Checks lists the checks that failed or are unknown, with one line for each member that has
+// none. A wide table lists all of them.
+func Checks(all []doctor.Check, o Options) string {
+	t := newTable([]string{"MEMBER", "CHECK", "STATUS", "REASON", "REMEDY"}, "MESSAGE")
+	for len(all) > 0 {
+		var own []doctor.Check
+		for len(all) > 0 && (len(own) == 0 || all[0].Member == own[0].Member) {
+			own, all = append(own, all[0]), all[1:]
+		}
+		shown := 0
+		for _, c := range own {
+			if o.Wide || c.Status != "True" {
+				addRow(t, nil, c.Member, c.Check, string(c.Status), c.Reason, c.Remedy, c.Message)
+				shown++
+			}
+		}
+		if shown == 0 {
+			addRow(t, nil, own[0].Member, "all", "ok", "", "", "")
+		}
+	}
+	return Text(t, o)
+}

@@ -1,0 +1,66 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// testPassword rotates the password of a shop's database while customers order all the time: none of
+// them sees an error, and the old password is revoked.
+func (w *environment) testPassword(t *testing.T) {
+	t.Helper()
+	r := w.regions[0]
+	secret := &corev1.Secret{}
+	if err := r.get(t.Context(), shop+"-database-credentials", secret); err != nil {
+		t.Fatal(err)
+	}
+	user, old, name := string(secret.Data["username"]), string(secret.Data["password"]), string(secret.Data["database"])
+	const password = "a-new-password"
+	if !r.logsIn(t.Context(), user, old, name) {
+		t.Error("the password of the Secret is not accepted")
+	}
+
+	ordering := r.sendCustomers(t)
+	patch := fmt.Appendf(nil, `{"stringData":{"password":%q}}`, password)
+	if err := r.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		t.Fatal(err)
+	}
+	fleettest.Within(t, patience, "the rotation", func(ctx context.Context) error {
+		login := &corev1.Secret{}
+		if err := r.get(ctx, shop+"-database-login", login); err != nil {
+			return err
+		}
+		if string(login.Data["password"]) != password || string(login.Data["phase"]) != "" {
+			return errWaiting
+		}
+		return nil
+	})
+	w.running(t, shop)
+	placed := ordering.end(t)
+	stored := r.inDatabase(t, shop)
+	for _, id := range placed {
+		if !slices.Contains(stored, id) {
+			t.Errorf("order %s is lost", id)
+		}
+	}
+	for login, want := range map[[2]string]bool{{user, old}: false, {user, password}: true, {user + "_2", password}: true} {
+		if got := r.logsIn(t.Context(), login[0], login[1], name); got != want {
+			t.Errorf("%s logs in with %q: %v, want %v", login[0], login[1], got, want)
+		}
+	}
+}
+
+// logsIn reports whether the database of the shop accepts a password, through the network of its pod.
+func (r *region) logsIn(ctx context.Context, user, password, database string) bool {
+	_, err := r.kubectl(ctx, "exec", "--namespace", namespace, shop+"-database-0", "--container=database", "--",
+		"env", "PGPASSWORD="+password, "psql", "--no-password", "--host=127.0.0.1", "--username="+user, "--dbname="+database, "--command=SELECT 1")
+	return err == nil
+}

@@ -1,0 +1,184 @@
+package spoke_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/spoke/podexec"
+)
+
+// commands stands for the containers of databases, which simulated nodes do not run: it notes the
+// user and the password of each change, prints what is set for commands without input, and fails
+// while broken is set.
+type commands struct {
+	mu      sync.Mutex
+	broken  error
+	changes []string
+	// prints is the output by namespace and name of the pod, ran the commands without input.
+	prints map[string]string
+	ran    []string
+}
+
+func (c *commands) run(_ context.Context, _ cluster.Cluster, target podexec.Container, command podexec.Command) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broken != nil {
+		return "", c.broken
+	}
+	if command.Input == "" {
+		c.ran = append(c.ran, target.Pod.String()+": "+command.Args[len(command.Args)-1])
+		return c.prints[target.Pod.String()], nil
+	}
+	var fields []string
+	for line := range strings.Lines(command.Input) {
+		field, err := base64.StdEncoding.DecodeString(strings.TrimSpace(line))
+		if err != nil {
+			return "", err
+		}
+		fields = append(fields, string(field))
+	}
+	c.changes = append(c.changes, fmt.Sprintf("%s %s: %s", target.Pod.Name, target.Name, strings.Join(fields, "/")))
+	return "", nil
+}
+
+// print sets what commands without input print.
+func (c *commands) print(prints map[string]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.prints = prints
+}
+
+// has reports whether a command without input ran in a pod.
+func (c *commands) has(pod, text string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.ran, func(ran string) bool { return strings.HasPrefix(ran, pod+": ") && strings.Contains(ran, text) })
+}
+
+// fail makes commands fail from now on; nil makes them succeed.
+func (c *commands) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = err
+}
+
+// made returns the changes since the last call, without repetitions.
+func (c *commands) made() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []string
+	for _, change := range c.changes {
+		if len(all) == 0 || all[len(all)-1] != change {
+			all = append(all, change)
+		}
+	}
+	c.changes = nil
+	return all
+}
+
+// testRotation changes the password of a database: it is first set there, then the clients get it,
+// and then the old one is revoked.
+func testRotation(w *environment) func(*testing.T) {
+	return func(t *testing.T) {
+		app := w.shop(t)
+		app.Spec.Database.CredentialsSecretRef = &v1.LocalSecretReference{Name: "ours"}
+		framework.Create(t, w, app)
+		w.awaitFailed(t, app, v1.ReasonCredentialsMissing, "create Secret ours with the keys username, password and database")
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "ours"},
+			StringData: map[string]string{"username": "shop", "password": "first", "database": "orders"},
+		}
+		framework.Create(t, w, secret)
+		w.awaitRunning(t, app)
+		w.awaitLogin(t, app, "shop/first/")
+
+		w.commands.fail(errors.New("connection refused"))
+		w.setCredential(t, secret, "password", "second")
+		w.awaitDegraded(t, app, v1.ReasonRotationFailed, "clients keep the old one")
+		w.awaitLogin(t, app, "shop/first/")
+		w.commands.fail(nil)
+		w.awaitLogin(t, app, "shop_2/second/")
+		if got := w.rotationOfClients(t, app); got != "1" {
+			t.Errorf("the pods of the backend have rotation %q, want 1", got)
+		}
+		w.setCredential(t, secret, "password", "third")
+		w.awaitLogin(t, app, "shop/third/")
+		pod := app.Name + "-database-0 database: "
+		want := []string{pod + "shop/shop_2/second", pod + "shop/shop/second", pod + "shop/shop/third", pod + "shop/shop_2/third"}
+		if diff := cmp.Diff(want, w.commands.made()); diff != "" {
+			t.Errorf("changes (-want +got):\n%s", diff)
+		}
+
+		w.setCredential(t, secret, "username", "another")
+		w.awaitDegraded(t, app, v1.ReasonCredentialsInvalid, `username of Secret ours is "another", but the data belongs to "shop"`)
+		w.setCredential(t, secret, "username", "shop")
+		w.awaitLogin(t, app, "shop/third/")
+		if changes := w.commands.made(); len(changes) > 0 {
+			t.Errorf("changes without another password: %q", changes)
+		}
+	}
+}
+
+// setCredential changes a key of a credentials Secret.
+func (w *environment) setCredential(t *testing.T, secret *corev1.Secret, key, value string) {
+	t.Helper()
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"stringData":{%q:%q}}`, key, value))
+	if err := w.Patch(t.Context(), secret, patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitDegraded waits until an application says why it is degraded, while it runs.
+func (w *environment) awaitDegraded(t *testing.T, app *v1.EcommerceApp, reason, text string) {
+	t.Helper()
+	framework.Await(t, w, app, "is degraded by "+reason, func(app *v1.EcommerceApp) error {
+		c := framework.Condition(app.Status.Conditions, v1.ConditionDegraded)
+		if c.Reason != reason || !strings.Contains(c.Message, text) || app.Status.Phase != v1.PhaseRunning {
+			return fmt.Errorf("%s, Degraded is %s: %s", app.Status.Phase, c.Reason, c.Message)
+		}
+		return nil
+	})
+}
+
+// awaitLogin waits until clients have a login, given as user, password and phase, and the
+// application runs.
+func (w *environment) awaitLogin(t *testing.T, app *v1.EcommerceApp, want string) {
+	t.Helper()
+	framework.Eventually(t, "the login is "+want, func(ctx context.Context) error {
+		secret := &corev1.Secret{}
+		if err := w.Get(ctx, client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-login"}, secret); err != nil {
+			return err
+		}
+		if got := fmt.Sprintf("%s/%s/%s", secret.Data["username"], secret.Data["password"], secret.Data["phase"]); got != want {
+			return fmt.Errorf("the login is %s", got)
+		}
+		return nil
+	})
+	w.awaitRunning(t, app)
+}
+
+// rotationOfClients returns the number of the rotation that the backend's pods have.
+func (w *environment) rotationOfClients(t *testing.T, app *v1.EcommerceApp) string {
+	t.Helper()
+	backend := &appsv1.Deployment{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-backend"}, backend); err != nil {
+		t.Fatal(err)
+	}
+	return backend.Spec.Template.Annotations["ecommerce.io/login-rotation"]
+}

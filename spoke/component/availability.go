@@ -1,0 +1,106 @@
+package component
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// unavailable returns what customers lack of a component; empty if they are served.
+func unavailable(c Component, live Live) string {
+	for _, object := range c.Objects {
+		if c.Auxiliary && IsWorkload(object.Resource) {
+			continue
+		}
+		if lack := lackOf(object.Resource, live); lack != "" {
+			return lack
+		}
+	}
+	return ""
+}
+
+// lackOf returns what customers lack of one object; empty if they are served. Objects other
+// than workloads and Ingresses are created together with them.
+func lackOf(want Resource, live Live) string {
+	exists := live[KeyOf(want)]
+	switch w := want.(type) {
+	case *appsv1.StatefulSet:
+		return lackOfPrimary(w, live)
+	case *appsv1.Deployment:
+		d, _ := exists.(*appsv1.Deployment)
+		switch {
+		case d == nil && valueOr(w.Spec.Replicas, 1) > 0:
+			return describe(want) + " does not exist"
+		case d == nil, valueOr(w.Spec.Replicas, valueOr(d.Spec.Replicas, 1)) == 0, d.Status.AvailableReplicas > 0:
+			return ""
+		default:
+			return describe(want) + " has no available replica"
+		}
+	case *networkingv1.Ingress:
+		if exists == nil {
+			return describe(want) + " does not exist"
+		}
+	}
+	return ""
+}
+
+// lackOfPrimary returns why the primary of a database does not serve: pod 0. Without the pod,
+// which the cache may not have yet, a set serves if all its pods are ready.
+func lackOfPrimary(want *appsv1.StatefulSet, live Live) string {
+	pods := Pods(want)
+	if len(pods) == 0 {
+		return describe(want) + " is scaled to 0 replicas"
+	}
+	set, _ := live[KeyOf(want)].(*appsv1.StatefulSet)
+	switch pod, ok := live[pods[0]].(*corev1.Pod); {
+	case ok && pod.DeletionTimestamp != nil:
+		return "pod " + pod.Name + " is being deleted"
+	case ok && IsReady(pod), !ok && set != nil && set.Status.ReadyReplicas >= valueOr(want.Spec.Replicas, 1):
+		return ""
+	case ok:
+		return "pod " + pod.Name + " is not ready"
+	case set == nil:
+		return describe(want) + " does not exist"
+	default:
+		return "pod " + pods[0].Name + " does not exist"
+	}
+}
+
+// serving reports whether the workloads of a component serve its dependents with the desired
+// version. Replicas that are not ready do not matter as long as one serves: for a database, the
+// primary.
+func serving(c Component, live Live) bool {
+	serves := false
+	for _, object := range c.Objects {
+		if !IsWorkload(object.Resource) {
+			continue
+		}
+		exists := live[KeyOf(object.Resource)]
+		if exists == nil || exists.GetDeletionTimestamp() != nil || lackOf(object.Resource, live) != "" || !servesVersion(object.Resource, live) {
+			return false
+		}
+		serves = true
+	}
+	return serves
+}
+
+// servesVersion reports whether what serves of an existing workload has the desired version: all
+// pods of a Deployment, the primary of a StatefulSet.
+func servesVersion(want Resource, live Live) bool {
+	w, ok := viewOf(want, live[KeyOf(want)])
+	if !ok {
+		return true
+	}
+	updated := w.observed && !w.changing
+	set, isSet := live[KeyOf(want)].(*appsv1.StatefulSet)
+	if !isSet {
+		return updated && w.updated >= w.replicas
+	}
+	pod, ok := live[Pods(want)[0]].(*corev1.Pod)
+	if !ok {
+		return updated && w.updated >= w.replicas
+	}
+	// The images of a pod may have been changed by a webhook.
+	return sameVersion(*templateOf(want), corev1.PodTemplateSpec{Spec: pod.Spec}) ||
+		updated && pod.Labels[appsv1.StatefulSetRevisionLabel] == set.Status.UpdateRevision
+}

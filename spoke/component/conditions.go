@@ -1,0 +1,133 @@
+package component
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// conditions returns the conditions of a component's application, with their transition
+// times, and those of other controllers.
+func conditions(in Summary, c cause, report Report) []metav1.Condition {
+	initialized := metav1.Condition{Type: v1.ConditionInitialized, Status: metav1.ConditionFalse, Reason: v1.ReasonProgressing, Message: "the application has not been ready yet"}
+	if c.initialized {
+		initialized.Status, initialized.Reason, initialized.Message = metav1.ConditionTrue, v1.ReasonRunning, "the application has been ready"
+	}
+	own := append(progress(in, c, report), initialized, available(in, report.States), stalled(in, c))
+	if len(in.Unsupported) > 0 {
+		own = append(own, metav1.Condition{Type: v1.ConditionSupported, Status: metav1.ConditionFalse, Reason: v1.ReasonNotSupported,
+			Message: bounded("without a hub these fields have no effect: " + strings.Join(in.Unsupported, ", "))})
+	}
+	all := make([]metav1.Condition, 0, len(in.Previous)+len(own))
+	for _, condition := range own {
+		condition.ObservedGeneration = in.Generation
+		condition.LastTransitionTime = in.Now
+		last := find(in.Previous, condition.Type)
+		if last != nil && last.Status == condition.Status && !resetsTransition(in, c, condition) {
+			condition.LastTransitionTime = last.LastTransitionTime
+		}
+		// Initialized keeps the generation that was ready, which Plan uses.
+		if condition.Type == v1.ConditionInitialized && !c.ready && last != nil {
+			condition.ObservedGeneration = last.ObservedGeneration
+		}
+		all = append(all, condition)
+	}
+	return append(all, foreign(in.Previous, all)...)
+}
+
+// progress returns the conditions Ready, Progressing and Degraded.
+func progress(in Summary, c cause, report Report) []metav1.Condition {
+	ready := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: c.reason, Message: c.text()}
+	enabled, n := count(report.States)
+	progressing := metav1.Condition{
+		Type: v1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: string(c.phase),
+		Message: fmt.Sprintf("%d of %d components are ready", n, enabled),
+	}
+	degraded := metav1.Condition{Type: v1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: v1.ReasonReconciled}
+	if c.ready {
+		ready.Status = metav1.ConditionTrue
+	}
+	switch {
+	case c.ready:
+		progressing.Status = metav1.ConditionFalse
+	case c.phase == v1.PhaseFailed:
+		progressing.Status, progressing.Reason = metav1.ConditionFalse, c.reason
+		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, c.reason, c.text()
+	}
+	if degraded.Status == metav1.ConditionFalse && len(in.Problems) > 0 {
+		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, in.Problems[0].Reason, in.Problems[0].text()
+	}
+	if degraded.Status == metav1.ConditionFalse {
+		degraded = impaired(degraded, report.States)
+	}
+	return []metav1.Condition{ready, progressing, degraded}
+}
+
+// available returns the condition Available, which names the first component that customers
+// lack. Nothing is known of components that could not be observed.
+func available(in Summary, states []State) metav1.Condition {
+	c := metav1.Condition{Type: v1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: v1.ReasonAvailable, Message: "customers can be served"}
+	if in.Deleting {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1.ReasonDeleting, "the application is being deleted"
+		return c
+	}
+	if len(states) == 0 && len(in.Problems) > 0 {
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, in.Problems[0].Reason, in.Problems[0].text()
+	}
+	for _, s := range states {
+		if s.Unavailable != "" {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1.ReasonUnavailable, bounded(s.Name+": "+s.Unavailable)
+			break
+		}
+	}
+	return c
+}
+
+// stalled returns the condition Stalled: the application has failed, or its deletion is
+// blocked, until a user does something. A namespace that is being deleted ends by itself.
+func stalled(in Summary, c cause) metav1.Condition {
+	condition := metav1.Condition{Type: v1.ConditionStalled, Status: metav1.ConditionFalse, Reason: v1.ReasonProgressing, Message: "nothing waits for a user"}
+	if c.ready {
+		condition.Reason = v1.ReasonReconciled
+	}
+	switch p := blocking(in.Problems); {
+	case c.phase == v1.PhaseFailed && c.reason != v1.ReasonNamespaceTerminating:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, c.reason, c.text()
+	case in.Deleting && p != nil:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, p.Reason, p.text()
+	}
+	return condition
+}
+
+// blocking returns the first problem that a user must resolve; nil if there is none.
+func blocking(problems []Problem) *Problem {
+	for i, p := range problems {
+		if p.Blocking && p.Reason != v1.ReasonNamespaceTerminating {
+			return &problems[i]
+		}
+	}
+	return nil
+}
+
+// foreign returns the conditions that other controllers set.
+func foreign(previous, own []metav1.Condition) []metav1.Condition {
+	var others []metav1.Condition
+	for _, c := range previous {
+		if find(own, c.Type) == nil && c.Type != v1.ConditionSupported {
+			others = append(others, c)
+		}
+	}
+	return others
+}
+
+func find(conditions []metav1.Condition, kind string) *metav1.Condition {
+	for i := range conditions {
+		if conditions[i].Type == kind {
+			return &conditions[i]
+		}
+	}
+	return nil
+}

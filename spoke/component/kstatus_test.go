@@ -1,0 +1,81 @@
+package component_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// kstatus returns what sigs.k8s.io/cli-utils/pkg/kstatus says of a custom resource, by its
+// documented rules, in their order.
+func kstatus(generation int64, deleting bool, r component.Report) string {
+	ready := meta.FindStatusCondition(r.Conditions, v1.ConditionReady)
+	switch {
+	case deleting:
+		return "Terminating"
+	case r.ObservedGeneration != generation:
+		return "InProgress"
+	case meta.IsStatusConditionTrue(r.Conditions, "Reconciling"):
+		return "InProgress"
+	case meta.IsStatusConditionTrue(r.Conditions, "Stalled"):
+		return "Failed"
+	case ready == nil || ready.Status == metav1.ConditionTrue:
+		return "Current"
+	default:
+		return "InProgress"
+	}
+}
+
+// TestKstatus: what lasts until a user does something is a failure for tools that use kstatus, and
+// what takes its time is not.
+func TestKstatus(t *testing.T) {
+	cases := summaries()
+	blocked := func(reason string) summary {
+		return summary{in: component.Summary{ObservedGeneration: 6, Previous: initialized(6), States: []component.State{ready("web")},
+			Problems: []component.Problem{{Component: "web", Reason: reason, Message: "not yet", Blocking: true}}}}
+	}
+	for _, reason := range []string{v1.ReasonConflict, v1.ReasonCredentialsMissing, v1.ReasonNamespaceTerminating} {
+		cases[reason] = blocked(reason)
+	}
+	notGrown := summary{in: component.Summary{Previous: initialized(6), States: []component.State{{Name: "db", Growing: true, Phase: v1.PhaseUpdating}},
+		Problems: []component.Problem{{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "the claim cannot grow"}}}}
+	cases["a volume that cannot grow"] = notGrown
+	raced := blocked(v1.ReasonForbidden)
+	raced.in.Incomplete = true
+	cases["denied, and a conflict that is retried at once"] = raced
+
+	want := map[string]string{
+		"running": "Current", "creating": "InProgress", "updating": "InProgress", "scaling": "InProgress", "still scaling": "InProgress", "still scaling, and copying": "InProgress",
+		"still updating": "InProgress", "updating while scaling": "InProgress", "trouble while running": "InProgress", "trouble while creating": "InProgress",
+		"nothing could be observed": "InProgress", "a write met a newer object": "InProgress", "a volume that cannot grow": "InProgress",
+		"denied, and a conflict that is retried at once": "InProgress", v1.ReasonNamespaceTerminating: "InProgress",
+		"failed": "Failed", "forbidden": "Failed", "invalid": "Failed", v1.ReasonConflict: "Failed", v1.ReasonCredentialsMissing: "Failed",
+		"deleting": "Terminating", "deleting is refused": "Terminating",
+	}
+	got := make(map[string]string, len(cases))
+	for name, tt := range cases {
+		tt.in.Generation, tt.in.Now = 7, at(0)
+		report := component.Summarize(tt.in)
+		got[name] = kstatus(tt.in.Generation, tt.in.Deleting, report)
+		stalled := meta.FindStatusCondition(report.Conditions, v1.ConditionStalled)
+		if failed := report.Phase == v1.PhaseFailed && name != v1.ReasonNamespaceTerminating; !tt.in.Deleting && failed != (stalled.Status == metav1.ConditionTrue) {
+			t.Errorf("%s: Stalled is %s in phase %s", name, stalled.Status, report.Phase)
+		}
+		if stalled.ObservedGeneration != 7 || stalled.Message == "" || stalled.Status == metav1.ConditionTrue && stalled.Reason == v1.ReasonProgressing {
+			t.Errorf("%s: Stalled is %+v", name, stalled)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("kstatus (-want +got):\n%s", diff)
+	}
+	refused := cases["deleting is refused"].in
+	refused.Now = at(0)
+	if c := meta.FindStatusCondition(component.Summarize(refused).Conditions, v1.ConditionStalled); c.Status != metav1.ConditionTrue || c.Reason != v1.ReasonForbidden {
+		t.Errorf("a deletion that is denied has Stalled %s, %s", c.Status, c.Reason)
+	}
+}

@@ -1,0 +1,26 @@
+// Package credentials decides how the password of a database is rotated while its clients run.
+//
+// # Purpose
+//
+// Users change the password in the credentials Secret. Clients do not read that Secret but the
+// login Secret, which follows it in steps:
+//
+//  1. The new password is set in the database, beside the old one: with PostgreSQL for the
+//     other one of two roles, with MySQL by RETAIN CURRENT PASSWORD.
+//  2. The login Secret gets the new login, and clients are replaced one after the other.
+//  3. When all clients have the new login, the old password is revoked.
+//
+// Each step can be repeated, and the next one follows from the two Secrets alone: a process that
+// ends anywhere is continued by the next one.
+//
+// # Non-goals
+//
+// The user and the name of the database cannot change, because the data belongs to them: that is
+// an error, and the clients keep what works. The package uses no client, clock or randomness.
+//
+// # Trade-offs
+//
+// With PostgreSQL the owner and the second role have the same, current password when a rotation
+// has ended, so that a client of the credentials Secret can log in with it at any other time.
+// Clients that hold a connection keep it when the old password is revoked.
+package credentials

@@ -1,0 +1,95 @@
+package database
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// TestPostgreSQLReplicaLost has a real primary remove the WAL that its replica needs next: the replica
+// leaves the Service, and copies the data again when it is asked to.
+func TestPostgreSQLReplicaLost(t *testing.T) {
+	usePostgreSQL(t)
+	spec := testSpec(v1.EnginePostgreSQL, "15.4")
+	spec.Replicas = 2
+	primary, replica := newPod(t, spec, "shop-database-0"), newPod(t, spec, "shop-database-1")
+	replica.primaryPort = primary.port
+	// The readiness probe of the replica asks the primary, which has another port here.
+	primary.serveCommand += " -c wal_keep_size=0 -c min_wal_size=32MB"
+	primary.must(t, "sh "+primary.etc+"/prepare.sh")
+	primary.serve(t)
+	replica.must(t, "sh "+replica.etc+"/prepare.sh")
+	replica.serve(t)
+	eventually(t, func() bool { return replica.ready(t) })
+	observe := func(p *pod, command []string) string {
+		t.Helper()
+		return p.must(t, p.local(command[2]))
+	}
+	eventually(t, func() bool {
+		return strings.Contains(observe(primary, ObservePrimaryCommand(v1.EnginePostgreSQL)), "replica 127.0.0.1 0 0 t")
+	})
+	replica.stop(t)
+
+	ask := `psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --host=` + primary.dir + `/run --port=` + primary.port + ` --username=postgres --dbname=postgres `
+	primary.must(t, ask+`--command="CREATE TABLE later AS SELECT 1 AS id"`)
+	for range 8 {
+		primary.must(t, ask+`--command="SELECT pg_switch_wal()" --command="CREATE TABLE IF NOT EXISTS t ()" --command="DROP TABLE t" --command=CHECKPOINT`)
+	}
+	if ready := replica.restart(t); ready {
+		t.Error("a replica that cannot follow its primary is ready")
+	}
+	oldest := observe(primary, ObservePrimaryCommand(v1.EnginePostgreSQL))
+	position := observe(replica, ObserveReplicaCommand())
+	if !strings.Contains(oldest, "oldest 00000001") || strings.Contains(oldest, "replica ") || !strings.HasPrefix(position, "recovers t 0/") {
+		t.Errorf("the primary says %q, the replica %q", oldest, position)
+	}
+	replica.must(t, RebuildCommand()[2])
+	replica.stop(t)
+	replica.must(t, "sh "+replica.etc+"/prepare.sh")
+	if _, err := os.Stat(filepath.Join(replica.dir, "pgdata"+rebuildSuffix)); !os.IsNotExist(err) {
+		t.Errorf("the data would be copied at each start: %v", err)
+	}
+	if ready := replica.restart(t); !ready {
+		t.Error("a replica that was copied again is not ready")
+	}
+	if out, err := replica.as(t, replica.env["APP_USER"], awkward, "SELECT pg_is_in_recovery()"); err != nil || out != "t" {
+		t.Errorf("the replica says %q: %v", out, err)
+	}
+
+	// Without its primary, a replica goes on serving what it has.
+	primary.stop(t)
+	if !replica.ready(t) {
+		t.Error("a replica without a primary is not ready")
+	}
+	// A primary ignores the request.
+	primary.must(t, RebuildCommand()[2])
+	primary.must(t, "sh "+primary.etc+"/prepare.sh")
+	if _, err := os.Stat(filepath.Join(primary.dir, "pgdata", "PG_VERSION")); err != nil {
+		t.Errorf("the data of a primary was removed: %v", err)
+	}
+}
+
+// restart starts the server, and returns what its readiness probe says in the end: the receiver of
+// a replica is given some time to connect.
+func (p *pod) restart(t *testing.T) (ready bool) {
+	t.Helper()
+	p.serve(t)
+	for range 20 {
+		if p.ready(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// ready runs the readiness probe.
+func (p *pod) ready(t *testing.T) bool {
+	t.Helper()
+	// The primary has another port on this machine.
+	probe := strings.ReplaceAll(postgreSQLReady, `--host="$PRIMARY_HOST" --port=5432`, `--host="$PRIMARY_HOST" -p `+p.primaryPort)
+	_, err := p.run(t, p.local(probe))
+	return err == nil
+}

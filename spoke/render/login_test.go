@@ -1,0 +1,67 @@
+package render
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// TestAdmission checks whom the login admits, and that the status says so when it admits no user.
+func TestAdmission(t *testing.T) {
+	const noSecret = "spec.security.authentication.secretRef, because the credentials are placeholders"
+	const noUsers = "spec.security.authentication.emailDomains or allowedGroups, because no user is admitted"
+	login := &v1.LocalSecretReference{Name: "login"}
+	tests := map[string]struct {
+		login      v1.Authentication
+		args       []string
+		impairment string
+	}{
+		"nothing":            {v1.Authentication{}, []string{"--email-domain=no-user.login.invalid"}, "no user can log in: set " + noSecret + ", and " + noUsers},
+		"credentials":        {v1.Authentication{SecretRef: login}, []string{"--email-domain=no-user.login.invalid"}, "no user can log in: set " + noUsers},
+		"domains":            {v1.Authentication{EmailDomains: []string{"*"}}, []string{"--email-domain=*"}, "no user can log in: set " + noSecret},
+		"one domain":         {v1.Authentication{SecretRef: login, EmailDomains: []string{"a.com"}}, []string{"--email-domain=a.com"}, ""},
+		"all domains":        {v1.Authentication{SecretRef: login, EmailDomains: []string{"*"}}, []string{"--email-domain=*"}, ""},
+		"groups":             {v1.Authentication{SecretRef: login, AllowedGroups: []string{"a", "b"}}, []string{"--email-domain=*", "--allowed-group=a", "--allowed-group=b"}, ""},
+		"domains and groups": {v1.Authentication{SecretRef: login, EmailDomains: []string{"a.com", ".b.com"}, AllowedGroups: []string{"a"}}, []string{"--email-domain=a.com", "--email-domain=.b.com", "--allowed-group=a"}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			app := sampleShop(t)
+			tt.login.Enabled = true
+			app.Spec.Security.Authentication = tt.login
+			components, err := EcommerceApp(app, Cluster{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ingress := components[3]
+			args := slices.DeleteFunc(deployment(t, ingress.Objects, "my-ecommerce-app-oauth2-proxy").Spec.Template.Spec.Containers[0].Args, func(arg string) bool {
+				return !strings.HasPrefix(arg, "--email-domain") && !strings.HasPrefix(arg, "--allowed-group")
+			})
+			if diff := cmp.Diff(tt.args, args); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+			if ingress.Impairment != tt.impairment || (ingress.Impaired == v1.ReasonLoginNotConfigured) != (tt.impairment != "") {
+				t.Errorf("impaired %q: %q, want %q", ingress.Impaired, ingress.Impairment, tt.impairment)
+			}
+		})
+	}
+}
+
+// TestPodSettings checks that the proxy gets the settings of the frontend, the dumps those of the
+// database, and each pod its own.
+func TestPodSettings(t *testing.T) {
+	app := everythingShop(t)
+	for name, want := range map[string]string{
+		"everything-backend": "registry mirror|map[]|0||everything-backend", "everything-frontend": "registry|map[pool:web]|1|web|everything-frontend",
+		"everything-oauth2-proxy": "registry|map[pool:web]|1|web|", "everything-database": "registry|map[disk:ssd]|1|database-critical|everything-database",
+		"everything-database-backup": "registry|map[disk:ssd]|1|database-critical|",
+	} {
+		if got := settingsOf(t, mustShop(t, app), name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package render
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/shopfleet/shopfleet/api/apitest"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+func TestWithoutHub(t *testing.T) {
+	backup := func(policy v1.BackupPolicy) func(*v1.EcommerceApp) {
+		return func(a *v1.EcommerceApp) { a.Spec.Database.Backup = policy }
+	}
+	everything := func(a *v1.EcommerceApp) {
+		a.Spec.Database.StorageProfile = v1.StorageFast
+		a.Spec.Database.Backup = v1.BackupPolicy{
+			Enabled: true, Schedule: "0 2 * * *", Method: v1.BackupSnapshot, CopyToRegions: []string{"eu-west-1"},
+			MaxRPO: &metav1.Duration{Duration: time.Hour}, Verify: v1.VerifyPolicy{Schedule: "0 4 * * *"},
+		}
+		a.Spec.CloudConfig.GCP = &v1.GCPConfig{}
+		a.Spec.Placement.MaxClusters = 1
+		a.Spec.Deletion.UnreachableTimeout = &metav1.Duration{}
+	}
+	for name, tt := range map[string]struct {
+		change func(*v1.EcommerceApp)
+		want   Unsupported
+	}{
+		"dumps":                        {backup(v1.BackupPolicy{Enabled: true, Schedule: "0 2 * * *", Method: v1.BackupDump, TimeZone: "UTC"}), Unsupported{}},
+		"dumps by default":             {backup(v1.BackupPolicy{Enabled: true, Schedule: "0 2 * * *", Method: v1.BackupAuto}), Unsupported{}},
+		"snapshots that are not taken": {backup(v1.BackupPolicy{Method: v1.BackupSnapshot}), Unsupported{Fields: []string{"spec.database.backup.method"}}},
+		"no database":                  {func(a *v1.EcommerceApp) { a.Spec.Database = nil }, Unsupported{}},
+		"everything": {everything, Unsupported{Fields: []string{
+			"spec.database.storageProfile", "spec.database.backup.method", "spec.database.backup.copyToRegions", "spec.database.backup.maxRPO",
+			"spec.database.backup.verify", "spec.cloudConfig", "spec.placement", "spec.deletion",
+		}, NoBackups: true}},
+		"everything, of a copy": {func(a *v1.EcommerceApp) {
+			everything(a)
+			a.Annotations = map[string]string{v1.HubAppUIDAnnotation: "uid"}
+		}, Unsupported{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := apitest.App("shop").Database(v1.EnginePostgreSQL, "15.4", "1Gi").Obj()
+			tt.change(app)
+			if diff := cmp.Diff(tt.want, WithoutHub(app)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
