@@ -15,7 +15,6 @@ func appProgress() []Entry {
 	return []Entry{
 		{v1.ReasonRunning, "Everything that the spec asks for is observed to be ready.", "", ""},
 		{v1.ReasonReconciled, "Every cluster has the current spec, no change is in progress, and nothing has failed.", "", ""},
-		{v1.ReasonAvailable, "Customers can be served.", "", ""},
 		{v1.ReasonDisabled, "The spec disables the component.", "", ""},
 		{v1.ReasonPaused, "The application or the member is paused: nothing is written there, and the status lists what would be.",
 			"kubectl shopfleet diff APP -n NAMESPACE",
@@ -33,6 +32,14 @@ func appProgress() []Entry {
 		{v1.ReasonWaitingForStorage, "A claim of the database has no volume yet, or its volume is still growing.",
 			"kubectl describe pvc -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
 			"Do as the events of the claim say: a StorageClass that does not exist, no capacity in the zone, or a driver that does not run."},
+		{v1.ReasonCopyingData, "A new replica of the database copies the data of the primary. That takes as long as the data is large, and has no deadline; customers are served.",
+			memberPods, "Wait; the log of the pod that the message names shows the progress."},
+		{v1.ReasonWaitingForAddress, "The Ingress has a class, and no controller has given it an address, so that customers may not reach the shop.",
+			"kubectl describe ingress -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
+			"Check that the IngressClass exists, that its controller runs, and that its load balancer has an address."},
+		{v1.ReasonWaitingForCertificate, "cert-manager has not issued the certificate of the Ingress.",
+			"kubectl describe certificate,certificaterequest -n NAMESPACE   # in the member",
+			"Do as the events of the Certificate say: the issuer does not exist or is not ready, or the host does not lead to this cluster yet."},
 		{v1.ReasonStorageNotExpandable, "spec.database.storage was raised, and the StorageClass of the claim does not allow expansion. The database keeps its volume and runs.",
 			"kubectl get storageclass   # in the member",
 			"Allow it in the class, or set spec.database.storage back.\nTo allow it: kubectl patch storageclass CLASS -p '{\"allowVolumeExpansion\":true}' in the member, if its driver can expand volumes."},
@@ -42,23 +49,21 @@ func appProgress() []Entry {
 	}
 }
 
-// appWaits returns the reasons of an application that waits for what its cluster does.
-func appWaits() []Entry {
+// appService returns the reasons about what an application is to its users.
+func appService() []Entry {
 	return []Entry{
-		{v1.ReasonUnavailable, "Customers cannot be served: a component that they need has no pod that is ready, or the primary of the database is not. The message names it.",
-			memberPods, "kubectl describe pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member\nThe events of the pods of the component that the message names say why."},
-		{v1.ReasonCopyingData, "A replica of the database copies the primary's data, which can take hours. The shop serves meanwhile, and no deadline applies while the copy goes on.",
-			memberPods, "Wait. The log of the container prepare of the pod that the message names shows the progress."},
-		{v1.ReasonWaitingForAddress, "The controller of the IngressClass has given the Ingress no address.",
-			"kubectl get ingressclass   # in the member",
-			"Check that the class exists, that its controller runs, and that its Service has an address.\nWithout a controller, leave spec.ingress.className out: the shop is then reached through its Service only."},
-		{v1.ReasonWaitingForCertificate, "cert-manager has not issued the certificate; the message has its reason. A self-signed certificate that exists stays in use.",
-			"kubectl describe certificate -n NAMESPACE   # in the member",
-			"Do as the message says: most often the issuer does not exist, or the host name does not lead to the cluster."},
-		{v1.ReasonNotSupported, "Fields of the spec have no effect without a hub; the message lists them. If it says that there are no backups, the database has none.",
-			describeApp, fixSpec + "\nRemove the fields, set spec.database.backup.method to Dump, or run the application from a hub."},
-		{v1.ReasonLoginNotConfigured, "The login is on, and no user can log in.",
-			describeApp, fixSpec + "\nSet spec.security.authentication.secretRef to the OAuth client, and emailDomains or allowedGroups to those who may log in."},
+		{v1.ReasonAvailable, "Customers can be served: the primary of the database is ready, backend and frontend have a pod each, and the Ingress exists.", "", ""},
+		{v1.ReasonUnavailable, "Customers cannot be served in a cluster that answers. The message names the cluster, or the component that they lack.",
+			statusApp, "kubectl describe pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member\nBegin with the component that the message names: database before backend before frontend."},
+		{v1.ReasonLoginNotConfigured, "No user can log in: the login has no credentials of its provider, or admits neither a domain nor a group.",
+			describeApp, fixSpec + "\nThe message names the Secret or the field of spec.security.authentication that is missing."},
+		{v1.ReasonCredentialsInvalid, "The credentials Secret of the database has content that cannot be used: another user or database than those of the data, a name that the engine reserves, or a line break. Clients keep the login that they have.",
+			describeApp, "Correct the key of the Secret that the message names; it is read again within 5 minutes."},
+		{v1.ReasonRotationFailed, "The new password of the credentials Secret could not be set in the database. Clients keep the old one, which works. It is tried again.",
+			describeApp, "Look at the log of the primary of the database.\nTo stop trying, set the old password in the Secret again."},
+		{v1.ReasonNotSupported, "The spec has fields that only a hub carries out, and this application has no hub: snapshots, storage profiles, placement. They have no effect.",
+			"kubectl describe ecommerceapp APP -n NAMESPACE   # in the cluster",
+			"Remove the fields that the message names, or create the application on a hub.\nFor backups without a hub, set spec.database.backup.method to Dump."},
 	}
 }
 
@@ -78,11 +83,7 @@ func appFailures() []Entry {
 			joinAgain + "\nThe command grants what the hub needs. If the message names a policy or a quota, change that in the member; the hub tries again within 5 minutes."},
 		{v1.ReasonApplyFailed, "A write in a member failed for a reason that may pass: throttling, a kind that is not served, a timeout. The hub retries.",
 			describeApp, "If it stays for 10 minutes, do as the message says.\nA kind that is not served needs its CustomResourceDefinition in the member. Otherwise look at the load of the member's API server."},
-		{v1.ReasonCredentialsInvalid, "The credentials Secret of the database has content that cannot be used, such as another user name than that which the data belongs to. The shop keeps the login that works.",
-			describeApp, "Set the key that the message names to the value that it gives, in the Secret in the member."},
-		{v1.ReasonRotationFailed, "A new password could not be set in the database, so the backend keeps the old one. The hub tries again every 30 seconds.",
-			memberPods, "Check that the pod APP-database-0 is ready in the member, and that its kubelet answers: kubectl logs must work.\nIf the message says that the server cannot do it, as with MariaDB, set the old password in the Secret again."},
-		{v1.ReasonCredentialsMissing, "A Secret that the data of the database depends on is gone. New passwords would not open the data, so nothing was written. On a Restore: the passwords of the source could not be copied or compared.",
+		{v1.ReasonCredentialsMissing, "A Secret that the data of the database depends on is gone, or a key of it. New passwords would not open the data, so nothing was written. On a Restore: the passwords of the source could not be copied or compared.",
 			"kubectl get secrets -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
 			"Restore the Secret that the message names, in the member.\nWithout it, delete the claim to start with an empty database, and restore a Backup."},
 		{v1.ReasonNamespaceTerminating, "The namespace is being deleted in the member, so that nothing can be created there. The hub goes on when it is gone.",

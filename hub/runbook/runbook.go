@@ -34,7 +34,7 @@ func Sections() []Section {
 		{"Members: agent", memberAgent()},
 		{"Members: storage", memberStorage()},
 		{"Applications: progress", appProgress()},
-		{"Applications: waits", appWaits()},
+		{"Applications: service", appService()},
 		{"Applications: failures", appFailures()},
 		{"Applications: deletion", appDeletion()},
 		{"Placement", placementFailures()},

@@ -38,7 +38,6 @@ func TestRunbookCommands(t *testing.T) {
 func checkMention(t *testing.T, root *cobra.Command, words []string) {
 	t.Helper()
 	command, value := root, false
-	root.InitDefaultHelpFlag()
 	for _, word := range words {
 		name, given, _ := strings.Cut(strings.TrimRight(word, "."), "=")
 		switch {
@@ -58,7 +57,6 @@ func checkMention(t *testing.T, root *cobra.Command, words []string) {
 				return
 			}
 			command = next
-			command.InitDefaultHelpFlag()
 		}
 		if strings.HasSuffix(word, ".") {
 			return // The end of the sentence.
