@@ -36,10 +36,10 @@ func RandomEdit(r *rand.Rand, app *v1.EcommerceApp) string {
 }
 
 // EditedFields returns the paths of the fields of an EcommerceAppSpec that RandomEdit changes: all
-// but those that the schema forbids to change, and those that the hub decides by.
+// but those that the schema forbids to change, those that the hub decides by, and the pause.
 func EditedFields() []string {
 	return slices.DeleteFunc(fieldsOf("", reflect.TypeFor[v1.EcommerceAppSpec]()), func(field string) bool {
-		for _, prefix := range []string{".placement", ".deletion", ".cloudConfig", ".database.engine", ".database.storageClassName", ".database.storageProfile"} {
+		for _, prefix := range []string{".placement", ".deletion", ".paused", ".cloudConfig", ".database.engine", ".database.storageClassName", ".database.storageProfile"} {
 			if strings.HasPrefix(field, prefix) {
 				return true
 			}
