@@ -13,8 +13,8 @@ const (
 	component  = "spoke/component"
 	applier    = "spoke/apply"
 
-	memberController = "hub/controllers/member"
-	memberQueue      = dispatch + "/member_queue.go"
+	stateMetrics = "hub/statemetrics"
+	memberQueue  = dispatch + "/member_queue.go"
 )
 
 // All returns all mutants: the mistakes of a naive operator, and those that an earlier suite
@@ -66,13 +66,13 @@ func ofErrors() []Mutant {
 func ofOrder() []Mutant {
 	return []Mutant{
 		{
-			"created-is-ready", "a component counts as ready once it is created",
-			component + "/plan.go", "p.ready[c.Name] = state.Ready || state.Growing", "p.ready[c.Name] = true",
+			"created-is-ready", "a component counts as serving once it is created",
+			component + "/plan.go", "p.serving[c.Name] = state.Ready || state.Serving || state.Growing", "p.serving[c.Name] = true",
 			component, "TestPlanGates",
 		},
 		{
 			"readiness-of-a-copy", "the readiness of a component is set on a copy and lost",
-			component + "/plan.go", "p.ready[c.Name] = state.Ready || state.Growing", "p.ready[c.Name] = false",
+			component + "/plan.go", "p.serving[c.Name] = state.Ready || state.Serving || state.Growing", "p.serving[c.Name] = false",
 			component, "TestPlanGates",
 		},
 		{
@@ -172,13 +172,13 @@ func ofWrites() []Mutant {
 		},
 		{
 			"metrics-of-a-member-that-leaves", "a MemberCluster that is being deleted keeps its series",
-			memberController + "/register.go", "	r.metrics.forget(cluster.Name)\n", "",
-			memberController, "TestWrites/metrics_of_a_former_member",
+			stateMetrics + "/statemetrics.go", "	if member.DeletionTimestamp != nil {\n		return\n	}\n", "",
+			stateMetrics, "TestMembers",
 		},
 		{
-			"metrics-of-a-former-member", "a MemberCluster that is gone keeps its series",
-			memberController + "/register.go", "	r.metrics.forget(name)\n", "",
-			memberController, "TestWrites/metrics_of_a_former_member",
+			"metrics-of-a-cluster-that-is-left", "an application keeps its series in a cluster that it leaves",
+			stateMetrics + "/statemetrics.go", "c.Phase == v1.PhaseDeleting", "false",
+			stateMetrics, "TestApps",
 		},
 		{
 			"metrics-of-a-former-cluster", "a cluster that left keeps its series",
