@@ -61,6 +61,7 @@ func TestKind(t *testing.T) {
 	steps.Add("scale", w.testScale, applied)
 	steps.Add("storage", w.testStorage, applied)
 	steps.Add("member paused", w.testMemberPaused, applied)
+	steps.Add("pause", w.testPause, applied)
 	steps.Add("leader killed", w.testLeaderKilled, applied)
 	steps.Add(switched, w.testModeSwitch, applied)
 	steps.Add("secrets", w.testSecrets, applied) // Before what follows takes pods and their logs away.

@@ -10,6 +10,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -83,6 +84,32 @@ func (w *environment) testMemberPaused(t *testing.T) {
 			r.order(t, shop)
 		})
 	}
+}
+
+// testPause follows the documentation: a member that is paused says so, and its shop serves.
+func (w *environment) testPause(t *testing.T) {
+	t.Helper()
+	w.follow(t, "Pause")
+	r := w.regions[0]
+	member := &v1.MemberCluster{}
+	awaitPaused := func(want bool) {
+		t.Helper()
+		fleettest.Within(t, patience, fmt.Sprintf("%s to be paused: %v", r.name, want), func(ctx context.Context) error {
+			if err := w.hub.Get(ctx, client.ObjectKey{Name: r.name}, member); err != nil {
+				return err
+			}
+			ready := meta.FindStatusCondition(member.Status.Conditions, v1.ConditionReady)
+			if ready == nil || (ready.Reason == v1.ReasonPaused) != want {
+				return errWaiting
+			}
+			return nil
+		})
+	}
+	awaitPaused(true)
+	r.order(t, shop)
+	w.hub.must(t, "patch", "memberclusters", r.name, "--type=merge", `--patch={"spec":{"paused":false}}`)
+	awaitPaused(false)
+	w.running(t, shop, ledger)
 }
 
 // pause stops all processes of the member, for the time of the test at most, and

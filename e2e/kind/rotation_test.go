@@ -2,8 +2,10 @@ package kind
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
 // testPassword rotates the password of a shop's database while customers order all the time: none of
@@ -23,7 +26,7 @@ func (w *environment) testPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	user, old, name := string(secret.Data["username"]), string(secret.Data["password"]), string(secret.Data["database"])
-	const password = "a-new-password"
+	password := rand.Text()
 	if !r.logsIn(t.Context(), user, old, name) {
 		t.Error("the password of the Secret is not accepted")
 	}
@@ -59,8 +62,12 @@ func (w *environment) testPassword(t *testing.T) {
 }
 
 // logsIn reports whether the database of the shop accepts a password, through the network of its pod.
+// The password is in the input, since the audit log has the command.
 func (r *region) logsIn(ctx context.Context, user, password, database string) bool {
-	_, err := r.kubectl(ctx, "exec", "--namespace", namespace, shop+"-database-0", "--container=database", "--",
-		"env", "PGPASSWORD="+password, "psql", "--no-password", "--host=127.0.0.1", "--username="+user, "--dbname="+database, "--command=SELECT 1")
+	cmd := r.env.Command(ctx, "kubectl", "--kubeconfig", r.Kubeconfig, "exec", "--stdin", "--namespace", namespace,
+		shop+"-database-0", "--container=database", "--", "sh", "-c",
+		`read -r PGPASSWORD; export PGPASSWORD; exec psql --no-password --host=127.0.0.1 --username="$0" --dbname="$1" --command="SELECT 1"`, user, database)
+	cmd.Stdin = strings.NewReader(password + "\n")
+	_, err := testenv.Run(cmd)
 	return err == nil
 }
