@@ -81,9 +81,12 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 	if c.Connection == Connected || c.Unknown != "" {
 		e.UnknownOrigin = c.Unknown
 	}
-	e.PendingChangeCount = 0
-	if c.Connection == Connected && (c.Paused || in.Paused && !in.Deleting) {
+	held := c.Paused || in.Paused && !in.Deleting
+	switch {
+	case held && c.Connection == Connected:
 		e.PendingChangeCount = pendingIn(c)
+	case !held || c.Connection != Connecting: // A hub that starts keeps what was known.
+		e.PendingChangeCount = 0
 	}
 	if !wanted {
 		leaving(&e, c)
@@ -108,6 +111,9 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 		e.Available, e.Stalled = false, false
 		e.Reason, e.Message = v1.ReasonClusterUnreachable, lostMessage(c)
 	case Connecting, Detached:
+		if held && c.Connection == Connecting && e.Phase == v1.PhasePaused {
+			break // Nothing is written, so the copy need not be of the current generation.
+		}
 		connecting(&e, in.Generation)
 		e.Stalled = e.Stalled && in.Previous.ObservedGeneration == in.Generation
 	}

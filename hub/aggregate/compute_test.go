@@ -79,10 +79,57 @@ func leavingScenes() []scene {
 	}
 }
 
+// pausedScenes are about what is held back.
+func pausedScenes() []scene {
+	pending := func(c *Cluster) {
+		c.Pending = []v1.PendingChange{{Kind: "EcommerceApp", Name: "shop", Action: v1.PendingUpdate, Fields: []string{"spec.image: a -> b"}}}
+	}
+	paused := func(c *Cluster) { c.Paused = true }
+	pausedApp := func(in Input) Input {
+		in.Paused = true
+		return in
+	}
+	return []scene{
+		{"a paused application that was edited", pausedApp(edited(with(after(everywhere(), 1), "a", pending)))},
+		{"a paused application with a cluster out of reach", pausedApp(with(after(everywhere(), 1), "b", lost))},
+		{"a paused member beside another", edited(with(after(everywhere(), 1), "a", paused, pending))},
+		{"a paused member that failed before", with(after(everywhere(), 1), "a", paused, reporting(v1.PhaseFailed))},
+		{"a paused member out of reach", with(after(everywhere(), 1), "a", paused, lost)},
+		{"deleting while a member is paused", deleting(with(after(everywhere(), 1), "a", paused, pending))},
+		{"deleting a paused application", deleting(pausedApp(after(everywhere(), 1)))},
+	}
+}
+
+// TestPendingChanges bounds the changes of all clusters together.
+func TestPendingChanges(t *testing.T) {
+	t.Parallel()
+	long := v1.PendingChange{Kind: "Deployment", Name: "shop", Action: v1.PendingUpdate, Fields: slices.Repeat([]string{strings.Repeat("f", 256)}, 10)}
+	in := with(with(everywhere(), "a", func(c *Cluster) { c.Pending = slices.Repeat([]v1.PendingChange{long}, 30) }), "b", func(c *Cluster) {
+		c.Copy.Status.PendingChanges, c.Copy.Status.PendingChangeCount = slices.Repeat([]v1.PendingChange{long}, 100), 140
+	})
+	in.Paused = true
+	got := Compute(in)
+	size := 0
+	for _, change := range got.PendingChanges {
+		if change.Cluster != "a" && change.Cluster != "b" {
+			t.Errorf("a change of no cluster: %+v", change)
+		}
+		for _, field := range change.Fields {
+			size += len(field)
+		}
+	}
+	if len(got.PendingChanges) != v1.MaxPendingChanges || got.PendingChangeCount != 170 || size > maxPendingBytes {
+		t.Errorf("%d changes of %d, with %d bytes", len(got.PendingChanges), got.PendingChangeCount, size)
+	}
+	if got.Clusters[0].PendingChangeCount != 30 || got.Clusters[1].PendingChangeCount != 140 {
+		t.Errorf("counts %d and %d", got.Clusters[0].PendingChangeCount, got.Clusters[1].PendingChangeCount)
+	}
+}
+
 func TestCompute(t *testing.T) {
 	t.Parallel()
 	var all strings.Builder
-	for _, s := range slices.Concat(placedScenes(), lifeScenes(), leavingScenes()) {
+	for _, s := range slices.Concat(placedScenes(), lifeScenes(), leavingScenes(), pausedScenes()) {
 		got := Compute(s.in)
 		all.WriteString("## " + s.name + "\n" + summaryOf(got) + "\n")
 		t.Run(s.name, func(t *testing.T) {

@@ -48,6 +48,10 @@ func pendingChanges(in Input, entries []v1.ClusterStatus) []v1.PendingChange {
 			continue
 		}
 		c := members[e.Name]
+		if c.Connection != Connected {
+			all = append(all, slices.DeleteFunc(slices.Clone(in.Previous.PendingChanges), func(p v1.PendingChange) bool { return p.Cluster != e.Name })...)
+			continue
+		}
 		changes := c.Pending
 		if c.Copy != nil {
 			changes = append(slices.Clip(changes), c.Copy.Status.PendingChanges...)
