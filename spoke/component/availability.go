@@ -6,26 +6,26 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// unavailable returns what customers lack of a component; empty if they are served.
+// unavailable returns why a component does not serve customers; empty if it does.
 func unavailable(c Component, live Live) string {
 	for _, object := range c.Objects {
 		if c.Auxiliary && IsWorkload(object.Resource) {
 			continue
 		}
-		if lack := lackOf(object.Resource, live); lack != "" {
-			return lack
+		if reason := unavailableReason(object.Resource, live); reason != "" {
+			return reason
 		}
 	}
 	return ""
 }
 
-// lackOf returns what customers lack of one object; empty if they are served. Objects other
-// than workloads and Ingresses are created together with them.
-func lackOf(want Resource, live Live) string {
+// unavailableReason returns why one object does not serve customers; empty if it does. Objects
+// other than workloads and Ingresses are created together with them.
+func unavailableReason(want Resource, live Live) string {
 	exists := live[KeyOf(want)]
 	switch w := want.(type) {
 	case *appsv1.StatefulSet:
-		return lackOfPrimary(w, live)
+		return primaryUnavailable(w, live)
 	case *appsv1.Deployment:
 		d, _ := exists.(*appsv1.Deployment)
 		switch {
@@ -44,9 +44,9 @@ func lackOf(want Resource, live Live) string {
 	return ""
 }
 
-// lackOfPrimary returns why the primary of a database does not serve: pod 0. Without the pod,
+// primaryUnavailable returns why the primary of a database does not serve: pod 0. Without the pod,
 // which the cache may not have yet, a set serves if all its pods are ready.
-func lackOfPrimary(want *appsv1.StatefulSet, live Live) string {
+func primaryUnavailable(want *appsv1.StatefulSet, live Live) string {
 	pods := Pods(want)
 	if len(pods) == 0 {
 		return describe(want) + " is scaled to 0 replicas"
@@ -76,7 +76,7 @@ func serving(c Component, live Live) bool {
 			continue
 		}
 		exists := live[KeyOf(object.Resource)]
-		if exists == nil || exists.GetDeletionTimestamp() != nil || lackOf(object.Resource, live) != "" || !servesVersion(object.Resource, live) {
+		if exists == nil || exists.GetDeletionTimestamp() != nil || unavailableReason(object.Resource, live) != "" || !servesVersion(object.Resource, live) {
 			return false
 		}
 		serves = true
@@ -84,8 +84,8 @@ func serving(c Component, live Live) bool {
 	return serves
 }
 
-// servesVersion reports whether what serves of an existing workload has the desired version: all
-// pods of a Deployment, the primary of a StatefulSet.
+// servesVersion reports whether the pods of an existing workload that serve have the desired
+// version: all of a Deployment, the primary of a StatefulSet.
 func servesVersion(want Resource, live Live) bool {
 	w, ok := viewOf(want, live[KeyOf(want)])
 	if !ok {

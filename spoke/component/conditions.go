@@ -68,8 +68,21 @@ func progress(in Summary, c cause, report Report) []metav1.Condition {
 	return []metav1.Condition{ready, progressing, degraded}
 }
 
-// available returns the condition Available, which names the first component that customers
-// lack. Nothing is known of components that could not be observed.
+// impaired returns a condition Degraded that is False, or True for the first component that is
+// ready and that users cannot use.
+func impaired(degraded metav1.Condition, states []State) metav1.Condition {
+	for _, s := range states {
+		if s.Impaired != "" {
+			degraded.Status, degraded.Reason = metav1.ConditionTrue, s.Impaired
+			degraded.Message = cause{component: s.Name, message: s.Impairment}.text()
+			return degraded
+		}
+	}
+	return degraded
+}
+
+// available returns the condition Available, which names the first component that does not serve
+// customers. It is Unknown if the components could not be observed.
 func available(in Summary, states []State) metav1.Condition {
 	c := metav1.Condition{Type: v1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: v1.ReasonAvailable, Message: "customers can be served"}
 	if in.Deleting {

@@ -108,23 +108,10 @@ func (f Fallback) applies(live Live) bool {
 	return ready == nil || ready.Status != metav1.ConditionTrue
 }
 
-// over returns the objects with those of the fallback in place of the same, or before them.
+// over returns the objects, of which those of the fallback replace the ones with the same keys.
 func (f Fallback) over(objects []Object) []Object {
 	own := slices.DeleteFunc(slices.Clone(objects), func(o Object) bool {
 		return slices.ContainsFunc(f.Objects, func(other Object) bool { return KeyOf(other.Resource) == KeyOf(o.Resource) })
 	})
 	return slices.Concat(f.Objects[:1], own, f.Objects[1:])
-}
-
-// impaired returns the condition Degraded, which is False, or True if a component is ready and
-// users cannot use it.
-func impaired(degraded metav1.Condition, states []State) metav1.Condition {
-	for _, s := range states {
-		if s.Impaired != "" {
-			degraded.Status, degraded.Reason = metav1.ConditionTrue, s.Impaired
-			degraded.Message = cause{component: s.Name, message: s.Impairment}.text()
-			return degraded
-		}
-	}
-	return degraded
 }

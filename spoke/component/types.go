@@ -140,7 +140,7 @@ type State struct {
 	// Selector selects the pods of the main workload; empty without one.
 	Selector string
 
-	// Unavailable names what customers lack of the component; empty if they are served.
+	// Unavailable is the reason why the component does not serve customers; empty if it does.
 	Unavailable string
 	// Serving is true if the component serves its dependents with the desired version, even
 	// if it is not ready. They need not wait.
