@@ -20,12 +20,7 @@ func (p *Pause) Set(on bool) { p.on.Store(on) }
 // Wrap returns a transport to an API server that returns apierror.ErrPaused during the pause for
 // each request but reads, reviews of access and of tokens, requests for tokens and dry runs.
 func (p *Pause) Wrap(next http.RoundTripper) http.RoundTripper {
-	return p.WrapExcept(next, func(*http.Request) bool { return false })
-}
-
-// WrapExcept returns the transport of Wrap, which also sends the requests that exempt reports.
-func (p *Pause) WrapExcept(next http.RoundTripper, exempt func(*http.Request) bool) http.RoundTripper {
-	return &pausable{next: next, pause: p, exempt: exempt}
+	return &pausable{next: next, pause: p}
 }
 
 // check returns apierror.ErrPaused during the pause.
@@ -37,14 +32,13 @@ func (p *Pause) check() error {
 }
 
 type pausable struct {
-	next   http.RoundTripper
-	pause  *Pause
-	exempt func(*http.Request) bool
+	next  http.RoundTripper
+	pause *Pause
 }
 
 // RoundTrip sends a request, or returns apierror.ErrPaused.
 func (p *pausable) RoundTrip(request *http.Request) (*http.Response, error) {
-	if reads(request) || requestsToken(request) || request.URL.Query().Get("dryRun") == "All" || p.exempt(request) {
+	if reads(request) || requestsToken(request) || request.URL.Query().Get("dryRun") == "All" {
 		return p.next.RoundTrip(request)
 	}
 	return guard(request, p.next, p.pause.check)
