@@ -29,7 +29,7 @@ func testReplicas(w *environment) func(*testing.T) {
 			t.Fatal(err)
 		}
 		key := func(i int) string { return client.ObjectKeyFromObject(pods[i]).String() }
-		primary := "oldest 000000010000000000000005\nsegment 16777216\nreplica 127.0.0.2 4096 75 t\n"
+		primary := "oldest 000000010000000000000005\nsegment 16777216\nreplica 127.0.0.2 75 t\n"
 		w.commands.print(map[string]string{key(0): primary, key(2): "recovers t 0/4FFFFFF\n"})
 		await := func(want ...v1.DatabaseReplica) {
 			t.Helper()
@@ -48,7 +48,7 @@ func testReplicas(w *environment) func(*testing.T) {
 			t.Error("the next pod would not copy the primary's data")
 		}
 
-		w.commands.print(map[string]string{key(0): primary + "replica 127.0.0.4 0 0 t\n"})
+		w.commands.print(map[string]string{key(0): primary + "replica 127.0.0.4 0 t\n"})
 		framework.Await(t, w, pods[2], "is the last one", func(pod *corev1.Pod) error {
 			if pod.DeletionTimestamp != nil {
 				return errNotYet

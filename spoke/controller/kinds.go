@@ -22,14 +22,13 @@ import (
 // the other ones.
 func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 	return reconciler.Kind[*v1.EcommerceApp]{
-		Name:    "ecommerceapp",
-		CRD:     "ecommerceapps." + v1.GroupName,
-		New:     func() *v1.EcommerceApp { return &v1.EcommerceApp{} },
-		NewList: func() client.ObjectList { return &v1.EcommerceAppList{} },
-		Selects: func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByAgent },
-		Facts:   placeOf,
-		Render:  render.EcommerceApp,
-
+		Name:       "ecommerceapp",
+		CRD:        "ecommerceapps." + v1.GroupName,
+		New:        func() *v1.EcommerceApp { return &v1.EcommerceApp{} },
+		NewList:    func() client.ObjectList { return &v1.EcommerceAppList{} },
+		Selects:    func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByAgent },
+		Facts:      placeOf,
+		Render:     render.EcommerceApp,
 		WithoutHub: render.WithoutHub,
 		Status: func(app *v1.EcommerceApp) reconciler.Status {
 			s := &app.Status
@@ -39,13 +38,11 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 				LastHandledImageUpdate: &s.LastHandledImageUpdate,
 			}
 		},
-		Paused: func(app *v1.EcommerceApp) bool { return app.Spec.Paused },
-		Report: reportEcommerceApp,
-		Last:   lastComponents,
-		Rotation: reconciler.Rotation[*v1.EcommerceApp]{
-			Database: rotatedDatabase,
-			Clients:  func(app *v1.EcommerceApp) string { return render.BackendName(app.Name) },
-		},
+		Paused:    func(app *v1.EcommerceApp) bool { return app.Spec.Paused },
+		Report:    reportEcommerceApp,
+		Last:      lastComponents,
+		Database:  databaseOf,
+		Clients:   func(app *v1.EcommerceApp) string { return render.BackendName(app.Name) },
 		SameParts: sameComponents,
 	}
 }
@@ -59,9 +56,9 @@ func placeOf(app *v1.EcommerceApp, known render.Cluster) render.Cluster {
 	return known
 }
 
-// rotatedDatabase returns the database of an application. One with an invalid spec is reported by
+// databaseOf returns the database of an application. One with an invalid spec is reported by
 // rendering it.
-func rotatedDatabase(app *v1.EcommerceApp, known render.Cluster) (database.Spec, bool) {
+func databaseOf(app *v1.EcommerceApp, known render.Cluster) (database.Spec, bool) {
 	if app.Spec.Database == nil {
 		return database.Spec{}, false
 	}

@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,6 +9,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
+
+// errNoSegment means that a primary did not print the size of WAL files.
+var errNoSegment = errors.New("the primary reports no size of WAL files")
 
 // Primary is an observation of a primary.
 type Primary struct {
@@ -37,25 +41,25 @@ func ParsePrimary(output string) (Primary, error) {
 	oldest := ""
 	for line := range strings.Lines(output) {
 		var address, streaming string
-		var bytes, seconds int64
+		var seconds int64
 		switch fields := strings.Fields(line); {
 		case len(fields) == 2 && fields[0] == "oldest":
 			oldest = fields[1]
 		case len(fields) == 2 && fields[0] == "segment":
 			p.segment, _ = strconv.ParseUint(fields[1], 10, 32) // Checked below.
-		case len(fields) == 5 && fields[0] == "replica":
-			if _, err := fmt.Sscan(strings.Join(fields[1:], " "), &address, &bytes, &seconds, &streaming); err != nil {
-				return Primary{}, fmt.Errorf("reading replica %q: %w", line, err)
+		case len(fields) == 4 && fields[0] == "replica":
+			if _, err := fmt.Sscan(strings.Join(fields[1:], " "), &address, &seconds, &streaming); err != nil {
+				return Primary{}, fmt.Errorf("reading the line of a replica: %w", err)
 			}
 			p.links[address] = link{lag: time.Duration(max(seconds, 0)) * time.Second, streaming: streaming == "t"}
 		}
 	}
 	if p.segment == 0 {
-		return Primary{}, fmt.Errorf("reading the size of WAL files from %q: there is none", output)
+		return Primary{}, errNoSegment
 	}
 	var err error
 	if p.oldest, err = segmentOf(oldest, p.segment); err != nil {
-		return Primary{}, fmt.Errorf("reading the oldest WAL file %q: %w", oldest, err)
+		return Primary{}, fmt.Errorf("reading the name of the oldest WAL file: %w", err)
 	}
 	return p, nil
 }

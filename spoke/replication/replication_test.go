@@ -9,9 +9,9 @@ import (
 
 const observed = `oldest 0000000300000002000000FE
 segment 16777216
-replica 127.0.0.2 0 0 t
-replica 127.0.0.3 5000000 75 t
-replica 127.0.0.4 5000000 75 f
+replica 127.0.0.2 0 t
+replica 127.0.0.3 75 t
+replica 127.0.0.4 75 f
 `
 
 func TestDecide(t *testing.T) {
@@ -55,7 +55,7 @@ func TestDecide(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(observed)
 	f.Add("recovers t 0/4FFFFFF")
-	f.Add("oldest x\nsegment -1\nreplica a b c d")
+	f.Add("oldest x\nsegment -1\nreplica a b c")
 	f.Fuzz(func(t *testing.T, output string) {
 		primary, err := ParsePrimary(output)
 		if err != nil {
@@ -70,7 +70,7 @@ func FuzzParse(f *testing.F) {
 
 func TestParseFails(t *testing.T) {
 	for _, output := range []string{"", "oldest 01\nsegment 16777216", "oldest 0000000300000002000000FE", "oldest 0000000300000002000000FE\nsegment 0",
-		"oldest zzzzzzzzzzzzzzzzzzzzzzzz\nsegment 16777216", "segment 16777216\noldest 0000000300000002000000FE\nreplica a b c d"} {
+		"oldest zzzzzzzzzzzzzzzzzzzzzzzz\nsegment 16777216", "segment 16777216\noldest 0000000300000002000000FE\nreplica a b c"} {
 		if got, err := ParsePrimary(output); err == nil {
 			t.Errorf("%q: %+v", output, got)
 		}

@@ -15,7 +15,8 @@
 //
 //   - After writes, the last response is used until the cache has received all of them, so
 //     that one change is not written twice, and no write conflicts with an earlier one.
-//   - No state is kept in memory: the rollout, deadlines and whether the application was
+//   - No state that a decision needs is kept in memory, but the last observation of a database's
+//     replicas, which a new process makes again: the rollout, deadlines and whether the application was
 //     ever ready are in the object's status and in the hashes of its children. So an
 //     object may move between hub and agent at any time, and the new reconciler writes
 //     only what differs.

@@ -8,6 +8,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 // Kind describes a kind of applications to the reconciler.
@@ -43,8 +44,11 @@ type Kind[T client.Object] struct {
 	// SameParts reports whether the same parts are ready in two statuses. What else changes of
 	// them may be written a moment later. Nil for kinds without parts.
 	SameParts func(before, after T) bool
-	// Rotation is zero for kinds without a database whose password is rotated.
-	Rotation Rotation[T]
+	// Database returns the database of an object, and false if it has none that is administered:
+	// whose password is rotated and whose replicas are observed. May be nil.
+	Database func(T, render.Cluster) (database.Spec, bool)
+	// Clients returns the name of the Deployment that logs in to the database.
+	Clients func(T) string
 	// Paused reports whether nothing of an object but its status is to be written, unless it is
 	// being deleted. Nil means that the kind cannot be paused.
 	Paused func(T) bool

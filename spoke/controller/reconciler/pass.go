@@ -11,6 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 // resync is the period of reconciliations without an event. They cost no request unless
@@ -27,7 +28,9 @@ type pass[T client.Object] struct {
 	// states are the observed states; nil until then.
 	states   []component.State
 	deleting bool
-	// replicas are the observed replicas of the database.
+	// database is the database of the object; nil if it has none to administer. Its
+	// replicas are those that were observed.
+	database *database.Spec
 	replicas []v1.DatabaseReplica
 	// paused means that nothing but the status is written, and pending is what would be.
 	paused  bool

@@ -68,7 +68,7 @@ func (o *observations) forget(key types.NamespacedName) {
 // without it.
 func (r *reconciler[T]) followReplicas(ctx context.Context, p *pass[T]) {
 	key := client.ObjectKeyFromObject(p.object)
-	db, pods := r.replicasOf(p)
+	pods := p.observableReplicas()
 	if len(pods) == 0 || r.member.Paused {
 		r.observations.forget(key)
 		return
@@ -81,7 +81,7 @@ func (r *reconciler[T]) followReplicas(ctx context.Context, p *pass[T]) {
 	}
 	seen := observation{}
 	wait := observeReplicas
-	primary, err := r.observePrimary(ctx, p.object, db)
+	primary, err := r.observePrimary(ctx, p.object, *p.database)
 	if err != nil {
 		log.FromContext(ctx).Info("Replicas could not be observed", "cause", err.Error())
 		wait = observeAgain
@@ -106,15 +106,11 @@ func (r *reconciler[T]) followReplicas(ctx context.Context, p *pass[T]) {
 	p.replicas, p.retryIn = seen.replicas, sooner(p.retryIn, wait)
 }
 
-// replicasOf returns the database of an object, and its replicas if they can be observed: the
-// primary is ready.
-func (r *reconciler[T]) replicasOf(p *pass[T]) (database.Spec, []*corev1.Pod) {
-	if r.kind.Rotation.Database == nil {
-		return database.Spec{}, nil
-	}
-	db, ok := r.kind.Rotation.Database(p.object, r.facts(p.object))
-	if !ok || db.Replicas < 2 || database.ObservePrimaryCommand(db.Engine) == nil {
-		return db, nil
+// observableReplicas returns the replicas of the object's database; none unless the primary is
+// ready and the replication of the engine is observed.
+func (p *pass[T]) observableReplicas() []*corev1.Pod {
+	if p.database == nil || p.database.Replicas < 2 || database.ObservePrimaryCommand(p.database.Engine) == nil {
+		return nil
 	}
 	var pods []*corev1.Pod
 	for _, c := range p.components {
@@ -122,7 +118,7 @@ func (r *reconciler[T]) replicasOf(p *pass[T]) (database.Spec, []*corev1.Pod) {
 			for i, key := range component.Pods(object.Resource) {
 				pod, ok := p.live[key].(*corev1.Pod)
 				if i == 0 && (!ok || !component.IsReady(pod)) {
-					return db, nil
+					return nil
 				}
 				if i > 0 && ok {
 					pods = append(pods, pod)
@@ -130,7 +126,7 @@ func (r *reconciler[T]) replicasOf(p *pass[T]) (database.Spec, []*corev1.Pod) {
 			}
 		}
 	}
-	return db, pods
+	return pods
 }
 
 func (r *reconciler[T]) observePrimary(ctx context.Context, object T, db database.Spec) (replication.Primary, error) {

@@ -31,26 +31,21 @@ const (
 	rotationWait = 30 * time.Second
 )
 
-// Rotation describes to the reconciler how the password of a kind's database is rotated.
-type Rotation[T client.Object] struct {
-	// Database returns the database of an object, and false if it has none whose password is
-	// rotated.
-	Database func(T, render.Cluster) (database.Spec, bool)
-	// Clients returns the name of the Deployment that uses the login.
-	Clients func(T) string
-}
+// errRotation means that the database did not make a change.
+var errRotation = errors.New("the password could not be changed in the database")
 
 // rotate takes the next step of a rotation, keeps the login Secret as it should be, and adds the
 // login to the facts. A rotation that fails leaves the clients what they have; while the object is
 // paused there is none.
 func (r *reconciler[T]) rotate(ctx context.Context, p *pass[T], facts render.Cluster) render.Cluster {
-	if r.kind.Rotation.Database == nil {
+	if r.kind.Database == nil {
 		return facts
 	}
-	db, ok := r.kind.Rotation.Database(p.object, facts)
+	db, ok := r.kind.Database(p.object, facts)
 	if !ok {
 		return facts
 	}
+	p.database = &db
 	live, err := r.secret(ctx, r.member.Reader, client.ObjectKey{Namespace: p.object.GetNamespace(), Name: db.LoginSecretName()})
 	if err != nil {
 		p.fail(database.Component, err)
@@ -110,9 +105,6 @@ func (r *reconciler[T]) nextLogin(ctx context.Context, p *pass[T], db database.S
 	return state.Login, nil
 }
 
-// errRotation means that the database did not make a change.
-var errRotation = errors.New("the password could not be changed in the database")
-
 // failRotation records that a rotation cannot go on.
 func (r *reconciler[T]) failRotation(p *pass[T], state credentials.State, err error) {
 	problem := component.Problem{Component: database.Component, Message: err.Error()}
@@ -166,7 +158,7 @@ func (r *reconciler[T]) secret(ctx context.Context, reader client.Reader, key cl
 // have ended; if not, also when that may be so, or 0 if an event will tell.
 func (r *reconciler[T]) clientsCurrent(ctx context.Context, object T, rotation int) (current bool, left time.Duration, err error) {
 	clients := &appsv1.Deployment{}
-	key := client.ObjectKey{Namespace: object.GetNamespace(), Name: r.kind.Rotation.Clients(object)}
+	key := client.ObjectKey{Namespace: object.GetNamespace(), Name: r.kind.Clients(object)}
 	if err := r.member.Reader.Get(ctx, key, clients); err != nil {
 		if apierrors.IsNotFound(err) {
 			return true, 0, nil

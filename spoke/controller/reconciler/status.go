@@ -125,8 +125,7 @@ func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration 
 
 // isMinor reports whether only numbers, messages and the reason for not being ready
 // changed: phase, conditions and generation are the same, and so are the parts that are
-// ready. Becoming available is minor too: it
-// precedes or follows other progress.
+// ready. Becoming available is minor too: it precedes or follows other progress.
 func (r *reconciler[T]) isMinor(before, after T) bool {
 	was, is := r.kind.Status(before), r.kind.Status(after)
 	if *was.Phase != *is.Phase || *was.ObservedGeneration != *is.ObservedGeneration ||

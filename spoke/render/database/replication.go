@@ -4,7 +4,7 @@ import v1 "github.com/shopfleet/shopfleet/api/v1"
 
 // ObservePrimaryCommand returns the command that prints, in the container of the primary, a line
 // with the oldest WAL file, one with the size of WAL files in bytes, and one for each replica that
-// is connected: its address, the bytes and the seconds that it is behind, and whether it streams.
+// is connected: its address, the seconds that it is behind, and whether it streams.
 // It returns nil for engines whose replication is not observed.
 func ObservePrimaryCommand(engine v1.Engine) []string {
 	if engine != v1.EnginePostgreSQL {
@@ -13,8 +13,7 @@ func ObservePrimaryCommand(engine v1.Engine) []string {
 	return []string{"sh", "-c", askServer + `
 SELECT 'oldest', min(name) FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$';
 SELECT 'segment', pg_size_bytes(current_setting('wal_segment_size'));
-SELECT 'replica', host(client_addr), coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn), 0),
-       coalesce(round(extract(epoch FROM replay_lag))::bigint, 0), state = 'streaming'
+SELECT 'replica', host(client_addr), coalesce(round(extract(epoch FROM replay_lag))::bigint, 0), state = 'streaming'
   FROM pg_stat_replication WHERE client_addr IS NOT NULL AND application_name = 'walreceiver';
 SQL
 `}

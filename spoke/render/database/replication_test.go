@@ -29,7 +29,7 @@ func TestPostgreSQLReplicaLost(t *testing.T) {
 		return p.must(t, p.local(command[2]))
 	}
 	eventually(t, func() bool {
-		return strings.Contains(observe(primary, ObservePrimaryCommand(v1.EnginePostgreSQL)), "replica 127.0.0.1 0 0 t")
+		return strings.Contains(observe(primary, ObservePrimaryCommand(v1.EnginePostgreSQL)), "replica 127.0.0.1 0 t")
 	})
 	replica.stop(t)
 
