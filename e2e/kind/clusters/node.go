@@ -12,14 +12,20 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
+	kindexec "sigs.k8s.io/kind/pkg/exec"
 )
 
 // Load gives the node an archive of images.
 func (c *Cluster) Load(archive io.Reader) error {
-	if err := nodeutils.LoadImageArchive(c.node, archive); err != nil {
-		return fmt.Errorf("loading images into cluster %q: %w", c.Name, err)
+	err := nodeutils.LoadImageArchive(c.node, archive)
+	if err == nil {
+		return nil
 	}
-	return nil
+	// kind's error has the exit status alone, but a disk without space left shows in the output.
+	if run := kindexec.RunErrorForError(err); run != nil {
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(run.Output))
+	}
+	return fmt.Errorf("loading images into cluster %q: %w", c.Name, err)
 }
 
 // Has reports whether the node has an image, by its full name and ID.
