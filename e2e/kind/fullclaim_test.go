@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// testFullClaim dumps to a claim that is full of other dumps: the oldest makes room. The
+// testFullClaim dumps to a claim that is full of other dumps: the oldest is removed. The
 // provisioner's volumes are folders of the node without a limit, so a small tmpfs is mounted on
 // the one of the claim.
 func (w *environment) testFullClaim(t *testing.T) {

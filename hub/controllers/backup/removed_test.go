@@ -19,7 +19,7 @@ func (e *crashes) removedEarly(t *testing.T) {
 	exit := e.JobExit
 	defer func() { e.JobExit = exit }()
 	e.JobExit = func(*testing.T, *batchv1.Job) backupenv.Exit {
-		return backupenv.Exit{Container: backupenv.DumpContainer, Code: 1, Message: "There is no room\nDumps up to 20260202T020000Z were removed before their retention ended\n"}
+		return backupenv.Exit{Container: backupenv.DumpContainer, Code: 1, Message: "The claim is full\nDumps up to 20260202T020000Z were removed before their retention ended\n"}
 	}
 	phases := map[string]v1.BackupPhase{}
 	for name, tt := range map[string]struct {

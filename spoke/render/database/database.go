@@ -23,8 +23,8 @@ const (
 	DatabaseKey = "database"
 )
 
-// noteExperimental is true until replicas have run with MySQL itself: MariaDB, which the tests
-// have, lacks the clone plugin.
+// noteExperimental is the note of a MySQL database with replicas. They have not run with MySQL
+// itself: MariaDB, which the tests use, lacks the clone plugin.
 const noteExperimental = "replication of MySQL is experimental, and is not observed"
 
 // Spec is the desired state of a database.

@@ -33,7 +33,8 @@
 //
 // # Non-goals
 //
-// There is no failover, and no replica is promoted: if the primary's volume is lost, users decide which replica to trust.
+// There is no failover, and no replica is promoted: if the primary's volume is lost, users
+// decide which replica to trust.
 // There is no upgrade between major versions: PostgreSQL refuses to start on files of another
 // version, and the layout of the volume keeps the files of all versions in one place. The
 // password of a database that is not rotated cannot change: the Secret is read when the data
@@ -46,8 +47,8 @@
 // the primary's volume. A replica of PostgreSQL that does not stream while its primary serves is
 // not ready, and so left out of the headless Service. Package replication decides when it is lost;
 // its next pod then copies the primary's data into the same volume. Replication of MySQL is
-// experimental: it has not run with MySQL itself, and is not observed. MySQL replicas encrypt connections without verifying the server; the
-// network policy determines who may connect.
+// experimental: it has not run with MySQL itself, and is not observed. MySQL replicas encrypt
+// connections without verifying the server; the network policy determines who may connect.
 //
 // All pods are started in parallel, and replaced one at a time. With ordered start, a
 // StatefulSet waits for a pod that never becomes ready, for example because of a wrong
@@ -79,7 +80,7 @@
 // better filled with fewer dumps than with none of today: before a dump the script removes
 // the oldest ones until 5/4 of the size of the newest is free, and again after a dump that
 // failed because the claim is full. It cannot know why a claim has little space: on a volume
-// that shares its space with others, dumps make room for what they write. A mark
+// that shares its space with others, dumps are also removed for what these write. A mark
 // early-<stamp> remains of the newest dump that was removed before its retention ended, so
 // that later runs report it too. When only one dump is left and the next one does not fit,
 // the script fails with the size that the claim needs. The claim of the dumps is created
@@ -89,8 +90,7 @@
 // checksum, engine, version, start and completion time. The manifest is renamed last, and
 // the line is the termination message of the pod, where the hub reads it. Its field
 // removedEarly is the stamp of that mark. The log of a run that fails ends with a line that
-// has it (RemovedEarly). Dumps of earlier
-// releases have no manifest and are valid. A dump with a manifest unfinished-<stamp>.json is
+// has it (RemovedEarly). Dumps of earlier releases have no manifest and are valid. A dump with a manifest unfinished-<stamp>.json is
 // invalid, and is removed after a day. Concurrent dumps, by the CronJob and by hand, do not
 // interfere. A MySQL database into which a dump is being loaded is not dumped: package jobs
 // creates a table that marks it.

@@ -27,9 +27,9 @@ is_dump() {
     [ ! -e "$BACKUPS/unfinished-$named.json" ] && [ ! -e "$BACKUPS/early-$named" ]
 }
 
-# survey sets count to the number of valid dumps, and first and last to the oldest and the
+# list_dumps sets count to the number of valid dumps, and first and last to the oldest and the
 # newest. The names sort by time.
-survey() {
+list_dumps() {
   count=0 first= last=
   for found in "$BACKUPS"/backup-[0-9]*T[0-9]*Z.*; do
     if is_dump "$found"; then
@@ -50,24 +50,24 @@ stamp=$(date -u -d "@$begin" +%Y%m%dT%H%M%SZ)
 partial=$BACKUPS/partial-$stamp
 unfinished=$BACKUPS/unfinished-$stamp.json
 
-` + dumpFunctions + roomFunctions + `
+` + dumpFunctions + spaceFunctions + `
 # What a crash left behind. Other runs may be under way, and write now and then.
 find "$BACKUPS" -maxdepth 1 -name 'partial-*' -mmin +60 -exec rm -f {} +
-settle_early
-make_room
+finish_early
+free_space
 # Two runs that began in the same second: the later one fails and is tried again.
 set -C
 : >"$partial"
 set +C
-trap 'status=$?; rm -f "$partial"; [ -e "$BACKUPS/$file" ] || rm -f "$unfinished"; [ "$status" = 0 ] || say_early >&2' EXIT
+trap 'status=$?; rm -f "$partial"; [ -e "$BACKUPS/$file" ] || rm -f "$unfinished"; [ "$status" = 0 ] || report_early >&2' EXIT
 `
 
-	// roomFunctions remove dumps before their retention ends. The mark early-<stamp> of the
+	// spaceFunctions remove dumps before their retention ends. The mark early-<stamp> of the
 	// newest one that was removed remains, so that a crash hides no removal. It is the renamed
 	// manifest, because a full volume may have no space for another file.
-	roomFunctions = `
-# settle_early finishes the removal of marked dumps, and sets early to the newest mark.
-settle_early() {
+	spaceFunctions = `
+# finish_early deletes the files of marked dumps, and sets early to the newest mark.
+finish_early() {
   early=
   for found in "$BACKUPS"/early-[0-9]*T[0-9]*Z; do
     read_name "$found"
@@ -81,16 +81,16 @@ settle_early() {
 
 # remove_oldest removes the oldest dump. It fails if there is no other.
 remove_oldest() {
-  survey
+  list_dumps
   [ "$count" -gt 1 ] || return 1
   read_name "$first"
   mv -f "$BACKUPS/backup-$named.json" "$BACKUPS/early-$named" 2>/dev/null || touch "$BACKUPS/early-$named"
-  settle_early
-  echo "${first##*/} is removed before its retention ended, to make room"
+  finish_early
+  echo "${first##*/} is removed before its retention ended, to free space"
 }
 
-# say_early prints which dumps were removed early. The hub reads this line.
-say_early() {
+# report_early prints which dumps were removed before their retention ended. The hub reads this line.
+report_early() {
   [ -z "$early" ] || echo "Dumps up to $early were removed before their retention ended"
 }
 
@@ -100,9 +100,9 @@ available() {
   [ -z "$blocks" ] || echo "$((blocks * 1024))"
 }
 
-# make_room removes the oldest dumps while there is less space than 5/4 of the newest.
-make_room() {
-  survey
+# free_space removes the oldest dumps while there is less space than 5/4 of the newest.
+free_space() {
+  list_dumps
   [ -n "$last" ] || return 0
   size=$(wc -c <"$last")
   while free=$(available) && [ -n "$free" ] && [ "$free" -lt "$((size + size / 4))" ] && remove_oldest; do :; done
@@ -111,18 +111,18 @@ make_room() {
 # full reports whether no more can be written.
 full() { ! head -c 65536 /dev/zero >>"$partial" 2>/dev/null; }
 
-# give_up ends the script, with the size that the claim needs: that of the newest dump and
+# report_full ends the script, with the size that the claim needs: that of the newest dump and
 # 5/4 of the next, which is at least as large as what was written.
-give_up() {
-  survey
+report_full() {
+  list_dumps
   size=0
   [ -z "$last" ] || size=$(wc -c <"$last")
   next=$size
   [ "$written" -le "$next" ] || next=$written
   {
-    echo "There is no room for the dump: the claim $CLAIM needs $((size + next + next / 4)) bytes. Expand it, for example" \
+    echo "The claim $CLAIM is full: the next dump needs $((size + next + next / 4)) bytes. Expand the claim, for example" \
       "by spec.database.storage, or lower spec.database.backup.retention"
-    say_early
+    report_early
   } | tee /dev/termination-log >&2
   early=
   exit 1
@@ -158,7 +158,7 @@ while :; do
   written=$(wc -c <"$partial") || exit "$status"
   full || exit "$status"
   : >"$partial"
-  remove_oldest || give_up
+  remove_oldest || report_full
 done
 echo "$file is complete"
 # For who looks at the pod from outside.
@@ -218,7 +218,7 @@ for file in "$BACKUPS"/unfinished-[0-9]*T[0-9]*Z.json; do
   fi
 done
 
-survey
+list_dumps
 for file in "$BACKUPS"/backup-[0-9]*T[0-9]*Z.*; do
   if ! is_dump "$file"; then
     continue

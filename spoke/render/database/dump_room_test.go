@@ -21,7 +21,7 @@ const (
 
 // TestFullClaim runs the script with dumps of a size on a volume of a size.
 func TestFullClaim(t *testing.T) {
-	const giveUp = "There is no room for the dump: the claim shop-database-backup needs %d bytes. Expand it, for example by spec.database.storage, or lower spec.database.backup.retention\n" +
+	const full = "The claim shop-database-backup is full: the next dump needs %d bytes. Expand the claim, for example by spec.database.storage, or lower spec.database.backup.retention\n" +
 		"Dumps up to 20260102T000000Z were removed before their retention ended\n"
 	for name, tt := range map[string]struct {
 		// size is that of the volume, kept that of each of three dumps on it, and next that of
@@ -33,11 +33,11 @@ func TestFullClaim(t *testing.T) {
 		// said is the message of a pod that fails.
 		said string
 	}{
-		"room":                     {size: 8, kept: 1, next: 1, want: days(1, 2, 3)},
+		"space":                    {size: 8, kept: 1, next: 1, want: days(1, 2, 3)},
 		"5/4 of the newest":        {size: 8, kept: 2, next: 1, want: append(days(2, 3), "early-20260101T000000Z"), removed: "20260101T000000Z"},
 		"larger than the newest":   {size: 6, kept: 1, next: 4, want: append(days(3), early), removed: "20260102T000000Z"},
 		"larger, of MySQL":         {size: 6, kept: 1, next: 4, mysql: true, want: append(days(3), early), removed: "20260102T000000Z"},
-		"larger than the claim":    {size: 6, kept: 1, next: 9, want: append(days(3), early), said: fmt.Sprintf(giveUp, mebibyte+5*mebibyte/4*5)},
+		"larger than the claim":    {size: 6, kept: 1, next: 9, want: append(days(3), early), said: fmt.Sprintf(full, mebibyte+5*mebibyte/4*5)},
 		"fails for something else": {size: 8, kept: 1, fails: true, want: days(1, 2, 3)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func (p *pod) recovers(t *testing.T) {
 	}
 	p.env["KEEP_LAST"] = "7"
 	out := p.must(t, "sh "+p.etc+"/backup.sh")
-	if !strings.Contains(out, "backup-20260101T000000Z.dump is removed before its retention ended, to make room\n") {
+	if !strings.Contains(out, "backup-20260101T000000Z.dump is removed before its retention ended, to free space\n") {
 		t.Errorf("the script said %q", out)
 	}
 	p.left(t, append(days(2), "early-20260101T000000Z"), true)

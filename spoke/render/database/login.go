@@ -114,8 +114,8 @@ func (c ChangeLogin) Command(engine v1.Engine) (command []string, input string, 
 
 const (
 	readFields = `set -eu
-# field reads a line of the input, which is base64. What a user may put into a name or a password
-# is neither on a command line nor read by a shell.
+# field decodes a line of the input from base64. Names and passwords of users are neither on a
+# command line nor interpreted by a shell.
 field() { IFS= read -r line && printf '%s' "$line" | base64 -d; }
 `
 
@@ -165,7 +165,7 @@ case $(echo 'SELECT VERSION();' | run) in
     exit 1 ;;
 esac
 user="$(quote "'" "$login")@'%'"
-# accepted tells whether the server takes the new password already.
+# accepted reports whether the server accepts the new password.
 accepted() {
   MYSQL_PWD=$password mysql --protocol=tcp --host=127.0.0.1 --port=3306 --connect-timeout=4 --user="$login" --batch --execute='SELECT 1' >/dev/null 2>&1
 }
