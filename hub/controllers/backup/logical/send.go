@@ -147,7 +147,7 @@ func (s Send) again(format string, args ...any) stepresult.Result {
 // down before any pod has them.
 func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 	o := s.Backup.Status.Dump.Object
-	owner, v := s.copyInMember(ctx)
+	app, v := s.copyInMember(ctx)
 	if v.Stops() {
 		return v, nil
 	}
@@ -155,7 +155,7 @@ func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 	if err != nil {
 		return s.classify(err, "preparing to send the dump"), nil
 	}
-	job, secret, err := s.job(owner, what)
+	job, secret, err := s.job(app, what)
 	if err != nil {
 		return stepresult.Fail(v1.ReasonSendFailed, "no Job can send the dump: %v", err), nil
 	}
@@ -179,35 +179,41 @@ func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 }
 
 // job returns the Job that carries out an order, and the Secret with the order.
-func (s Send) job(owner metav1.OwnerReference, what order.Order) (*batchv1.Job, *corev1.Secret, error) {
+func (s Send) job(app *v1.EcommerceApp, what order.Order) (*batchv1.Job, *corev1.Secret, error) {
 	text, err := what.Write()
 	if err != nil {
 		return nil, nil, err
 	}
+	var pods v1.PodSettings
+	if database := app.Spec.Database; database != nil {
+		pods = database.PodSettings
+	}
 	return jobs.Send(jobs.SendSpec{
 		Job: jobs.Job{
-			Namespace: s.Backup.Namespace, Name: s.key().Name, Owners: []metav1.OwnerReference{owner},
+			Namespace: s.Backup.Namespace, Name: s.key().Name, Owners: []metav1.OwnerReference{{
+				APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: app.Name, UID: app.UID,
+			}},
 			Labels: map[string]string{
 				v1.BackupLabel: manifest.LabelValue(s.Backup.Name), v1.InstanceLabel: manifest.LabelValue(s.Backup.Spec.AppRef.Name),
 			},
 		},
-		Image: s.Image, Order: text, Claim: s.Backup.Status.Dump.Claim,
+		Image: s.Image, Order: text, Claim: s.Backup.Status.Dump.Claim, Pods: pods,
 	})
 }
 
 // copyInMember returns the copy that Job and Secret belong to.
-func (s Send) copyInMember(ctx context.Context) (metav1.OwnerReference, stepresult.Result) {
+func (s Send) copyInMember(ctx context.Context) (*v1.EcommerceApp, stepresult.Result) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	app := &v1.EcommerceApp{}
 	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Backup.Namespace, Name: s.Backup.Spec.AppRef.Name}, app)
 	switch {
 	case apierrors.IsNotFound(err):
-		return metav1.OwnerReference{}, stepresult.Fail(v1.ReasonSendFailed, "the application is not in %s any more", s.Backup.Spec.ClusterRef.Name)
+		return nil, stepresult.Fail(v1.ReasonSendFailed, "the application is not in %s any more", s.Backup.Spec.ClusterRef.Name)
 	case err != nil:
-		return metav1.OwnerReference{}, s.memberError(err)
+		return nil, s.memberError(err)
 	}
-	return metav1.OwnerReference{APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: app.Name, UID: app.UID}, stepresult.Result{}
+	return app, stepresult.Result{}
 }
 
 // key is that of the Job and the Secret of the attempt.

@@ -40,6 +40,9 @@ func (e *testenv) sends(t *testing.T) {
 	if o.Parts[0].Request == nil || o.ExpiresAt.After(object.ExpirationTime.Time) {
 		t.Errorf("the order expires %s", o.ExpiresAt)
 	}
+	if nodes := e.job(t, sendJob).Spec.Template.Spec.NodeSelector; nodes["pool"] != "shops" {
+		t.Errorf("the pod runs on nodes %v, not on those of the database", nodes)
+	}
 	owners := []metav1.OwnerReference{{APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: backupenv.Shop, UID: e.cronJob.OwnerReferences[0].UID}}
 	for _, o := range []client.Object{secret, e.job(t, sendJob)} {
 		if diff := cmp.Diff(owners, o.GetOwnerReferences()); diff != "" || o.GetLabels()[v1.BackupLabel] != e.backup.Name {

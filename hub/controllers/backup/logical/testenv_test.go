@@ -81,7 +81,8 @@ func TestOnAPIServer(t *testing.T) {
 func (e *testenv) reset(t *testing.T) {
 	t.Helper()
 	e.DeleteAll(t, &v1.EcommerceApp{}, &batchv1.CronJob{}, &batchv1.Job{}, &corev1.Pod{}, &corev1.Secret{})
-	e.MustCreate(t, apitest.App(backupenv.Shop).Namespace(backupenv.Namespace).Database(v1.EnginePostgreSQL, "15.4", "1Gi").Obj())
+	e.MustCreate(t, apitest.App(backupenv.Shop).Namespace(backupenv.Namespace).Database(v1.EnginePostgreSQL, "15.4", "1Gi").
+		With(func(a *v1.EcommerceApp) { a.Spec.Database.NodeSelector = map[string]string{"pool": "shops"} }).Obj())
 	e.RunMember(t)
 	e.cronJob = e.CreateCronJob(t)
 	e.Clock.SetTime(now())

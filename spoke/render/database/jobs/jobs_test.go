@@ -112,20 +112,29 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestLoadRunsWhereTheDatabaseMay checks that a load can pull the image of the database, and run on
-// its nodes.
-func TestLoadRunsWhereTheDatabaseMay(t *testing.T) {
-	spec := testLoad(v1.EnginePostgreSQL)
-	spec.Database.Pods = v1.PodSettings{
+// TestRunsWhereTheDatabaseMay checks that Jobs can pull images with the pull secrets of the
+// database, and run on its nodes.
+func TestRunsWhereTheDatabaseMay(t *testing.T) {
+	pods := v1.PodSettings{
 		ImagePullSecrets: []v1.LocalSecretReference{{Name: "registry"}},
 		Tolerations:      []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 	}
-	job, _, err := Load(spec)
+	loading := testLoad(v1.EnginePostgreSQL)
+	loading.Database.Pods = pods
+	load, _, err := Load(loading)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pod := job.Spec.Template.Spec; len(pod.ImagePullSecrets) != 1 || len(pod.Tolerations) != 1 {
-		t.Errorf("pull secrets %v, tolerations %v", pod.ImagePullSecrets, pod.Tolerations)
+	send, _, err := Send(SendSpec{
+		Job: testJob(), Image: "spoke:v1", Order: testOrder(t, order.Send), Claim: "dumps", Pods: pods,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, job := range []*batchv1.Job{load, send} {
+		if pod := job.Spec.Template.Spec; len(pod.ImagePullSecrets) != 1 || len(pod.Tolerations) != 1 {
+			t.Errorf("%s: pull secrets %v, tolerations %v", job.Name, pod.ImagePullSecrets, pod.Tolerations)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -31,6 +32,9 @@ type SendSpec struct {
 	Order []byte
 	// Claim is the name of the claim that holds the dump, in the namespace of the Job.
 	Claim string
+	// Pods are the settings of the pods of the database: the claim is on volumes that its
+	// nodes reach.
+	Pods v1.PodSettings
 }
 
 // Send returns a Job that uploads a dump to a bucket, and the Secret with its order,
@@ -49,9 +53,10 @@ func Send(s SendSpec) (*batchv1.Job, *corev1.Secret, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	job := s.job(labels, sendSeconds, corev1.PodSpec{
+	pod := corev1.PodSpec{
 		Containers: []corev1.Container{transfer(SendContainer, s.Image, true)},
 		Volumes:    []corev1.Volume{backups(s.Claim), orders(s.Name)},
-	})
-	return job, secret, nil
+	}
+	manifest.Configure(&pod, s.Pods)
+	return s.job(labels, sendSeconds, pod), secret, nil
 }
