@@ -125,6 +125,11 @@ type RestoreStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
+	// resumeTime is the time at which the restore went on after its application or its member
+	// had been paused. Its time limits begin again then.
+	// +optional
+	ResumeTime *metav1.Time `json:"resumeTime,omitempty"`
+
 	// completionTime is the time at which the restore completed or failed.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`

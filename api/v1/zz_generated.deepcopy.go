@@ -1817,6 +1817,10 @@ func (in *RestoreStatus) DeepCopyInto(out *RestoreStatus) {
 		in, out := &in.StartTime, &out.StartTime
 		*out = (*in).DeepCopy()
 	}
+	if in.ResumeTime != nil {
+		in, out := &in.ResumeTime, &out.ResumeTime
+		*out = (*in).DeepCopy()
+	}
 	if in.CompletionTime != nil {
 		in, out := &in.CompletionTime, &out.CompletionTime
 		*out = (*in).DeepCopy()

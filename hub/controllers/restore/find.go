@@ -18,13 +18,17 @@ func (w *work) find(ctx context.Context) (stepresult.Result, error) {
 		return v, err
 	}
 	switch {
+	case w.member.Spec.Paused:
+		return stepresult.Hold(stepresult.Member, v1.ReasonPaused, "the restore is held back by spec.paused of MemberCluster %s", w.member.Name), nil
 	case w.member.IsPaused():
-		return stepresult.Hold(stepresult.Member, v1.ReasonPaused, "%s is paused", w.member.Name), nil
+		return stepresult.Hold(stepresult.Member, v1.ReasonPaused, "the restore is held back by the hub's safe mode, or until %s is connected again", w.member.Name), nil
 	case w.app != nil && w.app.Spec.Paused && !w.restore.Spec.Verify:
-		return stepresult.Hold(stepresult.Member, v1.ReasonPaused, "EcommerceApp %q is paused", w.app.Name), nil
+		return stepresult.Hold(stepresult.Member, v1.ReasonPaused, "the restore is held back by spec.paused of EcommerceApp %s", w.app.Name), nil
 	}
 	if w.restore.Status.StartTime == nil {
 		w.restore.Status.StartTime = seconds(w.now)
+	} else if reasonOf(w.stored) == v1.ReasonPaused {
+		w.restore.Status.ResumeTime = seconds(w.now)
 	}
 	return w.possible(), nil
 }

@@ -86,9 +86,9 @@ func (r dumpLoad) tryDelivery(ctx context.Context) stepresult.Result {
 // asked before they were.
 func (r dumpLoad) undelivered(err error) stepresult.Result {
 	v, d := r.deliveryError(err), r.restore.Status.Dump
-	left := startLimit - r.now.Sub(d.RequestTime.Time)
+	left := startLimit - r.since(d.RequestTime.Time)
 	switch {
-	case r.restore.Spec.Verify:
+	case r.restore.Spec.Verify, v.Reason == v1.ReasonPaused:
 		return v
 	case apierror.Decide(err).Blocking:
 		return stepresult.Fail(v.Reason, "%s", v.Message)

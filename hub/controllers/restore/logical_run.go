@@ -110,7 +110,7 @@ func (r dumpLoad) observe(ctx context.Context, job *batchv1.Job) stepresult.Resu
 		v := stepresult.Hold(stepresult.Poll(r.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, r.member.Name)
 		switch {
 		case outcome.Why == "":
-		case outcome.Container == "" && r.now.Sub(job.CreationTimestamp.Time) > startLimit:
+		case outcome.Container == "" && r.since(job.CreationTimestamp.Time) > startLimit:
 			// What uses the database is stopped meanwhile.
 			return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, r.member.Name, startLimit, outcome.Why)
 		default:

@@ -74,6 +74,7 @@ func (d *dumpTest) all(t *testing.T) {
 	t.Run("denied while the shop is stopped", d.deniedWhileStopped)
 	t.Run("verification is denied by a policy", d.deniedVerification)
 	t.Run("delivered twice", d.deliveredTwice)
+	t.Run("paused", d.paused)
 	t.Run("crashes", d.crashes)
 }
 

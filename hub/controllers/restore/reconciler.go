@@ -84,18 +84,13 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	v = w.abandon(v)
 	if w.restore.Spec.Verify {
-		v = w.concludeVerification(v)
+		w.concludeVerification(v)
 		if err := w.write(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
 		return w.options.Waits.Later(max(v.Wait, memberDelay)), nil
-	}
-	if patience := w.patience(); v.Stops() && !v.Fatal && patience > 0 {
-		v = v.Within(patience - w.age())
-		if w.age() > patience {
-			v = stepresult.Fail(v.Reason, "given up after %s: %s", patience, v.Message)
-		}
 	}
 	if v.Fatal && !w.isDump() {
 		if v, err = w.giveUp(ctx, v); err != nil {
@@ -116,10 +111,30 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 	return w.options.Waits.Later(max(v.Wait, apierror.ConflictWait)), nil
 }
 
+// abandon returns the result of a pass, which is fatal if the Restore has waited for too long. A
+// pause has no time limit.
+func (w *work) abandon(v stepresult.Result) stepresult.Result {
+	patience, age := w.patience(), w.age()
+	switch {
+	case !v.Stops(), v.Fatal, v.Reason == v1.ReasonPaused, patience == 0:
+		return v
+	case age <= patience:
+		return v.Within(patience - age)
+	case w.restore.Spec.Verify:
+		return stepresult.Fail(v1.ReasonVerificationFailed, "not verified within %s: %s", patience, v.Message)
+	default:
+		return stepresult.Fail(v.Reason, "given up after %s: %s", patience, v.Message)
+	}
+}
+
 // patience is how long it may take until it is given up; 0 is for ever.
 func (w *work) patience() time.Duration {
 	d := w.restore.Status.Dump
 	switch {
+	case w.restore.Spec.Verify && w.isDump():
+		return limit
+	case w.restore.Spec.Verify:
+		return verifyLimit
 	case w.replaced(), d != nil && (d.Loaded || d.Job != "" && d.RequestTime == nil):
 		return 0
 	case w.loading():
@@ -257,7 +272,16 @@ func (w *work) age() time.Duration {
 	if w.restore.Status.StartTime == nil {
 		return 0
 	}
-	return w.now.Sub(w.restore.Status.StartTime.Time)
+	return w.since(w.restore.Status.StartTime.Time)
+}
+
+// since returns for how long the Restore has been at work since a time, of which all that was
+// before the end of a pause does not count.
+func (w *work) since(t time.Time) time.Duration {
+	if resumed := w.restore.Status.ResumeTime; resumed != nil && resumed.After(t) {
+		t = resumed.Time
+	}
+	return w.now.Sub(t)
 }
 
 // locked returns a merge patch that fails with a conflict if the object has changed.

@@ -109,16 +109,8 @@ func (w *work) startVerification(ctx context.Context) stepresult.Result {
 }
 
 // concludeVerification writes what came of it, and has everything deleted.
-func (w *work) concludeVerification(v stepresult.Result) stepresult.Result {
+func (w *work) concludeVerification(v stepresult.Result) {
 	s := &w.restore.Status
-	most := verifyLimit
-	if w.isDump() {
-		most = limit
-	}
-	v = v.Within(most - w.age())
-	if v.Stops() && !v.Fatal && w.age() > most {
-		v = stepresult.Fail(v1.ReasonVerificationFailed, "not verified within %s: %s", most, v.Message)
-	}
 	w.conclude(v)
 	switch {
 	case v.Fatal:
@@ -129,7 +121,6 @@ func (w *work) concludeVerification(v stepresult.Result) stepresult.Result {
 		ready.Reason, ready.Message = v1.ReasonVerified, fmt.Sprintf("%s %s has started on the restored data and serves", w.backup.Status.Engine, w.backup.Status.Version)
 		s.Message = ready.Message
 	}
-	return v
 }
 
 // cleanUp deletes the objects of a verification, or of a load that failed, and then reports
