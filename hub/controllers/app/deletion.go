@@ -19,8 +19,8 @@ import (
 // orphan is the value of v1.OrphanAnnotation that has an effect.
 const orphan = "true"
 
-// abandon marks the lost clusters that the deletion of an application no longer waits for.
-// It returns the time until it has to be called again; 0 if time does not matter.
+// abandon marks the lost or paused clusters that the deletion of an application no longer waits
+// for. It returns the time until it has to be called again; 0 if time does not matter.
 func abandon(app *v1.EcommerceApp, clusters []aggregate.Cluster, now time.Time) time.Duration {
 	if !app.Ending() {
 		return 0
@@ -32,12 +32,13 @@ func abandon(app *v1.EcommerceApp, clusters []aggregate.Cluster, now time.Time) 
 	}
 	for i := range clusters {
 		c := &clusters[i]
-		if c.Connection != aggregate.Lost {
-			c.Abandoned = c.Paused && atOnce // A pause has no timeout.
+		lost := c.Connection == aggregate.Lost
+		if atOnce {
+			c.Abandoned = lost || c.Paused
 			continue
 		}
-		if !atOnce && timeout <= 0 {
-			continue
+		if !lost || c.Paused || timeout <= 0 {
+			continue // A pause has no timeout, also of a member that does not respond.
 		}
 		// A connected member's LastObserved may be old, so it does not suffice when a hub
 		// starts beside a member that does not respond.
@@ -48,7 +49,7 @@ func abandon(app *v1.EcommerceApp, clusters []aggregate.Cluster, now time.Time) 
 			}
 		}
 		rest := since.Add(timeout).Sub(now)
-		if atOnce || rest <= 0 {
+		if rest <= 0 {
 			c.Abandoned = true
 		} else if next == 0 || rest < next {
 			next = rest

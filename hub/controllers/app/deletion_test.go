@@ -33,7 +33,9 @@ func TestAbandon(t *testing.T) {
 	clusters := []aggregate.Cluster{
 		lost("before", 900), lost("during", 1030), {Name: "never", Connection: aggregate.Lost},
 		{Name: "connected"}, {Name: "connecting", Connection: aggregate.Connecting},
+		{Name: "paused", Paused: true}, lost("paused and lost", 900),
 	}
+	clusters[len(clusters)-1].Paused = true
 	for name, tt := range map[string]struct {
 		alive   bool
 		timeout *metav1.Duration
@@ -47,7 +49,7 @@ func TestAbandon(t *testing.T) {
 		"before the timeout":                          {timeout: &metav1.Duration{Duration: time.Minute}, after: 59 * time.Second, wait: time.Second},
 		"at the timeout, counted from the deletion":   {timeout: &metav1.Duration{Duration: time.Minute}, after: time.Minute, want: []string{"before", "never"}, wait: 30 * time.Second},
 		"at the timeout, counted from the last probe": {timeout: &metav1.Duration{Duration: time.Minute}, after: 90 * time.Second, want: []string{"before", "during", "never"}},
-		"at once by annotation":                       {orphan: "true", want: []string{"before", "during", "never"}},
+		"at once by annotation":                       {orphan: "true", want: []string{"before", "during", "never", "paused", "paused and lost"}},
 		"another value has no effect":                 {orphan: "yes", after: 24 * time.Hour},
 		"only what is being deleted":                  {alive: true, orphan: "true", timeout: &metav1.Duration{Duration: time.Second}, after: time.Hour},
 	} {
