@@ -43,7 +43,7 @@ func clusterEntries(in Input) []v1.ClusterStatus {
 	}
 	for _, e := range in.Previous.Clusters {
 		if slices.Contains(in.Unrecorded, e.Name) {
-			entries = append(entries, unrecorded(e, members[e.Name]))
+			entries = append(entries, unrecorded(e, in, members[e.Name]))
 			continue
 		}
 		add(e.Name)
@@ -60,9 +60,9 @@ func clusterEntries(in Input) []v1.ClusterStatus {
 
 // unrecorded returns the entry of a cluster that the application cannot leave, because what stays
 // behind there cannot be recorded.
-func unrecorded(old v1.ClusterStatus, c Cluster) v1.ClusterStatus {
+func unrecorded(old v1.ClusterStatus, in Input, c Cluster) v1.ClusterStatus {
 	e := *old.DeepCopy()
-	leaving(&e, Cluster{Failure: &Failure{
+	leaving(&e, in, Cluster{Failure: &Failure{
 		Reason: v1.ReasonResidueFull, Message: "the record of what stays behind in the cluster is full",
 	}})
 	e.Stale = c.Connection == Lost
@@ -89,7 +89,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 		e.PendingChangeCount = 0
 	}
 	if !wanted {
-		leaving(&e, c)
+		leaving(&e, in, c)
 		return e, !c.Gone && !c.Abandoned
 	}
 	if old.Phase == v1.PhaseDeleting {
@@ -132,7 +132,7 @@ func connecting(e *v1.ClusterStatus, generation int64) {
 }
 
 // leaving sets the entry of a cluster whose copy must be deleted.
-func leaving(e *v1.ClusterStatus, c Cluster) {
+func leaving(e *v1.ClusterStatus, in Input, c Cluster) {
 	e.Phase, e.Ready, e.Components, e.ReplicationLagSeconds = v1.PhaseDeleting, false, nil, nil
 	e.Replicas, e.ReadyReplicas, e.Available = 0, 0, false
 	stalled := e.Stalled
@@ -143,7 +143,7 @@ func leaving(e *v1.ClusterStatus, c Cluster) {
 		e.Reason, e.Message = v1.ReasonClusterUnreachable, lostMessage(c)
 	case c.Paused:
 		e.Stale = false
-		e.Reason, e.Message = v1.ReasonPaused, messagePaused
+		e.Reason, e.Message = v1.ReasonPaused, "the deletion of the copy is held back by "+pausedBy(in, c.Name)
 	case c.Connection == Connecting && e.Reason != "":
 		e.Stalled = stalled // As the reason.
 	case c.Failure != nil:

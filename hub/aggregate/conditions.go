@@ -137,7 +137,7 @@ func (s summary) appliedFact() fact {
 		f.reason = v1.ReasonWaitingForClusters
 		f.message = fmt.Sprintf("%d of %s up to date", s.applied, areClusters(s.total))
 		if len(s.paused) > 0 {
-			f.reason, f.message = v1.ReasonPaused, f.message+"; paused: "+names(s.paused)
+			f.reason, f.message = v1.ReasonPaused, f.message+"; changes are held back by "+s.pausedBy()
 		}
 	}
 	return f
@@ -151,7 +151,7 @@ func (s summary) progressingFact() fact {
 	case s.in.Deleting:
 		f.status, f.reason, f.message = true, v1.ReasonDeleting, s.deletingFact().message
 	case s.in.Paused:
-		f.reason, f.message = v1.ReasonPaused, "the application is paused"
+		f.reason, f.message = v1.ReasonPaused, "changes are held back by "+s.pausedBy()
 	case len(s.waiting) > 0:
 		f.status, f.reason = true, v1.ReasonProgressing
 		f.message = fmt.Sprintf("%d of %s up to date; waiting for %s", s.applied, areClusters(s.total), names(s.waiting))
@@ -179,8 +179,8 @@ func (s summary) deletingFact() fact {
 			names(s.lost), v1.OrphanAnnotation)
 	case len(s.paused) > 0:
 		f.reason = v1.ReasonPaused
-		f.message = fmt.Sprintf("waiting for %s, which the hub does not write to while paused; to leave the copy behind, set the annotation %s to true",
-			names(s.paused), v1.OrphanAnnotation)
+		f.message = fmt.Sprintf("the deletion in %s is held back by %s; to leave the copies behind, set the annotation %s to true",
+			names(s.paused), s.pausedBy(), v1.OrphanAnnotation)
 	case len(s.left) > 0:
 		f.message = s.leftMessage()
 	}

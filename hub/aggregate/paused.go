@@ -8,12 +8,21 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-const (
-	messagePaused    = "the cluster is paused"
-	messageAppPaused = "the application is paused"
-	// maxPendingBytes bounds the fields of the changes in a status. Later ones have none.
-	maxPendingBytes = 64 << 10
-)
+// maxPendingBytes bounds the fields of the changes in a status. Later ones have none.
+const maxPendingBytes = 64 << 10
+
+// pausedBy returns what a user has to end for changes to be written: of the application, or in
+// members, which it names.
+func pausedBy(in Input, members string) string {
+	switch {
+	case in.SafeMode:
+		return "the hub's safe mode"
+	case members == "":
+		return "spec.paused of the EcommerceApp"
+	default:
+		return "spec.paused of MemberCluster " + members
+	}
+}
 
 // pause sets the entry of a connected cluster in which nothing is written: it is as ready as it is
 // observed to be, also if the copy is not of the current generation.
@@ -21,10 +30,11 @@ func pause(e *v1.ClusterStatus, in Input, c Cluster) {
 	if e.Phase == v1.PhaseFailed {
 		return // A user has to act on it.
 	}
-	e.Phase, e.Reason, e.Message = v1.PhasePaused, v1.ReasonPaused, messagePaused
-	if !c.Paused && in.Paused {
-		e.Message = messageAppPaused
+	member := c.Name
+	if !c.Paused {
+		member = ""
 	}
+	e.Phase, e.Reason, e.Message = v1.PhasePaused, v1.ReasonPaused, "changes are held back by "+pausedBy(in, member)
 	e.Ready = c.Copy != nil && !c.Copy.Deleting && meta.IsStatusConditionTrue(c.Copy.Status.Conditions, v1.ConditionReady)
 }
 

@@ -119,6 +119,14 @@ func (s summary) phase() v1.Phase {
 	}
 }
 
+// pausedBy returns what holds changes of the application back: its own pause, or that of members.
+func (s summary) pausedBy() string {
+	if s.in.Paused {
+		return pausedBy(s.in, "")
+	}
+	return pausedBy(s.in, names(s.paused))
+}
+
 // reason returns the reason of the condition Ready.
 func (s summary) reason() string {
 	switch s.phase() {
@@ -156,7 +164,7 @@ func (s summary) message() string {
 	case phase == v1.PhaseRunning:
 		return MessageRunning
 	case s.in.Paused && phase == v1.PhasePaused:
-		return fmt.Sprintf("the application is paused; %d of %s ready", s.ready, areClusters(s.total))
+		return fmt.Sprintf("changes are held back by %s; %d of %s ready", s.pausedBy(), s.ready, areClusters(s.total))
 	case s.in.Invalid != "":
 		return s.in.Invalid
 	case phase == v1.PhasePending:

@@ -30,6 +30,8 @@ type Input struct {
 	Deleting bool
 	// Paused is true if the application is paused.
 	Paused bool
+	// SafeMode is true if all members are paused by the safe mode of the hub.
+	SafeMode bool
 	// Held is true if the application was deleted and is protected from that: it is kept
 	// as it is.
 	Held bool

@@ -192,7 +192,7 @@ func (c criteria) reject(cluster Cluster, placed bool) (reason, message string) 
 		return v1.ReasonClusterNotReady, withCause("the cluster is not ready", cluster.Message)
 	}
 	if cluster.Paused && !placed {
-		return v1.ReasonPaused, "the cluster is paused"
+		return v1.ReasonPaused, "spec.paused of the MemberCluster is set, or the hub runs in safe mode"
 	}
 	return "", ""
 }

@@ -114,7 +114,7 @@ func FromMember(err error, member, what string) Result {
 	case apierror.Fenced:
 		return Hold(d.Wait, v1.ReasonRetrying, "the hub has to renew its Lease first")
 	case apierror.Paused:
-		return Hold(Member, d.Reason, "%s is paused", member)
+		return Hold(Member, d.Reason, "held back by spec.paused of MemberCluster %s, or by the hub's safe mode", member)
 	case apierror.Conflict:
 		return Hold(PollFirst, v1.ReasonRetrying, "another client changed an object in %s at the same time", member)
 	case apierror.Forbidden:

@@ -27,6 +27,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggrega
 		Generation:  app.Generation,
 		Deleting:    app.Ending(),
 		Paused:      app.Spec.Paused && !app.Ending(),
+		SafeMode:    r.safeMode,
 		Held:        app.DeletionTimestamp != nil && app.Protected(),
 		ReconcileAt: app.Annotations[v1.ReconcileAtAnnotation],
 
