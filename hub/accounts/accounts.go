@@ -30,6 +30,9 @@ const (
 	CodeInvalidBucket = "InvalidObjectStorage"
 	// CodePaced means that the rate limit of the account is exceeded. No request was sent.
 	CodePaced = "Paced"
+	// CodeSafeMode means that the hub runs in safe mode, and changes nothing in clouds. No
+	// request was sent.
+	CodeSafeMode = "SafeMode"
 )
 
 // opConnect is the operation named in the errors that this package returns.
@@ -51,6 +54,8 @@ type Options struct {
 	Fence func(http.RoundTripper) http.RoundTripper
 	// Clock is the real clock by default.
 	Clock clock.Clock
+	// SafeMode refuses all calls that may change something, with CodeSafeMode.
+	SafeMode bool
 	// Requests counts requests by provider, account and outcome; see NewRequests. The
 	// default is a counter that is not registered.
 	Requests *prometheus.CounterVec
@@ -165,7 +170,12 @@ func (a *Accounts) connect(ctx context.Context, name, region string, acc *accoun
 		paced = newBudget()
 		acc.budgets[region] = paced
 	}
-	return paced.wrap(session, acc.spec.Provider, a.options.Clock), nil
+	return a.pacer(paced, acc).wrap(session), nil
+}
+
+// pacer returns what enforces a rate limit for an account.
+func (a *Accounts) pacer(limit *budget, acc *account) pacer {
+	return pacer{budget: limit, provider: acc.spec.Provider, clock: a.options.Clock, safeMode: a.options.SafeMode}
 }
 
 func (a *Accounts) find(name string) (*account, error) {

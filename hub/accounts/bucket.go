@@ -84,7 +84,7 @@ func (a *Accounts) open(ctx context.Context, name string, acc *account) (Bucket,
 	if err != nil {
 		return Bucket{}, fmt.Errorf("connecting to the bucket of CloudAccount %q: %w", name, err)
 	}
-	p := pacer{budget: acc.bucketBudget, provider: acc.spec.Provider, clock: a.options.Clock}
+	p := a.pacer(acc.bucketBudget, acc)
 	return Bucket{
 		Objects: pacedObjects{p, objects}, Name: storage.Bucket, Prefix: storage.Prefix,
 		CABundle: storage.CABundle, Provider: acc.spec.Provider, Location: location(acc.spec.Provider, storage),

@@ -12,6 +12,8 @@
 //     limits for reads and changes, below the limits of the providers. A call that
 //     exceeds it fails immediately as Throttled with the time to wait, and sends no
 //     request.
+//   - In safe mode each call that may change something fails with CodeSafeMode. That is decided
+//     by the rate limit that the call counts for, so that a new call cannot be forgotten.
 //   - Requests are counted by account and outcome.
 //   - Skew compares the hub's clock with the provider's, by the Date header of responses.
 //

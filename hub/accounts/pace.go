@@ -35,8 +35,7 @@ func newBudget() *budget {
 }
 
 // wrap returns a session that enforces the rate limit.
-func (b *budget) wrap(s cloud.Session, provider v1.Provider, c clock.PassiveClock) cloud.Session {
-	p := pacer{budget: b, provider: provider, clock: c}
+func (p pacer) wrap(s cloud.Session) cloud.Session {
 	return cloud.Session{
 		Snapshots: pacedSnapshots{p, s.Snapshots},
 		Volumes:   pacedVolumes{p, s.Volumes},
@@ -44,14 +43,22 @@ func (b *budget) wrap(s cloud.Session, provider v1.Provider, c clock.PassiveCloc
 	}
 }
 
-// pacer enforces a rate limit without blocking.
+// pacer enforces a rate limit without blocking, and in safe mode refuses changes.
 type pacer struct {
 	*budget
 	provider v1.Provider
 	clock    clock.PassiveClock
+	safeMode bool
 }
 
 func (p pacer) take(op string, from *rate.Limiter) error {
+	if p.safeMode && from == p.changes {
+		// Throttled: no request was sent, and a later one may be.
+		return &cloud.Error{
+			Class: cloud.ClassThrottled, Provider: p.provider, Op: op, Code: CodeSafeMode,
+			Message: "the hub runs in safe mode and changes nothing in clouds",
+		}
+	}
 	now := p.clock.Now()
 	reservation := from.ReserveN(now, 1)
 	wait := reservation.DelayFrom(now)

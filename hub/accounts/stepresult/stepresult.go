@@ -67,6 +67,9 @@ func FromError(err error, what string) Result {
 	if !errors.As(err, &e) {
 		return Hold(Transient, v1.ReasonCloudUnavailable, "%s: the request to the cloud provider failed", what)
 	}
+	if e.Code == accounts.CodeSafeMode {
+		return Hold(Refused, v1.ReasonPaused, "%s: %s", what, e.Message)
+	}
 	wait := max(e.RetryAfter, Transient)
 	switch e.Class {
 	case cloud.ClassThrottled:

@@ -32,6 +32,7 @@ func TestFromError(t *testing.T) {
 		wait    time.Duration
 	}{
 		"throttled":          {of(cloud.ClassThrottled, "SlowDown", time.Minute), v1.ReasonThrottled, "x: the provider throttles requests (SlowDown)", false, time.Minute},
+		"safe mode":          {of(cloud.ClassThrottled, accounts.CodeSafeMode, 0), v1.ReasonPaused, "x: said so", false, Refused},
 		"throttled, no time": {of(cloud.ClassThrottled, "", 0), v1.ReasonThrottled, "x: the provider throttles requests", false, Transient},
 		"transient":          {of(cloud.ClassTransient, "", 0), v1.ReasonCloudUnavailable, "x: the provider does not answer", false, Transient},
 		"ambiguous":          {of(cloud.ClassAmbiguous, "", 0), v1.ReasonRetrying, "x: the response was lost; checking the result", false, Transient},
