@@ -232,6 +232,11 @@ type BackupStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
+	// resumeTime is the time at which the backup went on after its member or the hub had been
+	// paused. Its time limits begin again then.
+	// +optional
+	ResumeTime *metav1.Time `json:"resumeTime,omitempty"`
+
 	// snapshotTime is the point in time that the backup represents: the time at which the
 	// last volume snapshot was taken, or at which the dump began.
 	// +optional

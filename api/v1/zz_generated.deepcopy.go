@@ -315,6 +315,10 @@ func (in *BackupStatus) DeepCopyInto(out *BackupStatus) {
 		in, out := &in.StartTime, &out.StartTime
 		*out = (*in).DeepCopy()
 	}
+	if in.ResumeTime != nil {
+		in, out := &in.ResumeTime, &out.ResumeTime
+		*out = (*in).DeepCopy()
+	}
 	if in.SnapshotTime != nil {
 		in, out := &in.SnapshotTime, &out.SnapshotTime
 		*out = (*in).DeepCopy()

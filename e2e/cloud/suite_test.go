@@ -66,6 +66,8 @@ type suite struct {
 	books, daybook *v1.EcommerceApp
 	// failing is a Backup whose Job fails.
 	failing *v1.Backup
+	// safeMode is that of the next hub that is started.
+	safeMode bool
 }
 
 func newSuite(t *testing.T) *suite {
@@ -75,7 +77,7 @@ func newSuite(t *testing.T) *suite {
 	}
 	snapshots := []string{framework.MemberManifests, "e2e/cloud/testdata"}
 	s.Environment = framework.New(t, framework.Options{
-		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members()}, Hub: hubOptions,
+		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members()}, Hub: s.hubOptions,
 		Manifests: map[string][]string{"aws-eu": snapshots, "az-eu": snapshots},
 	})
 	s.ExpectDeletes(
@@ -98,7 +100,8 @@ func newSuite(t *testing.T) *suite {
 
 // hubOptions adds the adapters of the clouds, and shortens the waits to a tenth, of which
 // none is longer than longestWait.
-func hubOptions(o *setup.Options) {
+func (s *suite) hubOptions(o *setup.Options) {
+	o.SafeMode = s.safeMode
 	o.Clouds = cloud.Registry{v1.ProviderAWS: aws.Connect, v1.ProviderGCP: gcp.Connect, v1.ProviderAzure: azure.Connect}
 	o.Buckets = cloud.Buckets{v1.ProviderAWS: awsobjects.Open, v1.ProviderGCP: gcpobjects.Open, v1.ProviderAzure: azureobjects.Open}
 	o.SpokeImage = "shopfleet-spoke:test"
@@ -172,6 +175,7 @@ func TestCloud(t *testing.T) {
 	steps.Add("lost Backup of a snapshot is rediscovered", s.testRediscovery, backups)
 	steps.Add("lost Backup of a dump is rediscovered", s.testDumpRediscovery, sent)
 	steps.Add("schedule makes a Backup for each dump", s.testScheduledDumps, scheduled)
+	steps.Add("safe mode changes nothing in clouds", s.testSafeMode, backups)
 	steps.Add("idle hub writes nothing", s.testIdle, backups, sent)
 	steps.Add("backups outlive their namespace", s.testNamespaceDeletion, backups)
 	steps.Run(t)

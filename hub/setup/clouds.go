@@ -85,7 +85,7 @@ func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder, apps *a
 		}),
 		accounts: accounts.New(accounts.Options{
 			Registry: h.options.Clouds, Buckets: h.options.Buckets, Token: tokens, Requests: requests,
-			Fence: h.fence.WrapCloud,
+			Fence: h.fence.WrapCloud, SafeMode: h.options.SafeMode,
 		}),
 	}, nil
 }
@@ -123,13 +123,14 @@ func (c *clouds) setup(ctx context.Context) error {
 			return scheduler.Setup(ctx, mgr, scheduler.Options{
 				Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew,
 				Report: c.apps.ReportBackups, Compared: c.apps.Dispatcher().Compared, Waits: waits,
+				SafeMode: c.hub.options.SafeMode,
 			})
 		},
 		func(mgr ctrl.Manager) error {
 			return backup.Setup(ctx, mgr, backup.Options{
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet.Connections(),
 				Quiesce:    quiesce.New(quiesce.Options{Logger: logger.WithName("quiesce")}).Quiesce,
-				SpokeImage: c.hub.options.SpokeImage, Clock: c.hub.options.Clock,
+				SpokeImage: c.hub.options.SpokeImage, SafeMode: c.hub.options.SafeMode, Clock: c.hub.options.Clock,
 				Recorder: c.recorder, Logger: logger.WithName("backups"), Waits: waits,
 			})
 		},

@@ -57,6 +57,8 @@ type Env struct {
 	Clock   *testclock.FakeClock
 	Cloud   *fake.Cloud
 	Buckets *bucket.Store
+	// SafeMode is that of the next process.
+	SafeMode bool
 	// JobExit returns how a Job ends that RunMember runs; without it, Jobs do not run.
 	JobExit func(t *testing.T, job *batchv1.Job) Exit
 }
@@ -145,7 +147,7 @@ func (e *Env) createMember(t *testing.T, name, region string) {
 // nil is none.
 func (e *Env) Accounts(script *faults.Script) *accounts.Accounts {
 	all := accounts.New(accounts.Options{
-		Clock: e.Clock,
+		Clock: e.Clock, SafeMode: e.SafeMode,
 		Registry: cloud.Registry{v1.ProviderAWS: func(_ context.Context, c cloud.Config) (cloud.Session, error) {
 			return fake.Connect(e.Cloud, script, fake.Options{Account: Account, Region: c.Region}), nil
 		}},

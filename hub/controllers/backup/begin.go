@@ -38,6 +38,9 @@ func (w *work) recordSource(ctx context.Context) (stepresult.Result, error) {
 	if s.StartTime != nil {
 		return stepresult.Result{}, nil
 	}
+	if v, err := w.mayBegin(ctx); v.Stops() || err != nil {
+		return v, err
+	}
 	app := &v1.EcommerceApp{}
 	key := client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}
 	if err := w.client.Get(ctx, key, app); err != nil {

@@ -26,6 +26,9 @@ func (w *work) copy(ctx context.Context) (stepresult.Result, error) {
 			}
 		}
 	}
+	if v, err := w.mayAsk(ctx, asking); v.Stops() || err != nil {
+		return v, err
+	}
 	if err := w.intend(ctx, asking); err != nil {
 		return stepresult.Result{}, err
 	}

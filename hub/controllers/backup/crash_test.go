@@ -52,6 +52,7 @@ func (e *crashes) snapshotCrashes(t *testing.T) {
 	t.Run("while a backup is deleted", e.whileDeleted)
 	t.Run("lost responses", e.testLostResponses)
 	t.Run("used by a Restore", e.used)
+	t.Run("paused", e.paused)
 }
 
 // making returns a test of a hub that makes a Backup.
@@ -167,6 +168,7 @@ func (e *crashes) reconciler(p *backupenv.Process) reconcile.Reconciler {
 	e.recorder = events.NewFakeRecorder(100)
 	return NewReconciler(p.Client, Options{
 		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: e.Clock, Recorder: e.recorder, SpokeImage: "spoke:1",
+		SafeMode: e.SafeMode,
 	})
 }
 

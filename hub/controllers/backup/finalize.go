@@ -25,9 +25,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 	w.backup = w.stored.DeepCopy()
 	v, err := w.inUse(ctx)
 	if err == nil && !v.Stops() && w.backup.Spec.Deletion == v1.DeletionDelete {
-		if v = w.deleteDump(ctx); !v.Stops() {
-			v = w.deleteAll(ctx)
-		}
+		v, err = w.deleteData(ctx)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
@@ -41,6 +39,17 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	return w.options.Waits.Later(v.Wait), nil
+}
+
+// deleteData deletes the dump in its bucket, or the snapshots and their copies.
+func (w *work) deleteData(ctx context.Context) (stepresult.Result, error) {
+	if v, err := w.mayDelete(ctx); v.Stops() || err != nil {
+		return v, err
+	}
+	if v := w.deleteDump(ctx); v.Stops() {
+		return v, nil
+	}
+	return w.deleteAll(ctx), nil
 }
 
 func (w *work) removeFinalizer(ctx context.Context) error {

@@ -142,11 +142,20 @@ func (w *work) owner() cloud.Owner {
 	return cloud.Owner{Hub: w.options.HubUID, App: w.backup.Status.AppUID}
 }
 
+// age returns for how long the backup has been at work. What was before the end of a pause does
+// not count.
 func (w *work) age() time.Duration {
-	if w.backup.Status.StartTime == nil {
-		return w.now.Sub(w.backup.CreationTimestamp.Time)
+	since, s := w.backup.CreationTimestamp.Time, &w.backup.Status
+	if s.StartTime != nil {
+		since = s.StartTime.Time
 	}
-	return w.now.Sub(w.backup.Status.StartTime.Time)
+	switch {
+	case w.wasPaused():
+		return 0
+	case s.ResumeTime != nil && s.ResumeTime.After(since):
+		since = s.ResumeTime.Time
+	}
+	return w.now.Sub(since)
 }
 
 // locked returns a merge patch that fails with a conflict if the object has changed.

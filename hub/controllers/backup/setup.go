@@ -50,6 +50,8 @@ type Options struct {
 	Members members.Changes
 	// Quiesce quiesces databases. Nil quiesces none, and backups are crash consistent.
 	Quiesce Quiesce
+	// SafeMode makes Backups wait: none is begun, goes on to another write, or deletes its data.
+	SafeMode bool
 	// SpokeImage is the image that sends dumps to buckets; empty sends none.
 	SpokeImage string
 	// Recorder records events. Required.

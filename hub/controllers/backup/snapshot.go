@@ -48,6 +48,10 @@ func (w *work) takeSnapshots(ctx context.Context) (stepresult.Result, error) {
 			asking = append(asking, c)
 		}
 	}
+	if v, err := w.mayAsk(ctx, asking); v.Stops() || err != nil {
+		w.followHold(wasTaken, v)
+		return v, err
+	}
 	if v := w.quiesce(ctx, asking); v.Stops() {
 		return w.untilTaken(v), nil
 	}

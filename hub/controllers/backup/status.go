@@ -19,6 +19,9 @@ import (
 func (w *work) conclude(v stepresult.Result) {
 	s := &w.backup.Status
 	s.ObservedGeneration = w.backup.Generation
+	if w.wasPaused() && v.Reason != v1.ReasonPaused {
+		s.ResumeTime = seconds(w.now)
+	}
 	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: cmp.Or(w.note, "The backup can be restored")}
 	switch {
 	case v.Fatal:
@@ -69,7 +72,10 @@ func (w *work) untilReady(v stepresult.Result) stepresult.Result {
 }
 
 func (w *work) within(v stepresult.Result, limit time.Duration, what string) stepresult.Result {
-	if !v.Stops() || v.Fatal || w.age() <= limit {
+	switch {
+	case v.Reason == v1.ReasonPaused:
+		return v // A pause has no time limit.
+	case !v.Stops() || v.Fatal || w.age() <= limit:
 		return v.Within(limit - w.age())
 	}
 	reason := v1.ReasonSnapshotStuck

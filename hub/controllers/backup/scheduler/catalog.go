@@ -63,9 +63,12 @@ func (in input) known(cluster string) bool {
 	return slices.ContainsFunc(in.app.Status.Backups, func(b v1.ClusterBackups) bool { return b.Name == cluster })
 }
 
-// busy reports whether a Backup is in progress and its snapshot is not taken yet. A
-// second one would interfere; its scheduled time is run later.
+// busy reports whether a Backup is in progress and its snapshot is not taken yet, or the hub
+// runs in safe mode. A second one would interfere; its scheduled time is run later.
 func (in input) busy(mine []*v1.Backup) bool {
+	if in.safeMode {
+		return true
+	}
 	for _, b := range mine {
 		if b.DeletionTimestamp.IsZero() && (b.Status.Phase == "" || b.Status.Phase == v1.BackupPending || b.Status.Phase == v1.BackupInProgress) {
 			return true

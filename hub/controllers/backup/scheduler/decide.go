@@ -36,6 +36,8 @@ type input struct {
 	skews map[string]time.Duration
 	// settled is true once the hub has run for settleTime.
 	settled bool
+	// safeMode is true if nothing is to be created or deleted.
+	safeMode bool
 	// waits changes how long dumps and pruning are waited for.
 	waits queues.Waits
 }
@@ -215,6 +217,12 @@ func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []problem {
 	}
 	policy := schedule.PolicyOf(in.app.Spec.Database.Backup.Retention)
 	pruned := schedule.Prune(in.now, in.inventory(mine), policy)
+	if in.safeMode || in.members[cluster].IsPaused() {
+		if len(pruned.Delete) > 0 {
+			plan.notes = append(plan.notes, cluster+": old backups are not deleted while writes are paused")
+		}
+		return nil // The end of the pause is a change of the member.
+	}
 	if !in.compared[cluster] && len(pruned.Delete) > 0 {
 		plan.RequeueAt = earliest(plan.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
 		if in.settled {

@@ -55,6 +55,8 @@ type Options struct {
 	// Compared reports whether a cluster has nothing of an application that the hub does not
 	// know; false while the cluster is away. Required.
 	Compared func(ctx context.Context, app *v1.EcommerceApp, cluster string) (bool, error)
+	// SafeMode makes the scheduler observe and report, and neither create nor delete anything.
+	SafeMode bool
 	// Clock is the real clock by default.
 	Clock clock.PassiveClock
 	// Waits overrides delays, for tests. By default the constants of this package apply.
@@ -209,7 +211,7 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 // observe reads the input of the plan.
 func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, error) {
 	in := input{
-		app: app, now: r.options.Clock.Now(), waits: r.options.Waits,
+		app: app, now: r.options.Clock.Now(), waits: r.options.Waits, safeMode: r.options.SafeMode,
 		members: map[string]*v1.MemberCluster{}, compared: map[string]bool{}, skews: map[string]time.Duration{},
 	}
 	in.settled = in.now.Sub(r.started()) > settleTime

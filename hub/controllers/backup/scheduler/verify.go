@@ -20,7 +20,7 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) problem {
 		}
 	}
 	tried := in.verifications(s.Cluster)
-	if len(tried) > 1 {
+	if len(tried) > 1 && !in.safeMode {
 		plan.DeleteVerify = append(plan.DeleteVerify, slices.DeleteFunc(tried[:len(tried)-1], func(r *v1.Restore) bool { return !finished(r) })...)
 	}
 	policy := in.app.Spec.Database.Backup
@@ -35,7 +35,7 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) problem {
 	s.LastVerifyScheduledTime = in.lastVerifyScheduledTime(s.Cluster)
 	due := when.Due(s.LastVerifyScheduledTime, in.now, in.spread(s.Cluster, when.MinInterval(in.now)))
 	plan.RequeueAt = earliest(plan.RequeueAt, due.NextAt)
-	busy := len(tried) > 0 && !finished(tried[len(tried)-1])
+	busy := in.safeMode || len(tried) > 0 && !finished(tried[len(tried)-1])
 	good := newest(verifiable(mine), v1.BackupCompleted)
 	if !due.ScheduledTime.IsZero() && !busy && good != nil {
 		plan.Verify = append(plan.Verify, in.verification(s.Cluster, good.Name, due.ScheduledTime))
