@@ -2,7 +2,6 @@ package podexec
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"k8s.io/client-go/tools/remotecommand"
@@ -32,10 +31,25 @@ func Run(ctx context.Context, in cluster.Cluster, target Container, command Comm
 		return output.String(), nil
 	}
 	if text := said.String(); text != "" {
-		err = fmt.Errorf("%w: %s", err, text)
+		err = &FailedError{Stderr: text, Err: err}
 	}
 	return "", err
 }
+
+// FailedError is returned if a command failed and wrote to its standard error. It wraps the error of
+// the API server or of the context.
+type FailedError struct {
+	// Stderr is the beginning of what the command wrote, as one line. It may contain secrets that the
+	// command was given.
+	Stderr string
+	Err    error
+}
+
+// Error implements error.
+func (e *FailedError) Error() string { return e.Err.Error() + ": " + e.Stderr }
+
+// Unwrap returns the cause.
+func (e *FailedError) Unwrap() error { return e.Err }
 
 // limited keeps the first outputBytes of a stream.
 type limited struct{ strings.Builder }
