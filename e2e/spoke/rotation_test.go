@@ -18,8 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 	"github.com/shopfleet/shopfleet/spoke/podexec"
 )
 
@@ -107,18 +109,20 @@ func testRotation(w *environment) func(*testing.T) {
 		framework.Create(t, w, secret)
 		w.awaitRunning(t, app)
 		w.awaitLogin(t, app, "shop/first/")
+		// Simulated pods start without the Secret, so that the login is set in a running database.
+		w.commands.made()
+		first := w.rotationOfClients(t, app)
 
-		w.commands.fail(errors.New("connection refused"))
-		w.setCredential(t, secret, "password", "second")
-		w.awaitDegraded(t, app, v1.ReasonRotationFailed, "clients keep the old one")
-		w.awaitLogin(t, app, "shop/first/")
+		w.failRotation(t, app, secret)
 		w.commands.fail(nil)
 		w.awaitLogin(t, app, "shop_2/second/")
-		if got := w.rotationOfClients(t, app); got != "1" {
-			t.Errorf("the pods of the backend have rotation %q, want 1", got)
+		second := w.rotationOfClients(t, app)
+		if second == first {
+			t.Errorf("the pods of the backend still have rotation %q", first)
 		}
 		w.setCredential(t, secret, "password", "third")
 		w.awaitLogin(t, app, "shop/third/")
+		third := w.rotationOfClients(t, app)
 		pod := app.Name + "-database-0 database: "
 		want := []string{pod + "shop/shop_2/second", pod + "shop/shop/second", pod + "shop/shop/third", pod + "shop/shop_2/third"}
 		if diff := cmp.Diff(want, w.commands.made()); diff != "" {
@@ -131,6 +135,106 @@ func testRotation(w *environment) func(*testing.T) {
 		w.awaitLogin(t, app, "shop/third/")
 		if changes := w.commands.made(); len(changes) > 0 {
 			t.Errorf("changes without another password: %q", changes)
+		}
+		w.loseLogin(t, app, second, third)
+		if diff := cmp.Diff([]string{pod + "shop/shop/third", pod + "shop/shop_2/third"}, w.commands.made()); diff != "" {
+			t.Errorf("changes (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// failRotation changes the password while the database does not, and expects what the status says. The
+// rest of the spec is in effect all the same.
+func (w *environment) failRotation(t *testing.T, app *v1.EcommerceApp, secret *corev1.Secret) {
+	t.Helper()
+	w.commands.fail(&podexec.FailedError{
+		Stderr: `psql:<stdin>:7: ERROR: the password "second" is refused ` + strings.Repeat("x", 300),
+		Err:    errors.New("command terminated with exit code 3"),
+	})
+	w.setCredential(t, secret, "password", "second")
+	w.awaitDegraded(t, app, v1.ReasonRotationFailed, `clients keep the old one; psql:<stdin>:7: ERROR: the password "***" is refused xxx`)
+	w.awaitLogin(t, app, "shop/first/changing")
+	framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Port = 8081 })
+	framework.Await(t, w, app, "observes the spec while the rotation fails", func(app *v1.EcommerceApp) error {
+		c := framework.Condition(app.Status.Conditions, v1.ConditionDegraded)
+		if app.Status.ObservedGeneration != app.Generation || c.Reason != v1.ReasonRotationFailed || len(c.Message) > 400 {
+			return fmt.Errorf("generation %d of %d, Degraded is %s: %s", app.Status.ObservedGeneration, app.Generation, c.Reason, c.Message)
+		}
+		return nil
+	})
+}
+
+// loseLogin deletes the login Secret. It is written again, for clients of a rotation that none had.
+func (w *environment) loseLogin(t *testing.T, app *v1.EcommerceApp, before ...string) {
+	t.Helper()
+	if err := w.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-login"}}); err != nil {
+		t.Fatal(err)
+	}
+	backend := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-backend"}}
+	framework.Await(t, w, backend, "gets the login again", func(backend *appsv1.Deployment) error {
+		if got := backend.Spec.Template.Annotations["ecommerce.io/login-rotation"]; slices.Contains(before, got) {
+			return fmt.Errorf("the pods have rotation %s", got)
+		}
+		return nil
+	})
+	w.awaitLogin(t, app, "shop/third/")
+}
+
+// testLeftOverLogin makes an application whose login Secret is left over from a deleted database of
+// another user.
+func testLeftOverLogin(w *environment) func(*testing.T) {
+	return func(t *testing.T) {
+		app := w.shop(t)
+		framework.Create(t, w, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: app.Namespace, Name: app.Name + "-database-login",
+				Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.PartOfLabel: "ecommerceapp", v1.InstanceLabel: app.Name, v1.ComponentLabel: "database"},
+			},
+			StringData: map[string]string{"owner": "them", "username": "them_2", "password": "x", "database": "theirs", "phase": "switching", "rotation": "4"},
+		})
+		w.env.ExpectDeletes(oracle.Expected{Resource: "secrets", Namespace: app.Namespace, Name: app.Name + "-database-login"})
+		framework.Create(t, w, app)
+		w.awaitRunning(t, app)
+		credentials := &corev1.Secret{}
+		if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-credentials"}, credentials); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitLogin(t, app, "shop/"+string(credentials.Data["password"])+"/")
+		if changes := w.commands.made(); len(changes) > 0 {
+			t.Errorf("changes of a new database: %q", changes)
+		}
+	}
+}
+
+// testMySQLRotation changes the password of a MySQLCluster, whose clients are not known.
+func testMySQLRotation(w *environment) func(*testing.T) {
+	return func(t *testing.T) {
+		db := apitest.SeedMySQLCluster()
+		db.Namespace = w.namespace(t)
+		framework.Create(t, w, db)
+		login := func(want string) {
+			t.Helper()
+			framework.Eventually(t, "the login is "+want, func(ctx context.Context) error {
+				secret := &corev1.Secret{}
+				if err := w.Get(ctx, client.ObjectKey{Namespace: db.Namespace, Name: db.Name + "-login"}, secret); err != nil {
+					return err
+				}
+				if got := fmt.Sprintf("%s/%s", secret.Data["password"], secret.Data["phase"]); got != want {
+					return errNotYet
+				}
+				return nil
+			})
+		}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: db.Namespace, Name: db.Name + "-credentials"}}
+		framework.Eventually(t, "there are credentials", func(ctx context.Context) error {
+			return w.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+		})
+		login(string(secret.Data["password"]) + "/")
+		w.setCredential(t, secret, "password", "second")
+		login("second/")
+		changes := w.commands.made()
+		if len(changes) != 1 || !strings.HasPrefix(changes[0], db.Name+"-0 database: app/app/second/") || !strings.Contains(changes[0], "/only/") {
+			t.Errorf("the changes are %q, want one that makes the new password the only one", changes)
 		}
 	}
 }

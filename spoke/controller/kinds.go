@@ -152,6 +152,10 @@ func MySQLCluster() reconciler.Kind[*mysqlv1.MySQLCluster] {
 		Last: func(db *mysqlv1.MySQLCluster) []component.State {
 			return []component.State{{Name: database.Component, ReadyReplicas: db.Status.ReadyReplicas, UpdatedReplicas: db.Status.UpdatedReplicas}}
 		},
+		Database: func(db *mysqlv1.MySQLCluster, known render.Cluster) (database.Spec, bool) {
+			spec, err := render.MySQLDatabase(db, known)
+			return spec, err == nil
+		},
 		Extra: []client.Object{&storagev1.StorageClass{}},
 	}
 }

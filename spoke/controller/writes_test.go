@@ -218,7 +218,7 @@ func (w *writer) member(t *testing.T) *reconciler.Member {
 	}
 	w.options = Options{Clock: w.clock, Metrics: metrics}.withDefaults()
 	return &reconciler.Member{
-		Name: clusterName, Settings: w.options.settings(), Scheme: w.Scheme(), Client: c, Reader: c, Recorder: events.NewFakeRecorder(100),
+		Name: clusterName, Settings: w.options.settings(), Scheme: w.Scheme(), Client: c, Reader: c, APIReader: c, Recorder: events.NewFakeRecorder(100),
 		Applier:  apply.New(apply.Options{Client: c, Reader: c, FieldManager: v1.SpokeFieldManager, Random: rand.Reader, Clock: w.clock}),
 		Facts:    func() render.Cluster { return render.Cluster{} },
 		Children: func([]client.Object) []reconciler.Child { return all },

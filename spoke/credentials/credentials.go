@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,24 +14,37 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
-// State holds the two Secrets and the progress of the clients.
+// State holds the two Secrets, and what is known of the database and its clients.
 type State struct {
 	Engine v1.Engine
 	// Secret is the name of the credentials Secret, and Source its data; nil if it is missing.
 	Secret string
 	Source map[string][]byte
-	// Login is the login that clients have; nil before the first one.
+	// Login is the login that clients have; nil before the first one, and if it was lost.
 	Login *database.Login
-	// ClientsCurrent is true if every running client was started with Login.
-	ClientsCurrent bool
+	// Data is true if there is a volume with the data that the login is for, Started if a pod uses it
+	// that may have been prepared for another login, and Serves if the database can be changed.
+	Data, Started, Serves bool
+	// AtOnce is true if the clients are not known: the old password is revoked with the change.
+	AtOnce  bool
+	Clients Clients
+}
+
+// Clients are the pods that log in to the database.
+type Clients struct {
+	// Exist is true if there is a workload with a pod template, and Rotation is the template's.
+	Exist    bool
+	Rotation int
+	// Current is true if every pod was started with the login, and Stuck if new ones do not start.
+	Current, Stuck bool
 }
 
 // Step holds what to do next: the change in the database, if there is one, and then the write of
-// the login. An empty step means that nothing is to be done, or that clients are waited for.
+// the login. An empty step means that nothing is to be done.
 type Step struct {
 	Change *database.ChangeLogin
 	Write  *database.Login
-	// Waiting is true while clients are being replaced.
+	// Waiting is true while the database does not serve, or clients are being replaced.
 	Waiting bool
 }
 
@@ -51,8 +63,8 @@ func Next(s State) (Step, error) {
 	if err != nil {
 		return Step{}, err
 	}
-	if s.Login == nil {
-		return Step{Write: &source}, nil
+	if s.Login == nil || !s.Data {
+		return s.first(source), nil
 	}
 	login := *s.Login
 	switch {
@@ -62,26 +74,81 @@ func Next(s State) (Step, error) {
 	case source.Database != login.Database:
 		return Step{}, fmt.Errorf("%w: %s of Secret %s is %q, but the data is in %q: set it to that",
 			ErrInvalid, database.DatabaseKey, s.Secret, source.Database, login.Database)
-	case login.Switching && !s.ClientsCurrent:
+	}
+	step := s.next(login, source.Password)
+	if step.Change != nil && !s.Serves {
 		return Step{Waiting: true}, nil
-	case login.Switching:
-		login.Switching = false
-		return Step{Change: s.revoke(login), Write: &login}, nil
-	case source.Password != login.Password:
-		login.Username = login.Other(s.Engine)
-		login.Password, login.Switching = source.Password, true
-		login.Rotation++
-		return Step{Change: &database.ChangeLogin{
-			Owner: login.Owner, Username: login.Username, Password: login.Password, Keep: true,
-		}, Write: &login}, nil
+	}
+	return step, nil
+}
+
+// first returns the step to a login for a database that has none. Pods that start with it set its
+// password in the data, which may be that of a backup.
+func (s State) first(source database.Login) Step {
+	source.Rotation = s.Clients.Rotation
+	switch {
+	case s.Data && s.Started:
+		source.Phase = database.PhaseSetting
+	case s.Login != nil: // It is left over from a database that was deleted.
+		source.Rotation = s.Login.Rotation
+		if *s.Login == source {
+			return Step{}
+		}
+		source.Rotation++
+	case s.Clients.Exist:
+		source.Rotation++
+	}
+	return Step{Write: &source}
+}
+
+// next returns the step from a login to a password.
+func (s State) next(login database.Login, password string) Step {
+	change := database.ChangeLogin{Change: database.Keep, Owner: login.Owner, Password: password}
+	if s.AtOnce {
+		change.Change = database.Only
+	}
+	changed := password != login.Password
+	switch {
+	case login.Phase == database.PhaseSetting:
+		change.Username = login.Username
+		return s.switchTo(login, change)
+	case login.Phase == database.PhaseSwitching && s.Clients.Current:
+		return revoke(login, login.Other(s.Engine), database.Discard)
+	case login.Phase == database.PhaseSwitching && s.Clients.Stuck && changed:
+		// The new clients may not start because of the password. Those before have the other login.
+		login.Password, login.Phase = password, database.PhaseSetting
+		return Step{Write: &login}
+	case login.Phase == database.PhaseSwitching:
+		return Step{Waiting: true}
+	case login.Phase == database.PhaseChanging && !changed:
+		return revoke(login, login.Other(s.Engine), database.Only) // The change was taken back.
+	case login.Phase == database.PhaseChanging:
+		change.Username, change.Current = login.Other(s.Engine), login.Password
+		return s.switchTo(login, change)
+	case changed:
+		// Written before the change, so that one that was interrupted is known.
+		login.Phase = database.PhaseChanging
+		return Step{Write: &login}
 	default:
-		return Step{}, nil
+		return Step{}
 	}
 }
 
-// revoke returns the change after which only the password of a login is valid.
-func (s State) revoke(login database.Login) *database.ChangeLogin {
-	return &database.ChangeLogin{Owner: login.Owner, Username: login.Other(s.Engine), Password: login.Password, Discard: true}
+// switchTo returns the step that changes the database, and lets clients follow.
+func (s State) switchTo(login database.Login, change database.ChangeLogin) Step {
+	login.Username, login.Password, login.Phase = change.Username, change.Password, database.PhaseSwitching
+	if s.AtOnce {
+		login.Phase = database.PhaseSettled
+	}
+	login.Rotation++
+	return Step{Change: &change, Write: &login}
+}
+
+// revoke returns the step after which only the password of a login is valid.
+func revoke(login database.Login, other string, how database.Change) Step {
+	login.Phase = database.PhaseSettled
+	change := database.ChangeLogin{Change: how, Owner: login.Owner, Username: other, Password: login.Password}
+	return Step{Change: &change, Write: &login}
 }
 
 // source returns the login that the credentials Secret describes.
@@ -126,32 +193,45 @@ func Read(secret *corev1.Secret) *database.Login {
 		return nil
 	}
 	login := database.Login{
-		Owner:     secret.Annotations[database.OwnerAnnotation],
-		Username:  string(secret.Data[database.UsernameKey]),
-		Password:  string(secret.Data[database.PasswordKey]),
-		Database:  string(secret.Data[database.DatabaseKey]),
-		Switching: string(secret.Data[database.PhaseKey]) == database.PhaseSwitching,
+		Owner:    string(secret.Data[database.OwnerKey]),
+		Username: string(secret.Data[database.UsernameKey]),
+		Password: string(secret.Data[database.PasswordKey]),
+		Database: string(secret.Data[database.DatabaseKey]),
+		Phase:    database.Phase(secret.Data[database.PhaseKey]),
 	}
-	// A number that was damaged costs one restart of the clients.
-	login.Rotation, _ = strconv.Atoi(secret.Annotations[database.RotationAnnotation])
-	if login.Owner == "" || login.Username == "" || login.Password == "" || login.Database == "" {
+	rotation, err := strconv.Atoi(string(secret.Data[database.RotationKey]))
+	if err != nil || login.Owner == "" || login.Username == "" || login.Password == "" || login.Database == "" {
 		return nil
 	}
+	login.Rotation = rotation
 	return &login
 }
 
-// RolledOut reports whether all pods of a Deployment have the login of a rotation, and since when.
-// Pods that were replaced may need their grace period after that.
-func RolledOut(clients *appsv1.Deployment, rotation int) (since time.Time, done bool) {
-	status := clients.Status
-	if clients.Spec.Template.Annotations[database.RotationAnnotation] != strconv.Itoa(rotation) ||
-		status.ObservedGeneration < clients.Generation || status.UpdatedReplicas < status.Replicas {
-		return time.Time{}, false
+// OfDeployment returns what the Deployment of the clients says about a rotation. Pods of before may
+// still end when it says that they are current.
+func OfDeployment(d *appsv1.Deployment, rotation int) Clients {
+	clients := Clients{Exist: true}
+	// A template without the annotation has the first login.
+	clients.Rotation, _ = strconv.Atoi(d.Spec.Template.Annotations[database.RotationAnnotation])
+	status := d.Status
+	if clients.Rotation != rotation || status.ObservedGeneration < d.Generation {
+		return clients
 	}
+	clients.Current = status.Replicas == 0
 	for _, c := range status.Conditions {
-		if c.Type == appsv1.DeploymentProgressing && c.Reason == "NewReplicaSetAvailable" {
-			return c.LastUpdateTime.Time, true
+		if c.Type == appsv1.DeploymentProgressing {
+			clients.Current = clients.Current || c.Reason == "NewReplicaSetAvailable" && status.UpdatedReplicas >= status.Replicas
+			clients.Stuck = c.Status == corev1.ConditionFalse
 		}
 	}
-	return time.Time{}, status.Replicas == 0
+	return clients
+}
+
+// Has reports whether a pod of the clients was started for a rotation, or has ended.
+func Has(pod *corev1.Pod, rotation int) bool {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return true
+	}
+	of, _ := strconv.Atoi(pod.Annotations[database.RotationAnnotation])
+	return of == rotation
 }

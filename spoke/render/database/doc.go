@@ -14,9 +14,10 @@
 //
 // Users keep the credentials in another Secret (Spec.CredentialsSecret, or <base>-credentials).
 // If Spec.Rotated is set, package credentials decides how clients follow a new password there,
-// and ChangeLogin has the commands. PostgreSQL gets a second role for it, which acts for the
-// owner. A pod whose data has the passwords of another time, such as that of a backup, sets
-// those of the login Secret before it starts.
+// and ChangeLogin has the commands; all pods then read the login Secret only, so that their
+// templates stay as they are. PostgreSQL gets a second role for it, which acts for the owner and
+// has its settings. A pod whose data has the passwords of another time, such as that of a backup,
+// sets those of the login Secret before it starts: a note beside the data says which it has.
 //
 // Pod 0 is the primary. The other pods copy its data before their first start and then
 // replicate from it: PostgreSQL with pg_basebackup, MySQL with the clone plugin and GTIDs.

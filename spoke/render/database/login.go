@@ -3,29 +3,45 @@ package database
 import (
 	"encoding/base64"
 	"fmt"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
 // Further keys of the login Secret.
 const (
-	// PhaseKey is PhaseSwitching while clients switch to the login, otherwise empty.
-	PhaseKey       = "phase"
-	PhaseSwitching = "switching"
+	// OwnerKey is the user of the credentials Secret when the login was created.
+	OwnerKey = "owner"
 	// OtherKey is the login that is not in use; the same one for MySQL.
 	OtherKey = "other"
+	// PhaseKey is the Phase, and RotationKey counts the changes of the login.
+	PhaseKey    = "phase"
+	RotationKey = "rotation"
+	// SaltKey is random. Volumes keep a hash of the login, which reveals nothing without it.
+	SaltKey = "salt"
 )
 
-// Annotations of the login Secret.
+// RotationAnnotation of the pod templates of clients is the rotation that their pods have.
+const RotationAnnotation = "ecommerce.io/login-rotation"
+
+// Phase is the progress of a change of the login.
+type Phase string
+
+// The phases.
 const (
-	// OwnerAnnotation is the user of the credentials Secret when the login was created.
-	OwnerAnnotation = "ecommerce.io/database-owner"
-	// RotationAnnotation counts the changes of the login. Pod templates of clients have it too.
-	RotationAnnotation = "ecommerce.io/login-rotation"
+	// PhaseSettled means that the password of the login is the only valid one.
+	PhaseSettled Phase = ""
+	// PhaseSetting means that the database may not have the login yet.
+	PhaseSetting Phase = "setting"
+	// PhaseChanging means that the database may have the next login already. Clients have this one.
+	PhaseChanging Phase = "changing"
+	// PhaseSwitching means that clients may still use the login before this one.
+	PhaseSwitching Phase = "switching"
 )
 
 // Login represents the login of the clients.
@@ -33,8 +49,7 @@ type Login struct {
 	// Owner is the user of the credentials Secret, who owns the database. Username is the
 	// owner or, with PostgreSQL, the second login that acts for it: see SecondLogin.
 	Owner, Username, Password, Database string
-	// Switching is true while clients may still use the login before this one.
-	Switching bool
+	Phase                               Phase
 	// Rotation counts the changes of the login.
 	Rotation int
 }
@@ -61,6 +76,13 @@ func (s Spec) Administrator() (secret, key string) {
 	return renderer{Spec: s}.systemSecretName(), rootKey
 }
 
+// GeneratedCredentials returns the credentials Secret of a database whose user provides none. It is one
+// of the component's objects as well: clients wait for a login, and that for the credentials.
+func (s Spec) GeneratedCredentials() (component.Object, error) {
+	e, err := s.engine()
+	return s.renderer(e).generatedCredentials(), err
+}
+
 // LoginSecretName returns the name of the Secret with the login that clients use. The hub or the
 // agent writes it.
 func (s Spec) LoginSecretName() string { return s.name("-login", manifest.MaxName) }
@@ -71,21 +93,31 @@ func (s Spec) LoginSecret(l Login) (*corev1.Secret, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := map[string]string{UsernameKey: l.Username, PasswordKey: l.Password, DatabaseKey: l.Database, PhaseKey: "", OtherKey: l.Other(s.Engine)}
-	if l.Switching {
-		data[PhaseKey] = PhaseSwitching
-	}
-	secret := manifest.Secret(s.renderer(e).part, s.LoginSecretName(), data)
-	secret.Annotations = map[string]string{OwnerAnnotation: l.Owner, RotationAnnotation: fmt.Sprint(l.Rotation)}
-	return secret, nil
+	return manifest.Secret(s.renderer(e).part, s.LoginSecretName(), map[string]string{
+		OwnerKey: l.Owner, UsernameKey: l.Username, PasswordKey: l.Password, DatabaseKey: l.Database,
+		OtherKey: l.Other(s.Engine), PhaseKey: string(l.Phase), RotationKey: strconv.Itoa(l.Rotation),
+	}), nil
 }
+
+// Change says what becomes of other passwords of a user of MySQL; PostgreSQL has one for each role.
+type Change string
+
+// The changes.
+const (
+	// Keep keeps the password that clients have valid beside the new one.
+	Keep Change = "keep"
+	// Discard ends that: the new one stays.
+	Discard Change = "discard"
+	// Only makes one password the only one, whatever there was before.
+	Only Change = "only"
+)
 
 // ChangeLogin is a change of a login in a running database.
 type ChangeLogin struct {
+	Change                    Change
 	Owner, Username, Password string
-	// Keep keeps the password that the user had before valid as well, and Discard ends that.
-	// PostgreSQL needs neither, because it has two roles.
-	Keep, Discard bool
+	// Current is the password that clients have; empty if it is not known.
+	Current string
 	// Administrator is the password of the administrator; PostgreSQL needs none.
 	Administrator string
 }
@@ -101,7 +133,7 @@ func (c ChangeLogin) Command(engine v1.Engine) (command []string, input string, 
 		script = readFields + quoteFunction + postgreSQLLogin + postgreSQLChangeLogin
 	case v1.EngineMySQL:
 		script = readFields + quoteFunction + mySQLChangeLogin
-		lines = append(lines, c.Administrator, map[bool]string{true: "keep"}[c.Keep], map[bool]string{true: "discard"}[c.Discard])
+		lines = append(lines, c.Administrator, string(c.Change), c.Current)
 	default:
 		return nil, "", fmt.Errorf("engine %q: give postgresql or mysql", engine)
 	}
@@ -127,17 +159,27 @@ quote() {
 `
 
 	// postgreSQLLogin gives sessions of the second role the rights and the name of the owner, so
-	// that both own what either creates.
+	// that both own what either creates, and its settings. Those are copied as they are in the
+	// catalog: text that sets them again needs other quotation marks for each kind of setting.
 	postgreSQLLogin = `
 # login_sql prints the SQL that gives the role $2, which acts for the owner $1, the password $3.
 login_sql() {
-  role=$(quote '"' "$2")
+  role=$(quote '"' "$2") name=$(quote "'" "$2") owner=$(quote "'" "$1")
   # What fails is not logged: it has a password in it.
   echo "SET log_min_error_statement = panic; SET log_statement = none; SET password_encryption = 'scram-sha-256';"
   if [ "$1" != "$2" ]; then
-    printf 'SELECT %s WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = %s) \\gexec\n' \
-      "$(quote "'" "CREATE ROLE $role")" "$(quote "'" "$2")"
-    printf 'GRANT %s TO %s;\nALTER ROLE %s SET role TO %s;\n' "$(quote '"' "$1")" "$role" "$role" "$(quote "'" "$1")"
+    printf 'SELECT %s WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = %s) \\gexec\n' "$(quote "'" "CREATE ROLE $role")" "$name"
+    cat <<SQL
+BEGIN;
+DELETE FROM pg_db_role_setting WHERE setrole = (SELECT oid FROM pg_roles WHERE rolname = $name);
+INSERT INTO pg_db_role_setting SELECT setdatabase, r.oid, setconfig FROM pg_db_role_setting, pg_roles r
+  WHERE setrole = (SELECT oid FROM pg_roles WHERE rolname = $owner) AND r.rolname = $name;
+SELECT format('ALTER ROLE %I CONNECTION LIMIT %s VALID UNTIL %L', $name, rolconnlimit, coalesce(rolvaliduntil, 'infinity'))
+  FROM pg_roles WHERE rolname = $owner \gexec
+GRANT $(quote '"' "$1") TO $role;
+ALTER ROLE $role SET role TO $owner;
+COMMIT;
+SQL
   fi
   printf 'ALTER ROLE %s LOGIN PASSWORD %s;\n' "$role" "$(quote "'" "$3")"
 }
@@ -152,29 +194,70 @@ PGPASSWORD=$password psql --no-psqlrc --no-password --quiet --tuples-only --host
   --command='SELECT 1' >/dev/null
 `
 
-	mySQLChangeLogin = `
-owner=$(field) login=$(field) password=$(field) administrator=$(field) keep=$(field) discard=$(field)
-# run runs SQL as the administrator. Backslashes are what they look like.
+	// loginNote has functions for the note of the login that data was prepared for.
+	loginNote = `
+# The note is beside the data $1, so that data of a backup, with the passwords of its time, has its own.
+login_hash() {
+  printf '%s\n' "$LOGIN_SALT" "$LOGIN_ROTATION" "$LOGIN_PHASE" "$APP_USER" "$LOGIN_USER" "$APP_PASSWORD" | sha256sum
+}
+noted() { [ -z "${LOGIN_USER:-}" ] || [ "$(cat "$1.logins" 2>/dev/null)" = "$(login_hash)" ]; }
+note() { [ -z "${LOGIN_USER:-}" ] || login_hash >"$1.logins"; }
+`
+
+	// mySQLUser has functions for the user $user of MySQL; run runs SQL with the password $1 of root.
+	mySQLUser = `
+# retains reports whether the user has an old password that is valid as well.
+retains() {
+  [ "$(echo "SELECT COUNT(*) FROM mysql.user WHERE User = $name AND Host = '%' AND JSON_EXTRACT(User_attributes, '\$.additional_password') IS NOT NULL;" | run "$administrator")" != 0 ]
+}
+# identified gives the user the password $1. What it retains stays unless $2 retains the current one instead.
+identified() { echo "ALTER USER $user IDENTIFIED BY $(quote "'" "$1")${2:-};" | run "$administrator"; }
+# discard ends the validity of an old password. MariaDB has none.
+discard() {
+  case $(echo 'SELECT VERSION();' | run "$administrator") in
+    *MariaDB*) ;;
+    *) echo "ALTER USER $user DISCARD OLD PASSWORD;" | run "$administrator" ;;
+  esac
+}
+`
+
+	mySQLChangeLogin = mySQLUser + `
+owner=$(field) login=$(field) password=$(field) administrator=$(field) change=$(field) current=$(field)
+# run runs SQL as root with the password $1. Backslashes are what they look like.
 run() {
   { echo "SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES');" && cat; } |
-    MYSQL_PWD=$administrator mysql --protocol=socket --socket=/var/run/mysqld/mysqld.sock --user=root --batch --skip-column-names
+    MYSQL_PWD=$1 mysql --protocol=socket --socket=/var/run/mysqld/mysqld.sock --user=root --batch --skip-column-names
 }
-case $(echo 'SELECT VERSION();' | run) in
-  *MariaDB*)
-    echo "MariaDB has one password for each user: it cannot be rotated without an outage" >&2
-    exit 1 ;;
+name=$(quote "'" "$login") user="$(quote "'" "$login")@'%'"
+# accepts reports whether the server accepts the password $1.
+accepts() {
+  MYSQL_PWD=$1 mysql --protocol=tcp --host=127.0.0.1 --port=3306 --connect-timeout=4 --user="$login" --batch --execute='SELECT 1' >/dev/null
+}
+# keep sets the password, and leaves the one that clients have valid. Retained twice, that one would be lost.
+keep() {
+  case $(echo 'SELECT VERSION();' | run "$administrator") in
+    *MariaDB*)
+      echo "MariaDB has one password for each user: it cannot be rotated without an outage" >&2
+      exit 1 ;;
+  esac
+  if accepts "$password" 2>/dev/null; then
+    return
+  elif ! retains; then
+    identified "$password" ' RETAIN CURRENT PASSWORD'
+    return
+  fi
+  identified "$password"
+  # What is retained is that of an interrupted change, and otherwise a left-over.
+  if [ -n "$current" ] && ! accepts "$current" 2>/dev/null; then
+    identified "$current"
+    identified "$password" ' RETAIN CURRENT PASSWORD'
+  fi
+}
+case $change in
+  keep) keep ;;
+  discard) discard ;;
+  only) identified "$password" && discard ;;
 esac
-user="$(quote "'" "$login")@'%'"
-# accepted reports whether the server accepts the new password.
-accepted() {
-  MYSQL_PWD=$password mysql --protocol=tcp --host=127.0.0.1 --port=3306 --connect-timeout=4 --user="$login" --batch --execute='SELECT 1' >/dev/null 2>&1
-}
-if [ -n "$discard" ]; then
-  echo "ALTER USER $user DISCARD OLD PASSWORD;" | run
-elif ! accepted; then
-  # Repeated, it would make the new password the old one.
-  echo "ALTER USER $user IDENTIFIED BY $(quote "'" "$password")${keep:+ RETAIN CURRENT PASSWORD};" | run
-fi
-accepted
+accepts "$password"
 `
 )

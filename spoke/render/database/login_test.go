@@ -3,8 +3,11 @@ package database
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -26,6 +29,15 @@ func (p *pod) change(t *testing.T, c ChangeLogin) error {
 	return err
 }
 
+// prepareFor runs the script that prepares data, in a pod that was started with a login.
+func (p *pod) prepareFor(t *testing.T, l Login) {
+	t.Helper()
+	p.spec.Rotated = true
+	p.env["LOGIN_USER"], p.env["LOGIN_OTHER"], p.env["APP_PASSWORD"] = l.Username, l.Other(p.spec.Engine), l.Password
+	p.env["LOGIN_PHASE"], p.env["LOGIN_ROTATION"], p.env["LOGIN_SALT"] = string(l.Phase), strconv.Itoa(l.Rotation), "salt"
+	p.must(t, "sh "+p.etc+"/prepare.sh")
+}
+
 // TestPostgreSQLLogin rotates the password of a running server.
 func TestPostgreSQLLogin(t *testing.T) {
 	usePostgreSQL(t)
@@ -33,8 +45,7 @@ func TestPostgreSQLLogin(t *testing.T) {
 	p := newPod(t, spec, "shop-database-0")
 	owner := p.env["APP_USER"]
 	second := SecondLogin(owner)
-	p.env["LOGIN_USER"], p.env["LOGIN_OTHER"], p.env["LOGIN_PASSWORD"], p.env["LOGIN_PHASE"] = owner, second, awkward, ""
-	p.must(t, "sh "+p.etc+"/prepare.sh")
+	p.prepareFor(t, Login{Owner: owner, Username: owner, Password: awkward})
 	p.serve(t)
 
 	const next, third = `n'e"x\t $1`, "third"
@@ -42,7 +53,7 @@ func TestPostgreSQLLogin(t *testing.T) {
 		t.Fatal("the owner cannot create a table")
 	}
 	for range 2 { // It can be repeated.
-		if err := p.change(t, ChangeLogin{Owner: owner, Username: second, Password: next, Keep: true}); err != nil {
+		if err := p.change(t, ChangeLogin{Owner: owner, Username: second, Password: next, Change: Keep}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,11 +69,11 @@ func TestPostgreSQLLogin(t *testing.T) {
 		t.Errorf("the owner of the tables is %q: %v", out, err)
 	}
 
-	if err := p.change(t, ChangeLogin{Owner: owner, Username: owner, Password: next, Discard: true}); err != nil {
+	if err := p.change(t, ChangeLogin{Owner: owner, Username: owner, Password: next, Change: Discard}); err != nil {
 		t.Fatal(err)
 	}
 	p.expectLogins(t, "after the rotation", map[[2]string]bool{{owner, awkward}: false, {owner, next}: true, {second, next}: true})
-	if err := p.change(t, ChangeLogin{Owner: owner, Username: owner, Password: third, Keep: true}); err != nil {
+	if err := p.change(t, ChangeLogin{Owner: owner, Username: owner, Password: third, Change: Keep}); err != nil {
 		t.Fatal(err)
 	}
 	p.expectLogins(t, "in the next rotation", map[[2]string]bool{{owner, third}: true, {second, next}: true})
@@ -77,27 +88,70 @@ func TestPostgreSQLRestoredLogin(t *testing.T) {
 	p := newPod(t, testSpec(v1.EnginePostgreSQL, "15.4"), "shop-database-0")
 	owner := p.env["APP_USER"]
 	second := SecondLogin(owner)
-	prepare := func(login, other, password, phase string) {
-		p.env["LOGIN_USER"], p.env["LOGIN_OTHER"], p.env["LOGIN_PASSWORD"], p.env["LOGIN_PHASE"] = login, other, password, phase
-		p.must(t, "sh "+p.etc+"/prepare.sh")
-	}
-	prepare(owner, second, awkward, "")
-	prepare(second, owner, "later", PhaseSwitching)
+	p.prepareFor(t, Login{Owner: owner, Username: owner, Password: awkward})
+	p.prepareFor(t, Login{Owner: owner, Username: second, Password: "later", Phase: PhaseSwitching, Rotation: 1})
 	p.serve(t)
 	p.expectLogins(t, "while clients switch", map[[2]string]bool{{owner, awkward}: true, {second, "later"}: true, {second, awkward}: false})
 	p.stop(t)
-	prepare(second, owner, "later", "")
+	settled := Login{Owner: owner, Username: second, Password: "later", Rotation: 1}
+	p.prepareFor(t, settled)
 	p.serve(t)
 	p.expectLogins(t, "after the rotation", map[[2]string]bool{{owner, awkward}: false, {owner, "later"}: true, {second, "later"}: true})
 	p.stop(t)
-	noted, err := os.Stat(filepath.Join(p.dir, "pgdata.logins"))
+	note := filepath.Join(p.dir, "pgdata.logins")
+	noted, err := os.Stat(note)
 	if err != nil {
 		t.Fatal(err)
 	}
-	prepare(second, owner, "later", "")
-	if again, err := os.Stat(filepath.Join(p.dir, "pgdata.logins")); err != nil || !again.ModTime().Equal(noted.ModTime()) {
+	p.prepareFor(t, settled)
+	if again, err := os.Stat(note); err != nil || !again.ModTime().Equal(noted.ModTime()) {
 		t.Errorf("a pod whose logins are set starts a server for them again: %v", err)
 	}
+	// A backup may be of a rotation in between that changed the password back and forth.
+	p.prepareFor(t, Login{Owner: owner, Username: second, Password: "later", Rotation: 3})
+	if again, err := os.Stat(note); err != nil || again.ModTime().Equal(noted.ModTime()) {
+		t.Errorf("the same password of another rotation is taken for the one in the data: %v", err)
+	}
+}
+
+// TestPostgreSQLSettings checks that the second login has the settings and limits of the owner, as they
+// are at each rotation, and keeps its own role.
+func TestPostgreSQLSettings(t *testing.T) {
+	usePostgreSQL(t)
+	p := newPod(t, testSpec(v1.EnginePostgreSQL, "15.4"), "shop-database-0")
+	owner := p.env["APP_USER"]
+	second := SecondLogin(owner)
+	p.prepareFor(t, Login{Owner: owner, Username: owner, Password: awkward})
+	p.serve(t)
+	administer := func(sql string) {
+		t.Helper()
+		if out, err := p.run(t, "psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --host="+filepath.Join(p.dir, "run")+` --username=postgres --dbname="$APP_DATABASE" <<'SQL'`+"\n"+sql+"\nSQL\n"); err != nil {
+			t.Fatal(out)
+		}
+	}
+	role := `"sh""op"`
+	administer("ALTER ROLE " + role + " SET statement_timeout = '7s'; ALTER ROLE " + role + " SET search_path = ''; ALTER ROLE " + role +
+		" IN DATABASE shop_db SET work_mem = '9MB'; ALTER ROLE " + role + " CONNECTION LIMIT 17 VALID UNTIL '2100-01-02';")
+	rotate := func(password string) {
+		t.Helper()
+		if err := p.change(t, ChangeLogin{Owner: owner, Username: second, Password: password, Change: Keep}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const shown = `SELECT concat_ws(' ', session_user, current_user, current_setting('statement_timeout'), current_setting('search_path'), current_setting('work_mem'),
+  (SELECT concat_ws(' ', rolconnlimit, rolvaliduntil::date) FROM pg_catalog.pg_roles WHERE rolname = session_user))`
+	expect := func(want string) {
+		t.Helper()
+		if got, err := p.as(t, second, "next", shown); err != nil || got != want {
+			t.Errorf("the settings of the second login are %q, want %q: %v", got, want, err)
+		}
+	}
+	rotate("next")
+	expect(second + " " + owner + ` 7s "" 9MB 17 2100-01-02`)
+	administer("ALTER ROLE " + role + " RESET ALL; ALTER ROLE " + role + " IN DATABASE shop_db RESET ALL; ALTER ROLE " + role + " CONNECTION LIMIT -1 VALID UNTIL 'infinity';")
+	rotate("next")
+	expect(second + " " + owner + ` 0 "$user", public 4MB -1 infinity`)
+	p.stop(t)
 }
 
 // as runs SQL through the network, where passwords count.
@@ -140,51 +194,128 @@ func TestSecondLogin(t *testing.T) {
 	}
 }
 
-// mySQLStandIn stands for the client program of MySQL, which this machine may lack: it notes what it
-// is asked, and accepts a password once a statement has set it.
+// mySQLStandIn stands for the client program of MySQL, which this machine may lack: it notes the changes
+// that it is asked for, and keeps the primary and the secondary password of one user in files.
 const mySQLStandIn = `#!/bin/sh
+cd "$STAND_IN"
 case "$*" in
-  *--protocol=tcp*) grep -q "BY '$MYSQL_PWD'" "$NOTES" ;;
-  *) tee -a "$NOTES" | grep -q VERSION && echo "$SERVER" || true ;;
+  *--protocol=tcp*) [ "$MYSQL_PWD" = "$(cat primary)" ] || [ "$MYSQL_PWD" = "$(cat secondary)" ]; exit ;;
 esac
+while IFS= read -r line; do
+  case $line in
+    *VERSION*) echo "$SERVER" ;;
+    *additional_password*) if [ -s secondary ]; then echo 1; else echo 0; fi ;;
+    ALTER*)
+      echo "$line" >>notes
+      case $line in
+        *RETAIN*) cp primary secondary ;;
+        *DISCARD*) : >secondary; continue ;;
+      esac
+      line=${line#*"BY '"}
+      printf '%s' "${line%%"'"*}" >primary ;;
+  esac
+done
 `
 
-// TestMySQLLogin compares the statements: there is no MySQL on the machines that run the tests,
-// and MariaDB has no second password.
-func TestMySQLLogin(t *testing.T) {
+// mySQLUserStandIn returns a pod whose MySQL has a user with passwords.
+func mySQLUserStandIn(t *testing.T, server, primary, secondary string) *pod {
+	t.Helper()
 	p := newPod(t, testSpec(v1.EngineMySQL, "8.4"), "shop-database-0")
-	bin, notes := filepath.Join(p.dir, "tmp"), filepath.Join(p.dir, "tmp", "notes")
-	writeFile(t, filepath.Join(bin, "mysql"), mySQLStandIn, 0o755)
-	writeFile(t, notes, "", 0o666)
-	if err := os.Chmod(notes, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	p.env["PATH"] = bin + ":" + p.env["PATH"]
-	p.env["NOTES"], p.env["SERVER"] = notes, "8.4.3"
-	for range 2 {
-		if err := p.change(t, ChangeLogin{Owner: "shop", Username: "shop", Password: "new-one", Keep: true, Administrator: "r"}); err != nil {
+	dir := filepath.Join(p.dir, "tmp")
+	writeFile(t, filepath.Join(dir, "mysql"), mySQLStandIn, 0o755)
+	for file, content := range map[string]string{"primary": primary, "secondary": secondary, "notes": ""} {
+		writeFile(t, filepath.Join(dir, file), content, 0o666)
+		if err := os.Chmod(filepath.Join(dir, file), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := p.change(t, ChangeLogin{Owner: "shop", Username: "shop", Password: "new-one", Discard: true, Administrator: "r"}); err != nil {
-		t.Fatal(err)
+	p.env["PATH"] = dir + ":" + p.env["PATH"]
+	p.env["STAND_IN"], p.env["SERVER"] = dir, server
+	return p
+}
+
+// TestMySQLLogin compares the statements and the passwords that are valid after them: there is no MySQL
+// on the machines that run the tests, and MariaDB has no second password.
+func TestMySQLLogin(t *testing.T) {
+	const mysql, mariadb = "8.4.3", "10.11.6-MariaDB"
+	alter := func(password string) string { return "ALTER USER 'shop'@'%' IDENTIFIED BY '" + password + "'" }
+	const retain, discard = " RETAIN CURRENT PASSWORD;", "ALTER USER 'shop'@'%' DISCARD OLD PASSWORD;"
+	for name, tt := range map[string]struct {
+		server, primary, secondary string
+		change                     ChangeLogin
+		want                       []string
+		valid                      [2]string
+		fails                      bool
+	}{
+		"keep":                             {mysql, "old-one", "", ChangeLogin{Change: Keep, Password: "new-one", Current: "old-one"}, []string{alter("new-one") + retain}, [2]string{"new-one", "old-one"}, false},
+		"keep, repeated":                   {mysql, "new-one", "old-one", ChangeLogin{Change: Keep, Password: "new-one", Current: "old-one"}, nil, [2]string{"new-one", "old-one"}, false},
+		"keep, after an interrupted other": {mysql, "between-one", "old-one", ChangeLogin{Change: Keep, Password: "new-one", Current: "old-one"}, []string{alter("new-one") + ";"}, [2]string{"new-one", "old-one"}, false},
+		"keep, with a left-over":           {mysql, "old-one", "older-one", ChangeLogin{Change: Keep, Password: "new-one", Current: "old-one"}, []string{alter("new-one") + ";", alter("old-one") + ";", alter("new-one") + retain}, [2]string{"new-one", "old-one"}, false},
+		"keep, current unknown":            {mysql, "between-one", "old-one", ChangeLogin{Change: Keep, Password: "new-one"}, []string{alter("new-one") + ";"}, [2]string{"new-one", "old-one"}, false},
+		"discard":                          {mysql, "new-one", "old-one", ChangeLogin{Change: Discard, Password: "new-one"}, []string{discard}, [2]string{"new-one", ""}, false},
+		"only":                             {mysql, "between-one", "old-one", ChangeLogin{Change: Only, Password: "old-one"}, []string{alter("old-one") + ";", discard}, [2]string{"old-one", ""}, false},
+		"mariadb, keep":                    {mariadb, "old-one", "", ChangeLogin{Change: Keep, Password: "new-one"}, nil, [2]string{"old-one", ""}, true},
+		"mariadb, only":                    {mariadb, "old-one", "", ChangeLogin{Change: Only, Password: "new-one"}, []string{alter("new-one") + ";"}, [2]string{"new-one", ""}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := mySQLUserStandIn(t, tt.server, tt.primary, tt.secondary)
+			tt.change.Owner, tt.change.Username, tt.change.Administrator = "shop", "shop", "r"
+			if err := p.change(t, tt.change); (err != nil) != tt.fails {
+				t.Fatal(err)
+			}
+			read := func(file string) string {
+				content, err := os.ReadFile(filepath.Join(p.env["STAND_IN"], file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(content)
+			}
+			if diff := cmp.Diff(strings.Join(tt.want, "\n"), strings.TrimSpace(read("notes"))); diff != "" {
+				t.Errorf("statements (-want +got):\n%s", diff)
+			}
+			if got := [2]string{read("primary"), read("secondary")}; got != tt.valid {
+				t.Errorf("valid are %q, want %q", got, tt.valid)
+			}
+		})
 	}
-	content, err := os.ReadFile(notes)
-	if err != nil {
-		t.Fatal(err)
+}
+
+// TestMySQLRestoredLogin starts pods on data with the password of another time, as that of a backup.
+func TestMySQLRestoredLogin(t *testing.T) {
+	p := newMySQLPod(t, "shop-database-0")
+	owner := p.env["APP_USER"]
+	p.prepareFor(t, Login{Owner: owner, Username: owner, Password: awkward})
+	changes := func() []string {
+		var altered []string
+		for line := range strings.Lines(p.must(t, "cat "+p.dir+"/sql; : >"+p.dir+"/sql")) {
+			if strings.HasPrefix(line, "ALTER USER 'sh") {
+				altered = append(altered, strings.TrimSpace(line))
+			}
+		}
+		return altered
 	}
-	var altered []string
-	for line := range strings.Lines(string(content)) {
-		if strings.HasPrefix(line, "ALTER") {
-			altered = append(altered, strings.TrimSpace(line))
+	changes()
+	later := Login{Owner: owner, Username: owner, Password: "later", Phase: PhaseSwitching, Rotation: 1}
+	set, discard := `ALTER USER 'sh"op'@'%' IDENTIFIED BY 'later';`, `ALTER USER 'sh"op'@'%' DISCARD OLD PASSWORD;`
+	for _, step := range []struct {
+		when  string
+		phase Phase
+		want  []string
+	}{
+		{"while clients switch", PhaseSwitching, []string{set}},
+		{"after the rotation", PhaseSettled, []string{set, discard}},
+		{"a second time", PhaseSettled, nil},
+	} {
+		later.Phase = step.phase
+		p.prepareFor(t, later)
+		if diff := cmp.Diff(step.want, changes()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.when, diff)
 		}
 	}
-	want := "ALTER USER 'shop'@'%' IDENTIFIED BY 'new-one' RETAIN CURRENT PASSWORD; ALTER USER 'shop'@'%' DISCARD OLD PASSWORD;"
-	if got := strings.Join(altered, " "); got != want {
-		t.Errorf("the statements are\n%s\nwant\n%s", got, want)
-	}
-	p.env["SERVER"] = "10.11.6-MariaDB"
-	if err := p.change(t, ChangeLogin{Owner: "shop", Username: "shop", Password: "newer", Keep: true, Administrator: "r"}); err == nil {
-		t.Error("a server without second passwords was changed")
+	replica := newMySQLPod(t, "shop-database-1")
+	mustMkdir(t, filepath.Join(replica.dir, "mysql", "data", "mysql"))
+	replica.prepareFor(t, later)
+	if _, err := os.Stat(filepath.Join(replica.dir, "sql")); err == nil {
+		t.Error("a replica set a login, which comes from its primary")
 	}
 }

@@ -105,19 +105,10 @@ new=/var/lib/mysql/new
 socket=/tmp/prepare.sock
 ordinal=${POD_NAME##*-}
 
-if [ -d "$data/mysql" ]; then
-  exit 0
-fi
-rmdir "$data" 2>/dev/null || true
-if [ -e "$data" ]; then
-  echo "$data is no database, but it is not empty either: look at it, and empty it" >&2
-  exit 1
-fi
-rm -rf "$new"
-` + quoteFunction + `
-# start runs a server that nobody else can reach.
+` + quoteFunction + loginNote + mySQLUser + `
+# start runs a server on $1 that nobody else can reach.
 start() {
-  mysqld --defaults-extra-file=/etc/shopfleet/server.cnf --datadir="$new" --socket="$socket" \
+  mysqld --defaults-extra-file=/etc/shopfleet/server.cnf --datadir="$1" --socket="$socket" \
     --pid-file=/tmp/prepare.pid --bind-address=127.0.0.1 --server-id="$((ordinal + 1))" --loose-skip-replica-start &
   server=$!
   until mysqladmin --protocol=socket --socket="$socket" --user=root --silent ping 2>/dev/null; do
@@ -138,6 +129,25 @@ run() {
     MYSQL_PWD=$1 mysql --protocol=socket --socket="$socket" --user=root
 }
 
+if [ -d "$data/mysql" ]; then
+  if [ "$ordinal" = 0 ] && ! noted "$data"; then
+    start "$data"
+    administrator=$ROOT_PASSWORD name=$(quote "'" "$LOGIN_USER") user="$(quote "'" "$LOGIN_USER")@'%'"
+    identified "$APP_PASSWORD"
+    case $LOGIN_PHASE in
+      '' | ` + string(PhaseChanging) + `) discard ;;
+    esac
+    stop "$ROOT_PASSWORD"
+    note "$data"
+  fi
+  exit 0
+fi
+rmdir "$data" 2>/dev/null || true
+if [ -e "$data" ]; then
+  echo "$data is no database, but it is not empty either: look at it, and empty it" >&2
+  exit 1
+fi
+rm -rf "$new"
 if [ "$ordinal" != 0 ]; then
   until mysqladmin --protocol=tcp --host="$PRIMARY_HOST" --port=3306 --connect-timeout=4 --user=replication --silent ping 2>/dev/null; do
     echo "waiting for the primary"
@@ -145,7 +155,7 @@ if [ "$ordinal" != 0 ]; then
   done
 fi
 mysqld --defaults-extra-file=/etc/shopfleet/server.cnf --datadir="$new" --initialize-insecure
-start
+start "$new"
 if [ "$ordinal" = 0 ]; then
   if [ "$APP_USER" = root ] || [ "$APP_USER" = replication ]; then
     echo "the user name $APP_USER is the database's own: choose another in the credentials Secret" >&2
@@ -174,7 +184,7 @@ SET GLOBAL clone_valid_donor_list = '$PRIMARY_HOST:3306';
 CLONE INSTANCE FROM replication@'$PRIMARY_HOST':3306 IDENTIFIED BY $(quote "'" "$REPLICATION_PASSWORD");
 SQL
   stop ''
-  start
+  start "$new"
   # With the primary's data came the primary's password of root.
   run "$ROOT_PASSWORD" <<SQL
 CHANGE REPLICATION SOURCE TO SOURCE_HOST = '$PRIMARY_HOST', SOURCE_PORT = 3306, SOURCE_USER = 'replication',
@@ -182,5 +192,6 @@ CHANGE REPLICATION SOURCE TO SOURCE_HOST = '$PRIMARY_HOST', SOURCE_PORT = 3306, 
 SQL
 fi
 stop "$ROOT_PASSWORD"
+note "$data"
 mv "$new" "$data"
 `

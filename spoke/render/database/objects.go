@@ -59,7 +59,11 @@ func (r renderer) credentials() []component.Object {
 	if r.CredentialsSecret != "" {
 		return []component.Object{system}
 	}
-	application := component.Object{
+	return []component.Object{r.generatedCredentials(), system}
+}
+
+func (r renderer) generatedCredentials() component.Object {
+	return component.Object{
 		Resource: manifest.Secret(r.part, r.Credentials(), map[string]string{
 			UsernameKey: r.Username,
 			DatabaseKey: r.DatabaseName,
@@ -68,7 +72,6 @@ func (r renderer) credentials() []component.Object {
 		Retain:   true,
 		Generate: &component.Generate{Random: map[string]int{PasswordKey: passwordLength}},
 	}
-	return []component.Object{application, system}
 }
 
 func (r renderer) configName() string {

@@ -143,18 +143,15 @@ run() {
   psql --host=/tmp --port=5432 --username=postgres --dbname=postgres --no-psqlrc --quiet --set=ON_ERROR_STOP=1
 }
 
-# logins_sql gives the logins of the login Secret their passwords. While clients switch from one
-# to the other, that of the other stays.
+# logins_sql gives the logins of the login Secret their passwords. While clients may use the other
+# one, its password stays.
 logins_sql() {
-  login_sql "$APP_USER" "$LOGIN_USER" "$LOGIN_PASSWORD"
-  if [ "${LOGIN_PHASE:-}" != ` + PhaseSwitching + ` ]; then
-    login_sql "$APP_USER" "$LOGIN_OTHER" "$LOGIN_PASSWORD"
-  fi
+  login_sql "$APP_USER" "$LOGIN_USER" "$APP_PASSWORD"
+  case $LOGIN_PHASE in
+    '' | ` + string(PhaseChanging) + `) login_sql "$APP_USER" "$LOGIN_OTHER" "$APP_PASSWORD" ;;
+  esac
 }
-# The file is beside the data, so that data of a backup, with the passwords of its time, has its own.
-noted=$PGDATA.logins
-logins=$(printf '%s\n' "$APP_USER" "${LOGIN_USER:-}" "${LOGIN_PASSWORD:-}" "${LOGIN_PHASE:-}" | sha256sum)
-
+` + loginNote + `
 # The hub or the agent asks for it when the primary no longer has the WAL that the replica needs.
 if [ -e "$PGDATA` + rebuildSuffix + `" ] && [ "${POD_NAME##*-}" != 0 ]; then
   echo "the primary's data is copied again"
@@ -162,11 +159,11 @@ if [ -e "$PGDATA` + rebuildSuffix + `" ] && [ "${POD_NAME##*-}" != 0 ]; then
   rm -f "$PGDATA` + rebuildSuffix + `"
 fi
 if [ -s "$PGDATA/PG_VERSION" ]; then
-  if [ "${POD_NAME##*-}" = 0 ] && [ -n "${LOGIN_USER:-}" ] && [ "$(cat "$noted" 2>/dev/null)" != "$logins" ]; then
+  if [ "${POD_NAME##*-}" = 0 ] && ! noted "$PGDATA"; then
     serve "$PGDATA"
     logins_sql | run
     finish "$PGDATA"
-    printf '%s\n' "$logins" >"$noted"
+    note "$PGDATA"
   fi
   exit 0
 fi
@@ -195,7 +192,7 @@ SQL
     logins_sql | run
   fi
   finish "$new"
-  printf '%s\n' "$logins" >"$noted"
+  note "$PGDATA"
 else
   until pg_isready --quiet --host="$PRIMARY_HOST" --port=5432 --username=replication; do
     echo "waiting for the primary"

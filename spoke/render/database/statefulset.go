@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
@@ -159,14 +158,19 @@ func (r renderer) resources() corev1.ResourceRequirements {
 	}
 }
 
-// env returns the environment of the server and of its init container.
+// env returns the environment of the server and of its init container. It does not depend on the
+// name of the credentials Secret: another one restarts no server.
 func (r renderer) env() []corev1.EnvVar {
+	user := UsernameKey
+	if r.Rotated {
+		user = OwnerKey
+	}
 	return slices.Concat([]corev1.EnvVar{
 		manifest.FieldEnv("POD_NAME", "metadata.name"),
 		{Name: "PRIMARY_HOST", Value: r.Host()},
-		manifest.SecretEnv("APP_USER", r.Credentials(), UsernameKey),
-		manifest.SecretEnv("APP_PASSWORD", r.Credentials(), PasswordKey),
-		manifest.SecretEnv("APP_DATABASE", r.Credentials(), DatabaseKey),
+		secretOf(r, "APP_USER", user),
+		secretOf(r, "APP_PASSWORD", PasswordKey),
+		secretOf(r, "APP_DATABASE", DatabaseKey),
 	}, r.engine.env)
 }
 
@@ -179,18 +183,18 @@ func (r renderer) systemEnv() []corev1.EnvVar {
 	return env
 }
 
-// loginEnv returns the logins that the init container of a primary sets.
+// loginEnv returns the login that the init container of a primary sets in data of another time.
 func (r renderer) loginEnv() []corev1.EnvVar {
-	if !r.Rotated || r.Engine != v1.EnginePostgreSQL {
+	if !r.Rotated {
 		return nil
 	}
-	var env []corev1.EnvVar
-	for _, v := range [][2]string{{"LOGIN_USER", UsernameKey}, {"LOGIN_PASSWORD", PasswordKey}, {"LOGIN_OTHER", OtherKey}, {"LOGIN_PHASE", PhaseKey}} {
-		e := manifest.SecretEnv(v[0], r.LoginSecretName(), v[1])
-		e.ValueFrom.SecretKeyRef.Optional = new(true)
-		env = append(env, e)
+	return []corev1.EnvVar{
+		secretOf(r, "LOGIN_USER", UsernameKey),
+		secretOf(r, "LOGIN_OTHER", OtherKey),
+		secretOf(r, "LOGIN_PHASE", PhaseKey),
+		secretOf(r, "LOGIN_ROTATION", RotationKey),
+		secretOf(r, "LOGIN_SALT", SaltKey),
 	}
-	return env
 }
 
 func (r renderer) volumes() ([]corev1.Volume, []corev1.VolumeMount) {
