@@ -95,10 +95,16 @@ func (r *reconciler[T]) observeLogin(ctx context.Context, object T, db database.
 	if seen.live, err = r.secret(ctx, r.member.Reader, key(db.LoginSecretName())); err != nil {
 		return seen, err
 	}
-	seen.state.Login = credentials.Read(seen.live)
 	if seen.state.Data, err = r.hasData(ctx, key(db.PrimaryClaim()), seen.live != nil); err != nil {
 		return seen, err
 	}
+	if seen.live == nil && seen.state.Data {
+		// A Secret that has lost its labels is in no cache. One that is lost costs clients a restart.
+		if seen.live, err = r.secret(ctx, r.member.APIReader, key(db.LoginSecretName())); err != nil {
+			return seen, err
+		}
+	}
+	seen.state.Login = credentials.Read(seen.live)
 	primary := &corev1.Pod{}
 	err = r.member.Reader.Get(ctx, key(db.PrimaryPod()), primary)
 	if client.IgnoreNotFound(err) != nil {
