@@ -259,7 +259,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 
 // newSpokes returns the runnable that reconciles copies in members without an agent.
 // Held receives the copies of members that are paused.
-func (h *hub) newSpokes(held func(string, client.Object)) (*spokes, error) {
+func (h *hub) newSpokes(held func(context.Context, string, client.Object)) (*spokes, error) {
 	counted, err := spoke.NewMetrics(h.registry)
 	if err != nil {
 		return nil, fmt.Errorf("registering the metrics of members' applications: %w", err)

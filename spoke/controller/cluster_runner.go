@@ -54,7 +54,7 @@ type Options struct {
 	Paused func(cluster string) bool
 	// Held receives each object of a cluster that is paused with its status, which is then not
 	// written either. It must not block. May be nil.
-	Held func(cluster string, object client.Object)
+	Held func(ctx context.Context, cluster string, object client.Object)
 
 	// Workers is the number of applications of one kind that are reconciled at a time in
 	// one cluster. The default is 4.

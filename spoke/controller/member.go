@@ -48,7 +48,7 @@ func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
 		Children: func(extra []client.Object) []reconciler.Child { return childrenIn(cl, extra, optional) },
 	}}
 	if m.Paused = o.Paused != nil && o.Paused(name); m.Paused && o.Held != nil {
-		m.Held = func(object client.Object) { o.Held(name, object) }
+		m.Held = func(ctx context.Context, object client.Object) { o.Held(ctx, name, object) }
 	}
 	return m, nil
 }

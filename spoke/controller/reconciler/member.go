@@ -39,7 +39,7 @@ type Member struct {
 	Paused bool
 	// Held receives each object with its status, which is then not written. It must not block.
 	// Nil writes the statuses.
-	Held func(client.Object)
+	Held func(context.Context, client.Object)
 	// Children returns the kinds of children that the cluster serves now, including the
 	// additional ones of a kind.
 	Children func(extra []client.Object) []Child

@@ -42,7 +42,7 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	r.kind.Report(p.object, report)
 	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
 	if r.member.Held != nil {
-		r.member.Held(p.object)
+		r.member.Held(ctx, p.object)
 		return
 	}
 	if equality.Semantic.DeepEqual(before, p.object) {

@@ -221,19 +221,25 @@ func (l *MemberQueue) copies() source.Source {
 			return fmt.Errorf("watching copies: %w", err)
 		}
 		changed := func(o any) {
-			if tombstone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
-				o = tombstone.Obj
-			}
 			// The cache outlives the queue for a moment.
 			if copied, ok := o.(*v1.EcommerceApp); ok && ctx.Err() == nil {
 				q.Add(requestFor(copied))
 				l.wake.Add(requestFor(copied))
 			}
 		}
+		deleted := func(o any) {
+			if tombstone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = tombstone.Obj
+			}
+			if copied, ok := o.(*v1.EcommerceApp); ok {
+				l.held.forget(copied)
+			}
+			changed(o)
+		}
 		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    changed,
 			UpdateFunc: func(_, o any) { changed(o) },
-			DeleteFunc: changed,
+			DeleteFunc: deleted,
 		}); err != nil {
 			return fmt.Errorf("watching copies: %w", err)
 		}

@@ -102,11 +102,22 @@ func (l *MemberQueue) heldDeletion(ctx context.Context, app *v1.EcommerceApp) ([
 
 // Hold takes the status of a copy that its reconciler would have written in a member that is
 // paused. It does not block.
-func (d *Dispatcher) Hold(cluster string, object client.Object) {
+func (d *Dispatcher) Hold(ctx context.Context, cluster string, object client.Object) {
 	app, ok := object.(*v1.EcommerceApp)
 	if m := d.Get(cluster); ok && m != nil {
-		m.held.set(app)
+		m.hold(ctx, app)
 		m.wake.Add(requestFor(app))
+	}
+}
+
+// hold keeps the status of a copy while the cache has the copy. A reconciler may hand over the
+// status of a copy that has gone since it was read.
+func (l *MemberQueue) hold(ctx context.Context, copied *v1.EcommerceApp) {
+	l.held.set(copied)
+	live := &v1.EcommerceApp{}
+	err := l.cluster.GetClient().Get(ctx, keyOf(copied), live, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) || err == nil && live.UID != copied.UID {
+		l.held.forget(copied)
 	}
 }
 
@@ -124,6 +135,12 @@ func (h *heldStatuses) set(copied *v1.EcommerceApp) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.known[copied.UID] = copied.Status.DeepCopy()
+}
+
+func (h *heldStatuses) forget(copied *v1.EcommerceApp) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.known, copied.UID)
 }
 
 // of returns the status of a copy, or nil. It must not be changed.
