@@ -2,20 +2,25 @@ package hub_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 )
 
 // testPaused pauses an application, a member and the whole hub.
 func (s *suite) testPaused(t *testing.T) {
 	t.Run("application", s.testPausedApp)
 	t.Run("member and safe mode", s.testPausedMember)
+	t.Run("deletions in a member", s.testDeletionsInPausedMember)
 }
 
 // awaitPending blocks until a number of changes of the kind and action are held back in a cluster.
@@ -31,13 +36,11 @@ func (s *suite) awaitPending(t *testing.T, app *v1.EcommerceApp, want v1.Pending
 	})
 }
 
-// noWrites checks that the hub wrote nothing to a member but statuses, if those are allowed.
-func (s *suite) noWrites(t *testing.T, before framework.Marks, member string, statuses bool) {
+// noWrites checks that the hub wrote nothing to a member.
+func (s *suite) noWrites(t *testing.T, before framework.Marks, member string) {
 	t.Helper()
 	for _, e := range s.Since(t, before, s.Fleet.Member(member)).Writes() {
-		if !statuses || e.Subresource != "status" {
-			t.Errorf("%s: %s", member, e)
-		}
+		t.Errorf("%s: %s", member, e)
 	}
 }
 
@@ -109,7 +112,7 @@ func (s *suite) testPausedMember(t *testing.T) {
 		}
 		return nil
 	})
-	s.noWrites(t, before, "eu-1", false)
+	s.noWrites(t, before, "eu-1")
 
 	s.StopHub()
 	s.safeMode = true
@@ -129,9 +132,9 @@ func (s *suite) testPausedMember(t *testing.T) {
 	}
 	framework.AwaitCondition(t, s.Hub, app, metav1.Condition{Type: v1.ConditionDeleting, Status: metav1.ConditionTrue, Reason: v1.ReasonPaused})
 	for _, name := range memberNames() {
-		s.noWrites(t, safe, name, false)
+		s.noWrites(t, safe, name)
 	}
-	s.noWrites(t, before, "eu-1", false)
+	s.noWrites(t, before, "eu-1")
 
 	s.safeMode = false
 	s.RestartHub(t)
@@ -143,4 +146,69 @@ func (s *suite) testPausedMember(t *testing.T) {
 	if err := framework.Gone(t.Context(), s.Members["eu-1"], service); client.IgnoreNotFound(err) != nil {
 		t.Error(err)
 	}
+}
+
+// setPaused pauses a member, or ends its pause, and blocks until the member says so.
+func (s *suite) setPaused(t *testing.T, name string, paused bool) {
+	t.Helper()
+	member, reason := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, v1.ReasonConnected
+	if paused {
+		reason = v1.ReasonPaused
+	}
+	framework.Edit(t, s.Hub, member, func(m *v1.MemberCluster) { m.Spec.Paused = paused })
+	framework.AwaitCondition(t, s.Hub, member, metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: reason})
+}
+
+// testDeletionsInPausedMember: what is deleted while a member is paused stays there until the end of
+// the pause, and is gone then.
+func (s *suite) testDeletionsInPausedMember(t *testing.T) {
+	deleted, moved, left := small("deleted", "eu-1", "us-1"), small("moved", "eu-1"), small("left", "eu-1")
+	deleted.Spec.Deletion.UnreachableTimeout = &metav1.Duration{Duration: time.Second}
+	apps := []*v1.EcommerceApp{deleted, moved, left}
+	for _, app := range apps {
+		s.Create(t, app)
+	}
+	s.ExpectDeletes(oracle.Expected{Cluster: "eu-1", Resource: "ecommerceapps", Namespace: moved.Namespace, Name: moved.Name})
+	s.AwaitRunning(t, deleted, eu, us)
+	s.AwaitRunning(t, moved, eu)
+	s.AwaitRunning(t, left, eu)
+	s.setPaused(t, "eu-1", true)
+	before := s.Mark(t)
+
+	if err := s.Hub.Delete(t.Context(), deleted.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	c := framework.AwaitCondition(t, s.Hub, deleted, metav1.Condition{Type: v1.ConditionDeleting, Status: metav1.ConditionTrue, Reason: v1.ReasonPaused})
+	if want := "the deletion in eu-1 is held back by spec.paused of MemberCluster eu-1"; !strings.HasPrefix(c.Message, want) {
+		t.Errorf("message %q, want %q", c.Message, want)
+	}
+	s.awaitPending(t, deleted, v1.PendingChange{Cluster: "eu-1", Kind: "EcommerceApp", Action: v1.PendingDelete})
+	framework.AwaitGone(t, s.Members["us-1"], deleted.DeepCopy())
+	framework.Edit(t, s.Hub, moved, func(a *v1.EcommerceApp) { a.Spec.Placement.ClusterNames = []string{"us-1"} })
+	s.awaitPending(t, moved, v1.PendingChange{Cluster: "eu-1", Kind: "EcommerceApp", Action: v1.PendingDelete})
+	framework.Edit(t, s.Hub, left, func(a *v1.EcommerceApp) { metav1.SetMetaDataAnnotation(&a.ObjectMeta, v1.OrphanAnnotation, "true") })
+	s.Delete(t, left)
+
+	s.RestartHub(t)
+	framework.Canary(t, s.Hub, asia, us) // A paused member is not chosen.
+	s.awaitPending(t, deleted, v1.PendingChange{Cluster: "eu-1", Kind: "EcommerceApp", Action: v1.PendingDelete})
+	s.noWrites(t, before, "eu-1")
+	for _, app := range apps {
+		copied := app.DeepCopy()
+		if err := s.Members["eu-1"].Get(t.Context(), client.ObjectKeyFromObject(app), copied); err != nil || copied.DeletionTimestamp != nil {
+			t.Errorf("%s: the copy was deleted during the pause: %v", app.Name, err)
+		}
+	}
+
+	s.setPaused(t, "eu-1", false)
+	framework.AwaitGone(t, s.Hub, deleted)
+	s.AwaitRunning(t, moved, us)
+	for _, app := range apps {
+		framework.AwaitGone(t, s.Members["eu-1"], app.DeepCopy())
+		frontend := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-frontend"}}
+		if err := framework.Gone(t.Context(), s.Members["eu-1"], frontend); err != nil {
+			t.Errorf("%s: %v", app.Name, err)
+		}
+	}
+	s.Delete(t, moved)
 }

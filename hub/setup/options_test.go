@@ -36,10 +36,10 @@ func TestFlags(t *testing.T) {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 	want = Options{Kubeconfig: "k", Namespace: "n", SpokeImage: "r/spoke:v1", Options: operator.Options{
-		MetricsBindAddress: "0", HealthProbeBindAddress: "0", LeaseDuration: 15 * time.Second, Verbosity: 4,
+		MetricsBindAddress: "0", HealthProbeBindAddress: "0", LeaseDuration: 15 * time.Second, Verbosity: 4, SafeMode: true,
 	}}
 	got := parse("--kubeconfig", "k", "--namespace=n", "--spoke-image=r/spoke:v1", "--metrics-bind-address=0", "--metrics-secure=false",
-		"--health-probe-bind-address=0", "--leader-elect=false", "-v", "4")
+		"--health-probe-bind-address=0", "--leader-elect=false", "-v", "4", "--safe-mode")
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -300,5 +301,34 @@ func TestReadyUntilTheEnd(t *testing.T) {
 	cancel()
 	if err := check(nil); err == nil {
 		t.Error("ready while ending")
+	}
+}
+
+// TestSafeModeIsReported: a process that writes nothing says so in its log and in a metric.
+func TestSafeModeIsReported(t *testing.T) {
+	t.Parallel()
+	for on, want := range map[bool]struct {
+		value string
+		lines []string
+	}{
+		false: {"shopfleet_safe_mode 0", nil},
+		true:  {"shopfleet_safe_mode 1", []string{"INFO Running in safe mode: nothing but statuses is written"}},
+	} {
+		var out bytes.Buffer
+		o := Options{SafeMode: on}
+		if err := o.UseLogger(&out); err != nil {
+			t.Fatal(err)
+		}
+		registry := prometheus.NewRegistry()
+		if err := o.ReportSafeMode(registry); err != nil {
+			t.Fatal(err)
+		}
+		help := "# HELP shopfleet_safe_mode 1 if the process runs in safe mode and only observes, else 0.\n# TYPE shopfleet_safe_mode gauge\n"
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(help+want.value+"\n"), "shopfleet_safe_mode"); err != nil {
+			t.Errorf("safe mode %t: %v", on, err)
+		}
+		if diff := cmp.Diff(want.lines, logged(t, &out)); diff != "" {
+			t.Errorf("safe mode %t: log (-want +got):\n%s", on, diff)
+		}
 	}
 }

@@ -31,10 +31,10 @@ func TestFlags(t *testing.T) {
 	}
 	want = Options{Kubeconfig: "k", Namespace: "n", Options: operator.Options{
 		MetricsBindAddress: "0", MetricsSecure: true, MetricsCertDir: "c", HealthProbeBindAddress: "0",
-		LeaderElect: true, LeaseDuration: 6 * time.Second, Profiling: true, Verbosity: 4,
+		LeaderElect: true, LeaseDuration: 6 * time.Second, Profiling: true, Verbosity: 4, SafeMode: true,
 	}}
 	got := parse("--kubeconfig=k", "--namespace=n", "--metrics-bind-address=0", "--metrics-cert-dir=c",
-		"--health-probe-bind-address=0", "--leader-elect", "--leader-elect-lease-duration=6s", "--profiling", "--v=4")
+		"--health-probe-bind-address=0", "--leader-elect", "--leader-elect-lease-duration=6s", "--profiling", "--v=4", "--safe-mode")
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
 	}
