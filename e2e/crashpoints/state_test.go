@@ -157,7 +157,7 @@ func differs(key string, value any) bool {
 	case "requests": // Of a snapshot, one more after a crash; those of containers are no number.
 		_, isNumber := value.(int64)
 		return isNumber
-	case "password", "root-password", "replication-password": // They are generated.
+	case "password", "salt", "root-password", "replication-password": // They are generated.
 		return true
 	}
 	return false
