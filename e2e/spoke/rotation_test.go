@@ -180,19 +180,11 @@ func (w *environment) loseLogin(t *testing.T, app *v1.EcommerceApp, before ...st
 	w.awaitLogin(t, app, "shop/third/")
 }
 
-// testLeftOverLogin makes an application whose login Secret is left over from a deleted database of
+// testLeftOverLogin makes applications whose login Secret is left over from a deleted database of
 // another user.
 func testLeftOverLogin(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := w.shop(t)
-		framework.Create(t, w, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: app.Namespace, Name: app.Name + "-database-login",
-				Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.PartOfLabel: "ecommerceapp", v1.InstanceLabel: app.Name, v1.ComponentLabel: "database"},
-			},
-			StringData: map[string]string{"owner": "them", "username": "them_2", "password": "x", "database": "theirs", "phase": "switching", "rotation": "4"},
-		})
-		w.env.ExpectDeletes(oracle.Expected{Resource: "secrets", Namespace: app.Namespace, Name: app.Name + "-database-login"})
+		app := w.leaveLogin(t)
 		framework.Create(t, w, app)
 		w.awaitRunning(t, app)
 		credentials := &corev1.Secret{}
@@ -203,7 +195,29 @@ func testLeftOverLogin(w *environment) func(*testing.T) {
 		if changes := w.commands.made(); len(changes) > 0 {
 			t.Errorf("changes of a new database: %q", changes)
 		}
+
+		app = w.leaveLogin(t)
+		app.Spec.Database.CredentialsSecretRef = &v1.LocalSecretReference{Name: "ours"}
+		left := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-login"}}
+		w.env.ExpectDeletes(oracle.Expected{Resource: "secrets", Namespace: left.Namespace, Name: left.Name})
+		framework.Create(t, w, app)
+		w.awaitFailed(t, app, v1.ReasonCredentialsMissing, "create Secret ours")
+		framework.AwaitGone(t, w, left)
 	}
+}
+
+// leaveLogin returns an application that does not exist yet, and leaves a login Secret for it.
+func (w *environment) leaveLogin(t *testing.T) *v1.EcommerceApp {
+	t.Helper()
+	app := w.shop(t)
+	framework.Create(t, w, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: app.Namespace, Name: app.Name + "-database-login",
+			Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.PartOfLabel: "ecommerceapp", v1.InstanceLabel: app.Name, v1.ComponentLabel: "database"},
+		},
+		StringData: map[string]string{"owner": "them", "username": "them_2", "password": "x", "database": "theirs", "phase": "switching", "rotation": "4"},
+	})
+	return app
 }
 
 // testMySQLRotation changes the password of a MySQLCluster, whose clients are not known.
