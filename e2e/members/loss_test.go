@@ -78,7 +78,7 @@ func (e *suite) testDefinition(t *testing.T) {
 	e.awaitCachedApp(t, admin, "after")
 	// Another connection looks at the definition again, and has nothing to do.
 	m = framework.Mark(t, e.Fleet)
-	e.swap(t, "eu-1")
+	e.swap(t)
 	if writes := m.By(t, eu, config.HubServiceAccount).Writes(); len(writes) > 0 {
 		t.Errorf("the definition is there, and the hub wrote:\n%s", writes)
 	}
@@ -106,10 +106,11 @@ func (e *suite) awaitCachedApp(t *testing.T, admin client.Client, name string) {
 	})
 }
 
-// swap gives a member another kubeconfig of the same account, and waits until the hub
+// swap gives the member eu-1 another kubeconfig of the same account, and waits until the hub
 // uses it.
-func (e *suite) swap(t *testing.T, name string) {
+func (e *suite) swap(t *testing.T) {
 	t.Helper()
+	const name = "eu-1"
 	engaged := e.process.engaged.times(name)
 	e.register(t, name, e.kubeconfig(t, e.Member(name)))
 	fleettest.Eventually(t, "the new kubeconfig to be swapped in", func(context.Context) error {
@@ -143,7 +144,7 @@ func (e *suite) testDefinitionHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A connection that is made now does not write, works, and says what is going on.
-	e.swap(t, "eu-1")
+	e.swap(t)
 	lost, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSetupFailed)
 	if got, want := message(lost, v1.ConditionReady), "the CustomResourceDefinition "+definitionName+" is being deleted"; !strings.HasPrefix(got, want) {
 		t.Errorf("message %q, want %q", got, want)

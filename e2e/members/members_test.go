@@ -52,6 +52,7 @@ func TestMembers(t *testing.T) {
 	t.Run("definition deleted", s.testDefinition)
 	t.Run("definition held up", s.testDefinitionHeld)
 	t.Run("definition changed", s.testDefinitionChanged)
+	t.Run("paused", s.testPaused)
 	e.awaitGone(t)
 	s.process.stop()
 	t.Run("record", e.testRecord)
@@ -108,21 +109,27 @@ func (e *suite) testRegister(t *testing.T) {
 	if err := c.GetClient().List(t.Context(), &v1.EcommerceAppList{}); err != nil {
 		t.Errorf("reading a kind that the hub installed: %v", err)
 	}
-	fleettest.Eventually(t, "the event", func(ctx context.Context) error {
+	e.awaitEvent(t, m, corev1.EventTypeNormal, member.EventConnected)
+	if _, err := e.process.fleet.Get(t.Context(), "none"); !errors.Is(err, multicluster.ErrClusterNotFound) {
+		t.Errorf("getting a member that does not exist: %v", err)
+	}
+}
+
+// awaitEvent waits until there is an event about a MemberCluster, and not about an earlier one of its name.
+func (e *environment) awaitEvent(t *testing.T, m *v1.MemberCluster, kind, reason string) {
+	t.Helper()
+	fleettest.Eventually(t, "the event "+reason+" of "+m.Name, func(ctx context.Context) error {
 		list := &eventsv1.EventList{}
 		if err := e.hub.List(ctx, list); err != nil {
 			return err
 		}
 		for _, event := range list.Items {
-			if event.Regarding.Name == "eu-1" && event.Reason == member.EventConnected && event.Type == corev1.EventTypeNormal {
+			if event.Regarding.UID == m.UID && event.Reason == reason && event.Type == kind {
 				return nil
 			}
 		}
 		return fmt.Errorf("none among %d", len(list.Items))
 	})
-	if _, err := e.process.fleet.Get(t.Context(), "none"); !errors.Is(err, multicluster.ErrClusterNotFound) {
-		t.Errorf("getting a member that does not exist: %v", err)
-	}
 }
 
 func (e *suite) testDuplicate(t *testing.T) {
@@ -167,7 +174,7 @@ func (e *suite) testRotation(t *testing.T) {
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	engaged := e.process.engaged.times("eu-1")
 
-	e.swap(t, "eu-1")
+	e.swap(t)
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 
 	e.register(t, "eu-1", badKubeconfigs(t, e.environment)["exec"].kubeconfig)

@@ -19,6 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/hub/members"
 )
 
@@ -38,8 +39,11 @@ func (e *suite) testRestart(t *testing.T) {
 	hub := e.startHub(t)
 	e.register(t, "eu-1", e.kubeconfig(t, eu))
 	e.register(t, "bad", []byte("no"))
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-	e.await(t, "bad", v1.ConditionReady, metav1.ConditionFalse, "")
+	good, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	bad, _ := e.await(t, "bad", v1.ConditionReady, metav1.ConditionFalse, "")
+	// Events are written in the background, after the status: this hub's must not count as the next one's.
+	e.awaitEvent(t, good, corev1.EventTypeNormal, member.EventConnected)
+	e.awaitEvent(t, bad, corev1.EventTypeWarning, member.EventNotReady)
 	hub.stop()
 
 	m := framework.Mark(t, e.Fleet)

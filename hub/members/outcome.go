@@ -190,7 +190,11 @@ func (l *loop) inspectedAgain(r result) {
 		l.lose(conditions.PermissionsMissing(l.name, l.inspected.Missing))
 		return
 	}
-	if gone := l.inspected.Definitions.Absent; len(gone) > 0 {
+	switch gone := l.inspected.Definitions.Absent; {
+	case len(gone) > 0 && l.connection.Paused:
+		l.lose(conditions.DefinitionsHeldBack(l.connection.Mode, gone))
+		return
+	case len(gone) > 0:
 		// Reconnecting installs them, independently of any backoff: the informers list
 		// immediately, and every workload in the member is reconciled.
 		l.lose(conditions.DefinitionsMissing(l.connection.Mode, gone))

@@ -47,6 +47,16 @@ func DefinitionsMissing(mode v1.Mode, names []string) *Failure {
 	return &Failure{Step: StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cluster lost the CustomResourceDefinition " + strings.Join(names, ", ") + ": the hub installs it again"}
 }
 
+// DefinitionsHeldBack returns the failure for a cluster that lacks the named
+// CustomResourceDefinitions while it is paused.
+func DefinitionsHeldBack(mode v1.Mode, names []string) *Failure {
+	if mode == v1.ModeAgent {
+		return DefinitionsMissing(mode, names)
+	}
+	return &Failure{Step: StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cluster lacks the CustomResourceDefinition " + strings.Join(names, ", ") +
+		": the hub installs it at the end of spec.paused of the MemberCluster, or of its safe mode"}
+}
+
 // ManagedByAnotherHub returns the failure for a cluster with the record of another hub.
 func ManagedByAnotherHub(r record.Record) *Failure {
 	message := "the hub with the UID " + r.Hub + " manages the cluster: remove the cluster there, or see kubectl shopfleet recover"
@@ -237,8 +247,11 @@ func computeEngaged(p Observation) Conditions {
 	}
 	if len(p.Deleting) > 0 {
 		then := "the hub installs it again after the deletion"
-		if p.Mode == v1.ModeAgent {
+		switch {
+		case p.Mode == v1.ModeAgent:
 			then = messageInstall
+		case p.Paused:
+			then = "the hub installs it again after the deletion and the pause"
 		}
 		next.Ready = no(v1.ReasonSetupFailed, "the CustomResourceDefinition "+strings.Join(p.Deleting, ", ")+
 			" is being deleted in the cluster, with all objects of that kind: "+then)

@@ -177,6 +177,30 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// TestPauseIsReported: a member that is paused is ready and says why nothing is written there, unless
+// something is wrong.
+func TestPauseIsReported(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		picture Observation
+		ready   string
+		message string
+	}{
+		"paused":    {Observation{Engaged: true, Paused: true}, "T Paused", "the cluster is connected; spec.paused is set, and the hub writes nothing there"},
+		"safe mode": {Observation{Engaged: true, Paused: true, SafeMode: true}, "T Paused", "the cluster is connected; the hub runs in safe mode and writes nothing there"},
+		"paused, and a definition is being deleted": {
+			Observation{Engaged: true, Paused: true, Deleting: []string{"d"}}, "F SetupFailed",
+			"the CustomResourceDefinition d is being deleted in the cluster, with all objects of that kind: the hub installs it again after the deletion and the pause",
+		},
+		"not engaged": {Observation{Paused: true, SafeMode: true}, "U Connecting", NotObserved().Ready.Message},
+	} {
+		got := Compute(NotObserved(), tt.picture)
+		if short := shorten(got); short.ready != tt.ready || got.Ready.Message != tt.message {
+			t.Errorf("%s: %s, %q, want %s, %q", name, short.ready, got.Ready.Message, tt.ready, tt.message)
+		}
+	}
+}
+
 // TestComputeAgents is about the condition that only members in mode Agent have.
 func TestComputeAgents(t *testing.T) {
 	good := Compute(NotObserved(), Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}})

@@ -169,8 +169,11 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Recor
 	case err != nil:
 		return nil, a.stepFailed(conditions.StepSetup, err)
 	}
-	if len(found.Definitions.Absent) > 0 {
-		return nil, conditions.DefinitionsMissing(a.Mode, found.Definitions.Absent)
+	switch absent := found.Definitions.Absent; {
+	case len(absent) > 0 && a.Paused:
+		return nil, conditions.DefinitionsHeldBack(a.Mode, absent)
+	case len(absent) > 0:
+		return nil, conditions.DefinitionsMissing(a.Mode, absent)
 	}
 	result := &Connected{UID: uid, Inspection: *found}
 	if f := a.listen(ctx, l, result); f != nil {

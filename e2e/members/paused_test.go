@@ -1,0 +1,64 @@
+package members_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+// testPaused: the hub writes nothing to a member that is paused, be it new or connected before, and
+// says which definitions it would install. It installs them at the end of the pause.
+func (e *suite) testPaused(t *testing.T) {
+	e.awaitGone(t)
+	eu := e.Member("eu-1")
+	admin := framework.Admin(t, eu)
+	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: v1.MemberClusterSpec{Paused: true}}
+	lacksDefinition := func(before framework.Marks) {
+		t.Helper()
+		lost, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSetupFailed)
+		got := message(lost, v1.ConditionReady)
+		if !strings.Contains(got, definitionName) || !strings.HasSuffix(got, "the hub installs it at the end of spec.paused of the MemberCluster, or of its safe mode") {
+			t.Errorf("message %q does not say what is missing, and what it waits for", got)
+		}
+		if writes := before.By(t, eu, config.HubServiceAccount).Writes(); len(writes) > 0 {
+			t.Errorf("the member is paused, and the hub wrote:\n%s", writes)
+		}
+	}
+	setPaused := func(paused bool, reason string) {
+		t.Helper()
+		framework.Edit(t, e.hub, m, func(m *v1.MemberCluster) { m.Spec.Paused = paused })
+		e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, reason)
+	}
+	deleteDefinition := func() {
+		t.Helper()
+		if err := admin.Delete(t.Context(), definition()); client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+		framework.AwaitGone(t, admin, definition())
+	}
+
+	deleteDefinition()
+	if err := e.hub.Create(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	before := framework.Mark(t, e.Fleet)
+	e.register(t, "eu-1", e.kubeconfig(t, eu))
+	lacksDefinition(before)
+	setPaused(false, v1.ReasonConnected)
+
+	setPaused(true, v1.ReasonPaused)
+	before = framework.Mark(t, e.Fleet)
+	e.swap(t)
+	deleteDefinition()
+	lacksDefinition(before)
+	setPaused(false, v1.ReasonConnected)
+	if _, err := uidOf(t.Context(), admin); err != nil {
+		t.Errorf("the definition after the pause: %v", err)
+	}
+}
