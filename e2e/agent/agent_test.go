@@ -37,6 +37,8 @@ func TestAgent(t *testing.T) {
 	steps.Add("restarts write nothing", s.testRestarts, running)
 	steps.Add("agent corrects drift without a hub", s.testHubOutage, running)
 	steps.Add("edit reaches both", s.testEdit, running)
+	steps.Add("paused application", s.testPausedApp, running)
+	steps.Add("paused member", s.testPausedMember, running)
 	steps.Add("faults before an agent", s.testFaults, running)
 	steps.Add("mode changes under a running shop", s.testModeChange, running)
 	steps.Add("mode that is not possible changes nothing", s.testRefusedModeChange, running)
