@@ -41,6 +41,8 @@ type environment struct {
 	cluster *fleet.Cluster
 	// commands are run instead of those in containers.
 	commands *commands
+	// safeMode is that of the next spoke that is started.
+	safeMode bool
 	// stop ends the spoke and waits for it.
 	stop func()
 }
@@ -72,6 +74,7 @@ func (w *environment) runWith(t testing.TB, waits queues.Waits) {
 		Options: framework.ProcessOptions(t), Kubeconfig: w.kubeconfig(t), Registry: prometheus.NewRegistry(),
 		Waits: waits, Exec: w.commands.run,
 	}
+	options.SafeMode = w.safeMode
 	w.stop = w.env.Run("the spoke", func(ctx context.Context) error { return setup.Run(ctx, options) })
 }
 

@@ -38,6 +38,7 @@ func TestSpoke(t *testing.T) {
 	t.Run("repair while down", testRepairWhileDown(w))
 	t.Run("restart annotation", testImageUpdated(w))
 	t.Run("without a hub", testWithoutHub(w))
+	t.Run("safe mode", testSafeMode(w))
 	t.Run("storage", testStorage(w))
 	t.Run("storage that cannot grow", testStorageNotExpandable(w))
 	t.Run("bad image of the database", testBadImage(w))
