@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,8 +15,12 @@ import (
 // DevelopmentVersion is the tag of the images in the manifests.
 const DevelopmentVersion = "v0.0.0-dev"
 
-// spokeImageFlag is the prefix of the hub's argument with the spoke's image.
-const spokeImageFlag = "--spoke-image="
+// Prefixes of the arguments that Install sets: that with the spoke's image, which the hub has, and
+// that for the safe mode.
+const (
+	spokeImageFlag = "--spoke-image="
+	safeModeFlag   = "--safe-mode="
+)
 
 // Installation holds the options of Install. Zero values keep the values of the manifests.
 type Installation struct {
@@ -28,6 +33,8 @@ type Installation struct {
 	SpokeImage string
 	// Replicas is the number of pods, at least 1.
 	Replicas int32
+	// SafeMode makes the process observe and report, and write nothing but statuses.
+	SafeMode bool
 }
 
 // Image returns the image of the set's process in a version, without a registry, for
@@ -143,20 +150,21 @@ func (i Installation) adapt(object *unstructured.Unstructured) error {
 			container["image"] = i.Image
 		}
 		if i.Image != "" || i.SpokeImage != "" {
-			setSpokeImage(container, spoke)
+			setArgument(container, spokeImageFlag, spoke)
 		}
+		setArgument(container, safeModeFlag, strconv.FormatBool(i.SafeMode))
 	})
 }
 
-// setSpokeImage sets the hub's argument with the spoke's image, if there is one.
-func setSpokeImage(container map[string]any, image string) {
+// setArgument sets the value of the argument that begins with flag, if there is one.
+func setArgument(container map[string]any, flag, value string) {
 	arguments, ok := container["args"].([]any)
 	if !ok {
 		return
 	}
 	for i, argument := range arguments {
-		if text, ok := argument.(string); ok && strings.HasPrefix(text, spokeImageFlag) {
-			arguments[i] = spokeImageFlag + image
+		if text, ok := argument.(string); ok && strings.HasPrefix(text, flag) {
+			arguments[i] = flag + value
 		}
 	}
 }

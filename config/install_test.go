@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -148,6 +149,25 @@ func TestTheHubKnowsTheImageOfTheSpoke(t *testing.T) {
 				t.Errorf("image (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSafeMode: an installation says in so many words whether the process is in safe mode.
+func TestSafeMode(t *testing.T) {
+	for _, set := range []Set{Hub, Spoke} {
+		for _, on := range []bool{false, true} {
+			deployment := &appsv1.Deployment{}
+			as(t, installed(t, set, Installation{SafeMode: on})["Deployment/shopfleet-"+string(set)], deployment)
+			var got []string
+			for _, argument := range deployment.Spec.Template.Spec.Containers[0].Args {
+				if strings.Contains(argument, "safe-mode") {
+					got = append(got, argument)
+				}
+			}
+			if diff := cmp.Diff([]string{fmt.Sprintf("--safe-mode=%t", on)}, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", set, diff)
+			}
+		}
 	}
 }
 

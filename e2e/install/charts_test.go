@@ -129,6 +129,7 @@ func TestChartsRefuseBadValues(t *testing.T) {
 	built(t, "helm")
 	for value, says := range map[string]string{
 		"replicas=0":                            "replicas",
+		"safeMode=yes":                          "safeMode",
 		"replica=3":                             "replica",
 		"image.pullPolicy=Sometimes":            "pullPolicy",
 		"image.tag=no tag":                      "tag",

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -223,6 +224,23 @@ func (s *suite) testUpgrade(t *testing.T) {
 	}
 	if deployment.Status.AvailableReplicas != 3 || deployment.Status.UpdatedReplicas != 3 {
 		t.Errorf("status %+v, want 3 replicas rolled out", deployment.Status)
+	}
+	s.checkSafeMode(t)
+}
+
+// checkSafeMode goes into safe mode and, without the flag, out of it.
+func (s *suite) checkSafeMode(t *testing.T) {
+	t.Helper()
+	same := []string{"--image", "registry.example.com/hub:v2", "--spoke-image", "registry.example.com/spoke:v2", "--replicas", "3"}
+	for _, on := range []bool{true, false} {
+		args := slices.Clone(same)
+		if on {
+			args = append(args, "--safe-mode")
+		}
+		s.checkOneChange(t, args...)
+		if got, want := arguments(s.deployment(t)), fmt.Sprintf("--safe-mode=%t ", on); !strings.Contains(got, want) {
+			t.Errorf("arguments %s, want %s", got, want)
+		}
 	}
 }
 

@@ -159,6 +159,25 @@ func TestThreeWaysOneInstallation(t *testing.T) {
 	}
 }
 
+// TestSafeModeIsOneSwitch: flag and value change the same argument, and nothing else.
+func TestSafeModeIsOneSwitch(t *testing.T) {
+	for _, process := range processes() {
+		t.Run(string(process), func(t *testing.T) {
+			embedded, err := process.Install(config.Installation{SafeMode: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := objects{}
+			for _, object := range embedded {
+				want.add(object)
+			}
+			if diff := cmp.Diff(want.without("Namespace"), kept(t, template(t, process, "--set", "safeMode=true"))); diff != "" {
+				t.Errorf("chart (-embedded +helm):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestTheOverlayOfTheReadme builds the overlay that people are shown, word for word.
 func TestTheOverlayOfTheReadme(t *testing.T) {
 	const resources = "resources: [https://github.com/shopfleet/shopfleet/config/hub]"

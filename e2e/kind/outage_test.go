@@ -86,30 +86,43 @@ func (w *environment) testMemberPaused(t *testing.T) {
 	}
 }
 
-// testPause follows the documentation: a member that is paused says so, and its shop serves.
+// testPause follows the documentation: members that are paused, one by its spec and all by the safe
+// mode of the hub, say so, and their shops serve.
 func (w *environment) testPause(t *testing.T) {
 	t.Helper()
 	w.follow(t, "Pause")
-	r := w.regions[0]
-	member := &v1.MemberCluster{}
-	awaitPaused := func(want bool) {
-		t.Helper()
-		fleettest.Within(t, patience, fmt.Sprintf("%s to be paused: %v", r.name, want), func(ctx context.Context) error {
-			if err := w.hub.Get(ctx, client.ObjectKey{Name: r.name}, member); err != nil {
-				return err
-			}
-			ready := meta.FindStatusCondition(member.Status.Conditions, v1.ConditionReady)
-			if ready == nil || (ready.Reason == v1.ReasonPaused) != want {
-				return errWaiting
-			}
-			return nil
-		})
-	}
-	awaitPaused(true)
-	r.order(t, shop)
-	w.hub.must(t, "patch", "memberclusters", r.name, "--type=merge", `--patch={"spec":{"paused":false}}`)
-	awaitPaused(false)
+	w.awaitPaused(t, w.regions[0], true)
+	w.regions[0].order(t, shop)
+	w.follow(t, "End the pause")
+	w.awaitPaused(t, w.regions[0], false)
 	w.running(t, shop, ledger)
+
+	w.follow(t, "Safe mode")
+	for _, r := range w.regions {
+		w.awaitPaused(t, r, true)
+		r.order(t, shop)
+	}
+	w.follow(t, "End safe mode")
+	for _, r := range w.regions {
+		w.awaitPaused(t, r, false)
+	}
+	w.running(t, shop, ledger)
+}
+
+// awaitPaused waits until the hub reports whether a member is paused.
+func (w *environment) awaitPaused(t *testing.T, r *region, want bool) {
+	t.Helper()
+	member := &v1.MemberCluster{}
+	fleettest.Within(t, patience, fmt.Sprintf("%s to be paused: %v", r.name, want), func(ctx context.Context) error {
+		if err := w.hub.Get(ctx, client.ObjectKey{Name: r.name}, member); err != nil {
+			return err
+		}
+		ready := meta.FindStatusCondition(member.Status.Conditions, v1.ConditionReady)
+		if ready == nil || (ready.Reason == v1.ReasonPaused) != want {
+			return errWaiting
+		}
+		return nil
+	})
 }
 
 // pause stops all processes of the member, for the time of the test at most, and

@@ -30,6 +30,7 @@ type install struct {
 	image      string
 	spokeImage string
 	replicas   int32
+	safeMode   bool
 	wait       waitFlags
 	dryRun     dryRun
 }
@@ -53,9 +54,13 @@ member of a fleet, use join --mode agent.
 By default the image has no registry, like those that make images builds. Push it to a
 registry that the nodes can reach, and name it with --image. In members the hub runs
 Jobs with the image of the spoke, which upload and download dumps. By default that is
-shopfleet-spoke beside the hub's shopfleet-hub; name another with --spoke-image.`,
+shopfleet-spoke beside the hub's shopfleet-hub; name another with --spoke-image.
+
+With --safe-mode the hub changes nothing in members and clouds, and a spoke nothing of its
+applications: they report in status.pendingChanges what they would write.`,
 		Example: `  kubectl shopfleet install hub --image registry.example.com/shopfleet-hub:v1.0.0
   kubectl shopfleet install spoke --context lab --replicas 1
+  kubectl shopfleet install hub --image registry.example.com/shopfleet-hub:v1.0.0 --safe-mode
   kubectl shopfleet install hub --dry-run=server
   kubectl shopfleet install hub --dry-run=client -o yaml > hub.yaml`,
 		Args:              hubOrSpoke,
@@ -65,6 +70,7 @@ shopfleet-spoke beside the hub's shopfleet-hub; name another with --spoke-image.
 	cmd.Flags().StringVar(&c.image, "image", "", "Image to install; default: shopfleet-hub or shopfleet-spoke in the version of this program")
 	cmd.Flags().StringVar(&c.spokeImage, "spoke-image", "", "With hub: image of its Jobs in members; default: shopfleet-spoke beside --image")
 	cmd.Flags().Int32Var(&c.replicas, "replicas", 2, "Number of pods, one of which is the leader")
+	cmd.Flags().BoolVar(&c.safeMode, "safe-mode", false, "Observe and report, and write nothing but statuses; install again without it to end that")
 	c.output = newOutput(cmd)
 	c.wait.add(cmd, rolloutTimeout, "the pods are ready")
 	c.dryRun.add(cmd)
@@ -90,7 +96,7 @@ func (c *install) run(ctx context.Context, set config.Set) error {
 	if err := c.check(set); err != nil {
 		return err
 	}
-	wanted := config.Installation{Namespace: c.installNamespace(), Image: c.image, SpokeImage: c.spokeImage, Replicas: c.replicas}
+	wanted := config.Installation{Namespace: c.installNamespace(), Image: c.image, SpokeImage: c.spokeImage, Replicas: c.replicas, SafeMode: c.safeMode}
 	if wanted.Image == "" {
 		wanted.Image = set.Image(c.version)
 	}

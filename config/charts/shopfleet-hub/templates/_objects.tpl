@@ -41,6 +41,7 @@ the values to them. Both charts have the same templates; those of the spoke are 
 {{- range $arg := $container.args }}
 {{- if hasPrefix "-v=" $arg }}{{ $arg = printf "-v=%d" (int $v.logLevel) }}{{ end -}}
 {{- if hasPrefix "--spoke-image=" $arg }}{{ $arg = printf "--spoke-image=%s" $spokeImage }}{{ end -}}
+{{- if hasPrefix "--safe-mode=" $arg }}{{ $arg = printf "--safe-mode=%t" $v.safeMode }}{{ end -}}
 {{- $args = append $args $arg -}}
 {{- end -}}
 {{- if and $v.spokeImage (ne .root.Chart.Name "shopfleet-hub") }}{{ fail "only the chart shopfleet-hub has the value spokeImage" }}{{ end -}}
