@@ -221,12 +221,9 @@ func (w workload) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	}
 }
 
-// statelessBudget allows the eviction of a quarter of the pods at a time, at least one,
-// and of unhealthy pods at any time.
+// statelessBudget allows the eviction of a quarter of the pods at a time, at least one.
 func statelessBudget(p manifest.Part, name string) *policyv1.PodDisruptionBudget {
-	b := manifest.DisruptionBudget(p, name, intstr.FromString("25%"))
-	b.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
-	return b
+	return manifest.DisruptionBudget(p, name, intstr.FromString("25%"))
 }
 
 // statelessDeployment returns a Deployment that is updated without falling below its

@@ -2,12 +2,14 @@ package reconciler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -156,22 +158,45 @@ func (r *reconciler[T]) observeReplica(ctx context.Context, primary replication.
 }
 
 // rebuild replaces the pod of a replica by one that copies the primary's data into the same
-// volume. An eviction respects the disruption budget.
+// volume. An eviction respects the disruption budget, and is tried again when it is refused.
 func (r *reconciler[T]) rebuild(ctx context.Context, object T, pod *corev1.Pod) {
 	_, err := r.exec(ctx, client.ObjectKeyFromObject(pod), database.RebuildCommand())
 	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
-		defer cancel()
-		err = r.member.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
-			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-		})
+		err = r.evict(ctx, pod)
 	}
-	if err != nil {
-		log.FromContext(ctx).Info("Replica could not be rebuilt", "pod", pod.Name, "cause", err.Error())
+	if err == nil {
+		r.member.Recorder.Eventf(object, pod, corev1.EventTypeWarning, "ReplicaLost", "Rebuild",
+			"Replica %s cannot follow the primary, which no longer has the changes that it needs: its volume gets the primary's data again", pod.Name)
 		return
 	}
-	r.member.Recorder.Eventf(object, pod, corev1.EventTypeWarning, "ReplicaLost", "Rebuild",
-		"Replica %s cannot follow the primary, which no longer has the changes that it needs: its volume gets the primary's data again", pod.Name)
+	log.FromContext(ctx).Info("Replica could not be rebuilt", "pod", pod.Name, "cause", err.Error())
+	if why := evictionAnswer(err); why != "" {
+		r.member.Recorder.Eventf(object, pod, corev1.EventTypeWarning, "ReplicaNotRebuilt", "Rebuild",
+			"Replica %s cannot follow the primary, and its pod cannot be evicted to copy the primary's data again: %s", pod.Name, why)
+	}
+}
+
+func (r *reconciler[T]) evict(ctx context.Context, pod *corev1.Pod) error {
+	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
+	defer cancel()
+	return r.member.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+	})
+}
+
+// evictionAnswer returns why the API server refuses an eviction; empty if it did not answer, or the pod
+// is gone.
+func evictionAnswer(err error) string {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || apierrors.IsNotFound(err) {
+		return ""
+	}
+	why := status.ErrStatus.Message
+	// The budget and its numbers are among the causes.
+	if cause, ok := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause); ok {
+		why += " " + cause.Message
+	}
+	return why
 }
 
 // exec runs a command in the container of a database.

@@ -46,14 +46,16 @@ func Service(p Part, name string, port corev1.ServicePort) *corev1.Service {
 }
 
 // DisruptionBudget allows the eviction of at most the given number or share of the part's
-// pods at a time.
+// pods at a time, and of unhealthy pods at any time: one that never becomes ready would
+// otherwise block the drain of its node.
 func DisruptionBudget(p Part, name string, maxUnavailable intstr.IntOrString) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta:   Type("policy/v1", "PodDisruptionBudget"),
 		ObjectMeta: p.Meta(name),
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: &maxUnavailable,
-			Selector:       &metav1.LabelSelector{MatchLabels: p.Selector()},
+			MaxUnavailable:             &maxUnavailable,
+			Selector:                   &metav1.LabelSelector{MatchLabels: p.Selector()},
+			UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow),
 		},
 	}
 }
