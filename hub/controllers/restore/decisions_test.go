@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -249,5 +251,34 @@ func TestWhatABackupIsProvenWith(t *testing.T) {
 	w.app = nil
 	if d := w.verification(); d.credentials.Name != "shop-database-credentials" || d.image != "" {
 		t.Errorf("without an application: %+v", d)
+	}
+}
+
+// TestAVerificationRunsWhereTheDatabaseMay: with its resources, on its nodes, and not beside pods that
+// its namespace does not have.
+func TestAVerificationRunsWhereTheDatabaseMay(t *testing.T) {
+	t.Parallel()
+	nodes := &v1.NodeAffinity{}
+	resources := v1.Resources{Requests: v1.Amounts{corev1.ResourceCPU: resource.MustParse("2")}}
+	want := v1.PodSettings{
+		NodeSelector: map[string]string{"pool": "shops"}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		ImagePullSecrets: []v1.LocalSecretReference{{Name: "registry"}}, PriorityClassName: "low", Affinity: &v1.Affinity{NodeAffinity: nodes},
+	}
+	given := *want.DeepCopy()
+	given.Affinity.PodAffinity = &v1.PodAffinity{}
+	given.ServiceAccountAnnotations = map[string]string{"eks.amazonaws.com/role-arn": "ours"}
+	for name, w := range map[string]*work{"snapshot": situation(), "dump": ofDump()} {
+		db := w.app.Spec.Database
+		db.PodSettings, db.Resources = *given.DeepCopy(), resources
+		spec := w.verification().spec()
+		if diff := cmp.Diff(want, spec.Pods); diff != "" {
+			t.Errorf("%s: settings of the pod (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(resources, spec.Resources); diff != "" {
+			t.Errorf("%s: resources (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(given, db.PodSettings); diff != "" {
+			t.Errorf("%s: the settings of the application changed (-want +got):\n%s", name, diff)
+		}
 	}
 }

@@ -38,8 +38,8 @@ func (w *work) claimName(of string) string {
 }
 
 // verification is the database that a backup is proven with. Of the application's image the
-// engine is taken, if the application has still the version of the backup. One for a dump
-// is empty, and has its own credentials.
+// engine is taken, if the application has still the version of the backup. It has the resources
+// and nodes of the application's database. One for a dump is empty, and has its own credentials.
 func (w *work) verification() verificationDatabase {
 	sum := sha256.Sum256([]byte(w.restore.UID))
 	d := verificationDatabase{
@@ -50,6 +50,9 @@ func (w *work) verification() verificationDatabase {
 	db := w.database()
 	if db != nil && db.Version == d.version {
 		d.image = db.Image
+	}
+	if db != nil {
+		d.resources, d.pods = db.Resources, settingsBeside(db.PodSettings)
 	}
 	switch {
 	case w.isDump():
@@ -62,6 +65,16 @@ func (w *work) verification() verificationDatabase {
 		d.credentials.Name = db.CredentialsSecretRef.Name
 	}
 	return d
+}
+
+// settingsBeside returns the settings of the pods of a database that also apply in another
+// namespace: the pods that affinity names are not there, and nothing there needs an identity in a cloud.
+func settingsBeside(of v1.PodSettings) v1.PodSettings {
+	of.ServiceAccountAnnotations = nil
+	if of.Affinity != nil {
+		of.Affinity = &v1.Affinity{NodeAffinity: of.Affinity.NodeAffinity}
+	}
+	return of
 }
 
 // provable reports whether a backup can be proven in the member.

@@ -37,6 +37,9 @@ type verificationDatabase struct {
 	// default. Neither matters where the claim is there already.
 	storage      resource.Quantity
 	storageClass *string
+	// resources and pods are the settings of the server and of its pod.
+	resources v1.Resources
+	pods      v1.PodSettings
 	// credentials is the Secret with the application's credentials, which the database
 	// is asked with whether it serves. Zero: the database is empty, and gets its own.
 	credentials client.ObjectKey
@@ -48,6 +51,7 @@ func (d verificationDatabase) spec() database.Spec {
 		Owner:  manifest.Owner{Kind: "restore", Name: d.name, Namespace: VerificationNamespace},
 		Suffix: "-database", Field: "the backup",
 		Engine: d.engine, Version: d.version, Image: d.image, Replicas: 1, Storage: d.storage, StorageClass: d.storageClass,
+		Resources: d.resources, Pods: d.pods,
 		DatabaseName: generatedName, Username: generatedName,
 	}
 	if d.credentials.Name != "" {
