@@ -194,6 +194,9 @@ const (
 	ReasonCredentialsMissing   = "CredentialsMissing"
 	ReasonCredentialsInvalid   = "CredentialsInvalid"
 	ReasonRotationFailed       = "RotationFailed"
+	// ReasonReplicaDiverged means that a replica of the database was promoted, or has data that is not
+	// the primary's. It keeps that data. It is a reason of Degraded.
+	ReasonReplicaDiverged      = "ReplicaDiverged"
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	ReasonApplyFailed          = "ApplyFailed"
 	ReasonDeleting             = "Deleting"

@@ -9,13 +9,13 @@ type DatabaseReplica struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// state is Following, Disconnected, Lost, Promoted or Unknown.
+	// state is Following, Disconnected, Lost, Promoted, Diverged or Unknown.
 	// +required
 	State ReplicaState `json:"state"`
 
 	// lagSeconds is the time in seconds that the replica is behind the primary, rounded down:
-	// below 10 to 0, below 60 to tens, below 3600 to whole minutes, then to whole hours. Absent
-	// unless state is Following.
+	// below 10 to 0, below 60 to tens, below 3600 to whole minutes, then to whole hours. A change
+	// by less than a quarter is not reported. Absent unless state is Following.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	LagSeconds *int64 `json:"lagSeconds,omitempty"`
@@ -23,7 +23,7 @@ type DatabaseReplica struct {
 
 // ReplicaState is the state of a replica of a database.
 //
-// +kubebuilder:validation:Enum=Following;Disconnected;Lost;Promoted;Unknown
+// +kubebuilder:validation:Enum=Following;Disconnected;Lost;Promoted;Diverged;Unknown
 type ReplicaState string
 
 // States of a replica.
@@ -35,8 +35,12 @@ const (
 	// ReplicaLost means that the primary no longer has the changes that the replica needs next:
 	// it copies the primary's data again.
 	ReplicaLost ReplicaState = "Lost"
-	// ReplicaPromoted means that the server is no replica. It is left as it is.
+	// ReplicaPromoted means that the server is no replica: it may have what the primary lacks, and
+	// keeps its data.
 	ReplicaPromoted ReplicaState = "Promoted"
+	// ReplicaDiverged means that the replica may have what the primary lacks, since its data is of
+	// another database, of a timeline that does not fit, or ahead of the primary. It keeps its data.
+	ReplicaDiverged ReplicaState = "Diverged"
 	// ReplicaUnknown means that the replica could not be observed.
 	ReplicaUnknown ReplicaState = "Unknown"
 )

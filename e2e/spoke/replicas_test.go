@@ -17,59 +17,99 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
+// Outputs of the servers of a database.
+const (
+	primaryPrints   = "primary 5 1 0/7000000\noldest 000000010000000000000005\nsegment 16777216\nreplica 127.0.0.2 75\n"
+	followerPrints  = "recovers streams 5 1 0/7000000 0\n"
+	lostPrints      = "recovers waits 5 1 0/4FFFFFF 0\n"
+	promotedPrints  = "promoted waits 5 2 0/4FFFFFF 0\n"
+	otherDatabase   = "recovers waits 6 1 0/4FFFFFF 0\n"
+	rebuildsReplica = ".rebuild-at"
+)
+
 // testReplicas observes the replicas of a database. One that needs what the primary no longer has is
-// evicted, and its claim stays. Another one that is not ready holds that off, until neither is.
+// evicted, and its claim stays. Another one that is not ready holds that off, until neither is. One that
+// hangs delays no other.
 func testReplicas(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := w.shop(t)
-		app.Spec.Database.Replicas = new(int32(3))
-		framework.Create(t, w, app)
-		w.awaitRunning(t, app)
-		pods := w.databasePods(t, app)
+		app, pods := w.replicatedShop(t)
 		claim := &corev1.PersistentVolumeClaim{}
 		claimKey := client.ObjectKey{Namespace: app.Namespace, Name: "data-" + pods[2].Name}
 		if err := w.Get(t.Context(), claimKey, claim); err != nil {
 			t.Fatal(err)
 		}
 		key := func(i int) string { return client.ObjectKeyFromObject(pods[i]).String() }
-		primary := "oldest 000000010000000000000005\nsegment 16777216\nreplica 127.0.0.2 75 t\n"
-		w.commands.print(map[string]string{key(0): primary, key(2): "recovers t 0/4FFFFFF\n"})
+		w.commands.print(map[string]string{key(0): primaryPrints, key(1): followerPrints, key(2): lostPrints})
 		w.setUnready(t, app, pods[1])
-		await := func(want ...v1.DatabaseReplica) {
-			t.Helper()
-			framework.Await(t, w, app, "has its replicas observed", func(app *v1.EcommerceApp) error {
-				if diff := cmp.Diff(want, app.Status.DatabaseReplicas); diff != "" {
-					return fmt.Errorf("replicas (-want +got): %s", diff)
-				}
-				return nil
-			})
-		}
 		following := v1.DatabaseReplica{Name: pods[1].Name, State: v1.ReplicaFollowing, LagSeconds: new(int64(60))}
-		await(following, v1.DatabaseReplica{Name: pods[2].Name, State: v1.ReplicaLost})
+		w.awaitReplicas(t, app, following, v1.DatabaseReplica{Name: pods[2].Name, State: v1.ReplicaLost})
 		awaitEvents(t, w, app, "ReplicaNotRebuilt")
 		w.checkRefused(t, pods[2])
 		w.setUnready(t, app, pods[2])
 		awaitEvents(t, w, app, "ReplicaLost")
 		framework.Await(t, w, pods[2], "is replaced", replaced(pods[2].UID))
-		if !w.commands.has(key(2), ".rebuild") {
+		if !w.commands.has(key(2), rebuildsReplica) {
 			t.Error("the next pod would not copy the primary's data")
 		}
 
-		w.commands.print(map[string]string{key(0): primary + "replica 127.0.0.4 0 t\n"})
-		framework.Await(t, w, pods[2], "is the last one", func(pod *corev1.Pod) error {
-			if pod.DeletionTimestamp != nil {
-				return errNotYet
-			}
-			return w.setAddress(t.Context(), pod, "127.0.0.4")
-		})
-		await(following, v1.DatabaseReplica{Name: pods[2].Name, State: v1.ReplicaFollowing, LagSeconds: new(int64(0))})
+		w.commands.print(map[string]string{key(0): primaryPrints, key(1): followerPrints, key(2): followerPrints})
+		w.awaitReplicas(t, app, following, v1.DatabaseReplica{Name: pods[2].Name, State: v1.ReplicaFollowing, LagSeconds: new(int64(0))})
 		w.loseDatabasePod(t, app, 1) // The next one is ready.
 		w.awaitRunning(t, app)
 		after := &corev1.PersistentVolumeClaim{}
 		if err := w.Get(t.Context(), claimKey, after); err != nil || after.UID != claim.UID || after.DeletionTimestamp != nil {
 			t.Errorf("the claim was replaced: %v", err)
 		}
+
+		following.LagSeconds = new(int64(0)) // The pod has another address.
+		w.commands.hang(key(2))
+		w.awaitReplicas(t, app, following, v1.DatabaseReplica{Name: pods[2].Name, State: v1.ReplicaUnknown})
+		w.commands.hang("")
 	}
+}
+
+// testKeptReplicas: the data of replicas that may have what the primary lacks stays, and is reported.
+func testKeptReplicas(w *environment) func(*testing.T) {
+	return func(t *testing.T) {
+		app, pods := w.replicatedShop(t)
+		key := func(i int) string { return client.ObjectKeyFromObject(pods[i]).String() }
+		w.commands.print(map[string]string{key(0): primaryPrints, key(1): promotedPrints, key(2): otherDatabase})
+		w.awaitReplicas(t, app, v1.DatabaseReplica{Name: pods[1].Name, State: v1.ReplicaPromoted}, v1.DatabaseReplica{Name: pods[2].Name, State: v1.ReplicaDiverged})
+		w.awaitDegraded(t, app, v1.ReasonReplicaDiverged, "the data of "+pods[1].Name+", "+pods[2].Name+" may have what the primary lacks")
+		asked := w.commands.count(key(2))
+		framework.Await(t, w, app, "is observed again", func(*v1.EcommerceApp) error {
+			if w.commands.count(key(2)) < asked+3 {
+				return errNotYet
+			}
+			return nil
+		})
+		for i := range pods {
+			if w.commands.has(key(i), rebuildsReplica) {
+				t.Errorf("%s was asked to remove its data", pods[i].Name)
+			}
+		}
+	}
+}
+
+// replicatedShop returns a running shop with two replicas of its database, and the pods of that.
+func (w *environment) replicatedShop(t *testing.T) (*v1.EcommerceApp, []*corev1.Pod) {
+	t.Helper()
+	app := w.shop(t)
+	app.Spec.Database.Replicas = new(int32(3))
+	framework.Create(t, w, app)
+	w.awaitRunning(t, app)
+	return app, w.databasePods(t, app)
+}
+
+// awaitReplicas waits for what the status says of replicas.
+func (w *environment) awaitReplicas(t *testing.T, app *v1.EcommerceApp, want ...v1.DatabaseReplica) {
+	t.Helper()
+	framework.Await(t, w, app, "has its replicas observed", func(app *v1.EcommerceApp) error {
+		if diff := cmp.Diff(want, app.Status.DatabaseReplicas); diff != "" {
+			return fmt.Errorf("replicas (-want +got): %s", diff)
+		}
+		return nil
+	})
 }
 
 // databasePods returns the pods of an application's database, to which it gives addresses: the first

@@ -35,9 +35,15 @@ type commands struct {
 	// prints is the output by namespace and name of the pod, ran the commands without input.
 	prints map[string]string
 	ran    []string
+	// hangs is the pod in which commands do not end.
+	hangs string
 }
 
-func (c *commands) run(_ context.Context, _ cluster.Cluster, target podexec.Container, command podexec.Command) (string, error) {
+func (c *commands) run(ctx context.Context, _ cluster.Cluster, target podexec.Container, command podexec.Command) (string, error) {
+	if c.isHanging(target.Pod.String()) {
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.broken != nil {
@@ -64,6 +70,32 @@ func (c *commands) print(prints map[string]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.prints = prints
+}
+
+// hang makes commands in a pod hang.
+func (c *commands) hang(pod string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hangs = pod
+}
+
+func (c *commands) isHanging(pod string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hangs == pod
+}
+
+// count returns the number of commands without input that ran in a pod.
+func (c *commands) count(pod string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, ran := range c.ran {
+		if strings.HasPrefix(ran, pod+": ") {
+			n++
+		}
+	}
+	return n
 }
 
 // has reports whether a command without input ran in a pod.

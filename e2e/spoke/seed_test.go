@@ -49,6 +49,7 @@ func TestSpoke(t *testing.T) {
 	t.Run("login of a deleted database", testLeftOverLogin(w))
 	t.Run("changed credentials of a MySQLCluster", testMySQLRotation(w))
 	t.Run("replicas", testReplicas(w))
+	t.Run("kept replicas", testKeptReplicas(w))
 	t.Run("forbidden", testForbidden(w))
 	t.Run("denied by a policy", testDenied(w))
 	t.Run("deletion", testDeletion(w))

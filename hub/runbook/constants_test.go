@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -16,10 +17,22 @@ import (
 	"github.com/shopfleet/shopfleet/hub/runbook"
 )
 
-// reasons returns the constants of api/v1 whose names begin with Reason: their names by value.
+// reasons returns the constants of api/v1 whose names begin with Reason, and the states of replicas:
+// their names by value.
 func reasons(t *testing.T) map[string]string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1/conditions.go", nil, 0)
+	found := constants(t, "conditions.go", "Reason")
+	if len(found) < 100 {
+		t.Fatalf("found %d reasons in api/v1/conditions.go, want more than 100", len(found))
+	}
+	maps.Copy(found, constants(t, "database_status.go", "Replica"))
+	return found
+}
+
+// constants returns those of a file of api/v1 whose names begin with a prefix.
+func constants(t *testing.T, name, prefix string) map[string]string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1/"+name, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +45,7 @@ func reasons(t *testing.T) map[string]string {
 		for _, spec := range general.Specs {
 			values := spec.(*ast.ValueSpec)
 			for i, name := range values.Names {
-				if !strings.HasPrefix(name.Name, "Reason") {
+				if !strings.HasPrefix(name.Name, prefix) {
 					continue
 				}
 				value, err := strconv.Unquote(values.Values[i].(*ast.BasicLit).Value)
@@ -42,9 +55,6 @@ func reasons(t *testing.T) map[string]string {
 				found[value] = name.Name
 			}
 		}
-	}
-	if len(found) < 100 {
-		t.Fatalf("found %d reasons in api/v1/conditions.go, want more than 100", len(found))
 	}
 	return found
 }
@@ -59,7 +69,7 @@ func TestEveryReasonHasAnEntry(t *testing.T) {
 	}
 	for _, e := range runbook.Entries() {
 		if constants[e.Reason] == "" {
-			t.Errorf("the entry %s is of no constant of api/v1/conditions.go", e.Reason)
+			t.Errorf("the entry %s is of no constant of api/v1", e.Reason)
 		}
 	}
 }

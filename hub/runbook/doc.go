@@ -1,5 +1,5 @@
-// Package runbook holds an entry for each reason of a condition: its meaning, a command that
-// shows more, and the remedy.
+// Package runbook holds an entry for each reason of a condition and for each state of a replica of
+// a database: its meaning, a command that shows more, and the remedy.
 //
 // # Purpose
 //

@@ -34,7 +34,7 @@ const preamble = `<!-- Generated from hub/runbook by make generate. DO NOT EDIT.
 
 # Runbook
 
-One entry for each alert, and for each reason of a condition. Each begins with a command that shows more, then says what to do.
+One entry for each alert, for each reason of a condition, and for each state of a replica of a database. Each begins with a command that shows more, then says what to do.
 
 Names in capitals are yours to fill in: MEMBER, NAMESPACE, APP, ACCOUNT, BACKUP, RESTORE and FILE, the kubeconfig of an
 administrator of the member. Commands run on the hub, in the namespace shopfleet-system where they name it, unless they end

@@ -8,7 +8,7 @@ import (
 // Entry describes a reason. Names in capitals in its commands are placeholders; see the
 // documentation of the package.
 type Entry struct {
-	// Reason is one of the reasons of package v1.
+	// Reason is one of the reasons of package v1, or the state of a replica of a database.
 	Reason string
 	// Meaning is one or more sentences.
 	Meaning string
@@ -36,6 +36,7 @@ func Sections() []Section {
 		{"Applications: progress", appProgress()},
 		{"Applications: service", appService()},
 		{"Applications: failures", appFailures()},
+		{"Applications: replicas of the database", replicas()},
 		{"Applications: deletion", appDeletion()},
 		{"Placement", placementFailures()},
 		{"Placement: rejected clusters", placementRejections()},

@@ -15,6 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/replication"
 )
 
 // reconciler reconciles the objects of one kind in one cluster.
@@ -32,7 +33,7 @@ func newReconciler[T client.Object](kind Kind[T], m *Member) *reconciler[T] {
 	return &reconciler[T]{
 		kind:         kind,
 		member:       m,
-		observations: observations{all: make(map[types.NamespacedName]observation)},
+		observations: observations{all: make(map[types.NamespacedName]replication.Observation)},
 		newest:       newest[T]{objects: make(map[types.NamespacedName]response[T])},
 		terminating:  newTerminating(m.Settings.Clock),
 	}

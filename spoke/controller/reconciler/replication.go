@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,38 +23,24 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/replication"
 )
 
-const (
-	// observeReplicas is how often the replicas of a database are observed: no watch reports how
-	// far they are behind. observeTroubled is for those with a replica that does not follow, and
-	// observeAgain for a cluster in which commands fail.
-	observeReplicas = time.Minute
-	observeTroubled = 15 * time.Second
-	observeAgain    = 10 * time.Minute
-	// rebuildEach is the age that a replica's pod must have to be replaced for a copy of the data,
-	// so that one that is lost again at once does not load the primary all the time.
-	rebuildEach = 5 * time.Minute
-)
+// rebuildEach is the age that a replica's pod must have to be replaced for a copy of the data, so
+// that one that is lost again at once does not load the primary all the time.
+const rebuildEach = 5 * time.Minute
 
 // observations keep the last observation of each database with replicas. They are safe for
 // concurrent use. A process that starts observes again.
 type observations struct {
 	mu  sync.Mutex
-	all map[types.NamespacedName]observation
+	all map[types.NamespacedName]replication.Observation
 }
 
-// observation holds the observed replicas of a database, and when to observe them again.
-type observation struct {
-	replicas []v1.DatabaseReplica
-	due      time.Time
-}
-
-func (o *observations) of(key types.NamespacedName) observation {
+func (o *observations) of(key types.NamespacedName) replication.Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.all[key]
 }
 
-func (o *observations) keep(key types.NamespacedName, seen observation) {
+func (o *observations) keep(key types.NamespacedName, seen replication.Observation) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all[key] = seen
@@ -65,9 +52,9 @@ func (o *observations) forget(key types.NamespacedName) {
 	delete(o.all, key)
 }
 
-// followReplicas observes the replicas of the object's database when that is due, and has one that
-// was lost twice in a row copy the primary's data again. What fails is logged: the database works
-// without it.
+// followReplicas observes the replicas of the object's database when that is due, has one that is
+// lost copy the primary's data again, and reports those whose data only a user may remove. What
+// fails is logged: the database works without it.
 func (r *reconciler[T]) followReplicas(ctx context.Context, p *pass[T]) {
 	key := client.ObjectKeyFromObject(p.object)
 	pods := p.observableReplicas()
@@ -76,36 +63,20 @@ func (r *reconciler[T]) followReplicas(ctx context.Context, p *pass[T]) {
 		return
 	}
 	now := r.member.Settings.Clock.Now()
-	last := r.observations.of(key)
-	if now.Before(last.due) {
-		p.replicas, p.retryIn = last.replicas, sooner(p.retryIn, last.due.Sub(now))
-		return
+	seen := r.observations.of(key)
+	if !seen.Current(now, podsOf(pods)) {
+		last := seen
+		seen = r.observeReplicas(ctx, p, pods, last)
+		seen.Due = now.Add(r.member.Settings.Waits.Scaled(seen.ValidFor()))
+		r.observations.keep(key, seen)
+		r.rebuildLost(ctx, p, pods, last)
 	}
-	seen := observation{}
-	wait := observeReplicas
-	primary, err := r.observePrimary(ctx, p.object, *p.database)
-	if err != nil {
-		log.FromContext(ctx).Info("Replicas could not be observed", "cause", err.Error())
-		wait = observeAgain
+	p.replicas, p.retryIn = seen.Statuses(), sooner(p.retryIn, seen.Due.Sub(now))
+	if kept := replication.Kept(p.replicas); len(kept) > 0 {
+		p.problems = append(p.problems, component.Problem{
+			Component: database.Component, Reason: v1.ReasonReplicaDiverged, Optional: true, Message: diverged(kept),
+		})
 	}
-	for i, pod := range pods {
-		replica := v1.DatabaseReplica{Name: pod.Name, State: v1.ReplicaUnknown}
-		if err == nil {
-			replica = r.observeReplica(ctx, primary, pod)
-		}
-		seen.replicas = append(seen.replicas, replica)
-		if err == nil && replica.State != v1.ReplicaFollowing {
-			wait = observeTroubled
-		}
-		lost := replica.State == v1.ReplicaLost && i < len(last.replicas) && last.replicas[i] == replica
-		if lost && !p.paused && now.Sub(pod.CreationTimestamp.Time) >= r.member.Settings.Waits.Scaled(rebuildEach) {
-			r.rebuild(ctx, p.object, pod)
-		}
-	}
-	wait = r.member.Settings.Waits.Scaled(wait)
-	seen.due = now.Add(wait)
-	r.observations.keep(key, seen)
-	p.replicas, p.retryIn = seen.replicas, sooner(p.retryIn, wait)
 }
 
 // observableReplicas returns the replicas of the object's database; none unless the primary is
@@ -131,7 +102,45 @@ func (p *pass[T]) observableReplicas() []*corev1.Pod {
 	return pods
 }
 
-func (r *reconciler[T]) observePrimary(ctx context.Context, object T, db database.Spec) (replication.Primary, error) {
+// observeReplicas asks the replicas side by side, and then the primary, which thus has all that they
+// had from it. All of it takes at most as long as one request may, of which the primary has half.
+func (r *reconciler[T]) observeReplicas(ctx context.Context, p *pass[T], pods []*corev1.Pod, last replication.Observation) replication.Observation {
+	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
+	defer cancel()
+	seen := replication.Observation{Pods: podsOf(pods)}
+	var wg sync.WaitGroup
+	asked, stop := context.WithTimeout(ctx, r.member.Settings.Timeout/2)
+	defer stop()
+	for i, pod := range pods {
+		if pod.Status.Phase == corev1.PodRunning {
+			wg.Go(func() { seen.Pods[i].Replica = r.askReplica(asked, pod) })
+		}
+	}
+	wg.Wait()
+	primary, err := r.askPrimary(ctx, p.object, *p.database)
+	seen.Primary = err == nil
+	if err != nil {
+		log.FromContext(ctx).Info("Replicas could not be observed", "cause", err.Error())
+		return seen
+	}
+	for i, pod := range pods {
+		seen.Pods[i].Decide(primary, pod.Status.PodIP, last.Last(pod.UID))
+	}
+	return seen
+}
+
+// podsOf returns the pods of replicas of which nothing was observed yet.
+func podsOf(pods []*corev1.Pod) []replication.Pod {
+	all := make([]replication.Pod, 0, len(pods))
+	for _, pod := range pods {
+		all = append(all, replication.Pod{
+			UID: pod.UID, Ready: component.IsReady(pod), Status: v1.DatabaseReplica{Name: pod.Name, State: v1.ReplicaUnknown},
+		})
+	}
+	return all
+}
+
+func (r *reconciler[T]) askPrimary(ctx context.Context, object T, db database.Spec) (replication.Primary, error) {
 	output, err := r.exec(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: db.PrimaryPod()}, database.ObservePrimaryCommand(db.Engine))
 	if err != nil {
 		return replication.Primary{}, fmt.Errorf("observing the primary: %w", err)
@@ -139,56 +148,64 @@ func (r *reconciler[T]) observePrimary(ctx context.Context, object T, db databas
 	return replication.ParsePrimary(output)
 }
 
-// observeReplica returns the state of a replica. One that streams is not asked itself.
-func (r *reconciler[T]) observeReplica(ctx context.Context, primary replication.Primary, pod *corev1.Pod) v1.DatabaseReplica {
-	found := v1.DatabaseReplica{Name: pod.Name}
-	var lag time.Duration
-	if found.State, lag = primary.Decide(pod.Status.PodIP, nil); found.State == v1.ReplicaFollowing {
-		found.LagSeconds = new(int64(replication.Coarse(lag).Seconds()))
-		return found
-	}
+// askReplica returns nil if the server does not answer: it starts, or hangs.
+func (r *reconciler[T]) askReplica(ctx context.Context, pod *corev1.Pod) *replication.Replica {
 	output, err := r.exec(ctx, client.ObjectKeyFromObject(pod), database.ObserveReplicaCommand())
 	if err != nil {
-		return found // It starts, or copies data.
+		return nil
 	}
-	if replica, err := replication.ParseReplica(output); err == nil {
-		found.State, _ = primary.Decide(pod.Status.PodIP, &replica)
+	replica, err := replication.ParseReplica(output)
+	if err != nil {
+		return nil
 	}
-	return found
+	return &replica
 }
 
-// rebuild replaces the pod of a replica by one that copies the primary's data into the same
-// volume. An eviction respects the disruption budget, and is tried again when it is refused.
-func (r *reconciler[T]) rebuild(ctx context.Context, object T, pod *corev1.Pod) {
-	_, err := r.exec(ctx, client.ObjectKeyFromObject(pod), database.RebuildCommand())
-	if err == nil {
-		err = r.evict(ctx, pod)
-	}
-	if err == nil {
-		r.member.Recorder.Eventf(object, pod, corev1.EventTypeWarning, "ReplicaLost", "Rebuild",
+// rebuildLost has one replica copy the primary's data again that is lost, and was before.
+func (r *reconciler[T]) rebuildLost(ctx context.Context, p *pass[T], pods []*corev1.Pod, last replication.Observation) {
+	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
+	defer cancel()
+	now := r.member.Settings.Clock.Now()
+	seen := r.observations.of(client.ObjectKeyFromObject(p.object))
+	for i, pod := range pods {
+		age := now.Sub(pod.CreationTimestamp.Time)
+		if p.paused || pod.DeletionTimestamp != nil || age < r.member.Settings.Waits.Scaled(rebuildEach) || !seen.Pods[i].Rebuild(last.Last(pod.UID)) {
+			continue
+		}
+		if err := r.rebuild(ctx, pod); err != nil {
+			log.FromContext(ctx).Info("Replica could not be rebuilt", "pod", pod.Name, "cause", err.Error())
+			if why := evictionAnswer(err); why != "" {
+				r.member.Recorder.Eventf(p.object, pod, corev1.EventTypeWarning, "ReplicaNotRebuilt", "Rebuild",
+					"Replica %s cannot follow the primary, and its pod cannot be evicted to copy the primary's data again: %s", pod.Name, why)
+			}
+			continue
+		}
+		r.member.Recorder.Eventf(p.object, pod, corev1.EventTypeWarning, "ReplicaLost", "Rebuild",
 			"Replica %s cannot follow the primary, which no longer has the changes that it needs: its volume gets the primary's data again", pod.Name)
 		return
 	}
-	log.FromContext(ctx).Info("Replica could not be rebuilt", "pod", pod.Name, "cause", err.Error())
-	if why := evictionAnswer(err); why != "" {
-		r.member.Recorder.Eventf(object, pod, corev1.EventTypeWarning, "ReplicaNotRebuilt", "Rebuild",
-			"Replica %s cannot follow the primary, and its pod cannot be evicted to copy the primary's data again: %s", pod.Name, why)
-	}
 }
 
-func (r *reconciler[T]) evict(ctx context.Context, pod *corev1.Pod) error {
-	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
-	defer cancel()
-	return r.member.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-	})
+// rebuild asks for a copy of the primary's data into the volume of a replica, and replaces the pod. Its
+// eviction respects the disruption budget, and ends no other pod that has the name meanwhile.
+func (r *reconciler[T]) rebuild(ctx context.Context, pod *corev1.Pod) error {
+	if _, err := r.exec(ctx, client.ObjectKeyFromObject(pod), database.RebuildCommand()); err != nil {
+		return fmt.Errorf("asking for a copy of the primary's data: %w", err)
+	}
+	if err := r.member.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
+	}); err != nil {
+		return fmt.Errorf("evicting pod %q: %w", pod.Name, err)
+	}
+	return nil
 }
 
 // evictionAnswer returns why the API server refuses an eviction; empty if it did not answer, or the pod
-// is gone.
+// was replaced.
 func evictionAnswer(err error) string {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || apierrors.IsNotFound(err) {
+	if !ok || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return ""
 	}
 	why := status.ErrStatus.Message
@@ -197,6 +214,11 @@ func evictionAnswer(err error) string {
 		why += " " + cause.Message
 	}
 	return why
+}
+
+// diverged says what a user has to do about replicas that keep their data.
+func diverged(names []string) string {
+	return "the data of " + strings.Join(names, ", ") + " may have what the primary lacks, and is kept: dump it, then delete claim and pod"
 }
 
 // exec runs a command in the container of a database.

@@ -46,8 +46,11 @@
 // Replication is asynchronous, and WAL is retained by size instead of by replication slots:
 // a replica that was disconnected for too long has to copy the data again, but it can never fill
 // the primary's volume. A replica of PostgreSQL that does not stream while its primary serves is
-// not ready, and so left out of the headless Service. Package replication decides when it is lost;
-// its next pod then copies the primary's data into the same volume. Replication of MySQL is
+// not ready, and so left out of the headless Service. Package replication decides when it is lost.
+// RebuildCommand then asks for a copy of the primary's data into the same volume. The next start takes
+// that request away before anything else, so that it is valid once, and removes the data only if it is
+// that of a standby, and the system identifier, timeline and position that the primary reports then say
+// that the primary has all of it. A start that refuses is not repeated for an hour. Replication of MySQL is
 // experimental: it has not run with MySQL itself, and is not observed. MySQL replicas encrypt
 // connections without verifying the server; the network policy determines who may connect.
 //

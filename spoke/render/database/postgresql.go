@@ -31,7 +31,7 @@ func postgreSQL(s Spec, major int) engine {
 			"pg_hba.conf":     postgreSQLAccess(),
 			prepareScript:     postgreSQLPrepare,
 		},
-		prefaces: map[string]string{prepareScript: endsAtSignal},
+		prefaces: map[string]string{prepareScript: endsAtSignal + postgreSQLRebuild},
 		serve: []string{
 			"postgres",
 			"-c", "config_file=" + scriptsPath + "/postgresql.conf",
@@ -152,12 +152,6 @@ logins_sql() {
   esac
 }
 ` + loginNote + `
-# The hub or the agent asks for it when the primary no longer has the WAL that the replica needs.
-if [ -e "$PGDATA` + rebuildSuffix + `" ] && [ "${POD_NAME##*-}" != 0 ]; then
-  echo "the primary's data is copied again"
-  rm -rf "$PGDATA"
-  rm -f "$PGDATA` + rebuildSuffix + `"
-fi
 if [ -s "$PGDATA/PG_VERSION" ]; then
   if [ "${POD_NAME##*-}" = 0 ] && ! noted "$PGDATA"; then
     serve "$PGDATA"
