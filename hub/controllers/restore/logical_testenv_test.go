@@ -72,9 +72,9 @@ func (d *dumpTest) all(t *testing.T) {
 	t.Run("while a dump is made", d.whileDumping)
 	t.Run("denied by a policy", d.denied)
 	t.Run("denied while the shop is stopped", d.deniedWhileStopped)
+	t.Run("paused", d.paused)
 	t.Run("verification is denied by a policy", d.deniedVerification)
 	t.Run("delivered twice", d.deliveredTwice)
-	t.Run("paused", d.paused)
 	t.Run("crashes", d.crashes)
 }
 
