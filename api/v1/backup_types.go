@@ -158,8 +158,8 @@ const (
 	// ConsistencyCrash is the state after a power failure: the engine recovers from its log
 	// when it starts.
 	ConsistencyCrash Consistency = "Crash"
-	// ConsistencyApplication means that the engine was quiesced before the snapshot: it
-	// wrote what it held in memory, so that recovery has next to nothing to do.
+	// ConsistencyApplication means that the engine wrote what it held in memory right before the
+	// snapshot, so that recovery has next to nothing to do, or that the data is a dump.
 	ConsistencyApplication Consistency = "Application"
 )
 

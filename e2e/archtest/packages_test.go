@@ -72,7 +72,6 @@ func archPackages() []archPackage {
 		{path: "hub/residue/store", layer: layerAdapters},
 		{path: "hub/statemetrics", layer: layerAdapters},
 		{path: "hub/accounts", layer: layerAdapters},
-		{path: "hub/quiesce", layer: layerAdapters, also: []string{"spoke/podexec"}},
 		{path: "spoke/podexec", layer: layerAdapters},
 		// Errors of buckets are classified by the accounts.
 		{path: "hub/logicalbackup", layer: layerAdapters, also: []string{"hub/accounts"}},

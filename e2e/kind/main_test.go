@@ -52,7 +52,7 @@ func TestKind(t *testing.T) {
 	steps.Add(joined, w.testJoin, installed)
 	steps.Add(applied, w.testApply, joined)
 	steps.Add("orders", w.testOrders, applied)
-	steps.Add("quiesce", w.testQuiesce, applied)
+	steps.Add("checkpoint", w.testCheckpoint, applied)
 	steps.Add("repair", w.testRepair, applied)
 	steps.Add("database killed", w.testDatabaseKilled, applied)
 	steps.Add("dumps", w.testDumps, applied)

@@ -18,7 +18,7 @@ func backupProgress() []Entry {
 		{v1.ReasonBackupsRecent, "Each cluster of the application has a successful backup that is younger than spec.database.backup.maxRPO.", "", ""},
 		{v1.ReasonNoBackupYet, "A cluster has no successful backup yet, and has been there for less than spec.database.backup.maxRPO.",
 			listBackups, backupAgain + "\nThat makes one now instead of waiting for the schedule."},
-		{v1.ReasonCreatingSnapshots, "The hub quiesces the database, or waits until the provider has fixed the point in time of the snapshots.",
+		{v1.ReasonCreatingSnapshots, "The hub waits until the provider has fixed the point in time of the snapshots.",
 			describeBackup, waitOn},
 		{v1.ReasonUploading, "The point in time is fixed, and the provider stores the data of the snapshots. That takes minutes to hours, by size.",
 			describeBackup, waitOn},

@@ -14,7 +14,7 @@
 // # Non-goals
 //
 // The package uses no client, no clock and no randomness: the same input gives the same result. The backup
-// controllers decide how a backup is made and how the database is quiesced.
+// controllers decide how a backup is made.
 //
 // # Time zones
 //

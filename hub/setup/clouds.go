@@ -26,7 +26,6 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore"
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
-	"github.com/shopfleet/shopfleet/hub/quiesce"
 )
 
 const (
@@ -129,7 +128,6 @@ func (c *clouds) setup(ctx context.Context) error {
 		func(mgr ctrl.Manager) error {
 			return backup.Setup(ctx, mgr, backup.Options{
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet.Connections(),
-				Quiesce:    quiesce.New(quiesce.Options{Logger: logger.WithName("quiesce")}).Quiesce,
 				SpokeImage: c.hub.options.SpokeImage, SafeMode: c.hub.options.SafeMode, Clock: c.hub.options.Clock,
 				Recorder: c.recorder, Logger: logger.WithName("backups"), Waits: waits,
 			})

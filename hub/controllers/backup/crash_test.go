@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
@@ -17,6 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
+	"github.com/shopfleet/shopfleet/spoke/podexec"
 )
 
 // lag is after how long the cloud shows what it has made.
@@ -30,14 +33,16 @@ type crashes struct {
 	backups int
 	// recorder has the events of the last process.
 	recorder *events.FakeRecorder
+	// exec answers commands in databases; nil succeeds.
+	exec func() error
 }
 
 // TestBackups shares one environment, which takes seconds to start.
 func TestBackups(t *testing.T) {
 	env := backupenv.Start(t)
 	env.CreateShop(t)
-	t.Run("quiesce", (&shop{Env: env}).quiesces)
 	e := &crashes{Env: env, method: v1.BackupSnapshot}
+	t.Run("checkpoints", e.checkpoints)
 	t.Run("whether a dump is sent", e.whetherADumpIsSent)
 	t.Run("crashes", e.snapshotCrashes)
 	t.Run("crashes of dumps", e.dumpCrashes)
@@ -169,6 +174,12 @@ func (e *crashes) reconciler(p *backupenv.Process) reconcile.Reconciler {
 	return NewReconciler(p.Client, Options{
 		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: e.Clock, Recorder: e.recorder, SpokeImage: "spoke:1",
 		SafeMode: e.SafeMode,
+		Exec: func(context.Context, cluster.Cluster, podexec.Container, podexec.Command) (string, error) {
+			if e.exec == nil {
+				return "", nil
+			}
+			return "", e.exec()
+		},
 	})
 }
 

@@ -6,9 +6,8 @@
 // # Purpose
 //
 //	Pending      what is to be backed up is found: application, account, volumes
-//	InProgress   the database was quiesced and snapshots are requested; not all are taken
-//	Finalizing   all are taken and the database is released; data travels, copies are
-//	             made, a dump is sent
+//	InProgress   snapshots are requested; not all are taken
+//	Finalizing   all are taken; data travels, copies are made, a dump is sent
 //	Completed    all snapshots and copies are ready, a dump is where it should be
 //	Failed       one failed for good, or time is up: a backup is good whole or not at all
 //	Deleting     a Restore is waited for; with spec.deletion: Delete, the data goes, and then the object
@@ -35,13 +34,13 @@
 //     seconds at first, and every minute when it takes long.
 //   - A pass that requests snapshots, or the Job that sends a dump, writes the status at most
 //     twice: the intent before, the response after. All other passes write at most once.
-//   - No pass waits for a database. Its hold is in memory, with a deadline, between a pass
-//     that begins to quiesce and the one that sees all snapshots taken. A hub that ends
-//     releases the database, and the next one cannot tell what was taken during the hold:
-//     what was requested is then crash consistent.
-//   - The volumes are those of the primary: the other pods copy it. More than one volume
-//     is a group that is good together or not at all; its snapshots are not taken at
-//     one instant, and the database stays quiesced until all are taken.
+//   - A database is not held while its snapshot is taken: both engines recover from any
+//     moment of their volume. PostgreSQL writes a checkpoint before each request, so that
+//     recovery is short; the pass waits for it, for half a minute at most. MySQL keeps little
+//     to recover by itself, and is not asked.
+//   - The volume is that of the primary: the other pods copy it. A database has one. Several would
+//     be a group that is complete together or not at all, but their snapshots are not taken
+//     at one instant, and no engine recovers from that.
 //   - A snapshot whose tags a user removed no longer belongs to the hub: the backup reports
 //     so, and neither uses nor deletes it.
 package backup

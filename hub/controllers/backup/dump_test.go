@@ -37,7 +37,6 @@ func newWork(c client.Client, store *bucket.Store) *work {
 	all.Set("unbuilt", v1.CloudAccountSpec{Provider: v1.ProviderGCP, ObjectStorage: &v1.ObjectStorage{Bucket: "dumps"}}, nil)
 	return &work{
 		Reconciler: &Reconciler{
-			holds:  &holds{},
 			client: c,
 			options: Options{
 				HubUID: "hub-1", Accounts: all, SpokeImage: "spoke:1", Recorder: events.NewFakeRecorder(10), Clock: testclock.NewFakeClock(now()),

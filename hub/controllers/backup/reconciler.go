@@ -7,9 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -17,7 +15,6 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
@@ -35,9 +32,6 @@ type Reconciler struct {
 	client    client.Client
 	options   Options
 	conflicts queues.Conflicts
-	holds     *holds
-	// wakeup enqueues a Backup when its database has confirmed that it is quiesced.
-	wakeup *runner.Queue
 }
 
 // work is one pass over a Backup. Its status is that of the next write.
@@ -57,9 +51,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	defer cancel()
 	backup := &v1.Backup{}
 	if err := r.client.Get(ctx, request.NamespacedName, backup); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.holds.forget(request.NamespacedName)
-		}
 		return r.conflicts.Retry(r.options.Waits, request, reconcile.Result{}, client.IgnoreNotFound(err))
 	}
 	w := &work{Reconciler: r, stored: backup, now: r.options.Clock.Now()}
@@ -69,7 +60,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 	if !w.stored.DeletionTimestamp.IsZero() {
-		w.holds.forget(w.key())
 		return w.finalize(ctx)
 	}
 	if err := w.ensureFinalizer(ctx); err != nil {
@@ -93,7 +83,6 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	if Done(w.backup) {
-		w.holds.forget(w.key())
 		return reconcile.Result{}, nil
 	}
 	return w.options.Waits.Later(v.Wait), nil
@@ -134,8 +123,6 @@ func (w *work) write(ctx context.Context) error {
 	}
 	return nil
 }
-
-func (w *work) key() types.NamespacedName { return client.ObjectKeyFromObject(w.stored) }
 
 // owner returns the hub and the application that own the snapshots.
 func (w *work) owner() cloud.Owner {

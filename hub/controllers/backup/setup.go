@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,8 +20,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/spoke/podexec"
 )
 
 const (
@@ -34,10 +33,8 @@ const (
 // Member returns the cluster of an engaged member.
 type Member func(ctx context.Context, name multicluster.ClusterName) (cluster.Cluster, error)
 
-// Quiesce quiesces the database of a copy in a member before its volumes are snapshotted,
-// and returns when the database has confirmed. The caller releases it; after a minute the
-// database releases itself. An error means that it is not quiesced.
-type Quiesce func(ctx context.Context, in cluster.Cluster, app *v1.EcommerceApp) (release func(), err error)
+// Exec runs a command in a container of a member.
+type Exec func(ctx context.Context, in cluster.Cluster, target podexec.Container, command podexec.Command) (string, error)
 
 // Options configure the controller.
 type Options struct {
@@ -48,8 +45,8 @@ type Options struct {
 	// Member finds the members, and Members reports their changes. Required.
 	Member  Member
 	Members members.Changes
-	// Quiesce quiesces databases. Nil quiesces none, and backups are crash consistent.
-	Quiesce Quiesce
+	// Exec runs commands in databases. The default is podexec.Run.
+	Exec Exec
 	// SafeMode makes Backups wait: none is begun, goes on to another write, or deletes its data.
 	SafeMode bool
 	// SpokeImage is the image that sends dumps to buckets; empty sends none.
@@ -69,13 +66,10 @@ func NewReconciler(c client.Client, options Options) *Reconciler {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	wakeup := &runner.Queue{}
-	return &Reconciler{
-		client: c, options: options, wakeup: wakeup,
-		holds: &holds{clock: options.Clock, wake: func(key types.NamespacedName) {
-			wakeup.Add(reconcile.Request{NamespacedName: key})
-		}},
+	if options.Exec == nil {
+		options.Exec = podexec.Run
 	}
+	return &Reconciler{client: c, options: options}
 }
 
 // Setup adds the controller to the hub's own manager, whose cache holds Backups,
@@ -89,14 +83,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := mgr.Add(keyed); err != nil {
 		return fmt.Errorf("adding the queues of backups: %w", err)
 	}
-	if err := mgr.Add(r.holds); err != nil {
-		return fmt.Errorf("adding the holds of databases: %w", err)
-	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName+"-router").
 		// What we write ourselves is no cause to look again before it is time.
 		For(&v1.Backup{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.NewPredicateFuncs(lacksFinalizer)))).
-		WatchesRawSource(r.wakeup.Source()).
 		WatchesRawSource(members.Source(options.Members, r.activeRequests)).
 		Complete(queues.Router{To: keyed, KeyOf: r.clusterOf})
 	if err != nil {

@@ -17,6 +17,9 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/spoke/podexec"
+	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 // maxAttempts is how often a snapshot is asked for that fails after it was accepted.
@@ -27,19 +30,14 @@ const (
 	// were several: far longer than EC2 takes to show what it has made.
 	duplicateWindow = 10 * time.Minute
 	duplicateDelay  = time.Minute
-	// holdPoll is how often snapshots are observed while the database is held.
-	holdPoll = 2 * time.Second
 )
 
-// takeSnapshots requests the missing snapshots and observes the others. The
-// database is quiesced before the first request; no pass waits for it.
+// takeSnapshots requests the missing snapshots and observes the others.
 func (w *work) takeSnapshots(ctx context.Context) (stepresult.Result, error) {
-	s, wasTaken := &w.backup.Status, w.allTaken()
+	s := &w.backup.Status
 	session, err := w.options.Accounts.Session(ctx, s.Account, s.Region)
 	if err != nil {
-		v := stepresult.FromError(err, "connecting to the cloud")
-		w.followHold(wasTaken, v)
-		return w.untilTaken(v), nil
+		return w.untilTaken(stepresult.FromError(err, "connecting to the cloud")), nil
 	}
 	var asking []*v1.CloudSnapshot
 	for i := range s.Snapshots {
@@ -49,17 +47,15 @@ func (w *work) takeSnapshots(ctx context.Context) (stepresult.Result, error) {
 		}
 	}
 	if v, err := w.mayAsk(ctx, asking); v.Stops() || err != nil {
-		w.followHold(wasTaken, v)
 		return v, err
 	}
-	if v := w.quiesce(ctx, asking); v.Stops() {
-		return w.untilTaken(v), nil
+	if len(asking) > 0 {
+		w.checkpoint(ctx)
 	}
 	if err := w.intend(ctx, asking); err != nil {
 		return stepresult.Result{}, err
 	}
 	first := w.observeSnapshots(ctx, session, asking)
-	held := w.followHold(wasTaken, first)
 	if first.Fatal {
 		return first, nil
 	}
@@ -67,8 +63,6 @@ func (w *work) takeSnapshots(ctx context.Context) (stepresult.Result, error) {
 	switch {
 	case first.Stops():
 		return w.untilTaken(first), nil
-	case held:
-		return w.untilTaken(stepresult.Hold(holdPoll, v1.ReasonCreatingSnapshots, "waiting for the point in time of %s; the database is quiesced", w.names())), nil
 	case !w.allTaken():
 		return w.untilTaken(stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonCreatingSnapshots, "waiting for the point in time of %s", w.names())), nil
 	case !w.allReady():
@@ -78,65 +72,36 @@ func (w *work) takeSnapshots(ctx context.Context) (stepresult.Result, error) {
 	}
 }
 
-// quiesce quiesces the database before any snapshot is requested. Until the database has
-// confirmed, the backup waits. A snapshot of a database that does not confirm is crash
-// consistent.
-func (w *work) quiesce(ctx context.Context, asking []*v1.CloudSnapshot) stepresult.Result {
+// checkpoint has the database write what it holds in memory before a snapshot is requested, and
+// records the consistency. A backup is crash consistent if the engine has no checkpoints, or one
+// failed before any request.
+func (w *work) checkpoint(ctx context.Context) {
 	s := &w.backup.Status
-	requested := slices.ContainsFunc(asking, func(c *v1.CloudSnapshot) bool { return c.Requests > 0 })
-	if w.options.Quiesce == nil || requested || len(asking) == 0 || len(asking) < len(s.Snapshots) {
-		return stepresult.Result{}
-	}
-	state, err := w.holds.begin(ctx, w.key(), w.backup.UID, w.quiescer())
-	switch state {
-	case quiescing:
-		return stepresult.Hold(holdPoll, v1.ReasonCreatingSnapshots, "waiting for the database in %s to be quiesced", w.backup.Spec.ClusterRef.Name)
-	case quiesced:
-		s.Consistency = v1.ConsistencyApplication
-	default:
+	command := database.CheckpointCommand(s.Engine)
+	if command == nil || s.Consistency == v1.ConsistencyCrash {
 		s.Consistency = v1.ConsistencyCrash
-		log.FromContext(ctx).Info("Database could not be quiesced", "cause", err.Error())
-		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "QuiesceFailed", "BackUp",
-			"The database in %s could not be quiesced; the backup is crash consistent", w.backup.Spec.ClusterRef.Name)
+		return
 	}
-	return stepresult.Result{}
-}
-
-// quiescer returns what quiesces the database. It may run after the pass has ended.
-func (w *work) quiescer() func(context.Context) (func(), error) {
-	key := client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}
-	name, r := multicluster.ClusterName(w.backup.Spec.ClusterRef.Name), w.Reconciler
-	return func(ctx context.Context) (func(), error) {
-		app := &v1.EcommerceApp{}
-		if err := r.client.Get(ctx, key, app); err != nil {
-			return nil, fmt.Errorf("getting the application: %w", err)
-		}
-		in, err := r.options.Member(ctx, name)
-		if err != nil {
-			return nil, fmt.Errorf("connecting to %q: %w", name, err)
-		}
-		return r.options.Quiesce(ctx, in, app)
+	s.Consistency = v1.ConsistencyApplication
+	if err := w.execInDatabase(ctx, command); err != nil {
+		s.Consistency = v1.ConsistencyCrash
+		log.FromContext(ctx).Info("Database wrote no checkpoint", "cause", err.Error())
+		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "CheckpointFailed", "BackUp",
+			"The database in %s wrote no checkpoint; the backup is crash consistent", w.backup.Spec.ClusterRef.Name)
 	}
 }
 
-// followHold reports whether the database stays quiesced: as long as requested snapshots
-// are not taken and nothing prevents it. Otherwise it is released, and a backup whose
-// snapshots were not all taken before is crash consistent.
-func (w *work) followHold(wasTaken bool, first stepresult.Result) bool {
-	if wasTaken {
-		w.holds.forget(w.key())
-		return false
+// execInDatabase runs a command in the container of the primary.
+func (w *work) execInDatabase(ctx context.Context, command []string) error {
+	ctx, cancel := context.WithTimeout(ctx, database.CheckpointTimeout)
+	defer cancel()
+	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
+	if err != nil {
+		return fmt.Errorf("connecting to %q: %w", w.backup.Spec.ClusterRef.Name, err)
 	}
-	state, taken := w.holds.state(w.key()), w.allTaken()
-	if state == quiesced && !taken && !first.Stops() {
-		return true
-	}
-	during := state == quiesced || state == released
-	if s := &w.backup.Status; s.Consistency == v1.ConsistencyApplication && (!taken || !during) {
-		s.Consistency = v1.ConsistencyCrash
-	}
-	w.holds.release(w.key())
-	return false
+	pod := client.ObjectKey{Namespace: w.backup.Namespace, Name: render.DatabasePod(w.backup.Spec.AppRef.Name)}
+	_, err = w.options.Exec(ctx, in, podexec.Container{Pod: pod, Name: database.Container}, podexec.Command{Args: command})
+	return err
 }
 
 // observeSnapshots observes each snapshot, and requests those that may be requested.

@@ -9,13 +9,10 @@ import (
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ got, want time.Duration }{
-		"snapshot":                {snapshotTimeout, 6 * time.Hour},
-		"completion":              {readyTimeout, 48 * time.Hour},
-		"hold":                    {holdLimit, 50 * time.Second},
-		"release by the database": {selfReleaseTimeout, 58 * time.Second},
-		"duplicates":              {duplicateWindow, 10 * time.Minute},
-		"search for duplicates":   {duplicateDelay, time.Minute},
-		"observation of a hold":   {holdPoll, 2 * time.Second},
+		"snapshot":              {snapshotTimeout, 6 * time.Hour},
+		"completion":            {readyTimeout, 48 * time.Hour},
+		"duplicates":            {duplicateWindow, 10 * time.Minute},
+		"search for duplicates": {duplicateDelay, time.Minute},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %s, want %s", name, tt.got, tt.want)

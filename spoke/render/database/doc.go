@@ -28,9 +28,8 @@
 // never initialized again. The entrypoint of the image is not used, and no password is on a
 // command line.
 //
-// QuiesceCommand returns the command that quiesces a running server before a volume
-// snapshot. The caller passes it to the container, so that it works in pods that were
-// created by an earlier release.
+// CheckpointCommand returns the command that the hub runs in the container of a PostgreSQL
+// primary before a volume snapshot.
 //
 // # Non-goals
 //
