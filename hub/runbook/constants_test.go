@@ -106,13 +106,16 @@ func alerts(t *testing.T) []alert {
 	return slices.DeleteFunc(all, func(a alert) bool { return a.Name == "" })
 }
 
-// TestEveryAlertHasAnEntry: the annotation runbook of an alert leads to its section in the page.
+// runbookURL is the address of hub/RUNBOOK.md, which Alertmanager shows as a link.
+const runbookURL = "https://github.com/shopfleet/shopfleet/blob/main/hub/RUNBOOK.md#"
+
+// TestEveryAlertHasAnEntry: the annotation runbook_url of an alert leads to its section in the page.
 func TestEveryAlertHasAnEntry(t *testing.T) {
 	want, got := map[string]bool{}, map[string]bool{}
 	for _, a := range alerts(t) {
 		want[a.Name] = true
-		if link := "hub/RUNBOOK.md#" + strings.ToLower(a.Name); a.Annotations["runbook"] != link {
-			t.Errorf("%s: the annotation runbook is %q, want %q", a.Name, a.Annotations["runbook"], link)
+		if link := runbookURL + strings.ToLower(a.Name); a.Annotations["runbook_url"] != link {
+			t.Errorf("%s: the annotation runbook_url is %q, want %q", a.Name, a.Annotations["runbook_url"], link)
 		}
 	}
 	for _, e := range runbook.Alerts() {

@@ -18,9 +18,11 @@
 //     the objects refer to. Before the caches are synchronized there is no series.
 //   - A standby of the hub has the caches as well and reports the same state: queries take
 //     the maximum over the pods.
-//   - A cluster with an outdated status has shopfleet_app_stale 1 and shopfleet_app_ready 0
-//     instead of no series: the table of a dashboard shows it, and an alert can leave it to
-//     that of the member.
+//   - A cluster with an outdated status has shopfleet_app_stale 1, and shopfleet_app_ready,
+//     shopfleet_app_available and shopfleet_app_degraded 0 instead of no series: the table of
+//     a dashboard shows it, and an alert can leave it to that of the member.
+//   - The lag is that of the slowest replica and has no label of it: the number of series does
+//     not follow that of replicas, and the status of the copy names them.
 //   - The number of series is bounded by the fleet: at most six for a member, one for an
-//     application and two for an application in a cluster.
+//     application and five for an application in a cluster.
 package statemetrics

@@ -25,10 +25,14 @@ import (
 //	shopfleet_member_credentials_expiring{member}
 //	shopfleet_app_phase{namespace,app,phase}
 //	shopfleet_app_ready{namespace,app,cluster}
+//	shopfleet_app_available{namespace,app,cluster}
+//	shopfleet_app_degraded{namespace,app,cluster}
+//	shopfleet_app_replication_lag_seconds{namespace,app,cluster}
 //	shopfleet_app_stale{namespace,app,cluster}
 type Metrics struct {
 	ready, info, orphans, residue, expiry, expiring *prometheus.Desc
-	phase, appReady, appStale                       *prometheus.Desc
+	phase, appReady, appAvailable, appDegraded      *prometheus.Desc
+	appLag, appStale                                *prometheus.Desc
 
 	// list fills a list from a cache; nil before Watch.
 	list atomic.Pointer[func(client.ObjectList) bool]
@@ -53,6 +57,11 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			"1 if the hub's credentials of a member cluster expire soon, have expired or cannot be renewed, else 0; absent if they do not expire."),
 		phase:    app("phase", "Always 1; the current phase of an application.", "phase"),
 		appReady: app("ready", "1 if an application is ready in a cluster, else 0.", "cluster"),
+		appAvailable: app("available",
+			"1 if customers of an application can be served in a cluster, else 0; 0 if the cluster does not answer.", "cluster"),
+		appDegraded: app("degraded", "1 if an application has failed in a cluster, or has a problem there while it is ready, else 0.", "cluster"),
+		appLag: app("replication_lag_seconds",
+			"Longest time that a replica of the database is behind the primary, as in status.clusters; absent while none is observed.", "cluster"),
 		appStale: app("stale", "1 if the status of an application in a cluster is outdated because the cluster does not answer, else 0.", "cluster"),
 	}
 	if err := registry.Register(m); err != nil {
@@ -86,7 +95,8 @@ func (m *Metrics) Watch(ctx context.Context, from cache.Cache) error {
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		m.ready, m.info, m.orphans, m.residue, m.expiry, m.expiring, m.phase, m.appReady, m.appStale,
+		m.ready, m.info, m.orphans, m.residue, m.expiry, m.expiring, m.phase, m.appReady,
+		m.appAvailable, m.appDegraded, m.appLag, m.appStale,
 	} {
 		descriptions <- d
 	}
@@ -144,9 +154,27 @@ func (m *Metrics) collectApp(out chan<- prometheus.Metric, app *v1.EcommerceApp)
 		if c.Phase == v1.PhaseDeleting {
 			continue
 		}
-		out <- gauge(m.appReady, number(c.Ready), app.Namespace, app.Name, c.Name)
-		out <- gauge(m.appStale, number(c.Stale), app.Namespace, app.Name, c.Name)
+		m.collectCluster(out, app, c)
 	}
+}
+
+// collectCluster reports an application in a cluster. What is not observed now has no lag, and is
+// not known to serve customers.
+func (m *Metrics) collectCluster(out chan<- prometheus.Metric, app *v1.EcommerceApp, c *v1.ClusterStatus) {
+	out <- gauge(m.appReady, number(c.Ready), app.Namespace, app.Name, c.Name)
+	out <- gauge(m.appAvailable, number(c.Available), app.Namespace, app.Name, c.Name)
+	out <- gauge(m.appDegraded, number(isDegraded(c)), app.Namespace, app.Name, c.Name)
+	out <- gauge(m.appStale, number(c.Stale), app.Namespace, app.Name, c.Name)
+	if lag := c.ReplicationLagSeconds; lag != nil && !c.Stale {
+		out <- gauge(m.appLag, float64(*lag), app.Namespace, app.Name, c.Name)
+	}
+}
+
+// isDegraded reports whether an application is known to have a problem in a cluster. An entry that
+// is ready has a reason only for that, or for a pause.
+func isDegraded(c *v1.ClusterStatus) bool {
+	return !c.Stale && (c.Phase == v1.PhaseFailed || c.Stalled ||
+		c.Ready && c.Reason != "" && c.Reason != v1.ReasonPaused)
 }
 
 func gauge(d *prometheus.Desc, value float64, labels ...string) prometheus.Metric {

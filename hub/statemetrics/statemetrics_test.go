@@ -117,9 +117,9 @@ func TestApps(t *testing.T) {
 	deleted.DeletionTimestamp = new(metav1.Unix(1000, 0))
 	(&held{apps: []v1.EcommerceApp{
 		app("shop", v1.PhaseUnknown,
-			v1.ClusterStatus{Name: "eu-1", Phase: v1.PhaseRunning, Ready: true},
-			v1.ClusterStatus{Name: "us-1", Phase: v1.PhaseFailed},
-			v1.ClusterStatus{Name: "ap-1", Phase: v1.PhaseUnknown, Stale: true},
+			v1.ClusterStatus{Name: "eu-1", Phase: v1.PhaseRunning, Ready: true, Available: true, ReplicationLagSeconds: new(int64(20))},
+			v1.ClusterStatus{Name: "us-1", Phase: v1.PhaseFailed, Reason: v1.ReasonInvalidSpec},
+			v1.ClusterStatus{Name: "ap-1", Phase: v1.PhaseUnknown, Stale: true, Reason: v1.ReasonClusterUnreachable, ReplicationLagSeconds: new(int64(20))},
 			v1.ClusterStatus{Name: "left", Phase: v1.PhaseDeleting}),
 		app("new", ""),
 		deleted,
@@ -133,7 +133,34 @@ func TestApps(t *testing.T) {
 		"app_stale app=shop cluster=us-1 namespace=shops":      0,
 		"app_ready app=shop cluster=ap-1 namespace=shops":      0,
 		"app_stale app=shop cluster=ap-1 namespace=shops":      1,
+		"app_available app=shop cluster=eu-1 namespace=shops":  1,
+		"app_available app=shop cluster=us-1 namespace=shops":  0,
+		"app_available app=shop cluster=ap-1 namespace=shops":  0,
+		"app_degraded app=shop cluster=eu-1 namespace=shops":   0,
+		"app_degraded app=shop cluster=us-1 namespace=shops":   1,
+		"app_degraded app=shop cluster=ap-1 namespace=shops":   0,
+
+		"app_replication_lag_seconds app=shop cluster=eu-1 namespace=shops": 20,
 	})
+}
+
+func TestDegraded(t *testing.T) {
+	for name, test := range map[string]struct {
+		status v1.ClusterStatus
+		want   bool
+	}{
+		"ready":                  {v1.ClusterStatus{Phase: v1.PhaseRunning, Ready: true}, false},
+		"ready, without a login": {v1.ClusterStatus{Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonLoginNotConfigured}, true},
+		"being updated":          {v1.ClusterStatus{Phase: v1.PhaseUpdating, Reason: v1.ReasonProgressing}, false},
+		"failed":                 {v1.ClusterStatus{Phase: v1.PhaseFailed, Reason: v1.ReasonDeadlineExceeded}, true},
+		"stalled in an update":   {v1.ClusterStatus{Phase: v1.PhaseUpdating, Stalled: true, Reason: v1.ReasonForbidden}, true},
+		"paused":                 {v1.ClusterStatus{Phase: v1.PhasePaused, Ready: true, Reason: v1.ReasonPaused}, false},
+		"not observed":           {v1.ClusterStatus{Phase: v1.PhaseUnknown, Stale: true, Reason: v1.ReasonClusterUnreachable}, false},
+	} {
+		if got := isDegraded(&test.status); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
 }
 
 func TestBeforeTheCacheIsFilled(t *testing.T) {
@@ -150,7 +177,7 @@ func TestBeforeTheCacheIsFilled(t *testing.T) {
 // TestSeriesAreBounded: the documented numbers of series.
 func TestSeriesAreBounded(t *testing.T) {
 	h := fleet(10, 3)
-	if got, want := len(h.gather(t)), 3*6+10*(1+3*2); got != want {
+	if got, want := len(h.gather(t)), 3*6+10*(1+3*5); got != want {
 		t.Errorf("%d series, want %d: %v", got, want, slices.Sorted(maps.Keys(h.gather(t))))
 	}
 }
@@ -163,7 +190,7 @@ func fleet(apps, members int) *held {
 		m := member(fmt.Sprintf("member-%d", i), condition(v1.ConditionReady, metav1.ConditionTrue, v1.ReasonConnected))
 		m.Status.CredentialsExpirationTime = new(metav1.Unix(1000, 0))
 		h.members = append(h.members, m)
-		clusters = append(clusters, v1.ClusterStatus{Name: m.Name, Ready: true, Phase: v1.PhaseRunning})
+		clusters = append(clusters, v1.ClusterStatus{Name: m.Name, Ready: true, Phase: v1.PhaseRunning, ReplicationLagSeconds: new(int64(0))})
 	}
 	for i := range apps {
 		h.apps = append(h.apps, app(fmt.Sprintf("app-%d", i), v1.PhaseRunning, clusters...))
