@@ -10,23 +10,23 @@ func (s *server) testVersionUpdates(t *testing.T) {
 	const lowered, before, skips = "version cannot be lowered", "version must be 8.4 before it can be 9", "version must not skip a major version"
 	mysql := map[string][]transition{
 		"8.0.36": {
-			{to: "8.0.36"}, {to: "8.0.37"}, {to: "8.0.100"}, {to: "8.0"}, {to: "8"}, {to: "8.4.0"}, {to: "8.4"}, {to: "8.3"}, {to: "8.0.36-debian"},
-			{"8.0.33", lowered}, {"8.0.4", lowered}, {"7.9", lowered}, {"7", lowered},
+			{to: "8.0.36"}, {to: "8.0.37"}, {to: "8.0.100"}, {to: "8.4.0"}, {to: "8.4"}, {to: "8.3"}, {to: "8.0.36-debian"},
+			{"8.0.33", lowered}, {"8.0.4", lowered}, {"7.9", lowered}, {"7", lowered}, {"8.0", lowered}, {"8", lowered}, {"8-debian", lowered},
 			{"9.0", before}, {"9", before}, {"9-oracle", before},
 		},
 		"8.0.36-debian": {{to: "8.0.36-oraclelinux9"}, {to: "8.4-oracle"}, {"8.0.35-debian", lowered}, {"9.1-oracle", before}},
-		"8.0":           {{to: "8.0.33"}, {to: "8.4.3"}, {"9.1.0", before}, {"8", ""}},
+		"8.0":           {{to: "8.0.33"}, {to: "8.4.3"}, {"9.1.0", before}, {"8", lowered}},
 		"8":             {{to: "8.4"}, {to: "8.0.1"}, {"9", before}, {"7", lowered}},
 		"8.3.0":         {{to: "8.4.0"}, {"9.0.1", before}, {"8.2.9", lowered}},
-		"8.4.2":         {{to: "9.1.0"}, {to: "9"}, {to: "8.4.10"}, {"8.4.1", lowered}, {"8.0.40", lowered}, {"10.0", skips}},
+		"8.4.2":         {{to: "9.1.0"}, {to: "9"}, {to: "8.4.10"}, {"8.4.1", lowered}, {"8.4", lowered}, {"8", lowered}, {"8.0.40", lowered}, {"10.0", skips}},
 		"8.40.1":        {{"9.0", before}},
 		"9.1.0":         {{to: "9.7"}, {to: "10.0"}, {"8.4.9", lowered}, {"11", skips}},
 	}
 	s.checkVersions(t, "mysql", mysql)
 	s.checkVersions(t, "postgresql", map[string][]transition{
 		"13.4": {
-			{to: "13.4-alpine"}, {to: "13.11"}, {to: "13"},
-			{"13.3", lowered}, {"13.3-alpine", lowered}, {"14.0", "version must keep its major version"}, {"12", "version must keep its major version"},
+			{to: "13.4-alpine"}, {to: "13.11"},
+			{"13.3", lowered}, {"13", lowered}, {"13-alpine", lowered}, {"13.3-alpine", lowered}, {"14.0", "version must keep its major version"}, {"12", "version must keep its major version"},
 		},
 		"16-alpine": {{to: "16.1"}, {"15", "version must keep its major version"}},
 	})

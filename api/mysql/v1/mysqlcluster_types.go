@@ -61,7 +61,7 @@ type MySQLClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.cloudConfig) || !has(self.cloud) || !has(self.cloud.provider) || (!has(self.cloudConfig.aws) || self.cloud.provider == 'aws')",fieldPath=".cloudConfig.aws",reason="FieldValueForbidden",message="cloudConfig.aws needs cloud.provider aws"
 // +kubebuilder:validation:XValidation:rule="!has(self.cloudConfig) || !has(self.cloud) || !has(self.cloud.provider) || (!has(self.cloudConfig.gcp) || self.cloud.provider == 'gcp')",fieldPath=".cloudConfig.gcp",reason="FieldValueForbidden",message="cloudConfig.gcp needs cloud.provider gcp"
 // +kubebuilder:validation:XValidation:rule="!has(self.cloudConfig) || !has(self.cloud) || !has(self.cloud.provider) || (!has(self.cloudConfig.azure) || self.cloud.provider == 'azure')",fieldPath=".cloudConfig.azure",reason="FieldValueForbidden",message="cloudConfig.azure needs cloud.provider azure"
-// +kubebuilder:validation:XValidation:rule="[[self.version, oldSelf.version].map(v, v.find('^[0-9]{1,9}([.][0-9]{1,9}){0,2}').split('.').map(n, int(n)))].all(v, v[0][0] > v[1][0] || (v[0][0] == v[1][0] && (v.exists(n, n.size() < 2) || v[0][1] > v[1][1] || (v[0][1] == v[1][1] && (v.exists(n, n.size() < 3) || v[0][2] >= v[1][2])))))",fieldPath=".version",message="version cannot be lowered: a database cannot read the files of a newer version. Keep the version, or restore a dump into a new MySQLCluster"
+// +kubebuilder:validation:XValidation:rule="[[self.version, oldSelf.version].map(v, v.find('^[0-9]{1,9}([.][0-9]{1,9}){0,2}').split('.').map(n, int(n)))].all(v, v[0][0] > v[1][0] || (v[0][0] == v[1][0] && (v[1].size() < 2 || (v[0].size() > 1 && (v[0][1] > v[1][1] || (v[0][1] == v[1][1] && (v[1].size() < 3 || (v[0].size() > 2 && v[0][2] >= v[1][2]))))))))",fieldPath=".version",message="version cannot be lowered, nor lose numbers, such as 8 after 8.4.1: a database cannot read the files of a newer version. Keep the version with its numbers, or restore a dump into a new MySQLCluster"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.version.matches('^8([.-]|$)') || oldSelf.version.matches('^8[.]4([.-]|$)') || !self.version.matches('^(9|[1-9][0-9]+)([.-]|$)')",fieldPath=".version",message="version must be 8.4 before it can be 9: MySQL upgrades from 8.0 to 8.4, and from there to 9"
 // +kubebuilder:validation:XValidation:rule="int(self.version.find('^[0-9]{1,9}')) <= int(oldSelf.version.find('^[0-9]{1,9}')) + 1",fieldPath=".version",message="version must not skip a major version: MySQL upgrades to the next one only"
 type MySQLClusterSpec struct {
@@ -74,7 +74,7 @@ type MySQLClusterSpec struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// version is the version of MySQL and the tag of its official image, for example "8.0".
-	// It cannot be lowered, and goes from 8.0 to 8.4 before 9. 1 to 64 characters.
+	// It cannot be lowered or lose numbers, and goes from 8.0 to 8.4 before 9. 1 to 64 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
