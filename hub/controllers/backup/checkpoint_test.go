@@ -22,7 +22,6 @@ import (
 // never asked, and what was requested without a checkpoint stays crash consistent.
 func TestCheckpoint(t *testing.T) {
 	t.Parallel()
-	broken := errors.New("the pod is not there")
 	for name, tt := range map[string]struct {
 		engine   v1.Engine
 		before   v1.Consistency
@@ -34,38 +33,25 @@ func TestCheckpoint(t *testing.T) {
 	}{
 		"postgresql":                      {engine: v1.EnginePostgreSQL, want: v1.ConsistencyApplication, commands: 1},
 		"postgresql, again":               {engine: v1.EnginePostgreSQL, before: v1.ConsistencyApplication, want: v1.ConsistencyApplication, commands: 1},
-		"postgresql, fails":               {engine: v1.EnginePostgreSQL, err: broken, want: v1.ConsistencyCrash, commands: 1, events: 1},
-		"postgresql, fails the next time": {engine: v1.EnginePostgreSQL, before: v1.ConsistencyApplication, err: broken, want: v1.ConsistencyCrash, commands: 1, events: 1},
+		"postgresql, fails":               {engine: v1.EnginePostgreSQL, err: errNoPod, want: v1.ConsistencyCrash, commands: 1, events: 1},
+		"postgresql, fails the next time": {engine: v1.EnginePostgreSQL, before: v1.ConsistencyApplication, err: errNoPod, want: v1.ConsistencyCrash, commands: 1, events: 1},
 		"postgresql, failed before":       {engine: v1.EnginePostgreSQL, before: v1.ConsistencyCrash, want: v1.ConsistencyCrash},
 		"postgresql, member away":         {engine: v1.EnginePostgreSQL, away: true, want: v1.ConsistencyCrash, events: 1},
 		"mysql":                           {engine: v1.EngineMySQL, want: v1.ConsistencyCrash},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var ran []podexec.Container
 			recorder := events.NewFakeRecorder(10)
 			w := newWork(nil, nil)
 			w.options.Recorder = recorder
-			w.options.Member = func(context.Context, multicluster.ClusterName) (cluster.Cluster, error) {
-				if tt.away {
-					return nil, broken
-				}
-				return nil, nil
-			}
-			w.options.Exec = func(ctx context.Context, _ cluster.Cluster, target podexec.Container, command podexec.Command) (string, error) {
-				if _, bounded := ctx.Deadline(); !bounded || !strings.Contains(strings.Join(command.Args, " "), "CHECKPOINT") {
-					t.Errorf("%q is run, with a deadline: %t", command.Args, bounded)
-				}
-				ran = append(ran, target)
-				return "", tt.err
-			}
+			ran := answers(t, w, tt.away, tt.err)
 			w.backup.Status.Engine, w.backup.Status.Consistency = tt.engine, tt.before
 			w.checkpoint(t.Context())
 			var want []podexec.Container
 			if tt.commands > 0 {
 				want = []podexec.Container{{Pod: client.ObjectKey{Namespace: "shops", Name: "shop-database-0"}, Name: database.Container}}
 			}
-			if diff := cmp.Diff(want, ran); diff != "" {
+			if diff := cmp.Diff(want, *ran); diff != "" {
 				t.Errorf("commands (-want +got):\n%s", diff)
 			}
 			if got := w.backup.Status.Consistency; got != tt.want {
@@ -76,6 +62,29 @@ func TestCheckpoint(t *testing.T) {
 			}
 		})
 	}
+}
+
+var errNoPod = errors.New("the pod is not there")
+
+// answers has commands in the database answered with an error, or the member not connected. It
+// returns where they were run.
+func answers(t *testing.T, w *work, away bool, err error) *[]podexec.Container {
+	t.Helper()
+	ran := new([]podexec.Container)
+	w.options.Member = func(context.Context, multicluster.ClusterName) (cluster.Cluster, error) {
+		if away {
+			return nil, errNoPod
+		}
+		return nil, nil
+	}
+	w.options.Exec = func(ctx context.Context, _ cluster.Cluster, target podexec.Container, command podexec.Command) (string, error) {
+		if _, bounded := ctx.Deadline(); !bounded || !strings.Contains(strings.Join(command.Args, " "), "CHECKPOINT") {
+			t.Errorf("%q is run, with a deadline: %t", command.Args, bounded)
+		}
+		*ran = append(*ran, target)
+		return "", err
+	}
+	return ran
 }
 
 // checkpoints: a checkpoint comes before the request for a snapshot, also of a hub that takes
