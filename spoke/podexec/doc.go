@@ -2,7 +2,7 @@
 //
 // # Purpose
 //
-// Run runs a short command with its input. An Executor streams, for commands that are held.
+// Run runs a short command with its input.
 //
 // # Non-goals
 //

@@ -5,31 +5,31 @@ import (
 	"sync"
 )
 
-const (
-	// excerptBytes bounds what an Excerpt keeps, errorBytes the text of an error.
-	excerptBytes = 512
-	errorBytes   = 1 << 10
-)
+// errorBytes bounds the text of an error.
+const errorBytes = 1 << 10
 
-// Excerpt keeps the beginning of a stream. It is safe for concurrent use.
-type Excerpt struct {
+// excerpt keeps the first bytes of a stream. It is safe for concurrent use: the stream may go on when
+// its reader does not wait any more.
+type excerpt struct {
+	limit int
+
 	mu   sync.Mutex
 	read []byte
 }
 
 // Write takes all, and keeps a part of it.
-func (e *Excerpt) Write(p []byte) (int, error) {
+func (e *excerpt) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.read = append(e.read, p[:min(len(p), excerptBytes-len(e.read))]...)
+	e.read = append(e.read, p[:min(len(p), e.limit-len(e.read))]...)
 	return len(p), nil
 }
 
-// String returns what was kept as one line.
-func (e *Excerpt) String() string {
+// String returns what was kept.
+func (e *excerpt) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return oneLine(string(e.read))
+	return string(e.read)
 }
 
 // oneLine converts an untrusted text for a message.

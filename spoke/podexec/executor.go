@@ -35,15 +35,15 @@ type Container struct {
 	Name string
 }
 
-// Executor runs one command in one container, once. It is not safe for concurrent use.
-type Executor struct {
+// executor runs one command in one container, once. It is not safe for concurrent use.
+type executor struct {
 	next remotecommand.Executor
 	// refused is the error of SPDY; its executor only keeps the text.
 	refused error
 }
 
-// New returns an Executor without sending a request. The command is run unchanged.
-func New(in cluster.Cluster, target Container, command []string) (*Executor, error) {
+// newExecutor sends no request. The command is run unchanged.
+func newExecutor(in cluster.Cluster, target Container, command []string) (*executor, error) {
 	config := rest.CopyConfig(in.GetConfig())
 	core, err := corev1client.NewForConfigAndClient(config, in.GetHTTPClient())
 	if err != nil {
@@ -62,7 +62,7 @@ func New(in cluster.Cluster, target Container, command []string) (*Executor, err
 	if err != nil {
 		return nil, err
 	}
-	e := &Executor{}
+	e := &executor{}
 	second, err := e.overSPDY(config, secured, address)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func overWebSocket(config *rest.Config, secured *tls.Config, target *url.URL) (r
 	return made, nil
 }
 
-func (e *Executor) overSPDY(config *rest.Config, secured *tls.Config, target *url.URL) (remotecommand.Executor, error) {
+func (e *executor) overSPDY(config *rest.Config, secured *tls.Config, target *url.URL) (remotecommand.Executor, error) {
 	dialer, err := streamspdy.NewRoundTripperWithConfig(streamspdy.RoundTripperConfig{
 		TLS: secured, Proxier: config.Proxy, PingPeriod: pingPeriod,
 	})
@@ -142,8 +142,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// Stream runs the command until it ends or ctx is done.
-func (e *Executor) Stream(ctx context.Context, options remotecommand.StreamOptions) error {
+// stream runs the command until it ends, or ctx is done and the server has responded to the request.
+func (e *executor) stream(ctx context.Context, options remotecommand.StreamOptions) error {
 	err := e.next.StreamWithContext(ctx, options)
 	if err == nil {
 		return nil

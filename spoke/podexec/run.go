@@ -2,14 +2,18 @@ package podexec
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"k8s.io/client-go/tools/remotecommand"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 )
 
-// outputBytes bounds the output of a command.
-const outputBytes = 4 << 10
+// outputBytes bounds what is kept of a command's output, saidBytes what of its standard error.
+const (
+	outputBytes = 4 << 10
+	saidBytes   = 512
+)
 
 // Command is a command with its standard input.
 type Command struct {
@@ -21,16 +25,25 @@ type Command struct {
 // output, at most 4 KiB. The error has the beginning of what the command wrote to its standard error,
 // and wraps that of the API server or of ctx.
 func Run(ctx context.Context, in cluster.Cluster, target Container, command Command) (string, error) {
-	e, err := New(in, target, command.Args)
+	e, err := newExecutor(in, target, command.Args)
 	if err != nil {
 		return "", err
 	}
-	output, said := &limited{}, &Excerpt{}
-	err = e.Stream(ctx, remotecommand.StreamOptions{Stdin: strings.NewReader(command.Input), Stdout: output, Stderr: said})
+	output, said := &excerpt{limit: outputBytes}, &excerpt{limit: saidBytes}
+	ended := make(chan error, 1)
+	// With SPDY, client-go waits for the response to its request without a look at ctx.
+	go func() {
+		ended <- e.stream(ctx, remotecommand.StreamOptions{Stdin: strings.NewReader(command.Input), Stdout: output, Stderr: said})
+	}()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = fmt.Errorf("waiting for the command: %w", ctx.Err())
+	}
 	if err == nil {
 		return output.String(), nil
 	}
-	if text := said.String(); text != "" {
+	if text := oneLine(said.String()); text != "" {
 		err = &FailedError{Stderr: text, Err: err}
 	}
 	return "", err
@@ -50,12 +63,3 @@ func (e *FailedError) Error() string { return e.Err.Error() + ": " + e.Stderr }
 
 // Unwrap returns the cause.
 func (e *FailedError) Unwrap() error { return e.Err }
-
-// limited keeps the first outputBytes of a stream.
-type limited struct{ strings.Builder }
-
-// Write takes all, and keeps a part of it.
-func (l *limited) Write(p []byte) (int, error) {
-	_, _ = l.Builder.Write(p[:min(len(p), outputBytes-l.Len())]) // Always nil.
-	return len(p), nil
-}
