@@ -130,7 +130,7 @@ func (s *suite) refer(t *testing.T, all ...workload) []*reference {
 		traps = append(traps, newTrap(r.subject(t), point{}))
 	}
 	s.awaitQuiet(t, runs...)
-	m := s.mark(t)
+	m := s.Mark(t)
 	s.hub.arm(traps...)
 	for _, r := range runs {
 		r.step(t, s, r.app)
@@ -165,7 +165,7 @@ func (s *suite) awaitQuiet(t *testing.T, runs ...*run) {
 	const attempts = 60
 	var last audit.Log
 	for range attempts {
-		m := s.mark(t)
+		m := s.Mark(t)
 		framework.Pause(t, quiet)
 		last = nil
 		for _, r := range runs {
@@ -190,7 +190,7 @@ func (s *suite) test(t *testing.T, ref *reference, p point, r *run) outcome {
 		}()
 		lap := s.sum.stopwatch()
 		r.awaitReady(t)
-		m := s.mark(t)
+		m := s.Mark(t)
 		lap("before")
 		found.reached = r.crash(t, p)
 		lap("until the crash")
@@ -198,7 +198,7 @@ func (s *suite) test(t *testing.T, ref *reference, p point, r *run) outcome {
 		r.awaitEnd(t, ref, &found.loss)
 		framework.Await(t, s.Hub, canary, "the new process to work", applied)
 		lap("Lease, start and convergence")
-		after := s.mark(t)
+		after := s.Mark(t)
 		framework.Pause(t, quiet)
 		lap("quiet")
 		if writes := r.writes(t, after); len(writes) > 0 {
@@ -284,21 +284,6 @@ func (s *suite) editCanary(t *testing.T) *v1.EcommerceApp {
 		app.Spec.Replicas = new(1 + ptr.Deref(app.Spec.Replicas, 1)%2)
 	})
 	return app
-}
-
-// mark returns where the audit logs end. It reads only what was added since the last one.
-func (s *suite) mark(t *testing.T) framework.Marks {
-	t.Helper()
-	m := framework.Marks{}
-	for _, c := range s.Fleet.Clusters() {
-		_, end, err := c.AuditSince(t.Context(), s.last[c.Name()])
-		if err != nil {
-			t.Fatal(err)
-		}
-		m[c.Name()] = end
-	}
-	s.last = m
-	return m
 }
 
 // leave deletes the application of a run, without waiting for it. A member that has left gets

@@ -48,8 +48,6 @@ type suite struct {
 	left []*run
 	// canary is an application that no workload is about.
 	canary *v1.EcommerceApp
-	// last marks the end of what was read of the audit logs.
-	last framework.Marks
 	// epochs are those of the members' records before a takeover.
 	epochs map[string]int64
 }

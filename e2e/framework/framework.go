@@ -53,30 +53,38 @@ func Log(t testing.TB) logr.Logger {
 }
 
 // Marks are places in the audit logs of a fleet, by cluster.
-type Marks map[string]audit.Mark
+type Marks map[string]place
+
+// place is the end of a log at a time. A request of before may be logged behind it, since a server
+// responds first.
+type place struct {
+	end audit.Mark
+	at  time.Time
+}
 
 // Mark returns where the audit logs end now.
 func Mark(t testing.TB, f *fleet.Fleet) Marks {
 	t.Helper()
-	m := Marks{}
+	m, at := Marks{}, time.Now().Truncate(time.Microsecond) // As exact as the log.
 	for _, c := range f.Clusters() {
 		mark, err := c.AuditMark(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		m[c.Name()] = mark
+		m[c.Name()] = place{mark, at}
 	}
 	return m
 }
 
-// Since returns the requests to a cluster since the mark.
+// Since returns the requests that a cluster received since the mark.
 func (m Marks) Since(t testing.TB, c *fleet.Cluster) audit.Log {
 	t.Helper()
-	log, _, err := c.AuditSince(t.Context(), m[c.Name()])
+	from := m[c.Name()]
+	log, _, err := c.AuditSince(t.Context(), from.end)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return log
+	return log.Since(from.at)
 }
 
 // By returns the requests of a ServiceAccount of Shopfleet to a cluster since the mark.
