@@ -94,13 +94,13 @@ func (s *suite) checkSafe(t *testing.T, p *provider, i *interrupted) {
 		s.awaitCondition(t, i.half, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonPaused)
 	}
 	waits := func(message string) error {
-		if !strings.Contains(message, "the hub runs in safe mode") {
+		if !strings.Contains(message, "safe mode") {
 			return fmt.Errorf("its message is %q", message)
 		}
 		return nil
 	}
 	framework.Await(t, s.Hub, i.expired, "its deletion to wait", func(b *v1.Backup) error { return waits(b.Status.Message) })
-	framework.Await(t, s.Hub, i.restore, "its deletion to wait", func(r *v1.Restore) error { return waits(r.Status.Message) })
+	framework.Await(t, s.Hub, i.restore, "the deletion of the Restore to wait", func(r *v1.Restore) error { return waits(r.Status.Message) })
 	if n := p.changes() - i.changes; n > 0 {
 		t.Errorf("%d changes were requested in safe mode", n)
 	}
