@@ -54,7 +54,7 @@ func (w *work) choose(ctx context.Context) stepresult.Result {
 }
 
 // replaceable reports whether the data of a database that runs there can be replaced: by
-// data that its pods can all work with, and that has the passwords it is asked with.
+// data that its pods can all work with, and that has the credentials it is asked with.
 func (w *work) replaceable(ctx context.Context) stepresult.Result {
 	if w.targetFacts.copy == nil || w.targetFacts.copy.Spec.Database == nil {
 		return stepresult.Result{}
@@ -66,7 +66,7 @@ func (w *work) replaceable(ctx context.Context) stepresult.Result {
 	if w.member.Name == w.backup.Spec.ClusterRef.Name {
 		return stepresult.Result{}
 	}
-	return w.samePasswords(ctx)
+	return w.sameCredentials(ctx)
 }
 
 // nameOf is the name of a volume in the cloud.

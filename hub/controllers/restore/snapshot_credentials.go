@@ -15,6 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 // ensureSecrets copies the passwords that are in the data to a cluster that has never had
@@ -45,23 +46,27 @@ func (w *work) ensureSecrets(ctx context.Context) stepresult.Result {
 		missing, from, w.member.Name, from)
 }
 
-// samePasswords reports whether both clusters, which both run the application, ask its
-// database with the same passwords, which the data is going to have.
-func (w *work) samePasswords(ctx context.Context) stepresult.Result {
+// sameCredentials reports whether the database of the target can use the data of another cluster that
+// runs the application as well. The pod of PostgreSQL sets all passwords in the data when it starts.
+func (w *work) sameCredentials(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	from, different := w.backup.Spec.ClusterRef.Name, ""
+	compared, what := all, "the same passwords"
+	if w.targetFacts.copy.Spec.Database.Engine != v1.EngineMySQL {
+		compared, what = names, "the same "+database.UsernameKey+" and "+database.DatabaseKey
+	}
 	source, err := w.source(ctx)
 	if err == nil {
-		different, err = differentSecret(ctx, source, w.targetFacts.cluster, w.appKey())
+		different, err = differentSecret(ctx, source, w.targetFacts.cluster, w.appKey(), compared)
 	}
 	switch {
 	case err != nil:
 		return stepresult.Hold(stepresult.FromMember(err, from, "read Secrets").Wait, v1.ReasonCredentialsMissing,
-			"the passwords in the data of %s cannot be compared with those of the database in %s until the hub can read both Secrets", from, w.member.Name)
+			"the credentials of %s cannot be compared with those of the database in %s until the hub can read both Secrets", from, w.member.Name)
 	case different != "":
-		return stepresult.Fail(v1.ReasonCredentialsMissing, "the data of %s has other passwords than the database in %s: "+
-			"give both one Secret by spec.database.credentialsSecretRef, or make Secret %s the same", from, w.member.Name, different)
+		return stepresult.Fail(v1.ReasonCredentialsMissing, "the data of %s does not have %s as the database in %s: "+
+			"give both one Secret by spec.database.credentialsSecretRef, or make Secret %s the same", from, what, w.member.Name, different)
 	default:
 		return stepresult.Result{}
 	}
@@ -116,8 +121,8 @@ func copySecrets(ctx context.Context, from, to cluster.Cluster, app client.Objec
 }
 
 // differentSecret returns the first Secret of an application's database that both members have,
-// and not with the same content; empty if there is none.
-func differentSecret(ctx context.Context, one, other cluster.Cluster, app client.ObjectKey) (string, error) {
+// and in which what is compared is not the same; empty if there is none.
+func differentSecret(ctx context.Context, one, other cluster.Cluster, app client.ObjectKey, compared func(map[string][]byte) map[string][]byte) (string, error) {
 	for _, name := range render.DatabaseSecrets(app.Name) {
 		key := client.ObjectKey{Namespace: app.Namespace, Name: name}
 		a, err := getSecret(ctx, one, key)
@@ -128,11 +133,19 @@ func differentSecret(ctx context.Context, one, other cluster.Cluster, app client
 		if err != nil {
 			return "", err
 		}
-		if a != nil && b != nil && !equality.Semantic.DeepEqual(a.Data, b.Data) {
+		if a != nil && b != nil && !equality.Semantic.DeepEqual(compared(a.Data), compared(b.Data)) {
 			return name, nil
 		}
 	}
 	return "", nil
+}
+
+// all compares the passwords as well.
+func all(data map[string][]byte) map[string][]byte { return data }
+
+// names compares the owner and the name of a database.
+func names(data map[string][]byte) map[string][]byte {
+	return map[string][]byte{database.UsernameKey: data[database.UsernameKey], database.DatabaseKey: data[database.DatabaseKey]}
 }
 
 // getSecret reads a Secret from the member's API server, nil if there is none.

@@ -198,7 +198,7 @@ PGPASSWORD=$password psql --no-psqlrc --no-password --quiet --tuples-only --host
 	loginNote = `
 # The note is beside the data $1, so that data of a backup, with the passwords of its time, has its own.
 login_hash() {
-  printf '%s\n' "$LOGIN_SALT" "$LOGIN_ROTATION" "$LOGIN_PHASE" "$APP_USER" "$LOGIN_USER" "$APP_PASSWORD" | sha256sum
+  printf '%s\n' "$LOGIN_SALT" "$LOGIN_ROTATION" "$LOGIN_PHASE" "$APP_USER" "$LOGIN_USER" "$APP_PASSWORD" "${REPLICATION_PASSWORD:-}" | sha256sum
 }
 noted() { [ -z "${LOGIN_USER:-}" ] || [ "$(cat "$1.logins" 2>/dev/null)" = "$(login_hash)" ]; }
 note() { [ -z "${LOGIN_USER:-}" ] || login_hash >"$1.logins"; }

@@ -112,6 +112,13 @@ func TestPostgreSQLRestoredLogin(t *testing.T) {
 	if again, err := os.Stat(note); err != nil || again.ModTime().Equal(noted.ModTime()) {
 		t.Errorf("the same password of another rotation is taken for the one in the data: %v", err)
 	}
+	// Replicas copy data with a password that is in it as well.
+	p.env["REPLICATION_PASSWORD"] = "of another cluster"
+	p.prepareFor(t, settled)
+	p.serve(t)
+	if out, err := p.run(t, `PGPASSWORD=$REPLICATION_PASSWORD psql --no-psqlrc --no-password --quiet "host=127.0.0.1 port=`+p.port+` user=replication replication=true" --command=IDENTIFY_SYSTEM`); err != nil {
+		t.Errorf("replicas cannot copy the data: %s", out)
+	}
 }
 
 // TestPostgreSQLSettings checks that the second login has the settings and limits of the owner, as they

@@ -143,9 +143,11 @@ run() {
   psql --host=/tmp --port=5432 --username=postgres --dbname=postgres --no-psqlrc --quiet --set=ON_ERROR_STOP=1
 }
 
-# logins_sql gives the logins of the login Secret their passwords. While clients may use the other
-# one, its password stays.
+# logins_sql gives replicas, and the logins of the login Secret, their passwords: data of a backup
+# may have others. While clients may use the other login, its password stays.
 logins_sql() {
+  echo "SET log_min_error_statement = panic; SET log_statement = none; SET password_encryption = 'scram-sha-256';"
+  printf 'ALTER ROLE replication PASSWORD %s;\n' "$(quote "'" "$REPLICATION_PASSWORD")"
   login_sql "$APP_USER" "$LOGIN_USER" "$APP_PASSWORD"
   case $LOGIN_PHASE in
     '' | ` + string(PhaseChanging) + `) login_sql "$APP_USER" "$LOGIN_OTHER" "$APP_PASSWORD" ;;
