@@ -131,6 +131,11 @@ func (s *suite) testUnreachableForUser(t *testing.T) {
 
 func (s *suite) testJoin(t *testing.T) {
 	t.Helper()
+	for _, mode := range []string{"agentless", "agent"} { // A cluster without the Namespace yet.
+		s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--mode", mode, "--dry-run=server").
+			Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 registered (server dry run)")
+	}
+	s.run(t, "clusters", "eu-1").Want(t, framework.Failed, "not found")
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--labels", "tier=prod").
 		Want(t, framework.Done, "eu-1 is ready: provider aws, region eu-west-1", "2 of 2 nodes ready")
 	s.run(t, "clusters", "-l", "tier=prod").Want(t, framework.Done, "eu-1", "True", "aws", "eu-west-1", "2/2")

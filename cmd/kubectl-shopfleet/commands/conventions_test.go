@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -84,28 +85,99 @@ func TestConventions(t *testing.T) {
 	})
 }
 
-// TestDestruction: what destroys has a dry run and a confirmation.
-func TestDestruction(t *testing.T) {
-	flags := map[string]string{
-		"restore": "yes", "uninstall": "interactive", "unjoin": "interactive", "delete": "interactive",
-		"orphans delete": "interactive", "recover overwrite": "interactive", "recover take-over": "interactive",
-		"recover import": "interactive",
-	}
+// TestHelp: each command has a help, whose examples are commands that can be parsed.
+func TestHelp(t *testing.T) {
 	each(t, func(t *testing.T, cmd *cobra.Command) {
 		t.Helper()
-		name := strings.TrimPrefix(cmd.CommandPath(), "kubectl shopfleet ")
-		confirmation, destroys := flags[name]
-		if !destroys {
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("the short help is %q", cmd.Short)
+		}
+		if isGroup(cmd) {
 			return
 		}
-		delete(flags, name)
-		for _, flag := range []string{"dry-run", confirmation} {
-			if cmd.Flags().Lookup(flag) == nil {
-				t.Errorf("it has no --%s", flag)
+		own := false
+		for line := range strings.Lines(cmd.Example) {
+			named, err := parse(line)
+			if err != nil {
+				t.Errorf("example %q: %v", line, err)
+				continue
 			}
+			own = own || named.CommandPath() == cmd.CommandPath()
+		}
+		if !own {
+			t.Error("no example is about the command itself")
 		}
 	})
-	if len(flags) > 0 {
-		t.Errorf("there are no commands %v", flags)
+}
+
+var errNoCommand = errors.New("it is not a command of the program")
+
+// parse parses an example as the program would, and returns the command that would run.
+func parse(example string) (*cobra.Command, error) {
+	words, ok := strings.CutPrefix(strings.TrimRight(example, "\n"), "  kubectl shopfleet ")
+	if !ok {
+		return nil, errNoCommand
+	}
+	words, _, _ = strings.Cut(words, " | ")
+	words, _, _ = strings.Cut(words, " > ")
+	named, args, err := New(Invocation{Args: []string{program}}).root.Find(strings.Fields(strings.ReplaceAll(words, "'", "")))
+	if err == nil {
+		err = named.ParseFlags(args)
+	}
+	if err == nil {
+		err = named.ValidateArgs(named.Flags().Args())
+	}
+	return named, err
+}
+
+// effect names the consequence of a command for objects.
+type effect string
+
+const (
+	// reads changes nothing in a cluster.
+	reads effect = "reads"
+	// renews replaces a token that can be renewed again.
+	renews effect = "renews"
+	// creates adds objects, and deletes or replaces none of the user.
+	creates effect = "creates"
+	// destroys deletes or replaces objects or data, or gives them to another owner.
+	destroys effect = "destroys"
+)
+
+// effects returns the effect of each command.
+func effects() map[string]effect {
+	return map[string]effect{
+		"": reads, "clusters": reads, "status": reads, "version": reads, "doctor": reads, "diff": reads, "report": reads, "backups": reads,
+		"orphans": reads, "orphans list": reads, "recover": reads, "token": reads,
+		"token renew": renews,
+		"backup":      creates, "backups rediscover": creates, "install": creates, "orphans adopt": creates,
+		"join": destroys, "restore": destroys, "uninstall": destroys, "unjoin": destroys, "delete": destroys, "orphans delete": destroys,
+		"recover overwrite": destroys, "recover take-over": destroys, "recover import": destroys,
+	}
+}
+
+// TestDestruction: what changes objects has a dry run, and only what destroys some has a confirmation.
+// A new command has to be in the table.
+func TestDestruction(t *testing.T) {
+	known := effects()
+	each(t, func(t *testing.T, cmd *cobra.Command) {
+		t.Helper()
+		name := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "kubectl shopfleet"), " ")
+		does, ok := known[name]
+		if !ok {
+			t.Fatal("the table does not say what it does to objects")
+		}
+		delete(known, name)
+		dryRun := cmd.Flags().Lookup("dry-run") != nil
+		if want := does == creates || does == destroys; dryRun != want {
+			t.Errorf("it %s: --dry-run is %t, want %t", does, dryRun, want)
+		}
+		confirmed := cmd.Flags().Lookup("interactive") != nil || cmd.Flags().Lookup("yes") != nil
+		if want := does == destroys; confirmed != want {
+			t.Errorf("it %s: --interactive or --yes is %t, want %t", does, confirmed, want)
+		}
+	})
+	if len(known) > 0 {
+		t.Errorf("there are no commands %v", known)
 	}
 }

@@ -43,6 +43,9 @@ type joinCluster struct {
 	account   string
 	wait      waitFlags
 	overwrite bool
+	dryRun    dryRun
+
+	interactive interactive
 }
 
 func (p *Program) joinCommand() *cobra.Command {
@@ -64,10 +67,15 @@ you set them.
 With --mode agent an agent is installed in the member. It reconciles the EcommerceApps
 there even while the hub is unavailable, and the hub only needs permission to write and
 read its copies (see config/rbac/agent). Run the command again with the other mode to
-switch; no pod restarts.`,
+switch; no pod restarts.
+
+If there is a Secret of the name already, it is replaced, and the command says what it
+registers. With --dry-run no token is created.`,
 		Example: `  kubectl shopfleet join eu-1 --member-kubeconfig eu.kubeconfig
   kubectl shopfleet join us-1 --member-kubeconfig ~/.kube/config --member-context us --labels tier=prod
   kubectl shopfleet join ap-1 --member-kubeconfig ap.kubeconfig --mode agent
+  kubectl shopfleet join eu-1 --member-kubeconfig new.kubeconfig --overwrite --interactive
+  kubectl shopfleet join eu-1 --member-kubeconfig eu.kubeconfig --dry-run=server
   kubectl shopfleet join eu-2 --member-kubeconfig eu2.kubeconfig --cloud-account prod-aws
   kubectl shopfleet join lab --member-kubeconfig lab.kubeconfig --provider local --region basement`,
 		Args:              usage(cobra.ExactArgs(1)),
@@ -86,6 +94,8 @@ switch; no pod restarts.`,
 	cmd.Flags().StringVar(&c.account, "cloud-account", "", "CloudAccount that owns the volumes of the member; default: the current one, at first none")
 	c.wait.add(cmd, time.Minute, "the MemberCluster is ready")
 	cmd.Flags().BoolVar(&c.overwrite, "overwrite", false, "Replace a Secret of this name that registers another cluster, or is not a registration")
+	c.dryRun.add(cmd)
+	c.interactive.add(cmd)
 	return cmd
 }
 
@@ -104,7 +114,7 @@ func (c *joinCluster) check(name string) error {
 	case c.ttl < minTTL:
 		return usagef("--token-ttl %s: must be at least %s", c.ttl, minTTL)
 	}
-	return errors.Join(c.output.check(), c.wait.check())
+	return errors.Join(c.output.check(), c.wait.check(), c.dryRun.check())
 }
 
 func (c *joinCluster) run(ctx context.Context, name string) error {
@@ -123,24 +133,30 @@ func (c *joinCluster) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	registry := join.Hub{Client: hub.client, Namespace: c.namespace}
+	registry := join.Hub{Client: c.dryRun.client(hub.client), Namespace: c.namespace, DryRun: c.dryRun == dryRunServer}
 	r := join.Registration{Name: name, Provider: v1.Provider(c.provider), Region: c.region, Labels: c.labels, CloudAccount: c.account}
+	replaced := ""
 	if err := c.during("comparing the member and the hub", func() (err error) {
-		r.Mode, err = c.compare(ctx, registry, member, name, at)
+		r.Mode, replaced, err = c.compare(ctx, registry, member, name, at)
 		return err
 	}); err != nil {
 		return err
 	}
-	if r.Mode == v1.ModeAgent {
-		if err := c.installAgent(ctx, member); err != nil {
+	if confirmed, err := c.confirm(ctx, name, at, replaced); err != nil || !confirmed {
+		return err
+	}
+	if c.dryRun != dryRunClient {
+		if err := c.write(ctx, registry, member, r, at); err != nil {
 			return err
 		}
 	}
-	if err := c.register(ctx, registry, member, r, at); err != nil {
-		return err
-	}
 	if at.Loopback() && registry.RunsInside(ctx) {
 		c.say("warning: the hub runs in a pod, in which %s is the pod itself. Set the address of the member with --member-server", at.Server)
+	}
+	if c.dryRun != dryRunNone {
+		planned := &v1.MemberCluster{}
+		planned.Name = name
+		return c.output.printDone(c.Program, planned, hub.scheme, "registered"+c.dryRun.suffix())
 	}
 	if !c.wait.enabled {
 		return c.registered(ctx, hub, name)
@@ -148,26 +164,46 @@ func (c *joinCluster) run(ctx context.Context, name string) error {
 	return c.awaitReady(ctx, hub, member, join.Waiting{Name: name, Mode: r.Mode, At: at})
 }
 
+// confirm says which Secret is replaced, and asks the user if that is wanted.
+func (c *joinCluster) confirm(ctx context.Context, name string, at join.Endpoint, replaced string) (bool, error) {
+	action := "make the cluster at " + at.Server + " a member with the name " + name
+	if replaced != "" {
+		c.say("note: %s is replaced", replaced)
+		action += ", and replace " + replaced
+	}
+	return c.interactive.confirm(ctx, c.Program, "join", action)
+}
+
+// write installs the agent, if there is to be one, and registers the member.
+func (c *joinCluster) write(ctx context.Context, registry join.Hub, member *cluster, r join.Registration, at join.Endpoint) error {
+	if r.Mode == v1.ModeAgent {
+		if err := c.installAgent(ctx, member); err != nil {
+			return err
+		}
+	}
+	return c.register(ctx, registry, member, r, at)
+}
+
 // compare rejects what the hub would reject, before anything is written, and returns
-// the mode to set.
-func (c *joinCluster) compare(ctx context.Context, registry join.Hub, member *cluster, name string, at join.Endpoint) (v1.Mode, error) {
+// the mode to set and the Secret that is replaced, if any.
+func (c *joinCluster) compare(ctx context.Context, registry join.Hub, member *cluster, name string, at join.Endpoint) (mode v1.Mode, replaced string, err error) {
 	known, err := registry.Observe(ctx, name)
 	if err == nil && c.account != "" {
 		err = registry.CheckAccount(ctx, c.account)
 	}
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	version, err := join.Kubernetes(ctx, member.config)
 	if err != nil {
-		return "", fmt.Errorf("reaching the member: %w", err)
+		return "", "", fmt.Errorf("reaching the member: %w", err)
 	}
 	c.say("member %s (Kubernetes %s)", at.Server, version)
 	uid, err := join.Identity(ctx, member.client)
 	if err != nil {
-		return "", fmt.Errorf("identifying the member: %w", err)
+		return "", "", fmt.Errorf("identifying the member: %w", err)
 	}
-	return known.Mode(name, join.ModeOf(c.mode)), known.Check(name, uid, at, c.overwrite)
+	return known.Mode(name, join.ModeOf(c.mode)), known.Replaces(), known.Check(name, uid, at, c.overwrite)
 }
 
 // installAgent installs the agent before the hub relies on it.
@@ -176,6 +212,7 @@ func (c *joinCluster) installAgent(ctx context.Context, member *cluster) error {
 	if err != nil {
 		return err
 	}
+	agent.DryRun = c.dryRun == dryRunServer
 	ctx, cancel := c.wait.limit(ctx, nil)
 	defer cancel()
 	return c.during("installing the agent on the member", func() error { return agent.Install(ctx) })
@@ -191,17 +228,40 @@ func (p *Program) agent(member *cluster, image string) (join.Agent, error) {
 
 // register writes to the member and then to the hub.
 func (c *joinCluster) register(ctx context.Context, registry join.Hub, member *cluster, r join.Registration, at join.Endpoint) error {
-	account := join.Member{Config: member.config, Client: member.client}
+	account := join.Member{Config: member.config, Client: member.client, DryRun: c.dryRun == dryRunServer}
 	if err := c.during("granting permissions on the member", func() error { return account.Grant(ctx, r.Mode) }); err != nil {
 		return err
 	}
-	c.say("  granted permissions to the hub")
-	var token join.Token
+	c.say("  granted permissions to the hub%s", c.dryRun.suffix())
+	token, err := c.token(ctx, account)
+	if err != nil {
+		return err
+	}
+	if member.config.Proxy != nil {
+		c.say("note: the hub connects to %s directly, without the proxy in your kubeconfig", at.Server)
+	}
+	if r.Kubeconfig, err = at.Kubeconfig(r.Name, token); err != nil {
+		return err
+	}
+	err = c.during("writing to the hub", func() error { return registry.Register(ctx, r) })
+	if err == nil {
+		c.say("hub\n  wrote Secret %s/%s%s", registry.Namespace, r.Name, c.dryRun.suffix())
+	}
+	return err
+}
+
+// token creates a token on the member. A server dry run returns a placeholder: a token is valid
+// also when it is not stored.
+func (c *joinCluster) token(ctx context.Context, account join.Member) (join.Token, error) {
+	token := join.Token{Value: "created-without-dry-run"}
+	if c.dryRun == dryRunServer {
+		return token, nil
+	}
 	if err := c.during("creating a token on the member", func() (err error) {
 		token, err = account.Mint(ctx, c.ttl)
 		return err
 	}); err != nil {
-		return err
+		return token, err
 	}
 	valid := token.ExpiresAt.Sub(c.clock.Now())
 	c.say("  created a token, valid for %s", duration.HumanDuration(valid.Round(time.Minute)))
@@ -209,18 +269,7 @@ func (c *joinCluster) register(ctx context.Context, registry join.Hub, member *c
 		c.say("note: the member does not issue tokens for %s. The hub renews this one before %s",
 			duration.HumanDuration(c.ttl), token.ExpiresAt.UTC().Format(time.RFC3339))
 	}
-	if member.config.Proxy != nil {
-		c.say("note: the hub connects to %s directly, without the proxy in your kubeconfig", at.Server)
-	}
-	var err error
-	if r.Kubeconfig, err = at.Kubeconfig(r.Name, token); err != nil {
-		return err
-	}
-	err = c.during("writing to the hub", func() error { return registry.Register(ctx, r) })
-	if err == nil {
-		c.say("hub\n  wrote Secret %s/%s", registry.Namespace, r.Name)
-	}
-	return err
+	return token, nil
 }
 
 func (c *joinCluster) awaitReady(ctx context.Context, hub, at *cluster, waiting join.Waiting) error {

@@ -37,7 +37,7 @@ type Agent struct {
 	// kept, so that renewing the token does not change it; Default is for the first
 	// installation.
 	Image, Default string
-	// DryRun makes Remove send dry-run requests only.
+	// DryRun makes Install and Remove send dry-run requests only.
 	DryRun bool
 	// Query watches the member.
 	Query watch.Query
@@ -89,7 +89,8 @@ func (a Agent) Install(ctx context.Context) error {
 		return err
 	}
 	a.Say("  installing the agent with image %s", image)
-	if err := plan.Apply(ctx, a.Member.Client, a.report); err != nil {
+	plan.DryRun = a.DryRun
+	if err := plan.Apply(ctx, a.Member.Client, a.report); err != nil || a.DryRun {
 		return err
 	}
 	return manifests.Rollout{

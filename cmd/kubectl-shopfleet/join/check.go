@@ -97,6 +97,21 @@ func (k Known) Check(name, uid string, at Endpoint, overwrite bool) error {
 	return k.checkSecret(name, at)
 }
 
+// Replaces describes the Secret that a registration replaces, if there is one.
+func (k Known) Replaces() string {
+	if k.Secret == nil {
+		return ""
+	}
+	text := "Secret " + k.Secret.Namespace + "/" + k.Secret.Name
+	if _, registration := k.Secret.Labels[v1.MemberClusterLabel]; !registration {
+		return text + ", which is not a registration"
+	}
+	if stored, ok := endpointIn(k.Secret.Data[v1.KubeconfigKey]); ok {
+		return text + ", which registers " + stored.Server
+	}
+	return text + ", whose kubeconfig is not valid"
+}
+
 func (k Known) checkSecret(name string, at Endpoint) error {
 	secret := k.Secret.Namespace + "/" + k.Secret.Name
 	if _, registration := k.Secret.Labels[v1.MemberClusterLabel]; !registration {

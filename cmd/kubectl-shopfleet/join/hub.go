@@ -26,6 +26,8 @@ type Hub struct {
 	Client client.Client
 	// Namespace is the one of the registration Secrets.
 	Namespace string
+	// DryRun is set if Client does not persist what it writes.
+	DryRun bool
 }
 
 // Registration represents a member as it is written to the hub.
@@ -130,7 +132,7 @@ func (h Hub) set(ctx context.Context, r Registration) error {
 		if r.Mode != v1.ModeAgent && r.CloudAccount == "" {
 			return nil
 		}
-		if err := apply(ctx, h.Client, r.memberCluster()); err != nil {
+		if err := apply(ctx, h.Client, r.memberCluster()); err != nil || h.DryRun {
 			return err
 		}
 		err = h.Client.Get(ctx, key, member)

@@ -28,6 +28,8 @@ type Member struct {
 	Config *rest.Config
 	// Client is a client of Config with a deadline for each request.
 	Client client.Client
+	// DryRun makes Grant send dry-run requests only.
+	DryRun bool
 }
 
 // Token is a token of the hub's ServiceAccount in a member.
@@ -69,6 +71,11 @@ func (m Member) Grant(ctx context.Context, mode v1.Mode) error {
 	objects, err := set(mode).Objects()
 	if err != nil {
 		return fmt.Errorf("reading the member's permissions: %w", err)
+	}
+	if m.DryRun {
+		// It does without the Namespace, which is not persisted.
+		plan := manifests.Plan{Objects: objects, DryRun: true}
+		return plan.Apply(ctx, m.Client, func(manifests.Result) error { return nil })
 	}
 	for _, object := range objects {
 		err := apply(ctx, m.Client, object)
