@@ -2,18 +2,26 @@ package cli
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
@@ -62,32 +70,70 @@ func (s *suite) allow(t *testing.T, user string, rules ...rbacv1.PolicyRule) {
 	})
 }
 
-// testDiff shows changes that a hub that has ended held back.
+// testDiff edits a paused EcommerceApp, and compares what the command shows with the page for
+// operators.
 func (s *suite) testDiff(t *testing.T) {
 	t.Helper()
 	s.run(t, "diff", appName, "-n", "production").Want(t, framework.Done)
-	s.StopHub()
-	defer s.StartHub(t)
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "production", Name: appName}}
-	if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
-		t.Fatal(err)
+	framework.Edit(t, s.Hub, app, func(app *v1.EcommerceApp) {
+		app.Spec.Paused, app.Spec.Frontend.Replicas = true, new(int32(5))
+	})
+	s.AwaitApp(t, app, "the edit to be held back", func(status *v1.EcommerceAppStatus) error {
+		if status.ObservedGeneration != app.Generation || status.PendingChangeCount == 0 {
+			return fmt.Errorf("%d changes at generation %d", status.PendingChangeCount, status.ObservedGeneration)
+		}
+		return nil
+	})
+	const command = "kubectl shopfleet diff my-ecommerce-app -n production"
+	o := s.run(t, "diff", appName, "-n", "production").Want(t, framework.Failed, "is paused", "kubectl patch ecommerceapp "+appName)
+	if diff := cmp.Diff(screen(t, command), o.Out); diff != "" {
+		t.Errorf("what %q shows (-hub/README.md +command):\n%s", command, diff)
 	}
-	before := client.MergeFrom(app.DeepCopy())
-	app.Status.PendingChanges = []v1.PendingChange{
-		{Cluster: "eu-1", Kind: "Deployment", Name: appName + "-frontend", Action: v1.PendingUpdate, Fields: []string{"spec.replicas: 3 -> 5"}},
-	}
-	app.Status.PendingChangeCount, app.Status.Clusters[0].PendingChangeCount = 1, 1
-	if err := s.Hub.Status().Patch(t.Context(), app, before); err != nil {
-		t.Fatal(err)
-	}
-	framework.Edit(t, s.Hub, app, func(app *v1.EcommerceApp) { app.Spec.Paused = true })
-	s.run(t, "diff", appName, "-n", "production").Want(t, framework.Failed,
-		"@@ update Deployment/"+appName+"-frontend @@\n-spec.replicas: 3\n+spec.replicas: 5\n", "is paused", "has not observed the current spec")
 	s.run(t, "diff", appName, "-n", "production", "--member", "eu-1", "-o", "jsonpath={.paused} {.clusters[0].changes[0].action}").
 		Want(t, framework.Failed, "true Update")
 	s.run(t, "diff", appName, "-n", "production", "--member", "none").Want(t, framework.Misused, `finding member "none"`)
 	s.run(t, "__complete", "diff", "-n", "production", "").Want(t, framework.Done, appName+"\n:4")
-	framework.Edit(t, s.Hub, app, func(app *v1.EcommerceApp) { app.Spec.Paused = false })
+	framework.Edit(t, s.Hub, app, func(app *v1.EcommerceApp) { app.Spec.Paused, app.Spec.Frontend.Replicas = false, new(int32(3)) })
+	s.AwaitApp(t, app, "nothing to be held back", func(status *v1.EcommerceAppStatus) error {
+		if status.ObservedGeneration != app.Generation || status.PendingChangeCount > 0 || status.Phase != v1.PhaseRunning {
+			return fmt.Errorf("%s with %d changes at generation %d", status.Phase, status.PendingChangeCount, status.ObservedGeneration)
+		}
+		return nil
+	})
+	s.testDiffForbidden(t)
+}
+
+// testDiffForbidden asks for differences as users who may not read everything.
+func (s *suite) testDiffForbidden(t *testing.T) {
+	t.Helper()
+	s.run(t, "diff", appName, "-n", "production", "--as", "nobody").Want(t, framework.Misused,
+		`getting EcommerceApp "`+appName+`"`, `cannot get resource "ecommerceapps"`, "kubectl auth can-i --list")
+	s.allow(t, "developer", rbacv1.PolicyRule{APIGroups: []string{v1.GroupVersion.Group}, Resources: []string{"ecommerceapps"}, Verbs: []string{"get"}})
+	s.run(t, "diff", appName, "-n", "production", "--as", "developer").Want(t, framework.Misused,
+		"listing MemberClusters", `cannot list resource "memberclusters"`, "kubectl auth can-i --list")
+}
+
+// screen returns what hub/README.md says that a command prints.
+func screen(t *testing.T, command string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../hub/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(page), "    $ "+command+"\n")
+	if !ok {
+		t.Fatalf("the page does not show %q", command)
+	}
+	var text strings.Builder
+	for line := range strings.Lines(rest) {
+		printed, ok := strings.CutPrefix(line, "    ")
+		if !ok {
+			break
+		}
+		text.WriteString(printed)
+	}
+	return text.String()
 }
 
 // testMessages: an error names the object, and the next command.
@@ -137,21 +183,56 @@ func (s *suite) testMessages(t *testing.T) {
 // testDryRuns: a dry run changes nothing, and a question is asked before that.
 func (s *suite) testDryRuns(t *testing.T) {
 	t.Helper()
-	mark := s.Mark(t)
+	before, begin := s.Mark(t), time.Now()
+	access := []string{"--member-kubeconfig", s.eu.AdminKubeconfig()}
 	for _, mode := range []string{"client", "server"} {
-		s.run(t, "unjoin", "eu-1", "--dry-run="+mode, "--revoke", "--member-kubeconfig", s.eu.AdminKubeconfig()).
-			Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 left the fleet", "dry run)")
-		s.run(t, "backup", appName, "-n", "production", "--dry-run="+mode).Want(t, framework.Done, "created", "dry run)")
-		s.run(t, "uninstall", "hub", "--dry-run="+mode, "-o", "name").Want(t, framework.Done)
-	}
-	framework.Session{In: strings.NewReader("n\n")}.CLI(t, s.hub, "unjoin", "eu-1", "-i").Want(t, framework.Done, "remove member eu-1 from the fleet", "unjoin is cancelled")
-	for _, c := range []string{"hub", "eu-1"} {
-		cluster := s.hub
-		if c == "eu-1" {
-			cluster = s.eu
+		dry := func(args string, more ...string) framework.Outcome {
+			return s.run(t, append(append(strings.Fields(args), "--dry-run="+mode, "-n", "production"), more...)...)
 		}
-		if wrote := s.Since(t, mark, cluster).ByAgent("kubectl-shopfleet/").Writes(); len(wrote) > 0 {
-			t.Errorf("%s: a dry run or a question wrote:\n%s", c, wrote)
+		dry("unjoin eu-1 --revoke", access...).Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 left the fleet", "dry run)")
+		dry("join eu-1 --mode agent --labels a=b --overwrite", access...).Want(t, framework.Done,
+			"membercluster.ecommerce.io/eu-1 registered", "dry run)", "note: Secret shopfleet-system/eu-1, which registers "+s.eu.Server()+" is replaced")
+		dry("backup "+appName).Want(t, framework.Done, "created", "dry run)")
+		dry("delete "+appName).Want(t, framework.Done, "deleted", "dry run)")
+		dry("delete "+appName+" --orphan").Want(t, framework.Done, "deleted", "dry run)")
+		dry("uninstall hub -o name").Want(t, framework.Done)
+	}
+	for command, action := range map[string]string{
+		"unjoin eu-1": "remove member eu-1 from the fleet", "delete " + appName: "delete EcommerceApp production/" + appName,
+		"uninstall hub": "remove the hub from namespace", "join eu-1 --member-kubeconfig " + s.eu.AdminKubeconfig(): "and replace Secret shopfleet-system/eu-1",
+	} {
+		framework.Session{In: strings.NewReader("n\n")}.CLI(t, s.hub, append(strings.Fields(command), "-i", "-n", "production")...).
+			Want(t, framework.Done, "You are about to ", action, "is cancelled")
+	}
+	s.unchanged(t, s.hub, s.Hub, before.Since(t, s.hub), begin)
+	s.unchanged(t, s.eu, s.Members["eu-1"], before.Since(t, s.eu), begin)
+}
+
+// unchanged checks that the program changed nothing in a cluster, and that a dry run reached it.
+func (s *suite) unchanged(t *testing.T, cluster *fleet.Cluster, c client.Client, log audit.Log, begin time.Time) {
+	t.Helper()
+	sent := log.ByAgent("kubectl-shopfleet/")
+	if len(sent.Where(audit.Event.DryRun)) == 0 {
+		t.Errorf("%s: no dry run reached the server, so that it shows nothing", cluster.Name())
+	}
+	for _, e := range sent.Where(func(e audit.Event) bool { return e.Write() || e.Subresource == "token" }) {
+		if e.Verb != "delete" {
+			t.Errorf("%s: a dry run or a question wrote: %s", cluster.Name(), e)
+			continue
+		}
+		// Whether a deletion was a dry run is in its body, which the log does not have.
+		if e.Code == http.StatusNotFound {
+			continue
+		}
+		kind, err := c.RESTMapper().KindFor(schema.GroupVersionResource{Group: e.Group, Version: e.Version, Resource: e.Resource})
+		if err != nil {
+			t.Fatal(err)
+		}
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(kind)
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: e.Namespace, Name: e.Name}, object); err != nil ||
+			object.GetDeletionTimestamp() != nil || !object.GetCreationTimestamp().Time.Before(begin.Truncate(time.Second)) {
+			t.Errorf("%s: a dry run or a question deleted: %s, %v", cluster.Name(), e, err)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func For(err error) string {
 	case apierrors.IsUnauthorized(err):
 		return "The cluster rejects your credentials; they may have expired. Choose others with --kubeconfig or --context."
 	case apierrors.IsForbidden(err):
-		return "You lack the permission named above. Use other credentials, or ask an administrator to grant it."
+		return "You lack the permission named above. See which you have: kubectl auth can-i --list. Use other credentials, or ask an administrator to grant it."
 	case errors.As(err, &certificate):
 		return "The certificate of the server is not signed by the CA in the kubeconfig. Check that the kubeconfig and the address belong to the same cluster."
 	case errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
