@@ -52,13 +52,13 @@ func (w *work) sameCredentials(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	from, different := w.backup.Spec.ClusterRef.Name, ""
-	compared, what := all, "the same passwords"
+	what := "the same passwords"
 	if w.targetFacts.copy.Spec.Database.Engine != v1.EngineMySQL {
-		compared, what = names, "the same "+database.UsernameKey+" and "+database.DatabaseKey
+		what = "the same " + database.UsernameKey + " and " + database.DatabaseKey
 	}
 	source, err := w.source(ctx)
 	if err == nil {
-		different, err = differentSecret(ctx, source, w.targetFacts.cluster, w.appKey(), compared)
+		different, err = w.differentSecret(ctx, source)
 	}
 	switch {
 	case err != nil:
@@ -120,31 +120,32 @@ func copySecrets(ctx context.Context, from, to cluster.Cluster, app client.Objec
 	return nil
 }
 
-// differentSecret returns the first Secret of an application's database that both members have,
-// and in which what is compared is not the same; empty if there is none.
-func differentSecret(ctx context.Context, one, other cluster.Cluster, app client.ObjectKey, compared func(map[string][]byte) map[string][]byte) (string, error) {
+// differentSecret returns the first Secret of the application's database that both members have, and
+// in which what the data needs is not the same; empty if there is none.
+func (w *work) differentSecret(ctx context.Context, source cluster.Cluster) (string, error) {
+	app, engine := w.appKey(), w.targetFacts.copy.Spec.Database.Engine
 	for _, name := range render.DatabaseSecrets(app.Name) {
 		key := client.ObjectKey{Namespace: app.Namespace, Name: name}
-		a, err := getSecret(ctx, one, key)
+		a, err := getSecret(ctx, source, key)
 		if err != nil {
 			return "", err
 		}
-		b, err := getSecret(ctx, other, key)
+		b, err := getSecret(ctx, w.targetFacts.cluster, key)
 		if err != nil {
 			return "", err
 		}
-		if a != nil && b != nil && !equality.Semantic.DeepEqual(compared(a.Data), compared(b.Data)) {
+		if a != nil && b != nil && !equality.Semantic.DeepEqual(needed(engine, a.Data), needed(engine, b.Data)) {
 			return name, nil
 		}
 	}
 	return "", nil
 }
 
-// all compares the passwords as well.
-func all(data map[string][]byte) map[string][]byte { return data }
-
-// names compares the owner and the name of a database.
-func names(data map[string][]byte) map[string][]byte {
+// needed returns what of a Secret has to be as it was when the data was backed up.
+func needed(engine v1.Engine, data map[string][]byte) map[string][]byte {
+	if engine == v1.EngineMySQL {
+		return data
+	}
 	return map[string][]byte{database.UsernameKey: data[database.UsernameKey], database.DatabaseKey: data[database.DatabaseKey]}
 }
 

@@ -4,17 +4,19 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestSameNames: other passwords do not keep PostgreSQL from using data, another owner or name does.
-func TestSameNames(t *testing.T) {
+// TestNeeded: other passwords do not keep PostgreSQL from using data, another owner or name does.
+func TestNeeded(t *testing.T) {
 	t.Parallel()
 	of := func(username, password, database string) map[string][]byte {
 		return map[string][]byte{"username": []byte(username), "password": []byte(password), "database": []byte(database)}
 	}
 	for name, tt := range map[string]struct {
-		other         map[string][]byte
-		names, wholly bool
+		other             map[string][]byte
+		postgreSQL, mySQL bool
 	}{
 		"same":             {of("shop", "secret", "shop"), true, true},
 		"another password": {of("shop", "other", "shop"), true, false},
@@ -23,12 +25,11 @@ func TestSameNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			one := of("shop", "secret", "shop")
-			if got := equality.Semantic.DeepEqual(names(one), names(tt.other)); got != tt.names {
-				t.Errorf("the names are the same: %t, want %t", got, tt.names)
-			}
-			if got := equality.Semantic.DeepEqual(all(one), all(tt.other)); got != tt.wholly {
-				t.Errorf("all is the same: %t, want %t", got, tt.wholly)
+			for engine, want := range map[v1.Engine]bool{v1.EnginePostgreSQL: tt.postgreSQL, v1.EngineMySQL: tt.mySQL} {
+				one, other := needed(engine, of("shop", "secret", "shop")), needed(engine, tt.other)
+				if got := equality.Semantic.DeepEqual(one, other); got != want {
+					t.Errorf("%s can use the data: %t, want %t", engine, got, want)
+				}
 			}
 		})
 	}
