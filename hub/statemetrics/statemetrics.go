@@ -171,10 +171,9 @@ func (m *Metrics) collectCluster(out chan<- prometheus.Metric, app *v1.Ecommerce
 }
 
 // isDegraded reports whether an application is known to have a problem in a cluster. An entry that
-// is ready has a reason only for that, or for a pause.
+// is ready has a reason only for that, or for a pause; one of a cluster that does not answer is not ready.
 func isDegraded(c *v1.ClusterStatus) bool {
-	return !c.Stale && (c.Phase == v1.PhaseFailed || c.Stalled ||
-		c.Ready && c.Reason != "" && c.Reason != v1.ReasonPaused)
+	return c.Phase == v1.PhaseFailed || c.Stalled || c.Ready && c.Reason != "" && c.Reason != v1.ReasonPaused
 }
 
 func gauge(d *prometheus.Desc, value float64, labels ...string) prometheus.Metric {

@@ -118,7 +118,7 @@ func TestApps(t *testing.T) {
 	(&held{apps: []v1.EcommerceApp{
 		app("shop", v1.PhaseUnknown,
 			v1.ClusterStatus{Name: "eu-1", Phase: v1.PhaseRunning, Ready: true, Available: true, ReplicationLagSeconds: new(int64(20))},
-			v1.ClusterStatus{Name: "us-1", Phase: v1.PhaseFailed, Reason: v1.ReasonInvalidSpec},
+			v1.ClusterStatus{Name: "us-1", Phase: v1.PhaseFailed, Available: true, Reason: v1.ReasonInvalidSpec},
 			v1.ClusterStatus{Name: "ap-1", Phase: v1.PhaseUnknown, Stale: true, Reason: v1.ReasonClusterUnreachable, ReplicationLagSeconds: new(int64(20))},
 			v1.ClusterStatus{Name: "left", Phase: v1.PhaseDeleting}),
 		app("new", ""),
@@ -134,7 +134,7 @@ func TestApps(t *testing.T) {
 		"app_ready app=shop cluster=ap-1 namespace=shops":      0,
 		"app_stale app=shop cluster=ap-1 namespace=shops":      1,
 		"app_available app=shop cluster=eu-1 namespace=shops":  1,
-		"app_available app=shop cluster=us-1 namespace=shops":  0,
+		"app_available app=shop cluster=us-1 namespace=shops":  1,
 		"app_available app=shop cluster=ap-1 namespace=shops":  0,
 		"app_degraded app=shop cluster=eu-1 namespace=shops":   0,
 		"app_degraded app=shop cluster=us-1 namespace=shops":   1,
