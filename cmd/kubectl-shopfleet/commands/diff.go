@@ -183,7 +183,7 @@ func (d *differences) notes() []string {
 			notes = append(notes, fmt.Sprintf("Member %s is paused. To write the changes: kubectl patch membercluster %s --type=merge -p '{\"spec\":{\"paused\":false}}'", c.Name, c.Name))
 		}
 		if c.SafeMode {
-			notes = append(notes, fmt.Sprintf("The hub is in safe mode and writes nothing to member %s. To write the changes, install the hub with the same flags but --safe-mode: kubectl shopfleet install hub", c.Name))
+			notes = append(notes, fmt.Sprintf("The hub is in safe mode and writes nothing to member %s. To write the changes, install the hub with the same flags, without --safe-mode: kubectl shopfleet install hub", c.Name))
 		}
 		if c.Stale {
 			notes = append(notes, fmt.Sprintf("Member %s does not respond, so its changes may be outdated. See why: kubectl shopfleet doctor %s", c.Name, c.Name))
