@@ -90,7 +90,6 @@ func TestDecideAnswers(t *testing.T) {
 		"429 with Retry-After":  {apierrors.NewTooManyRequests("slow down", 7), throttled(7 * time.Second)},
 		"429 with a year":       {apierrors.NewTooManyRequests("slow down", 365*24*3600), throttled(5 * time.Minute)},
 		"namespace ends":        {terminating(), ending()},
-		"namespace seen to end": {ErrNamespaceTerminating, ending()},
 		"missing permission":    {apierrors.NewForbidden(resource, "db", errors.New("cannot patch")), blockedFor(Forbidden, v1.ReasonForbidden, `statefulsets.apps "db" is forbidden: cannot patch`)},
 		"webhook denies, 403":   {status(http.StatusForbidden, "", denied), blockedFor(Forbidden, v1.ReasonForbidden, denied)},
 		"webhook denies, 400":   {status(http.StatusBadRequest, "", denied), blockedFor(Invalid, v1.ReasonInvalidSpec, denied)},

@@ -12,9 +12,6 @@ var (
 	// ErrNotConnected means that there is no connection to a member, and that its next
 	// connection is an event that wakes the controller.
 	ErrNotConnected = errors.New("not connected")
-	// ErrNamespaceTerminating means that a controller found a namespace being deleted
-	// before the API server rejected a write to it.
-	ErrNamespaceTerminating = errors.New("namespace is being deleted")
 	// ErrFenced means that a request was not sent, because the process did not renew its
 	// Lease in time and another one may have taken it.
 	ErrFenced = errors.New("the Lease was not renewed in time")
@@ -102,7 +99,7 @@ func Classify(err error) Class {
 	case errors.Is(err, ErrNotConnected):
 		return NotConnected
 	// The API server reports it as forbidden.
-	case errors.Is(err, ErrNamespaceTerminating), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return NamespaceTerminating
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return Conflict

@@ -124,27 +124,58 @@ type Result struct {
 }
 
 // Apply creates or updates an object to match the intent, and sends no request if it
-// does. If the object is missing in the cache, it is first read from the API server. A
+// does. If the object is missing in the cache, it is created, which changes nothing if the API
+// server has it; then, or if it was written before, it is read from the API server. A
 // write conflicts if anything but the status changed since the object was read. An
 // existing object that is not owned is a *ConflictError, unless it is annotated to be
 // handed over and has no controller. A field that another client changes again and again is
 // a *ContendedError. Other errors are those of the API server.
 func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
+	live := req.Live
+	if live == nil {
+		result, found, err := a.applyMissing(ctx, req)
+		if err != nil || found == nil {
+			return result, err
+		}
+		live = found
+	}
+	return a.applyOver(ctx, req, live)
+}
+
+// applyMissing applies an object that the cache does not have. It returns the object instead if
+// the API server has it. A creation is tried without a read unless the cache may be behind a
+// write of this process, or the creation would be held or refused.
+func (a *Applier) applyMissing(ctx context.Context, req Request) (Result, component.Resource, error) {
+	intent, err := a.intent(req.Intent)
+	if err != nil {
+		return Result{}, nil, err
+	}
+	var exists error
+	if req.Seals == "" && !req.Hold && !a.wrote(component.KeyOf(intent)) {
+		result, err := a.createMissing(ctx, intent, req)
+		if !apierrors.IsConflict(err) {
+			return result, nil, err
+		}
+		exists = err
+	}
+	live, err := a.get(ctx, intent)
+	switch {
+	case err != nil || live != nil:
+		return Result{}, live, err
+	case exists != nil:
+		return Result{}, nil, exists // It was deleted since.
+	case req.Seals != "":
+		return Result{}, nil, &LostError{Key: component.KeyOf(intent), Data: req.Seals}
+	}
+	result, err := a.createMissing(ctx, intent, req)
+	return result, nil, err
+}
+
+// applyOver applies an intent to an object that exists.
+func (a *Applier) applyOver(ctx context.Context, req Request, live component.Resource) (Result, error) {
 	intent, err := a.intent(req.Intent)
 	if err != nil {
 		return Result{}, err
-	}
-	live := req.Live
-	if live == nil {
-		if live, err = a.get(ctx, intent); err != nil {
-			return Result{}, err
-		}
-	}
-	if live == nil && req.Seals != "" {
-		return Result{}, &LostError{Key: component.KeyOf(intent), Data: req.Seals}
-	}
-	if live == nil {
-		return a.createMissing(ctx, intent, req)
 	}
 	adopted, err := adopt(live, intent, req.Owned)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,9 +73,11 @@ func TestApplier(t *testing.T) {
 	t.Run("rewritten by the server", testRewritten(s))
 	t.Run("stranger", testStranger(s))
 	t.Run("adopted if equal", testIfNoDiff(s))
+	t.Run("missing in the cache", testMissing(s))
 	t.Run("lost race", testRace(s))
 	t.Run("newer version", testVersions(s))
 	t.Run("once", testOnce(s))
+	t.Run("once and missing in the cache", testOnceMissing(s))
 	t.Run("once and lost", testLost(s))
 	t.Run("once and stripped", testOnceStripped(s))
 	t.Run("once and handed back", testHandBack(s))
@@ -254,35 +257,71 @@ func testStranger(s *server) func(*testing.T) {
 	}
 }
 
-// testRace has someone else create the object between our read and our write: an apply must
-// not merge into what was not read, even if nothing in it differs.
+// testMissing creates objects that the cache does not have: with one request if the API server
+// does not have them either, and otherwise by a decision on what it has.
+func testMissing(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		requests := func(writes, reads int) {
+			t.Helper()
+			if s.writes != writes || s.reads != reads {
+				t.Errorf("%d writes and %d reads, want %d and %d", s.writes, s.reads, writes, reads)
+			}
+			s.writes, s.reads = 0, 0
+		}
+		a := s.applier()
+		intent := configMap()
+		intent.Name = "missing"
+		s.writes, s.reads = 0, 0
+		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Created)
+		requests(1, 0)
+		// The cache is behind the own write.
+		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Unchanged)
+		requests(0, 1)
+		// Another process has written it: the attempt to create it changes nothing.
+		before := get(t, s, intent)
+		s.writes, s.reads = 0, 0
+		do(t, s.applier(), apply.Request{Intent: intent, Owned: labelled}, apply.Unchanged)
+		requests(1, 1)
+		if diff := cmp.Diff(before, get(t, s, intent)); diff != "" {
+			t.Errorf("an object that exists was changed (-before +after):\n%s", diff)
+		}
+		// It differs, and is written over the version that was read.
+		before.Data["x"] = "theirs"
+		if err := s.Update(t.Context(), before); err != nil {
+			t.Fatal(err)
+		}
+		do(t, s.applier(), apply.Request{Intent: intent, Owned: labelled}, apply.Updated)
+		if got := get(t, s, intent).Data["x"]; got != "1" {
+			t.Errorf("x is %q, want that of the intent", got)
+		}
+	}
+}
+
+// testRace has someone else create the object after it was read: an apply must not merge into
+// what was not read, even if nothing in it differs.
 func testRace(s *server) func(*testing.T) {
 	return func(t *testing.T) {
-		intent := configMap()
-		intent.Name = "race"
-		s.before = func() {
+		for name, x := range map[string]string{"race": "theirs", "race-of-equals": "1"} {
+			a := s.applier()
+			intent := configMap()
+			intent.Name = name
+			do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Created)
+			if err := s.Delete(t.Context(), get(t, s, intent)); err != nil {
+				t.Fatal(err)
+			}
 			theirs := configMap()
-			theirs.Name = intent.Name
-			theirs.Data["x"] = "theirs"
-			if err := s.Create(t.Context(), theirs); err != nil {
-				t.Fatal(err)
+			theirs.Name, theirs.Data["x"] = name, x
+			s.before = func() {
+				if err := s.Create(t.Context(), theirs); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		if _, err := s.applier().Apply(t.Context(), apply.Request{Intent: intent, Owned: labelled}); !apierrors.IsConflict(err) {
-			t.Errorf("got %v, want a conflict", err)
-		}
-		if got := get(t, s, intent).Data["x"]; got != "theirs" {
-			t.Errorf("x is %q: the race was won with force", got)
-		}
-		same := configMap()
-		same.Name = "race-of-equals"
-		s.before = func() {
-			if err := s.Create(t.Context(), same.DeepCopy()); err != nil {
-				t.Fatal(err)
+			if _, err := a.Apply(t.Context(), apply.Request{Intent: intent, Owned: labelled}); !apierrors.IsConflict(err) {
+				t.Errorf("got %v, want a conflict", err)
 			}
-		}
-		if _, err := s.applier().Apply(t.Context(), apply.Request{Intent: same, Owned: labelled}); !apierrors.IsConflict(err) {
-			t.Errorf("got %v, want a conflict", err)
+			if got := get(t, s, intent).Data["x"]; got != x {
+				t.Errorf("x is %q: the race was won with force", got)
+			}
 		}
 	}
 }

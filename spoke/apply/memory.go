@@ -49,6 +49,14 @@ func (a *Applier) remember(answer *unstructured.Unstructured, w writeRecord) err
 	return nil
 }
 
+// wrote reports whether a write is remembered: a cache without the object may be behind it.
+func (a *Applier) wrote(key component.Key) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, ok := a.written[key]
+	return ok
+}
+
 func (a *Applier) forget(key component.Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

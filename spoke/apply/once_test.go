@@ -60,6 +60,34 @@ func testOnce(s *server) func(*testing.T) {
 	}
 }
 
+// testOnceMissing has a cache without a Secret that exists: what was drawn for the attempt to
+// create it must not replace what it has.
+func testOnceMissing(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		intent, request := drawn("behind")
+		do(t, s.applier(), request, apply.Created)
+		before := &corev1.Secret{}
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), before); err != nil {
+			t.Fatal(err)
+		}
+		do(t, s.applier(), request, apply.Unchanged)
+		// A label is restored, and nothing else is written.
+		before.Labels = map[string]string{"a": "1", "b": "theirs"}
+		intent.Labels = map[string]string{"a": "1", "c": "new"}
+		if err := s.Update(t.Context(), before); err != nil {
+			t.Fatal(err)
+		}
+		do(t, s.applier(), request, apply.Updated)
+		after := &corev1.Secret{}
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), after); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before.Data, after.Data); diff != "" || after.Labels["c"] != "new" {
+			t.Errorf("labels %v; data was changed:\n%s", after.Labels, diff)
+		}
+	}
+}
+
 // testLost holds that nothing is drawn anew for data that would not open with it.
 func testLost(s *server) func(*testing.T) {
 	return func(t *testing.T) {

@@ -270,28 +270,29 @@ func (l *MemberQueue) setManagedByMode(ctx context.Context, live *v1.EcommerceAp
 	return nil
 }
 
-// ensureNamespace creates a missing namespace. It does not change one that exists.
+// ensureNamespace creates the namespace of a copy unless the cache has another copy there. It
+// does not change one that exists. Where creating is denied, an existing one will do.
 func (l *MemberQueue) ensureNamespace(ctx context.Context, name string) error {
+	copies := &v1.EcommerceAppList{}
+	if err := l.cluster.GetClient().List(ctx, copies, client.InNamespace(name), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing copies in namespace %q: %w", name, err)
+	}
+	if len(copies.Items) > 0 {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
 	defer cancel()
-	namespace := &corev1.Namespace{}
-	err := l.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: name}, namespace)
-	switch {
-	case err == nil && namespace.DeletionTimestamp != nil:
-		return fmt.Errorf("creating the namespace: %w", apierror.ErrNamespaceTerminating)
-	case err == nil:
-		return nil
-	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("reading the namespace: %w", err)
-	}
 	// Not applied: that would ask for the permission to change any namespace.
-	namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name:   name,
 		Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
 	}}
-	err = l.cluster.GetClient().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating the namespace: %w", err)
+	denied := l.cluster.GetClient().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
+	if denied == nil || apierrors.IsAlreadyExists(denied) {
+		return nil
+	}
+	if err := l.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return fmt.Errorf("creating the namespace: %w", denied)
 	}
 	return nil
 }

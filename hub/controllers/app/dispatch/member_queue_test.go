@@ -39,6 +39,9 @@ type member struct {
 	cached *v1.EcommerceApp
 	// denied is the error of each read from the API server; nil if they succeed.
 	denied error
+	// refused is the error of each creation; nil if they succeed. They are counted.
+	refused   error
+	creations int
 }
 
 func TestMemberQueue(t *testing.T) {
@@ -75,6 +78,7 @@ func TestMemberQueue(t *testing.T) {
 		"confirm":  testConfirm,
 		"compared": testCompared,
 		"behind":   testBehind,
+		"space":    testNamespace,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &member{WithWatch: admin, app: shop(1, 1, "a")}
@@ -338,13 +342,6 @@ func (m *member) live(t *testing.T) *v1.EcommerceApp {
 	return found
 }
 
-func (m *member) namespace(t *testing.T) {
-	t.Helper()
-	if err := m.queue.ensureNamespace(t.Context(), m.app.Namespace); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Get reads from the cache of the hub.
 func (m *member) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	switch o := into.(type) {
@@ -367,23 +364,6 @@ func (m *member) GetAPIReader() client.Reader {
 				return m.denied
 			}
 			return c.Get(ctx, key, into, opts...)
-		},
-	})
-}
-
-// GetClient returns a client that reads copies from the cache.
-func (m *member) GetClient() client.Client {
-	return interceptor.NewClient(m.WithWatch, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
-			found, ok := into.(*v1.EcommerceApp)
-			switch {
-			case !ok:
-				return c.Get(ctx, key, into, opts...)
-			case m.cached == nil:
-				return apierrors.NewNotFound(v1.GroupVersion.WithResource("ecommerceapps").GroupResource(), key.Name)
-			}
-			m.cached.DeepCopyInto(found)
-			return nil
 		},
 	})
 }
