@@ -161,6 +161,12 @@ func (a *EcommerceApp) InventoryLost() bool {
 	return a.Status.ObservedGeneration == 0 || len(a.Status.Clusters) < int(a.Status.ClusterCount)
 }
 
+// RecordedClusters returns the clusters in ClustersAnnotation, and whether it is there.
+func (a *EcommerceApp) RecordedClusters() (names []string, recorded bool) {
+	text, recorded := a.Annotations[ClustersAnnotation]
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' }), recorded
+}
+
 // Protected reports whether an application on the hub is protected from deletion.
 func (a *EcommerceApp) Protected() bool {
 	return a.Annotations[DeletionProtectionAnnotation] == "true"

@@ -51,6 +51,11 @@ const (
 	// the copy, and the spoke from there to the pod templates.
 	RestartedAtAnnotation = "ecommerce.io/restarted-at"
 
+	// ClustersAnnotation, on an application on the hub, lists the clusters that may hold a copy:
+	// names with commas. The hub adds a name before it writes a copy there, so that copies are
+	// found again where the status was lost. A name that is listed in vain costs a look.
+	ClustersAnnotation = "ecommerce.io/clusters"
+
 	// OrphanAnnotation, with the value "true" on an application on the hub, makes its
 	// deletion not wait for clusters that do not respond. What stays behind is recorded on
 	// the hub, and deleted when the cluster returns.

@@ -14,9 +14,11 @@
 //     whose copies its decision changes. A worker applies the copy if status.clusters
 //     lists the member, and deletes it and confirms the deletion if that entry is Deleting.
 //
-// status.clusters is the inventory that both share. The Reconciler writes an entry before
-// a worker may write the copy, and removes it after a worker confirmed that the copy is
-// deleted. A missing entry never causes a deletion.
+// status.clusters is the inventory that both share. The Reconciler removes an entry after a
+// worker confirmed that the copy is deleted, and writes it before a worker may write the
+// copy. Only a new application's copies need not wait for it: their clusters are recorded
+// in its metadata (v1.ClustersAnnotation) with the finalizer, in one write, and the workers
+// get the status that is about to be written. A missing entry never causes a deletion.
 //
 // # Non-goals
 //
@@ -59,10 +61,12 @@
 //     longer protected (EcommerceApp.Ending): it is updated and repaired, and nothing of it
 //     is deleted. Kubernetes cannot take a deletion back, so it ends with the protection.
 //   - A status that was lost says nothing about copies. Before anything else is decided,
-//     the dispatcher of each connected member reads the copy from the API server. A
-//     member that does not answer is assumed to hold a copy: it gets an entry, and a
-//     deletion waits for it, even if the member never held one. An application that got
-//     its finalizer from this process and has no status yet is new, and is not recovered.
+//     the dispatcher of each connected member that is recorded in the metadata, or whose
+//     cache has a copy, reads the copy from the API server. A recorded member that does not
+//     answer is assumed to hold a copy: it gets an entry, and a deletion waits for it. The
+//     record is kept when a cluster is left, so that a move back costs no write; without a
+//     record, all members are asked. An application without our finalizer is new, and is not
+//     recovered.
 //   - If maxClusters leaves room for only some of the members that did not answer, nothing
 //     is decided until they do, because the wrong choice deletes a shop. The same applies if
 //     the placement has regions, providers or a selector, and the status of a member that

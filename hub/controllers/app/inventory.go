@@ -1,16 +1,66 @@
 package app
 
 import (
+	"context"
+	"fmt"
 	"slices"
-	"sync"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 )
+
+// maxRecorded is the number of clusters from which v1.ClustersAnnotation is left out. Without it,
+// an inventory that was lost is looked for in all members.
+const maxRecorded = 500
+
+// writeAhead adds the finalizer, and the clusters that a decision adds to the inventory, in one
+// patch of metadata before any copy is written. The decision about a new application is then
+// dispatched: its copies need not wait until the status is stored. Dispatcher.Settle has to
+// follow, whether it is stored or not.
+func (r *Reconciler) writeAhead(ctx context.Context, app *v1.EcommerceApp, next v1.EcommerceAppStatus) error {
+	isNew := !controllerutil.ContainsFinalizer(app, v1.HubFinalizer)
+	recorded, isRecorded := app.RecordedClusters()
+	names := make([]string, 0, len(next.Clusters))
+	added := false
+	for i := range next.Clusters {
+		name := next.Clusters[i].Name
+		names = append(names, name)
+		added = added || isRecorded && dispatch.EntryOf(app, name) == nil && !slices.Contains(recorded, name)
+	}
+	if !isNew && !added {
+		return nil
+	}
+	before := app.DeepCopy()
+	controllerutil.AddFinalizer(app, v1.HubFinalizer)
+	record(app, names)
+	if err := r.patch(ctx, before, app); err != nil {
+		return fmt.Errorf("adding the finalizer and clusters: %w", err)
+	}
+	stored := app.ResourceVersion != before.ResourceVersion // Otherwise the application is gone.
+	if stored && isNew && app.InventoryLost() {
+		planned := app.DeepCopy()
+		planned.Status = next
+		r.dispatcher.Plan(planned)
+	}
+	return nil
+}
+
+// record sets v1.ClustersAnnotation.
+func record(app *v1.EcommerceApp, names []string) {
+	if len(names) > maxRecorded {
+		delete(app.Annotations, v1.ClustersAnnotation)
+		return
+	}
+	if app.Annotations == nil {
+		app.Annotations = map[string]string{}
+	}
+	app.Annotations[v1.ClustersAnnotation] = strings.Join(names, ",")
+}
 
 // inventory is the recovered list of clusters of an application whose status was lost.
 type inventory struct {
@@ -22,17 +72,21 @@ type inventory struct {
 	pending bool
 }
 
-// recoverInventory looks for copies of an application in all members. A member that
-// cannot be checked may hold one, so it gets an entry, which keeps the finalizer in
-// place.
-func (r *Reconciler) recoverInventory(app *v1.EcommerceApp, members []v1.MemberCluster) inventory {
+// recoverInventory looks for copies of an application in the members that are recorded in its
+// metadata, or in all if none are, and in those whose cache has one. A member that cannot be
+// checked may hold one, so it gets an entry, which keeps the finalizer in place.
+func (r *Reconciler) recoverInventory(ctx context.Context, app *v1.EcommerceApp, members []v1.MemberCluster) inventory {
 	found := inventory{entries: slices.Clone(app.Status.Clusters), uncertain: map[string]bool{}}
+	recorded, isRecorded := app.RecordedClusters()
 	for i := range members {
 		m := &members[i]
 		if isDetached(m) || dispatch.EntryOf(app, m.Name) != nil {
 			continue
 		}
 		queue := r.dispatcher.Get(m.Name)
+		if isRecorded && !slices.Contains(recorded, m.Name) && (queue == nil || !queue.Holds(ctx, app)) {
+			continue
+		}
 		if queue == nil && readyOf(m).Status == metav1.ConditionTrue {
 			found.pending = true
 			continue
@@ -107,34 +161,4 @@ func unobserved(in aggregate.Input, spec v1.Placement, members []v1.MemberCluste
 	}
 	slices.Sort(names)
 	return names
-}
-
-// unplaced records the applications that got their finalizer from this process and have
-// no status yet. No copy was ever written for them, so an unreachable member must not
-// block them. It is safe for concurrent use.
-type unplaced struct {
-	mu   sync.Mutex
-	uids map[types.NamespacedName]types.UID
-}
-
-func newUnplaced() *unplaced { return &unplaced{uids: map[types.NamespacedName]types.UID{}} }
-
-func (u *unplaced) record(app *v1.EcommerceApp) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if app.InventoryLost() {
-		u.uids[keyOf(app)] = app.UID
-	}
-}
-
-func (u *unplaced) has(app *v1.EcommerceApp) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.uids[keyOf(app)] == app.UID
-}
-
-func (u *unplaced) forget(key types.NamespacedName) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.uids, key)
 }

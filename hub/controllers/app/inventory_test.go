@@ -126,26 +126,43 @@ func TestInventoryWaitsForLookups(t *testing.T) {
 	}
 }
 
-// TestUnplaced: an application that is new must not be taken for one whose status was
-// wiped, and the other way round.
-func TestUnplaced(t *testing.T) {
+// TestRecoverRecorded looks for copies where the metadata of the application says, and in all
+// members if it says nothing.
+func TestRecoverRecorded(t *testing.T) {
 	t.Parallel()
-	u := newUnplaced()
-	u.record(shop(0))
-	if !u.has(shop(0)) {
-		t.Error("a new application counts as one whose status was wiped")
+	members := []v1.MemberCluster{
+		member("a", metav1.ConditionFalse, v1.ReasonProbeFailed),
+		member("b", metav1.ConditionFalse, v1.ReasonProbeFailed),
+		member("connecting", metav1.ConditionTrue, v1.ReasonConnected),
 	}
-	other := shop(0)
-	other.UID = "u-2"
-	if u.has(other) {
-		t.Error("an application counts as new that has the name of another")
-	}
-	u.forget(key())
-	if u.has(shop(0)) {
-		t.Error("an application that was placed counts as new")
-	}
-	u.record(shop(1, "a"))
-	if u.has(shop(0)) {
-		t.Error("an application that was placed and lost its finalizer counts as new")
+	r := &Reconciler{dispatcher: dispatch.New(nil, dispatch.Options{})}
+	for name, tt := range map[string]struct {
+		recorded *string
+		status   []string
+		want     []string
+		pending  bool
+	}{
+		"nothing":              {want: []string{"a", "b"}, pending: true},
+		"no cluster":           {recorded: new("")},
+		"one":                  {recorded: new("b"), want: []string{"b"}},
+		"one that connects":    {recorded: new("b,connecting"), want: []string{"b"}, pending: true},
+		"one that left":        {recorded: new("b,left"), want: []string{"b"}},
+		"less than the status": {recorded: new("b"), status: []string{"a"}, want: []string{"a", "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := shop(0, tt.status...)
+			if tt.recorded != nil {
+				app.Annotations = map[string]string{v1.ClustersAnnotation: *tt.recorded}
+			}
+			found := r.recoverInventory(t.Context(), app, members)
+			var got []string
+			for _, entry := range found.entries {
+				got = append(got, entry.Name)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" || found.pending != tt.pending {
+				t.Errorf("pending %t, want %t; entries (-want +got):\n%s", found.pending, tt.pending, diff)
+			}
+		})
 	}
 }

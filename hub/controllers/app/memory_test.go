@@ -5,12 +5,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
-
-func key() types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: "shop"} }
 
 // shop makes an application with entries for members.
 func shop(observed int64, members ...string) *v1.EcommerceApp {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -37,10 +38,9 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggrega
 		Now:                metav1.NewTime(r.clock.Now()).Rfc3339Copy(),
 	}
 	var uncertain map[string]bool
-	if !app.InventoryLost() {
-		r.unplaced.forget(keyOf(app))
-	} else if !r.unplaced.has(app) {
-		found := r.recoverInventory(app, members.Items)
+	// An application without our finalizer is new.
+	if app.InventoryLost() && controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
+		found := r.recoverInventory(ctx, app, members.Items)
 		if found.pending {
 			return aggregate.Input{}, false, nil
 		}

@@ -136,7 +136,6 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		backups:    c.backups,
 		clock:      c.options.Clock,
 		recorder:   c.options.Recorder,
-		unplaced:   newUnplaced(),
 		waits:      c.options.Waits,
 
 		progressPeriod: c.options.ProgressPeriod,

@@ -5,23 +5,13 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// prepare adds the finalizer, before anything else is written, and handles the annotation
-// that requests a rolling restart. Each is a separate patch; app is updated from the
-// response.
+// prepare handles the annotation that requests a rolling restart. The application is updated
+// from the response.
 func (r *Reconciler) prepare(ctx context.Context, app *v1.EcommerceApp) error {
-	if !controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
-		before := app.DeepCopy()
-		controllerutil.AddFinalizer(app, v1.HubFinalizer)
-		if err := r.patch(ctx, before, app); err != nil {
-			return fmt.Errorf("adding the finalizer: %w", err)
-		}
-		r.unplaced.record(app)
-	}
 	restart := v1.RequestedRestart(app.Annotations, app.Status.LastHandledImageUpdate, r.clock.Now())
 	if restart == "" {
 		return nil

@@ -25,7 +25,6 @@ type Reconciler struct {
 	clock      clock.PassiveClock
 	recorder   events.EventRecorder
 	backups    *backupReports
-	unplaced   *unplaced
 	waits      queues.Waits
 	conflicts  queues.Conflicts
 	// safeMode is Options.SafeMode.
@@ -66,24 +65,26 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 		return reconcile.Result{}, err
 	}
 	wait := abandon(app, in.Clusters, in.Now.Time)
-	next := aggregate.Compute(in)
-	if in.Unrecorded, err = r.recordResidue(ctx, app, leftBehind(in, next)); err != nil {
+	next, err := r.compute(ctx, app, &in)
+	if err != nil {
 		return reconcile.Result{}, err
-	}
-	if len(in.Unrecorded) > 0 {
-		next = aggregate.Compute(in)
 	}
 	if deleting && len(next.Clusters) == 0 {
 		return reconcile.Result{}, r.release(ctx, app)
 	}
 	lost := app.InventoryLost()
+	if app.DeletionTimestamp == nil {
+		if err := r.writeAhead(ctx, app, next); err != nil {
+			return reconcile.Result{}, err
+		}
+		defer r.dispatcher.Settle(keyOf(app))
+	}
 	result, err := r.report(ctx, app, in, next)
 	if lost && err == nil && !app.InventoryLost() {
 		r.dispatcher.ForgetLookups(keyOf(app))
 	}
 	if err == nil {
-		// What is stored, and not what is yet to be written: no copy is applied before the
-		// inventory has it.
+		// What is stored, and not what is yet to be written.
 		r.dispatcher.Dispatch(app)
 		if wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {
 			result.RequeueAfter = wait
@@ -92,11 +93,21 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	return result, err
 }
 
+// compute returns the next status. What an application leaves behind in members is recorded
+// before the status leaves them out.
+func (r *Reconciler) compute(ctx context.Context, app *v1.EcommerceApp, in *aggregate.Input) (v1.EcommerceAppStatus, error) {
+	next := aggregate.Compute(*in)
+	var err error
+	if in.Unrecorded, err = r.recordResidue(ctx, app, leftBehind(*in, next)); err == nil && len(in.Unrecorded) > 0 {
+		next = aggregate.Compute(*in)
+	}
+	return next, err
+}
+
 // forget removes the state of a deleted application.
 func (r *Reconciler) forget(request reconcile.Request) {
 	r.dispatcher.Forget(request.NamespacedName)
 	r.backups.forget(request.NamespacedName)
-	r.unplaced.forget(request.NamespacedName)
 }
 
 // allApps returns a request for every application.

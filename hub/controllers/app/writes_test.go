@@ -42,6 +42,8 @@ func TestWrites(t *testing.T) {
 		"progress waits":          testProgress,
 		"statuses are locked":     testStatusLock,
 		"finalizers of others":    testMetadataLock,
+		"written ahead":           testWriteAhead,
+		"a plan that fails":       testFailedPlan,
 		"conflicts are no errors": testConflict,
 		"residue is recorded":     testResidue,
 		"residue is full":         testResidueFull,
@@ -50,7 +52,7 @@ func TestWrites(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 			w := &writer{clock: clock, Reconciler: &Reconciler{
 				client: c, dispatcher: dispatch.New(c, dispatch.Options{}), clock: clock, recorder: events.NewFakeRecorder(100),
-				backups: newBackupReports(), unplaced: newUnplaced(), progressPeriod: progressPeriod,
+				backups: newBackupReports(), progressPeriod: progressPeriod,
 			}}
 			app := &v1.EcommerceApp{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "shop-"},
@@ -156,7 +158,7 @@ func testMetadataLock(t *testing.T, w *writer) {
 	t.Helper()
 	app := w.stored(t)
 	w.change(t)
-	if err := w.prepare(t.Context(), app); !apierrors.IsConflict(err) {
+	if err := w.writeAhead(t.Context(), app, inventoryOf("a")); !apierrors.IsConflict(err) {
 		t.Errorf("adding the finalizer to an older version: %v, want a conflict", err)
 	}
 	if !controllerutil.ContainsFinalizer(w.stored(t), "example.com/hold") {

@@ -194,6 +194,22 @@ func (d *Dispatcher) Newest(cached *v1.EcommerceApp) (app *v1.EcommerceApp, ahea
 // replaced a version. The queues work with it before the hub's cache has it.
 func (d *Dispatcher) Written(app *v1.EcommerceApp, replaced string) { d.written.record(app, replaced) }
 
+// Plan hands over an application with the status that it is about to get, and enqueues it as
+// Dispatch does. Its stored metadata must list each member of the status, so that the copies are
+// found again if that is never written.
+func (d *Dispatcher) Plan(app *v1.EcommerceApp) {
+	d.written.plan(app)
+	d.Dispatch(app)
+}
+
+// Settle ends a plan: if the status was not written, the queues work with what is stored, and the
+// next decision concerns all of them.
+func (d *Dispatcher) Settle(app types.NamespacedName) {
+	if d.written.settle(app) {
+		d.decisions.forget(app)
+	}
+}
+
 // Dispatch enqueues an application in the queues of the members whose copies its stored
 // status and spec change, and of those that are no longer among them. It costs nothing for
 // the others.

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -36,6 +37,13 @@ func (l *MemberQueue) Find(app *v1.EcommerceApp) Presence {
 		l.queue.Add(requestFor(app))
 	}
 	return found
+}
+
+// Holds reports whether the member's cache has a copy of an application.
+func (l *MemberQueue) Holds(ctx context.Context, app *v1.EcommerceApp) bool {
+	live := &v1.EcommerceApp{}
+	err := l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
+	return err == nil && owned(app)(live)
 }
 
 // find looks for the copy of an application that lost its inventory, and drops what an

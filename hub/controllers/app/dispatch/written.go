@@ -21,6 +21,8 @@ type written struct {
 type write struct {
 	app      *v1.EcommerceApp
 	replaced []string
+	// planned means that the metadata of app is stored, and its status is about to be.
+	planned bool
 }
 
 func newWritten() *written {
@@ -38,13 +40,32 @@ func (w *written) record(app *v1.EcommerceApp, replaced string) {
 	}
 }
 
+// plan remembers an application with the status that it is about to get.
+func (w *written) plan(app *v1.EcommerceApp) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writes[keyOf(app)] = write{app: app, replaced: w.writes[keyOf(app)].replaced, planned: true}
+}
+
+// settle forgets a plan, and reports whether there was one: its status was not written.
+func (w *written) settle(key types.NamespacedName) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	planned := w.writes[key].planned
+	if planned {
+		delete(w.writes, key)
+	}
+	return planned
+}
+
 // newest returns the newer of the cached application and the last one written, and
 // whether it is the one written. Versions are only compared for equality.
 func (w *written) newest(cached *v1.EcommerceApp) (app *v1.EcommerceApp, ahead bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	last, exists := w.writes[keyOf(cached)]
-	if exists && last.app.UID == cached.UID && slices.Contains(last.replaced, cached.ResourceVersion) {
+	stored := last.planned && last.app.ResourceVersion == cached.ResourceVersion
+	if exists && last.app.UID == cached.UID && (stored || slices.Contains(last.replaced, cached.ResourceVersion)) {
 		return last.app, true
 	}
 	delete(w.writes, keyOf(cached))
