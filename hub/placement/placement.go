@@ -88,6 +88,18 @@ func Decide(spec v1.Placement, clusters []Cluster, current []string) (Decision, 
 	return decision, nil
 }
 
+// Affects reports whether a change of a cluster that does not run an application can change the
+// decision about it, or the reason why the cluster is rejected.
+func Affects(spec v1.Placement, before, after Cluster) bool {
+	c, err := newCriteria(spec)
+	if err != nil {
+		return false // Nothing is decided before the spec changes.
+	}
+	was, cause := c.reject(before, false)
+	is, now := c.reject(after, false)
+	return was != is || cause != now
+}
+
 // stay keeps an application where it is if no cluster matches: a typo in a name must not
 // delete it everywhere.
 func (d *Decision) stay(clusters []Cluster, placed map[string]bool) {

@@ -70,6 +70,41 @@ func TestDecideHoldsForRandomFleets(t *testing.T) {
 	}
 }
 
+// TestAffects: a change of a cluster that does not affect an application changes nothing about
+// its decision, and what changes the decision affects it.
+func TestAffects(t *testing.T) {
+	t.Parallel()
+	affected, unaffected := 0, 0
+	for seed := range uint64(5000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		before, after := newProblem(r), newProblem(r)
+		if len(before.clusters) == 0 || len(after.clusters) == 0 || slices.Contains(before.current, "c00") {
+			continue
+		}
+		was, is := before.clusters[0], after.clusters[0]
+		one, err := Decide(before.spec, before.clusters, before.current)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before.clusters[0] = is
+		two, err := Decide(before.spec, before.clusters, before.current)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if Affects(before.spec, was, is) {
+			affected++
+			continue
+		}
+		unaffected++
+		if diff := cmp.Diff(one, two); diff != "" {
+			t.Fatalf("seed %d: %+v and %+v are said not to differ for %+v:\n%s", seed, was, is, before.spec, diff)
+		}
+	}
+	if affected < 500 || unaffected < 500 {
+		t.Errorf("%d changes affect the decision and %d do not: the test says little", affected, unaffected)
+	}
+}
+
 // check returns what is wrong with a decision, or nothing.
 func (w problem) check(r *rand.Rand, d Decision) string {
 	for _, f := range []func(*rand.Rand, Decision) string{

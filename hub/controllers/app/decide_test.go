@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
@@ -80,7 +79,6 @@ func TestDecideKnowsMembersByTheirStatus(t *testing.T) {
 
 func TestMemberChanged(t *testing.T) {
 	t.Parallel()
-	passes := memberChanged()
 	ready := func(change func(*v1.MemberCluster)) *v1.MemberCluster {
 		m := member("a", metav1.ConditionTrue, v1.ReasonConnected)
 		change(&m)
@@ -116,8 +114,39 @@ func TestMemberChanged(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := passes.Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}); got != tt.want {
-				t.Errorf("passes: %t, want %t", got, tt.want)
+			if got := memberChanged(tt.before, tt.after); got != tt.want {
+				t.Errorf("changed: %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestConcerns: a member that flaps concerns the applications that it runs or may run, and those
+// that would be placed there.
+func TestConcerns(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		app  func(*v1.EcommerceApp)
+		want bool
+	}{
+		"elsewhere, by name":   {func(app *v1.EcommerceApp) { app.Spec.Placement.ClusterNames = []string{"b"} }, false},
+		"elsewhere, by region": {func(app *v1.EcommerceApp) { app.Spec.Placement.Regions = []string{"s"} }, false},
+		"elsewhere, by choice": {func(*v1.EcommerceApp) {}, true},
+		"there":                {func(app *v1.EcommerceApp) { app.Status = shop(1, "b", "a").Status }, true},
+		"there, and left by now": {func(app *v1.EcommerceApp) {
+			app.Spec.Placement.Regions, app.Status = []string{"s"}, shop(1, "a").Status
+		}, true},
+		"anywhere": {func(app *v1.EcommerceApp) {
+			app.Spec.Placement.Regions, app.Status = []string{"s"}, v1.EcommerceAppStatus{}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := shop(1, "b")
+			tt.app(app)
+			before, after := member("a", metav1.ConditionTrue, v1.ReasonConnected), member("a", metav1.ConditionFalse, v1.ReasonProbeFailed)
+			if got := concerns(app, &before, &after); got != tt.want {
+				t.Errorf("concerned: %t, want %t", got, tt.want)
 			}
 		})
 	}

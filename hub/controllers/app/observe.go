@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
@@ -21,7 +19,7 @@ import (
 // false while a lost inventory is being recovered.
 func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggregate.Input, bool, error) {
 	members := &v1.MemberClusterList{}
-	if err := r.client.List(ctx, members); err != nil {
+	if err := r.client.List(ctx, members, client.UnsafeDisableDeepCopy); err != nil {
 		return aggregate.Input{}, false, fmt.Errorf("listing members: %w", err)
 	}
 	in := aggregate.Input{
@@ -111,7 +109,7 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 	ready := readyOf(m)
 	c := aggregate.Cluster{
 		Name: m.Name, Region: m.Status.Region, Provider: m.Status.Provider,
-		Cause: ready.Reason, LastObserved: m.Status.LastObservedTime, LostSince: lostSince(m),
+		Cause: ready.Reason, LastObserved: m.Status.LastObservedTime.DeepCopy(), LostSince: lostSince(m),
 		Paused: m.IsPaused() || r.safeMode,
 	}
 	queue := r.dispatcher.Get(m.Name)
@@ -166,42 +164,4 @@ func readyOf(m *v1.MemberCluster) metav1.Condition {
 		return *c
 	}
 	return metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1.ReasonConnecting}
-}
-
-// memberFacts is the part of a member that affects applications.
-type memberFacts struct {
-	Labels   map[string]string
-	Detached bool
-	Paused   bool
-	Region   string
-	Provider v1.Provider
-	Ready    metav1.ConditionStatus
-	Reason   string
-	// Capabilities and Authorized end failures that dispatch reports.
-	Capabilities []string
-	Authorized   bool
-	LastObserved *metav1.Time
-}
-
-func factsOf(m *v1.MemberCluster) memberFacts {
-	ready := readyOf(m)
-	facts := memberFacts{
-		Labels: m.Labels, Detached: isDetached(m), Paused: m.IsPaused(), Region: m.Status.Region, Provider: m.Status.Provider,
-		Ready: ready.Status, Reason: ready.Reason, Capabilities: m.Status.Capabilities,
-		Authorized: meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionAuthorized),
-	}
-	if ready.Status != metav1.ConditionTrue {
-		facts.LastObserved = m.Status.LastObservedTime
-	}
-	return facts
-}
-
-// memberChanged returns a predicate for changes of a member that can affect an
-// application. Capacity, which changes often, does not.
-func memberChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, okBefore := e.ObjectOld.(*v1.MemberCluster)
-		after, okAfter := e.ObjectNew.(*v1.MemberCluster)
-		return !okBefore || !okAfter || !equality.Semantic.DeepEqual(factsOf(before), factsOf(after))
-	}}
 }

@@ -149,7 +149,7 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		}).
 		Watches(&v1.EcommerceApp{}, c.onApp()).
 		Watches(&corev1.ConfigMap{}, c.onResidue(r)).
-		Watches(&v1.MemberCluster{}, c.onMember(r), builder.WithPredicates(memberChanged())).
+		Watches(&v1.MemberCluster{}, c.onMember(r)).
 		WatchesRawSource(c.dispatcher.News()).
 		WatchesRawSource(c.backups.changed.Source()).
 		Complete(r)
@@ -181,18 +181,6 @@ func (c *Controller) onApp() handler.EventHandler {
 			q.Add(requestFor(e.Object))
 		},
 	}
-}
-
-// onMember enqueues all applications, because any placement may change, and the member's
-// queue, because copies contain facts about their member.
-func (c *Controller) onMember(r *Reconciler) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, member client.Object) []reconcile.Request {
-		if member.GetDeletionTimestamp() != nil {
-			c.options.Metrics.forgetMember(member.GetName())
-		}
-		c.dispatcher.Revisit(ctx, member.GetName())
-		return r.allApps(ctx)
-	})
 }
 
 // onResidue enqueues what stayed behind in a member, for the member's queue, and the

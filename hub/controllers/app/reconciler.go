@@ -110,11 +110,6 @@ func (r *Reconciler) forget(request reconcile.Request) {
 	r.backups.forget(request.NamespacedName)
 }
 
-// allApps returns a request for every application.
-func (r *Reconciler) allApps(ctx context.Context) []reconcile.Request {
-	return r.appsWhere(ctx, func(*v1.EcommerceApp) bool { return true })
-}
-
 // appsWhere returns a request for every application that a condition holds for.
 func (r *Reconciler) appsWhere(ctx context.Context, holds func(*v1.EcommerceApp) bool) []reconcile.Request {
 	apps := &v1.EcommerceAppList{}

@@ -168,6 +168,13 @@ func (u *undecided) remove(app types.NamespacedName, member string) {
 	}
 }
 
+// has reports whether there are members of an application.
+func (u *undecided) has(app types.NamespacedName) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.known[app]) > 0
+}
+
 // take returns the members of an application and forgets them.
 func (u *undecided) take(app types.NamespacedName) map[string]bool {
 	u.mu.Lock()

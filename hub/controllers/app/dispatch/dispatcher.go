@@ -72,7 +72,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	}
 	c := runner.Controller{
 		Name: controllerName, Cluster: m.name, Reconciler: m, Queue: m.queue, Logger: d.options.Logger,
-		Sources: []source.Source{m.copies(), d.announce()},
+		Sources: []source.Source{m.copies(), d.announce(m.name)},
 		List:    func(ctx context.Context) ([]reconcile.Request, error) { return d.requests(ctx, m.name) },
 		Workers: d.options.Workers, LastRetry: lastRetry, Resync: d.options.Resync,
 	}
@@ -153,16 +153,21 @@ func (d *Dispatcher) requests(ctx context.Context, member string) ([]reconcile.R
 	return requests, nil
 }
 
-// announce wakes the reconciler of applications for all of them when a member is engaged.
-func (d *Dispatcher) announce() source.Source {
+// announce wakes the reconciler of applications when a member is engaged: for those that it runs or
+// may run, and for those whose copies elsewhere wait for what it has. The placement follows from
+// the MemberCluster.
+func (d *Dispatcher) announce(member string) source.Source {
 	return source.Func(func(ctx context.Context, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		apps := &v1.EcommerceAppList{}
 		if err := d.hub.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing applications: %w", err)
 		}
 		for i := range apps.Items {
-			d.seen.see(nil, &apps.Items[i])
-			d.wake.Add(requestFor(&apps.Items[i]))
+			app, _ := d.written.newest(&apps.Items[i])
+			d.seen.see(nil, app)
+			if EntryOf(app, member) != nil || app.InventoryLost() || d.undecided.has(keyOf(app)) {
+				d.wake.Add(requestFor(app))
+			}
 		}
 		return nil
 	})

@@ -55,8 +55,8 @@ type MemberQueue struct {
 func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := request.NamespacedName
 	l.reports.begin(key)
-	app := &v1.EcommerceApp{}
-	if err := l.hub.Get(ctx, key, app); client.IgnoreNotFound(err) != nil {
+	app := &v1.EcommerceApp{} // Not changed: the queues of all members share it with the cache.
+	if err := l.hub.Get(ctx, key, app, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
 		l.reports.end(key, nil)
 		return reconcile.Result{}, fmt.Errorf("reading the application: %w", err)
 	}
