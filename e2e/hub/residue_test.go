@@ -102,7 +102,7 @@ func (s *suite) testUndeleted(t *testing.T, app *v1.EcommerceApp) {
 			tt.session.CLI(t, s.Fleet.Hub(), append([]string{"delete", "-n", app.Namespace}, tt.args...)...).Want(t, tt.code, tt.says)
 		})
 	}
-	if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil || app.DeletionTimestamp != nil || len(app.Annotations) > 0 {
+	if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil || app.DeletionTimestamp != nil || app.Annotations[v1.OrphanAnnotation] != "" {
 		t.Errorf("deleted %v, annotations %v: %v", app.DeletionTimestamp, app.Annotations, err)
 	}
 }

@@ -65,7 +65,8 @@ func (s *suite) awaitEvent(t *testing.T, reason, note string) {
 	})
 }
 
-// countMemberWrites checks that each object was written once at most, status aside.
+// countMemberWrites checks that each object was written once at most, status aside, and that
+// none was read before.
 func (s *suite) countMemberWrites(t *testing.T, before framework.Marks, name string) {
 	t.Helper()
 	log := s.Since(t, before, s.Fleet.Member(name)).Writes()
@@ -84,6 +85,9 @@ func (s *suite) countMemberWrites(t *testing.T, before framework.Marks, name str
 		if n > 1 {
 			t.Errorf("%s: %s was written %d times, want once", name, object, n)
 		}
+	}
+	if reads := s.Since(t, before, s.Fleet.Member(name)).In(s.shop.Namespace).Verb("get"); len(reads) > 0 {
+		t.Errorf("%s: %d objects were read, want none:\n%s", name, len(reads), reads)
 	}
 	copied := "ecommerceapps " + s.shop.Namespace + "/" + s.shop.Name
 	if counts[copied] != 1 {
