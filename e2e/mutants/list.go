@@ -166,8 +166,18 @@ func ofWrites() []Mutant {
 			"e2e/hub", "TestHub/creation_writes_each_object_once",
 		},
 		{
+			"created-over-what-exists", "an object that the cache does not have is applied over what exists",
+			applier + "/apply.go", "	intent.SetResourceVersion(noVersion)\n", "",
+			applier, "TestApplier/missing_in_the_cache",
+		},
+		{
+			"clusters-unrecorded", "copies are written in clusters that are not recorded before",
+			appPackage + "/inventory.go", "	record(app, names)\n", "	_ = names\n",
+			appPackage, "TestWrites/written_ahead",
+		},
+		{
 			"metrics-of-a-deleted-member", "a deleted member keeps its series of applications",
-			appPackage + "/options.go", "			c.options.Metrics.forgetMember(member.GetName())\n", "",
+			appPackage + "/members.go", "			c.options.Metrics.forgetMember(member.GetName())\n", "",
 			appPackage, "TestMembersThatLeave",
 		},
 		{

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -253,75 +252,6 @@ func testStranger(s *server) func(*testing.T) {
 		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Updated)
 		if got := get(t, s, intent); got.Data["x"] != "1" || got.Data["w"] != "theirs" || got.Labels["a"] != "1" {
 			t.Errorf("after the adoption: %v %v", got.Labels, got.Data)
-		}
-	}
-}
-
-// testMissing creates objects that the cache does not have: with one request if the API server
-// does not have them either, and otherwise by a decision on what it has.
-func testMissing(s *server) func(*testing.T) {
-	return func(t *testing.T) {
-		requests := func(writes, reads int) {
-			t.Helper()
-			if s.writes != writes || s.reads != reads {
-				t.Errorf("%d writes and %d reads, want %d and %d", s.writes, s.reads, writes, reads)
-			}
-			s.writes, s.reads = 0, 0
-		}
-		a := s.applier()
-		intent := configMap()
-		intent.Name = "missing"
-		s.writes, s.reads = 0, 0
-		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Created)
-		requests(1, 0)
-		// The cache is behind the own write.
-		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Unchanged)
-		requests(0, 1)
-		// Another process has written it: the attempt to create it changes nothing.
-		before := get(t, s, intent)
-		s.writes, s.reads = 0, 0
-		do(t, s.applier(), apply.Request{Intent: intent, Owned: labelled}, apply.Unchanged)
-		requests(1, 1)
-		if diff := cmp.Diff(before, get(t, s, intent)); diff != "" {
-			t.Errorf("an object that exists was changed (-before +after):\n%s", diff)
-		}
-		// It differs, and is written over the version that was read.
-		before.Data["x"] = "theirs"
-		if err := s.Update(t.Context(), before); err != nil {
-			t.Fatal(err)
-		}
-		do(t, s.applier(), apply.Request{Intent: intent, Owned: labelled}, apply.Updated)
-		if got := get(t, s, intent).Data["x"]; got != "1" {
-			t.Errorf("x is %q, want that of the intent", got)
-		}
-	}
-}
-
-// testRace has someone else create the object after it was read: an apply must not merge into
-// what was not read, even if nothing in it differs.
-func testRace(s *server) func(*testing.T) {
-	return func(t *testing.T) {
-		for name, x := range map[string]string{"race": "theirs", "race-of-equals": "1"} {
-			a := s.applier()
-			intent := configMap()
-			intent.Name = name
-			do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Created)
-			if err := s.Delete(t.Context(), get(t, s, intent)); err != nil {
-				t.Fatal(err)
-			}
-			theirs := configMap()
-			theirs.Name, theirs.Data["x"] = name, x
-			s.before = func() {
-				if err := s.Create(t.Context(), theirs); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if _, err := a.Apply(t.Context(), apply.Request{Intent: intent, Owned: labelled}); !apierrors.IsConflict(err) {
-				t.Errorf("got %v, want a conflict", err)
-			}
-			if got := get(t, s, intent).Data["x"]; got != x {
-				t.Errorf("x is %q: the race was won with force", got)
-			}
 		}
 	}
 }
