@@ -22,6 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/setup"
 )
 
@@ -58,6 +59,7 @@ func TestCLI(t *testing.T) {
 	steps.Add("join explains that the user cannot reach the member", s.testUnreachableForUser, installed)
 	steps.Add(joined, s.testJoin, installed)
 	steps.Add("join again renews the token", s.testJoinAgain, joined)
+	steps.Add("join again keeps the address", s.testJoinElsewhere, joined)
 	steps.Add("token renew asks the hub, or uses the member's kubeconfig", s.testTokenRenew, joined)
 	steps.Add("join rejects the hub and a member under a second name", s.testRefusedJoin, joined)
 	steps.Add(running, s.testStatus, joined)
@@ -167,6 +169,34 @@ func (s *suite) testJoinAgain(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"tier": "prod"}, member.Labels); diff != "" {
 		t.Errorf("labels after joining without any (-want +got):\n%s", diff)
+	}
+}
+
+// testJoinElsewhere joins a member that the hub reaches at another address than the user does.
+func (s *suite) testJoinElsewhere(t *testing.T) {
+	t.Helper()
+	own := s.eu.Server()
+	theirs := strings.Replace(own, "127.0.0.1", "localhost", 1)
+	for _, tt := range []struct {
+		server, want, says string
+	}{
+		{"--member-server=" + theirs, theirs, "registers " + own},
+		{"", theirs, "the hub keeps the registered address " + theirs},
+		{"--member-server=" + own, own, "registers " + theirs},
+		{"", own, "registers " + own},
+	} {
+		args := []string{"join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig()}
+		if tt.server != "" {
+			args = append(args, tt.server)
+		}
+		s.run(t, args...).Want(t, framework.Done, "eu-1 is ready", tt.says)
+		access, err := kubeconfig.Parse(s.secret(t).Data[v1.KubeconfigKey])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if access.Config.Host != tt.want {
+			t.Errorf("%v: the hub connects to %s, want %s", args, access.Config.Host, tt.want)
+		}
 	}
 }
 

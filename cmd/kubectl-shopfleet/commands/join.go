@@ -70,7 +70,8 @@ read its copies (see config/rbac/agent). Run the command again with the other mo
 switch; no pod restarts.
 
 If there is a Secret of the name already, it is replaced, and the command says what it
-registers. With --dry-run no token is created.`,
+registers. A cluster that is the member already keeps its registered address unless you
+set --member-server. With --dry-run no token is created.`,
 		Example: `  kubectl shopfleet join eu-1 --member-kubeconfig eu.kubeconfig
   kubectl shopfleet join us-1 --member-kubeconfig ~/.kube/config --member-context us --labels tier=prod
   kubectl shopfleet join ap-1 --member-kubeconfig ap.kubeconfig --mode agent
@@ -84,7 +85,7 @@ registers. With --dry-run no token is created.`,
 	}
 	c.output = newOutput(cmd)
 	c.member.add(cmd, "required")
-	cmd.Flags().StringVar(&c.server, "member-server", "", "URL of the member as seen by the hub; default: the one in the kubeconfig")
+	cmd.Flags().StringVar(&c.server, "member-server", "", "URL of the member as seen by the hub; default: the registered one, at first the one in the kubeconfig")
 	cmd.Flags().StringVar(&c.provider, "provider", "", "Cloud of the member: aws, gcp, azure or local; default: detected")
 	cmd.Flags().StringVar(&c.region, "region", "", "Region of the member; default: detected")
 	cmd.Flags().StringToStringVar(&c.labels, "labels", nil, "Labels of the MemberCluster, which a placement can select: key=value,...")
@@ -135,14 +136,15 @@ func (c *joinCluster) run(ctx context.Context, name string) error {
 	}
 	registry := join.Hub{Client: c.dryRun.client(hub.client), Namespace: c.namespace, DryRun: c.dryRun == dryRunServer}
 	r := join.Registration{Name: name, Provider: v1.Provider(c.provider), Region: c.region, Labels: c.labels, CloudAccount: c.account}
-	replaced := ""
+	var known join.Known
 	if err := c.during("comparing the member and the hub", func() (err error) {
-		r.Mode, replaced, err = c.compare(ctx, registry, member, name, at)
+		known, at, err = c.compare(ctx, registry, member, name, at)
 		return err
 	}); err != nil {
 		return err
 	}
-	if confirmed, err := c.confirm(ctx, name, at, replaced); err != nil || !confirmed {
+	r.Mode = known.Mode(name, join.ModeOf(c.mode))
+	if confirmed, err := c.confirm(ctx, name, at, known.Replaces()); err != nil || !confirmed {
 		return err
 	}
 	if c.dryRun != dryRunClient {
@@ -184,26 +186,32 @@ func (c *joinCluster) write(ctx context.Context, registry join.Hub, member *clus
 	return c.register(ctx, registry, member, r, at)
 }
 
-// compare rejects what the hub would reject, before anything is written, and returns
-// the mode to set and the Secret that is replaced, if any.
-func (c *joinCluster) compare(ctx context.Context, registry join.Hub, member *cluster, name string, at join.Endpoint) (mode v1.Mode, replaced string, err error) {
+// compare rejects what the hub would reject, before anything is written. It returns the
+// state of the hub, and the endpoint to register in the place of that of the kubeconfig.
+func (c *joinCluster) compare(ctx context.Context, registry join.Hub, member *cluster, name string, at join.Endpoint) (join.Known, join.Endpoint, error) {
 	known, err := registry.Observe(ctx, name)
 	if err == nil && c.account != "" {
 		err = registry.CheckAccount(ctx, c.account)
 	}
 	if err != nil {
-		return "", "", err
+		return known, at, err
 	}
 	version, err := join.Kubernetes(ctx, member.config)
 	if err != nil {
-		return "", "", fmt.Errorf("reaching the member: %w", err)
+		return known, at, fmt.Errorf("reaching the member: %w", err)
 	}
-	c.say("member %s (Kubernetes %s)", at.Server, version)
+	c.say("member %s (Kubernetes %s)", member.config.Host, version)
 	uid, err := join.Identity(ctx, member.client)
 	if err != nil {
-		return "", "", fmt.Errorf("identifying the member: %w", err)
+		return known, at, fmt.Errorf("identifying the member: %w", err)
 	}
-	return known.Mode(name, join.ModeOf(c.mode)), known.Replaces(), known.Check(name, uid, at, c.overwrite)
+	if c.server == "" {
+		at = known.Endpoint(name, uid, at)
+		if at.Server != member.config.Host {
+			c.say("note: the hub keeps the registered address %s. Set another one with --member-server", at.Server)
+		}
+	}
+	return known, at, known.Check(name, uid, at, c.overwrite)
 }
 
 // installAgent installs the agent before the hub relies on it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -66,6 +67,29 @@ func (k Known) Mode(name string, asked v1.Mode) v1.Mode {
 	return cmp.Or(asked, v1.ModeAgentless)
 }
 
+// Endpoint returns the endpoint to register for the cluster with this identity: that of
+// the user's kubeconfig, at the address that is registered for the cluster already, which
+// may be the only one that the hub can reach.
+func (k Known) Endpoint(name, uid string, at Endpoint) Endpoint {
+	same := slices.ContainsFunc(k.Members, func(m v1.MemberCluster) bool { return m.Name == name && m.Status.ClusterUID == uid })
+	if !same || !k.registered() {
+		return at
+	}
+	if stored, ok := endpointIn(k.Secret.Data[v1.KubeconfigKey]); ok {
+		at.Server = stored.Server
+	}
+	return at
+}
+
+// registered reports whether the Secret is a registration.
+func (k Known) registered() bool {
+	if k.Secret == nil {
+		return false
+	}
+	_, labeled := k.Secret.Labels[v1.MemberClusterLabel]
+	return labeled
+}
+
 // Check returns an error if the cluster with this identity and endpoint must not be
 // registered under the name. Overwrite allows replacing a Secret that may register
 // another cluster.
@@ -103,7 +127,7 @@ func (k Known) Replaces() string {
 		return ""
 	}
 	text := "Secret " + k.Secret.Namespace + "/" + k.Secret.Name
-	if _, registration := k.Secret.Labels[v1.MemberClusterLabel]; !registration {
+	if !k.registered() {
 		return text + ", which is not a registration"
 	}
 	if stored, ok := endpointIn(k.Secret.Data[v1.KubeconfigKey]); ok {
@@ -114,7 +138,7 @@ func (k Known) Replaces() string {
 
 func (k Known) checkSecret(name string, at Endpoint) error {
 	secret := k.Secret.Namespace + "/" + k.Secret.Name
-	if _, registration := k.Secret.Labels[v1.MemberClusterLabel]; !registration {
+	if !k.registered() {
 		return hint.With(fmt.Errorf("joining %q: %w: %s is not a registration", name, errSecretTaken, secret),
 			"Choose another name, or replace the Secret with --overwrite.")
 	}

@@ -104,6 +104,41 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestEndpointIsKept: joining again keeps the address that is registered for the same cluster, and
+// no other one.
+func TestEndpointIsKept(t *testing.T) {
+	const registered = "https://10.0.0.1:6443"
+	given := Endpoint{Server: "https://127.0.0.1:6443", CA: []byte("new"), ServerName: "kubernetes"}
+	secret := func(change func(*corev1.Secret)) func(*Known) {
+		return func(k *Known) {
+			k.Secret = stored(t, Endpoint{Server: registered})
+			change(k.Secret)
+		}
+	}
+	same := secret(func(*corev1.Secret) {})
+	for name, test := range map[string]struct {
+		known Known
+		want  string
+	}{
+		"new":                {known("us-1", "us-uid", func(*Known) {}), given.Server},
+		"again":              {known("eu-1", memberUID, same), registered},
+		"never connected":    {known("eu-1", "", same), given.Server},
+		"another cluster":    {known("eu-1", "other", same), given.Server},
+		"under other name":   {known("us-1", memberUID, same), given.Server},
+		"no Secret":          {known("eu-1", memberUID, func(*Known) {}), given.Server},
+		"no registration":    {known("eu-1", memberUID, secret(func(s *corev1.Secret) { s.Labels = nil })), given.Server},
+		"invalid kubeconfig": {known("eu-1", memberUID, secret(func(s *corev1.Secret) { s.Data = nil })), given.Server},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := given
+			want.Server = test.want
+			if diff := cmp.Diff(want, test.known.Endpoint("eu-1", memberUID, given)); diff != "" {
+				t.Errorf("endpoint (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestVerify(t *testing.T) {
 	tests := map[string]struct {
 		leaving Leaving
