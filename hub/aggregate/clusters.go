@@ -141,9 +141,12 @@ func leaving(e *v1.ClusterStatus, in Input, c Cluster) {
 	case c.Connection == Lost:
 		e.Stale = true
 		e.Reason, e.Message = v1.ReasonClusterUnreachable, lostMessage(c)
+		if c.Paused {
+			e.Message += "; " + heldDeletion(in, c)
+		}
 	case c.Paused:
 		e.Stale = false
-		e.Reason, e.Message = v1.ReasonPaused, "the deletion of the copy is held back by "+pausedBy(in, c.Name)
+		e.Reason, e.Message = v1.ReasonPaused, heldDeletion(in, c)
 	case c.Connection == Connecting && e.Reason != "":
 		e.Stalled = stalled // As the reason.
 	case c.Failure != nil:

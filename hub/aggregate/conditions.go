@@ -3,6 +3,7 @@ package aggregate
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -173,18 +174,31 @@ func (s summary) deletingFact() fact {
 		f.reason = v1.ReasonResidueFull
 		f.message = fmt.Sprintf("the record of what stays behind is full for %s: connect the cluster again, or, if it never returns, "+
 			"delete the ConfigMap shopfleet-residue-%s in the hub's namespace", firstOf(s.in.Unrecorded), s.in.Unrecorded[0])
-	case len(s.lost) > 0:
-		f.reason = v1.ReasonClusterUnreachable
-		f.message = fmt.Sprintf("waiting for %s to respond; to leave behind what cannot be reached, set the annotation %s to true",
-			names(s.lost), v1.OrphanAnnotation)
-	case len(s.paused) > 0:
-		f.reason = v1.ReasonPaused
-		f.message = fmt.Sprintf("the deletion in %s is held back by %s; to leave the copies behind, set the annotation %s to true",
-			names(s.paused), s.pausedBy(), v1.OrphanAnnotation)
+	case len(s.lost) > 0 || len(s.paused) > 0:
+		f.reason, f.message = s.blockedDeletion()
 	case len(s.left) > 0:
 		f.message = s.leftMessage()
 	}
 	return f
+}
+
+// blockedDeletion returns why a deletion does not proceed in some clusters, and what ends that. A
+// cluster that does not respond may be paused as well: its return would not suffice.
+func (s summary) blockedDeletion() (reason, message string) {
+	var causes []string
+	reason, behind := v1.ReasonPaused, "the copies"
+	if len(s.lost) > 0 {
+		reason, behind = v1.ReasonClusterUnreachable, "what cannot be reached"
+		causes = append(causes, fmt.Sprintf("waiting for %s to respond", names(s.lost)))
+	}
+	members := membersByName(s.in.Clusters)
+	paused := slices.DeleteFunc(slices.Clone(s.lost), func(c v1.ClusterStatus) bool { return !members[c.Name].Paused })
+	if paused = append(paused, s.paused...); len(paused) > 0 {
+		sortClusters(paused)
+		behind = "the copies"
+		causes = append(causes, fmt.Sprintf("the deletion in %s is held back by %s", names(paused), pausedBy(s.in, names(paused))))
+	}
+	return reason, fmt.Sprintf("%s; to leave %s behind, set the annotation %s to true", strings.Join(causes, "; "), behind, v1.OrphanAnnotation)
 }
 
 func (s summary) degradedFact() fact {

@@ -16,7 +16,7 @@ const maxPendingBytes = 64 << 10
 func pausedBy(in Input, members string) string {
 	switch {
 	case in.SafeMode:
-		return "the hub's safe mode"
+		return "the hub's safe mode (--safe-mode)"
 	case members == "":
 		return "spec.paused of the EcommerceApp"
 	default:
@@ -36,6 +36,11 @@ func pause(e *v1.ClusterStatus, in Input, c Cluster) {
 	}
 	e.Phase, e.Reason, e.Message = v1.PhasePaused, v1.ReasonPaused, "changes are held back by "+pausedBy(in, member)
 	e.Ready = c.Copy != nil && !c.Copy.Deleting && meta.IsStatusConditionTrue(c.Copy.Status.Conditions, v1.ConditionReady)
+}
+
+// heldDeletion describes a deletion that waits for the end of a pause.
+func heldDeletion(in Input, c Cluster) string {
+	return "the deletion of the copy is held back by " + pausedBy(in, c.Name)
 }
 
 // pendingIn returns the number of writes that are held back in a cluster.

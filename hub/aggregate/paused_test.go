@@ -42,18 +42,8 @@ func TestPausedMessages(t *testing.T) {
 		},
 		"safe mode": {
 			changed(func(in *Input) { in.SafeMode = true }), v1.ConditionApplied,
-			"0 of 2 clusters are up to date; changes are held back by the hub's safe mode",
-			"changes are held back by the hub's safe mode",
-		},
-		"deletion": {
-			deleting(base()), v1.ConditionDeleting,
-			"the deletion in a is held back by spec.paused of MemberCluster a; to leave the copies behind, set the annotation ecommerce.io/orphan to true",
-			"the deletion of the copy is held back by spec.paused of MemberCluster a",
-		},
-		"deletion in safe mode": {
-			deleting(changed(func(in *Input) { in.SafeMode = true })), v1.ConditionDeleting,
-			"the deletion in a is held back by the hub's safe mode; to leave the copies behind, set the annotation ecommerce.io/orphan to true",
-			"the deletion of the copy is held back by the hub's safe mode",
+			"0 of 2 clusters are up to date; changes are held back by the hub's safe mode (--safe-mode)",
+			"changes are held back by the hub's safe mode (--safe-mode)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,6 +54,68 @@ func TestPausedMessages(t *testing.T) {
 				t.Errorf("condition and entry (-want +got):\n%s", diff)
 			}
 			checkSettled(t, tt.in, got)
+		})
+	}
+}
+
+// TestPausedDeletion: a user reads which pause a deletion waits for, also in the message of the
+// status, and if a member does not respond as well.
+func TestPausedDeletion(t *testing.T) {
+	t.Parallel()
+	paused := func(c *Cluster) { c.Paused = true }
+	member := with(after(everywhere(), 1), "a", paused)
+	safe := with(member, "b", paused)
+	safe.SafeMode = true
+	app := after(everywhere(), 1)
+	app.Paused = true
+	const byMember, safeMode, orphan = "spec.paused of MemberCluster a", "the hub's safe mode (--safe-mode)", ", set the annotation ecommerce.io/orphan to true"
+	type text struct{ Status, Deleting, Entry string }
+	for name, tt := range map[string]struct {
+		in   Input
+		want text
+	}{
+		"member": {member, text{
+			"waiting for the application to be deleted; a: Paused: the deletion of the copy is held back by " + byMember,
+			"the deletion in a is held back by " + byMember + "; to leave the copies behind" + orphan,
+			"the deletion of the copy is held back by " + byMember,
+		}},
+		"safe mode": {safe, text{
+			"waiting for the application to be deleted; a: Paused: the deletion of the copy is held back by " + safeMode +
+				"; b: Paused: the deletion of the copy is held back by " + safeMode,
+			"the deletion in a, b is held back by " + safeMode + "; to leave the copies behind" + orphan,
+			"the deletion of the copy is held back by " + safeMode,
+		}},
+		"member that does not respond": {with(member, "a", lost), text{
+			"waiting for the application to be deleted; a: ClusterUnreachable: the cluster is unreachable: ProbeFailed; " +
+				"the deletion of the copy is held back by " + byMember,
+			"waiting for a to respond; the deletion in a is held back by " + byMember + "; to leave the copies behind" + orphan,
+			"the cluster is unreachable: ProbeFailed; the deletion of the copy is held back by " + byMember,
+		}},
+		"member beside one that does not respond": {with(member, "b", lost), text{
+			"waiting for the application to be deleted; b: ClusterUnreachable: the cluster is unreachable: ProbeFailed; " +
+				"a: Paused: the deletion of the copy is held back by " + byMember,
+			"waiting for b to respond; the deletion in a is held back by " + byMember + "; to leave the copies behind" + orphan,
+			"the deletion of the copy is held back by " + byMember,
+		}},
+		// Of a cluster that is not connected yet, the last state is kept.
+		"hub that starts after the end of a pause": {with(after(deleting(member), 2), "a", connectingNow, func(c *Cluster) { c.Paused = false }), text{
+			"waiting for the application to be deleted; a: Paused: the deletion of the copy is held back by " + byMember,
+			"the deletion in a is held back by " + byMember + "; to leave the copies behind" + orphan,
+			"the deletion of the copy is held back by " + byMember,
+		}},
+		"application, which holds nothing back": {app, text{
+			"waiting for the application to be deleted in a, b", "waiting for the application to be deleted in a, b", "waiting for the copy to be deleted",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := deleting(tt.in)
+			got := Compute(in)
+			c := meta.FindStatusCondition(got.Conditions, v1.ConditionDeleting)
+			if diff := cmp.Diff(tt.want, text{got.Message, c.Message, got.Clusters[0].Message}); diff != "" {
+				t.Errorf("messages (-want +got):\n%s", diff)
+			}
+			checkSettled(t, in, got)
 		})
 	}
 }

@@ -182,7 +182,7 @@ func (s summary) message() string {
 }
 
 func (s summary) leftMessage() string {
-	if problems := describe(slices.Concat(s.failed, s.lost)); problems != "" {
+	if problems := describe(slices.Concat(s.failed, s.lost, s.paused)); problems != "" {
 		return "waiting for the application to be deleted; " + problems
 	}
 	return "waiting for the application to be deleted in " + names(s.left)
