@@ -21,7 +21,7 @@ func (s *server) testColumns(t *testing.T) {
 	}
 	both, ours := []string{"all", "shopfleet"}, []string{"shopfleet"}
 	for _, test := range []row{
-		{ecommerceApps(), "eapp", both, "Name Phase Ready Clusters Regions Age", "Image Message"},
+		{ecommerceApps(), "eapp", both, "Name Phase Ready Clusters Regions Age", "Image Available Stalled Message"},
 		{memberClusters(), "mcl", ours, "Name Ready Reason Provider Region Version Age", "Mode Nodes Apps Orphans Message"},
 		{cloudAccounts(), "cacc", ours, "Name Ready Reason Provider Identity Bucket Age", "Message"},
 		{backups(), "ebk", ours, "Name App Cluster Phase Size Taken Age", "Consistency Verified Message"},
@@ -60,14 +60,18 @@ func (s *server) testCells(t *testing.T) {
 	k := ecommerceApps()
 	s.namespace(t, "columns")
 	created := s.create(t.Context(), t, k, edits{"metadata.namespace": "columns"})
-	s.writeStatus(t, k, created, `{"phase":"Running","ready":"2/3","clusterCount":3,"regionCount":2,"message":"Application is running"}`)
+	condition := func(kind, status string) string {
+		return fmt.Sprintf(`{"type":%q,"status":%q,"reason":"Because","message":"","lastTransitionTime":"2026-11-24T08:00:00Z"}`, kind, status)
+	}
+	s.writeStatus(t, k, created, `{"phase":"Running","ready":"2/3","clusterCount":3,"regionCount":2,"message":"Application is running",
+		"conditions":[`+condition("Available", "True")+`,`+condition("Stalled", "False")+`]}`)
 	table := s.table(t, k, "namespaces", "columns")
 	if len(table.Rows) != 1 {
 		t.Fatalf("got %d rows, want 1", len(table.Rows))
 	}
 	got := table.Rows[0].Cells
 	got[5] = nil // The age.
-	want := []any{"my-ecommerce-app", "Running", "2/3", int64(3), int64(2), nil, "ecommerce-frontend:v2.0.0", "Application is running"}
+	want := []any{"my-ecommerce-app", "Running", "2/3", int64(3), int64(2), nil, "ecommerce-frontend:v2.0.0", "True", "False", "Application is running"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}
