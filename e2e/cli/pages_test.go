@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet/binaries"
+)
+
+var errNoSubcommand = errors.New("no such subcommand")
+
+// TestPages: kubectl has the commands and flags that the pages and alerts name. Those of
+// the plugin are parsed by TestRunbookCommands, and those of hub/README.md run in e2e/kind.
+func TestPages(t *testing.T) {
+	programs, err := binaries.Ensure(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl := programs.Path(binaries.Kubectl)
+	mention, template := regexp.MustCompile("kubectl [^\n`]+"), regexp.MustCompile(`\{\{[^}]*\}\}`)
+	checked := map[string]bool{}
+	for _, page := range []string{
+		"README.md", "api/README.md", "cloud/README.md", "config/README.md", "hub/README.md", "hub/RUNBOOK.md",
+		"config/monitoring/hub/prometheusrule.yaml", "config/monitoring/spoke/prometheusrule.yaml",
+	} {
+		text, err := os.ReadFile("../../" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range mention.FindAllString(template.ReplaceAllString(string(text), "VALUE"), -1) {
+			// Several commands may be in one line, as in a pipe.
+			for _, part := range strings.Split(line, "kubectl ")[1:] {
+				args := words(part)
+				if key := strings.Join(args, " "); args[0] != "shopfleet" && !checked[key] {
+					checked[key] = true
+					if err := parse(t, kubectl, args); err != nil {
+						t.Errorf("%s: kubectl %s: %v", page, key, err)
+					}
+				}
+			}
+		}
+	}
+	if len(checked) < 50 {
+		t.Errorf("found %d commands, want those of all pages", len(checked))
+	}
+	for _, wrong := range []string{"gett pods", "get pods --all-namespace", "rollout restarted deployment/a", "logs a --tail=all"} {
+		if parse(t, kubectl, strings.Fields(wrong)) == nil {
+			t.Errorf("kubectl %s: no error", wrong)
+		}
+	}
+}
+
+// parse parses a command as kubectl does, without running it.
+func parse(t *testing.T, kubectl string, args []string) error {
+	t.Helper()
+	end := slices.Index(args, "--") // What follows are the arguments of another program.
+	if end < 0 {
+		end = len(args)
+	}
+	// At the end it could be taken for the value of a flag.
+	command := exec.CommandContext(t.Context(), kubectl, append([]string{"--help=true"}, args[:end]...)...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+os.DevNull)
+	output, err := command.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, output)
+	}
+	if strings.Contains(string(output), "\nAvailable Commands:") && end > 1 && !strings.HasPrefix(args[1], "-") {
+		return errNoSubcommand // It is the help of the command above.
+	}
+	return nil
+}
+
+// words splits a command as a shell does. It ends at an operator, a comment, or the end of
+// the sentence or clause that the command is a part of.
+func words(line string) []string {
+	var all []string
+	word, quote := "", rune(0)
+	end := func() bool {
+		plain := strings.TrimRight(word, ".,:")
+		if plain == "" {
+			plain = word // As in "apply -k .".
+		}
+		if plain != "" {
+			all = append(all, plain)
+		}
+		return plain != word
+	}
+	for _, r := range line {
+		operator := strings.ContainsRune("|&;>)#", r)
+		switch {
+		case r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote = r
+		case quote != 0 || r != ' ' && !operator:
+			word += string(r)
+		case end() || operator:
+			return all
+		default:
+			word = ""
+		}
+	}
+	end()
+	return all
+}
+
+func TestWords(t *testing.T) {
+	for line, want := range map[string][]string{
+		"get pods -n a -o wide   # in the member":                {"get", "pods", "-n", "a", "-o", "wide"},
+		`get a --output jsonpath='{.a b}' | grep x`:              {"get", "a", "--output", "jsonpath={.a b}"},
+		"annotate KIND NAME a=b, in the member.":                 {"annotate", "KIND", "NAME", "a=b"},
+		"logs a --since=15m. It is asked again":                  {"logs", "a", "--since=15m"},
+		"apply -k .   # or an overlay":                           {"apply", "-k", "."},
+		"create token default)":                                  {"create", "token", "default"},
+		`port-forward "${leader%%_*}" 1:2 >/dev/null & forward=`: {"port-forward", "${leader%%_*}", "1:2"},
+		`get a -o wide."`:                                        {"get", "a", "-o", "wide"},
+	} {
+		if diff := cmp.Diff(want, words(line)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", line, diff)
+		}
+	}
+}
