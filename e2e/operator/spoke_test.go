@@ -33,6 +33,7 @@ func TestSpoke(t *testing.T) {
 	})}
 	s.run(t, s.testShop, s.testLogKeys, func(steps *framework.Steps) {
 		steps.Add("killed leader is replaced", s.testLeaderKilled, running)
+		steps.Add("MySQLCluster with a finalizer of its user", s.testMySQLCluster, elected)
 		steps.Add("certificate is renewed without a restart", s.testCertificateRenewal, elected)
 	})
 }
