@@ -36,7 +36,7 @@ func (w *environment) testFullClaim(t *testing.T) {
 		return out
 	}
 	node(t.Context(), `mount -t tmpfs -o size=4m,mode=0777 tmpfs "$1"
-for day in 01 02; do head -c 1900000 /dev/zero >"$1/backup-202601${day}T000000Z.dump"; done; chmod 0666 "$1"/backup-*`)
+for day in 01 02; do head -c 2080000 /dev/zero >"$1/backup-202601${day}T000000Z.dump"; done; chmod 0666 "$1"/backup-*`)
 	t.Cleanup(func() { node(context.WithoutCancel(t.Context()), `umount "$1"`) })
 	made := w.dump(t, shop, r)
 	if at := made.Status.Dump.RemovedUpToTime; at == nil || at.UTC().Format("20060102") != "20260101" {

@@ -80,21 +80,23 @@
 // copies do not preserve. The newest valid dump is never removed.
 //
 // Dumps are pruned by retention before and after each dump. A claim that is too small is
-// better filled with fewer dumps than with none of today: before a dump the script removes
-// the oldest ones until 5/4 of the size of the newest is free, and again after a dump that
-// failed because the claim is full. It cannot know why a claim has little space: on a volume
+// better filled with fewer dumps than with none of today: the oldest ones are removed if that
+// makes space for the next, and none if it does not. An estimate could remove them for nothing,
+// so the script measures the next dump, by a dump that it does not write, when less than 5/4 of
+// the size of the newest is free, and when a dump failed because the claim is full. The database
+// is read twice in that case. The script cannot know why a claim has little space: on a volume
 // that shares its space with others, dumps are also removed for what these write. A mark
 // early-<stamp> remains of the newest dump that was removed before its retention ended, so
-// that later runs report it too. When only one dump is left and the next one does not fit,
-// the script fails with the size that the claim needs. The claim of the dumps is created
-// once, and grows with the database's; users may expand it.
+// that later runs report it too. If the next dump does not fit beside the newest, the script
+// fails with the size that the claim needs. The claim of the dumps is created once, and grows
+// with the database's; users may expand it.
 //
 // Each dump has a manifest, backup-<stamp>.json, of one line: the file, its size and
 // checksum, engine, version, start and completion time. The manifest is renamed last, and
 // the line is the termination message of the pod, where the hub reads it. Its field
 // removedEarly is the stamp of that mark. The log of a run that fails ends with a line that
-// has it (RemovedEarly). Dumps of earlier releases have no manifest and are valid. A dump with a manifest unfinished-<stamp>.json is
-// invalid, and is removed after a day. Concurrent dumps, by the CronJob and by hand, do not
-// interfere. A MySQL database into which a dump is being loaded is not dumped: package jobs
+// has it (RemovedEarly). Dumps of earlier releases have no manifest and are valid. A dump with a
+// manifest unfinished-<stamp>.json is invalid, and is removed after a day. Concurrent dumps, by the
+// CronJob and by hand, do not interfere. A MySQL database into which a dump is being loaded is not dumped: package jobs
 // creates a table that marks it.
 package database

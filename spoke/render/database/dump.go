@@ -54,7 +54,6 @@ unfinished=$BACKUPS/unfinished-$stamp.json
 # What a crash left behind. Other runs may be under way, and write now and then.
 find "$BACKUPS" -maxdepth 1 -name 'partial-*' -mmin +60 -exec rm -f {} +
 finish_early
-free_space
 # Two runs that began in the same second: the later one fails and is tried again.
 set -C
 : >"$partial"
@@ -79,12 +78,13 @@ finish_early() {
   done
 }
 
-# remove_oldest removes the oldest dump. It fails if there is no other.
+# remove_oldest removes the oldest dump, and adds its size to free. It fails if there is no other.
 remove_oldest() {
   list_dumps
   [ "$count" -gt 1 ] || return 1
+  free=$((free + $(bytes "$first")))
   read_name "$first"
-  mv -f "$BACKUPS/backup-$named.json" "$BACKUPS/early-$named" 2>/dev/null || touch "$BACKUPS/early-$named"
+  mv -f "$BACKUPS/backup-$named.json" "$BACKUPS/early-$named" 2>/dev/null || touch "$BACKUPS/early-$named" || exit 1
   finish_early
   echo "${first##*/} is removed before its retention ended, to free space"
 }
@@ -94,34 +94,52 @@ report_early() {
   [ -z "$early" ] || echo "Dumps up to $early were removed before their retention ended"
 }
 
-# available prints the free bytes of the claim; nothing if they are not known.
+# available prints the free bytes of the claim; 0 if they are not known.
 available() {
   blocks=$(df -P -k "$BACKUPS" | sed -n 's/^.* \([0-9][0-9]*\)  *[0-9][0-9]*% .*$/\1/p')
-  [ -z "$blocks" ] || echo "$((blocks * 1024))"
+  echo "$((${blocks:-0} * 1024))"
 }
 
-# free_space removes the oldest dumps while there is less space than 5/4 of the newest.
-free_space() {
+# bytes prints the size of a file.
+bytes() { wc -c <"$1"; }
+
+# measure sets next to the size of the next dump, which it does not write. That takes as long as a
+# dump, but nothing else tells whether removing dumps helps. It ends the script if it fails.
+measure() {
+  rm -f /tmp/measured
+  next=$({ stream && : >/tmp/measured; } | wc -c)
+  [ -e /tmp/measured ] || exit 1
+}
+
+# make_space removes the oldest dumps until free is enough for the next one, for its manifest, and for
+# what the database grows meanwhile. If it does not fit beside the newest, it fails and removes none.
+make_space() {
+  need=$((next + next / 16 + 65536))
   list_dumps
-  [ -n "$last" ] || return 0
-  size=$(wc -c <"$last")
-  while free=$(available) && [ -n "$free" ] && [ "$free" -lt "$((size + size / 4))" ] && remove_oldest; do :; done
+  spare=0
+  for found in "$BACKUPS"/backup-[0-9]*T[0-9]*Z.*; do
+    if is_dump "$found" && [ "$found" != "$last" ]; then
+      spare=$((spare + $(bytes "$found")))
+    fi
+  done
+  [ "$((free + spare))" -ge "$need" ] || return 1
+  while [ "$free" -lt "$need" ]; do
+    remove_oldest || return 1
+  done
 }
 
 # full reports whether no more can be written.
 full() { ! head -c 65536 /dev/zero >>"$partial" 2>/dev/null; }
 
-# report_full ends the script, with the size that the claim needs: that of the newest dump and
-# 5/4 of the next, which is at least as large as what was written.
-report_full() {
+# report_small ends the script, with the size that the claim needs: that of the newest dump and
+# 5/4 of the next.
+report_small() {
   list_dumps
   size=0
-  [ -z "$last" ] || size=$(wc -c <"$last")
-  next=$size
-  [ "$written" -le "$next" ] || next=$written
+  [ -z "$last" ] || size=$(bytes "$last")
   {
-    echo "The claim $CLAIM is full: the next dump needs $((size + next + next / 4)) bytes. Expand the claim, for example" \
-      "by spec.database.storage, or lower spec.database.backup.retention"
+    echo "The claim $CLAIM is too small: it needs $((size + next + next / 4)) bytes for the newest dump and the next." \
+      "Expand it, for example by spec.database.storage"
     report_early
   } | tee /dev/termination-log >&2
   early=
@@ -135,12 +153,12 @@ time_of() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
 # publish writes the manifest, and renames the dump and it.
 publish() {
   sum=$(sha256sum <"$partial")
-  bytes=$(wc -c <"$partial")
+  size=$(bytes "$partial")
   version=$(printf '%s' "${DB_VERSION:-}" | tr -cd 'A-Za-z0-9._+-')
   removed=
   [ -z "$early" ] || removed=$(printf ',"removedEarly":"%s"' "$early")
   printf '{"file":"%s","bytes":%d,"sha256":"%s","engine":"%s","version":"%s","snapshotTime":"%s","completionTime":"%s"%s}\n' \
-    "$file" "$bytes" "${sum%% *}" "$engine" "$version" "$(time_of "$begin")" "$(time_of "$(date -u +%s)")" "$removed" >"$unfinished"
+    "$file" "$size" "${sum%% *}" "$engine" "$version" "$(time_of "$begin")" "$(time_of "$(date -u +%s)")" "$removed" >"$unfinished"
   sync
   mv "$partial" "$BACKUPS/$file"
   sync
@@ -148,6 +166,17 @@ publish() {
   sync
 }
 
+# What may not fit is measured before it is tried, so that a volume that others use, too, is seldom
+# filled. It is tried even if removals are not known to help: make_space leaves some space.
+next=
+list_dumps
+size=0
+[ -z "$last" ] || size=$(bytes "$last")
+free=$(available)
+if [ "$free" -lt "$((size + size / 4))" ]; then
+  measure
+  make_space || :
+fi
 while :; do
   # A subshell, because set -e has no effect in a condition.
   set +e
@@ -155,10 +184,13 @@ while :; do
   status=$?
   set -e
   [ "$status" != 0 ] || break
-  written=$(wc -c <"$partial") || exit "$status"
+  # What was written is what was free.
+  free=$(bytes "$partial") || exit "$status"
   full || exit "$status"
   : >"$partial"
-  remove_oldest || report_full
+  [ -n "$next" ] || measure
+  [ "$free" -le "$next" ] || next=$free
+  make_space || report_small
 done
 echo "$file is complete"
 # For who looks at the pod from outside.
@@ -168,8 +200,9 @@ sh "${0%/*}/prune.sh"
 
 	postgreSQLDump = dumpBegin + `
 engine=postgresql file=backup-$stamp.dump
+stream() { pg_dump --no-password --format=custom "$@"; }
 dump() {
-  pg_dump --no-password --format=custom --file="$partial"
+  stream --file="$partial"
   pg_restore --list "$partial" >/dev/null
 }
 ` + dumpEnd
@@ -185,15 +218,18 @@ whole() {
     exit 1
   fi
 }
-dump() {
+stream() {
   whole
   rm -f /tmp/complete
   {
     mysqldump --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --single-transaction --quick \
       --routines --events --triggers --no-tablespaces --set-gtid-purged=OFF "$DB_NAME" && : >/tmp/complete
-  } | gzip >"$partial"
+  } | gzip
   # A pipe tells only how its last command ended.
   [ -e /tmp/complete ]
+}
+dump() {
+  stream >"$partial"
   gzip --test <"$partial"
   whole # Still: a load may have begun meanwhile.
 }

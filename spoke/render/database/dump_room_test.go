@@ -21,27 +21,32 @@ const (
 
 // TestFullClaim runs the script with dumps of a size on a volume of a size.
 func TestFullClaim(t *testing.T) {
-	const full = "The claim shop-database-backup is full: the next dump needs %d bytes. Expand the claim, for example by spec.database.storage, or lower spec.database.backup.retention\n" +
-		"Dumps up to 20260102T000000Z were removed before their retention ended\n"
+	const small = "The claim shop-database-backup is too small: it needs %d bytes for the newest dump and the next. Expand it, for example by spec.database.storage\n"
 	for name, tt := range map[string]struct {
 		// size is that of the volume, kept that of each of three dumps on it, and next that of
 		// the dump that is made, in MiB.
 		size, kept, next int
 		mysql, fails     bool
-		want             []string
-		removed          string
-		// said is the message of a pod that fails.
-		said string
+		// gone are dumps that are removed early.
+		gone int
+		// needs is the size in the message of a pod that fails, in quarters of a MiB.
+		needs int
 	}{
-		"space":                    {size: 8, kept: 1, next: 1, want: days(1, 2, 3)},
-		"5/4 of the newest":        {size: 8, kept: 2, next: 1, want: append(days(2, 3), "early-20260101T000000Z"), removed: "20260101T000000Z"},
-		"larger than the newest":   {size: 6, kept: 1, next: 4, want: append(days(3), early), removed: "20260102T000000Z"},
-		"larger, of MySQL":         {size: 6, kept: 1, next: 4, mysql: true, want: append(days(3), early), removed: "20260102T000000Z"},
-		"larger than the claim":    {size: 6, kept: 1, next: 9, want: append(days(3), early), said: fmt.Sprintf(full, mebibyte+5*mebibyte/4*5)},
-		"fails for something else": {size: 8, kept: 1, fails: true, want: days(1, 2, 3)},
+		"space":                                 {size: 8, kept: 1, next: 1},
+		"as large as the newest":                {size: 8, kept: 2, next: 2, gone: 1},
+		"smaller than the newest":               {size: 8, kept: 2, next: 1},
+		"larger than the newest":                {size: 6, kept: 1, next: 4, gone: 2},
+		"larger, of MySQL":                      {size: 6, kept: 1, next: 4, mysql: true, gone: 2},
+		"larger than the claim":                 {size: 6, kept: 1, next: 9, needs: 4 + 9*5},
+		"larger than the claim, with few bytes": {size: 7, kept: 2, next: 9, needs: 8 + 9*5},
+		"larger than all but the newest":        {size: 6, kept: 1, next: 5, needs: 4 + 5*5},
+		"fails for something else":              {size: 8, kept: 1, fails: true},
+		"fails, with few bytes":                 {size: 8, kept: 2, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := dumpingPod(t, fmt.Sprintf(`for a; do case $a in --file=*) head -c %d /dev/zero >"${a#*=}" || exit; esac; done`, tt.next*mebibyte))
+			p := dumpingPod(t, fmt.Sprintf(`file=/dev/stdout
+for a; do case $a in --file=*) file=${a#*=};; esac; done
+head -c %d /dev/zero >"$file"`, tt.next*mebibyte))
 			if tt.mysql {
 				p = mysqlPod(t, tt.next*mebibyte)
 			}
@@ -54,11 +59,19 @@ func TestFullClaim(t *testing.T) {
 			}
 			p.env["KEEP_LAST"] = "7"
 			out, err := p.run(t, "sh "+p.etc+"/backup.sh")
-			if failed := tt.fails || tt.said != ""; failed != (err != nil) {
+			if failed := tt.fails || tt.needs > 0; failed != (err != nil) {
 				t.Fatalf("%v: %s", err, out)
 			}
-			p.left(t, tt.want, err == nil)
-			p.reported(t, tt.removed, tt.said)
+			want, removed, said := days(1, 2, 3)[tt.gone:], "", ""
+			if tt.gone > 0 {
+				removed = fmt.Sprintf("202601%02dT000000Z", tt.gone)
+				want = append(want, "early-"+removed)
+			}
+			if tt.needs > 0 {
+				said = fmt.Sprintf(small, tt.needs*mebibyte/4)
+			}
+			p.left(t, want, err == nil)
+			p.reported(t, removed, said)
 		})
 	}
 }
