@@ -18,7 +18,8 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// MySQLCluster represents a standalone MySQL database.
+// MySQLCluster represents a standalone MySQL database. More than one replica, and the change of its
+// password, are experimental: they have been run with MariaDB and stand-ins of MySQL only.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -65,7 +66,8 @@ type MySQLClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!oldSelf.version.matches('^8([.-]|$)') || oldSelf.version.matches('^8[.]4([.-]|$)') || !self.version.matches('^(9|[1-9][0-9]+)([.-]|$)')",fieldPath=".version",message="version must be 8.4 before it can be 9: MySQL upgrades from 8.0 to 8.4, and from there to 9"
 // +kubebuilder:validation:XValidation:rule="int(self.version.find('^[0-9]{1,9}')) <= int(oldSelf.version.find('^[0-9]{1,9}')) + 1",fieldPath=".version",message="version must not skip a major version: MySQL upgrades to the next one only"
 type MySQLClusterSpec struct {
-	// replicas is the number of database pods. 1 to 9; the default is 1.
+	// replicas is the number of database pods. 1 to 9; the default is 1. More than one is
+	// experimental: replication has not been run with MySQL itself, and is not observed.
 	// +optional
 	// +default=1
 	// +kubebuilder:default=1
