@@ -53,8 +53,9 @@ const (
 	// ConditionDegraded is True while something has failed or cannot be observed, or while what
 	// runs is of no use to users.
 	ConditionDegraded = "Degraded"
-	// ConditionStalled is True while the object cannot become ready without a user. A cluster
-	// that does not respond does not stall an application.
+	// ConditionStalled is True while the spec cannot take effect without a user. What runs may be
+	// ready all the same, as a database whose volume cannot grow. A cluster that does not respond
+	// does not stall an application.
 	ConditionStalled = "Stalled"
 	// ConditionDeleting is True while an application is being deleted, and names what the
 	// deletion waits for (hub only).

@@ -246,8 +246,7 @@ type ClusterStatus struct {
 	// +optional
 	Available bool `json:"available,omitempty"`
 
-	// stalled is true when the application cannot become ready in the cluster without a
-	// user.
+	// stalled is true when the spec cannot take effect in the cluster without a user.
 	// +optional
 	Stalled bool `json:"stalled,omitempty"`
 

@@ -214,6 +214,9 @@ func (w *environment) awaitTooSmall(t *testing.T, app *v1.EcommerceApp) {
 				return fmt.Errorf("message %q lacks %q", c.Message, text)
 			}
 		}
+		if s := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionStalled); s.Status != metav1.ConditionTrue || s.Reason != c.Reason || app.Status.ObservedGeneration != app.Generation {
+			return fmt.Errorf("observed generation %d of %d, %v", app.Status.ObservedGeneration, app.Generation, s)
+		}
 		if !meta.IsStatusConditionTrue(app.Status.Conditions, v1.ConditionReady) || !part(app, "database").Ready {
 			return fmt.Errorf("the database is %+v", part(app, "database"))
 		}

@@ -228,6 +228,24 @@ func TestHindered(t *testing.T) {
 	}
 }
 
+// TestStalledAndReady checks that a spec that a cluster cannot carry out without a user stalls the
+// application, although what runs there is ready.
+func TestStalledAndReady(t *testing.T) {
+	t.Parallel()
+	copied := &Copy{Generation: 2, HubGeneration: 2, Status: copyStatus(v1.PhaseRunning, true)}
+	copied.Status.ObservedGeneration = 2
+	for _, kind := range []string{v1.ConditionDegraded, v1.ConditionStalled} {
+		copied.Status.Conditions = append(copied.Status.Conditions, metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, ObservedGeneration: 2, Reason: v1.ReasonStorageNotExpandable, Message: "the claim cannot grow",
+		})
+	}
+	var e v1.ClusterStatus
+	observed(&e, 2, Cluster{Name: "eu-1", Copy: copied})
+	if !e.Stalled || e.Ready || e.AppliedGeneration == 2 || e.Reason != v1.ReasonStorageNotExpandable {
+		t.Errorf("got %+v", e)
+	}
+}
+
 // TestReadyAndDegraded checks that the entry of a cluster says why what runs there is of no use.
 func TestReadyAndDegraded(t *testing.T) {
 	t.Parallel()

@@ -101,8 +101,8 @@ func available(in Summary, states []State) metav1.Condition {
 	return c
 }
 
-// stalled returns the condition Stalled: the application has failed, or its deletion is
-// blocked, until a user does something. A namespace that is being deleted ends by itself.
+// stalled returns the condition Stalled: the application has failed, or a part of its spec or its
+// deletion is blocked, until a user does something. A namespace that is being deleted ends by itself.
 func stalled(in Summary, c cause) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionStalled, Status: metav1.ConditionFalse, Reason: v1.ReasonProgressing, Message: "nothing waits for a user"}
 	if c.ready {
@@ -111,7 +111,7 @@ func stalled(in Summary, c cause) metav1.Condition {
 	switch p := blocking(in.Problems); {
 	case c.phase == v1.PhaseFailed && c.reason != v1.ReasonNamespaceTerminating:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, c.reason, c.text()
-	case in.Deleting && p != nil:
+	case p != nil:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, p.Reason, p.text()
 	}
 	return condition

@@ -24,9 +24,14 @@
 // lost, does not hold back a release of the backend.
 //
 // The condition Available reports whether customers can be served, and Ready whether
-// everything is as desired. Stalled is True while only a user can make it ready. For tools
-// that use kstatus, observedGeneration is also that of a spec that a user has to change:
-// otherwise they would take it for one that has not been looked at yet.
+// everything that runs is ready. Stalled is True while the spec cannot take effect without a
+// user. For tools that use kstatus, observedGeneration is then that of the spec: otherwise they
+// would take it for one that has not been looked at yet, and wait.
+//
+// A volume that cannot grow stalls the application although its database is ready, with the old
+// size: kstatus reports Failed, because a change was asked for that will not come by itself, while
+// Ready and Available say that nothing is wrong for customers. The claim of dumps only makes it
+// Degraded: the spec does not say its size.
 //
 // A StatefulSet is recreated with larger claim templates after its claims have been
 // expanded, not before: claims that cannot be expanded are reported, and block nothing

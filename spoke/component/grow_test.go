@@ -132,8 +132,8 @@ func TestPlanGrowsTheRetainedClaim(t *testing.T) {
 // as it is otherwise, and that the condition Degraded reports it.
 func TestCannotGrow(t *testing.T) {
 	growing := component.State{Name: "db", Phase: v1.PhaseUpdating, Reason: v1.ReasonWaitingForStorage, Growing: true, Timed: true}
-	refused := component.Problem{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "claim 0 cannot grow"}
-	second := component.Problem{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "claim 1 cannot grow"}
+	refused := component.Problem{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "claim 0 cannot grow", Blocking: true}
+	second := component.Problem{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "claim 1 cannot grow", Blocking: true}
 	optional := component.Problem{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "claim of dumps cannot grow", Optional: true}
 	forbidden := component.Problem{Component: "db", Reason: v1.ReasonForbidden, Message: "not allowed", Blocking: true}
 	tests := map[string]struct {
@@ -158,8 +158,12 @@ func TestCannotGrow(t *testing.T) {
 			if got.Phase != tt.phase || got.States[0].Message != tt.state || got.States[0].Ready != (tt.phase == v1.PhaseRunning) {
 				t.Errorf("got %s, state %+v", got.Phase, got.States[0])
 			}
-			if observed := tt.degraded == "" || tt.problems[0].Optional || tt.phase == v1.PhaseFailed; observed != (got.ObservedGeneration == 2) {
+			if got.ObservedGeneration != 2 {
 				t.Errorf("observed generation %d", got.ObservedGeneration)
+			}
+			stalled := meta.FindStatusCondition(got.Conditions, v1.ConditionStalled)
+			if want := len(tt.problems) > 0 && !tt.problems[0].Optional; want != (stalled.Status == metav1.ConditionTrue) || want && stalled.Reason != tt.degraded {
+				t.Errorf("Stalled is %s, %s", stalled.Status, stalled.Reason)
 			}
 			degraded := meta.FindStatusCondition(got.Conditions, v1.ConditionDegraded)
 			if (degraded.Status == metav1.ConditionTrue) != (tt.degraded != "") || tt.degraded != "" && degraded.Reason != tt.degraded {

@@ -6,29 +6,34 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// kstatus returns what sigs.k8s.io/cli-utils/pkg/kstatus says of a custom resource, by its
-// documented rules, in their order.
-func kstatus(generation int64, deleting bool, r component.Report) string {
-	ready := meta.FindStatusCondition(r.Conditions, v1.ConditionReady)
-	switch {
-	case deleting:
-		return "Terminating"
-	case r.ObservedGeneration != generation:
-		return "InProgress"
-	case meta.IsStatusConditionTrue(r.Conditions, "Reconciling"):
-		return "InProgress"
-	case meta.IsStatusConditionTrue(r.Conditions, "Stalled"):
-		return "Failed"
-	case ready == nil || ready.Status == metav1.ConditionTrue:
-		return "Current"
-	default:
-		return "InProgress"
+// kstatus returns what tools that use kstatus say of an application with a report.
+func kstatus(t *testing.T, generation int64, deleting bool, r component.Report) string {
+	t.Helper()
+	app := &v1.EcommerceApp{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "ecommerce.io/v1", Kind: "EcommerceApp"},
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", Generation: generation},
+		Status:     v1.EcommerceAppStatus{Phase: r.Phase, ObservedGeneration: r.ObservedGeneration, Conditions: r.Conditions},
 	}
+	if deleting {
+		app.DeletionTimestamp = new(at(0))
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := status.Compute(&unstructured.Unstructured{Object: content})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Status.String()
 }
 
 // TestKstatus: what lasts until a user does something is a failure for tools that use kstatus, and
@@ -43,8 +48,11 @@ func TestKstatus(t *testing.T) {
 		cases[reason] = blocked(reason)
 	}
 	notGrown := summary{in: component.Summary{Previous: initialized(6), States: []component.State{{Name: "db", Growing: true, Phase: v1.PhaseUpdating}},
-		Problems: []component.Problem{{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "the claim cannot grow"}}}}
+		Problems: []component.Problem{{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "the claim cannot grow", Blocking: true}}}}
 	cases["a volume that cannot grow"] = notGrown
+	cases["paused"] = summary{in: component.Summary{Paused: true, Previous: initialized(7), States: []component.State{ready("web")}}}
+	cases["paused, with a change"] = summary{in: component.Summary{Paused: true, Previous: initialized(6), Pending: []v1.PendingChange{{Kind: "Deployment"}},
+		States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonProgressing)}}}
 	raced := blocked(v1.ReasonForbidden)
 	raced.in.Incomplete = true
 	cases["denied, and a conflict that is retried at once"] = raced
@@ -52,18 +60,20 @@ func TestKstatus(t *testing.T) {
 	want := map[string]string{
 		"running": "Current", "creating": "InProgress", "updating": "InProgress", "scaling": "InProgress", "still scaling": "InProgress", "still scaling, and copying": "InProgress",
 		"still updating": "InProgress", "updating while scaling": "InProgress", "trouble while running": "InProgress", "trouble while creating": "InProgress",
-		"nothing could be observed": "InProgress", "a write met a newer object": "InProgress", "a volume that cannot grow": "InProgress",
+		"nothing could be observed": "InProgress", "a write met a newer object": "InProgress", "a volume that cannot grow": "Failed",
+		"paused": "Current", "paused, with a change": "InProgress",
 		"denied, and a conflict that is retried at once": "InProgress", v1.ReasonNamespaceTerminating: "InProgress",
 		"failed": "Failed", "forbidden": "Failed", "invalid": "Failed", v1.ReasonConflict: "Failed", v1.ReasonCredentialsMissing: "Failed",
 		"deleting": "Terminating", "deleting is refused": "Terminating",
 	}
 	got := make(map[string]string, len(cases))
 	for name, tt := range cases {
-		tt.in.Generation, tt.in.Now = 7, at(0)
+		tt.in.Generation, tt.in.ObservedGeneration, tt.in.Now = 7, 6, at(0)
 		report := component.Summarize(tt.in)
-		got[name] = kstatus(tt.in.Generation, tt.in.Deleting, report)
+		got[name] = kstatus(t, tt.in.Generation, tt.in.Deleting, report)
 		stalled := meta.FindStatusCondition(report.Conditions, v1.ConditionStalled)
-		if failed := report.Phase == v1.PhaseFailed && name != v1.ReasonNamespaceTerminating; !tt.in.Deleting && failed != (stalled.Status == metav1.ConditionTrue) {
+		failed := report.Phase == v1.PhaseFailed && name != v1.ReasonNamespaceTerminating || name == "a volume that cannot grow"
+		if !tt.in.Deleting && failed != (stalled.Status == metav1.ConditionTrue) {
 			t.Errorf("%s: Stalled is %s in phase %s", name, stalled.Status, report.Phase)
 		}
 		if stalled.ObservedGeneration != 7 || stalled.Message == "" || stalled.Status == metav1.ConditionTrue && stalled.Reason == v1.ReasonProgressing {

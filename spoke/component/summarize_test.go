@@ -205,7 +205,7 @@ func problems(random *rand.Rand) []component.Problem {
 	case 1:
 		return []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: "x", Blocking: true}}
 	case 3:
-		return []component.Problem{{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "x"}}
+		return []component.Problem{{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "x", Blocking: true}}
 	case 2:
 		return []component.Problem{{Component: "db", Reason: v1.ReasonApplyFailed, Message: "x"}}
 	default:

@@ -34,7 +34,7 @@ func TestRefuse(t *testing.T) {
 			p := &pass[*v1.EcommerceApp]{}
 			p.rejectExpansion(component.Step{Action: component.Grow, Component: "database", Target: claim, Size: resource.MustParse("20Gi")},
 				apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "data-0", errors.New("no")))
-			want := component.Problem{Component: "database", Reason: v1.ReasonStorageNotExpandable, Message: tt.want}
+			want := component.Problem{Component: "database", Reason: v1.ReasonStorageNotExpandable, Message: tt.want, Blocking: true}
 			if len(p.problems) != 1 || p.problems[0] != want {
 				t.Errorf("got %+v, want %+v", p.problems, want)
 			}

@@ -86,7 +86,8 @@ func (p *pass[T]) fail(name string, err error) bool {
 func (p *pass[T]) rejectExpansion(step component.Step, err error) {
 	p.retryIn = sooner(p.retryIn, apierror.Decide(err).Wait)
 	p.problems = append(p.problems, component.Problem{
-		Component: step.Component, Reason: v1.ReasonStorageNotExpandable, Message: notExpandable(step, err), Optional: step.Optional,
+		Component: step.Component, Reason: v1.ReasonStorageNotExpandable, Message: notExpandable(step, err),
+		Blocking: !step.Optional, Optional: step.Optional,
 	})
 }
 
