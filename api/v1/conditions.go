@@ -169,6 +169,8 @@ const (
 // components and clusters.
 const (
 	ReasonRunning              = "Running"
+	ReasonCreating             = "Creating"
+	ReasonUpdating             = "Updating"
 	ReasonProgressing          = "Progressing"
 	ReasonScaling              = "Scaling"
 	ReasonWaitingForDependency = "WaitingForDependency"

@@ -1,9 +1,11 @@
 package runbook
 
-// Alerts returns an entry for each alert in config/monitoring. The Reason of an entry is the
-// name of the alert.
+import "slices"
+
+// Alerts returns an entry for each alert in config/monitoring, and for those of an application
+// with spec.monitoring.prometheus. The Reason of an entry is the name of the alert.
 func Alerts() []Entry {
-	return append(hubAlerts(), append(fleetAlerts(), append(backupAlerts(), spokeAlerts()...)...)...)
+	return slices.Concat(hubAlerts(), fleetAlerts(), backupAlerts(), spokeAlerts(), shopAlerts())
 }
 
 func hubAlerts() []Entry {
@@ -73,5 +75,31 @@ func spokeAlerts() []Entry {
 			"kubectl get ecommerceapps,webapps,mysqlclusters -A", "Look up the reason of the condition Ready of the object whose phase is Failed."},
 		{"ShopfleetSpokeReconcileSlow", "Too many reconciliations take more than a second. The label window gives the time over which the error budget is spent.",
 			spokeLog, "Look at the panels Reconciliation time and CPU of the dashboard."},
+	}
+}
+
+// shopAlerts returns those that package spoke/render renders for each application.
+func shopAlerts() []Entry {
+	const (
+		describePods = "kubectl describe pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member"
+		dumpJobs     = "kubectl get cronjobs,jobs -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member"
+	)
+	return []Entry{
+		{"ShopWorkloadDown", "No pod of the backend or of the frontend has been available for 2 minutes: customers are not served.",
+			memberPods, describePods + "\nThe events of the pods say why. If the last change broke it, set the field back."},
+		{"ShopWorkloadDegraded", "Some pods of the backend or of the frontend have not been available for 15 minutes. The others serve customers.",
+			memberPods, describePods + "\nThe events of the pods say why: image, resources, probes, nodes, quota."},
+		{"ShopDatabaseDown", "Pods of the database have not been ready for 5 minutes. Customers are not served if the primary is among them, whose name ends with -0.",
+			memberPods, describePods + "\nFor a replica, look up its state in status.databaseReplicas of the copy."},
+		{"ShopDatabaseVolumeFull", "A volume of the database has less than a tenth left. A database whose volume is full stops.",
+			"kubectl get pvc -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
+			"Raise spec.database.storage: kubectl edit ecommerceapp APP -n NAMESPACE.\nIf the StorageClass does not allow that, look up StorageNotExpandable."},
+		{"ShopBackupFailed", "A Job that dumps the database has failed. The alert lasts until the Job is deleted, which is after three more that fail.",
+			dumpJobs, "kubectl logs -n NAMESPACE job/JOB   # in the member\nThe last lines say why. Then run another one: " + backupAgain + "."},
+		{"ShopBackupOverdue", "The CronJob has not created a Job for a scheduled time that is more than an hour ago.",
+			dumpJobs, "kubectl describe cronjob -n NAMESPACE APP-database-backup   # in the member\nIts events say why: it is suspended, the Job before is still running, or a quota denies the Job."},
+		{"ShopBackupVolumeFull", "The claim of the dumps had less than a tenth left after the last one. The oldest dumps are removed before their retention ends if that makes the next one fit; if it does not fit beside the newest, the Job fails with the size that the claim needs.",
+			"kubectl get pvc -n NAMESPACE APP-database-backup   # in the member",
+			"Raise spec.database.storage, or lower spec.database.backup.retention: kubectl edit ecommerceapp APP -n NAMESPACE.\nThe claim of the dumps grows with the volumes of the database. It can be expanded alone as well: kubectl edit pvc APP-database-backup -n NAMESPACE, in the member."},
 	}
 }

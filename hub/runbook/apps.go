@@ -23,6 +23,10 @@ func appProgress() []Entry {
 		{v1.ReasonProgressing, "A change is being rolled out: an object is being created or updated, or the hub waits for a cluster to reconcile the current generation.",
 			statusApp,
 			"Wait; after 10 minutes without success the reason becomes ProgressDeadlineExceeded.\nIf one cluster alone does not move, look up the reason of its MemberCluster."},
+		{v1.ReasonCreating, "The first rollout is in progress: components are created in order, database, backend, frontend, ingress.",
+			statusApp, "Wait; the reason of the condition Ready says which component is waited for.\nA StatefulSet or Deployment that makes no progress for 10 minutes becomes ProgressDeadlineExceeded."},
+		{v1.ReasonUpdating, "A change is being rolled out, or something that was ready recovers, such as a pod that was deleted.",
+			statusApp, "Wait; the reason of the condition Ready says which component is waited for.\nA StatefulSet or Deployment that makes no progress for 10 minutes becomes ProgressDeadlineExceeded."},
 		{v1.ReasonScaling, "Only the number of replicas is changing.", statusApp, "Wait; the reason ends with the last pod."},
 		{v1.ReasonWaitingForDependency, "The component waits for another one, which the message names: database, then backend, then frontend, then ingress.",
 			statusApp, "Look up the reason of the component that the message names."},
@@ -40,9 +44,10 @@ func appProgress() []Entry {
 		{v1.ReasonWaitingForCertificate, "cert-manager has not issued the certificate of the Ingress.",
 			"kubectl describe certificate,certificaterequest -n NAMESPACE   # in the member",
 			"Do as the events of the Certificate say: the issuer does not exist or is not ready, or the host does not lead to this cluster yet."},
-		{v1.ReasonStorageNotExpandable, "spec.database.storage was raised, and the StorageClass of the claim does not allow expansion. The database keeps its volume and runs.",
+		{v1.ReasonStorageNotExpandable, "spec.database.storage was raised, and the StorageClass of the claim does not allow expansion. The database keeps its volume and runs, and the rest of the spec is in effect. Stalled is True, because the size is not. Only Degraded is True if the claim of dumps alone cannot grow.",
 			"kubectl get storageclass   # in the member",
-			"Allow it in the class, or set spec.database.storage back.\nTo allow it: kubectl patch storageclass CLASS -p '{\"allowVolumeExpansion\":true}' in the member, if its driver can expand volumes."},
+			"kubectl patch storageclass CLASS -p '{\"allowVolumeExpansion\":true}'   # in the member\nIt is tried again within five minutes. The message says if a quota or a permission is the cause instead." +
+				"\nIf the driver of the class cannot expand volumes, restore a dump into a new application of another class: spec.database.storage cannot be set back."},
 		{v1.ReasonDeadlineExceeded, "A component did not become ready within 10 minutes. It is left as it is, and the reason ends when the component is ready or the spec changes.",
 			memberPods,
 			"kubectl describe pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member\nIf the last change broke it, set the image or the field back: that is a new spec, and rolls out at once."},
@@ -67,6 +72,15 @@ func appService() []Entry {
 	}
 }
 
+// createSecrets creates the Secrets that the data of a database depends on.
+const createSecrets = "\nThe Secret of clients, APP-database-credentials or that of spec.database.credentialsSecretRef: " +
+	"`kubectl create secret generic APP-database-credentials -n NAMESPACE --from-literal=username=USER --from-literal=password=PASSWORD --from-literal=database=DATABASE`." +
+	" The Secret APP-database-login has the user in its key owner, and the other two as they are." +
+	"\nThe Secret of the database itself, in which root-password is for MySQL only: " +
+	"`kubectl create secret generic APP-database-system -n NAMESPACE --from-literal=replication-password=PASSWORD --from-literal=root-password=PASSWORD`." +
+	"\nThen, unless it is that of credentialsSecretRef, hand it over: `kubectl annotate secret SECRET -n NAMESPACE ecommerce.io/adopt=Always`. It is taken up within five minutes. " +
+	"A MySQLCluster has NAME-credentials, NAME-login and NAME-system."
+
 // appFailures returns the reasons of an application that needs a user.
 func appFailures() []Entry {
 	return []Entry{
@@ -84,8 +98,9 @@ func appFailures() []Entry {
 		{v1.ReasonApplyFailed, "A write in a member failed for a reason that may pass: throttling, a kind that is not served, a timeout. The hub retries.",
 			describeApp, "If it stays for 10 minutes, do as the message says.\nA kind that is not served needs its CustomResourceDefinition in the member. Otherwise look at the load of the member's API server."},
 		{v1.ReasonCredentialsMissing, "A Secret that the data of the database depends on is gone, or a key of it. New passwords would not open the data, so nothing was written. On a Restore: the passwords of the source could not be copied or compared.",
-			"kubectl get secrets -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
-			"Restore the Secret that the message names, in the member.\nWithout it, delete the claim to start with an empty database, and restore a Backup."},
+			"kubectl get secrets -n NAMESPACE   # in the member",
+			"Create the Secret that the message names again, in the member, with the values that the data has." + createSecrets +
+				"\nIf nobody knows the values: delete the claim that the message names to start with an empty database, and restore a dump."},
 		{v1.ReasonNamespaceTerminating, "The namespace is being deleted in the member, so that nothing can be created there. The hub goes on when it is gone.",
 			"kubectl get namespace NAMESPACE -o yaml   # in the member",
 			"Wait; if the namespace stays, its conditions name the objects whose finalizers hold it."},

@@ -4,17 +4,23 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/runbook"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // reasons returns the constants of api/v1 whose names begin with Reason, and the states of replicas:
@@ -74,27 +80,88 @@ func TestEveryReasonHasAnEntry(t *testing.T) {
 	}
 }
 
+// TestReasonsAreConstants: a reason that is a literal or converted from another type has no entry.
+// What an argument or a variable holds, package e2e/framework/oracle checks.
+func TestReasonsAreConstants(t *testing.T) {
+	set := token.NewFileSet()
+	files := 0
+	for _, root := range []string{"../../hub", "../../spoke"} {
+		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			files++
+			file, err := parser.ParseFile(set, path, nil, 0)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				for _, value := range reasonValues(n) {
+					if madeUp(value) {
+						t.Errorf("%s: the reason is no constant of api/v1", set.Position(value.Pos()))
+					}
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files < 300 {
+		t.Errorf("read %d files, want more than 300", files)
+	}
+}
+
+// reasonValues returns the values that a node gives to fields named Reason or reason.
+func reasonValues(n ast.Node) []ast.Expr {
+	switch n := n.(type) {
+	case *ast.KeyValueExpr:
+		if key, ok := n.Key.(*ast.Ident); ok && strings.EqualFold(key.Name, "reason") {
+			return []ast.Expr{n.Value}
+		}
+	case *ast.AssignStmt:
+		var values []ast.Expr
+		for i, to := range n.Lhs {
+			if field, ok := to.(*ast.SelectorExpr); ok && strings.EqualFold(field.Sel.Name, "reason") && len(n.Rhs) == len(n.Lhs) {
+				values = append(values, n.Rhs[i])
+			}
+		}
+		return values
+	}
+	return nil
+}
+
+// madeUp reports whether an expression is a text, other than an empty one, or a conversion to string.
+func madeUp(value ast.Expr) bool {
+	switch value := value.(type) {
+	case *ast.BasicLit:
+		return value.Value != `""`
+	case *ast.CallExpr:
+		function, ok := value.Fun.(*ast.Ident)
+		return ok && function.Name == "string"
+	}
+	return false
+}
+
 // alert is a rule of a PrometheusRule; recording rules have no name.
 type alert struct {
 	Name        string            `json:"alert"`
 	Annotations map[string]string `json:"annotations"`
 }
 
-// alerts returns the alerts in config/monitoring.
+// alerts returns the alerts in config/monitoring, and those of an application.
 func alerts(t *testing.T) []alert {
 	t.Helper()
 	var all []alert
-	for _, process := range []string{"hub", "spoke"} {
+	for _, raw := range append(shopRules(t), read(t, "../../config/monitoring/hub/prometheusrule.yaml"), read(t, "../../config/monitoring/spoke/prometheusrule.yaml")) {
 		var rules struct {
 			Spec struct {
 				Groups []struct {
 					Rules []alert `json:"rules"`
 				} `json:"groups"`
 			} `json:"spec"`
-		}
-		raw, err := os.ReadFile("../../config/monitoring/" + process + "/prometheusrule.yaml")
-		if err != nil {
-			t.Fatal(err)
 		}
 		if err := yaml.Unmarshal(raw, &rules); err != nil {
 			t.Fatal(err)
@@ -104,6 +171,83 @@ func alerts(t *testing.T) []alert {
 		}
 	}
 	return slices.DeleteFunc(all, func(a alert) bool { return a.Name == "" })
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// rendered returns the objects of a kind of the sample of an application, which is changed before.
+func rendered(t *testing.T, kind string, change func(*v1.EcommerceApp)) []component.Object {
+	t.Helper()
+	app := &v1.EcommerceApp{}
+	if err := yaml.Unmarshal(read(t, "../../config/samples/ecommerceapp.yaml"), app); err != nil {
+		t.Fatal(err)
+	}
+	change(app)
+	components, err := render.EcommerceApp(app, render.Cluster{PrometheusRules: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []component.Object
+	for _, c := range components {
+		for _, o := range c.Objects {
+			if o.Resource.GetObjectKind().GroupVersionKind().Kind == kind {
+				found = append(found, o)
+			}
+		}
+	}
+	return found
+}
+
+// TestSecretsCanBeCreatedAgain: the commands for lost credentials have the names and the keys of the
+// Secrets that databases depend on.
+func TestSecretsCanBeCreatedAgain(t *testing.T) {
+	e, _ := runbook.Lookup(v1.ReasonCredentialsMissing)
+	for engine, version := range map[v1.Engine]string{v1.EnginePostgreSQL: "17.2", v1.EngineMySQL: "8.4"} {
+		secrets := 0
+		for _, o := range rendered(t, "Secret", func(app *v1.EcommerceApp) {
+			app.Name, app.Spec.Database.Engine, app.Spec.Database.Version, app.Spec.Database.CredentialsSecretRef = "app", engine, version, nil
+		}) {
+			secret, ok := o.Resource.(*corev1.Secret)
+			if !ok || o.Generate == nil || !strings.HasPrefix(secret.Name, "app-database-") {
+				continue
+			}
+			secrets++
+			_, command, _ := strings.Cut(e.Remedy, "`kubectl create secret generic APP"+strings.TrimPrefix(secret.Name, "app")+" ")
+			command, _, _ = strings.Cut(command, "`")
+			for _, key := range slices.Concat(slices.Collect(maps.Keys(secret.Data)), slices.Collect(maps.Keys(secret.StringData)), slices.Collect(maps.Keys(o.Generate.Random))) {
+				if !strings.Contains(command+" ", " --from-literal="+key+"=") {
+					t.Errorf("%s: the command for Secret %s has no key %s: %q", engine, secret.Name, key, command)
+				}
+			}
+		}
+		if secrets != 2 {
+			t.Errorf("%s: %d Secrets, want 2", engine, secrets)
+		}
+	}
+}
+
+// shopRules returns the PrometheusRules of an application.
+func shopRules(t *testing.T) [][]byte {
+	t.Helper()
+	var all [][]byte
+	for _, o := range rendered(t, "PrometheusRule", func(*v1.EcommerceApp) {}) {
+		raw, err := yaml.Marshal(o.Resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, raw)
+	}
+	if len(all) != 1 {
+		t.Fatalf("the sample has %d PrometheusRules, want 1", len(all))
+	}
+	return all
 }
 
 // runbookURL is the address of hub/RUNBOOK.md, which Alertmanager shows as a link.
@@ -125,7 +269,7 @@ func TestEveryAlertHasAnEntry(t *testing.T) {
 		got[e.Reason] = true
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("alerts of config/monitoring and entries of hub/runbook (-want +got):\n%s", diff)
+		t.Errorf("alerts and entries of hub/runbook (-want +got):\n%s", diff)
 	}
 }
 

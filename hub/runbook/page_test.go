@@ -15,7 +15,7 @@ import (
 const page = "../RUNBOOK.md"
 
 func TestPage(t *testing.T) {
-	got := render()
+	got := markdown()
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		if err := os.WriteFile(page, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
@@ -46,8 +46,8 @@ with ` + "`# in the member`" + `. To find the reason, start here:
 
 `
 
-// render returns the page.
-func render() string {
+// markdown returns the page.
+func markdown() string {
 	var b strings.Builder
 	b.WriteString(preamble)
 	sections := append([]runbook.Section{{Title: "Alerts", Entries: runbook.Alerts()}}, runbook.Sections()...)

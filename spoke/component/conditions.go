@@ -43,7 +43,7 @@ func progress(in Summary, c cause, report Report) []metav1.Condition {
 	ready := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: c.reason, Message: c.text()}
 	enabled, n := count(report.States)
 	progressing := metav1.Condition{
-		Type: v1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: string(c.phase),
+		Type: v1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: progressReason(c.phase),
 		Message: fmt.Sprintf("%d of %d components are ready", n, enabled),
 	}
 	degraded := metav1.Condition{Type: v1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: v1.ReasonReconciled}
@@ -66,6 +66,22 @@ func progress(in Summary, c cause, report Report) []metav1.Condition {
 		degraded = impaired(degraded, report.States)
 	}
 	return []metav1.Condition{ready, progressing, degraded}
+}
+
+// progressReason returns the reason of Progressing in a phase.
+func progressReason(phase v1.Phase) string {
+	switch phase {
+	case v1.PhaseCreating:
+		return v1.ReasonCreating
+	case v1.PhaseUpdating:
+		return v1.ReasonUpdating
+	case v1.PhaseScaling:
+		return v1.ReasonScaling
+	case v1.PhaseDeleting:
+		return v1.ReasonDeleting
+	default: // Failed has the reason of the failure.
+		return v1.ReasonRunning
+	}
 }
 
 // impaired returns a condition Degraded that is False, or True for the first component that is

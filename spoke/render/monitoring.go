@@ -19,6 +19,9 @@ import (
 const (
 	metricsPath = "/metrics"
 
+	// runbookURL, with the name of an alert in lower case, is the address of its entry in hub/RUNBOOK.md.
+	runbookURL = "https://github.com/shopfleet/shopfleet/blob/main/hub/RUNBOOK.md#"
+
 	// monitoringNamespaceLabel, with the value true on a namespace, allows its pods to
 	// read the application's metrics; namespaces with common names of monitoring are
 	// allowed too.
@@ -142,7 +145,7 @@ func (s *shop) alerts() []any {
 			"expr":        expr,
 			"for":         wait,
 			"labels":      map[string]any{"severity": severity, "shop": s.owner.Name},
-			"annotations": map[string]any{"summary": summary},
+			"annotations": map[string]any{"summary": summary, "runbook_url": runbookURL + strings.ToLower(name)},
 		}
 	}
 	of := func(label, value string) string {
