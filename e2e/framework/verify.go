@@ -55,6 +55,7 @@ func (e *Environment) verify() {
 		"objects were created twice":               oracle.Duplicates(logs),
 		"requests failed too often":                oracle.HotLoops(logs),
 		"statuses went backwards":                  oracle.Statuses(e.apart(logs)),
+		"reasons have no entry in the runbook":     oracle.UnknownReasons(logs),
 		"two processes wrote at the same time":     oracle.Overlaps(logs),
 		"generations have no effect and no report": oracle.LostIntents(logs, end),
 		"clusters are not as ready as reported":    oracle.FalseReady(logs, end),

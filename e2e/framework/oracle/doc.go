@@ -4,8 +4,8 @@
 //
 // Of the audit logs, UnexpectedDeletes returns the deletions by Shopfleet that no user asked
 // for, HotLoops what was sent again and again although it fails, Duplicates what was created
-// twice, Statuses what went backwards, and Overlaps the writes of a process after its successor
-// began. Of the state at the end, LostIntents, FalseReady and Leftovers return what does not
+// twice, Statuses what went backwards, UnknownReasons the reasons that the runbook lacks, and
+// Overlaps the writes of a process after its successor began. Of the state at the end, LostIntents, FalseReady and Leftovers return what does not
 // fit together, and Leaks the credentials outside of Secrets. Package framework runs them
 // at the end of each suite, whatever that tests.
 //

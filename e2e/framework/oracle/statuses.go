@@ -28,9 +28,13 @@ type reported struct {
 		Conditions         []metav1.Condition `json:"conditions"`
 		pods
 		Components []struct {
-			Name string `json:"name"`
+			Name   string `json:"name"`
+			Reason string `json:"reason"`
 			pods
 		} `json:"components"`
+		Clusters []struct {
+			Reason string `json:"reason"`
+		} `json:"clusters"`
 	} `json:"status"`
 }
 
