@@ -143,7 +143,7 @@ func testRotation(w *environment) func(*testing.T) {
 		w.awaitLogin(t, app, "shop/first/")
 		// Simulated pods start without the Secret, so that the login is set in a running database.
 		w.commands.made()
-		first := w.rotationOfClients(t, app)
+		first, salt := w.rotationOfClients(t, app), w.salt(t, app)
 
 		w.failRotation(t, app, secret)
 		w.commands.fail(nil)
@@ -168,7 +168,13 @@ func testRotation(w *environment) func(*testing.T) {
 		if changes := w.commands.made(); len(changes) > 0 {
 			t.Errorf("changes without another password: %q", changes)
 		}
+		if kept := w.salt(t, app); len(kept) < 32 || kept != salt {
+			t.Errorf("the salt is %q, and was %q: all data would be prepared again", kept, salt)
+		}
 		w.loseLogin(t, app, second, third)
+		if another := w.salt(t, app); len(another) < 32 || another == salt {
+			t.Errorf("the salt of another Secret is %q, as of the first", another)
+		}
 		if diff := cmp.Diff([]string{pod + "shop/shop/third", pod + "shop/shop_2/third"}, w.commands.made()); diff != "" {
 			t.Errorf("changes (-want +got):\n%s", diff)
 		}
@@ -321,6 +327,16 @@ func (w *environment) awaitLogin(t *testing.T, app *v1.EcommerceApp, want string
 		return nil
 	})
 	w.awaitRunning(t, app)
+}
+
+// salt returns the salt of the note that volumes keep of the login.
+func (w *environment) salt(t *testing.T, app *v1.EcommerceApp) string {
+	t.Helper()
+	secret := &corev1.Secret{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-login"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	return string(secret.Data["salt"])
 }
 
 // rotationOfClients returns the number of the rotation that the backend's pods have.

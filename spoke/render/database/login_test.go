@@ -2,6 +2,7 @@ package database
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -34,7 +35,7 @@ func (p *pod) prepareFor(t *testing.T, l Login) {
 	t.Helper()
 	p.spec.Rotated = true
 	p.env["LOGIN_USER"], p.env["LOGIN_OTHER"], p.env["APP_PASSWORD"] = l.Username, l.Other(p.spec.Engine), l.Password
-	p.env["LOGIN_PHASE"], p.env["LOGIN_ROTATION"], p.env["LOGIN_SALT"] = string(l.Phase), strconv.Itoa(l.Rotation), "salt"
+	p.env["LOGIN_PHASE"], p.env["LOGIN_ROTATION"] = string(l.Phase), strconv.Itoa(l.Rotation)
 	p.must(t, "sh "+p.etc+"/prepare.sh")
 }
 
@@ -108,9 +109,19 @@ func TestPostgreSQLRestoredLogin(t *testing.T) {
 		t.Errorf("a pod whose logins are set starts a server for them again: %v", err)
 	}
 	// A backup may be of a rotation in between that changed the password back and forth.
-	p.prepareFor(t, Login{Owner: owner, Username: second, Password: "later", Rotation: 3})
+	another := Login{Owner: owner, Username: second, Password: "later", Rotation: 3}
+	p.prepareFor(t, another)
 	if again, err := os.Stat(note); err != nil || again.ModTime().Equal(noted.ModTime()) {
 		t.Errorf("the same password of another rotation is taken for the one in the data: %v", err)
+	}
+	before, err := os.ReadFile(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.env["LOGIN_SALT"] = "of another Secret"
+	p.prepareFor(t, another)
+	if after, err := os.ReadFile(note); err != nil || string(after) == string(before) {
+		t.Errorf("data whose note has another salt is taken for prepared: %v", err)
 	}
 	// Replicas copy data with a password that is in it as well.
 	p.env["REPLICATION_PASSWORD"] = "of another cluster"
@@ -159,6 +170,46 @@ func TestPostgreSQLSettings(t *testing.T) {
 	rotate("next")
 	expect(second + " " + owner + ` 0 "$user", public 4MB -1 infinity`)
 	p.stop(t)
+}
+
+// TestLoginNote: a note is valid for the login and the salt that it was written with. Likely passwords
+// cannot be compared with it, because applications with one password have different notes.
+func TestLoginNote(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	run := func(script string, changes ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", "set -eu\n"+loginNote+script, "sh", data)
+		cmd.Env = append([]string{
+			"PATH=" + os.Getenv("PATH"), "LOGIN_SALT=salt", "LOGIN_ROTATION=1", "LOGIN_PHASE=", "APP_USER=shop", "LOGIN_USER=shop", "APP_PASSWORD=secret", "REPLICATION_PASSWORD=r",
+		}, changes...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run(`note "$1"`); err != nil {
+		t.Fatal(out)
+	}
+	for _, tt := range []struct {
+		change string
+		noted  bool
+	}{
+		{"LOGIN_SALT=salt", true}, {"LOGIN_USER=", true}, // Without a login there is none to set.
+		{"LOGIN_SALT=other", false}, {"LOGIN_SALT=", false}, {"APP_PASSWORD=other", false}, {"LOGIN_USER=shop_2", false}, {"APP_USER=other", false},
+		{"LOGIN_ROTATION=2", false}, {"LOGIN_PHASE=changing", false}, {"REPLICATION_PASSWORD=other", false},
+	} {
+		if out, err := run(`noted "$1"`, tt.change); (err == nil) != tt.noted {
+			t.Errorf("%s: noted: %t, want %t: %s", tt.change, err == nil, tt.noted, out)
+		}
+	}
+	note := func(salt string) string {
+		out, err := run(`note "$1" && cat "$1.logins"`, "LOGIN_SALT="+salt)
+		if err != nil || out == "" || strings.Contains(out, "secret") {
+			t.Errorf("the note is %q: %v", out, err)
+		}
+		return out
+	}
+	if one, again, other := note("one"), note("one"), note("other"); one != again || one == other {
+		t.Errorf("notes %q and %q of one salt, and %q of another", one, again, other)
+	}
 }
 
 // as runs SQL through the network, where passwords count.

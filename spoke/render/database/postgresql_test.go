@@ -170,7 +170,7 @@ func newPod(t *testing.T, spec Spec, name string) *pod {
 	}
 	p.env = map[string]string{
 		"PATH": os.Getenv("PATH"), "LC_ALL": "C.UTF-8", "POD_NAME": name, "PRIMARY_HOST": "127.0.0.1",
-		"APP_USER": `sh"op`, "APP_PASSWORD": awkward, "APP_DATABASE": "shop_db", "REPLICATION_PASSWORD": "secret",
+		"APP_USER": `sh"op`, "APP_PASSWORD": awkward, "APP_DATABASE": "shop_db", "REPLICATION_PASSWORD": "secret", "LOGIN_SALT": "salt",
 		"PGDATA": filepath.Join(dir, "pgdata"), "PGHOST": "127.0.0.1", "PGPORT": p.port, "PGUSER": `sh"op`,
 		"PGPASSWORD": awkward, "PGDATABASE": "shop_db", "DB_VERSION": spec.Version, "BACKUPS": filepath.Join(dir, "backups"), "KEEP_LAST": "1", "KEEP_DAYS": "1", "CLAIM": "shop-database-backup",
 	}
