@@ -38,8 +38,8 @@ type crashes struct {
 
 // all ends the hub at each request that changes something.
 func (e *crashes) all(t *testing.T) {
-	e.createSecrets(t)
-	e.createBackup(t)
+	e.createSecrets(t, e, backupenv.Shop, "")
+	e.createBackup(t, backupName, backupenv.Shop, v1.EnginePostgreSQL)
 	e.RunMember(t)
 	t.Run("in place", e.inPlace)
 	t.Run("verification", e.verification)
@@ -90,6 +90,7 @@ func (e *crashes) elsewhere(t *testing.T) {
 		},
 		ended: func(*testing.T) {},
 	})
+	t.Run("other credentials", e.otherCredentials)
 }
 
 // verification: nothing is left of the database that the backup was verified with.
@@ -262,19 +263,23 @@ func (e *crashes) volumes(t *testing.T, in client.Client) volumes {
 	return volumes{len(list.Items), len(restored)}
 }
 
-// createSecrets creates the generated passwords of the shop's database.
-func (e *crashes) createSecrets(t *testing.T) {
+// createSecrets creates the passwords of an application's database. The value of one key is not what it
+// is for others.
+func (e *crashes) createSecrets(t *testing.T, in client.Client, app, another string) {
 	t.Helper()
-	for _, name := range render.DatabaseSecrets(backupenv.Shop) {
-		e.MustCreate(t, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: backupenv.Namespace, Name: name},
-			StringData: map[string]string{database.UsernameKey: "shop", database.PasswordKey: "secret", database.DatabaseKey: "shop"},
-		})
+	for _, name := range render.DatabaseSecrets(app) {
+		data := map[string]string{database.UsernameKey: "shop", database.PasswordKey: "secret", database.DatabaseKey: "shop"}
+		if another != "" {
+			data[another] = "another"
+		}
+		if err := in.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: backupenv.Namespace, Name: name}, StringData: data}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
-// createBackup creates a Backup that is complete, and its snapshots.
-func (e *crashes) createBackup(t *testing.T) {
+// createBackup creates a Backup of an application that is complete, and its snapshots.
+func (e *crashes) createBackup(t *testing.T, name, app string, engine v1.Engine) {
 	t.Helper()
 	e.Cloud.SetPace(fake.Pace{})
 	of := func(id, region string) v1.CloudSnapshot {
@@ -284,14 +289,15 @@ func (e *crashes) createBackup(t *testing.T) {
 		})
 		return v1.CloudSnapshot{Name: id, Region: region, ID: id, State: string(cloud.StateReady)}
 	}
-	b := apitest.Backup(backupName).Namespace(backupenv.Namespace).Obj()
+	b := apitest.Backup(name).Namespace(backupenv.Namespace).Obj()
+	b.Spec.AppRef.Name = app
 	e.MustCreate(t, b)
 	at := metav1.NewTime(e.Clock.Now().Truncate(time.Second))
 	b.Status = v1.BackupStatus{
 		Phase: v1.BackupCompleted, AppUID: "app-1", Provider: v1.ProviderAWS, Account: backupenv.Account, Region: backupenv.Region,
-		Engine: v1.EnginePostgreSQL, Version: "15.4", SnapshotTime: &at,
+		Engine: engine, Version: "15.4", SnapshotTime: &at,
 		Snapshots: []v1.VolumeSnapshot{{
-			Claim: render.DatabaseClaims(backupenv.Shop)[0], Volume: backupenv.Volume, Zone: backupenv.Region + "a", Size: "1Gi",
+			Claim: render.DatabaseClaims(app)[0], Volume: backupenv.Volume, Zone: backupenv.Region + "a", Size: "1Gi",
 			CloudSnapshot: of("snap-0123456789abcdef0", backupenv.Region),
 			Copies:        []v1.CloudSnapshot{of("snap-0123456789abcdef1", backupenv.CopyRegion)},
 		}},

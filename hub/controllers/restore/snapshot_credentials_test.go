@@ -1,11 +1,21 @@
 package restore
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
+	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 // TestNeeded: other passwords do not keep PostgreSQL from using data, another owner or name does.
@@ -30,6 +40,59 @@ func TestNeeded(t *testing.T) {
 				if got := equality.Semantic.DeepEqual(one, other); got != want {
 					t.Errorf("%s can use the data: %t, want %t", engine, got, want)
 				}
+			}
+		})
+	}
+}
+
+// otherCredentials: data whose passwords its database would not have replaces nothing, in a cluster that
+// runs the application as well.
+func (e *crashes) otherCredentials(t *testing.T) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: backupenv.Namespace}}
+	if err := e.Other.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	for app, tt := range map[string]struct {
+		engine  v1.Engine
+		another string
+		// lacks is what the data does not have; empty if the Restore goes on.
+		lacks string
+	}{
+		"mysql-password":      {v1.EngineMySQL, database.PasswordKey, "the same passwords"},
+		"mysql-same":          {v1.EngineMySQL, "", ""},
+		"postgresql-password": {v1.EnginePostgreSQL, database.PasswordKey, ""},
+		"postgresql-username": {v1.EnginePostgreSQL, database.UsernameKey, "the same username and database"},
+	} {
+		t.Run(app, func(t *testing.T) {
+			e.createSecrets(t, e, app, "")
+			e.createSecrets(t, e.Other, app, tt.another)
+			e.createBackup(t, app, app, tt.engine)
+			copied := apitest.App(app).Namespace(backupenv.Namespace).Database(tt.engine, "15.4", "1Gi").Obj()
+			if err := e.Other.Create(t.Context(), copied); err != nil {
+				t.Fatal(err)
+			}
+			r := apitest.Restore(app).Namespace(backupenv.Namespace).From(app).To(backupenv.Other).Obj()
+			e.MustCreate(t, r)
+			p := e.NewProcess(backupenv.Crash{})
+			p.Run(t, e.reconciler(p), client.ObjectKeyFromObject(r), func() bool {
+				if err := e.Get(t.Context(), client.ObjectKeyFromObject(r), r); err != nil {
+					t.Fatal(err)
+				}
+				return done(r) || len(r.Status.Volumes) > 0
+			})
+			if tt.lacks == "" {
+				if done(r) {
+					t.Errorf("the Restore is %s: %s", r.Status.Phase, r.Status.Message)
+				}
+				return
+			}
+			want := "the data of " + backupenv.Member + " does not have " + tt.lacks + " as the database in " + backupenv.Other + ": give both one Secret by spec.database.credentialsSecretRef, " +
+				"or make Secret " + render.DatabaseSecrets(app)[0] + " the same"
+			if r.Status.Phase != v1.RestoreFailed || reasonOf(r) != v1.ReasonCredentialsMissing || r.Status.Message != want {
+				t.Errorf("the Restore is %s for %s: %s", r.Status.Phase, reasonOf(r), r.Status.Message)
+			}
+			if others := slices.DeleteFunc(p.Sent(), func(s string) bool { return strings.HasSuffix(s, "*v1.Restore") }); len(others) > 0 {
+				t.Errorf("it has changed something before: %q", others)
 			}
 		})
 	}
