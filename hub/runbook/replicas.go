@@ -23,7 +23,7 @@ func replicas() []Entry {
 				"That start checks against the primary once more. If it refuses, the log of the container prepare says why: kubectl logs -n NAMESPACE APP-database-N -c prepare, in the member. It is asked again after an hour."},
 		{string(v1.ReplicaPromoted), "A user promoted the server: it is no replica any more, and may have what the primary lacks. It keeps its data, whatever happens, and is left out of reads while the primary serves.",
 			states, dump + remove},
-		{string(v1.ReplicaDiverged), "The data of the replica is of another database than the primary's, of a timeline that does not fit, or ahead of the primary, as after a restore of the primary. It may be the only copy, and is kept.",
+		{string(v1.ReplicaDiverged), "The data of the replica is of another database than the primary's, of a timeline that does not fit, or ahead of the primary, as after a restore of the primary. It may be the only copy, and is kept. A replica of an older timeline, as after a promoted server became the primary, is kept too when the primary no longer has the changes that it needs next, even if the primary has all of its data.",
 			states, dump + remove},
 		{string(v1.ReplicaUnknown), "The replica did not answer: it starts, copies data, or hangs. It keeps its data.",
 			logs, "Wait; if it stays so, look at the events of the pod: kubectl describe pod -n NAMESPACE APP-database-N, in the member."},
