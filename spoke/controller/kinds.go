@@ -67,12 +67,12 @@ func databaseOf(app *v1.EcommerceApp, known render.Cluster) (database.Spec, bool
 }
 
 func reportEcommerceApp(app *v1.EcommerceApp, r component.Report) {
+	s := &app.Status
+	s.DatabaseReplicas = r.Replicas // A lag that was not observed in this pass is not reported.
 	if r.States == nil {
 		return
 	}
-	s := &app.Status
 	s.Ready = r.Ready
-	s.DatabaseReplicas = r.Replicas
 	s.SetPendingChanges(r.Pending)
 	s.Components = nil
 	for _, state := range r.States {

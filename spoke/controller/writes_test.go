@@ -28,6 +28,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
+	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -51,6 +52,9 @@ type writer struct {
 	options  Options
 	// between is called after each read of the application.
 	between func()
+	// exec runs the commands in containers, and recorder has the events.
+	exec     func(context.Context, podexec.Container, podexec.Command) (string, error)
+	recorder *events.FakeRecorder
 }
 
 func TestWrites(t *testing.T) {
@@ -72,6 +76,7 @@ func TestWrites(t *testing.T) {
 		"metrics":              testMetrics,
 		"policy":               testPolicy,
 		"paused":               testPaused,
+		"replicas":             testReplicas,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &writer{WithWatch: admin, config: c.AdminConfig(), clock: clocktesting.NewFakeClock(time.Unix(1000, 0)), between: func() {}}
@@ -216,9 +221,12 @@ func (w *writer) member(t *testing.T) *reconciler.Member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.options = Options{Clock: w.clock, Metrics: metrics}.withDefaults()
+	w.options, w.recorder = Options{Clock: w.clock, Metrics: metrics}.withDefaults(), events.NewFakeRecorder(100)
 	return &reconciler.Member{
-		Name: clusterName, Settings: w.options.settings(), Scheme: w.Scheme(), Client: c, Reader: c, APIReader: c, Recorder: events.NewFakeRecorder(100),
+		Name: clusterName, Settings: w.options.settings(), Scheme: w.Scheme(), Client: c, Reader: c, APIReader: c, Recorder: w.recorder,
+		Exec: func(ctx context.Context, target podexec.Container, command podexec.Command) (string, error) {
+			return w.exec(ctx, target, command)
+		},
 		Applier:  apply.New(apply.Options{Client: c, Reader: c, FieldManager: v1.SpokeFieldManager, Random: rand.Reader, Clock: w.clock}),
 		Facts:    func() render.Cluster { return render.Cluster{} },
 		Children: func([]client.Object) []reconciler.Child { return all },
