@@ -1,0 +1,231 @@
+package bench_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+const (
+	burstNamespace = "burst"
+	// bareBurstNamespace has the same applications and children, of the baselines.
+	bareBurstNamespace = "bare-burst"
+	// copiesPerShop is the number of members.
+	copiesPerShop = 3
+)
+
+// burst is the outcome of many applications that are created at once, and stay.
+type burst struct {
+	shops int
+	// copies is the time until the last copy, ready until the last workload is ready in a member,
+	// and running until the last application is Running by its status on the hub.
+	copies, ready, running time.Duration
+	bareCopies, bareReady  time.Duration
+	cpu                    time.Duration
+	before, after          memory
+	// requests are those of the hub until all were Running: to members by verb and status, and its writes
+	// to its own API server.
+	requests  map[string]int
+	hubWrites int
+	// children are the objects of all applications, by member.
+	children map[string][]child
+}
+
+// perCopy returns the part of a number that falls to one copy.
+func (r *burst) perCopy(n float64) float64 { return n / float64(r.shops*copiesPerShop) }
+
+// measureBurst creates many applications at once. The bare writer applies the same copies, and then
+// the children that the hub has rendered.
+func (f *fixture) measureBurst(b *testing.B) {
+	b.Helper()
+	r := f.burst(b)
+	name := fmt.Sprintf("%d shops × 3 at once", r.shops)
+	f.once(b, name+" → last copy", r.copies, "bare writer of copies", r.bareCopies)
+	f.once(b, name+" → last workload ready", r.ready, "bare writer of children", r.bareReady)
+	f.once(b, name+" → all Running on the hub", r.running, "bare writer of children, workloads ready", r.bareReady)
+	f.value(b, "processor time of the hub for each copy, until Running", "%.1f ms", r.perCopy(milliseconds(r.cpu)))
+	for _, verb := range slices.Sorted(maps.Keys(r.requests)) {
+		f.value(b, "requests of the hub for each copy: "+verb, "%.2f", r.perCopy(float64(r.requests[verb])))
+	}
+	f.value(b, "hub writes for each shop", "%.2f", float64(r.hubWrites)/float64(r.shops))
+	f.value(b, "live heap before / after, and for each copy", "%.1f / %.1f MiB, %.0f KiB", r.before.live, r.after.live, r.perCopy((r.after.live-r.before.live)*1024))
+	f.value(b, "resident memory before / after", "%.0f / %.0f MiB", r.before.rss, r.after.rss)
+	f.value(b, "goroutines before / after", "%d / %d", r.before.goroutines, r.after.goroutines)
+}
+
+// burst returns the burst, and creates it at the first call.
+func (f *fixture) burst(b *testing.B) *burst {
+	b.Helper()
+	if f.crowd != nil {
+		return f.crowd
+	}
+	r := &burst{shops: number(b, shopsVariable, defaultShops), children: map[string][]child{}}
+	var bare, shops []client.Object
+	for i := range r.shops {
+		bare = append(bare, bareOf(b, f.shop(bareBurstNamespace, fmt.Sprintf("shop-%d", i)), v1.HubFinalizer))
+		shops = append(shops, f.shop(burstNamespace, fmt.Sprintf("shop-%d", i)))
+	}
+	r.bareCopies = f.createAll(b, bare, bareApps(), byBare())
+	f.measureShops(b, r, shops)
+	f.measureChildren(b, r)
+	f.crowd = r
+	return r
+}
+
+// createAll creates applications at once, and returns the time to the last copy.
+func (f *fixture) createAll(b *testing.B, all []client.Object, what schema.GroupVersionResource, writer string) time.Duration {
+	b.Helper()
+	namespace := all[0].GetNamespace()
+	framework.CreateNamespace(b, f.Hub, namespace)
+	copied := f.awaitCopies(b, what, namespace, counter(len(all)))
+	from := f.Mark(b)
+	f.atOnce(b, all, func(o client.Object) error { return f.Hub.Create(b.Context(), o) })
+	copied()
+	return f.spanOfAll(b, from, namespace, request{user: writer, verb: "patch", resource: what.Resource, namespace: namespace, code: 201})
+}
+
+// spanOfAll returns the time from the first creation of an application to the last response of the kind in
+// all members.
+func (f *fixture) spanOfAll(b *testing.B, from framework.Marks, namespace string, effect request) time.Duration {
+	b.Helper()
+	began := request{verb: "create", resource: apps().Resource, namespace: namespace}.first(b, from.Since(b, f.hub.Cluster)).Received
+	var took time.Duration
+	for _, m := range f.members {
+		took = max(took, lastOf(from.Since(b, m.Cluster).Where(effect.matches)).Sub(began))
+	}
+	return took
+}
+
+// lastOf returns when the last response was sent.
+func lastOf(log audit.Log) time.Time {
+	var last time.Time
+	for _, e := range log {
+		if e.Completed.After(last) {
+			last = e.Completed
+		}
+	}
+	return last
+}
+
+// counter returns a function that returns true when it has seen as many names.
+func counter(n int) func(*unstructured.Unstructured) bool {
+	seen := map[string]bool{}
+	return func(o *unstructured.Unstructured) bool {
+		seen[o.GetName()] = true
+		return len(seen) >= n
+	}
+}
+
+// atOnce does something with all objects at the same time.
+func (f *fixture) atOnce(b *testing.B, all []client.Object, do func(client.Object) error) {
+	b.Helper()
+	var group sync.WaitGroup
+	for _, o := range all {
+		group.Go(func() {
+			if err := do(o); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if b.Failed() {
+		b.FailNow()
+	}
+}
+
+// measureShops measures the hub.
+func (f *fixture) measureShops(b *testing.B, r *burst, shops []client.Object) {
+	b.Helper()
+	r.before = f.process.memory(b)
+	from, used, done := f.Mark(b), f.process.cpu(b), f.process.profile(b)
+	ready := f.followWorkloads(b, burstNamespace)
+	r.copies = f.createAll(b, shops, apps(), byHub())
+	began := request{verb: "create", resource: apps().Resource, namespace: burstNamespace}.first(b, from.Since(b, f.hub.Cluster)).Received
+	f.awaitAll(b, burstNamespace, r.shops, func(app *v1.EcommerceApp) bool { return framework.Runs(app, f.regions()...) == nil })
+	r.ready = ready.last(b, r.shops).Sub(began)
+	r.cpu = f.process.cpu(b) - used
+	onHub := from.By(b, f.hub.Cluster, config.HubServiceAccount).Writes().In(burstNamespace)
+	r.running, r.hubWrites, r.requests = lastRunning(b, onHub).Sub(began), len(onHub.Except("events")), map[string]int{}
+	for _, m := range f.members {
+		for _, e := range from.By(b, m.Cluster, config.HubServiceAccount) {
+			if e.Namespace == burstNamespace || e.Resource == "namespaces" {
+				r.requests[describe(e)]++
+			}
+		}
+	}
+	done()
+	r.after = f.process.memory(b)
+}
+
+// awaitAll blocks until all applications of a namespace on the hub are as check says.
+func (f *fixture) awaitAll(b *testing.B, namespace string, want int, check func(*v1.EcommerceApp) bool) {
+	b.Helper()
+	within(b, "all applications", func() (bool, string) {
+		list := &v1.EcommerceAppList{}
+		if err := f.Hub.List(b.Context(), list, client.InNamespace(namespace)); err != nil {
+			return false, err.Error()
+		}
+		n := 0
+		for i := range list.Items {
+			if check(&list.Items[i]) {
+				n++
+			}
+		}
+		return n == want && len(list.Items) == want, plural(n, want)
+	})
+}
+
+// describe returns the verb of a request, whether it is about a status, and its status code unless
+// that is 200.
+func describe(e audit.Event) string {
+	text := e.Verb
+	if e.Subresource != "" {
+		text += " " + e.Subresource
+	}
+	if e.Resource == "events" {
+		text += " events"
+	}
+	if e.Code != 200 {
+		text += fmt.Sprintf(" → %d", e.Code)
+	}
+	return text
+}
+
+// lastRunning returns when the last application was first reported as Running, by the statuses in
+// the log.
+func lastRunning(b *testing.B, log audit.Log) time.Time {
+	b.Helper()
+	first := map[string]time.Time{}
+	for _, e := range log.Of(apps().Resource) {
+		var app v1.EcommerceApp
+		if e.Object == "" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(e.Object), &app); err != nil {
+			b.Fatal(err)
+		}
+		if _, known := first[e.Name]; !known && app.Status.Phase == v1.PhaseRunning {
+			first[e.Name] = e.Completed
+		}
+	}
+	var last time.Time
+	for _, at := range first {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last
+}

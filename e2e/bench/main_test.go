@@ -1,0 +1,64 @@
+package bench_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+const (
+	// pairsVariable is the environment variable with the number of interleaved pairs of the figures
+	// that have some, and shopsVariable with the number of shops in a burst.
+	pairsVariable = "SHOPFLEET_BENCH_PAIRS"
+	shopsVariable = "SHOPFLEET_BENCH_SHOPS"
+	defaultPairs  = 10
+	defaultShops  = 50
+	// warmups is how often a subject runs before it is measured.
+	warmups = 2
+)
+
+func TestMain(m *testing.M) {
+	framework.Silence()
+	os.Exit(m.Run())
+}
+
+// BenchmarkHub runs the figures on one fleet, and prints them as a table. Each runs alone as well:
+// those that need running shops create them.
+func BenchmarkHub(b *testing.B) {
+	f := newFixture(b)
+	for _, figure := range []struct {
+		name    string
+		measure func(*testing.B)
+	}{
+		{"create", f.measureCreate},
+		{"edit", f.measureEdit},
+		{"status", f.measureStatus},
+		{"drift", f.measureDrift},
+		{"burst", f.measureBurst},
+		//		{"restart", f.measureRestart},
+		//		{"freeze", f.measureFreeze},
+		//		{"deletion", f.measureDeletion},
+	} {
+		b.Run(figure.name, func(b *testing.B) {
+			for b.Loop() {
+				figure.measure(b)
+			}
+		})
+	}
+}
+
+// number returns the number in an environment variable.
+func number(b *testing.B, variable string, fallback int) int {
+	b.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return fallback
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		b.Fatalf("%s=%s is not a number of at least 1", variable, text)
+	}
+	return n
+}

@@ -1,0 +1,121 @@
+package bench_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// patchedNamespace has an application of the baselines whose status the bare patcher writes.
+const patchedNamespace = "bare-status"
+
+func deployments() schema.GroupVersionResource {
+	return appsv1.SchemeGroupVersion.WithResource("deployments")
+}
+
+// measureStatus measures from the write of a Deployment's status in a member, which follows when
+// its pod was deleted, until the status on the hub is written. The hub writes the status of the copy in
+// between; the bare patcher does not.
+func (f *fixture) measureStatus(b *testing.B) {
+	b.Helper()
+	shop := f.steadyShop(b)
+	f.startPatcher(b, f.members[0])
+	f.compare(b, "member status → hub status, p50 / p99",
+		subject{"hub", func(b *testing.B, _ int) time.Duration {
+			b.Helper()
+			took := f.report(b, shop.Namespace, apps(), byHub())
+			f.steadyShop(b)
+			return took
+		}},
+		subject{"bare patcher", func(b *testing.B, _ int) time.Duration {
+			b.Helper()
+			took := f.report(b, patchedNamespace, bareApps(), byBare())
+			f.awaitDeployment(b, f.members[0], patchedNamespace)
+			return took
+		}})
+}
+
+// report deletes the pod of the frontend in the first member, and returns the time from the first
+// status of the Deployment to the first of the application on the hub.
+func (f *fixture) report(b *testing.B, namespace string, what schema.GroupVersionResource, writer string) time.Duration {
+	b.Helper()
+	m := f.members[0]
+	from := f.Mark(b)
+	// The first event is the present state.
+	count := 0
+	reported := f.hub.await(b, what, namespace, func(*unstructured.Unstructured) bool { count++; return count > 1 })
+	if err := m.admin.DeleteAllOf(b.Context(), &corev1.Pod{}, client.InNamespace(namespace), client.MatchingLabels{v1.ComponentLabel: render.Frontend}); err != nil {
+		b.Fatal(err)
+	}
+	reported()
+	changed := request{resource: deployments().Resource, subresource: "status", namespace: namespace}.first(b, from.Since(b, m.Cluster)).Completed
+	written := from.Since(b, f.hub.Cluster).Since(changed)
+	return request{user: writer, verb: "patch", resource: what.Resource, subresource: "status", namespace: namespace}.first(b, written).Completed.Sub(changed)
+}
+
+// startPatcher creates a Deployment in a member and an application on the hub, and starts the
+// bare patcher between them.
+func (f *fixture) startPatcher(b *testing.B, m *cluster) {
+	b.Helper()
+	app := bareOf(b, f.shop(patchedNamespace, "shop"))
+	framework.Create(b, f.Hub, app)
+	labels := map[string]string{v1.ComponentLabel: render.Frontend}
+	framework.Create(b, m.admin, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: patchedNamespace, Name: "shop-frontend"},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "frontend", Image: "shop:v1"}}},
+			},
+		},
+	})
+	last := int64(-1)
+	follow(b, m, deployments(), patchedNamespace, func(_ watch.Event, d *unstructured.Unstructured) {
+		ready, _, err := unstructured.NestedInt64(d.Object, "status", "readyReplicas")
+		if err != nil || ready == last {
+			return
+		}
+		last = ready
+		patch := fmt.Appendf(nil, `{"status":{"ready":"%d/1"}}`, ready)
+		if _, err := f.hub.bare.Resource(bareApps()).Namespace(patchedNamespace).Patch(b.Context(), app.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+			b.Errorf("patching the status: %v", err)
+		}
+	})
+	f.awaitDeployment(b, m, patchedNamespace)
+}
+
+// awaitDeployment blocks until the pod of the Deployment is ready and that is reported on the hub.
+func (f *fixture) awaitDeployment(b *testing.B, m *cluster, namespace string) {
+	b.Helper()
+	framework.Await(b, m.admin, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop-frontend"}}, "the pod",
+		func(d *appsv1.Deployment) error {
+			if d.Status.ReadyReplicas != 1 || d.Status.UnavailableReplicas != 0 {
+				return fmt.Errorf("%d of 1 pods are ready", d.Status.ReadyReplicas)
+			}
+			return nil
+		})
+	app := &unstructured.Unstructured{}
+	app.SetGroupVersionKind(bareApps().GroupVersion().WithKind("EcommerceApp"))
+	app.SetNamespace(namespace)
+	app.SetName("shop")
+	framework.Await(b, f.Hub, app, "its report", func(app *unstructured.Unstructured) error {
+		if got, _, err := unstructured.NestedString(app.Object, "status", "ready"); err != nil || got != "1/1" {
+			return fmt.Errorf("%q is reported: %w", got, err)
+		}
+		return nil
+	})
+}
