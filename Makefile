@@ -27,8 +27,11 @@ GOTEST_TIMEOUT ?= 20m
 export CGO_ENABLED ?= $(if $(findstring -race,$(GOTEST_FLAGS)),1,0)
 # The packages that make test-unit tests.
 PACKAGES ?= ./...
-# The regular expression of the benchmarks that make bench runs.
+# The regular expression of the figures that make bench measures, the number of interleaved pairs of
+# those that have some, and the number of shops in a burst.
 BENCH ?= .
+PAIRS ?= 10
+SHOPS ?= 50
 # The points that make crashpoints runs: all, names of workloads with commas, or the key of one.
 CRASHPOINTS ?= all
 # The IDs of the mutants that make mutants applies, with spaces; empty for all.
@@ -65,6 +68,7 @@ SHOP := e2e/shop
 # that starts and gets the CRDs took 2.7 s instead of 3.7 s of it, and 370 MB instead of 320 MB.
 # Vet is left out because make verify runs it.
 RESULTS := $(CURDIR)/.results
+PROFILES := $(RESULTS)/profiles
 runTests = mkdir -p $(RESULTS) && GOGC=400 SHOPFLEET_NO_DOWNLOAD=1 $(GOTESTSUM) --format $(2) --format-hide-empty-pkg --format-icons text --jsonfile-timing-events $(RESULTS)/$(1).json -- -vet=off
 
 FLEET := go run ./e2e/fleet/cmd/fleet
@@ -191,9 +195,18 @@ faults: binaries $(GOTESTSUM) ## Run all fault cases of e2e/faults, of which mak
 cloud-contract: ## Run the contract tests of every cloud provider and print a table of the results.
 	go test -count=1 -json -run '^TestContract' ./cloud/... | go run ./cloud/cloudtest/cmd/matrix
 
+runBench = SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_BENCH_PAIRS=$(PAIRS) SHOPFLEET_BENCH_SHOPS=$(SHOPS) go test -vet=off -run '^$$' -bench '^BenchmarkHub$$/$(1)' -benchtime 1x -timeout 2h $(GOTEST_FLAGS) ./e2e/bench
+
 .PHONY: bench
-bench: binaries ## Run the benchmarks; BENCH=<regexp> selects some.
-	SHOPFLEET_NO_DOWNLOAD=1 go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(GOTEST_FLAGS) ./e2e/bench/...
+bench: binaries ## Measure the hub beside a bare writer; BENCH=<regexp> selects figures, PAIRS=<n> and SHOPS=<n> their size.
+	$(call runBench,$(BENCH))
+
+.PHONY: profile
+profile: binaries ## Profile the hub in a burst of SHOPS=<n> shops, and show what costs most.
+	@rm -rf $(PROFILES); mkdir -p $(PROFILES)
+	SHOPFLEET_BENCH_PROFILES=$(PROFILES) $(call runBench,burst)
+	go tool pprof -top -cum -nodecount 60 $(PROFILES)/cpu.pprof
+	go tool pprof -top -sample_index inuse_space -nodecount 40 $(PROFILES)/heap.pprof
 
 .PHONY: mutants
 mutants: binaries ## Break the product in the ways of e2e/mutants, one by one, and show which test notices; MUTANTS=<IDs> selects some.

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
@@ -157,10 +156,10 @@ func (f *fixture) measureShops(b *testing.B, r *burst, shops []client.Object) {
 	f.awaitAll(b, burstNamespace, r.shops, func(app *v1.EcommerceApp) bool { return framework.Runs(app, f.regions()...) == nil })
 	r.ready = ready.last(b, r.shops).Sub(began)
 	r.cpu = f.process.cpu(b) - used
-	onHub := from.By(b, f.hub.Cluster, config.HubServiceAccount).Writes().In(burstNamespace)
+	onHub := from.By(b, f.hub.Cluster, hubAccount).Writes().In(burstNamespace)
 	r.running, r.hubWrites, r.requests = lastRunning(b, onHub).Sub(began), len(onHub.Except("events")), map[string]int{}
 	for _, m := range f.members {
-		for _, e := range from.By(b, m.Cluster, config.HubServiceAccount) {
+		for _, e := range from.By(b, m.Cluster, hubAccount) {
 			if e.Namespace == burstNamespace || e.Resource == "namespaces" {
 				r.requests[describe(e)]++
 			}

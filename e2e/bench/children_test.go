@@ -192,6 +192,9 @@ func (r *readiness) last(b *testing.B, n int) time.Time {
 	return last
 }
 
+// lastWave follows the waves of deletions, of which the first is -1.
+const lastWave = 2
+
 // wave returns the position of a component in the order of deletions: what depends on another goes
 // first.
 func (c child) wave() int {

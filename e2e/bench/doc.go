@@ -4,10 +4,11 @@
 //
 // # Purpose
 //
-// BenchmarkFanOut: one shop to three members, from its creation on the hub until
-// each member has its copy. The baseline is a loop of client-go's server-side apply
-// over the same members that writes the same bytes: the shop, and for each member
-// the namespace and the copy.
+// BenchmarkHub has one figure after the other on one fleet of a hub and three members, and prints
+// them as a table; README.md has one. The baselines are clients of client-go that watch and
+// react as the hub does: one applies copies, one the children that the hub has rendered, one
+// writes statuses, one repairs, and one deletes. Hub and baselines take turns, and
+// their times are from the same audit logs.
 //
 // BenchmarkIsolation: one change of an application to seven healthy members while an eighth
 // has a fault, and to four while the other four are frozen and return. The baseline is the
@@ -20,8 +21,16 @@
 //
 // # Trade-offs
 //
-// The baseline runs before the hub does, because the hub would act on what the
-// baseline writes. The hub does more than the loop: it adds its finalizer, writes
-// its inventory, looks for objects that are not its own before it writes, and
-// begins to run the shop in each member meanwhile.
+//   - The baselines write objects of a kind that differs from EcommerceApp in its group only:
+//     the hub would act on its own kind. The bytes, the schema and the defaults are the same.
+//   - The hub runs as the binary of cmd/hub, so that its processor time and its memory are its
+//     own. It serves its profiles without authentication, on a loopback address.
+//   - The baselines' user may do everything, but does not belong to system:masters, which is exempt
+//     from API priority and fairness.
+//   - The children of the baseline are those of the hub as the members' API servers return them, with
+//     all defaults, and so a little larger than those that the hub sends.
+//   - Statuses are those of a Deployment whose pod was deleted. The hub writes the status of the copy
+//     before that of the application, and the bare patcher only the latter.
+//   - No metric shows when a hub has found out everything after a restart. The end is taken
+//     to be when it uses no more processor time.
 package bench

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,6 +58,8 @@ type cluster struct {
 	*fleet.Cluster
 	admin client.WithWatch
 	bare  dynamic.Interface
+	// config is that of the baselines.
+	config *rest.Config
 }
 
 func newFixture(b *testing.B) *fixture {
@@ -125,16 +128,16 @@ subjects: [{kind: ServiceAccount, namespace: %[1]s, name: %[2]s}]
 	if err != nil {
 		b.Fatal(err)
 	}
-	rest, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	bareConfig, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		b.Fatal(err)
 	}
-	rest.QPS = -1
-	bare, err := dynamic.NewForConfig(rest)
+	bareConfig.QPS = -1
+	bare, err := dynamic.NewForConfig(bareConfig)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &cluster{Cluster: c, admin: framework.Admin(b, c), bare: bare}
+	return &cluster{Cluster: c, admin: framework.Admin(b, c), bare: bare, config: bareConfig}
 }
 
 // names returns the names of the members, which are in the order of their regions too.
@@ -157,9 +160,12 @@ func bareApps() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: bareGroup, Version: v1.GroupVersion.Version, Resource: "ecommerceapps"}
 }
 
+// hubAccount is the hub's ServiceAccount, in all clusters.
+const hubAccount = config.HubServiceAccount
+
 // byHub and byBare are the users of the hub and of the baselines.
 func byHub() string {
-	return "system:serviceaccount:" + config.Namespace + ":" + config.HubServiceAccount
+	return "system:serviceaccount:" + config.Namespace + ":" + hubAccount
 }
 
 func byBare() string { return "system:serviceaccount:" + bareNamespace + ":" + bareAccount }

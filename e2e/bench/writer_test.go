@@ -18,6 +18,9 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
+// watchSeconds is longer than a run. By default, API servers end watches after half an hour or more.
+const watchSeconds = 6 * 3600
+
 // aheadPrefix begins the namespaces in which the writer writes to the hub before it writes copies.
 const aheadPrefix = "ahead-"
 
@@ -47,7 +50,7 @@ func (f *fixture) startWriter(b *testing.B) {
 func follow(b *testing.B, c *cluster, what schema.GroupVersionResource, namespace string, handle func(watch.Event, *unstructured.Unstructured)) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
-	events, err := c.bare.Resource(what).Namespace(namespace).Watch(ctx, metav1.ListOptions{})
+	events, err := c.bare.Resource(what).Namespace(namespace).Watch(ctx, metav1.ListOptions{TimeoutSeconds: new(int64(watchSeconds))})
 	if err != nil {
 		b.Fatal(err)
 	}
