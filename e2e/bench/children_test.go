@@ -39,17 +39,20 @@ func workloads() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{deployments(), appsv1.SchemeGroupVersion.WithResource("statefulsets")}
 }
 
-// childResources returns the resources that have children of an application.
+// childResources returns the resources that have children of an application, workloads last: their
+// pods need others.
 func childResources() []schema.GroupVersionResource {
 	core := func(resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Version: "v1", Resource: resource}
 	}
-	return append(workloads(), core("configmaps"), core("secrets"), core("services"), core("serviceaccounts"), core("persistentvolumeclaims"),
-		schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"},
-		schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
-		schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
-		schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
-		schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"})
+	return append([]schema.GroupVersionResource{
+		core("serviceaccounts"), core("configmaps"), core("secrets"), core("services"), core("persistentvolumeclaims"),
+		{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+		{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
+		{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
+		{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+		{Group: "batch", Version: "v1", Resource: "cronjobs"},
+	}, workloads()...)
 }
 
 // childrenOf returns the children in a namespace of a member, for another namespace.

@@ -29,7 +29,7 @@
 //     from API priority and fairness.
 //   - The children of the baseline are those of the hub as the members' API servers return them, with
 //     all defaults, and so a little larger than those that the hub sends.
-//   - Statuses are those of a Deployment whose pod was deleted. The hub writes the status of the copy
+//   - Statuses are those of a Deployment whose pod is no longer ready. The hub writes the status of the copy
 //     before that of the application, and the bare patcher only the latter.
 //   - No metric shows when a hub has found out everything after a restart. The end is taken
 //     to be when it uses no more processor time.

@@ -27,7 +27,7 @@ func deployments() schema.GroupVersionResource {
 }
 
 // measureStatus measures from the write of a Deployment's status in a member, which follows when
-// its pod was deleted, until the status on the hub is written. The hub writes the status of the copy in
+// its pod is no longer ready, until the status on the hub is written. The hub writes the status of the copy in
 // between; the bare patcher does not.
 func (f *fixture) measureStatus(b *testing.B) {
 	b.Helper()
@@ -37,18 +37,20 @@ func (f *fixture) measureStatus(b *testing.B) {
 		subject{"hub", func(b *testing.B, _ int) time.Duration {
 			b.Helper()
 			took := f.report(b, shop.Namespace, apps(), byHub())
+			f.setReady(b, shop.Namespace, corev1.ConditionTrue)
 			f.steadyShop(b)
 			return took
 		}},
 		subject{"bare patcher", func(b *testing.B, _ int) time.Duration {
 			b.Helper()
 			took := f.report(b, patchedNamespace, bareApps(), byBare())
+			f.setReady(b, patchedNamespace, corev1.ConditionTrue)
 			f.awaitDeployment(b, f.members[0], patchedNamespace)
 			return took
 		}})
 }
 
-// report deletes the pod of the frontend in the first member, and returns the time from the first
+// report makes the pod of the frontend in the first member not ready, and returns the time from the first
 // status of the Deployment to the first of the application on the hub.
 func (f *fixture) report(b *testing.B, namespace string, what schema.GroupVersionResource, writer string) time.Duration {
 	b.Helper()
@@ -57,13 +59,27 @@ func (f *fixture) report(b *testing.B, namespace string, what schema.GroupVersio
 	// The first event is the present state.
 	count := 0
 	reported := f.hub.await(b, what, namespace, func(*unstructured.Unstructured) bool { count++; return count > 1 })
-	if err := m.admin.DeleteAllOf(b.Context(), &corev1.Pod{}, client.InNamespace(namespace), client.MatchingLabels{v1.ComponentLabel: render.Frontend}); err != nil {
-		b.Fatal(err)
-	}
+	f.setReady(b, namespace, corev1.ConditionFalse)
 	reported()
 	changed := request{resource: deployments().Resource, subresource: "status", namespace: namespace}.first(b, from.Since(b, m.Cluster)).Completed
 	written := from.Since(b, f.hub.Cluster).Since(changed)
 	return request{user: writer, verb: "patch", resource: what.Resource, subresource: "status", namespace: namespace}.first(b, written).Completed.Sub(changed)
+}
+
+// setReady sets the readiness of the pod of the frontend in the first member, which lasts.
+func (f *fixture) setReady(b *testing.B, namespace string, status corev1.ConditionStatus) {
+	b.Helper()
+	m, pods := f.members[0], &corev1.PodList{}
+	if err := m.admin.List(b.Context(), pods, client.InNamespace(namespace), client.MatchingLabels{v1.ComponentLabel: render.Frontend}); err != nil {
+		b.Fatal(err)
+	}
+	if len(pods.Items) != 1 {
+		b.Fatalf("the frontend in %s has %d pods", namespace, len(pods.Items))
+	}
+	patch := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":%q}]}}`, status)
+	if err := m.admin.Status().Patch(b.Context(), &pods.Items[0], client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // startPatcher creates a Deployment in a member and an application on the hub, and starts the
