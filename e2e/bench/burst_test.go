@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -77,7 +76,7 @@ func (f *fixture) burst(b *testing.B) *burst {
 		bare = append(bare, bareOf(b, f.shop(bareBurstNamespace, fmt.Sprintf("shop-%d", i)), v1.HubFinalizer))
 		shops = append(shops, f.shop(burstNamespace, fmt.Sprintf("shop-%d", i)))
 	}
-	r.bareCopies = f.createAll(b, bare, bareApps(), byBare())
+	r.bareCopies = f.createAll(b, bare, bareSide())
 	f.measureShops(b, r, shops)
 	f.measureChildren(b, r)
 	f.crowd = r
@@ -85,15 +84,15 @@ func (f *fixture) burst(b *testing.B) *burst {
 }
 
 // createAll creates applications at once, and returns the time to the last copy.
-func (f *fixture) createAll(b *testing.B, all []client.Object, what schema.GroupVersionResource, writer string) time.Duration {
+func (f *fixture) createAll(b *testing.B, all []client.Object, by side) time.Duration {
 	b.Helper()
 	namespace := all[0].GetNamespace()
 	framework.CreateNamespace(b, f.Hub, namespace)
-	copied := f.awaitCopies(b, what, namespace, counter(len(all)))
+	copied := f.awaitCopies(b, by.apps, namespace, counter(len(all)))
 	from := f.Mark(b)
 	f.atOnce(b, all, func(o client.Object) error { return f.Hub.Create(b.Context(), o) })
 	copied()
-	return f.spanOfAll(b, from, namespace, request{user: writer, verb: "patch", resource: what.Resource, namespace: namespace, code: 201})
+	return f.spanOfAll(b, from, namespace, request{user: by.user, verb: "patch", resource: by.apps.Resource, namespace: namespace, code: 201})
 }
 
 // spanOfAll returns the time from the first creation of an application to the last response of the kind in
@@ -151,7 +150,7 @@ func (f *fixture) measureShops(b *testing.B, r *burst, shops []client.Object) {
 	r.before = f.process.memory(b)
 	from, used, done := f.Mark(b), f.process.cpu(b), f.process.profile(b)
 	ready := f.followWorkloads(b, burstNamespace)
-	r.copies = f.createAll(b, shops, apps(), byHub())
+	r.copies = f.createAll(b, shops, hubSide())
 	began := request{verb: "create", resource: apps().Resource, namespace: burstNamespace}.first(b, from.Since(b, f.hub.Cluster)).Received
 	f.awaitAll(b, burstNamespace, r.shops, func(app *v1.EcommerceApp) bool { return framework.Runs(app, f.regions()...) == nil })
 	r.ready = ready.last(b, r.shops).Sub(began)
@@ -183,7 +182,7 @@ func (f *fixture) awaitAll(b *testing.B, namespace string, want int, check func(
 				n++
 			}
 		}
-		return n == want && len(list.Items) == want, plural(n, want)
+		return n == want && len(list.Items) == want, progress(n, want)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -88,11 +89,10 @@ func rendered(b *testing.B, live *unstructured.Unstructured, namespace string) [
 	}
 	o.Object["metadata"] = metadata
 	delete(o.Object, "status")
-	for _, field := range []string{"clusterIP", "clusterIPs", "volumeName"} {
-		unstructured.RemoveNestedField(o.Object, "spec", field)
-	}
-	if o.GetKind() == "Service" && live.Object["spec"].(map[string]any)["clusterIP"] == "None" {
-		_ = unstructured.SetNestedField(o.Object, "None", "spec", "clusterIP")
+	unstructured.RemoveNestedField(o.Object, "spec", "volumeName")
+	if ip, _, err := unstructured.NestedString(o.Object, "spec", "clusterIP"); err != nil || ip != corev1.ClusterIPNone {
+		unstructured.RemoveNestedField(o.Object, "spec", "clusterIP")
+		unstructured.RemoveNestedField(o.Object, "spec", "clusterIPs")
 	}
 	return []byte(strings.NewReplacer(
 		`"`+v1.ManagedByLabel+`":"`+v1.ManagedBy+`"`, `"`+v1.ManagedByLabel+`":"`+bareAccount+`"`,
@@ -148,7 +148,7 @@ func (f *fixture) followWorkloads(b *testing.B, namespace string) *readiness {
 	r := &readiness{at: map[string]time.Time{}}
 	for _, m := range f.members {
 		for _, resource := range workloads() {
-			follow(b, m, resource, namespace, func(event watch.Event, o *unstructured.Unstructured) {
+			m.follow(b, resource, namespace, func(event watch.Event, o *unstructured.Unstructured) {
 				if event.Type != watch.Deleted && workloadReady(o) {
 					r.note(m.Name() + "/" + resource.Resource + "/" + o.GetName())
 				}
@@ -190,7 +190,7 @@ func (r *readiness) last(b *testing.B, n int) time.Time {
 				last = at
 			}
 		}
-		return len(r.at) >= n, plural(len(r.at), n)
+		return len(r.at) >= n, progress(len(r.at), n)
 	})
 	return last
 }

@@ -31,7 +31,7 @@ func (f *fixture) measureCreate(b *testing.B) {
 func (f *fixture) createShop(b *testing.B, round int) time.Duration {
 	b.Helper()
 	app := f.shop(fmt.Sprintf("create-%d", round), "shop")
-	took := f.create(b, app, apps().Resource, byHub(), f.awaitCopies(b, apps(), app.Namespace, anything))
+	took := f.create(b, app, hubSide(), f.awaitCopies(b, apps(), app.Namespace, anything))
 	f.Delete(b, app)
 	f.awaitEmpty(b, app.Namespace)
 	return took
@@ -40,7 +40,7 @@ func (f *fixture) createShop(b *testing.B, round int) time.Duration {
 func (f *fixture) createBare(b *testing.B, prefix string, round int) time.Duration {
 	b.Helper()
 	app := bareOf(b, f.shop(fmt.Sprintf("%screate-%d", prefix, round), "shop"))
-	took := f.create(b, app, bareApps().Resource, byBare(), f.awaitCopies(b, bareApps(), app.GetNamespace(), anything))
+	took := f.create(b, app, bareSide(), f.awaitCopies(b, bareApps(), app.GetNamespace(), anything))
 	for _, c := range append(f.members, f.hub) {
 		f.removeBare(b, c, app)
 	}
@@ -50,7 +50,7 @@ func (f *fixture) createBare(b *testing.B, prefix string, round int) time.Durati
 func anything(*unstructured.Unstructured) bool { return true }
 
 // create creates an application and returns the time to its copies, which copied waits for.
-func (f *fixture) create(b *testing.B, app client.Object, resource, writer string, copied func()) time.Duration {
+func (f *fixture) create(b *testing.B, app client.Object, by side, copied func()) time.Duration {
 	b.Helper()
 	framework.CreateNamespace(b, f.Hub, app.GetNamespace())
 	from := f.Mark(b)
@@ -59,8 +59,8 @@ func (f *fixture) create(b *testing.B, app client.Object, resource, writer strin
 	}
 	copied()
 	return f.span(b, from,
-		request{verb: "create", resource: resource, namespace: app.GetNamespace()},
-		request{user: writer, verb: "patch", resource: resource, namespace: app.GetNamespace(), code: 201})
+		request{verb: "create", resource: by.apps.Resource, namespace: app.GetNamespace()},
+		request{user: by.user, verb: "patch", resource: by.apps.Resource, namespace: app.GetNamespace(), code: 201})
 }
 
 // removeBare deletes an application of the baselines, or a copy of one, without its finalizers.

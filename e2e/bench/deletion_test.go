@@ -21,19 +21,19 @@ func (f *fixture) measureDeletion(b *testing.B) {
 	b.Helper()
 	r := f.burst(b)
 	f.startDeleter(b, r)
-	bare := f.deleteAll(b, bareApps(), bareBurstNamespace, byBare(), r.shops)
-	own := f.deleteAll(b, apps(), burstNamespace, byHub(), r.shops)
+	bare := f.deleteAll(b, bareBurstNamespace, bareSide(), r.shops)
+	own := f.deleteAll(b, burstNamespace, hubSide(), r.shops)
 	f.crowd = nil
 	f.once(b, fmt.Sprintf("%d shops × 3 deleted at once → all gone", r.shops), own, "bare deleter", bare)
 }
 
 // deleteAll deletes all applications, and returns the time to the release of the last one.
-func (f *fixture) deleteAll(b *testing.B, what schema.GroupVersionResource, namespace, writer string, n int) time.Duration {
+func (f *fixture) deleteAll(b *testing.B, namespace string, by side, n int) time.Duration {
 	b.Helper()
 	var all []client.Object
 	for i := range n {
 		o := &unstructured.Unstructured{}
-		o.SetGroupVersionKind(what.GroupVersion().WithKind("EcommerceApp"))
+		o.SetGroupVersionKind(by.apps.GroupVersion().WithKind("EcommerceApp"))
 		o.SetNamespace(namespace)
 		o.SetName(fmt.Sprintf("shop-%d", i))
 		all = append(all, o)
@@ -42,15 +42,15 @@ func (f *fixture) deleteAll(b *testing.B, what schema.GroupVersionResource, name
 	f.atOnce(b, all, func(o client.Object) error { return f.Hub.Delete(b.Context(), o) })
 	within(b, "the applications to be gone", func() (bool, string) {
 		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(what.GroupVersion().WithKind("EcommerceApp"))
+		list.SetGroupVersionKind(by.apps.GroupVersion().WithKind("EcommerceApp"))
 		if err := f.Hub.List(b.Context(), list, client.InNamespace(namespace)); err != nil {
 			return false, err.Error()
 		}
 		return len(list.Items) == 0, fmt.Sprintf("%d of %d are left", len(list.Items), n)
 	})
 	log := from.Since(b, f.hub.Cluster)
-	began := request{verb: "delete", resource: what.Resource, namespace: namespace}.first(b, log).Received
-	return lastOf(log.Where(request{user: writer, verb: "patch", resource: what.Resource, namespace: namespace}.matches)).Sub(began)
+	began := request{verb: "delete", resource: by.apps.Resource, namespace: namespace}.first(b, log).Received
+	return lastOf(log.Where(request{user: by.user, verb: "patch", resource: by.apps.Resource, namespace: namespace}.matches)).Sub(began)
 }
 
 // deleter is the bare deleter. It watches the bare applications on the hub.
@@ -70,14 +70,14 @@ func (f *fixture) startDeleter(b *testing.B, r *burst) {
 	d := &deleter{f: f, r: r, begun: map[string]bool{}, gone: map[string]chan struct{}{}}
 	for _, m := range f.members {
 		for _, resource := range workloads() {
-			follow(b, m, resource, bareBurstNamespace, func(event watch.Event, o *unstructured.Unstructured) {
+			m.follow(b, resource, bareBurstNamespace, func(event watch.Event, o *unstructured.Unstructured) {
 				if event.Type == watch.Deleted {
 					close(d.departure(m, resource, o.GetName()))
 				}
 			})
 		}
 	}
-	follow(b, f.hub, bareApps(), bareBurstNamespace, func(event watch.Event, app *unstructured.Unstructured) {
+	f.hub.follow(b, bareApps(), bareBurstNamespace, func(event watch.Event, app *unstructured.Unstructured) {
 		if event.Type == watch.Modified && app.GetDeletionTimestamp() != nil && !d.begun[app.GetName()] {
 			d.begun[app.GetName()] = true
 			go d.delete(b, app.GetName())

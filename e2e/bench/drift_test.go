@@ -59,14 +59,14 @@ func (f *fixture) measureDrift(b *testing.B) {
 			}
 		}},
 	} {
-		in := func(name, namespace, writer string) subject {
+		in := func(name, namespace string, by side) subject {
 			return subject{name, func(b *testing.B, round int) time.Duration {
 				b.Helper()
-				return f.repair(b, client.ObjectKey{Namespace: namespace, Name: service.Name}, writer, drift, round)
+				return f.repair(b, request{user: by.user, resource: services().Resource, namespace: namespace, name: service.Name}, drift, round)
 			}}
 		}
 		f.compare(b, "a Service is "+drift.name+" in a member → repaired, p50 / p99",
-			in("hub", shop.Namespace, byHub()), in("bare repairer", repairedNamespace, byBare()))
+			in("hub", shop.Namespace, hubSide()), in("bare repairer", repairedNamespace, bareSide()))
 	}
 }
 
@@ -78,10 +78,11 @@ type drift struct {
 	repaired func(before *corev1.Service) func(now *unstructured.Unstructured) bool
 }
 
-// repair changes a Service in the first member and returns the time until it is repaired.
-func (f *fixture) repair(b *testing.B, key client.ObjectKey, writer string, d drift, round int) time.Duration {
+// repair changes a Service in the first member, and returns the time to the response to the request by
+// which it is repaired.
+func (f *fixture) repair(b *testing.B, by request, d drift, round int) time.Duration {
 	b.Helper()
-	m, service := f.members[0], &corev1.Service{}
+	m, service, key := f.members[0], &corev1.Service{}, client.ObjectKey{Namespace: by.namespace, Name: by.name}
 	if err := m.admin.Get(b.Context(), key, service); err != nil {
 		b.Fatal(err)
 	}
@@ -94,8 +95,8 @@ func (f *fixture) repair(b *testing.B, key client.ObjectKey, writer string, d dr
 	}
 	wait()
 	log := from.Since(b, m.Cluster)
-	began := request{resource: services().Resource, namespace: key.Namespace, name: key.Name}.first(b, log.Writes()).Received
-	return request{user: writer, verb: "patch", resource: services().Resource, namespace: key.Namespace, name: key.Name}.first(b, log).Completed.Sub(began)
+	drifted := request{resource: by.resource, namespace: by.namespace, name: by.name}
+	return by.first(b, log.Writes()).Completed.Sub(drifted.first(b, log.Writes()).Received)
 }
 
 // startRepairer creates a Service as the hub's in another namespace of a member, and applies it
@@ -114,7 +115,7 @@ func (f *fixture) startRepairer(b *testing.B, m *cluster, like *corev1.Service) 
 		"spec": map[string]any{"ports": like.Spec.Ports, "selector": like.Spec.Selector},
 	})
 	want := object{like.Name, raw}
-	follow(b, m, services(), repairedNamespace, func(event watch.Event, s *unstructured.Unstructured) {
+	m.follow(b, services(), repairedNamespace, func(event watch.Event, s *unstructured.Unstructured) {
 		if event.Type == watch.Deleted || hasDrifted(s) {
 			m.apply(b, services(), repairedNamespace, want)
 		}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,12 +27,12 @@ func (f *fixture) measureEdit(b *testing.B) {
 		copied()
 		return subject{name, func(b *testing.B, round int) time.Duration {
 			b.Helper()
-			return f.edit(b, app, bareApps(), byBare(), round)
+			return f.edit(b, app, bareSide(), round)
 		}}
 	}
 	hub := subject{"hub", func(b *testing.B, round int) time.Duration {
 		b.Helper()
-		took := f.edit(b, shop, apps(), byHub(), round)
+		took := f.edit(b, shop, hubSide(), round)
 		f.steadyShop(b)
 		return took
 	}}
@@ -41,10 +40,10 @@ func (f *fixture) measureEdit(b *testing.B) {
 }
 
 // edit edits an application and returns the time to its copies.
-func (f *fixture) edit(b *testing.B, app client.Object, what schema.GroupVersionResource, writer string, round int) time.Duration {
+func (f *fixture) edit(b *testing.B, app client.Object, by side, round int) time.Duration {
 	b.Helper()
 	schedule := fmt.Sprintf("%d 3 * * *", round)
-	edited := f.awaitCopies(b, what, app.GetNamespace(), func(copied *unstructured.Unstructured) bool {
+	edited := f.awaitCopies(b, by.apps, app.GetNamespace(), func(copied *unstructured.Unstructured) bool {
 		got, _, err := unstructured.NestedString(copied.Object, "spec", "database", "backup", "schedule")
 		return err == nil && got == schedule
 	})
@@ -59,6 +58,6 @@ func (f *fixture) edit(b *testing.B, app client.Object, what schema.GroupVersion
 	}
 	edited()
 	return f.span(b, from,
-		request{verb: "patch", resource: what.Resource, namespace: app.GetNamespace()},
-		request{user: writer, verb: "patch", resource: what.Resource, namespace: app.GetNamespace()})
+		request{verb: "patch", resource: by.apps.Resource, namespace: app.GetNamespace()},
+		request{user: by.user, verb: "patch", resource: by.apps.Resource, namespace: app.GetNamespace()})
 }

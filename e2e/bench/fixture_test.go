@@ -163,12 +163,19 @@ func bareApps() schema.GroupVersionResource {
 // hubAccount is the hub's ServiceAccount, in all clusters.
 const hubAccount = config.HubServiceAccount
 
-// byHub and byBare are the users of the hub and of the baselines.
-func byHub() string {
-	return "system:serviceaccount:" + config.Namespace + ":" + hubAccount
+// side is the hub or the baselines: the kind of the applications, and the user that acts on them.
+type side struct {
+	apps schema.GroupVersionResource
+	user string
 }
 
-func byBare() string { return "system:serviceaccount:" + bareNamespace + ":" + bareAccount }
+func hubSide() side {
+	return side{apps(), "system:serviceaccount:" + config.Namespace + ":" + hubAccount}
+}
+
+func bareSide() side {
+	return side{bareApps(), "system:serviceaccount:" + bareNamespace + ":" + bareAccount}
+}
 
 // steadyNamespace has an application that runs in all members, for figures that change it.
 const steadyNamespace = "steady"

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -12,19 +13,21 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // eventBound bounds how long an event may take.
 const eventBound = 2 * time.Minute
 
-// request chooses requests of an audit log. Empty fields match all.
+// burstBound bounds how long anything takes in a burst, on a busy machine.
+const burstBound = 15 * time.Minute
+
+// request chooses successful requests of an audit log. An empty subresource matches none, and other
+// empty fields match all.
 type request struct {
-	// users leaves out the other users.
-	user string
-	// verb is the verb, and code the status; resource may be followed by a slash and a subresource.
-	verb, resource, subresource, namespace, name string
-	code                                         int
+	user, verb, resource, subresource, namespace, name string
+	code                                               int
 }
 
 func (r request) matches(e audit.Event) bool {
@@ -103,3 +106,16 @@ func (f *fixture) awaitCopies(b *testing.B, what schema.GroupVersionResource, na
 		}
 	}
 }
+
+// within blocks until a check is done. The check says how far it is.
+func within(b *testing.B, what string, check func() (done bool, state string)) {
+	b.Helper()
+	fleettest.Within(b, burstBound, what, func(context.Context) error {
+		if done, state := check(); !done {
+			return errors.New(state)
+		}
+		return nil
+	})
+}
+
+func progress(n, of int) string { return fmt.Sprintf("%d of %d", n, of) }

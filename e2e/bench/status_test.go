@@ -36,14 +36,14 @@ func (f *fixture) measureStatus(b *testing.B) {
 	f.compare(b, "member status → hub status, p50 / p99",
 		subject{"hub", func(b *testing.B, _ int) time.Duration {
 			b.Helper()
-			took := f.report(b, shop.Namespace, apps(), byHub())
+			took := f.report(b, shop.Namespace, hubSide())
 			f.setReady(b, shop.Namespace, corev1.ConditionTrue)
 			f.steadyShop(b)
 			return took
 		}},
 		subject{"bare patcher", func(b *testing.B, _ int) time.Duration {
 			b.Helper()
-			took := f.report(b, patchedNamespace, bareApps(), byBare())
+			took := f.report(b, patchedNamespace, bareSide())
 			f.setReady(b, patchedNamespace, corev1.ConditionTrue)
 			f.awaitDeployment(b, f.members[0], patchedNamespace)
 			return took
@@ -52,18 +52,18 @@ func (f *fixture) measureStatus(b *testing.B) {
 
 // report makes the pod of the frontend in the first member not ready, and returns the time from the first
 // status of the Deployment to the first of the application on the hub.
-func (f *fixture) report(b *testing.B, namespace string, what schema.GroupVersionResource, writer string) time.Duration {
+func (f *fixture) report(b *testing.B, namespace string, by side) time.Duration {
 	b.Helper()
 	m := f.members[0]
 	from := f.Mark(b)
 	// The first event is the present state.
 	count := 0
-	reported := f.hub.await(b, what, namespace, func(*unstructured.Unstructured) bool { count++; return count > 1 })
+	reported := f.hub.await(b, by.apps, namespace, func(*unstructured.Unstructured) bool { count++; return count > 1 })
 	f.setReady(b, namespace, corev1.ConditionFalse)
 	reported()
 	changed := request{resource: deployments().Resource, subresource: "status", namespace: namespace}.first(b, from.Since(b, m.Cluster)).Completed
 	written := from.Since(b, f.hub.Cluster).Since(changed)
-	return request{user: writer, verb: "patch", resource: what.Resource, subresource: "status", namespace: namespace}.first(b, written).Completed.Sub(changed)
+	return request{user: by.user, verb: "patch", resource: by.apps.Resource, subresource: "status", namespace: namespace}.first(b, written).Completed.Sub(changed)
 }
 
 // setReady sets the readiness of the pod of the frontend in the first member, which lasts.
@@ -100,7 +100,7 @@ func (f *fixture) startPatcher(b *testing.B, m *cluster) {
 		},
 	})
 	last := int64(-1)
-	follow(b, m, deployments(), patchedNamespace, func(_ watch.Event, d *unstructured.Unstructured) {
+	m.follow(b, deployments(), patchedNamespace, func(_ watch.Event, d *unstructured.Unstructured) {
 		ready, _, err := unstructured.NestedInt64(d.Object, "status", "readyReplicas")
 		if err != nil || ready == last {
 			return

@@ -39,7 +39,7 @@ type writer struct {
 func (f *fixture) startWriter(b *testing.B) {
 	b.Helper()
 	w := &writer{f: f, handled: map[types.UID]int64{}, namespaces: map[string]bool{}}
-	follow(b, f.hub, bareApps(), "", func(event watch.Event, app *unstructured.Unstructured) {
+	f.hub.follow(b, bareApps(), "", func(event watch.Event, app *unstructured.Unstructured) {
 		if event.Type != watch.Deleted && app.GetDeletionTimestamp() == nil && w.isNew(app) {
 			go w.write(b, app)
 		}
@@ -47,7 +47,7 @@ func (f *fixture) startWriter(b *testing.B) {
 }
 
 // follow calls a function for each event of a watch by the baselines, until the benchmark ends.
-func follow(b *testing.B, c *cluster, what schema.GroupVersionResource, namespace string, handle func(watch.Event, *unstructured.Unstructured)) {
+func (c *cluster) follow(b *testing.B, what schema.GroupVersionResource, namespace string, handle func(watch.Event, *unstructured.Unstructured)) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	events, err := c.bare.Resource(what).Namespace(namespace).Watch(ctx, metav1.ListOptions{TimeoutSeconds: new(int64(watchSeconds))})
@@ -78,19 +78,8 @@ func (w *writer) isNew(app *unstructured.Unstructured) bool {
 func (w *writer) write(b *testing.B, app *unstructured.Unstructured) {
 	b.Helper()
 	namespace, name := app.GetNamespace(), app.GetName()
-	if strings.HasPrefix(namespace, aheadPrefix) && app.GetGeneration() == 1 {
-		patch := []byte(`{"metadata":{"finalizers":["` + v1.HubFinalizer + `"]}}`)
-		if _, err := w.f.hub.bare.Resource(bareApps()).Namespace(namespace).Patch(b.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			b.Errorf("writing ahead: %v", err)
-			return
-		}
-	}
-	if strings.HasPrefix(namespace, aheadPrefix) && app.GetGeneration() > 1 {
-		patch := encode(b, map[string]any{"status": map[string]any{"observedGeneration": app.GetGeneration()}})
-		if _, err := w.f.hub.bare.Resource(bareApps()).Namespace(namespace).Patch(b.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
-			b.Errorf("writing ahead: %v", err)
-			return
-		}
+	if strings.HasPrefix(namespace, aheadPrefix) && !w.writeAhead(b, app) {
+		return
 	}
 	w.mu.Lock()
 	known := w.namespaces[namespace]
@@ -108,6 +97,23 @@ func (w *writer) write(b *testing.B, app *unstructured.Unstructured) {
 	w.mu.Lock()
 	w.namespaces[namespace] = true
 	w.mu.Unlock()
+}
+
+// writeAhead writes to the application on the hub: its metadata when it is new, and later its status.
+func (w *writer) writeAhead(b *testing.B, app *unstructured.Unstructured) bool {
+	b.Helper()
+	patch := encode(b, map[string]any{"metadata": map[string]any{"finalizers": []string{v1.HubFinalizer}}})
+	var subresources []string
+	if app.GetGeneration() > 1 {
+		patch = encode(b, map[string]any{"status": map[string]any{"observedGeneration": app.GetGeneration()}})
+		subresources = []string{"status"}
+	}
+	_, err := w.f.hub.bare.Resource(bareApps()).Namespace(app.GetNamespace()).
+		Patch(b.Context(), app.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, subresources...)
+	if err != nil {
+		b.Errorf("writing ahead: %v", err)
+	}
+	return err == nil
 }
 
 // object is a name and the bytes to apply.
