@@ -43,7 +43,9 @@ func (f *fixture) measureRestart(b *testing.B) {
 		f.startHub(b)
 		own = append(own, f.awaitQuiet(b).Sub(f.process.started))
 		used = append(used, f.process.cpu(b))
-		f.process.stop() // The log has a watch when it ends.
+		// The log has a watch when that has ended.
+		f.process.stop()
+		framework.Pause(b, time.Second)
 		reads := map[*cluster][]string{}
 		for _, c := range append(slices.Clone(f.members), f.hub) {
 			log := from.By(b, c.Cluster, hubAccount)
