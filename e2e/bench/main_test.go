@@ -37,9 +37,9 @@ func BenchmarkHub(b *testing.B) {
 		{"status", f.measureStatus},
 		{"drift", f.measureDrift},
 		{"burst", f.measureBurst},
-		//		{"restart", f.measureRestart},
-		//		{"freeze", f.measureFreeze},
-		//		{"deletion", f.measureDeletion},
+		{"restart", f.measureRestart},
+		{"freeze", f.measureFreeze},
+		{"deletion", f.measureDeletion},
 	} {
 		b.Run(figure.name, func(b *testing.B) {
 			for b.Loop() {
