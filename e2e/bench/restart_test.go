@@ -49,7 +49,11 @@ func (f *fixture) measureRestart(b *testing.B) {
 		reads := map[*cluster][]string{}
 		for _, c := range append(slices.Clone(f.members), f.hub) {
 			log := from.By(b, c.Cluster, hubAccount)
-			writes += len(log.Writes().Except("events"))
+			written := log.Writes().Except("events")
+			writes += len(written)
+			if len(written) > 0 {
+				b.Logf("written to %s:\n%s", c.Name(), written)
+			}
 			reads[c] = listed(b, log)
 		}
 		bare = append(bare, list(b, reads))
