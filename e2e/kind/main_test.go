@@ -45,7 +45,7 @@ func TestKind(t *testing.T) {
 		t.Skip("needs a container engine and ten minutes: run make e2e-kind")
 	}
 	w := open(t)
-	const installed, joined, applied = "install", "join", "apply"
+	const installed, joined, applied, replicated = "install", "join", "apply", "replica"
 	const switched, observed, upgraded, removed = "switch modes", "observe and rotate", "upgrade", "uninstall"
 	var steps framework.Steps
 	steps.Add(installed, w.testInstall)
@@ -55,10 +55,12 @@ func TestKind(t *testing.T) {
 	steps.Add("checkpoint", w.testCheckpoint, applied)
 	steps.Add("repair", w.testRepair, applied)
 	steps.Add("database killed", w.testDatabaseKilled, applied)
+	steps.Add(replicated, w.testReplica, applied)
 	steps.Add("dumps", w.testDumps, applied)
 	steps.Add("rolling update", w.testRollingUpdate, applied)
 	steps.Add("password", w.testPassword, applied)
 	steps.Add("scale", w.testScale, applied)
+	steps.Add("replica lost", w.testReplicaLost, replicated) // When its pod is old enough to be replaced.
 	steps.Add("storage", w.testStorage, applied)
 	steps.Add("member paused", w.testMemberPaused, applied)
 	steps.Add("pause", w.testPause, applied)
