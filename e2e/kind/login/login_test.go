@@ -15,16 +15,21 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
 type fields = map[string]any
+
+// host is that of the shop in the golden files that have one.
+const host = "shop.example.com"
 
 // TestLogin logs users in to the proxy, with the arguments that the spoke renders, at a provider on
 // this machine.
@@ -47,14 +52,14 @@ func TestLogin(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider(t)
-			shop := p.proxy(t, program, renderedArgs(t, tt.rendered))
+			ingress := p.proxy(t, program, render(t, tt.rendered))
 			for user, claims := range tt.admitted {
-				if status, page := p.visit(t, shop, claims); status != http.StatusOK || page != "the shop" {
+				if status, page := p.visit(t, ingress, claims); status != http.StatusOK || page != "the shop" {
 					t.Errorf("%s sees %d %q, want the shop", user, status, page)
 				}
 			}
 			for user, claims := range tt.refused {
-				if status, page := p.visit(t, shop, claims); status != http.StatusForbidden || page == "the shop" {
+				if status, page := p.visit(t, ingress, claims); status != http.StatusForbidden || page == "the shop" {
 					t.Errorf("%s sees %d, want a refusal", user, status)
 				}
 			}
@@ -62,24 +67,39 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// renderedArgs returns the arguments in a golden file of the spoke that say who may log in.
-func renderedArgs(t *testing.T, golden string) []string {
+// rendered is the container of the proxy in a golden file of the spoke.
+type rendered struct {
+	args []string
+	// env has the keys of the Secrets that the variables are of, by variable.
+	env map[string]string
+}
+
+// render reads a golden file of the spoke.
+func render(t *testing.T, golden string) rendered {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join("..", "..", "..", "spoke", "render", "testdata", golden+".golden.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var args []string
-	for line := range strings.Lines(string(file)) {
-		arg := strings.TrimPrefix(strings.TrimSpace(line), "- ")
-		if strings.HasPrefix(arg, "--email-domain=") || strings.HasPrefix(arg, "--allowed-group=") {
-			args = append(args, arg)
+	_, container, _ := strings.Cut(string(file), "- args:\n        - --http-address=")
+	container, _, found := strings.Cut("- --http-address="+container, "\n        image:")
+	if !found {
+		t.Fatalf("%s has no login proxy", golden)
+	}
+	r := rendered{env: map[string]string{}}
+	variable := ""
+	for line := range strings.Lines(container) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case name == "-" && strings.HasPrefix(value, "--"):
+			r.args = append(r.args, value)
+		case name == "-" && strings.HasPrefix(value, "name: "):
+			variable = strings.TrimPrefix(value, "name: ")
+		case name == "key:":
+			r.env[variable] = value
 		}
 	}
-	if len(args) == 0 {
-		t.Fatalf("%s admits without any condition", golden)
-	}
-	return args
+	return r
 }
 
 // provider is an OpenID Connect provider that takes each visitor for the current user.
@@ -148,8 +168,9 @@ func (p *provider) token(t *testing.T) string {
 	return strings.Join(append(parts, encode(signature)), ".")
 }
 
-// proxy starts the proxy in front of a shop, and returns its address when it serves.
-func (p *provider) proxy(t *testing.T, program string, args []string) string {
+// proxy starts the proxy in front of a shop, and returns the shop's Ingress when it serves. Everything is as it
+// is rendered but the addresses, and the issuer's host that never resolves: the provider is there.
+func (p *provider) proxy(t *testing.T, program string, r rendered) *httptest.Server {
 	t.Helper()
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the shop") }))
 	t.Cleanup(shop.Close)
@@ -159,13 +180,24 @@ func (p *provider) proxy(t *testing.T, program string, args []string) string {
 	}
 	address := listener.Addr().String()
 	_ = listener.Close()
-	args = append([]string{
-		"--http-address=" + address, "--upstream=" + shop.URL, "--provider=oidc", "--oidc-issuer-url=" + p.URL, "--reverse-proxy=true",
-		"--skip-provider-button=true", "--cookie-secure=false", "--redirect-url=http://" + address + "/oauth2/callback",
-		"--client-id=client", "--client-secret=secret", "--cookie-secret=" + strings.Repeat("k", 32),
-	}, args...)
+	args := slices.Clone(r.args)
+	for i, arg := range args {
+		switch name, _, _ := strings.Cut(arg, "="); name {
+		case "--http-address":
+			args[i] = name + "=" + address
+		case "--upstream":
+			args[i] = name + "=" + shop.URL
+		default:
+			args[i] = strings.Replace(arg, "https://login.invalid", p.URL, 1)
+		}
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Stderr = t.Output()
+	secret := map[string]string{"client-id": "client", "client-secret": "secret", "issuer-url": p.URL, "cookie-secret": strings.Repeat("k", 32)}
+	for name, key := range r.env {
+		cmd.Env = append(cmd.Env, name+"="+secret[key])
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -173,12 +205,24 @@ func (p *provider) proxy(t *testing.T, program string, args []string) string {
 		cancel()
 		_ = cmd.Wait()
 	})
+	awaitServer(t, address)
+	ingress := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: address})
+		r.Out.Host = r.In.Host
+		r.SetXForwarded()
+	}})
+	t.Cleanup(ingress.Close)
+	return ingress
+}
+
+func awaitServer(t *testing.T, address string) {
+	t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for {
 		connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 		if err == nil {
 			_ = connection.Close()
-			return "http://" + address + "/"
+			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("the proxy does not serve: %v", err)
@@ -188,18 +232,20 @@ func (p *provider) proxy(t *testing.T, program string, args []string) string {
 }
 
 // visit opens the shop as a user with claims, and returns the status and the page.
-func (p *provider) visit(t *testing.T, shop string, claims fields) (int, string) {
+func (p *provider) visit(t *testing.T, ingress *httptest.Server, claims fields) (int, string) {
 	t.Helper()
 	p.user = claims
 	cookies, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, shop, http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+host+"/", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := (&http.Client{Jar: cookies, Timeout: time.Minute}).Do(request)
+	client := ingress.Client()
+	client.Jar, client.Timeout = cookies, time.Minute // It connects to the Ingress for all hosts of example.com.
+	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
