@@ -121,7 +121,7 @@ const (
 	postgreSQLReady = postgreSQLServes + ` || exit 1
 [ "${POD_NAME##*-}" != 0 ] || exit 0
 streams=$(psql --no-psqlrc --no-password --quiet --tuples-only --no-align --host=/var/run/postgresql --port=5432 --username=postgres --dbname=postgres \
-  --command="SELECT pg_is_in_recovery() AND EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')") || exit 1
+  --command="SELECT pg_is_in_recovery() AND ` + streams + `") || exit 1
 [ "$streams" = t ] || ! pg_isready --quiet --host="$PRIMARY_HOST" --port=5432`
 )
 

@@ -44,7 +44,7 @@ if [ -n "$(find "$PGDATA` + keptSuffix + `" -mmin -60 2>/dev/null)" ]; then
   cat "$PGDATA` + keptSuffix + `" >&2
   exit 1
 fi
-position=$(` + askServer + ` --command="SELECT ` + received + ` WHERE pg_is_in_recovery() AND NOT ` + streams + `")
+position=$(` + askServer + ` --command="SELECT ` + received + ` WHERE pg_is_in_recovery() AND NOT ` + connected + `")
 [ -n "$position" ]
 # A link, because a full volume may have no space for the content of a file.
 ln -s -f -n "$position" "$PGDATA` + rebuildSuffix + `"
@@ -60,7 +60,11 @@ const (
 
 	askServer = `psql --no-psqlrc --no-password --quiet --tuples-only --no-align --field-separator=' ' --set=ON_ERROR_STOP=1 \
   --host=/var/run/postgresql --port=5432 --username=postgres --dbname=postgres`
-	streams  = `EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')`
+	connected = `EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')`
+	// streams does not count a receiver in its first two seconds: one that the primary refuses, because
+	// the WAL was removed, is connected until it is told so, and is started again every five seconds.
+	streams = `EXISTS (SELECT FROM pg_stat_wal_receiver JOIN pg_stat_activity USING (pid)
+    WHERE status = 'streaming' AND backend_start < now() - interval '2 s')`
 	received = `greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())`
 
 	// postgreSQLRebuild precedes the script that makes the data directory of a new pod. It moves the
