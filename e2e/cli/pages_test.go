@@ -25,7 +25,6 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubectl := programs.Path(binaries.Kubectl)
-	mention, template := regexp.MustCompile("kubectl [^\n`]+"), regexp.MustCompile(`\{\{[^}]*\}\}`)
 	checked := map[string]bool{}
 	for _, page := range []string{
 		"README.md", "api/README.md", "cloud/README.md", "config/README.md", "hub/README.md", "hub/RUNBOOK.md",
@@ -35,16 +34,14 @@ func TestPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range mention.FindAllString(template.ReplaceAllString(string(text), "VALUE"), -1) {
-			// Several commands may be in one line, as in a pipe.
-			for _, part := range strings.Split(line, "kubectl ")[1:] {
-				args := words(part)
-				if key := strings.Join(args, " "); args[0] != "shopfleet" && !checked[key] {
-					checked[key] = true
-					if err := parse(t, kubectl, args); err != nil {
-						t.Errorf("%s: kubectl %s: %v", page, key, err)
-					}
-				}
+		for _, args := range commandsIn(string(text)) {
+			key := strings.Join(args, " ")
+			if args[0] == "shopfleet" || checked[key] {
+				continue
+			}
+			checked[key] = true
+			if err := parse(t, kubectl, args); err != nil {
+				t.Errorf("%s: kubectl %s: %v", page, key, err)
 			}
 		}
 	}
@@ -56,6 +53,19 @@ func TestPages(t *testing.T) {
 			t.Errorf("kubectl %s: no error", wrong)
 		}
 	}
+}
+
+// commandsIn returns the arguments of each kubectl command in a page.
+func commandsIn(text string) [][]string {
+	mention, template := regexp.MustCompile("kubectl [^\n`]+"), regexp.MustCompile(`\{\{[^}]*\}\}`)
+	var all [][]string
+	for _, line := range mention.FindAllString(template.ReplaceAllString(text, "VALUE"), -1) {
+		// Several commands may be in one line, as in a pipe.
+		for _, part := range strings.Split(line, "kubectl ")[1:] {
+			all = append(all, words(part))
+		}
+	}
+	return all
 }
 
 // parse parses a command as kubectl does, without running it.

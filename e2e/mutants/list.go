@@ -20,7 +20,7 @@ const (
 // All returns all mutants: the mistakes of a naive operator, and those that an earlier suite
 // did not notice.
 func All() []Mutant {
-	return slices.Concat(ofErrors(), ofOrder(), ofMembers(), ofWrites(), ofRetries(), ofOutages())
+	return slices.Concat(ofErrors(), ofOrder(), ofMembers(), ofWrites(), ofBackups(), ofRetries(), ofOutages())
 }
 
 // ofErrors returns mistakes with errors, conflicts and races.
@@ -195,6 +195,12 @@ func ofWrites() []Mutant {
 			controller + "/cluster_runner.go", "	defer r.options.Metrics.Leave(name)\n", "",
 			controller, "TestWrites/metrics",
 		},
+	}
+}
+
+// ofBackups returns mistakes with backups, and with statuses of copies.
+func ofBackups() []Mutant {
+	return []Mutant{
 		{
 			"intent-not-stored", "the intent of a snapshot is not stored before the request",
 			backup + "/snapshot.go", "	return w.writeIntent(ctx)\n}\n\n// writeIntent", "	return nil\n}\n\n// writeIntent",

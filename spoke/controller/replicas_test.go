@@ -43,7 +43,6 @@ func testReplicas(t *testing.T, w *writer) {
 	t.Helper()
 	r := &replicated{writer: w, prints: [3]string{primaryPrints, followerPrints, lostPrints}, asked: func(context.Context, int, string) {}}
 	r.exec = r.run
-	w.clock.SetTime(time.Now().Add(time.Hour)) // Pods that the API server creates are old enough to be replaced.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: "default"}}
 	if err := w.Create(t.Context(), account); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
@@ -52,8 +51,9 @@ func testReplicas(t *testing.T, w *writer) {
 	w.reconcile(t)
 	r.allowDisruption(t)
 	for i := range r.prints {
-		r.createPod(t, i, i < 2)
+		r.createPod(t.Context(), t, i, i < 2)
 	}
+	w.clock.SetTime(r.livePod(t, 2).CreationTimestamp.Add(time.Hour)) // Pods are old enough to be replaced.
 	t.Run("side by side", r.sideBySide)
 	t.Run("without primary", r.withoutPrimary)
 	t.Run("replaced meanwhile", r.replacedMeanwhile)
@@ -129,9 +129,9 @@ func (r *replicated) withoutPrimary(t *testing.T) {
 // itself.
 func (r *replicated) replacedMeanwhile(t *testing.T) {
 	lost := r.livePod(t, 2)
-	r.asked = func(_ context.Context, pod int, script string) {
+	r.asked = func(ctx context.Context, pod int, script string) {
 		if pod == 2 && strings.Contains(script, ".rebuild-at") {
-			r.replace(t, pod)
+			r.replace(ctx, t, pod)
 		}
 	}
 	r.observe(t)
@@ -215,7 +215,7 @@ func (r *replicated) livePod(t *testing.T, i int) *corev1.Pod {
 }
 
 // createPod creates a pod of the database that runs.
-func (r *replicated) createPod(t *testing.T, i int, ready bool) {
+func (r *replicated) createPod(ctx context.Context, t *testing.T, i int, ready bool) {
 	t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.key.Namespace, Name: r.pod(i), Labels: map[string]string{
@@ -223,25 +223,25 @@ func (r *replicated) createPod(t *testing.T, i int, ready bool) {
 		}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: database.Container, Image: "postgres:15.4"}}},
 	}
-	if err := r.Create(t.Context(), pod); err != nil {
+	if err := r.Create(ctx, pod); err != nil {
 		t.Error(err) // A command calls it, which is no goroutine of the test.
 		return
 	}
 	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, "127.0.0.1", []corev1.PodIP{{IP: "127.0.0.1"}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: statusOf(ready)}}
-	if err := r.Status().Update(t.Context(), pod); err != nil {
+	if err := r.Status().Update(ctx, pod); err != nil {
 		t.Error(err)
 	}
 }
 
 // replace has another pod take the name of a pod.
-func (r *replicated) replace(t *testing.T, i int) {
+func (r *replicated) replace(ctx context.Context, t *testing.T, i int) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.key.Namespace, Name: r.pod(i)}}
-	if err := r.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+	if err := r.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
 		t.Error(err)
 	}
-	r.createPod(t, i, false)
+	r.createPod(ctx, t, i, false)
 }
 
 func (r *replicated) setReady(t *testing.T, i int, ready bool) {

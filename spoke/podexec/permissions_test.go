@@ -51,6 +51,7 @@ func TestPermissions(t *testing.T) {
 		"other subresource": {[]rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"*"}}}, answers(http.StatusForbidden, http.StatusForbidden)},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			as := userWith(t, cluster.AdminConfig(), tt.rules)
 			fleettest.Eventually(t, "the permissions are in effect", func(ctx context.Context) error {
 				got, err := answersTo(ctx, t, as)

@@ -55,7 +55,7 @@ func (e *crashes) otherCredentials(t *testing.T) {
 	for app, tt := range map[string]struct {
 		engine  v1.Engine
 		another string
-		// lacks is what the data does not have; empty if the Restore goes on.
+		// lacks names what the data does not have; empty if the Restore goes on.
 		lacks string
 	}{
 		"mysql-password":      {v1.EngineMySQL, database.PasswordKey, "the same passwords"},
@@ -86,14 +86,19 @@ func (e *crashes) otherCredentials(t *testing.T) {
 				}
 				return
 			}
-			want := "the data of " + backupenv.Member + " does not have " + tt.lacks + " as the database in " + backupenv.Other + ": give both one Secret by spec.database.credentialsSecretRef, " +
-				"or make Secret " + render.DatabaseSecrets(app)[0] + " the same"
-			if r.Status.Phase != v1.RestoreFailed || reasonOf(r) != v1.ReasonCredentialsMissing || r.Status.Message != want {
-				t.Errorf("the Restore is %s for %s: %s", r.Status.Phase, reasonOf(r), r.Status.Message)
-			}
-			if others := slices.DeleteFunc(p.Sent(), func(s string) bool { return strings.HasSuffix(s, "*v1.Restore") }); len(others) > 0 {
-				t.Errorf("it has changed something before: %q", others)
-			}
+			checkRefused(t, r, p, "the data of "+backupenv.Member+" does not have "+tt.lacks+" as the database in "+backupenv.Other+": give both one Secret by spec.database.credentialsSecretRef, "+
+				"or make Secret "+render.DatabaseSecrets(app)[0]+" the same")
 		})
+	}
+}
+
+// checkRefused checks that a Restore failed with a message before it changed anything.
+func checkRefused(t *testing.T, r *v1.Restore, p *backupenv.Process, want string) {
+	t.Helper()
+	if r.Status.Phase != v1.RestoreFailed || reasonOf(r) != v1.ReasonCredentialsMissing || r.Status.Message != want {
+		t.Errorf("the Restore is %s for %s: %s", r.Status.Phase, reasonOf(r), r.Status.Message)
+	}
+	if others := slices.DeleteFunc(p.Sent(), func(s string) bool { return strings.HasSuffix(s, "*v1.Restore") }); len(others) > 0 {
+		t.Errorf("it has changed something before: %q", others)
 	}
 }
