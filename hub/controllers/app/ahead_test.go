@@ -35,7 +35,7 @@ func testWriteAhead(t *testing.T, w *writer) {
 		if err := w.writeAhead(t.Context(), app, inventoryOf(step.next...)); err != nil {
 			t.Fatal(err)
 		}
-		w.dispatcher.Settle(w.key)
+		w.dispatcher.EndPlan(w.key)
 		if changed := app.ResourceVersion != before.ResourceVersion; changed != (step.writes == 1) {
 			t.Errorf("%v: written %t, want %d writes", step.next, changed, step.writes)
 		}
@@ -75,7 +75,7 @@ func testFailedPlan(t *testing.T, w *writer) {
 	if _, err := w.report(t.Context(), app, aggregate.Input{}, planned); !apierrors.IsConflict(err) {
 		t.Fatalf("writing the status: %v, want a conflict", err)
 	}
-	w.dispatcher.Settle(w.key)
+	w.dispatcher.EndPlan(w.key)
 	stored := w.stored(t)
 	if newest, ahead := w.dispatcher.Newest(stored); ahead || !newest.InventoryLost() {
 		t.Error("a status that was not written is still worked with")

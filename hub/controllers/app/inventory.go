@@ -20,7 +20,7 @@ const maxRecorded = 500
 
 // writeAhead adds the finalizer, and the clusters that a decision adds to the inventory, in one
 // patch of metadata before any copy is written. The decision about a new application is then
-// dispatched: its copies need not wait until the status is stored. Dispatcher.Settle has to
+// dispatched: its copies need not wait until the status is stored. Dispatcher.EndPlan has to
 // follow, whether it is stored or not.
 func (r *Reconciler) writeAhead(ctx context.Context, app *v1.EcommerceApp, next v1.EcommerceAppStatus) error {
 	isNew := !controllerutil.ContainsFinalizer(app, v1.HubFinalizer)
@@ -44,7 +44,8 @@ func (r *Reconciler) writeAhead(ctx context.Context, app *v1.EcommerceApp, next 
 	stored := app.ResourceVersion != before.ResourceVersion // Otherwise the application is gone.
 	if stored && isNew && app.InventoryLost() {
 		planned := app.DeepCopy()
-		planned.Status = next
+		// The response to the write of the status is decoded into it, while queues read the plan.
+		next.DeepCopyInto(&planned.Status)
 		r.dispatcher.Plan(planned)
 	}
 	return nil
@@ -73,8 +74,8 @@ type inventory struct {
 }
 
 // recoverInventory looks for copies of an application in the members that are recorded in its
-// metadata, or in all if none are, and in those whose cache has one. A member that cannot be
-// checked may hold one, so it gets an entry, which keeps the finalizer in place.
+// metadata, or in all if none are, and in those that may hold one all the same. A member that
+// cannot be checked may hold one, so it gets an entry, which keeps the finalizer in place.
 func (r *Reconciler) recoverInventory(ctx context.Context, app *v1.EcommerceApp, members []v1.MemberCluster) inventory {
 	found := inventory{entries: slices.Clone(app.Status.Clusters), uncertain: map[string]bool{}}
 	recorded, isRecorded := app.RecordedClusters()
@@ -84,11 +85,11 @@ func (r *Reconciler) recoverInventory(ctx context.Context, app *v1.EcommerceApp,
 			continue
 		}
 		queue := r.dispatcher.Get(m.Name)
-		if isRecorded && !slices.Contains(recorded, m.Name) && (queue == nil || !queue.Holds(ctx, app)) {
-			continue
-		}
 		if queue == nil && readyOf(m).Status == metav1.ConditionTrue {
 			found.pending = true
+			continue
+		}
+		if isRecorded && !slices.Contains(recorded, m.Name) && r.lacks(ctx, app, m) {
 			continue
 		}
 		presence := dispatch.Uncertain
@@ -98,6 +99,16 @@ func (r *Reconciler) recoverInventory(ctx context.Context, app *v1.EcommerceApp,
 		found.add(m.Name, presence)
 	}
 	return found
+}
+
+// lacks reports whether a member that is not recorded is taken not to hold a copy: its cache has
+// none, or it is lost. One that the hub has not connected yet may hold one: the record may be
+// that of an older backup.
+func (r *Reconciler) lacks(ctx context.Context, app *v1.EcommerceApp, m *v1.MemberCluster) bool {
+	if queue := r.dispatcher.Get(m.Name); queue != nil {
+		return !queue.Holds(ctx, app)
+	}
+	return readyOf(m).Status == metav1.ConditionFalse
 }
 
 func (i *inventory) add(member string, presence dispatch.Presence) {

@@ -133,7 +133,9 @@ func TestRecoverRecorded(t *testing.T) {
 	members := []v1.MemberCluster{
 		member("a", metav1.ConditionFalse, v1.ReasonProbeFailed),
 		member("b", metav1.ConditionFalse, v1.ReasonProbeFailed),
+		// Those that are about to be engaged may hold a copy also if they are not recorded.
 		member("connecting", metav1.ConditionTrue, v1.ReasonConnected),
+		member("new", metav1.ConditionUnknown, v1.ReasonConnecting),
 	}
 	r := &Reconciler{dispatcher: dispatch.New(nil, dispatch.Options{})}
 	for name, tt := range map[string]struct {
@@ -142,12 +144,11 @@ func TestRecoverRecorded(t *testing.T) {
 		want     []string
 		pending  bool
 	}{
-		"nothing":              {want: []string{"a", "b"}, pending: true},
-		"no cluster":           {recorded: new("")},
-		"one":                  {recorded: new("b"), want: []string{"b"}},
-		"one that connects":    {recorded: new("b,connecting"), want: []string{"b"}, pending: true},
-		"one that left":        {recorded: new("b,left"), want: []string{"b"}},
-		"less than the status": {recorded: new("b"), status: []string{"a"}, want: []string{"a", "b"}},
+		"nothing":              {want: []string{"a", "b", "new"}, pending: true},
+		"no cluster":           {recorded: new(""), want: []string{"new"}, pending: true},
+		"one":                  {recorded: new("b"), want: []string{"b", "new"}, pending: true},
+		"one that left":        {recorded: new("b,left"), want: []string{"b", "new"}, pending: true},
+		"less than the status": {recorded: new("b"), status: []string{"a"}, want: []string{"a", "b", "new"}, pending: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

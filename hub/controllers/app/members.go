@@ -38,7 +38,9 @@ func (c *Controller) onMember(r *Reconciler) handler.EventHandler {
 			before, okBefore := e.ObjectOld.(*v1.MemberCluster)
 			after, okAfter := e.ObjectNew.(*v1.MemberCluster)
 			if okBefore && okAfter && memberChanged(before, after) {
-				enqueue(ctx, after, q, func(app *v1.EcommerceApp) bool { return concerns(app, before, after) })
+				enqueue(ctx, after, q, func(app *v1.EcommerceApp) bool {
+					return concerns(app, before, after) || c.dispatcher.IsUndecided(keyOf(app))
+				})
 			}
 		},
 	}

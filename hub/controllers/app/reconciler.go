@@ -77,7 +77,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 		if err := r.writeAhead(ctx, app, next); err != nil {
 			return reconcile.Result{}, err
 		}
-		defer r.dispatcher.Settle(keyOf(app))
+		defer r.dispatcher.EndPlan(keyOf(app))
 	}
 	result, err := r.report(ctx, app, in, next)
 	if lost && err == nil && !app.InventoryLost() {

@@ -135,6 +135,7 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 // before its cache has it: a decision that was dispatched before the member was engaged is not
 // dispatched again.
 func (d *Dispatcher) requests(ctx context.Context, member string) ([]reconcile.Request, error) {
+	written := d.written.all()
 	apps := &v1.EcommerceAppList{}
 	if err := d.hub.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing applications: %w", err)
@@ -145,7 +146,7 @@ func (d *Dispatcher) requests(ctx context.Context, member string) ([]reconcile.R
 	}
 	requests := requestsFor(records)
 	for i := range apps.Items {
-		app, _ := d.written.newest(&apps.Items[i])
+		app, _ := written[keyOf(&apps.Items[i])].newest(&apps.Items[i])
 		if EntryOf(app, member) != nil || app.InventoryLost() {
 			requests = append(requests, requestFor(app))
 		}
@@ -158,12 +159,13 @@ func (d *Dispatcher) requests(ctx context.Context, member string) ([]reconcile.R
 // the MemberCluster.
 func (d *Dispatcher) announce(member string) source.Source {
 	return source.Func(func(ctx context.Context, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		written := d.written.all()
 		apps := &v1.EcommerceAppList{}
 		if err := d.hub.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing applications: %w", err)
 		}
 		for i := range apps.Items {
-			app, _ := d.written.newest(&apps.Items[i])
+			app, _ := written[keyOf(&apps.Items[i])].newest(&apps.Items[i])
 			d.seen.see(nil, app)
 			if EntryOf(app, member) != nil || app.InventoryLost() || d.undecided.has(keyOf(app)) {
 				d.wake.Add(requestFor(app))
@@ -207,10 +209,14 @@ func (d *Dispatcher) Plan(app *v1.EcommerceApp) {
 	d.Dispatch(app)
 }
 
-// Settle ends a plan: if the status was not written, the queues work with what is stored, and the
+// IsUndecided reports whether copies of an application are not created because of what other
+// members have, or may have.
+func (d *Dispatcher) IsUndecided(app types.NamespacedName) bool { return d.undecided.has(app) }
+
+// EndPlan ends a plan: if the status was not written, the queues work with what is stored, and the
 // next decision concerns all of them.
-func (d *Dispatcher) Settle(app types.NamespacedName) {
-	if d.written.settle(app) {
+func (d *Dispatcher) EndPlan(app types.NamespacedName) {
+	if d.written.endPlan(app) {
 		d.decisions.forget(app)
 	}
 }

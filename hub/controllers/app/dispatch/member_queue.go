@@ -55,13 +55,14 @@ type MemberQueue struct {
 func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := request.NamespacedName
 	l.reports.begin(key)
+	last := l.written.of(key)
 	app := &v1.EcommerceApp{} // Not changed: the queues of all members share it with the cache.
 	if err := l.hub.Get(ctx, key, app, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
 		l.reports.end(key, nil)
 		return reconcile.Result{}, fmt.Errorf("reading the application: %w", err)
 	}
 	if app.UID != "" {
-		app, _ = l.written.newest(app)
+		app, _ = last.newest(app)
 	}
 	entry := EntryOf(app, l.name)
 	if entry == nil {

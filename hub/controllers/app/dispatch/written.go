@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -47,8 +48,8 @@ func (w *written) plan(app *v1.EcommerceApp) {
 	w.writes[keyOf(app)] = write{app: app, replaced: w.writes[keyOf(app)].replaced, planned: true}
 }
 
-// settle forgets a plan, and reports whether there was one: its status was not written.
-func (w *written) settle(key types.NamespacedName) bool {
+// endPlan forgets a plan, and reports whether there was one: its status was not written.
+func (w *written) endPlan(key types.NamespacedName) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	planned := w.writes[key].planned
@@ -58,17 +59,44 @@ func (w *written) settle(key types.NamespacedName) bool {
 	return planned
 }
 
-// newest returns the newer of the cached application and the last one written, and
-// whether it is the one written. Versions are only compared for equality.
+// newest returns the newer of the cached application and the last one written, and whether it is
+// the one written, which is forgotten otherwise. Only the reconciler of applications may call it:
+// nothing is written between its read from the cache and the call.
 func (w *written) newest(cached *v1.EcommerceApp) (app *v1.EcommerceApp, ahead bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	last, exists := w.writes[keyOf(cached)]
-	stored := last.planned && last.app.ResourceVersion == cached.ResourceVersion
-	if exists && last.app.UID == cached.UID && (stored || slices.Contains(last.replaced, cached.ResourceVersion)) {
-		return last.app, true
+	app, ahead = w.writes[keyOf(cached)].newest(cached)
+	if !ahead {
+		delete(w.writes, keyOf(cached))
 	}
-	delete(w.writes, keyOf(cached))
+	return app, ahead
+}
+
+// of returns the last write of an application. It must be taken before the cache is read, which
+// has what is not remembered any more.
+func (w *written) of(key types.NamespacedName) write {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writes[key]
+}
+
+// all returns the last writes, as of does.
+func (w *written) all() map[types.NamespacedName]write {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.writes)
+}
+
+// newest returns the newer of the cached application and the one written, and whether it is that.
+// Versions are only compared for equality.
+func (w write) newest(cached *v1.EcommerceApp) (app *v1.EcommerceApp, ahead bool) {
+	if w.app == nil || w.app.UID != cached.UID {
+		return cached, false
+	}
+	stored := w.planned && w.app.ResourceVersion == cached.ResourceVersion
+	if stored || slices.Contains(w.replaced, cached.ResourceVersion) {
+		return w.app, true
+	}
 	return cached, false
 }
 
