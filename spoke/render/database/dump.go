@@ -193,7 +193,7 @@ while :; do
   make_space || report_small
 done
 echo "$file is complete"
-# For who looks at the pod from outside.
+# The termination message shows the manifest in the status of the pod.
 cat "$BACKUPS/backup-$stamp.json" >/dev/termination-log || echo "the pod's status lacks the manifest" >&2
 sh "${0%/*}/prune.sh"
 `
@@ -214,7 +214,7 @@ whole() {
   loading=$(mysql --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --database="$DB_NAME" --batch --skip-column-names \
     --execute="SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '` + LoadingTable + `'")
   if [ "$loading" != 0 ]; then
-    echo "a part of a dump is in the database, which is being loaded or was not to its end: there is nothing whole to dump" >&2
+    echo "a part of a dump is in the database, which is being loaded or was not to its end: the database is incomplete" >&2
     exit 1
   fi
 }

@@ -255,8 +255,10 @@ keep() {
 }
 case $change in
   keep) keep ;;
-  discard) discard ;;
-  only) identified "$password" && discard ;;
+  # What is discarded is the other one, also if clients were taken back to the password that is retained.
+  discard | only)
+    identified "$password"
+    discard ;;
 esac
 accepts "$password"
 `
