@@ -158,7 +158,7 @@ func TestMonitoringFiles(t *testing.T) {
 			t.Errorf("%s: grafana_dashboard is %q", cm.Name, label)
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"my-ecommerce-app-dashboard.json": 11, "alerts.yaml": 9}, found); diff != "" {
+	if diff := cmp.Diff(map[string]int{"my-ecommerce-app-dashboard.json": 11, "alerts.yaml": 10}, found); diff != "" {
 		t.Errorf("panels and rules: %s", diff)
 	}
 }

@@ -165,9 +165,14 @@ func (s *shop) alerts() []any {
 	}
 	name := s.database.StatefulSetName()
 	alerts = append(alerts,
+		// Customers are served while the primary is ready.
 		alert("ShopDatabaseDown",
+			"kube_statefulset_status_replicas_ready"+of("statefulset", name)+" == 0 and kube_statefulset_replicas"+of("statefulset", name)+" > 0"+
+				fmt.Sprintf(" or kube_pod_status_ready{namespace=%q,pod=%q,condition=\"true\"} == 0", s.owner.Namespace, name+"-0"),
+			"5m", "critical", "The primary of "+name+" is not ready"),
+		alert("ShopDatabaseDegraded",
 			"kube_statefulset_status_replicas_ready"+of("statefulset", name)+" < kube_statefulset_replicas"+of("statefulset", name),
-			"5m", "critical", "Pods of "+name+" are not ready"),
+			"15m", "warning", "Pods of "+name+" are not ready"),
 		alert("ShopDatabaseVolumeFull",
 			fmt.Sprintf("kubelet_volume_stats_available_bytes{namespace=%[1]q,persistentvolumeclaim=~%[2]q} / "+
 				"kubelet_volume_stats_capacity_bytes{namespace=%[1]q,persistentvolumeclaim=~%[2]q} < 0.1", s.owner.Namespace, "data-"+name+"-[0-9]+"),
@@ -177,7 +182,8 @@ func (s *shop) alerts() []any {
 		job := s.database.CronJobName()
 		alerts = append(alerts,
 			alert("ShopBackupFailed",
-				fmt.Sprintf("kube_job_status_failed{namespace=%q,job_name=~%q} > 0", s.owner.Namespace, job+"-[0-9]+"),
+				// kube_job_status_failed counts pods, of which another one may have succeeded.
+				fmt.Sprintf("kube_job_failed{condition=\"true\",namespace=%q,job_name=~%q} > 0", s.owner.Namespace, job+"-[0-9]+"),
 				"1m", "warning", "A backup of "+name+" failed"),
 			alert("ShopBackupOverdue",
 				"time() - kube_cronjob_next_schedule_time"+of("cronjob", job)+" > 3600",
