@@ -243,10 +243,11 @@ func isStalled(c *Copy, generation int64) bool {
 }
 
 // isRejected reports whether a copy cannot reconcile its spec: it stalled before its workloads
-// were given the time to become ready.
+// were given the time to become ready. Those of a volume that cannot grow are ready, or become it.
 func isRejected(status v1.EcommerceAppStatus) bool {
 	stalled := meta.FindStatusCondition(status.Conditions, v1.ConditionStalled)
-	return stalled != nil && stalled.Status == "True" && stalled.Reason != v1.ReasonDeadlineExceeded
+	return stalled != nil && stalled.Status == "True" && stalled.Reason != v1.ReasonDeadlineExceeded &&
+		stalled.Reason != v1.ReasonStorageNotExpandable
 }
 
 // setDegraded copies the reason and message of a degraded copy into its entry.

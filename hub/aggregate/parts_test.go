@@ -241,7 +241,7 @@ func TestStalledAndReady(t *testing.T) {
 	}
 	var e v1.ClusterStatus
 	observed(&e, 2, Cluster{Name: "eu-1", Copy: copied})
-	if !e.Stalled || e.Ready || e.AppliedGeneration == 2 || e.Reason != v1.ReasonStorageNotExpandable {
+	if !e.Stalled || !e.Ready || e.AppliedGeneration != 2 || e.Reason != v1.ReasonStorageNotExpandable {
 		t.Errorf("got %+v", e)
 	}
 }
