@@ -70,7 +70,7 @@ func Member(m *v1.MemberCluster, hub string) []Check {
 
 func ofCondition(member string, c metav1.Condition) Check {
 	check := Check{Member: member, Check: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Failed: c.Status != metav1.ConditionTrue}
-	if check.Failed {
+	if check.Failed || c.Reason == v1.ReasonPaused {
 		remedy := cmp.Or(runbook.Remedy(c.Reason), "kubectl describe membercluster MEMBER")
 		check.Remedy = strings.ReplaceAll(remedy, "MEMBER", member)
 	}

@@ -42,6 +42,7 @@ func TestMember(t *testing.T) {
 		remedy     string
 	}{
 		"healthy": {"", "", []metav1.Condition{condition(v1.ConditionReady, yes, v1.ReasonConnected), condition(v1.ConditionStorageReady, yes, v1.ReasonProvisioned)}, nil, ""},
+		"paused":  {"", "", []metav1.Condition{condition(v1.ConditionReady, yes, v1.ReasonPaused)}, nil, ""},
 		"new":     {"", "", nil, []string{"Ready Unknown NotChecked"}, "Look up"},
 		"taken over": {"", "", []metav1.Condition{
 			condition(v1.ConditionReady, no, v1.ReasonManagedByAnotherHub), condition(v1.ConditionConnected, yes, v1.ReasonConnected),

@@ -4,8 +4,8 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/doctor"
 )
 
-// Checks lists the checks that failed or are unknown, with one line for each member that has
-// none. A wide table lists all of them.
+// Checks lists the checks that failed, are unknown or have a remedy, with one line for each
+// member that has none. A wide table lists all of them.
 func Checks(all []doctor.Check, o Options) string {
 	t := newTable([]string{"MEMBER", "CHECK", "STATUS", "REASON", "REMEDY"}, "MESSAGE")
 	for len(all) > 0 {
@@ -15,7 +15,7 @@ func Checks(all []doctor.Check, o Options) string {
 		}
 		shown := 0
 		for _, c := range own {
-			if o.Wide || c.Status != "True" {
+			if o.Wide || c.Status != "True" || c.Remedy != "" {
 				addRow(t, nil, c.Member, c.Check, string(c.Status), c.Reason, c.Remedy, c.Message)
 				shown++
 			}
