@@ -2,6 +2,7 @@ package install
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	testingclock "k8s.io/utils/clock/testing"
@@ -204,6 +206,58 @@ func TestMetricsAreDocumented(t *testing.T) {
 			t.Errorf("hub/README.md has the metric %s, which does not exist", found[1])
 		}
 	}
+}
+
+// TestAlertsAreDocumented: config/README.md lists each alert with its severities.
+func TestAlertsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "config/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`Shopfleet[^|]*) \\| ([^|]*) \\|").FindAllStringSubmatch(string(page), -1) {
+		for _, name := range regexp.MustCompile("Shopfleet[A-Za-z]+").FindAllString(row[1], -1) {
+			documented[name] = row[2]
+			if strings.HasSuffix(row[2], "; slow also critical") && !strings.HasSuffix(name, "Slow") {
+				documented[name] = strings.TrimSuffix(row[2], "; slow also critical")
+			}
+		}
+	}
+	exists := map[string]string{}
+	for _, process := range processes() {
+		for _, object := range kustomize(t, "monitoring/"+string(process)) {
+			for name, severity := range alertsOf(object.Object) {
+				exists[name] = severity
+			}
+		}
+	}
+	if diff := cmp.Diff(exists, documented); diff != "" {
+		t.Errorf("alerts (-config/monitoring +config/README.md):\n%s", diff)
+	}
+}
+
+// alertsOf returns the severities of alerts at any depth, as the page has them.
+func alertsOf(value any) map[string]string {
+	all := map[string]string{}
+	switch v := value.(type) {
+	case map[string]any:
+		if name, ok := v["alert"].(string); ok {
+			labels, _ := v["labels"].(map[string]any)
+			all[name], _ = labels["severity"].(string)
+			if strings.HasSuffix(name, "Slow") {
+				all[name] = "warning; slow also critical"
+			}
+			return all
+		}
+		for _, child := range v {
+			maps.Copy(all, alertsOf(child))
+		}
+	case []any:
+		for _, child := range v {
+			maps.Copy(all, alertsOf(child))
+		}
+	}
+	return all
 }
 
 // expressions are those of the rules and of the dashboard.
