@@ -50,7 +50,8 @@ type Database struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._/:@-]*$')",message="image must be a reference such as registry.example.com/shop:v1"
 	Image string `json:"image,omitempty"`
 
-	// replicas is the number of database pods. 1 to 9; the default is 1.
+	// replicas is the number of database pods. 1 to 9; the default is 1. With mysql more than one
+	// is experimental: replication has not been run with MySQL itself, and is not observed.
 	// +optional
 	// +default=1
 	// +kubebuilder:default=1
@@ -83,7 +84,8 @@ type Database struct {
 
 	// credentialsSecretRef refers to a Secret in the same namespace with the keys username,
 	// password and database. Absent: credentials are generated once in each cluster and
-	// never overwritten.
+	// never overwritten. With mysql a change of the password is experimental: it has been run
+	// with stand-ins of MySQL only.
 	// +optional
 	CredentialsSecretRef *LocalSecretReference `json:"credentialsSecretRef,omitempty"`
 
