@@ -159,10 +159,12 @@ func (m *Metrics) collectApp(out chan<- prometheus.Metric, app *v1.EcommerceApp)
 }
 
 // collectCluster reports an application in a cluster. What is not observed now has no lag, and is
-// not known to serve customers.
+// not known to serve customers. Where it is created it has served none yet.
 func (m *Metrics) collectCluster(out chan<- prometheus.Metric, app *v1.EcommerceApp, c *v1.ClusterStatus) {
 	out <- gauge(m.appReady, number(c.Ready), app.Namespace, app.Name, c.Name)
-	out <- gauge(m.appAvailable, number(c.Available), app.Namespace, app.Name, c.Name)
+	if c.Phase != v1.PhasePending && c.Phase != v1.PhaseCreating {
+		out <- gauge(m.appAvailable, number(c.Available), app.Namespace, app.Name, c.Name)
+	}
 	out <- gauge(m.appDegraded, number(isDegraded(c)), app.Namespace, app.Name, c.Name)
 	out <- gauge(m.appStale, number(c.Stale), app.Namespace, app.Name, c.Name)
 	if lag := c.ReplicationLagSeconds; lag != nil && !c.Stale {
