@@ -226,9 +226,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 	exists := map[string]string{}
 	for _, process := range processes() {
 		for _, object := range kustomize(t, "monitoring/"+string(process)) {
-			for name, severity := range alertsOf(object.Object) {
-				exists[name] = severity
-			}
+			maps.Copy(exists, alertsOf(object.Object))
 		}
 	}
 	if diff := cmp.Diff(exists, documented); diff != "" {
