@@ -11,16 +11,17 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// TestRunbookCommands: each command of this program in the runbook and in the alerts exists, with
+// TestRunbookCommands: each command of this program in the pages and in the alerts exists, with
 // its flags.
 func TestRunbookCommands(t *testing.T) {
 	root := New(Invocation{Args: []string{program}, Version: "v9", Streams: genericiooptions.NewTestIOStreamsDiscard()}).root
 	mention := regexp.MustCompile("kubectl shopfleet((?: [-a-zA-Z0-9./={}$]+)+)")
 	found := 0
 	for _, path := range []string{
-		"../../../hub/RUNBOOK.md", "../../../config/monitoring/hub/prometheusrule.yaml", "../../../config/monitoring/spoke/prometheusrule.yaml",
+		"README.md", "api/README.md", "cloud/README.md", "config/README.md", "hub/README.md", "hub/RUNBOOK.md", "spoke/README.md",
+		"config/monitoring/hub/prometheusrule.yaml", "config/monitoring/spoke/prometheusrule.yaml",
 	} {
-		text, err := os.ReadFile(path)
+		text, err := os.ReadFile("../../../" + path)
 		if err != nil {
 			t.Fatal(err)
 		}

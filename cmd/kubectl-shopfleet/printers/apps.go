@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -49,6 +50,12 @@ func headline(app *v1.EcommerceApp) string {
 	default:
 		fmt.Fprintf(&b, ", %s ready", app.Status.Ready)
 	}
+	if unavailable(app) {
+		b.WriteString(", not available")
+	}
+	if meta.IsStatusConditionTrue(app.Status.Conditions, v1.ConditionStalled) {
+		b.WriteString(", stalled")
+	}
 	if app.Status.ObservedGeneration != 0 && app.Status.ObservedGeneration < app.Generation {
 		b.WriteString(", change not yet observed")
 	}
@@ -56,6 +63,16 @@ func headline(app *v1.EcommerceApp) string {
 		fmt.Fprintf(&b, " (%s)", app.Status.Message)
 	}
 	return b.String()
+}
+
+// unavailable reports whether customers cannot be served who could be before.
+func unavailable(app *v1.EcommerceApp) bool {
+	switch app.Status.Phase {
+	case v1.PhasePending, v1.PhaseCreating, v1.PhaseDeleting:
+		return false
+	default:
+		return meta.IsStatusConditionFalse(app.Status.Conditions, v1.ConditionAvailable)
+	}
 }
 
 // clusters lists the components of an EcommerceApp on the hub by region and cluster.

@@ -144,6 +144,13 @@ backend     False   Creating   1/2        3h    WaitingForReplicas
 	}
 }
 
+func unavailableAndStalled() []metav1.Condition {
+	return []metav1.Condition{
+		{Type: v1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: v1.ReasonUnavailable},
+		{Type: v1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1.ReasonForbidden},
+	}
+}
+
 func TestHeadline(t *testing.T) {
 	tests := map[string]struct {
 		change func(*v1.EcommerceApp)
@@ -156,6 +163,16 @@ func TestHeadline(t *testing.T) {
 		"newer spec": {
 			change: func(a *v1.EcommerceApp) { a.Generation = 3; a.Status.Message = "" },
 			want:   "production/shop: Updating, 1/2 clusters ready, change not yet observed",
+		},
+		"not available, and stalled": {
+			change: func(a *v1.EcommerceApp) { a.Status.Message, a.Status.Conditions = "", unavailableAndStalled() },
+			want:   "production/shop: Updating, 1/2 clusters ready, not available, stalled",
+		},
+		"created": {
+			change: func(a *v1.EcommerceApp) {
+				a.Status = v1.EcommerceAppStatus{Phase: v1.PhaseCreating, Conditions: unavailableAndStalled()[:1]}
+			},
+			want: "production/shop: Creating",
 		},
 		"in one cluster": {
 			change: func(a *v1.EcommerceApp) { a.Status.Clusters, a.Status.Ready, a.Status.Message = nil, "4/5", "" },
