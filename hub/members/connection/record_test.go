@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ import (
 
 // server is an API server with the ConfigMap of a record.
 type server struct {
+	mu      sync.Mutex // Orders requests, also after one that was closed without a response.
 	version int
 	// data is nil without a ConfigMap.
 	data map[string]string
@@ -45,6 +47,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.before = nil
 		before()
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case !strings.Contains(r.URL.Path, "/configmaps"):
 		_ = json.NewEncoder(w).Encode(corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}})
