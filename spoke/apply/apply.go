@@ -96,6 +96,9 @@ type Request struct {
 	Intent component.Resource
 	// Live is the object in the cache; nil if it has none.
 	Live component.Resource
+	// Uncached means that no cache has objects of this kind, so that one without Live is read
+	// before anything is written.
+	Uncached bool
 	// Once leaves an existing owned object unchanged, unless it lost its labels or its
 	// controller reference: those are restored, and its data stays.
 	Once bool
@@ -143,15 +146,15 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 }
 
 // applyMissing applies an object that the cache does not have. It returns the object instead if
-// the API server has it. A creation is tried without a read unless the cache may be behind a
-// write of this process, or the creation would be held or refused.
+// the API server has it. A creation is tried without a read unless there is no cache, it may be
+// behind a write of this process, or the creation would be held or refused.
 func (a *Applier) applyMissing(ctx context.Context, req Request) (Result, component.Resource, error) {
 	intent, err := a.intent(req.Intent)
 	if err != nil {
 		return Result{}, nil, err
 	}
 	var exists error
-	if req.Seals == "" && !req.Hold && !a.wrote(component.KeyOf(intent)) {
+	if !req.Uncached && req.Seals == "" && !req.Hold && !a.wrote(component.KeyOf(intent)) {
 		result, err := a.createMissing(ctx, intent, req)
 		if !apierrors.IsConflict(err) {
 			return result, nil, err

@@ -37,6 +37,10 @@ func testMissing(s *server) func(*testing.T) {
 		if diff := cmp.Diff(before, get(t, s, intent)); diff != "" {
 			t.Errorf("an object that exists was changed (-before +after):\n%s", diff)
 		}
+		// Without a cache nothing is tried before the read.
+		s.writes, s.reads = 0, 0
+		do(t, s.applier(), apply.Request{Intent: intent, Uncached: true, Owned: labelled}, apply.Unchanged)
+		requests(0, 1)
 		// It differs, and is written over the version that was read.
 		before.Data["x"] = "theirs"
 		if err := s.Update(t.Context(), before); err != nil {

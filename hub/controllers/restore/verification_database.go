@@ -82,7 +82,7 @@ func (d verificationDatabase) start(ctx context.Context, in cluster.Cluster) (re
 	}
 	applier := apply.New(apply.Options{Client: in.GetClient(), Reader: in.GetAPIReader(), FieldManager: v1.HubFieldManager})
 	for _, o := range objects {
-		request := apply.Request{Intent: o.Resource, Once: o.Once, Generate: o.Generate, Owned: managed}
+		request := apply.Request{Intent: o.Resource, Uncached: true, Once: o.Once, Generate: o.Generate, Owned: managed}
 		if _, err := applier.Apply(ctx, request); err != nil {
 			return false, fmt.Errorf("writing %s: %w", component.KeyOf(o.Resource), err)
 		}

@@ -106,7 +106,7 @@ func (m *member) write(ctx context.Context, in intent) error {
 		note(m.class(ctx, class))
 	}
 	if in.snapshots && in.set.Snapshots != nil {
-		_, err := m.applier.Apply(ctx, apply.Request{Intent: in.set.Snapshots, Owned: ours})
+		_, err := m.applier.Apply(ctx, apply.Request{Intent: in.set.Snapshots, Uncached: true, Owned: ours})
 		note(err)
 	}
 	return failed
