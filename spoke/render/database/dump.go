@@ -104,7 +104,7 @@ available() {
 bytes() { wc -c <"$1"; }
 
 # measure sets next to the size of the next dump, which it does not write. That takes as long as a
-# dump, but nothing else tells whether removing dumps helps. It ends the script if it fails.
+# dump, but no estimate shows that removing dumps helps. It ends the script if it fails.
 measure() {
   rm -f /tmp/measured
   next=$({ stream && : >/tmp/measured; } | wc -c)
