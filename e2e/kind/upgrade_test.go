@@ -1,6 +1,8 @@
 package kind
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,14 +10,18 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
 // testUpgrade goes back to the previous build of the hub and the agent, and then follows
-// the upgrade to this one: either way no pod of a shop is started again, and nothing that is
-// unchanged is written to.
+// the upgrade to this one: either way no pod of a shop is started again, and only objects that
+// the two builds render differently are written to.
 func (w *environment) testUpgrade(t *testing.T) {
 	t.Helper()
 	previous := w.previousSources(t)
@@ -40,9 +46,10 @@ func (w *environment) testUpgrade(t *testing.T) {
 // checkReplaced replaces the hub and the agents, and checks that the shops go on as they were.
 func (w *environment) checkReplaced(t *testing.T, way string, replace func()) {
 	t.Helper()
-	before, marks := w.podsOf(t), []audit.Mark{}
+	before, marks, rendered := w.podsOf(t), []audit.Mark{}, []map[string]string{}
 	for _, r := range w.regions {
 		marks = append(marks, r.mark(t))
+		rendered = append(rendered, r.contents(t))
 	}
 	replace()
 	w.reconcile(t)
@@ -51,7 +58,9 @@ func (w *environment) checkReplaced(t *testing.T, way string, replace func()) {
 		t.Errorf("%s: pods and restarts before:\n%v\nand after:\n%v", way, before, after)
 	}
 	for i, r := range w.regions {
-		r.checkUntouched(t, marks[i])
+		changed := r.contents(t)
+		maps.DeleteFunc(changed, func(object, content string) bool { return content == rendered[i][object] })
+		r.checkUntouched(t, marks[i], slices.Collect(maps.Keys(changed))...)
 		// The copies may have new fields, and pass on the request above.
 		copies := r.since(t, marks[i]).ByServiceAccount(config.Namespace, config.HubServiceAccount).Writes().Succeeded().Of("ecommerceapps")
 		applied := slices.DeleteFunc(copies, func(e audit.Event) bool { return e.Subresource != "" })
@@ -62,18 +71,35 @@ func (w *environment) checkReplaced(t *testing.T, way string, replace func()) {
 }
 
 // checkUntouched checks that since a mark the hub and the agents wrote no objects of the shops
-// but copies.
-func (r *region) checkUntouched(t *testing.T, since audit.Mark) {
+// but copies and the given ones.
+func (r *region) checkUntouched(t *testing.T, since audit.Mark, changed ...string) {
 	t.Helper()
 	var written audit.Log
 	for _, e := range r.since(t, since).In(namespace).Writes().Succeeded() {
-		if e.Resource != "ecommerceapps" && strings.HasPrefix(e.User, "system:serviceaccount:"+config.Namespace+":") {
+		if e.Resource == "ecommerceapps" || slices.Contains(changed, e.Resource+"/"+e.Name) {
+			continue
+		}
+		if strings.HasPrefix(e.User, "system:serviceaccount:"+config.Namespace+":") {
 			written = append(written, e)
 		}
 	}
 	if len(written) > 0 {
 		t.Errorf("%s: written to:\n%s", r.name, written)
 	}
+}
+
+// contents returns what is rendered into the ConfigMaps of the shops, the only objects that a
+// build may change without a pod being started again.
+func (r *region) contents(t *testing.T) map[string]string {
+	t.Helper()
+	list, contents := &corev1.ConfigMapList{}, map[string]string{}
+	if err := r.List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{v1.InstanceLabel}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		contents["configmaps/"+list.Items[i].Name] = fmt.Sprint(list.Items[i].Data)
+	}
+	return contents
 }
 
 // previousSources returns a folder with the sources of the previous build of the product: the
