@@ -195,7 +195,7 @@ faults: binaries $(GOTESTSUM) ## Run all fault cases of e2e/faults, of which mak
 cloud-contract: ## Run the contract tests of every cloud provider and print a table of the results.
 	go test -count=1 -json -run '^TestContract' ./cloud/... | go run ./cloud/cloudtest/cmd/matrix
 
-runBench = SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_BENCH_PAIRS=$(PAIRS) SHOPFLEET_BENCH_SHOPS=$(SHOPS) go test -vet=off -run '^$$' -bench '^BenchmarkHub$$/$(1)' -benchtime 1x -timeout 2h $(GOTEST_FLAGS) ./e2e/bench
+runBench = SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_BENCH_PAIRS=$(PAIRS) SHOPFLEET_BENCH_SHOPS=$(SHOPS) go test -vet=off -run '^$$' -bench '^BenchmarkHub$$/($(1))' -benchtime 1x -timeout 2h $(GOTEST_FLAGS) ./e2e/bench
 
 .PHONY: bench
 bench: binaries ## Measure the hub beside a bare writer; BENCH=<regexp> selects figures, PAIRS=<n> and SHOPS=<n> their size.
