@@ -111,6 +111,9 @@ func (f *fixture) awaitCopies(b *testing.B, what schema.GroupVersionResource, na
 func within(b *testing.B, what string, check func() (done bool, state string)) {
 	b.Helper()
 	fleettest.Within(b, burstBound, what, func(context.Context) error {
+		if b.Failed() {
+			b.FailNow() // What it waits for may never come.
+		}
 		if done, state := check(); !done {
 			return errors.New(state)
 		}

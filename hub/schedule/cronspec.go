@@ -67,6 +67,12 @@ func (r cronSpec) never() bool {
 // everyHour reports whether the schedule includes all 24 hours.
 func (r cronSpec) everyHour() bool { return r.hours == 1<<24-1 }
 
+// everyDay reports whether the schedule includes all days of a year.
+func (r cronSpec) everyDay() bool {
+	const days, months, weekdays = 1<<32 - 2, 1<<13 - 2, 1<<7 - 1 // Of 1 to 31, 1 to 12 and 0 to 6.
+	return r.days == days && r.months == months && r.weekdays == weekdays
+}
+
 // next returns the first matching local time in [from, until). Local times are
 // represented in UTC, whatever the zone; from must be a whole minute.
 func (r cronSpec) next(from, until time.Time) (time.Time, bool) {

@@ -24,14 +24,21 @@ func (s Schedule) DefaultMaxRPO(from time.Time) time.Duration {
 
 // intervals returns the shortest and the longest time between two scheduled times. All
 // days without a clock change are alike, so that even a schedule of every minute takes
-// only a few steps per day.
+// only a few steps per day, and one of every day, which most are, takes none in UTC.
 func (s Schedule) intervals(from time.Time) (shortest, longest time.Duration) {
 	scheduledTime := s.Next(from)
 	if scheduledTime.IsZero() {
 		return 0, 0
 	}
-	shortest = math.MaxInt64
 	day := s.cronSpecs.day()
+	if s.zone == time.UTC && s.cronSpecs.everyDay() {
+		overnight := 24*time.Hour - (day.last - day.first)
+		if day.last == day.first {
+			return overnight, overnight
+		}
+		return min(day.shortest, overnight), max(day.longest, overnight)
+	}
+	shortest = math.MaxInt64
 	for year := from.AddDate(1, 0, 0); longest == 0 || scheduledTime.Before(year); {
 		if day.last > day.first && s.beginsPlainDay(scheduledTime, day) {
 			shortest, longest = min(shortest, day.shortest), max(longest, day.longest)
