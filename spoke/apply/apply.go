@@ -66,6 +66,8 @@ type Applier struct {
 	random  io.Reader
 	clock   clock.PassiveClock
 
+	matched *matched
+
 	mu      sync.Mutex
 	written map[component.Key]writeRecord
 	repairs repairs
@@ -84,7 +86,7 @@ func New(o Options) *Applier {
 	}
 	return &Applier{
 		client: o.Client, reader: o.Reader, manager: o.FieldManager, timeout: o.Timeout,
-		random: o.Random, clock: o.Clock,
+		random: o.Random, clock: o.Clock, matched: newMatched(),
 		written: make(map[component.Key]writeRecord),
 		repairs: repairs{objects: make(map[component.Key]*repairedObject)},
 	}
@@ -134,6 +136,9 @@ type Result struct {
 // handed over and has no controller. A field that another client changes again and again is
 // a *ContendedError. Other errors are those of the API server.
 func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
+	if a.matched.has(req) {
+		return Result{Outcome: Unchanged}, nil
+	}
 	live := req.Live
 	if live == nil {
 		result, found, err := a.applyMissing(ctx, req)
@@ -142,7 +147,12 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 		}
 		live = found
 	}
-	return a.applyOver(ctx, req, live)
+	result, err := a.applyOver(ctx, req, live)
+	// While a write is remembered, the object is not known to match.
+	if err == nil && result.Outcome == Unchanged && !a.wrote(component.KeyOf(req.Intent)) {
+		a.matched.add(req)
+	}
+	return result, err
 }
 
 // applyMissing applies an object that the cache does not have. It returns the object instead if
@@ -153,6 +163,7 @@ func (a *Applier) applyMissing(ctx context.Context, req Request) (Result, compon
 	if err != nil {
 		return Result{}, nil, err
 	}
+	a.matched.forget(component.KeyOf(intent))
 	var exists error
 	if !req.Uncached && req.Seals == "" && !req.Hold && !a.wrote(component.KeyOf(intent)) {
 		result, err := a.createMissing(ctx, intent, req)
@@ -193,6 +204,7 @@ func (a *Applier) applyOver(ctx context.Context, req Request, live component.Res
 		}
 	}
 	if req.Once && !adopted && !lacksMetadata(live, intent) {
+		a.forget(component.KeyOf(intent))
 		return Result{Outcome: Unchanged}, nil
 	}
 	content, err := contentOf(live)
@@ -268,7 +280,8 @@ func (a *Applier) create(ctx context.Context, intent *unstructured.Unstructured)
 	if err := a.send(ctx, intent); err != nil {
 		return Result{}, err
 	}
-	return Result{Outcome: Created, Object: intent}, a.remember(intent, writeRecord{intent: sum})
+	a.remember(writeRecord{intent: sum, answer: intent})
+	return Result{Outcome: Created, Object: intent}, nil
 }
 
 // update is an intent for an owned object that exists, and the content of that object.
@@ -324,7 +337,8 @@ func (a *Applier) update(ctx context.Context, u update) (Result, error) {
 		return Result{Outcome: Unchanged}, nil
 	}
 	a.noteRepair(next)
-	return Result{Outcome: Updated, Object: written}, a.remember(written, writeRecord{intent: sum, over: live.GetResourceVersion()})
+	a.remember(writeRecord{intent: sum, over: live.GetResourceVersion(), answer: written})
+	return Result{Outcome: Updated, Object: written}, nil
 }
 
 // send applies an intent, which then holds the response.
@@ -360,6 +374,7 @@ func (a *Applier) Delete(ctx context.Context, live component.Resource, policy me
 		return fmt.Errorf("deleting %s %q: %w", gvk.Kind, live.GetName(), err)
 	}
 	a.forget(component.KeyOf(target))
+	a.matched.forget(component.KeyOf(target))
 	return nil
 }
 

@@ -16,8 +16,8 @@ type writeRecord struct {
 	// over is the resource version that was replaced; empty if the object did not exist. A
 	// cache that still has it does not contain the write yet.
 	over string
-	// version is the resource version that the API server stored, result the hash of it.
-	version, result string
+	// answer is what the API server stored. It is hashed only if that is asked for.
+	answer *unstructured.Unstructured
 }
 
 // done reports whether an intent was written already, and the cache does not contain the
@@ -32,21 +32,19 @@ func (a *Applier) done(key component.Key, sum string, live component.Resource) (
 	if last.over == live.GetResourceVersion() {
 		return true, nil
 	}
+	stored, err := a.resultHash(last.answer)
+	if err != nil {
+		return false, err
+	}
 	now, err := a.resultHash(live)
-	return now == last.result, err
+	return now == stored, err
 }
 
-// remember records a write, given the response.
-func (a *Applier) remember(answer *unstructured.Unstructured, w writeRecord) error {
-	result, err := a.resultHash(answer)
-	if err != nil {
-		return err
-	}
-	w.version, w.result = answer.GetResourceVersion(), result
+// remember records a write.
+func (a *Applier) remember(w writeRecord) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.written[component.KeyOf(answer)] = w
-	return nil
+	a.written[component.KeyOf(w.answer)] = w
 }
 
 // wrote reports whether a write is remembered: a cache without the object may be behind it.

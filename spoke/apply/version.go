@@ -34,7 +34,8 @@ func (a *Applier) basisOf(key component.Key, live component.Resource) (basis, er
 	last, ok := a.written[key]
 	a.mu.Unlock()
 	if ok && last.over == live.GetResourceVersion() {
-		return basis{uid: live.GetUID(), version: last.version, content: last.result}, nil
+		content, err := a.resultHash(last.answer)
+		return basis{uid: live.GetUID(), version: last.answer.GetResourceVersion(), content: content}, err
 	}
 	content, err := a.resultHash(live)
 	return basis{uid: live.GetUID(), version: live.GetResourceVersion(), content: content}, err

@@ -12,32 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
-
-// stamp adds the owner reference to rendered objects that are not retained, and the hash
-// to all.
-func (r *reconciler[T]) stamp(owner T, components []component.Component) error {
-	gvk, err := apiutil.GVKForObject(owner, r.member.Scheme)
-	if err != nil {
-		return fmt.Errorf("finding the kind of %T: %w", owner, err)
-	}
-	for _, c := range components {
-		for _, object := range c.Rendered() {
-			if !object.Retain {
-				object.Resource.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, gvk)})
-			}
-			if err := apply.Stamp(object.Resource); err != nil {
-				return fmt.Errorf("hashing %s %q: %w", object.Resource.GetObjectKind().GroupVersionKind().Kind, object.Resource.GetName(), err)
-			}
-		}
-	}
-	return nil
-}
 
 // observe reads the live objects from caches: those with the application's UID, the
 // rendered ones, and the claims and pods of its StatefulSets.

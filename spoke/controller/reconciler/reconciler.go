@@ -23,6 +23,7 @@ type reconciler[T client.Object] struct {
 	kind   Kind[T]
 	member *Member
 	newest newest[T]
+	stamps stamps
 	// observations are those of the replicas of databases.
 	observations observations
 	terminating  *terminating
@@ -34,6 +35,7 @@ func newReconciler[T client.Object](kind Kind[T], m *Member) *reconciler[T] {
 		kind:         kind,
 		member:       m,
 		observations: observations{all: make(map[types.NamespacedName]replication.Observation)},
+		stamps:       stamps{all: make(map[types.NamespacedName]stamped)},
 		newest:       newest[T]{objects: make(map[types.NamespacedName]response[T])},
 		terminating:  newTerminating(m.Settings.Clock),
 	}
@@ -143,12 +145,13 @@ func (r *reconciler[T]) patch(ctx context.Context, object T, change func(T)) err
 
 // converge renders, observes, plans and writes.
 func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
-	components, err := r.render(p.object, r.rotate(ctx, p, r.facts(p.object)))
+	facts := r.rotate(ctx, p, r.facts(p.object))
+	components, err := r.render(p.object, facts)
 	if err != nil {
 		p.reject(err)
 		return
 	}
-	if err := r.stamp(p.object, components); err != nil {
+	if err := r.stamp(p.object, facts, components); err != nil {
 		p.fail("", err)
 		return
 	}
@@ -197,6 +200,7 @@ func (r *reconciler[T]) copyOf(object T) T { return object.DeepCopyObject().(T) 
 
 func (r *reconciler[T]) forget(name types.NamespacedName) {
 	r.newest.forget(name)
+	r.stamps.forget(name)
 	r.observations.forget(name)
 	r.conflicts.Wait(reconcile.Request{NamespacedName: name}, false)
 	r.member.Settings.Metrics.observe(r.subject(name), "")

@@ -1,0 +1,107 @@
+package reconciler
+
+import (
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// stamps remembers the hashes of what was rendered last for each object. Rendering is pure: of the
+// same object and facts come the same hashes, and most passes are about a child. It is safe for
+// concurrent use.
+type stamps struct {
+	mu  sync.Mutex
+	all map[types.NamespacedName]stamped
+}
+
+// stamped are the hashes, in the order of rendering, and what they follow from: the spec by its
+// generation.
+type stamped struct {
+	uid                 types.UID
+	generation          int64
+	labels, annotations map[string]string
+	facts               render.Cluster
+	hashes              [][]byte
+}
+
+// of returns the hashes of an object, or nil if they must be computed.
+func (s *stamps) of(owner client.Object, facts render.Cluster) [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.all[client.ObjectKeyFromObject(owner)]
+	if last.uid != owner.GetUID() || last.generation != owner.GetGeneration() || last.facts != facts ||
+		!maps.Equal(last.labels, owner.GetLabels()) || !maps.Equal(last.annotations, owner.GetAnnotations()) {
+		return nil
+	}
+	return last.hashes
+}
+
+func (s *stamps) keep(owner client.Object, facts render.Cluster, hashes [][]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[client.ObjectKeyFromObject(owner)] = stamped{
+		uid: owner.GetUID(), generation: owner.GetGeneration(), facts: facts, hashes: hashes,
+		labels: maps.Clone(owner.GetLabels()), annotations: maps.Clone(owner.GetAnnotations()),
+	}
+}
+
+func (s *stamps) forget(name types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, name)
+}
+
+// stamp adds the owner reference to rendered objects that are not retained, and the hash
+// to all.
+func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []component.Component) error {
+	gvk, err := apiutil.GVKForObject(owner, r.member.Scheme)
+	if err != nil {
+		return fmt.Errorf("finding the kind of %T: %w", owner, err)
+	}
+	known, hashes := r.stamps.of(owner, facts), [][]byte{}
+	for _, c := range components {
+		for _, object := range c.Rendered() {
+			if !object.Retain {
+				object.Resource.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, gvk)})
+			}
+			if n := len(hashes); n < len(known) {
+				annotate(object.Resource, known[n])
+				hashes = append(hashes, known[n])
+				continue
+			}
+			if err := apply.Stamp(object.Resource); err != nil {
+				return fmt.Errorf("hashing %s %q: %w", object.Resource.GetObjectKind().GroupVersionKind().Kind, object.Resource.GetName(), err)
+			}
+			hash, err := hex.DecodeString(object.Resource.GetAnnotations()[v1.SpecHashAnnotation])
+			if err != nil {
+				return fmt.Errorf("reading the hash of %q: %w", object.Resource.GetName(), err)
+			}
+			hashes = append(hashes, hash)
+		}
+	}
+	if known == nil {
+		r.stamps.keep(owner, facts, hashes)
+	}
+	return nil
+}
+
+// annotate sets the hash of a rendered object, whose annotations other objects may share.
+func annotate(object component.Resource, hash []byte) {
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = make(map[string]string, 1)
+	}
+	annotations[v1.SpecHashAnnotation] = hex.EncodeToString(hash)
+	object.SetAnnotations(annotations)
+}
