@@ -25,6 +25,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/controllers/app"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
 	"github.com/shopfleet/shopfleet/hub/members"
@@ -223,7 +224,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		Residue:   store.New(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
 		APIReader: h.mgr.GetLocalManager().GetAPIReader(),
 	})
-	spokes, err := h.newSpokes(apps.Dispatcher().Hold)
+	spokes, err := h.newSpokes(apps.Dispatcher())
 	if err != nil {
 		return err
 	}
@@ -258,8 +259,8 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 }
 
 // newSpokes returns the runnable that reconciles copies in members without an agent.
-// Held receives the copies of members that are paused.
-func (h *hub) newSpokes(held func(context.Context, string, client.Object)) (*spokes, error) {
+// It and the queues of copies precede and inform each other.
+func (h *hub) newSpokes(copies *dispatch.Dispatcher) (*spokes, error) {
 	counted, err := spoke.NewMetrics(h.registry)
 	if err != nil {
 		return nil, fmt.Errorf("registering the metrics of members' applications: %w", err)
@@ -270,7 +271,7 @@ func (h *hub) newSpokes(held func(context.Context, string, client.Object)) (*spo
 		Kinds:   []spoke.Runner{kind},
 		Metrics: counted,
 		Logger:  h.options.Logger.WithName("spoke"),
-		Paused:  h.fleet.Paused, Held: held,
+		Paused:  h.fleet.Paused, Reported: copies.Report, Before: copies.AwaitCopies,
 		Waits: h.options.Waits,
 	})
 	return &spokes{ClusterRunner: runner, fleet: h.fleet}, nil

@@ -47,8 +47,9 @@ func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
 		Facts:    func() render.Cluster { return optional.facts(o.Facts(name)) },
 		Children: func(extra []client.Object) []reconciler.Child { return childrenIn(cl, extra, optional) },
 	}}
-	if m.Paused = o.Paused != nil && o.Paused(name); m.Paused && o.Held != nil {
-		m.Held = func(ctx context.Context, object client.Object) { o.Held(ctx, name, object) }
+	m.Paused = o.Paused != nil && o.Paused(name)
+	if o.Reported != nil {
+		m.Reported = func(ctx context.Context, object client.Object) { o.Reported(ctx, name, object) }
 	}
 	return m, nil
 }

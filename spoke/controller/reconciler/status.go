@@ -41,8 +41,8 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	report.Replicas = p.replicas
 	r.kind.Report(p.object, report)
 	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
-	if r.member.Held != nil {
-		r.member.Held(ctx, p.object)
+	if r.member.Reported != nil && r.member.Paused {
+		r.member.Reported(ctx, p.object)
 		return
 	}
 	if equality.Semantic.DeepEqual(before, p.object) {
@@ -53,6 +53,9 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 		return
 	}
 	*r.kind.Status(p.object).LastUpdated = &now
+	if r.member.Reported != nil {
+		r.member.Reported(ctx, p.object)
+	}
 	if err := r.write(ctx, before, p.object); err != nil {
 		if !apierrors.IsNotFound(err) {
 			p.fail("", fmt.Errorf("writing the status: %w", err))

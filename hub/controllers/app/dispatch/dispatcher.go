@@ -33,6 +33,8 @@ type Dispatcher struct {
 	written   *written
 	decisions *decisions
 	undecided *undecided
+	// precedence is that of copies over what is made from them.
+	precedence *precedence
 }
 
 // New returns a Dispatcher without members. Its hub reads applications and members from a
@@ -43,6 +45,7 @@ func New(hub client.Reader, o Options) *Dispatcher {
 		Runner:  runner.New[*MemberQueue](runner.Options{Logger: o.Logger}),
 		options: o, hub: hub, wake: &runner.Queue{}, seen: newGenerations(o.Clock),
 		written: newWritten(), decisions: newDecisions(), undecided: newUndecided(),
+		precedence: newPrecedence(),
 	}
 }
 
@@ -55,6 +58,7 @@ func (d *Dispatcher) Forget(app types.NamespacedName) {
 	d.written.forget(app)
 	d.decisions.forget(app)
 	d.undecided.take(app)
+	d.precedence.decided(app)
 	d.ForgetLookups(app)
 }
 
@@ -63,13 +67,14 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	m := &MemberQueue{
 		name: name.String(), managedBy: d.options.ManagedByMode(name.String()), options: d.options, hub: d.hub, cluster: cl, wake: d.wake, seen: d.seen,
 		reports: newReports(), written: d.written, lookups: newLookups(), queue: &runner.Queue{},
-		peer: d.Get, undecided: d.undecided,
-		paused: d.options.Paused(name.String()), held: newHeldStatuses(),
+		peer: d.Get, undecided: d.undecided, precedence: d.precedence,
+		paused: d.options.Paused(name.String()),
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(),
 			FieldManager: v1.HubFieldManager, Timeout: d.options.CallTimeout,
 		}),
 	}
+	m.reported = newReportedStatuses(m.paused)
 	c := runner.Controller{
 		Name: controllerName, Cluster: m.name, Reconciler: m, Queue: m.queue, Logger: d.options.Logger,
 		Sources: []source.Source{m.copies(), d.announce(m.name)},
@@ -81,6 +86,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	}
 	// The member's cache is out of date from now on, not only when the last worker ends.
 	context.AfterFunc(ctx, func() {
+		d.precedence.leave(m.name)
 		if requests, err := d.requests(context.WithoutCancel(ctx), m.name); err == nil {
 			d.wake.Add(requests...)
 		} // The cache fails only when the process ends.
@@ -120,7 +126,7 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 		return true, fmt.Errorf("reading the copy in member %q: %w", l.name, err)
 	}
 	c.Copy = observedCopy(app, live)
-	if status := l.held.of(live); status != nil && c.Copy != nil && l.paused {
+	if status := l.reported.of(live); status != nil && c.Copy != nil {
 		c.Copy.Status = *status
 	}
 	if !known {
@@ -188,8 +194,21 @@ func (d *Dispatcher) Revisit(ctx context.Context, member string) {
 }
 
 // See records when a generation of an application reached the hub, to measure how long
-// it takes to reach the members. Before is nil for an application that is new.
-func (d *Dispatcher) See(before, app *v1.EcommerceApp) { d.seen.see(before, app) }
+// it takes to reach the members. Before is nil for an application that is new. Until Decided, the
+// objects of other applications wait for it.
+func (d *Dispatcher) See(before, app *v1.EcommerceApp) {
+	d.seen.see(before, app)
+	if app.Generation != app.Status.ObservedGeneration && (before == nil || before.Generation != app.Generation) {
+		d.precedence.decide(keyOf(app))
+	}
+}
+
+// Decided ends what See began: the copies of an application are dispatched, or cannot be.
+func (d *Dispatcher) Decided(app types.NamespacedName) { d.precedence.decided(app) }
+
+// AwaitCopies blocks while copies are about to be written in a member, for two seconds at most.
+// What is made from copies there is to wait for it.
+func (d *Dispatcher) AwaitCopies(ctx context.Context, member string) { d.precedence.await(ctx, member) }
 
 // Newest returns the newer of an application in the hub's cache and what the hub wrote
 // last, and whether the cache has yet to catch up.
@@ -234,6 +253,7 @@ func (d *Dispatcher) Dispatch(app *v1.EcommerceApp) {
 	}
 	for name := range names {
 		if m := d.Get(name); m != nil {
+			d.precedence.expect(name, keyOf(app))
 			m.queue.Add(requestFor(app))
 		}
 	}
@@ -250,6 +270,7 @@ func (l *MemberQueue) copies() source.Source {
 		changed := func(o any) {
 			// The cache outlives the queue for a moment.
 			if copied, ok := o.(*v1.EcommerceApp); ok && ctx.Err() == nil {
+				l.reported.see(copied)
 				q.Add(requestFor(copied))
 				l.wake.Add(requestFor(copied))
 			}
@@ -259,7 +280,7 @@ func (l *MemberQueue) copies() source.Source {
 				o = tombstone.Obj
 			}
 			if copied, ok := o.(*v1.EcommerceApp); ok {
-				l.held.forget(copied)
+				l.reported.forget(copied.UID)
 			}
 			changed(o)
 		}

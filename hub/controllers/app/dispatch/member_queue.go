@@ -45,15 +45,18 @@ type MemberQueue struct {
 	// peer returns the queue of an engaged member, or nil.
 	peer      func(member string) *MemberQueue
 	undecided *undecided
-	// paused means that nothing is written in the member, and held are the statuses of copies
-	// that their reconciler would have written.
-	paused bool
-	held   *heldStatuses
+	// precedence is the Dispatcher's.
+	precedence *precedence
+	// paused means that nothing is written in the member, and reported are the statuses of copies
+	// that their reconciler is about to write, or would have written.
+	paused   bool
+	reported *reportedStatuses
 }
 
 // Reconcile updates the copy of one application, and reports the result.
 func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := request.NamespacedName
+	defer l.precedence.done(l.name, key)
 	l.reports.begin(key)
 	last := l.written.of(key)
 	app := &v1.EcommerceApp{} // Not changed: the queues of all members share it with the cache.

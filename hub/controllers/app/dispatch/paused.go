@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -98,54 +96,4 @@ func (l *MemberQueue) heldDeletion(ctx context.Context, app *v1.EcommerceApp) ([
 		return nil, fmt.Errorf("reading the copy: %w", err)
 	}
 	return []v1.PendingChange{{Kind: "EcommerceApp", Name: app.Name, Action: v1.PendingDelete}}, nil
-}
-
-// Hold takes the status of a copy that its reconciler would have written in a member that is
-// paused. It does not block.
-func (d *Dispatcher) Hold(ctx context.Context, cluster string, object client.Object) {
-	app, ok := object.(*v1.EcommerceApp)
-	if m := d.Get(cluster); ok && m != nil {
-		m.hold(ctx, app)
-		m.wake.Add(requestFor(app))
-	}
-}
-
-// hold keeps the status of a copy while the cache has the copy. A reconciler may hand over the
-// status of a copy that has gone since it was read.
-func (l *MemberQueue) hold(ctx context.Context, copied *v1.EcommerceApp) {
-	l.held.set(copied)
-	live := &v1.EcommerceApp{}
-	err := l.cluster.GetClient().Get(ctx, keyOf(copied), live, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) || err == nil && live.UID != copied.UID {
-		l.held.forget(copied)
-	}
-}
-
-// heldStatuses are the statuses of the copies in one member. They are safe for concurrent use.
-type heldStatuses struct {
-	mu    sync.Mutex
-	known map[types.UID]*v1.EcommerceAppStatus
-}
-
-func newHeldStatuses() *heldStatuses {
-	return &heldStatuses{known: map[types.UID]*v1.EcommerceAppStatus{}}
-}
-
-func (h *heldStatuses) set(copied *v1.EcommerceApp) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.known[copied.UID] = copied.Status.DeepCopy()
-}
-
-func (h *heldStatuses) forget(copied *v1.EcommerceApp) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.known, copied.UID)
-}
-
-// of returns the status of a copy, or nil. It must not be changed.
-func (h *heldStatuses) of(copied *v1.EcommerceApp) *v1.EcommerceAppStatus {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.known[copied.UID]
 }

@@ -48,7 +48,7 @@ func TestHeldStatusesEndWithTheirCopies(t *testing.T) {
 	}
 	holds := func(what string, want int) {
 		t.Helper()
-		if got := len(queue.held.known); got != want {
+		if got := len(queue.reported.known); got != want {
 			t.Errorf("%s: %d statuses are held, want %d", what, got, want)
 		}
 	}
@@ -63,7 +63,7 @@ func TestHeldStatusesEndWithTheirCopies(t *testing.T) {
 
 	m.cached = first.DeepCopy()
 	m.cached.Status = v1.EcommerceAppStatus{}
-	d.Hold(t.Context(), "a", first)
+	d.Report(t.Context(), "a", first)
 	queue.reports.begin(key())
 	queue.reports.end(key(), &report{app: m.app.UID})
 	observed := aggregate.Cluster{}
@@ -74,11 +74,11 @@ func TestHeldStatusesEndWithTheirCopies(t *testing.T) {
 	m.cached = nil
 	informer.Delete(first)
 	holds("its deletion", 0)
-	d.Hold(t.Context(), "a", first)
+	d.Report(t.Context(), "a", first)
 	holds("a status that comes later", 0)
 	m.cached = second
-	d.Hold(t.Context(), "a", first)
+	d.Report(t.Context(), "a", first)
 	holds("a status that comes later than another copy", 0)
-	d.Hold(t.Context(), "a", second)
+	d.Report(t.Context(), "a", second)
 	holds("another copy", 1)
 }

@@ -1,0 +1,55 @@
+package dispatch
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestPrecedence: the objects of applications wait for decisions and for copies of their own member, not
+// for those of others, and not for ever.
+func TestPrecedence(t *testing.T) {
+	t.Parallel()
+	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
+	for name, tt := range map[string]struct {
+		before, after func(*precedence)
+		// want is how long what is made from copies in eu-1 waits; after comes after a second.
+		want time.Duration
+	}{
+		"nothing is due":              {func(*precedence) {}, func(*precedence) {}, 0},
+		"a decision":                  {func(p *precedence) { p.decide(a) }, func(p *precedence) { p.decided(a) }, time.Second},
+		"a decision that is late":     {func(p *precedence) { p.decide(a) }, func(*precedence) {}, longestPrecedence},
+		"a copy":                      {func(p *precedence) { p.expect("eu-1", a) }, func(p *precedence) { p.done("eu-1", a) }, time.Second},
+		"a copy that is late":         {func(p *precedence) { p.expect("eu-1", a) }, func(*precedence) {}, longestPrecedence},
+		"a copy of another member":    {func(p *precedence) { p.expect("us-1", a) }, func(*precedence) {}, 0},
+		"two copies":                  {func(p *precedence) { p.expect("eu-1", a); p.expect("eu-1", b) }, func(p *precedence) { p.done("eu-1", b) }, longestPrecedence},
+		"a copy of a queue that ends": {func(p *precedence) { p.expect("eu-1", a) }, func(p *precedence) { p.leave("eu-1") }, time.Second},
+		"seen again":                  {func(p *precedence) { p.decide(a); p.decide(a) }, func(p *precedence) { p.decided(a) }, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPrecedence()
+				tt.before(p)
+				time.AfterFunc(time.Second, func() { tt.after(p) })
+				began := time.Now()
+				p.await(t.Context(), "eu-1")
+				if got := time.Since(began); got != tt.want {
+					t.Errorf("waited %s, want %s", got, tt.want)
+				}
+				time.Sleep(time.Second) // For what comes after.
+			})
+		})
+	}
+	t.Run("canceled", func(t *testing.T) {
+		t.Parallel()
+		p := newPrecedence()
+		p.decide(a)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		p.await(ctx, "eu-1")
+	})
+}
