@@ -53,6 +53,10 @@ func (f *fixture) span(b *testing.B, from framework.Marks, cause, effect request
 	began := cause.first(b, from.Since(b, f.hub.Cluster)).Received
 	var took time.Duration
 	for _, m := range f.members {
+		// A watch may tell of a write before the log has it.
+		within(b, "the log of "+m.Name(), func() (bool, string) {
+			return len(from.Since(b, m.Cluster).Where(effect.matches)) > 0, fmt.Sprintf("it has no request as %+v", effect)
+		})
 		took = max(took, effect.first(b, from.Since(b, m.Cluster)).Completed.Sub(began))
 	}
 	return took
