@@ -3,11 +3,15 @@ package hub_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
@@ -44,7 +48,11 @@ func (s *suite) testCreation(t *testing.T) {
 		if first := s.Since(t, before, s.Fleet.Member(name)).Of("ecommerceapps").Writes()[0]; first.Received.Before(finalizer.Completed) {
 			t.Errorf("%s got the copy before the application had its finalizer:\n%s\n%s", name, first, finalizer)
 		}
-		s.awaitEvent(t, "CopyCreated", "Created the copy in "+name)
+	}
+	s.awaitEvent(t, v1.ReasonPlaced, "Placed on "+strings.Join(slices.Sorted(slices.Values(memberNames())), ", "))
+	// What is written for each cluster, or each shop and cluster, is written in the clusters.
+	if events := before.By(t, s.Fleet.Hub(), config.HubServiceAccount).In(s.shop.Namespace).Of("events").Writes(); len(events) > 2 {
+		t.Errorf("hub recorded %d events, want where the shop is placed and that it runs:\n%s", len(events), events)
 	}
 }
 

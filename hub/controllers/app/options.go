@@ -31,7 +31,8 @@ const (
 	// controllerName is the name of the controller in logs and metrics.
 	controllerName = "ecommerceapp-fleet"
 
-	defaultWorkers        = 4
+	// defaultWorkers is for reconciliations that mostly wait for the hub's API server.
+	defaultWorkers        = 16
 	defaultProgressPeriod = 5 * time.Second
 )
 
@@ -48,7 +49,7 @@ type Options struct {
 	// CallTimeout bounds each request to a member. The default is 10 s.
 	CallTimeout time.Duration
 	// Workers is the number of concurrent reconciliations, WorkersPerMember the number of
-	// concurrent writes in each member. The defaults are 4.
+	// concurrent writes in each member. The defaults are 16 and 4.
 	Workers, WorkersPerMember int
 	// Resync is the period after which all copies of a member are checked. The default is
 	// that of package runner.

@@ -301,8 +301,8 @@ func (l *MemberQueue) ensureNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// recordWrite records metrics and log of a copy that was written, and an event if it was
-// created. An update has no event, which would cost the hub a write for each member.
+// recordWrite records metrics and log of a copy that was written. It has no event, which would cost the
+// hub a write for each member: where an application is placed is one event.
 func (l *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, outcome apply.Outcome) {
 	if outcome != apply.Created && outcome != apply.Updated {
 		return
@@ -311,9 +311,6 @@ func (l *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, out
 		l.options.FanOut.WithLabelValues(l.name).Observe(since.Seconds())
 	}
 	log.FromContext(ctx).V(1).Info("Applied copy", "outcome", outcome, "generation", app.Generation)
-	if outcome == apply.Created {
-		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeNormal, "CopyCreated", "Apply", "Created the copy in %s", l.name)
-	}
 }
 
 // removal is the end of an application's copy in a member.
