@@ -343,33 +343,32 @@ type PlacementStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	DecidedFor int64 `json:"decidedFor,omitempty"`
 
-	// rejected are the clusters that were not chosen, by name. At most 100; rejectedCount
-	// counts the rest too.
+	// rejected counts the clusters that were not chosen, by reason. While the application
+	// is placed, a change of these counts alone is not written: they are those of the last
+	// change of another field. At most 16.
 	// +optional
 	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=100
-	Rejected []RejectedCluster `json:"rejected,omitempty"`
-
-	// rejectedCount is the number of clusters that were not chosen.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	RejectedCount int32 `json:"rejectedCount,omitempty"`
+	// +listMapKey=reason
+	// +kubebuilder:validation:MaxItems=16
+	Rejected []RejectedClusters `json:"rejected,omitempty"`
 }
 
-// RejectedCluster is a cluster that the placement did not choose, and the reason.
-type RejectedCluster struct {
-	// name is the name of the MemberCluster. At most 63 characters.
-	// +required
-	// +kubebuilder:validation:MaxLength=63
-	Name string `json:"name"`
-
+// RejectedClusters are the clusters that a placement did not choose for one reason.
+type RejectedClusters struct {
 	// reason is a CamelCase word for the rejection. At most 1024 characters.
+	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
 
-	// message explains the rejection. At most 32768 characters.
+	// clusters is the number of clusters.
 	// +optional
-	// +kubebuilder:validation:MaxLength=32768
-	Message string `json:"message,omitempty"`
+	// +kubebuilder:validation:Minimum=0
+	Clusters int32 `json:"clusters,omitempty"`
+
+	// examples are the first of them by name. At most 3.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:MaxLength=63
+	Examples []string `json:"examples,omitempty"`
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -212,9 +213,9 @@ func (s *suite) testPlacement(t *testing.T) {
 		return nil
 	})
 	s.AwaitRunning(t, s.shop, eu, us)
-	rejected := s.shop.Status.Placement.Rejected
-	if len(rejected) != 1 || rejected[0].Name != "asia-1" || rejected[0].Reason != v1.ReasonRegionNotListed {
-		t.Errorf("rejected is %v, want asia-1 for its region", rejected)
+	want := []v1.RejectedClusters{{Reason: v1.ReasonRegionNotListed, Clusters: 1, Examples: []string{"asia-1"}}}
+	if diff := cmp.Diff(want, s.shop.Status.Placement.Rejected); diff != "" {
+		t.Errorf("rejected clusters (-want +got):\n%s", diff)
 	}
 	deployments := &appsv1.DeploymentList{}
 	if err := s.Members["asia-1"].List(t.Context(), deployments, client.InNamespace(s.shop.Namespace)); err != nil {
@@ -314,13 +315,14 @@ func (s *suite) testDetach(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.AwaitApp(t, s.shop, "asia to be gone from the shop", func(status *v1.EcommerceAppStatus) error {
-		if len(status.Clusters) != 2 || status.Placement.RejectedCount != 1 {
+		if len(status.Clusters) != 2 || len(status.Placement.Rejected) != 1 {
 			return errors.New("asia is there")
 		}
 		return nil
 	})
-	if r := s.shop.Status.Placement.Rejected[0]; r.Name != "asia-1" || r.Reason != v1.ReasonClusterDetached {
-		t.Errorf("rejected is %v, want asia-1 because it is detached", r)
+	want := []v1.RejectedClusters{{Reason: v1.ReasonClusterDetached, Clusters: 1, Examples: []string{"asia-1"}}}
+	if diff := cmp.Diff(want, s.shop.Status.Placement.Rejected); diff != "" {
+		t.Errorf("rejected clusters (-want +got):\n%s", diff)
 	}
 	s.AwaitRunning(t, s.shop, eu, us)
 	s.Register(t, "asia-1")

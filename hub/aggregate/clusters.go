@@ -11,11 +11,9 @@ import (
 
 // Bounds that keep a status below 256 KiB; see TestFiveHundredClustersFit.
 const (
-	maxClusters       = 500
-	maxDetailed       = 200
-	maxMessage        = 128
-	maxRejected       = 100
-	maxRejectedBeside = 20
+	maxClusters = 500
+	maxDetailed = 200
+	maxMessage  = 128
 )
 
 const frontend = "frontend"

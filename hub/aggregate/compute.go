@@ -34,7 +34,7 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	next.LastHandledReconcileAt = handledReconcileAt(in)
 	next.LastHandledImageUpdate = in.HandledImageUpdate
 	if !in.Deleting {
-		next.Placement = placementOf(in, len(clusters))
+		next.Placement = &v1.PlacementStatus{DecidedFor: in.Generation, Rejected: in.Rejected}
 	}
 
 	next.SetPendingChanges(pendingChanges(in, clusters))
@@ -85,30 +85,19 @@ func undecided(in Input) v1.EcommerceAppStatus {
 	return *next
 }
 
-// stamp sets lastUpdated if the status changed.
+// stamp sets lastUpdated if the status changed. A change of the rejected clusters alone is none
+// while the application is placed: it would cost each application a write when one cluster joins
+// that may never run it.
 func stamp(in Input, next *v1.EcommerceAppStatus) {
 	next.LastUpdated = in.Previous.LastUpdated
+	decided := next.Placement
+	if next.ClusterCount > 0 && decided != nil && in.Previous.Placement != nil {
+		next.Placement = &v1.PlacementStatus{DecidedFor: decided.DecidedFor, Rejected: in.Previous.Placement.Rejected}
+	}
 	if !equality.Semantic.DeepEqual(&in.Previous, next) {
 		now := in.Now
-		next.LastUpdated = &now
+		next.Placement, next.LastUpdated = decided, &now
 	}
-}
-
-// placementOf returns the placement status, with a bounded number of rejected clusters.
-func placementOf(in Input, clusters int) *v1.PlacementStatus {
-	limit := maxRejected
-	if clusters > maxDetailed {
-		limit = maxRejectedBeside
-	}
-	p := &v1.PlacementStatus{DecidedFor: in.Generation}
-	for _, r := range in.Rejected {
-		p.RejectedCount++
-		if len(p.Rejected) < limit {
-			r.Message = clip(r.Message)
-			p.Rejected = append(p.Rejected, r)
-		}
-	}
-	return p
 }
 
 // handledReconcileAt returns the requested value of reconcile-at once every reachable

@@ -51,6 +51,11 @@
 //     copy that a user deletes in the member is shown as Updating.
 //   - A cluster that was ready and that the hub has not connected to since it started
 //     keeps its entry unchanged until a probe fails.
+//   - The counts of rejected clusters follow the fleet, not the application. While it is
+//     placed, a change of them alone is not written, so that a cluster that joins or leaves
+//     costs no write of applications that it does not run: the status has the counts of the
+//     last write that had another cause. While it is not placed they are why, so they are
+//     written, as progress.
 //   - Above 200 clusters, entries omit components and messages, and above 200 regions
 //     those omit replicas, so that 500 clusters fit in 256 KiB. The details are in each
 //     cluster's copy.

@@ -29,7 +29,7 @@ func TestKstatus(t *testing.T) {
 		"rejected":                  {with(after(everywhere(), 1), "a", reporting(v1.PhaseFailed), says(v1.ConditionStalled, v1.ReasonForbidden)), status.FailedStatus},
 		"a conflict":                {input(member("a", failing(v1.ReasonConflict)), member("b", running)), status.FailedStatus},
 		"a volume that cannot grow": {stuck, status.FailedStatus},
-		"no cluster matches": {Input{Generation: 1, Now: at(0), Rejected: []v1.RejectedCluster{{Name: "a", Reason: v1.ReasonNotSelected}}},
+		"no cluster matches": {Input{Generation: 1, Now: at(0), Rejected: []v1.RejectedClusters{{Reason: v1.ReasonNotSelected, Clusters: 1, Examples: []string{"a"}}}},
 			status.FailedStatus},
 		"paused, with a change": {paused, status.CurrentStatus}, // Nothing is to be waited for.
 		"is deleted":            {deleting, status.TerminatingStatus},

@@ -161,7 +161,7 @@ func (w *simulation) reconcile() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	in.Chosen, in.Rejected = decision.Chosen, decision.Rejected
+	in.Chosen, in.Rejected = decision.Chosen, decision.Counts()
 	next := Compute(in)
 	w.check(next)
 	if equality.Semantic.DeepEqual(w.status, next) {

@@ -190,7 +190,7 @@ func (s summary) leftMessage() string {
 
 // unplacedReason returns the reason why no cluster is chosen.
 func (s summary) unplacedReason() string {
-	notReady := slices.ContainsFunc(s.in.Rejected, func(r v1.RejectedCluster) bool {
+	notReady := slices.ContainsFunc(s.in.Rejected, func(r v1.RejectedClusters) bool {
 		return r.Reason == v1.ReasonClusterNotReady || r.Reason == v1.ReasonPaused
 	})
 	if notReady || len(s.in.Rejected) == 0 {

@@ -41,9 +41,10 @@ type Input struct {
 	// ReconcileAt is the value of the annotation ecommerce.io/reconcile-at.
 	ReconcileAt string
 
-	// Chosen and Rejected are the placement's decision.
+	// Chosen and Rejected are the placement's decision. Rejected counts by reason, sorted, and
+	// becomes part of the status: it must not change any more.
 	Chosen   []string
-	Rejected []v1.RejectedCluster
+	Rejected []v1.RejectedClusters
 	// Invalid describes why the placement could not be decided; empty if it could. Chosen
 	// are then the clusters that the application stays on.
 	Invalid string

@@ -1,7 +1,6 @@
 package aggregate
 
 import (
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -10,13 +9,12 @@ import (
 // Urgent reports whether a change of status must be written immediately. Other changes
 // are progress: components and clusters that become ready while the application as a
 // whole does not. They may wait a few seconds, to be written together with later ones. So may
-// becoming available, but not ceasing to be.
+// becoming available, but not ceasing to be, and so may the counts of rejected clusters.
 func Urgent(before, after v1.EcommerceAppStatus) bool {
 	if before.Phase != after.Phase ||
 		before.ObservedGeneration != after.ObservedGeneration ||
 		before.LastHandledReconcileAt != after.LastHandledReconcileAt ||
-		before.LastHandledImageUpdate != after.LastHandledImageUpdate ||
-		!equality.Semantic.DeepEqual(before.Placement, after.Placement) {
+		before.LastHandledImageUpdate != after.LastHandledImageUpdate {
 		return true
 	}
 	for _, kind := range []string{v1.ConditionReady, v1.ConditionDegraded, v1.ConditionPlaced, v1.ConditionDeleting} {

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -15,10 +16,12 @@ func TestUrgent(t *testing.T) {
 		change func(*v1.EcommerceAppStatus)
 		want   bool
 	}{
-		"nothing":                      {func(*v1.EcommerceAppStatus) {}, false},
-		"replicas":                     {func(s *v1.EcommerceAppStatus) { s.Clusters[0].ReadyReplicas = 1 }, false},
-		"generation":                   {func(s *v1.EcommerceAppStatus) { s.ObservedGeneration = 2 }, true},
-		"placement":                    {func(s *v1.EcommerceAppStatus) { s.Placement = &v1.PlacementStatus{RejectedCount: 1} }, true},
+		"nothing":    {func(*v1.EcommerceAppStatus) {}, false},
+		"replicas":   {func(s *v1.EcommerceAppStatus) { s.Clusters[0].ReadyReplicas = 1 }, false},
+		"generation": {func(s *v1.EcommerceAppStatus) { s.ObservedGeneration = 2 }, true},
+		"rejected clusters": {func(s *v1.EcommerceAppStatus) {
+			s.Placement = &v1.PlacementStatus{Rejected: []v1.RejectedClusters{{Reason: v1.ReasonNotSelected, Clusters: 1}}}
+		}, false},
 		"reason":                       {func(s *v1.EcommerceAppStatus) { s.Conditions[0].Reason = "Another" }, true},
 		"not available any more":       {func(s *v1.EcommerceAppStatus) { s.Conditions[1].Status = metav1.ConditionUnknown }, true},
 		"another cluster":              {func(s *v1.EcommerceAppStatus) { s.Clusters = append(s.Clusters, v1.ClusterStatus{Name: "c"}) }, true},
@@ -43,5 +46,34 @@ func TestUrgent(t *testing.T) {
 				t.Errorf("urgent: %t, want %t", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestUnrelatedMember: a member that joins and is rejected is no change of an application that is
+// placed elsewhere, and progress of one that is not placed.
+func TestUnrelatedMember(t *testing.T) {
+	t.Parallel()
+	joined := []v1.RejectedClusters{{Reason: v1.ReasonNotSelected, Clusters: 1, Examples: []string{"new"}}}
+	placed := Input{Generation: 1, Now: at(0), Clusters: []Cluster{member("a")}, Chosen: []string{"a"}}
+	placed.Previous = Compute(placed)
+	before := placed.Previous
+	placed.Now, placed.Rejected = at(9), joined
+	if diff := cmp.Diff(before, Compute(placed)); diff != "" {
+		t.Errorf("the join changes the status (-before +after):\n%s", diff)
+	}
+	placed.HandledImageUpdate = "now"
+	if diff := cmp.Diff(joined, Compute(placed).Placement.Rejected); diff != "" {
+		t.Errorf("the next change leaves out the counts (-want +got):\n%s", diff)
+	}
+
+	unplaced := Input{Generation: 1, Now: at(0), Rejected: []v1.RejectedClusters{{Reason: v1.ReasonNotSelected, Clusters: 2}}}
+	unplaced.Previous = Compute(unplaced)
+	unplaced.Now, unplaced.Rejected = at(9), joined
+	after := Compute(unplaced)
+	if diff := cmp.Diff(joined, after.Placement.Rejected); diff != "" {
+		t.Errorf("counts of an application without a cluster (-want +got):\n%s", diff)
+	}
+	if Urgent(unplaced.Previous, after) {
+		t.Error("counts are urgent")
 	}
 }

@@ -30,5 +30,7 @@
 //     those of the MemberCluster, so that a selector and spec.placement.regions never
 //     disagree. An unknown value adds no label.
 //   - Every rejected cluster gets the first reason that applies, in a fixed order (see
-//     criteria.reject), so that reasons are stable.
+//     criteria.reject), so that reasons are stable. A status has their counts only
+//     (Decision.Counts): a list of clusters would change in each application whenever a
+//     cluster joins.
 package placement

@@ -18,6 +18,9 @@ import (
 // status can list.
 const MaxClusters = 500
 
+// maxExamples bounds the clusters that Counts names for each reason.
+const maxExamples = 3
+
 // Cluster is the part of a member that placement considers.
 type Cluster struct {
 	// Name is the name of the MemberCluster.
@@ -33,8 +36,13 @@ type Cluster struct {
 	Paused bool
 	// Detached is true if the cluster has left the fleet or is about to.
 	Detached bool
-	// Message describes why the cluster is not ready, or why it is detached.
-	Message string
+}
+
+// Rejection is a cluster that a placement did not choose.
+type Rejection struct {
+	Name string
+	// Reason is one of the reasons of package v1.
+	Reason string
 }
 
 // Decision is the result of a placement. Chosen and Rejected together name every cluster
@@ -43,7 +51,7 @@ type Decision struct {
 	// Chosen are the clusters to run on, sorted, at most MaxClusters.
 	Chosen []string
 	// Rejected are all others, sorted by name.
-	Rejected []v1.RejectedCluster
+	Rejected []Rejection
 	// Unmatched is the message if no cluster matches and the application stays where it
 	// is; otherwise empty.
 	Unmatched string
@@ -65,16 +73,15 @@ func Decide(spec v1.Placement, clusters []Cluster, current []string) (Decision, 
 	)
 	for _, cluster := range clusters {
 		known[cluster.Name] = true
-		reason, message := c.reject(cluster, placed[cluster.Name])
-		if reason != "" {
-			decision.reject(cluster.Name, reason, message)
+		if reason := c.reject(cluster, placed[cluster.Name]); reason != "" {
+			decision.reject(cluster.Name, reason)
 			continue
 		}
 		candidates = append(candidates, candidate{name: cluster.Name, placed: placed[cluster.Name], ready: cluster.Ready})
 	}
 	for _, name := range spec.ClusterNames {
 		if !known[name] {
-			decision.reject(name, v1.ReasonNoMatchingCluster, "no MemberCluster has this name")
+			decision.reject(name, v1.ReasonNoMatchingCluster)
 		}
 	}
 	decision.take(candidates, limitOf(spec))
@@ -82,22 +89,40 @@ func Decide(spec v1.Placement, clusters []Cluster, current []string) (Decision, 
 		decision.stay(clusters, placed)
 	}
 	slices.Sort(decision.Chosen)
-	slices.SortFunc(decision.Rejected, func(a, b v1.RejectedCluster) int {
+	slices.SortFunc(decision.Rejected, func(a, b Rejection) int {
 		return strings.Compare(a.Name, b.Name)
 	})
 	return decision, nil
 }
 
+// Counts returns the number of rejected clusters for each reason, sorted by reason, with the
+// first of them by name.
+func (d Decision) Counts() []v1.RejectedClusters {
+	var counts []v1.RejectedClusters
+	for _, r := range d.Rejected {
+		i, known := slices.BinarySearchFunc(counts, r.Reason, func(c v1.RejectedClusters, reason string) int {
+			return strings.Compare(c.Reason, reason)
+		})
+		if !known {
+			counts = slices.Insert(counts, i, v1.RejectedClusters{Reason: r.Reason})
+		}
+		counts[i].Clusters++
+		if len(counts[i].Examples) < maxExamples {
+			counts[i].Examples = append(counts[i].Examples, r.Name)
+		}
+	}
+	return counts
+}
+
 // Affects reports whether a change of a cluster that does not run an application can change the
-// decision about it, or the reason why the cluster is rejected.
+// clusters chosen for it. Another reason to reject the cluster does not. A cluster that does not
+// exist counts as a detached one.
 func Affects(spec v1.Placement, before, after Cluster) bool {
 	c, err := newCriteria(spec)
 	if err != nil {
 		return false // Nothing is decided before the spec changes.
 	}
-	was, cause := c.reject(before, false)
-	is, now := c.reject(after, false)
-	return was != is || cause != now
+	return (c.reject(before, false) == "") != (c.reject(after, false) == "")
 }
 
 // stay keeps an application where it is if no cluster matches: a typo in a name must not
@@ -112,7 +137,7 @@ func (d *Decision) stay(clusters []Cluster, placed map[string]bool) {
 		return
 	}
 	d.Unmatched = "no cluster matches the placement, so the application stays on its current clusters: correct spec.placement, or delete the application"
-	d.Rejected = slices.DeleteFunc(d.Rejected, func(r v1.RejectedCluster) bool { return slices.Contains(d.Chosen, r.Name) })
+	d.Rejected = slices.DeleteFunc(d.Rejected, func(r Rejection) bool { return slices.Contains(d.Chosen, r.Name) })
 }
 
 // candidate is a cluster that matches.
@@ -132,7 +157,7 @@ func (d *Decision) take(candidates []candidate, limit int) {
 			d.Chosen = append(d.Chosen, c.name)
 			continue
 		}
-		d.reject(c.name, v1.ReasonMaxClustersReached, fmt.Sprintf("the limit of %d clusters is reached", limit))
+		d.reject(c.name, v1.ReasonMaxClustersReached)
 	}
 }
 
@@ -148,8 +173,8 @@ func trueFirst(a, b bool) int {
 	}
 }
 
-func (d *Decision) reject(cluster, reason, message string) {
-	d.Rejected = append(d.Rejected, v1.RejectedCluster{Name: cluster, Reason: reason, Message: message})
+func (d *Decision) reject(cluster, reason string) {
+	d.Rejected = append(d.Rejected, Rejection{Name: cluster, Reason: reason})
 }
 
 // criteria is a parsed placement.
@@ -178,7 +203,7 @@ func newCriteria(spec v1.Placement) (criteria, error) {
 	return c, nil
 }
 
-// reject returns why a cluster does not match, or empty strings if it does. The
+// reject returns why a cluster does not match, or an empty string if it does. The
 // first row that applies decides:
 //
 //	left the fleet                        ClusterDetached
@@ -188,25 +213,25 @@ func newCriteria(spec v1.Placement) (criteria, error) {
 //	providers does not list its provider  ProviderNotListed
 //	not ready, and not placed yet         ClusterNotReady
 //	paused, and not placed yet            Paused
-func (c criteria) reject(cluster Cluster, placed bool) (reason, message string) {
+func (c criteria) reject(cluster Cluster, placed bool) string {
 	switch {
 	case cluster.Detached:
-		return v1.ReasonClusterDetached, withCause("the cluster has left the fleet", cluster.Message)
+		return v1.ReasonClusterDetached
 	case len(c.names) > 0 && !c.names[cluster.Name]:
-		return v1.ReasonNameNotListed, "placement.clusterNames does not list the cluster"
+		return v1.ReasonNameNotListed
 	case !c.selector.Matches(labelsOf(cluster)):
-		return v1.ReasonNotSelected, "placement.clusterSelector does not match the labels of the cluster"
+		return v1.ReasonNotSelected
 	case len(c.regions) > 0 && !c.regions[cluster.Region]:
-		return v1.ReasonRegionNotListed, fmt.Sprintf("placement.regions does not list %s", orUnknown(cluster.Region))
+		return v1.ReasonRegionNotListed
 	case len(c.providers) > 0 && !c.providers[cluster.Provider]:
-		return v1.ReasonProviderNotListed, fmt.Sprintf("placement.providers does not list %s", orUnknown(string(cluster.Provider)))
+		return v1.ReasonProviderNotListed
 	case !cluster.Ready && !placed:
-		return v1.ReasonClusterNotReady, withCause("the cluster is not ready", cluster.Message)
+		return v1.ReasonClusterNotReady
+	case cluster.Paused && !placed:
+		return v1.ReasonPaused
+	default:
+		return ""
 	}
-	if cluster.Paused && !placed {
-		return v1.ReasonPaused, "spec.paused of the MemberCluster is set, or the hub runs in safe mode"
-	}
-	return "", ""
 }
 
 func labelsOf(c Cluster) labels.Set {
@@ -226,20 +251,6 @@ func limitOf(spec v1.Placement) int {
 		return min(int(spec.MaxClusters), MaxClusters)
 	}
 	return MaxClusters
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "an unknown value"
-	}
-	return s
-}
-
-func withCause(what, cause string) string {
-	if cause == "" {
-		return what
-	}
-	return what + ": " + cause
 }
 
 func setOf[T comparable](items []T) map[T]bool {

@@ -19,8 +19,8 @@ func ready(name, region string, provider v1.Provider, options ...func(*Cluster))
 	return c
 }
 
-func notReady(c *Cluster) { c.Ready = false; c.Message = "probes fail" }
-func detached(c *Cluster) { c.Detached = true; c.Message = "the Secret is gone" }
+func notReady(c *Cluster) { c.Ready = false }
+func detached(c *Cluster) { c.Detached = true }
 func labelled(k, v string) func(*Cluster) {
 	return func(c *Cluster) { c.Labels = map[string]string{k: v} }
 }
@@ -35,10 +35,6 @@ func fleet() []Cluster {
 
 func selector(key, value string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
-}
-
-func rejected(cluster, reason, message string) v1.RejectedCluster {
-	return v1.RejectedCluster{Name: cluster, Reason: reason, Message: message}
 }
 
 // decision is one row of a table.
@@ -77,7 +73,7 @@ func TestDecideReadiness(t *testing.T) {
 			clusters: []Cluster{ready("a", "r", v1.ProviderAWS, notReady), ready("b", "r", v1.ProviderAWS)},
 			want: Decision{
 				Chosen:   []string{"b"},
-				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonClusterNotReady, "the cluster is not ready: probes fail")},
+				Rejected: []Rejection{{"a", v1.ReasonClusterNotReady}},
 			},
 		},
 		"a placed cluster that is no longer ready stays": {
@@ -91,7 +87,7 @@ func TestDecideReadiness(t *testing.T) {
 			current:  []string{"a", "b"},
 			want: Decision{
 				Chosen:   []string{"b"},
-				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonMaxClustersReached, "the limit of 1 clusters is reached")},
+				Rejected: []Rejection{{"a", v1.ReasonMaxClustersReached}},
 			},
 		},
 		"a placed cluster that is not ready and no longer matches goes": {
@@ -100,7 +96,7 @@ func TestDecideReadiness(t *testing.T) {
 			current:  []string{"a"},
 			want: Decision{
 				Chosen:   []string{"b"},
-				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonRegionNotListed, "placement.regions does not list r")},
+				Rejected: []Rejection{{"a", v1.ReasonRegionNotListed}},
 			},
 		},
 	})
@@ -115,10 +111,10 @@ func TestDecideAfterChanges(t *testing.T) {
 			current:  []string{"b", "c"},
 			want: Decision{
 				Chosen: []string{"b"},
-				Rejected: []v1.RejectedCluster{
-					rejected("a", v1.ReasonNameNotListed, "placement.clusterNames does not list the cluster"),
-					rejected("c", v1.ReasonClusterDetached, "the cluster has left the fleet: the Secret is gone"),
-					rejected("mars-1", v1.ReasonNoMatchingCluster, "no MemberCluster has this name"),
+				Rejected: []Rejection{
+					{"a", v1.ReasonNameNotListed},
+					{"c", v1.ReasonClusterDetached},
+					{"mars-1", v1.ReasonNoMatchingCluster},
 				},
 				Unmatched: "no cluster matches the placement, so the application stays on its current clusters: correct spec.placement, or delete the application",
 			},
@@ -128,7 +124,7 @@ func TestDecideAfterChanges(t *testing.T) {
 			clusters: []Cluster{ready("a", "r", v1.ProviderAWS, detached)},
 			current:  []string{"a"},
 			want: Decision{
-				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonClusterDetached, "the cluster has left the fleet: the Secret is gone")},
+				Rejected: []Rejection{{"a", v1.ReasonClusterDetached}},
 			},
 		},
 		"a placed cluster that no longer exists is forgotten": {
@@ -147,10 +143,10 @@ func TestDecideNames(t *testing.T) {
 			clusters: fleet(),
 			want: Decision{
 				Chosen: []string{"us-1"},
-				Rejected: []v1.RejectedCluster{
-					rejected("asia-1", v1.ReasonNameNotListed, "placement.clusterNames does not list the cluster"),
-					rejected("eu-1", v1.ReasonNameNotListed, "placement.clusterNames does not list the cluster"),
-					rejected("mars-1", v1.ReasonNoMatchingCluster, "no MemberCluster has this name"),
+				Rejected: []Rejection{
+					{"asia-1", v1.ReasonNameNotListed},
+					{"eu-1", v1.ReasonNameNotListed},
+					{"mars-1", v1.ReasonNoMatchingCluster},
 				},
 			},
 		},
@@ -159,9 +155,9 @@ func TestDecideNames(t *testing.T) {
 			clusters: fleet(),
 			want: Decision{
 				Chosen: []string{"asia-1"},
-				Rejected: []v1.RejectedCluster{
-					rejected("eu-1", v1.ReasonNotSelected, "placement.clusterSelector does not match the labels of the cluster"),
-					rejected("us-1", v1.ReasonNotSelected, "placement.clusterSelector does not match the labels of the cluster"),
+				Rejected: []Rejection{
+					{"eu-1", v1.ReasonNotSelected},
+					{"us-1", v1.ReasonNotSelected},
 				},
 			},
 		},
@@ -173,7 +169,7 @@ func TestDecideNames(t *testing.T) {
 			},
 			want: Decision{
 				Chosen:   []string{"a"},
-				Rejected: []v1.RejectedCluster{rejected("b", v1.ReasonNotSelected, "placement.clusterSelector does not match the labels of the cluster")},
+				Rejected: []Rejection{{"b", v1.ReasonNotSelected}},
 			},
 		},
 		"by the implied label of the provider": {
@@ -181,7 +177,7 @@ func TestDecideNames(t *testing.T) {
 			clusters: fleet()[:2],
 			want: Decision{
 				Chosen:   []string{"us-1"},
-				Rejected: []v1.RejectedCluster{rejected("eu-1", v1.ReasonNotSelected, "placement.clusterSelector does not match the labels of the cluster")},
+				Rejected: []Rejection{{"eu-1", v1.ReasonNotSelected}},
 			},
 		},
 		"an empty selector selects everything": {
@@ -203,9 +199,9 @@ func TestDecideCriteria(t *testing.T) {
 			clusters: fleet(),
 			want: Decision{
 				Chosen: []string{"eu-1"},
-				Rejected: []v1.RejectedCluster{
-					rejected("asia-1", v1.ReasonRegionNotListed, "placement.regions does not list southeastasia"),
-					rejected("us-1", v1.ReasonProviderNotListed, "placement.providers does not list gcp"),
+				Rejected: []Rejection{
+					{"asia-1", v1.ReasonRegionNotListed},
+					{"us-1", v1.ReasonProviderNotListed},
 				},
 			},
 		},
@@ -213,7 +209,7 @@ func TestDecideCriteria(t *testing.T) {
 			spec:     v1.Placement{Regions: []string{"r"}},
 			clusters: []Cluster{ready("a", "", "")},
 			want: Decision{
-				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonRegionNotListed, "placement.regions does not list an unknown value")},
+				Rejected: []Rejection{{"a", v1.ReasonRegionNotListed}},
 			},
 		},
 	})
@@ -227,7 +223,7 @@ func TestDecideBound(t *testing.T) {
 			clusters: fleet(),
 			want: Decision{
 				Chosen:   []string{"asia-1", "eu-1"},
-				Rejected: []v1.RejectedCluster{rejected("us-1", v1.ReasonMaxClustersReached, "the limit of 2 clusters is reached")},
+				Rejected: []Rejection{{"us-1", v1.ReasonMaxClustersReached}},
 			},
 		},
 		"a bound takes placed clusters first, lost ones too": {
@@ -239,7 +235,7 @@ func TestDecideBound(t *testing.T) {
 			current: []string{"z"},
 			want: Decision{
 				Chosen:   []string{"z"},
-				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonMaxClustersReached, "the limit of 1 clusters is reached")},
+				Rejected: []Rejection{{"a", v1.ReasonMaxClustersReached}},
 			},
 		},
 	})
@@ -252,5 +248,23 @@ func TestDecideRefusesASelectorWithoutMeaning(t *testing.T) {
 	}}
 	if _, err := Decide(spec, fleet(), nil); err == nil {
 		t.Error("Decide took a selector with an unknown operator")
+	}
+}
+
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	rejected := []Rejection{
+		{"a", v1.ReasonNotSelected}, {"b", v1.ReasonClusterNotReady}, {"c", v1.ReasonNotSelected},
+		{"d", v1.ReasonNotSelected}, {"e", v1.ReasonNotSelected},
+	}
+	want := []v1.RejectedClusters{
+		{Reason: v1.ReasonClusterNotReady, Clusters: 1, Examples: []string{"b"}},
+		{Reason: v1.ReasonNotSelected, Clusters: 4, Examples: []string{"a", "c", "d"}},
+	}
+	if diff := cmp.Diff(want, Decision{Rejected: rejected}.Counts()); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+	if counts := (Decision{}).Counts(); counts != nil {
+		t.Errorf("counts of nothing: %v", counts)
 	}
 }

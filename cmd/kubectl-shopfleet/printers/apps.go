@@ -25,7 +25,7 @@ func Apps(apps []v1.EcommerceApp, o Options) string {
 }
 
 // App describes one EcommerceApp: a headline, its components by region and cluster,
-// and the clusters that its placement rejected, if the table is wide or there are no others.
+// and how many clusters its placement rejected, if the table is wide or there are no others.
 func App(app *v1.EcommerceApp, o Options) string {
 	o.AllNamespaces = false // The headline has it.
 	text := headline(app) + "\n"
@@ -114,12 +114,16 @@ func components(app *v1.EcommerceApp, o Options) *metav1.Table {
 	return t
 }
 
-// rejected lists the clusters that the placement did not choose, and why.
+// rejected lists how many clusters the placement did not choose for each reason, with examples.
 func rejected(app *v1.EcommerceApp) *metav1.Table {
-	t := newTable([]string{"REJECTED", "REASON", "MESSAGE"})
+	t := newTable([]string{"REJECTED", "REASON", "EXAMPLES"})
 	if app.Status.Placement != nil {
 		for _, r := range app.Status.Placement.Rejected {
-			addRow(t, nil, r.Name, r.Reason, r.Message)
+			examples := strings.Join(r.Examples, ", ")
+			if more := int(r.Clusters) - len(r.Examples); more > 0 {
+				examples += fmt.Sprintf(", and %d more", more)
+			}
+			addRow(t, nil, fmt.Sprint(r.Clusters), r.Reason, examples)
 		}
 	}
 	return t

@@ -207,11 +207,15 @@ production   shop   Updating   1/2     2          2         5m    waiting for cl
 
 func TestRejected(t *testing.T) {
 	a := app(func(a *v1.EcommerceApp) {
-		a.Status.Placement = &v1.PlacementStatus{Rejected: []v1.RejectedCluster{{Name: "us-2", Reason: v1.ReasonRegionNotListed}}}
+		a.Status.Placement = &v1.PlacementStatus{Rejected: []v1.RejectedClusters{
+			{Reason: v1.ReasonNotSelected, Clusters: 12, Examples: []string{"asia-1", "asia-2", "asia-3"}},
+			{Reason: v1.ReasonRegionNotListed, Clusters: 1, Examples: []string{"us-2"}},
+		}}
 	})
 	check(t, Text(rejected(&a), Options{}), `
-REJECTED   REASON            MESSAGE
-us-2       RegionNotListed   -
+REJECTED   REASON            EXAMPLES
+12         NotSelected       asia-1, asia-2, asia-3, and 9 more
+1          RegionNotListed   us-2
 `)
 	b := app(func(*v1.EcommerceApp) {})
 	check(t, Text(rejected(&b), Options{}), "")

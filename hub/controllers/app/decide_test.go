@@ -60,12 +60,12 @@ func TestDecideKnowsMembersByTheirStatus(t *testing.T) {
 	for _, name := range []string{"placed", "detached", "deleting", "forgotten"} {
 		in.Previous.Clusters = append(in.Previous.Clusters, v1.ClusterStatus{Name: name})
 	}
-	(&Reconciler{}).decide(&in, v1.Placement{}, members)
+	rejected := (&Reconciler{}).decide(&in, v1.Placement{}, members)
 	if diff := cmp.Diff([]string{"placed", "ready"}, in.Chosen); diff != "" {
 		t.Errorf("chosen (-want +got):\n%s", diff)
 	}
 	got := map[string]string{}
-	for _, r := range in.Rejected {
+	for _, r := range rejected {
 		got[r.Name] = r.Reason
 	}
 	want := map[string]string{
@@ -139,14 +139,27 @@ func TestConcerns(t *testing.T) {
 		"anywhere": {func(app *v1.EcommerceApp) {
 			app.Spec.Placement.Regions, app.Status = []string{"s"}, v1.EcommerceAppStatus{}
 		}, true},
+		"nowhere": {func(app *v1.EcommerceApp) {
+			app.Spec.Placement.Regions, app.Status.Clusters, app.Status.ClusterCount = []string{"s"}, nil, 0
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			app := shop(1, "b")
 			tt.app(app)
 			before, after := member("a", metav1.ConditionTrue, v1.ReasonConnected), member("a", metav1.ConditionFalse, v1.ReasonProbeFailed)
-			if got := concerns(app, &before, &after); got != tt.want {
-				t.Errorf("concerned: %t, want %t", got, tt.want)
+			for change, c := range map[string]memberChange{
+				"lost":    {name: "a", before: candidate(&before), after: candidate(&after)},
+				"joined":  {name: "a", before: absent(&before), after: candidate(&before)},
+				"deleted": {name: "a", before: candidate(&before), after: absent(&before)},
+			} {
+				if got := c.concerns(app); got != tt.want {
+					t.Errorf("%s: concerned: %t, want %t", change, got, tt.want)
+				}
+			}
+			none := memberChange{name: "a", before: absent(&before), after: candidate(&after)}
+			if got, want := none.concerns(app), tt.want && name != "elsewhere, by choice"; got != want {
+				t.Errorf("joined and not ready: concerned: %t, want %t", got, want)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/placement"
 )
 
 // maxRecorded is the number of clusters from which v1.ClustersAnnotation is left out. Without it,
@@ -132,11 +133,11 @@ func (i *inventory) add(member string, presence dispatch.Presence) {
 // sorted. There are some if spec.placement.maxClusters would keep a cluster that may hold
 // a copy in place of one that holds, or may hold, another: the wrong choice deletes a
 // running copy.
-func undecided(in aggregate.Input, uncertain map[string]bool) []string {
+func undecided(in aggregate.Input, rejected []placement.Rejection, uncertain map[string]bool) []string {
 	if in.Deleting || !slices.ContainsFunc(in.Chosen, func(name string) bool { return uncertain[name] }) {
 		return nil
 	}
-	dropped := slices.ContainsFunc(in.Rejected, func(r v1.RejectedCluster) bool {
+	dropped := slices.ContainsFunc(rejected, func(r placement.Rejection) bool {
 		return r.Reason == v1.ReasonMaxClustersReached && slices.ContainsFunc(in.Previous.Clusters, func(c v1.ClusterStatus) bool {
 			return c.Name == r.Name && c.Phase != v1.PhaseDeleting
 		})

@@ -50,8 +50,8 @@ func TestUndecided(t *testing.T) {
 			}
 			in := aggregate.Input{Deleting: tt.deleting}
 			in.Previous.Clusters = i.entries
-			(&Reconciler{}).decide(&in, v1.Placement{MaxClusters: tt.maxClusters}, members)
-			waiting := undecided(in, i.uncertain)
+			rejected := (&Reconciler{}).decide(&in, v1.Placement{MaxClusters: tt.maxClusters}, members)
+			waiting := undecided(in, rejected, i.uncertain)
 			if diff := cmp.Diff(tt.waiting, waiting, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("waits for (-want +got):\n%s", diff)
 			}

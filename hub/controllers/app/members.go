@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -18,30 +17,40 @@ import (
 )
 
 // onMember enqueues the applications that a change of a member concerns, and the member's queue,
-// because copies contain facts about their member. A member that is new, or gone, concerns all.
+// because copies contain facts about their member.
 func (c *Controller) onMember(r *Reconciler) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	enqueue := func(ctx context.Context, member client.Object, q queue, concerned func(*v1.EcommerceApp) bool) {
-		if member.GetDeletionTimestamp() != nil {
-			c.options.Metrics.forgetMember(member.GetName())
-		}
-		c.dispatcher.Revisit(ctx, member.GetName())
-		for _, request := range r.appsWhere(ctx, concerned) {
+	enqueue := func(ctx context.Context, change memberChange, q queue) {
+		c.dispatcher.Revisit(ctx, change.name)
+		for _, request := range r.appsWhere(ctx, func(app *v1.EcommerceApp) bool {
+			return change.concerns(app) || c.dispatcher.IsUndecided(keyOf(app))
+		}) {
 			q.Add(request)
 		}
 	}
-	all := func(*v1.EcommerceApp) bool { return true }
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { enqueue(ctx, e.Object, q, all) },
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { enqueue(ctx, e.Object, q, all) },
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			member, ok := e.Object.(*v1.MemberCluster)
+			if ok && !e.IsInInitialList { // When the cache starts, it delivers every application.
+				enqueue(ctx, memberChange{name: member.Name, before: absent(member), after: candidate(member)}, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			if member, ok := e.Object.(*v1.MemberCluster); ok {
+				c.options.Metrics.forgetMember(member.Name)
+				enqueue(ctx, memberChange{name: member.Name, before: candidate(member), after: absent(member)}, q)
+			}
+		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, okBefore := e.ObjectOld.(*v1.MemberCluster)
 			after, okAfter := e.ObjectNew.(*v1.MemberCluster)
-			if okBefore && okAfter && memberChanged(before, after) {
-				enqueue(ctx, after, q, func(app *v1.EcommerceApp) bool {
-					return concerns(app, before, after) || c.dispatcher.IsUndecided(keyOf(app))
-				})
+			if !okBefore || !okAfter || !memberChanged(before, after) {
+				return
 			}
+			if after.DeletionTimestamp != nil {
+				c.options.Metrics.forgetMember(after.Name)
+			}
+			enqueue(ctx, memberChange{name: after.Name, before: candidate(before), after: candidate(after)}, q)
 		},
 	}
 }
@@ -80,9 +89,21 @@ func memberChanged(before, after *v1.MemberCluster) bool {
 	return !equality.Semantic.DeepEqual(factsOf(before), factsOf(after))
 }
 
+// memberChange is a change of a member as placements see it.
+type memberChange struct {
+	name          string
+	before, after placement.Cluster
+}
+
 // concerns reports whether a change of a member can affect an application: one that it runs or
-// may run, or one whose placement decides otherwise now.
-func concerns(app *v1.EcommerceApp, before, after *v1.MemberCluster) bool {
-	return app.InventoryLost() || dispatch.EntryOf(app, after.Name) != nil ||
-		placement.Affects(app.Spec.Placement, candidate(before), candidate(after))
+// may run, one whose placement decides otherwise now, or one that is not placed, whose status says
+// why each member is rejected.
+func (c memberChange) concerns(app *v1.EcommerceApp) bool {
+	return app.Status.ClusterCount == 0 || app.InventoryLost() || dispatch.EntryOf(app, c.name) != nil ||
+		placement.Affects(app.Spec.Placement, c.before, c.after)
+}
+
+// absent returns what placements see of a member that does not exist.
+func absent(m *v1.MemberCluster) placement.Cluster {
+	return placement.Cluster{Name: m.Name, Detached: true}
 }

@@ -12,7 +12,7 @@ import (
 // shop makes an application with entries for members.
 func shop(observed int64, members ...string) *v1.EcommerceApp {
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u-1", Generation: 1}}
-	app.Status.ObservedGeneration = observed
+	app.Status.ObservedGeneration, app.Status.ClusterCount = observed, int32(len(members))
 	for _, m := range members {
 		app.Status.Clusters = append(app.Status.Clusters, v1.ClusterStatus{Name: m})
 	}

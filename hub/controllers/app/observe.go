@@ -44,8 +44,8 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggrega
 		}
 		in.Previous.Clusters, uncertain = found.entries, found.uncertain
 	}
-	r.decide(&in, app.Spec.Placement, members.Items)
-	if in.Undecided = undecided(in, uncertain); len(in.Undecided) == 0 && app.InventoryLost() {
+	rejected := r.decide(&in, app.Spec.Placement, members.Items)
+	if in.Undecided = undecided(in, rejected, uncertain); len(in.Undecided) == 0 && app.InventoryLost() {
 		in.Undecided = unobserved(in, app.Spec.Placement, members.Items)
 	}
 	if len(in.Undecided) > 0 {
@@ -72,9 +72,9 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggrega
 	return in, true, nil
 }
 
-// decide adds the placement's decision. If none is possible, the application stays on its
-// current clusters.
-func (r *Reconciler) decide(in *aggregate.Input, spec v1.Placement, members []v1.MemberCluster) {
+// decide adds the placement's decision, and returns the clusters that it rejects. If none is
+// possible, the application stays on its current clusters.
+func (r *Reconciler) decide(in *aggregate.Input, spec v1.Placement, members []v1.MemberCluster) []placement.Rejection {
 	var current []string
 	for _, entry := range in.Previous.Clusters {
 		if entry.Phase != v1.PhaseDeleting {
@@ -90,17 +90,17 @@ func (r *Reconciler) decide(in *aggregate.Input, spec v1.Placement, members []v1
 	decision, err := placement.Decide(spec, clusters, current)
 	if err != nil {
 		in.Invalid, in.Chosen = err.Error(), current
-		return
+		return nil
 	}
-	in.Chosen, in.Rejected, in.Invalid = decision.Chosen, decision.Rejected, decision.Unmatched
+	in.Chosen, in.Rejected, in.Invalid = decision.Chosen, decision.Counts(), decision.Unmatched
+	return decision.Rejected
 }
 
 func candidate(m *v1.MemberCluster) placement.Cluster {
 	ready := readyOf(m)
 	return placement.Cluster{
 		Name: m.Name, Labels: m.Labels, Region: m.Status.Region, Provider: m.Status.Provider,
-		Ready: ready.Status == metav1.ConditionTrue, Detached: isDetached(m), Message: ready.Reason,
-		Paused: m.IsPaused(),
+		Ready: ready.Status == metav1.ConditionTrue, Detached: isDetached(m), Paused: m.IsPaused(),
 	}
 }
 
