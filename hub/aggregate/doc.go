@@ -6,7 +6,8 @@
 //   - Compute: derives the complete next status from the generation, the placement,
 //     one observation per cluster and the previous status.
 //   - Urgent: reports whether a change of status must be written immediately, or is
-//     mere progress that may be batched with later changes.
+//     mere progress that may be batched with later changes. Requested: reports whether an
+//     urgent one must not even wait a second for others.
 //
 // Compute first derives the entries of status.clusters, and nearly everything else
 // from those alone. The entries are stored, so a hub that has just restarted and is

@@ -40,7 +40,10 @@
 //     this controller, which keeps them in memory. Until the scheduler reports again after a
 //     restart, the stored ones stay.
 //   - Progress is written at most every five seconds, other changes immediately (see
-//     aggregate.Urgent). The status is not computed again until the previous write is in
+//     aggregate.Urgent). If more than twenty applications change within a second, as when a
+//     member is lost, the others of them are written at the end of that second, so that one
+//     whose clusters are lost one after the other is written once. What a user waits for
+//     (aggregate.Requested) is not held back. The status is not computed again until the previous write is in
 //     the cache: the decision would be based on the old status.
 //   - A copy with another UID of the hub's application is adopted if it has the
 //     managed-by label: the application was deleted and created again while the member

@@ -138,6 +138,7 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		clock:      c.options.Clock,
 		recorder:   c.options.Recorder,
 		waits:      c.options.Waits,
+		burst:      newBurst(),
 
 		progressPeriod: c.options.ProgressPeriod,
 		safeMode:       c.options.SafeMode,

@@ -27,6 +27,7 @@ type Reconciler struct {
 	backups    *backupReports
 	waits      queues.Waits
 	conflicts  queues.Conflicts
+	burst      *burst
 	// safeMode is Options.SafeMode.
 	safeMode bool
 	// progressPeriod is Options.ProgressPeriod.
@@ -109,6 +110,7 @@ func (r *Reconciler) compute(ctx context.Context, app *v1.EcommerceApp, in *aggr
 func (r *Reconciler) forget(request reconcile.Request) {
 	r.dispatcher.Forget(request.NamespacedName)
 	r.backups.forget(request.NamespacedName)
+	r.burst.settle(request.NamespacedName)
 }
 
 // appsWhere returns a request for every application that a condition holds for.

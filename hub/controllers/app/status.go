@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -16,17 +18,16 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 )
 
-// report writes the status if it changed: immediately, or after a delay if it is mere
-// progress.
+// report writes the status if it changed: immediately, or after a delay if it is mere progress, or
+// if many applications change together.
 func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in aggregate.Input, next v1.EcommerceAppStatus) (reconcile.Result, error) {
 	last := app.Status
 	if equality.Semantic.DeepEqual(last, next) {
+		r.burst.settle(keyOf(app))
 		return reconcile.Result{}, nil
 	}
-	if last.LastUpdated != nil && !aggregate.Urgent(last, next) {
-		if rest := r.progressPeriod - r.clock.Since(last.LastUpdated.Time); rest > 0 {
-			return reconcile.Result{RequeueAfter: min(rest, r.progressPeriod)}, nil
-		}
+	if rest := r.delay(keyOf(app), last, next); rest > 0 {
+		return reconcile.Result{RequeueAfter: rest}, nil
 	}
 	before := app.DeepCopy()
 	app.Status = next
@@ -37,9 +38,22 @@ func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in aggreg
 		}
 		return reconcile.Result{}, fmt.Errorf("writing the status: %w", err)
 	}
+	r.burst.settle(keyOf(app))
 	r.dispatcher.Written(app, before.ResourceVersion)
 	r.recordEvents(app, in, last)
 	return reconcile.Result{}, nil
+}
+
+// delay returns how long a change of status waits for others that are written with it.
+func (r *Reconciler) delay(app types.NamespacedName, last, next v1.EcommerceAppStatus) time.Duration {
+	switch {
+	case last.LastUpdated != nil && !aggregate.Urgent(last, next):
+		return min(r.progressPeriod-r.clock.Since(last.LastUpdated.Time), r.progressPeriod)
+	case aggregate.Requested(last, next):
+		return 0
+	default:
+		return r.burst.wait(app, r.clock.Now())
+	}
 }
 
 // recordEvents records events for transitions of the status.

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -40,6 +41,7 @@ func TestWrites(t *testing.T) {
 	}
 	for name, test := range map[string]func(*testing.T, *writer){
 		"progress waits":          testProgress,
+		"bursts are batched":      testBurst,
 		"statuses are locked":     testStatusLock,
 		"finalizers of others":    testMetadataLock,
 		"written ahead":           testWriteAhead,
@@ -52,7 +54,7 @@ func TestWrites(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 			w := &writer{clock: clock, Reconciler: &Reconciler{
 				client: c, dispatcher: dispatch.New(c, dispatch.Options{}), clock: clock, recorder: events.NewFakeRecorder(100),
-				backups: newBackupReports(), progressPeriod: progressPeriod,
+				backups: newBackupReports(), burst: newBurst(), progressPeriod: progressPeriod,
 			}}
 			app := &v1.EcommerceApp{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "shop-"},
@@ -137,6 +139,49 @@ func testProgress(t *testing.T, w *writer) {
 	report(v1.PhaseRunning, 1)
 	if writes != 3 {
 		t.Errorf("%d writes, want another for the phase", writes)
+	}
+}
+
+// testBurst: while many applications change, one that changes several times is written once, but
+// what a user asked for is written at once.
+func testBurst(t *testing.T, w *writer) {
+	t.Helper()
+	app := w.stored(t)
+	report := func(next v1.EcommerceAppStatus) (written bool, rest time.Duration) {
+		t.Helper()
+		before := app.ResourceVersion
+		result, err := w.report(t.Context(), app, aggregate.Input{}, next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return app.ResourceVersion != before, result.RequeueAfter
+	}
+	for i := range burstSize {
+		w.burst.wait(types.NamespacedName{Name: strconv.Itoa(i)}, w.clock.Now())
+	}
+	if written, _ := report(w.status(v1.PhaseCreating, 0)); !written {
+		t.Error("the first status waits for a burst of others")
+	}
+	for step, phase := range []v1.Phase{v1.PhaseRunning, v1.PhaseUnknown, v1.PhaseFailed} {
+		if written, rest := report(w.status(phase, 0)); written || rest != burstWindow-time.Duration(step)*100*time.Millisecond {
+			t.Errorf("%s is written: %t, or in %s", phase, written, rest)
+		}
+		w.clock.Step(100 * time.Millisecond)
+	}
+	w.clock.Step(burstWindow)
+	if written, _ := report(w.status(v1.PhaseFailed, 0)); !written {
+		t.Error("the change is not written after the burst")
+	}
+	for i := range burstSize {
+		w.burst.wait(types.NamespacedName{Name: strconv.Itoa(i)}, w.clock.Now())
+	}
+	if written, _ := report(w.status(v1.PhaseRunning, 0)); written {
+		t.Error("the second burst is not noticed")
+	}
+	handled := w.status(v1.PhaseRunning, 0)
+	handled.LastHandledReconcileAt = "now"
+	if written, _ := report(handled); !written {
+		t.Error("the response to a user waits for a burst of others")
 	}
 }
 
