@@ -104,7 +104,7 @@ const (
 	// HubAppUIDAnnotation, on a copy, is the UID of the application on the hub.
 	HubAppUIDAnnotation = "ecommerce.io/hub-uid"
 	// HubGenerationAnnotation, on a copy, is the generation of the application on the hub
-	// that the copy was created from.
+	// that the copy was created from. Later ones may not have changed it.
 	HubGenerationAnnotation = "ecommerce.io/hub-generation"
 	// ClusterLabel, on a copy and its children, is the name of the MemberCluster.
 	ClusterLabel = "ecommerce.io/cluster"

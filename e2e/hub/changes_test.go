@@ -205,6 +205,7 @@ func (s *suite) testAnnotations(t *testing.T) {
 func (s *suite) testPlacement(t *testing.T) {
 	t.Helper()
 	s.ExpectDeletes(oracle.Expected{Cluster: "asia-1", Resource: "ecommerceapps", Namespace: s.shop.Namespace, Name: s.shop.Name})
+	before := s.Mark(t)
 	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Placement.Regions = []string{eu, us} })
 	s.AwaitApp(t, s.shop, "the shop to leave asia", func(status *v1.EcommerceAppStatus) error {
 		if len(status.Clusters) != 2 {
@@ -229,6 +230,12 @@ func (s *suite) testPlacement(t *testing.T) {
 	}
 	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Placement.Regions = nil })
 	s.AwaitRunning(t, s.shop, eu, asia, us)
+	for _, name := range []string{"eu-1", "us-1"} {
+		log := s.Since(t, before, s.Fleet.Member(name)).Of("ecommerceapps").Writes()
+		if n := len(log.Where(func(e audit.Event) bool { return e.Subresource == "" })); n != 0 {
+			t.Errorf("%s: the copy was written %d times for edits of the placement:\n%s", name, n, log)
+		}
+	}
 }
 
 // testNodes adds nodes to a member, most of which then have another region and no providerID.

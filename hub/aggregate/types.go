@@ -125,7 +125,8 @@ type Cluster struct {
 type Copy struct {
 	// Generation is the copy's own generation.
 	Generation int64
-	// HubGeneration is the generation of the hub's spec that the copy was written from.
+	// HubGeneration is the latest generation of the hub's spec that the copy is of: the one that it
+	// was written from, or a later one that does not change it.
 	HubGeneration int64
 	// Deleting is true if the copy is being deleted.
 	Deleting bool

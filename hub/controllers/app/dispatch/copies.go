@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -55,16 +56,22 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	return out, localize(app, &out.Spec, p, live)
 }
 
-// unlessOlder returns an intent, without the member's facts if an older hub wrote the copy
-// without them and the hub still runs it. A new version of the hub does not write copies
-// only to add them; they follow with the next change.
-func unlessOlder(intent, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
-	if live.Annotations[v1.ManagedByModeAnnotation] != "" || intent.ManagedByMode() != v1.ManagedByHub {
+// asWritten returns an intent, or the copy as it was written before if that differs in nothing that
+// is worth a write: in the generation if it follows, or in the member's facts if an older hub wrote
+// the copy without them and the hub still runs it. They are written with the next change.
+func asWritten(intent, live *v1.EcommerceApp, follows bool) (*v1.EcommerceApp, error) {
+	lacksFacts := live.Annotations[v1.ManagedByModeAnnotation] == "" && intent.ManagedByMode() == v1.ManagedByHub
+	if !lacksFacts && !follows {
 		return intent, nil
 	}
 	older := intent.DeepCopy()
-	for _, key := range []string{v1.ManagedByModeAnnotation, v1.RegionAnnotation, v1.ProviderAnnotation} {
-		delete(older.Annotations, key)
+	if follows {
+		older.Annotations[v1.HubGenerationAnnotation] = live.Annotations[v1.HubGenerationAnnotation]
+	}
+	if lacksFacts {
+		for _, key := range []string{v1.ManagedByModeAnnotation, v1.RegionAnnotation, v1.ProviderAnnotation} {
+			delete(older.Annotations, key)
+		}
 	}
 	older.SetGroupVersionKind(v1.GroupVersion.WithKind("EcommerceApp"))
 	hash, err := apply.Hash(older)
@@ -75,6 +82,50 @@ func unlessOlder(intent, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 		return intent, nil
 	}
 	return older, nil
+}
+
+// follows reports whether the generation of an application follows the one of its copy in a member,
+// without any between that the copy is not known to have had. A copy that waits for the user was
+// not compared.
+func follows(app, live *v1.EcommerceApp, entry *v1.ClusterStatus, waiting string) bool {
+	from := v1.OriginOf(live.Annotations)
+	return entry != nil && waiting == "" && from.App == app.UID && from.Generation < app.Generation &&
+		max(from.Generation, entry.AppliedGeneration) >= app.Generation-1
+}
+
+// kept names a generation of an application whose copy is as an earlier one made it. It is zero if
+// the copy was made from the present one.
+type kept struct {
+	generation, from int64
+}
+
+// keptBy returns what an intent for a copy keeps.
+func keptBy(app, intent *v1.EcommerceApp) kept {
+	if from := v1.OriginOf(intent.Annotations).Generation; from != app.Generation {
+		return kept{generation: app.Generation, from: from}
+	}
+	return kept{}
+}
+
+// keeps reports whether a copy of an earlier generation is also that of the present one: its queue
+// found that, or will. Last is the report of the queue.
+func (l *MemberQueue) keeps(ctx context.Context, app, live *v1.EcommerceApp, last report) bool {
+	if from := v1.OriginOf(live.Annotations).Generation; last.kept == (kept{generation: app.Generation, from: from}) {
+		return true
+	}
+	if !follows(app, live, EntryOf(app, l.name), l.waiting(app)) {
+		return false
+	}
+	facts, err := l.facts(ctx)
+	if err != nil || facts == nil {
+		return false
+	}
+	intent, err := copyFor(app, *facts, live)
+	if err != nil {
+		return false
+	}
+	intent, err = asWritten(intent, live, true)
+	return err == nil && keptBy(app, intent) != kept{}
 }
 
 // owned returns a function that reports whether an object in a member is the copy of an

@@ -126,6 +126,9 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 		return true, fmt.Errorf("reading the copy in member %q: %w", l.name, err)
 	}
 	c.Copy = observedCopy(app, live)
+	if c.Copy != nil && c.Copy.HubGeneration < app.Generation && l.keeps(ctx, app, live, found) {
+		c.Copy.HubGeneration = app.Generation
+	}
 	if status := l.reported.of(live); status != nil && c.Copy != nil {
 		c.Copy.Status = *status
 	}

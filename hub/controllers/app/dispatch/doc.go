@@ -46,6 +46,20 @@
 //     Edits that do so before the hub has compared the copy for the first time count as
 //     updates. What is found is confirmed by a read from the hub's API server: a cache may be
 //     behind the copies of a former leader.
+//   - A generation that changes nothing of a copy, as an edit of the placement, does not write
+//     it: the copy keeps the generation that it was made from, and counts as applied for the
+//     present one. That generation is therefore a lower bound. It is kept only if the copy
+//     was made from the generation before the present one, or its entry says that it was
+//     applied for that (follows), so that all generations from the bound on had this copy in
+//     this member: an edit and its reversal, of which the member saw neither, write the copy.
+//     This keeps the comparisons with a hub that was restored to an older generation right:
+//     below the bound, the copy is later, as before. From the bound on, the hub would write
+//     the same copy, which it adopts also if it is later (knownCopy, unknownOrigin), and its
+//     placement has the member, so that it does not delete the copy as one that it left; a
+//     departure is recorded in the member with the generation that caused it (knownLeaving).
+//     Of a member that the hub has no entry for, the copy was created by the later generation
+//     that added the member, which is its bound (hasLater). A copy that waits for the user is
+//     not kept: when it is settled, it is written.
 //   - The user's approvals are not used up, because a manifest that is applied again may bring
 //     them back. One names what was found: a deletion by its time on the hub, which is the same
 //     in all members and after a crash, so that it does not cover the next deletion. When the

@@ -129,7 +129,7 @@ func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.
 		}
 		next.gone, err = l.deleteCopy(ctx, leaving)
 	default:
-		next.pending, err = l.applyCopy(ctx, app, waiting)
+		err = l.applyCopy(ctx, app, waiting, &next)
 		next.applied = err == nil && !l.paused
 	}
 	err = l.confirmUnknown(ctx, app, waiting, err)
@@ -138,35 +138,36 @@ func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.
 	return next, err
 }
 
-// applyCopy applies the copy. It costs no request while nothing has changed. The origin
-// waiting is the one that waits for the user.
-func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiting string) ([]v1.PendingChange, error) {
+// applyCopy applies the copy, and adds to the report what it held back or kept. It costs no request
+// while nothing has changed. The origin waiting is the one that waits for the user.
+func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiting string, next *report) error {
 	facts, err := l.facts(ctx)
 	if err != nil || facts == nil {
-		return nil, err
+		return err
 	}
 	former := members.Deletion{App: app.UID, Left: l.options.Left(l.name, app.UID), At: l.options.DeletedAt(l.name, app.UID)}
 	if err := knownDeletion(app, former.At, waiting); err != nil {
-		return nil, err
+		return err
 	}
 	live := &v1.EcommerceApp{}
 	switch err := l.cluster.GetClient().Get(ctx, keyOf(app), live); {
 	case apierrors.IsNotFound(err):
 		live = nil
 	case err != nil:
-		return nil, fmt.Errorf("reading the copy: %w", err)
+		return fmt.Errorf("reading the copy: %w", err)
 	}
 	if live == nil || live.DeletionTimestamp != nil {
 		if err := knownLeaving(app, EntryOf(app, l.name), former.Left, waiting); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	intent, err := copyFor(app, *facts, live)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if l.holds(app) {
-		return l.holdCopy(ctx, app, intent, live)
+		next.pending, err = l.holdCopy(ctx, app, intent, live)
+		return err
 	}
 	request := apply.Request{Intent: intent, Owned: adoptable(app), Check: func(live component.Resource) error {
 		err := knownCopy(comparison{
@@ -181,20 +182,21 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiti
 	}}
 	if live != nil {
 		request.Live = live
-		if request.Intent, err = unlessOlder(intent, live); err != nil {
-			return nil, err
+		if intent, err = asWritten(intent, live, follows(app, live, EntryOf(app, l.name), waiting)); err != nil {
+			return err
 		}
+		request.Intent, next.kept = intent, keptBy(app, intent)
 	} else if err := l.mayCreate(ctx, app, waiting); err != nil {
-		return nil, err
+		return err
 	} else if err := l.ensureNamespace(ctx, app.Namespace); err != nil {
-		return nil, err
+		return err
 	}
 	result, err := l.applier.Apply(ctx, request)
 	if err != nil {
-		return nil, fmt.Errorf("writing the copy: %w", err)
+		return fmt.Errorf("writing the copy: %w", err)
 	}
 	l.recordWrite(ctx, app, result.Outcome)
-	return nil, l.forgetDeletion(ctx, former)
+	return l.forgetDeletion(ctx, former)
 }
 
 // forgetDeletion removes a deletion of the copy from the record, as the copy exists again: the user

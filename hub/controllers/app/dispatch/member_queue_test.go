@@ -65,6 +65,7 @@ func TestMemberQueue(t *testing.T) {
 		"lookup":   testLookup,
 		"quiet":    testQuiet,
 		"update":   testUpdate,
+		"kept":     testKept,
 		"denied":   testDenied,
 		"over":     testOver,
 		"residue":  testResidue,

@@ -24,6 +24,8 @@ type report struct {
 	gone bool
 	// applied means that the attempt was to write the copy, and that it succeeded.
 	applied bool
+	// kept is what the copy counts for besides the generation that it was made from.
+	kept kept
 }
 
 // reports are those of one member. They are safe for concurrent use.
@@ -71,7 +73,7 @@ func (r *reports) end(key types.NamespacedName, next *report) (last report, news
 	}
 	r.known[key] = *next
 	// An absence was not visible while the worker was busy, so it is always news.
-	return last, !existed || done.awaited || next.gone || !equality.Semantic.DeepEqual(last.failure, next.failure) || last.gone || last.app != next.app || last.unknown != next.unknown || last.applied != next.applied ||
+	return last, !existed || done.awaited || next.gone || !equality.Semantic.DeepEqual(last.failure, next.failure) || last.gone || last.app != next.app || last.unknown != next.unknown || last.applied != next.applied || last.kept != next.kept ||
 		!equality.Semantic.DeepEqual(last.pending, next.pending)
 }
 
