@@ -96,6 +96,11 @@
 //     Reflectors do not report all of them, and an accepted watch proves a cache current
 //     only while it lasts. A member that is listed but never watched is lost, and
 //     connected again, every 90 s; each time the hub lists everything again.
-//   - Recovery requires SuccessThreshold successful probes in a row, one period apart.
-//     The first connection after a start requires one, so that a restart is quick.
+//   - Recovery requires SuccessThreshold successful probes in a row, half a second apart: they
+//     tell a member that is back from one that flaps within a connection, and the thresholds of
+//     loss bound how often it may. The first connection after a start requires one, so that a
+//     restart is quick.
+//   - A member that does not answer is asked once per period of probes, for the whole of
+//     Timeouts.Probe, so that it is noticed within half a period when it is back. Only what
+//     fails after an answer, which costs a member more, is retried more and more seldom.
 package members

@@ -25,6 +25,9 @@ const (
 	retryFirst  = 500 * time.Millisecond
 	retryFactor = 2
 	retryJitter = 0.5
+	// recoveryPeriod is the time between the probes that a lost member must answer, unless its
+	// period is shorter.
+	recoveryPeriod = 500 * time.Millisecond
 	// connectSpacing is the mean time between the first attempts of members that are
 	// registered together, and maxConnectSpread bounds it for all of them.
 	connectSpacing   = 10 * time.Millisecond
@@ -95,6 +98,7 @@ type loop struct {
 	failedInspections    int // consecutive failed inspections
 	failures             int // consecutive failed attempts to connect
 	failedSince          time.Time
+	silent               bool // the last attempt to connect got no answer
 	backoff              wait.Backoff
 	renewal              renewal
 
@@ -120,6 +124,7 @@ type result struct {
 	err       error
 	failure   *conditions.Failure
 	connected *connection.Connected
+	answered  bool // a probe of an attempt to connect succeeded
 	found     *connection.Inspection
 	sample    conditions.LeaseSample
 	renewed   *Renewed
@@ -323,7 +328,7 @@ func (l *loop) startConnect(ctx context.Context) {
 		Replaces:     l.target.Replaces,
 		Lease:        l.lease,
 		Probes:       1,
-		Period:       l.target.Health.Period,
+		Period:       min(l.target.Health.Period, recoveryPeriod),
 		Admit:        func(uid string) *conditions.Failure { return l.fleet.claims.Admit(ctx, l.name, uid) },
 		Indexes:      l.fleet.fieldIndexes(),
 		NodesChanged: func() { nudge(l.nodes) },
@@ -334,6 +339,7 @@ func (l *loop) startConnect(ctx context.Context) {
 	}
 	l.start(ctx, taskConnect, func(attemptCtx context.Context) (r result) {
 		r.connected, r.failure = a.Connect(attemptCtx, ctx)
+		r.answered = a.Answered
 		return r
 	})
 }

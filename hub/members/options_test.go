@@ -20,6 +20,7 @@ func TestDefaults(t *testing.T) {
 		"periods":     {f.periods, Periods{Retry: 10 * time.Second, Inspect: 15 * time.Second, Renew: time.Minute}},
 		"health":      {Health{}.withDefaults(), Health{Period: 5 * time.Second, FailureThreshold: 3, SuccessThreshold: 2}},
 		"first retry": {retryFirst, 500 * time.Millisecond},
+		"recovery":    {recoveryPeriod, 500 * time.Millisecond},
 		"spacing":     {[]time.Duration{connectSpacing, maxConnectSpread}, []time.Duration{10 * time.Millisecond, 5 * time.Second}},
 		"inspection":  {inspectFactor * DefaultInspect, time.Minute},
 	} {

@@ -23,10 +23,10 @@ func (l *loop) finish(ctx context.Context, r result) {
 	switch r.task {
 	case taskConnect:
 		if r.failure != nil {
-			l.failed(r.failure)
+			l.failed(r)
 			return
 		}
-		l.use(r.connected)
+		l.use(r)
 	case taskProbe:
 		l.probed(ctx, r)
 	case taskInspect:
@@ -41,14 +41,34 @@ func (l *loop) finish(ctx context.Context, r result) {
 }
 
 // failed records a failed attempt to connect and schedules the next one.
-func (l *loop) failed(f *conditions.Failure) {
+func (l *loop) failed(r result) {
+	f := r.failure
 	if l.failures == 0 {
 		l.failedSince = l.now()
 	}
 	l.failures++
 	l.failure = l.credentials().Rejected(f)
 	l.state.Settled = l.state.Settled || l.conclusive(f)
-	l.schedule(taskConnect, l.backoff.Step())
+	l.schedule(taskConnect, l.retryDelay(r))
+}
+
+// retryDelay returns the time until the next attempt to connect. While a member does not answer, it
+// is probed as often as if it were connected, and the time that the last attempt waited for an answer
+// counts: the answer to a request that waits is the first sign that the member is back.
+func (l *loop) retryDelay(r result) time.Duration {
+	if r.answered {
+		if l.silent { // What fails just after the first answer, as while an API server starts, passes soon.
+			l.backoff = l.fleet.newBackoff()
+		}
+		l.silent = false
+		return l.backoff.Step()
+	}
+	l.silent = true
+	delay := l.backoff.Step()
+	if r.failure.Reason == v1.ReasonProbeFailed {
+		delay = min(delay, wait.Jitter(l.target.Health.Period, retryJitter)) - l.now().Sub(r.started)
+	}
+	return max(delay, 0)
 }
 
 // conclusive reports whether a failure may be published: immediately if the cluster
@@ -63,14 +83,15 @@ func (l *loop) conclusive(f *conditions.Failure) bool {
 
 // use engages a new connection and then ends the current one. If the new one cannot be
 // engaged, the current one stays in use.
-func (l *loop) use(c *connection.Connected) {
-	former := l.connection
+func (l *loop) use(r result) {
+	former, c := l.connection, r.connected
 	l.provide(c.Connection) // Reconcilers read the mode when they are engaged.
 	if err := c.Connection.Engage(l.aware, l.name); err != nil {
 		l.log.Error(err, "Engaging member failed")
 		l.provide(former)
 		l.discard(c)
-		l.failed(&conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the hub's reconcilers could not be started for the cluster"})
+		r.failure = &conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the hub's reconcilers could not be started for the cluster"}
+		l.failed(r)
 		return
 	}
 	l.end(former)
@@ -80,7 +101,7 @@ func (l *loop) use(c *connection.Connected) {
 	l.log.Info("Member connected", "swapped", swapped, "mode", c.Connection.Mode, "nodes", c.Nodes.Nodes, "version", c.Server.Version)
 	l.wasEngaged = true
 	l.failure = nil
-	l.misses, l.failures = 0, 0
+	l.misses, l.failures, l.silent = 0, 0, false
 	l.backoff = l.fleet.newBackoff()
 	l.inspected, l.inspectedFingerprint = c.Inspection, c.Connection.Access.Fingerprint
 	l.lease = c.Lease

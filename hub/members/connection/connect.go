@@ -50,9 +50,11 @@ type Attempt struct {
 	Replaces string
 	// Lease is the known state of the agent.
 	Lease conditions.LeaseMonitor
-	// Probes is how many probes must succeed in a row, a Period apart.
-	Probes int
-	Period time.Duration
+	// Probes is how many probes must succeed in a row, a Period apart. Connect sets Answered
+	// once one has succeeded.
+	Probes   int
+	Period   time.Duration
+	Answered bool
 	// Admit returns a failure if the cluster with the UID must not be the member.
 	Admit func(uid string) *conditions.Failure
 	// Indexes are added before the caches are filled.
@@ -246,6 +248,7 @@ func (a *Attempt) pause(ctx context.Context, d time.Duration) error {
 func (a *Attempt) probe(ctx context.Context, l *transport.Transport) (string, error) {
 	for n := 1; ; n++ {
 		uid, err := l.Probe(ctx)
+		a.Answered = a.Answered || err == nil
 		if err != nil || n >= a.Probes {
 			return uid, err
 		}
