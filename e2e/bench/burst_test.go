@@ -38,6 +38,8 @@ type burst struct {
 	// to its own API server.
 	requests  map[string]int
 	hubWrites int
+	// passes are the reconciliations until then, by controller.
+	passes map[string]int
 	// children are the objects of all applications, by member.
 	children map[string][]child
 }
@@ -57,6 +59,9 @@ func (f *fixture) measureBurst(b *testing.B) {
 	f.value(b, "processor time of the hub for each copy, until Running", "%.1f ms", r.perCopy(milliseconds(r.cpu)))
 	for _, verb := range slices.Sorted(maps.Keys(r.requests)) {
 		f.value(b, "requests of the hub for each copy: "+verb, "%.2f", r.perCopy(float64(r.requests[verb])))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.passes)) {
+		f.value(b, "passes for each copy: "+name, "%.2f", r.perCopy(float64(r.passes[name])))
 	}
 	f.value(b, "hub writes for each shop", "%.2f", float64(r.hubWrites)/float64(r.shops))
 	f.value(b, "live heap before / after, and for each copy", "%.1f / %.1f MiB, %.0f KiB", r.before.live, r.after.live, r.perCopy((r.after.live-r.before.live)*1024))
@@ -148,13 +153,17 @@ func (f *fixture) atOnce(b *testing.B, all []client.Object, do func(client.Objec
 func (f *fixture) measureShops(b *testing.B, r *burst, shops []client.Object) {
 	b.Helper()
 	r.before = f.process.memory(b)
-	from, used, done := f.Mark(b), f.process.cpu(b), f.process.profile(b)
+	from, used, done, passes := f.Mark(b), f.process.cpu(b), f.process.profile(b), f.process.passes(b)
 	ready := f.followWorkloads(b, burstNamespace)
 	r.copies = f.createAll(b, shops, hubSide())
 	began := request{verb: "create", resource: apps().Resource, namespace: burstNamespace}.first(b, from.Since(b, f.hub.Cluster)).Received
 	f.awaitAll(b, burstNamespace, r.shops, func(app *v1.EcommerceApp) bool { return framework.Runs(app, f.regions()...) == nil })
 	r.ready = ready.last(b, r.shops).Sub(began)
-	r.cpu = f.process.cpu(b) - used
+	r.cpu, r.passes = f.process.cpu(b)-used, f.process.passes(b)
+	for name, before := range passes {
+		r.passes[name] -= before
+	}
+	maps.DeleteFunc(r.passes, func(_ string, n int) bool { return n == 0 })
 	onHub := from.By(b, f.hub.Cluster, hubAccount).Writes().In(burstNamespace)
 	r.running, r.hubWrites, r.requests = lastRunning(b, onHub).Sub(began), len(onHub.Except("events")), map[string]int{}
 	for _, m := range f.members {

@@ -109,6 +109,20 @@ func (p *process) memory(b *testing.B) memory {
 	}
 }
 
+// passes returns the number of reconciliations so far, by controller.
+func (p *process) passes(b *testing.B) map[string]int {
+	b.Helper()
+	all := map[string]int{}
+	for _, found := range regexp.MustCompile(`controller_runtime_reconcile_total\{controller="([^"/]*)[^}]*\} (\d+)`).FindAllStringSubmatch(p.get(b, "/metrics"), -1) {
+		n, err := strconv.Atoi(found[2])
+		if err != nil {
+			b.Fatal(err)
+		}
+		all[found[1]] += n
+	}
+	return all
+}
+
 // find returns the number that a pattern has in parentheses.
 func find(b *testing.B, text, pattern string) int {
 	b.Helper()
