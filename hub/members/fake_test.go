@@ -2,10 +2,13 @@ package members
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 )
 
 // fakeAPI is the API server of a cluster without nodes, as far as a fleet asks it. It serves
@@ -14,6 +17,10 @@ type fakeAPI struct {
 	uid string
 	// fail returns the status code with which a request fails, or 0; nil fails none.
 	fail func(*http.Request) int
+	// nodes is the number of nodes, each of which is listed after a pause; if it is negative, the
+	// list does not end.
+	nodes int
+	pause time.Duration
 
 	mu sync.Mutex
 	// frozen is closed when the server goes on; nil unless it is frozen.
@@ -84,6 +91,7 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Query().Has("sendInitialEvents") {
+		f.listNodes(w, r)
 		_ = json.NewEncoder(w).Encode(map[string]any{"type": "BOOKMARK", "object": object("v1", "Node", map[string]any{
 			"metadata": map[string]any{"resourceVersion": "1", "annotations": map[string]string{"k8s.io/initial-events-end": "true"}},
 		})})
@@ -92,12 +100,29 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
+// listNodes sends the initial events of a watch.
+func (f *fakeAPI) listNodes(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).Flush()
+	if f.nodes < 0 {
+		<-r.Context().Done()
+	}
+	for i := range f.nodes {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(f.pause):
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"type": "ADDED", "object": object("v1", "Node", map[string]any{
+			"metadata": map[string]any{"name": fmt.Sprint(i), "resourceVersion": "1"},
+		})})
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
 // object returns an object of the API with more fields.
 func object(version, kind string, more map[string]any) map[string]any {
 	o := map[string]any{"apiVersion": version, "kind": kind}
-	for key, value := range more {
-		o[key] = value
-	}
+	maps.Copy(o, more)
 	return o
 }
 

@@ -9,7 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/transport"
+	clienttransport "k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/connection"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members/transport"
 )
 
 // Options configure a Fleet.
@@ -40,6 +41,8 @@ type Options struct {
 	Lease client.ObjectKey
 	// Timeouts bound the network requests. Zero values have defaults.
 	Timeouts Timeouts
+	// Limits limit the requests of reconcilers and caches to each member. Zero values have defaults.
+	Limits Limits
 	// Periods are the times between attempts. Zero values have defaults.
 	Periods Periods
 	// SafeMode pauses all members.
@@ -47,7 +50,7 @@ type Options struct {
 	// Wrap wraps the transport of each connection, within the clients' rate limit and outside
 	// of the deadline of a request. It sees every request to a member, retries included. By
 	// default nothing is wrapped.
-	Wrap transport.WrapperFunc
+	Wrap clienttransport.WrapperFunc
 }
 
 // Profile represents the objects that the hub watches, and the checks and permissions that
@@ -79,6 +82,9 @@ func (p Profile) settings() connection.Profile {
 
 // Timeouts bound the requests to a member.
 type Timeouts = connection.Timeouts
+
+// Limits are the numbers of requests per second to a member.
+type Limits = transport.Limits
 
 // Record says which hub manages a member, and which applications were deleted there.
 type Record = connection.Record
@@ -124,6 +130,7 @@ func (o Options) settings() *connection.Settings {
 		Clock:     o.Clock,
 		Logger:    o.Logger,
 		Timeouts:  o.Timeouts.WithDefaults(),
+		Limits:    o.Limits.WithDefaults(),
 		Agentless: o.Profile.settings(),
 		Agent:     o.Agent.settings(),
 		HubUID:    o.HubUID,

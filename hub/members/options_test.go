@@ -17,6 +17,7 @@ func TestDefaults(t *testing.T) {
 			Prepare: 30 * time.Second, Sync: 30 * time.Second, AgentTakeover: 8 * time.Second, AgentSilence: 40 * time.Second,
 			Unwatched: 90 * time.Second,
 		}},
+		"limits":      {f.settings.Limits, Limits{Copies: 200, Children: 500, Reads: 500}},
 		"periods":     {f.periods, Periods{Retry: 10 * time.Second, Inspect: 15 * time.Second, Renew: time.Minute}},
 		"health":      {Health{}.withDefaults(), Health{Period: 5 * time.Second, FailureThreshold: 3, SuccessThreshold: 2}},
 		"first retry": {retryFirst, 500 * time.Millisecond},

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 // frozenFleet runs a fleet with one member, in a bubble of synctest, until the bubble ends.
@@ -30,15 +32,15 @@ func TestRecovery(t *testing.T) {
 				api := &fakeAPI{uid: "1"}
 				f := frozenFleet(t, api)
 				api.freeze()
-				time.Sleep(frozen)
+				<-time.After(frozen)
 				if state, _ := f.State("a"); state.Engaged {
 					t.Fatal("a frozen member is still engaged")
 				}
-				back := time.Now()
+				back := clock.RealClock{}.Now()
 				api.thaw()
 				await(t, f, "a", func(s State) bool { return s.Engaged })
 				const limit = defaultPeriod/2 + time.Second
-				if took := time.Since(back); took > limit {
+				if took := (clock.RealClock{}).Since(back); took > limit {
 					t.Errorf("engaged %s after its return, want %s at most", took, limit)
 				}
 			})
@@ -62,14 +64,48 @@ func TestRecoveryWithAStumble(t *testing.T) {
 		}
 		f := frozenFleet(t, api)
 		api.freeze()
-		time.Sleep(5 * time.Minute)
+		<-time.After(5 * time.Minute)
 		back.Store(true)
-		began := time.Now()
+		began := clock.RealClock{}.Now()
 		api.thaw()
 		await(t, f, "a", func(s State) bool { return s.Engaged })
 		const limit = defaultPeriod/2 + 3*time.Second
-		if took := time.Since(began); took > limit {
+		if took := (clock.RealClock{}).Since(began); took > limit {
 			t.Errorf("engaged %s after its return, want %s at most", took, limit)
 		}
 	})
+}
+
+// TestSlowSync connects members whose list of nodes takes longer than Timeouts.Sync: one that goes
+// on, and one that stalls.
+func TestSlowSync(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		nodes int
+		want  func(State) bool
+		most  time.Duration
+	}{
+		"goes on": {9, func(s State) bool { return s.Engaged }, 4 * time.Minute},
+		"stalls": {-1, func(s State) bool {
+			return s.Ready.Message == "the cluster could not be set up: cannot list Node in time"
+		}, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := start(t, Options{
+					Wrap:     func(http.RoundTripper) http.RoundTripper { return &fakeAPI{uid: "1", nodes: tt.nodes, pause: 25 * time.Second} },
+					Timeouts: Timeouts{Unwatched: time.Hour},
+				})
+				began := clock.RealClock{}.Now()
+				f.Set("a", Target{Kubeconfig: kubeconfigFor(t, "https://127.0.0.1:1", nil)})
+				for state, _ := f.State("a"); !tt.want(state); state, _ = f.State("a") {
+					if (clock.RealClock{}).Since(began) > tt.most {
+						t.Fatalf("after %s: %+v", tt.most, state)
+					}
+					<-time.After(time.Second)
+				}
+			})
+		})
+	}
 }

@@ -47,6 +47,8 @@ type Options struct {
 	// silence of the hub's own watches. They are no flags either; zero values have defaults.
 	ProgressPeriod time.Duration
 	Timeouts       members.Timeouts
+	// Limits limit the requests to each member.
+	Limits members.Limits
 	// Clock is the clock of the controllers of Backups and Restores; the default is the real one.
 	// It is no flag: tests let time pass in which a cloud may not show what it has made.
 	Clock clock.Clock
@@ -68,6 +70,13 @@ func (o *Options) Bind(flags *pflag.FlagSet) {
 		"namespace of the registration Secrets and of the Lease")
 	flags.StringVar(&o.SpokeImage, "spoke-image", "",
 		"image of the spoke, for the Jobs that transfer dumps between members and buckets; if empty, dumps are not transferred")
+	standard := members.Limits{}.WithDefaults()
+	flags.IntVar(&o.Limits.Copies, "member-copies-qps", standard.Copies,
+		"writes of copies per second to one member, with bursts of four seconds")
+	flags.IntVar(&o.Limits.Children, "member-children-qps", standard.Children,
+		"other writes per second to one member, with bursts of four seconds; nearly all are of the children of copies")
+	flags.IntVar(&o.Limits.Reads, "member-reads-qps", standard.Reads,
+		"reads, lists and watches per second to one member, with bursts of four seconds")
 	o.Options.Bind(flags, true)
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/operator"
 	"github.com/shopfleet/shopfleet/spoke/watchtimeout/watchtimeouttest"
 )
@@ -28,18 +29,19 @@ func TestFlags(t *testing.T) {
 		}
 		return o
 	}
-	want := Options{Namespace: "shopfleet-system", Options: operator.Options{
+	want := Options{Namespace: "shopfleet-system", Limits: members.Limits{Copies: 200, Children: 500, Reads: 500}, Options: operator.Options{
 		MetricsBindAddress: ":8443", MetricsSecure: true, HealthProbeBindAddress: ":8081", LeaderElect: true,
 		LeaseDuration: 15 * time.Second,
 	}}
 	if diff := cmp.Diff(want, parse(), cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
-	want = Options{Kubeconfig: "k", Namespace: "n", SpokeImage: "r/spoke:v1", Options: operator.Options{
+	want = Options{Kubeconfig: "k", Namespace: "n", SpokeImage: "r/spoke:v1", Limits: members.Limits{Copies: 1, Children: 2, Reads: 3}, Options: operator.Options{
 		MetricsBindAddress: "0", HealthProbeBindAddress: "0", LeaseDuration: 15 * time.Second, Verbosity: 4, SafeMode: true,
 	}}
 	got := parse("--kubeconfig", "k", "--namespace=n", "--spoke-image=r/spoke:v1", "--metrics-bind-address=0", "--metrics-secure=false",
-		"--health-probe-bind-address=0", "--leader-elect=false", "-v", "4", "--safe-mode")
+		"--health-probe-bind-address=0", "--leader-elect=false", "-v", "4", "--safe-mode",
+		"--member-copies-qps=1", "--member-children-qps=2", "--member-reads-qps=3")
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
 	}

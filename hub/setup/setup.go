@@ -153,6 +153,7 @@ func (o *Options) newFleet(hubUID string, fence *fencing.Fence) (*members.Fleet,
 		Record:   client.ObjectKey{Namespace: config.Namespace, Name: config.HubRecord},
 		Lease:    client.ObjectKey{Namespace: config.Namespace, Name: config.SpokeLease},
 		Timeouts: o.Timeouts,
+		Limits:   o.Limits,
 		SafeMode: o.SafeMode,
 		Wrap:     transport.Wrappers(o.Wrap, fence.Wrap),
 		Periods: members.Periods{

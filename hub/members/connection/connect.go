@@ -25,6 +25,10 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/fencing"
 )
 
+// maxSyncs times Timeouts.Sync bounds the initial sync of caches that make progress: lists that fail
+// in the middle again and again make some as well.
+const maxSyncs = 20
+
 // listenPeriod is the time between reads of the Lease of an agent that is to take over.
 const listenPeriod = 500 * time.Millisecond
 
@@ -113,7 +117,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, fa
 	if a.Pause != nil {
 		access.Wrap(a.Pause.Wrap)
 	}
-	l, err := transport.Open(access, a.Settings.Timeouts.transport())
+	l, err := transport.Open(access, a.Settings.Timeouts.transport(), a.Settings.Limits)
 	if err != nil {
 		return nil, a.fail(conditions.StepKubeconfig, v1.ReasonKubeconfigInvalid, "the kubeconfig cannot be used to connect", err)
 	}
@@ -273,7 +277,7 @@ func (a *Attempt) ensureDefinitions(ctx context.Context, l *transport.Transport)
 
 // fill waits until the caches are synced, and reads the nodes from them.
 func (a *Attempt) fill(ctx context.Context, result *Connected) *conditions.Failure {
-	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Sync)
+	ctx, cancel := context.WithTimeout(ctx, maxSyncs*a.Settings.Timeouts.Sync)
 	defer cancel()
 	s := result.Connection
 	if err := s.sync(ctx, a.Settings.profile(a.Mode).Watched(), a.Indexes); err != nil {

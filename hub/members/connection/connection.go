@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -159,11 +155,11 @@ func (s *Connection) Nodes(ctx context.Context) (preflight.NodeFacts, error) {
 // open creates a cluster for the transport and starts its cache, which is still empty.
 // The connection ends with ctx, the context of the member.
 func (o *Settings) open(ctx context.Context, a *Attempt, l *transport.Transport) (*Connection, error) {
-	watched := newWatches(l.Client().Transport, o.Clock)
-	c, err := cluster.New(l.Config(), func(options *cluster.Options) {
+	watched := newWatches(l.LimitedClient().Transport, o.Clock)
+	c, err := cluster.New(l.LimitedConfig(), func(options *cluster.Options) {
 		options.Scheme = o.Scheme
 		options.Logger = o.Logger
-		options.HTTPClient = l.Client()
+		options.HTTPClient = l.LimitedClient()
 		options.Cache = o.profile(a.Mode).cacheOptions(a.Unserved)
 		options.Cache.HTTPClient = &http.Client{Transport: watched}
 	})
@@ -249,52 +245,6 @@ func engage(connCtx context.Context, e engageOptions) error {
 	case <-connCtx.Done():
 		return fmt.Errorf("starting reconcilers: %w", connCtx.Err())
 	}
-}
-
-// syncError lists the kinds whose informers have not synced in time.
-type syncError struct{ kinds []string }
-
-// Error names the kinds, sorted.
-func (e *syncError) Error() string { return "cannot list " + strings.Join(e.kinds, ", ") }
-
-// sync blocks until the informers of all watched types and of nodes have synced.
-func (s *Connection) sync(ctx context.Context, watched []client.Object, indexes []Index) error {
-	for _, i := range indexes {
-		if err := s.Cluster.GetFieldIndexer().IndexField(ctx, i.Object, i.Field, i.Extract); err != nil {
-			return fmt.Errorf("indexing field %q: %w", i.Field, err)
-		}
-	}
-	watched = append([]client.Object{&corev1.Node{}}, watched...)
-	synced := make([]bool, len(watched))
-	var group sync.WaitGroup
-	for i, object := range watched {
-		group.Go(func() { synced[i] = s.await(ctx, object) })
-	}
-	group.Wait()
-	late := map[string]struct{}{}
-	for i, object := range watched {
-		if !synced[i] {
-			late[s.kindOf(object)] = struct{}{}
-		}
-	}
-	if len(late) > 0 {
-		return &syncError{kinds: slices.Sorted(maps.Keys(late))}
-	}
-	return nil
-}
-
-// await starts the informer of a type and blocks until it has synced.
-func (s *Connection) await(ctx context.Context, object client.Object) bool {
-	informer, err := s.Cluster.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false))
-	return err == nil && toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
-}
-
-func (s *Connection) kindOf(object client.Object) string {
-	kind, err := apiutil.GVKForObject(object, s.Cluster.GetScheme())
-	if err != nil {
-		return fmt.Sprintf("%T", object)
-	}
-	return kind.Kind
 }
 
 // onNodes registers a function that is called on each change of a node. It must not

@@ -100,7 +100,7 @@ func (s *Connection) renew(ctx context.Context, raw []byte, uid string) ([]byte,
 
 // accepts returns nil if the cluster with the UID accepts the credentials.
 func (o *Settings) accepts(ctx context.Context, access *kubeconfig.Access, uid string) error {
-	l, err := transport.Open(access.Config, o.Timeouts.transport())
+	l, err := transport.Open(access.Config, o.Timeouts.transport(), o.Limits)
 	if err != nil {
 		return fmt.Errorf("opening a connection with the new token: %w", err)
 	}

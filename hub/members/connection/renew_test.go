@@ -91,7 +91,7 @@ func (i *issuer) connect(t *testing.T) (*Connection, []byte) {
 		t.Fatal(err)
 	}
 	settings := &Settings{Clock: clock.RealClock{}, Logger: logr.Discard(), Timeouts: Timeouts{}.WithDefaults()}
-	l, err := transport.Open(access.Config, settings.Timeouts.transport())
+	l, err := transport.Open(access.Config, settings.Timeouts.transport(), settings.Limits)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,9 @@ type Settings struct {
 	Clock    clock.Clock
 	Logger   logr.Logger
 	Timeouts Timeouts
+	// Limits limit the requests of caches and reconcilers to each member; zero values have
+	// defaults.
+	Limits transport.Limits
 	// Agentless and Agent apply to members in that mode.
 	Agentless, Agent Profile
 	// HubUID identifies the hub in records; see members.Options.
@@ -65,7 +68,8 @@ type Timeouts struct {
 	// Dial bounds the TCP connection and, separately, the TLS handshake. The default is 5
 	// s.
 	Dial time.Duration
-	// Request bounds one request, except the duration of a watch. The default is 10 s.
+	// Request bounds one request, except the duration of a watch; of a list, it bounds each wait
+	// for more data. The default is 10 s.
 	Request time.Duration
 	// Probe bounds one probe. The default is 5 s.
 	Probe time.Duration
@@ -78,8 +82,8 @@ type Timeouts struct {
 	// Prepare bounds the installation of the definitions, and each later comparison. The
 	// default is 30 s.
 	Prepare time.Duration
-	// Sync bounds the initial sync of all caches, and separately the engagement of
-	// reconcilers. The default is 30 s.
+	// Sync bounds the time in which the initial sync of a cache makes no progress, and the
+	// engagement of reconcilers. The default is 30 s.
 	Sync time.Duration
 	// AgentTakeover bounds the wait for an agent that is to take over. Agents renew their
 	// Lease every second. The default is 8 s.

@@ -2,11 +2,13 @@ package connection
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -29,6 +31,8 @@ type watches struct {
 	mu sync.Mutex
 	// refused holds the refusals by path and selectors.
 	refused map[string]*refusedWatch
+	// bytes holds the number of bytes received by resource.
+	bytes map[string]*atomic.Int64
 }
 
 // refusedWatch represents consecutive errors in response to lists and watches.
@@ -43,17 +47,47 @@ type refusedWatch struct {
 }
 
 func newWatches(next http.RoundTripper, now clock.PassiveClock) *watches {
-	return &watches{next: next, clock: now, refused: map[string]*refusedWatch{}}
+	return &watches{next: next, clock: now, refused: map[string]*refusedWatch{}, bytes: map[string]*atomic.Int64{}}
 }
 
 // RoundTrip sends one request. Requests without a response do not count: probes decide about
 // those.
 func (w *watches) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := w.next.RoundTrip(request)
-	if err == nil {
-		w.observe(request.URL, response.StatusCode)
+	if err != nil {
+		return nil, err
 	}
-	return response, err
+	w.observe(request.URL, response.StatusCode)
+	if response.StatusCode == http.StatusOK {
+		response.Body = &countedBody{ReadCloser: response.Body, bytes: w.counter(resourceIn(request.URL.Path))}
+	}
+	return response, nil
+}
+
+// counter returns the counter of the bytes that are received of a resource.
+func (w *watches) counter(resource string) *atomic.Int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.bytes[resource] == nil {
+		w.bytes[resource] = &atomic.Int64{}
+	}
+	return w.bytes[resource]
+}
+
+// received returns how many bytes were received of a resource.
+func (w *watches) received(resource string) int64 { return w.counter(resource).Load() }
+
+// countedBody is the body of a response whose bytes are counted.
+type countedBody struct {
+	io.ReadCloser
+	bytes *atomic.Int64
+}
+
+// Read reads from the body.
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.bytes.Add(int64(n))
+	return n, err
 }
 
 // observe records the status code of a list or a watch. A list in pages ends no refusal, because

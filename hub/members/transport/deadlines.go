@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -31,17 +33,19 @@ func (*deadlineError) Temporary() bool { return true }
 func (*deadlineError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // deadlines is a http.RoundTripper that limits each request to a duration. Watches are
-// unlimited once their headers have arrived. It is safe for concurrent use.
+// unlimited once their headers have arrived, and for lists the duration begins anew with all
+// data that is read: a large one over a slow network may take minutes. It is safe for
+// concurrent use.
 type deadlines struct {
-	next  http.RoundTripper
-	host  string
-	limit time.Duration
+	next   http.RoundTripper
+	server *url.URL
+	limit  time.Duration
 }
 
 // RoundTrip sends one request. It returns errForeignHost without sending anything if the
 // request is for another host.
 func (d *deadlines) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.URL.Host != d.host {
+	if request.URL.Host != d.server.Host {
 		closeBody(request.Body)
 		return nil, errForeignHost
 	}
@@ -57,6 +61,7 @@ func (d *deadlines) RoundTrip(request *http.Request) (*http.Response, error) {
 		end()
 		return nil, err
 	}
+	progress := func() {}
 	switch {
 	case response.StatusCode == http.StatusSwitchingProtocols:
 		// The body is now the connection; it ends with the request's own context.
@@ -64,8 +69,10 @@ func (d *deadlines) RoundTrip(request *http.Request) (*http.Response, error) {
 		return response, nil
 	case isWatch(request) && response.StatusCode == http.StatusOK:
 		timer.Stop()
+	case d.isList(request):
+		progress = func() { timer.Reset(d.limit) }
 	}
-	response.Body = &body{ReadCloser: response.Body, explain: explainer(ctx), end: end}
+	response.Body = &body{ReadCloser: response.Body, progress: progress, explain: explainer(ctx), end: end}
 	return response, nil
 }
 
@@ -94,14 +101,19 @@ func explainer(ctx context.Context) func(error) error {
 // body cancels the context of the request when the response is closed.
 type body struct {
 	io.ReadCloser
-	explain func(error) error
-	end     func()
+	// progress is called when data was read.
+	progress func()
+	explain  func(error) error
+	end      func()
 }
 
 // Read reads from the response, and returns errDeadline if the deadline ended it.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
+	switch {
+	case err == nil:
+		b.progress()
+	case !errors.Is(err, io.EOF):
 		err = b.explain(err)
 	}
 	return n, err
@@ -118,6 +130,12 @@ func closeBody(b io.Closer) {
 	if b != nil {
 		_ = b.Close()
 	}
+}
+
+// isList reports whether the response is a collection.
+func (d *deadlines) isList(request *http.Request) bool {
+	r := resourceOf(strings.TrimSuffix(d.server.Path, "/"), request.URL.Path)
+	return request.Method == http.MethodGet && r.name != "" && r.object == ""
 }
 
 // isWatch reports whether the response is a stream that the server does not end.

@@ -51,7 +51,7 @@ func TestClassifyHandshakes(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			l, err := Open(test.config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience})
+			l, err := Open(test.config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience}, Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,15 +16,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
-	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/shopfleet/shopfleet/spoke/watchtimeout"
-)
-
-// QPS and Burst limit the requests of all clients of one member together.
-const (
-	QPS   = 100
-	Burst = 200
 )
 
 const (
@@ -46,7 +40,7 @@ type Timeouts struct {
 	// Dial bounds the TCP connection and, separately, the TLS handshake.
 	Dial time.Duration
 	// Request bounds a request including its response body; for a watch, until the headers
-	// have arrived.
+	// have arrived, and for a list, each wait for more of the body.
 	Request time.Duration
 	// Probe bounds one probe.
 	Probe time.Duration
@@ -57,8 +51,9 @@ type Timeouts struct {
 // Transport is the connection to the API server of one member. It is safe for concurrent
 // use.
 type Transport struct {
-	config *rest.Config
-	client *http.Client
+	config, limitedConfig *rest.Config
+	client, limitedClient *http.Client
+
 	probe  corev1client.NamespaceInterface
 	limit  time.Duration
 	base   *http.Transport
@@ -68,7 +63,7 @@ type Transport struct {
 // Open returns a transport without sending requests. The host of the configuration must
 // have a scheme, and its credentials must be inline. Its WrapTransport sees each request
 // before the deadline of the request begins.
-func Open(access *rest.Config, timeouts Timeouts) (*Transport, error) {
+func Open(access *rest.Config, timeouts Timeouts, limits Limits) (*Transport, error) {
 	server, err := url.Parse(access.Host)
 	if err != nil {
 		return nil, fmt.Errorf("parsing the server's address: %w", err)
@@ -84,11 +79,9 @@ func Open(access *rest.Config, timeouts Timeouts) (*Transport, error) {
 		Host:          access.Host,
 		BearerToken:   access.BearerToken,
 		UserAgent:     access.UserAgent,
-		Transport:     &deadlines{next: watchtimeout.Wrap(timeouts.Watch)(base), host: server.Host, limit: timeouts.Request},
+		Transport:     &deadlines{next: watchtimeout.Wrap(timeouts.Watch)(base), server: server, limit: timeouts.Request},
 		WrapTransport: access.WrapTransport,
-		QPS:           QPS,
-		Burst:         Burst,
-		RateLimiter:   flowcontrol.NewTokenBucketRateLimiter(QPS, Burst),
+		QPS:           -1, // limits are those of limitedConfig
 		// Warnings of members would clutter the hub's log.
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
@@ -96,15 +89,21 @@ func Open(access *rest.Config, timeouts Timeouts) (*Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
-	// Probes bypass the rate limiter: a busy member is not a lost one.
-	unlimited := rest.CopyConfig(config)
-	unlimited.RateLimiter = nil
-	unlimited.QPS = -1
-	core, err := corev1client.NewForConfigAndClient(unlimited, client)
+	limitedConfig := rest.CopyConfig(config)
+	// Outside of all others: what waits is not sent yet.
+	limitedConfig.Wrap(newLimiters(strings.TrimSuffix(server.Path, "/"), limits.WithDefaults()).wrap)
+	limitedClient, err := rest.HTTPClientFor(limitedConfig)
+	if err != nil {
+		return nil, fmt.Errorf("creating a limited client: %w", err)
+	}
+	core, err := corev1client.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for probes: %w", err)
 	}
-	return &Transport{config: config, client: client, probe: core.Namespaces(), limit: timeouts.Probe, base: base, dialer: dialer}, nil
+	return &Transport{
+		config: config, client: client, limitedConfig: limitedConfig, limitedClient: limitedClient,
+		probe: core.Namespaces(), limit: timeouts.Probe, base: base, dialer: dialer,
+	}, nil
 }
 
 func newTransport(tlsConfig *tls.Config, dialer *connrotation.Dialer, handshake time.Duration) *http.Transport {
@@ -128,12 +127,20 @@ func newTransport(tlsConfig *tls.Config, dialer *connrotation.Dialer, handshake 
 	}
 }
 
-// Config returns a copy of the configuration for clients of the member, with the
-// deadlines, the credentials and the shared rate limiter.
+// Config returns a copy of the configuration for clients of the member, with the deadlines and
+// the credentials. It has no limits: it is for the few requests that keep the connection, which
+// a busy member must not delay until it counts as lost.
 func (l *Transport) Config() *rest.Config { return rest.CopyConfig(l.config) }
 
-// Client returns the HTTP client for clients of the member.
+// Client returns the HTTP client for Config.
 func (l *Transport) Client() *http.Client { return l.client }
+
+// LimitedConfig returns a copy of the same configuration with the limits, for caches and
+// reconcilers.
+func (l *Transport) LimitedConfig() *rest.Config { return rest.CopyConfig(l.limitedConfig) }
+
+// LimitedClient returns the HTTP client for LimitedConfig.
+func (l *Transport) LimitedClient() *http.Client { return l.limitedClient }
 
 // Probe asks the cluster for its kube-system namespace and returns the UID of it,
 // which is the identity of the cluster. It takes at most Timeouts.Probe. Classify

@@ -39,7 +39,7 @@ func server(t *testing.T, handler http.HandlerFunc) (*httptest.Server, *rest.Con
 
 func open(t *testing.T, config *rest.Config) *Transport {
 	t.Helper()
-	l, err := Open(config, Timeouts{Dial: patience, Request: limit, Probe: limit, Watch: patience})
+	l, err := Open(config, Timeouts{Dial: patience, Request: limit, Probe: limit, Watch: patience}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestWrap(t *testing.T) {
 			return next.RoundTrip(request)
 		})
 	})
-	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience})
+	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,17 +88,11 @@ func TestProbe(t *testing.T) {
 		asked = r.Clone(context.WithoutCancel(r.Context()))
 		answer(w, "u1")
 	})
-	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience})
+	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	// A probe does not wait behind what the member's clients are doing.
-	for used := 0; l.config.RateLimiter.TryAccept(); used++ {
-		if used > 2*Burst {
-			t.Fatal("there is no limit")
-		}
-	}
 	uid, err := l.Probe(t.Context())
 	if err != nil || uid != "u1" {
 		t.Fatalf("uid %q, error %v", uid, err)
@@ -199,7 +193,7 @@ func TestRedirectsAreRefused(t *testing.T) {
 		w.Header().Set("Location", elsewhere.URL)
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	})
-	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience})
+	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,22 +228,5 @@ func TestCloseEndsConnections(t *testing.T) {
 	case <-gone:
 	case <-time.After(patience):
 		t.Error("the connection is still there")
-	}
-}
-
-func TestLimits(t *testing.T) {
-	_, config := server(t, func(http.ResponseWriter, *http.Request) {})
-	l := open(t, config)
-	a, b := l.Config(), l.Config()
-	if a.RateLimiter == nil || a.RateLimiter != b.RateLimiter || a.RateLimiter.QPS() != QPS {
-		t.Error("the clients of a member do not share one limiter")
-	}
-	if a.Timeout != 0 {
-		t.Error("a timeout of the configuration ends watches")
-	}
-	for n := range Burst {
-		if !a.RateLimiter.TryAccept() {
-			t.Fatalf("only %d requests at once", n)
-		}
 	}
 }
