@@ -10,14 +10,17 @@
 // writes statuses, one repairs, and one deletes. Hub and baselines take turns, and
 // their times are from the same audit logs.
 //
+// The last figure has a hub of its own with hundreds of fake members (package fakemembers), and
+// TestManyMembers, a part of make test, counts in a small fleet what that one measures.
+//
 // BenchmarkIsolation: one change of an application to seven healthy members while an eighth
 // has a fault, and to four while the other four are frozen and return. The baseline is the
 // same without the fault, before and after it. What the return costs is counted.
 //
 // # Non-goals
 //
-// The package checks no limits, which would fail on a busy machine, but those of isolation: it
-// compares the hub with itself, and counts requests.
+// The package checks no limits, which would fail on a busy machine, but those of isolation, which
+// compares the hub with itself, and counts.
 //
 // # Trade-offs
 //

@@ -40,6 +40,7 @@ func BenchmarkHub(b *testing.B) {
 		{"restart", f.measureRestart},
 		{"freeze", f.measureFreeze},
 		{"deletion", f.measureDeletion},
+		{"members", f.measureMembers},
 	} {
 		b.Run(figure.name, func(b *testing.B) {
 			for b.Loop() {

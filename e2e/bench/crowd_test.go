@@ -1,0 +1,266 @@
+package bench_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/shopfleet/shopfleet/api/apitest"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fakemembers"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+const (
+	// crowdNamespace has the shops of fake members.
+	crowdNamespace = "crowd"
+	// crowdTimeout bounds what all members do together.
+	crowdTimeout = 20 * time.Minute
+	// longestPause is the longest time between two looks at a fleet.
+	longestPause = 2 * time.Second
+	// createdAtOnce is the number of shops that are created at a time.
+	createdAtOnce = 16
+	// appController is the hub's controller of applications in metrics, and copyController that of the
+	// copies in a member, whose name follows.
+	appController  = "ecommerceapp-fleet"
+	copyController = "ecommerceapp/"
+)
+
+var errMissing = errors.New("not all")
+
+// crowd is a hub with fake members that have as many shops each. The hub is started by the
+// caller.
+type crowd struct {
+	*framework.Environment
+	fakes *fakemembers.Process
+	names []string
+	shops int
+	// reconciles returns how often each controller of the hub has reconciled something, by its name in
+	// metrics.
+	reconciles func(context.Context) (map[string]float64, error)
+}
+
+// newCrowd starts fake members and a hub's control plane.
+func newCrowd(t testing.TB, members, shops int, o framework.Options) *crowd {
+	t.Helper()
+	o.Fleet = fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}}
+	c := &crowd{Environment: framework.New(t, o), shops: shops}
+	for i := range members {
+		c.names = append(c.names, fmt.Sprintf("fake-%d", i))
+	}
+	c.fakes = fakemembers.Start(t, c.names...)
+	return c
+}
+
+// register registers the members, and blocks until they are Ready.
+func (c *crowd) register(t testing.TB, health v1.Health) {
+	t.Helper()
+	for _, name := range c.names {
+		member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.MemberClusterSpec{Health: health}}
+		if err := c.Hub.Create(t.Context(), member); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Hub.Create(t.Context(), framework.Registration(name, c.fakes.Kubeconfigs[name])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.within(t, "the members to be Ready", func(ctx context.Context) error {
+		all := &v1.MemberClusterList{}
+		if err := c.Hub.List(ctx, all); err != nil {
+			return err
+		}
+		n := 0
+		for i := range all.Items {
+			if framework.Condition(all.Items[i].Status.Conditions, v1.ConditionReady).Status == metav1.ConditionTrue {
+				n++
+			}
+		}
+		return counted(n, len(c.names))
+	})
+}
+
+// create creates the shops, each in one member, and blocks until all are Running.
+func (c *crowd) create(t testing.TB) {
+	t.Helper()
+	framework.CreateNamespace(t, c.Hub, crowdNamespace)
+	free := make(chan struct{}, createdAtOnce)
+	var group sync.WaitGroup
+	for i := range c.shops {
+		for _, name := range c.names {
+			app := apitest.Seed()
+			app.ObjectMeta = metav1.ObjectMeta{Namespace: crowdNamespace, Name: fmt.Sprintf("%s-shop-%d", name, i)}
+			app.Spec.Replicas, app.Spec.Frontend.Replicas, app.Spec.Backend.Replicas = new(int32(1)), new(int32(1)), new(int32(1))
+			app.Spec.Placement = v1.Placement{ClusterNames: []string{name}}
+			free <- struct{}{}
+			group.Go(func() {
+				defer func() { <-free }()
+				if err := c.Hub.Create(t.Context(), app); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	group.Wait()
+	c.awaitApps(t, len(c.names)*c.shops, "the shops to be Running", func(app *v1.EcommerceApp) bool {
+		return framework.Runs(app, "eu-west-1") == nil
+	})
+}
+
+// awaitApps blocks until as many applications are as check says.
+func (c *crowd) awaitApps(t testing.TB, want int, what string, check func(*v1.EcommerceApp) bool) {
+	t.Helper()
+	c.within(t, what, func(ctx context.Context) error {
+		all := &v1.EcommerceAppList{}
+		if err := c.Hub.List(ctx, all, client.InNamespace(crowdNamespace)); err != nil {
+			return err
+		}
+		n, other := 0, ""
+		for i := range all.Items {
+			if check(&all.Items[i]) {
+				n++
+			} else {
+				other = framework.Brief(&all.Items[i])
+			}
+		}
+		if n != want {
+			return fmt.Errorf("%w: %d of %d: %s", errMissing, n, want, other)
+		}
+		return nil
+	})
+}
+
+// within repeats a check with a pause between, which is longer in a large fleet, where a check costs
+// more.
+func (c *crowd) within(t testing.TB, what string, check func(context.Context) error) {
+	t.Helper()
+	pause := min(longestPause, time.Duration(len(c.names)*c.shops)*time.Millisecond)
+	fleettest.Within(t, crowdTimeout, what, func(ctx context.Context) error {
+		err := check(ctx)
+		if err != nil {
+			framework.Pause(t, pause)
+		}
+		return err
+	})
+}
+
+func counted(n, want int) error {
+	if n != want {
+		return fmt.Errorf("%w: %d of %d", errMissing, n, want)
+	}
+	return nil
+}
+
+// awaitReconciled blocks until a hub that was started has looked at all applications, and in each
+// member at all copies, and returns the time.
+func (c *crowd) awaitReconciled(t testing.TB) time.Time {
+	t.Helper()
+	c.within(t, "the hub to look at all shops", func(ctx context.Context) error {
+		all, err := c.reconciles(ctx)
+		if err != nil {
+			return err
+		}
+		n := 0
+		for _, name := range c.names {
+			n += min(c.shops, int(all[copyController+name]))
+		}
+		n += min(len(c.names)*c.shops, int(all[appController]))
+		return counted(n, 2*len(c.names)*c.shops)
+	})
+	return time.Now()
+}
+
+// settled blocks until controllers have reconciled nothing for some seconds, and returns how often
+// they have.
+func (c *crowd) settled(t testing.TB) map[string]float64 {
+	t.Helper()
+	var last map[string]float64
+	c.within(t, "the hub to be idle", func(ctx context.Context) error {
+		before := last
+		var err error
+		if last, err = c.reconciles(ctx); err != nil {
+			return err
+		}
+		if before == nil || total(last) != total(before) {
+			framework.Pause(t, quietTime)
+			return errMissing
+		}
+		return nil
+	})
+	return last
+}
+
+func total(all map[string]float64) (sum float64) {
+	for controller, n := range all {
+		if controller == appController || strings.HasPrefix(controller, copyController) {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// writes returns the writes to all members, except events and claims of the members' records, and
+// those claims.
+func (c *crowd) writes(t testing.TB) (writes map[string]int, claims int) {
+	t.Helper()
+	all, err := c.fakes.Requests(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	writes = map[string]int{}
+	for _, requests := range all {
+		for request, n := range requests {
+			switch {
+			case strings.HasPrefix(request, "GET "), strings.HasPrefix(request, "POST events"), strings.HasPrefix(request, "POST selfsubject"):
+			case strings.Contains(request, "configmaps "+config.HubRecord+" "):
+				claims += n
+			default:
+				writes[request] += n
+			}
+		}
+	}
+	return writes, claims
+}
+
+// more returns what was added to counts.
+func more(before, after map[string]int) map[string]int {
+	added := map[string]int{}
+	for key, n := range after {
+		if n -= before[key]; n > 0 {
+			added[key] = n
+		}
+	}
+	return added
+}
+
+// flap closes a member until its shops are known to be out of reach, opens it, and blocks until all is as
+// before. It returns how often the hub looked at applications and at copies of other members.
+func (c *crowd) flap(t testing.TB, name string) (apps, elsewhere int) {
+	t.Helper()
+	before := c.settled(t)
+	stale := func(app *v1.EcommerceApp) bool { return framework.Cluster(&app.Status, name).Stale }
+	if err := c.fakes.Close(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitApps(t, c.shops, "the shops to be Unknown", stale)
+	if err := c.fakes.Open(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitApps(t, len(c.names)*c.shops, "the shops to be known", func(app *v1.EcommerceApp) bool { return !stale(app) })
+	after := c.settled(t)
+	for _, other := range c.names {
+		if other != name {
+			elsewhere += int(after[copyController+other] - before[copyController+other])
+		}
+	}
+	return int(after[appController] - before[appController]), elsewhere
+}
