@@ -1,15 +1,12 @@
 package placement
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -61,38 +58,90 @@ type Decision struct {
 // that run it and are not being left. The order of clusters and current does not matter.
 // The error is about the placement's selector.
 func Decide(spec v1.Placement, clusters []Cluster, current []string) (Decision, error) {
-	c, err := newCriteria(spec)
-	if err != nil {
+	c := criteria{Placement: &spec, names: setOf(spec.ClusterNames)}
+	if err := c.check(); err != nil {
 		return Decision{}, err
 	}
-	var (
-		decision   Decision
-		candidates []candidate
-		known      = make(map[string]bool, len(clusters))
-		placed     = setOf(current)
-	)
-	for _, cluster := range clusters {
-		known[cluster.Name] = true
-		if reason := c.reject(cluster, placed[cluster.Name]); reason != "" {
-			decision.reject(cluster.Name, reason)
-			continue
+	placed, sorted := setOf(current), byName(clusters)
+	reasons := make([]string, len(sorted)) // Why each is rejected; empty if it is chosen.
+	for i, cluster := range sorted {
+		reasons[i] = c.reject(cluster, placed[cluster.Name])
+	}
+	rejectBeyond(limitOf(spec), sorted, reasons, placed)
+	var d Decision
+	if !slices.Contains(reasons, "") && stay(sorted, reasons, placed) {
+		d.Unmatched = "no cluster matches the placement, so the application stays on its current clusters: correct spec.placement, or delete the application"
+	}
+	for i, cluster := range sorted {
+		if reasons[i] == "" {
+			d.Chosen = append(d.Chosen, cluster.Name)
 		}
-		candidates = append(candidates, candidate{name: cluster.Name, placed: placed[cluster.Name], ready: cluster.Ready})
+	}
+	d.Rejected = rejections(spec, sorted, reasons, len(sorted)-len(d.Chosen))
+	return d, nil
+}
+
+// byName returns clusters sorted by name.
+func byName(clusters []Cluster) []*Cluster {
+	sorted := make([]*Cluster, 0, len(clusters))
+	for i := range clusters {
+		sorted = append(sorted, &clusters[i])
+	}
+	slices.SortFunc(sorted, func(a, b *Cluster) int { return strings.Compare(a.Name, b.Name) })
+	return sorted
+}
+
+// rejectBeyond rejects the matching clusters beyond a limit. Those that run the application come
+// first, so that a limit never moves it without need; of those, the ready ones; then by name.
+func rejectBeyond(limit int, sorted []*Cluster, reasons []string, placed map[string]bool) {
+	for _, belongs := range []func(*Cluster) bool{
+		func(c *Cluster) bool { return placed[c.Name] && c.Ready },
+		func(c *Cluster) bool { return placed[c.Name] && !c.Ready },
+		func(c *Cluster) bool { return !placed[c.Name] },
+	} {
+		for i, cluster := range sorted {
+			switch {
+			case reasons[i] != "" || !belongs(cluster):
+			case limit > 0:
+				limit--
+			default:
+				reasons[i] = v1.ReasonMaxClustersReached
+			}
+		}
+	}
+}
+
+// stay keeps an application where it is if no cluster matches: a typo in a name must not delete it
+// everywhere. It reports whether there are such clusters.
+func stay(sorted []*Cluster, reasons []string, placed map[string]bool) bool {
+	stays := false
+	for i, cluster := range sorted {
+		if placed[cluster.Name] && !cluster.Detached {
+			reasons[i], stays = "", true
+		}
+	}
+	return stays
+}
+
+// rejections returns the clusters with a reason, and those that the spec lists and that do not
+// exist, sorted by name. Known is the number of the former.
+func rejections(spec v1.Placement, sorted []*Cluster, reasons []string, known int) []Rejection {
+	if known == 0 && len(spec.ClusterNames) == 0 {
+		return nil
+	}
+	rejected := make([]Rejection, 0, known)
+	for i, cluster := range sorted {
+		if reasons[i] != "" {
+			rejected = append(rejected, Rejection{Name: cluster.Name, Reason: reasons[i]})
+		}
 	}
 	for _, name := range spec.ClusterNames {
-		if !known[name] {
-			decision.reject(name, v1.ReasonNoMatchingCluster)
+		if _, exists := slices.BinarySearchFunc(sorted, name, func(c *Cluster, name string) int { return strings.Compare(c.Name, name) }); !exists {
+			rejected = append(rejected, Rejection{Name: name, Reason: v1.ReasonNoMatchingCluster})
 		}
 	}
-	decision.take(candidates, limitOf(spec))
-	if len(decision.Chosen) == 0 {
-		decision.stay(clusters, placed)
-	}
-	slices.Sort(decision.Chosen)
-	slices.SortFunc(decision.Rejected, func(a, b Rejection) int {
-		return strings.Compare(a.Name, b.Name)
-	})
-	return decision, nil
+	slices.SortFunc(rejected, func(a, b Rejection) int { return strings.Compare(a.Name, b.Name) })
+	return rejected
 }
 
 // Counts returns the number of rejected clusters for each reason, sorted by reason, with the
@@ -116,91 +165,33 @@ func (d Decision) Counts() []v1.RejectedClusters {
 
 // Affects reports whether a change of a cluster that does not run an application can change the
 // clusters chosen for it. Another reason to reject the cluster does not. A cluster that does not
-// exist counts as a detached one.
-func Affects(spec v1.Placement, before, after Cluster) bool {
-	c, err := newCriteria(spec)
-	if err != nil {
-		return false // Nothing is decided before the spec changes.
-	}
+// exist counts as a detached one. It allocates nothing.
+func Affects(spec *v1.Placement, before, after *Cluster) bool {
+	c := criteria{Placement: spec}
 	return (c.reject(before, false) == "") != (c.reject(after, false) == "")
 }
 
-// stay keeps an application where it is if no cluster matches: a typo in a name must not
-// delete it everywhere.
-func (d *Decision) stay(clusters []Cluster, placed map[string]bool) {
-	for _, cluster := range clusters {
-		if placed[cluster.Name] && !cluster.Detached {
-			d.Chosen = append(d.Chosen, cluster.Name)
-		}
-	}
-	if len(d.Chosen) == 0 {
-		return
-	}
-	d.Unmatched = "no cluster matches the placement, so the application stays on its current clusters: correct spec.placement, or delete the application"
-	d.Rejected = slices.DeleteFunc(d.Rejected, func(r Rejection) bool { return slices.Contains(d.Chosen, r.Name) })
-}
-
-// candidate is a cluster that matches.
-type candidate struct {
-	name          string
-	placed, ready bool
-}
-
-// take chooses among the matching clusters: those that run the application come first, so
-// that a limit never moves it without need; of those, the ready ones; then by name.
-func (d *Decision) take(candidates []candidate, limit int) {
-	slices.SortFunc(candidates, func(a, b candidate) int {
-		return cmp.Or(trueFirst(a.placed, b.placed), trueFirst(a.ready, b.ready), strings.Compare(a.name, b.name))
-	})
-	for i, c := range candidates {
-		if i < limit {
-			d.Chosen = append(d.Chosen, c.name)
-			continue
-		}
-		d.reject(c.name, v1.ReasonMaxClustersReached)
-	}
-}
-
-// trueFirst orders true before false.
-func trueFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	default:
-		return 1
-	}
-}
-
-func (d *Decision) reject(cluster, reason string) {
-	d.Rejected = append(d.Rejected, Rejection{Name: cluster, Reason: reason})
-}
-
-// criteria is a parsed placement.
+// criteria is a placement. It is evaluated without an allocation, because one event of a cluster
+// has it evaluated for each application.
 type criteria struct {
-	names     map[string]bool
-	selector  labels.Selector
-	regions   map[string]bool
-	providers map[v1.Provider]bool
+	*v1.Placement
+	// names is the set of ClusterNames; nil if few clusters are compared with them.
+	names map[string]bool
 }
 
-func newCriteria(spec v1.Placement) (criteria, error) {
-	c := criteria{
-		names:     setOf(spec.ClusterNames),
-		selector:  labels.Everything(),
-		regions:   setOf(spec.Regions),
-		providers: setOf(spec.Providers),
+// check returns an error if the placement cannot be decided.
+func (c criteria) check() error {
+	if _, err := metav1.LabelSelectorAsSelector(c.ClusterSelector); err != nil {
+		return fmt.Errorf("parsing placement.clusterSelector: %w", err)
 	}
-	if spec.ClusterSelector == nil {
-		return c, nil
+	return nil
+}
+
+func (c criteria) listsName(name string) bool {
+	if c.names != nil {
+		return c.names[name]
 	}
-	selector, err := metav1.LabelSelectorAsSelector(spec.ClusterSelector)
-	if err != nil {
-		return criteria{}, fmt.Errorf("parsing placement.clusterSelector: %w", err)
-	}
-	c.selector = selector
-	return c, nil
+	return slices.Contains(c.ClusterNames, name)
 }
 
 // reject returns why a cluster does not match, or an empty string if it does. The
@@ -213,17 +204,17 @@ func newCriteria(spec v1.Placement) (criteria, error) {
 //	providers does not list its provider  ProviderNotListed
 //	not ready, and not placed yet         ClusterNotReady
 //	paused, and not placed yet            Paused
-func (c criteria) reject(cluster Cluster, placed bool) string {
+func (c criteria) reject(cluster *Cluster, placed bool) string {
 	switch {
 	case cluster.Detached:
 		return v1.ReasonClusterDetached
-	case len(c.names) > 0 && !c.names[cluster.Name]:
+	case len(c.ClusterNames) > 0 && !c.listsName(cluster.Name):
 		return v1.ReasonNameNotListed
-	case !c.selector.Matches(labelsOf(cluster)):
+	case !selects(c.ClusterSelector, cluster):
 		return v1.ReasonNotSelected
-	case len(c.regions) > 0 && !c.regions[cluster.Region]:
+	case len(c.Regions) > 0 && !slices.Contains(c.Regions, cluster.Region):
 		return v1.ReasonRegionNotListed
-	case len(c.providers) > 0 && !c.providers[cluster.Provider]:
+	case len(c.Providers) > 0 && !slices.Contains(c.Providers, cluster.Provider):
 		return v1.ReasonProviderNotListed
 	case !cluster.Ready && !placed:
 		return v1.ReasonClusterNotReady
@@ -234,16 +225,48 @@ func (c criteria) reject(cluster Cluster, placed bool) string {
 	}
 }
 
-func labelsOf(c Cluster) labels.Set {
-	set := make(labels.Set, len(c.Labels)+2)
-	maps.Copy(set, c.Labels)
-	if c.Region != "" {
-		set[corev1.LabelTopologyRegion] = c.Region
+// selects reports whether a selector matches the labels of a cluster, as the selector that
+// LabelSelectorAsSelector returns does. One that is not valid matches none, or ignores what is wrong.
+func selects(selector *metav1.LabelSelector, cluster *Cluster) bool {
+	if selector == nil {
+		return true
 	}
-	if c.Provider != "" {
-		set[v1.ProviderLabel] = string(c.Provider)
+	for key, want := range selector.MatchLabels {
+		if value, has := labelOf(cluster, key); !has || value != want {
+			return false
+		}
 	}
-	return set
+	for i := range selector.MatchExpressions {
+		r := &selector.MatchExpressions[i]
+		value, has := labelOf(cluster, r.Key)
+		matches := false
+		switch r.Operator {
+		case metav1.LabelSelectorOpIn:
+			matches = has && slices.Contains(r.Values, value)
+		case metav1.LabelSelectorOpNotIn:
+			matches = !has || !slices.Contains(r.Values, value)
+		case metav1.LabelSelectorOpExists:
+			matches = has
+		case metav1.LabelSelectorOpDoesNotExist:
+			matches = !has
+		}
+		if !matches {
+			return false
+		}
+	}
+	return true
+}
+
+// labelOf returns a label of a cluster as selectors see it, and whether there is one.
+func labelOf(c *Cluster, key string) (value string, has bool) {
+	switch {
+	case key == corev1.LabelTopologyRegion && c.Region != "":
+		return c.Region, true
+	case key == v1.ProviderLabel && c.Provider != "":
+		return string(c.Provider), true
+	}
+	value, has = c.Labels[key]
+	return value, has
 }
 
 func limitOf(spec v1.Placement) int {

@@ -91,7 +91,7 @@ func TestAffects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if Affects(before.spec, was, is) {
+		if Affects(&before.spec, &was, &is) {
 			affected++
 			continue
 		}

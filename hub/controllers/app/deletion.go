@@ -105,8 +105,8 @@ func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, cl
 
 // unrecorded returns a request for each application whose deletion waits because the record
 // of a member was full.
-func (r *Reconciler) unrecorded(ctx context.Context, member string) []reconcile.Request {
-	return r.appsWhere(ctx, func(app *v1.EcommerceApp) bool {
+func (a *applications) unrecorded(member string) []reconcile.Request {
+	return a.where(func(app *v1.EcommerceApp) bool {
 		entry := dispatch.EntryOf(app, member)
 		return entry != nil && entry.Reason == v1.ReasonResidueFull
 	})

@@ -173,10 +173,12 @@ func testResidueFull(t *testing.T, w *writer) {
 	if held == nil || held.Reason != v1.ReasonResidueFull || !strings.Contains(held.Message, "delete the ConfigMap "+record.Name) {
 		t.Errorf("condition %+v does not say what to do", held)
 	}
-	if woken := w.unrecorded(t.Context(), "full"); len(woken) != 1 || woken[0].NamespacedName != w.key {
+	apps := newApplications()
+	apps.set(waiting)
+	if woken := apps.unrecorded("full"); len(woken) != 1 || woken[0].NamespacedName != w.key {
 		t.Errorf("a change of the record wakes %v", woken)
 	}
-	if woken := w.unrecorded(t.Context(), "other"); len(woken) > 0 {
+	if woken := apps.unrecorded("other"); len(woken) > 0 {
 		t.Errorf("a change of another record wakes %v", woken)
 	}
 	if err := w.client.Delete(t.Context(), record); err != nil {

@@ -98,6 +98,7 @@ type Controller struct {
 	options    Options
 	dispatcher *dispatch.Dispatcher
 	backups    *backupReports
+	apps       *applications
 }
 
 // New returns a controller that reads applications from hub, a cache. Call Setup to add
@@ -107,7 +108,7 @@ func New(hub client.Reader, o Options) *Controller {
 	if o.Record == nil {
 		o.Record = func(string) *members.Record { return nil }
 	}
-	return &Controller{options: o, backups: newBackupReports(), dispatcher: dispatch.New(hub, dispatch.Options{
+	return &Controller{options: o, backups: newBackupReports(), apps: newApplications(), dispatcher: dispatch.New(hub, dispatch.Options{
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
 		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync, Waits: o.Waits,
 		Residue: o.Residue, APIReader: o.APIReader, Paused: o.Paused,
@@ -124,13 +125,16 @@ func New(hub client.Reader, o Options) *Controller {
 }
 
 // Dispatcher returns the dispatcher, which writes copies to the members. Add it to a
-// multicluster manager before the members are engaged; Setup may be called later.
+// multicluster manager.
 func (c *Controller) Dispatcher() *dispatch.Dispatcher { return c.dispatcher }
 
-// Setup adds the reconciler of applications to a manager. The API server must serve
-// EcommerceApp and MemberCluster by then.
-func (c *Controller) Setup(mgr mcmanager.Manager) error {
+// Setup adds the reconciler of applications to a manager, before members are engaged. The API
+// server must serve EcommerceApp and MemberCluster by then.
+func (c *Controller) Setup(ctx context.Context, mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
+	if err := c.dispatcher.Index(ctx, local.GetFieldIndexer()); err != nil {
+		return err
+	}
 	r := &Reconciler{
 		client:     local.GetClient(),
 		dispatcher: c.dispatcher,
@@ -150,8 +154,8 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 			RateLimiter:             runner.NewRateLimiter[reconcile.Request](time.Second, 5*time.Minute),
 		}).
 		Watches(&v1.EcommerceApp{}, c.onApp()).
-		Watches(&corev1.ConfigMap{}, c.onResidue(r)).
-		Watches(&v1.MemberCluster{}, c.onMember(r)).
+		Watches(&corev1.ConfigMap{}, c.onResidue()).
+		Watches(&v1.MemberCluster{}, c.onMember()).
 		WatchesRawSource(c.dispatcher.News()).
 		WatchesRawSource(c.backups.changed.Source()).
 		Complete(r)
@@ -168,6 +172,7 @@ func (c *Controller) onApp() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			if app, ok := e.Object.(*v1.EcommerceApp); ok {
+				c.apps.set(app)
 				c.dispatcher.See(nil, app)
 			}
 			q.Add(requestFor(e.Object))
@@ -175,11 +180,13 @@ func (c *Controller) onApp() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, _ := e.ObjectOld.(*v1.EcommerceApp)
 			if app, ok := e.ObjectNew.(*v1.EcommerceApp); ok {
+				c.apps.set(app)
 				c.dispatcher.See(before, app)
 			}
 			q.Add(requestFor(e.ObjectNew))
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			c.apps.forget(client.ObjectKeyFromObject(e.Object))
 			q.Add(requestFor(e.Object))
 		},
 	}
@@ -188,11 +195,11 @@ func (c *Controller) onApp() handler.EventHandler {
 // onResidue enqueues what stayed behind in a member, for the member's queue, and the
 // applications whose deletion waits because the record of the member was full. The hub's
 // cache holds no other ConfigMaps.
-func (c *Controller) onResidue(r *Reconciler) handler.EventHandler {
+func (c *Controller) onResidue() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, record client.Object) []reconcile.Request {
 		member := record.GetLabels()[v1.MemberRecordLabel]
 		c.dispatcher.CleanUp(ctx, member)
-		return r.unrecorded(ctx, member)
+		return c.apps.unrecorded(member)
 	})
 }
 

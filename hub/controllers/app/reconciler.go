@@ -113,23 +113,6 @@ func (r *Reconciler) forget(request reconcile.Request) {
 	r.burst.settle(request.NamespacedName)
 }
 
-// appsWhere returns a request for every application that a condition holds for.
-func (r *Reconciler) appsWhere(ctx context.Context, holds func(*v1.EcommerceApp) bool) []reconcile.Request {
-	apps := &v1.EcommerceAppList{}
-	if err := r.client.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
-		// The cache fails only before it has started or while it stops; when it starts, it
-		// delivers every application.
-		return nil
-	}
-	requests := make([]reconcile.Request, 0, len(apps.Items))
-	for i := range apps.Items {
-		if holds(&apps.Items[i]) {
-			requests = append(requests, requestFor(&apps.Items[i]))
-		}
-	}
-	return requests
-}
-
 // release removes the finalizer of an application whose copies are all deleted, or
 // recorded.
 func (r *Reconciler) release(ctx context.Context, app *v1.EcommerceApp) error {

@@ -243,7 +243,8 @@ func (o *outdated) Get(_ context.Context, _ client.ObjectKey, into client.Object
 	return nil
 }
 
-// TestMembersThatLeave: the series of a member go when its MemberCluster is deleted.
+// TestMembersThatLeave: the series of a member go when its MemberCluster is deleted, and the
+// applications that it runs are enqueued.
 func TestMembersThatLeave(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
@@ -251,7 +252,7 @@ func TestMembersThatLeave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := New(nil, Options{Metrics: metrics})
+	c := New(placedApps{}, Options{Metrics: metrics})
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
 	for _, name := range []string{"leaves", "stays"} {
@@ -261,7 +262,10 @@ func TestMembersThatLeave(t *testing.T) {
 			after.DeletionTimestamp = &metav1.Time{}
 		}
 		before := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		c.onMember(&Reconciler{client: noApps{}}).Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
+		c.onMember().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
+	}
+	if q.Len() != 1 {
+		t.Errorf("%d requests for the application that runs there, want 1", q.Len())
 	}
 	got := values(t, registry)
 	if _, there := got["shopfleet_fanout_seconds/leaves"]; there {
@@ -272,7 +276,12 @@ func TestMembersThatLeave(t *testing.T) {
 	}
 }
 
-// noApps is a hub without applications.
-type noApps struct{ client.Client }
+// placedApps is a cache of the hub with an application that runs in the member that leaves.
+type placedApps struct{ client.Client }
 
-func (noApps) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+func (placedApps) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	if apps, ok := into.(*v1.EcommerceAppList); ok {
+		apps.Items = []v1.EcommerceApp{*shop(1, "leaves")}
+	}
+	return nil
+}

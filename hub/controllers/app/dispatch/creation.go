@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -168,11 +169,15 @@ func (u *undecided) remove(app types.NamespacedName, member string) {
 	}
 }
 
-// has reports whether there are members of an application.
-func (u *undecided) has(app types.NamespacedName) bool {
+// requests returns requests for the applications that there are members of.
+func (u *undecided) requests() []reconcile.Request {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return len(u.known[app]) > 0
+	requests := make([]reconcile.Request, 0, len(u.known))
+	for app := range u.known {
+		requests = append(requests, reconcile.Request{NamespacedName: app})
+	}
+	return requests
 }
 
 // take returns the members of an application and forgets them.

@@ -147,9 +147,8 @@ func (tt createTest) check(t *testing.T, app *v1.EcommerceApp) {
 		t.Errorf("%q for %q, want %q for %q: %v", got, waits, tt.want, tt.waits, err)
 	}
 	compared := tt.existed || tt.waiting != ""
-	d := &Dispatcher{undecided: queue.undecided}
-	if got := d.IsUndecided(keyOf(app)); got != (compared && tt.want != "") {
-		t.Errorf("undecided: %t", got)
+	if got := queue.undecided.requests(); len(got) == 1 != (compared && tt.want != "") {
+		t.Errorf("undecided: %v", got)
 	}
 	if again := queue.undecided.take(keyOf(app))["a"]; again != (compared && tt.want != "") {
 		t.Errorf("the next news of the application is waited for: %t", again)

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -144,21 +143,17 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 // before its cache has it: a decision that was dispatched before the member was engaged is not
 // dispatched again.
 func (d *Dispatcher) requests(ctx context.Context, member string) ([]reconcile.Request, error) {
-	written := d.written.all()
-	apps := &v1.EcommerceAppList{}
-	if err := d.hub.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing applications: %w", err)
+	apps, err := d.concerned(ctx, member)
+	if err != nil {
+		return nil, err
 	}
 	records, err := d.options.Residue.List(ctx, member)
 	if err != nil {
 		return nil, err
 	}
 	requests := requestsFor(records)
-	for i := range apps.Items {
-		app, _ := written[keyOf(&apps.Items[i])].newest(&apps.Items[i])
-		if EntryOf(app, member) != nil || app.InventoryLost() {
-			requests = append(requests, requestFor(app))
-		}
+	for _, app := range apps {
+		requests = append(requests, requestFor(app))
 	}
 	return requests, nil
 }
@@ -168,32 +163,31 @@ func (d *Dispatcher) requests(ctx context.Context, member string) ([]reconcile.R
 // the MemberCluster.
 func (d *Dispatcher) announce(member string) source.Source {
 	return source.Func(func(ctx context.Context, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		written := d.written.all()
-		apps := &v1.EcommerceAppList{}
-		if err := d.hub.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("listing applications: %w", err)
+		apps, err := d.concerned(ctx, member)
+		if err != nil {
+			return err
 		}
-		for i := range apps.Items {
-			app, _ := written[keyOf(&apps.Items[i])].newest(&apps.Items[i])
+		for _, app := range apps {
 			d.seen.see(nil, app)
-			if EntryOf(app, member) != nil || app.InventoryLost() || d.undecided.has(keyOf(app)) {
-				d.wake.Add(requestFor(app))
-			}
+			d.wake.Add(requestFor(app))
 		}
+		d.wake.Add(d.undecided.requests()...)
 		return nil
 	})
 }
 
-// Revisit enqueues the copies of a member, for a change of the member that they mention.
-func (d *Dispatcher) Revisit(ctx context.Context, member string) {
-	m := d.Get(member)
-	if m == nil {
-		return
+// Revisit enqueues the copies of a member, for a change of the member that they mention. It returns
+// requests for their applications, and for those whose copies are not created because of what
+// other members have, or may have.
+func (d *Dispatcher) Revisit(ctx context.Context, member string) []reconcile.Request {
+	requests, err := d.requests(ctx, member)
+	if err != nil {
+		return nil // The cache fails only when the process ends.
 	}
-	// The cache fails only when the process ends.
-	if requests, err := d.requests(ctx, member); err == nil {
+	if m := d.Get(member); m != nil {
 		m.queue.Add(requests...)
 	}
+	return append(requests, d.undecided.requests()...)
 }
 
 // See records when a generation of an application reached the hub, to measure how long
@@ -230,10 +224,6 @@ func (d *Dispatcher) Plan(app *v1.EcommerceApp) {
 	d.written.plan(app)
 	d.Dispatch(app)
 }
-
-// IsUndecided reports whether copies of an application are not created because of what other
-// members have, or may have.
-func (d *Dispatcher) IsUndecided(app types.NamespacedName) bool { return d.undecided.has(app) }
 
 // EndPlan ends a plan: if the status was not written, the queues work with what is stored, and the
 // next decision concerns all of them.
@@ -300,11 +290,12 @@ func (l *MemberQueue) copies() source.Source {
 
 // EntryOf returns the inventory's entry about a member, or nil.
 func EntryOf(app *v1.EcommerceApp, member string) *v1.ClusterStatus {
-	i := slices.IndexFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool { return c.Name == member })
-	if i < 0 {
-		return nil
+	for i := range app.Status.Clusters {
+		if entry := &app.Status.Clusters[i]; entry.Name == member {
+			return entry
+		}
 	}
-	return &app.Status.Clusters[i]
+	return nil
 }
 
 // deletes reports whether the copy of an application is to be deleted where the entry says.

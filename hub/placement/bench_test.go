@@ -1,0 +1,154 @@
+package placement
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// members returns clusters of twenty regions and three providers.
+func members(n int) []Cluster {
+	providers := []v1.Provider{v1.ProviderAWS, v1.ProviderGCP, v1.ProviderAzure}
+	clusters := make([]Cluster, 0, n)
+	for i := range n {
+		clusters = append(clusters, ready(fmt.Sprintf("member-%05d", i), fmt.Sprintf("region-%d", i%20), providers[i%3],
+			labelled("tier", []string{"gold", "silver"}[i%2])))
+	}
+	return clusters
+}
+
+// placements returns placements by each criterion, of which none has to do with the first of members.
+func placements(n int) []v1.Placement {
+	placements := make([]v1.Placement, 0, n)
+	for i := range n {
+		switch i % 4 {
+		case 0:
+			placements = append(placements, v1.Placement{ClusterNames: []string{"member-00001", "member-00002", "member-00003"}})
+		case 1:
+			placements = append(placements, v1.Placement{Regions: []string{"region-1", "region-2", "region-3"}})
+		case 2:
+			placements = append(placements, v1.Placement{ClusterSelector: selector("tier", "silver"), MaxClusters: 3})
+		default:
+			placements = append(placements, v1.Placement{ClusterSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"gold"}},
+			}}})
+		}
+	}
+	return placements
+}
+
+// BenchmarkDecide places one shop among 10,000 members.
+func BenchmarkDecide(b *testing.B) {
+	clusters := members(10_000)
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(clusters), func(i, j int) { clusters[i], clusters[j] = clusters[j], clusters[i] })
+	for name, spec := range map[string]v1.Placement{
+		"everywhere": {MaxClusters: 100},
+		"selector":   {ClusterSelector: selector("tier", "silver"), MaxClusters: 3},
+		"region":     {Regions: []string{"region-1"}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				decision, err := Decide(spec, clusters, []string{"member-00001"})
+				if err != nil || len(decision.Chosen) == 0 {
+					b.Fatal(err, decision.Chosen)
+				}
+				decision.Counts()
+			}
+		})
+	}
+}
+
+// BenchmarkAffects asks 10,000 applications about an event of one member.
+func BenchmarkAffects(b *testing.B) {
+	specs, before := placements(10_000), members(1)[0]
+	after := before
+	after.Ready = false
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range specs {
+			if Affects(&specs[i], &before, &after) {
+				b.Fatal(specs[i])
+			}
+		}
+	}
+}
+
+// TestAffectsAllocatesNothing: an event of a member costs no garbage for the applications that it
+// has nothing to do with.
+func TestAffectsAllocatesNothing(t *testing.T) {
+	specs, before := placements(1000), members(1)[0]
+	after := before
+	after.Ready = false
+	affected := 0
+	allocations := testing.AllocsPerRun(10, func() {
+		for i := range specs {
+			if Affects(&specs[i], &before, &after) {
+				affected++
+			}
+		}
+	})
+	if allocations != 0 || affected != 0 {
+		t.Errorf("%g allocations for 1000 applications, and %d are affected; want none", allocations, affected)
+	}
+}
+
+// TestSelects: selectors match as those of Kubernetes.
+func TestSelects(t *testing.T) {
+	t.Parallel()
+	matched, compared := 0, 0
+	for seed := range uint64(5000) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		w := newProblem(r)
+		keys, values := []string{"tier", "topology.kubernetes.io/region", v1.ProviderLabel, "none"}, []string{"gold", "silver", "r1", "r3", string(v1.ProviderAWS)}
+		s := &metav1.LabelSelector{}
+		if r.IntN(2) == 0 {
+			s.MatchLabels = map[string]string{keys[r.IntN(4)]: values[r.IntN(5)]}
+		}
+		for range r.IntN(3) {
+			operator := []metav1.LabelSelectorOperator{"In", "NotIn", "Exists", "DoesNotExist"}[r.IntN(4)]
+			e := metav1.LabelSelectorRequirement{Key: keys[r.IntN(4)], Operator: operator}
+			if operator == "In" || operator == "NotIn" {
+				e.Values = []string{values[r.IntN(5)], values[r.IntN(5)]}
+			}
+			s.MatchExpressions = append(s.MatchExpressions, e)
+		}
+		parsed, err := metav1.LabelSelectorAsSelector(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range w.clusters {
+			want := parsed.Matches(labelsOf(&w.clusters[i]))
+			if got := selects(s, &w.clusters[i]); got != want {
+				t.Fatalf("seed %d: %v matches %+v: %t, want %t", seed, s, w.clusters[i], got, want)
+			}
+			compared++
+			if want {
+				matched++
+			}
+		}
+	}
+	if matched < compared/10 || matched > compared*9/10 {
+		t.Errorf("%d of %d match: the test says little", matched, compared)
+	}
+}
+
+// labelsOf returns all labels that selectors see.
+func labelsOf(c *Cluster) labels.Set {
+	set := labels.Set{}
+	maps.Copy(set, c.Labels)
+	if c.Region != "" {
+		set[corev1.LabelTopologyRegion] = c.Region
+	}
+	if c.Provider != "" {
+		set[v1.ProviderLabel] = string(c.Provider)
+	}
+	return set
+}
