@@ -2,13 +2,14 @@ package members
 
 import (
 	"cmp"
+	"runtime"
 	"time"
 
 	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	clienttransport "k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -26,7 +27,7 @@ type Options struct {
 	// rejected.
 	HubUID string
 	// Scheme knows the types that are read and written on members, and core/v1. Required.
-	Scheme *runtime.Scheme
+	Scheme *apiruntime.Scheme
 	// Clock is the real clock by default.
 	Clock clock.Clock
 	// Logger receives the log of all members. By default nothing is logged.
@@ -43,6 +44,9 @@ type Options struct {
 	Timeouts Timeouts
 	// Limits limit the requests of reconcilers and caches to each member. Zero values have defaults.
 	Limits Limits
+	// Connects is the number of members that are inspected and whose caches are filled at a time, of
+	// those that have answered. The default is twice the number of processors, and four at least.
+	Connects int
 	// Periods are the times between attempts. Zero values have defaults.
 	Periods Periods
 	// SafeMode pauses all members.
@@ -99,6 +103,12 @@ const (
 	DefaultRenew   = time.Minute
 )
 
+// The default of Options.Connects.
+const (
+	connectsPerProcessor = 2
+	minConnects          = 4
+)
+
 // Periods are the times after which a fleet looks again at what is not as it should be.
 type Periods struct {
 	// Retry bounds the delay between attempts to connect. The default is 10 s.
@@ -125,12 +135,16 @@ func (o Options) settings() *connection.Settings {
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
+	if o.Connects <= 0 {
+		o.Connects = max(connectsPerProcessor*runtime.GOMAXPROCS(0), minConnects)
+	}
 	return &connection.Settings{
 		Scheme:    o.Scheme,
 		Clock:     o.Clock,
 		Logger:    o.Logger,
 		Timeouts:  o.Timeouts.WithDefaults(),
 		Limits:    o.Limits.WithDefaults(),
+		Slots:     connection.NewSlots(o.Connects, o.Clock),
 		Agentless: o.Profile.settings(),
 		Agent:     o.Agent.settings(),
 		HubUID:    o.HubUID,

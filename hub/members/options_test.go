@@ -20,6 +20,7 @@ func TestDefaults(t *testing.T) {
 		"limits":      {f.settings.Limits, Limits{Copies: 200, Children: 500, Reads: 500}},
 		"periods":     {f.periods, Periods{Retry: 10 * time.Second, Inspect: 15 * time.Second, Renew: time.Minute}},
 		"health":      {Health{}.withDefaults(), Health{Period: 5 * time.Second, FailureThreshold: 3, SuccessThreshold: 2}},
+		"connects":    {[]int{connectsPerProcessor, minConnects}, []int{2, 4}},
 		"first retry": {retryFirst, 500 * time.Millisecond},
 		"recovery":    {recoveryPeriod, 500 * time.Millisecond},
 		"spacing":     {[]time.Duration{connectSpacing, maxConnectSpread}, []time.Duration{10 * time.Millisecond, 5 * time.Second}},

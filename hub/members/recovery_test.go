@@ -94,7 +94,9 @@ func TestSlowSync(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := start(t, Options{
-					Wrap:     func(http.RoundTripper) http.RoundTripper { return &fakeAPI{uid: "1", nodes: tt.nodes, pause: 25 * time.Second} },
+					Wrap: func(http.RoundTripper) http.RoundTripper {
+						return &fakeAPI{uid: "1", nodes: tt.nodes, pause: 25 * time.Second}
+					},
 					Timeouts: Timeouts{Unwatched: time.Hour},
 				})
 				began := clock.RealClock{}.Now()

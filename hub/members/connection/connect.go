@@ -136,10 +136,20 @@ func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, fa
 	if err != nil {
 		return nil, a.stepFailed(conditions.StepSetup, err)
 	}
+	uid, f := a.reach(ctx, l)
+	if f != nil {
+		return nil, f
+	}
+	release, err := a.Settings.Slots.take(ctx, l.Received)
+	if err != nil {
+		return nil, a.stepFailed(conditions.StepReach, err)
+	}
+	defer release()
 	result, f := a.check(ctx, l, kept)
 	if f != nil {
 		return nil, f
 	}
+	result.UID = uid
 	if conn, err = a.Settings.open(member, a, l); err != nil {
 		return nil, a.stepFailed(conditions.StepSetup, err)
 	}
@@ -151,15 +161,17 @@ func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, fa
 	return result, nil
 }
 
-// check runs the steps that need no informers.
-func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Record) (*Connected, *conditions.Failure) {
+// reach probes the cluster and returns its UID, if it may be the member.
+func (a *Attempt) reach(ctx context.Context, l *transport.Transport) (string, *conditions.Failure) {
 	uid, err := a.probe(ctx, l)
 	if err != nil {
-		return nil, explainProbe(a.Access, a.Settings.Clock.Now(), err)
+		return "", explainProbe(a.Access, a.Settings.Clock.Now(), err)
 	}
-	if f := a.Admit(uid); f != nil {
-		return nil, f
-	}
+	return uid, a.Admit(uid)
+}
+
+// check runs the other steps that need no informers.
+func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Record) (*Connected, *conditions.Failure) {
 	found, err := a.Settings.inspect(ctx, l, a.Access, a.Mode)
 	if err != nil {
 		return nil, a.stepFailed(conditions.StepPermissions, err)
@@ -181,7 +193,7 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Recor
 	case len(absent) > 0:
 		return nil, conditions.DefinitionsMissing(a.Mode, absent)
 	}
-	result := &Connected{UID: uid, Inspection: *found}
+	result := &Connected{Inspection: *found}
 	if f := a.listen(ctx, l, result); f != nil {
 		return nil, f
 	}

@@ -27,6 +27,8 @@ type Settings struct {
 	// Limits limit the requests of caches and reconcilers to each member; zero values have
 	// defaults.
 	Limits transport.Limits
+	// Slots bound how many members are connected at a time.
+	Slots *Slots
 	// Agentless and Agent apply to members in that mode.
 	Agentless, Agent Profile
 	// HubUID identifies the hub in records; see members.Options.

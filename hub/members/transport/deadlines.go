@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,6 +41,8 @@ type deadlines struct {
 	next   http.RoundTripper
 	server *url.URL
 	limit  time.Duration
+	// received counts responses and the bytes of their bodies.
+	received atomic.Int64
 }
 
 // RoundTrip sends one request. It returns errForeignHost without sending anything if the
@@ -61,6 +64,7 @@ func (d *deadlines) RoundTrip(request *http.Request) (*http.Response, error) {
 		end()
 		return nil, err
 	}
+	d.received.Add(1)
 	progress := func() {}
 	switch {
 	case response.StatusCode == http.StatusSwitchingProtocols:
@@ -72,7 +76,7 @@ func (d *deadlines) RoundTrip(request *http.Request) (*http.Response, error) {
 	case d.isList(request):
 		progress = func() { timer.Reset(d.limit) }
 	}
-	response.Body = &body{ReadCloser: response.Body, progress: progress, explain: explainer(ctx), end: end}
+	response.Body = &body{ReadCloser: response.Body, received: &d.received, progress: progress, explain: explainer(ctx), end: end}
 	return response, nil
 }
 
@@ -101,6 +105,7 @@ func explainer(ctx context.Context) func(error) error {
 // body cancels the context of the request when the response is closed.
 type body struct {
 	io.ReadCloser
+	received *atomic.Int64
 	// progress is called when data was read.
 	progress func()
 	explain  func(error) error
@@ -110,6 +115,7 @@ type body struct {
 // Read reads from the response, and returns errDeadline if the deadline ended it.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	b.received.Add(int64(n))
 	switch {
 	case err == nil:
 		b.progress()

@@ -58,6 +58,8 @@ type Transport struct {
 	limit  time.Duration
 	base   *http.Transport
 	dialer *connrotation.Dialer
+	// requests sees all requests.
+	requests *deadlines
 }
 
 // Open returns a transport without sending requests. The host of the configuration must
@@ -75,11 +77,12 @@ func Open(access *rest.Config, timeouts Timeouts, limits Limits) (*Transport, er
 	dialer := connrotation.NewDialer((&net.Dialer{Timeout: timeouts.Dial}).DialContext)
 	base := newTransport(tlsConfig, dialer, timeouts.Dial)
 	base.DisableCompression = access.DisableCompression
+	requests := &deadlines{next: watchtimeout.Wrap(timeouts.Watch)(base), server: server, limit: timeouts.Request}
 	config := &rest.Config{
 		Host:          access.Host,
 		BearerToken:   access.BearerToken,
 		UserAgent:     access.UserAgent,
-		Transport:     &deadlines{next: watchtimeout.Wrap(timeouts.Watch)(base), server: server, limit: timeouts.Request},
+		Transport:     requests,
 		WrapTransport: access.WrapTransport,
 		QPS:           -1, // limits are those of limitedConfig
 		// Warnings of members would clutter the hub's log.
@@ -102,7 +105,7 @@ func Open(access *rest.Config, timeouts Timeouts, limits Limits) (*Transport, er
 	}
 	return &Transport{
 		config: config, client: client, limitedConfig: limitedConfig, limitedClient: limitedClient,
-		probe: core.Namespaces(), limit: timeouts.Probe, base: base, dialer: dialer,
+		probe: core.Namespaces(), limit: timeouts.Probe, base: base, dialer: dialer, requests: requests,
 	}, nil
 }
 
@@ -141,6 +144,9 @@ func (l *Transport) LimitedConfig() *rest.Config { return rest.CopyConfig(l.limi
 
 // LimitedClient returns the HTTP client for LimitedConfig.
 func (l *Transport) LimitedClient() *http.Client { return l.limitedClient }
+
+// Received returns a number that grows with each response and with all data of its body.
+func (l *Transport) Received() int64 { return l.requests.received.Load() }
 
 // Probe asks the cluster for its kube-system namespace and returns the UID of it,
 // which is the identity of the cluster. It takes at most Timeouts.Probe. Classify
