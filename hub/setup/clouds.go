@@ -111,7 +111,7 @@ func (h *hub) tokens(cfg *rest.Config) (cloud.TokenSource, error) {
 func (c *clouds) setup(ctx context.Context) error {
 	local, logger, waits := c.hub.mgr.GetLocalManager(), c.hub.options.Logger, c.hub.options.Waits
 	steps := []func(ctrl.Manager) error{
-		c.storage.Setup,
+		func(mgr ctrl.Manager) error { return c.storage.Setup(ctx, mgr) },
 		func(mgr ctrl.Manager) error {
 			return account.Setup(mgr, account.Options{
 				Namespace: c.hub.options.Namespace, HubUID: c.hub.uid, Accounts: c.accounts, Secrets: c.secrets,

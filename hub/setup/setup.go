@@ -240,16 +240,16 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		}
 	}
 	gate, err := newGate(withTimeout(cfg), h.options.Logger, func(ctx context.Context) error {
-		// The controller of members engages them.
+		// Before the first member is engaged: its queue and its controller of storage need indexes.
 		if err := apps.Setup(ctx, h.mgr); err != nil {
+			return err
+		}
+		if err := clouds.setup(ctx); err != nil {
 			return err
 		}
 		if err := member.Setup(ctx, h.mgr.GetLocalManager(), member.Options{
 			Namespace: h.options.Namespace, Fleet: h.fleet, Recorder: recorder, Orphans: orphans, Waits: h.options.Waits,
 		}); err != nil {
-			return err
-		}
-		if err := clouds.setup(ctx); err != nil {
 			return err
 		}
 		return state.Watch(ctx, h.mgr.GetLocalManager().GetCache())

@@ -28,7 +28,7 @@ func (m *member) Reconcile(ctx context.Context, request reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	apps := &v1.EcommerceAppList{}
-	if err := m.hub.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
+	if err := m.hub.List(ctx, apps, client.MatchingFields{appsByCluster: m.name}, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing applications: %w", err)
 	}
 	wanted := decide(cluster, apps.Items)
@@ -59,7 +59,8 @@ type intent struct {
 	local   bool
 }
 
-// decide returns the desired state of a member.
+// decide returns the desired state of a member with the applications that need a class of their
+// own there.
 func decide(member *v1.MemberCluster, apps []v1.EcommerceApp) intent {
 	of := csi.ClusterOf(member)
 	in := intent{
@@ -77,10 +78,6 @@ func decide(member *v1.MemberCluster, apps []v1.EcommerceApp) intent {
 	}
 	in.set = set
 	for i := range apps {
-		on := slices.ContainsFunc(apps[i].Status.Clusters, func(c v1.ClusterStatus) bool { return c.Name == member.Name })
-		if !on {
-			continue
-		}
 		// The application's copy reports what is wrong with a cloudConfig.
 		class, err := csi.AppClass(of, apps[i].Spec.CloudConfig)
 		known := func(c *storagev1.StorageClass) bool { return class != nil && c.Name == class.Name }

@@ -45,7 +45,6 @@ func TestDecide(t *testing.T) {
 		"a cloud":                     {inCloud(v1.ProviderAWS, ebs), nil, 3, 0, false, v1.ReasonProvisioned},
 		"with the snapshot kinds":     {inCloud(v1.ProviderAWS, ebs, csi.CapabilitySnapshots), nil, 3, 0, true, v1.ReasonProvisioned},
 		"two apps that ask the same":  {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{app("eu-1", io2), app("eu-1", io2)}, 3, 1, false, v1.ReasonProvisioned},
-		"an app elsewhere":            {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{app("us-1", io2)}, 3, 0, false, v1.ReasonProvisioned},
 		"an app that asks nonsense":   {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{app("eu-1", wrong)}, 3, 0, false, v1.ReasonProvisioned},
 		"no driver":                   {inCloud(v1.ProviderAWS), nil, 0, 0, false, v1.ReasonDriverMissing},
 		"another provider's driver":   {inCloud(v1.ProviderGCP, ebs), nil, 0, 0, false, v1.ReasonDriverMissing},

@@ -26,8 +26,11 @@ import (
 
 const (
 	controllerName = "storage"
-	callTimeout    = 10 * time.Second
-	defaultResync  = time.Hour
+	// appsByCluster indexes applications that need a class of their own by the clusters that they
+	// are in.
+	appsByCluster = "storage/status.clusters.name"
+	callTimeout   = 10 * time.Second
+	defaultResync = time.Hour
 )
 
 // Options configure the controller.
@@ -80,11 +83,14 @@ func New(hub client.Client, o Options) *Storage {
 func Watched() []client.Object { return []client.Object{&storagev1.StorageClass{}} }
 
 // Setup adds a controller that enqueues members when the hub's objects about them change.
-func (s *Storage) Setup(mgr manager.Manager) error {
+func (s *Storage) Setup(ctx context.Context, mgr manager.Manager) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1.EcommerceApp{}, appsByCluster, clustersWithClass); err != nil {
+		return fmt.Errorf("indexing applications by cluster: %w", err)
+	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName+"-router").
-		For(&v1.MemberCluster{}).
-		Watches(&v1.EcommerceApp{}, handler.EnqueueRequestsFromMapFunc(clustersOf)).
+		For(&v1.MemberCluster{}, builder.WithPredicates(memberChanges())).
+		Watches(&v1.EcommerceApp{}, handler.EnqueueRequestsFromMapFunc(clustersOf), builder.WithPredicates(appChanges())).
 		Complete(reconcile.Func(func(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
 			if m, engaged := s.Get(request.Name); engaged {
 				m.queue.Add(request)
@@ -99,13 +105,9 @@ func (s *Storage) Setup(mgr manager.Manager) error {
 
 // clustersOf returns requests for the clusters in which an application needs a class.
 func clustersOf(_ context.Context, o client.Object) []reconcile.Request {
-	app, ok := o.(*v1.EcommerceApp)
-	if !ok || app.Spec.CloudConfig == (v1.CloudConfig{}) {
-		return nil
-	}
 	var requests []reconcile.Request
-	for _, c := range app.Status.Clusters {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Name: c.Name}})
+	for _, cluster := range clustersWithClass(o) {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Name: cluster}})
 	}
 	return requests
 }

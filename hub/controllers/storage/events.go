@@ -1,0 +1,74 @@
+package storage
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// memberChanges passes events of a MemberCluster that change what decide returns, or undo what say
+// wrote. Its own writes do neither: what it wrote last is recorded before the event arrives, and
+// is what the next pass would write.
+func memberChanges() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1.MemberCluster)
+		now, isMember := e.ObjectNew.(*v1.MemberCluster)
+		return !ok || !isMember || memberChanged(before, now)
+	}}
+}
+
+// memberChanged reports whether a member needs a pass: its provider, region, capabilities or permissions
+// changed, or another client removed the condition.
+func memberChanged(before, now *v1.MemberCluster) bool {
+	removed := meta.FindStatusCondition(now.Status.Conditions, v1.ConditionStorageReady) == nil &&
+		meta.FindStatusCondition(before.Status.Conditions, v1.ConditionStorageReady) != nil
+	authorized := func(m *v1.MemberCluster) bool {
+		return meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionAuthorized)
+	}
+	return removed || authorized(before) != authorized(now) || before.Generation != now.Generation ||
+		before.Status.Provider != now.Status.Provider || before.Status.Region != now.Status.Region ||
+		!slices.Equal(before.Status.Capabilities, now.Status.Capabilities)
+}
+
+// appChanges passes events of an application that change the classes that it needs.
+func appChanges() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*v1.EcommerceApp)
+			now, isApp := e.ObjectNew.(*v1.EcommerceApp)
+			return !ok || !isApp || appChanged(before, now)
+		},
+		// A class that no application needs any more stays: volumes may refer to it.
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+// appChanged reports whether an application needs other classes, or needs them in another cluster.
+func appChanged(before, now *v1.EcommerceApp) bool {
+	return !equality.Semantic.DeepEqual(before.Spec.CloudConfig, now.Spec.CloudConfig) || !maps.Equal(clustersIn(before), clustersIn(now))
+}
+
+func clustersIn(app *v1.EcommerceApp) map[string]bool {
+	names := make(map[string]bool, len(app.Status.Clusters))
+	for i := range app.Status.Clusters {
+		names[app.Status.Clusters[i].Name] = true
+	}
+	return names
+}
+
+// clustersWithClass returns the clusters in which an application needs a class of its own, for the
+// index appsByCluster.
+func clustersWithClass(o client.Object) []string {
+	app, ok := o.(*v1.EcommerceApp)
+	if !ok || app.Spec.CloudConfig == (v1.CloudConfig{}) {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(clustersIn(app)))
+}

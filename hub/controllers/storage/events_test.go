@@ -1,0 +1,83 @@
+package storage
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// TestMemberChanged: what this and other controllers report about a member is no reason for a pass.
+func TestMemberChanged(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(*v1.MemberCluster)
+		want   bool
+	}{
+		"own status": {func(m *v1.MemberCluster) {
+			m.Status.Conditions[0].Status = metav1.ConditionTrue
+			m.Status.StorageClasses = []v1.ProfileClass{{Profile: v1.StorageFast}}
+		}, false},
+		"nodes":                 {func(m *v1.MemberCluster) { m.Status.Nodes++ }, false},
+		"the spec":              {func(m *v1.MemberCluster) { m.Generation++ }, true},
+		"a provider":            {func(m *v1.MemberCluster) { m.Status.Provider = v1.ProviderGCP }, true},
+		"a region":              {func(m *v1.MemberCluster) { m.Status.Region = "us-east-1" }, true},
+		"a driver":              {func(m *v1.MemberCluster) { m.Status.Capabilities = []string{"x"} }, true},
+		"permissions":           {func(m *v1.MemberCluster) { m.Status.Conditions[1].Status = metav1.ConditionTrue }, true},
+		"the condition is gone": {func(m *v1.MemberCluster) { m.Status.Conditions = m.Status.Conditions[1:] }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := inCloud(v1.ProviderAWS)
+			before.Status.Conditions = []metav1.Condition{
+				{Type: v1.ConditionStorageReady, Status: metav1.ConditionFalse}, {Type: v1.ConditionAuthorized, Status: metav1.ConditionFalse},
+			}
+			now := before.DeepCopy()
+			tt.change(now)
+			if got := memberChanged(before, now); got != tt.want {
+				t.Errorf("changed %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestAppChanged: only another class, or another cluster, is a reason for a pass.
+func TestAppChanged(t *testing.T) {
+	t.Parallel()
+	io2 := v1.CloudConfig{AWS: &v1.AWSConfig{EBS: v1.EBSConfig{Type: "io2"}}}
+	for name, tt := range map[string]struct {
+		change func(*v1.EcommerceApp)
+		want   bool
+	}{
+		"an image": {func(a *v1.EcommerceApp) { a.Generation++ }, false},
+		"progress": {func(a *v1.EcommerceApp) { a.Status.Clusters[0].Phase = v1.PhaseRunning }, false},
+		"a class":  {func(a *v1.EcommerceApp) { a.Spec.CloudConfig.AWS.EBS.Type = "gp3" }, true},
+		"a cluster more": {func(a *v1.EcommerceApp) {
+			a.Status.Clusters = append(a.Status.Clusters, v1.ClusterStatus{Name: "us-1"})
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := app("eu-1", io2)
+			now := before.DeepCopy()
+			tt.change(now)
+			if got := appChanged(&before, now); got != tt.want {
+				t.Errorf("changed %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestClustersWithClass: a pass over a member reads no applications but these.
+func TestClustersWithClass(t *testing.T) {
+	t.Parallel()
+	plain, special := app("eu-1", v1.CloudConfig{}), app("eu-1", v1.CloudConfig{AWS: &v1.AWSConfig{}})
+	if diff := cmp.Diff([]string{"eu-1"}, clustersWithClass(&special)); diff != "" {
+		t.Errorf("with a class (-want +got):\n%s", diff)
+	}
+	if got := clustersWithClass(&plain); len(got) > 0 {
+		t.Errorf("without a class: %v", got)
+	}
+}
