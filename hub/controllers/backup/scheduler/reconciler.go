@@ -32,6 +32,10 @@ const (
 	// backupsByApp indexes Backups by the name of their application.
 	backupsByApp = "scheduler/spec.appRef.name"
 
+	// workers is the number of applications that are processed at a time. A pass lists only what
+	// concerns its application, and the cache is the only thing that two passes share.
+	workers = 4
+
 	retryFirst = time.Second
 	retryLast  = 5 * time.Minute
 	// settleTime is how long the verification of accounts may take after the start.
@@ -89,11 +93,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName).
-		For(&v1.EcommerceApp{}).
+		For(&v1.EcommerceApp{}, builder.WithPredicates(appChanges())).
 		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(requestForBackup)).
 		Watches(&v1.Restore{}, handler.EnqueueRequestsFromMapFunc(requestForRestore)).
-		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForMember)).
-		WithOptions(controller.Options{RateLimiter: runner.NewRateLimiter[reconcile.Request](retryFirst, retryLast)}).
+		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForMember), builder.WithPredicates(memberChanges())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: runner.NewRateLimiter[reconcile.Request](retryFirst, retryLast)}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the backup scheduler: %w", err)
@@ -216,8 +220,8 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, 
 	}
 	in.settled = in.now.Sub(r.started()) > settleTime
 	for _, entry := range app.Status.Clusters {
-		member := &v1.MemberCluster{}
-		err := r.client.Get(ctx, client.ObjectKey{Name: entry.Name}, member)
+		member := &v1.MemberCluster{} // Only read.
+		err := r.client.Get(ctx, client.ObjectKey{Name: entry.Name}, member, client.UnsafeDisableDeepCopy)
 		switch {
 		case err == nil:
 			in.members[entry.Name] = member

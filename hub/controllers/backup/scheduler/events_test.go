@@ -1,0 +1,74 @@
+package scheduler
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// TestAppChanged: progress of components is no reason for a pass.
+func TestAppChanged(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(*v1.EcommerceApp)
+		want   bool
+	}{
+		"progress":      {func(a *v1.EcommerceApp) { a.Status.Clusters[0].Phase = v1.PhaseRunning }, false},
+		"a message":     {func(a *v1.EcommerceApp) { a.Status.Conditions[0].Message = "2 of 3" }, false},
+		"the spec":      {func(a *v1.EcommerceApp) { a.Generation++ }, true},
+		"a deletion":    {func(a *v1.EcommerceApp) { a.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, true},
+		"an annotation": {func(a *v1.EcommerceApp) { a.Annotations = map[string]string{"a": "b"} }, true},
+		"a cluster more": {func(a *v1.EcommerceApp) {
+			a.Status.Clusters = append(a.Status.Clusters, v1.ClusterStatus{Name: "us-1"})
+		}, true},
+		"a cluster leaves":     {func(a *v1.EcommerceApp) { a.Status.Clusters[0].Phase = v1.PhaseDeleting }, true},
+		"an unknown origin":    {func(a *v1.EcommerceApp) { a.Status.Clusters[0].UnknownOrigin = "newer" }, true},
+		"a database's version": {func(a *v1.EcommerceApp) { a.Status.Backups[0].Version = "17.3" }, true},
+		"a condition":          {func(a *v1.EcommerceApp) { a.Status.Conditions[0].Status = metav1.ConditionTrue }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := &v1.EcommerceApp{Status: v1.EcommerceAppStatus{
+				Clusters:   []v1.ClusterStatus{{Name: "eu-1"}},
+				Backups:    []v1.ClusterBackups{{Name: "eu-1", Version: "17.2"}},
+				Conditions: []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionFalse}},
+			}}
+			now := before.DeepCopy()
+			tt.change(now)
+			if got := appChanged(before, now); got != tt.want {
+				t.Errorf("changed %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestMemberChanged: nodes and messages are no reason for passes of all applications in a member.
+func TestMemberChanged(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(*v1.MemberCluster)
+		want   bool
+	}{
+		"nodes":      {func(m *v1.MemberCluster) { m.Status.Nodes++ }, false},
+		"a message":  {func(m *v1.MemberCluster) { m.Status.Conditions[0].Message = "x" }, false},
+		"storage":    {func(m *v1.MemberCluster) { m.Status.Conditions[1].Status = metav1.ConditionTrue }, false},
+		"the spec":   {func(m *v1.MemberCluster) { m.Generation++ }, true},
+		"a provider": {func(m *v1.MemberCluster) { m.Status.Provider = v1.ProviderAWS }, true},
+		"connected":  {func(m *v1.MemberCluster) { m.Status.Conditions[0].Status = metav1.ConditionTrue }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := &v1.MemberCluster{Status: v1.MemberClusterStatus{Conditions: []metav1.Condition{
+				{Type: v1.ConditionConnected, Status: metav1.ConditionFalse}, {Type: v1.ConditionStorageReady, Status: metav1.ConditionFalse},
+			}}}
+			now := before.DeepCopy()
+			tt.change(now)
+			if got := memberChanged(before, now); got != tt.want {
+				t.Errorf("changed %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
