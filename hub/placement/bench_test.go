@@ -107,19 +107,7 @@ func TestSelects(t *testing.T) {
 	for seed := range uint64(5000) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		w := newProblem(r)
-		keys, values := []string{"tier", "topology.kubernetes.io/region", v1.ProviderLabel, "none"}, []string{"gold", "silver", "r1", "r3", string(v1.ProviderAWS)}
-		s := &metav1.LabelSelector{}
-		if r.IntN(2) == 0 {
-			s.MatchLabels = map[string]string{keys[r.IntN(4)]: values[r.IntN(5)]}
-		}
-		for range r.IntN(3) {
-			operator := []metav1.LabelSelectorOperator{"In", "NotIn", "Exists", "DoesNotExist"}[r.IntN(4)]
-			e := metav1.LabelSelectorRequirement{Key: keys[r.IntN(4)], Operator: operator}
-			if operator == "In" || operator == "NotIn" {
-				e.Values = []string{values[r.IntN(5)], values[r.IntN(5)]}
-			}
-			s.MatchExpressions = append(s.MatchExpressions, e)
-		}
+		s := randomSelector(r)
 		parsed, err := metav1.LabelSelectorAsSelector(s)
 		if err != nil {
 			t.Fatal(err)
@@ -138,6 +126,24 @@ func TestSelects(t *testing.T) {
 	if matched < compared/10 || matched > compared*9/10 {
 		t.Errorf("%d of %d match: the test says little", matched, compared)
 	}
+}
+
+// randomSelector returns a valid selector of up to three requirements.
+func randomSelector(r *rand.Rand) *metav1.LabelSelector {
+	keys, values := []string{"tier", "topology.kubernetes.io/region", v1.ProviderLabel, "none"}, []string{"gold", "silver", "r1", "r3", string(v1.ProviderAWS)}
+	s := &metav1.LabelSelector{}
+	if r.IntN(2) == 0 {
+		s.MatchLabels = map[string]string{keys[r.IntN(4)]: values[r.IntN(5)]}
+	}
+	for range r.IntN(3) {
+		operator := []metav1.LabelSelectorOperator{"In", "NotIn", "Exists", "DoesNotExist"}[r.IntN(4)]
+		e := metav1.LabelSelectorRequirement{Key: keys[r.IntN(4)], Operator: operator}
+		if operator == "In" || operator == "NotIn" {
+			e.Values = []string{values[r.IntN(5)], values[r.IntN(5)]}
+		}
+		s.MatchExpressions = append(s.MatchExpressions, e)
+	}
+	return s
 }
 
 // labelsOf returns all labels that selectors see.
