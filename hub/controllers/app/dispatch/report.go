@@ -24,7 +24,7 @@ type report struct {
 	gone bool
 	// applied means that the attempt was to write the copy, and that it succeeded.
 	applied bool
-	// kept is what the copy counts for besides the generation that it was made from.
+	// kept names the generation that the copy counts for although an earlier one made it.
 	kept kept
 }
 
