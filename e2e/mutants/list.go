@@ -177,7 +177,7 @@ func ofWrites() []Mutant {
 		},
 		{
 			"metrics-of-a-deleted-member", "a deleted member keeps its series of applications",
-			appPackage + "/members.go", "			c.options.Metrics.forgetMember(member.GetName())\n", "",
+			appPackage + "/members.go", "				c.options.Metrics.forgetMember(after.Name)\n", "",
 			appPackage, "TestMembersThatLeave",
 		},
 		{
