@@ -49,6 +49,12 @@ func (noRunner) Engage(context.Context, multicluster.ClusterName, cluster.Cluste
 // start runs a fleet until the test ends, and checks that it ends.
 func start(t *testing.T, options Options) *Fleet {
 	t.Helper()
+	return startWith(t, options, noRunner{})
+}
+
+// startWith does the same with a runner.
+func startWith(t *testing.T, options Options, aware multicluster.Aware) *Fleet {
+	t.Helper()
 	options.Scheme = runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(options.Scheme); err != nil {
 		t.Fatal(err)
@@ -56,7 +62,7 @@ func start(t *testing.T, options Options) *Fleet {
 	f := New(options)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- f.Start(ctx, noRunner{}) }()
+	go func() { ended <- f.Start(ctx, aware) }()
 	t.Cleanup(func() {
 		cancel()
 		select {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// Connecting is retried after 0.5 s; the delay doubles up to Periods.Retry, and jitter
+	// Connecting is retried after 0.5 s, or Periods.Retry if that is less; the delay doubles up to Periods.Retry, and jitter
 	// adds up to half of it.
 	retryFirst  = 500 * time.Millisecond
 	retryFactor = 2
@@ -157,7 +157,7 @@ func nudge(c chan<- struct{}) {
 
 func (f *Fleet) newBackoff() wait.Backoff {
 	const steps = 8 // More than it takes to reach the cap.
-	return wait.Backoff{Duration: retryFirst, Factor: retryFactor, Jitter: retryJitter, Cap: f.periods.Retry, Steps: steps}
+	return wait.Backoff{Duration: min(retryFirst, f.periods.Retry), Factor: retryFactor, Jitter: retryJitter, Cap: f.periods.Retry, Steps: steps}
 }
 
 // firstConnect returns the delay of a member's first attempt to connect. Members that are
