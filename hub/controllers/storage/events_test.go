@@ -60,7 +60,7 @@ func TestAppChanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			before := app("eu-1", io2)
+			before := app(io2)
 			now := before.DeepCopy()
 			tt.change(now)
 			if got := appChanged(&before, now); got != tt.want {
@@ -73,7 +73,7 @@ func TestAppChanged(t *testing.T) {
 // TestClustersWithClass: a pass over a member reads no applications but these.
 func TestClustersWithClass(t *testing.T) {
 	t.Parallel()
-	plain, special := app("eu-1", v1.CloudConfig{}), app("eu-1", v1.CloudConfig{AWS: &v1.AWSConfig{}})
+	plain, special := app(v1.CloudConfig{}), app(v1.CloudConfig{AWS: &v1.AWSConfig{}})
 	if diff := cmp.Diff([]string{"eu-1"}, clustersWithClass(&special)); diff != "" {
 		t.Errorf("with a class (-want +got):\n%s", diff)
 	}

@@ -22,10 +22,10 @@ func inCloud(provider v1.Provider, capabilities ...string) *v1.MemberCluster {
 	}
 }
 
-func app(on string, config v1.CloudConfig) v1.EcommerceApp {
+func app(config v1.CloudConfig) v1.EcommerceApp {
 	return v1.EcommerceApp{
 		Spec:   v1.EcommerceAppSpec{CloudConfig: config},
-		Status: v1.EcommerceAppStatus{Clusters: []v1.ClusterStatus{{Name: on}}},
+		Status: v1.EcommerceAppStatus{Clusters: []v1.ClusterStatus{{Name: "eu-1"}}},
 	}
 }
 
@@ -44,8 +44,8 @@ func TestDecide(t *testing.T) {
 	}{
 		"a cloud":                     {inCloud(v1.ProviderAWS, ebs), nil, 3, 0, false, v1.ReasonProvisioned},
 		"with the snapshot kinds":     {inCloud(v1.ProviderAWS, ebs, csi.CapabilitySnapshots), nil, 3, 0, true, v1.ReasonProvisioned},
-		"two apps that ask the same":  {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{app("eu-1", io2), app("eu-1", io2)}, 3, 1, false, v1.ReasonProvisioned},
-		"an app that asks nonsense":   {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{app("eu-1", wrong)}, 3, 0, false, v1.ReasonProvisioned},
+		"two apps that ask the same":  {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{app(io2), app(io2)}, 3, 1, false, v1.ReasonProvisioned},
+		"an app that asks nonsense":   {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{app(wrong)}, 3, 0, false, v1.ReasonProvisioned},
 		"no driver":                   {inCloud(v1.ProviderAWS), nil, 0, 0, false, v1.ReasonDriverMissing},
 		"another provider's driver":   {inCloud(v1.ProviderGCP, ebs), nil, 0, 0, false, v1.ReasonDriverMissing},
 		"a local cluster":             {inCloud(v1.ProviderLocal), nil, 0, 0, false, v1.ReasonProvisioned},

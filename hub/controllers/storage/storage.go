@@ -105,8 +105,9 @@ func (s *Storage) Setup(ctx context.Context, mgr manager.Manager) error {
 
 // clustersOf returns requests for the clusters in which an application needs a class.
 func clustersOf(_ context.Context, o client.Object) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, cluster := range clustersWithClass(o) {
+	clusters := clustersWithClass(o)
+	requests := make([]reconcile.Request, 0, len(clusters))
+	for _, cluster := range clusters {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Name: cluster}})
 	}
 	return requests
