@@ -103,7 +103,7 @@
 //   - At most Options.Connects members that have answered a probe are inspected and listed at a
 //     time, so that hundreds that return at once leave processor time for the probes of the
 //     others. The first probe is outside of that bound: a member that does not answer takes
-//     nobody's turn. One that stops to answer loses its turn after 2 s and goes on without.
+//     no slot. One that stops to answer loses its turn after 2 s and goes on without.
 //   - A member that does not answer is asked once per period of probes, for the whole of
 //     Timeouts.Probe, so that it is noticed within half a period when it is back. Only what
 //     fails after an answer, which costs a member more, is retried more and more seldom.

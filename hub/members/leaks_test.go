@@ -35,7 +35,7 @@ const (
 	heapNoise = 6 << 20
 )
 
-// usage is what a process uses.
+// usage holds what a process uses.
 type usage struct {
 	goroutines, descriptors, series int
 	heap                            uint64

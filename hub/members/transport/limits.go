@@ -110,7 +110,7 @@ func (l *limited) CloseIdleConnections() {
 // WrappedRoundTripper returns the wrapped transport, for apimachinery.
 func (l *limited) WrappedRoundTripper() http.RoundTripper { return l.next }
 
-// resource is what a request is about. All fields are empty if it is about none, as discovery; object
+// resource holds what a request is about. All fields are empty if it is about none, as discovery; object
 // is empty if it is about a collection.
 type resource struct{ group, name, object, subresource string }
 
