@@ -48,7 +48,7 @@ func (r *region) asHub(t *testing.T) cluster.Cluster {
 	}
 	token := strings.TrimSpace(r.must(t, "create", "token", "shopfleet-hub", "--namespace", config.Namespace))
 	access := &rest.Config{Host: admin.Host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: admin.CAData}}
-	l, err := transport.Open(access, transport.Timeouts{Dial: patience, Request: patience, Probe: patience})
+	l, err := transport.Open(access, transport.Timeouts{Dial: patience, Request: patience, Probe: patience}, transport.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
