@@ -29,10 +29,9 @@ const (
 	atOnce  = 10
 	warmUps = 2
 	rounds  = 10
-	// heapNoise bounds the growth of the live heap. Some 20 KB of each closed connection, of HTTP/2 and
-	// TLS, were measured to be live for more than ten seconds; one with its caches and workers
-	// holds several times that.
-	heapNoise = 6 << 20
+	// heapNoise bounds the growth of the live heap: 10 KB for each cycle. A connection that was closed,
+	// with its buffers, is live for some seconds more, and is waited for.
+	heapNoise = 1 << 20
 )
 
 // usage holds what a process uses.
