@@ -65,8 +65,8 @@ func (m *matched) version(req Request) uint64 {
 // isRepeatable reports whether the outcome of a request depends on nothing but the intent, which has
 // its hash, and on the version of the object.
 func isRepeatable(req Request) bool {
-	return req.Live != nil && req.Live.GetResourceVersion() != "" && req.Check == nil &&
-		(req.Generate == nil || req.Generate.TLS == nil) && // A certificate expires.
+	// What is generated is no part of the hash: keys may be missing, and a certificate expires.
+	return req.Live != nil && req.Live.GetResourceVersion() != "" && req.Check == nil && req.Generate == nil &&
 		req.Intent.GetObjectKind().GroupVersionKind().Kind != "" &&
 		req.Intent.GetAnnotations()[v1.SpecHashAnnotation] != ""
 }

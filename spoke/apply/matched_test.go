@@ -45,8 +45,8 @@ func TestMatched(t *testing.T) {
 		"of no kind": {func(r *Request) {
 			r.Intent.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(""))
 		}, false},
-		"with a check":       {func(r *Request) { r.Check = func(component.Resource) error { return nil } }, false},
-		"with a certificate": {func(r *Request) { r.Generate = &component.Generate{TLS: &component.SelfSigned{}} }, false},
+		"with a check":                {func(r *Request) { r.Check = func(component.Resource) error { return nil } }, false},
+		"with data that is generated": {func(r *Request) { r.Generate = &component.Generate{} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,7 +16,7 @@ type writeRecord struct {
 	// over is the resource version that was replaced; empty if the object did not exist. A
 	// cache that still has it does not contain the write yet.
 	over string
-	// answer is what the API server stored. It is hashed only if that is asked for.
+	// answer holds the object as the API server stored it. It is hashed only if that is asked for.
 	answer *unstructured.Unstructured
 }
 

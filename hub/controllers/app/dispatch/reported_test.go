@@ -19,7 +19,7 @@ func TestReportedStatuses(t *testing.T) {
 		paused  bool
 		version string
 		seen    []string
-		// want is what counts for the version, and known how many statuses are kept.
+		// want holds the message of the status that counts for the version, and known how many are kept.
 		want  string
 		known int
 	}{
