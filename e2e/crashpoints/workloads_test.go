@@ -232,6 +232,13 @@ func (s *suite) ensureMember(t *testing.T) {
 		s.Register(t, usMember)
 	}
 	s.AwaitMembers(t, usMember)
+	// A former case may have left a copy behind there when it was no member.
+	framework.Await(t, s.Hub, memberCluster(), "what is left behind there to be deleted", func(m *v1.MemberCluster) error {
+		if n := m.Status.ResidueCount; n > 0 {
+			return fmt.Errorf("%w: %d copies are left behind", errMember, n)
+		}
+		return nil
+	})
 }
 
 // ensureStranger makes the member one that the fleet never had: without a registration and
