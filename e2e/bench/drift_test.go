@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
@@ -94,7 +95,12 @@ func (f *fixture) repair(b *testing.B, by request, d drift, round int) time.Dura
 		b.Fatal(err)
 	}
 	wait()
-	log := from.Since(b, m.Cluster)
+	log := audit.Log{}
+	within(b, "the log of "+m.Name(), func() (bool, string) {
+		// A watch may tell of the repair before its response is complete.
+		log = from.Since(b, m.Cluster)
+		return len(log.Writes().Where(by.matches)) > 0, fmt.Sprintf("it has no request as %+v", by)
+	})
 	drifted := request{resource: by.resource, namespace: by.namespace, name: by.name}
 	return by.first(b, log.Writes()).Completed.Sub(drifted.first(b, log.Writes()).Received)
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
@@ -61,9 +62,14 @@ func (f *fixture) report(b *testing.B, namespace string, by side) time.Duration 
 	reported := f.hub.await(b, by.apps, namespace, func(*unstructured.Unstructured) bool { count++; return count > 1 })
 	f.setReady(b, namespace, corev1.ConditionFalse)
 	reported()
-	changed := request{resource: deployments().Resource, subresource: "status", namespace: namespace}.first(b, from.Since(b, m.Cluster)).Completed
-	written := from.Since(b, f.hub.Cluster).Since(changed)
-	return request{user: by.user, verb: "patch", resource: by.apps.Resource, subresource: "status", namespace: namespace}.first(b, written).Completed.Sub(changed)
+	changed := request{resource: deployments().Resource, subresource: "status", namespace: namespace}.first(b, from.Since(b, m.Cluster))
+	patch, written := request{user: by.user, verb: "patch", resource: by.apps.Resource, subresource: "status", namespace: namespace}, audit.Log{}
+	within(b, "the log of the hub", func() (bool, string) {
+		// A watch may tell of the change before its response is complete.
+		written = from.Since(b, f.hub.Cluster).Since(changed.Received).Where(patch.matches)
+		return len(written) > 0, fmt.Sprintf("it has no request as %+v", patch)
+	})
+	return written[0].Completed.Sub(changed.Completed)
 }
 
 // setReady sets the readiness of the pod of the frontend in the first member, which lasts.
