@@ -11,21 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
-// memberChanges passes events of a MemberCluster that change what decide returns, or undo what say
-// wrote. Its own writes do neither: what it wrote last is recorded before the event arrives, and
-// is what the next pass would write.
-func memberChanges() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*v1.MemberCluster)
-		now, isMember := e.ObjectNew.(*v1.MemberCluster)
-		return !ok || !isMember || memberChanged(before, now)
-	}}
-}
-
 // memberChanged reports whether a member needs a pass: its provider, region, capabilities or permissions
-// changed, or another client removed the condition.
+// changed, or another client removed the condition. The controller's own writes do not count: it
+// records what it wrote before the event arrives, and would write the same again.
 func memberChanged(before, now *v1.MemberCluster) bool {
 	removed := meta.FindStatusCondition(now.Status.Conditions, v1.ConditionStorageReady) == nil &&
 		meta.FindStatusCondition(before.Status.Conditions, v1.ConditionStorageReady) != nil
@@ -39,15 +30,10 @@ func memberChanged(before, now *v1.MemberCluster) bool {
 
 // appChanges passes events of an application that change the classes that it needs.
 func appChanges() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*v1.EcommerceApp)
-			now, isApp := e.ObjectNew.(*v1.EcommerceApp)
-			return !ok || !isApp || appChanged(before, now)
-		},
-		// A class that no application needs any more stays: volumes may refer to it.
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-	}
+	changes := queues.Changes(appChanged)
+	// A class that no application needs any more stays: volumes may refer to it.
+	changes.DeleteFunc = func(event.DeleteEvent) bool { return false }
+	return changes
 }
 
 // appChanged reports whether an application needs other classes, or needs them in another cluster.

@@ -89,7 +89,7 @@ func (s *Storage) Setup(ctx context.Context, mgr manager.Manager) error {
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName+"-router").
-		For(&v1.MemberCluster{}, builder.WithPredicates(memberChanges())).
+		For(&v1.MemberCluster{}, builder.WithPredicates(queues.Changes(memberChanged))).
 		Watches(&v1.EcommerceApp{}, handler.EnqueueRequestsFromMapFunc(clustersOf), builder.WithPredicates(appChanges())).
 		Complete(reconcile.Func(func(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
 			if m, engaged := s.Get(request.Name); engaged {

@@ -7,22 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// appChanges passes events of an application that change its plan.
-func appChanges() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*v1.EcommerceApp)
-		now, isApp := e.ObjectNew.(*v1.EcommerceApp)
-		return !ok || !isApp || appChanged(before, now)
-	}}
-}
-
-// appChanged reports whether a plan depends on a difference. Most updates are about the progress of
+// appChanged reports whether a plan depends on a difference between two versions of an application. Most updates are about the progress of
 // components, on which none does.
 func appChanged(before, now *v1.EcommerceApp) bool {
 	return before.Generation != now.Generation ||
@@ -41,16 +30,7 @@ func sameCondition(a, b metav1.Condition) bool {
 	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason
 }
 
-// memberChanges passes events of a MemberCluster that change the plans of applications there.
-func memberChanges() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*v1.MemberCluster)
-		now, isMember := e.ObjectNew.(*v1.MemberCluster)
-		return !ok || !isMember || memberChanged(before, now)
-	}}
-}
-
-// memberChanged reports whether a plan depends on a difference: the spec, the provider, or whether
+// memberChanged reports whether the plans of applications in a member depend on a difference: the spec, the provider, or whether
 // the member can be compared.
 func memberChanged(before, now *v1.MemberCluster) bool {
 	connected := func(m *v1.MemberCluster) bool {

@@ -93,10 +93,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName).
-		For(&v1.EcommerceApp{}, builder.WithPredicates(appChanges())).
+		For(&v1.EcommerceApp{}, builder.WithPredicates(queues.Changes(appChanged))).
 		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(requestForBackup)).
 		Watches(&v1.Restore{}, handler.EnqueueRequestsFromMapFunc(requestForRestore)).
-		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForMember), builder.WithPredicates(memberChanges())).
+		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForMember), builder.WithPredicates(queues.Changes(memberChanged))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: runner.NewRateLimiter[reconcile.Request](retryFirst, retryLast)}).
 		Complete(r)
 	if err != nil {
