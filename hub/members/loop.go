@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// Connecting is retried after 0.5 s, or Periods.Retry if that is less; the delay doubles up to Periods.Retry, and jitter
-	// adds up to half of it.
+	// Connecting is retried after 0.5 s, or Periods.Retry if that is less; the delay doubles up to
+	// Periods.Retry, and jitter adds up to half of it.
 	retryFirst  = 500 * time.Millisecond
 	retryFactor = 2
 	retryJitter = 0.5

@@ -261,7 +261,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 }
 
 // newSpokes returns the runnable that reconciles copies in members without an agent.
-// It and the queues of copies precede and inform each other.
+// Its passes wait for copies that are about to be written, and report statuses to their queues.
 func (h *hub) newSpokes(copies *dispatch.Dispatcher) (*spokes, error) {
 	counted, err := spoke.NewMetrics(h.registry)
 	if err != nil {

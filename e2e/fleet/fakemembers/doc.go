@@ -1,5 +1,5 @@
-// Package fakemembers serves many member clusters from one process, for figures with more members
-// than a machine has room for control planes.
+// Package fakemembers serves many member clusters from one process, to measure a hub with hundreds
+// of members: a machine holds only a few real control planes.
 //
 // # Purpose
 //

@@ -10,8 +10,8 @@
 //   - Every request has a deadline that covers headers and body. For a list it covers each
 //     wait for more of the body, and for a watch the headers; after that, HTTP/2 pings
 //     detect dead connections, and package watchtimeout silent ones.
-//   - Probe reads the namespace kube-system, bypassing the limits and all caches: success means that the cluster responds, accepts the credentials and has the
-//     returned identity.
+//   - Probe reads the namespace kube-system, bypassing the limits and all caches: success
+//     means that the cluster responds, accepts the credentials and has the returned identity.
 //   - Classify turns an error into a Fault: a condition reason and a deterministic
 //     message without addresses or ports.
 //
@@ -26,10 +26,9 @@
 //     is created from the configuration has them.
 //   - client-go's cached transports are not used, so that the transport can be closed
 //     with the member, and so that pings are sent after 10 s instead of 30 s.
-//   - The limits exist to bound what a mistake in a controller costs a member. They are about
-//     what a hub with two processors can send, 400 to 900 writes per second to all members
-//     together, and their bursts cover 50 new applications, so that the member's API server,
-//     which knows its load, is what slows the hub down.
+//   - The limits exist to bound what a mistake in a controller costs a member. Their
+//     bursts cover 50 new applications, so that the member's API server, which knows its
+//     load, is what slows the hub down.
 //   - Requests to other hosts than the member's are rejected, which also blocks
 //     redirects: a member must not make the hub send requests elsewhere.
 package transport

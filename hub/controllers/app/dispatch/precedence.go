@@ -11,8 +11,8 @@ import (
 // longestPrecedence bounds how long the objects of an application wait for copies of others.
 const longestPrecedence = 2 * time.Second
 
-// precedence lets copies be written before the objects that are made from copies: a copy is one small
-// write that others wait for, and its objects are thirty. A member waits for nothing but the hub's own
+// precedence lets copies be written before the objects that are made from copies: a copy is one
+// write, and about thirty objects are made from it. A member waits for nothing but the hub's own
 // decisions and its own copies. It is safe for concurrent use.
 type precedence struct {
 	mu sync.Mutex
