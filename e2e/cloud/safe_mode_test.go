@@ -3,6 +3,7 @@ package cloud_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -25,6 +26,8 @@ type interrupted struct {
 	// changes is how many the provider was asked for before.
 	changes int
 }
+
+var errNoVolume = errors.New("the cloud has no volume yet")
 
 // testSafeMode restarts the hub in safe mode while work is under way, and counts what it asks the
 // clouds for that changes something.
@@ -68,21 +71,40 @@ func (s *suite) interrupt(t *testing.T, p *provider) *interrupted {
 	i := &interrupted{expired: s.backup(t, p, "safe-expired")}
 	s.awaitBackup(t, p, i.expired)
 	framework.Edit(t, s.Hub, i.expired, func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionDelete })
-	p.script.Add(
-		faults.Fault{Op: faults.OpCreateVolume, Times: -1, Kind: faults.DropAfter},
-		faults.Fault{Op: faults.OpCopySnapshot, Times: -1, Kind: faults.Refuse, Answer: p.throttled},
-	)
+	// It is asked once: a request that the end of the hub interrupts may have been served, and a
+	// Backup waits for what comes of it longer than a test.
+	answer := p.throttled
+	answer.Header = answer.Header.Clone()
+	if answer.Header == nil {
+		answer.Header = http.Header{}
+	}
+	answer.Header.Set("Retry-After", "3600")
+	p.script.Add(faults.Fault{Op: faults.OpCopySnapshot, Times: -1, Kind: faults.Refuse, Answer: answer})
+	requested := false
+	p.script.Chance(func(op faults.Op) (faults.Fault, bool) {
+		switch {
+		case op == faults.OpCreateVolume:
+			requested = true
+			return faults.Fault{Op: op, Kind: faults.DropAfter}, true
+		case op == faults.OpOther && requested: // It would find the volume, and go on.
+			return faults.Fault{Op: op, Kind: faults.Refuse, Answer: answer}, true
+		}
+		return faults.Fault{}, false
+	})
 	i.half = s.backup(t, p, "safe-half", p.other)
+	if p.name == v1.ProviderGCP { // It makes no copies.
+		s.awaitBackup(t, p, i.half)
+	} else {
+		s.awaitCondition(t, i.half, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonThrottled)
+	}
+	volumes := len(p.cloud.Volumes())
 	i.restore = s.restore(t, "safe-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "plain-" + p.account()}, Overwrite: true})
-	framework.Await(t, s.Hub, i.restore, "a volume to be requested", func(r *v1.Restore) error {
-		if len(r.Status.Volumes) == 0 || r.Status.Volumes[0].State != v1.RestoredVolumeCreating {
-			return errors.New(r.Status.Message)
+	framework.Await(t, s.Hub, i.restore, "a volume to be made", func(r *v1.Restore) error {
+		if len(p.cloud.Volumes()) == volumes {
+			return fmt.Errorf("%w: %s", errNoVolume, r.Status.Message)
 		}
 		return nil
 	})
-	if p.name != v1.ProviderGCP { // It makes no copies.
-		s.awaitCondition(t, i.half, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonThrottled)
-	}
 	return i
 }
 

@@ -232,6 +232,8 @@ func (s *suite) ensureMember(t *testing.T) {
 		s.Register(t, usMember)
 	}
 	s.AwaitMembers(t, usMember)
+	// A copy that is not yet gone when the member leaves would be left behind there.
+	s.awaitEmpty(t)
 	// A former case may have left a copy behind there when it was no member.
 	framework.Await(t, s.Hub, memberCluster(), "what is left behind there to be deleted", func(m *v1.MemberCluster) error {
 		if n := m.Status.ResidueCount; n > 0 {
@@ -253,7 +255,6 @@ func (s *suite) ensureStranger(t *testing.T) {
 	}
 	if err == nil {
 		s.ensureMember(t)
-		s.awaitEmpty(t)
 	}
 	s.forgetMember(t)
 	// The record of the hub that managed it.

@@ -1,6 +1,7 @@
 package members_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -21,11 +22,15 @@ func (e *suite) testPaused(t *testing.T) {
 	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: v1.MemberClusterSpec{Paused: true}}
 	lacksDefinition := func(before framework.Marks) {
 		t.Helper()
-		lost, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSetupFailed)
-		got := message(lost, v1.ConditionReady)
-		if !strings.Contains(got, definitionName) || !strings.HasSuffix(got, "the hub installs it at the end of spec.paused of the MemberCluster, or of its safe mode") {
-			t.Errorf("message %q does not say what is missing, and what it waits for", got)
-		}
+		e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSetupFailed)
+		// For as long as the deletion takes, the condition says that.
+		framework.Await(t, e.hub, m.DeepCopy(), "the condition to say what is missing, and what it waits for", func(m *v1.MemberCluster) error {
+			got := message(m, v1.ConditionReady)
+			if !strings.Contains(got, definitionName) || !strings.HasSuffix(got, "the hub installs it at the end of spec.paused of the MemberCluster, or of its safe mode") {
+				return fmt.Errorf("%w: %q", errUnexpected, got)
+			}
+			return nil
+		})
 		if writes := before.By(t, eu, config.HubServiceAccount).Writes(); len(writes) > 0 {
 			t.Errorf("the member is paused, and the hub wrote:\n%s", writes)
 		}
