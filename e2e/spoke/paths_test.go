@@ -27,6 +27,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
@@ -251,6 +252,8 @@ func comparableContent(object *unstructured.Unstructured, app *v1.EcommerceApp) 
 	for _, key := range []string{v1.SpecHashAnnotation, "deployment.kubernetes.io/revision"} {
 		unstructured.RemoveNestedField(content, "metadata", "annotations", key)
 	}
+	// A new application has not changed its password yet.
+	unstructured.RemoveNestedField(content, "spec", "template", "metadata", "annotations", database.RotationAnnotation)
 	var result map[string]any
 	text := strings.NewReplacer(
 		app.Namespace, "NAMESPACE", string(app.UID), "UID", manifest.Hash(app.Namespace, app.Name), "HASH",

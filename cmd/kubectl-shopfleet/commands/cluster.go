@@ -58,6 +58,9 @@ func (p *Program) connect(config *rest.Config) (*cluster, error) {
 	if config.Timeout == 0 {
 		config.Timeout = requestTimeout
 	}
+	// The API server limits clients. A limit here fails before a deadline that it would not meet, with
+	// an error that is no timeout.
+	config.QPS = -1
 	config.UserAgent = program + "/" + p.version
 	config.WarningHandler = rest.NewWarningWriter(p.streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	scheme, err := newScheme()
