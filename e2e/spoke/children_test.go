@@ -238,6 +238,22 @@ func testUnchanged(w *environment) func(*testing.T) {
 		w.run(t)
 		w.reconcile(t, app, "after a restart")
 		w.checkStatusWrites(t, mark, app, 1)
+		if reads := w.childReads(t, mark, app); len(reads) > 0 {
+			t.Errorf("children that the inventory tells of were read:\n%s", reads)
+		}
+
+		w.stop()
+		without := []byte(`{"status":{"inventory":null}}`)
+		if err := w.Status().Patch(t.Context(), app.DeepCopy(), client.RawPatch(types.MergePatchType, without)); err != nil {
+			t.Fatal(err)
+		}
+		mark = w.mark(t)
+		w.run(t)
+		w.reconcile(t, app, "after another restart, without an inventory")
+		w.checkStatusWrites(t, mark, app, 1)
+		if reads := w.childReads(t, mark, app); len(reads) < 10 {
+			t.Errorf("without an inventory the children must be read once, got:\n%s", reads)
+		}
 
 		mark = w.mark(t)
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Labels = map[string]string{"applied": "again"} })
@@ -251,6 +267,13 @@ func testUnchanged(w *environment) func(*testing.T) {
 			}
 		}
 	}
+}
+
+// childReads returns the reads of single children of an application since a mark.
+func (w *environment) childReads(t testing.TB, mark framework.Marks, app *v1.EcommerceApp) audit.Log {
+	t.Helper()
+	reads := mark.By(t, w.cluster, config.SpokeServiceAccount).Verb("get")
+	return slices.DeleteFunc(reads, func(e audit.Event) bool { return e.Namespace != app.Namespace || e.Resource == "ecommerceapps" })
 }
 
 // checkStatusWrites checks how many writes there were since a mark: of statuses alone.

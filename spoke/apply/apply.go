@@ -50,6 +50,9 @@ type Options struct {
 	FieldManager string
 	// Timeout is the deadline of each request; 0 means DefaultTimeout.
 	Timeout time.Duration
+	// Slim reports whether the cache keeps of the objects of a kind their fingerprint, as
+	// TakeFingerprint sets it, and not their content. Nil means that it does of none.
+	Slim func(component.Resource) bool
 	// Random is the source of generated secrets, Clock the time source for certificates.
 	// By default they are crypto/rand and the real clock.
 	Random io.Reader
@@ -63,6 +66,7 @@ type Applier struct {
 	reader  client.Reader
 	manager string
 	timeout time.Duration
+	slim    func(component.Resource) bool
 	random  io.Reader
 	clock   clock.PassiveClock
 
@@ -84,8 +88,11 @@ func New(o Options) *Applier {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	if o.Slim == nil {
+		o.Slim = func(component.Resource) bool { return false }
+	}
 	return &Applier{
-		client: o.Client, reader: o.Reader, manager: o.FieldManager, timeout: o.Timeout,
+		client: o.Client, reader: o.Reader, manager: o.FieldManager, timeout: o.Timeout, slim: o.Slim,
 		random: o.Random, clock: o.Clock, matched: newMatched(),
 		written: make(map[component.Key]writeRecord),
 		repairs: repairs{objects: make(map[component.Key]*repairedObject)},
@@ -134,13 +141,26 @@ type Result struct {
 // write conflicts if anything but the status changed since the object was read. An
 // existing object that is not owned is a *ConflictError, unless it is annotated to be
 // handed over and has no controller. A field that another client changes again and again is
-// a *ContendedError. Other errors are those of the API server.
+// a *ContendedError. Other errors are those of the API server. An object that the cache has
+// without its content is read from the API server before it is compared, unless its fingerprint
+// says that it needs no write.
 func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
+	key := component.KeyOf(req.Intent)
 	if a.matched.has(req) {
+		if isSlim(req.Live) {
+			a.forget(key) // The cache contains what was written.
+		}
 		return Result{Outcome: Unchanged}, nil
 	}
-	live := req.Live
+	if isSlim(req.Live) && a.isBehind(req) {
+		return Result{Outcome: Unchanged}, nil
+	}
+	live, err := a.Whole(ctx, req.Live)
+	if err != nil {
+		return Result{}, err
+	}
 	if live == nil {
+		req.Live = nil
 		result, found, err := a.applyMissing(ctx, req)
 		if err != nil || found == nil {
 			return result, err
@@ -149,8 +169,8 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	}
 	result, err := a.applyOver(ctx, req, live)
 	// While a write is remembered, the object is not known to match.
-	if err == nil && result.Outcome == Unchanged && !a.wrote(component.KeyOf(req.Intent)) {
-		a.matched.add(req)
+	if err == nil && result.Outcome == Unchanged && !a.wrote(key) && isRepeatable(req) {
+		a.note(live, req.Intent)
 	}
 	return result, err
 }
@@ -281,64 +301,10 @@ func (a *Applier) create(ctx context.Context, intent *unstructured.Unstructured)
 		return Result{}, err
 	}
 	a.remember(writeRecord{intent: sum, answer: intent})
+	if a.slim(intent) {
+		a.note(intent, intent)
+	}
 	return Result{Outcome: Created, Object: intent}, nil
-}
-
-// update is an intent for an owned object that exists, and the content of that object.
-type update struct {
-	intent  *unstructured.Unstructured
-	live    component.Resource
-	content map[string]any
-	hold    bool
-}
-
-// update applies an owned object if it differs, unless that is held.
-func (a *Applier) update(ctx context.Context, u update) (Result, error) {
-	intent, live, content := u.intent, u.live, u.content
-	key := component.KeyOf(intent)
-	if matches(content, intent) {
-		a.forget(key)
-		return Result{Outcome: Unchanged}, nil
-	}
-	sum, err := hashOf(intent.Object)
-	if err != nil {
-		return Result{}, err
-	}
-	done, err := a.done(key, sum, live)
-	if err != nil {
-		return Result{}, err
-	}
-	if done {
-		return Result{Outcome: Unchanged}, nil
-	}
-	differences := drifted(content, intent)
-	if u.hold {
-		return held(pendingUpdate(intent, differences)), nil
-	}
-	next := repair{key: key, intent: sum, fields: pathsOf(differences)}
-	if err := a.admit(ctx, intent, next); err != nil {
-		return Result{}, err
-	}
-	over, err := a.basisOf(key, live)
-	if err != nil {
-		return Result{}, err
-	}
-	if over.version, err = a.handOverReplicas(ctx, intent, content, over.version); err != nil {
-		return Result{}, err
-	}
-	written, err := a.overwrite(ctx, intent, over)
-	if apierrors.IsConflict(err) {
-		written, err = a.overwriteNewer(ctx, intent, over, err)
-	}
-	switch {
-	case err != nil:
-		return Result{}, err
-	case written == nil:
-		return Result{Outcome: Unchanged}, nil
-	}
-	a.noteRepair(next)
-	a.remember(writeRecord{intent: sum, over: live.GetResourceVersion(), answer: written})
-	return Result{Outcome: Updated, Object: written}, nil
 }
 
 // send applies an intent, which then holds the response.

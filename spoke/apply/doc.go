@@ -9,6 +9,8 @@
 //   - Applier: creates or updates an object with one apply, deletes with preconditions,
 //     and expands claims. An existing object that the application does not own is a
 //     *ConflictError.
+//   - TakeFingerprint, Inventory and Recall: a cache need not keep the content of what is
+//     applied, and a process that starts need not read it.
 //
 // # Non-goals
 //
@@ -23,7 +25,11 @@
 //   - The API server may permanently store something other than the intent, for example
 //     when an admission webhook rewrites an image. The applier remembers the result of
 //     its own write, so that it does not write repeatedly; after a restart it writes such
-//     an object once more.
+//     an object once more, unless it has a fingerprint and an inventory tells of it.
+//   - A fingerprint is a hash of the field paths that the API server says this applier owns.
+//     Whoever changes or removes a field takes it away, so that drift shows without the
+//     content. The price: who changes a field and changes it back causes one write, by which
+//     the field is owned again, and what differs is read before it is compared.
 //   - A write names the UID and the resource version that it was decided on, although an
 //     apply does not need them: a process that was stopped must not overwrite what its
 //     successor wrote. The price is a conflict when a cache is behind: the object is read

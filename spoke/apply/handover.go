@@ -21,7 +21,7 @@ func (a *Applier) handOverReplicas(ctx context.Context, intent *unstructured.Uns
 	if intent.GetKind() != "Deployment" || wanted || !counted {
 		return version, nil
 	}
-	// Cached objects lack managedFields.
+	// Cached objects lack the fields of their managers.
 	live, err := a.get(ctx, intent)
 	if err != nil || live == nil || !a.ownsReplicas(live.GetManagedFields()) {
 		return version, err

@@ -8,19 +8,29 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// matched remembers which version of an object was found to need no write for which intent, so that
-// a pass converts and compares only the objects that changed since. An object costs two numbers,
+// matched remembers which state of an object was found to need no write for which intent, so that
+// a pass converts and compares only the objects that changed since. An object costs a few numbers,
 // because there are many. It is safe for concurrent use.
 type matched struct {
 	seed maphash.Seed
 
 	mu sync.Mutex
-	// versions has a hash of version and intent by a hash of the object's key.
-	versions map[uint64]uint64
+	// objects has the match of an object by a hash of its key.
+	objects map[uint64]match
+}
+
+// match is what is known of an object.
+type match struct {
+	// intent is a hash of the intent's hash.
+	intent uint64
+	// state is a hash of the UID of the object, and of its version unless it has a fingerprint.
+	state uint64
+	// fingerprint is 0 if the version counts.
+	fingerprint uint64
 }
 
 func newMatched() *matched {
-	return &matched{seed: maphash.MakeSeed(), versions: make(map[uint64]uint64)}
+	return &matched{seed: maphash.MakeSeed(), objects: make(map[uint64]match)}
 }
 
 // has reports whether a request is known to need no write.
@@ -28,22 +38,30 @@ func (m *matched) has(req Request) bool {
 	if !isRepeatable(req) {
 		return false
 	}
-	object, version := m.object(component.KeyOf(req.Intent)), m.version(req)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known, ok := m.versions[object]
-	return ok && known == version
+	now := m.of(req.Live, req.Intent)
+	if isSlim(req.Live) {
+		if now.fingerprint == 0 || req.Live.GetAnnotations()[v1.SpecHashAnnotation] != req.Intent.GetAnnotations()[v1.SpecHashAnnotation] {
+			return false
+		}
+	}
+	known, ok := m.get(component.KeyOf(req.Intent))
+	return ok && known == now
 }
 
-// add records that a request needed no write.
-func (m *matched) add(req Request) {
-	if !isRepeatable(req) {
-		return
-	}
-	object, version := m.object(component.KeyOf(req.Intent)), m.version(req)
+func (m *matched) get(key component.Key) (match, bool) {
+	object := m.object(key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.versions[object] = version
+	known, ok := m.objects[object]
+	return known, ok
+}
+
+// put records that an object needs no write.
+func (m *matched) put(key component.Key, found match) {
+	object := m.object(key)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.objects[object] = found
 }
 
 // forget drops an object that is gone, or about to be.
@@ -51,19 +69,31 @@ func (m *matched) forget(key component.Key) {
 	object := m.object(key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.versions, object)
+	delete(m.objects, object)
 }
 
 func (m *matched) object(key component.Key) uint64 { return maphash.Comparable(m.seed, key) }
 
-func (m *matched) version(req Request) uint64 {
-	return maphash.Comparable(m.seed, [3]string{
-		string(req.Live.GetUID()), req.Live.GetResourceVersion(), req.Intent.GetAnnotations()[v1.SpecHashAnnotation],
-	})
+// of returns the match of an object from a cache and an intent.
+func (m *matched) of(live, intent component.Resource) match {
+	if isSlim(live) {
+		managers := live.GetManagedFields()
+		return m.byFingerprint(live, intent, fingerprintOf(managers, managers[0].Manager))
+	}
+	return match{intent: m.intent(intent), state: maphash.Comparable(m.seed, [2]string{string(live.GetUID()), live.GetResourceVersion()})}
+}
+
+// byFingerprint returns the match of an object with a fingerprint and an intent.
+func (m *matched) byFingerprint(live, intent component.Resource, fingerprint uint64) match {
+	return match{intent: m.intent(intent), state: maphash.Comparable(m.seed, live.GetUID()), fingerprint: fingerprint}
+}
+
+func (m *matched) intent(intent component.Resource) uint64 {
+	return maphash.Comparable(m.seed, intent.GetAnnotations()[v1.SpecHashAnnotation])
 }
 
 // isRepeatable reports whether the outcome of a request depends on nothing but the intent, which has
-// its hash, and on the version of the object.
+// its hash, and on the state of the object.
 func isRepeatable(req Request) bool {
 	// What is generated is no part of the hash: keys may be missing, and a certificate expires.
 	return req.Live != nil && req.Live.GetResourceVersion() != "" && req.Check == nil && req.Generate == nil &&

@@ -27,18 +27,19 @@ func TestMatched(t *testing.T) {
 	if m.has(request()) {
 		t.Fatal("it is known before it was seen")
 	}
-	m.add(request())
+	m.put(component.KeyOf(request().Intent), m.of(request().Live, request().Intent))
 	for name, tt := range map[string]struct {
 		change func(*Request)
 		want   bool
 	}{
-		"the same":           {func(*Request) {}, true},
-		"another version":    {func(r *Request) { r.Live.SetResourceVersion("11") }, false},
-		"made anew":          {func(r *Request) { r.Live.SetUID("2") }, false},
-		"another intent":     {func(r *Request) { r.Intent.SetAnnotations(map[string]string{v1.SpecHashAnnotation: "2"}) }, false},
-		"an intent unhashed": {func(r *Request) { r.Intent.SetAnnotations(nil) }, false},
-		"gone":               {func(r *Request) { r.Live = nil }, false},
-		"another object":     {func(r *Request) { r.Intent.SetName("b") }, false},
+		"the same":            {func(*Request) {}, true},
+		"another version":     {func(r *Request) { r.Live.SetResourceVersion("11") }, false},
+		"made anew":           {func(r *Request) { r.Live.SetUID("2") }, false},
+		"another intent":      {func(r *Request) { r.Intent.SetAnnotations(map[string]string{v1.SpecHashAnnotation: "2"}) }, false},
+		"an intent unhashed":  {func(r *Request) { r.Intent.SetAnnotations(nil) }, false},
+		"gone":                {func(r *Request) { r.Live = nil }, false},
+		"without its content": {func(r *Request) { TakeFingerprint(r.Live, "test") }, false},
+		"another object":      {func(r *Request) { r.Intent.SetName("b") }, false},
 		"of another kind": {func(r *Request) {
 			r.Intent.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 		}, false},
@@ -60,9 +61,58 @@ func TestMatched(t *testing.T) {
 	t.Run("forgotten", func(t *testing.T) {
 		t.Parallel()
 		m := newMatched()
-		m.add(request())
-		if m.forget(component.KeyOf(request().Intent)); m.has(request()) || len(m.versions) != 0 {
+		m.put(component.KeyOf(request().Intent), m.of(request().Live, request().Intent))
+		if m.forget(component.KeyOf(request().Intent)); m.has(request()) || len(m.objects) != 0 {
 			t.Error("it is still known")
 		}
 	})
+}
+
+// TestMatchedFingerprint: an object whose content the cache does not have is known by its fingerprint,
+// whatever its version is.
+func TestMatchedFingerprint(t *testing.T) {
+	t.Parallel()
+	const manager = "test"
+	request := func(fields string) Request {
+		intent := &corev1.ConfigMap{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "a", Annotations: map[string]string{v1.SpecHashAnnotation: "1"}},
+		}
+		live := intent.DeepCopy()
+		live.UID, live.ResourceVersion = "1", "10"
+		live.ManagedFields = []metav1.ManagedFieldsEntry{
+			{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:x":{}}}`)},
+			{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(fields)},
+		}
+		TakeFingerprint(live, manager)
+		return Request{Intent: intent, Live: live}
+	}
+	const fields = `{"f:data":{"f:a":{},"f:b":{}}}`
+	m := newMatched()
+	known := request(fields)
+	m.put(component.KeyOf(known.Intent), m.of(known.Live, known.Intent))
+	for name, tt := range map[string]struct {
+		fields string
+		change func(*Request)
+		want   bool
+	}{
+		"the same":            {fields, func(*Request) {}, true},
+		"another order":       {`{"f:data":{"f:b":{},"f:a":{}}}`, func(*Request) {}, true},
+		"another version":     {fields, func(r *Request) { r.Live.SetResourceVersion("11") }, true},
+		"another's field":     {`{"f:data":{"f:a":{}}}`, func(*Request) {}, false},
+		"no field":            {``, func(*Request) {}, false},
+		"made anew":           {fields, func(r *Request) { r.Live.SetUID("2") }, false},
+		"another intent":      {fields, func(r *Request) { r.Intent.SetAnnotations(map[string]string{v1.SpecHashAnnotation: "2"}) }, false},
+		"of a former intent":  {fields, func(r *Request) { r.Live.SetAnnotations(map[string]string{v1.SpecHashAnnotation: "0"}) }, false},
+		"without annotations": {fields, func(r *Request) { r.Live.SetAnnotations(nil) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := request(tt.fields)
+			tt.change(&r)
+			if got := m.has(r); got != tt.want {
+				t.Errorf("known: %t, want %t", got, tt.want)
+			}
+		})
+	}
 }

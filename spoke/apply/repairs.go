@@ -110,7 +110,7 @@ func (a *Applier) admit(ctx context.Context, intent *unstructured.Unstructured, 
 		return nil
 	}
 	contended := &ContendedError{Key: next.key, Fields: fields, RetryIn: wait}
-	// Cached objects lack managedFields.
+	// Cached objects lack their managers.
 	live, err := a.get(ctx, intent)
 	if err != nil {
 		return err

@@ -15,11 +15,12 @@ import (
 )
 
 // CacheOptions returns the options of a cluster's cache: of the kinds of children
-// only what carries our label, of pods only those of databases, and nothing of managed fields.
+// only what carries our label, without their content, of pods only those of databases, and nothing
+// of managed fields but the fingerprints of what was applied.
 func CacheOptions(kinds ...Runner) cache.Options {
 	byObject := make(map[client.Object]cache.ByObject)
 	for _, child := range childrenOf(kinds) {
-		byObject[child] = cache.ByObject{Label: ours()}
+		byObject[child] = cache.ByObject{Label: ours(), Transform: slimChild}
 	}
 	byObject[&corev1.Pod{}] = databasePods()
 	return cache.Options{ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields(), NewInformer: NewInformer}

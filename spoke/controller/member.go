@@ -40,6 +40,7 @@ func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
 			Reader:       cl.GetAPIReader(),
 			FieldManager: v1.SpokeFieldManager,
 			Timeout:      o.Timeout,
+			Slim:         isSlim,
 			Random:       o.Random,
 			Clock:        o.Clock,
 		}),

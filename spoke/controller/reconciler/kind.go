@@ -69,6 +69,9 @@ type Status struct {
 	// LastHandledImageUpdate is nil for kinds that only know the value RestartNow, and forget
 	// tokens.
 	LastHandledImageUpdate *string
+	// Inventory is nil for kinds that do not keep it: after a start of the process, their children
+	// are read once.
+	Inventory *string
 }
 
 // Runner is a Kind with the type parameter erased.

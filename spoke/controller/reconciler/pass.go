@@ -52,6 +52,17 @@ type pass[T client.Object] struct {
 	deadlineDue time.Duration
 }
 
+// intents returns all rendered objects, in the order of rendering.
+func (p *pass[T]) intents() []component.Resource {
+	var all []component.Resource
+	for _, c := range p.components {
+		for _, object := range c.Rendered() {
+			all = append(all, object.Resource)
+		}
+	}
+	return all
+}
+
 // fail records an error of a component, or of the application if the name is empty. It
 // reports whether other components should be processed.
 func (p *pass[T]) fail(name string, err error) bool {

@@ -160,6 +160,9 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 		p.fail("", err)
 		return
 	}
+	if inventory := r.kind.Status(p.object).Inventory; inventory != nil {
+		r.member.Applier.Recall(*inventory, p.intents(), p.live)
+	}
 	decision, err := component.Plan(component.Input{
 		Components: components,
 		Live:       p.live,

@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -37,6 +38,9 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	}
 	if status.LastHandledImageUpdate != nil {
 		*status.LastHandledImageUpdate = v1.HandledImageUpdate(p.object.GetAnnotations(), *status.LastHandledImageUpdate)
+	}
+	if status.Inventory != nil && !p.paused {
+		*status.Inventory = cmp.Or(r.member.Applier.Inventory(p.intents(), p.live), *status.Inventory)
 	}
 	report.Replicas = p.replicas
 	r.kind.Report(p.object, report)

@@ -62,6 +62,13 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 // take executes one step.
 func (r *reconciler[T]) take(ctx context.Context, p *pass[T], step component.Step) (apply.Outcome, error) {
 	if p.paused && step.Action != component.Apply {
+		if step.Action == component.Recreate {
+			whole, err := r.member.Applier.Whole(ctx, step.Target)
+			if err != nil || whole == nil {
+				return apply.Held, err
+			}
+			step.Target = whole
+		}
 		p.pending = append(p.pending, pendingStep(step))
 		return apply.Held, nil
 	}
@@ -158,7 +165,7 @@ func (r *reconciler[T]) owned(owner T, want component.Resource) func(component.R
 }
 
 // appliedByUs reports whether the spoke applied an object, according to its managed fields,
-// which an object from a cache lacks: without the label, no cache has it.
+// of which an object from a cache has no more than our own: without the label, no cache has it.
 func appliedByUs(live component.Resource) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return m.Manager == v1.SpokeFieldManager && m.Operation == metav1.ManagedFieldsOperationApply

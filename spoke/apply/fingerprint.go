@@ -1,0 +1,136 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// fingerprintType is the FieldsType of an entry that has a fingerprint in place of the fields.
+const fingerprintType = "Fingerprint"
+
+// TakeFingerprint replaces the managed fields of an object by one entry: the fingerprint of the
+// fields that a field manager has applied. The manager loses a field when another one changes or
+// removes it, so that the fingerprint stands for the content, which a cache need not keep then. An
+// object that has its fingerprint already stays as it is.
+func TakeFingerprint(object metav1.Object, manager string) {
+	all := object.GetManagedFields()
+	if hasFingerprint(all) {
+		return
+	}
+	entry := metav1.ManagedFieldsEntry{Manager: manager, FieldsType: fingerprintType}
+	if found := fingerprintOf(all, manager); found != 0 {
+		entry.Operation = metav1.ManagedFieldsOperationApply
+		entry.FieldsV1 = metav1.NewFieldsV1(strconv.FormatUint(found, 36))
+	}
+	object.SetManagedFields([]metav1.ManagedFieldsEntry{entry})
+}
+
+// isSlim reports whether an object is from a cache that keeps its fingerprint, and not its content.
+func isSlim(object component.Resource) bool {
+	return object != nil && hasFingerprint(object.GetManagedFields())
+}
+
+func hasFingerprint(all []metav1.ManagedFieldsEntry) bool {
+	return len(all) == 1 && all[0].FieldsType == fingerprintType
+}
+
+// fingerprintOf returns the fingerprint of what a manager has applied, or 0 if it applied nothing.
+func fingerprintOf(all []metav1.ManagedFieldsEntry, manager string) uint64 {
+	entry := appliedBy(all, manager)
+	if entry == nil {
+		return 0
+	}
+	if entry.FieldsType == fingerprintType {
+		found, err := strconv.ParseUint(entry.FieldsV1.GetRawString(), 36, 64)
+		if err != nil {
+			return 0
+		}
+		return found
+	}
+	fields := appliedFields(entry)
+	if fields == nil {
+		return 0
+	}
+	// The keys of a response may be in another order than those of a watch; those of maps are sorted.
+	canonical, err := json.Marshal(fields)
+	if err != nil {
+		return 0
+	}
+	sum := sha256.Sum256(canonical)
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// appliedBy returns the entry of what a manager has applied, or nil.
+func appliedBy(all []metav1.ManagedFieldsEntry, manager string) *metav1.ManagedFieldsEntry {
+	i := slices.IndexFunc(all, func(m metav1.ManagedFieldsEntry) bool {
+		return m.Manager == manager && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.FieldsV1 != nil
+	})
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+// appliedFields returns the fields of an entry, or nil if they cannot be read.
+func appliedFields(entry *metav1.ManagedFieldsEntry) map[string]any {
+	var fields map[string]any
+	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
+		return nil
+	}
+	return fields
+}
+
+// note records that a live object, as the API server has it, needs no write for an intent.
+func (a *Applier) note(live, intent component.Resource) {
+	if !a.slim(intent) {
+		a.matched.put(component.KeyOf(intent), a.matched.of(live, intent))
+		return
+	}
+	if found := fingerprintOf(live.GetManagedFields(), a.manager); found != 0 {
+		a.matched.put(component.KeyOf(intent), a.matched.byFingerprint(live, intent, found))
+	}
+}
+
+// isBehind reports whether the cache has the object that the last write of the same intent replaced.
+func (a *Applier) isBehind(req Request) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	last, ok := a.written[component.KeyOf(req.Intent)]
+	return ok && last.over == req.Live.GetResourceVersion() &&
+		last.answer.GetAnnotations()[v1.SpecHashAnnotation] == req.Intent.GetAnnotations()[v1.SpecHashAnnotation]
+}
+
+// Whole returns a live object with its content: from the API server, if the cache has it without. It
+// returns nil if the object no longer exists.
+func (a *Applier) Whole(ctx context.Context, live component.Resource) (component.Resource, error) {
+	if live == nil || !isSlim(live) {
+		return live, nil
+	}
+	gvk, err := a.client.GroupVersionKindFor(live)
+	if err != nil {
+		return nil, fmt.Errorf("finding the kind of %T %q: %w", live, live.GetName(), err)
+	}
+	wanted := &unstructured.Unstructured{}
+	wanted.SetGroupVersionKind(gvk)
+	wanted.SetNamespace(live.GetNamespace())
+	wanted.SetName(live.GetName())
+	return a.get(ctx, wanted)
+}
+
+// isOwned reports whether this applier owns all of an intent that a live object matches. Of an object
+// whose content the cache has, the content says enough.
+func (a *Applier) isOwned(live component.Resource, intent *unstructured.Unstructured) bool {
+	whole, ok := live.(*unstructured.Unstructured)
+	return !ok || !a.slim(intent) || a.ownsAll(whole, intent)
+}

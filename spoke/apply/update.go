@@ -1,0 +1,74 @@
+package apply
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// update is an intent for an owned object that exists, and the content of that object.
+type update struct {
+	intent  *unstructured.Unstructured
+	live    component.Resource
+	content map[string]any
+	hold    bool
+}
+
+// update applies an owned object if it differs, unless that is held.
+func (a *Applier) update(ctx context.Context, u update) (Result, error) {
+	intent, live, content := u.intent, u.live, u.content
+	key := component.KeyOf(intent)
+	same := matches(content, intent)
+	if same && (u.hold || a.isOwned(live, intent)) {
+		a.forget(key)
+		return Result{Outcome: Unchanged}, nil
+	}
+	sum, err := hashOf(intent.Object)
+	if err != nil {
+		return Result{}, err
+	}
+	next := repair{key: key, intent: sum, fields: []string{"metadata.managedFields"}}
+	if !same {
+		done, err := a.done(key, sum, live)
+		if err != nil {
+			return Result{}, err
+		}
+		if done {
+			return Result{Outcome: Unchanged}, nil
+		}
+		differences := drifted(content, intent)
+		if u.hold {
+			return held(pendingUpdate(intent, differences)), nil
+		}
+		next.fields = pathsOf(differences)
+	}
+	if err := a.admit(ctx, intent, next); err != nil {
+		return Result{}, err
+	}
+	over, err := a.basisOf(key, live)
+	if err != nil {
+		return Result{}, err
+	}
+	if over.version, err = a.handOverReplicas(ctx, intent, content, over.version); err != nil {
+		return Result{}, err
+	}
+	written, err := a.overwrite(ctx, intent, over)
+	if apierrors.IsConflict(err) {
+		written, err = a.overwriteNewer(ctx, intent, over, err)
+	}
+	switch {
+	case err != nil:
+		return Result{}, err
+	case written == nil:
+		return Result{Outcome: Unchanged}, nil
+	}
+	a.noteRepair(next)
+	a.remember(writeRecord{intent: sum, over: live.GetResourceVersion(), answer: written})
+	if a.slim(intent) {
+		a.note(written, intent)
+	}
+	return Result{Outcome: Updated, Object: written}, nil
+}

@@ -1,0 +1,134 @@
+package controller
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/shopfleet/shopfleet/api/apitest"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// decided is what a decision depends on of the objects in the cache.
+type decided struct {
+	States  []component.State
+	Steps   []decidedStep
+	Changes map[string]component.Change
+}
+
+type decidedStep struct {
+	Action    component.Action
+	Component string
+	Object    component.Key
+	Size      string
+}
+
+// TestSlimDecisions: what the cache drops of children makes no difference to what is decided.
+func TestSlimDecisions(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(12, 1))
+	steps := 0
+	for range 300 {
+		app := apitest.RandomFullApp(r)
+		app.Namespace, app.Name, app.UID = "shops", "shop", types.UID("1")
+		edited := app.DeepCopy()
+		apitest.RandomEdit(r, edited)
+		whole, slim := livesOf(t, r, app)
+		want := decide(t, edited, whole)
+		if diff := cmp.Diff(want, decide(t, edited, slim)); diff != "" {
+			t.Fatalf("the decision of a slim cache (-whole +slim):\n%s", diff)
+		}
+		steps += len(want.Steps)
+	}
+	if steps == 0 {
+		t.Error("nothing was decided")
+	}
+}
+
+// decide returns what is decided about an application.
+func decide(t *testing.T, app *v1.EcommerceApp, live component.Live) decided {
+	t.Helper()
+	components := stamped(t, app)
+	decision, err := component.Plan(component.Input{Components: components, Live: live, OwnerUID: app.UID, Generation: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := decided{States: decision.States, Changes: map[string]component.Change{}}
+	for _, c := range components {
+		d.Changes[c.Name] = component.Classify(c, live)
+	}
+	for _, step := range decision.Steps {
+		object := step.Object.Resource
+		if object == nil {
+			object = step.Target
+		}
+		d.Steps = append(d.Steps, decidedStep{step.Action, step.Component, component.KeyOf(object), step.Size.String()})
+	}
+	return d
+}
+
+// livesOf returns most objects of an application, as the API server and as a cache has them.
+func livesOf(t *testing.T, r *rand.Rand, app *v1.EcommerceApp) (whole, slim component.Live) {
+	t.Helper()
+	whole, slim = component.Live{}, component.Live{}
+	for _, c := range stamped(t, app) {
+		for _, object := range c.Objects {
+			if r.IntN(20) == 0 {
+				continue // It does not exist.
+			}
+			exists := object.Resource
+			exists.SetUID("2")
+			exists.SetResourceVersion("3")
+			setReady(r, exists)
+			key := component.KeyOf(exists)
+			whole[key] = exists
+			kept, err := slimChild(exists.DeepCopyObject())
+			if err != nil {
+				t.Fatal(err)
+			}
+			slim[key] = kept.(component.Resource)
+		}
+	}
+	return whole, slim
+}
+
+// stamped returns the components of an application, each object with its hash.
+func stamped(t *testing.T, app *v1.EcommerceApp) []component.Component {
+	t.Helper()
+	components, err := render.EcommerceApp(app.DeepCopy(), render.Cluster{Name: "eu-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range components {
+		for _, object := range c.Rendered() {
+			if err := apply.Stamp(object.Resource); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return components
+}
+
+// setReady gives some workloads the status of one that is ready.
+func setReady(r *rand.Rand, object component.Resource) {
+	if r.IntN(3) == 0 {
+		return
+	}
+	switch w := object.(type) {
+	case *appsv1.Deployment:
+		n := int32(1)
+		if w.Spec.Replicas != nil {
+			n = *w.Spec.Replicas
+		}
+		w.Status = appsv1.DeploymentStatus{Replicas: n, UpdatedReplicas: n, AvailableReplicas: n, ReadyReplicas: n}
+	case *appsv1.StatefulSet:
+		n := *w.Spec.Replicas
+		w.Status = appsv1.StatefulSetStatus{Replicas: n, UpdatedReplicas: n, ReadyReplicas: n}
+	}
+}
