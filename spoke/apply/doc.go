@@ -27,7 +27,7 @@
 //     its own write, so that it does not write repeatedly; after a restart it writes such
 //     an object once more, unless it has a fingerprint and an inventory tells of it.
 //   - A fingerprint is a hash of the field paths that the API server says this applier owns.
-//     Whoever changes or removes a field takes it away, so that drift shows without the
+//     A client that changes or removes a field takes it away, so that drift shows without the
 //     content. The price: who changes a field and changes it back causes one write, by which
 //     the field is owned again, and what differs is read before it is compared.
 //   - A write names the UID and the resource version that it was decided on, although an

@@ -19,7 +19,7 @@ type matched struct {
 	objects map[uint64]match
 }
 
-// match is what is known of an object.
+// match says in which state an object needed no write.
 type match struct {
 	// intent is a hash of the intent's hash.
 	intent uint64

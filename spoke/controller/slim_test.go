@@ -15,7 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// decided is what a decision depends on of the objects in the cache.
+// decided holds what a planner and events make of the objects in a cache.
 type decided struct {
 	States  []component.State
 	Steps   []decidedStep
