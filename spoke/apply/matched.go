@@ -35,17 +35,18 @@ func newMatched() *matched {
 
 // has reports whether a request is known to need no write.
 func (m *matched) has(req Request) bool {
-	if !isRepeatable(req) {
+	if !isRepeatable(req) || isSlim(req.Live) && !isCurrent(req) {
 		return false
 	}
-	now := m.of(req.Live, req.Intent)
-	if isSlim(req.Live) {
-		if now.fingerprint == 0 || req.Live.GetAnnotations()[v1.SpecHashAnnotation] != req.Intent.GetAnnotations()[v1.SpecHashAnnotation] {
-			return false
-		}
-	}
 	known, ok := m.get(component.KeyOf(req.Intent))
-	return ok && known == now
+	return ok && known == m.of(req.Live, req.Intent)
+}
+
+// isCurrent reports whether an object has the hash of its intent, which a fingerprint does not
+// include, and is not being deleted.
+func isCurrent(req Request) bool {
+	return req.Live.GetDeletionTimestamp() == nil &&
+		req.Live.GetAnnotations()[v1.SpecHashAnnotation] == req.Intent.GetAnnotations()[v1.SpecHashAnnotation]
 }
 
 func (m *matched) get(key component.Key) (match, bool) {
