@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
@@ -215,65 +214,6 @@ func (w *environment) reconcile(t testing.TB, app *v1.EcommerceApp, token string
 		}
 		return nil
 	})
-}
-
-// testUnchanged checks that an unchanged app costs one write per reconciliation requested of
-// it, and nothing else: forced, resynced, and after a restart.
-func testUnchanged(w *environment) func(*testing.T) {
-	return func(t *testing.T) {
-		app := w.runningShop(t)
-		versions := w.versions(t, app)
-		w.reconcile(t, app, "warm")
-		mark := w.mark(t)
-		for i := range 5 {
-			w.reconcile(t, app, fmt.Sprint("forced ", i))
-		}
-		w.checkStatusWrites(t, mark, app, 5)
-		if reads := mark.By(t, w.cluster, config.SpokeServiceAccount).Verb("get", "list"); len(reads) > 0 {
-			t.Errorf("an unchanged app was read for:\n%s", reads)
-		}
-
-		w.stop()
-		mark = w.mark(t)
-		w.run(t)
-		w.reconcile(t, app, "after a restart")
-		w.checkStatusWrites(t, mark, app, 1)
-		if reads := w.childReads(t, mark, app); len(reads) > 0 {
-			t.Errorf("children that the inventory tells of were read:\n%s", reads)
-		}
-
-		w.stop()
-		without := []byte(`{"status":{"inventory":null}}`)
-		if err := w.Status().Patch(t.Context(), app.DeepCopy(), client.RawPatch(types.MergePatchType, without)); err != nil {
-			t.Fatal(err)
-		}
-		mark = w.mark(t)
-		w.run(t)
-		w.reconcile(t, app, "after another restart, without an inventory")
-		w.checkStatusWrites(t, mark, app, 1)
-		if reads := w.childReads(t, mark, app); len(reads) < 10 {
-			t.Errorf("without an inventory the children must be read once, got:\n%s", reads)
-		}
-
-		mark = w.mark(t)
-		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Labels = map[string]string{"applied": "again"} })
-		w.reconcile(t, app, "after a label")
-		framework.Pause(t, 2*longestWait) // A resync.
-		w.checkStatusWrites(t, mark, app, 1)
-		now := w.versions(t, app)
-		for name, version := range versions {
-			if now[name] != version {
-				t.Errorf("%s has changed", name)
-			}
-		}
-	}
-}
-
-// childReads returns the reads of single children of an application since a mark.
-func (w *environment) childReads(t testing.TB, mark framework.Marks, app *v1.EcommerceApp) audit.Log {
-	t.Helper()
-	reads := mark.By(t, w.cluster, config.SpokeServiceAccount).Verb("get")
-	return slices.DeleteFunc(reads, func(e audit.Event) bool { return e.Namespace != app.Namespace || e.Resource == "ecommerceapps" })
 }
 
 // checkStatusWrites checks how many writes there were since a mark: of statuses alone.

@@ -36,6 +36,7 @@ func TestSpoke(t *testing.T) {
 	t.Run("frozen kubelets", testFrozen(w))
 	t.Run("availability", testAvailability(w))
 	t.Run("repair while down", testRepairWhileDown(w))
+	t.Run("changed back", testChangedBack(w))
 	t.Run("restart annotation", testImageUpdated(w))
 	t.Run("without a hub", testWithoutHub(w))
 	t.Run("safe mode", testSafeMode(w))
