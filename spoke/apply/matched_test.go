@@ -104,7 +104,7 @@ func TestMatchedFingerprint(t *testing.T) {
 		"made anew":           {fields, func(r *Request) { r.Live.SetUID("2") }, false},
 		"another intent":      {fields, func(r *Request) { r.Intent.SetAnnotations(map[string]string{v1.SpecHashAnnotation: "2"}) }, false},
 		"of a former intent":  {fields, func(r *Request) { r.Live.SetAnnotations(map[string]string{v1.SpecHashAnnotation: "0"}) }, false},
-		"being deleted":       {fields, func(r *Request) { r.Live.SetDeletionTimestamp(new(metav1.Now())) }, false},
+		"being deleted":       {fields, func(r *Request) { r.Live.SetDeletionTimestamp(new(metav1.Unix(1, 0))) }, false},
 		"without annotations": {fields, func(r *Request) { r.Live.SetAnnotations(nil) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
