@@ -3,7 +3,6 @@ package apply
 import (
 	"bytes"
 	"context"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,8 +41,6 @@ func (a *Applier) handOverReplicas(ctx context.Context, intent *unstructured.Uns
 }
 
 func (a *Applier) ownsReplicas(managers []metav1.ManagedFieldsEntry) bool {
-	return slices.ContainsFunc(managers, func(m metav1.ManagedFieldsEntry) bool {
-		return m.Manager == a.manager && m.Operation == metav1.ManagedFieldsOperationApply && m.FieldsV1 != nil &&
-			bytes.Contains(m.FieldsV1.GetRawBytes(), []byte(`"f:replicas"`))
-	})
+	entry := appliedBy(managers, a.manager)
+	return entry != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:replicas"`))
 }
