@@ -1,7 +1,6 @@
 package bench_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -154,18 +155,18 @@ func (f *fixture) measureShops(b *testing.B, r *burst, shops []client.Object) {
 	b.Helper()
 	r.before = f.process.memory(b)
 	from, used, done, passes := f.Mark(b), f.process.cpu(b), f.process.profile(b), f.process.passes(b)
-	ready := f.followWorkloads(b, burstNamespace)
+	ready, running := f.followWorkloads(b, burstNamespace), f.followRunning(b)
 	r.copies = f.createAll(b, shops, hubSide())
 	began := request{verb: "create", resource: apps().Resource, namespace: burstNamespace}.first(b, from.Since(b, f.hub.Cluster)).Received
-	f.awaitAll(b, burstNamespace, r.shops, func(app *v1.EcommerceApp) bool { return framework.Runs(app, f.regions()...) == nil })
-	r.ready = ready.last(b, r.shops).Sub(began)
+	r.running = running.last(b, "applications to be Running", r.shops).Sub(began)
+	r.ready = ready.last(b, "workloads to be ready", r.shops).Sub(began)
 	r.cpu, r.passes = f.process.cpu(b)-used, f.process.passes(b)
 	for name, before := range passes {
 		r.passes[name] -= before
 	}
 	maps.DeleteFunc(r.passes, func(_ string, n int) bool { return n == 0 })
 	onHub := from.By(b, f.hub.Cluster, hubAccount).Writes().In(burstNamespace)
-	r.running, r.hubWrites, r.requests = lastRunning(b, onHub).Sub(began), len(onHub.Except("events")), map[string]int{}
+	r.hubWrites, r.requests = len(onHub.Except("events")), map[string]int{}
 	for _, m := range f.members {
 		for _, e := range from.By(b, m.Cluster, hubAccount) {
 			if e.Namespace == burstNamespace || e.Resource == "namespaces" {
@@ -211,28 +212,18 @@ func describe(e audit.Event) string {
 	return text
 }
 
-// lastRunning returns when the last application was first reported as Running, by the statuses in
-// the log.
-func lastRunning(b *testing.B, log audit.Log) time.Time {
+// followRunning begins to watch the applications of the burst on the hub, as they become Running.
+func (f *fixture) followRunning(b *testing.B) *readiness {
 	b.Helper()
-	first := map[string]time.Time{}
-	for _, e := range log.Of(apps().Resource) {
-		var app v1.EcommerceApp
-		if e.Object == "" {
-			continue
+	r := &readiness{at: map[string]time.Time{}}
+	f.hub.follow(b, apps(), burstNamespace, func(event watch.Event, o *unstructured.Unstructured) {
+		app := &v1.EcommerceApp{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, app); err != nil {
+			b.Error(err)
 		}
-		if err := json.Unmarshal([]byte(e.Object), &app); err != nil {
-			b.Fatal(err)
+		if event.Type != watch.Deleted && framework.Runs(app, f.regions()...) == nil {
+			r.note(app.Name)
 		}
-		if _, known := first[e.Name]; !known && app.Status.Phase == v1.PhaseRunning {
-			first[e.Name] = e.Completed
-		}
-	}
-	var last time.Time
-	for _, at := range first {
-		if at.After(last) {
-			last = at
-		}
-	}
-	return last
+	})
+	return r
 }

@@ -133,10 +133,10 @@ func (f *fixture) measureChildren(b *testing.B, r *burst) {
 		})
 	}
 	group.Wait()
-	r.bareReady = ready.last(b, want).Sub(began)
+	r.bareReady = ready.last(b, "workloads to be ready", want).Sub(began)
 }
 
-// readiness has the times at which workloads were first ready. It is safe for concurrent use.
+// readiness has the times at which objects were first ready. It is safe for concurrent use.
 type readiness struct {
 	mu sync.Mutex
 	at map[string]time.Time
@@ -178,11 +178,11 @@ func (r *readiness) note(name string) {
 	}
 }
 
-// last blocks until n workloads were ready, and returns when the last one was.
-func (r *readiness) last(b *testing.B, n int) time.Time {
+// last blocks until n objects were ready, and returns when the last one was.
+func (r *readiness) last(b *testing.B, what string, n int) time.Time {
 	b.Helper()
 	var last time.Time
-	within(b, "the workloads to be ready", func() (bool, string) {
+	within(b, "the "+what, func() (bool, string) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, at := range r.at {

@@ -28,12 +28,12 @@ func deployments() schema.GroupVersionResource {
 }
 
 // measureStatus measures from the write of a Deployment's status in a member, which follows when
-// its pod is no longer ready, until the status on the hub is written. The hub writes the status of the copy in
-// between; the bare patcher does not.
+// its pod is no longer ready, until the status on the hub is written. The bare patcher writes the status that
+// the hub wrote last, with another number: a status of another size would take another time.
 func (f *fixture) measureStatus(b *testing.B) {
 	b.Helper()
 	shop := f.steadyShop(b)
-	f.startPatcher(b, f.members[0])
+	f.startPatcher(b, f.members[0], shop)
 	f.compare(b, "member status → hub status, p50 / p99",
 		subject{"hub", func(b *testing.B, _ int) time.Duration {
 			b.Helper()
@@ -89,9 +89,13 @@ func (f *fixture) setReady(b *testing.B, namespace string, status corev1.Conditi
 }
 
 // startPatcher creates a Deployment in a member and an application on the hub, and starts the
-// bare patcher between them.
-func (f *fixture) startPatcher(b *testing.B, m *cluster) {
+// bare patcher between them. Its status is that of a shop.
+func (f *fixture) startPatcher(b *testing.B, m *cluster, shop *v1.EcommerceApp) {
 	b.Helper()
+	if err := f.Hub.Get(b.Context(), client.ObjectKeyFromObject(shop), shop); err != nil {
+		b.Fatal(err)
+	}
+	status := shop.Status
 	app := bareOf(b, f.shop(patchedNamespace, "shop"))
 	framework.Create(b, f.Hub, app)
 	labels := map[string]string{v1.ComponentLabel: render.Frontend}
@@ -111,8 +115,8 @@ func (f *fixture) startPatcher(b *testing.B, m *cluster) {
 		if err != nil || ready == last {
 			return
 		}
-		last = ready
-		patch := fmt.Appendf(nil, `{"status":{"ready":"%d/1"}}`, ready)
+		last, status.Ready = ready, fmt.Sprintf("%d/1", ready)
+		patch := fmt.Appendf(nil, `{"status":%s}`, encode(b, status))
 		if _, err := f.hub.bare.Resource(bareApps()).Namespace(patchedNamespace).Patch(b.Context(), app.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 			b.Errorf("patching the status: %v", err)
 		}
