@@ -22,6 +22,8 @@ const (
 	burstNamespace = "burst"
 	// bareBurstNamespace has the same applications and children, of the baselines.
 	bareBurstNamespace = "bare-burst"
+	// orderedNamespace has the same children, applied in the order of components.
+	orderedNamespace = "bare-ordered"
 	// copiesPerShop is the number of members.
 	copiesPerShop = 3
 )
@@ -32,9 +34,12 @@ type burst struct {
 	// copies is the time until the last copy, ready until the last workload is ready in a member,
 	// and running until the last application is Running by its status on the hub.
 	copies, ready, running time.Duration
-	bareCopies, bareReady  time.Duration
-	cpu                    time.Duration
-	before, after          memory
+	bareCopies             time.Duration
+	// bareReady is that of the children applied at once, orderedReady of those in the order of
+	// components.
+	bareReady, orderedReady time.Duration
+	cpu                     time.Duration
+	before, after           memory
 	// requests are those of the hub until all were Running: to members by verb and status, and its writes
 	// to its own API server.
 	requests  map[string]int
@@ -57,6 +62,7 @@ func (f *fixture) measureBurst(b *testing.B) {
 	f.once(b, name+" → last copy", r.copies, "bare writer of copies", r.bareCopies)
 	f.once(b, name+" → last workload ready", r.ready, "bare writer of children", r.bareReady)
 	f.once(b, name+" → all Running on the hub", r.running, "bare writer of children, workloads ready", r.bareReady)
+	f.once(b, name+" → all Running on the hub", r.running, "bare writer of children in order, workloads ready", r.orderedReady)
 	f.value(b, "processor time of the hub for each copy, until Running", "%.1f ms", r.perCopy(milliseconds(r.cpu)))
 	for _, verb := range slices.Sorted(maps.Keys(r.requests)) {
 		f.value(b, "requests of the hub for each copy: "+verb, "%.2f", r.perCopy(float64(r.requests[verb])))
@@ -76,7 +82,7 @@ func (f *fixture) burst(b *testing.B) *burst {
 	if f.crowd != nil {
 		return f.crowd
 	}
-	r := &burst{shops: number(b, shopsVariable, defaultShops), children: map[string][]child{}}
+	r := &burst{shops: number(b, shopsVariable, defaultShops)}
 	var bare, shops []client.Object
 	for i := range r.shops {
 		bare = append(bare, bareOf(b, f.shop(bareBurstNamespace, fmt.Sprintf("shop-%d", i)), v1.HubFinalizer))
@@ -215,7 +221,7 @@ func describe(e audit.Event) string {
 // followRunning begins to watch the applications of the burst on the hub, as they become Running.
 func (f *fixture) followRunning(b *testing.B) *readiness {
 	b.Helper()
-	r := &readiness{at: map[string]time.Time{}}
+	r := newReadiness()
 	f.hub.follow(b, apps(), burstNamespace, func(event watch.Event, o *unstructured.Unstructured) {
 		app := &v1.EcommerceApp{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, app); err != nil {

@@ -31,6 +31,7 @@ type child struct {
 	app, component string
 	// controlled is true for objects that are deleted with their application.
 	controlled bool
+	namespace  string
 }
 
 // workload reports whether the object has pods of its own.
@@ -69,7 +70,7 @@ func (c *cluster) childrenOf(b *testing.B, from, to string) []child {
 			o := &list.Items[i]
 			made := child{
 				resource: resource, app: o.GetLabels()[v1.InstanceLabel], component: o.GetLabels()[v1.ComponentLabel],
-				controlled: metav1.GetControllerOf(o) != nil, object: object{name: o.GetName()},
+				controlled: metav1.GetControllerOf(o) != nil, namespace: to, object: object{name: o.GetName()},
 			}
 			made.raw = rendered(b, o, to)
 			all = append(all, made)
@@ -100,57 +101,123 @@ func rendered(b *testing.B, live *unstructured.Unstructured, namespace string) [
 	).Replace(string(encode(b, o.Object))))
 }
 
-// measureChildren applies the children that the hub has rendered to other namespaces, at once.
+// measureChildren applies the children that the hub has rendered to other namespaces: all at once, and
+// then those of each application in the order in which its components need each other.
 func (f *fixture) measureChildren(b *testing.B, r *burst) {
 	b.Helper()
+	r.bareReady, r.children = f.applyChildren(b, bareBurstNamespace, (*cluster).applyAtOnce)
+	r.orderedReady, _ = f.applyChildren(b, orderedNamespace, (*cluster).applyInOrder)
+}
+
+// applyChildren applies the children of the burst in another namespace of all members. It returns the
+// time until the last workload was ready, and the children by member.
+func (f *fixture) applyChildren(
+	b *testing.B, namespace string, apply func(*cluster, *testing.B, []child, *readiness),
+) (took time.Duration, all map[string][]child) {
+	b.Helper()
 	want := 0
+	all = map[string][]child{}
 	for _, m := range f.members {
-		r.children[m.Name()] = m.childrenOf(b, burstNamespace, bareBurstNamespace)
-		for _, c := range r.children[m.Name()] {
+		all[m.Name()] = m.childrenOf(b, burstNamespace, namespace)
+		for _, c := range all[m.Name()] {
 			if c.workload() {
 				want++
 			}
 		}
-		framework.CreateNamespace(b, m.admin, bareBurstNamespace)
+		framework.CreateNamespace(b, m.admin, namespace)
 	}
-	ready := f.followWorkloads(b, bareBurstNamespace)
+	ready := f.followWorkloads(b, namespace)
 	began := time.Now()
 	var group sync.WaitGroup
 	for _, m := range f.members {
-		todo := make(chan child)
-		for range writersPerMember {
-			group.Go(func() {
-				for c := range todo {
-					m.apply(b, c.resource, bareBurstNamespace, c.object)
-				}
-			})
-		}
+		group.Go(func() { apply(m, b, all[m.Name()], ready) })
+	}
+	group.Wait()
+	return ready.last(b, "workloads to be ready", want).Sub(began), all
+}
+
+// applyAtOnce applies children as fast as the member accepts them.
+func (c *cluster) applyAtOnce(b *testing.B, all []child, _ *readiness) {
+	b.Helper()
+	var group sync.WaitGroup
+	todo := make(chan child)
+	for range writersPerMember {
 		group.Go(func() {
-			defer close(todo)
-			for _, c := range r.children[m.Name()] {
-				todo <- c
+			for o := range todo {
+				c.apply(b, o.resource, o.namespace, o.object)
+			}
+		})
+	}
+	for _, o := range all {
+		todo <- o
+	}
+	close(todo)
+	group.Wait()
+}
+
+// applyInOrder applies the children of each component when the workloads of those that it needs are
+// ready, and all applications at the same time.
+func (c *cluster) applyInOrder(b *testing.B, all []child, ready *readiness) {
+	b.Helper()
+	byApp := map[string][]child{}
+	for _, o := range all {
+		byApp[o.app] = append(byApp[o.app], o)
+	}
+	var group sync.WaitGroup
+	for _, children := range byApp {
+		group.Go(func() {
+			for _, component := range []string{database.Component, render.Backend, render.Frontend, ""} {
+				for _, o := range children {
+					if o.needed() == component {
+						c.apply(b, o.resource, o.namespace, o.object)
+					}
+				}
+				for _, o := range children {
+					if o.needed() == component && o.workload() {
+						ready.await(b, c.readyName(o.resource, o.name))
+					}
+				}
 			}
 		})
 	}
 	group.Wait()
-	r.bareReady = ready.last(b, "workloads to be ready", want).Sub(began)
+}
+
+// needed returns the component that the object belongs to if others need it, and is empty otherwise.
+func (c child) needed() string {
+	switch c.component {
+	case database.Component, render.Backend, render.Frontend:
+		return c.component
+	default:
+		return ""
+	}
+}
+
+func (c *cluster) readyName(resource schema.GroupVersionResource, name string) string {
+	return c.Name() + "/" + resource.Resource + "/" + name
 }
 
 // readiness has the times at which objects were first ready. It is safe for concurrent use.
 type readiness struct {
 	mu sync.Mutex
 	at map[string]time.Time
+	// changed is closed when an object becomes ready, and replaced.
+	changed chan struct{}
+}
+
+func newReadiness() *readiness {
+	return &readiness{at: map[string]time.Time{}, changed: make(chan struct{})}
 }
 
 // followWorkloads begins to watch the workloads of a namespace in all members.
 func (f *fixture) followWorkloads(b *testing.B, namespace string) *readiness {
 	b.Helper()
-	r := &readiness{at: map[string]time.Time{}}
+	r := newReadiness()
 	for _, m := range f.members {
 		for _, resource := range workloads() {
 			m.follow(b, resource, namespace, func(event watch.Event, o *unstructured.Unstructured) {
 				if event.Type != watch.Deleted && workloadReady(o) {
-					r.note(m.Name() + "/" + resource.Resource + "/" + o.GetName())
+					r.note(m.readyName(resource, o.GetName()))
 				}
 			})
 		}
@@ -175,6 +242,27 @@ func (r *readiness) note(name string) {
 	defer r.mu.Unlock()
 	if _, known := r.at[name]; !known {
 		r.at[name] = time.Now()
+		close(r.changed)
+		r.changed = make(chan struct{})
+	}
+}
+
+// await blocks until an object was ready, or the benchmark ends.
+func (r *readiness) await(b *testing.B, name string) {
+	b.Helper()
+	for {
+		r.mu.Lock()
+		_, ready := r.at[name]
+		changed := r.changed
+		r.mu.Unlock()
+		if ready {
+			return
+		}
+		select {
+		case <-changed:
+		case <-b.Context().Done():
+			return
+		}
 	}
 }
 

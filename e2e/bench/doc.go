@@ -33,7 +33,9 @@
 //   - The children of the baseline are those of the hub as the members' API servers return them, with
 //     all defaults, and so a little larger than those that the hub sends.
 //   - Statuses are those of a Deployment whose pod is no longer ready. The hub writes the status of the copy
-//     before that of the application, and the bare patcher only the latter.
+//     at the same time as that of the application, and the bare patcher only the latter.
+//   - The bare writer of children applies all at once, and does not wait for what a component needs.
+//     One in order does, as the hub has to: between the two is the price of the order.
 //   - No metric shows when a hub has found out everything after a restart. The end is taken
 //     to be when it uses no more processor time.
 package bench
