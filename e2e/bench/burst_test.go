@@ -34,7 +34,8 @@ type burst struct {
 	// copies is the time until the last copy, ready until the last workload is ready in a member,
 	// and running until the last application is Running by its status on the hub.
 	copies, ready, running time.Duration
-	bareCopies             time.Duration
+	// aheadCopies are those of a bare writer that writes to each application first.
+	bareCopies, aheadCopies time.Duration
 	// bareReady is that of the children applied at once, orderedReady of those in the order of
 	// components.
 	bareReady, orderedReady time.Duration
@@ -60,6 +61,7 @@ func (f *fixture) measureBurst(b *testing.B) {
 	r := f.burst(b)
 	name := fmt.Sprintf("%d shops × 3 at once", r.shops)
 	f.once(b, name+" → last copy", r.copies, "bare writer of copies", r.bareCopies)
+	f.once(b, name+" → last copy", r.copies, "bare writer of copies, one hub write first", r.aheadCopies)
 	f.once(b, name+" → last workload ready", r.ready, "bare writer of children", r.bareReady)
 	f.once(b, name+" → all Running on the hub", r.running, "bare writer of children, workloads ready", r.bareReady)
 	f.once(b, name+" → all Running on the hub", r.running, "bare writer of children in order, workloads ready", r.orderedReady)
@@ -83,12 +85,14 @@ func (f *fixture) burst(b *testing.B) *burst {
 		return f.crowd
 	}
 	r := &burst{shops: number(b, shopsVariable, defaultShops)}
-	var bare, shops []client.Object
+	var bare, ahead, shops []client.Object
 	for i := range r.shops {
 		bare = append(bare, bareOf(b, f.shop(bareBurstNamespace, fmt.Sprintf("shop-%d", i)), v1.HubFinalizer))
+		ahead = append(ahead, bareOf(b, f.shop(aheadPrefix+burstNamespace, fmt.Sprintf("shop-%d", i))))
 		shops = append(shops, f.shop(burstNamespace, fmt.Sprintf("shop-%d", i)))
 	}
 	r.bareCopies = f.createAll(b, bare, bareSide())
+	r.aheadCopies = f.createAll(b, ahead, bareSide())
 	f.measureShops(b, r, shops)
 	f.measureChildren(b, r)
 	f.crowd = r

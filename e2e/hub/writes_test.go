@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +17,9 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
+
+// longestHold is the time that the first status of an application waits for its copies.
+const longestHold = time.Second
 
 // testCreation counts every write that it takes to bring a shop up in three clusters.
 func (s *suite) testCreation(t *testing.T) {
@@ -28,10 +32,12 @@ func (s *suite) testCreation(t *testing.T) {
 
 	log := s.Since(t, before, s.Fleet.Hub()).Of("ecommerceapps").Writes()
 	var status, other int
-	var finalizer audit.Event
+	var finalizer, first audit.Event
 	for _, e := range log {
 		if e.Subresource == "status" {
-			status++
+			if status++; status == 1 {
+				first = e
+			}
 		} else {
 			finalizer, other = e, other+1
 		}
@@ -45,8 +51,12 @@ func (s *suite) testCreation(t *testing.T) {
 	}
 	for _, name := range memberNames() {
 		s.countMemberWrites(t, before, name)
-		if first := s.Since(t, before, s.Fleet.Member(name)).Of("ecommerceapps").Writes()[0]; first.Received.Before(finalizer.Completed) {
-			t.Errorf("%s got the copy before the application had its finalizer:\n%s\n%s", name, first, finalizer)
+		copied := s.Since(t, before, s.Fleet.Member(name)).Of("ecommerceapps").Writes()[0]
+		if copied.Received.Before(finalizer.Completed) {
+			t.Errorf("%s got the copy before the application had its finalizer:\n%s\n%s", name, copied, finalizer)
+		}
+		if first.Received.Before(copied.Completed) && first.Received.Sub(finalizer.Completed) < longestHold {
+			t.Errorf("the status was written while %s got the copy, with which it competes:\n%s\n%s", name, first, copied)
 		}
 	}
 	s.awaitEvent(t, v1.ReasonPlaced, "Placed on "+strings.Join(slices.Sorted(slices.Values(memberNames())), ", "))

@@ -71,14 +71,16 @@ func testFailedPlan(t *testing.T, w *writer) {
 			t.Errorf("a cache %s: ahead %t, status (-want +got):\n%s", name, ahead, diff)
 		}
 	}
+	if !w.dispatcher.Planned(app) {
+		t.Error("the status is not planned")
+	}
 	w.change(t)
 	if _, err := w.report(t.Context(), app, aggregate.Input{}, planned); !apierrors.IsConflict(err) {
 		t.Fatalf("writing the status: %v, want a conflict", err)
 	}
-	w.dispatcher.EndPlan(w.key)
 	stored := w.stored(t)
-	if newest, ahead := w.dispatcher.Newest(stored); ahead || !newest.InventoryLost() {
-		t.Error("a status that was not written is still worked with")
+	if newest, ahead := w.dispatcher.Newest(stored); ahead || !newest.InventoryLost() || w.dispatcher.Planned(app) {
+		t.Error("a status that was planned for another version is still worked with")
 	}
 	if names, _ := stored.RecordedClusters(); strings.Join(names, ",") != "a" {
 		t.Errorf("%v are recorded, want the cluster that may have a copy", names)

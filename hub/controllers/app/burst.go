@@ -49,6 +49,17 @@ func (b *burst) wait(app types.NamespacedName, now time.Time) time.Duration {
 	return b.end.Sub(now)
 }
 
+// hold returns the time until a change is to be written that waits for something; 0 if it is now. An
+// application waits for one window at most.
+func (b *burst) hold(app types.NamespacedName, now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, waits := b.due[app]; !waits {
+		b.due[app] = now.Add(burstWindow)
+	}
+	return max(b.due[app].Sub(now), 0)
+}
+
 // settle records that no change of an application waits: it was written, or is none any more.
 func (b *burst) settle(app types.NamespacedName) {
 	b.mu.Lock()

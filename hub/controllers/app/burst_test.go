@@ -66,3 +66,20 @@ func TestBurst(t *testing.T) {
 		})
 	}
 }
+
+// TestHold: what waits for something waits for one window at most.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	start, app, b := time.Unix(1000, 0), types.NamespacedName{Name: "a"}, newBurst()
+	for _, step := range []struct{ after, want time.Duration }{
+		{0, burstWindow}, {burstWindow / 4, burstWindow * 3 / 4}, {burstWindow, 0}, {2 * burstWindow, 0},
+	} {
+		if got := b.hold(app, start.Add(step.after)); got != step.want {
+			t.Errorf("after %s it waits for %s, want %s", step.after, got, step.want)
+		}
+	}
+	b.settle(app)
+	if got := b.hold(app, start.Add(3*burstWindow)); got != burstWindow {
+		t.Errorf("another change waits for %s, want %s", got, burstWindow)
+	}
+}

@@ -18,7 +18,8 @@
 // worker confirmed that the copy is deleted, and writes it before a worker may write the
 // copy. Only a new application's copies need not wait for it: their clusters are recorded
 // in its metadata (v1.ClustersAnnotation) with the finalizer, in one write, and the workers
-// get the status that is about to be written. A missing entry never causes a deletion.
+// get the status that is about to be written. It is written when they have reported, or after a
+// second: before, it would compete with the copies. A missing entry never causes a deletion.
 //
 // # Non-goals
 //

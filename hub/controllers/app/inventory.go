@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -21,8 +22,8 @@ const maxRecorded = 500
 
 // writeAhead adds the finalizer, and the clusters that a decision adds to the inventory, in one
 // patch of metadata before any copy is written. The decision about a new application is then
-// dispatched: its copies need not wait until the status is stored. Dispatcher.EndPlan has to
-// follow, whether it is stored or not.
+// planned: its copies need not wait until the status is stored. Dispatcher.EndPlan has to follow the
+// attempt to store it.
 func (r *Reconciler) writeAhead(ctx context.Context, app *v1.EcommerceApp, next v1.EcommerceAppStatus) error {
 	isNew := !controllerutil.ContainsFinalizer(app, v1.HubFinalizer)
 	recorded, isRecorded := app.RecordedClusters()
@@ -50,6 +51,15 @@ func (r *Reconciler) writeAhead(ctx context.Context, app *v1.EcommerceApp, next 
 		r.dispatcher.Plan(planned)
 	}
 	return nil
+}
+
+// copiesDue returns how long the first status of an application waits for its copies, which would
+// compete with it: until the members that are connected have reported, for burstWindow at most.
+func (r *Reconciler) copiesDue(app *v1.EcommerceApp, next v1.EcommerceAppStatus) time.Duration {
+	if !r.dispatcher.Planned(app) || r.dispatcher.Reported(app, next.Clusters) {
+		return 0
+	}
+	return r.burst.hold(keyOf(app), r.clock.Now())
 }
 
 // record sets v1.ClustersAnnotation.

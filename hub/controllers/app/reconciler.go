@@ -44,15 +44,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return r.conflicts.Retry(r.waits, request, reconcile.Result{}, client.IgnoreNotFound(err))
 	}
-	if _, ahead := r.dispatcher.Newest(app); ahead {
+	newest, ahead := r.dispatcher.Newest(app)
+	if ahead && newest.ResourceVersion != app.ResourceVersion {
 		// The watch will deliver what was written, and with it comes the next decision.
 		return reconcile.Result{}, nil
 	}
-	result, err := r.reconcile(ctx, app)
+	stored := app.Status
+	if ahead {
+		// The status is planned: copies are being written with it, and it follows them.
+		if rest := r.copiesDue(newest, newest.Status); rest > 0 {
+			return reconcile.Result{RequeueAfter: rest}, nil
+		}
+		newest.Status.DeepCopyInto(&app.Status)
+	}
+	result, err := r.reconcile(ctx, app, stored)
 	return r.conflicts.Retry(r.waits, request, result, err)
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (reconcile.Result, error) {
+// reconcile decides about an application. Its status is the one that is stored, or planned.
+func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored v1.EcommerceAppStatus) (reconcile.Result, error) {
 	deleting := app.Ending()
 	if app.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
 		return reconcile.Result{}, nil
@@ -79,7 +89,13 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 		if err := r.writeAhead(ctx, app, next); err != nil {
 			return reconcile.Result{}, err
 		}
-		defer r.dispatcher.EndPlan(keyOf(app))
+		if rest := r.copiesDue(app, next); rest > 0 {
+			return reconcile.Result{RequeueAfter: rest}, nil
+		}
+		if r.dispatcher.Planned(app) {
+			defer r.dispatcher.EndPlan(keyOf(app))
+			app.Status = stored
+		}
 	}
 	result, err := r.report(ctx, app, in, next)
 	if lost && err == nil && !app.InventoryLost() {

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -209,8 +210,30 @@ func (d *Dispatcher) AwaitCopies(ctx context.Context, member string) { d.precede
 
 // Newest returns the newer of an application in the hub's cache and what the hub wrote
 // last, and whether the cache has yet to catch up.
+//
+// An application with a planned status is ahead of a cache that has its metadata. A plan ends when
+// the application is changed meanwhile.
 func (d *Dispatcher) Newest(cached *v1.EcommerceApp) (app *v1.EcommerceApp, ahead bool) {
-	return d.written.newest(cached)
+	planned := d.written.of(keyOf(cached)).planned
+	if app, ahead = d.written.newest(cached); planned && !ahead {
+		d.decisions.forget(keyOf(cached))
+	}
+	return app, ahead
+}
+
+// Planned reports whether the queues work with a status of an application that is yet to be written.
+func (d *Dispatcher) Planned(app *v1.EcommerceApp) bool { return d.written.of(keyOf(app)).planned }
+
+// Reported reports whether all of the clusters that are connected have a result about an application.
+func (d *Dispatcher) Reported(app *v1.EcommerceApp, clusters []v1.ClusterStatus) bool {
+	return !slices.ContainsFunc(clusters, func(c v1.ClusterStatus) bool {
+		m := d.Get(c.Name)
+		if m == nil {
+			return false
+		}
+		_, known := m.reports.about(keyOf(app), app.UID)
+		return !known
+	})
 }
 
 // Written hands over an application as the API server returned it after a write that
