@@ -16,14 +16,16 @@ import (
 
 // CacheOptions returns the options of a cluster's cache: of the kinds of children
 // only what carries our label, without their content, of pods only those of databases, and nothing
-// of managed fields but the fingerprints of what was applied.
+// of managed fields but the fingerprints of what was applied. Objects of one cache share what they
+// have in common, so that each cache needs options of its own.
 func CacheOptions(kinds ...Runner) cache.Options {
+	slim := newSlimmer()
 	byObject := make(map[client.Object]cache.ByObject)
 	for _, child := range childrenOf(kinds) {
-		byObject[child] = cache.ByObject{Label: ours(), Transform: slimChild}
+		byObject[child] = cache.ByObject{Label: ours(), Transform: slim.child}
 	}
-	byObject[&corev1.Pod{}] = databasePods()
-	return cache.Options{ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields(), NewInformer: NewInformer}
+	byObject[&corev1.Pod{}] = slim.databasePods()
+	return cache.Options{ByObject: byObject, DefaultTransform: slim.whole, NewInformer: NewInformer}
 }
 
 // WatchedObjects returns one object of each kind that a cluster's cache must have

@@ -13,48 +13,37 @@ import (
 
 // databasePods returns the cache options of pods: of databases only, and without what no
 // decision depends on. Pods are read, never written.
-func databasePods() cache.ByObject {
+func (s slimmer) databasePods() cache.ByObject {
 	return cache.ByObject{
 		Label:     labels.SelectorFromSet(labels.Set{v1.ManagedByLabel: v1.ManagedBy, v1.ComponentLabel: database.Component}),
-		Transform: slimPod,
+		Transform: s.pod,
 	}
 }
 
-// slimPod is a cache transform that keeps the identity, owner, images and status of a pod. It returns
+// pod is a cache transform that keeps the identity, owner, images and status of a pod. It returns
 // objects of other types unchanged. The resource version stays, because informers ignore updates
 // that do not change it.
-func slimPod(object any) (any, error) {
+func (s slimmer) pod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
 	}
-	return &corev1.Pod{
+	slim := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			Labels: pod.Labels, OwnerReferences: pod.OwnerReferences,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-		},
-		Spec: corev1.PodSpec{
-			InitContainers: slimSpecs(pod.Spec.InitContainers), Containers: slimSpecs(pod.Spec.Containers),
 		},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: pod.Status.Conditions,
 			InitContainerStatuses: slimContainers(pod.Status.InitContainerStatuses),
 			ContainerStatuses:     slimContainers(pod.Status.ContainerStatuses),
 		},
-	}, nil
-}
-
-// slimSpecs returns the names and images of containers.
-func slimSpecs(all []corev1.Container) []corev1.Container {
-	if all == nil {
-		return nil
 	}
-	slim := make([]corev1.Container, 0, len(all))
-	for _, c := range all {
-		slim = append(slim, corev1.Container{Name: c.Name, Image: c.Image})
-	}
-	return slim
+	slim.Spec.InitContainers = s.containers(&slim.ObjectMeta, pod.Spec.InitContainers)
+	slim.Spec.Containers = s.containers(&slim.ObjectMeta, pod.Spec.Containers)
+	s.share(slim)
+	return slim, nil
 }
 
 // slimContainers returns statuses of containers without images, volumes and resources.

@@ -51,14 +51,14 @@ func TestPodsAreCachedSlim(t *testing.T) {
 	var got any = wholePod()
 	for range 2 { // A transform may see an object twice.
 		var err error
-		if got, err = slimPod(got); err != nil {
+		if got, err = newSlimmer().pod(got); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("cached pod (-want +got):\n%s", diff)
 		}
 	}
-	if got, err := slimPod("other"); got != "other" || err != nil {
+	if got, err := newSlimmer().pod("other"); got != "other" || err != nil {
 		t.Errorf("another object becomes %v: %v", got, err)
 	}
 }
@@ -122,7 +122,7 @@ func TestPodsWake(t *testing.T) {
 
 func slim(t *testing.T, pod *corev1.Pod) *corev1.Pod {
 	t.Helper()
-	object, err := slimPod(pod)
+	object, err := newSlimmer().pod(pod)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,22 +27,30 @@ func isSlim(child component.Resource) bool {
 	}
 }
 
-// slimChild is a cache transform that drops of a child what no decision depends on, and keeps the
+// slimmer holds the cache transforms of one cluster, which drop what no decision depends on and
+// share what objects have in common. It is safe for concurrent use.
+type slimmer struct{ shared *interner }
+
+func newSlimmer() slimmer { return slimmer{newInterner()} }
+
+// child is a cache transform that drops of a child what no decision depends on, and keeps the
 // fingerprint of what the spoke has applied. It returns other objects without managed fields.
-func slimChild(object any) (any, error) {
+func (s slimmer) child(object any) (any, error) {
 	child, ok := object.(metav1.Object)
 	if !ok {
 		return object, nil
 	}
 	switch o := object.(type) {
 	case *appsv1.Deployment:
-		o.Spec = appsv1.DeploymentSpec{Replicas: o.Spec.Replicas, Selector: o.Spec.Selector, Template: slimTemplate(o.Spec.Template)}
+		o.Spec = appsv1.DeploymentSpec{Replicas: o.Spec.Replicas, Selector: o.Spec.Selector, Template: s.template(&o.ObjectMeta, o.Spec.Template)}
+		o.Status.Conditions = slimConditions(o.Status.Conditions)
 	case *appsv1.StatefulSet:
 		o.Spec = appsv1.StatefulSetSpec{
 			Replicas: o.Spec.Replicas, Selector: o.Spec.Selector, ServiceName: o.Spec.ServiceName,
 			PodManagementPolicy: o.Spec.PodManagementPolicy, VolumeClaimTemplates: o.Spec.VolumeClaimTemplates,
-			Template: slimTemplate(o.Spec.Template),
+			Template: s.template(&o.ObjectMeta, o.Spec.Template),
 		}
+		o.Status.Conditions = nil
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		o.Spec, o.Status = autoscalingv2.HorizontalPodAutoscalerSpec{}, autoscalingv2.HorizontalPodAutoscalerStatus{}
 	case *batchv1.CronJob:
@@ -58,17 +66,72 @@ func slimChild(object any) (any, error) {
 	case *policyv1.PodDisruptionBudget:
 		o.Spec, o.Status = policyv1.PodDisruptionBudgetSpec{}, policyv1.PodDisruptionBudgetStatus{}
 	default:
-		child.SetManagedFields(nil)
-		return object, nil
+		return s.whole(object)
 	}
 	apply.TakeFingerprint(child, v1.SpokeFieldManager)
+	s.share(child)
 	return object, nil
 }
 
-// slimTemplate keeps the images and annotations of a pod template.
-func slimTemplate(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+// whole is a cache transform that drops managed fields only.
+func (s slimmer) whole(object any) (any, error) {
+	if o, ok := object.(metav1.Object); ok {
+		o.SetManagedFields(nil)
+		s.share(o)
+	}
+	return object, nil
+}
+
+// share shares the metadata of an object that has a Go type, and the amounts of a claim.
+func (s slimmer) share(object metav1.Object) {
+	if typed, ok := object.(metav1.ObjectMetaAccessor); ok {
+		if m, ok := typed.GetObjectMeta().(*metav1.ObjectMeta); ok {
+			s.shared.metadata(m)
+		}
+	}
+	if claim, ok := object.(*corev1.PersistentVolumeClaim); ok {
+		s.claim(&claim.ObjectMeta, claim)
+	}
+	if set, ok := object.(*appsv1.StatefulSet); ok {
+		for i := range set.Spec.VolumeClaimTemplates {
+			s.claim(&set.ObjectMeta, &set.Spec.VolumeClaimTemplates[i])
+		}
+	}
+}
+
+func (s slimmer) claim(user *metav1.ObjectMeta, claim *corev1.PersistentVolumeClaim) {
+	claim.Labels = s.shared.stringMap(user, claim.Labels)
+	claim.Spec.Resources.Requests = s.shared.amounts(user, claim.Spec.Resources.Requests)
+	claim.Status.Capacity = s.shared.amounts(user, claim.Status.Capacity)
+}
+
+// template keeps the images and annotations of a pod template.
+func (s slimmer) template(user *metav1.ObjectMeta, t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Annotations: t.Annotations},
-		Spec:       corev1.PodSpec{InitContainers: slimSpecs(t.Spec.InitContainers), Containers: slimSpecs(t.Spec.Containers)},
+		Spec: corev1.PodSpec{
+			InitContainers: s.containers(user, t.Spec.InitContainers), Containers: s.containers(user, t.Spec.Containers),
+		},
 	}
+}
+
+// containers returns the names and images of containers.
+func (s slimmer) containers(user *metav1.ObjectMeta, all []corev1.Container) []corev1.Container {
+	if all == nil {
+		return nil
+	}
+	slim := make([]corev1.Container, 0, len(all))
+	for _, c := range all {
+		slim = append(slim, corev1.Container{Name: c.Name, Image: c.Image})
+	}
+	return s.shared.containers(user, slim)
+}
+
+// slimConditions returns the conditions of a Deployment without times and messages.
+func slimConditions(all []appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
+	slim := make([]appsv1.DeploymentCondition, 0, len(all))
+	for _, c := range all {
+		slim = append(slim, appsv1.DeploymentCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+	}
+	return slim
 }

@@ -88,7 +88,7 @@ func livesOf(t *testing.T, r *rand.Rand, app *v1.EcommerceApp) (whole, slim comp
 			setReady(r, exists)
 			key := component.KeyOf(exists)
 			whole[key] = exists
-			kept, err := slimChild(exists.DeepCopyObject())
+			kept, err := newSlimmer().child(exists.DeepCopyObject())
 			if err != nil {
 				t.Fatal(err)
 			}
