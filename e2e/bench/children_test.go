@@ -167,20 +167,24 @@ func (c *cluster) applyInOrder(b *testing.B, all []child, ready *readiness) {
 	for _, children := range byApp {
 		group.Go(func() {
 			for _, component := range []string{database.Component, render.Backend, render.Frontend, ""} {
-				for _, o := range children {
-					if o.needed() == component {
-						c.apply(b, o.resource, o.namespace, o.object)
-					}
-				}
-				for _, o := range children {
-					if o.needed() == component && o.workload() {
-						ready.await(b, c.readyName(o.resource, o.name))
-					}
-				}
+				c.applyComponent(b, slices.DeleteFunc(slices.Clone(children), func(o child) bool { return o.needed() != component }), ready)
 			}
 		})
 	}
 	group.Wait()
+}
+
+// applyComponent applies the children of a component, and blocks until its workloads are ready.
+func (c *cluster) applyComponent(b *testing.B, all []child, ready *readiness) {
+	b.Helper()
+	for _, o := range all {
+		c.apply(b, o.resource, o.namespace, o.object)
+	}
+	for _, o := range all {
+		if o.workload() {
+			ready.await(b, c.readyName(o.resource, o.name))
+		}
+	}
 }
 
 // needed returns the component that the object belongs to if others need it, and is empty otherwise.

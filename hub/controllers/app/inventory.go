@@ -53,10 +53,10 @@ func (r *Reconciler) writeAhead(ctx context.Context, app *v1.EcommerceApp, next 
 	return nil
 }
 
-// copiesDue returns how long the first status of an application waits for its copies, which would
-// compete with it: until the members that are connected have reported, for burstWindow at most.
+// copiesDue returns how long a planned status waits for the copies, which would compete with it: until
+// the members that are connected have reported, for burstWindow at most.
 func (r *Reconciler) copiesDue(app *v1.EcommerceApp, next v1.EcommerceAppStatus) time.Duration {
-	if !r.dispatcher.Planned(app) || r.dispatcher.Reported(app, next.Clusters) {
+	if r.dispatcher.Reported(app, next.Clusters) {
 		return 0
 	}
 	return r.burst.hold(keyOf(app), r.clock.Now())

@@ -89,26 +89,33 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 		if err := r.writeAhead(ctx, app, next); err != nil {
 			return reconcile.Result{}, err
 		}
+	}
+	if r.dispatcher.Planned(app) {
 		if rest := r.copiesDue(app, next); rest > 0 {
 			return reconcile.Result{RequeueAfter: rest}, nil
 		}
-		if r.dispatcher.Planned(app) {
-			defer r.dispatcher.EndPlan(keyOf(app))
-			app.Status = stored
-		}
+		defer r.dispatcher.EndPlan(keyOf(app))
+		app.Status = stored
 	}
 	result, err := r.report(ctx, app, in, next)
-	if lost && err == nil && !app.InventoryLost() {
+	if err != nil {
+		return result, err
+	}
+	if lost && !app.InventoryLost() {
 		r.dispatcher.ForgetLookups(keyOf(app))
 	}
-	if err == nil {
-		// What is stored, and not what is yet to be written.
-		r.dispatcher.Dispatch(app)
-		if wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {
-			result.RequeueAfter = wait
-		}
+	// What is stored, and not what is yet to be written.
+	r.dispatcher.Dispatch(app)
+	result.RequeueAfter = sooner(result.RequeueAfter, wait)
+	return result, nil
+}
+
+// sooner returns the shorter of two waits, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if b > 0 && (a == 0 || b < a) {
+		return b
 	}
-	return result, err
+	return a
 }
 
 // compute returns the next status. What an application leaves behind in members is recorded
