@@ -17,7 +17,18 @@ import (
 func NewInformer(
 	lw toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
-	return toolscache.NewSharedIndexInformer(drainingLister{lw}, object, resync, indexers)
+	return informer{toolscache.NewSharedIndexInformer(drainingLister{lw}, object, resync, indexers)}
+}
+
+// informer runs with a context of the standard library. controller-runtime's has a channel of its
+// own, which costs a goroutine for each context that is derived from it.
+type informer struct{ toolscache.SharedIndexInformer }
+
+// RunWithContext implements cache.SharedIndexInformer.
+func (i informer) RunWithContext(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	i.SharedIndexInformer.RunWithContext(ctx)
 }
 
 // drainingLister drains the watches that it starts when they are stopped.

@@ -2,12 +2,15 @@ package controller
 
 import (
 	"context"
+	goruntime "runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 )
@@ -32,4 +35,34 @@ func TestStoppedWatch(t *testing.T) {
 		synctest.Wait()
 		w.Stop()
 	})
+}
+
+// runningInformer passes on the context that it is run with, and runs until it ends.
+type runningInformer struct {
+	toolscache.SharedIndexInformer
+	given chan context.Context
+}
+
+func (i runningInformer) RunWithContext(ctx context.Context) {
+	i.given <- ctx
+	<-ctx.Done()
+}
+
+// TestInformerContext: what an informer derives from its context costs no goroutine, whatever context
+// it is run with. Other tests do not run at the same time, as goroutines are those of the process.
+func TestInformerContext(t *testing.T) {
+	stop, given := make(chan struct{}), make(chan context.Context, 1)
+	var running sync.WaitGroup
+	running.Go(func() { informer{runningInformer{given: given}}.RunWithContext(wait.ContextForChannel(stop)) })
+	ctx := <-given
+	before := goruntime.NumGoroutine()
+	for range 10 {
+		_, cancel := context.WithCancel(ctx)
+		defer cancel()
+	}
+	if after := goruntime.NumGoroutine(); after > before {
+		t.Errorf("10 contexts cost %d goroutines", after-before)
+	}
+	close(stop)
+	running.Wait()
 }
