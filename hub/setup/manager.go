@@ -19,6 +19,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
+	spoke "github.com/shopfleet/shopfleet/spoke/controller"
 )
 
 // leaseName is the name of the Lease for leader election.
@@ -92,7 +93,7 @@ func (o *Options) cacheOptions() (cache.Options, error) {
 		return cache.Options{}, fmt.Errorf("selecting records about members: %w", err)
 	}
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: spoke.NewTransform(),
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Secret{}: {
 				Namespaces: map[string]cache.Config{o.Namespace: {}},

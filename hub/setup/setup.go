@@ -180,7 +180,7 @@ func withAgent(definition *unstructured.Unstructured) (members.Profile, error) {
 	})
 	return members.Profile{
 		CacheOptions: func() cache.Options {
-			return withStorage(cache.Options{DefaultTransform: cache.TransformStripManagedFields(), NewInformer: spoke.NewInformer})
+			return withStorage(cache.Options{DefaultTransform: spoke.NewTransform(), NewInformer: spoke.NewInformer})
 		},
 		Watched:     func() []client.Object { return append(storage.Watched(), &v1.EcommerceApp{}) },
 		Prepare:     members.InstallDefinitions(definition),

@@ -8,6 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,6 +28,10 @@ func CacheOptions(kinds ...Runner) cache.Options {
 	byObject[&corev1.Pod{}] = slim.databasePods()
 	return cache.Options{ByObject: byObject, DefaultTransform: slim.whole, NewInformer: NewInformer}
 }
+
+// NewTransform returns a transform for a cache of applications that has no children: without managed
+// fields, and what is equal in several objects is shared. Each cache needs its own.
+func NewTransform() toolscache.TransformFunc { return newSlimmer().whole }
 
 // WatchedObjects returns one object of each kind that a cluster's cache must have
 // synced before the cluster is engaged: the kinds themselves, their children, and pods.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
@@ -163,4 +164,30 @@ func TestSharingIsConcurrent(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestCopiesShareAmounts: the resources of equal shops are in memory once.
+func TestCopiesShareAmounts(t *testing.T) {
+	t.Parallel()
+	transform := NewTransform()
+	requests := func(name string) [2]uintptr {
+		app := apitest.Seed()
+		app.Name, app.UID, app.ManagedFields = name, types.UID(name), []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+		want := app.DeepCopy()
+		want.ManagedFields = nil
+		object, err := transform(app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, object); diff != "" {
+			t.Errorf("cached copy (-want +got):\n%s", diff)
+		}
+		return [2]uintptr{
+			reflect.ValueOf(app.Spec.Frontend.Resources.Requests).Pointer(), reflect.ValueOf(app.Spec.Backend.Resources.Limits).Pointer(),
+		}
+	}
+	one := requests("a")
+	if two := requests("b"); one != two || one[0] == 0 || one[1] == 0 {
+		t.Errorf("resources are at %v and %v", one, two)
+	}
 }

@@ -82,21 +82,32 @@ func (s slimmer) whole(object any) (any, error) {
 	return object, nil
 }
 
-// share shares the metadata of an object that has a Go type, and the amounts of a claim.
+// share shares the metadata of an object that has a Go type, and the amounts of a claim or a copy.
 func (s slimmer) share(object metav1.Object) {
 	if typed, ok := object.(metav1.ObjectMetaAccessor); ok {
 		if m, ok := typed.GetObjectMeta().(*metav1.ObjectMeta); ok {
 			s.shared.metadata(m)
 		}
 	}
-	if claim, ok := object.(*corev1.PersistentVolumeClaim); ok {
-		s.claim(&claim.ObjectMeta, claim)
-	}
-	if set, ok := object.(*appsv1.StatefulSet); ok {
-		for i := range set.Spec.VolumeClaimTemplates {
-			s.claim(&set.ObjectMeta, &set.Spec.VolumeClaimTemplates[i])
+	switch o := object.(type) {
+	case *corev1.PersistentVolumeClaim:
+		s.claim(&o.ObjectMeta, o)
+	case *appsv1.StatefulSet:
+		for i := range o.Spec.VolumeClaimTemplates {
+			s.claim(&o.ObjectMeta, &o.Spec.VolumeClaimTemplates[i])
+		}
+	case *v1.EcommerceApp:
+		s.resources(&o.ObjectMeta, &o.Spec.Frontend.Resources)
+		s.resources(&o.ObjectMeta, &o.Spec.Backend.Resources)
+		if o.Spec.Database != nil {
+			s.resources(&o.ObjectMeta, &o.Spec.Database.Resources)
 		}
 	}
+}
+
+func (s slimmer) resources(user *metav1.ObjectMeta, r *v1.Resources) {
+	r.Requests = v1.Amounts(s.shared.amounts(user, corev1.ResourceList(r.Requests)))
+	r.Limits = v1.Amounts(s.shared.amounts(user, corev1.ResourceList(r.Limits)))
 }
 
 func (s slimmer) claim(user *metav1.ObjectMeta, claim *corev1.PersistentVolumeClaim) {
