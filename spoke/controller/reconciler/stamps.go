@@ -1,9 +1,11 @@
 package reconciler
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +27,9 @@ type stamps struct {
 	all map[types.NamespacedName]stamped
 }
 
+// specHash is the value of an annotation ecommerce.io/spec-hash.
+type specHash [sha256.Size]byte
+
 // stamped are the hashes, in the order of rendering, and what they follow from: the spec by its
 // generation.
 type stamped struct {
@@ -32,11 +37,11 @@ type stamped struct {
 	generation          int64
 	labels, annotations map[string]string
 	facts               render.Cluster
-	hashes              [][]byte
+	hashes              []specHash
 }
 
 // of returns the hashes of an object, or nil if they must be computed.
-func (s *stamps) of(owner client.Object, facts render.Cluster) [][]byte {
+func (s *stamps) of(owner client.Object, facts render.Cluster) []specHash {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := s.all[client.ObjectKeyFromObject(owner)]
@@ -47,11 +52,11 @@ func (s *stamps) of(owner client.Object, facts render.Cluster) [][]byte {
 	return last.hashes
 }
 
-func (s *stamps) keep(owner client.Object, facts render.Cluster, hashes [][]byte) {
+func (s *stamps) keep(owner client.Object, facts render.Cluster, hashes []specHash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all[client.ObjectKeyFromObject(owner)] = stamped{
-		uid: owner.GetUID(), generation: owner.GetGeneration(), facts: facts, hashes: hashes,
+		uid: owner.GetUID(), generation: owner.GetGeneration(), facts: facts, hashes: slices.Clone(hashes),
 		labels: maps.Clone(owner.GetLabels()), annotations: maps.Clone(owner.GetAnnotations()),
 	}
 }
@@ -69,7 +74,7 @@ func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []compon
 	if err != nil {
 		return fmt.Errorf("finding the kind of %T: %w", owner, err)
 	}
-	known, hashes := r.stamps.of(owner, facts), [][]byte{}
+	known, hashes := r.stamps.of(owner, facts), []specHash{}
 	for _, c := range components {
 		for _, object := range c.Rendered() {
 			if !object.Retain {
@@ -83,8 +88,8 @@ func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []compon
 			if err := apply.Stamp(object.Resource); err != nil {
 				return fmt.Errorf("hashing %s %q: %w", object.Resource.GetObjectKind().GroupVersionKind().Kind, object.Resource.GetName(), err)
 			}
-			hash, err := hex.DecodeString(object.Resource.GetAnnotations()[v1.SpecHashAnnotation])
-			if err != nil {
+			var hash specHash
+			if _, err := hex.Decode(hash[:], []byte(object.Resource.GetAnnotations()[v1.SpecHashAnnotation])); err != nil {
 				return fmt.Errorf("reading the hash of %q: %w", object.Resource.GetName(), err)
 			}
 			hashes = append(hashes, hash)
@@ -97,11 +102,11 @@ func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []compon
 }
 
 // annotate sets the hash of a rendered object, whose annotations other objects may share.
-func annotate(object component.Resource, hash []byte) {
+func annotate(object component.Resource, hash specHash) {
 	annotations := maps.Clone(object.GetAnnotations())
 	if annotations == nil {
 		annotations = make(map[string]string, 1)
 	}
-	annotations[v1.SpecHashAnnotation] = hex.EncodeToString(hash)
+	annotations[v1.SpecHashAnnotation] = hex.EncodeToString(hash[:])
 	object.SetAnnotations(annotations)
 }

@@ -34,7 +34,7 @@ func TestStamps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := stamps{all: map[types.NamespacedName]stamped{}}
-			s.keep(app(), facts, [][]byte{{1}})
+			s.keep(app(), facts, []specHash{{1}})
 			next, known := app(), facts
 			tt.change(next, &known)
 			if got := s.of(next, known) != nil; got != tt.kept {
