@@ -35,15 +35,25 @@ func (s slimmer) pod(object any) (any, error) {
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
 		},
 		Status: corev1.PodStatus{
-			Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: pod.Status.Conditions,
+			Phase: pod.Status.Phase, PodIP: pod.Status.PodIP,
 			InitContainerStatuses: slimContainers(pod.Status.InitContainerStatuses),
 			ContainerStatuses:     slimContainers(pod.Status.ContainerStatuses),
 		},
 	}
 	slim.Spec.InitContainers = s.containers(&slim.ObjectMeta, pod.Spec.InitContainers)
 	slim.Spec.Containers = s.containers(&slim.ObjectMeta, pod.Spec.Containers)
+	slim.Status.Conditions = s.podConditions(&slim.ObjectMeta, pod.Status.Conditions)
 	s.share(slim)
 	return slim, nil
+}
+
+// podConditions returns the types and statuses of conditions.
+func (s slimmer) podConditions(user *metav1.ObjectMeta, all []corev1.PodCondition) []corev1.PodCondition {
+	slim := make([]corev1.PodCondition, 0, len(all))
+	for _, c := range all {
+		slim = append(slim, corev1.PodCondition{Type: c.Type, Status: c.Status})
+	}
+	return shareList(s.shared, user, slim, func(c corev1.PodCondition) [2]string { return [2]string{string(c.Type), string(c.Status)} })
 }
 
 // slimContainers returns statuses of containers without images, volumes and resources.

@@ -26,7 +26,7 @@ func wholePod() *corev1.Pod {
 		Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "database", Image: "postgres:16", Command: []string{"serve"}}}},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, HostIP: "127.0.0.1",
-			Conditions:            []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			Conditions:            []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1, 0), Message: "ready"}},
 			InitContainerStatuses: []corev1.ContainerStatus{{Name: "prepare", Image: "postgres:16", ImageID: "sha256:1", RestartCount: 2}},
 			ContainerStatuses:     []corev1.ContainerStatus{{Name: "database", Image: "postgres:16", ContainerID: "containerd://1", Ready: true}},
 		},
@@ -106,6 +106,9 @@ func TestPodsWake(t *testing.T) {
 		"restart": {func(p *corev1.Pod) {
 			p.ResourceVersion, p.Status.InitContainerStatuses[0].RestartCount = "8", 3
 		}, true},
+		"time of a condition": {func(p *corev1.Pod) {
+			p.ResourceVersion, p.Status.Conditions[0].LastTransitionTime = "8", metav1.Unix(2, 0)
+		}, false},
 		"label": {func(p *corev1.Pod) { p.ResourceVersion, p.Labels["role"] = "8", "primary" }, true},
 	}
 	for name, tt := range tests {

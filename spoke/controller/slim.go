@@ -43,7 +43,7 @@ func (s slimmer) child(object any) (any, error) {
 	switch o := object.(type) {
 	case *appsv1.Deployment:
 		o.Spec = appsv1.DeploymentSpec{Replicas: o.Spec.Replicas, Selector: o.Spec.Selector, Template: s.template(&o.ObjectMeta, o.Spec.Template)}
-		o.Status.Conditions = slimConditions(o.Status.Conditions)
+		o.Status.Conditions = s.conditions(&o.ObjectMeta, o.Status.Conditions)
 	case *appsv1.StatefulSet:
 		o.Spec = appsv1.StatefulSetSpec{
 			Replicas: o.Spec.Replicas, Selector: o.Spec.Selector, ServiceName: o.Spec.ServiceName,
@@ -138,11 +138,11 @@ func (s slimmer) containers(user *metav1.ObjectMeta, all []corev1.Container) []c
 	return s.shared.containers(user, slim)
 }
 
-// slimConditions returns the conditions of a Deployment without times and messages.
-func slimConditions(all []appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
+// conditions returns the conditions of a Deployment without times and messages.
+func (s slimmer) conditions(user *metav1.ObjectMeta, all []appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	slim := make([]appsv1.DeploymentCondition, 0, len(all))
 	for _, c := range all {
 		slim = append(slim, appsv1.DeploymentCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
 	}
-	return slim
+	return shareList(s.shared, user, slim, func(c appsv1.DeploymentCondition) [2]string { return [2]string{string(c.Status), c.Reason} })
 }
