@@ -44,14 +44,14 @@ func ofErrors() []Mutant {
 		},
 		{
 			"conflict-at-once", "a conflict is retried at once from the same cache",
-			appPackage + "/reconciler.go", "	result, err := r.reconcile(ctx, app)\n",
-			"	result, err := r.reconcile(ctx, app)\n	if apierrors.IsConflict(err) {\n		return r.Reconcile(ctx, request)\n	}\n",
+			appPackage + "/reconciler.go", "	result, err := r.reconcile(ctx, app, stored)\n",
+			"	result, err := r.reconcile(ctx, app, stored)\n	if apierrors.IsConflict(err) {\n		return r.Reconcile(ctx, request)\n	}\n",
 			appPackage, "TestWrites/conflicts_are_no_errors",
 		},
 		{
 			"given-up", "an application is dropped after an error",
-			appPackage + "/reconciler.go", "	result, err := r.reconcile(ctx, app)\n	return r.conflicts.Retry(r.waits, request, result, err)\n",
-			"	result, _ := r.reconcile(ctx, app)\n	return result, nil\n",
+			appPackage + "/reconciler.go", "	result, err := r.reconcile(ctx, app, stored)\n	return r.conflicts.Retry(r.waits, request, result, err)\n",
+			"	result, _ := r.reconcile(ctx, app, stored)\n	return result, nil\n",
 			appPackage, "TestWrites/conflicts_are_no_errors",
 		},
 		{
