@@ -34,8 +34,8 @@ type EcommerceApp struct {
 	Spec EcommerceAppSpec `json:"spec"`
 
 	// The status has one writer. As an atomic field it is tracked as a whole in
-	// metadata.managedFields, which would otherwise name each field of each cluster: a third of the
-	// object, and most of what a write costs the API server.
+	// metadata.managedFields, which would otherwise name each field of each cluster. The API server
+	// decodes, compares and encodes them at each write.
 
 	// status is the observed state of the application.
 	// +optional

@@ -18,8 +18,8 @@ const minInterned = 256
 // have the same labels, and all of an application the same owner. Cached objects are read-only, so
 // that whole maps and lists can be shared. It is safe for concurrent use.
 //
-// What the cache no longer has is dropped whenever the number of values has doubled, so that an
-// interner holds at most twice as many as the cache uses. It ends with the cache.
+// What no object uses is dropped whenever the number of values has doubled, as far as the garbage
+// collector has noticed. An interner ends with its cache.
 type interner struct {
 	seed maphash.Seed
 
