@@ -44,7 +44,9 @@ const (
 	// hub it is True while that is so in every cluster, and Unknown while a cluster does not
 	// respond and no other one is known not to be available.
 	ConditionAvailable = "Available"
-	// ConditionPlaced is True when the placement chose at least one cluster (hub only).
+	// ConditionPlaced is True when the placement chose at least one cluster, and the chosen ones
+	// are spread as it says (hub only). Its reason says why an application stays in a cluster that
+	// it should leave.
 	ConditionPlaced = "Placed"
 	// ConditionApplied is True when every chosen cluster has the current spec.
 	ConditionApplied = "Applied"
@@ -218,6 +220,7 @@ const (
 	ReasonClusterNotReady    = "ClusterNotReady"
 	ReasonClusterDetached    = "ClusterDetached"
 	ReasonWaitingForClusters = "WaitingForClusters"
+	ReasonSpreadNotMet       = "SpreadNotMet"
 
 	// Reasons why the placement rejects a cluster.
 	ReasonNotSelected        = "NotSelected"
@@ -225,6 +228,15 @@ const (
 	ReasonRegionNotListed    = "RegionNotListed"
 	ReasonProviderNotListed  = "ProviderNotListed"
 	ReasonMaxClustersReached = "MaxClustersReached"
+	ReasonSpreadLimit        = "SpreadLimit"
+	ReasonTaintNotTolerated  = "TaintNotTolerated"
+	ReasonCordoned           = "Cordoned"
+	ReasonDrained            = "Drained"
+
+	// Reasons why an application stays in a cluster that it should leave.
+	ReasonDataStays          = "DataStays"
+	ReasonReplacementPending = "ReplacementPending"
+	ReasonNoOtherCluster     = "NoOtherCluster"
 
 	ReasonConnected              = "Connected"
 	ReasonConnecting             = "Connecting"

@@ -350,6 +350,12 @@ type PlacementStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	DecidedFor int64 `json:"decidedFor,omitempty"`
 
+	// specHash is a hash of the spec.placement that the decision was made for. At most 64
+	// characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	SpecHash string `json:"specHash,omitempty"`
+
 	// rejected counts the clusters that were not chosen, by reason. While the application
 	// is placed, a change of these counts alone is not written: they are those of the last
 	// change of another field. At most 16.

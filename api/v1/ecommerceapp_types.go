@@ -1,6 +1,7 @@
 package v1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -174,13 +175,44 @@ type Placement struct {
 	// +kubebuilder:validation:MaxItems=4
 	Providers []Provider `json:"providers,omitempty"`
 
+	// tolerations are the taints of MemberClusters that the application tolerates. A toleration
+	// with tolerationSeconds keeps the application in a cluster for that time after the taint was
+	// added, and does not let it in. At most 50, with keys of at most 317 and values of at most 63
+	// characters.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.all(t, (!has(t.key) || t.key.size() <= 317) && (!has(t.value) || t.value.size() <= 63))",message="tolerations must have keys of at most 317 and values of at most 63 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['', 'Equal', 'Exists'])",message="tolerations must have the operators Equal or Exists"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.effect) || t.effect in ['', 'NoSchedule', 'NoExecute'])",message="tolerations must have the effects NoSchedule or NoExecute"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.operator) && t.operator == 'Exists' ? !has(t.value) || t.value == '' : has(t.key) && t.key != '')",message="tolerations must have a key with the operator Equal, and no value with Exists"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.tolerationSeconds) || (has(t.effect) && t.effect == 'NoExecute'))",message="tolerations must have tolerationSeconds only with the effect NoExecute"
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
 	// maxClusters is the maximum number of clusters. 0 to 500; the default, 0, is no
-	// maximum. Clusters that already run the application are preferred, then clusters are
-	// chosen by name.
+	// maximum. Clusters that already run the application are preferred, then those of
+	// preferences, then clusters are chosen by name.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=500
 	MaxClusters int32 `json:"maxClusters,omitempty"`
+
+	// preferences rank the clusters when maxClusters or spread does not allow all of them. A
+	// cluster is preferred by the sum of the weights of those that select it. At most 20.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Preferences []PlacementPreference `json:"preferences,omitempty"`
+
+	// spread limits how the chosen clusters are distributed over regions, zones and providers.
+	// Clusters are chosen accordingly; those that run the application are not exchanged for
+	// others until the placement changes. A cluster whose region, zone or provider is not known
+	// is not chosen. At most one entry for each topology.
+	// +optional
+	// +listType=map
+	// +listMapKey=topology
+	// +kubebuilder:validation:MaxItems=3
+	Spread []Spread `json:"spread,omitempty"`
 }
 
 // Provider is a cloud provider.

@@ -56,6 +56,11 @@ const (
 	// found again where the status was lost. A name that is listed in vain costs a look.
 	ClustersAnnotation = "ecommerce.io/clusters"
 
+	// MoveEmptyAnnotation, on an application on the hub, lists clusters that the application may
+	// leave although its data stays there: names with commas. It has no effect while they may run
+	// it.
+	MoveEmptyAnnotation = "ecommerce.io/move-empty"
+
 	// OrphanAnnotation, with the value "true" on an application on the hub, makes its
 	// deletion not wait for clusters that do not respond. What stays behind is recorded on
 	// the hub, and deleted when the cluster returns.

@@ -91,6 +91,24 @@ type MemberClusterSpec struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
+	// scheduling is Enabled, Cordoned or Drained. A cluster that is cordoned is not chosen for
+	// other applications. Applications leave a cluster that is drained as they leave one with a
+	// taint that they do not tolerate; see taints. The default is Enabled.
+	// +optional
+	Scheduling Scheduling `json:"scheduling,omitempty"`
+
+	// taints repel the applications whose placement does not tolerate them: with the effect
+	// NoSchedule the cluster is not chosen for other applications, and with NoExecute
+	// applications leave it too. An application leaves when the other clusters that are chosen
+	// for it serve customers, and one with a database only if its annotation
+	// ecommerce.io/move-empty names the cluster, since its data stays there. At most 50.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	// +kubebuilder:validation:MaxItems=50
+	Taints []Taint `json:"taints,omitempty"`
+
 	// health defines how the cluster is probed.
 	// +optional
 	Health Health `json:"health,omitempty,omitzero"`
@@ -245,6 +263,14 @@ type MemberClusterStatus struct {
 	// successful probe and, while an agent is silent, of the last renewal of its Lease.
 	// +optional
 	LastObservedTime *metav1.Time `json:"lastObservedTime,omitempty"`
+
+	// taints are those of the spec with the effect NoExecute, and when they were added. At most
+	// 50.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +kubebuilder:validation:MaxItems=50
+	Taints []TaintStatus `json:"taints,omitempty"`
 
 	// apps is the number of applications placed on the cluster.
 	// +optional

@@ -39,6 +39,8 @@ func TestAPI(t *testing.T) {
 	t.Run("Schedules", s.testSchedules)
 	t.Run("Storage", s.testStorage)
 	t.Run("Placement", s.testPlacement)
+	t.Run("Spread", s.testSpread)
+	t.Run("placement", s.testPlacement)
 	t.Run("MemberCluster", s.testMemberCluster)
 	t.Run("CloudAccount", s.testCloudAccount)
 	t.Run("Backup", s.testBackup)

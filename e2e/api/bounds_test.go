@@ -207,6 +207,7 @@ func sizes() map[string]map[string]int64 {
 			"spec.placement.clusterNames": 500,
 			"spec.placement.regions":      100,
 			"spec.placement.providers":    4,
+			"spec.placement.tolerations":  50,
 
 			"spec.database.backup.copyToRegions": 8,
 
@@ -244,7 +245,7 @@ func enums() map[string]map[string][]string {
 			"spec.security.authentication.provider": {"oauth2"},
 			"spec.security.tls.issuerRef.kind":      {"ClusterIssuer", "Issuer"},
 		},
-		"MemberCluster": {"spec.provider": providers, "spec.mode": {"Agent", "Agentless"}},
+		"MemberCluster": {"spec.provider": providers, "spec.mode": {"Agent", "Agentless"}, "spec.scheduling": {"Cordoned", "Drained", "Enabled"}},
 		"CloudAccount":  {"spec.provider": providers, "spec.credentials.type": {"Ambient", "Federated", "Secret"}},
 		"Backup":        {"spec.method": {"Auto", "Dump", "Snapshot"}, "spec.deletion": {"Delete", "Retain"}},
 		"Restore":       {},

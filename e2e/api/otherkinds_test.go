@@ -30,7 +30,7 @@ func (s *server) testMemberCluster(t *testing.T) {
 	for _, region := range []string{"eu west", "-eu", "eu-"} {
 		cases = append(cases, testCase{name: "region " + region, edits: edits{"spec.region": region}, field: "spec.region", says: pattern})
 	}
-	s.check(t, memberClusters(), slices.Concat(cases, referenceCases("spec.kubeconfigSecretRef.name", nil),
+	s.check(t, memberClusters(), slices.Concat(cases, taintCases(), referenceCases("spec.kubeconfigSecretRef.name", nil),
 		referenceCases("spec.cloudAccountRef.name", nil)))
 }
 

@@ -3,6 +3,7 @@ package api_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,8 +65,13 @@ func foreign(path string) bool {
 }
 
 // nested reports whether a path is below an affinity, whose lists in lists no case can set one by
-// one: podCases tries them.
-func nested(path string) bool { return strings.Contains(path, ".affinity.") }
+// one, or of a list whose items need more than one field: podCases, testSpread and taintCases try
+// them.
+func nested(path string) bool {
+	return slices.ContainsFunc([]string{".affinity.", ".placement.spread", ".placement.preferences", "spec.taints"}, func(part string) bool {
+		return strings.Contains(path, part)
+	})
+}
 
 // bounded lists fields that a rule bounds and the schema does not.
 func bounded(path string) bool {
@@ -75,7 +81,7 @@ func bounded(path string) bool {
 		"spec.backend.resources.requests{}", "spec.backend.resources.limits{}":
 		return true
 	}
-	for _, settings := range []string{".nodeSelector{}", ".serviceAccountAnnotations{}", ".labelSelector.matchLabels{}"} {
+	for _, settings := range []string{".nodeSelector{}", ".serviceAccountAnnotations{}", ".matchLabels{}"} {
 		if strings.HasSuffix(path, settings) {
 			return true
 		}

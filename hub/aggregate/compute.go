@@ -34,7 +34,7 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	next.LastHandledReconcileAt = handledReconcileAt(in)
 	next.LastHandledImageUpdate = in.HandledImageUpdate
 	if !in.Deleting {
-		next.Placement = &v1.PlacementStatus{DecidedFor: in.Generation, Rejected: in.Rejected}
+		next.Placement = &v1.PlacementStatus{DecidedFor: in.Generation, SpecHash: in.PlacementHash, Rejected: in.Rejected}
 	}
 
 	next.SetPendingChanges(pendingChanges(in, clusters))
@@ -92,7 +92,7 @@ func stamp(in Input, next *v1.EcommerceAppStatus) {
 	next.LastUpdated = in.Previous.LastUpdated
 	decided := next.Placement
 	if next.ClusterCount > 0 && decided != nil && in.Previous.Placement != nil {
-		next.Placement = &v1.PlacementStatus{DecidedFor: decided.DecidedFor, Rejected: in.Previous.Placement.Rejected}
+		next.Placement = &v1.PlacementStatus{DecidedFor: decided.DecidedFor, SpecHash: decided.SpecHash, Rejected: in.Previous.Placement.Rejected}
 	}
 	if !equality.Semantic.DeepEqual(&in.Previous, next) {
 		now := in.Now

@@ -121,6 +121,12 @@ func (s summary) placedFact() fact {
 	default:
 		f.status, f.reason = true, v1.ReasonPlaced
 		f.message = fmt.Sprintf("placed on %s in %s", plural(s.total, "cluster"), plural(s.regions, "region"))
+		if s.in.StayReason != "" {
+			f.reason, f.message = s.in.StayReason, f.message+"; "+s.in.StayMessage
+		}
+		if s.in.Unspread != "" {
+			f.status, f.reason, f.message = false, v1.ReasonSpreadNotMet, f.message+"; "+s.in.Unspread
+		}
 	}
 	return f
 }

@@ -103,6 +103,41 @@ func TestComputeKeepsTime(t *testing.T) {
 	}
 }
 
+// TestComputePlaced: the condition says why the application stays in a cluster, and that it is not
+// spread as the spec says.
+func TestComputePlaced(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(*Input)
+		want   metav1.Condition
+	}{
+		"placed": {func(*Input) {}, metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonPlaced, Message: "placed on 1 cluster in 1 region"}},
+		"staying": {
+			func(in *Input) { in.StayReason, in.StayMessage = v1.ReasonDataStays, "stays in a" },
+			metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonDataStays, Message: "placed on 1 cluster in 1 region; stays in a"},
+		},
+		"not spread": {
+			func(in *Input) { in.Unspread = "too few" },
+			metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonSpreadNotMet, Message: "placed on 1 cluster in 1 region; too few"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := input(member("a", running))
+			in.PlacementHash = "h"
+			tt.change(&in)
+			status := Compute(in)
+			got := meta.FindStatusCondition(status.Conditions, v1.ConditionPlaced)
+			if diff := cmp.Diff(tt.want, metav1.Condition{Status: got.Status, Reason: got.Reason, Message: got.Message}); diff != "" {
+				t.Errorf("Placed (-want +got):\n%s", diff)
+			}
+			if status.Placement.SpecHash != "h" {
+				t.Errorf("the hash of the placement is %q", status.Placement.SpecHash)
+			}
+		})
+	}
+}
+
 func TestComputeAnswersForcedReconciliation(t *testing.T) {
 	t.Parallel()
 	answered := func(c *Cluster) { c.Copy.Status.LastHandledReconcileAt = "t1" }

@@ -151,13 +151,14 @@ func (w *simulation) reconcile() {
 		in.Clusters = append(in.Clusters, c)
 		clusters = append(clusters, placement.Cluster{Name: s.name, Region: s.region, Ready: s.reachable})
 	}
-	var current []string
+	// The placement is edited while the shop runs.
+	request := placement.Request{Placement: w.spec, Clusters: clusters, Edited: true}
 	for _, c := range w.status.Clusters {
 		if c.Phase != v1.PhaseDeleting {
-			current = append(current, c.Name)
+			request.Current = append(request.Current, placement.Current{Name: c.Name})
 		}
 	}
-	decision, err := placement.Decide(w.spec, clusters, current)
+	decision, err := placement.Decide(request)
 	if err != nil {
 		w.t.Fatal(err)
 	}

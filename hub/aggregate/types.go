@@ -48,6 +48,13 @@ type Input struct {
 	// Invalid describes why the placement could not be decided; empty if it could. Chosen
 	// are then the clusters that the application stays on.
 	Invalid string
+	// PlacementHash is a hash of the placement that was decided.
+	PlacementHash string
+	// StayReason and StayMessage say why the application stays in clusters that it should leave;
+	// empty if there are none.
+	StayReason, StayMessage string
+	// Unspread says which bounds of the spread are not met; empty if all are.
+	Unspread string
 	// Undecided are the clusters that must be reached before the placement can be decided,
 	// because the inventory was lost; empty if it was decided.
 	Undecided []string

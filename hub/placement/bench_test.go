@@ -52,11 +52,14 @@ func BenchmarkDecide(b *testing.B) {
 		"everywhere": {MaxClusters: 100},
 		"selector":   {ClusterSelector: selector("tier", "silver"), MaxClusters: 3},
 		"region":     {Regions: []string{"region-1"}},
+		"spread": {MaxClusters: 100, Preferences: []v1.PlacementPreference{{Weight: 1, MatchLabels: map[string]string{"tier": "gold"}}}, Spread: []v1.Spread{
+			{Topology: v1.TopologyRegion, MinDomains: 10, MaxSkew: 1}, {Topology: v1.TopologyProvider, MaxClustersPerDomain: 50},
+		}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				decision, err := Decide(spec, clusters, []string{"member-00001"})
+				decision, err := Decide(Request{Placement: spec, Clusters: clusters, Current: serving("member-00001")})
 				if err != nil || len(decision.Chosen) == 0 {
 					b.Fatal(err, decision.Chosen)
 				}
@@ -112,10 +115,10 @@ func TestSelects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range w.clusters {
-			want := parsed.Matches(labelsOf(&w.clusters[i]))
-			if got := selects(s, &w.clusters[i]); got != want {
-				t.Fatalf("seed %d: %v matches %+v: %t, want %t", seed, s, w.clusters[i], got, want)
+		for i := range w.Clusters {
+			want := parsed.Matches(labelsOf(&w.Clusters[i]))
+			if got := selects(s, &w.Clusters[i]); got != want {
+				t.Fatalf("seed %d: %v matches %+v: %t, want %t", seed, s, w.Clusters[i], got, want)
 			}
 			compared++
 			if want {

@@ -3,25 +3,41 @@
 // # Purpose
 //
 // Decide takes the placement of a spec, the clusters of the fleet and the clusters
-// that currently run the application. It returns the clusters to run it on and, for
-// every other cluster, the reason for the rejection. A cluster must match all given
-// criteria; without criteria every ready cluster matches.
+// that currently run the application. It returns the clusters to run it on, those of them
+// that it should leave and does not yet, and, for every other cluster, the reason for the
+// rejection. A cluster must match all given criteria; without criteria every ready cluster
+// matches.
 //
 // # Non-goals
 //
-// The package uses no client, no clock and no randomness: the same input gives the same decision. Spread,
-// scores and tolerations are not supported. Placement does not replace a lost cluster:
-// that is failover, which is also a decision about data.
+// The package uses no client, no clock and no randomness: the same input gives the same decision.
+// Free capacity does not count. Placement does not replace a lost cluster: that is failover, which is
+// also a decision about data.
 //
 // # Trade-offs
 //
 //   - A cluster that runs the application and is no longer ready stays chosen as long as
 //     it matches. Otherwise a cluster that temporarily does not answer would delete the
 //     application when it returns.
+//   - A cluster that runs the application is exchanged for another only when a user edits the
+//     placement, which is noticed by a hash of it in the status: neither a cluster that joins nor a
+//     preference moves what runs. A spread that is not met then is reported.
 //   - If no cluster matches, the application stays where it is, and the decision reports
 //     that: a typo in a name or a label must not delete a shop everywhere. A user who
 //     wants that deletes the application.
-//   - If the application runs on more clusters than maxClusters allows, ready clusters
+//   - An application with a database leaves a cluster only if its user decided so: by an edit of
+//     the placement, or by an annotation that names the cluster. A label, a taint or a drain is a
+//     decision about the cluster, by someone who may know nothing of the data.
+//   - What serves customers is left when the other chosen clusters serve them, so that the application
+//     may run in more clusters than maxClusters for that time. Clusters that do not respond are not
+//     waited for. An edit counts as one until then, because nothing else tells what it asked for.
+//     Data does not wait with an edit: two databases of one shop would diverge.
+//   - A spread is met greedily, the best cluster first, and while a minimum is not met, one of
+//     another domain first. Another choice might meet more of several limits at once; finding it is a
+//     search among all choices. Clusters of the same domains are one group, so that each step looks at
+//     the groups and not at the clusters (BenchmarkDecide).
+//   - A toleration with seconds does not let an application in: it would leave again.
+//   - If the application runs on more clusters than maxClusters allows after an edit, ready clusters
 //     are kept first, so that an unreachable cluster does not displace a ready one.
 //   - A detached cluster is never chosen, and nothing is deleted in it: the hub no
 //     longer owns it.

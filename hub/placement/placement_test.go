@@ -37,6 +37,24 @@ func selector(key, value string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
 }
 
+// on returns clusters that run an application and serve no customers.
+func on(names ...string) []Current {
+	var current []Current
+	for _, name := range names {
+		current = append(current, Current{Name: name})
+	}
+	return current
+}
+
+// serving returns clusters that run an application and serve customers.
+func serving(names ...string) []Current {
+	current := on(names...)
+	for i := range current {
+		current[i].Serving = true
+	}
+	return current
+}
+
 // decision is one row of a table.
 type decision struct {
 	spec     v1.Placement
@@ -50,7 +68,7 @@ func check(t *testing.T, tests map[string]decision) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Decide(tt.spec, tt.clusters, tt.current)
+			got, err := Decide(Request{Placement: tt.spec, Clusters: tt.clusters, Current: on(tt.current...), Edited: true})
 			if err != nil {
 				t.Fatalf("Decide: %v", err)
 			}
@@ -246,7 +264,7 @@ func TestDecideRefusesASelectorWithoutMeaning(t *testing.T) {
 	spec := v1.Placement{ClusterSelector: &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Near", Values: []string{"gold"}}},
 	}}
-	if _, err := Decide(spec, fleet(), nil); err == nil {
+	if _, err := Decide(Request{Placement: spec, Clusters: fleet()}); err == nil {
 		t.Error("Decide took a selector with an unknown operator")
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -14,13 +16,15 @@ import (
 
 // problem is a random placement problem.
 type problem struct {
-	spec     v1.Placement
-	clusters []Cluster
-	current  []string
+	Request
+	current []string
 }
 
 func newProblem(r *rand.Rand) problem {
-	var w problem
+	w := problem{Request: Request{Data: r.IntN(2) == 0, Edited: r.IntN(2) == 0, Now: time.Unix(1000, 0)}}
+	if r.IntN(2) == 0 {
+		w.MoveEmpty = []string{"c01", "c02", "c03", "c04"}
+	}
 	regions := []string{"", "r1", "r2", "r3"}
 	providers := []v1.Provider{"", v1.ProviderAWS, v1.ProviderGCP}
 	for i := range r.IntN(12) {
@@ -31,28 +35,63 @@ func newProblem(r *rand.Rand) problem {
 			Ready:    r.IntN(3) > 0,
 			Detached: r.IntN(8) == 0,
 			Labels:   map[string]string{"tier": []string{"gold", "silver"}[r.IntN(2)]},
+			Zones:    [][]string{nil, {"z1"}, {"z2"}, {"z1", "z2"}}[r.IntN(4)],
 		}
-		w.clusters = append(w.clusters, c)
+		if r.IntN(4) == 0 {
+			c.Scheduling = []v1.Scheduling{v1.SchedulingCordoned, v1.SchedulingDrained}[r.IntN(2)]
+		}
+		if r.IntN(4) == 0 {
+			c.Taints = []Taint{{
+				Taint:     v1.Taint{Key: "k", Value: []string{"a", "b"}[r.IntN(2)], Effect: []v1.TaintEffect{v1.TaintNoSchedule, v1.TaintNoExecute}[r.IntN(2)]},
+				AddedTime: time.Unix(int64(900+r.IntN(100)), 0),
+			}}
+		}
+		w.Clusters = append(w.Clusters, c)
 		if r.IntN(2) == 0 {
 			w.current = append(w.current, c.Name)
+			w.Current = append(w.Current, Current{Name: c.Name, Serving: r.IntN(3) > 0})
+		}
+	}
+	w.Placement = randomPlacement(r)
+	return w
+}
+
+// randomPlacement returns a placement with any of the criteria.
+func randomPlacement(r *rand.Rand) v1.Placement {
+	var spec v1.Placement
+	if r.IntN(3) == 0 {
+		spec.ClusterNames = []string{"c00", "c03", "c05", "c07", "unknown"}
+	}
+	if r.IntN(3) == 0 {
+		spec.Regions = []string{"r1", "r3"}
+	}
+	if r.IntN(3) == 0 {
+		spec.Providers = []v1.Provider{v1.ProviderGCP}
+	}
+	if r.IntN(3) == 0 {
+		spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+	}
+	if r.IntN(2) == 0 {
+		spec.MaxClusters = int32(r.IntN(5))
+	}
+	if r.IntN(3) == 0 {
+		spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
+		if r.IntN(2) == 0 {
+			spec.Tolerations[0].Effect, spec.Tolerations[0].TolerationSeconds = corev1.TaintEffectNoExecute, new(int64(50))
 		}
 	}
 	if r.IntN(3) == 0 {
-		w.spec.ClusterNames = []string{"c00", "c03", "c05", "c07", "unknown"}
+		spec.Preferences = []v1.PlacementPreference{{Weight: 1, MatchLabels: map[string]string{"tier": "silver"}}}
 	}
-	if r.IntN(3) == 0 {
-		w.spec.Regions = []string{"r1", "r3"}
+	for _, topology := range []v1.Topology{v1.TopologyRegion, v1.TopologyZone, v1.TopologyProvider} {
+		if r.IntN(4) == 0 {
+			spec.Spread = append(spec.Spread, v1.Spread{
+				Topology: topology, MinDomains: int32(r.IntN(3)), MaxDomains: int32(r.IntN(3)),
+				MaxClustersPerDomain: int32(r.IntN(3)), MaxSkew: int32(r.IntN(3)),
+			})
+		}
 	}
-	if r.IntN(3) == 0 {
-		w.spec.Providers = []v1.Provider{v1.ProviderGCP}
-	}
-	if r.IntN(3) == 0 {
-		w.spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
-	}
-	if r.IntN(2) == 0 {
-		w.spec.MaxClusters = int32(r.IntN(5))
-	}
-	return w
+	return spec
 }
 
 func TestDecideHoldsForRandomFleets(t *testing.T) {
@@ -60,7 +99,7 @@ func TestDecideHoldsForRandomFleets(t *testing.T) {
 	for seed := range uint64(5000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := newProblem(r)
-		got, err := Decide(w.spec, w.clusters, w.current)
+		got, err := Decide(w.Request)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -78,27 +117,27 @@ func TestAffects(t *testing.T) {
 	for seed := range uint64(5000) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		before, after := newProblem(r), newProblem(r)
-		if len(before.clusters) == 0 || len(after.clusters) == 0 || slices.Contains(before.current, "c00") {
+		if len(before.Clusters) == 0 || len(after.Clusters) == 0 || slices.Contains(before.current, "c00") {
 			continue
 		}
-		was, is := before.clusters[0], after.clusters[0]
-		one, err := Decide(before.spec, before.clusters, before.current)
+		was, is := before.Clusters[0], after.Clusters[0]
+		one, err := Decide(before.Request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		before.clusters[0] = is
-		two, err := Decide(before.spec, before.clusters, before.current)
+		before.Clusters[0] = is
+		two, err := Decide(before.Request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if Affects(&before.spec, &was, &is) {
+		if Affects(&before.Placement, &was, &is) {
 			affected++
 			continue
 		}
 		unaffected++
 		one.Rejected, two.Rejected = nil, nil
 		if diff := cmp.Diff(one, two); diff != "" {
-			t.Fatalf("seed %d: %+v and %+v are said not to differ for %+v:\n%s", seed, was, is, before.spec, diff)
+			t.Fatalf("seed %d: %+v and %+v are said not to differ for %+v:\n%s", seed, was, is, before.Placement, diff)
 		}
 	}
 	if affected < 500 || unaffected < 500 {
@@ -109,7 +148,7 @@ func TestAffects(t *testing.T) {
 // check returns what is wrong with a decision, or nothing.
 func (w problem) check(r *rand.Rand, d Decision) string {
 	for _, f := range []func(*rand.Rand, Decision) string{
-		w.deterministic, w.complete, w.bounded, w.sticky, w.stable, w.onlyWhereAllowed,
+		w.deterministic, w.complete, w.bounded, w.spread, w.sticky, w.served, w.stable, w.onlyWhereAllowed,
 	} {
 		if problem := f(r, d); problem != "" {
 			return problem
@@ -120,10 +159,11 @@ func (w problem) check(r *rand.Rand, d Decision) string {
 
 // deterministic: neither the order of the input nor a second call changes anything.
 func (w problem) deterministic(r *rand.Rand, d Decision) string {
-	clusters, current := slices.Clone(w.clusters), slices.Clone(w.current)
-	r.Shuffle(len(clusters), func(i, j int) { clusters[i], clusters[j] = clusters[j], clusters[i] })
-	r.Shuffle(len(current), func(i, j int) { current[i], current[j] = current[j], current[i] })
-	again, err := Decide(w.spec, clusters, current)
+	other := w.Request
+	other.Clusters, other.Current = slices.Clone(w.Clusters), slices.Clone(w.Current)
+	r.Shuffle(len(other.Clusters), func(i, j int) { other.Clusters[i], other.Clusters[j] = other.Clusters[j], other.Clusters[i] })
+	r.Shuffle(len(other.Current), func(i, j int) { other.Current[i], other.Current[j] = other.Current[j], other.Current[i] })
+	again, err := Decide(other)
 	if err != nil {
 		return err.Error()
 	}
@@ -143,10 +183,10 @@ func (w problem) complete(_ *rand.Rand, d Decision) string {
 		}
 		got = append(got, x.Name)
 	}
-	for _, c := range w.clusters {
+	for _, c := range w.Clusters {
 		want = append(want, c.Name)
 	}
-	for _, name := range w.spec.ClusterNames {
+	for _, name := range w.Placement.ClusterNames {
 		if !slices.Contains(want, name) {
 			want = append(want, name)
 		}
@@ -156,60 +196,148 @@ func (w problem) complete(_ *rand.Rand, d Decision) string {
 	return cmp.Diff(want, got)
 }
 
+// regular returns the chosen clusters that the application should not leave.
+func regular(d Decision) []string {
+	return slices.DeleteFunc(slices.Clone(d.Chosen), func(name string) bool {
+		return slices.ContainsFunc(d.Stays, func(s Stay) bool { return s.Name == name })
+	})
+}
+
+// bounded: the maximum holds for what is chosen, unless the application ran in more clusters and
+// nobody asked to exchange them.
 func (w problem) bounded(_ *rand.Rand, d Decision) string {
-	if limit := int(w.spec.MaxClusters); d.Unmatched == "" && limit > 0 && len(d.Chosen) > limit {
-		return fmt.Sprintf("%d chosen, %d allowed", len(d.Chosen), limit)
+	limit := int(w.Placement.MaxClusters)
+	if d.Unmatched == "" && limit > 0 && len(regular(d)) > limit && (w.Edited || len(regular(d)) > len(w.current)) {
+		return fmt.Sprintf("%d chosen, %d allowed", len(regular(d)), limit)
 	}
 	return ""
 }
 
-// sticky: a placed member is given up for the bound only to others that were placed.
+// spread: clusters that are added keep the limits, whatever was there before.
+func (w problem) spread(_ *rand.Rand, d Decision) string {
+	all := slices.ContainsFunc(d.Chosen, func(name string) bool { return slices.Contains(w.current, name) })
+	for _, s := range w.Placement.Spread {
+		counts := map[string]int{}
+		for i := range w.Clusters {
+			if c := &w.Clusters[i]; slices.Contains(d.Chosen, c.Name) {
+				for _, domain := range domainsOf(s.Topology, c) {
+					counts[domain]++
+				}
+			}
+		}
+		most := 0
+		for _, n := range counts {
+			most = max(most, n)
+		}
+		if all || d.Unmatched != "" {
+			continue // What was there may be beyond the limits.
+		}
+		if s.MaxDomains > 0 && len(counts) > int(s.MaxDomains) || s.MaxClustersPerDomain > 0 && most > int(s.MaxClustersPerDomain) {
+			return fmt.Sprintf("%v for %+v", counts, s)
+		}
+		if (len(counts) < int(s.MinDomains)) && len(d.Chosen) > 0 && d.Unspread == "" {
+			return "a minimum is not met, and nobody is told"
+		}
+	}
+	return ""
+}
+
+// sticky: a placed member is given up for a bound only when the placement was edited, and then only
+// to others that were placed unless there is a spread.
 func (w problem) sticky(_ *rand.Rand, d Decision) string {
 	for _, x := range d.Rejected {
 		if !slices.Contains(w.current, x.Name) {
 			continue
 		}
 		switch x.Reason {
-		case v1.ReasonClusterNotReady:
-			return "a placed cluster was given up because it is not ready: " + x.Name
-		case v1.ReasonMaxClustersReached:
+		case v1.ReasonClusterNotReady, v1.ReasonCordoned, v1.ReasonPaused:
+			return "a placed cluster was given up because it takes no more applications: " + x.Name
+		case v1.ReasonMaxClustersReached, v1.ReasonSpreadLimit:
+			if !w.Edited {
+				return "a placed cluster was given up although nobody edited the placement: " + x.Name
+			}
 			for _, chosen := range d.Chosen {
-				if !slices.Contains(w.current, chosen) {
+				if !slices.Contains(w.current, chosen) && len(w.Placement.Spread) == 0 {
 					return fmt.Sprintf("%s replaced %s, which was placed", chosen, x.Name)
 				}
 			}
+		}
+		evicted := x.Reason == v1.ReasonDrained || x.Reason == v1.ReasonTaintNotTolerated
+		if w.Data && x.Reason != v1.ReasonClusterDetached && (evicted || !w.Edited) && !slices.Contains(w.MoveEmpty, x.Name) {
+			return "data was left behind in " + x.Name
 		}
 	}
 	return ""
 }
 
-// stable: deciding again with the outcome as the current state changes nothing.
-func (w problem) stable(_ *rand.Rand, d Decision) string {
-	again, err := Decide(w.spec, w.clusters, d.Chosen)
-	if err != nil {
-		return err.Error()
+// served: customers who are served go on to be served somewhere, unless the cluster has left the
+// fleet or the data moves with an edit.
+func (w problem) served(_ *rand.Rand, d Decision) string {
+	before, after := 0, 0
+	for _, c := range w.Current {
+		i := slices.IndexFunc(w.Clusters, func(cluster Cluster) bool { return cluster.Name == c.Name })
+		if !c.Serving || w.Clusters[i].Detached || w.Data && !slices.Contains(w.MoveEmpty, c.Name) {
+			continue
+		}
+		before++
+		if slices.Contains(d.Chosen, c.Name) {
+			after++
+		}
 	}
-	return cmp.Diff(d.Chosen, again.Chosen)
+	for _, c := range w.Current {
+		if c.Serving && slices.Contains(d.Chosen, c.Name) {
+			after++
+		}
+	}
+	if before > 0 && after == 0 {
+		return "nobody is served any more"
+	}
+	return ""
+}
+
+// stable: deciding again with the outcome as the current state changes nothing. What stays until
+// others serve customers goes when they do; a spread may count one domain less then.
+func (w problem) stable(_ *rand.Rand, d Decision) string {
+	next := w.Request
+	for range 3 {
+		var want []string
+		for _, name := range d.Chosen {
+			if !slices.ContainsFunc(d.Stays, func(s Stay) bool { return s.Name == name && s.Reason == v1.ReasonReplacementPending }) {
+				want = append(want, name)
+			}
+		}
+		next.Current, next.Edited = serving(d.Chosen...), w.Edited && d.Pending()
+		again, err := Decide(next)
+		if err != nil {
+			return err.Error()
+		}
+		diff := cmp.Diff(want, again.Chosen)
+		if diff == "" || len(w.Placement.Spread) == 0 {
+			return diff
+		}
+		d = again
+	}
+	return "the decision changes again and again"
 }
 
 // onlyWhereAllowed: what is chosen fits the spec, or nothing does and all stays as it is.
 func (w problem) onlyWhereAllowed(_ *rand.Rand, d Decision) string {
-	for _, c := range w.clusters {
+	for _, c := range w.Clusters {
 		if d.Unmatched != "" {
 			if stays := slices.Contains(w.current, c.Name) && !c.Detached; stays != slices.Contains(d.Chosen, c.Name) {
 				return "moved although nothing matches: " + c.Name
 			}
 			continue
 		}
-		if !slices.Contains(d.Chosen, c.Name) {
+		if !slices.Contains(regular(d), c.Name) {
 			continue
 		}
-		wrongName := len(w.spec.ClusterNames) > 0 && !slices.Contains(w.spec.ClusterNames, c.Name)
-		wrongRegion := len(w.spec.Regions) > 0 && !slices.Contains(w.spec.Regions, c.Region)
-		wrongProvider := len(w.spec.Providers) > 0 && !slices.Contains(w.spec.Providers, c.Provider)
-		wrongLabel := w.spec.ClusterSelector != nil && c.Labels["tier"] != "gold"
-		notReady := !c.Ready && !slices.Contains(w.current, c.Name)
-		if c.Detached || wrongName || wrongRegion || wrongProvider || wrongLabel || notReady {
+		wrongName := len(w.Placement.ClusterNames) > 0 && !slices.Contains(w.Placement.ClusterNames, c.Name)
+		wrongRegion := len(w.Placement.Regions) > 0 && !slices.Contains(w.Placement.Regions, c.Region)
+		wrongProvider := len(w.Placement.Providers) > 0 && !slices.Contains(w.Placement.Providers, c.Provider)
+		wrongLabel := w.Placement.ClusterSelector != nil && c.Labels["tier"] != "gold"
+		closed := (!c.Ready || c.Scheduling == v1.SchedulingCordoned) && !slices.Contains(w.current, c.Name)
+		if c.Detached || c.Scheduling == v1.SchedulingDrained || wrongName || wrongRegion || wrongProvider || wrongLabel || closed {
 			return "chosen against the spec: " + c.Name
 		}
 	}

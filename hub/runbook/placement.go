@@ -4,7 +4,8 @@ import v1 "github.com/shopfleet/shopfleet/api/v1"
 
 const (
 	fleetOverview = "kubectl shopfleet clusters -o wide"
-	rejections    = "kubectl get ecommerceapp APP -n NAMESPACE -o jsonpath='{.status.placement}'"
+	rejections    = "kubectl shopfleet why APP -n NAMESPACE"
+	memberTaints  = "kubectl get membercluster MEMBER -o jsonpath='{.spec.scheduling} {.spec.taints}'"
 	memberLabels  = "kubectl get membercluster --show-labels"
 )
 
@@ -21,6 +22,14 @@ func placementFailures() []Entry {
 			fleetOverview, "Look up the reason of the MemberCluster."},
 		{v1.ReasonClusterDetached, "The cluster has left the fleet: its registration Secret or its MemberCluster is gone. What runs there goes on and is not updated. A Backup or Restore that needs it waits or has failed.",
 			fleetOverview, joinAgain + "\nJoin it under the same name. If it is gone for good, restore its Backups in another cluster."},
+		{v1.ReasonSpreadNotMet, "The chosen clusters do not meet spec.placement.spread: there are too few, or the application ran in others before. It runs in those that are chosen.",
+			rejections, "Join clusters in other regions, zones or providers, or lower the limits.\nClusters that run the application are exchanged for others when spec.placement is edited."},
+		{v1.ReasonDataStays, "The application should leave a cluster, and its database is there: it stays.",
+			rejections, "kubectl annotate ecommerceapp APP -n NAMESPACE ecommerce.io/move-empty=MEMBER\nThe database starts empty elsewhere; volumes and backups of the cluster are kept. Back up the database before, and restore it where the application runs then."},
+		{v1.ReasonReplacementPending, "The application should leave a cluster, and serves customers there until the other clusters that are chosen for it do.",
+			statusApp, "Look up the reason of the clusters that are not ready."},
+		{v1.ReasonNoOtherCluster, "The application should leave a cluster, and no other cluster can run it: it stays.",
+			rejections, "Join a cluster that matches the placement, or change the placement.\nTo end a drain: kubectl shopfleet uncordon MEMBER."},
 		{v1.ReasonWaitingForClusters, "Some clusters do not have the current spec yet, or are not ready with it.",
 			statusApp, "Look up the reason of the clusters that are not ready."},
 	}
@@ -38,7 +47,15 @@ func placementRejections() []Entry {
 			fleetOverview, "If the cluster should run the application, add its region to spec.placement.regions.\nA region that is not known: " + joinAgain + " --region REGION."},
 		{v1.ReasonProviderNotListed, "spec.placement.providers does not list the provider of the cluster, or that is not known.",
 			fleetOverview, "If the cluster should run the application, add its provider to spec.placement.providers.\nA provider that is not known: " + joinAgain + " --provider PROVIDER."},
-		{v1.ReasonMaxClustersReached, "spec.placement.maxClusters is reached, by clusters that already run the application or come first by name.",
+		{v1.ReasonMaxClustersReached, "spec.placement.maxClusters is reached, by clusters that already run the application, are preferred, or come first by name.",
 			rejections, "If more clusters should run the application, raise spec.placement.maxClusters."},
+		{v1.ReasonSpreadLimit, "The cluster matches, and spec.placement.spread allows no more clusters in its region, zone or provider, or that is not known.",
+			rejections, "If more clusters should run the application, raise the limits of spec.placement.spread."},
+		{v1.ReasonTaintNotTolerated, "The cluster has a taint that spec.placement.tolerations does not tolerate, or no longer.",
+			memberTaints, "If the cluster should run the application, add a toleration, or remove the taint from the MemberCluster."},
+		{v1.ReasonCordoned, "spec.scheduling of the MemberCluster is Cordoned: it is not chosen for other applications.",
+			memberTaints, "kubectl shopfleet uncordon MEMBER"},
+		{v1.ReasonDrained, "spec.scheduling of the MemberCluster is Drained: applications leave it, and it is chosen for none.",
+			memberTaints, "kubectl shopfleet uncordon MEMBER"},
 	}
 }

@@ -148,7 +148,8 @@ const (
 func effects() map[string]effect {
 	return map[string]effect{
 		"": reads, "clusters": reads, "status": reads, "version": reads, "doctor": reads, "diff": reads, "report": reads, "backups": reads,
-		"orphans": reads, "orphans list": reads, "recover": reads, "token": reads,
+		"orphans": reads, "orphans list": reads, "recover": reads, "token": reads, "why": reads,
+		"cordon": creates, "uncordon": creates, "drain": destroys,
 		"token renew": renews,
 		"backup":      creates, "backups rediscover": creates, "install": creates, "orphans adopt": creates,
 		"join": destroys, "restore": destroys, "uninstall": destroys, "unjoin": destroys, "delete": destroys, "orphans delete": destroys,

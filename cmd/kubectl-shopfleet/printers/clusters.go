@@ -22,13 +22,22 @@ func Clusters(clusters []v1.MemberCluster, o Options) string {
 		c := &clusters[i]
 		ready := Readiness(c)
 		addRow(t, c,
-			c.Name, string(ready.Status), ready.Reason, string(c.Status.Provider), c.Status.Region, c.Status.KubernetesVersion,
+			c.Name, schedulable(c, string(ready.Status)), ready.Reason, string(c.Status.Provider), c.Status.Region, c.Status.KubernetesVersion,
 			fraction(c.Status.ReadyNodes, c.Status.Nodes), fmt.Sprint(c.Status.Apps), age(o.Now, &c.CreationTimestamp),
 			string(cmp.Or(c.Spec.Mode, v1.ModeAgentless)), fmt.Sprint(c.Status.OrphanCount), strings.Join(c.Status.Zones, ","),
 			allocatable(c.Status.Allocatable), strings.Join(c.Status.Capabilities, ","), age(o.Now, c.Status.LastObservedTime), ready.Message,
 		)
 	}
 	return Text(t, o)
+}
+
+// schedulable adds to the status of a MemberCluster that it is cordoned or drained, as kubectl does
+// for nodes.
+func schedulable(c *v1.MemberCluster, status string) string {
+	if scheduling := cmp.Or(c.Spec.Scheduling, v1.SchedulingEnabled); scheduling != v1.SchedulingEnabled {
+		return status + "," + string(scheduling)
+	}
+	return status
 }
 
 // Readiness returns the Ready condition of a MemberCluster. It is Unknown before the

@@ -21,14 +21,51 @@ func member(name string, ready metav1.ConditionStatus, reason string) v1.MemberC
 	}
 }
 
+// placedBy returns an application with a placement.
+func placedBy(p v1.Placement) *v1.EcommerceApp {
+	return &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Placement: p}}
+}
+
+// TestDecideWhatServes: what is observed counts, and what was known where it is not.
+func TestDecideWhatServes(t *testing.T) {
+	t.Parallel()
+	drained := member("a", metav1.ConditionTrue, v1.ReasonConnected)
+	drained.Spec.Scheduling = v1.SchedulingDrained
+	available := &aggregate.Copy{Status: v1.EcommerceAppStatus{Conditions: []metav1.Condition{{Type: v1.ConditionAvailable, Status: metav1.ConditionTrue}}}}
+	for name, tt := range map[string]struct {
+		clusters []aggregate.Cluster
+		want     []string
+	}{
+		"the other one serves":        {[]aggregate.Cluster{{Name: "a", Copy: available}, {Name: "b", Copy: available}}, []string{"b"}},
+		"the other one does not":      {[]aggregate.Cluster{{Name: "a", Copy: available}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"a", "b"}},
+		"the other one connects":      {[]aggregate.Cluster{{Name: "a", Copy: available}, {Name: "b", Connection: aggregate.Connecting}}, []string{"a", "b"}},
+		"the one to leave connects":   {[]aggregate.Cluster{{Name: "a", Connection: aggregate.Connecting}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"a", "b"}},
+		"the one to leave has failed": {[]aggregate.Cluster{{Name: "a", Copy: &aggregate.Copy{}}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := observation{Input: aggregate.Input{Clusters: tt.clusters}}
+			in.Previous.Clusters = []v1.ClusterStatus{{Name: "a", Available: true}, {Name: "b"}}
+			(&Reconciler{}).decide(&in, placedBy(v1.Placement{}), []v1.MemberCluster{drained, member("b", metav1.ConditionTrue, v1.ReasonConnected)})
+			if diff := cmp.Diff(tt.want, in.Chosen); diff != "" {
+				t.Errorf("chosen (-want +got):\n%s", diff)
+			}
+			pending := len(tt.want) > 1
+			if (in.PlacementHash == "") != pending || (in.StayReason != "") != pending {
+				t.Errorf("hash %q and reason %q while the application is to leave: %t", in.PlacementHash, in.StayReason, pending)
+			}
+		})
+	}
+}
+
 func TestDecideStaysWherePlacementCannotBeRead(t *testing.T) {
 	t.Parallel()
-	in := aggregate.Input{}
+	in := observation{}
 	in.Previous.Clusters = []v1.ClusterStatus{{Name: "a"}, {Name: "b", Phase: v1.PhaseDeleting}}
 	spec := v1.Placement{ClusterSelector: &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "Near"}},
 	}}
-	(&Reconciler{}).decide(&in, spec, []v1.MemberCluster{member("c", metav1.ConditionTrue, v1.ReasonConnected)})
+	(&Reconciler{}).decide(&in, placedBy(spec), []v1.MemberCluster{member("c", metav1.ConditionTrue, v1.ReasonConnected)})
 	if in.Invalid == "" || !cmp.Equal(in.Chosen, []string{"a"}) {
 		t.Errorf("invalid %q, chosen %v; want the cluster that it is on and not leaving", in.Invalid, in.Chosen)
 	}
@@ -36,9 +73,9 @@ func TestDecideStaysWherePlacementCannotBeRead(t *testing.T) {
 
 func TestDecideStaysWhereNothingMatches(t *testing.T) {
 	t.Parallel()
-	in := aggregate.Input{}
+	in := observation{}
 	in.Previous.Clusters = []v1.ClusterStatus{{Name: "a"}}
-	(&Reconciler{}).decide(&in, v1.Placement{ClusterNames: []string{"typo"}}, []v1.MemberCluster{member("a", metav1.ConditionTrue, v1.ReasonConnected)})
+	(&Reconciler{}).decide(&in, placedBy(v1.Placement{ClusterNames: []string{"typo"}}), []v1.MemberCluster{member("a", metav1.ConditionTrue, v1.ReasonConnected)})
 	if in.Invalid == "" || !cmp.Equal(in.Chosen, []string{"a"}) {
 		t.Errorf("invalid %q, chosen %v; want the cluster that it is on", in.Invalid, in.Chosen)
 	}
@@ -56,11 +93,11 @@ func TestDecideKnowsMembersByTheirStatus(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Name: "new"}},
 		deleting,
 	}
-	in := aggregate.Input{}
+	in := observation{}
 	for _, name := range []string{"placed", "detached", "deleting", "forgotten"} {
 		in.Previous.Clusters = append(in.Previous.Clusters, v1.ClusterStatus{Name: name})
 	}
-	rejected := (&Reconciler{}).decide(&in, v1.Placement{}, members)
+	rejected := (&Reconciler{}).decide(&in, placedBy(v1.Placement{}), members)
 	if diff := cmp.Diff([]string{"placed", "ready"}, in.Chosen); diff != "" {
 		t.Errorf("chosen (-want +got):\n%s", diff)
 	}
@@ -104,6 +141,10 @@ func TestMemberChanged(t *testing.T) {
 		"labels":                   {ready(nothing), ready(func(m *v1.MemberCluster) { m.Labels = map[string]string{"k": "v"} }), true},
 		"region":                   {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Region = "s" }), true},
 		"deleted":                  {ready(nothing), ready(func(m *v1.MemberCluster) { m.DeletionTimestamp = &metav1.Time{} }), true},
+		"zones":                    {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Zones = []string{"z"} }), true},
+		"cordoned":                 {ready(nothing), ready(func(m *v1.MemberCluster) { m.Spec.Scheduling = v1.SchedulingCordoned }), true},
+		"taint":                    {ready(nothing), ready(func(m *v1.MemberCluster) { m.Spec.Taints = []v1.Taint{{Key: "k"}} }), true},
+		"time of a taint":          {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Taints = []v1.TaintStatus{{Key: "k"}} }), true},
 		"provider":                 {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Provider = v1.ProviderAWS }), true},
 		"driver":                   {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Capabilities = []string{"d"} }), true},
 		"permissions": {ready(nothing), ready(func(m *v1.MemberCluster) {

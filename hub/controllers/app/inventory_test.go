@@ -48,10 +48,10 @@ func TestUndecided(t *testing.T) {
 					members = append(members, member(name, metav1.ConditionTrue, v1.ReasonConnected))
 				}
 			}
-			in := aggregate.Input{Deleting: tt.deleting}
+			in := observation{Input: aggregate.Input{Deleting: tt.deleting}}
 			in.Previous.Clusters = i.entries
-			rejected := (&Reconciler{}).decide(&in, v1.Placement{MaxClusters: tt.maxClusters}, members)
-			waiting := undecided(in, rejected, i.uncertain)
+			rejected := (&Reconciler{}).decide(&in, placedBy(v1.Placement{MaxClusters: tt.maxClusters}), members)
+			waiting := undecided(in.Input, rejected, i.uncertain)
 			if diff := cmp.Diff(tt.waiting, waiting, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("waits for (-want +got):\n%s", diff)
 			}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -66,12 +67,17 @@ type memberFacts struct {
 	Paused   bool
 	Region   string
 	Provider v1.Provider
+	Zones    []string
 	Ready    metav1.ConditionStatus
 	Reason   string
 	// Capabilities and Authorized end failures that dispatch reports.
 	Capabilities []string
 	Authorized   bool
 	LastObserved *metav1.Time
+	Scheduling   v1.Scheduling
+	Taints       []v1.Taint
+	// TaintTimes decide when a toleration ends.
+	TaintTimes []v1.TaintStatus
 }
 
 func factsOf(m *v1.MemberCluster) memberFacts {
@@ -79,6 +85,7 @@ func factsOf(m *v1.MemberCluster) memberFacts {
 	facts := memberFacts{
 		Labels: m.Labels, Detached: isDetached(m), Paused: m.IsPaused(), Region: m.Status.Region, Provider: m.Status.Provider,
 		Ready: ready.Status, Reason: ready.Reason, Capabilities: m.Status.Capabilities,
+		Zones: m.Status.Zones, Scheduling: m.Spec.Scheduling, Taints: m.Spec.Taints, TaintTimes: m.Status.Taints,
 		Authorized: meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionAuthorized),
 	}
 	if ready.Status != metav1.ConditionTrue {
@@ -104,6 +111,10 @@ type memberChange struct {
 func (c *memberChange) affects(app *v1.EcommerceApp) bool {
 	return app.Status.ClusterCount == 0 || placement.Affects(&app.Spec.Placement, &c.before, &c.after)
 }
+
+// candidate returns what placements see of a member. When its taints were added does not matter to an
+// application that it does not run.
+func candidate(m *v1.MemberCluster) placement.Cluster { return placement.ClusterOf(m, time.Time{}) }
 
 // absent returns what placements see of a member that does not exist.
 func absent(m *v1.MemberCluster) placement.Cluster {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,15 +15,23 @@ import (
 	"github.com/shopfleet/shopfleet/hub/placement"
 )
 
+// observation is the input of the status.
+type observation struct {
+	aggregate.Input
+	// recovering is true while a lost inventory is being recovered. There is no input then.
+	recovering bool
+	// until is when the placement is to be decided again; zero if nothing but an event changes it.
+	until time.Time
+}
+
 // observe reads the input of the status from memory and decides the placement. The
-// application was read before; see doc.go for why the reports come second. It returns
-// false while a lost inventory is being recovered.
-func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggregate.Input, bool, error) {
+// application was read before; see doc.go for why the reports come second.
+func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observation, error) {
 	members := &v1.MemberClusterList{}
 	if err := r.client.List(ctx, members, client.UnsafeDisableDeepCopy); err != nil {
-		return aggregate.Input{}, false, fmt.Errorf("listing members: %w", err)
+		return observation{}, fmt.Errorf("listing members: %w", err)
 	}
-	in := aggregate.Input{
+	in := observation{Input: aggregate.Input{
 		Generation:  app.Generation,
 		Deleting:    app.Ending(),
 		Paused:      app.Spec.Paused && !app.Ending(),
@@ -34,74 +43,94 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggrega
 		Backups:            r.backups.about(keyOf(app), app.UID),
 		Previous:           *app.Status.DeepCopy(),
 		Now:                metav1.NewTime(r.clock.Now()).Rfc3339Copy(),
-	}
+	}}
 	var uncertain map[string]bool
 	// An application without our finalizer is new.
 	if app.InventoryLost() && controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
 		found := r.recoverInventory(ctx, app, members.Items)
 		if found.pending {
-			return aggregate.Input{}, false, nil
+			return observation{recovering: true}, nil
 		}
 		in.Previous.Clusters, uncertain = found.entries, found.uncertain
 	}
-	rejected := r.decide(&in, app.Spec.Placement, members.Items)
-	if in.Undecided = undecided(in, rejected, uncertain); len(in.Undecided) == 0 && app.InventoryLost() {
-		in.Undecided = unobserved(in, app.Spec.Placement, members.Items)
-	}
-	if len(in.Undecided) > 0 {
-		in.Previous.Clusters = app.Status.Clusters
-		return in, true, nil
-	}
 	relevant := map[string]bool{}
-	for _, name := range in.Chosen {
-		relevant[name] = true
-	}
 	for _, entry := range in.Previous.Clusters {
 		relevant[entry.Name] = true
 	}
-	for i := range members.Items {
-		if !relevant[members.Items[i].Name] {
+	if err := r.observeMembers(ctx, app, members.Items, &in.Input, relevant); err != nil {
+		return observation{}, err
+	}
+	rejected := r.decide(&in, app, members.Items)
+	if in.Undecided = undecided(in.Input, rejected, uncertain); len(in.Undecided) == 0 && app.InventoryLost() {
+		in.Undecided = unobserved(in.Input, app.Spec.Placement, members.Items)
+	}
+	if len(in.Undecided) > 0 {
+		in.Previous.Clusters, in.Clusters = app.Status.Clusters, nil
+		return in, nil
+	}
+	added := map[string]bool{}
+	for _, name := range in.Chosen {
+		added[name] = !relevant[name]
+	}
+	return in, r.observeMembers(ctx, app, members.Items, &in.Input, added)
+}
+
+// observeMembers adds what is known of the application in some members.
+func (r *Reconciler) observeMembers(ctx context.Context, app *v1.EcommerceApp, members []v1.MemberCluster, in *aggregate.Input, named map[string]bool) error {
+	for i := range members {
+		if !named[members[i].Name] {
 			continue
 		}
-		c, err := r.observeMember(ctx, app, &members.Items[i])
+		c, err := r.observeMember(ctx, app, &members[i])
 		if err != nil {
-			return aggregate.Input{}, false, err
+			return err
 		}
 		in.Clusters = append(in.Clusters, c)
 	}
-	return in, true, nil
+	return nil
 }
 
 // decide adds the placement's decision, and returns the clusters that it rejects. If none is
 // possible, the application stays on its current clusters.
-func (r *Reconciler) decide(in *aggregate.Input, spec v1.Placement, members []v1.MemberCluster) []placement.Rejection {
-	var current []string
-	for _, entry := range in.Previous.Clusters {
-		if entry.Phase != v1.PhaseDeleting {
-			current = append(current, entry.Name)
+func (r *Reconciler) decide(in *observation, app *v1.EcommerceApp, members []v1.MemberCluster) []placement.Rejection {
+	observed := map[string]bool{} // Whether customers are served where that is known now.
+	for i := range in.Clusters {
+		if c := &in.Clusters[i]; c.Connection == aggregate.Connected {
+			observed[c.Name] = c.Copy != nil && meta.IsStatusConditionTrue(c.Copy.Status.Conditions, v1.ConditionAvailable)
 		}
 	}
 	clusters := make([]placement.Cluster, 0, len(members))
 	for i := range members {
-		c := candidate(&members[i])
+		c := placement.ClusterOf(&members[i], in.Now.Time)
 		c.Paused = c.Paused || r.safeMode
 		clusters = append(clusters, c)
 	}
-	decision, err := placement.Decide(spec, clusters, current)
+	request := placement.RequestOf(app, clusters, in.Now.Time)
+	request.Current = nil
+	var current []string
+	for _, entry := range in.Previous.Clusters {
+		if entry.Phase == v1.PhaseDeleting {
+			continue
+		}
+		serving, known := observed[entry.Name]
+		request.Current = append(request.Current, placement.Current{Name: entry.Name, Serving: serving || !known && entry.Available})
+		current = append(current, entry.Name)
+	}
+	decision, err := placement.Decide(request)
 	if err != nil {
 		in.Invalid, in.Chosen = err.Error(), current
 		return nil
 	}
 	in.Chosen, in.Rejected, in.Invalid = decision.Chosen, decision.Counts(), decision.Unmatched
-	return decision.Rejected
-}
-
-func candidate(m *v1.MemberCluster) placement.Cluster {
-	ready := readyOf(m)
-	return placement.Cluster{
-		Name: m.Name, Labels: m.Labels, Region: m.Status.Region, Provider: m.Status.Provider,
-		Ready: ready.Status == metav1.ConditionTrue, Detached: isDetached(m), Paused: m.IsPaused(),
+	if in.PlacementHash = placement.Hash(app.Spec.Placement); decision.Pending() {
+		in.PlacementHash = ""
+		if last := in.Previous.Placement; last != nil {
+			in.PlacementHash = last.SpecHash
+		}
 	}
+	in.StayReason, in.StayMessage = decision.Explain()
+	in.Unspread, in.until = decision.Unspread, decision.Until
+	return decision.Rejected
 }
 
 // observeMember returns what is known of the application in one member.

@@ -72,12 +72,15 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 			return reconcile.Result{}, err
 		}
 	}
-	in, known, err := r.observe(ctx, app)
-	if err != nil || !known {
+	in, err := r.observe(ctx, app)
+	if err != nil || in.recovering {
 		return reconcile.Result{}, err
 	}
 	wait := abandon(app, in.Clusters, in.Now.Time)
-	next, err := r.compute(ctx, app, &in)
+	if !in.until.IsZero() {
+		wait = sooner(wait, in.until.Sub(in.Now.Time))
+	}
+	next, err := r.compute(ctx, app, &in.Input)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -97,7 +100,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 		defer r.dispatcher.EndPlan(keyOf(app))
 		app.Status = stored
 	}
-	result, err := r.report(ctx, app, in, next)
+	result, err := r.report(ctx, app, in.Input, next)
 	if err != nil {
 		return result, err
 	}

@@ -49,9 +49,28 @@ func decide(f facts) v1.MemberClusterStatus {
 	default:
 		f.fill(&next)
 	}
+	next.Taints = f.taints()
 	next.ObservedGeneration = f.cluster.Generation
 	next.LastObservedTime = f.observed(last, &next)
 	return next
+}
+
+// taints returns the taints with the effect NoExecute, and since when each has been there.
+func (f *facts) taints() []v1.TaintStatus {
+	var all []v1.TaintStatus
+	for _, taint := range f.cluster.Spec.Taints {
+		if taint.Effect != v1.TaintNoExecute {
+			continue
+		}
+		next := v1.TaintStatus{Key: taint.Key, Value: taint.Value, AddedTime: metav1.NewTime(f.now.Truncate(time.Second))}
+		for _, known := range f.cluster.Status.Taints {
+			if known.Key == taint.Key && known.Value == taint.Value {
+				next.AddedTime = known.AddedTime
+			}
+		}
+		all = append(all, next)
+	}
+	return all
 }
 
 // decided reports whether a status has a definite Ready condition for a registered

@@ -102,6 +102,21 @@ type change struct {
 	transition *metav1.Time // of Ready
 }
 
+// TestTaints: the status has when a taint was added that makes applications leave, and keeps that.
+func TestTaints(t *testing.T) {
+	spec := v1.MemberClusterSpec{Taints: []v1.Taint{
+		{Key: "kept", Value: "v", Effect: v1.TaintNoExecute}, {Key: "changed", Value: "new", Effect: v1.TaintNoExecute}, {Key: "other", Effect: v1.TaintNoSchedule},
+	}}
+	last := v1.MemberClusterStatus{Taints: []v1.TaintStatus{
+		{Key: "kept", Value: "v", AddedTime: *stamp(3)}, {Key: "changed", Value: "old", AddedTime: *stamp(3)}, {Key: "gone", AddedTime: *stamp(3)},
+	}}
+	got := decide(facts{cluster: member(last, spec), secret: "eu", registered: true, state: connected(), now: at(20)}).Taints
+	want := []v1.TaintStatus{{Key: "kept", Value: "v", AddedTime: *stamp(3)}, {Key: "changed", Value: "new", AddedTime: *stamp(20)}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("taints (-want +got):\n%s", diff)
+	}
+}
+
 func TestDecideChanges(t *testing.T) {
 	good := after(connected())
 	tests := map[string]change{

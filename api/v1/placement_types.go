@@ -1,0 +1,133 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Topology is a property of a cluster over which an application can be spread.
+//
+// +kubebuilder:validation:Enum=region;zone;provider
+type Topology string
+
+// Topologies.
+const (
+	TopologyRegion Topology = "region"
+	// TopologyZone has a domain for each zone of the nodes. A cluster belongs to all of its zones.
+	TopologyZone     Topology = "zone"
+	TopologyProvider Topology = "provider"
+)
+
+// Spread limits how the clusters of an application are distributed over the domains of a
+// topology, for example the regions.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.minDomains) || has(self.maxDomains) || has(self.maxClustersPerDomain) || has(self.maxSkew)",message="spread must have one of minDomains, maxDomains, maxClustersPerDomain and maxSkew"
+// +kubebuilder:validation:XValidation:rule="!has(self.minDomains) || !has(self.maxDomains) || self.minDomains <= self.maxDomains",fieldPath=".minDomains",message="minDomains must not exceed maxDomains"
+type Spread struct {
+	// topology is region, zone or provider.
+	// +required
+	Topology Topology `json:"topology"`
+
+	// minDomains is the number of domains that the chosen clusters cover if possible. If it is
+	// not, the application runs in those that there are, and the condition Placed is False. 1 to
+	// 100.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MinDomains int32 `json:"minDomains,omitempty"`
+
+	// maxDomains is the maximum number of domains. 1 to 100; absent: no maximum.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MaxDomains int32 `json:"maxDomains,omitempty"`
+
+	// maxClustersPerDomain is the maximum number of clusters in a domain. 1 to 500; absent: no
+	// maximum.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=500
+	MaxClustersPerDomain int32 `json:"maxClustersPerDomain,omitempty"`
+
+	// maxSkew is the maximum difference between the numbers of chosen clusters in two domains, of
+	// those that have a cluster that can be chosen. 1 to 500; absent: no maximum.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=500
+	MaxSkew int32 `json:"maxSkew,omitempty"`
+}
+
+// PlacementPreference is a preference for clusters.
+type PlacementPreference struct {
+	// weight is added to the rank of the selected clusters. 1 to 100.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Weight int32 `json:"weight"`
+
+	// matchLabels are the labels that the selected MemberClusters have. As in clusterSelector, they
+	// include topology.kubernetes.io/region and ecommerce.io/provider. 1 to 10, with keys of at
+	// most 317 and values of at most 63 characters.
+	// +required
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=10
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="matchLabels must have keys of at most 317 and values of at most 63 characters"
+	MatchLabels map[string]string `json:"matchLabels"`
+}
+
+// Scheduling says which applications a cluster may run.
+//
+// +kubebuilder:validation:Enum=Enabled;Cordoned;Drained
+type Scheduling string
+
+// Values of spec.scheduling of a MemberCluster.
+const (
+	SchedulingEnabled  Scheduling = "Enabled"
+	SchedulingCordoned Scheduling = "Cordoned"
+	SchedulingDrained  Scheduling = "Drained"
+)
+
+// TaintEffect is what a taint does to the applications that do not tolerate it.
+//
+// +kubebuilder:validation:Enum=NoSchedule;NoExecute
+type TaintEffect string
+
+// Effects of taints.
+const (
+	TaintNoSchedule TaintEffect = "NoSchedule"
+	TaintNoExecute  TaintEffect = "NoExecute"
+)
+
+// Taint repels the applications that do not tolerate it from a cluster.
+type Taint struct {
+	// key is the key of the taint, for example maintenance. 1 to 317 characters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	Key string `json:"key"`
+
+	// value is the value of the taint. At most 63 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Value string `json:"value,omitempty"`
+
+	// effect is NoSchedule or NoExecute.
+	// +required
+	Effect TaintEffect `json:"effect"`
+}
+
+// TaintStatus is a taint with the effect NoExecute that the hub has observed.
+type TaintStatus struct {
+	// key is the key of the taint. At most 317 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=317
+	Key string `json:"key"`
+
+	// value is the value of the taint. At most 63 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Value string `json:"value,omitempty"`
+
+	// addedTime is when the hub observed the taint, with this value, for the first time.
+	// +required
+	AddedTime metav1.Time `json:"addedTime"`
+}

@@ -1,0 +1,258 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/hub/placement"
+)
+
+// errStay is the result of a drain that does not move all applications.
+var errStay = errors.New("not all EcommerceApps can leave")
+
+// scheduling is a command that sets spec.scheduling of a member.
+type scheduling struct {
+	*Program
+	output *output
+	dryRun dryRun
+	to     v1.Scheduling
+	// done is the participle that is printed.
+	done string
+}
+
+func (p *Program) cordonCommand() *cobra.Command {
+	return (&scheduling{Program: p, to: v1.SchedulingCordoned, done: "cordoned"}).command(&cobra.Command{
+		Use:   "cordon MEMBER",
+		Short: "Choose a member for no other EcommerceApps; what runs there stays",
+		Example: `  kubectl shopfleet cordon eu-1
+  kubectl shopfleet cordon eu-1 --dry-run=server`,
+	})
+}
+
+func (p *Program) uncordonCommand() *cobra.Command {
+	return (&scheduling{Program: p, to: v1.SchedulingEnabled, done: "uncordoned"}).command(&cobra.Command{
+		Use:     "uncordon MEMBER",
+		Short:   "End the cordon or the drain of a member",
+		Example: `  kubectl shopfleet uncordon eu-1`,
+	})
+}
+
+// command completes a command that does nothing else.
+func (c *scheduling) command(cmd *cobra.Command) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := errors.Join(c.output.check(), c.dryRun.check()); err != nil {
+			return err
+		}
+		hub, err := c.hub()
+		if err != nil {
+			return err
+		}
+		return c.set(cmd.Context(), hub, args[0])
+	}
+	c.add(cmd)
+	return cmd
+}
+
+func (c *scheduling) add(cmd *cobra.Command) {
+	cmd.Args, cmd.ValidArgsFunction = usage(cobra.ExactArgs(1)), first(c.completeClusters)
+	c.output = newOutput(cmd)
+	c.dryRun.add(cmd)
+}
+
+// set writes spec.scheduling, unless it has the value, and prints what was done.
+func (c *scheduling) set(ctx context.Context, hub *cluster, name string) error {
+	member := &v1.MemberCluster{}
+	if err := hub.client.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
+		return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err), "List all: kubectl shopfleet clusters")
+	}
+	operation := c.done
+	switch {
+	case cmp.Or(member.Spec.Scheduling, v1.SchedulingEnabled) == c.to:
+		operation = "already " + c.done
+	case c.dryRun != dryRunClient:
+		before := member.DeepCopy()
+		member.Spec.Scheduling = c.to
+		if err := c.dryRun.client(hub.client).Patch(ctx, member, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("writing spec.scheduling of MemberCluster %q: %w", name, err)
+		}
+	}
+	return c.output.printDone(c.Program, member, hub.scheme, operation+c.dryRun.suffix())
+}
+
+// drain is the command that moves applications out of a member.
+type drain struct {
+	scheduling
+	moveEmpty   bool
+	wait        waitFlags
+	interactive interactive
+}
+
+func (p *Program) drainCommand() *cobra.Command {
+	c := &drain{scheduling: scheduling{Program: p, to: v1.SchedulingDrained, done: "drained"}}
+	cmd := &cobra.Command{
+		Use:   "drain MEMBER",
+		Short: "Move the EcommerceApps of a member to others, and choose it for none",
+		Long: `Move the EcommerceApps of a member to others, and choose it for none.
+
+An EcommerceApp leaves the member when the other clusters that are chosen for it serve
+customers. One with a database stays, as its data would be left behind, unless you allow
+that with --move-empty; its volumes and backups in the member are kept. One that no other
+cluster can run stays too. The command fails if any stays; to end the drain, use uncordon.`,
+		Example: `  kubectl shopfleet drain eu-1
+  kubectl shopfleet drain eu-1 --move-empty --timeout 10m`,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+	}
+	c.add(cmd)
+	cmd.Flags().BoolVar(&c.moveEmpty, "move-empty", false, "Let EcommerceApps with a database leave their data behind, and start with an empty database elsewhere")
+	c.wait.add(cmd, 10*time.Minute, "no EcommerceApp runs in the member that can leave it")
+	c.interactive.add(cmd)
+	return cmd
+}
+
+func (c *drain) run(ctx context.Context, name string) error {
+	if err := errors.Join(c.output.check(), c.dryRun.check(), c.wait.check()); err != nil {
+		return err
+	}
+	hub, err := c.hub()
+	if err != nil {
+		return err
+	}
+	action := "move the EcommerceApps of member " + name + " to others"
+	if c.moveEmpty {
+		action += ", and leave their data behind"
+	}
+	if confirmed, err := c.interactive.confirm(ctx, c.Program, "drain", action); err != nil || !confirmed {
+		return err
+	}
+	if c.moveEmpty && c.dryRun != dryRunClient {
+		if err := c.allow(ctx, hub, name); err != nil {
+			return err
+		}
+	}
+	if err := c.set(ctx, hub, name); err != nil || !c.wait.enabled || c.dryRun != dryRunNone {
+		return err
+	}
+	return c.await(ctx, hub, name)
+}
+
+// allow lets the applications with a database leave a member without their data.
+func (c *drain) allow(ctx context.Context, hub *cluster, name string) error {
+	apps := &v1.EcommerceAppList{}
+	if err := hub.client.List(ctx, apps); err != nil {
+		return fmt.Errorf("listing EcommerceApps: %w", err)
+	}
+	writer := c.dryRun.client(hub.client)
+	for i := range apps.Items {
+		app := &apps.Items[i]
+		if app.Spec.Database == nil || !runsIn(app, name) {
+			continue
+		}
+		// The hub and other users write at the same time.
+		if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			if err := hub.client.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			if slices.Contains(placement.RequestOf(app, nil, time.Time{}).MoveEmpty, name) {
+				return nil
+			}
+			before := app.DeepCopy()
+			if app.Annotations == nil {
+				app.Annotations = map[string]string{}
+			}
+			app.Annotations[v1.MoveEmptyAnnotation] = strings.Trim(app.Annotations[v1.MoveEmptyAnnotation]+","+name, ", ")
+			return writer.Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		}); err != nil {
+			return fmt.Errorf("annotating EcommerceApp %s/%s: %w", app.Namespace, app.Name, err)
+		}
+	}
+	return nil
+}
+
+func runsIn(app *v1.EcommerceApp, member string) bool {
+	return slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool { return entry.Name == member })
+}
+
+// await prints how the applications leave a member, until those have that can.
+func (c *drain) await(ctx context.Context, hub *cluster, name string) error {
+	ctx, cancel := c.wait.limit(ctx, errTimeout)
+	defer cancel()
+	query, err := hub.query(c.retrying)
+	if err != nil {
+		return err
+	}
+	query.List = &v1.EcommerceAppList{}
+	states := map[string]string{}
+	err = c.during("waiting for EcommerceApps to leave "+name, func() error {
+		return query.Run(ctx, func(objects []client.Object) (bool, error) {
+			members := &v1.MemberClusterList{}
+			if err := hub.client.List(ctx, members); err != nil {
+				return false, fmt.Errorf("listing MemberClusters: %w", err)
+			}
+			next, leaving, err := c.states(itemsOf[v1.EcommerceApp](objects), members.Items, name)
+			for _, app := range slices.Sorted(maps.Keys(states)) {
+				if _, runs := next[app]; !runs && err == nil {
+					c.say("%s: left %s", app, name)
+				}
+			}
+			for _, app := range slices.Sorted(maps.Keys(next)) {
+				if next[app] != states[app] {
+					c.say("%s: %s", app, next[app])
+				}
+			}
+			states = next
+			return leaving == 0, err
+		})
+	})
+	switch {
+	case errors.Is(err, errTimeout):
+		return fmt.Errorf("draining member %q: %w after %s: %s", name, errTimeout, c.wait.timeout, strings.Join(slices.Sorted(maps.Keys(states)), ", "))
+	case err != nil:
+		return fmt.Errorf("draining member %q: %w", name, err)
+	case len(states) > 0:
+		return hint.With(fmt.Errorf("draining member %q: %w: %s", name, errStay, strings.Join(slices.Sorted(maps.Keys(states)), ", ")),
+			"To let them leave without their data, add --move-empty. See why one stays: kubectl shopfleet why APP "+name+" -n NAMESPACE")
+	}
+	return nil
+}
+
+// states describes the applications that run in a member, by namespace and name, and returns how many
+// of them are leaving.
+func (c *drain) states(apps []v1.EcommerceApp, members []v1.MemberCluster, name string) (states map[string]string, leaving int, err error) {
+	states = map[string]string{}
+	for i := range apps {
+		app := &apps[i]
+		if !runsIn(app, name) {
+			continue
+		}
+		found, err := explain(app, members, c.clock.Now())
+		if err != nil {
+			return states, 0, err
+		}
+		state := "leaving"
+		for _, r := range found.Clusters {
+			if r.Cluster == name && r.Decision == placement.Stays {
+				state = r.Message
+				if r.Reason == v1.ReasonReplacementPending {
+					leaving++
+				}
+			}
+		}
+		if state == "leaving" {
+			leaving++
+		}
+		states[app.Namespace+"/"+app.Name] = state
+	}
+	return states, leaving, nil
+}

@@ -1,0 +1,143 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
+	"github.com/shopfleet/shopfleet/hub/placement"
+)
+
+// why is the command that explains a placement.
+type why struct {
+	*Program
+	output *output
+}
+
+// explanation is the output of the command why.
+type explanation struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Observed is set if the hub has observed the current spec.
+	Observed bool `json:"observed"`
+	// Problem says why the placement is not as the spec says; empty if it is.
+	Problem  string             `json:"problem,omitempty"`
+	Clusters []placement.Result `json:"clusters"`
+}
+
+func (p *Program) whyCommand() *cobra.Command {
+	c := &why{Program: p}
+	cmd := &cobra.Command{
+		Use:   "why APP [CLUSTER]",
+		Short: "Explain why each cluster runs an EcommerceApp, or does not",
+		Long: `Explain why each cluster runs an EcommerceApp, or does not.
+
+The command decides the placement of the EcommerceApp as the hub does, from the same
+MemberClusters. DECISION is
+
+  Chosen    the EcommerceApp runs in the cluster, or is about to
+  Stays     it runs there although the placement rejects the cluster: REASON says why it stays
+  Rejected  it does not run there, or is about to leave`,
+		Example: `  kubectl shopfleet why shop -n production
+  kubectl shopfleet why shop eu-1 -n production
+  kubectl shopfleet why shop -n production -o json`,
+		Args: usage(cobra.RangeArgs(1, 2)),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			switch len(args) {
+			case 0:
+				return p.completeApps(cmd, args, begun)
+			case 1:
+				return p.completeClusters(cmd, nil, begun)
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.run(cmd.Context(), args[0], strings.Join(args[1:], ""))
+		},
+	}
+	c.output = newReportOutput(cmd)
+	return cmd
+}
+
+func (c *why) run(ctx context.Context, name, cluster string) error {
+	if err := c.output.check(); err != nil {
+		return err
+	}
+	namespace, err := c.namespaceFlag()
+	if err != nil {
+		return err
+	}
+	hub, err := c.hub()
+	if err != nil {
+		return err
+	}
+	app, members := &v1.EcommerceApp{}, &v1.MemberClusterList{}
+	if err := c.during("waiting for the hub at "+hub.config.Host, func() error {
+		if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
+			return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
+		}
+		if err := hub.client.List(ctx, members); err != nil {
+			return fmt.Errorf("listing MemberClusters: %w", err)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	found, err := explain(app, members.Items, c.clock.Now())
+	if err != nil {
+		return err
+	}
+	if cluster != "" {
+		found.Clusters = slices.DeleteFunc(found.Clusters, func(r placement.Result) bool { return r.Cluster != cluster })
+		if len(found.Clusters) == 0 {
+			return hint.With(fmt.Errorf("finding MemberCluster %q: %w", cluster, errNotFound), "List all: kubectl shopfleet clusters")
+		}
+	}
+	return c.show(found)
+}
+
+// explain decides the placement of an application as the hub does.
+func explain(app *v1.EcommerceApp, members []v1.MemberCluster, now time.Time) (explanation, error) {
+	clusters := make([]placement.Cluster, 0, len(members))
+	for i := range members {
+		clusters = append(clusters, placement.ClusterOf(&members[i], now))
+	}
+	request := placement.RequestOf(app, clusters, now)
+	decision, err := placement.Decide(request)
+	if err != nil {
+		return explanation{}, fmt.Errorf("deciding the placement of EcommerceApp %q: %w", app.Name, err)
+	}
+	problem := decision.Unmatched
+	if decision.Unspread != "" {
+		problem = decision.Unspread
+	}
+	return explanation{
+		Namespace: app.Namespace, Name: app.Name, Observed: app.Status.ObservedGeneration >= app.Generation,
+		Problem: problem, Clusters: decision.Results(request),
+	}, nil
+}
+
+func (c *why) show(found explanation) error {
+	if !found.Observed {
+		c.say("The hub has not observed the current spec yet.")
+	}
+	if found.Problem != "" {
+		c.say("The placement is not as the spec says: %s.", found.Problem)
+	}
+	if !c.output.text() {
+		return c.output.printReport(c.Program, "Placement", &found)
+	}
+	if _, err := io.WriteString(c.streams.Out, printers.Placement(found.Clusters)); err != nil {
+		return fmt.Errorf("printing the placement: %w", err)
+	}
+	return nil
+}

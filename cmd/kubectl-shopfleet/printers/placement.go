@@ -1,0 +1,19 @@
+package printers
+
+import (
+	"github.com/shopfleet/shopfleet/hub/placement"
+	"github.com/shopfleet/shopfleet/hub/runbook"
+)
+
+// Placement lists what a placement decides about each cluster.
+func Placement(results []placement.Result) string {
+	t := newTable([]string{"CLUSTER", "DECISION", "REASON", "MESSAGE"})
+	for _, r := range results {
+		message := r.Message
+		if entry, known := runbook.Lookup(r.Reason); message == "" && known {
+			message = entry.Meaning
+		}
+		addRow(t, nil, r.Cluster, string(r.Decision), r.Reason, message)
+	}
+	return Text(t, Options{})
+}

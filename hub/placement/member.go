@@ -1,0 +1,71 @@
+package placement
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// hashLength is the length of a hash of a placement, in bytes.
+const hashLength = 8
+
+// ClusterOf returns what a placement considers of a member. A taint that the status does not have yet
+// was added now: its AddedTime is zero only with the effect NoSchedule.
+func ClusterOf(m *v1.MemberCluster, now time.Time) Cluster {
+	ready := meta.FindStatusCondition(m.Status.Conditions, v1.ConditionReady)
+	c := Cluster{
+		Name: m.Name, Labels: m.Labels, Region: m.Status.Region, Provider: m.Status.Provider, Zones: m.Status.Zones,
+		Ready:    meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionReady),
+		Detached: m.DeletionTimestamp != nil || ready != nil && ready.Reason == v1.ReasonSecretNotFound,
+		Paused:   m.IsPaused(), Scheduling: m.Spec.Scheduling,
+	}
+	for _, taint := range m.Spec.Taints {
+		next := Taint{Taint: taint}
+		if taint.Effect == v1.TaintNoExecute {
+			next.AddedTime = now
+			for _, known := range m.Status.Taints {
+				if known.Key == taint.Key && known.Value == taint.Value {
+					next.AddedTime = known.AddedTime.Time
+				}
+			}
+		}
+		c.Taints = append(c.Taints, next)
+	}
+	return c
+}
+
+// RequestOf returns the request for an application, as its status says where it runs.
+func RequestOf(app *v1.EcommerceApp, clusters []Cluster, now time.Time) Request {
+	r := Request{
+		Placement: app.Spec.Placement, Clusters: clusters, Now: now,
+		Data:   app.Spec.Database != nil,
+		Edited: app.Status.Placement == nil || app.Status.Placement.SpecHash != Hash(app.Spec.Placement),
+	}
+	for name := range strings.SplitSeq(app.Annotations[v1.MoveEmptyAnnotation], ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			r.MoveEmpty = append(r.MoveEmpty, name)
+		}
+	}
+	for i := range app.Status.Clusters {
+		if entry := &app.Status.Clusters[i]; entry.Phase != v1.PhaseDeleting {
+			r.Current = append(r.Current, Current{Name: entry.Name, Serving: entry.Available})
+		}
+	}
+	return r
+}
+
+// Hash returns a hash of a placement.
+func Hash(p v1.Placement) string {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return "" // It was decoded from JSON.
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:hashLength])
+}

@@ -1,0 +1,231 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// spreader chooses clusters within the limits of a spread.
+type spreader struct {
+	limits []*spreadLimit
+	// left is the number of clusters that may still be chosen.
+	left int
+}
+
+// spreadLimit is one entry of a spread, and what is chosen so far.
+type spreadLimit struct {
+	*v1.Spread
+	// ids are the numbers of the domains that a cluster of the application may be in.
+	ids map[string]int
+	// chosen has the number of chosen clusters by domain, and covered is the number of domains
+	// with any.
+	chosen  []int
+	covered int
+}
+
+// domains are the numbers of the domains of a cluster by limit; none where they are unknown.
+type domains [][]int
+
+func newSpreader(spec *v1.Placement) *spreader {
+	s := &spreader{left: limitOf(spec)}
+	for i := range spec.Spread {
+		s.limits = append(s.limits, &spreadLimit{Spread: &spec.Spread[i], ids: map[string]int{}})
+	}
+	return s
+}
+
+// register returns the domains of a cluster that may be chosen. All are registered before one is
+// chosen: a domain without a chosen cluster counts for the skew.
+func (s *spreader) register(c *Cluster) domains {
+	if len(s.limits) == 0 {
+		return nil
+	}
+	all := make(domains, len(s.limits))
+	for i, limit := range s.limits {
+		for _, name := range domainsOf(limit.Topology, c) {
+			id, known := limit.ids[name]
+			if !known {
+				id = len(limit.ids)
+				limit.ids[name] = id
+				limit.chosen = append(limit.chosen, 0)
+			}
+			all[i] = append(all[i], id)
+		}
+	}
+	return all
+}
+
+// domainsOf returns the domains of a topology that a cluster belongs to; none if they are unknown.
+func domainsOf(topology v1.Topology, c *Cluster) []string {
+	var domain string
+	switch topology {
+	case v1.TopologyZone:
+		return c.Zones
+	case v1.TopologyRegion:
+		domain = c.Region
+	case v1.TopologyProvider:
+		domain = string(c.Provider)
+	}
+	if domain == "" {
+		return nil
+	}
+	return []string{domain}
+}
+
+// add counts a cluster that is chosen.
+func (s *spreader) add(d domains) {
+	s.left--
+	for i, limit := range s.limits {
+		for _, id := range d[i] {
+			if limit.chosen[id] == 0 {
+				limit.covered++
+			}
+			limit.chosen[id]++
+		}
+	}
+}
+
+// group are candidates in the same domains by rank. The limits allow any of them, or none.
+type group struct {
+	domains domains
+	ranks   []int
+}
+
+// choose calls take with candidates as far as the limits allow, the best first. Those that cover
+// another domain come before others while a minimum is not met.
+func (s *spreader) choose(byRank []*candidate, take func(*candidate)) {
+	groups := groupsOf(byRank)
+	for s.left > 0 {
+		best := s.best(groups, true)
+		if best == nil {
+			best = s.best(groups, false)
+		}
+		if best == nil {
+			return
+		}
+		s.add(best.domains)
+		take(byRank[best.ranks[0]])
+		best.ranks = best.ranks[1:]
+	}
+}
+
+func groupsOf(byRank []*candidate) []*group {
+	var all []*group
+	byDomains := map[string]*group{}
+	for rank, c := range byRank {
+		key := ""
+		if len(c.domains) > 0 {
+			key = fmt.Sprint(c.domains)
+		}
+		g, known := byDomains[key]
+		if !known {
+			g = &group{domains: c.domains}
+			byDomains[key] = g
+			all = append(all, g)
+		}
+		g.ranks = append(g.ranks, rank)
+	}
+	return all
+}
+
+// best returns the group of the best candidate that the limits allow, or nil. With opening it has to
+// cover another domain where a minimum is not met.
+func (s *spreader) best(groups []*group, opening bool) *group {
+	var best *group
+	for _, g := range groups {
+		if len(g.ranks) == 0 || best != nil && best.ranks[0] < g.ranks[0] || opening && !s.opens(g.domains) {
+			continue
+		}
+		if s.admits(g.domains) {
+			best = g
+		}
+	}
+	return best
+}
+
+// admits reports whether the limits allow one more cluster.
+func (s *spreader) admits(d domains) bool {
+	for i, limit := range s.limits {
+		if len(d[i]) == 0 || limit.MaxDomains > 0 && limit.covered+limit.uncovered(d[i]) > int(limit.MaxDomains) {
+			return false
+		}
+		for _, id := range d[i] {
+			n := limit.chosen[id] + 1
+			if limit.MaxClustersPerDomain > 0 && n > int(limit.MaxClustersPerDomain) ||
+				limit.MaxSkew > 0 && n-slices.Min(limit.chosen) > int(limit.MaxSkew) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// opens reports whether a cluster covers another domain where a minimum is not met.
+func (s *spreader) opens(d domains) bool {
+	for i, limit := range s.limits {
+		if limit.covered < int(limit.MinDomains) && limit.uncovered(d[i]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// uncovered returns how many of some domains have no chosen cluster.
+func (l *spreadLimit) uncovered(ids []int) int {
+	n := 0
+	for _, id := range ids {
+		if l.chosen[id] == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// unmet describes the bounds that the chosen clusters do not meet; empty if they meet all.
+func (s *spreader) unmet() string {
+	var problems []string
+	for _, l := range s.limits {
+		if len(l.chosen) == 0 {
+			continue
+		}
+		most, least := slices.Max(l.chosen), slices.Min(l.chosen)
+		for _, bound := range []struct {
+			field    string
+			max, got int
+		}{
+			{"minDomains", -int(l.MinDomains), -l.covered},
+			{"maxDomains", int(l.MaxDomains), l.covered},
+			{"maxClustersPerDomain", int(l.MaxClustersPerDomain), most},
+			{"maxSkew", int(l.MaxSkew), most - least},
+		} {
+			if bound.max != 0 && bound.got > bound.max {
+				problems = append(problems, fmt.Sprintf("spread by %s: %s is %d, and the chosen clusters have %d",
+					l.Topology, bound.field, max(bound.max, -bound.max), max(bound.got, -bound.got)))
+			}
+		}
+	}
+	return strings.Join(problems, "; ")
+}
+
+// rank sorts candidates in the order in which they are chosen: those that run the application
+// first, so that a limit never moves it without need, of those the ready ones, then by preference,
+// then by name.
+func rank(candidates []*candidate) {
+	class := func(c *candidate) int {
+		switch {
+		case c.placed && c.Ready:
+			return 0
+		case c.placed:
+			return 1
+		default:
+			return 2
+		}
+	}
+	slices.SortFunc(candidates, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(b.weight, a.weight), strings.Compare(a.Name, b.Name))
+	})
+}

@@ -1,0 +1,105 @@
+package placement
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+func TestDecideSpread(t *testing.T) {
+	t.Parallel()
+	zones := func(names ...string) func(*Cluster) { return func(c *Cluster) { c.Zones = names } }
+	// Three clusters in r, one in s, one whose region is not known.
+	clusters := []Cluster{
+		ready("a", "r", v1.ProviderAWS, zones("r-1")), ready("b", "r", v1.ProviderAWS, zones("r-1", "r-2")), ready("c", "r", v1.ProviderGCP, zones("r-3")),
+		ready("d", "s", v1.ProviderGCP, zones("s-1")), ready("e", "", v1.ProviderGCP),
+	}
+	by := func(s v1.Spread, max int32) v1.Placement {
+		return v1.Placement{MaxClusters: max, Spread: []v1.Spread{s}}
+	}
+	checkRequests(t, map[string]request{
+		"another region comes before another name": {
+			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyRegion, MinDomains: 2}, 2), Clusters: clusters},
+			want:    Decision{Chosen: []string{"a", "d"}},
+		},
+		"a maximum in each region": {
+			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyRegion, MaxClustersPerDomain: 2}, 0), Clusters: clusters},
+			want:    Decision{Chosen: []string{"a", "b", "d"}},
+		},
+		"a maximum of regions": {
+			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyRegion, MaxDomains: 1}, 0), Clusters: clusters},
+			want:    Decision{Chosen: []string{"a", "b", "c"}},
+		},
+		"a skew": {
+			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyRegion, MaxSkew: 1}, 0), Clusters: clusters},
+			want:    Decision{Chosen: []string{"a", "b", "d"}},
+		},
+		"a cluster counts in each of its zones": {
+			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyZone, MaxClustersPerDomain: 1}, 0), Clusters: clusters},
+			want:    Decision{Chosen: []string{"a", "c", "d"}},
+		},
+		"a minimum that there is not": {
+			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyProvider, MinDomains: 3}, 0), Clusters: clusters},
+			want: Decision{
+				Chosen:   []string{"a", "b", "c", "d", "e"},
+				Unspread: "spread by provider: minDomains is 3, and the chosen clusters have 2",
+			},
+		},
+		"what runs is not exchanged": {
+			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyRegion, MinDomains: 2}, 2), Clusters: clusters, Current: serving("a", "b")},
+			want: Decision{
+				Chosen:   []string{"a", "b"},
+				Unspread: "spread by region: minDomains is 2, and the chosen clusters have 1",
+			},
+		},
+		"unless the placement is edited": {
+			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyRegion, MinDomains: 2}, 2), Clusters: clusters, Current: serving("a", "b", "d"), Edited: true},
+			want:    Decision{Chosen: []string{"a", "d"}},
+		},
+		"a preferred cluster comes first": {
+			Request: Request{
+				Placement: v1.Placement{MaxClusters: 1, Preferences: []v1.PlacementPreference{
+					{Weight: 10, MatchLabels: map[string]string{v1.ProviderLabel: "aws"}}, {Weight: 20, MatchLabels: map[string]string{"topology.kubernetes.io/region": "s"}},
+				}},
+				Clusters: clusters,
+			},
+			want: Decision{Chosen: []string{"d"}},
+		},
+	})
+}
+
+// TestJoinMovesNothing: a cluster that joins is added at most; the application leaves none for it.
+func TestJoinMovesNothing(t *testing.T) {
+	t.Parallel()
+	joined := 0
+	for seed := range uint64(2000) {
+		w := newProblem(rand.New(rand.NewPCG(seed, 4)))
+		before, err := Decide(w.Request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before.Unmatched != "" || len(before.Stays) > 0 {
+			continue
+		}
+		w.Current, w.Edited = serving(before.Chosen...), false
+		w.Clusters = append(w.Clusters, ready("new", "r1", v1.ProviderGCP, func(c *Cluster) { c.Zones = []string{"z1"} }))
+		after, err := Decide(w.Request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := slices.DeleteFunc(slices.Clone(before.Chosen), func(name string) bool { return slices.Contains(after.Chosen, name) })
+		// A balanced spread may allow others because of it.
+		if len(left) > 0 || len(w.Placement.Spread) == 0 && len(after.Chosen) > len(before.Chosen)+1 {
+			t.Fatalf("seed %d: %v became %v: %s", seed, before.Chosen, after.Chosen, fmt.Sprintf("%+v", w.Request))
+		}
+		if len(after.Chosen) > len(before.Chosen) {
+			joined++
+		}
+	}
+	if joined < 100 {
+		t.Errorf("%d of 2000 chose the new cluster: the test says little", joined)
+	}
+}
