@@ -69,8 +69,17 @@ func (s slimmer) child(object any) (any, error) {
 		return s.whole(object)
 	}
 	apply.TakeFingerprint(child, v1.SpokeFieldManager)
+	child.SetAnnotations(annotations(child.GetAnnotations()))
 	s.share(child)
 	return object, nil
+}
+
+// annotations returns those that decisions read, apart from the hash.
+func annotations(all map[string]string) map[string]string {
+	if class, ok := all[component.LegacyIngressClass]; ok {
+		return map[string]string{component.LegacyIngressClass: class}
+	}
+	return nil
 }
 
 // whole is a cache transform that drops managed fields only.
