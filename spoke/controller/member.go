@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -77,7 +78,8 @@ func childrenIn(cl cluster.Cluster, extra []client.Object, o *optional) []reconc
 	for _, object := range objects {
 		// The scheme has them, or the cluster would not have been engaged.
 		if gvk, err := apiutil.GVKForObject(object, cl.GetScheme()); err == nil {
-			all = append(all, reconciler.Child{Kind: gvk, Reader: cl.GetCache()})
+			_, partial := object.(*metav1.PartialObjectMetadata)
+			all = append(all, reconciler.Child{Kind: gvk, Reader: cl.GetCache(), Partial: partial})
 		}
 	}
 	for _, kind := range o.present() {
