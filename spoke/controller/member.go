@@ -21,8 +21,12 @@ type member struct {
 	optional *optional
 }
 
-func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
+func newMember(ctx context.Context, name string, cl cluster.Cluster, o Options) (*member, error) {
 	optional, err := newOptional(cl, o)
+	if err != nil {
+		return nil, err
+	}
+	recorder, err := newRecorder(ctx, cl, o.Logger.WithName("events"))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +49,7 @@ func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
 			Random:       o.Random,
 			Clock:        o.Clock,
 		}),
-		Recorder: cl.GetEventRecorder("shopfleet-spoke"),
+		Recorder: recorder,
 		Facts:    func() render.Cluster { return optional.facts(o.Facts(name)) },
 		Children: func(extra []client.Object) []reconciler.Child { return childrenIn(cl, extra, optional) },
 	}}
