@@ -60,6 +60,9 @@ func (a *Applier) forget(key component.Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.written, key)
+	if len(a.written) == 0 { // A map stays as large as it was.
+		a.written = make(map[component.Key]writeRecord)
+	}
 }
 
 // resultHash hashes the content of an object after converting it to its Go type if the
