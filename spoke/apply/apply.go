@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -129,7 +130,8 @@ type Request struct {
 // Result is the result of an apply.
 type Result struct {
 	Outcome Outcome
-	// Object is the object that the API server returned; nil if nothing was written.
+	// Object is the object that the API server returned; nil if nothing was written, or the cache
+	// does not keep its content.
 	Object *unstructured.Unstructured
 	// Change describes the write that was held; nil for other outcomes.
 	Change *v1.PendingChange
@@ -292,19 +294,49 @@ func (a *Applier) get(ctx context.Context, intent *unstructured.Unstructured) (c
 // create applies a missing object. If it was created concurrently, it has another version
 // than noVersion, and the API server returns a conflict.
 func (a *Applier) create(ctx context.Context, intent *unstructured.Unstructured) (Result, error) {
-	sum, err := hashOf(intent.Object)
-	if err != nil {
-		return Result{}, err
+	slim, sum := a.slim(intent), component.SpecHash(intent)
+	if !slim { // The annotation does not cover what was generated.
+		var err error
+		if sum, err = hashOf(intent.Object); err != nil {
+			return Result{}, err
+		}
 	}
 	intent.SetResourceVersion(noVersion)
+	if slim {
+		return a.createSlim(ctx, intent, sum)
+	}
 	if err := a.send(ctx, intent); err != nil {
 		return Result{}, err
 	}
 	a.remember(writeRecord{intent: sum, answer: intent})
-	if a.slim(intent) {
-		a.note(intent, intent)
-	}
 	return Result{Outcome: Created, Object: intent}, nil
+}
+
+// createSlim creates an object whose content the cache does not keep either: it asks for the metadata
+// of what was stored, which says all that is remembered.
+func (a *Applier) createSlim(ctx context.Context, intent *unstructured.Unstructured, sum string) (Result, error) {
+	raw, err := intent.MarshalJSON()
+	if err != nil {
+		return Result{}, fmt.Errorf("encoding %s %q: %w", intent.GetKind(), intent.GetName(), err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	stored := metadataOf(intent)
+	if err := a.client.Patch(ctx, stored, client.RawPatch(types.ApplyPatchType, raw), client.FieldOwner(a.manager)); err != nil {
+		return Result{}, fmt.Errorf("applying %s %q: %w", intent.GetKind(), intent.GetName(), err)
+	}
+	a.remember(writeRecord{intent: sum, answer: stored})
+	a.note(stored, intent)
+	return Result{Outcome: Created}, nil
+}
+
+// metadataOf returns an object of an intent's kind and name that has nothing but metadata.
+func metadataOf(intent *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(intent.GroupVersionKind())
+	object.SetNamespace(intent.GetNamespace())
+	object.SetName(intent.GetName())
+	return object
 }
 
 // send applies an intent, which then holds the response.

@@ -62,6 +62,12 @@ func (s *server) applier() *apply.Applier {
 	return apply.New(apply.Options{Client: s, Reader: s, FieldManager: "test"})
 }
 
+// slimApplier returns an applier of a cache that has no content of objects.
+func (s *server) slimApplier() *apply.Applier {
+	slim := func(component.Resource) bool { return true }
+	return apply.New(apply.Options{Client: s, Reader: s, FieldManager: "test", Slim: slim})
+}
+
 func labelled(live component.Resource) bool { return live.GetLabels()["a"] == "1" }
 
 // TestApplier shares one API server among cases that use different names.
@@ -72,7 +78,8 @@ func TestApplier(t *testing.T) {
 	t.Run("rewritten by the server", testRewritten(s))
 	t.Run("stranger", testStranger(s))
 	t.Run("adopted if equal", testIfNoDiff(s))
-	t.Run("missing in the cache", testMissing(s))
+	t.Run("missing in the cache", testMissing(s, "missing", s.applier))
+	t.Run("missing in a slim cache", testMissing(s, "missing-slim", s.slimApplier))
 	t.Run("lost race", testRace(s))
 	t.Run("newer version", testVersions(s))
 	t.Run("once", testOnce(s))

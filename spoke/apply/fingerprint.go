@@ -7,42 +7,33 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// fingerprintType is the FieldsType of an entry that has a fingerprint in place of the fields.
-const fingerprintType = "Fingerprint"
-
-// TakeFingerprint replaces the managed fields of an object by one entry: the fingerprint of the
-// fields that a field manager has applied. The manager loses a field when another one changes or
-// removes it, so that the fingerprint stands for the content, which a cache need not keep then. An
-// object that has its fingerprint already stays as it is.
+// TakeFingerprint replaces the managed fields of an object by the hash of its intent and the
+// fingerprint of the fields that a field manager has applied. The manager loses a field when another
+// one changes or removes it, so that the fingerprint stands for the content, which a cache need not
+// keep then. An object that has its fingerprint already stays as it is.
 func TakeFingerprint(object metav1.Object, manager string) {
-	all := object.GetManagedFields()
-	if hasFingerprint(all) {
+	if _, taken := component.AppliedOf(object); taken {
 		return
 	}
-	entry := metav1.ManagedFieldsEntry{Manager: manager, FieldsType: fingerprintType}
-	if found := fingerprintOf(all, manager); found != 0 {
-		entry.Operation = metav1.ManagedFieldsOperationApply
-		entry.FieldsV1 = metav1.NewFieldsV1(strconv.FormatUint(found, 36))
-	}
-	object.SetManagedFields([]metav1.ManagedFieldsEntry{entry})
+	component.Applied{
+		Hash: component.SpecHash(object), Fingerprint: fingerprintOf(object.GetManagedFields(), manager),
+	}.Record(object)
 }
 
 // isSlim reports whether an object is from a cache that keeps its fingerprint, and not its content.
 func isSlim(object component.Resource) bool {
-	return object != nil && hasFingerprint(object.GetManagedFields())
-}
-
-func hasFingerprint(all []metav1.ManagedFieldsEntry) bool {
-	return len(all) == 1 && all[0].FieldsType == fingerprintType
+	if object == nil {
+		return false
+	}
+	_, slim := component.AppliedOf(object)
+	return slim
 }
 
 // fingerprintOf returns the fingerprint of what a manager has applied, or 0 if it applied nothing.
@@ -50,13 +41,6 @@ func fingerprintOf(all []metav1.ManagedFieldsEntry, manager string) uint64 {
 	entry := appliedBy(all, manager)
 	if entry == nil {
 		return 0
-	}
-	if entry.FieldsType == fingerprintType {
-		found, err := strconv.ParseUint(entry.FieldsV1.GetRawString(), 36, 64)
-		if err != nil {
-			return 0
-		}
-		return found
 	}
 	fields := appliedFields(entry)
 	if fields == nil {
@@ -108,7 +92,7 @@ func (a *Applier) isBehind(req Request) bool {
 	defer a.mu.Unlock()
 	last, ok := a.written[component.KeyOf(req.Intent)]
 	return ok && last.over == req.Live.GetResourceVersion() &&
-		last.answer.GetAnnotations()[v1.SpecHashAnnotation] == req.Intent.GetAnnotations()[v1.SpecHashAnnotation]
+		component.SpecHash(last.answer) == component.SpecHash(req.Intent)
 }
 
 // Whole returns a live object with its content: from the API server, if the cache has it without. It

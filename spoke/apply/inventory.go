@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
@@ -36,12 +35,15 @@ func (a *Applier) Recall(inventory string, intents []component.Resource, live co
 	var found []component.Resource
 	now := inventoryOf(intents, func(intent component.Resource) (fingerprint uint64, counts, ok bool) {
 		has := live[component.KeyOf(intent)]
-		if has == nil || !isSlim(has) {
+		if has == nil {
+			return 0, false, true
+		}
+		applied, slim := component.AppliedOf(has)
+		if !slim {
 			return 0, false, true
 		}
 		found = append(found, intent)
-		fingerprint = fingerprintOf(has.GetManagedFields(), a.manager)
-		return fingerprint, true, fingerprint != 0 && has.GetAnnotations()[v1.SpecHashAnnotation] == intent.GetAnnotations()[v1.SpecHashAnnotation]
+		return applied.Fingerprint, true, applied.Fingerprint != 0 && applied.Hash == component.SpecHash(intent)
 	})
 	if now != inventory {
 		return
@@ -70,7 +72,7 @@ func inventoryOf(intents []component.Resource, of func(component.Resource) (fing
 			return ""
 		case counts:
 			counted = true
-			sum.Write(fmt.Appendln(nil, component.KeyOf(intent), intent.GetAnnotations()[v1.SpecHashAnnotation], fingerprint))
+			sum.Write(fmt.Appendln(nil, component.KeyOf(intent), component.SpecHash(intent), fingerprint))
 		}
 	}
 	if !counted {

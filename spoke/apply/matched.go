@@ -4,7 +4,6 @@ import (
 	"hash/maphash"
 	"sync"
 
-	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
@@ -46,7 +45,7 @@ func (m *matched) has(req Request) bool {
 // include, and is not being deleted.
 func isCurrent(req Request) bool {
 	return req.Live.GetDeletionTimestamp() == nil &&
-		req.Live.GetAnnotations()[v1.SpecHashAnnotation] == req.Intent.GetAnnotations()[v1.SpecHashAnnotation]
+		component.SpecHash(req.Live) == component.SpecHash(req.Intent)
 }
 
 func (m *matched) get(key component.Key) (match, bool) {
@@ -77,9 +76,8 @@ func (m *matched) object(key component.Key) uint64 { return maphash.Comparable(m
 
 // of returns the match of an object from a cache and an intent.
 func (m *matched) of(live, intent component.Resource) match {
-	if isSlim(live) {
-		managers := live.GetManagedFields()
-		return m.byFingerprint(live, intent, fingerprintOf(managers, managers[0].Manager))
+	if applied, slim := component.AppliedOf(live); slim {
+		return m.byFingerprint(live, intent, applied.Fingerprint)
 	}
 	return match{intent: m.intent(intent), state: maphash.Comparable(m.seed, [2]string{string(live.GetUID()), live.GetResourceVersion()})}
 }
@@ -90,7 +88,7 @@ func (m *matched) byFingerprint(live, intent component.Resource, fingerprint uin
 }
 
 func (m *matched) intent(intent component.Resource) uint64 {
-	return maphash.Comparable(m.seed, intent.GetAnnotations()[v1.SpecHashAnnotation])
+	return maphash.Comparable(m.seed, component.SpecHash(intent))
 }
 
 // isRepeatable reports whether the outcome of a request depends on nothing but the intent, which has
@@ -99,5 +97,5 @@ func isRepeatable(req Request) bool {
 	// What is generated is no part of the hash: keys may be missing, and a certificate expires.
 	return req.Live != nil && req.Live.GetResourceVersion() != "" && req.Check == nil && req.Generate == nil &&
 		req.Intent.GetObjectKind().GroupVersionKind().Kind != "" &&
-		req.Intent.GetAnnotations()[v1.SpecHashAnnotation] != ""
+		component.SpecHash(req.Intent) != ""
 }

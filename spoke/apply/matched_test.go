@@ -73,13 +73,13 @@ func TestMatched(t *testing.T) {
 func TestMatchedFingerprint(t *testing.T) {
 	t.Parallel()
 	const manager = "test"
-	request := func(fields string) Request {
+	request := func(fields, hash string) Request {
 		intent := &corev1.ConfigMap{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "a", Annotations: map[string]string{v1.SpecHashAnnotation: "1"}},
 		}
 		live := intent.DeepCopy()
-		live.UID, live.ResourceVersion = "1", "10"
+		live.UID, live.ResourceVersion, live.Annotations = "1", "10", map[string]string{v1.SpecHashAnnotation: hash}
 		live.ManagedFields = []metav1.ManagedFieldsEntry{
 			{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:x":{}}}`)},
 			{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(fields)},
@@ -89,27 +89,28 @@ func TestMatchedFingerprint(t *testing.T) {
 	}
 	const fields = `{"f:data":{"f:a":{},"f:b":{}}}`
 	m := newMatched()
-	known := request(fields)
+	known := request(fields, "1")
 	m.put(component.KeyOf(known.Intent), m.of(known.Live, known.Intent))
 	for name, tt := range map[string]struct {
-		fields string
-		change func(*Request)
-		want   bool
+		fields, hash string
+		change       func(*Request)
+		want         bool
 	}{
-		"the same":            {fields, func(*Request) {}, true},
-		"another order":       {`{"f:data":{"f:b":{},"f:a":{}}}`, func(*Request) {}, true},
-		"another version":     {fields, func(r *Request) { r.Live.SetResourceVersion("11") }, true},
-		"another's field":     {`{"f:data":{"f:a":{}}}`, func(*Request) {}, false},
-		"no field":            {``, func(*Request) {}, false},
-		"made anew":           {fields, func(r *Request) { r.Live.SetUID("2") }, false},
-		"another intent":      {fields, func(r *Request) { r.Intent.SetAnnotations(map[string]string{v1.SpecHashAnnotation: "2"}) }, false},
-		"of a former intent":  {fields, func(r *Request) { r.Live.SetAnnotations(map[string]string{v1.SpecHashAnnotation: "0"}) }, false},
-		"being deleted":       {fields, func(r *Request) { r.Live.SetDeletionTimestamp(new(metav1.Unix(1, 0))) }, false},
-		"without annotations": {fields, func(r *Request) { r.Live.SetAnnotations(nil) }, false},
+		"the same":            {fields, "1", func(*Request) {}, true},
+		"another order":       {`{"f:data":{"f:b":{},"f:a":{}}}`, "1", func(*Request) {}, true},
+		"another version":     {fields, "1", func(r *Request) { r.Live.SetResourceVersion("11") }, true},
+		"another's field":     {`{"f:data":{"f:a":{}}}`, "1", func(*Request) {}, false},
+		"no field":            {``, "1", func(*Request) {}, false},
+		"made anew":           {fields, "1", func(r *Request) { r.Live.SetUID("2") }, false},
+		"another intent":      {fields, "1", func(r *Request) { r.Intent.SetAnnotations(map[string]string{v1.SpecHashAnnotation: "2"}) }, false},
+		"of a former intent":  {fields, "0", func(*Request) {}, false},
+		"being deleted":       {fields, "1", func(r *Request) { r.Live.SetDeletionTimestamp(new(metav1.Unix(1, 0))) }, false},
+		"of no intent":        {fields, "", func(*Request) {}, false},
+		"without annotations": {fields, "1", func(r *Request) { r.Live.SetAnnotations(nil) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := request(tt.fields)
+			r := request(tt.fields, tt.hash)
 			tt.change(&r)
 			if got := m.has(r); got != tt.want {
 				t.Errorf("known: %t, want %t", got, tt.want)

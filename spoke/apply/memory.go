@@ -16,8 +16,9 @@ type writeRecord struct {
 	// over is the resource version that was replaced; empty if the object did not exist. A
 	// cache that still has it does not contain the write yet.
 	over string
-	// answer holds the object as the API server stored it. It is hashed only if that is asked for.
-	answer *unstructured.Unstructured
+	// answer holds the object as the API server stored it, or its metadata if the cache does not keep
+	// its content either. It is hashed only if that is asked for.
+	answer component.Resource
 }
 
 // done reports whether an intent was written already, and the cache does not contain the
@@ -59,6 +60,9 @@ func (a *Applier) forget(key component.Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.written, key)
+	if len(a.written) == 0 { // A map stays as large as it was.
+		a.written = make(map[component.Key]writeRecord)
+	}
 }
 
 // resultHash hashes the content of an object after converting it to its Go type if the

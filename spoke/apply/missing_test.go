@@ -11,7 +11,7 @@ import (
 
 // testMissing creates objects that the cache does not have: with one request if the API server
 // does not have them either, and otherwise by a decision on what it has.
-func testMissing(s *server) func(*testing.T) {
+func testMissing(s *server, name string, applier func() *apply.Applier) func(*testing.T) {
 	return func(t *testing.T) {
 		requests := func(writes, reads int) {
 			t.Helper()
@@ -20,11 +20,13 @@ func testMissing(s *server) func(*testing.T) {
 			}
 			s.writes, s.reads = 0, 0
 		}
-		a := s.applier()
+		a := applier()
 		intent := configMap()
-		intent.Name = "missing"
+		intent.Name = name
 		s.writes, s.reads = 0, 0
-		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Created)
+		if result, err := a.Apply(t.Context(), apply.Request{Intent: intent, Owned: labelled}); err != nil || result.Outcome != apply.Created {
+			t.Fatalf("outcome %q and error %v, want %s", result.Outcome, err, apply.Created)
+		}
 		requests(1, 0)
 		// The cache is behind the own write.
 		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Unchanged)
@@ -32,21 +34,21 @@ func testMissing(s *server) func(*testing.T) {
 		// Another process has written it: the attempt to create it changes nothing.
 		before := get(t, s, intent)
 		s.writes, s.reads = 0, 0
-		do(t, s.applier(), apply.Request{Intent: intent, Owned: labelled}, apply.Unchanged)
+		do(t, applier(), apply.Request{Intent: intent, Owned: labelled}, apply.Unchanged)
 		requests(1, 1)
 		if diff := cmp.Diff(before, get(t, s, intent)); diff != "" {
 			t.Errorf("an object that exists was changed (-before +after):\n%s", diff)
 		}
 		// Without a cache nothing is tried before the read.
 		s.writes, s.reads = 0, 0
-		do(t, s.applier(), apply.Request{Intent: intent, Uncached: true, Owned: labelled}, apply.Unchanged)
+		do(t, applier(), apply.Request{Intent: intent, Uncached: true, Owned: labelled}, apply.Unchanged)
 		requests(0, 1)
 		// It differs, and is written over the version that was read.
 		before.Data["x"] = "theirs"
 		if err := s.Update(t.Context(), before); err != nil {
 			t.Fatal(err)
 		}
-		do(t, s.applier(), apply.Request{Intent: intent, Owned: labelled}, apply.Updated)
+		do(t, applier(), apply.Request{Intent: intent, Owned: labelled}, apply.Updated)
 		if got := get(t, s, intent).Data["x"]; got != "1" {
 			t.Errorf("x is %q, want that of the intent", got)
 		}

@@ -13,9 +13,9 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// legacyIngressClass is the annotation that named the class before the field did. Controllers
+// LegacyIngressClass is the annotation that named the class before the field did. Controllers
 // still honour it.
-const legacyIngressClass = "kubernetes.io/ingress.class"
+const LegacyIngressClass = "kubernetes.io/ingress.class"
 
 // observeEdge returns the reasons why an existing Ingress or Certificate, as it was last written,
 // is not ready, and a note for the user. Other objects are ready because they exist.
@@ -34,7 +34,7 @@ func observeEdge(exists Resource) ([]fact, string) {
 // observeIngress returns a fact unless the controller of the Ingress's class has given it an
 // address. Without a class no controller ever will, so the Ingress counts as ready, with a note.
 func observeIngress(ingress *networkingv1.Ingress) ([]fact, string) {
-	class := valueOr(ingress.Spec.IngressClassName, ingress.Annotations[legacyIngressClass])
+	class := valueOr(ingress.Spec.IngressClassName, ingress.Annotations[LegacyIngressClass])
 	if class == "" {
 		return nil, "the cluster had no default ingress class when " + describe(ingress) +
 			" was created, so the application is not reachable from outside: set spec.ingress.className"

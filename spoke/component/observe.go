@@ -131,12 +131,12 @@ func describe(r Resource) string {
 // current reports whether an object was last written from this intent, so that others made
 // all differences.
 func current(want, exists Resource) bool {
-	return want.GetAnnotations()[v1.SpecHashAnnotation] != "" && !outdated(want, exists)
+	return SpecHash(want) != "" && !outdated(want, exists)
 }
 
 // outdated reports whether an object was last written from another intent. It returns
 // false if the intent has no hash.
 func outdated(want, exists Resource) bool {
-	hash := want.GetAnnotations()[v1.SpecHashAnnotation]
-	return hash != "" && hash != exists.GetAnnotations()[v1.SpecHashAnnotation]
+	hash := SpecHash(want)
+	return hash != "" && hash != SpecHash(exists)
 }

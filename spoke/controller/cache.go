@@ -7,7 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,14 +69,22 @@ func children() []client.Object {
 		&appsv1.Deployment{},
 		&appsv1.StatefulSet{},
 		&autoscalingv2.HorizontalPodAutoscaler{},
-		&batchv1.CronJob{},
+		metadataOf(batchv1.SchemeGroupVersion.WithKind("CronJob")),
 		&corev1.ConfigMap{},
 		&corev1.PersistentVolumeClaim{},
 		&corev1.Secret{},
-		&corev1.Service{},
+		metadataOf(corev1.SchemeGroupVersion.WithKind("Service")),
 		&corev1.ServiceAccount{},
 		&networkingv1.Ingress{},
 		&networkingv1.NetworkPolicy{},
 		&policyv1.PodDisruptionBudget{},
 	}
+}
+
+// metadataOf returns an object of a kind of which the cache has the metadata only: its type is large
+// even without content. Such a watch costs a goroutine more, so that it is not for all kinds.
+func metadataOf(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(gvk)
+	return object
 }

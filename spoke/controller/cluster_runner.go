@@ -132,7 +132,7 @@ func (r *ClusterRunner) Engage(ctx context.Context, name multicluster.ClusterNam
 // run runs the controllers of one cluster until ctx is done. It fails if the cluster does
 // not answer.
 func (r *ClusterRunner) run(ctx context.Context, name string, cl cluster.Cluster) error {
-	m, err := newMember(name, cl, r.options)
+	m, err := newMember(ctx, name, cl, r.options)
 	if err != nil {
 		return err
 	}

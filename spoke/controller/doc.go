@@ -26,6 +26,8 @@
 //   - Of pods, the caches hold identity, owner and status, and those of databases only: a
 //     StatefulSet does not say which of its pods is ready, nor what an init container does.
 //     Pods are no children: they are never written.
+//   - Of most children, the caches hold metadata, what decisions read, and the fingerprint of what was
+//     applied; of Services and CronJobs, whose types are large, metadata alone is watched.
 //   - Objects of one cache share equal labels, owners and containers, which takes a third less
 //     memory. It relies on nothing being changed in cached objects.
 //   - Name, region and provider of a cluster come from the copy, in the hub and in the

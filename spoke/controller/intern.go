@@ -40,19 +40,13 @@ func newInterner() *interner {
 	return &interner{seed: maphash.MakeSeed(), values: make(map[uint64]interned), limit: minInterned}
 }
 
-// metadata shares the metadata of an object that is about to be cached. Annotations differ between
-// objects, which all have a hash there.
+// metadata shares the metadata of an object that is about to be cached. Annotations and managed fields
+// differ between objects: one of them has the hash.
 func (in *interner) metadata(m *metav1.ObjectMeta) {
 	m.Namespace = share(in, m, maphash.String(in.seed, m.Namespace), m.Namespace, func(a, b string) bool { return a == b })
 	m.Labels = in.stringMap(m, m.Labels)
 	m.OwnerReferences = shareList(in, m, m.OwnerReferences, func(o metav1.OwnerReference) [2]string {
 		return [2]string{string(o.UID), o.Name}
-	})
-	m.ManagedFields = shareList(in, m, m.ManagedFields, func(f metav1.ManagedFieldsEntry) [2]string {
-		if f.FieldsV1 == nil {
-			return [2]string{f.Manager}
-		}
-		return [2]string{f.Manager, f.FieldsV1.GetRawString()}
 	})
 	m.Finalizers = shareList(in, m, m.Finalizers, func(name string) string { return name })
 }

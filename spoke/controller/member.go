@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -20,8 +21,12 @@ type member struct {
 	optional *optional
 }
 
-func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
+func newMember(ctx context.Context, name string, cl cluster.Cluster, o Options) (*member, error) {
 	optional, err := newOptional(cl, o)
+	if err != nil {
+		return nil, err
+	}
+	recorder, err := newRecorder(ctx, cl, o.Logger.WithName("events"))
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +49,7 @@ func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
 			Random:       o.Random,
 			Clock:        o.Clock,
 		}),
-		Recorder: cl.GetEventRecorder("shopfleet-spoke"),
+		Recorder: recorder,
 		Facts:    func() render.Cluster { return optional.facts(o.Facts(name)) },
 		Children: func(extra []client.Object) []reconciler.Child { return childrenIn(cl, extra, optional) },
 	}}
@@ -77,7 +82,8 @@ func childrenIn(cl cluster.Cluster, extra []client.Object, o *optional) []reconc
 	for _, object := range objects {
 		// The scheme has them, or the cluster would not have been engaged.
 		if gvk, err := apiutil.GVKForObject(object, cl.GetScheme()); err == nil {
-			all = append(all, reconciler.Child{Kind: gvk, Reader: cl.GetCache()})
+			_, partial := object.(*metav1.PartialObjectMetadata)
+			all = append(all, reconciler.Child{Kind: gvk, Reader: cl.GetCache(), Partial: partial})
 		}
 	}
 	for _, kind := range o.present() {

@@ -3,7 +3,6 @@ package controller
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -15,12 +14,11 @@ import (
 )
 
 // isSlim reports whether the cache keeps of a child, which has its kind, no more than what decisions
-// read, and the fingerprint of what was applied. Secrets are read, claims grow, and service accounts
-// are small.
+// read, and the fingerprint of what was applied. Secrets are read, and claims grow.
 func isSlim(child component.Resource) bool {
 	switch child.GetObjectKind().GroupVersionKind().Kind {
 	case "Deployment", "StatefulSet", "HorizontalPodAutoscaler", "CronJob", "ConfigMap",
-		"Service", "Ingress", "NetworkPolicy", "PodDisruptionBudget":
+		"Service", "ServiceAccount", "Ingress", "NetworkPolicy", "PodDisruptionBudget":
 		return true
 	default:
 		return false
@@ -53,24 +51,32 @@ func (s slimmer) child(object any) (any, error) {
 		o.Status.Conditions = nil
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		o.Spec, o.Status = autoscalingv2.HorizontalPodAutoscalerSpec{}, autoscalingv2.HorizontalPodAutoscalerStatus{}
-	case *batchv1.CronJob:
-		o.Spec, o.Status = batchv1.CronJobSpec{}, batchv1.CronJobStatus{}
 	case *corev1.ConfigMap:
 		o.Data, o.BinaryData = nil, nil
-	case *corev1.Service:
-		o.Spec = corev1.ServiceSpec{}
+	case *corev1.ServiceAccount:
+		o.Secrets, o.ImagePullSecrets, o.AutomountServiceAccountToken = nil, nil, nil
 	case *networkingv1.Ingress:
 		o.Spec = networkingv1.IngressSpec{IngressClassName: o.Spec.IngressClassName}
 	case *networkingv1.NetworkPolicy:
 		o.Spec = networkingv1.NetworkPolicySpec{}
 	case *policyv1.PodDisruptionBudget:
 		o.Spec, o.Status = policyv1.PodDisruptionBudgetSpec{}, policyv1.PodDisruptionBudgetStatus{}
+	case *metav1.PartialObjectMetadata: // It has no content.
 	default:
 		return s.whole(object)
 	}
 	apply.TakeFingerprint(child, v1.SpokeFieldManager)
+	child.SetAnnotations(annotations(child.GetAnnotations()))
 	s.share(child)
 	return object, nil
+}
+
+// annotations returns those that decisions read, apart from the hash.
+func annotations(all map[string]string) map[string]string {
+	if class, ok := all[component.LegacyIngressClass]; ok {
+		return map[string]string{component.LegacyIngressClass: class}
+	}
+	return nil
 }
 
 // whole is a cache transform that drops managed fields only.

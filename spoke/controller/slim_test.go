@@ -2,11 +2,15 @@ package controller
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -88,7 +92,7 @@ func livesOf(t *testing.T, r *rand.Rand, app *v1.EcommerceApp) (whole, slim comp
 			setReady(r, exists)
 			key := component.KeyOf(exists)
 			whole[key] = exists
-			kept, err := newSlimmer().child(exists.DeepCopyObject())
+			kept, err := newSlimmer().child(decoded(exists))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,6 +100,42 @@ func livesOf(t *testing.T, r *rand.Rand, app *v1.EcommerceApp) (whole, slim comp
 		}
 	}
 	return whole, slim
+}
+
+// decoded returns a child as the informer of its kind decodes it.
+func decoded(child component.Resource) component.Resource {
+	gvk := child.GetObjectKind().GroupVersionKind()
+	if !slices.ContainsFunc(children(), func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind() == gvk }) {
+		return child.DeepCopyObject().(component.Resource)
+	}
+	partial := meta.AsPartialObjectMetadata(child).DeepCopy()
+	partial.SetGroupVersionKind(gvk)
+	return partial
+}
+
+// TestSlimAnnotations: of a child's annotations, the cache has what decisions read.
+func TestSlimAnnotations(t *testing.T) {
+	t.Parallel()
+	for name, class := range map[string]string{"with a class": "nginx", "without": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ingress := &networkingv1.Ingress{}
+			ingress.Annotations = map[string]string{v1.SpecHashAnnotation: "1", "other": "2"}
+			want := map[string]string(nil)
+			if class != "" {
+				ingress.Annotations[component.LegacyIngressClass] = class
+				want = map[string]string{component.LegacyIngressClass: class}
+			}
+			for range 2 { // An object may be transformed again.
+				if _, err := newSlimmer().child(ingress); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, ingress.Annotations); diff != "" || component.SpecHash(ingress) != "1" {
+					t.Errorf("hash %q, annotations (-want +got):\n%s", component.SpecHash(ingress), diff)
+				}
+			}
+		})
+	}
 }
 
 // stamped returns the components of an application, each object with its hash.

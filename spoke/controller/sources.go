@@ -90,6 +90,7 @@ func metadataChanged(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld, e.ObjectNew
 	return !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
 		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!equality.Semantic.DeepEqual(before.GetManagedFields(), after.GetManagedFields()) ||
 		!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
 		!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()) ||
 		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
 func TestOwnerOf(t *testing.T) {
@@ -64,6 +65,7 @@ func TestWhatWakes(t *testing.T) {
 		"spec":       {before, service(func(s *corev1.Service) { s.Generation = 2 }), true, true},
 		"annotation": {before, service(func(s *corev1.Service) { s.Annotations = map[string]string{"a": "b"} }), true, true},
 		"label":      {before, service(func(s *corev1.Service) { s.Labels = map[string]string{"a": "b"} }), true, true},
+		"hash":       {before, service(func(s *corev1.Service) { component.Applied{Hash: "1"}.Record(s) }), true, true},
 		"finalizer":  {before, service(func(s *corev1.Service) { s.Finalizers = []string{"a"} }), true, true},
 		"owner":      {before, service(func(s *corev1.Service) { s.OwnerReferences = []metav1.OwnerReference{{UID: "a"}} }), true, true},
 		"kept owner": {service(func(s *corev1.Service) {

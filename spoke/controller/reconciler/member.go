@@ -49,6 +49,8 @@ type Member struct {
 type Child struct {
 	Kind   schema.GroupVersionKind
 	Reader client.Reader
+	// Partial means that the reader has the metadata of the objects only.
+	Partial bool
 }
 
 // Settings configure the reconcilers.

@@ -64,7 +64,7 @@ func (r *reconciler[T]) readPods(ctx context.Context, set component.Resource, li
 
 // list adds the application's live objects of one kind.
 func (r *reconciler[T]) list(ctx context.Context, owner T, child Child, live component.Live) error {
-	list, err := newList(child.Kind, r.member.Scheme)
+	list, err := newList(child, r.member.Scheme)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (r *reconciler[T]) read(ctx context.Context, want component.Resource, live 
 	if !ok {
 		return fmt.Errorf("%s %q: %w", gvk.Kind, want.GetName(), errNotWatched)
 	}
-	object, err := newObject(gvk, r.member.Scheme)
+	object, err := newObject(child, r.member.Scheme)
 	if err != nil {
 		return err
 	}
@@ -120,9 +120,15 @@ func (r *reconciler[T]) child(gvk schema.GroupVersionKind) (Child, bool) {
 	return Child{}, false
 }
 
-// newList returns an empty list of a kind: a typed one where the scheme has it.
-func newList(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (client.ObjectList, error) {
+// newList returns an empty list of a kind: a typed one where the scheme has it, unless it is partial.
+func newList(child Child, scheme *runtime.Scheme) (client.ObjectList, error) {
+	gvk := child.Kind
 	listGVK := gvk.GroupVersion().WithKind(gvk.Kind + "List")
+	if child.Partial {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(listGVK)
+		return list, nil
+	}
 	if !scheme.Recognizes(listGVK) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(listGVK)
@@ -139,8 +145,14 @@ func newList(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (client.Object
 	return list, nil
 }
 
-// newObject returns an empty object of a kind: a typed one where the scheme has it.
-func newObject(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (client.Object, error) {
+// newObject returns an empty object of a kind: a typed one where the scheme has it, unless it is partial.
+func newObject(child Child, scheme *runtime.Scheme) (client.Object, error) {
+	gvk := child.Kind
+	if child.Partial {
+		object := &metav1.PartialObjectMetadata{}
+		object.SetGroupVersionKind(gvk)
+		return object, nil
+	}
 	if !scheme.Recognizes(gvk) {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(gvk)
