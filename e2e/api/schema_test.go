@@ -63,14 +63,16 @@ func foreign(path string) bool {
 	return !strings.HasPrefix(path, "spec") && !strings.HasPrefix(path, "status")
 }
 
-// nested reports whether a path is below an affinity, whose lists in lists no case can set one by
-// one: podCases tries them.
-func nested(path string) bool { return strings.Contains(path, ".affinity.") }
+// nested reports whether a path is below an affinity or an override, whose lists in lists no case can
+// set one by one: podCases and overrideCases try them.
+func nested(path string) bool {
+	return strings.Contains(path, ".affinity.") || strings.HasPrefix(path, "spec.overrides")
+}
 
 // bounded lists fields that a rule bounds and the schema does not.
 func bounded(path string) bool {
 	switch path {
-	case "spec.ingress.annotations{}", "spec.monitoring.labels{}", "spec.database.resources.requests{}", "spec.database.resources.limits{}", "spec.storage.parameters{}", "spec.aws.kmsKeyIDs{}", "status.allocatable",
+	case "spec.ingress.annotations{}", "spec.overrides[].ingress.annotations{}", "spec.monitoring.labels{}", "spec.database.resources.requests{}", "spec.database.resources.limits{}", "spec.storage.parameters{}", "spec.aws.kmsKeyIDs{}", "status.allocatable",
 		"status.allocatable{}", "spec.frontend.resources.requests{}", "spec.frontend.resources.limits{}",
 		"spec.backend.resources.requests{}", "spec.backend.resources.limits{}":
 		return true

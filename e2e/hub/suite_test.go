@@ -102,6 +102,7 @@ func TestHub(t *testing.T) {
 	t.Run("new nodes move no application", s.testNodes)
 	t.Run("deletion in several states", s.testDeletionInStates)
 	t.Run("paused", s.testPaused)
+	t.Run("overrides", s.testOverrides)
 	t.Run("inventory", s.testInventory)
 	t.Run("residue", s.testResidue)
 	t.Run("protection", s.testProtection)
