@@ -56,6 +56,7 @@ func complete(r *rand.Rand, app *v1.EcommerceApp) {
 	chance := func() bool { return r.IntN(2) == 0 }
 	spec := &app.Spec
 	spec.Image = fmt.Sprintf("frontend:v%d", r.IntN(9))
+	spec.ImageRegistry = []string{"", "mirror.example.com", "mirror.example.com:5000/hub"}[r.IntN(3)]
 	spec.Replicas = new(r.Int32N(5))
 	spec.Ingress.Host = fmt.Sprintf("shop-%d.example.com", r.IntN(3))
 	spec.Ingress.ClassName = new([]string{"nginx", "traefik"}[r.IntN(2)])

@@ -118,12 +118,13 @@ func OriginOf(annotations map[string]string) Origin {
 func (o Origin) String() string { return string(o.App) + "/" + strconv.FormatInt(o.Generation, 10) }
 
 // WithSpecOf returns an application on the hub with the spec of its copy in a member, which
-// the hub would then write there unchanged. It keeps what copies do not have: the placement
-// and what the hub derives from the facts about the member.
+// the hub would then write there unchanged, unless overrides change it again. It keeps what copies do
+// not have: placement, overrides, and what the hub derives from the facts about the member.
 func (a *EcommerceApp) WithSpecOf(copied *EcommerceApp) *EcommerceApp {
 	next := a.DeepCopy()
 	copied.Spec.DeepCopyInto(&next.Spec)
 	next.Spec.Placement, next.Spec.Deletion, next.Spec.CloudConfig = a.Spec.Placement, a.Spec.Deletion, a.Spec.CloudConfig
+	next.Spec.Overrides = a.Spec.Overrides
 	if to := next.Spec.Database; to != nil {
 		from := cmp.Or(a.Spec.Database, &Database{})
 		to.StorageProfile = from.StorageProfile

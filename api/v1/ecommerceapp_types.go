@@ -82,6 +82,16 @@ type EcommerceAppSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._/:@-]*$')",message="image must be a reference such as registry.example.com/shop:v1"
 	Image string `json:"image,omitempty"`
 
+	// imageRegistry replaces the registry of every image, also of those that have a default: a
+	// host with an optional port and path, for example mirror.example.com:5000/hub. Names
+	// without a registry are those of docker.io, so that postgres:17.2 becomes
+	// <imageRegistry>/library/postgres:17.2. 1 to 253 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`
+	ImageRegistry string `json:"imageRegistry,omitempty"`
+
 	// database is the database of the application. Absent: no database component. It cannot
 	// be removed.
 	// +optional
@@ -118,6 +128,13 @@ type EcommerceAppSpec struct {
 	// effect on a copy.
 	// +optional
 	Placement Placement `json:"placement,omitempty,omitzero"`
+
+	// overrides change the spec in the clusters that they select, in order: the last one wins. At
+	// most 50. They have no effect on a copy.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Overrides []Override `json:"overrides,omitempty"`
 
 	// deletion defines how the application is deleted. It has no effect on a copy.
 	// +optional

@@ -86,7 +86,7 @@ const (
 	SchedulingDrained  Scheduling = "Drained"
 )
 
-// TaintEffect is what a taint does to the applications that do not tolerate it.
+// TaintEffect says whether a taint keeps applications out, or makes them leave too.
 //
 // +kubebuilder:validation:Enum=NoSchedule;NoExecute
 type TaintEffect string

@@ -43,18 +43,7 @@ type Workload struct {
 	// env are environment variables of the container. At most 100, with names of
 	// 1 to 253 and values of at most 32768 characters.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=100
-	// +kubebuilder:validation:XValidation:rule="self.all(e, e.name.size() >= 1 && e.name.size() <= 253)",message="env must have names of 1 to 253 characters"
-	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.value) || e.value.size() <= 32768)",message="env must have values of at most 32768 characters: longer ones belong in a ConfigMap"
-	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.value) || e.value.size() == 0)",message="env must have value or valueFrom, not both"
-	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || [has(e.valueFrom.configMapKeyRef), has(e.valueFrom.secretKeyRef), has(e.valueFrom.fieldRef), has(e.valueFrom.resourceFieldRef)].filter(x, x).size() == 1)",message="env must have exactly one of configMapKeyRef, secretKeyRef, fieldRef and resourceFieldRef in valueFrom"
-	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.configMapKeyRef) || (e.valueFrom.configMapKeyRef.name.size() >= 1 && e.valueFrom.configMapKeyRef.name.size() <= 253 && e.valueFrom.configMapKeyRef.key.size() >= 1 && e.valueFrom.configMapKeyRef.key.size() <= 253))",message="env must have name and key of 1 to 253 characters in configMapKeyRef"
-	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || (e.valueFrom.secretKeyRef.name.size() >= 1 && e.valueFrom.secretKeyRef.name.size() <= 253 && e.valueFrom.secretKeyRef.key.size() >= 1 && e.valueFrom.secretKeyRef.key.size() <= 253))",message="env must have name and key of 1 to 253 characters in secretKeyRef"
-	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.fieldRef) || e.valueFrom.fieldRef.fieldPath.size() <= 512)",message="env must have a fieldPath of at most 512 characters in fieldRef"
-	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.resourceFieldRef) || e.valueFrom.resourceFieldRef.resource.size() <= 253)",message="env must have a resource of at most 253 characters in resourceFieldRef"
-	Env []corev1.EnvVar `json:"env,omitempty"`
+	Env EnvVars `json:"env,omitempty"`
 
 	// envFrom are ConfigMaps and Secrets whose keys become environment
 	// variables. At most 20.
@@ -70,6 +59,21 @@ type Workload struct {
 	// +optional
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
 }
+
+// EnvVars are environment variables of a container.
+//
+// +listType=map
+// +listMapKey=name
+// +kubebuilder:validation:MaxItems=100
+// +kubebuilder:validation:XValidation:rule="self.all(e, e.name.size() >= 1 && e.name.size() <= 253)",message="env must have names of 1 to 253 characters"
+// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.value) || e.value.size() <= 32768)",message="env must have values of at most 32768 characters: longer ones belong in a ConfigMap"
+// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.value) || e.value.size() == 0)",message="env must have value or valueFrom, not both"
+// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || [has(e.valueFrom.configMapKeyRef), has(e.valueFrom.secretKeyRef), has(e.valueFrom.fieldRef), has(e.valueFrom.resourceFieldRef)].filter(x, x).size() == 1)",message="env must have exactly one of configMapKeyRef, secretKeyRef, fieldRef and resourceFieldRef in valueFrom"
+// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.configMapKeyRef) || (e.valueFrom.configMapKeyRef.name.size() >= 1 && e.valueFrom.configMapKeyRef.name.size() <= 253 && e.valueFrom.configMapKeyRef.key.size() >= 1 && e.valueFrom.configMapKeyRef.key.size() <= 253))",message="env must have name and key of 1 to 253 characters in configMapKeyRef"
+// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || (e.valueFrom.secretKeyRef.name.size() >= 1 && e.valueFrom.secretKeyRef.name.size() <= 253 && e.valueFrom.secretKeyRef.key.size() >= 1 && e.valueFrom.secretKeyRef.key.size() <= 253))",message="env must have name and key of 1 to 253 characters in secretKeyRef"
+// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.fieldRef) || e.valueFrom.fieldRef.fieldPath.size() <= 512)",message="env must have a fieldPath of at most 512 characters in fieldRef"
+// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.resourceFieldRef) || e.valueFrom.resourceFieldRef.resource.size() <= 253)",message="env must have a resource of at most 253 characters in resourceFieldRef"
+type EnvVars []corev1.EnvVar
 
 // Resources are the requests and limits of a container.
 //

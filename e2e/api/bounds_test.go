@@ -104,10 +104,11 @@ func numbers() map[string]map[string]limits {
 	}
 }
 
-// podTexts are the texts of the pods' settings and of the login.
+// podTexts are the texts of the pods' settings, of the registry and of the login.
 func podTexts() map[string]text {
 	name, path := text{limits: limits{1, 253}, make: letters}, text{limits: limits{1, 512}, make: startingWith("/")}
 	return merge(map[string]text{
+		"spec.imageRegistry":                           name,
 		"spec.security.authentication.image":           {limits: limits{1, 512}, make: letters},
 		"spec.security.authentication.emailDomains[]":  name,
 		"spec.security.authentication.allowedGroups[]": {limits: limits{1, 256}, make: letters},

@@ -12,6 +12,7 @@ func (s *server) testEcommerceApp(t *testing.T) {
 		workloadCases("frontend"), workloadCases("backend"),
 		envCases("frontend"), envCases("backend"), envFromCases(),
 		ingressCases(), securityCases(), deletionCases(), loginCases(), monitoringCases(),
+		overrideCases(), patchCases(), registryCases(),
 		podCases("frontend"), podCases("backend"), podCases("database"), probeCases("frontend"), probeCases("backend"),
 	))
 }

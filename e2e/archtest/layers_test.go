@@ -131,6 +131,10 @@ func allowedInPure(path string, layer int) bool {
 		return true
 	case path == "github.com/robfig/cron/v3": // Its parser is a function of a text; schedules of Kubernetes are read by it.
 		return layer == layerDecisions
+	case path == "github.com/evanphx/json-patch/v5", path == "sigs.k8s.io/json": // Functions of texts.
+		return layer == layerDecisions
+	case path == "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1": // Has the type of any JSON.
+		return layer == layerAPI
 	default:
 		return strings.HasPrefix(path, module+"/") || // Checked by its layer.
 			strings.HasPrefix(path, "k8s.io/api/") || strings.HasPrefix(path, "k8s.io/apimachinery/")

@@ -44,7 +44,8 @@ func archPackages() []archPackage {
 		{path: "api/mysql/v1", layer: layerAPI, also: []string{"api/v1"}},
 
 		{path: "hub/placement", layer: layerDecisions},
-		{path: "hub/overrides", layer: layerDecisions},
+		// Selects clusters as placement does.
+		{path: "hub/overrides", layer: layerDecisions, also: []string{"hub/placement"}},
 		{path: "hub/rollout", layer: layerDecisions},
 		{path: "hub/aggregate", layer: layerDecisions},
 		{path: "hub/schedule", layer: layerDecisions},

@@ -150,6 +150,7 @@ func (s *suite) testMessages(t *testing.T) {
 		{"token renew none", `MemberCluster "none"`, "kubectl shopfleet clusters"},
 		{"delete none", `EcommerceApp "none"`, "kubectl shopfleet status -A"},
 		{"diff none", `EcommerceApp "none"`, "kubectl shopfleet status -A"},
+		{"render none --member eu-1", `EcommerceApp "none"`, "kubectl shopfleet status -A"},
 		{"backup none", `EcommerceApp "none"`, "kubectl shopfleet status -A"},
 		{"backup " + appName + " --member none", `MemberCluster "none"`, "--member: eu-1"},
 		{"restore none", `Backup "none"`, "kubectl shopfleet backups -A"},

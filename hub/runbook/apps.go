@@ -84,8 +84,8 @@ const createSecrets = "\nThe Secret of clients, APP-database-credentials or that
 // appFailures returns the reasons of an application that needs a user.
 func appFailures() []Entry {
 	return []Entry{
-		{v1.ReasonInvalidSpec, "The spec cannot be carried out: a member's API server rejects an object, or fields contradict each other, or the placement names what does not exist. CloudAccount, Backup and Restore have it, too.",
-			describeApp, fixSpec + "\nThe message names the field or the object. Nothing is retried before the spec changes; rejections by a member are, every 5 minutes."},
+		{v1.ReasonInvalidSpec, "The spec cannot be carried out: a member's API server rejects an object, or fields contradict each other, or an override cannot be applied, or the placement names what does not exist. CloudAccount, Backup and Restore have it, too.",
+			describeApp, fixSpec + "\nThe message names the field, the override or the object: `kubectl shopfleet render APP -n NAMESPACE --member MEMBER` shows the spec for a cluster. Nothing is retried before the spec changes; rejections by a member are, every 5 minutes."},
 		{v1.ReasonConflict, "An object with the name of a child exists and is not the application's. It was not touched. On a Restore: the claim was given another volume meanwhile.",
 			describeApp,
 			"Adopt the object with the annotation that the message gives, or delete or rename it.\nFor example: kubectl annotate KIND NAME -n NAMESPACE ecommerce.io/adopt=IfNoDiff, in the member."},

@@ -205,6 +205,7 @@ func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
 		Engine:          db.Engine,
 		Version:         db.Version,
 		Image:           db.Image,
+		Registry:        s.app.Spec.ImageRegistry,
 		Replicas:        valueOr(db.Replicas, 1),
 		Storage:         storage,
 		StorageClass:    db.StorageClassName,

@@ -44,7 +44,7 @@ type proxy struct {
 func (s *shop) newProxy() proxy {
 	p := proxy{
 		shop: s, part: s.ingressPart(), name: s.owner.ChildName("-oauth2-proxy", manifest.MaxName),
-		image: cmp.Or(s.app.Spec.Security.Authentication.Image, proxyImage),
+		image: manifest.Image(s.app.Spec.ImageRegistry, cmp.Or(s.app.Spec.Security.Authentication.Image, proxyImage)),
 	}
 	p.part.App, p.part.Version = "oauth2-proxy", manifest.ImageVersion(p.image)
 	if ref := s.app.Spec.Security.Authentication.SecretRef; ref != nil {

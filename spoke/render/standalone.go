@@ -36,6 +36,7 @@ func WithoutHub(app *v1.EcommerceApp) Unsupported {
 	}
 	note(app.Spec.CloudConfig != v1.CloudConfig{}, "spec.cloudConfig")
 	note(!equality.Semantic.DeepEqual(app.Spec.Placement, v1.Placement{}), "spec.placement")
+	note(len(app.Spec.Overrides) > 0, "spec.overrides")
 	note(app.Spec.Deletion != v1.Deletion{}, "spec.deletion")
 	return u
 }

@@ -23,6 +23,7 @@ func TestWithoutHub(t *testing.T) {
 		}
 		a.Spec.CloudConfig.GCP = &v1.GCPConfig{}
 		a.Spec.Placement.MaxClusters = 1
+		a.Spec.Overrides = []v1.Override{{Image: "shop:v2"}}
 		a.Spec.Deletion.UnreachableTimeout = &metav1.Duration{}
 	}
 	for name, tt := range map[string]struct {
@@ -35,7 +36,7 @@ func TestWithoutHub(t *testing.T) {
 		"no database":                  {func(a *v1.EcommerceApp) { a.Spec.Database = nil }, Unsupported{}},
 		"everything": {everything, Unsupported{Fields: []string{
 			"spec.database.storageProfile", "spec.database.backup.method", "spec.database.backup.copyToRegions", "spec.database.backup.maxRPO",
-			"spec.database.backup.verify", "spec.cloudConfig", "spec.placement", "spec.deletion",
+			"spec.database.backup.verify", "spec.cloudConfig", "spec.placement", "spec.overrides", "spec.deletion",
 		}, NoBackups: true}},
 		"everything, of a copy": {func(a *v1.EcommerceApp) {
 			everything(a)

@@ -44,6 +44,9 @@ type workload struct {
 	// values from Secrets.
 	settings map[string]string
 	secrets  []corev1.EnvVar
+	// cluster are the variables that name the cluster. They are not hashed: pods that run get them
+	// when they are started again, and an upgrade to a version with them starts none.
+	cluster map[string]string
 	// annotations are the annotations of the pods.
 	annotations map[string]string
 	// peers may connect; empty allows all.
@@ -56,17 +59,25 @@ func (s *shop) newWorkload(role, image string, spec v1.Workload, replicas int32)
 		part:        manifest.Part{Owner: s.owner, Component: role, App: role, Version: manifest.ImageVersion(image)},
 		name:        s.owner.ChildName("-"+role, manifest.MaxName),
 		spec:        spec,
-		image:       image,
+		image:       manifest.Image(s.app.Spec.ImageRegistry, image),
 		replicas:    replicas,
 		port:        port,
 		loading:     s.app.Annotations[v1.LoadingAnnotation],
 		settings:    map[string]string{"PORT": strconv.Itoa(int(port))},
+		cluster:     s.clusterSettings(),
 		annotations: s.scrapeAnnotations(port),
 	}
 	if at := s.app.Annotations[v1.RestartedAtAnnotation]; at != "" {
 		w.annotations[v1.RestartedAtAnnotation] = at
 	}
 	return w
+}
+
+// clusterSettings returns the environment variables that name the cluster, as far as it is known.
+func (s *shop) clusterSettings() map[string]string {
+	settings := map[string]string{"CLUSTER": s.cluster.Name, "REGION": s.cluster.Region, "PROVIDER": string(s.cluster.Provider)}
+	maps.DeleteFunc(settings, func(_, value string) bool { return value == "" })
+	return settings
 }
 
 func (s *shop) newBackend() workload {
@@ -112,9 +123,11 @@ func (s *shop) part(name string) manifest.Part {
 // component returns the objects of a workload: first the dependencies of its pods, and
 // the Deployment before the Service.
 func (w workload) component() component.Component {
+	variables := maps.Clone(w.cluster)
+	maps.Copy(variables, w.settings)
 	objects := []component.Object{
 		{Resource: manifest.ServiceAccount(w.part, w.name, w.spec.ServiceAccountAnnotations)},
-		{Resource: manifest.ConfigMap(w.part, w.name, w.settings)},
+		{Resource: manifest.ConfigMap(w.part, w.name, variables)},
 		{Resource: manifest.NetworkPolicy(w.part, w.name, w.port, w.peers...)},
 		{Resource: w.deployment()},
 		{Resource: manifest.Service(w.part, w.name, corev1.ServicePort{Name: httpPort, Port: servicePort})},

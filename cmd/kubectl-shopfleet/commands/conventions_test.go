@@ -147,7 +147,7 @@ const (
 // effects returns the effect of each command.
 func effects() map[string]effect {
 	return map[string]effect{
-		"": reads, "clusters": reads, "status": reads, "version": reads, "doctor": reads, "diff": reads, "report": reads, "backups": reads,
+		"": reads, "clusters": reads, "status": reads, "version": reads, "doctor": reads, "diff": reads, "render": reads, "report": reads, "backups": reads,
 		"orphans": reads, "orphans list": reads, "recover": reads, "token": reads, "why": reads,
 		"cordon": creates, "uncordon": creates, "drain": destroys,
 		"token renew": renews,

@@ -98,7 +98,7 @@ Those of diff are 0 no differences, 1 differences, 2 failed.`,
 		p.clustersCommand(), p.statusCommand(), p.joinCommand(), p.unjoinCommand(), p.versionCommand(),
 		p.installCommand(), p.uninstallCommand(), p.backupCommand(), p.backupsCommand(), p.restoreCommand(),
 		p.tokenCommand(), p.deleteCommand(), p.orphansCommand(), p.recoverCommand(),
-		p.doctorCommand(), p.diffCommand(), p.reportCommand(), p.whyCommand(),
+		p.doctorCommand(), p.diffCommand(), p.reportCommand(), p.renderCommand(), p.whyCommand(),
 		p.cordonCommand(), p.uncordonCommand(), p.drainCommand(),
 	)
 	p.completeFlags(root)

@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -53,13 +54,18 @@ func TestPossible(t *testing.T) {
 		"going": {func(w *work) {
 			w.backup.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
 		}, v1.ReasonBackupNotFound, true},
-		"another provider": {func(w *work) { w.member.Status.Provider = v1.ProviderGCP }, v1.ReasonProviderMismatch, true},
-		"another account":  {func(w *work) { w.member.Spec.CloudAccountRef.Name = "test" }, v1.ReasonProviderMismatch, true},
-		"no account":       {func(w *work) { w.member.Spec.CloudAccountRef = nil }, v1.ReasonProviderMismatch, true},
-		"region not known": {func(w *work) { w.member.Status.Region = "" }, v1.ReasonProviderUnknown, false},
-		"another engine":   {func(w *work) { w.app.Spec.Database.Engine = v1.EngineMySQL }, v1.ReasonEngineMismatch, true},
-		"another major":    {func(w *work) { w.app.Spec.Database.Version = "14.1" }, v1.ReasonEngineMismatch, true},
-		"no application":   {func(w *work) { w.app = nil }, "", false},
+		"another provider":  {func(w *work) { w.member.Status.Provider = v1.ProviderGCP }, v1.ReasonProviderMismatch, true},
+		"another account":   {func(w *work) { w.member.Spec.CloudAccountRef.Name = "test" }, v1.ReasonProviderMismatch, true},
+		"no account":        {func(w *work) { w.member.Spec.CloudAccountRef = nil }, v1.ReasonProviderMismatch, true},
+		"region not known":  {func(w *work) { w.member.Status.Region = "" }, v1.ReasonProviderUnknown, false},
+		"another engine":    {func(w *work) { w.app.Spec.Database.Engine = v1.EngineMySQL }, v1.ReasonEngineMismatch, true},
+		"another major":     {func(w *work) { w.app.Spec.Database.Version = "14.1" }, v1.ReasonEngineMismatch, true},
+		"no effective spec": {func(w *work) { w.invalid = errors.New("spec.overrides[0].jsonPatches[0]") }, v1.ReasonInvalidSpec, false},
+		"too late for an effective spec": {func(w *work) {
+			w.invalid = errors.New("spec.overrides[0].jsonPatches[0]")
+			w.restore.Status.Volumes = []v1.RestoredVolume{{State: v1.RestoredVolumeReplacing}}
+		}, "", false},
+		"no application": {func(w *work) { w.app = nil }, "", false},
 		"too late to refuse": {func(w *work) {
 			w.backup.Status.Phase = v1.BackupFailed
 			w.restore.Status.Volumes = []v1.RestoredVolume{{State: v1.RestoredVolumeReplacing}}

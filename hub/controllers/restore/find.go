@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/overrides"
 )
 
 // find reads what is to be restored on the hub, and reports whether it can be.
@@ -55,11 +56,15 @@ func (w *work) get(ctx context.Context) (stepresult.Result, error) {
 		w.app = nil
 	} else if err != nil {
 		return stepresult.Result{}, fmt.Errorf("getting the application: %w", err)
+	} else if spec, err := overrides.Effective(&w.app.Spec, w.member); err != nil {
+		w.invalid = err
+	} else {
+		w.app.Spec = spec
 	}
 	return stepresult.Result{}, nil
 }
 
-// database is the application's, as the hub has it; nil if there is none.
+// database is the application's, as the member is to have it; nil if there is none.
 func (w *work) database() *v1.Database {
 	if w.app == nil {
 		return nil
@@ -86,6 +91,8 @@ func (w *work) possible() stepresult.Result {
 	switch {
 	case w.replaced(), w.loading():
 		return stepresult.Result{} // Too late to refuse.
+	case w.invalid != nil:
+		return stepresult.Hold(stepresult.Member, v1.ReasonInvalidSpec, "the spec of EcommerceApp %s in %s is not known: %v", w.app.Name, m.Name, w.invalid)
 	case !w.backup.DeletionTimestamp.IsZero():
 		return stepresult.Fail(v1.ReasonBackupNotFound, "Backup %q is being deleted", w.backup.Name)
 	case removed(b):

@@ -17,6 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
 // made holds the objects to create in the member for an attempt; claim and secret may be
@@ -140,7 +141,7 @@ func (r dumpLoad) make(ctx context.Context) (made, stepresult.Result) {
 		holder := spec.Job
 		holder.Name = r.name("")
 		wanted.claim = jobs.Claim(jobs.ClaimSpec{Job: holder, Bytes: dump.Bytes, StorageClass: r.into.StorageClass})
-		spec.Claim, spec.Fetch = wanted.claim.Name, &jobs.Fetch{Image: r.options.SpokeImage, Order: text}
+		spec.Claim, spec.Fetch = wanted.claim.Name, &jobs.Fetch{Image: manifest.Image(r.into.Registry, r.options.SpokeImage), Order: text}
 	}
 	var err error
 	if wanted.job, wanted.secret, err = jobs.Load(spec); err != nil {

@@ -49,7 +49,8 @@ type work struct {
 	// What the pass found; see find.
 	backup      *v1.Backup
 	member      *v1.MemberCluster
-	app         *v1.EcommerceApp
+	app         *v1.EcommerceApp // With its effective spec in the member.
+	invalid     error            // Why there is no effective spec.
 	targetFacts *targetFacts
 }
 

@@ -52,7 +52,7 @@ func (w *work) verification() verificationDatabase {
 		d.image = db.Image
 	}
 	if db != nil {
-		d.resources, d.pods = db.Resources, settingsBeside(db.PodSettings)
+		d.resources, d.pods, d.registry = db.Resources, settingsBeside(db.PodSettings), w.app.Spec.ImageRegistry
 	}
 	switch {
 	case w.isDump():

@@ -30,9 +30,9 @@ type verificationDatabase struct {
 	// name is unique among verifications: at most 40 characters of a label.
 	name string
 	// engine, version and image are those of the backup; an empty image is the
-	// engine's official one.
-	engine         v1.Engine
-	version, image string
+	// engine's official one. registry replaces the registry of either; may be empty.
+	engine                   v1.Engine
+	version, image, registry string
 	// storage is the size of the volume, and storageClass its class; nil is the cluster's
 	// default. Neither matters where the claim is there already.
 	storage      resource.Quantity
@@ -50,7 +50,7 @@ func (d verificationDatabase) spec() database.Spec {
 	spec := database.Spec{
 		Owner:  manifest.Owner{Kind: "restore", Name: d.name, Namespace: VerificationNamespace},
 		Suffix: "-database", Field: "the backup",
-		Engine: d.engine, Version: d.version, Image: d.image, Replicas: 1, Storage: d.storage, StorageClass: d.storageClass,
+		Engine: d.engine, Version: d.version, Image: d.image, Registry: d.registry, Replicas: 1, Storage: d.storage, StorageClass: d.storageClass,
 		Resources: d.resources, Pods: d.pods,
 		DatabaseName: generatedName, Username: generatedName,
 	}

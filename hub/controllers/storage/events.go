@@ -23,7 +23,8 @@ func memberChanged(before, now *v1.MemberCluster) bool {
 	authorized := func(m *v1.MemberCluster) bool {
 		return meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionAuthorized)
 	}
-	return removed || authorized(before) != authorized(now) || before.Generation != now.Generation ||
+	// Overrides select members by label.
+	return removed || !maps.Equal(before.Labels, now.Labels) || authorized(before) != authorized(now) || before.Generation != now.Generation ||
 		before.Status.Provider != now.Status.Provider || before.Status.Region != now.Status.Region ||
 		!slices.Equal(before.Status.Capabilities, now.Status.Capabilities)
 }
@@ -38,7 +39,8 @@ func appChanges() predicate.Predicate {
 
 // appChanged reports whether an application needs other classes, or needs them in another cluster.
 func appChanged(before, now *v1.EcommerceApp) bool {
-	return !equality.Semantic.DeepEqual(before.Spec.CloudConfig, now.Spec.CloudConfig) || !maps.Equal(clustersIn(before), clustersIn(now))
+	return !equality.Semantic.DeepEqual(before.Spec.CloudConfig, now.Spec.CloudConfig) ||
+		!equality.Semantic.DeepEqual(before.Spec.Overrides, now.Spec.Overrides) || !maps.Equal(clustersIn(before), clustersIn(now))
 }
 
 func clustersIn(app *v1.EcommerceApp) map[string]bool {
@@ -49,11 +51,12 @@ func clustersIn(app *v1.EcommerceApp) map[string]bool {
 	return names
 }
 
-// clustersWithClass returns the clusters in which an application needs a class of its own, for the
+// clustersWithClass returns the clusters in which an application may need a class of its own, for the
 // index appsByCluster.
 func clustersWithClass(o client.Object) []string {
 	app, ok := o.(*v1.EcommerceApp)
-	if !ok || app.Spec.CloudConfig == (v1.CloudConfig{}) {
+	patched := ok && slices.ContainsFunc(app.Spec.Overrides, func(o v1.Override) bool { return len(o.JSONPatches) > 0 })
+	if !ok || app.Spec.CloudConfig == (v1.CloudConfig{}) && !patched {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(clustersIn(app)))

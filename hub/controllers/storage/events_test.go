@@ -25,6 +25,7 @@ func TestMemberChanged(t *testing.T) {
 		"a provider":            {func(m *v1.MemberCluster) { m.Status.Provider = v1.ProviderGCP }, true},
 		"a region":              {func(m *v1.MemberCluster) { m.Status.Region = "us-east-1" }, true},
 		"a driver":              {func(m *v1.MemberCluster) { m.Status.Capabilities = []string{"x"} }, true},
+		"a label":               {func(m *v1.MemberCluster) { m.Labels = map[string]string{"tier": "gold"} }, true},
 		"permissions":           {func(m *v1.MemberCluster) { m.Status.Conditions[1].Status = metav1.ConditionTrue }, true},
 		"the condition is gone": {func(m *v1.MemberCluster) { m.Status.Conditions = m.Status.Conditions[1:] }, true},
 	} {
@@ -51,9 +52,10 @@ func TestAppChanged(t *testing.T) {
 		change func(*v1.EcommerceApp)
 		want   bool
 	}{
-		"an image": {func(a *v1.EcommerceApp) { a.Generation++ }, false},
-		"progress": {func(a *v1.EcommerceApp) { a.Status.Clusters[0].Phase = v1.PhaseRunning }, false},
-		"a class":  {func(a *v1.EcommerceApp) { a.Spec.CloudConfig.AWS.EBS.Type = "gp3" }, true},
+		"an image":    {func(a *v1.EcommerceApp) { a.Generation++ }, false},
+		"progress":    {func(a *v1.EcommerceApp) { a.Status.Clusters[0].Phase = v1.PhaseRunning }, false},
+		"a class":     {func(a *v1.EcommerceApp) { a.Spec.CloudConfig.AWS.EBS.Type = "gp3" }, true},
+		"an override": {func(a *v1.EcommerceApp) { a.Spec.Overrides = []v1.Override{{Image: "shop:v2"}} }, true},
 		"a cluster more": {func(a *v1.EcommerceApp) {
 			a.Status.Clusters = append(a.Status.Clusters, v1.ClusterStatus{Name: "us-1"})
 		}, true},
@@ -73,9 +75,13 @@ func TestAppChanged(t *testing.T) {
 // TestClustersWithClass: a pass over a member reads no applications but these.
 func TestClustersWithClass(t *testing.T) {
 	t.Parallel()
-	plain, special := app(v1.CloudConfig{}), app(v1.CloudConfig{AWS: &v1.AWSConfig{}})
-	if diff := cmp.Diff([]string{"eu-1"}, clustersWithClass(&special)); diff != "" {
-		t.Errorf("with a class (-want +got):\n%s", diff)
+	plain, special, patched := app(v1.CloudConfig{}), app(v1.CloudConfig{AWS: &v1.AWSConfig{}}), app(v1.CloudConfig{})
+	plain.Spec.Overrides = []v1.Override{{Image: "shop:v2"}}
+	patched.Spec.Overrides = []v1.Override{{JSONPatches: []v1.JSONPatch{{Op: "remove", Path: "/a"}}}}
+	for name, a := range map[string]*v1.EcommerceApp{"its own": &special, "a patch": &patched} {
+		if diff := cmp.Diff([]string{"eu-1"}, clustersWithClass(a)); diff != "" {
+			t.Errorf("with a class by %s (-want +got):\n%s", name, diff)
+		}
 	}
 	if got := clustersWithClass(&plain); len(got) > 0 {
 		t.Errorf("without a class: %v", got)

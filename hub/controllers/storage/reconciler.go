@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/overrides"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
@@ -78,8 +79,12 @@ func decide(member *v1.MemberCluster, apps []v1.EcommerceApp) intent {
 	}
 	in.set = set
 	for i := range apps {
-		// The application's copy reports what is wrong with a cloudConfig.
-		class, err := csi.AppClass(of, apps[i].Spec.CloudConfig)
+		// The application's copy reports what is wrong with overrides or a cloudConfig.
+		spec, err := overrides.Effective(&apps[i].Spec, member)
+		if err != nil {
+			continue
+		}
+		class, err := csi.AppClass(of, spec.CloudConfig)
 		known := func(c *storagev1.StorageClass) bool { return class != nil && c.Name == class.Name }
 		if err == nil && class != nil && !slices.ContainsFunc(in.extra, known) {
 			in.extra = append(in.extra, class)

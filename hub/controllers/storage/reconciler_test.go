@@ -35,6 +35,12 @@ func TestDecide(t *testing.T) {
 	ebs := csi.CapabilityDriver + csi.DriverEBS
 	io2 := v1.CloudConfig{AWS: &v1.AWSConfig{EBS: v1.EBSConfig{Type: "io2", IOPS: new(int32(8000))}}}
 	wrong := v1.CloudConfig{AWS: &v1.AWSConfig{EBS: v1.EBSConfig{Type: "gp3", IOPS: new(int32(1))}}}
+	patched := func(value string) v1.EcommerceApp {
+		a := app(io2)
+		a.Spec.Overrides = []v1.Override{{JSONPatches: []v1.JSONPatch{{Op: "replace", Path: "/cloudConfig/aws/ebs/iops"}}}}
+		a.Spec.Overrides[0].JSONPatches[0].Value.Raw = []byte(value)
+		return a
+	}
 	tests := map[string]struct {
 		member           *v1.MemberCluster
 		apps             []v1.EcommerceApp
@@ -46,6 +52,8 @@ func TestDecide(t *testing.T) {
 		"with the snapshot kinds":     {inCloud(v1.ProviderAWS, ebs, csi.CapabilitySnapshots), nil, 3, 0, true, v1.ReasonProvisioned},
 		"two apps that ask the same":  {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{app(io2), app(io2)}, 3, 1, false, v1.ReasonProvisioned},
 		"an app that asks nonsense":   {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{app(wrong)}, 3, 0, false, v1.ReasonProvisioned},
+		"an app with a patch":         {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{app(io2), patched("9000")}, 3, 2, false, v1.ReasonProvisioned},
+		"an app with a wrong patch":   {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{patched(`"much"`)}, 3, 0, false, v1.ReasonProvisioned},
 		"no driver":                   {inCloud(v1.ProviderAWS), nil, 0, 0, false, v1.ReasonDriverMissing},
 		"another provider's driver":   {inCloud(v1.ProviderGCP, ebs), nil, 0, 0, false, v1.ReasonDriverMissing},
 		"a local cluster":             {inCloud(v1.ProviderLocal), nil, 0, 0, false, v1.ReasonProvisioned},

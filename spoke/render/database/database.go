@@ -37,10 +37,11 @@ type Spec struct {
 
 	Engine  v1.Engine
 	Version string
-	// Image overrides the official image of the engine; may be empty.
-	Image    string
-	Replicas int32
-	Storage  resource.Quantity
+	// Image overrides the official image of the engine; may be empty. Registry replaces the
+	// registry of either; may be empty.
+	Image, Registry string
+	Replicas        int32
+	Storage         resource.Quantity
 	// StorageClass is the class of the volumes; nil for the cluster's default.
 	StorageClass *string
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
 const (
@@ -18,7 +20,7 @@ func mySQL(s Spec) engine {
 		image = "mysql:" + s.Version
 	}
 	return engine{
-		image:     image,
+		image:     manifest.Image(s.Registry, image),
 		dataMount: mySQLMount,
 		scratch:   []scratch{{name: "run", path: "/var/run/mysqld"}},
 		config: map[string]string{

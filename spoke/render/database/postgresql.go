@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
 const (
@@ -19,7 +21,7 @@ func postgreSQL(s Spec, major int) engine {
 		image = "postgres:" + s.Version
 	}
 	return engine{
-		image:     image,
+		image:     manifest.Image(s.Registry, image),
 		dataMount: mount,
 		scratch: []scratch{
 			{name: "run", path: "/var/run/postgresql"},

@@ -68,6 +68,29 @@ func TestLabelValue(t *testing.T) {
 	}
 }
 
+func TestImage(t *testing.T) {
+	t.Parallel()
+	const registry = "mirror.example.com:5000/hub"
+	for image, want := range map[string]string{
+		"postgres:17.2":                      "/library/postgres:17.2",
+		"docker.io/mysql":                    "/library/mysql",
+		"docker.io/library/mysql":            "/library/mysql",
+		"bitnami/mysql:8.4":                  "/bitnami/mysql:8.4",
+		"docker.io/bitnami/mysql:8.4":        "/bitnami/mysql:8.4",
+		"quay.io/oauth2-proxy/oauth2-proxy":  "/oauth2-proxy/oauth2-proxy",
+		"registry.example.com:5000/a/shop:v": "/a/shop:v",
+		"localhost/shop":                     "/shop",
+		"localhost:5000/shop@sha256:0a":      "/shop@sha256:0a",
+	} {
+		if got := Image(registry, image); got != registry+want {
+			t.Errorf("Image(%q) = %q, want %q", image, got, registry+want)
+		}
+		if got := Image("", image); got != image {
+			t.Errorf("without a registry Image(%q) = %q", image, got)
+		}
+	}
+}
+
 func TestImageVersion(t *testing.T) {
 	for image, want := range map[string]string{
 		"nginx:1.25":                       "1.25",

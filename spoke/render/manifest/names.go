@@ -75,6 +75,25 @@ func ImageVersion(image string) string {
 	return tag
 }
 
+// Image returns an image from another registry, a host with an optional port and path; unchanged if
+// the registry is empty. As for container runtimes, a name that does not begin with a host is one of
+// docker.io, and there in library if it has no path.
+func Image(registry, image string) string {
+	if registry == "" {
+		return image
+	}
+	first, rest, found := strings.Cut(image, "/")
+	switch {
+	case !found:
+		image = "library/" + image
+	case first == "docker.io" && !strings.Contains(rest, "/"):
+		image = "library/" + rest
+	case first == "localhost" || strings.ContainsAny(first, ".:"):
+		image = rest
+	}
+	return registry + "/" + image
+}
+
 func sortedKeys(m map[string]string) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {

@@ -1,7 +1,9 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -9,6 +11,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/overrides"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
@@ -50,10 +54,30 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 			Labels:      map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: p.cluster},
 			Finalizers:  []string{v1.SpokeFinalizer},
 		},
-		Spec: *app.Spec.DeepCopy(),
 	}
-	out.Spec.Placement, out.Spec.Deletion = v1.Placement{}, v1.Deletion{}
+	var err error
+	if out.Spec, err = overrides.Effective(&app.Spec, cmp.Or(p.member, &v1.MemberCluster{})); err != nil {
+		return out, &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: err}
+	}
 	return out, localize(app, &out.Spec, p, live)
+}
+
+// leaveCopy leaves a copy as it is, because a cause keeps it from being made from its application. It
+// writes what does not depend on the spec: the pause, and the process that reconciles the copy.
+func (l *MemberQueue) leaveCopy(ctx context.Context, app, live *v1.EcommerceApp, cause error) error {
+	if live == nil || !owned(app)(live) {
+		return cause
+	}
+	var err error
+	if l.holds(app) {
+		_, err = l.holdCopy(ctx, app, live, live)
+	} else {
+		err = l.setManagedByMode(ctx, live)
+	}
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	return cause
 }
 
 // asWritten returns an intent, or the copy as it was written before if that differs in nothing that

@@ -163,7 +163,7 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiti
 	}
 	intent, err := copyFor(app, *facts, live)
 	if err != nil {
-		return err
+		return l.leaveCopy(ctx, app, live, err)
 	}
 	if l.holds(app) {
 		next.pending, err = l.holdCopy(ctx, app, intent, live)

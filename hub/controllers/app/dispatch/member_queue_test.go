@@ -80,6 +80,7 @@ func TestMemberQueue(t *testing.T) {
 		"compared": testCompared,
 		"behind":   testBehind,
 		"space":    testNamespace,
+		"left-as":  testLeaveCopy,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &member{WithWatch: admin, app: shop(1, 1, "a")}

@@ -197,7 +197,7 @@ func (s Send) job(app *v1.EcommerceApp, what order.Order) (*batchv1.Job, *corev1
 				v1.BackupLabel: manifest.LabelValue(s.Backup.Name), v1.InstanceLabel: manifest.LabelValue(s.Backup.Spec.AppRef.Name),
 			},
 		},
-		Image: s.Image, Order: text, Claim: s.Backup.Status.Dump.Claim, Pods: pods,
+		Image: manifest.Image(app.Spec.ImageRegistry, s.Image), Order: text, Claim: s.Backup.Status.Dump.Claim, Pods: pods,
 	})
 }
 

@@ -1,0 +1,100 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/hub/overrides"
+)
+
+// render is the command that prints the effective spec of a cluster.
+type render struct {
+	*Program
+	output *output
+	member string
+}
+
+func (p *Program) renderCommand() *cobra.Command {
+	c := &render{Program: p}
+	cmd := &cobra.Command{
+		Use:   "render APP --member MEMBER",
+		Short: "Print an EcommerceApp with its overrides for a member",
+		Long: `Print an EcommerceApp with its overrides for a member.
+
+The spec is the one that the hub writes to the member: with the overrides that select it,
+and without placement, deletion and overrides. The member need not run the EcommerceApp.
+What else the hub derives from facts about the member is not in it: the StorageClass of
+storageProfile and cloudConfig, the method of backups, and a version of the database that
+waits for a backup.
+
+--cluster names the member as well, unless --member does: choose the hub by --context.
+
+The spec is validated on the hub as a new EcommerceApp is, by a dry run of its creation,
+for which you need the permission to create EcommerceApps.`,
+		Example: `  kubectl shopfleet render shop -n production --member eu-1
+  kubectl shopfleet render shop -n production --member eu-1 -o jsonpath={.spec.frontend.replicas}`,
+		Args:              usage(cobra.ExactArgs(1)),
+		ValidArgsFunction: p.completeApps,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+	}
+	c.output = addOutput(cmd, genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml"), nil)
+	cmd.Flags().StringVar(&c.member, "member", "", "The `MEMBER`; required, unless --cluster names it")
+	return cmd
+}
+
+func (c *render) run(ctx context.Context, name string) error {
+	if c.member == "" {
+		c.member, *c.flags.ClusterName = *c.flags.ClusterName, ""
+	}
+	if c.member == "" {
+		return usagef("--member is required")
+	}
+	if err := c.output.check(); err != nil {
+		return err
+	}
+	namespace, err := c.namespaceFlag()
+	if err != nil {
+		return err
+	}
+	hub, err := c.hub()
+	if err != nil {
+		return err
+	}
+	app, member := &v1.EcommerceApp{}, &v1.MemberCluster{}
+	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
+		return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
+	}
+	if err := hub.client.Get(ctx, client.ObjectKey{Name: c.member}, member); err != nil {
+		return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", c.member, err), "List all: kubectl get memberclusters")
+	}
+	rendered := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: c.member},
+	}}
+	if rendered.Spec, err = overrides.Effective(&app.Spec, member); err != nil {
+		return fmt.Errorf("rendering EcommerceApp %q for %s: %w", name, c.member, err)
+	}
+	if err := c.validate(ctx, hub, rendered); err != nil {
+		return err
+	}
+	return c.output.print(c.Program, rendered, hub.scheme)
+}
+
+// validate sends the spec to the hub as a new object, which is not stored. As an update of the
+// application it would also have to keep what cannot change, which copies may differ in.
+func (c *render) validate(ctx context.Context, hub *cluster, rendered *v1.EcommerceApp) error {
+	created := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, GenerateName: "render-"},
+		Spec:       *rendered.Spec.DeepCopy(),
+	}
+	if err := client.NewDryRunClient(hub.client).Create(ctx, created); err != nil {
+		return fmt.Errorf("validating EcommerceApp %q for %s: %w", rendered.Name, c.member, err)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package dispatch
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
+)
+
+// overridden returns an application with an override for the tier gold, and a patch for it that fails.
+func overridden(patch ...v1.JSONPatch) *v1.EcommerceApp {
+	return &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u-1", Generation: 7},
+		Spec: v1.EcommerceAppSpec{Image: "shop:v1", Database: &v1.Database{Engine: v1.EnginePostgreSQL, Version: "17.2", Storage: "100Gi"}, Overrides: []v1.Override{{
+			Selector: v1.OverrideSelector{ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{"tier": "gold"}}},
+			Image:    "shop:v2", Database: v1.DatabaseOverride{StorageProfile: v1.StorageFast}, JSONPatches: patch,
+		}}},
+	}
+}
+
+func in(name, tier string) MemberFacts {
+	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": tier}}}
+	member.Status.Provider, member.Status.Capabilities = v1.ProviderAWS, []string{csi.CapabilityDriver + csi.DriverEBS}
+	return MemberFacts{cluster: name, provider: v1.ProviderAWS, managedBy: v1.ManagedByHub, member: member}
+}
+
+// TestCopyForOverrides: a copy has the overrides that select its member, before its storage class is
+// chosen.
+func TestCopyForOverrides(t *testing.T) {
+	t.Parallel()
+	app := overridden()
+	gold, silver := made(t, app, in("eu-1", "gold")), made(t, app, in("us-1", "silver"))
+	if gold.Spec.Image != "shop:v2" || silver.Spec.Image != "shop:v1" {
+		t.Errorf("images %s and %s", gold.Spec.Image, silver.Spec.Image)
+	}
+	if len(gold.Spec.Overrides)+len(silver.Spec.Overrides) > 0 {
+		t.Error("a copy has overrides")
+	}
+	fast, standard := gold.Spec.Database.StorageClassName, silver.Spec.Database.StorageClassName
+	if fast == nil || !strings.Contains(*fast, "fast") || standard != nil && *standard == *fast {
+		t.Errorf("classes %v and %v, want that of the profile Fast in one", fast, standard)
+	}
+}
+
+// TestBadOverride: an override that cannot be applied fails in the clusters that it selects.
+func TestBadOverride(t *testing.T) {
+	t.Parallel()
+	app := overridden(v1.JSONPatch{Op: "remove", Path: "/none"})
+	made(t, app, in("us-1", "silver"))
+	_, err := copyFor(app, in("eu-1", "gold"), nil)
+	refused, is := errors.AsType[*apierror.SpecError](err)
+	if !is || refused.Reason != v1.ReasonInvalidSpec || !strings.Contains(err.Error(), "spec.overrides[0].jsonPatches[0]") {
+		t.Errorf("error %v, want that of the patch", err)
+	}
+}
+
+// TestOverridesKeepCopies: an edit of overrides writes only the copies that it changes.
+func TestOverridesKeepCopies(t *testing.T) {
+	t.Parallel()
+	before := overridden()
+	after := before.DeepCopy()
+	after.Generation++
+	after.Spec.Overrides[0].Image = "shop:v3"
+	for tier, kept := range map[string]bool{"gold": false, "silver": true} {
+		facts := in("eu-1", tier)
+		got, err := asWritten(made(t, after, facts), stamped(t, made(t, before, facts)), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := got.Annotations[v1.HubGenerationAnnotation] == "7"; is != kept {
+			t.Errorf("in %s the copy stays as it was: %t, want %t", tier, is, kept)
+		}
+	}
+}
+
+// testLeaveCopy: a copy whose overrides cannot be applied keeps its spec, and is paused and handed
+// over all the same.
+func testLeaveCopy(t *testing.T, m *member) {
+	t.Helper()
+	m.reconcile(t)
+	m.cached = m.live(t)
+	m.app.Generation++
+	m.app.Spec.Image, m.app.Spec.Overrides = "shop:v2", []v1.Override{{JSONPatches: []v1.JSONPatch{{Op: "remove", Path: "/none"}}}}
+	m.queue.managedBy = v1.ManagedByAgent
+	m.reconcile(t)
+	m.cached = m.live(t)
+	m.app.Spec.Paused = true
+	m.reconcile(t)
+	live := m.live(t)
+	if live.Spec.Image != "shop:v1" || live.ManagedByMode() != v1.ManagedByAgent || !live.Spec.Paused {
+		t.Errorf("image %s, managed by %s, paused %t", live.Spec.Image, live.ManagedByMode(), live.Spec.Paused)
+	}
+	found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID)
+	if found.failure == nil || found.failure.Reason != v1.ReasonInvalidSpec || !strings.Contains(found.failure.Message, "spec.overrides[0].jsonPatches[0]") {
+		t.Errorf("reported %+v, want what is wrong with the override", found.failure)
+	}
+}
