@@ -86,7 +86,7 @@ const (
 	SchedulingDrained  Scheduling = "Drained"
 )
 
-// TaintEffect says whether a taint keeps applications out, or makes them leave too.
+// TaintEffect is NoSchedule, which keeps applications out, or NoExecute, which makes them leave too.
 //
 // +kubebuilder:validation:Enum=NoSchedule;NoExecute
 type TaintEffect string

@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 )
 
 var errElsewhere = errors.New("it is placed on other clusters")
@@ -51,6 +52,10 @@ func (s *suite) awaitPlaced(t *testing.T, app *v1.EcommerceApp, clusters ...stri
 
 // testDraining drains members, and adds taints to them.
 func (s *suite) testDraining(t *testing.T) {
+	// What is done to a member asks for them.
+	for _, name := range []string{"drained", "stays", "tolerant"} {
+		s.ExpectDeletes(oracle.Expected{Cluster: "eu-1", Namespace: "small", Name: name + "*"})
+	}
 	t.Run("a shop is served elsewhere before it leaves", s.testDrain)
 	t.Run("data stays until the user says otherwise", s.testDrainWithData)
 	t.Run("a toleration ends", s.testTolerationEnds)

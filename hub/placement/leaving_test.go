@@ -71,7 +71,7 @@ func TestDecideLeaving(t *testing.T) {
 			Request: Request{Clusters: []Cluster{eu(drained), us(), ready("asia", "q", v1.ProviderAWS, notReady)}, Current: append(serving("eu", "us"), on("asia")...)},
 			want:    Decision{Chosen: []string{"asia", "us"}},
 		},
-		"nor is a cluster that serves nobody kept": {
+		"nor is a cluster kept that does not serve": {
 			Request: Request{Clusters: []Cluster{eu(drained), us()}, Current: on("eu", "us")}, want: Decision{Chosen: []string{"us"}},
 		},
 		"the only cluster is not left": {

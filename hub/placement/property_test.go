@@ -204,7 +204,7 @@ func regular(d Decision) []string {
 }
 
 // bounded: the maximum holds for what is chosen, unless the application ran in more clusters and
-// nobody asked to exchange them.
+// no user edited the placement.
 func (w problem) bounded(_ *rand.Rand, d Decision) string {
 	limit := int(w.Placement.MaxClusters)
 	if d.Unmatched == "" && limit > 0 && len(regular(d)) > limit && (w.Edited || len(regular(d)) > len(w.current)) {
@@ -236,7 +236,7 @@ func (w problem) spread(_ *rand.Rand, d Decision) string {
 			return fmt.Sprintf("%v for %+v", counts, s)
 		}
 		if (len(counts) < int(s.MinDomains)) && len(d.Chosen) > 0 && d.Unspread == "" {
-			return "a minimum is not met, and nobody is told"
+			return "a minimum is not met, and the decision does not say so"
 		}
 	}
 	return ""
@@ -254,7 +254,7 @@ func (w problem) sticky(_ *rand.Rand, d Decision) string {
 			return "a placed cluster was given up because it takes no more applications: " + x.Name
 		case v1.ReasonMaxClustersReached, v1.ReasonSpreadLimit:
 			if !w.Edited {
-				return "a placed cluster was given up although nobody edited the placement: " + x.Name
+				return "a placed cluster was given up although no user edited the placement: " + x.Name
 			}
 			for _, chosen := range d.Chosen {
 				if !slices.Contains(w.current, chosen) && len(w.Placement.Spread) == 0 {
@@ -290,7 +290,7 @@ func (w problem) served(_ *rand.Rand, d Decision) string {
 		}
 	}
 	if before > 0 && after == 0 {
-		return "nobody is served any more"
+		return "no customer is served any more"
 	}
 	return ""
 }

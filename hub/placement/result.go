@@ -8,7 +8,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Verb is what a placement decides about a cluster.
+// Verb names a decision about a cluster.
 type Verb string
 
 // What a placement decides.
@@ -18,7 +18,7 @@ const (
 	Rejected Verb = "Rejected"
 )
 
-// Result is what a placement decides about one cluster.
+// Result holds the decision about one cluster.
 type Result struct {
 	Cluster  string `json:"cluster"`
 	Decision Verb   `json:"decision"`
