@@ -350,7 +350,8 @@ type PlacementStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	DecidedFor int64 `json:"decidedFor,omitempty"`
 
-	// specHash is a hash of the spec.placement that the decision was made for. At most 64
+	// specHash is a hash of the spec.placement that the decision was made for: of what selects
+	// clusters, and of the rest. An edit changes it when its decision is carried out. At most 64
 	// characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64

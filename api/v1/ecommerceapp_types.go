@@ -194,7 +194,7 @@ type Placement struct {
 
 	// tolerations are the taints of MemberClusters that the application tolerates. A toleration
 	// with tolerationSeconds keeps the application in a cluster for that time after the taint was
-	// added, and does not let it in. At most 50, with keys of at most 317 and values of at most 63
+	// added, and does not admit it. Of several that match, the shortest counts. At most 50, with keys of at most 317 and values of at most 63
 	// characters.
 	// +optional
 	// +listType=atomic
@@ -223,7 +223,7 @@ type Placement struct {
 
 	// spread limits how the chosen clusters are distributed over regions, zones and providers.
 	// Clusters are chosen accordingly; those that run the application are not exchanged for
-	// others until the placement changes. A cluster whose region, zone or provider is not known
+	// others until spec.placement is edited, whichever field. A cluster whose region, zone or provider is not known
 	// is not chosen. At most one entry for each topology.
 	// +optional
 	// +listType=map

@@ -57,8 +57,8 @@ const (
 	ClustersAnnotation = "ecommerce.io/clusters"
 
 	// MoveEmptyAnnotation, on an application on the hub, lists clusters that the application may
-	// leave although its data stays there: names with commas. It has no effect while they may run
-	// it.
+	// leave although its data stays there: names with commas. The hub removes those that the application
+	// has left.
 	MoveEmptyAnnotation = "ecommerce.io/move-empty"
 
 	// OrphanAnnotation, with the value "true" on an application on the hub, makes its

@@ -58,7 +58,8 @@ type Spread struct {
 
 // PlacementPreference is a preference for clusters.
 type PlacementPreference struct {
-	// weight is added to the rank of the selected clusters. 1 to 100.
+	// weight is added to the rank of the selected clusters among those that do not run the
+	// application. 1 to 100.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100

@@ -21,7 +21,7 @@ func (s *suite) testDrain(t *testing.T) {
 	s.run(t, "cordon", "none").Want(t, framework.Failed, `getting MemberCluster "none"`, "kubectl shopfleet clusters")
 
 	const left = "because its database would be left behind"
-	s.run(t, "drain", "eu-1", "--timeout", "1m").Want(t, framework.Failed, "membercluster.ecommerce.io/eu-1 drained",
+	s.run(t, "drain", "eu-1", "--timeout", "1m").Want(t, framework.Failed, "membercluster.ecommerce.io/eu-1 draining",
 		"production/"+appName, left, "not all EcommerceApps can leave", "--move-empty")
 	s.run(t, "why", appName, "eu-1", "-n", "production", "-o", "jsonpath={.clusters[0].decision} {.clusters[0].reason}").
 		Want(t, framework.Done, "Stays "+v1.ReasonDataStays)

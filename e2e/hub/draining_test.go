@@ -99,6 +99,12 @@ func (s *suite) testDrainWithData(t *testing.T) {
 	})
 	s.awaitPlaced(t, app, "us-1")
 	framework.AwaitCondition(t, s.Hub, app, metav1.Condition{Type: v1.ConditionPlaced, Status: metav1.ConditionTrue, Reason: v1.ReasonPlaced})
+	framework.Await(t, s.Hub, app, "the consent to be used up", func(a *v1.EcommerceApp) error {
+		if named, has := a.Annotations[v1.MoveEmptyAnnotation]; has {
+			return fmt.Errorf("%w: %s", errElsewhere, named)
+		}
+		return nil
+	})
 	s.Delete(t, app)
 }
 

@@ -20,7 +20,7 @@ const (
 // All returns all mutants: the mistakes of a naive operator, and those that an earlier suite
 // did not notice.
 func All() []Mutant {
-	return slices.Concat(ofErrors(), ofOrder(), ofMembers(), ofWrites(), ofBackups(), ofRetries(), ofOutages())
+	return slices.Concat(ofErrors(), ofOrder(), ofMembers(), ofWrites(), ofBackups(), ofRetries(), ofOutages(), ofPlacement())
 }
 
 // ofErrors returns mistakes with errors, conflicts and races.
@@ -225,6 +225,28 @@ func ofBackups() []Mutant {
 			"status-without-lock", "the status of a copy is written over what changed meanwhile",
 			reconciler + "/status.go", "client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),", "client.MergeFrom(before),",
 			controller, "TestWrites/statuses_are_locked",
+		},
+	}
+}
+
+// ofPlacement returns mistakes with the clusters that an application leaves.
+func ofPlacement() []Mutant {
+	const placement = "hub/placement"
+	return []Mutant{
+		{
+			"data-left-behind", "an application leaves a cluster that is drained, and its data there",
+			placement + "/placement.go", "		c.stays = v1.ReasonDataStays\n", "",
+			placement, "TestDecideWithData",
+		},
+		{
+			"left-before-served", "a cluster is left before another one serves customers",
+			placement + "/placement.go", "		default:\n			awaits = append(awaits, c.Cluster.Name)\n", "		default:\n",
+			placement, "TestDecideLeaving",
+		},
+		{
+			"exchanged-unasked", "clusters are exchanged although the placement was not edited",
+			placement + "/placement.go", "	s := chooseFrom(r, all, !r.Edited)\n", "	s := chooseFrom(r, all, false)\n",
+			placement, "TestDecideSpread",
 		},
 	}
 }

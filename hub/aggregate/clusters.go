@@ -198,7 +198,7 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	condition := meta.FindStatusCondition(status.Conditions, v1.ConditionReady)
 	ready := condition != nil && condition.Status == "True"
 
-	e.Phase, e.Available, e.Stalled = status.Phase, isAvailable(status), isStalled(c.Copy, generation)
+	e.Phase, e.Available, e.Stalled = status.Phase, IsAvailable(status), isStalled(c.Copy, generation)
 	switch {
 	case c.Copy.Deleting:
 		e.Phase, e.Reason, e.Message = v1.PhaseUpdating, v1.ReasonDeleting, "the copy was deleted in the cluster; the hub creates it again after the deletion"
@@ -224,9 +224,9 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	}
 }
 
-// isAvailable reports whether customers are served by a copy, whatever its generation. An agent
+// IsAvailable reports whether customers are served by a copy, whatever its generation. An agent
 // of an earlier release only reports whether it is ready.
-func isAvailable(status v1.EcommerceAppStatus) bool {
+func IsAvailable(status v1.EcommerceAppStatus) bool {
 	if meta.FindStatusCondition(status.Conditions, v1.ConditionAvailable) == nil {
 		return isTrue(status.Conditions, v1.ConditionReady)
 	}

@@ -124,8 +124,8 @@ func (s summary) placedFact() fact {
 		if s.in.StayReason != "" {
 			f.reason, f.message = s.in.StayReason, f.message+"; "+s.in.StayMessage
 		}
-		if s.in.Unspread != "" {
-			f.status, f.reason, f.message = false, v1.ReasonSpreadNotMet, f.message+"; "+s.in.Unspread
+		if s.in.Unmet != "" {
+			f.status, f.reason, f.message = false, v1.ReasonSpreadNotMet, f.message+"; "+s.in.Unmet
 		}
 	}
 	return f

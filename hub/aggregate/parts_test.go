@@ -117,7 +117,7 @@ func TestComputePlaced(t *testing.T) {
 			metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonDataStays, Message: "placed on 1 cluster in 1 region; stays in a"},
 		},
 		"not spread": {
-			func(in *Input) { in.Unspread = "too few" },
+			func(in *Input) { in.Unmet = "too few" },
 			metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonSpreadNotMet, Message: "placed on 1 cluster in 1 region; too few"},
 		},
 	} {

@@ -152,10 +152,10 @@ func (w *simulation) reconcile() {
 		clusters = append(clusters, placement.Cluster{Name: s.name, Region: s.region, Ready: s.reachable})
 	}
 	// The placement is edited while the shop runs.
-	request := placement.Request{Placement: w.spec, Clusters: clusters, Edited: true}
+	request := placement.Request{Placement: w.spec, Clusters: clusters, Edited: true, Selected: true}
 	for _, c := range w.status.Clusters {
 		if c.Phase != v1.PhaseDeleting {
-			request.Current = append(request.Current, placement.Current{Name: c.Name})
+			request.Current = append(request.Current, placement.Current{Name: c.Name, Serving: c.Available, Idle: !c.Available && !c.Stale})
 		}
 	}
 	decision, err := placement.Decide(request)

@@ -191,7 +191,7 @@ func (s summary) leftMessage() string {
 // unplacedReason returns the reason why no cluster is chosen.
 func (s summary) unplacedReason() string {
 	notReady := slices.ContainsFunc(s.in.Rejected, func(r v1.RejectedClusters) bool {
-		return slices.Contains([]string{v1.ReasonClusterNotReady, v1.ReasonPaused, v1.ReasonCordoned, v1.ReasonDrained}, r.Reason)
+		return slices.Contains([]string{v1.ReasonClusterNotReady, v1.ReasonPaused, v1.ReasonCordoned, v1.ReasonDrained, v1.ReasonTaintNotTolerated}, r.Reason)
 	})
 	if notReady || len(s.in.Rejected) == 0 {
 		return v1.ReasonNoReadyCluster

@@ -53,8 +53,8 @@ type Input struct {
 	// StayReason and StayMessage say why the application stays in clusters that it should leave;
 	// empty if there are none.
 	StayReason, StayMessage string
-	// Unspread says which bounds of the spread are not met; empty if all are.
-	Unspread string
+	// Unmet says which bounds of the placement are not met; empty if all are.
+	Unmet string
 	// Undecided are the clusters that must be reached before the placement can be decided,
 	// because the inventory was lost; empty if it was decided.
 	Undecided []string

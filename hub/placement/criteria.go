@@ -101,8 +101,12 @@ func (c criteria) repels(cluster *Cluster, placed bool) bool {
 	return false
 }
 
+// maxToleration is the longest time that a toleration with seconds lasts: a longer one would not fit into
+// a time.Duration.
+const maxToleration = 100 * 365 * 24 * time.Hour
+
 // tolerates reports whether the application tolerates a taint, and until when; the zero time is
-// for ever. The longest toleration counts.
+// for ever. The shortest toleration counts, as for pods.
 func (c criteria) tolerates(t *Taint) (until time.Time, tolerated bool) {
 	for i := range c.Tolerations {
 		toleration := &c.Tolerations[i]
@@ -112,10 +116,12 @@ func (c criteria) tolerates(t *Taint) (until time.Time, tolerated bool) {
 			toleration.Operator != corev1.TolerationOpExists && toleration.Value != t.Value:
 			continue
 		case toleration.TolerationSeconds == nil:
-			return time.Time{}, true
+			tolerated = true
+			continue
 		}
-		end := t.AddedTime.Add(time.Duration(max(0, *toleration.TolerationSeconds)) * time.Second)
-		if !tolerated || end.After(until) {
+		seconds := min(max(0, *toleration.TolerationSeconds), int64(maxToleration/time.Second))
+		end := t.AddedTime.Add(time.Duration(seconds) * time.Second)
+		if until.IsZero() || end.Before(until) {
 			until, tolerated = end, true
 		}
 	}

@@ -26,12 +26,15 @@
 //     that: a typo in a name or a label must not delete a shop everywhere. A user who
 //     wants that deletes the application.
 //   - An application with a database leaves a cluster only if its user decided so: by an edit of
-//     the placement, or by an annotation that names the cluster. A label, a taint or a drain is a
-//     decision about the cluster, by someone who may know nothing of the data.
+//     what selects clusters or of their number, or by an annotation that names the cluster. A label, a
+//     taint or a drain is a decision about the cluster, by someone who may know nothing of the data.
 //   - What serves customers is left when the other chosen clusters serve them, so that the application
-//     may run in more clusters than maxClusters for that time. Clusters that do not respond are not
-//     waited for. An edit counts as one until then, because nothing else tells what it asked for.
-//     Data does not wait with an edit: two databases of one shop would diverge.
+//     may run in more clusters than maxClusters for that time. Clusters that do not respond, are paused
+//     or wait for a user are not waited for, or a drain would not end. One that is to be left and
+//     does not respond may serve. An edit counts as one until then, because nothing else tells what it
+//     asked for. Data does not wait with an edit: two databases of one shop would diverge.
+//   - Where the last decision is not known, nothing was edited: a hub that was restored without
+//     statuses neither leaves data nor exchanges clusters.
 //   - A spread is met greedily, the best cluster first, and while a minimum is not met, one of
 //     another domain first. Another choice might meet more of several limits at once; finding it is a
 //     search among all choices. Clusters of the same domains are one group, so that each step looks at

@@ -10,14 +10,15 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-var added = time.Unix(1000, 0)
+// added returns the time at which taints were added.
+func added() time.Time { return time.Unix(1000, 0) }
 
 func drained(c *Cluster)  { c.Scheduling = v1.SchedulingDrained }
 func cordoned(c *Cluster) { c.Scheduling = v1.SchedulingCordoned }
 
 func tainted(effect v1.TaintEffect) func(*Cluster) {
 	return func(c *Cluster) {
-		c.Taints = []Taint{{Taint: v1.Taint{Key: "maintenance", Value: "now", Effect: effect}, AddedTime: added}}
+		c.Taints = []Taint{{Taint: v1.Taint{Key: "maintenance", Value: "now", Effect: effect}, AddedTime: added()}}
 	}
 }
 
@@ -33,7 +34,7 @@ func checkRequests(t *testing.T, tests map[string]request) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if tt.Now.IsZero() {
-				tt.Now = added
+				tt.Now = added()
 			}
 			got, err := Decide(tt.Request)
 			if err != nil {
@@ -62,7 +63,7 @@ func TestDecideLeaving(t *testing.T) {
 		},
 		"a cluster that is drained serves until another one does": {
 			Request: Request{Clusters: []Cluster{eu(drained), us()}, Current: append(serving("eu"), on("us")...)},
-			want:    Decision{Chosen: []string{"eu", "us"}, Stays: wait},
+			want:    Decision{Chosen: []string{"eu", "us"}, Stays: wait, Awaits: []string{"us"}},
 		},
 		"and is left then": {
 			Request: Request{Clusters: []Cluster{eu(drained), us()}, Current: serving("eu", "us")}, want: Decision{Chosen: []string{"us"}},
@@ -70,6 +71,22 @@ func TestDecideLeaving(t *testing.T) {
 		"a cluster that does not respond is not waited for": {
 			Request: Request{Clusters: []Cluster{eu(drained), us(), ready("asia", "q", v1.ProviderAWS, notReady)}, Current: append(serving("eu", "us"), on("asia")...)},
 			want:    Decision{Chosen: []string{"asia", "us"}},
+		},
+		"nor one that waits for a user": {
+			Request: Request{Clusters: []Cluster{eu(drained), us(), ready("asia", "q", v1.ProviderAWS)}, Current: append(serving("eu", "us"), Current{Name: "asia", Stalled: true})},
+			want:    Decision{Chosen: []string{"asia", "us"}},
+		},
+		"one that does not respond may serve until another one does": {
+			Request: Request{Clusters: []Cluster{eu(drained, notReady), us()}, Current: append(on("us"), Current{Name: "eu"})},
+			want:    Decision{Chosen: []string{"eu", "us"}, Stays: wait, Awaits: []string{"us"}},
+		},
+		"what served and does not respond is no replacement": {
+			Request: Request{Clusters: []Cluster{eu(drained), us(notReady)}, Current: serving("eu", "us")},
+			want:    Decision{Chosen: []string{"eu", "us"}, Stays: wait},
+		},
+		"the end of a drain does not exceed the maximum": {
+			Request: Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{eu(), us()}, Current: append(serving("eu"), on("us")...)},
+			want:    Decision{Chosen: []string{"eu"}},
 		},
 		"nor is a cluster kept that does not serve": {
 			Request: Request{Clusters: []Cluster{eu(drained), us()}, Current: on("eu", "us")}, want: Decision{Chosen: []string{"us"}},
@@ -80,10 +97,10 @@ func TestDecideLeaving(t *testing.T) {
 		},
 		"after an edit too, others are waited for": {
 			Request: Request{
-				Placement: v1.Placement{ClusterNames: []string{"us"}}, Edited: true,
+				Placement: v1.Placement{ClusterNames: []string{"us"}}, Edited: true, Selected: true,
 				Clusters: []Cluster{eu(), us()}, Current: append(serving("eu"), on("us")...),
 			},
-			want: Decision{Chosen: []string{"eu", "us"}, Stays: []Stay{{"eu", v1.ReasonNameNotListed, v1.ReasonReplacementPending}}},
+			want: Decision{Chosen: []string{"eu", "us"}, Stays: []Stay{{"eu", v1.ReasonNameNotListed, v1.ReasonReplacementPending}}, Awaits: []string{"us"}},
 		},
 	})
 }
@@ -109,7 +126,26 @@ func TestDecideWithData(t *testing.T) {
 			want:    Decision{Chosen: []string{"eu", "us"}, Stays: []Stay{{"eu", v1.ReasonNameNotListed, v1.ReasonDataStays}}},
 		},
 		"an edit of the placement is": {
-			Request: Request{Placement: named, Clusters: []Cluster{eu(), us()}, Current: append(serving("eu"), on("us")...), Data: true, Edited: true},
+			Request: Request{Placement: named, Clusters: []Cluster{eu(), us()}, Current: append(serving("eu"), on("us")...), Data: true, Edited: true, Selected: true},
+			want:    Decision{Chosen: []string{"us"}},
+		},
+		"an edit of other fields is not": {
+			Request: Request{Placement: named, Clusters: []Cluster{eu(), us()}, Current: serving("eu", "us"), Data: true, Edited: true},
+			want:    Decision{Chosen: []string{"eu", "us"}, Stays: []Stay{{"eu", v1.ReasonNameNotListed, v1.ReasonDataStays}}},
+		},
+		"data takes the place of another cluster": {
+			Request: Request{Placement: v1.Placement{MaxClusters: 1, Regions: []string{"s"}}, Clusters: []Cluster{eu(), us()}, Current: serving("eu"), Data: true},
+			want:    Decision{Chosen: []string{"eu"}, Stays: []Stay{{"eu", v1.ReasonRegionNotListed, v1.ReasonDataStays}}},
+		},
+		"more clusters than the maximum keep their data": {
+			Request: Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{eu(), us()}, Current: serving("eu", "us"), Data: true},
+			want: Decision{
+				Chosen: []string{"eu", "us"},
+				Unmet:  "maxClusters is 1, and the application runs in 2: clusters are exchanged when spec.placement is edited",
+			},
+		},
+		"of too many, those that serve are kept": {
+			Request: Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{eu(), us()}, Current: append(on("eu"), serving("us")...), Data: true, Edited: true},
 			want:    Decision{Chosen: []string{"us"}},
 		},
 	})
@@ -123,21 +159,22 @@ func TestDecideTaints(t *testing.T) {
 		joins, stays bool
 		until        time.Time
 	}{
-		"no schedule":             {effect: v1.TaintNoSchedule, stays: true},
-		"no execute":              {effect: v1.TaintNoExecute},
-		"tolerated by key":        {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists}}, joins: true, stays: true},
-		"tolerated by value":      {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Key: "maintenance", Value: "now"}}, joins: true, stays: true},
-		"any taint is tolerated":  {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, joins: true, stays: true},
-		"another value":           {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Key: "maintenance", Value: "later"}}},
-		"another effect":          {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}},
-		"for a time":              {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{forSeconds(60)}, stays: true, until: added.Add(time.Minute)},
-		"for a time that is over": {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{forSeconds(0)}},
-		"the longest time counts": {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{forSeconds(60), forSeconds(90), forSeconds(0)}, stays: true, until: added.Add(90 * time.Second)},
+		"no schedule":              {effect: v1.TaintNoSchedule, stays: true},
+		"no execute":               {effect: v1.TaintNoExecute},
+		"tolerated by key":         {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists}}, joins: true, stays: true},
+		"tolerated by value":       {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Key: "maintenance", Value: "now"}}, joins: true, stays: true},
+		"any taint is tolerated":   {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, joins: true, stays: true},
+		"another value":            {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Key: "maintenance", Value: "later"}}},
+		"another effect":           {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}},
+		"for a time":               {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{forSeconds(60)}, stays: true, until: added().Add(time.Minute)},
+		"for a time that is over":  {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{forSeconds(0)}},
+		"the shortest time counts": {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{forSeconds(60), forSeconds(90), {Operator: corev1.TolerationOpExists}}, stays: true, until: added().Add(time.Minute)},
+		"for a very long time":     {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{forSeconds(1 << 62)}, stays: true, until: added().Add(maxToleration)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := Request{
-				Placement: v1.Placement{Tolerations: tt.tolerations}, Now: added,
+				Placement: v1.Placement{Tolerations: tt.tolerations}, Now: added(),
 				Clusters: []Cluster{eu(tainted(tt.effect)), us(tainted(tt.effect)), ready("asia", "q", v1.ProviderAWS)},
 				Current:  serving("asia", "us"),
 			}
@@ -164,14 +201,45 @@ func forSeconds(n int64) corev1.Toleration {
 // TestExplain: the message says what a user can do, and names few clusters of many.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	d := Decision{Stays: []Stay{
+	d := Decision{Awaits: []string{"e", "f"}, Stays: []Stay{
 		{"a", v1.ReasonDrained, v1.ReasonDataStays}, {"b", v1.ReasonTaintNotTolerated, v1.ReasonReplacementPending},
 		{"c", v1.ReasonDrained, v1.ReasonNoOtherCluster}, {"d", v1.ReasonDrained, v1.ReasonDataStays},
 	}}
 	reason, message := d.Explain()
 	want := "stays in a (Drained) because its database would be left behind: to move without the data, add a to the annotation ecommerce.io/move-empty; " +
-		"stays in b (TaintNotTolerated) until the other clusters serve customers; stays in c (Drained) because no other cluster can run it; and 1 more"
+		"stays in b (TaintNotTolerated) until customers are served in e, f; stays in c (Drained) because no other cluster can run it; and 1 more"
 	if reason != v1.ReasonDataStays || message != want {
 		t.Errorf("got %q: %q\nwant %q", reason, message, want)
+	}
+}
+
+// TestEdited: an edit of the placement is noticed, and of nothing else. Upgrades and lost statuses are no
+// edits.
+func TestEdited(t *testing.T) {
+	t.Parallel()
+	spec := v1.Placement{ClusterNames: []string{"eu"}, MaxClusters: 2}
+	for name, tt := range map[string]struct {
+		last             *v1.PlacementStatus
+		edited, selected bool
+	}{
+		"no status":              {},
+		"unchanged":              {last: &v1.PlacementStatus{SpecHash: Hash(spec)}},
+		"another maximum":        {last: &v1.PlacementStatus{SpecHash: Hash(v1.Placement{ClusterNames: spec.ClusterNames, MaxClusters: 1})}, edited: true},
+		"another name":           {last: &v1.PlacementStatus{SpecHash: Hash(v1.Placement{ClusterNames: []string{"us"}, MaxClusters: 2})}, edited: true, selected: true},
+		"by an earlier release":  {last: &v1.PlacementStatus{DecidedFor: 3}},
+		"edited while that runs": {last: &v1.PlacementStatus{DecidedFor: 2}, edited: true, selected: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Placement: spec}, Status: v1.EcommerceAppStatus{Placement: tt.last}}
+			app.Generation = 3
+			r := RequestOf(app, nil, added())
+			if r.Edited != tt.edited || r.Selected != tt.selected {
+				t.Errorf("edited %t, selected %t; want %t, %t", r.Edited, r.Selected, tt.edited, tt.selected)
+			}
+		})
+	}
+	if got, want := Hash(spec), "b2bfcbcc9c43afde-20f9cccc7206a03e"; got != want {
+		t.Errorf("the hash is %s, and was %s: each application would count as edited", got, want)
 	}
 }

@@ -44,9 +44,9 @@ func ClusterOf(m *v1.MemberCluster, now time.Time) Cluster {
 func RequestOf(app *v1.EcommerceApp, clusters []Cluster, now time.Time) Request {
 	r := Request{
 		Placement: app.Spec.Placement, Clusters: clusters, Now: now,
-		Data:   app.Spec.Database != nil,
-		Edited: app.Status.Placement == nil || app.Status.Placement.SpecHash != Hash(app.Spec.Placement),
+		Data: app.Spec.Database != nil,
 	}
+	r.Edited, r.Selected = edited(app)
 	for name := range strings.SplitSeq(app.Annotations[v1.MoveEmptyAnnotation], ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			r.MoveEmpty = append(r.MoveEmpty, name)
@@ -54,14 +54,38 @@ func RequestOf(app *v1.EcommerceApp, clusters []Cluster, now time.Time) Request 
 	}
 	for i := range app.Status.Clusters {
 		if entry := &app.Status.Clusters[i]; entry.Phase != v1.PhaseDeleting {
-			r.Current = append(r.Current, Current{Name: entry.Name, Serving: entry.Available})
+			r.Current = append(r.Current, Current{Name: entry.Name, Serving: entry.Available, Idle: !entry.Available && !entry.Stale, Stalled: entry.Stalled})
 		}
 	}
 	return r
 }
 
-// Hash returns a hash of a placement.
+// edited reports whether the placement was edited since the last decision, and whether the edit changed
+// which clusters match. A status without a decision was lost, or there is none yet: nothing is known of
+// an edit. One by an earlier release has no hash.
+func edited(app *v1.EcommerceApp) (edited, selected bool) {
+	last := app.Status.Placement
+	switch {
+	case last == nil:
+		return false, false
+	case last.SpecHash == "":
+		edited = last.DecidedFor != app.Generation
+		return edited, edited
+	}
+	now := Hash(app.Spec.Placement)
+	criteria, _, _ := strings.Cut(now, "-")
+	return last.SpecHash != now, !strings.HasPrefix(last.SpecHash, criteria+"-")
+}
+
+// Hash returns a hash of what selects clusters, a dash, and one of the rest of a placement. They must stay
+// the same in later releases, for which each application would be edited otherwise.
 func Hash(p v1.Placement) string {
+	criteria := v1.Placement{ClusterNames: p.ClusterNames, ClusterSelector: p.ClusterSelector, Regions: p.Regions, Providers: p.Providers}
+	p.ClusterNames, p.ClusterSelector, p.Regions, p.Providers = nil, nil, nil, nil
+	return sum(criteria) + "-" + sum(p)
+}
+
+func sum(p v1.Placement) string {
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return "" // It was decoded from JSON.

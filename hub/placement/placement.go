@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,9 +11,6 @@ import (
 // MaxClusters is the maximum number of clusters for one application: as many as its
 // status can list.
 const MaxClusters = 500
-
-// maxExamples bounds the clusters that Counts, and messages, name for each reason.
-const maxExamples = 3
 
 // Cluster is the part of a member that placement considers.
 type Cluster struct {
@@ -58,9 +54,11 @@ type Request struct {
 	Data bool
 	// MoveEmpty are the clusters that it may leave nevertheless.
 	MoveEmpty []string
-	// Edited is true if the placement is not the one of the last decision. A user who edits it
-	// decides about the data too, and asks for clusters to be exchanged.
+	// Edited is true if the placement is not the one of the last decision: the user asks for clusters
+	// to be exchanged.
 	Edited bool
+	// Selected is true if the edit changed which clusters match: the user decided about the data too.
+	Selected bool
 	// Now decides whether a toleration has ended.
 	Now time.Time
 }
@@ -68,8 +66,11 @@ type Request struct {
 // Current is a cluster that runs an application.
 type Current struct {
 	Name string
-	// Serving is true if customers are served there.
-	Serving bool
+	// Serving is true if customers were served there when that was last known, and Idle if it is known
+	// that they are not.
+	Serving, Idle bool
+	// Stalled is true if that does not change without a user.
+	Stalled bool
 }
 
 // Rejection is a cluster that a placement did not choose.
@@ -99,8 +100,10 @@ type Decision struct {
 	// Unmatched is the message if no cluster matches and the application stays where it
 	// is; otherwise empty.
 	Unmatched string
-	// Unspread says which bounds of the spread the chosen clusters do not meet; otherwise empty.
-	Unspread string
+	// Unmet says which bounds the chosen clusters do not meet; otherwise empty.
+	Unmet string
+	// Awaits are clusters that are to serve customers before others are left, sorted.
+	Awaits []string
 	// Until is when a toleration ends, and with it the decision; zero if none does.
 	Until time.Time
 }
@@ -108,7 +111,8 @@ type Decision struct {
 // candidate is a cluster about which a placement decides.
 type candidate struct {
 	*Cluster
-	placed, serving bool
+	Current
+	placed bool
 	// reason is why the cluster is rejected; empty if it is not.
 	reason string
 	// stays is why it is chosen nevertheless; empty if it is not.
@@ -132,22 +136,26 @@ func Decide(r Request) (Decision, error) {
 	var d Decision
 	all := candidates(r, c)
 	for i := range all {
+		if !all[i].placed {
+			continue
+		}
 		keepData(r, &all[i])
-		if until := c.toleratedUntil(all[i].Cluster); all[i].placed && !until.IsZero() && (d.Until.IsZero() || until.Before(d.Until)) {
+		if until := c.toleratedUntil(all[i].Cluster); !until.IsZero() && (d.Until.IsZero() || until.Before(d.Until)) {
 			d.Until = until
 		}
 	}
-	d.Unspread = choose(r, all)
-	if !matched(all) {
+	match := slices.ContainsFunc(all, func(c candidate) bool { return c.reason == "" })
+	d.Unmet = choose(r, all, match)
+	if !settled(all, match) {
 		d.Unmatched = stay(all)
 	}
-	awaitReplacement(r, all)
+	d.Awaits = awaitReplacement(r, all)
 	for i := range all {
 		if all[i].runs() {
-			d.Chosen = append(d.Chosen, all[i].Name)
+			d.Chosen = append(d.Chosen, all[i].Cluster.Name)
 		}
 		if all[i].stays != "" && all[i].stays != v1.ReasonNoMatchingCluster {
-			d.Stays = append(d.Stays, Stay{Name: all[i].Name, Cause: all[i].reason, Reason: all[i].stays})
+			d.Stays = append(d.Stays, Stay{Name: all[i].Cluster.Name, Cause: all[i].reason, Reason: all[i].stays})
 		}
 	}
 	d.Rejected = rejections(r.Placement, all, len(all)-len(d.Chosen))
@@ -156,38 +164,39 @@ func Decide(r Request) (Decision, error) {
 
 // candidates returns the clusters by name, with the reasons why they do not match.
 func candidates(r Request, c criteria) []candidate {
-	serving := make(map[string]bool, len(r.Current))
+	placed := make(map[string]Current, len(r.Current))
 	for _, current := range r.Current {
-		serving[current.Name] = current.Serving
+		placed[current.Name] = current
 	}
 	all := make([]candidate, 0, len(r.Clusters))
 	for i := range r.Clusters {
 		cluster := &r.Clusters[i]
 		next := candidate{Cluster: cluster}
-		next.serving, next.placed = serving[cluster.Name]
-		next.reason = c.reject(cluster, next.placed)
-		next.weight = c.weight(cluster)
+		next.Current, next.placed = placed[cluster.Name]
+		if next.reason = c.reject(cluster, next.placed); next.reason == "" {
+			next.weight = c.weight(cluster)
+		}
 		all = append(all, next)
 	}
-	slices.SortFunc(all, func(a, b candidate) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b candidate) int { return strings.Compare(a.Cluster.Name, b.Cluster.Name) })
 	return all
 }
 
 // keepData keeps an application in a cluster that has its data, unless a user decided otherwise: by
-// an edit of the placement, which says nothing about clusters that are drained or have taints, or by
-// naming the cluster.
+// an edit of what selects clusters, which says nothing about those that are drained or have taints, or
+// by naming the cluster.
 func keepData(r Request, c *candidate) {
-	if r.Data && c.placed && c.reason != "" && !c.Detached && (!r.Edited || evicts(c.reason)) && !slices.Contains(r.MoveEmpty, c.Name) {
+	if r.Data && c.reason != "" && !c.Detached && (!r.Selected || evicts(c.reason)) && !slices.Contains(r.MoveEmpty, c.Cluster.Name) {
 		c.stays = v1.ReasonDataStays
 	}
 }
 
 // choose chooses clusters that are not rejected within the limits, and rejects the others. It returns
-// which bounds of the spread are not met. Clusters are exchanged only for an edit of the placement,
-// and not for one that no cluster meets.
-func choose(r Request, all []candidate) (unspread string) {
+// which bounds are not met. Clusters are exchanged only for an edit of the placement, and not for one
+// that no cluster meets. Match is true if any is not rejected.
+func choose(r Request, all []candidate, match bool) (unmet string) {
 	s := chooseFrom(r, all, !r.Edited)
-	if r.Edited && !matched(all) {
+	if r.Edited && !settled(all, match) {
 		s = chooseFrom(r, all, true)
 	}
 	for i := range all {
@@ -201,14 +210,14 @@ func choose(r Request, all []candidate) (unspread string) {
 	return s.unmet()
 }
 
-// matched reports whether a cluster matches the placement: one that is chosen, or one that the
-// application should leave for the sake of the cluster alone.
-func matched(all []candidate) bool {
-	return slices.ContainsFunc(all, func(c candidate) bool { return c.chosen || c.stays != "" && evicts(c.reason) })
+// settled reports whether clusters that match are chosen, or need not be: the application should leave
+// its clusters for the sake of these alone, or there is another one for which there is no room yet.
+func settled(all []candidate, match bool) bool {
+	return slices.ContainsFunc(all, func(c candidate) bool { return c.chosen || c.stays != "" && (match || evicts(c.reason)) })
 }
 
 // chooseFrom chooses clusters that are not rejected. With keep, those that run the application come
-// first, whatever the limits are.
+// first, whatever the spread is, and those with data whatever their number is.
 func chooseFrom(r Request, all []candidate, keep bool) *spreader {
 	s := newSpreader(&r.Placement)
 	var matching []*candidate
@@ -223,8 +232,13 @@ func chooseFrom(r Request, all []candidate, keep bool) *spreader {
 	}
 	rank(matching)
 	for i := range all {
-		if c := &all[i]; c.stays != "" || keep && c.reason == "" && c.placed {
-			c.chosen = c.reason == ""
+		if all[i].stays != "" {
+			s.add(all[i].domains)
+		}
+	}
+	for _, c := range matching {
+		if keep && c.placed && (r.Data && !r.Edited || s.left > 0) {
+			c.chosen = true
 			s.add(c.domains)
 		}
 	}
@@ -257,27 +271,39 @@ func stay(all []candidate) (unmatched string) {
 	return unmatched
 }
 
-// awaitReplacement keeps customers served: clusters that serve them are left when the others that
-// are chosen do, as far as these respond. With an edit of the placement, data does not wait: later
-// decisions would not know of the edit.
-func awaitReplacement(r Request, all []candidate) {
-	waits, served := false, false
-	for i := range all {
-		if c := &all[i]; c.runs() {
-			served = served || c.serving
-			waits = waits || c.Ready && !c.serving
-		}
-	}
-	if served && !waits {
-		return
-	}
+// awaitReplacement keeps customers served: a cluster is left when the others that are chosen serve
+// them, as far as these can, unless it is known to serve none. It returns the others that do not yet.
+// With an edit of what selects clusters, data does not wait: two databases of one shop would diverge.
+func awaitReplacement(r Request, all []candidate) (awaits []string) {
+	served := false
 	for i := range all {
 		c := &all[i]
-		byEdit := r.Data && !slices.Contains(r.MoveEmpty, c.Name)
-		if c.placed && c.serving && !c.Detached && !c.runs() && !byEdit {
-			c.stays = v1.ReasonReplacementPending
+		switch {
+		case !c.runs() || !c.Ready:
+		case c.Serving:
+			served = true
+		case c.Paused || c.Stalled || !c.placed && len(r.Current) >= MaxClusters: // It will not, or has no entry yet.
+		default:
+			awaits = append(awaits, c.Cluster.Name)
 		}
 	}
+	if served && len(awaits) == 0 {
+		return nil
+	}
+	waits := false
+	for i := range all {
+		c := &all[i]
+		byEdit := r.Data && !slices.Contains(r.MoveEmpty, c.Cluster.Name)
+		// Of too many, one that may serve is given up for one that may serve too.
+		beyond := c.reason == v1.ReasonMaxClustersReached && !c.Serving
+		if c.placed && !c.Idle && !c.Detached && !c.runs() && !byEdit && !beyond {
+			c.stays, waits = v1.ReasonReplacementPending, true
+		}
+	}
+	if !waits {
+		return nil
+	}
+	return awaits
 }
 
 // rejections returns the clusters that the application is not to run in, and those that the spec
@@ -289,69 +315,16 @@ func rejections(spec v1.Placement, all []candidate, known int) []Rejection {
 	rejected := make([]Rejection, 0, known)
 	for i := range all {
 		if !all[i].runs() {
-			rejected = append(rejected, Rejection{Name: all[i].Name, Reason: all[i].reason})
+			rejected = append(rejected, Rejection{Name: all[i].Cluster.Name, Reason: all[i].reason})
 		}
 	}
 	for _, name := range spec.ClusterNames {
-		if _, exists := slices.BinarySearchFunc(all, name, func(c candidate, name string) int { return strings.Compare(c.Name, name) }); !exists {
+		if _, exists := slices.BinarySearchFunc(all, name, func(c candidate, name string) int { return strings.Compare(c.Cluster.Name, name) }); !exists {
 			rejected = append(rejected, Rejection{Name: name, Reason: v1.ReasonNoMatchingCluster})
 		}
 	}
 	slices.SortFunc(rejected, func(a, b Rejection) int { return strings.Compare(a.Name, b.Name) })
 	return rejected
-}
-
-// Counts returns the number of rejected clusters for each reason, sorted by reason, with the
-// first of them by name.
-func (d Decision) Counts() []v1.RejectedClusters {
-	var counts []v1.RejectedClusters
-	for _, r := range d.Rejected {
-		i, known := slices.BinarySearchFunc(counts, r.Reason, func(c v1.RejectedClusters, reason string) int {
-			return strings.Compare(c.Reason, reason)
-		})
-		if !known {
-			counts = slices.Insert(counts, i, v1.RejectedClusters{Reason: r.Reason})
-		}
-		counts[i].Clusters++
-		if len(counts[i].Examples) < maxExamples {
-			counts[i].Examples = append(counts[i].Examples, r.Name)
-		}
-	}
-	return counts
-}
-
-// Pending reports whether the application is yet to leave clusters, or to find one. An edit of the
-// placement counts as one until it has.
-func (d Decision) Pending() bool {
-	return d.Unmatched != "" || slices.ContainsFunc(d.Stays, func(s Stay) bool { return s.Reason == v1.ReasonReplacementPending })
-}
-
-// Explain describes the clusters that the application should leave, and why it does not; empty if there
-// are none. Reason is that of the first.
-func (d Decision) Explain() (reason, message string) {
-	var parts []string
-	for i, s := range d.Stays {
-		if i == 0 {
-			reason = s.Reason
-		}
-		if i == maxExamples {
-			parts = append(parts, fmt.Sprintf("and %d more", len(d.Stays)-maxExamples))
-			break
-		}
-		parts = append(parts, fmt.Sprintf("stays in %s (%s) %s", s.Name, s.Cause, stayText(s)))
-	}
-	return reason, strings.Join(parts, "; ")
-}
-
-func stayText(s Stay) string {
-	switch s.Reason {
-	case v1.ReasonDataStays:
-		return fmt.Sprintf("because its database would be left behind: to move without the data, add %s to the annotation %s", s.Name, v1.MoveEmptyAnnotation)
-	case v1.ReasonReplacementPending:
-		return "until the other clusters serve customers"
-	default:
-		return "because no other cluster can run it"
-	}
 }
 
 // Affects reports whether a change of a cluster that does not run an application can change the

@@ -41,7 +41,7 @@ func selector(key, value string) *metav1.LabelSelector {
 func on(names ...string) []Current {
 	var current []Current
 	for _, name := range names {
-		current = append(current, Current{Name: name})
+		current = append(current, Current{Name: name, Idle: true})
 	}
 	return current
 }
@@ -50,7 +50,7 @@ func on(names ...string) []Current {
 func serving(names ...string) []Current {
 	current := on(names...)
 	for i := range current {
-		current[i].Serving = true
+		current[i].Serving, current[i].Idle = true, false
 	}
 	return current
 }
@@ -68,7 +68,7 @@ func check(t *testing.T, tests map[string]decision) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Decide(Request{Placement: tt.spec, Clusters: tt.clusters, Current: on(tt.current...), Edited: true})
+			got, err := Decide(Request{Placement: tt.spec, Clusters: tt.clusters, Current: on(tt.current...), Edited: true, Selected: true})
 			if err != nil {
 				t.Fatalf("Decide: %v", err)
 			}

@@ -22,6 +22,7 @@ type problem struct {
 
 func newProblem(r *rand.Rand) problem {
 	w := problem{Request: Request{Data: r.IntN(2) == 0, Edited: r.IntN(2) == 0, Now: time.Unix(1000, 0)}}
+	w.Selected = w.Edited && r.IntN(2) == 0
 	if r.IntN(2) == 0 {
 		w.MoveEmpty = []string{"c01", "c02", "c03", "c04"}
 	}
@@ -49,7 +50,9 @@ func newProblem(r *rand.Rand) problem {
 		w.Clusters = append(w.Clusters, c)
 		if r.IntN(2) == 0 {
 			w.current = append(w.current, c.Name)
-			w.Current = append(w.Current, Current{Name: c.Name, Serving: r.IntN(3) > 0})
+			current := Current{Name: c.Name, Serving: r.IntN(3) > 0}
+			current.Idle = !current.Serving && r.IntN(2) == 0
+			w.Current = append(w.Current, current)
 		}
 	}
 	w.Placement = randomPlacement(r)
@@ -207,43 +210,48 @@ func regular(d Decision) []string {
 // no user edited the placement.
 func (w problem) bounded(_ *rand.Rand, d Decision) string {
 	limit := int(w.Placement.MaxClusters)
-	if d.Unmatched == "" && limit > 0 && len(regular(d)) > limit && (w.Edited || len(regular(d)) > len(w.current)) {
+	if d.Unmatched == "" && limit > 0 && len(regular(d)) > limit && (w.Edited || !w.Data) {
 		return fmt.Sprintf("%d chosen, %d allowed", len(regular(d)), limit)
 	}
 	return ""
 }
 
-// spread: clusters that are added keep the limits, whatever was there before.
+// spread: clusters that are chosen keep the limits, unless the application ran in some before.
 func (w problem) spread(_ *rand.Rand, d Decision) string {
-	all := slices.ContainsFunc(d.Chosen, func(name string) bool { return slices.Contains(w.current, name) })
+	before := slices.ContainsFunc(d.Chosen, func(name string) bool { return slices.Contains(w.current, name) })
+	if before || d.Unmatched != "" || len(d.Chosen) == 0 {
+		return ""
+	}
 	for _, s := range w.Placement.Spread {
-		counts := map[string]int{}
-		for i := range w.Clusters {
-			if c := &w.Clusters[i]; slices.Contains(d.Chosen, c.Name) {
-				for _, domain := range domainsOf(s.Topology, c) {
-					counts[domain]++
-				}
-			}
-		}
-		most := 0
+		counts, most := w.counts(s.Topology, d), 0
 		for _, n := range counts {
 			most = max(most, n)
-		}
-		if all || d.Unmatched != "" {
-			continue // What was there may be beyond the limits.
 		}
 		if s.MaxDomains > 0 && len(counts) > int(s.MaxDomains) || s.MaxClustersPerDomain > 0 && most > int(s.MaxClustersPerDomain) {
 			return fmt.Sprintf("%v for %+v", counts, s)
 		}
-		if (len(counts) < int(s.MinDomains)) && len(d.Chosen) > 0 && d.Unspread == "" {
+		if len(counts) < int(s.MinDomains) && d.Unmet == "" {
 			return "a minimum is not met, and the decision does not say so"
 		}
 	}
 	return ""
 }
 
+// counts returns the number of chosen clusters by domain.
+func (w problem) counts(topology v1.Topology, d Decision) map[string]int {
+	counts := map[string]int{}
+	for i := range w.Clusters {
+		if c := &w.Clusters[i]; slices.Contains(d.Chosen, c.Name) {
+			for _, domain := range domainsOf(topology, c) {
+				counts[domain]++
+			}
+		}
+	}
+	return counts
+}
+
 // sticky: a placed member is given up for a bound only when the placement was edited, and then only
-// to others that were placed unless there is a spread.
+// to others that were placed unless there is a spread. Data is not left behind otherwise.
 func (w problem) sticky(_ *rand.Rand, d Decision) string {
 	for _, x := range d.Rejected {
 		if !slices.Contains(w.current, x.Name) {
@@ -253,30 +261,36 @@ func (w problem) sticky(_ *rand.Rand, d Decision) string {
 		case v1.ReasonClusterNotReady, v1.ReasonCordoned, v1.ReasonPaused:
 			return "a placed cluster was given up because it takes no more applications: " + x.Name
 		case v1.ReasonMaxClustersReached, v1.ReasonSpreadLimit:
-			if !w.Edited {
-				return "a placed cluster was given up although no user edited the placement: " + x.Name
-			}
-			for _, chosen := range d.Chosen {
-				if !slices.Contains(w.current, chosen) && len(w.Placement.Spread) == 0 {
-					return fmt.Sprintf("%s replaced %s, which was placed", chosen, x.Name)
-				}
+			if problem := w.exchanged(d); problem != "" {
+				return x.Name + " was given up: " + problem
 			}
 		}
-		evicted := x.Reason == v1.ReasonDrained || x.Reason == v1.ReasonTaintNotTolerated
-		if w.Data && x.Reason != v1.ReasonClusterDetached && (evicted || !w.Edited) && !slices.Contains(w.MoveEmpty, x.Name) {
+		if w.Data && x.Reason != v1.ReasonClusterDetached && (evicts(x.Reason) || !w.Selected && x.Reason != v1.ReasonMaxClustersReached && x.Reason != v1.ReasonSpreadLimit) && !slices.Contains(w.MoveEmpty, x.Name) {
 			return "data was left behind in " + x.Name
 		}
 	}
 	return ""
 }
 
-// served: customers who are served go on to be served somewhere, unless the cluster has left the
+// exchanged returns what is wrong with giving up a cluster for a bound.
+func (w problem) exchanged(d Decision) string {
+	if !w.Edited {
+		return map[bool]string{true: "no user edited the placement"}[w.Data || w.Placement.MaxClusters == 0]
+	}
+	added := slices.ContainsFunc(d.Chosen, func(name string) bool { return !slices.Contains(w.current, name) })
+	if added && len(w.Placement.Spread) == 0 {
+		return "another cluster replaced it"
+	}
+	return ""
+}
+
+// served: customers who are served go on to be served somewhere, unless the cluster does not respond, has left the
 // fleet or the data moves with an edit.
 func (w problem) served(_ *rand.Rand, d Decision) string {
 	before, after := 0, 0
 	for _, c := range w.Current {
 		i := slices.IndexFunc(w.Clusters, func(cluster Cluster) bool { return cluster.Name == c.Name })
-		if !c.Serving || w.Clusters[i].Detached || w.Data && !slices.Contains(w.MoveEmpty, c.Name) {
+		if !c.Serving || w.Clusters[i].Detached || !w.Clusters[i].Ready || w.Data && !slices.Contains(w.MoveEmpty, c.Name) {
 			continue
 		}
 		before++
@@ -300,13 +314,9 @@ func (w problem) served(_ *rand.Rand, d Decision) string {
 func (w problem) stable(_ *rand.Rand, d Decision) string {
 	next := w.Request
 	for range 3 {
-		var want []string
-		for _, name := range d.Chosen {
-			if !slices.ContainsFunc(d.Stays, func(s Stay) bool { return s.Name == name && s.Reason == v1.ReasonReplacementPending }) {
-				want = append(want, name)
-			}
-		}
+		want := w.afterReplacement(d)
 		next.Current, next.Edited = serving(d.Chosen...), w.Edited && d.Pending()
+		next.Selected = next.Edited && w.Selected
 		again, err := Decide(next)
 		if err != nil {
 			return err.Error()
@@ -318,6 +328,24 @@ func (w problem) stable(_ *rand.Rand, d Decision) string {
 		d = again
 	}
 	return "the decision changes again and again"
+}
+
+// afterReplacement returns the clusters that are chosen once all of them serve customers. None is left for
+// clusters that do not respond.
+func (w problem) afterReplacement(d Decision) []string {
+	var want []string
+	responds := false
+	for _, name := range d.Chosen {
+		if slices.ContainsFunc(d.Stays, func(s Stay) bool { return s.Name == name && s.Reason == v1.ReasonReplacementPending }) {
+			continue
+		}
+		want = append(want, name)
+		responds = responds || slices.ContainsFunc(w.Clusters, func(c Cluster) bool { return c.Name == name && c.Ready })
+	}
+	if !responds {
+		return d.Chosen
+	}
+	return want
 }
 
 // onlyWhereAllowed: what is chosen fits the spec, or nothing does and all stays as it is.

@@ -8,20 +8,23 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Verb names a decision about a cluster.
-type Verb string
+// maxExamples bounds the clusters that Counts, and messages, name for each reason.
+const maxExamples = 3
+
+// Outcome is a decision about a cluster.
+type Outcome string
 
 // What a placement decides.
 const (
-	Chosen   Verb = "Chosen"
-	Stays    Verb = "Stays"
-	Rejected Verb = "Rejected"
+	Chosen   Outcome = "Chosen"
+	Stays    Outcome = "Stays"
+	Rejected Outcome = "Rejected"
 )
 
 // Result holds the decision about one cluster.
 type Result struct {
-	Cluster  string `json:"cluster"`
-	Decision Verb   `json:"decision"`
+	Cluster  string  `json:"cluster"`
+	Decision Outcome `json:"decision"`
 	// Reason is one of the reasons of package v1; empty if nothing is to be said of a chosen
 	// cluster.
 	Reason string `json:"reason,omitempty"`
@@ -42,7 +45,7 @@ func (d Decision) Results(r Request) []Result {
 		}
 		if i := slices.IndexFunc(d.Stays, func(s Stay) bool { return s.Name == name }); i >= 0 {
 			s := d.Stays[i]
-			next = Result{Cluster: name, Decision: Stays, Reason: s.Reason, Message: fmt.Sprintf("%s; it stays %s", s.Cause, stayText(s))}
+			next = Result{Cluster: name, Decision: Stays, Reason: s.Reason, Message: fmt.Sprintf("%s; it stays %s", s.Cause, d.stayText(s))}
 		}
 		results = append(results, next)
 	}
@@ -51,4 +54,61 @@ func (d Decision) Results(r Request) []Result {
 	}
 	slices.SortFunc(results, func(a, b Result) int { return strings.Compare(a.Cluster, b.Cluster) })
 	return results
+}
+
+// Counts returns the number of rejected clusters for each reason, sorted by reason, with the
+// first of them by name.
+func (d Decision) Counts() []v1.RejectedClusters {
+	var counts []v1.RejectedClusters
+	for _, r := range d.Rejected {
+		i, known := slices.BinarySearchFunc(counts, r.Reason, func(c v1.RejectedClusters, reason string) int {
+			return strings.Compare(c.Reason, reason)
+		})
+		if !known {
+			counts = slices.Insert(counts, i, v1.RejectedClusters{Reason: r.Reason})
+		}
+		counts[i].Clusters++
+		if len(counts[i].Examples) < maxExamples {
+			counts[i].Examples = append(counts[i].Examples, r.Name)
+		}
+	}
+	return counts
+}
+
+// Pending reports whether the application is yet to leave clusters, or to find one. An edit of the
+// placement counts as one until it has.
+func (d Decision) Pending() bool {
+	return d.Unmatched != "" || slices.ContainsFunc(d.Stays, func(s Stay) bool { return s.Reason == v1.ReasonReplacementPending })
+}
+
+// Explain describes the clusters that the application should leave, and why it does not; empty if there
+// are none. Reason is that of the first.
+func (d Decision) Explain() (reason, message string) {
+	var parts []string
+	for i, s := range d.Stays {
+		if i == 0 {
+			reason = s.Reason
+		}
+		if i == maxExamples {
+			parts = append(parts, fmt.Sprintf("and %d more", len(d.Stays)-maxExamples))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("stays in %s (%s) %s", s.Name, s.Cause, d.stayText(s)))
+	}
+	return reason, strings.Join(parts, "; ")
+}
+
+// stayText describes why the application stays in a cluster.
+func (d Decision) stayText(s Stay) string {
+	switch s.Reason {
+	case v1.ReasonDataStays:
+		return fmt.Sprintf("because its database would be left behind: to move without the data, add %s to the annotation %s", s.Name, v1.MoveEmptyAnnotation)
+	case v1.ReasonReplacementPending:
+		if len(d.Awaits) == 0 {
+			return "until another cluster serves customers"
+		}
+		return "until customers are served in " + strings.Join(d.Awaits[:min(maxExamples, len(d.Awaits))], ", ")
+	default:
+		return "because no other cluster can run it"
+	}
 }

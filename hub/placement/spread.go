@@ -9,9 +9,11 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// spreader chooses clusters within the limits of a spread.
+// spreader chooses clusters within the limits of a placement.
 type spreader struct {
 	limits []*spreadLimit
+	// most is the maximum number of clusters.
+	most int
 	// left is the number of clusters that may still be chosen.
 	left int
 }
@@ -31,7 +33,7 @@ type spreadLimit struct {
 type domains [][]int
 
 func newSpreader(spec *v1.Placement) *spreader {
-	s := &spreader{left: limitOf(spec)}
+	s := &spreader{most: limitOf(spec), left: limitOf(spec)}
 	for i := range spec.Spread {
 		s.limits = append(s.limits, &spreadLimit{Spread: &spec.Spread[i], ids: map[string]int{}})
 	}
@@ -188,11 +190,14 @@ func (l *spreadLimit) uncovered(ids []int) int {
 // unmet describes the bounds that the chosen clusters do not meet; empty if they meet all.
 func (s *spreader) unmet() string {
 	var problems []string
+	if s.left < 0 {
+		problems = append(problems, fmt.Sprintf("maxClusters is %d, and the application runs in %d", s.most, s.most-s.left))
+	}
 	for _, l := range s.limits {
-		if len(l.chosen) == 0 {
-			continue
+		most, least := 0, 0
+		if len(l.chosen) > 0 {
+			most, least = slices.Max(l.chosen), slices.Min(l.chosen)
 		}
-		most, least := slices.Max(l.chosen), slices.Min(l.chosen)
 		for _, bound := range []struct {
 			field    string
 			max, got int
@@ -208,24 +213,29 @@ func (s *spreader) unmet() string {
 			}
 		}
 	}
-	return strings.Join(problems, "; ")
+	if len(problems) == 0 {
+		return ""
+	}
+	return strings.Join(problems, "; ") + ": clusters are exchanged when spec.placement is edited"
 }
 
 // rank sorts candidates in the order in which they are chosen: those that run the application
-// first, so that a limit never moves it without need, of those the ready ones, then by preference,
-// then by name.
+// first, so that a limit never moves it without need, of those the ones that serve customers and then
+// the ready ones, then by preference, then by name.
 func rank(candidates []*candidate) {
 	class := func(c *candidate) int {
 		switch {
-		case c.placed && c.Ready:
+		case c.placed && c.Ready && c.Serving:
 			return 0
-		case c.placed:
+		case c.placed && c.Ready:
 			return 1
-		default:
+		case c.placed:
 			return 2
+		default:
+			return 3
 		}
 	}
 	slices.SortFunc(candidates, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(b.weight, a.weight), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(b.weight, a.weight), strings.Compare(a.Cluster.Name, b.Cluster.Name))
 	})
 }

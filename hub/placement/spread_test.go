@@ -17,8 +17,8 @@ func TestDecideSpread(t *testing.T) {
 		ready("a", "r", v1.ProviderAWS, zones("r-1")), ready("b", "r", v1.ProviderAWS, zones("r-1", "r-2")), ready("c", "r", v1.ProviderGCP, zones("r-3")),
 		ready("d", "s", v1.ProviderGCP, zones("s-1")), ready("e", "", v1.ProviderGCP),
 	}
-	by := func(s v1.Spread, max int32) v1.Placement {
-		return v1.Placement{MaxClusters: max, Spread: []v1.Spread{s}}
+	by := func(s v1.Spread, clusters int32) v1.Placement {
+		return v1.Placement{MaxClusters: clusters, Spread: []v1.Spread{s}}
 	}
 	checkRequests(t, map[string]request{
 		"another region comes before another name": {
@@ -44,15 +44,15 @@ func TestDecideSpread(t *testing.T) {
 		"a minimum that there is not": {
 			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyProvider, MinDomains: 3}, 0), Clusters: clusters},
 			want: Decision{
-				Chosen:   []string{"a", "b", "c", "d", "e"},
-				Unspread: "spread by provider: minDomains is 3, and the chosen clusters have 2",
+				Chosen: []string{"a", "b", "c", "d", "e"},
+				Unmet:  "spread by provider: minDomains is 3, and the chosen clusters have 2: clusters are exchanged when spec.placement is edited",
 			},
 		},
 		"what runs is not exchanged": {
 			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyRegion, MinDomains: 2}, 2), Clusters: clusters, Current: serving("a", "b")},
 			want: Decision{
-				Chosen:   []string{"a", "b"},
-				Unspread: "spread by region: minDomains is 2, and the chosen clusters have 1",
+				Chosen: []string{"a", "b"},
+				Unmet:  "spread by region: minDomains is 2, and the chosen clusters have 1: clusters are exchanged when spec.placement is edited",
 			},
 		},
 		"unless the placement is edited": {
@@ -84,7 +84,7 @@ func TestJoinMovesNothing(t *testing.T) {
 		if before.Unmatched != "" || len(before.Stays) > 0 {
 			continue
 		}
-		w.Current, w.Edited = serving(before.Chosen...), false
+		w.Current, w.Edited, w.Selected = serving(before.Chosen...), false, false
 		w.Clusters = append(w.Clusters, ready("new", "r1", v1.ProviderGCP, func(c *Cluster) { c.Zones = []string{"z1"} }))
 		after, err := Decide(w.Request)
 		if err != nil {

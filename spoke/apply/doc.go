@@ -19,9 +19,9 @@
 //
 // # Trade-offs
 //
-//   - An object that is missing in the cache is read once from the API server before it
-//     is created: the caches only hold objects with the managed-by label, and so would
-//     miss another object of the same name.
+//   - An object that is missing in the cache is created by an apply that fails if it exists: the
+//     caches only hold objects with the managed-by label, and so would miss another object of
+//     the same name, which is read then.
 //   - The API server may permanently store something other than the intent, for example
 //     when an admission webhook rewrites an image. The applier remembers the result of
 //     its own write, so that it does not write repeatedly; after a restart it writes such

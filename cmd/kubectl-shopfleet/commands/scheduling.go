@@ -19,6 +19,9 @@ import (
 	"github.com/shopfleet/shopfleet/hub/placement"
 )
 
+// membersPeriod is how often the members are listed while applications leave one of them.
+const membersPeriod = 2 * time.Second
+
 // errStay is the result of a drain that does not move all applications.
 var errStay = errors.New("not all EcommerceApps can leave")
 
@@ -35,7 +38,7 @@ type scheduling struct {
 func (p *Program) cordonCommand() *cobra.Command {
 	return (&scheduling{Program: p, to: v1.SchedulingCordoned, done: "cordoned"}).command(&cobra.Command{
 		Use:   "cordon MEMBER",
-		Short: "Choose a member for no other EcommerceApps; what runs there stays",
+		Short: "Mark a member as unschedulable for other EcommerceApps; what runs there stays",
 		Example: `  kubectl shopfleet cordon eu-1
   kubectl shopfleet cordon eu-1 --dry-run=server`,
 	})
@@ -78,9 +81,11 @@ func (c *scheduling) set(ctx context.Context, hub *cluster, name string) error {
 		return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err), "List all: kubectl shopfleet clusters")
 	}
 	operation := c.done
-	switch {
-	case cmp.Or(member.Spec.Scheduling, v1.SchedulingEnabled) == c.to:
+	switch now := cmp.Or(member.Spec.Scheduling, v1.SchedulingEnabled); {
+	case now == c.to:
 		operation = "already " + c.done
+	case now == v1.SchedulingDrained && c.to == v1.SchedulingCordoned:
+		operation = "already drained" // Which is more.
 	case c.dryRun != dryRunClient:
 		before := member.DeepCopy()
 		member.Spec.Scheduling = c.to
@@ -100,11 +105,11 @@ type drain struct {
 }
 
 func (p *Program) drainCommand() *cobra.Command {
-	c := &drain{scheduling: scheduling{Program: p, to: v1.SchedulingDrained, done: "drained"}}
+	c := &drain{scheduling: scheduling{Program: p, to: v1.SchedulingDrained, done: "draining"}}
 	cmd := &cobra.Command{
 		Use:   "drain MEMBER",
-		Short: "Move the EcommerceApps of a member to others, and choose it for none",
-		Long: `Move the EcommerceApps of a member to others, and choose it for none.
+		Short: "Move the EcommerceApps of a member to others, and mark it as unschedulable",
+		Long: `Move the EcommerceApps of a member to others, and mark it as unschedulable.
 
 An EcommerceApp leaves the member when the other clusters that are chosen for it serve
 customers. One with a database stays, as its data would be left behind, unless you allow
@@ -136,13 +141,16 @@ func (c *drain) run(ctx context.Context, name string) error {
 	if confirmed, err := c.interactive.confirm(ctx, c.Program, "drain", action); err != nil || !confirmed {
 		return err
 	}
+	if err := c.set(ctx, hub, name); err != nil {
+		return err
+	}
 	if c.moveEmpty && c.dryRun != dryRunClient {
 		if err := c.allow(ctx, hub, name); err != nil {
 			return err
 		}
 	}
-	if err := c.set(ctx, hub, name); err != nil || !c.wait.enabled || c.dryRun != dryRunNone {
-		return err
+	if !c.wait.enabled || c.dryRun != dryRunNone {
+		return nil
 	}
 	return c.await(ctx, hub, name)
 }
@@ -194,25 +202,24 @@ func (c *drain) await(ctx context.Context, hub *cluster, name string) error {
 	}
 	query.List = &v1.EcommerceAppList{}
 	states := map[string]string{}
+	var stays leaving
+	var clusters []placement.Cluster
+	var listed time.Time
 	err = c.during("waiting for EcommerceApps to leave "+name, func() error {
 		return query.Run(ctx, func(objects []client.Object) (bool, error) {
-			members := &v1.MemberClusterList{}
-			if err := hub.client.List(ctx, members); err != nil {
-				return false, fmt.Errorf("listing MemberClusters: %w", err)
-			}
-			next, leaving, err := c.states(itemsOf[v1.EcommerceApp](objects), members.Items, name)
-			for _, app := range slices.Sorted(maps.Keys(states)) {
-				if _, runs := next[app]; !runs && err == nil {
-					c.say("%s: left %s", app, name)
+			if c.clock.Since(listed) > membersPeriod {
+				members := &v1.MemberClusterList{}
+				if err := hub.client.List(ctx, members); err != nil {
+					return false, fmt.Errorf("listing MemberClusters: %w", err)
 				}
+				listed = c.clock.Now()
+				clusters = clustersOfMembers(members.Items, listed)
 			}
-			for _, app := range slices.Sorted(maps.Keys(next)) {
-				if next[app] != states[app] {
-					c.say("%s: %s", app, next[app])
-				}
-			}
+			var next map[string]string
+			next, stays = c.states(itemsOf[v1.EcommerceApp](objects), clusters, name)
+			c.report(name, states, next)
 			states = next
-			return leaving == 0, err
+			return stays.leaving == 0, nil
 		})
 	})
 	switch {
@@ -221,38 +228,59 @@ func (c *drain) await(ctx context.Context, hub *cluster, name string) error {
 	case err != nil:
 		return fmt.Errorf("draining member %q: %w", name, err)
 	case len(states) > 0:
-		return hint.With(fmt.Errorf("draining member %q: %w: %s", name, errStay, strings.Join(slices.Sorted(maps.Keys(states)), ", ")),
-			"To let them leave without their data, add --move-empty. See why one stays: kubectl shopfleet why APP "+name+" -n NAMESPACE")
+		advice := "See why one stays: kubectl shopfleet why APP " + name + " -n NAMESPACE"
+		if stays.data > 0 {
+			advice = "To let those with a database leave without their data, add --move-empty. " + advice
+		}
+		return hint.With(fmt.Errorf("draining member %q: %w: %s", name, errStay, strings.Join(slices.Sorted(maps.Keys(states)), ", ")), advice)
 	}
+	c.say("%s is drained", name)
 	return nil
 }
 
-// states describes the applications that run in a member, by namespace and name, and returns how many
-// of them are leaving.
-func (c *drain) states(apps []v1.EcommerceApp, members []v1.MemberCluster, name string) (states map[string]string, leaving int, err error) {
+// report prints which applications have left a member, and what is new about the others.
+func (c *drain) report(name string, last, next map[string]string) {
+	for _, app := range slices.Sorted(maps.Keys(last)) {
+		if _, runs := next[app]; !runs {
+			c.say("%s: left %s", app, name)
+		}
+	}
+	for _, app := range slices.Sorted(maps.Keys(next)) {
+		if next[app] != last[app] {
+			c.say("%s: %s", app, next[app])
+		}
+	}
+}
+
+// leaving counts the applications that are leaving a member, and those that stay for their data.
+type leaving struct{ leaving, data int }
+
+// states describes the applications that run in a member, by namespace and name.
+func (c *drain) states(apps []v1.EcommerceApp, clusters []placement.Cluster, name string) (states map[string]string, n leaving) {
 	states = map[string]string{}
 	for i := range apps {
 		app := &apps[i]
 		if !runsIn(app, name) {
 			continue
 		}
-		found, err := explain(app, members, c.clock.Now())
+		key := app.Namespace + "/" + app.Name
+		found, err := explain(app, clusters, c.clock.Now())
 		if err != nil {
-			return states, 0, err
+			states[key] = err.Error()
+			continue
 		}
-		state := "leaving"
-		for _, r := range found.Clusters {
-			if r.Cluster == name && r.Decision == placement.Stays {
-				state = r.Message
-				if r.Reason == v1.ReasonReplacementPending {
-					leaving++
-				}
-			}
+		at := slices.IndexFunc(found.Clusters, func(r placement.Result) bool { return r.Cluster == name && r.Decision == placement.Stays })
+		switch {
+		case at < 0:
+			states[key] = "leaving"
+			n.leaving++
+			continue
+		case found.Clusters[at].Reason == v1.ReasonReplacementPending:
+			n.leaving++
+		case found.Clusters[at].Reason == v1.ReasonDataStays:
+			n.data++
 		}
-		if state == "leaving" {
-			leaving++
-		}
-		states[app.Namespace+"/"+app.Name] = state
+		states[key] = found.Clusters[at].Message
 	}
-	return states, leaving, nil
+	return states, n
 }

@@ -41,8 +41,8 @@ func (p *Program) whyCommand() *cobra.Command {
 		Short: "Explain why each cluster runs an EcommerceApp, or does not",
 		Long: `Explain why each cluster runs an EcommerceApp, or does not.
 
-The command decides the placement of the EcommerceApp as the hub does, from the same
-MemberClusters. DECISION is
+The command decides the placement of the EcommerceApp as the hub does, from its status and
+the MemberClusters. DECISION is
 
   Chosen    the EcommerceApp runs in the cluster, or is about to
   Stays     it runs there although the placement rejects the cluster: REASON says why it stays
@@ -92,7 +92,7 @@ func (c *why) run(ctx context.Context, name, cluster string) error {
 	}); err != nil {
 		return err
 	}
-	found, err := explain(app, members.Items, c.clock.Now())
+	found, err := explain(app, clustersOfMembers(members.Items, c.clock.Now()), c.clock.Now())
 	if err != nil {
 		return err
 	}
@@ -105,20 +105,25 @@ func (c *why) run(ctx context.Context, name, cluster string) error {
 	return c.show(found)
 }
 
-// explain decides the placement of an application as the hub does.
-func explain(app *v1.EcommerceApp, members []v1.MemberCluster, now time.Time) (explanation, error) {
+// clustersOfMembers returns what placements consider of members.
+func clustersOfMembers(members []v1.MemberCluster, now time.Time) []placement.Cluster {
 	clusters := make([]placement.Cluster, 0, len(members))
 	for i := range members {
 		clusters = append(clusters, placement.ClusterOf(&members[i], now))
 	}
+	return clusters
+}
+
+// explain decides the placement of an application as the hub does, from what its status says.
+func explain(app *v1.EcommerceApp, clusters []placement.Cluster, now time.Time) (explanation, error) {
 	request := placement.RequestOf(app, clusters, now)
 	decision, err := placement.Decide(request)
 	if err != nil {
 		return explanation{}, fmt.Errorf("deciding the placement of EcommerceApp %q: %w", app.Name, err)
 	}
 	problem := decision.Unmatched
-	if decision.Unspread != "" {
-		problem = decision.Unspread
+	if decision.Unmet != "" {
+		problem = decision.Unmet
 	}
 	return explanation{
 		Namespace: app.Namespace, Name: app.Name, Observed: app.Status.ObservedGeneration >= app.Generation,

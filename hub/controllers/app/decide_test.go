@@ -36,11 +36,12 @@ func TestDecideWhatServes(t *testing.T) {
 		clusters []aggregate.Cluster
 		want     []string
 	}{
-		"the other one serves":        {[]aggregate.Cluster{{Name: "a", Copy: available}, {Name: "b", Copy: available}}, []string{"b"}},
-		"the other one does not":      {[]aggregate.Cluster{{Name: "a", Copy: available}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"a", "b"}},
-		"the other one connects":      {[]aggregate.Cluster{{Name: "a", Copy: available}, {Name: "b", Connection: aggregate.Connecting}}, []string{"a", "b"}},
-		"the one to leave connects":   {[]aggregate.Cluster{{Name: "a", Connection: aggregate.Connecting}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"a", "b"}},
-		"the one to leave has failed": {[]aggregate.Cluster{{Name: "a", Copy: &aggregate.Copy{}}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"b"}},
+		"the other one serves":              {[]aggregate.Cluster{{Name: "a", Copy: available}, {Name: "b", Copy: available}}, []string{"b"}},
+		"the other one does not":            {[]aggregate.Cluster{{Name: "a", Copy: available}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"a", "b"}},
+		"the other one connects":            {[]aggregate.Cluster{{Name: "a", Copy: available}, {Name: "b", Connection: aggregate.Connecting}}, []string{"a", "b"}},
+		"the one to leave connects":         {[]aggregate.Cluster{{Name: "a", Connection: aggregate.Connecting}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"a", "b"}},
+		"the one to leave does not respond": {[]aggregate.Cluster{{Name: "a", Connection: aggregate.Lost}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"a", "b"}},
+		"the one to leave has failed":       {[]aggregate.Cluster{{Name: "a", Copy: &aggregate.Copy{}}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -167,7 +167,7 @@ func undecided(in aggregate.Input, rejected []placement.Rejection, uncertain map
 // provider are not known although the placement depends on them, sorted: their status was
 // lost too. Rejecting them deletes a running copy, and choosing them may create one.
 func unobserved(in aggregate.Input, spec v1.Placement, members []v1.MemberCluster) []string {
-	if in.Deleting || len(spec.Regions)+len(spec.Providers) == 0 && spec.ClusterSelector == nil {
+	if in.Deleting || len(spec.Regions)+len(spec.Providers)+len(spec.Spread) == 0 && spec.ClusterSelector == nil {
 		return nil
 	}
 	var names []string

@@ -93,10 +93,10 @@ func (r *Reconciler) observeMembers(ctx context.Context, app *v1.EcommerceApp, m
 // decide adds the placement's decision, and returns the clusters that it rejects. If none is
 // possible, the application stays on its current clusters.
 func (r *Reconciler) decide(in *observation, app *v1.EcommerceApp, members []v1.MemberCluster) []placement.Rejection {
-	observed := map[string]bool{} // Whether customers are served where that is known now.
+	known := map[string]*aggregate.Copy{}
 	for i := range in.Clusters {
 		if c := &in.Clusters[i]; c.Connection == aggregate.Connected {
-			observed[c.Name] = c.Copy != nil && meta.IsStatusConditionTrue(c.Copy.Status.Conditions, v1.ConditionAvailable)
+			known[c.Name] = c.Copy
 		}
 	}
 	clusters := make([]placement.Cluster, 0, len(members))
@@ -112,25 +112,35 @@ func (r *Reconciler) decide(in *observation, app *v1.EcommerceApp, members []v1.
 		if entry.Phase == v1.PhaseDeleting {
 			continue
 		}
-		serving, known := observed[entry.Name]
-		request.Current = append(request.Current, placement.Current{Name: entry.Name, Serving: serving || !known && entry.Available})
+		request.Current = append(request.Current, currentOf(entry, known))
 		current = append(current, entry.Name)
 	}
 	decision, err := placement.Decide(request)
+	if last := in.Previous.Placement; last != nil {
+		in.PlacementHash = last.SpecHash
+	}
 	if err != nil {
 		in.Invalid, in.Chosen = err.Error(), current
 		return nil
 	}
 	in.Chosen, in.Rejected, in.Invalid = decision.Chosen, decision.Counts(), decision.Unmatched
-	if in.PlacementHash = placement.Hash(app.Spec.Placement); decision.Pending() {
-		in.PlacementHash = ""
-		if last := in.Previous.Placement; last != nil {
-			in.PlacementHash = last.SpecHash
-		}
+	if !decision.Pending() {
+		in.PlacementHash = placement.Hash(app.Spec.Placement)
 	}
 	in.StayReason, in.StayMessage = decision.Explain()
-	in.Unspread, in.until = decision.Unspread, decision.Until
+	in.Unmet, in.until = decision.Unmet, decision.Until
 	return decision.Rejected
+}
+
+// currentOf returns what is known of a cluster that runs the application: its copy, or the entry where
+// that is not observed. A copy that is being deleted is about to serve no customer.
+func currentOf(entry v1.ClusterStatus, copies map[string]*aggregate.Copy) placement.Current {
+	c := placement.Current{Name: entry.Name, Serving: entry.Available, Stalled: entry.Stalled}
+	if observed, is := copies[entry.Name]; is {
+		c.Serving = observed != nil && !observed.Deleting && aggregate.IsAvailable(observed.Status)
+		c.Idle = !c.Serving
+	}
+	return c
 }
 
 // observeMember returns what is known of the application in one member.
