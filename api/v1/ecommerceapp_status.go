@@ -36,7 +36,8 @@ type EcommerceAppStatus struct {
 	RegionCount int32 `json:"regionCount,omitempty"`
 
 	// replicas is the number of frontend pods, for /scale. On the hub it is that of one
-	// cluster, as in the spec: the largest one while clusters differ.
+	// cluster, as in the spec: the largest one while clusters differ. If the replicas are divided, it
+	// is that of all clusters.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas,omitempty"`
@@ -277,6 +278,10 @@ type ClusterStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 
+	// share is the cluster's part of the replicas of the spec, if they are divided.
+	// +optional
+	Share *ReplicaShare `json:"share,omitempty"`
+
 	// replicationLagSeconds is the longest time in seconds that a replica of the database is
 	// behind the primary, rounded down: below 10 to 0, below 60 to tens, below 3600 to whole
 	// minutes, then to whole hours. Absent without replicas, and while none is observed.
@@ -324,6 +329,19 @@ type ClusterStatus struct {
 	// lastObservedTime.
 	// +optional
 	Stale bool `json:"stale,omitempty"`
+}
+
+// ReplicaShare is a cluster's part of the replicas of an application.
+type ReplicaShare struct {
+	// frontend is the number of frontend pods. Absent with autoscaling.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Frontend *int32 `json:"frontend,omitempty"`
+
+	// backend is the number of backend pods. Absent with autoscaling, or without a backend.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Backend *int32 `json:"backend,omitempty"`
 }
 
 // ClusterComponentStatus is the observed state of one component in one cluster. It is

@@ -214,12 +214,18 @@ type Placement struct {
 	// +kubebuilder:validation:Maximum=500
 	MaxClusters int32 `json:"maxClusters,omitempty"`
 
-	// preferences rank the clusters when maxClusters or spread does not allow all of them. A
-	// cluster is preferred by the sum of the weights of those that select it. At most 20.
+	// preferences rank the clusters that do not run the application when maxClusters or spread
+	// does not allow all of them. A cluster is preferred by the sum of the weights of those that
+	// select it. At most 20.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
-	Preferences []PlacementPreference `json:"preferences,omitempty"`
+	Preferences []WeightedClusters `json:"preferences,omitempty"`
+
+	// replicas defines how the replicas of frontend and backend are distributed over the
+	// clusters.
+	// +optional
+	Replicas PlacementReplicas `json:"replicas,omitempty,omitzero"`
 
 	// spread limits how the chosen clusters are distributed over regions, zones and providers.
 	// Clusters are chosen accordingly; those that run the application are not exchanged for

@@ -56,10 +56,38 @@ type Spread struct {
 	MaxSkew int32 `json:"maxSkew,omitempty"`
 }
 
-// PlacementPreference is a preference for clusters.
-type PlacementPreference struct {
-	// weight is added to the rank of the selected clusters among those that do not run the
-	// application. 1 to 100.
+// ReplicaMode says how the replicas of an application relate to its clusters.
+//
+// +kubebuilder:validation:Enum=Duplicated;Divided
+type ReplicaMode string
+
+// Values of spec.placement.replicas.mode.
+const (
+	ReplicasDuplicated ReplicaMode = "Duplicated"
+	ReplicasDivided    ReplicaMode = "Divided"
+)
+
+// PlacementReplicas defines how the replicas of frontend and backend are distributed.
+type PlacementReplicas struct {
+	// mode is Duplicated or Divided. With Duplicated each cluster runs as many replicas as the
+	// spec says. With Divided the clusters run as many together: each has a share in proportion to its
+	// weight, which status.clusters lists. Of fewer replicas than clusters some have none, and serve
+	// no customer. Components with autoscaling, and the database,
+	// are not divided; overrides replace a share. The default is Duplicated.
+	// +optional
+	Mode ReplicaMode `json:"mode,omitempty"`
+
+	// weights are the weights of clusters in mode Divided. A cluster has the sum of those that
+	// select it, and 1 if none does. At most 20.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Weights []WeightedClusters `json:"weights,omitempty"`
+}
+
+// WeightedClusters are clusters with a weight.
+type WeightedClusters struct {
+	// weight is the weight of the selected clusters. 1 to 100.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100

@@ -243,6 +243,7 @@ func enums() map[string]map[string][]string {
 				"PremiumV2_LRS", "Premium_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS", "Standard_LRS", "UltraSSD_LRS",
 			},
 			"spec.placement.providers[]":            providers,
+			"spec.placement.replicas.mode":          {"Divided", "Duplicated"},
 			"spec.security.authentication.provider": {"oauth2"},
 			"spec.security.tls.issuerRef.kind":      {"ClusterIssuer", "Issuer"},
 		},

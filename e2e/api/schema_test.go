@@ -68,7 +68,7 @@ func foreign(path string) bool {
 // one, or of a list whose items need more than one field: podCases, testSpread, taintCases and
 // overrideCases try them.
 func nested(path string) bool {
-	return slices.ContainsFunc([]string{".affinity.", ".placement.spread", ".placement.preferences", "spec.taints", "spec.overrides"}, func(part string) bool {
+	return slices.ContainsFunc([]string{".affinity.", ".placement.spread", ".placement.preferences", ".placement.replicas.weights", "spec.taints", "spec.overrides"}, func(part string) bool {
 		return strings.Contains(path, part)
 	})
 }

@@ -33,6 +33,8 @@ func (s *server) testSpread(t *testing.T) {
 			field: at + ".spread[0].minDomains", says: "minDomains must not exceed maxDomains",
 		},
 		{name: "a preference", edits: prefer(100, m{"tier": "gold"})},
+		{name: "replicas divided by weight", edits: edits{at + ".replicas": m{"mode": "Divided", "weights": []any{m{"weight": int64(3), "matchLabels": m{"tier": "gold"}}}}}},
+		{name: "too many weights", edits: edits{at + ".replicas": m{"weights": preferences}}, field: at + ".replicas.weights", says: "Too many: 21"},
 		{name: "most preferences", edits: edits{at + ".preferences": preferences[:20]}},
 		{name: "too many preferences", edits: edits{at + ".preferences": preferences}, field: at + ".preferences", says: "Too many: 21"},
 		{name: "no weight", edits: prefer(0, m{"tier": "gold"}), field: at + ".preferences[0].weight", says: "should be greater than or equal to 1"},

@@ -103,6 +103,7 @@ func TestHub(t *testing.T) {
 	t.Run("deletion in several states", s.testDeletionInStates)
 	t.Run("paused", s.testPaused)
 	t.Run("draining", s.testDraining)
+	t.Run("divided", s.testDivided)
 	t.Run("overrides", s.testOverrides)
 	t.Run("inventory", s.testInventory)
 	t.Run("residue", s.testResidue)

@@ -33,6 +33,10 @@ func clusterEntries(in Input) []v1.ClusterStatus {
 		old := previous[name]
 		old.Name = name
 		if e, keep := clusterEntry(in, c, old, wanted[name]); keep {
+			e.Share = nil
+			if share, has := in.Shares[name]; has && wanted[name] {
+				e.Share = share.DeepCopy()
+			}
 			entries = append(entries, e)
 		}
 	}

@@ -138,6 +138,28 @@ func TestComputePlaced(t *testing.T) {
 	}
 }
 
+// TestComputeShares: chosen clusters have their shares, and the replicas of all count for /scale.
+func TestComputeShares(t *testing.T) {
+	t.Parallel()
+	in := input(member("a", running), member("b", running))
+	together := Compute(in)
+	in.Shares = map[string]v1.ReplicaShare{"a": {Frontend: new(int32(3))}, "b": {Frontend: new(int32(1))}}
+	divided := Compute(in)
+	if got := divided.Clusters[0].Share; got == nil || *got.Frontend != 3 || together.Clusters[0].Share != nil {
+		t.Errorf("shares %v and %v", together.Clusters[0].Share, got)
+	}
+	if together.Replicas == 0 || divided.Replicas != 2*together.Replicas {
+		t.Errorf("%d replicas, and %d if they are divided", together.Replicas, divided.Replicas)
+	}
+	if !Urgent(together, divided) {
+		t.Error("a change of shares waits, and with it the copies")
+	}
+	in.Chosen, in.Previous = []string{"b"}, divided
+	if left := Compute(in).Clusters[0]; left.Share != nil {
+		t.Errorf("a cluster that is left has the share %v", left.Share)
+	}
+}
+
 func TestComputeAnswersForcedReconciliation(t *testing.T) {
 	t.Parallel()
 	answered := func(c *Cluster) { c.Copy.Status.LastHandledReconcileAt = "t1" }

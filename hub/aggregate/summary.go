@@ -47,7 +47,11 @@ func summarize(in Input, clusters []v1.ClusterStatus) summary {
 		}
 		if in.Deleting == (c.Phase == v1.PhaseDeleting) {
 			s.total++
-			s.replicas = max(s.replicas, c.Replicas)
+			if in.Shares == nil {
+				s.replicas = max(s.replicas, c.Replicas)
+			} else {
+				s.replicas += c.Replicas
+			}
 			if r := regionOf(c); !regions[r] {
 				regions[r] = true
 				s.regions++

@@ -55,6 +55,8 @@ type Input struct {
 	StayReason, StayMessage string
 	// Unmet says which bounds of the placement are not met; empty if all are.
 	Unmet string
+	// Shares are the clusters' parts of the replicas, by name; nil if these are not divided.
+	Shares map[string]v1.ReplicaShare
 	// Undecided are the clusters that must be reached before the placement can be decided,
 	// because the inventory was lost; empty if it was decided.
 	Undecided []string

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -52,8 +53,8 @@ func urgentClusters(before, after []v1.ClusterStatus) bool {
 		if !existed || urgentPhase(b.Phase) != urgentPhase(c.Phase) || b.Stale != c.Stale || (b.Ready && !c.Ready) {
 			return true
 		}
-		if b.UnknownOrigin != c.UnknownOrigin {
-			return true // Other clusters wait for that.
+		if b.UnknownOrigin != c.UnknownOrigin || !equality.Semantic.DeepEqual(b.Share, c.Share) {
+			return true // Other clusters wait for that, or the cluster itself.
 		}
 	}
 	return false

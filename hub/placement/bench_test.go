@@ -52,7 +52,7 @@ func BenchmarkDecide(b *testing.B) {
 		"everywhere": {MaxClusters: 100},
 		"selector":   {ClusterSelector: selector("tier", "silver"), MaxClusters: 3},
 		"region":     {Regions: []string{"region-1"}},
-		"spread": {MaxClusters: 100, Preferences: []v1.PlacementPreference{{Weight: 1, MatchLabels: map[string]string{"tier": "gold"}}}, Spread: []v1.Spread{
+		"spread": {MaxClusters: 100, Preferences: []v1.WeightedClusters{{Weight: 1, MatchLabels: map[string]string{"tier": "gold"}}}, Spread: []v1.Spread{
 			{Topology: v1.TopologyRegion, MinDomains: 10, MaxSkew: 1}, {Topology: v1.TopologyProvider, MaxClustersPerDomain: 50},
 		}},
 	} {

@@ -144,12 +144,12 @@ func (c criteria) toleratedUntil(cluster *Cluster) time.Time {
 	return first
 }
 
-// weight returns how much a cluster is preferred.
-func (c criteria) weight(cluster *Cluster) int32 {
+// weightOf returns the sum of the weights that select a cluster.
+func weightOf(cluster *Cluster, weights []v1.WeightedClusters) int32 {
 	var sum int32
-	for i := range c.Preferences {
-		if p := &c.Preferences[i]; hasLabels(cluster, p.MatchLabels) {
-			sum += p.Weight
+	for i := range weights {
+		if hasLabels(cluster, weights[i].MatchLabels) {
+			sum += weights[i].Weight
 		}
 	}
 	return sum

@@ -174,7 +174,7 @@ func candidates(r Request, c criteria) []candidate {
 		next := candidate{Cluster: cluster}
 		next.Current, next.placed = placed[cluster.Name]
 		if next.reason = c.reject(cluster, next.placed); next.reason == "" {
-			next.weight = c.weight(cluster)
+			next.weight = weightOf(cluster, c.Preferences)
 		}
 		all = append(all, next)
 	}
@@ -336,7 +336,7 @@ func Affects(spec *v1.Placement, before, after *Cluster) bool {
 	if was != is || !is {
 		return was != is
 	}
-	if c.weight(before) != c.weight(after) {
+	if weightOf(before, c.Preferences) != weightOf(after, c.Preferences) {
 		return true
 	}
 	for i := range spec.Spread {

@@ -84,7 +84,7 @@ func randomPlacement(r *rand.Rand) v1.Placement {
 		}
 	}
 	if r.IntN(3) == 0 {
-		spec.Preferences = []v1.PlacementPreference{{Weight: 1, MatchLabels: map[string]string{"tier": "silver"}}}
+		spec.Preferences = []v1.WeightedClusters{{Weight: 1, MatchLabels: map[string]string{"tier": "silver"}}}
 	}
 	for _, topology := range []v1.Topology{v1.TopologyRegion, v1.TopologyZone, v1.TopologyProvider} {
 		if r.IntN(4) == 0 {

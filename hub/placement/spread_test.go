@@ -61,7 +61,7 @@ func TestDecideSpread(t *testing.T) {
 		},
 		"a preferred cluster comes first": {
 			Request: Request{
-				Placement: v1.Placement{MaxClusters: 1, Preferences: []v1.PlacementPreference{
+				Placement: v1.Placement{MaxClusters: 1, Preferences: []v1.WeightedClusters{
 					{Weight: 10, MatchLabels: map[string]string{v1.ProviderLabel: "aws"}}, {Weight: 20, MatchLabels: map[string]string{"topology.kubernetes.io/region": "s"}},
 				}},
 				Clusters: clusters,

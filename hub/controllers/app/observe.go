@@ -127,6 +127,7 @@ func (r *Reconciler) decide(in *observation, app *v1.EcommerceApp, members []v1.
 	if !decision.Pending() {
 		in.PlacementHash = placement.Hash(app.Spec.Placement)
 	}
+	in.Shares = placement.Shares(&app.Spec, clusters, decision.Chosen)
 	in.StayReason, in.StayMessage = decision.Explain()
 	in.Unmet, in.until = decision.Unmet, decision.Until
 	return decision.Rejected

@@ -56,10 +56,22 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 		},
 	}
 	var err error
-	if out.Spec, err = overrides.Effective(&app.Spec, cmp.Or(p.member, &v1.MemberCluster{})); err != nil {
+	if out.Spec, err = overrides.Effective(shared(app, p.cluster), cmp.Or(p.member, &v1.MemberCluster{})); err != nil {
 		return out, &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: err}
 	}
 	return out, localize(app, &out.Spec, p, live)
+}
+
+// shared returns the spec of an application with the replicas of one cluster, if they are divided.
+func shared(app *v1.EcommerceApp, cluster string) *v1.EcommerceAppSpec {
+	entry := EntryOf(app, cluster)
+	if entry == nil || entry.Share == nil {
+		return &app.Spec
+	}
+	spec := app.Spec
+	spec.Frontend.Replicas = cmp.Or(entry.Share.Frontend, spec.Frontend.Replicas)
+	spec.Backend.Replicas = cmp.Or(entry.Share.Backend, spec.Backend.Replicas)
+	return &spec
 }
 
 // leaveCopy leaves a copy as it is, because a cause keeps it from being made from its application. It

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -29,6 +30,8 @@ type memberDecision struct {
 	deleting bool
 	// databaseVersion differs from the spec's while an upgrade waits for a backup.
 	databaseVersion string
+	// frontend and backend are the cluster's share of the replicas, if they are divided.
+	frontend, backend int32
 }
 
 func decisionOf(app *v1.EcommerceApp) decision {
@@ -43,6 +46,9 @@ func decisionOf(app *v1.EcommerceApp) decision {
 		m := memberDecision{deleting: entry.Phase == v1.PhaseDeleting}
 		if app.Spec.Database != nil {
 			m.databaseVersion = app.DatabaseVersion(entry.Name)
+		}
+		if entry.Share != nil {
+			m.frontend, m.backend = ptr.Deref(entry.Share.Frontend, 0), ptr.Deref(entry.Share.Backend, 0)
 		}
 		d.members[entry.Name] = m
 		if entry.UnknownOrigin != "" {

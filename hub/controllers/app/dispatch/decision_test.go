@@ -32,6 +32,7 @@ func TestDispatchConcernsOnlyChangedCopies(t *testing.T) {
 		},
 		"a cluster is left":           {after: func(a *v1.EcommerceApp) { a.Status.Clusters[1].Phase = v1.PhaseDeleting }, want: []string{"b"}},
 		"a cluster was left":          {after: func(a *v1.EcommerceApp) { a.Status.Clusters = a.Status.Clusters[:1] }, want: []string{"b"}},
+		"a share changes":             {after: func(a *v1.EcommerceApp) { a.Status.Clusters[1].Share = &v1.ReplicaShare{Frontend: new(int32(2))} }, want: []string{"b"}},
 		"an upgrade no longer waits":  {before: held, after: database, want: []string{"b"}},
 		"another application instead": {after: func(a *v1.EcommerceApp) { a.UID = "u-2" }, want: []string{"a", "b"}},
 	}

@@ -47,6 +47,28 @@ func TestCopyForOverrides(t *testing.T) {
 	}
 }
 
+// TestShare: a copy has the cluster's share of the replicas, unless an override says otherwise.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	app := overridden()
+	app.Spec.Frontend.Replicas, app.Spec.Backend.Replicas = new(int32(9)), new(int32(4))
+	app.Status.Clusters = []v1.ClusterStatus{{Name: "eu-1", Share: &v1.ReplicaShare{Frontend: new(int32(6))}}, {Name: "us-1"}}
+	app.Spec.Overrides = nil
+	for cluster, want := range map[string][2]int32{"eu-1": {6, 4}, "us-1": {9, 4}} {
+		spec := made(t, app, in(cluster, "silver")).Spec
+		if got := [2]int32{*spec.Frontend.Replicas, *spec.Backend.Replicas}; got != want {
+			t.Errorf("%s: replicas %v, want %v", cluster, got, want)
+		}
+	}
+	app.Spec.Overrides = []v1.Override{{Frontend: v1.WorkloadOverride{Replicas: new(int32(7))}}}
+	if got := *made(t, app, in("eu-1", "silver")).Spec.Frontend.Replicas; got != 7 {
+		t.Errorf("with an override %d replicas, want 7", got)
+	}
+	if *app.Spec.Frontend.Replicas != 9 {
+		t.Error("the application was changed")
+	}
+}
+
 // TestBadOverride: an override that cannot be applied fails in the clusters that it selects.
 func TestBadOverride(t *testing.T) {
 	t.Parallel()
