@@ -331,19 +331,6 @@ type ClusterStatus struct {
 	Stale bool `json:"stale,omitempty"`
 }
 
-// ReplicaShare is a cluster's part of the replicas of an application.
-type ReplicaShare struct {
-	// frontend is the number of frontend pods. Absent with autoscaling.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	Frontend *int32 `json:"frontend,omitempty"`
-
-	// backend is the number of backend pods. Absent with autoscaling, or without a backend.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	Backend *int32 `json:"backend,omitempty"`
-}
-
 // ClusterComponentStatus is the observed state of one component in one cluster. It is
 // short, so that 500 clusters fit in one object.
 type ClusterComponentStatus struct {

@@ -85,6 +85,19 @@ type PlacementReplicas struct {
 	Weights []WeightedClusters `json:"weights,omitempty"`
 }
 
+// ReplicaShare is a cluster's part of the replicas of an application.
+type ReplicaShare struct {
+	// frontend is the number of frontend pods. Absent with autoscaling.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Frontend *int32 `json:"frontend,omitempty"`
+
+	// backend is the number of backend pods. Absent with autoscaling, or without a backend.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Backend *int32 `json:"backend,omitempty"`
+}
+
 // WeightedClusters are clusters with a weight.
 type WeightedClusters struct {
 	// weight is the weight of the selected clusters. 1 to 100.

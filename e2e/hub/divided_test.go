@@ -22,7 +22,7 @@ func (s *suite) testDivided(t *testing.T) {
 	s.awaitReplicas(t, app, map[string]int32{"eu-1": 3, "us-1": 1})
 	framework.Edit(t, s.Hub, app, func(a *v1.EcommerceApp) { a.Spec.Replicas = new(int32(8)) })
 	s.awaitReplicas(t, app, map[string]int32{"eu-1": 6, "us-1": 2})
-	s.schedule(t, "eu-1", drained)
+	s.schedule(t, drained)
 	s.awaitPlaced(t, app, "us-1")
 	s.awaitReplicas(t, app, map[string]int32{"us-1": 8})
 	s.Delete(t, app)

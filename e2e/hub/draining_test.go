@@ -20,10 +20,10 @@ import (
 
 var errElsewhere = errors.New("it is placed on other clusters")
 
-// schedule changes spec.scheduling and taints of a member, until the test ends.
-func (s *suite) schedule(t *testing.T, name string, change func(*v1.MemberClusterSpec)) {
+// schedule changes spec.scheduling and taints of the member eu-1, until the test ends.
+func (s *suite) schedule(t *testing.T, change func(*v1.MemberClusterSpec)) {
 	t.Helper()
-	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
 	framework.Edit(t, s.Hub, member, func(m *v1.MemberCluster) { change(&m.Spec) })
 	t.Cleanup(func() {
 		again := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"scheduling":null,"taints":null}}`))
@@ -67,7 +67,7 @@ func (s *suite) testDrain(t *testing.T) {
 	s.Create(t, app)
 	s.AwaitRunning(t, app, eu)
 	before := s.Mark(t)
-	s.schedule(t, "eu-1", drained)
+	s.schedule(t, drained)
 	s.awaitPlaced(t, app, "us-1")
 	s.AwaitRunning(t, app, us)
 	copied := app.DeepCopy()
@@ -88,7 +88,7 @@ func (s *suite) testDrainWithData(t *testing.T) {
 	app.Spec.Database = &v1.Database{Engine: v1.EnginePostgreSQL, Version: "17", Storage: "1Gi"}
 	s.Create(t, app)
 	s.AwaitRunning(t, app, eu, us)
-	s.schedule(t, "eu-1", drained)
+	s.schedule(t, drained)
 	placed := framework.AwaitCondition(t, s.Hub, app, metav1.Condition{Type: v1.ConditionPlaced, Status: metav1.ConditionTrue, Reason: v1.ReasonDataStays})
 	if !strings.Contains(placed.Message, "add eu-1 to the annotation ecommerce.io/move-empty") {
 		t.Errorf("the condition does not say what to do: %q", placed.Message)
@@ -115,7 +115,7 @@ func (s *suite) testTolerationEnds(t *testing.T) {
 	}}
 	s.Create(t, app)
 	s.AwaitRunning(t, app, eu, us)
-	s.schedule(t, "eu-1", func(m *v1.MemberClusterSpec) {
+	s.schedule(t, func(m *v1.MemberClusterSpec) {
 		m.Taints = []v1.Taint{{Key: "maintenance", Effect: v1.TaintNoExecute}}
 	})
 	s.awaitPlaced(t, app, "us-1")
