@@ -128,8 +128,13 @@ func essence(o *unstructured.Unstructured) (string, error) {
 		delete(spec, field)
 	}
 	data := o.Object["data"]
-	if secret, ok := data.(map[string]any); ok && o.GetKind() == "Secret" {
-		data = slices.Sorted(maps.Keys(secret)) // What is drawn differs.
+	if values, ok := data.(map[string]any); ok {
+		for _, variable := range []string{"CLUSTER", "REGION", "PROVIDER"} {
+			delete(values, variable)
+		}
+		if o.GetKind() == "Secret" {
+			data = slices.Sorted(maps.Keys(values)) // What is drawn differs.
+		}
 	}
 	text, err := json.MarshalIndent(map[string]any{
 		"labels": labels, "annotations": annotations, "owners": owners, "spec": spec, "data": data,
