@@ -279,12 +279,19 @@ func (w *environment) follow(t *testing.T, section string) string {
 	return all.String()
 }
 
-// commandsOf returns the lines of the code blocks in a section of Markdown.
+// commandsOf returns the lines of the indented code blocks in a section of Markdown. Fenced ones are no
+// commands.
 func commandsOf(text, section string) []string {
 	var commands []string
-	inside := false
+	inside, fenced := false, false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
+		if fenced {
+			continue
+		}
 		if strings.HasPrefix(line, "#") {
 			inside = strings.TrimSpace(strings.TrimLeft(line, "#")) == section
 			continue

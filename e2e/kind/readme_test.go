@@ -9,7 +9,7 @@ import (
 )
 
 func TestCommandsOfASection(t *testing.T) {
-	const text = "# Title\n\n## One\n\n    a\n    b --c\n\nProse\n\n    d\n\n## Two\n\n    e\n"
+	const text = "# Title\n\n## One\n\n    a\n    b --c\n\nProse\n\n    d\n\n```yaml\n    c: 1\n```\n\n## Two\n\n    e\n"
 	if diff := cmp.Diff([]string{"a", "b --c", "d"}, commandsOf(text, "One")); diff != "" {
 		t.Error(diff)
 	}
@@ -25,8 +25,9 @@ func (w *environment) testEveryCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Their commands have names and values to fill in, and are tested on simulated nodes.
-	elsewhere := []string{"Delete", "Orphans", "Two hubs", "Restore the hub", "Troubleshoot"}
+	// Their commands have names and values to fill in, or move what the steps here need, and are tested
+	// on simulated nodes.
+	elsewhere := []string{"Place", "Drain a cluster", "Delete", "Orphans", "Two hubs", "Restore the hub", "Troubleshoot"}
 	for _, section := range sectionsOf(string(raw)) {
 		if len(commandsOf(string(raw), section)) > 0 && !w.followed[section] && !slices.Contains(elsewhere, section) {
 			t.Errorf("the commands of section %q were not run", section)
