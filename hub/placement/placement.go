@@ -120,7 +120,7 @@ type candidate struct {
 	// chosen is true once a cluster is chosen that is not rejected.
 	chosen  bool
 	weight  int32
-	domains domains
+	domains *domains
 }
 
 // runs reports whether the application is to run in the cluster.

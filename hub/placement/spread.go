@@ -16,7 +16,13 @@ type spreader struct {
 	most int
 	// left is the number of clusters that may still be chosen.
 	left int
+	// known are the domains of clusters by what they depend on: many clusters have the same.
+	known map[location]*domains
 }
+
+// location holds all that the domains of a cluster depend on. Zones are joined, and empty unless a limit is
+// about them.
+type location struct{ region, provider, zones string }
 
 // spreadLimit is one entry of a spread, and what is chosen so far.
 type spreadLimit struct {
@@ -33,7 +39,7 @@ type spreadLimit struct {
 type domains [][]int
 
 func newSpreader(spec *v1.Placement) *spreader {
-	s := &spreader{most: limitOf(spec), left: limitOf(spec)}
+	s := &spreader{most: limitOf(spec), left: limitOf(spec), known: map[location]*domains{}}
 	for i := range spec.Spread {
 		s.limits = append(s.limits, &spreadLimit{Spread: &spec.Spread[i], ids: map[string]int{}})
 	}
@@ -42,9 +48,20 @@ func newSpreader(spec *v1.Placement) *spreader {
 
 // register returns the domains of a cluster that may be chosen. All are registered before one is
 // chosen: a domain without a chosen cluster counts for the skew.
-func (s *spreader) register(c *Cluster) domains {
-	if len(s.limits) == 0 {
-		return nil
+func (s *spreader) register(c *Cluster) *domains {
+	var at location
+	for _, limit := range s.limits {
+		switch limit.Topology {
+		case v1.TopologyRegion:
+			at.region = c.Region
+		case v1.TopologyProvider:
+			at.provider = string(c.Provider)
+		case v1.TopologyZone:
+			at.zones = strings.Join(c.Zones, ",")
+		}
+	}
+	if known, is := s.known[at]; is {
+		return known
 	}
 	all := make(domains, len(s.limits))
 	for i, limit := range s.limits {
@@ -58,7 +75,8 @@ func (s *spreader) register(c *Cluster) domains {
 			all[i] = append(all[i], id)
 		}
 	}
-	return all
+	s.known[at] = &all
+	return &all
 }
 
 // domainsOf returns the domains of a topology that a cluster belongs to; none if they are unknown.
@@ -79,10 +97,10 @@ func domainsOf(topology v1.Topology, c *Cluster) []string {
 }
 
 // add counts a cluster that is chosen.
-func (s *spreader) add(d domains) {
+func (s *spreader) add(d *domains) {
 	s.left--
 	for i, limit := range s.limits {
-		for _, id := range d[i] {
+		for _, id := range (*d)[i] {
 			if limit.chosen[id] == 0 {
 				limit.covered++
 			}
@@ -93,7 +111,7 @@ func (s *spreader) add(d domains) {
 
 // group are candidates in the same domains by rank. The limits allow any of them, or none.
 type group struct {
-	domains domains
+	domains *domains
 	ranks   []int
 }
 
@@ -117,16 +135,12 @@ func (s *spreader) choose(byRank []*candidate, take func(*candidate)) {
 
 func groupsOf(byRank []*candidate) []*group {
 	var all []*group
-	byDomains := map[string]*group{}
+	byDomains := map[*domains]*group{}
 	for rank, c := range byRank {
-		key := ""
-		if len(c.domains) > 0 {
-			key = fmt.Sprint(c.domains)
-		}
-		g, known := byDomains[key]
+		g, known := byDomains[c.domains]
 		if !known {
 			g = &group{domains: c.domains}
-			byDomains[key] = g
+			byDomains[c.domains] = g
 			all = append(all, g)
 		}
 		g.ranks = append(g.ranks, rank)
@@ -139,10 +153,10 @@ func groupsOf(byRank []*candidate) []*group {
 func (s *spreader) best(groups []*group, opening bool) *group {
 	var best *group
 	for _, g := range groups {
-		if len(g.ranks) == 0 || best != nil && best.ranks[0] < g.ranks[0] || opening && !s.opens(g.domains) {
+		if len(g.ranks) == 0 || best != nil && best.ranks[0] < g.ranks[0] || opening && !s.opens(*g.domains) {
 			continue
 		}
-		if s.admits(g.domains) {
+		if s.admits(*g.domains) {
 			best = g
 		}
 	}
