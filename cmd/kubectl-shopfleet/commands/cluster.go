@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watch"
 )
 
@@ -92,6 +94,25 @@ func (p *Program) namespaceFlag() (string, error) {
 		return "", fmt.Errorf("reading the namespace: %w", err)
 	}
 	return namespace, nil
+}
+
+// fleetApp returns an EcommerceApp of the namespace that the user chose, and all MemberClusters.
+func (p *Program) fleetApp(ctx context.Context, hub *cluster, name string) (*v1.EcommerceApp, []v1.MemberCluster, error) {
+	namespace, err := p.namespaceFlag()
+	if err != nil {
+		return nil, nil, err
+	}
+	app, members := &v1.EcommerceApp{}, &v1.MemberClusterList{}
+	err = p.during("waiting for the hub at "+hub.config.Host, func() error {
+		if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
+			return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
+		}
+		if err := hub.client.List(ctx, members); err != nil {
+			return fmt.Errorf("listing MemberClusters: %w", err)
+		}
+		return nil
+	})
+	return app, members.Items, err
 }
 
 // memberFlags are the flags for the user's access to a member.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
@@ -72,27 +71,15 @@ func (c *why) run(ctx context.Context, name, cluster string) error {
 	if err := c.output.check(); err != nil {
 		return err
 	}
-	namespace, err := c.namespaceFlag()
-	if err != nil {
-		return err
-	}
 	hub, err := c.hub()
 	if err != nil {
 		return err
 	}
-	app, members := &v1.EcommerceApp{}, &v1.MemberClusterList{}
-	if err := c.during("waiting for the hub at "+hub.config.Host, func() error {
-		if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
-			return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
-		}
-		if err := hub.client.List(ctx, members); err != nil {
-			return fmt.Errorf("listing MemberClusters: %w", err)
-		}
-		return nil
-	}); err != nil {
+	app, members, err := c.fleetApp(ctx, hub, name)
+	if err != nil {
 		return err
 	}
-	found, err := explain(app, clustersOfMembers(members.Items, c.clock.Now()), c.clock.Now())
+	found, err := explain(app, clustersOfMembers(members, c.clock.Now()), c.clock.Now())
 	if err != nil {
 		return err
 	}
