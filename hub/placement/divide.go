@@ -54,11 +54,10 @@ type sharer struct {
 	weight int64
 }
 
-// divide returns the share of each cluster in a total, by the method of Sainte-Lague: one replica
-// after the other goes to the cluster that has the most weight for its share. So the shares differ from the exact
-// ones by less than one in most cases, always add up, never fall when the total rises, and a cluster more
-// takes from the others and moves nothing between them, with no memory of former shares. The largest
-// remainder has neither of the last two.
+// divide returns the share of each cluster in a total, by the method of Sainte-Lague: each replica in turn
+// goes to the cluster with the highest weight / (2 share + 1). The shares always add up, none falls when
+// the total rises, and an additional cluster takes replicas from the others without moving any between
+// them. With the largest remainder method, the last two would need the former shares.
 func divide(total int32, clusters []sharer) []int32 {
 	shares := make([]int32, len(clusters))
 	for range total {

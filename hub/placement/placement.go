@@ -210,8 +210,9 @@ func choose(r Request, all []candidate, match bool) (unmet string) {
 	return s.unmet()
 }
 
-// settled reports whether clusters that match are chosen, or need not be: the application should leave
-// its clusters for the sake of these alone, or there is another one for which there is no room yet.
+// settled reports whether a cluster is chosen, or whether one that the application stays in is no reason
+// to correct the placement: it matches, but is drained or has a taint, or it takes the place of
+// another one that matches. Match is true if any is not rejected.
 func settled(all []candidate, match bool) bool {
 	return slices.ContainsFunc(all, func(c candidate) bool { return c.chosen || c.stays != "" && (match || evicts(c.reason)) })
 }
