@@ -61,6 +61,14 @@ func complete(r *rand.Rand, app *v1.EcommerceApp) {
 	spec.Ingress.Host = fmt.Sprintf("shop-%d.example.com", r.IntN(3))
 	spec.Ingress.ClassName = new([]string{"nginx", "traefik"}[r.IntN(2)])
 	spec.Ingress.Annotations = map[string]string{"a": fmt.Sprint(r.IntN(9))}
+	if chance() {
+		spec.Ingress.GatewayRef = &v1.GatewayReference{
+			Name: fmt.Sprintf("gateway-%d", r.IntN(3)), Namespace: []string{"", "gateways"}[r.IntN(2)], SectionName: []string{"", "https"}[r.IntN(2)],
+		}
+	}
+	if chance() {
+		spec.Ingress.ExternalDNS = &v1.ExternalDNS{SharedHost: []v1.SharedHost{"", v1.SharedHostNone, v1.SharedHostRoute53}[r.IntN(3)]}
+	}
 	spec.Security.Authentication.Provider = []string{"", "oauth2"}[r.IntN(2)]
 	if chance() {
 		spec.Security.TLS.IssuerRef = &v1.IssuerReference{Name: fmt.Sprintf("issuer-%d", r.IntN(3)), Kind: []string{"", "Issuer"}[r.IntN(2)]}

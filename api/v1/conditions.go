@@ -40,7 +40,7 @@ const (
 	// ConditionReady is True when the desired state is observed to be ready.
 	ConditionReady = "Ready"
 	// ConditionAvailable is True while customers can be served: the primary of the database is
-	// ready, backend and frontend have an available pod each, and the Ingress exists. On the
+	// ready, backend and frontend have an available pod each, and the Ingress or HTTPRoute exists. On the
 	// hub it is True while that is so in every cluster, and Unknown while a cluster does not
 	// respond and no other one is known not to be available.
 	ConditionAvailable = "Available"
@@ -62,9 +62,17 @@ const (
 	// ConditionDeleting is True while an application is being deleted, and names what the
 	// deletion waits for (hub only).
 	ConditionDeleting = "Deleting"
+	// ConditionPropagated is True while the hub can read everything that spec.propagate lists, and
+	// write it in each cluster that it reaches (hub only). Applications without spec.propagate do
+	// not have it.
+	ConditionPropagated = "Propagated"
 	// ConditionSupported is False while the spec has fields that only a hub carries out, and the
 	// application has none; it names them. Applications without such fields do not have it.
 	ConditionSupported = "Supported"
+	// ConditionCertificateTrusted is False while the certificate of the ingress is self-signed although
+	// spec.security.tls.issuerRef is set: the cluster has no cert-manager. On the hub it names the
+	// clusters. Other applications do not have it.
+	ConditionCertificateTrusted = "CertificateTrusted"
 	// ConditionInitialized becomes True when the object is ready for the first time, and
 	// stays True. It distinguishes Creating from Updating.
 	ConditionInitialized = "Initialized"
@@ -167,6 +175,15 @@ const (
 	ReasonInUse               = "InUse"
 )
 
+// Reasons of the condition Ready of Plan, which also has Completed, Deleting, Forbidden and InvalidSpec,
+// and why changes in a cluster are not known.
+const (
+	// ReasonPolicyMissing means that the requester of a Plan may be made up.
+	ReasonPolicyMissing = "PolicyMissing"
+	// ReasonManagedByAgent means that the hub may not read or write what the agent does.
+	ReasonManagedByAgent = "ManagedByAgent"
+)
+
 // Reasons of the conditions of EcommerceApp, WebApp, MySQLCluster and MemberCluster, and of
 // components and clusters.
 const (
@@ -182,11 +199,26 @@ const (
 	ReasonStorageNotExpandable = "StorageNotExpandable"
 	// ReasonWaitingForAddress means that an Ingress has a class and no address.
 	ReasonWaitingForAddress = "WaitingForAddress"
+	// ReasonWaitingForGateway means that the Gateway of an HTTPRoute has not accepted it.
+	ReasonWaitingForGateway = "WaitingForGateway"
+	// ReasonGatewayAPINotServed means that spec.ingress.gatewayRef is set, and the cluster does not
+	// serve HTTPRoutes. It is a reason of Degraded.
+	ReasonGatewayAPINotServed = "GatewayAPINotServed"
 	// ReasonWaitingForCertificate means that cert-manager has not issued the certificate.
 	ReasonWaitingForCertificate = "WaitingForCertificate"
+	// ReasonSelfSignedCertificate is the reason of CertificateTrusted.
+	ReasonSelfSignedCertificate = "SelfSignedCertificate"
 	// ReasonLoginNotConfigured means that no user can log in: the login has no credentials of a
 	// provider, or neither domains nor groups of users are admitted. It is a reason of Degraded.
-	ReasonLoginNotConfigured   = "LoginNotConfigured"
+	ReasonLoginNotConfigured = "LoginNotConfigured"
+	// Why pods are not ready, for some time: reasons of Degraded, and of Ready while pods are waited for.
+	// Their container runs and ends again and again, its image cannot be pulled, it cannot be created, or
+	// no node fits. These are the kubelet's and the scheduler's words.
+	ReasonCrashLoopBackOff           = "CrashLoopBackOff"
+	ReasonImagePullBackOff           = "ImagePullBackOff"
+	ReasonCreateContainerConfigError = "CreateContainerConfigError"
+	ReasonUnschedulable              = "Unschedulable"
+
 	ReasonDisabled             = "Disabled"
 	ReasonDeadlineExceeded     = "ProgressDeadlineExceeded"
 	ReasonInvalidSpec          = "InvalidSpec"
@@ -212,6 +244,11 @@ const (
 	ReasonAvailable            = "Available"
 	ReasonUnavailable          = "Unavailable"
 	ReasonNotSupported         = "NotSupported"
+	// ReasonMissing means that a Secret or ConfigMap does not exist: in Propagated one of spec.propagate
+	// on the hub, in Degraded, and in Ready while pods are waited for, one that the spec refers to in
+	// the cluster.
+	ReasonMissing    = "Missing"
+	ReasonPropagated = "Propagated"
 
 	ReasonPlaced             = "Placed"
 	ReasonNoReadyCluster     = "NoReadyCluster"
@@ -237,6 +274,15 @@ const (
 	ReasonDataStays          = "DataStays"
 	ReasonReplacementPending = "ReplacementPending"
 	ReasonNoOtherCluster     = "NoOtherCluster"
+
+	// Reasons of a rollout.
+	ReasonRollingOut         = "RollingOut"
+	ReasonRolloutPaused      = "RolloutPaused"
+	ReasonRolloutFailed      = "RolloutFailed"
+	ReasonRolledBack         = "RolledBack"
+	ReasonWaitingForApproval = "WaitingForApproval"
+	ReasonWaitingForWindow   = "WaitingForWindow"
+	ReasonRevisionNotFound   = "RevisionNotFound"
 
 	ReasonConnected              = "Connected"
 	ReasonConnecting             = "Connecting"

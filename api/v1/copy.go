@@ -113,18 +113,27 @@ func OriginOf(annotations map[string]string) Origin {
 	return Origin{App: types.UID(annotations[HubAppUIDAnnotation]), Generation: generation}
 }
 
+// RevisionOf returns the number of the revision in the annotations of a copy, or 0.
+func RevisionOf(annotations map[string]string) int64 {
+	revision, err := strconv.ParseInt(annotations[RevisionAnnotation], 10, 64)
+	if err != nil || revision < 0 {
+		return 0 // A value that was edited by hand is about to be corrected.
+	}
+	return revision
+}
+
 // String returns the UID, a slash, and the generation, as in the annotation
 // ecommerce.io/recover.
 func (o Origin) String() string { return string(o.App) + "/" + strconv.FormatInt(o.Generation, 10) }
 
 // WithSpecOf returns an application on the hub with the spec of its copy in a member, which
 // the hub would then write there unchanged, unless overrides change it again. It keeps what copies do
-// not have: placement, overrides, and what the hub derives from the facts about the member.
+// not have: placement, overrides, propagate, and what the hub derives from the facts about the member.
 func (a *EcommerceApp) WithSpecOf(copied *EcommerceApp) *EcommerceApp {
 	next := a.DeepCopy()
 	copied.Spec.DeepCopyInto(&next.Spec)
 	next.Spec.Placement, next.Spec.Deletion, next.Spec.CloudConfig = a.Spec.Placement, a.Spec.Deletion, a.Spec.CloudConfig
-	next.Spec.Overrides = a.Spec.Overrides
+	next.Spec.Overrides, next.Spec.Rollout, next.Spec.Propagate = a.Spec.Overrides, a.Spec.Rollout, a.Spec.Propagate
 	if to := next.Spec.Database; to != nil {
 		from := cmp.Or(a.Spec.Database, &Database{})
 		to.StorageProfile = from.StorageProfile

@@ -27,6 +27,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.engine != 'postgresql' || !self.version.matches('^[0-9]{1,9}([.-]|$)') || !oldSelf.version.matches('^[0-9]{1,9}([.-]|$)') || int(self.version.find('^[0-9]{1,9}')) == int(oldSelf.version.find('^[0-9]{1,9}'))",fieldPath=".version",message="version must keep its major version, because PostgreSQL cannot read the files of another one: restore a dump into a new application"
 // +kubebuilder:validation:XValidation:rule="[[self.version, oldSelf.version].map(v, v.find('^[0-9]{1,9}([.][0-9]{1,9}){0,2}').split('.').map(n, int(n)))].all(v, v[0][0] > v[1][0] || (self.engine == 'postgresql' && v[0][0] != v[1][0]) || (v[0][0] == v[1][0] && (v[1].size() < 2 || (v[0].size() > 1 && (v[0][1] > v[1][1] || (v[0][1] == v[1][1] && (v[1].size() < 3 || (v[0].size() > 2 && v[0][2] >= v[1][2]))))))))",fieldPath=".version",message="version cannot be lowered, nor lose numbers, such as 17 after 17.2: a database cannot read the files of a newer version. Keep the version with its numbers, or restore a dump into a new application"
 // +kubebuilder:validation:XValidation:rule="self.engine != 'mysql' || !oldSelf.version.matches('^8([.-]|$)') || oldSelf.version.matches('^8[.]4([.-]|$)') || !self.version.matches('^(9|[1-9][0-9]+)([.-]|$)')",fieldPath=".version",message="version must be 8.4 before it can be 9: MySQL upgrades from 8.0 to 8.4, and from there to 9"
+// +kubebuilder:validation:XValidation:rule="self.engine != 'mysql' || (has(self.allowMajorUpgrade) && self.allowMajorUpgrade) || int(self.version.find('^[0-9]{1,9}')) <= int(oldSelf.version.find('^[0-9]{1,9}'))",fieldPath=".version",message="version must keep its major version unless allowMajorUpgrade is true: no earlier version can read the files of MySQL again"
 // +kubebuilder:validation:XValidation:rule="self.engine != 'mysql' || int(self.version.find('^[0-9]{1,9}')) <= int(oldSelf.version.find('^[0-9]{1,9}')) + 1",fieldPath=".version",message="version must not skip a major version: MySQL upgrades to the next one only"
 type Database struct {
 	// engine is the database engine: postgresql or mysql. It cannot be changed.
@@ -35,12 +36,17 @@ type Database struct {
 
 	// version is the version of the engine and the tag of its official image, for example
 	// "13.4". It cannot be lowered or lose numbers. The major version of PostgreSQL cannot be changed; MySQL
-	// upgrades from 8.0 to 8.4, and from there to 9. 1 to 64 characters.
+	// upgrades from 8.0 to 8.4, and from there to 9 with allowMajorUpgrade. 1 to 64 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)*([-.][A-Za-z0-9.-]+)?$')",message="version must begin with a number, for example 13.4 or 8.0.36-debian"
 	Version string `json:"version"`
+
+	// allowMajorUpgrade allows the major version of MySQL to be raised, after which there is no way
+	// back. It does not expire: remove it after the upgrade. The default is false.
+	// +optional
+	AllowMajorUpgrade bool `json:"allowMajorUpgrade,omitempty"`
 
 	// image replaces the engine's official image. Absent: the official image with the tag
 	// version. 1 to 512 characters.

@@ -73,7 +73,8 @@ type EcommerceAppStatus struct {
 
 	// conditions are the latest observations, which the phase is derived from. Known types
 	// are Ready, Available, Placed, Applied, Progressing, Degraded, Stalled, BackupReady,
-	// Initialized, Supported and, while it is being deleted, Deleting. At most 16.
+	// Initialized, Supported, Propagated, CertificateTrusted and, while it is being deleted, Deleting.
+	// At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -120,9 +121,22 @@ type EcommerceAppStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	DatabaseReplicas []DatabaseReplica `json:"databaseReplicas,omitempty"`
 
+	// addresses are the IP addresses and DNS names at which the cluster admits requests to the
+	// application: those of its Ingress, or of the Gateway of its HTTPRoute, sorted (copies only). At most 8, of at most 253
+	// characters.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=253
+	Addresses []string `json:"addresses,omitempty"`
+
 	// placement is the last placement decision (hub only).
 	// +optional
 	Placement *PlacementStatus `json:"placement,omitempty"`
+
+	// rollout is the state of the last rollout (hub only). Absent without spec.rollout.
+	// +optional
+	Rollout *RolloutStatus `json:"rollout,omitempty"`
 
 	// pendingChanges are the writes that are held back while the application or one of its
 	// clusters is paused, by cluster, kind and name. On a copy all are about its own cluster.
@@ -258,6 +272,11 @@ type ClusterStatus struct {
 	// +optional
 	Stalled bool `json:"stalled,omitempty"`
 
+	// selfSigned is true when the application has a self-signed certificate in the cluster
+	// although spec.security.tls.issuerRef is set.
+	// +optional
+	SelfSigned bool `json:"selfSigned,omitempty"`
+
 	// reason is a CamelCase word for the cause of the phase. At most 1024 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -282,12 +301,27 @@ type ClusterStatus struct {
 	// +optional
 	Share *ReplicaShare `json:"share,omitempty"`
 
+	// revision is the number of the revision that the cluster has or is about to get. Absent without
+	// spec.rollout.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Revision int64 `json:"revision,omitempty"`
+
 	// replicationLagSeconds is the longest time in seconds that a replica of the database is
 	// behind the primary, rounded down: below 10 to 0, below 60 to tens, below 3600 to whole
 	// minutes, then to whole hours. Absent without replicas, and while none is observed.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ReplicationLagSeconds *int64 `json:"replicationLagSeconds,omitempty"`
+
+	// addresses are the IP addresses and DNS names at which the cluster admits requests to the
+	// application, as last observed. Those that do not fit are left out: with their separators
+	// all take at most 256 characters, and 128 with more than 200 clusters. At most 8.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=253
+	Addresses []string `json:"addresses,omitempty"`
 
 	// components are the components of the application in the cluster, as last observed. At
 	// most 16.
@@ -346,48 +380,4 @@ type ClusterComponentStatus struct {
 
 	// ready is true when the component was observed ready.
 	Ready bool `json:"ready"`
-}
-
-// PlacementStatus is a placement decision.
-type PlacementStatus struct {
-	// decidedFor is the generation of the spec that the decision was made for.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	DecidedFor int64 `json:"decidedFor,omitempty"`
-
-	// specHash is a hash of the spec.placement that the decision was made for: of what selects
-	// clusters, and of the rest. An edit changes it when its decision is carried out. At most 64
-	// characters.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	SpecHash string `json:"specHash,omitempty"`
-
-	// rejected counts the clusters that were not chosen, by reason. While the application
-	// is placed, a change of these counts alone is not written: they are those of the last
-	// change of another field. At most 16.
-	// +optional
-	// +listType=map
-	// +listMapKey=reason
-	// +kubebuilder:validation:MaxItems=16
-	Rejected []RejectedClusters `json:"rejected,omitempty"`
-}
-
-// RejectedClusters are the clusters that a placement did not choose for one reason.
-type RejectedClusters struct {
-	// reason is a CamelCase word for the rejection. At most 1024 characters.
-	// +required
-	// +kubebuilder:validation:MaxLength=1024
-	Reason string `json:"reason"`
-
-	// clusters is the number of clusters.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	Clusters int32 `json:"clusters,omitempty"`
-
-	// examples are the first of them by name. At most 3.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=3
-	// +kubebuilder:validation:items:MaxLength=63
-	Examples []string `json:"examples,omitempty"`
 }

@@ -22,8 +22,10 @@ import (
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.spec.frontend.image`
 // +kubebuilder:printcolumn:name="Available",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Available")].status`
 // +kubebuilder:printcolumn:name="Stalled",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Stalled")].status`
+// +kubebuilder:printcolumn:name="Rollout",type=string,priority=1,JSONPath=`.status.rollout.state`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must be at most 63 characters: it becomes the value of a label"
+// +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.status.rollout) || self.status.rollout.state == 'Complete' || !has(self.spec.database) || !has(oldSelf.spec.database) || self.spec.database.engine != 'mysql' || int(self.spec.database.version.find('^[0-9]{1,9}')) <= int(oldSelf.spec.database.version.find('^[0-9]{1,9}'))",fieldPath=".spec.database.version",message="version must keep its major version until the rollout is complete: some clusters may have an earlier version, from which MySQL cannot upgrade to this one"
 type EcommerceApp struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.
@@ -136,6 +138,21 @@ type EcommerceAppSpec struct {
 	// +kubebuilder:validation:MaxItems=50
 	Overrides []Override `json:"overrides,omitempty"`
 
+	// rollout defines how changes reach the clusters. Absent: all clusters at once, without a
+	// history. It has no effect on a copy.
+	// +optional
+	Rollout *Rollout `json:"rollout,omitempty"`
+
+	// propagate lists Secrets and ConfigMaps in the namespace of the application, for what the spec
+	// refers to. The hub copies them to the same namespace of the clusters, if a Role there allows
+	// it to read them. At most 20. It has no effect on a copy.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=20
+	Propagate []PropagatedObject `json:"propagate,omitempty"`
+
 	// deletion defines how the application is deleted. It has no effect on a copy.
 	// +optional
 	Deletion Deletion `json:"deletion,omitempty,omitzero"`
@@ -208,7 +225,9 @@ type Placement struct {
 
 	// maxClusters is the maximum number of clusters. 0 to 500; the default, 0, is no
 	// maximum. Clusters that already run the application are preferred, then those of
-	// preferences, then clusters are chosen by name.
+	// preferences, then those with more free capacity, in steps of 10 % of their cpu or memory,
+	// whichever has less; then clusters are chosen by name. What runs is not moved by a change of
+	// free capacity. A cluster without status.requested counts as one that has none.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=500

@@ -20,6 +20,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&CloudAccount{}, &CloudAccountList{},
 		&Backup{}, &BackupList{},
 		&Restore{}, &RestoreList{},
+		&Plan{}, &PlanList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -58,8 +58,19 @@ const (
 
 	// MoveEmptyAnnotation, on an application on the hub, lists clusters that the application may
 	// leave although its data stays there: names with commas. The hub removes those that the application
-	// has left.
+	// has left, or that nothing makes it leave.
 	MoveEmptyAnnotation = "ecommerce.io/move-empty"
+
+	// RollbackToAnnotation, on an application on the hub, is the number of a revision that all
+	// clusters return to. The hub removes it when it has decided so.
+	RollbackToAnnotation = "ecommerce.io/rollback-to"
+	// ApproveAnnotation, on an application on the hub, approves the rollout in one region: the number
+	// of the revision, a slash, and the region. The hub removes it when the region has begun, so that it
+	// does not count again when the spec returns to the revision.
+	ApproveAnnotation = "ecommerce.io/approve"
+	// RolloutPausedAnnotation, with the value "true" on an application on the hub, stops its rollout
+	// where it is.
+	RolloutPausedAnnotation = "ecommerce.io/rollout-paused"
 
 	// OrphanAnnotation, with the value "true" on an application on the hub, makes its
 	// deletion not wait for clusters that do not respond. What stays behind is recorded on
@@ -111,6 +122,16 @@ const (
 	// HubGenerationAnnotation, on a copy, is the generation of the application on the hub
 	// that the copy was created from. Later ones may not have changed it.
 	HubGenerationAnnotation = "ecommerce.io/hub-generation"
+	// RevisionAnnotation, on a copy of an application with spec.rollout, is the number of its revision.
+	RevisionAnnotation = "ecommerce.io/revision"
+	// CompletedAtAnnotation, on a ControllerRevision of an application, is when all clusters were
+	// healthy with it last, in RFC 3339.
+	CompletedAtAnnotation = "ecommerce.io/completed-at"
+	// PropagatedAnnotation, on a copy, lists the Secrets and ConfigMaps that the hub wrote, or is
+	// about to write, beside the copy: Secret/NAME or ConfigMap/NAME, with commas.
+	PropagatedAnnotation = "ecommerce.io/propagated"
+	// PropagatedLabel, with the value "true", is on each of these objects.
+	PropagatedLabel = "ecommerce.io/propagated"
 	// ClusterLabel, on a copy and its children, is the name of the MemberCluster.
 	ClusterLabel = "ecommerce.io/cluster"
 	// BackupLabel, on the Jobs and Secrets that the hub creates in a member for a Backup,

@@ -224,6 +224,15 @@ type MemberClusterStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() <= 16",message="allocatable must have at most 16 resources"
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
 
+	// requested is the sum of the cpu and memory that the pods on the nodes request, and their
+	// number. Pods that have ended do not count. The hub lists the pods each minute, and writes a
+	// change of more than 5 % of allocatable. Absent while it is unknown, as when the credentials
+	// do not allow to list pods. While the cluster is not connected it is the last sum. At most 16
+	// resources.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.size() <= 16",message="requested must have at most 16 resources"
+	Requested corev1.ResourceList `json:"requested,omitempty"`
+
 	// capabilities are the optional APIs that the cluster serves, sorted, for example
 	// cert-manager, prometheus-operator, snapshots. At most 50, of at most 128 characters.
 	// +optional

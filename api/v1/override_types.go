@@ -206,7 +206,7 @@ type IngressOverride struct {
 }
 
 // JSONPatch is an operation of RFC 6902 on the spec. It cannot change what the hub decides by:
-// placement, overrides, deletion, paused, and the engine, version and backup policy of the database.
+// placement, overrides, propagate, deletion, paused, and the engine, version and backup policy of the database.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.from) == (self.op in ['move', 'copy'])",fieldPath=".from",message="from must be set when op is move or copy, and absent otherwise"
 type JSONPatch struct {
@@ -220,7 +220,7 @@ type JSONPatch struct {
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^(/([^~/]|~[01])+)+$`
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^/(placement|overrides|deletion|paused|database/engine|database/version|database/backup)(/|$)')",message="path must not be in placement, overrides, deletion, paused, or database/engine, version and backup: they are the same in all clusters"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^/(placement|overrides|rollout|propagate|deletion|paused|database/engine|database/version|database/backup)(/|$)')",message="path must not be in placement, overrides, rollout, propagate, deletion, paused, or database/engine, version and backup: they are the same in all clusters"
 	Path string `json:"path"`
 
 	// from is the JSON pointer that move and copy read. 2 to 512 characters; required for them,

@@ -67,7 +67,20 @@ const (
 	ReplicasDivided    ReplicaMode = "Divided"
 )
 
+// ReplicaDivision says by what the replicas of an application are divided.
+//
+// +kubebuilder:validation:Enum=Weights;FreeCapacity
+type ReplicaDivision string
+
+// Values of spec.placement.replicas.by.
+const (
+	DivideByWeights      ReplicaDivision = "Weights"
+	DivideByFreeCapacity ReplicaDivision = "FreeCapacity"
+)
+
 // PlacementReplicas defines how the replicas of frontend and backend are distributed.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.weights) || !has(self.by) || self.by != 'FreeCapacity'",fieldPath=".weights",message="weights must be absent when by is FreeCapacity"
 type PlacementReplicas struct {
 	// mode is Duplicated or Divided. With Duplicated each cluster runs as many replicas as the
 	// spec says. With Divided the clusters run as many together: each has a share in proportion to its
@@ -77,8 +90,19 @@ type PlacementReplicas struct {
 	// +optional
 	Mode ReplicaMode `json:"mode,omitempty"`
 
-	// weights are the weights of clusters in mode Divided. A cluster has the sum of those that
-	// select it, and 1 if none does. At most 20.
+	// by is Weights or FreeCapacity, in mode Divided. With FreeCapacity the weight of a cluster is
+	// the number of replicas that it runs and that fit into what its nodes have free, and shares
+	// are kept: replicas that are added go to the clusters whose share is small for their weight,
+	// those that are removed are taken from the fullest, and a cluster that joins takes its share
+	// from these. An edit of placement divides anew; a change of free capacity moves nothing. A
+	// replica without requests counts as 100m of cpu and 200Mi of memory, as in the scheduler. A
+	// cluster without status.requested counts as the one with the least free capacity. The default
+	// is Weights.
+	// +optional
+	By ReplicaDivision `json:"by,omitempty"`
+
+	// weights are the weights of clusters in mode Divided, by Weights. A cluster has the sum of
+	// those that select it, and 1 if none does. At most 20.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
@@ -96,6 +120,12 @@ type ReplicaShare struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Backend *int32 `json:"backend,omitempty"`
+}
+
+// NoReplicas reports whether a share is known to be empty. That of a cluster whose replicas are not divided,
+// or are scaled automatically, is not.
+func (s *ReplicaShare) NoReplicas() bool {
+	return s != nil && s.Frontend != nil && *s.Frontend == 0 && (s.Backend == nil || *s.Backend == 0)
 }
 
 // WeightedClusters are clusters with a weight.

@@ -20,3 +20,34 @@ type LocalSecretReference struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Name string `json:"name"`
 }
+
+// PropagatedKind is the kind of an object that the hub copies to the clusters of an application.
+//
+// +kubebuilder:validation:Enum=Secret;ConfigMap
+type PropagatedKind string
+
+// Kinds of propagated objects.
+const (
+	PropagatedSecret    PropagatedKind = "Secret"
+	PropagatedConfigMap PropagatedKind = "ConfigMap"
+)
+
+// PropagatedObject refers to an object that the hub copies to the clusters of an application in
+// the same namespace.
+type PropagatedObject struct {
+	// kind is the kind of the object: Secret or ConfigMap. Secrets of the types
+	// kubernetes.io/service-account-token, bootstrap.kubernetes.io/token and
+	// helm.sh/release.v1 are not copied.
+	// +required
+	Kind PropagatedKind `json:"kind"`
+
+	// name is the name of the object. 1 to 253 characters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Name string `json:"name"`
+}
+
+// String returns the kind and the name with a slash, as in PropagatedAnnotation.
+func (o PropagatedObject) String() string { return string(o.Kind) + "/" + o.Name }

@@ -52,6 +52,8 @@ func TestRoundTrip(t *testing.T) {
 		"BackupList":        func() runtime.Object { return &v1.BackupList{} },
 		"Restore":           func() runtime.Object { return &v1.Restore{} },
 		"RestoreList":       func() runtime.Object { return &v1.RestoreList{} },
+		"Plan":              func() runtime.Object { return &v1.Plan{} },
+		"PlanList":          func() runtime.Object { return &v1.PlanList{} },
 		"WebApp":            func() runtime.Object { return &webappv1.WebApp{} },
 		"MySQLCluster":      func() runtime.Object { return &mysqlv1.MySQLCluster{} },
 	} {
@@ -86,6 +88,7 @@ func TestEmpty(t *testing.T) {
 		`{"metadata":{}}`:           &v1.MemberCluster{},
 		`{"metadata":{},"spec":{"appRef":{"name":""},"clusterRef":{"name":""}}}`: &v1.Backup{},
 		`{"metadata":{},"spec":{"backupRef":{"name":""}}}`:                       &v1.Restore{},
+		`{"metadata":{},"spec":{"manifest":"","requester":{"username":""}}}`:     &v1.Plan{},
 		`{"metadata":{},"spec":{"provider":"","credentials":{"type":""}}}`:       &v1.CloudAccount{},
 		`{"metadata":{},"spec":{"image":""}}`:                                    &webappv1.WebApp{},
 		`{"metadata":{},"spec":{"version":"","storage":{"size":""}}}`:            &mysqlv1.MySQLCluster{},
@@ -103,7 +106,7 @@ func TestScheme(t *testing.T) {
 	}
 	for _, kind := range []string{
 		"EcommerceApp", "EcommerceAppList", "MemberCluster", "MemberClusterList", "CloudAccount", "CloudAccountList",
-		"Backup", "BackupList", "Restore", "RestoreList",
+		"Backup", "BackupList", "Restore", "RestoreList", "Plan", "PlanList",
 	} {
 		object, err := scheme.New(v1.GroupVersion.WithKind(kind))
 		if err != nil {

@@ -120,6 +120,9 @@ type Autoscaling struct {
 }
 
 // Ingress defines the access to an application from outside the cluster.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.externalDNS) || has(self.host)",fieldPath=".host",reason="FieldValueRequired",message="host must be set when externalDNS is: the names of the clusters end with it"
+// +kubebuilder:validation:XValidation:rule="!has(self.externalDNS) || !has(self.host) || self.host.size() <= 189",fieldPath=".host",message="host must have at most 189 characters when externalDNS is set: the names of the clusters end with it"
 type Ingress struct {
 	// host is the DNS name of the application, for example shop.example.com. Absent: any
 	// name. At most 253 characters.
@@ -128,21 +131,81 @@ type Ingress struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="host must be a DNS name in lower case, for example shop.example.com, without scheme, port or path"
 	Host string `json:"host,omitempty"`
 
-	// className is the name of the IngressClass. Absent: the cluster's default. 1 to 253
-	// characters.
+	// className is the name of the IngressClass. Absent: the cluster's default. With gatewayRef it
+	// is that of the Ingress in clusters that do not serve HTTPRoutes; absent: they have no
+	// Ingress. 1 to 253 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	ClassName *string `json:"className,omitempty"`
 
-	// annotations are added to the Ingress. At most 50, with keys of at most 317
+	// gatewayRef refers to the Gateway of an HTTPRoute, which replaces the Ingress in clusters that
+	// serve HTTPRoutes of the Gateway API. Its listener terminates TLS. Absent: an Ingress.
+	// +optional
+	GatewayRef *GatewayReference `json:"gatewayRef,omitempty"`
+
+	// externalDNS gives the application a second DNS name in each cluster, <cluster>.<host>, which
+	// external-dns creates a record of, and keeps the records of several clusters apart. Absent: the
+	// application has host alone. It requires host, of at most 189 characters, and has no effect
+	// without a hub.
+	// +optional
+	ExternalDNS *ExternalDNS `json:"externalDNS,omitempty"`
+
+	// annotations are added to the Ingress or the HTTPRoute. At most 50, with keys of at most 317
 	// and values of at most 4096 characters. Keys of ecommerce.io are reserved.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=50
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 4096)",message="annotations must have keys of at most 317 and values of at most 4096 characters"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('ecommerce.io/'))",message="annotations must not begin with ecommerce.io/: the prefix is reserved"
 	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// SharedHost decides about the DNS records of a host that several clusters have in common.
+//
+// +kubebuilder:validation:Enum=None;Route53
+type SharedHost string
+
+// Records of a host that several clusters have in common.
+const (
+	SharedHostNone    SharedHost = "None"
+	SharedHostRoute53 SharedHost = "Route53"
+)
+
+// ExternalDNS defines the DNS records that the external-dns of each cluster creates.
+type ExternalDNS struct {
+	// sharedHost is None or Route53. None: external-dns creates no record of ingress.host, which is
+	// left to a global load balancer or to records of your own. Route53: it creates one for each
+	// cluster, told apart by the name of the cluster as set identifier, with the weight 100 unless
+	// ingress.annotations have a routing policy of external-dns. The default is None.
+	// +optional
+	SharedHost SharedHost `json:"sharedHost,omitempty"`
+}
+
+// GatewayReference refers to a Gateway in each cluster.
+type GatewayReference struct {
+	// name is the name of the Gateway. 1 to 253 characters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Name string `json:"name"`
+
+	// namespace is the namespace of the Gateway, whose listener must allow routes from that of the
+	// application. Absent: the namespace of the application. 1 to 63 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespace string `json:"namespace,omitempty"`
+
+	// sectionName is the name of a listener of the Gateway. Absent: each listener that allows the
+	// route, also one for HTTP without TLS. 1 to 253 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	SectionName string `json:"sectionName,omitempty"`
 }
 
 // Monitoring defines metrics, alerts and dashboards of an application.
