@@ -1,0 +1,86 @@
+package rollout
+
+import (
+	"strings"
+	"testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+func TestNewClusters(t *testing.T) {
+	t.Parallel()
+	runDecisions(t, []decisionCase{
+		{
+			name: "during a rollout it begins with what was healthy", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,updating eu-2=0,down",
+			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(-3m0s) eu-2=1 | until 7m0s",
+		}, {
+			name: "also if it is the only one", last: rolling(), clusters: "eu-1=0,down",
+			want: "Progressing eu 0/1 waiting for eu-1 | eu-1=2(0s) | until 10m0s",
+		}, {
+			name: "after the rollout it gets the revision at once", last: complete(2), clusters: "eu-1=2 eu-2=0,down",
+			want: "Complete 2/2 | eu-1=2 eu-2=2 | completed -1h0m0s",
+		}, {
+			name: "during the first rollout it gets the revision", last: first(began("eu-1", 3)), clusters: "eu-1=2,updating eu-2=0,down",
+			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(-3m0s) eu-2=2(0s) | until 7m0s",
+		}, {
+			name: "while the clusters return it gets the healthy revision", last: returning(), clusters: "eu-1=2 eu-2=0,down",
+			want: "Progressing eu 1/2 waiting for eu-2 | eu-1=2 eu-2=2(0s) | until 10m0s",
+		}, {
+			name: "after a rollback to an earlier revision it gets that", last: rolledBackAfterCompletion(), clusters: "eu-1=1 eu-2=0,down",
+			want: "RolledBack 0/2 | eu-1=1 eu-2=1 | completed -1h0m0s",
+		},
+	})
+}
+
+// rolledBackAfterCompletion returns the state after a user asked for revision 1 long after revision 2 was
+// complete.
+func rolledBackAfterCompletion() *v1.RolloutStatus {
+	s := complete(2)
+	s.State = v1.RolloutRolledBack
+	return s
+}
+
+func TestClustersThatLeave(t *testing.T) {
+	t.Parallel()
+	completed := rolling(v1.ClusterUpdate{Name: "eu-1"})
+	completed.CompletionTime = minutes(-60)
+	runDecisions(t, []decisionCase{
+		{
+			name: "the next one begins in the place of one that is removed", last: rolling(began("eu-1", 3)), clusters: "eu-2=1 eu-3=1",
+			want: "Progressing eu 0/2 waiting for eu-2, eu-3 | eu-2=2(0s) eu-3=1 | until 10m0s",
+		}, {
+			name: "the removal of the last one completes the rollout", last: rolling(began("eu-2", 3)), clusters: "eu-1=2",
+			want: "Complete 1/1 | eu-1=2 | completed 0s",
+		}, {
+			name: "the removal of a failed one ends the failure", last: inPause(began("eu-2", 3)), clusters: "eu-1=2 eu-3=1",
+			want: "Progressing eu 1/2 waiting for eu-3 | eu-1=2 eu-3=2(0s) | until 10m0s",
+		}, {
+			name: "one that is set aside during its update does not count", last: rolling(ready("eu-1", 30)), clusters: "eu-1=2,aside eu-2=1 eu-3=1",
+			want: "Progressing eu 0/3 waiting for eu-2, eu-3 | eu-1=2(never) eu-2=2(0s) eu-3=1 | until 10m0s",
+		}, {
+			name: "one that is back waits for those in progress", last: rolling(began("us-1", 3)), clusters: "eu-1=2 eu-2=1 us-1=2,updating",
+			want: "Progressing eu 1/3 waiting for eu-2, us-1 | eu-1=2 eu-2=1 us-1=2(-3m0s) | until 7m0s",
+		}, {
+			name: "one that is back after the completion catches up", last: completed, clusters: "eu-1=2 eu-2=2",
+			want: "Progressing eu 1/2 waiting for eu-1 | eu-1=2(0s, ready 0s) eu-2=2 | completed -1h0m0s | until 1m0s",
+		}, {
+			name: "the loss of all does not undo the completion", last: complete(2), clusters: "eu-1=2,aside",
+			want: "Complete 1/1 | eu-1=2 | completed -1h0m0s",
+		}, {
+			name: "neither does the removal of all", last: complete(2), clusters: "",
+			want: "Complete 0/0 | | completed -1h0m0s",
+		},
+	})
+}
+
+// TestNames bounds the clusters that a message names.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for want := range strings.SplitSeq("|a|a, b|a, b, c|a, b, c, and 1 more|a, b, c, and 2 more", "|") {
+		if got := firstOf(names); got != want {
+			t.Errorf("%d names: %q, want %q", len(names), got, want)
+		}
+		names = append(names, string(rune('a'+len(names))))
+	}
+}

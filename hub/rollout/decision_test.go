@@ -1,0 +1,170 @@
+package rollout
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// decisionCase is one decision about revision 2, where revision 1 was healthy.
+type decisionCase struct {
+	name string
+	// last is the state that is stored; nil for an application without one.
+	last *v1.RolloutStatus
+	// clusters are described as by clustersOf.
+	clusters string
+	// with changes the request.
+	with func(*Request)
+	// want is described by describe.
+	want string
+}
+
+func runDecisions(t *testing.T, cases []decisionCase) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := Request{Revision: 2, Hash: "two", Last: c.last, Clusters: clustersOf(t, c.clusters), Now: start()}
+			r.Spec.Order = []string{"eu", "us"}
+			if c.with != nil {
+				c.with(&r)
+			}
+			d, err := Next(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, describe(d)); diff != "" {
+				t.Errorf("(-want +got): %s", diff)
+			}
+		})
+	}
+}
+
+// clustersOf returns clusters such as "eu-1=2 eu-2=1,down", with their revisions. They are ready, or of
+// what follows: updating (not ready, and serving customers), down (neither), failed (it needs a user),
+// aside, and empty (ready, without replicas).
+func clustersOf(t *testing.T, text string) []Cluster {
+	t.Helper()
+	var clusters []Cluster
+	for field := range strings.FieldsSeq(text) {
+		field, state, _ := strings.Cut(field, ",")
+		name, number, _ := strings.Cut(field, "=")
+		revision, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		region, _, _ := strings.Cut(name, "-")
+		c := Cluster{Name: name, Region: region, Revision: revision, Ready: state == "" || state == "empty", NoReplicas: state == "empty", Serving: state != "down" && state != "aside", SetAside: state == "aside"}
+		if state == "failed" {
+			c.Failure = "ProgressDeadlineExceeded"
+		}
+		clusters = append(clusters, c)
+	}
+	return clusters
+}
+
+// describe returns a decision as text: the state, the region, how many clusters are updated, and the
+// message; the revisions, each with its update in progress; and when it is due again.
+func describe(d Decision) string {
+	var text strings.Builder
+	s := d.Status
+	fmt.Fprintf(&text, "%s %s %d/%d %s |", s.State, s.Region, s.Updated, s.Total, s.Message)
+	for _, name := range slices.Sorted(maps.Keys(d.Revisions)) {
+		fmt.Fprintf(&text, " %s=%d", name, d.Revisions[name])
+		for _, u := range s.Updating {
+			if u.Name == name {
+				text.WriteString(describeUpdate(u))
+			}
+		}
+	}
+	if s.CompletionTime != nil {
+		fmt.Fprintf(&text, " | completed %s", since(s.CompletionTime))
+	}
+	if !d.Until.IsZero() {
+		fmt.Fprintf(&text, " | until %s", d.Until.Sub(start()))
+	}
+	return strings.Join(strings.Fields(text.String()), " ")
+}
+
+// describeUpdate returns the times of an update in parentheses.
+func describeUpdate(u v1.ClusterUpdate) string {
+	text := "(" + since(u.StartTime)
+	if u.ReadyTime != nil {
+		text += ", ready " + since(u.ReadyTime)
+	}
+	if u.Setbacks > 0 {
+		text += fmt.Sprintf(", %d setbacks", u.Setbacks)
+	}
+	return text + ")"
+}
+
+func since(at *metav1.Time) string {
+	if at == nil {
+		return "never"
+	}
+	return at.Sub(start()).String()
+}
+
+// rolling returns the state of a rollout of revision 2 in progress.
+func rolling(updates ...v1.ClusterUpdate) *v1.RolloutStatus {
+	return &v1.RolloutStatus{Revision: 2, SpecHash: "two", PreviousRevision: 1, State: v1.RolloutProgressing, Updating: updates}
+}
+
+// inState returns the state of a rollout of revision 2 that is not in progress.
+func inState(state v1.RolloutState) *v1.RolloutStatus {
+	s := rolling()
+	s.State = state
+	return s
+}
+
+// complete returns the state of a rollout that was complete an hour ago.
+func complete(revision int64) *v1.RolloutStatus {
+	s := &v1.RolloutStatus{Revision: revision, SpecHash: "hash", PreviousRevision: revision - 1, State: v1.RolloutComplete}
+	s.CompletionTime = minutes(-60)
+	return s
+}
+
+func minutes(n int) *metav1.Time {
+	return new(metav1.NewTime(start().Add(time.Duration(n) * time.Minute)))
+}
+
+// began returns an update that began some minutes ago.
+func began(name string, ago int) v1.ClusterUpdate {
+	return v1.ClusterUpdate{Name: name, StartTime: minutes(-ago)}
+}
+
+// ready returns an update of a cluster that is ready since some seconds.
+func ready(name string, ago int) v1.ClusterUpdate {
+	u := began(name, 5)
+	u.ReadyTime = new(metav1.NewTime(start().Add(-time.Duration(ago) * time.Second)))
+	return u
+}
+
+// BenchmarkNext decides about a rollout over as many clusters as a shop may run in, of which half are
+// updated.
+func BenchmarkNext(b *testing.B) {
+	const clusters = 500
+	r := Request{Revision: 2, Hash: "two", Last: rolling(), Now: start()}
+	for i := range clusters {
+		c := Cluster{Name: fmt.Sprintf("member-%03d", i), Region: fmt.Sprintf("region-%02d", i/25), Revision: 1, Ready: true, Serving: true}
+		if i < clusters/2 {
+			c.Revision = 2
+		}
+		r.Clusters = append(r.Clusters, c)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if d, err := Next(r); err != nil || len(d.Revisions) != clusters || len(d.Status.Updating) != 1 {
+			b.Fatal(err, describe(d))
+		}
+	}
+}

@@ -1,0 +1,392 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// maxSetbacks is the number of times that a cluster ceases to be ready while it soaks before it fails.
+const maxSetbacks = 3
+
+// maxMessage is the number of bytes that a message may have.
+const maxMessage = 1024
+
+// Request is everything that decides about a rollout. Next does not change it.
+type Request struct {
+	// Spec is the spec's rollout.
+	Spec v1.Rollout
+	// Revision is the number of the revision in the spec, and Hash its hash.
+	Revision int64
+	Hash     string
+	// Healthy is the revision that was last healthy according to what is stored, or 0. It counts while
+	// there is no last state.
+	Healthy int64
+	// Last is the state that is stored, or nil.
+	Last *v1.RolloutStatus
+	// Clusters are those that are to run the application, in any order.
+	Clusters []Cluster
+	// RollbackTo is a revision that was healthy and that the user asks for, or 0.
+	RollbackTo int64
+	// Paused is true while the user pauses the rollout.
+	Paused bool
+	// Approved is the region that the user approved for the revision, or empty.
+	Approved string
+	// Now is in whole seconds.
+	Now time.Time
+}
+
+// Cluster represents what was observed of the application in one cluster.
+type Cluster struct {
+	Name, Region string
+	// Revision is the one that was decided last, or 0 for a cluster that is new.
+	Revision int64
+	// NoReplicas means that the cluster has no pods: it proves nothing about a revision.
+	NoReplicas bool
+	// SetAside means that the cluster is skipped for now, because it does not respond or is paused.
+	SetAside bool
+	// Connecting means that the hub, or the cluster, has just started: it is about to be observed, and
+	// nothing is decided until then.
+	Connecting bool
+	// Waiting means that the cluster is yet to begin, as a database that is to be upgraded and waits for
+	// its backup. It is not ready, and its time does not count.
+	Waiting bool
+	// Ready means that the copy was observed to have the revision, and to be ready.
+	Ready bool
+	// Serving means that customers are served, whatever the revision.
+	Serving bool
+	// Failure says why the cluster needs a user; empty if it does not.
+	Failure string
+	// Cause says what keeps the copy from being ready; empty if nothing does, or the copy does not say.
+	Cause string
+}
+
+// Decision is the next state of a rollout.
+type Decision struct {
+	Status v1.RolloutStatus
+	// Revisions are the revisions that the clusters are to have, by name.
+	Revisions map[string]int64
+	// Until is when the decision is due again without any event; zero if it is not.
+	Until time.Time
+}
+
+// Next returns the next state of a rollout. The same request always has the same result. The error is
+// about the windows in the spec.
+func Next(r Request) (Decision, error) {
+	p := begin(r)
+	if r.Last != nil && slices.ContainsFunc(r.Clusters, func(c Cluster) bool { return c.Connecting }) {
+		return p.unchanged(), nil
+	}
+	p.observe()
+	if failure := p.failure(); failure != "" && p.mayRollBack() {
+		p.status.State, p.status.Message = v1.RolloutRollingBack, failure
+	}
+	if p.status.State == v1.RolloutRollingBack || p.status.State == v1.RolloutRolledBack {
+		p.rollBack()
+		return p.decision(), nil
+	}
+	var err error
+	if p.windows, err = parseWindows(r.Spec.Windows); err != nil {
+		return Decision{}, err
+	}
+	p.advance()
+	return p.decision(), nil
+}
+
+// planner makes one decision.
+type planner struct {
+	Request
+	status  v1.RolloutStatus
+	windows []window
+	// clusters are sorted by region, in the order of the rollout, and by name. Those without replicas
+	// are the last of their region.
+	clusters []*progress
+	until    time.Time
+}
+
+// progress is a cluster with the revision that it is to have.
+type progress struct {
+	Cluster
+	next int64
+	// update is the update that has yet to succeed, or nil.
+	update *v1.ClusterUpdate
+	// succeeded is the update that did, or nil. It is kept while its setbacks may still count.
+	succeeded *v1.ClusterUpdate
+	// failure says why the cluster failed with the revision; empty if it did not.
+	failure string
+}
+
+// begin returns a planner with the last state, or that of a rollout that begins.
+func begin(r Request) *planner {
+	p := &planner{Request: r}
+	switch {
+	case r.Last == nil:
+		p.status = v1.RolloutStatus{Revision: r.Revision, SpecHash: r.Hash, State: v1.RolloutProgressing}
+		if r.Healthy != r.Revision {
+			p.status.PreviousRevision = r.Healthy
+		}
+	case r.Last.Revision != r.Revision:
+		p.status = v1.RolloutStatus{Revision: r.Revision, SpecHash: r.Hash, State: v1.RolloutProgressing, PreviousRevision: healthy(r.Last)}
+	default:
+		p.status = *r.Last.DeepCopy()
+		p.status.SpecHash = r.Hash
+	}
+	switch {
+	case r.RollbackTo == 0 || r.RollbackTo == p.status.Target():
+	case r.RollbackTo == r.Revision: // Another attempt, which proves the revision again.
+		p.status.State, p.status.Message, p.status.Updating = v1.RolloutProgressing, "", nil
+		p.status.CompletionTime = nil
+	default:
+		p.status.State, p.status.PreviousRevision, p.status.Updating = v1.RolloutRollingBack, r.RollbackTo, nil
+		p.status.Message = "requested by the annotation " + v1.RollbackToAnnotation
+	}
+	p.addClusters()
+	return p
+}
+
+// healthy returns the revision that was healthy last, before another one, or 0.
+func healthy(last *v1.RolloutStatus) int64 {
+	if last.CompletionTime != nil && last.Target() == last.Revision {
+		return last.Revision
+	}
+	return last.PreviousRevision
+}
+
+// addClusters adds the clusters in the order of the rollout. One that is new does not run ahead of a
+// rollout in progress: it begins with what the others have.
+func (p *planner) addClusters() {
+	for _, c := range p.Clusters {
+		next := &progress{Cluster: c, next: c.Revision}
+		if next.next == 0 {
+			next.next = p.status.Target()
+			if p.status.CompletionTime == nil && p.status.PreviousRevision != 0 {
+				next.next = p.status.PreviousRevision
+			}
+		}
+		if p.unproven(c) && next.next == p.status.Revision {
+			p.start(next)
+		}
+		p.clusters = append(p.clusters, next)
+	}
+	rank := map[string]int{}
+	for i, region := range p.Spec.Order {
+		rank[region] = i - len(p.Spec.Order)
+	}
+	last := map[bool]int{true: 1}
+	slices.SortFunc(p.clusters, func(a, b *progress) int {
+		return cmp.Or(rank[a.Region]-rank[b.Region], strings.Compare(a.Region, b.Region),
+			last[a.NoReplicas]-last[b.NoReplicas], strings.Compare(a.Name, b.Name))
+	})
+}
+
+// unproven reports whether a cluster that has the revision of the spec is not known to be healthy with it:
+// it is new, or got the revision from a rollout that is not the one in the last state.
+func (p *planner) unproven(c Cluster) bool {
+	begins := p.Last == nil || p.Last.Revision != p.status.Revision
+	return p.status.CompletionTime == nil && (c.Revision == 0 || begins && !p.returns())
+}
+
+// returns reports whether the spec returns to the revision that was healthy last.
+func (p *planner) returns() bool { return p.status.PreviousRevision == p.status.Revision }
+
+// unguarded reports whether a cluster is updated out of turn: the spec returns to the revision that was
+// healthy last, or no revision has been healthy yet and the cluster does not serve customers.
+func (p *planner) unguarded(c *progress) bool {
+	if p.Paused {
+		return false
+	}
+	return p.returns() || p.status.PreviousRevision == 0 && !c.SetAside && !c.Serving
+}
+
+// observe updates the updates in progress, and drops those that succeeded. Until all have, the update of a
+// cluster that is not ready any more begins again: the revision may still be at fault.
+func (p *planner) observe() {
+	updates := p.updates()
+	for _, c := range p.clusters {
+		if c.next != p.status.Target() {
+			continue
+		}
+		if u, is := updates[c.Name]; is {
+			c.update = &u
+		}
+		if c.update == nil && p.status.CompletionTime == nil && !c.SetAside && (!c.Ready || c.Failure != "") {
+			c.update = &v1.ClusterUpdate{Name: c.Name, Setbacks: 1}
+		}
+		if c.update != nil {
+			p.observeUpdate(c)
+		}
+	}
+}
+
+// updates returns the updates in the last state, by cluster.
+func (p *planner) updates() map[string]v1.ClusterUpdate {
+	updates := map[string]v1.ClusterUpdate{}
+	for _, u := range p.status.Updating {
+		updates[u.Name] = u
+	}
+	return updates
+}
+
+// observeUpdate updates one update.
+func (p *planner) observeUpdate(c *progress) {
+	u := c.update
+	if c.SetAside || c.Waiting {
+		u.StartTime, u.ReadyTime = nil, nil
+		return
+	}
+	if u.StartTime == nil {
+		u.StartTime = p.now()
+	}
+	if !c.Ready && u.ReadyTime != nil {
+		if lapse := u.ReadyTime.Add(p.soak() + p.progressDeadline()); !p.Now.Before(lapse) {
+			u.Setbacks = 0
+		}
+		u.StartTime, u.ReadyTime = p.now(), nil
+		u.Setbacks = min(u.Setbacks+1, maxSetbacks)
+	}
+	switch deadline := u.StartTime.Add(p.progressDeadline()); {
+	case c.Failure != "":
+		c.fail(c.Failure)
+	case u.Setbacks >= maxSetbacks && !c.Ready:
+		c.failBecause("it ceased to be ready three times")
+	case c.Ready:
+		if u.ReadyTime == nil {
+			u.ReadyTime = p.now()
+		}
+		if end := u.ReadyTime.Add(p.soak()); p.Now.Before(end) {
+			p.wake(end)
+		} else {
+			c.update, c.succeeded = nil, u
+		}
+	case !p.Now.Before(deadline):
+		c.failBecause("it is not ready within spec.rollout.progressDeadline")
+	default:
+		p.wake(deadline)
+	}
+}
+
+// fail notes that the cluster failed. The cause may be what the cluster says.
+func (c *progress) fail(cause string) {
+	const more = "..."
+	c.failure = c.Name + ": " + cause
+	if len(c.failure) > maxMessage {
+		c.failure = strings.ToValidUTF8(c.failure[:maxMessage-len(more)], "") + more
+	}
+}
+
+// failBecause notes that the cluster failed by a rule of the rollout, and why it is not ready.
+func (c *progress) failBecause(rule string) {
+	if c.Cause != "" {
+		rule += ": " + c.Cause
+	}
+	c.fail(rule)
+}
+
+// failure returns the first failure of a cluster, or an empty string.
+func (p *planner) failure() string {
+	for _, c := range p.clusters {
+		if c.failure != "" {
+			return c.failure
+		}
+	}
+	return ""
+}
+
+// mayRollBack reports whether a failure causes a rollback.
+func (p *planner) mayRollBack() bool {
+	return !p.Paused && p.Spec.OnFailure != v1.FailurePause && p.status.CompletionTime == nil &&
+		p.status.PreviousRevision != 0 && p.status.Target() == p.status.Revision && !p.returns()
+}
+
+// rollBack gives all clusters the target, and waits for those that change. One that fails with it needs a
+// user, as any cluster does. What follows a rollback is not part of it.
+func (p *planner) rollBack() {
+	updates, target, pending := p.updates(), p.status.Target(), false
+	for _, c := range p.clusters {
+		u, changes := updates[c.Name]
+		if c.Revision != target {
+			u, changes = v1.ClusterUpdate{Name: c.Name}, true
+		}
+		pending = pending || changes && !c.SetAside && (c.Revision != target || !c.Ready)
+		c.next, c.update = target, nil
+		if !changes {
+			continue
+		}
+		if c.update = &u; c.SetAside {
+			u.StartTime = nil
+		} else if u.StartTime == nil {
+			u.StartTime = p.now()
+		}
+	}
+	p.status.Region, p.until = "", time.Time{} // Nothing has an order, or a deadline.
+	if p.status.State != v1.RolloutRolledBack && (pending || !p.responds()) {
+		return
+	}
+	p.status.State = v1.RolloutRolledBack
+	for _, c := range p.clusters {
+		c.update = nil
+	}
+}
+
+func (p *planner) now() *metav1.Time { return new(metav1.NewTime(p.Now)) }
+
+func (p *planner) wake(at time.Time) {
+	if p.until.IsZero() || at.Before(p.until) {
+		p.until = at
+	}
+}
+
+func (p *planner) soak() time.Duration {
+	if p.Spec.Soak != nil {
+		return p.Spec.Soak.Duration
+	}
+	return v1.DefaultSoak
+}
+
+func (p *planner) progressDeadline() time.Duration {
+	if p.Spec.ProgressDeadline != nil {
+		return p.Spec.ProgressDeadline.Duration
+	}
+	return v1.DefaultProgressDeadline
+}
+
+// unchanged returns the last state. The times of clusters that are about to be observed count anew.
+func (p *planner) unchanged() Decision {
+	d := Decision{Status: *p.Last.DeepCopy(), Revisions: make(map[string]int64, len(p.clusters))}
+	for _, c := range p.clusters {
+		d.Revisions[c.Name] = c.next
+		for i := range d.Status.Updating {
+			if u := &d.Status.Updating[i]; u.Name == c.Name && c.Connecting {
+				u.StartTime, u.ReadyTime = nil, nil
+			}
+		}
+	}
+	return d
+}
+
+// decision returns what was decided.
+func (p *planner) decision() Decision {
+	d := Decision{Status: p.status, Revisions: make(map[string]int64, len(p.clusters)), Until: p.until}
+	s := &d.Status
+	s.Total, s.Updated, s.Updating = 0, 0, nil
+	for _, c := range p.clusters {
+		s.Total++
+		d.Revisions[c.Name] = c.next
+		switch {
+		case c.update != nil:
+			s.Updating = append(s.Updating, *c.update)
+		case c.next == s.Revision && s.Target() == s.Revision:
+			s.Updated++
+			if u := c.succeeded; u != nil && u.Setbacks > 0 && s.CompletionTime == nil {
+				s.Updating = append(s.Updating, *u)
+			}
+		}
+	}
+	slices.SortFunc(s.Updating, func(a, b v1.ClusterUpdate) int { return strings.Compare(a.Name, b.Name) })
+	return d
+}

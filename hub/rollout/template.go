@@ -1,0 +1,83 @@
+package rollout
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// hashLength is the length of a hash of a revision, in bytes.
+const hashLength = 8
+
+// Template returns the revision in a spec as JSON, and its hash. Fields that later releases add do not
+// change the hash of a spec that does not have them. The JSON has the numbers of replicas, which the hash
+// leaves out: they count where a later spec has autoscaling in their place.
+func Template(spec *v1.EcommerceAppSpec) (raw []byte, hash string, err error) {
+	template := *spec
+	copyRest(&template, &v1.EcommerceAppSpec{})
+	if raw, err = json.Marshal(template); err != nil {
+		return nil, "", fmt.Errorf("encoding the revision: %w", err)
+	}
+	template.Replicas, template.Frontend.Replicas, template.Backend.Replicas = nil, nil, nil
+	counted, err := json.Marshal(template)
+	if err != nil {
+		return nil, "", fmt.Errorf("encoding the revision: %w", err)
+	}
+	sum := sha256.Sum256(counted)
+	return raw, hex.EncodeToString(sum[:hashLength]), nil
+}
+
+// Merge returns a spec with the revision that Template returned as JSON in place of its own.
+func Merge(spec *v1.EcommerceAppSpec, raw []byte) (*v1.EcommerceAppSpec, error) {
+	out := &v1.EcommerceAppSpec{}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return nil, fmt.Errorf("decoding the revision: %w", err)
+	}
+	from := spec.DeepCopy()
+	copyRest(out, from)
+	if mergeReplicas(&out.Frontend, &from.Frontend) {
+		out.Replicas = from.Replicas
+	}
+	mergeReplicas(&out.Backend, &from.Backend)
+	return out, nil
+}
+
+// copyRest copies what is not part of a revision.
+func copyRest(to, from *v1.EcommerceAppSpec) {
+	to.Placement, to.Rollout, to.Propagate, to.Deletion, to.Paused = from.Placement, from.Rollout, from.Propagate, from.Deletion, from.Paused
+}
+
+// mergeReplicas gives a component of a revision the present number of replicas, and reports whether there is
+// one. One with autoscaling has none, and one that is scaled automatically by now has its own.
+func mergeReplicas(to, from *v1.Workload) bool {
+	switch {
+	case to.Autoscaling != nil:
+		to.Replicas = nil
+	case from.Autoscaling != nil:
+		return false
+	default:
+		to.Replicas = from.Replicas
+	}
+	return true
+}
+
+// KeepDatabase makes a revision of an earlier time fit a database that exists: it has its engine,
+// version, size and class, which never go back, and is not removed. The image goes with the version.
+func KeepDatabase(spec, live *v1.EcommerceAppSpec) {
+	if live.Database == nil {
+		return
+	}
+	if spec.Database == nil {
+		spec.Database = live.Database.DeepCopy()
+		return
+	}
+	from := live.Database.DeepCopy()
+	if spec.Database.Version != from.Version {
+		spec.Database.Image = from.Image
+	}
+	spec.Database.Engine, spec.Database.Version, spec.Database.Storage = from.Engine, from.Version, from.Storage
+	spec.Database.StorageClassName, spec.Database.StorageProfile = from.StorageClassName, from.StorageProfile
+}

@@ -1,0 +1,210 @@
+package rollout
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/shopfleet/shopfleet/api/apitest"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+func template(t *testing.T, spec *v1.EcommerceAppSpec) (raw []byte, hash string) {
+	t.Helper()
+	raw, hash, err := Template(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw, hash
+}
+
+// TestHash: a release that changes the hash of a spec that it knows would roll out every application anew.
+func TestHash(t *testing.T) {
+	t.Parallel()
+	raw, hash := template(t, &apitest.Seed().Spec)
+	apitest.Golden(t, "revision.golden", hash+"\n"+string(raw)+"\n")
+	minimal := v1.EcommerceAppSpec{Image: "shop:v1"}
+	raw, hash = template(t, &minimal)
+	if string(raw) != `{"image":"shop:v1"}` || hash != "0577712f8e9680c4" {
+		t.Errorf("%s has hash %s", raw, hash)
+	}
+}
+
+// TestRoundTrip: a revision survives the way through another spec, which keeps all that is not part of one.
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 300 {
+		from, to := &apitest.RandomFullApp(r).Spec, &apitest.RandomFullApp(r).Spec
+		from.Rollout, to.Paused = &v1.Rollout{Strategy: v1.RolloutAll}, true
+		raw, hash := template(t, from)
+		fromBefore, toBefore := from.DeepCopy(), to.DeepCopy()
+		merged, err := Merge(to, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, sameHash := template(t, merged); hash != sameHash {
+			t.Fatalf("%s becomes %s", raw, again)
+		}
+		if !equality.Semantic.DeepEqual(from, fromBefore) || !equality.Semantic.DeepEqual(to, toBefore) {
+			t.Fatal("an argument was changed")
+		}
+		if diff := cmp.Diff(outside(to), outside(merged), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("(-want +got): %s", diff)
+		}
+		same, err := Merge(from, raw)
+		if err != nil || !equality.Semantic.DeepEqual(from, same) {
+			t.Fatalf("a spec does not survive its own revision: %v%s", err, cmp.Diff(from, same))
+		}
+	}
+}
+
+// outside returns what is not part of a revision.
+func outside(spec *v1.EcommerceAppSpec) v1.EcommerceAppSpec {
+	return v1.EcommerceAppSpec{
+		Placement: spec.Placement, Rollout: spec.Rollout, Propagate: spec.Propagate, Deletion: spec.Deletion, Paused: spec.Paused,
+	}
+}
+
+// TestReplicas: a revision has the present numbers of replicas, unless it or the present spec scales
+// automatically.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	spec := func(replicas *int32, scales bool) *v1.EcommerceAppSpec {
+		s := &v1.EcommerceAppSpec{Image: "shop:v1", Frontend: v1.Workload{Replicas: replicas}, Backend: v1.Workload{Image: "shop:v1", Replicas: replicas}}
+		if scales {
+			s.Frontend.Autoscaling, s.Backend.Autoscaling = &v1.Autoscaling{MaxReplicas: 9}, &v1.Autoscaling{MaxReplicas: 9}
+		}
+		return s
+	}
+	for name, tt := range map[string]struct {
+		revision, present *v1.EcommerceAppSpec
+		want              *int32
+	}{
+		"scaled by hand":                 {spec(new(int32(3)), false), spec(new(int32(5)), false), new(int32(5))},
+		"scaled by hand to the default":  {spec(new(int32(3)), false), spec(nil, false), nil},
+		"scales automatically by now":    {spec(new(int32(3)), false), spec(nil, true), new(int32(3))},
+		"scaled automatically then":      {spec(nil, true), spec(new(int32(5)), false), nil},
+		"scales automatically all along": {spec(nil, true), spec(nil, true), nil},
+	} {
+		raw, _ := template(t, tt.revision)
+		got, err := Merge(tt.present, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]*int32{tt.want, tt.want}, []*int32{got.Frontend.Replicas, got.Backend.Replicas}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if (got.Frontend.Autoscaling == nil) != (tt.revision.Frontend.Autoscaling == nil) {
+			t.Errorf("%s: autoscaling %v, want that of the revision", name, got.Frontend.Autoscaling)
+		}
+	}
+}
+
+// TestHashesDiffer edits each field of the schema: only those that are not part of a revision keep the hash.
+func TestHashesDiffer(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	app := apitest.RandomFullApp(r)
+	for range 2000 {
+		before := app.DeepCopy()
+		field := apitest.RandomEdit(r, app)
+		_, old := template(t, &before.Spec)
+		_, hash := template(t, &app.Spec)
+		a, b := outside(&before.Spec), outside(&app.Spec)
+		rest, changed := before.Spec.DeepCopy(), app.Spec.DeepCopy()
+		for _, spec := range []*v1.EcommerceAppSpec{rest, changed} {
+			spec.Placement, spec.Rollout, spec.Deletion, spec.Paused = v1.Placement{}, nil, v1.Deletion{}, false
+			spec.Replicas, spec.Frontend.Replicas, spec.Backend.Replicas = nil, nil, nil
+		}
+		if same := equality.Semantic.DeepEqual(rest, changed); same != (old == hash) {
+			t.Fatalf("%s changed; the same hash: %t\n%s%s", field, old == hash, cmp.Diff(a, b), cmp.Diff(rest, changed))
+		}
+	}
+}
+
+func TestMergeRejects(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{"", "[]", `{"image":1}`, `{"image":`} {
+		if _, err := Merge(&v1.EcommerceAppSpec{}, []byte(raw)); err == nil {
+			t.Errorf("%q is merged", raw)
+		}
+	}
+}
+
+// FuzzMerge: what is stored may be anything. What can be merged has a revision that stays the same.
+func FuzzMerge(f *testing.F) {
+	raw, err := json.Marshal(apitest.Seed().Spec)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
+	f.Add([]byte(`{"database":null,"frontend":{"replicas":3}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		spec := apitest.Seed().Spec
+		merged, err := Merge(&spec, raw)
+		if err != nil {
+			return
+		}
+		first, hash := template(t, merged)
+		again, err := Merge(&spec, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second, sameHash := template(t, again); hash != sameHash {
+			t.Fatalf("%s becomes %s", first, second)
+		}
+	})
+}
+
+func TestKeepDatabase(t *testing.T) {
+	t.Parallel()
+	database := func(change func(*v1.Database)) *v1.Database {
+		db := &v1.Database{Engine: v1.EnginePostgreSQL, Version: "17.2", Storage: "10Gi"}
+		if change != nil {
+			change(db)
+		}
+		return db
+	}
+	grown := database(func(db *v1.Database) { db.Version, db.Storage = "17.4", "20Gi" })
+	for name, c := range map[string]struct{ revision, live, want *v1.Database }{
+		"none":                  {nil, nil, nil},
+		"none is live":          {database(nil), nil, database(nil)},
+		"none in the revision":  {nil, grown, grown},
+		"the same":              {database(nil), database(nil), database(nil)},
+		"version and size stay": {database(nil), grown, grown},
+		"the class stays": {
+			database(func(db *v1.Database) { db.StorageProfile = v1.StorageFast }), database(func(db *v1.Database) { db.StorageClassName = new("slow") }),
+			database(func(db *v1.Database) { db.StorageClassName = new("slow") }),
+		},
+		"an image goes with its version": {
+			database(func(db *v1.Database) { db.Image = "registry.example.com/pg:17.2" }), database(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }),
+			database(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }),
+		},
+		"an image of the same version returns": {
+			database(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }), database(func(db *v1.Database) { db.Image = "registry.example.com/pg:bad" }),
+			database(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }),
+		},
+		"what else is in the revision returns": {
+			database(func(db *v1.Database) { db.Replicas = new(int32(2)) }), database(func(db *v1.Database) { db.Replicas = new(int32(3)) }),
+			database(func(db *v1.Database) { db.Replicas = new(int32(2)) }),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec, live := &v1.EcommerceAppSpec{Database: c.revision.DeepCopy()}, &v1.EcommerceAppSpec{Database: c.live.DeepCopy()}
+			KeepDatabase(spec, live)
+			if diff := cmp.Diff(c.want, spec.Database); diff != "" {
+				t.Errorf("(-want +got): %s", diff)
+			}
+			if !reflect.DeepEqual(live.Database, c.live) || spec.Database != nil && spec.Database == live.Database {
+				t.Error("the live spec is changed, or shared")
+			}
+		})
+	}
+}

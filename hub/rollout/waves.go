@@ -1,0 +1,44 @@
+package rollout
+
+import (
+	"slices"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// Waves returns the clusters in the order in which they get a new revision, if all goes well. The clusters
+// of one wave may get it together, as far as the spec allows. Without a rollout there is one wave.
+func Waves(spec *v1.Rollout, clusters []Cluster) [][]string {
+	if len(clusters) == 0 {
+		return nil
+	}
+	if spec == nil {
+		spec = &v1.Rollout{Strategy: v1.RolloutAll}
+	}
+	p := &planner{Request: Request{Spec: *spec, Clusters: clusters}}
+	p.addClusters()
+	first := slices.IndexFunc(p.clusters, func(c *progress) bool { return !c.NoReplicas })
+	if first < 0 {
+		first = len(p.clusters)
+	}
+	var waves [][]string
+	for i, c := range p.clusters {
+		switch {
+		case i == 0:
+			waves = append(waves, []string{c.Name})
+		case spec.Strategy == v1.RolloutAll || i > first+1 && c.Region == p.clusters[i-1].Region:
+			waves[len(waves)-1] = append(waves[len(waves)-1], c.Name)
+		default:
+			waves = append(waves, []string{c.Name})
+		}
+	}
+	return waves
+}
+
+// Guarded reports whether clusters have to wait for their turn: there is a revision that was healthy, it
+// is not the one in the spec, and the rollout of that has not ended.
+func Guarded(r Request) bool {
+	p := begin(r)
+	ended := p.status.State == v1.RolloutComplete || p.status.Target() != p.status.Revision
+	return p.status.PreviousRevision != 0 && !p.returns() && !ended
+}

@@ -1,0 +1,104 @@
+package rollout
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+func TestWaves(t *testing.T) {
+	t.Parallel()
+	clusters := []Cluster{
+		{Name: "us-2", Region: "us"}, {Name: "eu-3", Region: "eu"}, {Name: "us-1", Region: "us"},
+		{Name: "eu-1", Region: "eu"}, {Name: "asia-1", Region: "asia"}, {Name: "eu-2", Region: "eu"},
+	}
+	for name, tt := range map[string]struct {
+		spec     *v1.Rollout
+		clusters []Cluster
+		want     [][]string
+	}{
+		"no rollout":  {nil, clusters, [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
+		"all":         {&v1.Rollout{Strategy: v1.RolloutAll}, clusters, [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
+		"by name":     {&v1.Rollout{}, clusters, [][]string{{"asia-1"}, {"eu-1", "eu-2", "eu-3"}, {"us-1", "us-2"}}},
+		"in order":    {&v1.Rollout{Order: []string{"us", "eu"}}, clusters, [][]string{{"us-1"}, {"us-2"}, {"eu-1", "eu-2", "eu-3"}, {"asia-1"}}},
+		"one region":  {&v1.Rollout{}, clusters[:1], [][]string{{"us-2"}}},
+		"no clusters": {&v1.Rollout{}, nil, nil},
+		"without replicas": {&v1.Rollout{}, []Cluster{
+			{Name: "a-1", Region: "a", NoReplicas: true}, {Name: "a-2", Region: "a", NoReplicas: true}, {Name: "b-1", Region: "b", NoReplicas: true},
+			{Name: "b-2", Region: "b"}, {Name: "b-3", Region: "b"},
+		}, [][]string{{"a-1"}, {"a-2"}, {"b-2"}, {"b-3", "b-1"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, Waves(tt.spec, tt.clusters)); diff != "" {
+				t.Errorf("waves (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestGuarded: clusters wait for their turn until the rollout has ended. What is no revision applies at once.
+func TestGuarded(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		last     *v1.RolloutStatus
+		revision int64
+		want     bool
+	}{
+		"a first revision":             {nil, 2, false},
+		"an edit":                      {complete(1), 2, true},
+		"a rollout in progress":        {rolling(), 2, true},
+		"one that a failure holds":     {inPause(), 2, true},
+		"a complete one":               {complete(2), 2, false},
+		"one that was rolled back":     {inState(v1.RolloutRolledBack), 2, false},
+		"an edit after a rollback":     {inState(v1.RolloutRolledBack), 3, true},
+		"an edit back to the healthy":  {rolling(), 1, false},
+		"one that is being taken back": {inState(v1.RolloutRollingBack), 2, false},
+	} {
+		if got := Guarded(Request{Revision: tt.revision, Hash: "hash", Last: tt.last, Now: start()}); got != tt.want {
+			t.Errorf("%s: guarded %t, want %t", name, got, tt.want)
+		}
+	}
+}
+
+// TestConnecting: while a cluster is about to be observed, nothing begins, fails or ends.
+func TestConnecting(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	started := metav1.NewTime(now.Add(-time.Hour))
+	last := &v1.RolloutStatus{
+		Revision: 2, SpecHash: "h2", PreviousRevision: 1, State: v1.RolloutProgressing, Total: 3,
+		Updating: []v1.ClusterUpdate{{Name: "a", StartTime: &started}},
+	}
+	r := Request{Spec: v1.Rollout{}, Revision: 2, Hash: "h2", Last: last, Now: now, Clusters: []Cluster{
+		{Name: "a", Region: "r1", Revision: 2, SetAside: true, Connecting: true},
+		{Name: "b", Region: "r2", Revision: 1, Ready: true, Serving: true}, {Name: "new", Region: "r3"},
+	}}
+	for name, change := range map[string]func(*Request){
+		"no deadline counts":      func(*Request) {},
+		"an edit waits":           func(r *Request) { r.Revision, r.Hash = 3, "h3" },
+		"a request of a rollback": func(r *Request) { r.RollbackTo = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			next := r
+			change(&next)
+			got, err := Next(next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := *last.DeepCopy()
+			want.Updating[0].StartTime = nil // It counts anew.
+			if diff := cmp.Diff(want, got.Status); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+			if got.Revisions["a"] != 2 || got.Revisions["b"] != 1 || got.Revisions["new"] != 1 {
+				t.Errorf("revisions %v, want those that the clusters have, and the previous one for a new cluster", got.Revisions)
+			}
+		})
+	}
+}
