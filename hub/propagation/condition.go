@@ -1,0 +1,105 @@
+package propagation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// Source is the result of reading an object of spec.propagate on the hub.
+type Source struct {
+	v1.PropagatedObject
+	// Version is that of the content; empty with a Reason.
+	Version string
+	// Reason is why it is not copied: Missing, Forbidden, InvalidSpec, or NotChecked if the hub's API
+	// server has not responded; empty if it is.
+	Reason string
+	// Message explains the reason InvalidSpec.
+	Message string
+}
+
+// IsReadable reports whether the source is copied.
+func (s Source) IsReadable() bool { return s.Reason == "" }
+
+// maxNamed bounds the number of objects that a message names.
+const maxNamed = 3
+
+// Condition returns the condition Propagated, without timestamps, of an application whose sources
+// have been read; nil if it has none. Of several reasons, it has the first of Forbidden, Missing,
+// InvalidSpec and NotChecked; the message is about all of them.
+func Condition(namespace string, sources []Source) *metav1.Condition {
+	if len(sources) == 0 {
+		return nil
+	}
+	c := &metav1.Condition{Type: v1.ConditionPropagated, Status: metav1.ConditionFalse}
+	var messages []string
+	for _, reason := range []string{v1.ReasonForbidden, v1.ReasonMissing, v1.ReasonInvalidSpec, v1.ReasonNotChecked} {
+		concerned := withReason(sources, reason)
+		if len(concerned) == 0 {
+			continue
+		}
+		if c.Reason == "" {
+			c.Reason = reason
+		}
+		messages = append(messages, describe(reason, namespace, concerned))
+	}
+	switch c.Reason {
+	case "":
+		c.Status, c.Reason = metav1.ConditionTrue, v1.ReasonPropagated
+		c.Message = fmt.Sprintf("the hub can read all of spec.propagate: %s", names(sources))
+	case v1.ReasonNotChecked:
+		c.Status, c.Message = metav1.ConditionUnknown, messages[0]
+	default:
+		c.Message = strings.Join(messages, "; ")
+	}
+	return c
+}
+
+func describe(reason, namespace string, concerned []Source) string {
+	list := names(concerned)
+	switch reason {
+	case v1.ReasonForbidden:
+		return fmt.Sprintf("the hub may not read %s: give its ServiceAccount a Role in namespace %s that allows it to get them", list, namespace)
+	case v1.ReasonMissing:
+		return fmt.Sprintf("namespace %s on the hub does not have %s: create what is missing, or remove it from spec.propagate", namespace, list)
+	case v1.ReasonInvalidSpec:
+		return fmt.Sprintf("remove %s from spec.propagate: %s", list, concerned[0].Message)
+	default:
+		return fmt.Sprintf("the hub's API server has not answered about %s", list)
+	}
+}
+
+// withReason returns the sources with a reason, sorted.
+func withReason(sources []Source, reason string) []Source {
+	concerned := slices.DeleteFunc(slices.Clone(sources), func(s Source) bool { return s.Reason != reason })
+	slices.SortFunc(concerned, func(a, b Source) int { return strings.Compare(a.String(), b.String()) })
+	return concerned
+}
+
+// names lists sources, sorted.
+func names(sources []Source) string {
+	listed := make([]string, 0, len(sources))
+	for _, s := range sources {
+		listed = append(listed, string(s.Kind)+" "+s.Name)
+	}
+	slices.Sort(listed)
+	if more := len(listed) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(listed[:maxNamed], ", "), more)
+	}
+	return strings.Join(listed, ", ")
+}
+
+// Signature returns a text that differs between sources of which something other is to be copied.
+func Signature(sources []Source) string {
+	var all []string
+	for _, s := range sources {
+		if s.IsReadable() {
+			all = append(all, s.String()+"="+s.Version)
+		}
+	}
+	return strings.Join(all, ",")
+}
