@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,6 +35,10 @@ const (
 	Terminating Outcome = "Terminating"
 	// Held means that the object would be written, and Request.Hold is set.
 	Held Outcome = "Held"
+	// Expected means that the cache lacks an object that this Applier created less than
+	// Request.ExpectFor ago, so nothing was read or written. The caller must apply it again after
+	// Result.Wait: it may have been deleted since.
+	Expected Outcome = "Expected"
 )
 
 // DefaultTimeout is the deadline of each request.
@@ -52,12 +55,15 @@ type Options struct {
 	// Timeout is the deadline of each request; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// Slim reports whether the cache keeps of the objects of a kind their fingerprint, as
-	// TakeFingerprint sets it, and not their content. Nil means that it does of none.
+	// Fingerprints.Take sets it, and not their content. Nil means that it does of none.
 	Slim func(component.Resource) bool
-	// Random is the source of generated secrets, Clock the time source for certificates.
+	// Random is the source of generated secrets, Clock the time source for certificates and expectations.
 	// By default they are crypto/rand and the real clock.
 	Random io.Reader
 	Clock  clock.PassiveClock
+	// DryRun means that the client is one of DryRunClient: the API server answers as if it wrote,
+	// and stores nothing. The Applier remembers answers, so that it serves one pass over objects.
+	DryRun bool
 }
 
 // Applier writes to one cluster. It is safe for concurrent use, but callers must not
@@ -70,8 +76,10 @@ type Applier struct {
 	slim    func(component.Resource) bool
 	random  io.Reader
 	clock   clock.PassiveClock
+	dryRun  bool
 
-	matched *matched
+	matched      *matched
+	fingerprints *Fingerprints
 
 	mu      sync.Mutex
 	written map[component.Key]writeRecord
@@ -94,7 +102,7 @@ func New(o Options) *Applier {
 	}
 	return &Applier{
 		client: o.Client, reader: o.Reader, manager: o.FieldManager, timeout: o.Timeout, slim: o.Slim,
-		random: o.Random, clock: o.Clock, matched: newMatched(),
+		random: o.Random, clock: o.Clock, dryRun: o.DryRun, matched: newMatched(), fingerprints: NewFingerprints(),
 		written: make(map[component.Key]writeRecord),
 		repairs: repairs{objects: make(map[component.Key]*repairedObject)},
 	}
@@ -125,6 +133,9 @@ type Request struct {
 	Seals string
 	// Hold makes Apply write nothing, and return what it would write in Result.Change.
 	Hold bool
+	// ExpectFor is the time for which an object that was created from the same intent is expected to
+	// appear in the cache, and is not read; 0 if the cache counts at once.
+	ExpectFor time.Duration
 }
 
 // Result is the result of an apply.
@@ -133,19 +144,24 @@ type Result struct {
 	// Object is the object that the API server returned; nil if nothing was written, or the cache
 	// does not keep its content.
 	Object *unstructured.Unstructured
-	// Change describes the write that was held; nil for other outcomes.
+	// Change describes a write that was held or a dry run; nil for other outcomes.
 	Change *v1.PendingChange
+	// Wait is the time until the object is no longer expected; 0 for outcomes other than Expected.
+	Wait time.Duration
 }
 
-// Apply creates or updates an object to match the intent, and sends no request if it
-// does. If the object is missing in the cache, it is created, which changes nothing if the API
-// server has it; then, or if it was written before, it is read from the API server. A
-// write conflicts if anything but the status changed since the object was read. An
-// existing object that is not owned is a *ConflictError, unless it is annotated to be
-// handed over and has no controller. A field that another client changes again and again is
-// a *ContendedError. Other errors are those of the API server. An object that the cache has
-// without its content is read from the API server before it is compared, unless its fingerprint
-// says that it needs no write.
+// Apply creates or updates an object to match the intent, and sends no request if the object in the
+// cache does.
+//
+// An object that the cache lacks is created, which changes nothing if the API server has it: after
+// that conflict, or if it was written before and is no longer expected (Request.ExpectFor), it is read
+// from the API server. An object that the cache has without its content is read before it is compared,
+// unless its fingerprint says that it needs no write. A write conflicts if anything but the status
+// changed since the object was read.
+//
+// An existing object that is not owned is a *ConflictError, unless it is annotated to be handed over
+// and has no controller. A field that another client changes again and again is a *ContendedError.
+// Other errors are those of the API server.
 func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	key := component.KeyOf(req.Intent)
 	if a.matched.has(req) {
@@ -162,7 +178,9 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 		return Result{}, err
 	}
 	if live == nil {
-		req.Live = nil
+		if req.Live != nil { // It was read: there is none.
+			req.Live, req.ExpectFor = nil, 0
+		}
 		result, found, err := a.applyMissing(ctx, req)
 		if err != nil || found == nil {
 			return result, err
@@ -175,36 +193,6 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 		a.note(live, req.Intent)
 	}
 	return result, err
-}
-
-// applyMissing applies an object that the cache does not have. It returns the object instead if
-// the API server has it. A creation is tried without a read unless there is no cache, it may be
-// behind a write of this process, or the creation would be held or refused.
-func (a *Applier) applyMissing(ctx context.Context, req Request) (Result, component.Resource, error) {
-	intent, err := a.intent(req.Intent)
-	if err != nil {
-		return Result{}, nil, err
-	}
-	a.matched.forget(component.KeyOf(intent))
-	var exists error
-	if !req.Uncached && req.Seals == "" && !req.Hold && !a.wrote(component.KeyOf(intent)) {
-		result, err := a.createMissing(ctx, intent, req)
-		if !apierrors.IsConflict(err) {
-			return result, nil, err
-		}
-		exists = err
-	}
-	live, err := a.get(ctx, intent)
-	switch {
-	case err != nil || live != nil:
-		return Result{}, live, err
-	case exists != nil:
-		return Result{}, nil, exists // It was deleted since.
-	case req.Seals != "":
-		return Result{}, nil, &LostError{Key: component.KeyOf(intent), Data: req.Seals}
-	}
-	result, err := a.createMissing(ctx, intent, req)
-	return result, nil, err
 }
 
 // applyOver applies an intent to an object that exists.
@@ -244,17 +232,6 @@ func (a *Applier) applyOver(ctx context.Context, req Request, live component.Res
 	return a.update(ctx, update{intent: intent, live: live, content: content, hold: req.Hold})
 }
 
-// createMissing creates an object with its generated data, unless that is held.
-func (a *Applier) createMissing(ctx context.Context, intent *unstructured.Unstructured, req Request) (Result, error) {
-	if req.Hold {
-		return held(Change(v1.PendingCreate, intent)), nil
-	}
-	if err := a.addGenerated(intent, nil, req.Generate); err != nil {
-		return Result{}, err
-	}
-	return a.create(ctx, intent)
-}
-
 // intent converts an object to the form that is sent: without status, with a hash.
 func (a *Applier) intent(r component.Resource) (*unstructured.Unstructured, error) {
 	gvk, err := a.client.GroupVersionKindFor(r)
@@ -289,54 +266,6 @@ func (a *Applier) get(ctx context.Context, intent *unstructured.Unstructured) (c
 		return nil, fmt.Errorf("reading %s %q: %w", intent.GetKind(), intent.GetName(), err)
 	}
 	return live, nil
-}
-
-// create applies a missing object. If it was created concurrently, it has another version
-// than noVersion, and the API server returns a conflict.
-func (a *Applier) create(ctx context.Context, intent *unstructured.Unstructured) (Result, error) {
-	slim, sum := a.slim(intent), component.SpecHash(intent)
-	if !slim { // The annotation does not cover what was generated.
-		var err error
-		if sum, err = hashOf(intent.Object); err != nil {
-			return Result{}, err
-		}
-	}
-	intent.SetResourceVersion(noVersion)
-	if slim {
-		return a.createSlim(ctx, intent, sum)
-	}
-	if err := a.send(ctx, intent); err != nil {
-		return Result{}, err
-	}
-	a.remember(writeRecord{intent: sum, answer: intent})
-	return Result{Outcome: Created, Object: intent}, nil
-}
-
-// createSlim creates an object whose content the cache does not keep either: it asks for the metadata
-// of what was stored, which says all that is remembered.
-func (a *Applier) createSlim(ctx context.Context, intent *unstructured.Unstructured, sum string) (Result, error) {
-	raw, err := intent.MarshalJSON()
-	if err != nil {
-		return Result{}, fmt.Errorf("encoding %s %q: %w", intent.GetKind(), intent.GetName(), err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, a.timeout)
-	defer cancel()
-	stored := metadataOf(intent)
-	if err := a.client.Patch(ctx, stored, client.RawPatch(types.ApplyPatchType, raw), client.FieldOwner(a.manager)); err != nil {
-		return Result{}, fmt.Errorf("applying %s %q: %w", intent.GetKind(), intent.GetName(), err)
-	}
-	a.remember(writeRecord{intent: sum, answer: stored})
-	a.note(stored, intent)
-	return Result{Outcome: Created}, nil
-}
-
-// metadataOf returns an object of an intent's kind and name that has nothing but metadata.
-func metadataOf(intent *unstructured.Unstructured) *metav1.PartialObjectMetadata {
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(intent.GroupVersionKind())
-	object.SetNamespace(intent.GetNamespace())
-	object.SetName(intent.GetName())
-	return object
 }
 
 // send applies an intent, which then holds the response.

@@ -80,6 +80,7 @@ func TestApplier(t *testing.T) {
 	t.Run("adopted if equal", testIfNoDiff(s))
 	t.Run("missing in the cache", testMissing(s, "missing", s.applier))
 	t.Run("missing in a slim cache", testMissing(s, "missing-slim", s.slimApplier))
+	t.Run("expected in the cache", testExpected(s))
 	t.Run("lost race", testRace(s))
 	t.Run("newer version", testVersions(s))
 	t.Run("once", testOnce(s))
@@ -92,6 +93,8 @@ func TestApplier(t *testing.T) {
 	t.Run("contended", testContended(s))
 	t.Run("edited hash", testEditedHash(s))
 	t.Run("held", testHeld(s))
+	t.Run("dry run", testDryRun(s))
+	t.Run("dry run of a Secret", testDryRunSecret(s))
 	t.Run("delete", testDelete(s))
 }
 

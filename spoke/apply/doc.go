@@ -9,7 +9,9 @@
 //   - Applier: creates or updates an object with one apply, deletes with preconditions,
 //     and expands claims. An existing object that the application does not own is a
 //     *ConflictError.
-//   - TakeFingerprint, Inventory and Recall: a cache need not keep the content of what is
+//   - DryRunClient, and Options.DryRun: the same writes as dry runs, with what each would change
+//     according to the API server.
+//   - Fingerprints, Inventory and Recall: a cache need not keep the content of what is
 //     applied, and a process that starts need not read it.
 //
 // # Non-goals
@@ -22,6 +24,8 @@
 //   - An object that is missing in the cache is created by an apply that fails if it exists: the
 //     caches only hold objects with the managed-by label, and so would miss another object of
 //     the same name, which is read then.
+//   - Request.ExpectFor: what was just created is not read, as the cache will have it in a moment. The
+//     price: if it is deleted before, it is created again only when that time is over.
 //   - The API server may permanently store something other than the intent, for example
 //     when an admission webhook rewrites an image. The applier remembers the result of
 //     its own write, so that it does not write repeatedly; after a restart it writes such

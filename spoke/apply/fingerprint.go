@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,16 +16,34 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// TakeFingerprint replaces the managed fields of an object by the hash of its intent and the
-// fingerprint of the fields that a field manager has applied. The manager loses a field when another
-// one changes or removes it, so that the fingerprint stands for the content, which a cache need not
-// keep then. An object that has its fingerprint already stays as it is.
-func TakeFingerprint(object metav1.Object, manager string) {
+// maxFingerprints bounds the fingerprints that are remembered, of 16 bytes each.
+const maxFingerprints = 512
+
+// Fingerprints computes fingerprints, and remembers the last: the same fields are applied to an object in
+// each application, and come again with each of its events. It is safe for concurrent use.
+type Fingerprints struct {
+	seed maphash.Seed
+
+	mu sync.Mutex
+	// known has the fingerprint of fields by a hash of their encoding.
+	known map[uint64]uint64
+}
+
+// NewFingerprints returns Fingerprints that remember none.
+func NewFingerprints() *Fingerprints {
+	return &Fingerprints{seed: maphash.MakeSeed(), known: make(map[uint64]uint64)}
+}
+
+// Take replaces the managed fields of an object by the hash of its intent and the fingerprint of the
+// fields that a field manager has applied. The manager loses a field when another one changes or
+// removes it, so that the fingerprint stands for the content, which a cache need not keep then. An
+// object that has its fingerprint already stays as it is.
+func (f *Fingerprints) Take(object metav1.Object, manager string) {
 	if _, taken := component.AppliedOf(object); taken {
 		return
 	}
 	component.Applied{
-		Hash: component.SpecHash(object), Fingerprint: fingerprintOf(object.GetManagedFields(), manager),
+		Hash: component.SpecHash(object), Fingerprint: f.of(object.GetManagedFields(), manager),
 	}.Record(object)
 }
 
@@ -36,12 +56,27 @@ func isSlim(object component.Resource) bool {
 	return slim
 }
 
-// fingerprintOf returns the fingerprint of what a manager has applied, or 0 if it applied nothing.
-func fingerprintOf(all []metav1.ManagedFieldsEntry, manager string) uint64 {
+// of returns the fingerprint of what a manager has applied, or 0 if it applied nothing.
+func (f *Fingerprints) of(all []metav1.ManagedFieldsEntry, manager string) uint64 {
 	entry := appliedBy(all, manager)
 	if entry == nil {
 		return 0
 	}
+	encoding := maphash.Bytes(f.seed, entry.FieldsV1.GetRawBytes())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known, ok := f.known[encoding]; ok {
+		return known
+	}
+	if len(f.known) >= maxFingerprints {
+		clear(f.known)
+	}
+	f.known[encoding] = fingerprintOf(entry)
+	return f.known[encoding]
+}
+
+// fingerprintOf returns the fingerprint of the fields of an entry, or 0 if they cannot be read.
+func fingerprintOf(entry *metav1.ManagedFieldsEntry) uint64 {
 	fields := appliedFields(entry)
 	if fields == nil {
 		return 0
@@ -81,7 +116,7 @@ func (a *Applier) note(live, intent component.Resource) {
 		a.matched.put(component.KeyOf(intent), a.matched.of(live, intent))
 		return
 	}
-	if found := fingerprintOf(live.GetManagedFields(), a.manager); found != 0 {
+	if found := a.fingerprints.of(live.GetManagedFields(), a.manager); found != 0 {
 		a.matched.put(component.KeyOf(intent), a.matched.byFingerprint(live, intent, found))
 	}
 }
@@ -117,4 +152,13 @@ func (a *Applier) Whole(ctx context.Context, live component.Resource) (component
 func (a *Applier) isOwned(live component.Resource, intent *unstructured.Unstructured) bool {
 	whole, ok := live.(*unstructured.Unstructured)
 	return !ok || !a.slim(intent) || a.ownsAll(whole, intent)
+}
+
+// metadataOf returns an object of an intent's kind and name that has nothing but metadata.
+func metadataOf(intent *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(intent.GroupVersionKind())
+	object.SetNamespace(intent.GetNamespace())
+	object.SetName(intent.GetName())
+	return object
 }

@@ -16,8 +16,15 @@ import (
 // starts with the default. It returns the resource version that the given one became.
 func (a *Applier) handOverReplicas(ctx context.Context, intent *unstructured.Unstructured, content map[string]any, version string) (string, error) {
 	_, wanted, _ := unstructured.NestedFieldNoCopy(intent.Object, "spec", "replicas")
-	_, counted, _ := unstructured.NestedFieldNoCopy(content, "spec", "replicas")
+	kept, counted, _ := unstructured.NestedFieldNoCopy(content, "spec", "replicas")
 	if intent.GetKind() != "Deployment" || wanted || !counted {
+		return version, nil
+	}
+	if a.dryRun {
+		// A second dry run would know nothing of the first.
+		if n, ok := integer(kept); ok && n > 0 {
+			return version, unstructured.SetNestedField(intent.Object, n, "spec", "replicas")
+		}
 		return version, nil
 	}
 	// Cached objects lack the fields of their managers.

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,7 @@ func TestMatched(t *testing.T) {
 		"another intent":      {func(r *Request) { r.Intent.SetAnnotations(map[string]string{v1.SpecHashAnnotation: "2"}) }, false},
 		"an intent unhashed":  {func(r *Request) { r.Intent.SetAnnotations(nil) }, false},
 		"gone":                {func(r *Request) { r.Live = nil }, false},
-		"without its content": {func(r *Request) { TakeFingerprint(r.Live, "test") }, false},
+		"without its content": {func(r *Request) { NewFingerprints().Take(r.Live, "test") }, false},
 		"another object":      {func(r *Request) { r.Intent.SetName("b") }, false},
 		"of another kind": {func(r *Request) {
 			r.Intent.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -84,7 +85,7 @@ func TestMatchedFingerprint(t *testing.T) {
 			{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:x":{}}}`)},
 			{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(fields)},
 		}
-		TakeFingerprint(live, manager)
+		NewFingerprints().Take(live, manager)
 		return Request{Intent: intent, Live: live}
 	}
 	const fields = `{"f:data":{"f:a":{},"f:b":{}}}`
@@ -116,5 +117,29 @@ func TestMatchedFingerprint(t *testing.T) {
 				t.Errorf("known: %t, want %t", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestFingerprintsRemember: a fingerprint that is remembered is the one that is computed, and no more are
+// remembered than the bound.
+func TestFingerprintsRemember(t *testing.T) {
+	t.Parallel()
+	remembering := NewFingerprints()
+	for range 2 {
+		for i := range maxFingerprints + 1 {
+			entry := metav1.ManagedFieldsEntry{
+				Manager: "test", Operation: metav1.ManagedFieldsOperationApply,
+				FieldsV1: metav1.NewFieldsV1(fmt.Sprintf(`{"f:data":{"f:key-%d":{}}}`, i)),
+			}
+			want := fingerprintOf(&entry)
+			for range 2 {
+				if got := remembering.of([]metav1.ManagedFieldsEntry{entry}, "test"); got != want || got == 0 {
+					t.Fatalf("fingerprint %d of object %d, want %d", got, i, want)
+				}
+			}
+		}
+	}
+	if n := len(remembering.known); n == 0 || n > maxFingerprints {
+		t.Errorf("%d fingerprints are remembered, want at most %d", n, maxFingerprints)
 	}
 }

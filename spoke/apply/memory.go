@@ -2,6 +2,7 @@ package apply
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,8 @@ type writeRecord struct {
 	// answer holds the object as the API server stored it, or its metadata if the cache does not keep
 	// its content either. It is hashed only if that is asked for.
 	answer component.Resource
+	// created is when an object was created that did not exist; zero otherwise.
+	created time.Time
 }
 
 // done reports whether an intent was written already, and the cache does not contain the
@@ -54,6 +57,18 @@ func (a *Applier) wrote(key component.Key) bool {
 	defer a.mu.Unlock()
 	_, ok := a.written[key]
 	return ok
+}
+
+// expected returns the time for which an object is still expected to appear in the cache, because it was
+// created from the same intent a moment ago; 0 if it is not. What is generated is no part of the hash.
+func (a *Applier) expected(intent component.Resource, req Request) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	last, ok := a.written[component.KeyOf(intent)]
+	if !ok || req.Uncached || component.SpecHash(last.answer) != component.SpecHash(intent) {
+		return 0
+	}
+	return max(req.ExpectFor-a.clock.Since(last.created), 0)
 }
 
 func (a *Applier) forget(key component.Key) {

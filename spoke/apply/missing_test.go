@@ -2,9 +2,11 @@ package apply_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
@@ -52,6 +54,39 @@ func testMissing(s *server, name string, applier func() *apply.Applier) func(*te
 		if got := get(t, s, intent).Data["x"]; got != "1" {
 			t.Errorf("x is %q, want that of the intent", got)
 		}
+	}
+}
+
+// testExpected has a cache that lacks what was created a moment ago: nothing is read until it is no longer
+// expected. What was deleted meanwhile is created then.
+func testExpected(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		now := clocktesting.NewFakePassiveClock(time.Unix(1, 0))
+		a := apply.New(apply.Options{Client: s, Reader: s, FieldManager: "test", Clock: now})
+		intent := configMap()
+		intent.Name = "expected"
+		request := apply.Request{Intent: intent, Owned: labelled, ExpectFor: time.Minute}
+		do(t, a, request, apply.Created)
+		s.writes, s.reads = 0, 0
+		now.SetTime(now.Now().Add(59 * time.Second))
+		result, err := a.Apply(t.Context(), request)
+		if err != nil || result.Outcome != apply.Expected || result.Wait != time.Second {
+			t.Errorf("outcome %q, wait %s and error %v, want %s and a second", result.Outcome, result.Wait, err, apply.Expected)
+		}
+		if s.writes+s.reads != 0 {
+			t.Errorf("%d writes and %d reads of what is expected, want none", s.writes, s.reads)
+		}
+		// Callers that do not ask for it, and kinds without a cache, are told what there is.
+		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Unchanged)
+		do(t, a, apply.Request{Intent: intent, Uncached: true, Owned: labelled, ExpectFor: time.Minute}, apply.Unchanged)
+		if err := s.Delete(t.Context(), get(t, s, intent)); err != nil {
+			t.Fatal(err)
+		}
+		now.SetTime(now.Now().Add(time.Second))
+		do(t, a, request, apply.Created)
+		// Another intent is written whatever the cache has.
+		intent.Data["x"] = "2"
+		do(t, a, request, apply.Updated)
 	}
 }
 

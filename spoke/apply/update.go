@@ -22,7 +22,7 @@ func (a *Applier) update(ctx context.Context, u update) (Result, error) {
 	intent, live, content := u.intent, u.live, u.content
 	key := component.KeyOf(intent)
 	same := matches(content, intent)
-	if same && (u.hold || a.isOwned(live, intent)) {
+	if same && (u.hold || a.dryRun || a.isOwned(live, intent)) {
 		a.forget(key)
 		return Result{Outcome: Unchanged}, nil
 	}
@@ -64,6 +64,9 @@ func (a *Applier) update(ctx context.Context, u update) (Result, error) {
 		return Result{}, err
 	case written == nil:
 		return Result{Outcome: Unchanged}, nil
+	}
+	if a.dryRun {
+		return answered(content, written), nil
 	}
 	a.noteRepair(next)
 	a.remember(writeRecord{intent: sum, over: live.GetResourceVersion(), answer: written})

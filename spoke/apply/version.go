@@ -111,6 +111,9 @@ func (a *Applier) replace(ctx context.Context, intent *unstructured.Unstructured
 	if err != nil {
 		return nil, fmt.Errorf("replacing %s %q: %w", intent.GetKind(), intent.GetName(), err)
 	}
+	if a.dryRun {
+		return body, nil // The next patch would not be of what was written.
+	}
 	return a.ownAgain(ctx, body)
 }
 

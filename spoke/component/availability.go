@@ -1,9 +1,12 @@
 package component
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // unavailable returns why a component does not serve customers; empty if it does.
@@ -16,11 +19,14 @@ func unavailable(c Component, live Live) string {
 			return reason
 		}
 	}
+	if !slices.ContainsFunc(c.Objects, isWayIn) {
+		return c.Unserved
+	}
 	return ""
 }
 
 // unavailableReason returns why one object does not serve customers; empty if it does. Objects
-// other than workloads and Ingresses are created together with them.
+// other than workloads, Ingresses and HTTPRoutes are created together with them.
 func unavailableReason(want Resource, live Live) string {
 	exists := live[KeyOf(want)]
 	switch w := want.(type) {
@@ -36,8 +42,8 @@ func unavailableReason(want Resource, live Live) string {
 		default:
 			return describe(want) + " has no available replica"
 		}
-	case *networkingv1.Ingress:
-		if exists == nil {
+	case *networkingv1.Ingress, *unstructured.Unstructured:
+		if exists == nil && isWayIn(Object{Resource: want}) {
 			return describe(want) + " does not exist"
 		}
 	}

@@ -15,7 +15,8 @@ const (
 	// Unchanged means that the intent is the one that was last written; any difference was
 	// made by others.
 	Unchanged Change = ""
-	// New means that no object of the component exists.
+	// New means that no object of the component exists, apart from what is kept as it is, such as the
+	// credentials of a database, which come first and may outlive it.
 	New Change = "New"
 	// ImageUpdated means different images, or a restart to pull the same ones again.
 	ImageUpdated Change = "ImageUpdated"
@@ -27,14 +28,17 @@ const (
 
 // Classify returns how a component is about to change.
 func Classify(c Component, live Live) Change {
-	exists, changed, scaled := false, false, false
+	exists, changed, scaled, configured := false, false, false, false
 	for _, object := range c.Objects {
 		have := live[KeyOf(object.Resource)]
-		if have == nil {
+		if have == nil || object.Once {
+			// Other configuration is in a ConfigMap of another name.
+			_, config := object.Resource.(*corev1.ConfigMap)
+			configured = configured || config
 			continue
 		}
 		exists = true
-		if object.Once || !outdated(object.Resource, have) && !replaced(object.Resource, have) {
+		if !outdated(object.Resource, have) && !replaced(object.Resource, have) {
 			continue
 		}
 		w, _ := viewOf(object.Resource, have)
@@ -47,7 +51,7 @@ func Classify(c Component, live Live) Change {
 	switch {
 	case !exists:
 		return New
-	case changed:
+	case changed, scaled && configured:
 		return ConfigurationUpdated
 	case scaled:
 		return Scaled

@@ -21,6 +21,13 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 		own = append(own, metav1.Condition{Type: v1.ConditionSupported, Status: metav1.ConditionFalse, Reason: v1.ReasonNotSupported,
 			Message: bounded("without a hub these fields have no effect: " + strings.Join(in.Unsupported, ", "))})
 	}
+	for _, s := range report.States {
+		if s.SelfSigned != "" {
+			own = append(own, metav1.Condition{Type: v1.ConditionCertificateTrusted, Status: metav1.ConditionFalse,
+				Reason: v1.ReasonSelfSignedCertificate, Message: bounded(s.SelfSigned)})
+			break
+		}
+	}
 	all := make([]metav1.Condition, 0, len(in.Previous)+len(own))
 	for _, condition := range own {
 		condition.ObservedGeneration = in.Generation
@@ -143,11 +150,12 @@ func blocking(problems []Problem) *Problem {
 	return nil
 }
 
-// foreign returns the conditions that other controllers set.
+// foreign returns the conditions that other controllers set. Those that an application need not have
+// are not among them.
 func foreign(previous, own []metav1.Condition) []metav1.Condition {
 	var others []metav1.Condition
 	for _, c := range previous {
-		if find(own, c.Type) == nil && c.Type != v1.ConditionSupported {
+		if find(own, c.Type) == nil && c.Type != v1.ConditionSupported && c.Type != v1.ConditionCertificateTrusted {
 			others = append(others, c)
 		}
 	}

@@ -51,6 +51,17 @@ func DeletePlan(components []Component, live Live, owner types.UID) Decision {
 	return decision
 }
 
+// Deleted returns the objects that are deleted with an application, sorted by key.
+func Deleted(live Live, owner types.UID) []Resource {
+	var all []Resource
+	for _, key := range sortedKeys(live) {
+		if exists := live[key]; ControlledBy(exists, owner) && exists.GetDeletionTimestamp() == nil {
+			all = append(all, exists)
+		}
+	}
+	return all
+}
+
 // unknownComponents returns components for objects whose component is unknown, sorted by
 // name.
 func unknownComponents(left map[string][]Resource, known []Component) []Component {

@@ -23,6 +23,9 @@
 // database serves while its primary does, so that a replica that is seeded for hours, or
 // lost, does not hold back a release of the backend.
 //
+// A ConfigMap that is no longer needed is deleted when its component is ready, because the pods that are
+// being replaced may read it. An update that fails keeps it, and one more for each further attempt.
+//
 // The condition Available reports whether customers can be served, and Ready whether
 // everything that runs is ready. Stalled is True while the spec cannot take effect without a
 // user. For tools that use kstatus, observedGeneration is then that of the spec: otherwise they

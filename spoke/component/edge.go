@@ -17,15 +17,18 @@ import (
 // still honour it.
 const LegacyIngressClass = "kubernetes.io/ingress.class"
 
-// observeEdge returns the reasons why an existing Ingress or Certificate, as it was last written,
-// is not ready, and a note for the user. Other objects are ready because they exist.
+// observeEdge returns the reasons why an existing Ingress, HTTPRoute or Certificate, as it was last
+// written, is not ready, and a note for the user. Other objects are ready because they exist.
 func observeEdge(exists Resource) ([]fact, string) {
 	switch object := exists.(type) {
 	case *networkingv1.Ingress:
 		return observeIngress(object)
 	case *unstructured.Unstructured:
-		if object.GetKind() == "Certificate" {
+		switch object.GetKind() {
+		case "Certificate":
 			return observeCertificate(object), ""
+		case kindHTTPRoute:
+			return observeRoute(object), ""
 		}
 	}
 	return nil, ""
@@ -47,6 +50,25 @@ func observeIngress(ingress *networkingv1.Ingress) ([]fact, string) {
 	return []fact{{rankReplicas, v1.PhaseUpdating, v1.ReasonWaitingForAddress, fmt.Sprintf(
 		"%s has no address: check that the IngressClass %q exists, and that its controller runs and its load balancer has an address",
 		describe(ingress), class)}}, ""
+}
+
+// Addresses returns the IP addresses and DNS names at which requests to an application are admitted,
+// as its status has them: those of its Ingress, or of the Gateway of its HTTPRoute.
+func Addresses(components []Component, live Live) []string {
+	var reported []string
+	for _, c := range components {
+		for _, object := range c.Rendered() {
+			switch exists := live[KeyOf(object.Resource)].(type) {
+			case *networkingv1.Ingress:
+				for _, point := range exists.Status.LoadBalancer.Ingress {
+					reported = append(reported, point.IP, point.Hostname)
+				}
+			case *unstructured.Unstructured:
+				reported = append(reported, gatewayAddresses(exists, live)...)
+			}
+		}
+	}
+	return v1.ValidAddresses(reported)
 }
 
 // observeCertificate returns a fact unless the certificate was issued.
@@ -89,8 +111,10 @@ func readyCondition(object *unstructured.Unstructured) *metav1.Condition {
 func inUse(components []Component, live Live) []Component {
 	used := slices.Clone(components)
 	for i, c := range used {
-		if c.Fallback != nil && c.Fallback.applies(live) {
-			used[i].Objects = c.Fallback.over(c.Objects)
+		for _, fallback := range c.Fallbacks {
+			if fallback.applies(live) {
+				used[i].Objects = fallback.over(used[i].Objects)
+			}
 		}
 	}
 	return used
@@ -100,12 +124,12 @@ func (f Fallback) applies(live Live) bool {
 	if live[KeyOf(f.Objects[0].Resource)] == nil {
 		return false
 	}
-	until, ok := live[f.Until].(*unstructured.Unstructured)
-	if !ok {
+	until := live[f.Until]
+	if until == nil {
 		return true
 	}
-	ready := readyCondition(until)
-	return ready == nil || ready.Status != metav1.ConditionTrue
+	waiting, _ := observeEdge(until)
+	return len(waiting) > 0
 }
 
 // over returns the objects, of which those of the fallback replace the ones with the same keys.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -100,10 +101,10 @@ func edge() component.Component {
 	c := part("ingress", nil, certificate(), ingress("app-certificate"))
 	fallback := ingress("app-tls")
 	fallback.Annotations[v1.SpecHashAnnotation] = "self-signed"
-	c.Fallback = &component.Fallback{
+	c.Fallbacks = []component.Fallback{{
 		Until:   component.KeyOf(certificate()),
 		Objects: []component.Object{{Resource: selfSigned(), Once: true}, {Resource: fallback}},
-	}
+	}}
 	return c
 }
 
@@ -142,6 +143,48 @@ func TestFallback(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, steps); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSelfSigned checks that the condition is there while the certificate is self-signed in place of
+// one of an issuer, and no longer.
+func TestSelfSigned(t *testing.T) {
+	c := part("ingress", nil, ingress("app-tls"))
+	c.SelfSigned = "install it"
+	conditions := []metav1.Condition{}
+	for _, want := range []string{"install it", ""} {
+		c.SelfSigned = want
+		state := component.Observe(c, live(ingress("app-tls")), true)
+		conditions = component.Summarize(component.Summary{Generation: 1, States: []component.State{state}, Previous: conditions, Now: at(0)}).Conditions
+		got := apimeta.FindStatusCondition(conditions, v1.ConditionCertificateTrusted)
+		if got == nil && want == "" {
+			continue
+		}
+		if got == nil || got.Message != want || got.Status != metav1.ConditionFalse || got.Reason != v1.ReasonSelfSignedCertificate {
+			t.Errorf("the condition is %+v, want %q", got, want)
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	entry := func(points ...networkingv1.IngressLoadBalancerIngress) func(*networkingv1.Ingress) {
+		return func(i *networkingv1.Ingress) { i.Status.LoadBalancer.Ingress = points }
+	}
+	for name, tt := range map[string]struct {
+		live component.Live
+		want []string
+	}{
+		"no Ingress":  {live(), nil},
+		"no address":  {live(ingress("tls", entry())), nil},
+		"IP and name": {live(ingress("tls", entry(networkingv1.IngressLoadBalancerIngress{Hostname: "lb.example.test"}, networkingv1.IngressLoadBalancerIngress{IP: "192.0.2.1"}))), []string{"192.0.2.1", "lb.example.test"}},
+		"not a name":  {live(ingress("tls", entry(networkingv1.IngressLoadBalancerIngress{Hostname: "not a name"}))), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := component.Addresses([]component.Component{part("ingress", nil, ingress("tls"))}, tt.live)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("addresses (-want +got):\n%s", diff)
 			}
 		})
 	}

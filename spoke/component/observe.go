@@ -35,8 +35,11 @@ func Observe(c Component, live Live, initialized bool) State {
 	if c.Disabled {
 		return State{Name: c.Name, Phase: v1.PhaseDisabled, Ready: true, Reason: v1.ReasonDisabled, Message: "disabled"}
 	}
-	state := State{Name: c.Name, Impaired: c.Impaired, Impairment: c.Impairment}
+	state := State{Name: c.Name, Impaired: c.Impaired, Impairment: c.Impairment, SelfSigned: c.SelfSigned}
 	worst := fact{rank: rankNothing, phase: v1.PhaseRunning, reason: v1.ReasonRunning, message: "ready"}
+	if c.Unserved != "" {
+		worst = fact{rankReplicas, v1.PhaseUpdating, v1.ReasonGatewayAPINotServed, c.Unserved}
+	}
 	counted, notes := false, []string{}
 	for _, object := range c.Objects {
 		exists := live[KeyOf(object.Resource)]

@@ -152,6 +152,16 @@ func TestObserveOthers(t *testing.T) {
 	}
 }
 
+// TestClassifyCredentials: a database whose credentials exist already is new.
+func TestClassifyCredentials(t *testing.T) {
+	c := part("database", nil, deployment("database", 1, 0))
+	credentials := component.Object{Resource: configMap("credentials", "database"), Once: true}
+	c.Objects = append([]component.Object{credentials}, c.Objects...)
+	if got := component.Classify(c, live(configMap("credentials", "database"))); got != component.New {
+		t.Errorf("got %q, want %q", got, component.New)
+	}
+}
+
 func TestClassify(t *testing.T) {
 	old := func(d *appsv1.Deployment) { d.Annotations[v1.SpecHashAnnotation] = "old" }
 	tests := map[string]struct {
@@ -165,12 +175,13 @@ func TestClassify(t *testing.T) {
 		"restart": {live(deployment("web", 3, 3, old, func(d *appsv1.Deployment) {
 			d.Spec.Template.Annotations = map[string]string{v1.RestartedAtAnnotation: "then"}
 		})), component.ImageUpdated},
-		"number":        {live(deployment("web", 1, 1, old)), component.Scaled},
-		"configuration": {live(deployment("web", 3, 3, old)), component.ConfigurationUpdated},
+		"number":                   {live(deployment("web", 1, 1, old), configMap("web-2", "web")), component.Scaled},
+		"configuration":            {live(deployment("web", 3, 3, old)), component.ConfigurationUpdated},
+		"configuration and number": {live(deployment("web", 1, 1, old), configMap("web-1", "web")), component.ConfigurationUpdated},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := component.Classify(part("web", nil, deployment("web", 3, 0)), tt.live); got != tt.want {
+			if got := component.Classify(part("web", nil, configMap("web-2", "web"), deployment("web", 3, 0)), tt.live); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

@@ -1,7 +1,7 @@
 package component
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -61,6 +61,9 @@ type Input struct {
 	Generation int64
 	// Conditions are those of the last status.
 	Conditions []metav1.Condition
+	// Eventual plans all writes to come, as if the dependencies of each component served. Grown
+	// plans as if claims had grown that are to grow.
+	Eventual, Grown bool
 }
 
 // Decision is the observed state, and the steps to take now.
@@ -123,7 +126,7 @@ func (p *planner) component(c Component) {
 		return
 	}
 	for _, object := range c.Objects {
-		if len(waiting) > 0 && changed && p.belongsToVersion(object.Resource) {
+		if len(waiting) > 0 && changed && IsWorkload(object.Resource) {
 			continue
 		}
 		p.object(c.Name, object)
@@ -141,6 +144,9 @@ func (p *planner) object(component string, object Object) {
 	}
 	small := claimsToGrow(want, p.in.Live)
 	p.grow(component, small)
+	if p.in.Grown {
+		small = nil
+	}
 	live, _ := exists.(*appsv1.StatefulSet)
 	if live == nil || live.DeletionTimestamp != nil || !ControlledBy(live, p.in.OwnerUID) {
 		p.add(Step{Action: Apply, Component: component, Object: object})
@@ -174,6 +180,9 @@ func (p *planner) add(s Step) { p.decision.Steps = append(p.decision.Steps, s) }
 
 // waitingFor returns the dependencies of a component that do not serve.
 func (p *planner) waitingFor(c Component) []string {
+	if p.in.Eventual {
+		return nil
+	}
 	var names []string
 	for _, name := range c.DependsOn {
 		if serving, known := p.serving[name]; known && !serving {
@@ -221,17 +230,6 @@ func (p *planner) versionChanged(c Component) bool {
 	})
 }
 
-// belongsToVersion reports whether an object must change with the version of its component: a
-// workload, or the configuration that a pod of the version before reads when it restarts.
-// Missing or edited configuration is restored at once.
-func (p *planner) belongsToVersion(want Resource) bool {
-	if _, ok := want.(*corev1.ConfigMap); ok {
-		exists := p.in.Live[KeyOf(want)]
-		return exists != nil && outdated(want, exists)
-	}
-	return IsWorkload(want)
-}
-
 // prune adds the deletion of owned objects that are no longer needed, dependents first.
 func (p *planner) prune(ordered []Component) {
 	wanted := make(map[Key]bool)
@@ -244,7 +242,7 @@ func (p *planner) prune(ordered []Component) {
 	}
 	var unwanted []Key
 	for key, exists := range p.in.Live {
-		if !wanted[key] && exists.GetDeletionTimestamp() == nil && ControlledBy(exists, p.in.OwnerUID) {
+		if !wanted[key] && exists.GetDeletionTimestamp() == nil && ControlledBy(exists, p.in.OwnerUID) && !p.isRead(exists) {
 			unwanted = append(unwanted, key)
 		}
 	}
@@ -259,6 +257,15 @@ func (p *planner) prune(ordered []Component) {
 		exists := p.in.Live[key]
 		p.add(deletion(exists.GetLabels()[v1.ComponentLabel], exists))
 	}
+}
+
+// isRead reports whether pods that are to be replaced may read a ConfigMap when they restart: those of
+// its component, until it is ready with what is wanted.
+func (p *planner) isRead(exists Resource) bool {
+	_, ok := exists.(*corev1.ConfigMap)
+	return ok && !p.in.Eventual && slices.ContainsFunc(p.decision.States, func(s State) bool {
+		return s.Name == exists.GetLabels()[v1.ComponentLabel] && !s.Ready
+	})
 }
 
 // deletion returns the step that deletes an object. Workloads are deleted in the
@@ -289,7 +296,9 @@ func IsWorkload(r Resource) bool {
 }
 
 func compareKeys(a, b Key) int {
-	return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	return cmp.Or(
+		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // sortedKeys returns the keys of live objects in order.

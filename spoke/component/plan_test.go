@@ -2,6 +2,7 @@ package component_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,42 +119,48 @@ func TestPlanGates(t *testing.T) {
 	}
 }
 
-// TestPlanHoldsConfiguration checks that the configuration of a version that waits is not written
-// before it: a pod that restarts meanwhile would run the former image with it.
-func TestPlanHoldsConfiguration(t *testing.T) {
-	config := func(hash string) *corev1.ConfigMap {
-		c := configMap("app-backend", "backend")
-		c.Annotations[v1.SpecHashAnnotation] = hash
-		return c
+// TestPlanKeepsConfiguration checks that the ConfigMap of the version before stays for pods that restart
+// until all of them are replaced, and that the wanted one is there, or restored, at once.
+func TestPlanKeepsConfiguration(t *testing.T) {
+	const create, update, prune = "apply configmap backend", "apply deployment backend", "delete app-backend-1 Background"
+	config := func(name string) *corev1.ConfigMap { return configMap("app-backend-"+name, "backend") }
+	before := deployment("backend", 2, 2, written("old", "image:1"))
+	after := func(change func(*appsv1.Deployment)) component.Live {
+		return with(running(), config("1"), config("2"), deployment("backend", 2, 2, written("new", "image:2"), change))
 	}
-	edited := config("new")
-	edited.Data = map[string]string{"edited": "by another client"}
+	nothing := func(*appsv1.Deployment) {}
+	stuck := func(d *appsv1.Deployment) {
+		d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
+	}
 	down := statefulSet("database", 1, 0)
 	tests := map[string]struct {
-		image string
-		live  component.Live
-		steps []string
+		live     component.Live
+		eventual bool
+		steps    []string
 	}{
-		"the version waits":              {"image:2", with(running(), down, config("old")), []string{"apply service backend"}},
-		"the version need not wait":      {"image:2", with(running(), config("old")), []string{"apply configmap backend", "apply deployment backend", "apply service backend"}},
-		"the same version":               {"image:1", with(running(), down, config("old")), []string{"apply configmap backend", "apply deployment backend", "apply service backend"}},
-		"a missing ConfigMap is created": {"image:2", with(running(), down), []string{"apply configmap backend", "apply service backend"}},
-		"an edited one is repaired":      {"image:2", with(running(), down, edited), []string{"apply configmap backend", "apply service backend"}},
+		"the version waits":                               {with(running(), before, down, config("1")), false, []string{create}},
+		"the version is written":                          {with(running(), before, config("1")), false, []string{create, update}},
+		"the version is planned":                          {with(running(), before, config("1")), true, []string{create, update, prune}},
+		"the new Deployment was not observed yet":         {after(func(d *appsv1.Deployment) { d.Generation = 2 }), false, []string{create, update}},
+		"pods are being replaced":                         {after(func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 1 }), false, []string{create, update}},
+		"a pod of before is left":                         {after(func(d *appsv1.Deployment) { d.Status.Replicas = 3 }), false, []string{create, update}},
+		"the rollout fails":                               {after(stuck), false, []string{create, update}},
+		"a new pod is not ready":                          {after(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 }), false, []string{create, update}},
+		"all pods are replaced":                           {after(nothing), false, []string{create, update, prune}},
+		"all pods are replaced, and the database is down": {with(after(nothing), down), false, []string{create, update, prune}},
+		"the new one was deleted":                         {without(after(nothing), config("2")), false, []string{create, update}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			components := shop()
-			components[1] = part("backend", []string{"database"}, config("new"), deployment("backend", 2, 0, written("new", tt.image)), service("backend"))
-			got, err := component.Plan(component.Input{Components: components, Live: tt.live, OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
+			components[1] = part("backend", []string{"database"}, config("2"), deployment("backend", 2, 0, written("new", "image:2")))
+			got, err := component.Plan(component.Input{
+				Components: components, Live: without(tt.live, service("backend")), OwnerUID: owner, Generation: 2, Conditions: initialized(1), Eventual: tt.eventual,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			var steps []string
-			for _, step := range told(got.Steps) {
-				if strings.HasSuffix(step, " backend") {
-					steps = append(steps, step)
-				}
-			}
+			steps := told(slices.DeleteFunc(got.Steps, func(s component.Step) bool { return s.Component != "backend" }))
 			if diff := cmp.Diff(tt.steps, steps); diff != "" {
 				t.Errorf("steps of the backend (-want +got):\n%s", diff)
 			}
@@ -284,8 +291,10 @@ func TestDeletePlan(t *testing.T) {
 				"frontend: waiting for monitoring to be deleted", "backend: waiting for monitoring to be deleted", "database: waiting for backend to be deleted"}},
 		"the frontend is going": {shop(), live(deployment("frontend", 3, 3, going), deployment("backend", 2, 2), statefulSet("database", 1, 1)),
 			nil, []string{"frontend: waiting for Deployment app-frontend to be deleted", "backend: waiting for frontend to be deleted", "database: waiting for backend to be deleted"}},
-		"a gap":           {shop(), live(deployment("frontend", 3, 3), statefulSet("database", 1, 1)), []string{"delete app-frontend Foreground"}, []string{"frontend: waiting for Deployment app-frontend to be deleted", "database: waiting for frontend to be deleted"}},
-		"the last":        {shop(), live(statefulSet("database", 1, 1)), []string{"delete app-database Foreground"}, []string{"database: waiting for StatefulSet app-database to be deleted"}},
+		"a gap":    {shop(), live(deployment("frontend", 3, 3), statefulSet("database", 1, 1)), []string{"delete app-frontend Foreground"}, []string{"frontend: waiting for Deployment app-frontend to be deleted", "database: waiting for frontend to be deleted"}},
+		"the last": {shop(), live(statefulSet("database", 1, 1)), []string{"delete app-database Foreground"}, []string{"database: waiting for StatefulSet app-database to be deleted"}},
+		"configuration of two versions": {shop(), live(configMap("app-backend-1", "backend"), configMap("app-backend-2", "backend")),
+			[]string{"delete app-backend-1 Background", "delete app-backend-2 Background"}, []string{"backend: waiting for ConfigMap app-backend-1 to be deleted"}},
 		"nothing is left": {shop(), live(retained, claim("data-app-database-0", "10Gi", corev1.ClaimBound)), nil, nil},
 		"nothing can be rendered": {nil, live(deployment("frontend", 1, 1), statefulSet("database", 1, 1)),
 			[]string{"delete app-frontend Foreground", "delete app-database Foreground"},

@@ -25,6 +25,8 @@ type Problem struct {
 	Blocking bool
 	// Optional is true if the spec is in effect without the write.
 	Optional bool
+	// Explains is true if pods that are not ready may wait for the cause of the problem.
+	Explains bool
 }
 
 // text returns the message with the component.
@@ -174,7 +176,8 @@ func progressPhase(previous []metav1.Condition, states []State, initialized bool
 	scaling := last != nil && last.Status == metav1.ConditionTrue && last.Reason == v1.ReasonScaling
 	for _, s := range states {
 		switch {
-		case s.Ready, s.Reason == v1.ReasonWaitingForReplicas, s.Reason == v1.ReasonWaitingForStorage, s.Reason == v1.ReasonCopyingData:
+		case s.Ready, s.Reason == v1.ReasonWaitingForReplicas, s.Reason == v1.ReasonWaitingForStorage, s.Reason == v1.ReasonCopyingData,
+			explains(s.Reason):
 		case s.Phase == v1.PhaseScaling:
 			scaling = true
 		default:
@@ -192,6 +195,10 @@ func withProblems(states []State, problems []Problem) []State {
 	states = slices.Clone(states)
 	for _, p := range problems {
 		i := slices.IndexFunc(states, func(s State) bool { return s.Name == p.Component })
+		if i >= 0 && p.Explains {
+			states[i].explain(p)
+			continue
+		}
 		if i < 0 || p.Optional {
 			continue
 		}
@@ -208,6 +215,15 @@ func withProblems(states []State, problems []Problem) []State {
 		}
 	}
 	return states
+}
+
+// explain adds to a component why its pods may not be ready. Whether the component is ready is observed:
+// pods that have an image need no Secret to pull it.
+func (s *State) explain(p Problem) {
+	if s.Reason == v1.ReasonWaitingForReplicas {
+		s.Reason = p.Reason
+	}
+	s.Message = bounded(s.Message + "; " + p.Message)
 }
 
 // tolerateSmallVolumes marks a component as ready if its only problem is that its volumes

@@ -45,6 +45,8 @@ func summaries() map[string]summary {
 	off := component.State{Name: "monitoring", Phase: v1.PhaseDisabled, Ready: true}
 	blocked := component.Problem{Component: "web", Reason: v1.ReasonForbidden, Message: "not allowed", Blocking: true}
 	passing := component.Problem{Component: "web", Reason: v1.ReasonApplyFailed, Message: "timed out"}
+	missing := []component.Problem{{Component: "web", Reason: v1.ReasonMissing, Message: "no Secret", Optional: true, Explains: true}}
+	crashes := []component.Problem{{Component: "web", Reason: v1.ReasonCrashLoopBackOff, Message: "exit code 1", Optional: true, Explains: true}}
 	return map[string]summary{
 		"running": {component.Summary{States: []component.State{ready("db"), ready("web"), off}},
 			v1.PhaseRunning, "2/2", "Application is running", v1.ReasonRunning, "", 7},
@@ -72,6 +74,20 @@ func summaries() map[string]summary {
 			v1.PhaseRunning, "1/1", "Application is running", v1.ReasonRunning, v1.ReasonApplyFailed, 6},
 		"trouble while creating": {component.Summary{States: []component.State{unready("web", v1.PhaseCreating, v1.ReasonProgressing)}, Problems: []component.Problem{passing}},
 			v1.PhaseCreating, "0/1", "web: timed out", v1.ReasonApplyFailed, v1.ReasonApplyFailed, 0},
+		"a Secret is missing while creating": {component.Summary{Problems: missing,
+			States: []component.State{unready("web", v1.PhaseCreating, v1.ReasonWaitingForReplicas)}},
+			v1.PhaseCreating, "0/1", "web: not yet; no Secret", v1.ReasonMissing, v1.ReasonMissing, 7},
+		"a Secret is missing while running": {component.Summary{ObservedGeneration: 6, States: []component.State{ready("web")}, Problems: missing},
+			v1.PhaseRunning, "1/1", "Application is running", v1.ReasonRunning, v1.ReasonMissing, 7},
+		"a Secret is missing while scaling": {component.Summary{Previous: progressing("Scaling"), Problems: missing,
+			States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
+			v1.PhaseScaling, "0/1", "web: not yet; no Secret", v1.ReasonMissing, v1.ReasonMissing, 7},
+		"a Secret is missing, and there is no progress": {component.Summary{Previous: initialized(1), Problems: missing,
+			States: []component.State{unready("web", v1.PhaseFailed, v1.ReasonDeadlineExceeded)}},
+			v1.PhaseFailed, "0/1", "web: not yet; no Secret", v1.ReasonDeadlineExceeded, v1.ReasonDeadlineExceeded, 7},
+		"pods crash while scaling": {component.Summary{Previous: progressing("Scaling"), Problems: crashes,
+			States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
+			v1.PhaseScaling, "0/1", "web: not yet; exit code 1", v1.ReasonCrashLoopBackOff, v1.ReasonCrashLoopBackOff, 7},
 		"nothing could be observed": {component.Summary{Previous: initialized(1), Problems: []component.Problem{{Reason: v1.ReasonApplyFailed, Message: "timed out"}}},
 			v1.PhaseUpdating, "0/0", "timed out", v1.ReasonApplyFailed, v1.ReasonApplyFailed, 0},
 		"invalid": {component.Summary{Problems: []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: "spec.x must be y", Blocking: true}}},

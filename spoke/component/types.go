@@ -48,13 +48,26 @@ type Component struct {
 	// Impairment says what to do about it. The condition Degraded has them. Usually empty.
 	Impaired, Impairment string
 
-	// Fallback are objects that are used until another object is ready. Usually nil.
-	Fallback *Fallback
+	// SelfSigned is the reason why the certificate of the component is self-signed although an issuer
+	// is named, and what to do about it. The condition CertificateTrusted has it. Usually empty.
+	SelfSigned string
+
+	// Unserved is the reason why the cluster cannot have an object that the component needs; usually
+	// empty.
+	Unserved string
+
+	// Fallbacks are objects that are used until others are ready. Usually empty.
+	Fallbacks []Fallback
+
+	// References are the Secrets and ConfigMaps of users that the objects refer to, sorted by kind and
+	// name, each once. References that are optional are not among them, nor are the credentials of a
+	// database, which are read. Usually empty.
+	References []Key
 }
 
 // Fallback keeps objects in use until their replacement is ready.
 type Fallback struct {
-	// Until is the replacement. Its condition Ready counts.
+	// Until is the replacement: a Certificate, an Ingress or an HTTPRoute.
 	Until Key
 	// Objects are used in place of the component's objects with the same keys, and in addition to
 	// the others, while the first of them exists and Until is not ready. The first is never
@@ -62,12 +75,13 @@ type Fallback struct {
 	Objects []Object
 }
 
-// Rendered returns all objects of the component: its own and those of its fallback.
+// Rendered returns all objects of the component: its own and those of its fallbacks.
 func (c Component) Rendered() []Object {
-	if c.Fallback == nil {
-		return c.Objects
+	all := c.Objects
+	for _, fallback := range c.Fallbacks {
+		all = slices.Concat(all, fallback.Objects)
 	}
-	return slices.Concat(c.Objects, c.Fallback.Objects)
+	return all
 }
 
 // Object is one desired object. Its Resource has GroupVersionKind, namespace, name,
@@ -150,6 +164,8 @@ type State struct {
 	// Impaired is the reason why users cannot use a ready component, and Impairment says what to
 	// do about it; usually empty.
 	Impaired, Impairment string
+	// SelfSigned is that of the component.
+	SelfSigned string
 
 	// Growing is true if the component is not ready only because its volumes are too
 	// small. Its dependents need not wait.
@@ -170,6 +186,8 @@ type Report struct {
 	States     []State
 	// Replicas are the replicas of the database, as last observed.
 	Replicas []v1.DatabaseReplica
+	// Addresses are the IP addresses and DNS names of the application, as in its status.
+	Addresses []string
 	// Claims counts the desired volume claims, BoundClaims those that exist and are bound.
 	Claims, BoundClaims int
 	// Pending are the changes that are held back.

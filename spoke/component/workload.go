@@ -115,8 +115,8 @@ func sameVersion(want, live corev1.PodTemplateSpec) bool {
 	return true
 }
 
-// sameAnnotations reports whether the live pods have the desired annotations, which
-// include the hash of their configuration.
+// sameAnnotations reports whether the live pods have the desired annotations, such as that of a
+// restart.
 func sameAnnotations(want, live corev1.PodTemplateSpec) bool {
 	merged := maps.Clone(live.Annotations)
 	if merged == nil {

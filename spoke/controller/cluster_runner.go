@@ -110,6 +110,16 @@ const restartAfter = 5 * time.Second
 type ClusterRunner struct {
 	*runner.Runner[struct{}]
 	options Options
+
+	mu sync.Mutex
+	// running are the clusters whose controllers run, by name.
+	running map[string]*running
+}
+
+// running is a cluster whose controllers run.
+type running struct {
+	*member
+	cluster cluster.Cluster
 }
 
 // NewClusterRunner returns a ClusterRunner that is not started.
@@ -117,6 +127,7 @@ func NewClusterRunner(o Options) *ClusterRunner {
 	o = o.withDefaults()
 	return &ClusterRunner{
 		options: o,
+		running: make(map[string]*running),
 		Runner:  runner.New[struct{}](runner.Options{Logger: o.Logger, RestartDelay: restartAfter}),
 	}
 }
@@ -137,17 +148,32 @@ func (r *ClusterRunner) run(ctx context.Context, name string, cl cluster.Cluster
 		return err
 	}
 	defer r.options.Metrics.Leave(name)
-	var running sync.WaitGroup
-	running.Go(func() { m.optional.run(ctx) })
+	defer r.enter(name, &running{member: m, cluster: cl})()
+	var group sync.WaitGroup
+	group.Go(func() { m.optional.run(ctx) })
 	for _, kind := range r.options.Kinds {
 		kindName, _ := kind.Identity()
 		logger := r.options.Logger.WithValues("cluster", name, "kind", kindName)
-		running.Go(func() {
+		group.Go(func() {
 			r.Keep(ctx, logger, func(ctx context.Context) error { return r.runKind(ctx, kind, cl, m) })
 		})
 	}
-	running.Wait()
+	group.Wait()
 	return nil
+}
+
+// enter records that the controllers of a cluster run, until leave is called.
+func (r *ClusterRunner) enter(name string, m *running) (leave func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[name] = m
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.running[name] == m {
+			delete(r.running, name)
+		}
+	}
 }
 
 // runKind runs the controller of one kind in one cluster, as soon as the cluster serves

@@ -11,6 +11,8 @@
 //     the one local cluster.
 //   - Which copies are whose: one that names the agent is cmd/spoke's, as are the
 //     applications that people run in the cluster, and any other copy is the hub's.
+//   - ClusterRunner.DryRun: what the reconciler would write of the children of a copy that need
+//     not exist, by the same code with dry runs.
 //   - CacheOptions and WatchedObjects: what a cluster's cache must hold.
 //
 // # Non-goals
@@ -30,6 +32,8 @@
 //     applied; of Services and CronJobs, whose types are large, metadata alone is watched.
 //   - Objects of one cache share equal labels, owners and containers, which takes a third less
 //     memory. It relies on nothing being changed in cached objects.
+//   - NewInformer: informers call handlers themselves, so that a handler must not block. Those of client-go
+//     have two goroutines and a buffer for each handler, in each member.
 //   - Name, region and provider of a cluster come from the copy, in the hub and in the
 //     agent, so that a copy that is handed over is rendered the same.
 //   - The kinds of optional APIs (ServiceMonitor, PrometheusRule, Certificate) have

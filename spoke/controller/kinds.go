@@ -72,7 +72,7 @@ func reportEcommerceApp(app *v1.EcommerceApp, r component.Report) {
 	if r.States == nil {
 		return
 	}
-	s.Ready = r.Ready
+	s.Ready, s.Addresses = r.Ready, r.Addresses
 	s.SetPendingChanges(r.Pending)
 	s.Components = nil
 	for _, state := range r.States {

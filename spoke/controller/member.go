@@ -40,15 +40,7 @@ func newMember(ctx context.Context, name string, cl cluster.Cluster, o Options) 
 		Exec: func(ctx context.Context, target podexec.Container, command podexec.Command) (string, error) {
 			return o.Exec(ctx, cl, target, command)
 		},
-		Applier: apply.New(apply.Options{
-			Client:       cl.GetClient(),
-			Reader:       cl.GetAPIReader(),
-			FieldManager: v1.SpokeFieldManager,
-			Timeout:      o.Timeout,
-			Slim:         isSlim,
-			Random:       o.Random,
-			Clock:        o.Clock,
-		}),
+		Applier:  newApplier(cl, o, false),
 		Recorder: recorder,
 		Facts:    func() render.Cluster { return optional.facts(o.Facts(name)) },
 		Children: func(extra []client.Object) []reconciler.Child { return childrenIn(cl, extra, optional) },
@@ -60,12 +52,30 @@ func newMember(ctx context.Context, name string, cl cluster.Cluster, o Options) 
 	return m, nil
 }
 
+func newApplier(cl cluster.Cluster, o Options, dryRun bool) *apply.Applier {
+	writer := cl.GetClient()
+	if dryRun {
+		writer = apply.DryRunClient(cl)
+	}
+	return apply.New(apply.Options{
+		Client:       writer,
+		Reader:       cl.GetAPIReader(),
+		FieldManager: v1.SpokeFieldManager,
+		Timeout:      o.Timeout,
+		Slim:         isSlim,
+		Random:       o.Random,
+		Clock:        o.Clock,
+		DryRun:       dryRun,
+	})
+}
+
 // facts adds to what is known of a cluster which optional kinds it has, and which it may have.
 func (o *optional) facts(known render.Cluster) render.Cluster {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, kind := range optionalKinds() {
 		switch {
+		case kind.mark == nil:
 		case o.synced[kind.crd]:
 			kind.mark(&known)
 		case o.unknown[kind.crd] && kind.unknown != nil:
@@ -87,7 +97,7 @@ func childrenIn(cl cluster.Cluster, extra []client.Object, o *optional) []reconc
 		}
 	}
 	for _, kind := range o.present() {
-		all = append(all, reconciler.Child{Kind: kind.gvk, Reader: o.cache})
+		all = append(all, reconciler.Child{Kind: kind.gvk, Reader: o.cacheOf(kind), ReadOnly: kind.mark == nil})
 	}
 	return all
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
+	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -39,10 +40,12 @@ const (
 	servedWithin = time.Minute
 )
 
-// optionalKind is a kind of children that a cluster need not have.
+// optionalKind is a kind of objects that a cluster need not have.
 type optionalKind struct {
-	crd  string
-	gvk  schema.GroupVersionKind
+	crd string
+	gvk schema.GroupVersionKind
+	// mark marks a cluster that serves the kind. It is nil if objects of the kind are read, and no
+	// children.
 	mark func(*render.Cluster)
 	// unknown marks a cluster that may serve the kind. It is nil if objects of the kind are only
 	// left out then, and what there is stays.
@@ -56,6 +59,9 @@ func optionalKinds() []optionalKind {
 		{"prometheusrules.monitoring.coreos.com", monitoring.WithKind("PrometheusRule"), func(c *render.Cluster) { c.PrometheusRules = true }, nil},
 		{"certificates.cert-manager.io", schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
 			func(c *render.Cluster) { c.Certificates = true }, func(c *render.Cluster) { c.CertificatesUnknown = true }},
+		{"httproutes." + component.GatewayAPI().Group, routeKind(),
+			func(c *render.Cluster) { c.HTTPRoutes = true }, func(c *render.Cluster) { c.HTTPRoutesUnknown = true }},
+		{"gateways." + component.GatewayAPI().Group, gatewayKind(), nil, nil},
 	}
 }
 
@@ -71,9 +77,11 @@ func allKinds() map[string]bool {
 // optional follows which CRDs a cluster has, and caches the objects of the
 // optional kinds among them.
 type optional struct {
-	cache   cache.Cache
-	options Options
-	log     logr.Logger
+	cache cache.Cache
+	// gateways has the kinds whose objects are read, and no children.
+	gateways cache.Cache
+	options  Options
+	log      logr.Logger
 
 	mu sync.Mutex
 	// synced are the kinds whose objects are cached, unknown those that the cluster may serve,
@@ -89,7 +97,7 @@ type optional struct {
 // newOptional makes the caches of optional kinds, which do not run yet.
 func newOptional(cl cluster.Cluster, o Options) (*optional, error) {
 	definition := definitions()
-	c, err := cache.New(cl.GetConfig(), cache.Options{
+	options := cache.Options{
 		NewInformer:          NewInformer,
 		HTTPClient:           cl.GetHTTPClient(),
 		Scheme:               cl.GetScheme(),
@@ -97,12 +105,21 @@ func newOptional(cl cluster.Cluster, o Options) (*optional, error) {
 		DefaultLabelSelector: ours(),
 		DefaultTransform:     cache.TransformStripManagedFields(),
 		ByObject:             map[client.Object]cache.ByObject{definition: {Label: labels.Everything()}},
-	})
+		// A reader must not wait for a kind that has just gone: handlers of informers read caches, too.
+		ReaderFailOnMissingInformer: true,
+	}
+	c, err := cache.New(cl.GetConfig(), options)
 	if err != nil {
 		return nil, fmt.Errorf("creating the cache of optional kinds: %w", err)
 	}
+	// A cache cannot have options for a kind that the cluster does not serve.
+	options.DefaultLabelSelector, options.DefaultTransform, options.ByObject = nil, slimGateway, nil
+	gateways, err := cache.New(cl.GetConfig(), options)
+	if err != nil {
+		return nil, fmt.Errorf("creating the cache of Gateways: %w", err)
+	}
 	return &optional{
-		cache: c, options: o, log: o.Logger,
+		cache: c, gateways: gateways, options: o, log: o.Logger,
 		synced:      make(map[string]bool),
 		unknown:     allKinds(),
 		discovered:  make(chan struct{}),
@@ -127,11 +144,13 @@ func (o *optional) run(ctx context.Context) {
 		default:
 		}
 	}
-	go func() {
-		if err := o.cache.Start(ctx); err != nil {
-			o.log.Error(err, "The cache of optional kinds ended")
-		}
-	}()
+	for _, c := range []cache.Cache{o.cache, o.gateways} {
+		go func() {
+			if err := c.Start(ctx); err != nil {
+				o.log.Error(err, "The cache of optional kinds ended")
+			}
+		}()
+	}
 	limit := o.options.Clock.After(o.options.Waits.Scaled(unknownLimit))
 	listed, err := o.followDefinitions(ctx, wake)
 	if err != nil {
@@ -252,14 +271,22 @@ func (o *optional) notStarted(err error, definedAt time.Time) (retry time.Durati
 
 // start caches the objects of an optional kind.
 func (o *optional) start(ctx context.Context, kind optionalKind) error {
-	informer, err := o.cache.GetInformer(ctx, sample(kind), cache.BlockUntilSynced(false))
+	informer, err := o.cacheOf(kind).GetInformer(ctx, sample(kind.gvk), cache.BlockUntilSynced(false))
 	if err != nil {
 		return err
 	}
+	notify := o.notify
+	if kind.mark == nil {
+		notify = func(object any) { o.notifyRoutes(ctx, object) }
+	}
 	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    o.notify,
-		UpdateFunc: func(_, object any) { o.notify(object) },
-		DeleteFunc: o.notify,
+		AddFunc: notify,
+		UpdateFunc: func(before, after any) {
+			if kind.mark != nil || addressesChanged(before, after) {
+				notify(after)
+			}
+		},
+		DeleteFunc: notify,
 	}); err != nil {
 		return err
 	}
@@ -271,14 +298,14 @@ func (o *optional) start(ctx context.Context, kind optionalKind) error {
 }
 
 func (o *optional) stop(ctx context.Context, kind optionalKind) {
-	if err := o.cache.RemoveInformer(ctx, sample(kind)); err != nil {
+	if err := o.cacheOf(kind).RemoveInformer(ctx, sample(kind.gvk)); err != nil {
 		o.log.Error(err, "Cannot remove an informer", "kind", kind.gvk.Kind)
 	}
 }
 
-func sample(kind optionalKind) *unstructured.Unstructured {
+func sample(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(kind.gvk)
+	object.SetGroupVersionKind(gvk)
 	return object
 }
 

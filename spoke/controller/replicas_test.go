@@ -43,10 +43,7 @@ func testReplicas(t *testing.T, w *writer) {
 	t.Helper()
 	r := &replicated{writer: w, prints: [3]string{primaryPrints, followerPrints, lostPrints}, asked: func(context.Context, int, string) {}}
 	r.exec = r.run
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: "default"}}
-	if err := w.Create(t.Context(), account); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
+	w.allowPods(t)
 	w.patch(t, `{"spec":{"database":{"engine":"postgresql","version":"15.4","storage":"1Gi","replicas":3}}}`)
 	w.reconcile(t)
 	r.allowDisruption(t)

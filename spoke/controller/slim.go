@@ -27,9 +27,12 @@ func isSlim(child component.Resource) bool {
 
 // slimmer holds the cache transforms of one cluster, which drop what no decision depends on and
 // share what objects have in common. It is safe for concurrent use.
-type slimmer struct{ shared *interner }
+type slimmer struct {
+	shared       *interner
+	fingerprints *apply.Fingerprints
+}
 
-func newSlimmer() slimmer { return slimmer{newInterner()} }
+func newSlimmer() slimmer { return slimmer{newInterner(), apply.NewFingerprints()} }
 
 // child is a cache transform that drops of a child what no decision depends on, and keeps the
 // fingerprint of what the spoke has applied. It returns other objects without managed fields.
@@ -61,11 +64,16 @@ func (s slimmer) child(object any) (any, error) {
 		o.Spec = networkingv1.NetworkPolicySpec{}
 	case *policyv1.PodDisruptionBudget:
 		o.Spec, o.Status = policyv1.PodDisruptionBudgetSpec{}, policyv1.PodDisruptionBudgetStatus{}
+	case *corev1.Secret:
+		if o.Labels[v1.PropagatedLabel] != "" {
+			o.Data = nil // Nothing reads it from a cache, and each member has it.
+		}
+		return s.whole(object)
 	case *metav1.PartialObjectMetadata: // It has no content.
 	default:
 		return s.whole(object)
 	}
-	apply.TakeFingerprint(child, v1.SpokeFieldManager)
+	s.fingerprints.Take(child, v1.SpokeFieldManager)
 	child.SetAnnotations(annotations(child.GetAnnotations()))
 	s.share(child)
 	return object, nil

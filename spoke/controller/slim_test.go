@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -170,5 +171,20 @@ func setReady(r *rand.Rand, object component.Resource) {
 	case *appsv1.StatefulSet:
 		n := *w.Spec.Replicas
 		w.Status = appsv1.StatefulSetStatus{Replicas: n, UpdatedReplicas: n, ReadyReplicas: n}
+	}
+}
+
+// TestPropagatedSecrets: the cache keeps the data of the Secrets of shops, and not of those that a hub
+// has propagated.
+func TestPropagatedSecrets(t *testing.T) {
+	t.Parallel()
+	for propagated, want := range map[string]int{"": 1, "true": 0} {
+		secret := &corev1.Secret{Data: map[string][]byte{"password": []byte("hunter2")}}
+		if propagated != "" {
+			secret.Labels = map[string]string{v1.PropagatedLabel: propagated}
+		}
+		if _, err := newSlimmer().child(secret); err != nil || len(secret.Data) != want {
+			t.Errorf("propagated %q: %d keys, want %d; error %v", propagated, len(secret.Data), want, err)
+		}
 	}
 }

@@ -45,7 +45,8 @@ func sources(kind Runner, owner schema.GroupKind, c cache.Cache, o *optional) []
 }
 
 // ownerOf returns the object that a child belongs to: its controller, or, for
-// what has none, such as claims, the one that its labels name. Pods are controlled by workloads.
+// what has none, such as claims, the one that its labels name. Pods are controlled by workloads. What a
+// hub copies belongs to all its owners, which may refer to it.
 func ownerOf(child client.Object, owner schema.GroupKind, partOf string) []reconcile.Request {
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: child.GetNamespace()}}
 	_, isPod := child.(*corev1.Pod)
@@ -57,6 +58,16 @@ func ownerOf(child client.Object, owner schema.GroupKind, partOf string) []recon
 		return []reconcile.Request{request}
 	}
 	labels := child.GetLabels()
+	if labels[v1.PropagatedLabel] != "" {
+		var all []reconcile.Request
+		for _, reference := range child.GetOwnerReferences() {
+			if schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind() == owner {
+				request.Name = reference.Name
+				all = append(all, request)
+			}
+		}
+		return all
+	}
 	if child.GetNamespace() == "" || labels[v1.PartOfLabel] != partOf || labels[v1.InstanceLabel] == "" {
 		return nil
 	}
@@ -70,9 +81,10 @@ func specChanged(e event.UpdateEvent) bool {
 }
 
 // childChanged lets pass changes of what counts of a child: of workloads, claims and Ingresses
-// everything, of pods what is cached, of the rest what is not status.
+// everything, of pods what is cached, of the rest what is not status. Of what a hub copies it only
+// counts whether it exists.
 func childChanged(e event.UpdateEvent) bool {
-	if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
+	if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() || e.ObjectNew.GetLabels()[v1.PropagatedLabel] != "" {
 		return false
 	}
 	switch after := e.ObjectNew.(type) {

@@ -36,8 +36,14 @@ func TestOwnerOf(t *testing.T) {
 		"claim":                {&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: labels}}, app},
 		"another kind's claim": {&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: map[string]string{v1.PartOfLabel: "mysqlcluster", v1.InstanceLabel: "app"}}}, nil},
 		"pod of a workload":    {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: labels, OwnerReferences: controlled("apps/v1", "StatefulSet")}}, app},
-		"no labels":            {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}}, nil},
-		"no namespace":         {&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Labels: labels}}, nil},
+		"copied by a hub": {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Labels: map[string]string{v1.PropagatedLabel: "true"}, OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: "ecommerce.io/v1", Kind: "EcommerceApp", Name: "app"}, {APIVersion: "example.com/v1", Kind: "WebApp", Name: "web"},
+				{APIVersion: "ecommerce.io/v1", Kind: "EcommerceApp", Name: "other"},
+			},
+		}}, append(app[:1:1], reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "other"}})},
+		"no labels":    {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}}, nil},
+		"no namespace": {&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Labels: labels}}, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,6 +82,8 @@ func TestWhatWakes(t *testing.T) {
 			}), true, true},
 		"deletion":    {before, service(func(s *corev1.Service) { s.DeletionTimestamp = &now }), true, true},
 		"no versions": {&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2"}}, false, true},
+		"copied by a hub": {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Labels: map[string]string{v1.PropagatedLabel: "true"}}},
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2", Labels: map[string]string{v1.PropagatedLabel: "true"}}}, false, false},
 		"workload": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Generation: 1}},
 			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2", Generation: 1}}, false, true},
 		"address": {&networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Generation: 1}},

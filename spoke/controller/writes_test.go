@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,8 +76,10 @@ func TestWrites(t *testing.T) {
 		"statuses are locked":  testStatusLock,
 		"finalizers of others": testFinalizerLock,
 		"metrics":              testMetrics,
+		"pod problems":         testPodProblems,
 		"policy":               testPolicy,
 		"paused":               testPaused,
+		"references":           testReferences,
 		"replicas":             testReplicas,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -273,6 +277,15 @@ func (w *writer) ready(t *testing.T, pods int32) {
 	d.Status.Replicas, d.Status.UpdatedReplicas = *d.Spec.Replicas, *d.Spec.Replicas
 	d.Status.ReadyReplicas, d.Status.AvailableReplicas = pods, pods
 	if err := w.Status().Update(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// allowPods creates the account that pods have, as there is no controller that does.
+func (w *writer) allowPods(t *testing.T) {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: "default"}}
+	if err := w.Create(t.Context(), account); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 }

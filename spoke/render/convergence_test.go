@@ -102,7 +102,7 @@ func (s *shopState) take(step component.Step) bool {
 }
 
 // apply stores an object as an API server does for its only owner, and makes its pods run, an
-// Ingress have an address, and a Certificate ready.
+// Ingress have an address, a Certificate ready, and an HTTPRoute accepted.
 func (s *shopState) apply(o component.Object) bool {
 	s.Helper()
 	key := component.KeyOf(o.Resource)
@@ -127,6 +127,10 @@ func (s *shopState) apply(o component.Object) bool {
 		w.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
 	case *unstructured.Unstructured:
 		w.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
+		if refs, found, err := unstructured.NestedSlice(w.Object, "spec", "parentRefs"); found && err == nil {
+			accepted := []any{map[string]any{"type": "Accepted", "status": "True"}}
+			w.Object["status"] = map[string]any{"parents": []any{map[string]any{"parentRef": refs[0], "conditions": accepted}}}
+		}
 	}
 	s.live[key] = next
 	return former == nil || !equality.Semantic.DeepEqual(former, next)

@@ -33,13 +33,23 @@
 // The preStop hook is the sleep action of the kubelet (Kubernetes 1.30), because an image
 // may have no shell: endpoints are removed before the process gets SIGTERM.
 //
-// Login is an oauth2-proxy between Ingress and frontend, which works with any ingress
+// An HTTPRoute has no field for a certificate, which the listener of its Gateway refers to, so that the
+// Secret is created and the user names it there. An application that names a Gateway and no class gets
+// no Ingress in a cluster that does not serve HTTPRoutes: it would admit requests where the user did
+// not ask for it.
+//
+// Login is an oauth2-proxy between Ingress or HTTPRoute and frontend, which works with any
 // controller. The network policy of the frontend then admits only the proxy. Without
 // credentials, and without domains or groups of users, the proxy runs and rejects all
 // logins: a shop must not admit every account of a public provider because a field is absent.
 //
 // When cert-manager is to replace a self-signed certificate, that stays in use until the
 // Certificate is ready, as the fallback of the component.
+//
+// Settings are in a ConfigMap whose name has a hash of them: pods of the version before read theirs until
+// all are replaced. What names the cluster is updated in place, because a region that becomes known, or
+// a hub that adopts an application, must restart no pod. So ConfigMaps are not immutable for the API
+// server; another one for what changes in place would be three more objects of each application.
 //
 // Prometheus rules are encoded as JSON, which is valid YAML.
 package render

@@ -43,6 +43,9 @@ type Cluster struct {
 	// CertificatesUnknown is true if the cluster may serve those of cert-manager, and they could
 	// not be listed.
 	CertificatesUnknown bool
+	// HTTPRoutes is true if the cluster serves HTTPRoutes of the Gateway API, HTTPRoutesUnknown if it
+	// may, and they could not be listed.
+	HTTPRoutes, HTTPRoutesUnknown bool
 }
 
 const (
@@ -79,7 +82,7 @@ func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error
 			return nil, err
 		}
 		if c.LoginSwitching {
-			db.Note = strings.Join(slices.DeleteFunc([]string{db.Note, noteSwitching}, func(n string) bool { return n == "" }), "; ")
+			db.Note = joined(db.Note, noteSwitching)
 		}
 	}
 	backend := component.Component{Name: Backend, Disabled: true}
@@ -243,6 +246,11 @@ func timeZone(name string) string {
 		return "Etc/UTC"
 	}
 	return name
+}
+
+// joined returns the notes that are not empty as one.
+func joined(notes ...string) string {
+	return strings.Join(slices.DeleteFunc(notes, func(n string) bool { return n == "" }), "; ")
 }
 
 func valueOr[T any](p *T, fallback T) T {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
 func TestCertificates(t *testing.T) {
@@ -45,20 +46,25 @@ func TestCertificates(t *testing.T) {
 			if got := object.Spec.TLS[0].SecretName; got != c.secret {
 				t.Errorf("the Ingress uses %q, want %q", got, c.secret)
 			}
-			made := ""
-			for _, o := range ingress.Objects {
-				if o.Resource.GetName() == c.secret {
-					made = o.Resource.GetObjectKind().GroupVersionKind().Kind
-				}
-			}
-			if made != c.kind {
+			if made := kindOf(ingress.Objects, c.secret); made != c.kind {
 				t.Errorf("it is made by a %q, want a %q", made, c.kind)
 			}
-			if ingress.Note != c.note {
-				t.Errorf("note = %q, want %q", ingress.Note, c.note)
+			if instead := ingress.SelfSigned != ""; ingress.Note != c.note || instead != (c.note == noteSelfSigned) {
+				t.Errorf("note = %q, want %q; self-signed in place of an issued one: %t", ingress.Note, c.note, instead)
 			}
 		})
 	}
+}
+
+// kindOf returns the kind of the last object with a name; empty if there is none.
+func kindOf(objects []component.Object, name string) string {
+	kind := ""
+	for _, o := range objects {
+		if o.Resource.GetName() == name {
+			kind = o.Resource.GetObjectKind().GroupVersionKind().Kind
+		}
+	}
+	return kind
 }
 
 // With a login, customers reach the proxy, and only the proxy the frontend.

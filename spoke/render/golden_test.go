@@ -25,10 +25,23 @@ func TestGolden(t *testing.T) {
 	db, app := sampleMySQL(t), &webappv1.WebApp{}
 	sample(t, "webapp", app)
 	shop, everything := sampleShop(t), everythingShop(t)
+	routed, unserved := everythingShop(t), everythingShop(t)
+	routed.Spec.Ingress.GatewayRef = &v1.GatewayReference{Name: "public", Namespace: "gateways", SectionName: "https"}
+	unserved.Spec.Ingress.GatewayRef, unserved.Spec.Ingress.ClassName = routed.Spec.Ingress.GatewayRef, nil
+	gateways := served
+	gateways.HTTPRoutes = true
+	ingressOf := func(app *v1.EcommerceApp, c Cluster) func() ([]component.Component, error) {
+		return func() ([]component.Component, error) {
+			components, err := EcommerceApp(app, c)
+			return components[3:4], err
+		}
+	}
 	for name, render := range map[string]func() ([]component.Component, error){
 		"ecommerceapp":        func() ([]component.Component, error) { return EcommerceApp(shop, Cluster{}) },
 		"ecommerceapp-served": func() ([]component.Component, error) { return EcommerceApp(shop, served) },
 		"ecommerceapp-mysql":  func() ([]component.Component, error) { return EcommerceApp(everything, served) },
+		"ingress-route":       ingressOf(routed, gateways),
+		"ingress-unserved":    ingressOf(unserved, served),
 		"mysqlcluster":        func() ([]component.Component, error) { return MySQLCluster(db, Cluster{}) },
 		"webapp":              func() ([]component.Component, error) { return WebApp(app, Cluster{}) },
 	} {
@@ -49,12 +62,15 @@ func encode(t *testing.T, components []component.Component) string {
 	var b bytes.Buffer
 	for _, c := range components {
 		fmt.Fprintf(&b, "# component %s: dependsOn %v, disabled %t, note %q\n", c.Name, c.DependsOn, c.Disabled, c.Note)
+		if c.Unserved != "" {
+			fmt.Fprintf(&b, "# unserved: %s\n", c.Unserved)
+		}
 		if c.Impaired != "" {
 			fmt.Fprintf(&b, "# impaired %s: %s\n", c.Impaired, c.Impairment)
 		}
 		for i, o := range c.Rendered() {
-			if i == len(c.Objects) {
-				fmt.Fprintf(&b, "---\n# until %v is ready:\n", c.Fallback.Until)
+			if f, begins := fallbackAt(c, i); begins {
+				fmt.Fprintf(&b, "---\n# until %v is ready:\n", f.Until)
 			}
 			b.WriteString("---\n")
 			if o.Once || o.Retain {
@@ -71,6 +87,18 @@ func encode(t *testing.T, components []component.Component) string {
 		}
 	}
 	return b.String()
+}
+
+// fallbackAt returns the fallback whose objects begin at an index of the rendered ones.
+func fallbackAt(c component.Component, index int) (component.Fallback, bool) {
+	at := len(c.Objects)
+	for _, f := range c.Fallbacks {
+		if at == index {
+			return f, true
+		}
+		at += len(f.Objects)
+	}
+	return component.Fallback{}, false
 }
 
 // sample reads a sample that ships.

@@ -16,6 +16,7 @@ import (
 
 const (
 	noteSelfSigned          = "cert-manager is not installed in this cluster: the certificate is self-signed"
+	fixSelfSigned           = "; install it, or set spec.security.tls.secretRef in place of issuerRef"
 	noteCertificatesUnknown = "the Certificates of this cluster cannot be listed: one that exists stays in use, a missing one is created later"
 
 	certificateSuffix = "-certificate"
@@ -27,9 +28,9 @@ func (s *shop) ingressPart() manifest.Part {
 	return p
 }
 
-// ingress renders the Ingress, its certificate, and the login proxy.
+// ingress renders the Ingress or the HTTPRoute, its certificate, and the login proxy.
 func (s *shop) ingress() (component.Component, error) {
-	c := component.Component{Name: Ingress, DependsOn: []string{Frontend}}
+	c := component.Component{Name: Ingress, DependsOn: []string{Frontend}, References: s.edgeReferences()}
 	secret := ""
 	if s.app.Spec.Security.TLS.Enabled {
 		name, certificate, note, err := s.certificate()
@@ -37,6 +38,9 @@ func (s *shop) ingress() (component.Component, error) {
 			return component.Component{}, err
 		}
 		secret, c.Note = name, note
+		if note == noteSelfSigned {
+			c.SelfSigned = note + fixSelfSigned
+		}
 		c.Objects = append(c.Objects, certificate...)
 	}
 	backend := s.frontend.name
@@ -48,9 +52,26 @@ func (s *shop) ingress() (component.Component, error) {
 			c.Impaired = v1.ReasonLoginNotConfigured
 		}
 	}
-	c.Objects = append(c.Objects, component.Object{Resource: s.ingressObject(backend, secret)})
-	c.Fallback = s.selfSignedUntilIssued(backend)
+	c.Fallbacks = s.selfSignedUntilIssued(backend)
+	s.expose(&c, backend, secret)
 	return c, nil
+}
+
+// edgeReferences returns what the Ingress and the login proxy refer to. An HTTPRoute names no
+// certificate.
+func (s *shop) edgeReferences() []component.Key {
+	security, pods := s.app.Spec.Security, v1.PodSettings{}
+	if security.Authentication.Enabled {
+		pods = s.frontend.spec.PodSettings
+	}
+	refs := manifest.NewReferences(s.owner.Namespace, pods)
+	if security.Authentication.Enabled {
+		refs.AddSecret(security.Authentication.SecretRef)
+	}
+	if security.TLS.Enabled && s.hasIngress() {
+		refs.AddSecret(security.TLS.SecretRef)
+	}
+	return refs.Keys()
 }
 
 // certificate returns the name of the certificate's Secret, the objects that create it,
@@ -61,7 +82,7 @@ func (s *shop) certificate() (string, []component.Object, string, error) {
 	if tls.SecretRef != nil {
 		return tls.SecretRef.Name, nil, "", nil
 	}
-	host := s.app.Spec.Ingress.Host
+	hosts := s.hosts()
 	name := s.owner.ChildName(certificateSuffix, manifest.MaxName)
 	if tls.IssuerRef != nil && s.cluster.CertificatesUnknown {
 		return name, nil, noteCertificatesUnknown, nil // A Certificate that exists stays in use.
@@ -74,14 +95,14 @@ func (s *shop) certificate() (string, []component.Object, string, error) {
 		secret := s.selfSigned()
 		return secret.Resource.GetName(), []component.Object{secret}, note, nil
 	}
-	if host == "" {
+	if len(hosts) == 0 {
 		return "", nil, "", fmt.Errorf("spec.ingress.host must be set when spec.security.tls.issuerRef is: a certificate needs a name")
 	}
 	p := s.ingressPart()
 	certificate := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{
 			"secretName": name,
-			"dnsNames":   []any{host},
+			"dnsNames":   untyped(hosts),
 			"privateKey": map[string]any{"rotationPolicy": "Always"},
 			"issuerRef": map[string]any{
 				"group": "cert-manager.io",
@@ -95,28 +116,32 @@ func (s *shop) certificate() (string, []component.Object, string, error) {
 }
 
 // selfSignedUntilIssued keeps a self-signed certificate in use until cert-manager has issued one; nil
-// unless it is to issue one.
-func (s *shop) selfSignedUntilIssued(backend string) *component.Fallback {
+// unless it is to issue one. An HTTPRoute names no certificate.
+func (s *shop) selfSignedUntilIssued(backend string) []component.Fallback {
 	tls := s.app.Spec.Security.TLS
 	if !tls.Enabled || tls.SecretRef != nil || tls.IssuerRef == nil || !s.cluster.Certificates && !s.cluster.CertificatesUnknown {
 		return nil
 	}
 	secret := s.selfSigned()
-	return &component.Fallback{
+	objects := []component.Object{secret}
+	if s.hasIngress() {
+		objects = append(objects, component.Object{Resource: s.ingressObject(backend, secret.Resource.GetName())})
+	}
+	return []component.Fallback{{
 		Until: component.Key{
 			GroupKind: schema.GroupKind{Group: "cert-manager.io", Kind: "Certificate"},
 			Namespace: s.owner.Namespace, Name: s.owner.ChildName(certificateSuffix, manifest.MaxName),
 		},
-		Objects: []component.Object{secret, {Resource: s.ingressObject(backend, secret.Resource.GetName())}},
-	}
+		Objects: objects,
+	}}
 }
 
 func (s *shop) selfSigned() component.Object {
 	secret := manifest.Secret(s.ingressPart(), s.owner.ChildName("-tls", manifest.MaxName), nil)
 	secret.Type = corev1.SecretTypeTLS
-	names := []string{s.frontend.name + "." + s.owner.Namespace + ".svc"}
-	if host := s.app.Spec.Ingress.Host; host != "" {
-		names = []string{host}
+	names := s.hosts()
+	if len(names) == 0 {
+		names = []string{s.frontend.name + "." + s.owner.Namespace + ".svc"}
 	}
 	return component.Object{Resource: secret, Once: true, Generate: &component.Generate{
 		TLS: &component.SelfSigned{CommonName: manifest.LabelValue(s.owner.Name), DNSNames: names},
@@ -124,37 +149,38 @@ func (s *shop) selfSigned() component.Object {
 }
 
 func (s *shop) ingressObject(backend, secret string) *networkingv1.Ingress {
-	spec := s.app.Spec.Ingress
 	p := s.ingressPart()
 	ingress := &networkingv1.Ingress{
 		TypeMeta:   manifest.Type("networking.k8s.io/v1", "Ingress"),
 		ObjectMeta: p.Meta(s.owner.ChildName("-ingress", manifest.MaxName)),
 		Spec: networkingv1.IngressSpec{
-			IngressClassName: spec.ClassName,
-			Rules: []networkingv1.IngressRule{{
-				Host: spec.Host,
-				IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
-					Paths: []networkingv1.HTTPIngressPath{{
-						Path:     "/",
-						PathType: new(networkingv1.PathTypePrefix),
-						Backend: networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
-							Name: backend,
-							Port: networkingv1.ServiceBackendPort{Name: httpPort},
-						}},
+			IngressClassName: s.app.Spec.Ingress.ClassName,
+		},
+	}
+	hosts := s.hosts()
+	if len(hosts) == 0 {
+		hosts = []string{""} // Any name.
+	}
+	for _, host := range hosts {
+		ingress.Spec.Rules = append(ingress.Spec.Rules, networkingv1.IngressRule{
+			Host: host,
+			IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
+				Paths: []networkingv1.HTTPIngressPath{{
+					Path:     "/",
+					PathType: new(networkingv1.PathTypePrefix),
+					Backend: networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
+						Name: backend,
+						Port: networkingv1.ServiceBackendPort{Name: httpPort},
 					}},
 				}},
 			}},
-		},
+		})
 	}
-	if len(spec.Annotations) > 0 {
-		ingress.Annotations = spec.Annotations
+	if annotations := s.edgeAnnotations(dnsIngressSource); len(annotations) > 0 {
+		ingress.Annotations = annotations
 	}
 	if secret != "" {
-		tls := networkingv1.IngressTLS{SecretName: secret}
-		if spec.Host != "" {
-			tls.Hosts = []string{spec.Host}
-		}
-		ingress.Spec.TLS = []networkingv1.IngressTLS{tls}
+		ingress.Spec.TLS = []networkingv1.IngressTLS{{SecretName: secret, Hosts: s.hosts()}}
 	}
 	return ingress
 }

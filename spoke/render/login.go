@@ -115,7 +115,7 @@ func (p proxy) args() []string {
 		fmt.Sprintf("--cookie-secure=%t", spec.Security.TLS.Enabled),
 	}
 	args = append(args, admission(spec.Security.Authentication)...)
-	if spec.Ingress.Host != "" {
+	if spec.Ingress.Host != "" && p.shop.clusterHost() == "" { // With two names it is that of the request.
 		scheme := "http"
 		if spec.Security.TLS.Enabled {
 			scheme = "https"

@@ -175,13 +175,16 @@ func checkSelector(t *testing.T, at string, r component.Resource) {
 // randomShop draws a shop that the schema accepts, and a cluster.
 func randomShop(r *rand.Rand) (*v1.EcommerceApp, Cluster) {
 	app := apitest.RandomApp(r)
+	if app.Spec.Ingress.ClassName != nil && r.IntN(2) == 0 {
+		app.Spec.Ingress.GatewayRef = &v1.GatewayReference{Name: "public", Namespace: "gateways"}
+	}
 	app.Namespace, app.UID = "production", types.UID(fmt.Sprintf("%08x-0000-0000-0000-000000000000", r.Uint32()))
 	return app, randomCluster(r)
 }
 
 func randomCluster(r *rand.Rand) Cluster {
 	chance := func() bool { return r.IntN(2) == 0 }
-	cluster := Cluster{ServiceMonitors: chance(), PrometheusRules: chance(), Certificates: chance()}
+	cluster := Cluster{ServiceMonitors: chance(), PrometheusRules: chance(), Certificates: chance(), HTTPRoutes: chance()}
 	if chance() {
 		cluster.Name = "eu-1"
 	}

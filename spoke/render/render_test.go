@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,6 @@ import (
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
 // The names that people and other tools rely on.
@@ -28,7 +28,7 @@ func TestNamesOfTheSample(t *testing.T) {
 	for _, want := range []string{
 		"StatefulSet my-ecommerce-app-database", "Service my-ecommerce-app-database", "Service my-ecommerce-app-database-primary",
 		"Secret my-ecommerce-app-database-credentials", "CronJob my-ecommerce-app-database-backup",
-		"Deployment my-ecommerce-app-backend", "Service my-ecommerce-app-backend", "ConfigMap my-ecommerce-app-backend",
+		"Deployment my-ecommerce-app-backend", "Service my-ecommerce-app-backend",
 		"Deployment my-ecommerce-app-frontend", "Service my-ecommerce-app-frontend", "Ingress my-ecommerce-app-ingress",
 	} {
 		if !slices.ContainsFunc(objects, func(o component.Object) bool {
@@ -166,31 +166,50 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// A change of the configuration rolls the pods that read it, and no others.
-func TestConfigHash(t *testing.T) {
-	hashes := func(change func(*v1.EcommerceApp)) map[string]string {
-		app := sampleShop(t)
-		change(app)
-		found := map[string]string{}
-		for _, o := range mustShop(t, app) {
-			for _, p := range podTemplates(o.Resource) {
-				if h := p.Annotations[manifest.ConfigHashAnnotation]; h != "" {
-					found[o.Resource.GetName()] = h
-				}
+// Settings never change in place: others are in a ConfigMap of another name, which rolls the pods
+// that read it, and no others.
+func TestConfigNames(t *testing.T) {
+	t.Parallel()
+	before := configNames(t, func(*v1.EcommerceApp) {})
+	if len(before) != 3 || !regexp.MustCompile("^my-ecommerce-app-backend-[0-9a-f]{8}$").MatchString(before[Backend]) {
+		t.Errorf("ConfigMaps of settings: %v, want those of database, backend and frontend", before)
+	}
+	for part, change := range map[string]func(*v1.EcommerceApp){
+		Ingress:            func(a *v1.EcommerceApp) { a.Spec.Frontend.Image, a.Spec.Ingress.Host = "other:v2", "shop.example.com" },
+		Frontend:           func(a *v1.EcommerceApp) { a.Spec.Frontend.Port = 9999 },
+		database.Component: func(a *v1.EcommerceApp) { a.Spec.Database.Storage = "2Gi" },
+	} {
+		after := configNames(t, change)
+		for of, name := range before {
+			if changed := after[of] != name; changed != (of == part) {
+				t.Errorf("a change of the %s: the name of the ConfigMap of the %s changes: %t", part, of, changed)
 			}
 		}
-		return found
 	}
-	before := hashes(func(*v1.EcommerceApp) {})
-	after := hashes(func(a *v1.EcommerceApp) { a.Spec.Frontend.Port = 9999 })
-	for name, hash := range before {
-		if changed := after[name] != hash; changed != (name == "my-ecommerce-app-frontend") {
-			t.Errorf("%s: the hash changed: %t", name, changed)
+}
+
+// configNames returns the names of the ConfigMaps with settings of a changed sample by component, and
+// checks that the pods read them.
+func configNames(t *testing.T, change func(*v1.EcommerceApp)) map[string]string {
+	t.Helper()
+	app := sampleShop(t)
+	change(app)
+	objects, names, hashed := mustShop(t, app), map[string]string{}, regexp.MustCompile("-[0-9a-f]{8}$")
+	for _, c := range all[*corev1.ConfigMap](objects) {
+		if hashed.MatchString(c.Name) {
+			names[c.Labels[v1.ComponentLabel]] = c.Name
 		}
 	}
-	if len(before) != 3 {
-		t.Errorf("hashes: %v, want those of database, backend and frontend", before)
+	for _, part := range []string{Backend, Frontend} {
+		read := deployment(t, objects, app.Name+"-"+part).Spec.Template.Spec.Containers[0].EnvFrom[0].ConfigMapRef.Name
+		if read != names[part] {
+			t.Errorf("the pods of the %s read %s, want %s", part, read, names[part])
+		}
 	}
+	if read := all[*appsv1.StatefulSet](objects)[0].Spec.Template.Spec.Volumes[0].ConfigMap.Name; read != names[database.Component] {
+		t.Errorf("the pods of the database read %s, want %s", read, names[database.Component])
+	}
+	return names
 }
 
 func TestRestart(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -48,13 +47,9 @@ func TestClusterSettings(t *testing.T) {
 
 // dataOf returns the variables in a workload's ConfigMap that do not depend on its spec.
 func dataOf(w workload) map[string]string {
-	for _, o := range w.component().Objects {
-		if c, is := o.Resource.(*corev1.ConfigMap); is {
-			maps.DeleteFunc(c.Data, func(key, _ string) bool { return key == "PORT" || key == "BACKEND_URL" })
-			return c.Data
-		}
-	}
-	return nil
+	data := w.config().Data
+	maps.DeleteFunc(data, func(key, _ string) bool { return key == "PORT" || key == "BACKEND_URL" })
+	return data
 }
 
 // TestImageRegistry: every image is from the registry, those of defaults too.

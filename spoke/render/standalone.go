@@ -34,9 +34,12 @@ func WithoutHub(app *v1.EcommerceApp) Unsupported {
 		note(db.Backup.Verify != v1.VerifyPolicy{}, "spec.database.backup.verify")
 		u.NoBackups = db.Backup.Enabled && db.Backup.Method == v1.BackupSnapshot
 	}
+	note(app.Spec.Ingress.ExternalDNS != nil, "spec.ingress.externalDNS")
 	note(app.Spec.CloudConfig != v1.CloudConfig{}, "spec.cloudConfig")
 	note(!equality.Semantic.DeepEqual(app.Spec.Placement, v1.Placement{}), "spec.placement")
 	note(len(app.Spec.Overrides) > 0, "spec.overrides")
+	note(app.Spec.Rollout != nil, "spec.rollout")
+	note(len(app.Spec.Propagate) > 0, "spec.propagate")
 	note(app.Spec.Deletion != v1.Deletion{}, "spec.deletion")
 	return u
 }

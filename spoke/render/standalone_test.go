@@ -21,9 +21,12 @@ func TestWithoutHub(t *testing.T) {
 			Enabled: true, Schedule: "0 2 * * *", Method: v1.BackupSnapshot, CopyToRegions: []string{"eu-west-1"},
 			MaxRPO: &metav1.Duration{Duration: time.Hour}, Verify: v1.VerifyPolicy{Schedule: "0 4 * * *"},
 		}
+		a.Spec.Ingress.ExternalDNS = &v1.ExternalDNS{}
 		a.Spec.CloudConfig.GCP = &v1.GCPConfig{}
 		a.Spec.Placement.MaxClusters = 1
 		a.Spec.Overrides = []v1.Override{{Image: "shop:v2"}}
+		a.Spec.Rollout = &v1.Rollout{}
+		a.Spec.Propagate = []v1.PropagatedObject{{Kind: v1.PropagatedSecret, Name: "registry"}}
 		a.Spec.Deletion.UnreachableTimeout = &metav1.Duration{}
 	}
 	for name, tt := range map[string]struct {
@@ -36,7 +39,7 @@ func TestWithoutHub(t *testing.T) {
 		"no database":                  {func(a *v1.EcommerceApp) { a.Spec.Database = nil }, Unsupported{}},
 		"everything": {everything, Unsupported{Fields: []string{
 			"spec.database.storageProfile", "spec.database.backup.method", "spec.database.backup.copyToRegions", "spec.database.backup.maxRPO",
-			"spec.database.backup.verify", "spec.cloudConfig", "spec.placement", "spec.overrides", "spec.deletion",
+			"spec.database.backup.verify", "spec.ingress.externalDNS", "spec.cloudConfig", "spec.placement", "spec.overrides", "spec.rollout", "spec.propagate", "spec.deletion",
 		}, NoBackups: true}},
 		"everything, of a copy": {func(a *v1.EcommerceApp) {
 			everything(a)

@@ -44,8 +44,8 @@ type workload struct {
 	// values from Secrets.
 	settings map[string]string
 	secrets  []corev1.EnvVar
-	// cluster are the variables that name the cluster. They are not hashed: pods that run get them
-	// when they are started again, and an upgrade to a version with them starts none.
+	// cluster are the variables that name the cluster, if they are known. Pods that run get them when
+	// they are started again, and none is started for them.
 	cluster map[string]string
 	// annotations are the annotations of the pods.
 	annotations map[string]string
@@ -123,11 +123,9 @@ func (s *shop) part(name string) manifest.Part {
 // component returns the objects of a workload: first the dependencies of its pods, and
 // the Deployment before the Service.
 func (w workload) component() component.Component {
-	variables := maps.Clone(w.cluster)
-	maps.Copy(variables, w.settings)
 	objects := []component.Object{
 		{Resource: manifest.ServiceAccount(w.part, w.name, w.spec.ServiceAccountAnnotations)},
-		{Resource: manifest.ConfigMap(w.part, w.name, variables)},
+		{Resource: w.config()},
 		{Resource: manifest.NetworkPolicy(w.part, w.name, w.port, w.peers...)},
 		{Resource: w.deployment()},
 		{Resource: manifest.Service(w.part, w.name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
@@ -138,7 +136,9 @@ func (w workload) component() component.Component {
 	if w.leastReplicas() > 1 {
 		objects = append(objects, component.Object{Resource: statelessBudget(w.part, w.name)})
 	}
-	c := component.Component{Name: w.part.Component, Objects: objects}
+	refs := manifest.NewReferences(w.part.Owner.Namespace, w.spec.PodSettings)
+	refs.AddEnv(w.spec.Env, w.spec.EnvFrom)
+	c := component.Component{Name: w.part.Component, Objects: objects, References: refs.Keys()}
 	if w.loading != "" {
 		c.Note = "stopped while restore " + w.loading + " loads the database"
 	}
@@ -153,14 +153,16 @@ func (w workload) leastReplicas() int32 {
 	return w.replicas
 }
 
+func (w workload) config() *corev1.ConfigMap {
+	return manifest.VersionedConfigMap(w.part, "-"+w.part.Component, w.settings, w.cluster)
+}
+
 func (w workload) deployment() *appsv1.Deployment {
-	annotations := map[string]string{manifest.ConfigHashAnnotation: manifest.DataHash(w.settings)}
-	maps.Copy(annotations, w.annotations)
 	pod := statelessPod(w.container())
 	pod.ServiceAccountName = w.name
 	manifest.Configure(&pod, w.spec.PodSettings)
 	d := statelessDeployment(w.part, w.name, pod)
-	d.Spec.Template.Annotations = annotations
+	d.Spec.Template.Annotations = w.annotations
 	switch {
 	case w.loading != "":
 		// An autoscaler does not scale a workload with zero replicas.
@@ -175,7 +177,7 @@ func (w workload) container() corev1.Container {
 	c := statelessContainer(w.part.Component, w.image, w.port)
 	c.Env = w.env()
 	c.EnvFrom = append([]corev1.EnvFromSource{{
-		ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: w.name}},
+		ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: w.config().Name}},
 	}}, w.spec.EnvFrom...)
 	c.Resources = corev1.ResourceRequirements{
 		Requests: corev1.ResourceList(w.spec.Resources.Requests),

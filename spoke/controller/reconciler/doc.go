@@ -16,14 +16,20 @@
 //   - After writes, the last response is used until the cache has received all of them, so
 //     that one change is not written twice, and no write conflicts with an earlier one.
 //   - No state that a decision needs is kept in memory, but the last observation of a database's
-//     replicas, which a new process makes again: the rollout, deadlines and whether the application was
-//     ever ready are in the object's status and in the hashes of its children. So an
-//     object may move between hub and agent at any time, and the new reconciler writes
-//     only what differs.
+//     replicas, and of the Secrets and ConfigMaps of users, which a new process makes again: the
+//     rollout, deadlines and whether the application was ever ready are in the object's status and in
+//     the hashes of its children. So an object may move between hub and agent at any time, and the new
+//     reconciler writes only what differs.
 //   - Errors that a user must resolve (an unowned object, a missing permission, an exhausted
 //     quota, a denial of a policy) are retried every five minutes, because no event reports
 //     their resolution. Any event of the object, its children or the definitions, and the
 //     annotation ecommerce.io/reconcile-at, retry them at once.
+//   - Secrets and ConfigMaps that users provide are in no cache, which has only what we write: a watch
+//     would hold all of them. Their existence is read by name, once in a resync period, and what is
+//     missing every five minutes. It blocks nothing: a registry may be public.
+//   - Pods are in no cache either, but for those of databases. Those of a component that an application
+//     has been waiting for are listed, after 30 seconds and then after one minute, two, four and so on. A
+//     watch would hold every pod of the fleet for the few that do not become ready.
 //   - A status in which only numbers, messages and what components are about to do changed, or
 //     that became available, is delayed by up to two seconds, so that a rollout takes a handful
 //     of status writes, whatever its size.

@@ -80,7 +80,8 @@ func (r *reconciler[T]) recordWarning(before, after T) {
 	reason := eventSyncFailed
 	switch is.Reason {
 	case v1.ReasonInvalidSpec, v1.ReasonConflict, v1.ReasonForbidden, v1.ReasonFieldManagerConflict, v1.ReasonLoginNotConfigured,
-		v1.ReasonReplicaDiverged:
+		v1.ReasonReplicaDiverged, v1.ReasonMissing, v1.ReasonImagePullBackOff, v1.ReasonCreateContainerConfigError,
+		v1.ReasonCrashLoopBackOff, v1.ReasonUnschedulable:
 		reason = is.Reason
 	}
 	r.event(after, nil, corev1.EventTypeWarning, reason, is.Message)

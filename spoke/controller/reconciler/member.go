@@ -51,6 +51,8 @@ type Child struct {
 	Reader client.Reader
 	// Partial means that the reader has the metadata of the objects only.
 	Partial bool
+	// ReadOnly means that the objects are others', which are read by name, and no children.
+	ReadOnly bool
 }
 
 // Settings configure the reconcilers.

@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,28 +23,56 @@ import (
 func (r *reconciler[T]) observe(ctx context.Context, owner T, components []component.Component) (component.Live, error) {
 	live := make(component.Live)
 	for _, child := range r.member.Children(r.kind.Extra) {
+		if child.ReadOnly {
+			continue
+		}
 		if err := r.list(ctx, owner, child, live); err != nil {
 			return nil, err
 		}
 	}
 	for _, c := range components {
 		for _, object := range c.Objects {
-			if err := r.read(ctx, object.Resource, live); err != nil {
-				return nil, err
-			}
-			for _, key := range component.Claims(object.Resource) {
-				claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-				claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
-				if err := r.read(ctx, claim, live); err != nil {
-					return nil, err
-				}
-			}
-			if err := r.readPods(ctx, object.Resource, live); err != nil {
+			if err := r.readWithPods(ctx, object.Resource, live); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return live, nil
+	return live, r.readGateways(ctx, live)
+}
+
+// readWithPods adds the live version of one object, and the claims and pods of a StatefulSet.
+func (r *reconciler[T]) readWithPods(ctx context.Context, want component.Resource, live component.Live) error {
+	if err := r.read(ctx, want, live); err != nil {
+		return err
+	}
+	for _, key := range component.Claims(want) {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+		if err := r.read(ctx, claim, live); err != nil {
+			return err
+		}
+	}
+	return r.readPods(ctx, want, live)
+}
+
+// readGateways adds the Gateways of the live routes, if the cluster's are cached.
+func (r *reconciler[T]) readGateways(ctx context.Context, live component.Live) error {
+	missing := make(map[component.Key]bool)
+	for _, exists := range live {
+		for _, key := range component.Gateways(exists) {
+			missing[key] = true
+		}
+	}
+	for key := range missing {
+		gateway := &unstructured.Unstructured{}
+		gateway.SetGroupVersionKind(component.GatewayAPI().WithKind(key.Kind))
+		gateway.SetNamespace(key.Namespace)
+		gateway.SetName(key.Name)
+		if err := r.read(ctx, gateway, live); err != nil && !errors.Is(err, errNotWatched) {
+			return err
+		}
+	}
+	return nil
 }
 
 // readPods adds the live pods of a StatefulSet.

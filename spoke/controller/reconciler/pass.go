@@ -15,7 +15,7 @@ import (
 )
 
 // resync is the period of reconciliations without an event. They cost no request unless
-// something differs.
+// something differs, but one for each object that the spec refers to and no cache has.
 const resync = 10 * time.Minute
 
 // pass is one reconciliation of one object.
@@ -50,6 +50,8 @@ type pass[T client.Object] struct {
 	statusDue time.Duration
 	// deadlineDue is the time until a component fails; 0 if no deadline applies.
 	deadlineDue time.Duration
+	// checkDue is the time until what no watch tells of is read again; 0 if nothing is.
+	checkDue time.Duration
 }
 
 // intents returns all rendered objects, in the order of rendering.
@@ -120,7 +122,7 @@ func (p *pass[T]) result(s Settings, conflict time.Duration) (reconcile.Result, 
 	if !p.rejected {
 		after = sooner(after, s.Waits.Later(resync).RequeueAfter)
 	}
-	return reconcile.Result{RequeueAfter: sooner(sooner(after, p.statusDue), p.deadlineDue)}, nil
+	return reconcile.Result{RequeueAfter: sooner(sooner(after, p.statusDue), sooner(p.deadlineDue, p.checkDue))}, nil
 }
 
 // sooner returns the shorter of two waits, of which 0 is none.

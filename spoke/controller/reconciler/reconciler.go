@@ -24,20 +24,22 @@ type reconciler[T client.Object] struct {
 	member *Member
 	newest newest[T]
 	stamps stamps
-	// observations are those of the replicas of databases.
-	observations observations
-	terminating  *terminating
-	conflicts    queues.Conflicts
+	// observations are the last ones of the replicas of databases. A process that starts observes again.
+	observations perObject[replication.Observation]
+	// references are those of applications to Secrets and ConfigMaps of users.
+	references references
+	// pods are the last checks of pods that applications wait for.
+	pods        perObject[podCheck]
+	terminating *terminating
+	conflicts   queues.Conflicts
 }
 
 func newReconciler[T client.Object](kind Kind[T], m *Member) *reconciler[T] {
 	return &reconciler[T]{
-		kind:         kind,
-		member:       m,
-		observations: observations{all: make(map[types.NamespacedName]replication.Observation)},
-		stamps:       stamps{all: make(map[types.NamespacedName]stamped)},
-		newest:       newest[T]{objects: make(map[types.NamespacedName]response[T])},
-		terminating:  newTerminating(m.Settings.Clock),
+		kind:        kind,
+		member:      m,
+		newest:      newest[T]{objects: make(map[types.NamespacedName]response[T])},
+		terminating: newTerminating(m.Settings.Clock),
 	}
 }
 
@@ -176,6 +178,8 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 	}
 	p.states = decision.States
 	r.execute(ctx, p, decision.Steps)
+	r.checkReferences(ctx, p)
+	r.checkPods(ctx, p)
 	r.followReplicas(ctx, p)
 	r.recordChanges(p)
 }
@@ -205,6 +209,8 @@ func (r *reconciler[T]) forget(name types.NamespacedName) {
 	r.newest.forget(name)
 	r.stamps.forget(name)
 	r.observations.forget(name)
+	r.references.forget(name)
+	r.pods.forget(name)
 	r.conflicts.Wait(reconcile.Request{NamespacedName: name}, false)
 	r.member.Settings.Metrics.observe(r.subject(name), "")
 }

@@ -12,7 +12,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -26,31 +25,6 @@ import (
 // rebuildEach is the age that a replica's pod must have to be replaced for a copy of the data, so
 // that one that is lost again at once does not load the primary all the time.
 const rebuildEach = 5 * time.Minute
-
-// observations keep the last observation of each database with replicas. They are safe for
-// concurrent use. A process that starts observes again.
-type observations struct {
-	mu  sync.Mutex
-	all map[types.NamespacedName]replication.Observation
-}
-
-func (o *observations) of(key types.NamespacedName) replication.Observation {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.all[key]
-}
-
-func (o *observations) keep(key types.NamespacedName, seen replication.Observation) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.all[key] = seen
-}
-
-func (o *observations) forget(key types.NamespacedName) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.all, key)
-}
 
 // followReplicas observes the replicas of the object's database when that is due, has one that is
 // lost copy the primary's data again, and reports those whose data only a user may remove. What
@@ -71,7 +45,7 @@ func (r *reconciler[T]) followReplicas(ctx context.Context, p *pass[T]) {
 		r.observations.keep(key, seen)
 		r.rebuildLost(ctx, p, pods, last)
 	}
-	p.replicas, p.retryIn = seen.Statuses(), sooner(p.retryIn, seen.Due.Sub(now))
+	p.replicas, p.checkDue = seen.Statuses(), sooner(p.checkDue, seen.Due.Sub(now))
 	if kept := replication.Kept(p.replicas); len(kept) > 0 {
 		p.problems = append(p.problems, component.Problem{
 			Component: database.Component, Reason: v1.ReasonReplicaDiverged, Optional: true, Message: diverged(kept),

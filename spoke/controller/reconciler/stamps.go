@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,10 +21,7 @@ import (
 // stamps remembers the hashes of what was rendered last for each object. Rendering is pure: of the
 // same object and facts come the same hashes, and most passes are about a child. It is safe for
 // concurrent use.
-type stamps struct {
-	mu  sync.Mutex
-	all map[types.NamespacedName]stamped
-}
+type stamps struct{ perObject[stamped] }
 
 // specHash is the value of an annotation ecommerce.io/spec-hash.
 type specHash [sha256.Size]byte
@@ -42,9 +38,7 @@ type stamped struct {
 
 // of returns the hashes of an object, or nil if they must be computed.
 func (s *stamps) of(owner client.Object, facts render.Cluster) []specHash {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := s.all[client.ObjectKeyFromObject(owner)]
+	last := s.perObject.of(client.ObjectKeyFromObject(owner))
 	if last.uid != owner.GetUID() || last.generation != owner.GetGeneration() || last.facts != facts ||
 		!maps.Equal(last.labels, owner.GetLabels()) || !maps.Equal(last.annotations, owner.GetAnnotations()) {
 		return nil
@@ -53,18 +47,10 @@ func (s *stamps) of(owner client.Object, facts render.Cluster) []specHash {
 }
 
 func (s *stamps) keep(owner client.Object, facts render.Cluster, hashes []specHash) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all[client.ObjectKeyFromObject(owner)] = stamped{
+	s.perObject.keep(client.ObjectKeyFromObject(owner), stamped{
 		uid: owner.GetUID(), generation: owner.GetGeneration(), facts: facts, hashes: slices.Clone(hashes),
 		labels: maps.Clone(owner.GetLabels()), annotations: maps.Clone(owner.GetAnnotations()),
-	}
-}
-
-func (s *stamps) forget(name types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.all, name)
+	})
 }
 
 // stamp adds the owner reference to rendered objects that are not retained, and the hash

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/render"
@@ -33,7 +32,7 @@ func TestStamps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := stamps{all: map[types.NamespacedName]stamped{}}
+			s := &stamps{}
 			s.keep(app(), facts, []specHash{{1}})
 			next, known := app(), facts
 			tt.change(next, &known)

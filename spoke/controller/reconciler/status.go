@@ -42,7 +42,7 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	if status.Inventory != nil && !p.paused {
 		*status.Inventory = cmp.Or(r.member.Applier.Inventory(p.intents(), p.live), *status.Inventory)
 	}
-	report.Replicas = p.replicas
+	report.Replicas, report.Addresses = p.replicas, component.Addresses(p.components, p.live)
 	r.kind.Report(p.object, report)
 	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
 	if r.member.Reported != nil && r.member.Paused {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,11 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
+
+// creationExpected is the time for which a child that was created is expected to appear in the cache. If
+// it does not, the next reconciliation, when the time is over, reads it. So a child that is deleted
+// before the cache has had it is created again after two to three seconds.
+const creationExpected = 2 * time.Second
 
 var (
 	// errNotWatched means that a renderer returned an object of a kind without cache.
@@ -62,22 +68,21 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 // take executes one step.
 func (r *reconciler[T]) take(ctx context.Context, p *pass[T], step component.Step) (apply.Outcome, error) {
 	if p.paused && step.Action != component.Apply {
-		if step.Action == component.Recreate {
-			whole, err := r.member.Applier.Whole(ctx, step.Target)
-			if err != nil || whole == nil {
-				return apply.Held, err
-			}
-			step.Target = whole
+		change, err := r.pendingStep(ctx, step)
+		if change != nil {
+			p.pending = append(p.pending, *change)
 		}
-		p.pending = append(p.pending, pendingStep(step))
-		return apply.Held, nil
+		return apply.Held, err
 	}
 	switch step.Action {
 	case component.Apply:
-		result, err := r.member.Applier.Apply(ctx, r.request(p, step.Object))
+		request := r.request(p, step.Object)
+		request.ExpectFor = creationExpected
+		result, err := r.member.Applier.Apply(ctx, request)
 		if result.Change != nil {
 			p.pending = append(p.pending, *result.Change)
 		}
+		p.retryIn = sooner(p.retryIn, result.Wait)
 		return result.Outcome, err
 	case component.Grow:
 		claim, ok := step.Target.(*corev1.PersistentVolumeClaim)
@@ -108,19 +113,23 @@ func (r *reconciler[T]) request(p *pass[T], object component.Object) apply.Reque
 	}
 }
 
-// pendingStep returns the change of a step other than an apply, which is held back.
-func pendingStep(step component.Step) v1.PendingChange {
+// pendingStep returns the change of a step other than an apply; nil if its object is gone.
+func (r *reconciler[T]) pendingStep(ctx context.Context, step component.Step) (*v1.PendingChange, error) {
 	switch step.Action {
 	case component.Grow:
 		former := ""
 		if claim, ok := step.Target.(*corev1.PersistentVolumeClaim); ok {
 			former = claim.Spec.Resources.Requests.Storage().String()
 		}
-		return apply.Expansion(step.Target, former, step.Size.String())
+		return new(apply.Expansion(step.Target, former, step.Size.String())), nil
 	case component.Recreate:
-		return apply.Recreation(step.Target, step.Object.Resource)
+		whole, err := r.member.Applier.Whole(ctx, step.Target)
+		if err != nil || whole == nil {
+			return nil, err
+		}
+		return new(apply.Recreation(whole, step.Object.Resource)), nil
 	default:
-		return apply.Change(v1.PendingDelete, step.Target)
+		return new(apply.Change(v1.PendingDelete, step.Target)), nil
 	}
 }
 

@@ -114,7 +114,9 @@ func Render(s Spec) (component.Component, error) {
 	if err != nil {
 		return component.Component{}, err
 	}
-	c := component.Component{Name: Component, Objects: s.renderer(e).objects()}
+	c := component.Component{
+		Name: Component, Objects: s.renderer(e).objects(), References: manifest.NewReferences(s.Owner.Namespace, s.Pods).Keys(),
+	}
 	if s.Engine == v1.EngineMySQL && s.Replicas > 1 {
 		c.Note = noteExperimental
 	}
@@ -164,11 +166,10 @@ type engine struct {
 	dataMount string
 	// scratch are the writable directories of the server, in addition to /tmp.
 	scratch []scratch
-	// config contains the server's configuration and the scripts of its pods.
+	// config is the server's configuration: other configuration restarts it.
 	config map[string]string
-	// prefaces are prepended to files of config. They are not hashed: they restart no
-	// server, and take effect on the next start.
-	prefaces map[string]string
+	// scripts are those of its pods. Others restart no server, and take effect on the next start.
+	scripts map[string]string
 	// serve is the command that starts the server.
 	serve []string
 	// env are engine-specific environment variables.

@@ -61,8 +61,10 @@
 // replica that it replaced first, and that replica for the primary. Pod 0 must then be
 // deleted manually.
 //
-// A text that is only needed by starting pods is added before a configuration file, not to
-// it: the file is hashed, and a new hash restarts the pods.
+// The ConfigMap of a database has a hash of the server's configuration in its name: other configuration
+// restarts the pods, and a pod that was not replaced yet keeps its own. The scripts are updated in
+// place, because only starting pods need them: a release of Shopfleet with other scripts restarts nothing,
+// and a pod of an earlier version that starts runs the new ones.
 //
 // The termination grace period is long, because an interrupted checkpoint prolongs the next
 // start. PostgreSQL is stopped by a fast shutdown in the preStop hook, which works with any

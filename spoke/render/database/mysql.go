@@ -23,15 +23,10 @@ func mySQL(s Spec) engine {
 		image:     manifest.Image(s.Registry, image),
 		dataMount: mySQLMount,
 		scratch:   []scratch{{name: "run", path: "/var/run/mysqld"}},
-		config: map[string]string{
-			"server.cnf":  mySQLConfig,
-			prepareScript: mySQLPrepare,
-			"serve.sh":    mySQLServe,
-		},
-		prefaces: map[string]string{
-			"server.cnf":  mySQLTriggers,
-			prepareScript: endsAtSignal,
-			"serve.sh":    endsAtSignal,
+		config:    map[string]string{"server.cnf": mySQLConfig},
+		scripts: map[string]string{
+			prepareScript: endsAtSignal + mySQLPrepare,
+			"serve.sh":    endsAtSignal + mySQLServe,
 		},
 		serve:      []string{"sh", scriptsPath + "/serve.sh"},
 		systemKeys: []string{rootKey, replicationKey},
@@ -55,7 +50,8 @@ func mySQLClient(r renderer) []corev1.EnvVar {
 
 // mySQLConfig is the server's configuration. The data directory must be empty when it is
 // created, so it is a subdirectory of the mount. Replicas are created with the clone
-// plugin; log names must not depend on the pod.
+// plugin; log names must not depend on the pod. The application's user, who is not an administrator,
+// may create triggers and functions: the binary log is row-based, so replicas do not execute them.
 const mySQLConfig = `[mysqld]
 datadir=/var/lib/mysql/data
 socket=/var/run/mysqld/mysqld.sock
@@ -71,13 +67,7 @@ relay-log=relaylog
 binlog-expire-logs-seconds=259200
 plugin-load-add=mysql_clone.so
 loose-mysqlx=OFF
-`
-
-// mySQLTriggers allows the application's user, who is not an administrator, to create
-// triggers and functions. The binary log is row-based, so replicas do not execute them.
-const mySQLTriggers = `[mysqld]
 loose-log-bin-trust-function-creators=ON
-
 `
 
 // mysqladmin ping succeeds if the server responds at all. The probes do not log in: the

@@ -1,8 +1,6 @@
 package database
 
 import (
-	"maps"
-
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -74,16 +72,8 @@ func (r renderer) generatedCredentials() component.Object {
 	}
 }
 
-func (r renderer) configName() string {
-	return r.name("-config", manifest.MaxName)
-}
-
 func (r renderer) config() *corev1.ConfigMap {
-	files := maps.Clone(r.engine.config)
-	for name, preface := range r.engine.prefaces {
-		files[name] = preface + files[name]
-	}
-	return manifest.ConfigMap(r.part, r.configName(), files)
+	return manifest.VersionedConfigMap(r.part, r.Suffix+"-config", r.engine.config, r.engine.scripts)
 }
 
 // headlessService returns the Service that gives each pod a host name.

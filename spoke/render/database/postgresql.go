@@ -31,9 +31,8 @@ func postgreSQL(s Spec, major int) engine {
 		config: map[string]string{
 			"postgresql.conf": postgreSQLConfig(s, major),
 			"pg_hba.conf":     postgreSQLAccess(),
-			prepareScript:     postgreSQLPrepare,
 		},
-		prefaces: map[string]string{prepareScript: endsAtSignal + postgreSQLRebuild},
+		scripts: map[string]string{prepareScript: endsAtSignal + postgreSQLRebuild + postgreSQLPrepare},
 		serve: []string{
 			"postgres",
 			"-c", "config_file=" + scriptsPath + "/postgresql.conf",

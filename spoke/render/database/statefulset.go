@@ -116,11 +116,8 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 	spec.ServiceAccountName = r.StatefulSetName()
 	manifest.Configure(&spec, r.Pods)
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{
-			Labels:      r.part.PodLabels(),
-			Annotations: map[string]string{manifest.ConfigHashAnnotation: manifest.DataHash(r.engine.config)},
-		},
-		Spec: spec,
+		ObjectMeta: metav1.ObjectMeta{Labels: r.part.PodLabels()},
+		Spec:       spec,
 	}
 }
 
@@ -204,7 +201,7 @@ func (r renderer) volumes() ([]corev1.Volume, []corev1.VolumeMount) {
 	volumes = append(volumes, corev1.Volume{
 		Name: "config",
 		VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: r.configName()},
+			LocalObjectReference: corev1.LocalObjectReference{Name: r.config().Name},
 		}},
 	})
 	mounts = append(mounts,

@@ -8,6 +8,7 @@
 //   - Name and LabelValue return valid names for any name of an application.
 //   - Pod security of the restricted standard, topology spread over nodes and zones,
 //     NetworkPolicies and PodDisruptionBudgets.
+//   - References collects the Secrets and ConfigMaps of users that objects refer to.
 //
 // # Non-goals
 //

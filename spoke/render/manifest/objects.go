@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,6 +18,18 @@ func Type(apiVersion, kind string) metav1.TypeMeta {
 // ConfigMap returns a ConfigMap of the part.
 func ConfigMap(p Part, name string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{TypeMeta: Type("v1", "ConfigMap"), ObjectMeta: p.Meta(name), Data: data}
+}
+
+// VersionedConfigMap returns a ConfigMap that is replaced by another one when its settings change: its name
+// is that of the owner with the suffix and a hash of them. Other data are updated in place, and start no
+// pod, so that it is not immutable for the API server.
+func VersionedConfigMap(p Part, suffix string, settings, others map[string]string) *corev1.ConfigMap {
+	data := maps.Clone(others)
+	if data == nil {
+		data = make(map[string]string, len(settings))
+	}
+	maps.Copy(data, settings)
+	return ConfigMap(p, p.Owner.ChildName(suffix+"-"+DataHash(settings)[:hashLength], MaxName), data)
 }
 
 // Secret returns an opaque Secret of the part. Data must not be confidential: passwords

@@ -8,10 +8,6 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// ConfigHashAnnotation is an annotation of pod templates with the hash of the
-// configuration that pods read when they start: a change restarts them.
-const ConfigHashAnnotation = "ecommerce.io/config-hash"
-
 // Owner is the object that the rendered objects belong to.
 type Owner struct {
 	// Kind is the object's kind in lower case, for example ecommerceapp.

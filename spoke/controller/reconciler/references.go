@@ -1,0 +1,139 @@
+package reconciler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// maxMissing bounds the number of missing objects that a message names.
+const maxMissing = 10
+
+// references keep what the API server last answered about the Secrets and ConfigMaps that applications
+// refer to and no cache has. They are safe for concurrent use. A process that starts asks again.
+type references struct{ perObject[referredObjects] }
+
+// referredObjects are those of one application, as long as it is the same and no user asks to look
+// again.
+type referredObjects struct {
+	uid         types.UID
+	reconcileAt string
+	answers     map[component.Key]answer
+}
+
+// answer reports whether an object exists, until it is due to be read again. The zero value is that of an
+// object in a cache.
+type answer struct {
+	missing bool
+	due     time.Time
+}
+
+func (r *references) of(owner client.Object) referredObjects {
+	last := r.perObject.of(client.ObjectKeyFromObject(owner))
+	if at := owner.GetAnnotations()[v1.ReconcileAtAnnotation]; last.uid != owner.GetUID() || last.reconcileAt != at {
+		return referredObjects{uid: owner.GetUID(), reconcileAt: at}
+	}
+	return last
+}
+
+func (r *references) keep(name types.NamespacedName, next referredObjects) {
+	if len(next.answers) == 0 {
+		r.forget(name)
+		return
+	}
+	r.perObject.keep(name, next)
+}
+
+// checkReferences reports the objects that components refer to and the cluster does not have. The
+// components may work all the same. What cannot be read is logged, and nothing is reported of it.
+func (r *reconciler[T]) checkReferences(ctx context.Context, p *pass[T]) {
+	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
+	defer cancel()
+	known, answers := r.references.of(p.object), make(map[component.Key]answer)
+	_, copied := p.object.GetAnnotations()[v1.HubAppUIDAnnotation]
+	var failed error
+	for _, c := range p.components {
+		var missing []component.Key
+		for _, key := range c.References {
+			if _, looked := answers[key]; !looked {
+				found, err := r.look(ctx, p.live, key, known.answers[key])
+				answers[key], failed = found, cmp.Or(failed, err)
+			}
+			if answers[key].missing {
+				missing = append(missing, key)
+			}
+		}
+		if len(missing) > 0 {
+			p.retryIn = sooner(p.retryIn, apierror.BlockedWait)
+			p.problems = append(p.problems, component.Problem{
+				Component: c.Name, Reason: v1.ReasonMissing, Explains: true, Optional: true, Message: describeMissing(missing, copied),
+			})
+		}
+	}
+	known.answers = answers
+	r.references.keep(client.ObjectKeyFromObject(p.object), known)
+	if failed != nil {
+		log.FromContext(ctx).Info("References could not be checked", "cause", failed.Error())
+	}
+}
+
+// look returns whether an object exists. Those that the hub copies are in a cache; others are read from
+// the API server, without their content, when the last answer is due.
+func (r *reconciler[T]) look(ctx context.Context, live component.Live, key component.Key, last answer) (answer, error) {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(key.Kind))
+	object.SetNamespace(key.Namespace)
+	object.SetName(key.Name)
+	cached := component.Live{key: live[key]}
+	if err := r.read(ctx, object, cached); err == nil && cached[key] != nil {
+		return answer{}, nil
+	}
+	settings := r.member.Settings
+	now := settings.Clock.Now()
+	if now.Before(last.due) {
+		return last, nil
+	}
+	err := r.member.APIReader.Get(ctx, client.ObjectKeyFromObject(object), object)
+	if apierrors.IsNotFound(err) {
+		return answer{missing: true, due: now.Add(settings.Waits.Scaled(apierror.BlockedWait))}, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("reading %s %q: %w", key.Kind, key.Name, err)
+	}
+	return answer{due: now.Add(settings.Waits.Scaled(resync))}, err
+}
+
+// describeMissing says what a user has to do about missing objects, which a hub may copy if the
+// application is a copy.
+func describeMissing(missing []component.Key, copied bool) string {
+	names := make([]string, 0, maxMissing+1)
+	for i, key := range missing {
+		if i == maxMissing {
+			names = append(names, fmt.Sprintf("and %d more", len(missing)-maxMissing))
+			break
+		}
+		names = append(names, key.Kind+" "+key.Name)
+	}
+	does, it := "does", "it"
+	if len(missing) > 1 {
+		does, it = "do", "them"
+	}
+	text := fmt.Sprintf("%s %s not exist in this cluster: create %s there", strings.Join(names, ", "), does, it)
+	if copied {
+		text += fmt.Sprintf(", or list %s in spec.propagate", it)
+	}
+	return text
+}

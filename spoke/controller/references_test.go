@@ -1,0 +1,235 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+const (
+	// lookAgain is after the time after which a missing object is read again, longAfter after the one of
+	// others.
+	lookAgain = 5*time.Minute + time.Second
+	longAfter = 10*time.Minute + time.Second
+)
+
+// referring is an application that refers to objects of users, and what is read of these.
+type referring struct {
+	*writer
+	// reads are the names of those that were read from the API server since the last pass.
+	reads []string
+	// refused is the answer to these reads; usually nil.
+	refused error
+}
+
+// testReferences: an application says which objects of users are missing, works without them, and costs
+// a read for each of them now and then.
+func testReferences(t *testing.T, w *writer) {
+	t.Helper()
+	r := &referring{writer: w}
+	w.Reconciler = EcommerceApp().Reconciler(r.member(t))
+	w.patch(t, `{"spec":{"frontend":{"imagePullSecrets":[{"name":"registry"}],"envFrom":[{"configMapRef":{"name":"settings"}},{"secretRef":{"name":"maybe","optional":true}}]}}}`)
+	t.Run("missing", r.missing)
+	t.Run("created", r.created)
+	t.Run("deleted", r.deleted)
+	t.Run("forbidden", r.forbidden)
+	t.Run("propagated", r.propagated)
+	t.Run("while it is being deleted", r.deleting)
+}
+
+// missing: what is missing is why pods are waited for, and later a problem of an application that runs.
+func (r *referring) missing(t *testing.T) {
+	const both = "frontend: 0 of 1 replicas are ready; ConfigMap settings, Secret registry do not exist in this cluster: create them there"
+	r.pass(t, "registry", "settings")
+	r.pass(t) // The Deployment exists.
+	app := r.stored(t)
+	if c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionReady); c.Reason != v1.ReasonMissing || c.Message != both || app.Status.ObservedGeneration != app.Generation {
+		t.Errorf("generation %d, %+v", app.Status.ObservedGeneration, c)
+	}
+	if !slices.ContainsFunc(r.events(), func(event string) bool { return strings.HasPrefix(event, "Warning "+v1.ReasonMissing) }) {
+		t.Error("no event says what is missing")
+	}
+	r.ready(t, 1)
+	r.pass(t)
+	// The Ingress exists, and nothing else is waited for.
+	if rest := r.pass(t); rest < 5*time.Minute || rest > 5*time.Minute*13/10 {
+		t.Errorf("looked again in %s", rest)
+	}
+	r.expect(t, "frontend: ConfigMap settings, Secret registry do not exist in this cluster: create them there")
+	r.patch(t, `{"metadata":{"annotations":{"`+v1.HubAppUIDAnnotation+`":"u","`+v1.ManagedByModeAnnotation+`":"`+string(v1.ManagedByAgent)+`"}}}`)
+	r.pass(t)
+	r.expect(t, "frontend: ConfigMap settings, Secret registry do not exist in this cluster: create them there, or list them in spec.propagate")
+}
+
+// created: what a user creates is found when it is read again, and at once if the user asks for it.
+func (r *referring) created(t *testing.T) {
+	r.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "registry"}})
+	r.pass(t)
+	r.clock.Step(lookAgain)
+	r.pass(t, "registry", "settings")
+	r.expect(t, "frontend: ConfigMap settings does not exist in this cluster: create it there, or list it in spec.propagate")
+	r.clock.Step(lookAgain)
+	r.pass(t, "settings")
+	r.create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}})
+	r.patch(t, `{"metadata":{"annotations":{"`+v1.ReconcileAtAnnotation+`":"now"}}}`)
+	r.pass(t, "registry", "settings")
+	r.expect(t, "")
+	if rest := r.pass(t); rest < 10*time.Minute {
+		t.Errorf("looked again in %s", rest)
+	}
+}
+
+// deleted: that an object exists is read again, too.
+func (r *referring) deleted(t *testing.T) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.key.Namespace, Name: "registry"}}
+	if err := r.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Step(lookAgain)
+	r.pass(t)
+	r.clock.Step(lookAgain)
+	r.pass(t, "registry", "settings")
+	r.expect(t, "frontend: Secret registry does not exist in this cluster: create it there, or list it in spec.propagate")
+}
+
+// forbidden: nothing is said about what cannot be read, and the rest of the pass goes on.
+func (r *referring) forbidden(t *testing.T) {
+	r.refused = apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "registry", nil)
+	r.clock.Step(longAfter)
+	r.pass(t, "registry", "settings")
+	r.expect(t, "")
+	r.pass(t)
+	r.refused = nil
+	r.clock.Step(longAfter)
+	r.pass(t, "registry", "settings")
+}
+
+// propagated: what is in the cache, as an object that the hub has copied, is not read.
+func (r *referring) propagated(t *testing.T) {
+	labels := map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.PropagatedLabel: "true"}
+	r.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "registry", Labels: labels}})
+	r.pass(t)
+	r.expect(t, "")
+	r.clock.Step(longAfter)
+	r.pass(t, "settings")
+}
+
+func (r *referring) deleting(t *testing.T) {
+	r.clock.Step(longAfter)
+	if err := r.Delete(t.Context(), r.stored(t)); err != nil {
+		t.Fatal(err)
+	}
+	r.pass(t)
+}
+
+// member returns a member whose cache has what has our label, and whose API server counts the reads.
+func (r *referring) member(t *testing.T) *reconciler.Member {
+	t.Helper()
+	m := r.writer.member(t)
+	cache := interceptor.NewClient(r.WithWatch, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+			if err := c.Get(ctx, key, into, opts...); err != nil {
+				return err
+			}
+			if into.GetLabels()[v1.ManagedByLabel] != v1.ManagedBy {
+				return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+			}
+			return nil
+		},
+	})
+	children := m.Children(nil)
+	for i := range children {
+		children[i].Reader = cache
+	}
+	m.APIReader = interceptor.NewClient(r.WithWatch, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+			if _, limited := ctx.Deadline(); !limited {
+				t.Errorf("%s is read without a deadline", key.Name)
+			}
+			if _, partial := into.(*metav1.PartialObjectMetadata); !partial {
+				t.Errorf("%s is read as a %T", key.Name, into)
+			}
+			r.reads = append(r.reads, key.Name)
+			if r.refused != nil {
+				return fmt.Errorf("asking: %w", r.refused)
+			}
+			return c.Get(ctx, key, into, opts...)
+		},
+	})
+	return m
+}
+
+// pass runs one pass, which reads the named objects from the API server and no others, and returns when
+// the next one is due.
+func (r *referring) pass(t *testing.T, reads ...string) time.Duration {
+	t.Helper()
+	r.clock.Step(3 * time.Second) // A status is not delayed.
+	r.reads = nil
+	rest := r.reconcile(t).RequeueAfter
+	sorted := cmp.Transformer("sorted", func(names []string) map[string]int {
+		counts := map[string]int{}
+		for _, name := range names {
+			counts[name]++
+		}
+		return counts
+	})
+	if diff := cmp.Diff(reads, r.reads, sorted); diff != "" {
+		t.Errorf("reads (-want +got):\n%s", diff)
+	}
+	return rest
+}
+
+// expect checks that an application that runs is degraded with a message; not degraded if it is empty.
+func (r *referring) expect(t *testing.T, message string) {
+	t.Helper()
+	app := r.stored(t)
+	degraded := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionDegraded)
+	if app.Status.Phase != v1.PhaseRunning || !meta.IsStatusConditionTrue(app.Status.Conditions, v1.ConditionReady) ||
+		meta.IsStatusConditionTrue(app.Status.Conditions, v1.ConditionStalled) || app.Status.ObservedGeneration != app.Generation {
+		t.Errorf("%s, generation %d of %d: %+v", app.Status.Phase, app.Status.ObservedGeneration, app.Generation, app.Status.Conditions)
+	}
+	if degraded.Message != message || (degraded.Reason == v1.ReasonMissing) != (message != "") {
+		t.Errorf("Degraded is %+v, want %q", degraded, message)
+	}
+	frontend := slices.IndexFunc(app.Status.Components, func(c v1.ComponentStatus) bool { return c.Name == render.Frontend })
+	if got := app.Status.Components[frontend].Message; !strings.HasSuffix(got, strings.TrimPrefix(message, "frontend: ")) {
+		t.Errorf("the frontend says %q, want %q", got, message)
+	}
+}
+
+// events returns the events since the last call.
+func (r *referring) events() []string {
+	var all []string
+	for {
+		select {
+		case event := <-r.recorder.Events:
+			all = append(all, event)
+		default:
+			return all
+		}
+	}
+}
+
+func (r *referring) create(t *testing.T, object client.Object) {
+	t.Helper()
+	object.SetNamespace(r.key.Namespace)
+	if err := r.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,93 @@
+package render
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// refers returns environment variables and sources that refer to two Secrets and two ConfigMaps.
+func refers(w *v1.Workload, optional *bool) {
+	object := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
+	w.EnvFrom = []corev1.EnvFromSource{
+		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: object("payment"), Optional: optional}},
+		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: object("settings"), Optional: optional}},
+	}
+	w.Env = v1.EnvVars{
+		{Name: "A", Value: "a"},
+		{Name: "B", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
+		{Name: "C", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: object("key"), Key: "k", Optional: optional}}},
+		{Name: "D", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: object("limits"), Key: "k", Optional: optional}}},
+		{Name: "E", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: object("payment"), Key: "k", Optional: optional}}},
+	}
+}
+
+func TestReferences(t *testing.T) {
+	secret := func(name string) *v1.LocalSecretReference { return &v1.LocalSecretReference{Name: name} }
+	pulls := v1.PodSettings{ImagePullSecrets: []v1.LocalSecretReference{{Name: "registry"}, {Name: "mirror"}}}
+	for name, tt := range map[string]struct {
+		change func(*v1.EcommerceAppSpec)
+		// want are the kinds and names by component.
+		want map[string][]string
+	}{
+		"the sample": {func(*v1.EcommerceAppSpec) {}, nil},
+		"pull secrets": {func(s *v1.EcommerceAppSpec) {
+			s.Database.PodSettings, s.Backend.PodSettings, s.Security.Authentication.Enabled = pulls, pulls, false
+		}, map[string][]string{"database": {"Secret mirror", "Secret registry"}, Backend: {"Secret mirror", "Secret registry"}}},
+		"pull secrets of the proxy": {func(s *v1.EcommerceAppSpec) { s.Frontend.PodSettings = pulls },
+			map[string][]string{Frontend: {"Secret mirror", "Secret registry"}, Ingress: {"Secret mirror", "Secret registry"}}},
+		"environment": {func(s *v1.EcommerceAppSpec) { refers(&s.Backend, nil); refers(&s.Frontend, new(false)) }, map[string][]string{
+			Backend:  {"ConfigMap limits", "ConfigMap settings", "Secret key", "Secret payment"},
+			Frontend: {"ConfigMap limits", "ConfigMap settings", "Secret key", "Secret payment"},
+		}},
+		"optional":                {func(s *v1.EcommerceAppSpec) { refers(&s.Backend, new(true)) }, nil},
+		"certificate":             {func(s *v1.EcommerceAppSpec) { s.Security.TLS.SecretRef = secret("certificate") }, map[string][]string{Ingress: {"Secret certificate"}}},
+		"certificate without TLS": {func(s *v1.EcommerceAppSpec) { s.Security.TLS = v1.TLS{SecretRef: secret("certificate")} }, nil},
+		"certificate of a Gateway": {func(s *v1.EcommerceAppSpec) {
+			s.Security.TLS.SecretRef, s.Ingress.GatewayRef, s.Ingress.ClassName = secret("certificate"), &v1.GatewayReference{Name: "public"}, nil
+		}, nil},
+		"issued certificate": {func(s *v1.EcommerceAppSpec) {
+			s.Ingress.Host, s.Security.TLS.IssuerRef = "shop.example.com", &v1.IssuerReference{Name: "letsencrypt"}
+		}, nil},
+		"login": {func(s *v1.EcommerceAppSpec) { s.Security.Authentication.SecretRef = secret("login") }, map[string][]string{Ingress: {"Secret login"}}},
+		"login that is disabled": {func(s *v1.EcommerceAppSpec) {
+			s.Security.Authentication = v1.Authentication{SecretRef: secret("login")}
+		}, nil},
+		"credentials of a database": {func(s *v1.EcommerceAppSpec) { s.Database.CredentialsSecretRef = secret("ours") }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := sampleShop(t)
+			tt.change(&app.Spec)
+			components, err := EcommerceApp(app, Cluster{Certificates: true, HTTPRoutes: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := referencesOf(t, components, app.Namespace)
+			if tt.want == nil {
+				tt.want = map[string][]string{}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("references (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// referencesOf returns the kinds and names that components refer to in a namespace.
+func referencesOf(t *testing.T, components []component.Component, namespace string) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	for _, c := range components {
+		for _, key := range c.References {
+			found[c.Name] = append(found[c.Name], key.Kind+" "+key.Name)
+			if key.Namespace != namespace || key.Group != "" {
+				t.Errorf("%+v", key)
+			}
+		}
+	}
+	return found
+}
