@@ -27,6 +27,8 @@ const (
 	AgentRole = "shopfleet-member-agent"
 	// HubRecord is the ConfigMap in each member, in Namespace, that says which hub manages it.
 	HubRecord = "shopfleet-hub"
+	// PlanPolicy is the admission policy about the requesters of Plans, and its binding.
+	PlanPolicy = "shopfleet-plan-requester"
 	// SpokeLease is the Lease that the spoke's leader renews, in Namespace.
 	SpokeLease = "shopfleet-spoke.ecommerce.io"
 )

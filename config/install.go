@@ -95,7 +95,7 @@ func (s Set) definitions() ([]*unstructured.Unstructured, error) {
 	served := map[Set][][2]string{
 		Hub: {
 			{"ecommerce.io", "ecommerceapps"}, {"ecommerce.io", "memberclusters"}, {"ecommerce.io", "cloudaccounts"},
-			{"ecommerce.io", "backups"}, {"ecommerce.io", "restores"},
+			{"ecommerce.io", "backups"}, {"ecommerce.io", "restores"}, {"ecommerce.io", "plans"},
 		},
 		Spoke: {{"ecommerce.io", "ecommerceapps"}, {"example.com", "webapps"}, {"mysql.example.com", "mysqlclusters"}},
 	}

@@ -50,17 +50,17 @@ func TestInstallationComesInOrder(t *testing.T) {
 	want := []string{
 		"CustomResourceDefinition/ecommerceapps.ecommerce.io", "CustomResourceDefinition/memberclusters.ecommerce.io",
 		"CustomResourceDefinition/cloudaccounts.ecommerce.io", "CustomResourceDefinition/backups.ecommerce.io",
-		"CustomResourceDefinition/restores.ecommerce.io",
+		"CustomResourceDefinition/restores.ecommerce.io", "CustomResourceDefinition/plans.ecommerce.io",
 		"Namespace/shopfleet-system", "ServiceAccount/shopfleet-hub",
 		"ClusterRole/shopfleet-hub", "ClusterRole/shopfleet-debugger", "ClusterRole/shopfleet-hub-metrics-auth", "ClusterRole/shopfleet-metrics-reader",
 		"ClusterRoleBinding/shopfleet-hub", "ClusterRoleBinding/shopfleet-hub-metrics-auth",
 		"Role/shopfleet-hub", "RoleBinding/shopfleet-hub",
 		"ValidatingAdmissionPolicy/shopfleet-deletion-protection-applications",
 		"ValidatingAdmissionPolicy/shopfleet-deletion-protection-definitions",
-		"ValidatingAdmissionPolicy/shopfleet-deletion-protection-namespaces",
+		"ValidatingAdmissionPolicy/shopfleet-deletion-protection-namespaces", "ValidatingAdmissionPolicy/shopfleet-plan-requester",
 		"ValidatingAdmissionPolicyBinding/shopfleet-deletion-protection-applications",
 		"ValidatingAdmissionPolicyBinding/shopfleet-deletion-protection-definitions",
-		"ValidatingAdmissionPolicyBinding/shopfleet-deletion-protection-namespaces",
+		"ValidatingAdmissionPolicyBinding/shopfleet-deletion-protection-namespaces", "ValidatingAdmissionPolicyBinding/shopfleet-plan-requester",
 		"Service/shopfleet-hub", "NetworkPolicy/shopfleet-hub", "PodDisruptionBudget/shopfleet-hub", "Deployment/shopfleet-hub",
 	}
 	objects, err := Hub.Install(Installation{})
