@@ -17,14 +17,19 @@ func placedOn(clusters int) Input {
 	return in
 }
 
-// BenchmarkCompute computes the status of a shop in 100 clusters, of which one changed.
+// BenchmarkCompute computes the status of a shop in 100 clusters, and in as many of 1,000 as a shop may
+// run in. One of them changed.
 func BenchmarkCompute(b *testing.B) {
-	in := placedOn(100)
-	in.Now = at(9)
-	in.Clusters[50].Copy.Status.Components[0].Ready = false
-	b.ReportAllocs()
-	for b.Loop() {
-		Compute(in)
+	for _, clusters := range []int{100, 500} {
+		b.Run(fmt.Sprint(clusters), func(b *testing.B) {
+			in := placedOn(clusters)
+			in.Now = at(9)
+			in.Clusters[50].Copy.Status.Components[0].Ready = false
+			b.ReportAllocs()
+			for b.Loop() {
+				Compute(in)
+			}
+		})
 	}
 }
 

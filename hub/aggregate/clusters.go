@@ -14,6 +14,13 @@ const (
 	maxClusters = 500
 	maxDetailed = 200
 	maxMessage  = 128
+	// maxRolloutMessage is enough for the cluster that fails, and its message. There are few of them.
+	maxRolloutMessage = 512
+
+	// maxAddressBytes bounds the addresses of a cluster, fewAddressBytes those of each of more than
+	// maxDetailed clusters.
+	maxAddressBytes = 256
+	fewAddressBytes = 128
 )
 
 const frontend = "frontend"
@@ -90,6 +97,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 	case !held || c.Connection != Connecting: // A hub that starts keeps what was known.
 		e.PendingChangeCount = 0
 	}
+	e.Revision = in.Revisions[c.Name]
 	if !wanted {
 		leaving(&e, in, c)
 		return e, !c.Gone && !c.Abandoned
@@ -102,7 +110,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 		e = v1.ClusterStatus{
 			Name: e.Name, Region: e.Region, Provider: e.Provider,
 			AppliedGeneration: e.AppliedGeneration, LastObservedTime: e.LastObservedTime,
-			UnknownOrigin: e.UnknownOrigin, PendingChangeCount: e.PendingChangeCount,
+			UnknownOrigin: e.UnknownOrigin, PendingChangeCount: e.PendingChangeCount, Revision: e.Revision,
 		}
 		observed(&e, in.Generation, c)
 		if in.Paused || c.Paused {
@@ -136,9 +144,9 @@ func connecting(e *v1.ClusterStatus, generation int64) {
 // leaving sets the entry of a cluster whose copy must be deleted.
 func leaving(e *v1.ClusterStatus, in Input, c Cluster) {
 	e.Phase, e.Ready, e.Components, e.ReplicationLagSeconds = v1.PhaseDeleting, false, nil, nil
-	e.Replicas, e.ReadyReplicas, e.Available = 0, 0, false
+	e.Replicas, e.ReadyReplicas, e.Available, e.Addresses = 0, 0, false, nil
 	stalled := e.Stalled
-	e.Stalled = false
+	e.Stalled, e.SelfSigned = false, false
 	switch {
 	case c.Connection == Lost:
 		e.Stale = true
@@ -184,6 +192,8 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	}
 	status := c.Copy.Status
 	e.ReplicationLagSeconds = longestLag(status.DatabaseReplicas)
+	e.Addresses = withinBytes(v1.ValidAddresses(status.Addresses), maxAddressBytes)
+	e.SelfSigned = meta.IsStatusConditionFalse(status.Conditions, v1.ConditionCertificateTrusted)
 	for _, component := range status.Components {
 		e.Components = append(e.Components, v1.ClusterComponentStatus{
 			Name: component.Name, Phase: component.Phase, Ready: component.Ready,
@@ -198,11 +208,11 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	if settled && !c.Copy.Deleting {
 		e.AppliedGeneration = c.Copy.HubGeneration
 	}
-	current := settled && c.Copy.HubGeneration == generation
+	current := settled && c.Copy.HubGeneration == generation && c.Copy.Revision == e.Revision
 	condition := meta.FindStatusCondition(status.Conditions, v1.ConditionReady)
 	ready := condition != nil && condition.Status == "True"
 
-	e.Phase, e.Available, e.Stalled = status.Phase, IsAvailable(status), isStalled(c.Copy, generation)
+	e.Phase, e.Available, e.Stalled = status.Phase, IsAvailable(status), isStalled(c.Copy, generation) && c.Copy.Revision == e.Revision
 	switch {
 	case c.Copy.Deleting:
 		e.Phase, e.Reason, e.Message = v1.PhaseUpdating, v1.ReasonDeleting, "the copy was deleted in the cluster; the hub creates it again after the deletion"
@@ -300,7 +310,17 @@ func lostMessage(c Cluster) string {
 	return "the cluster is unreachable: " + c.Cause
 }
 
-// shorten omits components and messages if there are more than maxDetailed clusters.
+// withinBytes returns the first addresses that fit, each with a separator.
+func withinBytes(addresses []string, limit int) []string {
+	for i, address := range addresses {
+		if limit -= len(address) + 1; limit < 0 {
+			return addresses[:i]
+		}
+	}
+	return addresses
+}
+
+// shorten omits components, messages and long addresses if there are more than maxDetailed clusters.
 func shorten(entries []v1.ClusterStatus) []v1.ClusterStatus {
 	if len(entries) <= maxDetailed {
 		return entries
@@ -308,6 +328,7 @@ func shorten(entries []v1.ClusterStatus) []v1.ClusterStatus {
 	for i := range entries {
 		entries[i].Components = nil
 		entries[i].Message = ""
+		entries[i].Addresses = withinBytes(entries[i].Addresses, fewAddressBytes)
 	}
 	return entries
 }

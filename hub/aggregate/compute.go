@@ -37,6 +37,10 @@ func Compute(in Input) v1.EcommerceAppStatus {
 		next.Placement = &v1.PlacementStatus{DecidedFor: in.Generation, SpecHash: in.PlacementHash, Rejected: in.Rejected}
 	}
 
+	if !in.Deleting {
+		next.Rollout = in.Rollout.DeepCopy()
+	}
+
 	next.SetPendingChanges(pendingChanges(in, clusters))
 	next.PendingChangeCount = pendingCount(clusters)
 
@@ -47,6 +51,7 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	next.Selector = selectorOf(in)
 	setConditions(&next.Conditions, s)
 	setBackups(in, next)
+	setPropagated(in, next)
 
 	stamp(in, next)
 	return *next
@@ -193,10 +198,13 @@ func sortClusters(entries []v1.ClusterStatus) {
 }
 
 // clip truncates a message to maxMessage bytes without splitting a character.
-func clip(s string) string {
+func clip(s string) string { return clipTo(s, maxMessage) }
+
+// clipTo truncates a message to a number of bytes, at least three, without splitting a character.
+func clipTo(s string, limit int) string {
 	const more = "..."
-	if len(s) <= maxMessage {
+	if len(s) <= limit {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxMessage-len(more)], "") + more
+	return strings.ToValidUTF8(s[:limit-len(more)], "") + more
 }

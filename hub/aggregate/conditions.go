@@ -33,6 +33,11 @@ func setConditions(conditions *[]metav1.Condition, s summary) {
 	if s.in.Deleting || s.in.Held {
 		facts = append(facts, s.deletingFact())
 	}
+	if f, has := s.certificateFact(); has {
+		facts = append(facts, f)
+	} else {
+		meta.RemoveStatusCondition(conditions, f.kind)
+	}
 	if s.initialized {
 		facts = append(facts, fact{kind: v1.ConditionInitialized, status: true, reason: v1.ReasonRunning, message: "all clusters have been ready"})
 	}
@@ -101,6 +106,8 @@ func (s summary) stalledFact() fact {
 	switch {
 	case s.in.Invalid != "" && !s.in.Deleting:
 		f.status, f.reason, f.message = true, v1.ReasonInvalidSpec, s.in.Invalid
+	case !s.in.Deleting && s.rolloutFailed():
+		f.status, f.reason, f.message = true, s.rolloutReason(), s.rolloutMessage()
 	case s.phase() == v1.PhasePending && s.unplacedReason() == v1.ReasonNoMatchingCluster:
 		f.status, f.reason, f.message = true, v1.ReasonNoMatchingCluster, s.unplacedMessage()
 	case len(stalled) > 0:
@@ -143,6 +150,9 @@ func (s summary) appliedFact() fact {
 	default:
 		f.reason = v1.ReasonWaitingForClusters
 		f.message = fmt.Sprintf("%d of %s up to date", s.applied, areClusters(s.total))
+		if s.rolledBack() {
+			f.reason = v1.ReasonRolledBack
+		}
 		if len(s.paused) > 0 {
 			f.reason, f.message = v1.ReasonPaused, f.message+"; changes are held back by "+s.pausedBy()
 		}
@@ -159,6 +169,8 @@ func (s summary) progressingFact() fact {
 		f.status, f.reason, f.message = true, v1.ReasonDeleting, s.deletingFact().message
 	case s.in.Paused:
 		f.reason, f.message = v1.ReasonPaused, "changes are held back by "+s.pausedBy()
+	case s.rollingOut() || s.in.Rollout != nil && s.in.Rollout.State == v1.RolloutRollingBack:
+		f.status, f.reason, f.message = true, s.rolloutReason(), s.rolloutMessage()
 	case len(s.waiting) > 0:
 		f.status, f.reason = true, v1.ReasonProgressing
 		f.message = fmt.Sprintf("%d of %s up to date; waiting for %s", s.applied, areClusters(s.total), names(s.waiting))
@@ -205,6 +217,15 @@ func (s summary) blockedDeletion() (reason, message string) {
 		causes = append(causes, fmt.Sprintf("the deletion in %s is held back by %s", names(paused), pausedBy(s.in, names(paused))))
 	}
 	return reason, fmt.Sprintf("%s; to leave %s behind, set the annotation %s to true", strings.Join(causes, "; "), behind, v1.OrphanAnnotation)
+}
+
+// certificateFact returns the condition CertificateTrusted, and whether the application has it.
+func (s summary) certificateFact() (f fact, has bool) {
+	f = fact{kind: v1.ConditionCertificateTrusted, reason: v1.ReasonSelfSignedCertificate}
+	selfSigned := slices.DeleteFunc(slices.Clone(s.placed), func(c v1.ClusterStatus) bool { return !c.SelfSigned })
+	f.message = fmt.Sprintf("the certificate is self-signed in %d of %s: install cert-manager in %s, or set spec.security.tls.secretRef in place of issuerRef",
+		len(selfSigned), plural(s.total, "cluster"), names(selfSigned))
+	return f, len(selfSigned) > 0 && !s.in.Deleting
 }
 
 func (s summary) degradedFact() fact {

@@ -8,8 +8,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// unknownRegion groups the clusters whose region is unknown.
-const unknownRegion = "unknown"
+// RegionUnknown groups the clusters whose region is unknown.
+const RegionUnknown = "unknown"
 
 // severity orders phases, the worst first.
 func severity(p v1.Phase) int {
@@ -79,7 +79,7 @@ func addToRegion(r *v1.RegionStatus, c v1.ClusterStatus) {
 
 func regionOf(c v1.ClusterStatus) string {
 	if c.Region == "" {
-		return unknownRegion
+		return RegionUnknown
 	}
 	return c.Region
 }

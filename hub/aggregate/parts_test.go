@@ -200,6 +200,11 @@ func TestFiveHundredClustersFit(t *testing.T) {
 		for j := range c.Copy.Status.Components {
 			c.Copy.Status.Components[j].Replicas, c.Copy.Status.Components[j].ReadyReplicas = 1000, 1000
 		}
+		for j := range 8 {
+			c.Copy.Status.Addresses = append(c.Copy.Status.Addresses, fmt.Sprintf("%d.%s.%s.example.test", j, long, long))
+		}
+		says(v1.ConditionCertificateTrusted, v1.ReasonSelfSignedCertificate)(&c)
+		c.Copy.Status.Conditions[len(c.Copy.Status.Conditions)-1].Status = metav1.ConditionFalse
 		if i%2 == 0 {
 			lost(&c)
 			c.Cause = v1.ReasonClusterIdentityChanged

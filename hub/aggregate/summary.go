@@ -76,7 +76,7 @@ func (s *summary) countPlaced(c v1.ClusterStatus) {
 	if c.Ready {
 		s.ready++
 	}
-	if c.AppliedGeneration == s.in.Generation {
+	if c.AppliedGeneration == s.in.Generation && (s.in.Rollout == nil || c.Revision == s.in.Rollout.Revision) {
 		s.applied++
 	}
 }
@@ -85,9 +85,9 @@ func needsIntervention(reason string) bool {
 	return (&Failure{Reason: reason}).needsIntervention()
 }
 
-// running reports whether all placed clusters are ready.
+// running reports whether all placed clusters are ready, and have the spec.
 func (s summary) running() bool {
-	return !s.in.Deleting && s.in.Invalid == "" && s.total > 0 && s.ready == s.total
+	return !s.in.Deleting && s.in.Invalid == "" && s.total > 0 && s.ready == s.total && !s.rollingOut() && !s.rolledBack()
 }
 
 func (s summary) phase() v1.Phase {
@@ -103,8 +103,11 @@ func (s summary) phase() v1.Phase {
 	case s.running():
 		return v1.PhaseRunning
 	}
+	if s.rolledBack() {
+		return v1.PhaseFailed
+	}
 	var phase v1.Phase
-	scaling := true
+	scaling := !s.rollingOut()
 	for _, c := range s.placed {
 		phase = worst(phase, c.Phase)
 		scaling = scaling && (c.Ready || c.Phase == v1.PhaseScaling)
@@ -155,6 +158,9 @@ func (s summary) reason() string {
 		if s.in.Invalid != "" {
 			return v1.ReasonInvalidSpec
 		}
+		if s.rolledBack() || len(s.failed) == 0 {
+			return s.rolloutReason()
+		}
 		return s.failed[0].Reason
 	case v1.PhaseUnknown:
 		return v1.ReasonClusterUnreachable
@@ -179,6 +185,9 @@ func (s summary) message() string {
 		return s.leftMessage()
 	}
 	message := fmt.Sprintf("%d of %s ready", s.ready, areClusters(s.total))
+	if s.rollingOut() || s.rolledBack() {
+		message += "; " + s.rolloutMessage()
+	}
 	if problems := describe(slices.Concat(s.failed, s.lost)); problems != "" {
 		message += "; " + problems
 	}

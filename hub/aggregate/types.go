@@ -57,6 +57,10 @@ type Input struct {
 	Unmet string
 	// Shares are the clusters' parts of the replicas, by name; nil if these are not divided.
 	Shares map[string]v1.ReplicaShare
+	// Rollout is the state of the rollout, and Revisions are the revisions of the clusters, by name;
+	// nil without one.
+	Rollout   *v1.RolloutStatus
+	Revisions map[string]int64
 	// Undecided are the clusters that must be reached before the placement can be decided,
 	// because the inventory was lost; empty if it was decided.
 	Undecided []string
@@ -72,6 +76,10 @@ type Input struct {
 	// Backups is the last report of the backup scheduler. If nil, the stored status is
 	// kept.
 	Backups *BackupReport
+
+	// Propagated is the condition of that type as far as the hub's API server decides it, without
+	// timestamps; nil if the application propagates nothing.
+	Propagated *metav1.Condition
 
 	// Previous is the status as it is stored.
 	Previous v1.EcommerceAppStatus
@@ -137,6 +145,8 @@ type Copy struct {
 	// HubGeneration is the latest generation of the hub's spec that the copy is of: the one that it
 	// was written from, or a later one that does not change it.
 	HubGeneration int64
+	// Revision is the number of the revision that the copy has; 0 without a rollout.
+	Revision int64
 	// Deleting is true if the copy is being deleted.
 	Deleting bool
 	// Status is the status that the cluster reports.
@@ -150,6 +160,9 @@ type Failure struct {
 	Reason string
 	// Message is one deterministic sentence fragment.
 	Message string
+	// Propagation is true if the copy was written, and an object that the application propagates
+	// was not.
+	Propagation bool
 }
 
 // needsIntervention reports whether the failure persists until a user changes something.

@@ -23,13 +23,13 @@ func Requested(before, after v1.EcommerceAppStatus) bool {
 // whole does not. They may wait a few seconds, to be written together with later ones. So may
 // becoming available, but not ceasing to be, and so may the counts of rejected clusters.
 func Urgent(before, after v1.EcommerceAppStatus) bool {
-	if before.Phase != after.Phase ||
+	if before.Phase != after.Phase || !equality.Semantic.DeepEqual(before.Rollout, after.Rollout) ||
 		before.ObservedGeneration != after.ObservedGeneration ||
 		before.LastHandledReconcileAt != after.LastHandledReconcileAt ||
 		before.LastHandledImageUpdate != after.LastHandledImageUpdate {
 		return true
 	}
-	for _, kind := range []string{v1.ConditionReady, v1.ConditionDegraded, v1.ConditionPlaced, v1.ConditionDeleting} {
+	for _, kind := range []string{v1.ConditionReady, v1.ConditionDegraded, v1.ConditionPlaced, v1.ConditionDeleting, v1.ConditionPropagated} {
 		b, a := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
 		if (b == nil) != (a == nil) {
 			return true
@@ -53,7 +53,7 @@ func urgentClusters(before, after []v1.ClusterStatus) bool {
 		if !existed || urgentPhase(b.Phase) != urgentPhase(c.Phase) || b.Stale != c.Stale || (b.Ready && !c.Ready) {
 			return true
 		}
-		if b.UnknownOrigin != c.UnknownOrigin || !equality.Semantic.DeepEqual(b.Share, c.Share) {
+		if b.UnknownOrigin != c.UnknownOrigin || b.Revision != c.Revision || !equality.Semantic.DeepEqual(b.Share, c.Share) {
 			return true // Other clusters wait for that, or the cluster itself.
 		}
 	}

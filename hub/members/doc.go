@@ -22,6 +22,8 @@
 //	inspect  each minute: record, permissions, version, capabilities, definitions; immediately
 //	         when an informer reports that its kind is no longer served. As many consecutive
 //	         failures as of probes mean lost
+//	pods     each minute: list the pods in pages, and sum what they request. A failure changes
+//	         nothing
 //
 // A member has a mode. In mode Agentless the hub reconciles the workloads itself, and
 // watches and requires what that takes. In mode Agent an agent does; the hub then

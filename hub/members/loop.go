@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -62,13 +63,14 @@ const (
 	taskNodes
 	taskListen
 	taskRenew
+	taskPods
 )
 
 // errPanicked means that a task panicked.
 var errPanicked = errors.New("task panicked")
 
 // tasks is the number of tasks.
-const tasks = int(taskRenew) + 1
+const tasks = int(taskPods) + 1
 
 // loop is the state of a member's goroutine. Only that goroutine uses it.
 type loop struct {
@@ -128,6 +130,7 @@ type result struct {
 	found     *connection.Inspection
 	sample    conditions.LeaseSample
 	renewed   *Renewed
+	requested corev1.ResourceList
 }
 
 func newLoop(f *Fleet, a *accessor, aware multicluster.Aware) *loop {
@@ -255,6 +258,8 @@ func (l *loop) startDue(ctx context.Context) {
 			})
 		case taskRenew:
 			l.startRenew(ctx)
+		case taskPods:
+			l.startPods(ctx)
 		}
 	}
 }
@@ -295,15 +300,6 @@ func (l *loop) attempt(ctx context.Context, do func(context.Context) result) (r 
 		l.log.Error(r.err, "Recovered a panic", "cause", fmt.Sprint(cause))
 	}()
 	return do(ctx)
-}
-
-// discard closes a connection that is no longer needed. The goroutine of the member waits
-// for its end before it ends itself.
-func (l *loop) discard(c *connection.Connected) {
-	if c != nil {
-		c.Connection.Close()
-		l.group.Go(func() { <-c.Connection.Ended() })
-	}
 }
 
 // stop cancels a task and removes it from the schedule.

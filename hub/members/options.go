@@ -101,6 +101,7 @@ const (
 	DefaultRetry   = 10 * time.Second
 	DefaultInspect = 15 * time.Second
 	DefaultRenew   = time.Minute
+	DefaultPods    = time.Minute
 )
 
 // The default of Options.Connects.
@@ -119,11 +120,14 @@ type Periods struct {
 	// Renew is the delay after the first failed renewal of credentials. It doubles with each
 	// failure up to 64 times this. The default is 1 min.
 	Renew time.Duration
+	// Pods is the period of lists of the pods of a member. The default is 1 min.
+	Pods time.Duration
 }
 
 func (p Periods) withDefaults() Periods {
 	return Periods{
 		Retry: cmp.Or(p.Retry, DefaultRetry), Inspect: cmp.Or(p.Inspect, DefaultInspect), Renew: cmp.Or(p.Renew, DefaultRenew),
+		Pods: cmp.Or(p.Pods, DefaultPods),
 	}
 }
 

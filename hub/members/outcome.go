@@ -35,8 +35,19 @@ func (l *loop) finish(ctx context.Context, r result) {
 		l.listened(r)
 	case taskRenew:
 		l.renewalEnded(r)
+	case taskPods:
+		l.podsListed(r)
 	case taskNodes:
 		// Reads the cache only, so that it runs within the loop.
+	}
+}
+
+// discard closes a connection that is no longer needed. The goroutine of the member waits
+// for its end before it ends itself.
+func (l *loop) discard(c *connection.Connected) {
+	if c != nil {
+		c.Connection.Close()
+		l.group.Go(func() { <-c.Connection.Ended() })
 	}
 }
 
@@ -112,6 +123,7 @@ func (l *loop) use(r result) {
 	l.state.setNodes(c.Nodes)
 	l.schedule(taskProbe, wait.Jitter(l.target.Health.Period, spread))
 	l.scheduleInspection()
+	l.schedulePods()
 	l.settleRenewal()
 	if c.Connection.Mode == v1.ModeAgent {
 		l.schedule(taskListen, listenSoon)
@@ -282,6 +294,7 @@ func (l *loop) end(c *connection.Connection) {
 	l.stop(taskNodes)
 	l.stop(taskListen)
 	l.stop(taskRenew)
+	l.stop(taskPods)
 	l.misses, l.failedInspections, l.unconfirmed = 0, 0, false
 	if c != nil {
 		c.Close()

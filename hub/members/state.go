@@ -128,6 +128,10 @@ type Info struct {
 	Nodes, ReadyNodes int32
 	// Allocatable is the sum of cpu, memory and pods over the ready nodes.
 	Allocatable corev1.ResourceList
+	// Requested is the sum of cpu and memory that the pods on the nodes request, and their number; nil if
+	// the credentials must not list pods. PodsListed is true once that is known since the hub started.
+	Requested  corev1.ResourceList
+	PodsListed bool
 	// Capabilities are the optional APIs that are available, sorted.
 	Capabilities []string
 	// CredentialsExpireAt is when the current credentials expire; zero if unknown.
@@ -145,6 +149,7 @@ func (i Info) equal(o Info) bool {
 		i.Provider == o.Provider && i.Region == o.Region && slices.Equal(i.Zones, o.Zones) &&
 		i.Nodes == o.Nodes && i.ReadyNodes == o.ReadyNodes &&
 		equality.Semantic.DeepEqual(i.Allocatable, o.Allocatable) &&
+		equality.Semantic.DeepEqual(i.Requested, o.Requested) && i.PodsListed == o.PodsListed &&
 		slices.Equal(i.Capabilities, o.Capabilities) &&
 		i.CredentialsExpireAt.Equal(o.CredentialsExpireAt)
 }

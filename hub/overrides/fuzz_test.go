@@ -20,6 +20,7 @@ func FuzzEffective(f *testing.F) {
 		first, second := operation(op1, path1, value1), operation(op2, path2, value2)
 		first.From, second.From = from1, from2
 		given := spec()
+		given.Propagate = []v1.PropagatedObject{{Kind: v1.PropagatedSecret, Name: "registry"}}
 		given.Overrides = []v1.Override{patched(first, second)}
 		before, of := given.DeepCopy(), member()
 		got, err := Effective(&given, of)

@@ -1,27 +1,27 @@
 package overrides
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/placement"
 )
 
 // Effective returns the spec of an application's copy in a member: with the overrides that select
-// the member, and without placement, deletion and overrides. It does not change the spec that it is given. The
+// the member, and without placement, rollout, deletion, overrides and propagate. It does not change the spec that it is given. The
 // error names the override that cannot be applied, and says how to correct it.
 func Effective(spec *v1.EcommerceAppSpec, member *v1.MemberCluster) (v1.EcommerceAppSpec, error) {
 	out := *spec
-	out.Placement, out.Deletion, out.Overrides = v1.Placement{}, v1.Deletion{}, nil
+	out.Placement, out.Deletion, out.Overrides, out.Rollout, out.Propagate = v1.Placement{}, v1.Deletion{}, nil, nil, nil
 	out = *out.DeepCopy()
 	cluster := placement.Cluster{Name: member.Name, Labels: member.Labels, Region: member.Status.Region, Provider: member.Status.Provider}
 	for i := range spec.Overrides {
-		selected, err := placement.Matches(asPlacement(&spec.Overrides[i].Selector), &cluster)
+		selected, err := placement.Matches(placement.OfSelector(&spec.Overrides[i].Selector), &cluster)
 		if err != nil {
 			return v1.EcommerceAppSpec{}, fmt.Errorf("spec.overrides[%d].selector: %w", i, err)
 		}
@@ -37,17 +37,25 @@ func Effective(spec *v1.EcommerceAppSpec, member *v1.MemberCluster) (v1.Ecommerc
 	return out, nil
 }
 
-// asPlacement returns the placement with the criteria of a selector.
-func asPlacement(s *v1.OverrideSelector) *v1.Placement {
-	p := &v1.Placement{ClusterNames: s.ClusterNames, Regions: s.Regions, Providers: s.Providers}
-	if by := s.ClusterSelector; by != nil {
-		p.ClusterSelector = &metav1.LabelSelector{MatchLabels: by.MatchLabels}
-		for _, e := range by.MatchExpressions {
-			p.ClusterSelector.MatchExpressions = append(p.ClusterSelector.MatchExpressions,
-				metav1.LabelSelectorRequirement{Key: e.Key, Operator: metav1.LabelSelectorOperator(e.Operator), Values: e.Values})
-		}
+// Shared returns a spec with a cluster's part of the replicas in place of the total; the spec itself if they are
+// not divided, and Share is nil. It does not change the spec that it is given.
+func Shared(from *v1.EcommerceAppSpec, share *v1.ReplicaShare) *v1.EcommerceAppSpec {
+	if share == nil {
+		return from
 	}
-	return p
+	spec := *from
+	// An earlier revision may have autoscaling where the spec has not.
+	switch {
+	case spec.Frontend.Autoscaling != nil:
+	case spec.Frontend.Replicas == nil: // An override of replicas replaces the share where the spec has the total.
+		spec.Replicas = cmp.Or(share.Frontend, spec.Replicas)
+	default:
+		spec.Frontend.Replicas = cmp.Or(share.Frontend, spec.Frontend.Replicas)
+	}
+	if spec.Backend.Autoscaling == nil {
+		spec.Backend.Replicas = cmp.Or(share.Backend, spec.Backend.Replicas)
+	}
+	return &spec
 }
 
 // merge applies the fields of an override, without its patches. The spec may keep parts of it.

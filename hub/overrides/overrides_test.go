@@ -1,6 +1,7 @@
 package overrides
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -233,6 +234,7 @@ func TestErrors(t *testing.T) {
 		`spec.overrides[1].jsonPatches: they change placement, which is the same in all clusters: change spec.placement`:                                                            patched(operation("add", "/placement", `{"regions":["r"]}`)),
 		`spec.overrides[1].jsonPatches: they change deletion,`:                                                                                                                      patched(operation("add", "/deletion", `{"unreachableTimeout":"1h"}`)),
 		`spec.overrides[1].jsonPatches: they change overrides,`:                                                                                                                     patched(operation("add", "/overrides", `[{}]`)),
+		`spec.overrides[1].jsonPatches: they change propagate,`:                                                                                                                     patched(operation("add", "/propagate", `[{"kind":"Secret","name":"a"}]`)),
 		`spec.overrides[1].jsonPatches: they change paused,`:                                                                                                                        patched(operation("add", "/paused", "true")),
 		`spec.overrides[1].jsonPatches: they change database,`:                                                                                                                      patched(operation("remove", "/database", "")),
 		`spec.overrides[1].jsonPatches: they change database.engine,`:                                                                                                               patched(operation("replace", "/database/engine", `"mysql"`)),
@@ -247,6 +249,31 @@ func TestErrors(t *testing.T) {
 		}
 		if diff := cmp.Diff(v1.EcommerceAppSpec{}, got); diff != "" {
 			t.Errorf("%s: a spec was returned", want)
+		}
+	}
+}
+
+// BenchmarkEffective returns the specs of a shop's copies, in as many members and with as many overrides
+// as a shop may have. One override selects each member, and has a patch.
+func BenchmarkEffective(b *testing.B) {
+	const members, overrides = 500, 50
+	given := spec()
+	for i := range overrides {
+		o := patched(operation("replace", "/ingress/host", `"eu.example.com"`))
+		o.Selector.Regions, o.Replicas = []string{fmt.Sprintf("region-%d", i)}, new(int32(i))
+		given.Overrides = append(given.Overrides, o)
+	}
+	fleet := make([]*v1.MemberCluster, members)
+	for i := range fleet {
+		fleet[i] = member()
+		fleet[i].Status.Region = fmt.Sprintf("region-%d", i%overrides)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, m := range fleet {
+			if got, err := Effective(&given, m); err != nil || got.Ingress.Host != "eu.example.com" {
+				b.Fatal(err, got.Ingress)
+			}
 		}
 	}
 }

@@ -89,6 +89,10 @@ func shared(before, after *v1.EcommerceAppSpec) string {
 		return "deletion"
 	case len(after.Overrides) > 0:
 		return "overrides"
+	case after.Rollout != nil:
+		return "rollout"
+	case len(after.Propagate) > 0:
+		return "propagate"
 	case before.Paused != after.Paused:
 		return "paused"
 	case was == nil && is == nil:

@@ -19,7 +19,7 @@ func members(n int) []Cluster {
 	clusters := make([]Cluster, 0, n)
 	for i := range n {
 		clusters = append(clusters, ready(fmt.Sprintf("member-%05d", i), fmt.Sprintf("region-%d", i%20), providers[i%3],
-			labelled("tier", []string{"gold", "silver"}[i%2])))
+			labelled("tier", []string{"gold", "silver"}[i%2]), using(int64(i%100), int64(i%70))))
 	}
 	return clusters
 }

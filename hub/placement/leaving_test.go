@@ -137,18 +137,75 @@ func TestDecideWithData(t *testing.T) {
 			Request: Request{Placement: v1.Placement{MaxClusters: 1, Regions: []string{"s"}}, Clusters: []Cluster{eu(), us()}, Current: serving("eu"), Data: true},
 			want:    Decision{Chosen: []string{"eu"}, Stays: []Stay{{"eu", v1.ReasonRegionNotListed, v1.ReasonDataStays}}},
 		},
+	})
+}
+
+// TestDecideBoundsWithData: neither a bound nor an edit of one takes data away, only the user who names the
+// cluster.
+func TestDecideBoundsWithData(t *testing.T) {
+	t.Parallel()
+	const annotated = ": a cluster with a database is exchanged, without its data, when the annotation ecommerce.io/move-empty names it"
+	most := v1.Placement{MaxClusters: 1}
+	one := v1.Placement{Spread: []v1.Spread{{Topology: v1.TopologyProvider, MaxClustersPerDomain: 1}}}
+	two := v1.Placement{MaxClusters: 2, Spread: []v1.Spread{{Topology: v1.TopologyProvider, MinDomains: 2}}}
+	crowded := Decision{
+		Chosen: []string{"eu", "us"}, Stays: []Stay{{"us", v1.ReasonSpreadLimit, v1.ReasonDataStays}},
+		Unmet: "spread by provider: maxClustersPerDomain is 1, and the chosen clusters have 2" + annotated,
+	}
+	both := []Cluster{eu(), us()}
+	three := []Cluster{eu(), us(), ready("asia", "q", v1.ProviderGCP)}
+	checkRequests(t, map[string]request{
 		"more clusters than the maximum keep their data": {
-			Request: Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{eu(), us()}, Current: serving("eu", "us"), Data: true},
+			Request: Request{Placement: most, Clusters: both, Current: append(on("eu"), serving("us")...), Data: true, Edited: true},
 			want: Decision{
-				Chosen: []string{"eu", "us"},
-				Unmet:  "maxClusters is 1, and the application runs in 2: clusters are exchanged when spec.placement is edited",
+				Chosen: []string{"eu", "us"}, Stays: []Stay{{"eu", v1.ReasonMaxClustersReached, v1.ReasonDataStays}},
+				Unmet: "maxClusters is 1, and the application runs in 2" + annotated,
 			},
 		},
-		"of too many, those that serve are kept": {
-			Request: Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{eu(), us()}, Current: append(on("eu"), serving("us")...), Data: true, Edited: true},
+		"unless the user allows it": {
+			Request: Request{Placement: most, Clusters: both, Current: append(on("eu"), serving("us")...), Data: true, MoveEmpty: []string{"eu"}},
 			want:    Decision{Chosen: []string{"us"}},
 		},
+		"a spread that is not met moves no data":   {Request: Request{Placement: one, Clusters: both, Current: serving("eu", "us"), Data: true}, want: crowded},
+		"nor does it when another field is edited": {Request: Request{Placement: one, Clusters: both, Current: serving("eu", "us"), Data: true, Edited: true}, want: crowded},
+		"or when an edit selects both clusters":    {Request: Request{Placement: one, Clusters: both, Current: serving("eu", "us"), Data: true, Edited: true, Selected: true}, want: crowded},
+		"the user lets it leave, without an edit":  {Request: Request{Placement: one, Clusters: both, Current: serving("eu", "us"), Data: true, MoveEmpty: []string{"us"}}, want: Decision{Chosen: []string{"eu"}}},
+		"no bound is exceeded":                     {Request: Request{Placement: one, Clusters: three, Current: serving("eu"), Data: true, MoveEmpty: []string{"eu"}}, want: Decision{Chosen: []string{"asia", "eu"}, Unused: []string{"eu"}}},
+		"another domain takes the place of one that the user names": {
+			Request: Request{Placement: two, Clusters: three, Current: serving("eu", "us"), Data: true, MoveEmpty: []string{"us"}},
+			want: Decision{
+				Chosen: []string{"asia", "eu", "us"}, Stays: []Stay{{"us", v1.ReasonMaxClustersReached, v1.ReasonReplacementPending}}, Awaits: []string{"asia"},
+			},
+		},
 	})
+}
+
+// TestDecideUnused: consent that nothing needs is reported, but not where a cluster is to be left, now or later.
+func TestDecideUnused(t *testing.T) {
+	t.Parallel()
+	tolerant := v1.Placement{Tolerations: []corev1.Toleration{forSeconds(60)}}
+	for name, tt := range map[string]struct {
+		spec     v1.Placement
+		clusters []Cluster
+		want     []string
+	}{
+		"nothing repels it":      {clusters: []Cluster{eu(), us()}, want: []string{"eu"}},
+		"it is cordoned":         {clusters: []Cluster{eu(cordoned), us()}, want: []string{"eu"}},
+		"it is drained":          {clusters: []Cluster{eu(drained), us()}},
+		"no other can run it":    {clusters: []Cluster{eu(drained)}},
+		"a toleration is to end": {spec: tolerant, clusters: []Cluster{eu(tainted(v1.TaintNoExecute)), us()}},
+		"a bound is exceeded":    {spec: v1.Placement{MaxClusters: 1}, clusters: []Cluster{eu(notReady), us()}},
+		"it does not match":      {spec: v1.Placement{Regions: []string{"s"}}, clusters: []Cluster{eu(), us()}},
+		"no cluster matches":     {spec: v1.Placement{Regions: []string{"q"}}, clusters: []Cluster{eu(), us()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Decide(Request{Placement: tt.spec, Clusters: tt.clusters, Current: serving("eu", "us"), Data: true, MoveEmpty: []string{"asia", "eu"}, Now: added()})
+			if diff := cmp.Diff(tt.want, got.Unused); err != nil || diff != "" {
+				t.Errorf("unused (-want +got), %v:\n%s", err, diff)
+			}
+		})
+	}
 }
 
 func TestDecideTaints(t *testing.T) {

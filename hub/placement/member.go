@@ -24,6 +24,7 @@ func ClusterOf(m *v1.MemberCluster, now time.Time) Cluster {
 		Ready:    meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionReady),
 		Detached: m.DeletionTimestamp != nil || ready != nil && ready.Reason == v1.ReasonSecretNotFound,
 		Paused:   m.IsPaused(), Scheduling: m.Spec.Scheduling,
+		Allocatable: m.Status.Allocatable, Requested: m.Status.Requested,
 	}
 	for _, taint := range m.Spec.Taints {
 		next := Taint{Taint: taint}
@@ -44,7 +45,7 @@ func ClusterOf(m *v1.MemberCluster, now time.Time) Cluster {
 func RequestOf(app *v1.EcommerceApp, clusters []Cluster, now time.Time) Request {
 	r := Request{
 		Placement: app.Spec.Placement, Clusters: clusters, Now: now,
-		Data: app.Spec.Database != nil,
+		Data: app.Spec.Database != nil, Division: DivisionOf(app),
 	}
 	r.Edited, r.Selected = edited(app)
 	for name := range strings.SplitSeq(app.Annotations[v1.MoveEmptyAnnotation], ",") {
@@ -54,10 +55,22 @@ func RequestOf(app *v1.EcommerceApp, clusters []Cluster, now time.Time) Request 
 	}
 	for i := range app.Status.Clusters {
 		if entry := &app.Status.Clusters[i]; entry.Phase != v1.PhaseDeleting {
-			r.Current = append(r.Current, Current{Name: entry.Name, Serving: entry.Available, Idle: !entry.Available && !entry.Stale, Stalled: entry.Stalled})
+			r.Current = append(r.Current, CurrentOf(entry))
 		}
 	}
 	return r
+}
+
+// CurrentOf returns what the status says of a cluster. It does not count the pods of the backend: a
+// backend that is ready has its share.
+func CurrentOf(entry *v1.ClusterStatus) Current {
+	c := Current{Name: entry.Name, Serving: entry.Available, Idle: !entry.Available && !entry.Stale, Stalled: entry.Stalled, Frontend: entry.ReadyReplicas}
+	for i := range entry.Components {
+		if b := &entry.Components[i]; b.Name == "backend" && b.Ready && entry.Share != nil && entry.Share.Backend != nil {
+			c.Backend = *entry.Share.Backend
+		}
+	}
+	return c
 }
 
 // edited reports whether the placement was edited since the last decision, and whether the edit changed

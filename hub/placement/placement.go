@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
@@ -33,6 +35,9 @@ type Cluster struct {
 	Scheduling v1.Scheduling
 	// Taints are those of the MemberCluster.
 	Taints []Taint
+	// Allocatable and Requested are those of the MemberCluster. What is not requested is free; how much
+	// is unknown without both.
+	Allocatable, Requested corev1.ResourceList
 }
 
 // Taint is a taint of a cluster.
@@ -57,8 +62,12 @@ type Request struct {
 	// Edited is true if the placement is not the one of the last decision: the user asks for clusters
 	// to be exchanged.
 	Edited bool
-	// Selected is true if the edit changed which clusters match: the user decided about the data too.
+	// Selected is true if the edit changed which clusters match: the user decided about the data in those that
+	// do not, too.
 	Selected bool
+	// Division has the spec whose replicas are divided, the present shares and whether to divide anew; the
+	// zero value divides nothing. Decide ignores its clusters.
+	Division Division
 	// Now decides whether a toleration has ended.
 	Now time.Time
 }
@@ -71,6 +80,8 @@ type Current struct {
 	Serving, Idle bool
 	// Stalled is true if that does not change without a user.
 	Stalled bool
+	// Frontend and Backend are the numbers of pods that are ready, as far as they are known.
+	Frontend, Backend int32
 }
 
 // Rejection is a cluster that a placement did not choose.
@@ -102,8 +113,14 @@ type Decision struct {
 	Unmatched string
 	// Unmet says which bounds the chosen clusters do not meet; otherwise empty.
 	Unmet string
+	// Shares are the parts of the replicas by cluster, if these are divided: those of the clusters that the
+	// application is to run in add up, and one that is left keeps what it has.
+	Shares map[string]v1.ReplicaShare
 	// Awaits are clusters that are to serve customers before others are left, sorted.
 	Awaits []string
+	// Unused are the clusters of MoveEmpty that nothing makes the application leave, sorted: neither now nor when
+	// a toleration ends.
+	Unused []string
 	// Until is when a toleration ends, and with it the decision; zero if none does.
 	Until time.Time
 }
@@ -112,14 +129,21 @@ type Decision struct {
 type candidate struct {
 	*Cluster
 	Current
-	placed bool
 	// reason is why the cluster is rejected; empty if it is not.
 	reason string
 	// stays is why it is chosen nevertheless; empty if it is not.
-	stays string
+	stays  string
+	placed bool
+	// held is true if it matches and the application stays for its data, whatever the bounds are.
+	held bool
+	// short is true if fewer pods are ready than the share of the cluster.
+	short bool
 	// chosen is true once a cluster is chosen that is not rejected.
-	chosen  bool
-	weight  int32
+	chosen bool
+	weight int32
+	// free is the free capacity of a cluster that is ranked and does not run the application; see
+	// freeSteps.
+	free    int
 	domains *domains
 }
 
@@ -149,13 +173,11 @@ func Decide(r Request) (Decision, error) {
 	if !settled(all, match) {
 		d.Unmatched = stay(all)
 	}
+	d.Shares = shares(r, all)
 	d.Awaits = awaitReplacement(r, all)
 	for i := range all {
-		if all[i].runs() {
-			d.Chosen = append(d.Chosen, all[i].Cluster.Name)
-		}
-		if all[i].stays != "" && all[i].stays != v1.ReasonNoMatchingCluster {
-			d.Stays = append(d.Stays, Stay{Name: all[i].Cluster.Name, Cause: all[i].reason, Reason: all[i].stays})
+		if all[i].placed || all[i].runs() {
+			d.add(r, c, &all[i])
 		}
 	}
 	d.Rejected = rejections(r.Placement, all, len(all)-len(d.Chosen))
@@ -168,9 +190,13 @@ func candidates(r Request, c criteria) []candidate {
 	for _, current := range r.Current {
 		placed[current.Name] = current
 	}
-	all := make([]candidate, 0, len(r.Clusters))
+	byName := make([]*Cluster, 0, len(r.Clusters))
 	for i := range r.Clusters {
-		cluster := &r.Clusters[i]
+		byName = append(byName, &r.Clusters[i])
+	}
+	slices.SortFunc(byName, func(a, b *Cluster) int { return strings.Compare(a.Name, b.Name) })
+	all := make([]candidate, 0, len(byName))
+	for _, cluster := range byName {
 		next := candidate{Cluster: cluster}
 		next.Current, next.placed = placed[cluster.Name]
 		if next.reason = c.reject(cluster, next.placed); next.reason == "" {
@@ -178,22 +204,25 @@ func candidates(r Request, c criteria) []candidate {
 		}
 		all = append(all, next)
 	}
-	slices.SortFunc(all, func(a, b candidate) int { return strings.Compare(a.Cluster.Name, b.Cluster.Name) })
 	return all
 }
 
 // keepData keeps an application in a cluster that has its data, unless a user decided otherwise: by
-// an edit of what selects clusters, which says nothing about those that are drained or have taints, or
-// by naming the cluster.
+// an edit of what selects clusters, after which the cluster is not selected, or by naming the cluster.
+// The edit says nothing about clusters that are drained, have taints or exceed a bound.
 func keepData(r Request, c *candidate) {
-	if r.Data && c.reason != "" && !c.Detached && (!r.Selected || evicts(c.reason)) && !slices.Contains(r.MoveEmpty, c.Cluster.Name) {
+	switch {
+	case !r.Data || c.Detached || slices.Contains(r.MoveEmpty, c.Cluster.Name):
+	case c.reason == "":
+		c.held = true
+	case !r.Selected || evicts(c.reason):
 		c.stays = v1.ReasonDataStays
 	}
 }
 
 // choose chooses clusters that are not rejected within the limits, and rejects the others. It returns
 // which bounds are not met. Clusters are exchanged only for an edit of the placement, and not for one
-// that no cluster meets. Match is true if any is not rejected.
+// that no cluster meets; those with data only where the user names them. Match is true if any is not rejected.
 func choose(r Request, all []candidate, match bool) (unmet string) {
 	s := chooseFrom(r, all, !r.Edited)
 	if r.Edited && !settled(all, match) {
@@ -201,13 +230,10 @@ func choose(r Request, all []candidate, match bool) (unmet string) {
 	}
 	for i := range all {
 		if c := &all[i]; c.reason == "" && !c.chosen {
-			c.reason = v1.ReasonSpreadLimit
-			if s.left <= 0 {
-				c.reason = v1.ReasonMaxClustersReached
-			}
+			c.reason = s.exceeded()
 		}
 	}
-	return s.unmet()
+	return s.unmet(r.Data)
 }
 
 // settled reports whether a cluster is chosen, or whether one that the application stays in is no reason
@@ -217,8 +243,8 @@ func settled(all []candidate, match bool) bool {
 	return slices.ContainsFunc(all, func(c candidate) bool { return c.chosen || c.stays != "" && (match || evicts(c.reason)) })
 }
 
-// chooseFrom chooses clusters that are not rejected. With keep, those that run the application come
-// first, whatever the spread is, and those with data whatever their number is.
+// chooseFrom chooses clusters that are not rejected. Those with data come first, and stay if they exceed a
+// bound. With keep, others that run the application come next, whatever the spread is.
 func chooseFrom(r Request, all []candidate, keep bool) *spreader {
 	s := newSpreader(&r.Placement)
 	var matching []*candidate
@@ -231,20 +257,34 @@ func chooseFrom(r Request, all []candidate, keep bool) *spreader {
 			matching = append(matching, c)
 		}
 	}
-	rank(matching)
 	for i := range all {
 		if all[i].stays != "" {
 			s.add(all[i].domains)
 		}
 	}
+	compareFree(matching, s, keep)
+	matching = rank(matching)
+	take := func(c *candidate) { c.chosen = true }
+	var held []*candidate
 	for _, c := range matching {
-		if keep && c.placed && (r.Data && !r.Edited || s.left > 0) {
+		if c.held {
+			held = append(held, c)
+		}
+	}
+	s.choose(held, take)
+	for _, c := range matching {
+		switch {
+		case c.chosen:
+		case c.held:
+			c.reason, c.stays = s.exceeded(), v1.ReasonDataStays
+			s.add(c.domains)
+		case keep && c.placed && !r.Data && s.left > 0:
 			c.chosen = true
 			s.add(c.domains)
 		}
 	}
-	rest := slices.DeleteFunc(matching, func(c *candidate) bool { return c.chosen })
-	s.choose(rest, func(c *candidate) { c.chosen = true })
+	rest := slices.DeleteFunc(matching, func(c *candidate) bool { return c.chosen || c.held })
+	s.choose(rest, take)
 	return s
 }
 
@@ -273,7 +313,7 @@ func stay(all []candidate) (unmatched string) {
 }
 
 // awaitReplacement keeps customers served: a cluster is left when the others that are chosen serve
-// them, as far as these can, unless it is known to serve none. It returns the others that do not yet.
+// them with their shares, as far as these can, unless it is known to serve none. It returns the others that do not yet.
 // With an edit of what selects clusters, data does not wait: two databases of one shop would diverge.
 func awaitReplacement(r Request, all []candidate) (awaits []string) {
 	served := false
@@ -281,7 +321,7 @@ func awaitReplacement(r Request, all []candidate) (awaits []string) {
 		c := &all[i]
 		switch {
 		case !c.runs() || !c.Ready:
-		case c.Serving:
+		case c.Serving && (!c.short || c.Paused || c.Stalled):
 			served = true
 		case c.Paused || c.Stalled || !c.placed && len(r.Current) >= MaxClusters: // It will not, or has no entry yet.
 		default:
@@ -326,31 +366,6 @@ func rejections(spec v1.Placement, all []candidate, known int) []Rejection {
 	}
 	slices.SortFunc(rejected, func(a, b Rejection) int { return strings.Compare(a.Name, b.Name) })
 	return rejected
-}
-
-// Affects reports whether a change of a cluster that does not run an application can change the
-// clusters chosen for it. Another reason to reject the cluster does not. A cluster that does not
-// exist counts as a detached one. It allocates nothing.
-func Affects(spec *v1.Placement, before, after *Cluster) bool {
-	c := criteria{Placement: spec}
-	was, is := c.reject(before, false) == "", c.reject(after, false) == ""
-	if was != is || !is {
-		return was != is
-	}
-	if weightOf(before, c.Preferences) != weightOf(after, c.Preferences) {
-		return true
-	}
-	for i := range spec.Spread {
-		switch spec.Spread[i].Topology {
-		case v1.TopologyRegion:
-			is = is && before.Region == after.Region
-		case v1.TopologyProvider:
-			is = is && before.Provider == after.Provider
-		case v1.TopologyZone:
-			is = is && slices.Equal(before.Zones, after.Zones)
-		}
-	}
-	return !is
 }
 
 func limitOf(spec *v1.Placement) int {

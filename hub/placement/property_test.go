@@ -38,6 +38,9 @@ func newProblem(r *rand.Rand) problem {
 			Labels:   map[string]string{"tier": []string{"gold", "silver"}[r.IntN(2)]},
 			Zones:    [][]string{nil, {"z1"}, {"z2"}, {"z1", "z2"}}[r.IntN(4)],
 		}
+		if r.IntN(4) > 0 {
+			c.Allocatable, c.Requested = capacity(10, 100), capacity(r.Int64N(12), r.Int64N(120))
+		}
 		if r.IntN(4) == 0 {
 			c.Scheduling = []v1.Scheduling{v1.SchedulingCordoned, v1.SchedulingDrained}[r.IntN(2)]
 		}
@@ -124,6 +127,7 @@ func TestAffects(t *testing.T) {
 			continue
 		}
 		was, is := before.Clusters[0], after.Clusters[0]
+		is.Allocatable, is.Requested = was.Allocatable, was.Requested // Their changes wake no application.
 		one, err := Decide(before.Request)
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +155,7 @@ func TestAffects(t *testing.T) {
 // check returns what is wrong with a decision, or nothing.
 func (w problem) check(r *rand.Rand, d Decision) string {
 	for _, f := range []func(*rand.Rand, Decision) string{
-		w.deterministic, w.complete, w.bounded, w.spread, w.sticky, w.served, w.stable, w.onlyWhereAllowed,
+		w.deterministic, w.complete, w.bounded, w.spread, w.sticky, w.served, w.stable, w.unmoved, w.onlyWhereAllowed,
 	} {
 		if problem := f(r, d); problem != "" {
 			return problem
@@ -206,11 +210,10 @@ func regular(d Decision) []string {
 	})
 }
 
-// bounded: the maximum holds for what is chosen, unless the application ran in more clusters and
-// no user edited the placement.
+// bounded: the maximum holds for what is chosen, but for what stays.
 func (w problem) bounded(_ *rand.Rand, d Decision) string {
 	limit := int(w.Placement.MaxClusters)
-	if d.Unmatched == "" && limit > 0 && len(regular(d)) > limit && (w.Edited || !w.Data) {
+	if d.Unmatched == "" && limit > 0 && len(regular(d)) > limit {
 		return fmt.Sprintf("%d chosen, %d allowed", len(regular(d)), limit)
 	}
 	return ""
@@ -251,7 +254,8 @@ func (w problem) counts(topology v1.Topology, d Decision) map[string]int {
 }
 
 // sticky: a placed member is given up for a bound only when the placement was edited, and then only
-// to others that were placed unless there is a spread. Data is not left behind otherwise.
+// to others that were placed unless there is a spread. Data is left behind only where the user named the cluster,
+// or by an edit that does not select it.
 func (w problem) sticky(_ *rand.Rand, d Decision) string {
 	for _, x := range d.Rejected {
 		if !slices.Contains(w.current, x.Name) {
@@ -265,7 +269,8 @@ func (w problem) sticky(_ *rand.Rand, d Decision) string {
 				return x.Name + " was given up: " + problem
 			}
 		}
-		if w.Data && x.Reason != v1.ReasonClusterDetached && (evicts(x.Reason) || !w.Selected && x.Reason != v1.ReasonMaxClustersReached && x.Reason != v1.ReasonSpreadLimit) && !slices.Contains(w.MoveEmpty, x.Name) {
+		matches := evicts(x.Reason) || x.Reason == v1.ReasonMaxClustersReached || x.Reason == v1.ReasonSpreadLimit
+		if w.Data && x.Reason != v1.ReasonClusterDetached && (matches || !w.Selected) && !slices.Contains(w.MoveEmpty, x.Name) {
 			return "data was left behind in " + x.Name
 		}
 	}
@@ -274,8 +279,8 @@ func (w problem) sticky(_ *rand.Rand, d Decision) string {
 
 // exchanged returns what is wrong with giving up a cluster for a bound.
 func (w problem) exchanged(d Decision) string {
-	if !w.Edited {
-		return map[bool]string{true: "no user edited the placement"}[w.Data || w.Placement.MaxClusters == 0]
+	if !w.Edited && !w.Data {
+		return map[bool]string{true: "no user edited the placement"}[w.Placement.MaxClusters == 0]
 	}
 	added := slices.ContainsFunc(d.Chosen, func(name string) bool { return !slices.Contains(w.current, name) })
 	if added && len(w.Placement.Spread) == 0 {

@@ -35,10 +35,13 @@ type Result struct {
 // Results returns what was decided about each cluster, sorted by name.
 func (d Decision) Results(r Request) []Result {
 	results := make([]Result, 0, len(d.Chosen)+len(d.Rejected))
+	waiting := d.waiting(r)
 	for _, name := range d.Chosen {
 		next := Result{Cluster: name, Decision: Chosen, Message: "it matches the placement"}
 		if slices.ContainsFunc(r.Current, func(c Current) bool { return c.Name == name }) {
 			next.Message = "it matches the placement, and runs the application"
+		} else if other := behind(r, name, waiting); other != "" {
+			next.Message = "it matches the placement, and has more free capacity than " + other
 		}
 		if d.Unmatched != "" {
 			next = Result{Cluster: name, Decision: Stays, Reason: v1.ReasonNoMatchingCluster, Message: d.Unmatched}
@@ -50,7 +53,11 @@ func (d Decision) Results(r Request) []Result {
 		results = append(results, next)
 	}
 	for _, rejected := range d.Rejected {
-		results = append(results, Result{Cluster: rejected.Name, Decision: Rejected, Reason: rejected.Reason})
+		next := Result{Cluster: rejected.Name, Decision: Rejected, Reason: rejected.Reason}
+		if i := slices.IndexFunc(waiting, func(w waitingCluster) bool { return w.Name == rejected.Name }); i >= 0 && waiting[i].Requested != nil {
+			next.Message = fmt.Sprintf("its free capacity is %d %%, in steps of 10 %%", waiting[i].free*capacitySteps)
+		}
+		results = append(results, next)
 	}
 	slices.SortFunc(results, func(a, b Result) int { return strings.Compare(a.Cluster, b.Cluster) })
 	return results
@@ -110,5 +117,24 @@ func (d Decision) stayText(s Stay) string {
 		return "until customers are served in " + strings.Join(d.Awaits[:min(maxExamples, len(d.Awaits))], ", ")
 	default:
 		return "because no other cluster can run it"
+	}
+}
+
+// add adds a cluster that runs the application, or is to run it.
+func (d *Decision) add(r Request, c criteria, of *candidate) {
+	name := of.Cluster.Name
+	if d.Shares != nil && of.stays == v1.ReasonReplacementPending {
+		if last, has := r.Division.Last[name]; has {
+			d.Shares[name] = last
+		}
+	}
+	if of.runs() {
+		d.Chosen = append(d.Chosen, name)
+	}
+	if of.placed && of.chosen && slices.Contains(r.MoveEmpty, name) && c.toleratedUntil(of.Cluster).IsZero() {
+		d.Unused = append(d.Unused, name)
+	}
+	if of.stays != "" && of.stays != v1.ReasonNoMatchingCluster {
+		d.Stays = append(d.Stays, Stay{Name: name, Cause: of.reason, Reason: of.stays})
 	}
 }

@@ -39,8 +39,10 @@ func fleetAlerts() []Entry {
 			statusApp, "kubectl get ecommerceapp APP -n NAMESPACE -o jsonpath='{.status.conditions[?(@.type==\"Available\")].message}'   # in the member\nIt names the component that is missing. Begin with the first of database, backend, frontend and Ingress: kubectl describe pods -n NAMESPACE -l app.kubernetes.io/instance=APP, in the member."},
 		{"ShopfleetAppNotReady", "The application has not been ready in the cluster for 15 minutes, and the cluster answers. Customers may be served: ShopfleetAppUnavailable says if not. A cluster that does not answer has the alert ShopfleetMemberNotReady instead.",
 			statusApp, "Look up the reason of the cluster in the status of the application."},
-		{"ShopfleetAppStuck", "The application has been in the same phase, other than Running, for an hour.",
+		{"ShopfleetAppStuck", "The application has been in the same phase, other than Running, for an hour. A rollout that goes on, waits or is paused does not count.",
 			statusApp, "Look up the reason of the condition Ready, or Deleting, of the application."},
+		{"ShopfleetAppRolloutFailed", "The rollout of the application has been Failed or RolledBack for 5 minutes: a cluster failed with the revision of the spec, or a user took it back. Not all clusters run it.",
+			revisions, "Look up the reason of the condition Ready of the application: RolloutFailed or RolledBack.\nCorrect the spec: the next edit is rolled out."},
 	}
 }
 

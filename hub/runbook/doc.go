@@ -16,7 +16,7 @@
 //
 //   - A reason has one entry, also where conditions of several kinds have it. The entry then
 //     names the kinds.
-//   - Commands have placeholders in capitals, MEMBER, NAMESPACE, APP, ACCOUNT, BACKUP, RESTORE
+//   - Commands have placeholders in capitals, MEMBER, NAMESPACE, APP, COMPONENT, ACCOUNT, BACKUP, RESTORE
 //     and FILE, because a page cannot know the names.
 //   - The entries are Go values instead of a file that is parsed: the compiler checks that each
 //     constant exists, and a test that each constant has an entry.

@@ -24,7 +24,7 @@ func memberConnection() []Entry {
 		{v1.ReasonSetupFailed, "The hub is connected, but cannot work in the member: a CustomResourceDefinition is missing, old or being deleted, the record of the hub cannot be read, or lists and watches fail. The hub retries.",
 			describeMember,
 			"Do as the message says.\nFor an agent with an old definition: kubectl shopfleet join MEMBER --member-kubeconfig FILE --mode agent. If the hub panicked, keep its log and report it."},
-		{v1.ReasonNotChecked, "The hub has not checked this yet, because an earlier condition is not True: connect first, then credentials, then permissions. MemberCluster and CloudAccount have it, and BackupReady while the backups were not compared with the cloud.",
+		{v1.ReasonNotChecked, "The hub has not checked this yet, because an earlier condition is not True: connect first, then credentials, then permissions. MemberCluster and CloudAccount have it, BackupReady while the backups were not compared with the cloud, and Propagated while the hub's API server has not answered.",
 			"kubectl get membercluster,cloudaccount -o wide",
 			"Look up the reason of the condition that is False."},
 		{v1.ReasonSecretNotFound, "MemberCluster: its registration Secret is gone, so the member is detached; what runs there stays and is not updated. CloudAccount: the Secret of its credentials is missing in the hub's namespace, or has no label ecommerce.io/cloud-account: \"true\".",

@@ -23,7 +23,7 @@ func placementFailures() []Entry {
 		{v1.ReasonClusterDetached, "The cluster has left the fleet: its registration Secret or its MemberCluster is gone. What runs there goes on and is not updated. A Backup or Restore that needs it waits or has failed.",
 			fleetOverview, joinAgain + "\nJoin it under the same name. If it is gone for good, restore its Backups in another cluster."},
 		{v1.ReasonSpreadNotMet, "The chosen clusters do not meet spread or maxClusters of spec.placement: there are too few, or the application ran in others before. It runs in those that are chosen.",
-			rejections, "Join clusters in other regions, zones or providers, or lower the limits.\nClusters that run the application are exchanged for others when spec.placement is edited."},
+			rejections, "Join clusters in other regions, zones or providers, or lower the limits.\nClusters that run the application are exchanged for others when spec.placement is edited, and one with its database when the annotation ecommerce.io/move-empty names it: see DataStays."},
 		{v1.ReasonDataStays, "The application should leave a cluster, and its database is there: it stays.",
 			rejections, "kubectl annotate ecommerceapp APP -n NAMESPACE ecommerce.io/move-empty=MEMBER\nThe database starts empty elsewhere; volumes and backups of the cluster are kept. Back up the database before, and restore it where the application runs then."},
 		{v1.ReasonReplacementPending, "The application should leave a cluster, and serves customers there until the other clusters that are chosen for it do.",

@@ -36,6 +36,7 @@ func Sections() []Section {
 		{"Applications: progress", appProgress()},
 		{"Applications: service", appService()},
 		{"Applications: failures", appFailures()},
+		{"Applications: rollout", rollouts()},
 		{"Applications: replicas of the database", replicas()},
 		{"Applications: deletion", appDeletion()},
 		{"Placement", placementFailures()},
@@ -44,6 +45,7 @@ func Sections() []Section {
 		{"Backups: failures", backupFailures()},
 		{"Restores", restores()},
 		{"Cloud accounts", cloudAccounts()},
+		{"Plans", plans()},
 	}
 }
 

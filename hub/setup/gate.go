@@ -21,7 +21,7 @@ var errWaitingForKinds = errors.New("the API server does not serve all required 
 
 // kinds returns the kinds that the hub's controllers watch.
 func kinds() []string {
-	return []string{"EcommerceApp", "MemberCluster", "CloudAccount", "Backup", "Restore"}
+	return []string{"EcommerceApp", "MemberCluster", "CloudAccount", "Backup", "Restore", "Plan"}
 }
 
 // gate waits until the API server serves the required kinds, and then calls open once. It

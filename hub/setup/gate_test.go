@@ -28,7 +28,7 @@ func serving(kinds ...string) *gate {
 // its kind waits for a cache that never fills.
 func TestTheGateWaitsForAllKinds(t *testing.T) {
 	t.Parallel()
-	all := []string{"EcommerceApp", "MemberCluster", "CloudAccount", "Backup", "Restore"}
+	all := []string{"EcommerceApp", "MemberCluster", "CloudAccount", "Backup", "Restore", "Plan"}
 	if missing, err := serving(all...).missing(); err != nil || len(missing) > 0 {
 		t.Errorf("with all kinds it waits for %v, %v", missing, err)
 	}

@@ -26,7 +26,9 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/controllers/app"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
+	"github.com/shopfleet/shopfleet/hub/controllers/plan"
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/residue/store"
@@ -158,7 +160,7 @@ func (o *Options) newFleet(hubUID string, fence *fencing.Fence) (*members.Fleet,
 		Wrap:     transport.Wrappers(o.Wrap, fence.Wrap),
 		Periods: members.Periods{
 			Retry: o.Waits.Scaled(members.DefaultRetry), Inspect: o.Waits.Scaled(members.DefaultInspect),
-			Renew: o.Waits.Scaled(members.DefaultRenew),
+			Renew: o.Waits.Scaled(members.DefaultRenew), Pods: o.Waits.Scaled(members.DefaultPods),
 		},
 	}), nil
 }
@@ -224,6 +226,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		Waits: h.options.Waits, ProgressPeriod: h.options.ProgressPeriod,
 		Residue:   store.New(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
 		APIReader: h.mgr.GetLocalManager().GetAPIReader(),
+		Revisions: revisions.New(h.mgr.GetLocalManager().GetClient(), h.mgr.GetLocalManager().GetAPIReader()),
 	})
 	spokes, err := h.newSpokes(apps.Dispatcher())
 	if err != nil {
@@ -252,12 +255,26 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		}); err != nil {
 			return err
 		}
+		if err := h.setupPlans(apps, spokes); err != nil {
+			return err
+		}
 		return state.Watch(ctx, h.mgr.GetLocalManager().GetCache())
 	})
 	if err != nil {
 		return err
 	}
 	return h.serveHealth(ctx, gate)
+}
+
+// setupPlans adds the controller of Plans, which asks the controllers that write.
+func (h *hub) setupPlans(apps *app.Controller, spokes *spokes) error {
+	return plan.Setup(h.mgr.GetLocalManager(), plan.Options{
+		Place: func(ctx context.Context, planned *v1.EcommerceApp) (plan.Placed, error) {
+			decided, err := apps.DryRun(ctx, planned)
+			return plan.Placed(decided), err
+		},
+		Copies: apps.Dispatcher().Get, Propagated: apps.Dispatcher().ReadPropagated, Children: spokes.DryRun, Waits: h.options.Waits,
+	})
 }
 
 // newSpokes returns the runnable that reconciles copies in members without an agent.

@@ -23,6 +23,6 @@
 //     a dashboard shows it, and an alert can leave it to that of the member.
 //   - The lag is that of the slowest replica and has no label of it: the number of series does
 //     not follow that of replicas, and the status of the copy names them.
-//   - The number of series is bounded by the fleet: at most six for a member, one for an
+//   - The number of series is bounded by the fleet: at most six for a member, two for an
 //     application and five for an application in a cluster.
 package statemetrics

@@ -24,6 +24,7 @@ import (
 //	shopfleet_member_credentials_expiry_timestamp_seconds{member}
 //	shopfleet_member_credentials_expiring{member}
 //	shopfleet_app_phase{namespace,app,phase}
+//	shopfleet_app_rollout_state{namespace,app,state}
 //	shopfleet_app_ready{namespace,app,cluster}
 //	shopfleet_app_available{namespace,app,cluster}
 //	shopfleet_app_degraded{namespace,app,cluster}
@@ -31,8 +32,8 @@ import (
 //	shopfleet_app_stale{namespace,app,cluster}
 type Metrics struct {
 	ready, info, orphans, residue, expiry, expiring *prometheus.Desc
-	phase, appReady, appAvailable, appDegraded      *prometheus.Desc
-	appLag, appStale                                *prometheus.Desc
+	phase, rolloutState, appReady, appAvailable     *prometheus.Desc
+	appDegraded, appLag, appStale                   *prometheus.Desc
 
 	// list fills a list from a cache; nil before Watch.
 	list atomic.Pointer[func(client.ObjectList) bool]
@@ -55,7 +56,9 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			"Time at which the hub's credentials of a member cluster expire; absent if they do not."),
 		expiring: member("credentials_expiring",
 			"1 if the hub's credentials of a member cluster expire soon, have expired or cannot be renewed, else 0; absent if they do not expire."),
-		phase:    app("phase", "Always 1; the current phase of an application.", "phase"),
+		phase: app("phase", "Always 1; the current phase of an application.", "phase"),
+		rolloutState: app("rollout_state",
+			"Always 1; the state of the rollout of an application, as in status.rollout.state; absent without spec.rollout.", "state"),
 		appReady: app("ready", "1 if an application is ready in a cluster, else 0.", "cluster"),
 		appAvailable: app("available",
 			"1 if customers of an application can be served in a cluster, else 0; 0 if the cluster does not answer.", "cluster"),
@@ -95,8 +98,8 @@ func (m *Metrics) Watch(ctx context.Context, from cache.Cache) error {
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		m.ready, m.info, m.orphans, m.residue, m.expiry, m.expiring, m.phase, m.appReady,
-		m.appAvailable, m.appDegraded, m.appLag, m.appStale,
+		m.ready, m.info, m.orphans, m.residue, m.expiry, m.expiring, m.phase, m.rolloutState,
+		m.appReady, m.appAvailable, m.appDegraded, m.appLag, m.appStale,
 	} {
 		descriptions <- d
 	}
@@ -149,6 +152,9 @@ func (m *Metrics) collectApp(out chan<- prometheus.Metric, app *v1.EcommerceApp)
 		phase = v1.PhaseDeleting
 	}
 	out <- gauge(m.phase, 1, app.Namespace, app.Name, string(phase))
+	if app.Spec.Rollout != nil && app.Status.Rollout != nil {
+		out <- gauge(m.rolloutState, 1, app.Namespace, app.Name, string(app.Status.Rollout.State))
+	}
 	for i := range app.Status.Clusters {
 		c := &app.Status.Clusters[i]
 		if c.Phase == v1.PhaseDeleting {

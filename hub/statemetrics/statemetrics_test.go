@@ -115,7 +115,12 @@ func app(name string, phase v1.Phase, clusters ...v1.ClusterStatus) v1.Ecommerce
 func TestApps(t *testing.T) {
 	deleted := app("deleted", v1.PhaseRunning, v1.ClusterStatus{Name: "eu-1", Phase: v1.PhaseDeleting})
 	deleted.DeletionTimestamp = new(metav1.Unix(1000, 0))
+	staged := app("staged", v1.PhaseUpdating)
+	staged.Spec.Rollout, staged.Status.Rollout = &v1.Rollout{}, &v1.RolloutStatus{State: v1.RolloutWaitingForWindow}
+	former := app("former", v1.PhaseRunning)
+	former.Status.Rollout = &v1.RolloutStatus{State: v1.RolloutFailed}
 	(&held{apps: []v1.EcommerceApp{
+		staged, former,
 		app("shop", v1.PhaseUnknown,
 			v1.ClusterStatus{Name: "eu-1", Phase: v1.PhaseRunning, Ready: true, Available: true, ReplicationLagSeconds: new(int64(20))},
 			v1.ClusterStatus{Name: "us-1", Phase: v1.PhaseFailed, Available: true, Reason: v1.ReasonInvalidSpec},
@@ -125,6 +130,8 @@ func TestApps(t *testing.T) {
 		app("new", ""),
 		deleted,
 	}}).expect(t, map[string]float64{
+		"app_phase app=staged namespace=shops phase=Updating":  1,
+		"app_phase app=former namespace=shops phase=Running":   1,
 		"app_phase app=shop namespace=shops phase=Unknown":     1,
 		"app_phase app=new namespace=shops phase=Pending":      1,
 		"app_phase app=deleted namespace=shops phase=Deleting": 1,
@@ -143,6 +150,8 @@ func TestApps(t *testing.T) {
 		"app_degraded app=shop cluster=eu-1 namespace=shops":   0,
 		"app_degraded app=shop cluster=us-1 namespace=shops":   1,
 		"app_degraded app=shop cluster=ap-1 namespace=shops":   0,
+
+		"app_rollout_state app=staged namespace=shops state=WaitingForWindow": 1,
 
 		"app_replication_lag_seconds app=shop cluster=eu-1 namespace=shops": 20,
 	})
@@ -181,7 +190,7 @@ func TestBeforeTheCacheIsFilled(t *testing.T) {
 // TestSeriesAreBounded: the documented numbers of series.
 func TestSeriesAreBounded(t *testing.T) {
 	h := fleet(10, 3)
-	if got, want := len(h.gather(t)), 3*6+10*(1+3*5); got != want {
+	if got, want := len(h.gather(t)), 3*6+10*(2+3*5); got != want {
 		t.Errorf("%d series, want %d: %v", got, want, slices.Sorted(maps.Keys(h.gather(t))))
 	}
 }
@@ -197,7 +206,9 @@ func fleet(apps, members int) *held {
 		clusters = append(clusters, v1.ClusterStatus{Name: m.Name, Ready: true, Phase: v1.PhaseRunning, ReplicationLagSeconds: new(int64(0))})
 	}
 	for i := range apps {
-		h.apps = append(h.apps, app(fmt.Sprintf("app-%d", i), v1.PhaseRunning, clusters...))
+		a := app(fmt.Sprintf("app-%d", i), v1.PhaseRunning, clusters...)
+		a.Spec.Rollout, a.Status.Rollout = &v1.Rollout{}, &v1.RolloutStatus{State: v1.RolloutComplete}
+		h.apps = append(h.apps, a)
 	}
 	return h
 }

@@ -20,8 +20,13 @@ func elsewhere(apps int) (*Controller, memberChange) {
 		app.Status = shop(1, app.Spec.Placement.ClusterNames...).Status
 		c.apps.set(app)
 	}
-	before, after := member("new", metav1.ConditionTrue, ""), member("new", metav1.ConditionFalse, "")
-	return c, memberChange{before: candidate(&before), after: candidate(&after)}
+	return c, lossOf("new")
+}
+
+// lossOf returns the change of a member that is lost.
+func lossOf(name string) memberChange {
+	before, after := member(name, metav1.ConditionTrue, ""), member(name, metav1.ConditionFalse, "")
+	return memberChange{before: candidate(&before), after: candidate(&after)}
 }
 
 // BenchmarkAffected looks for the applications that one event of a member affects.
@@ -30,6 +35,25 @@ func BenchmarkAffected(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if requests := c.affected(change); len(requests) > 0 {
+			b.Fatal(requests)
+		}
+	}
+}
+
+// BenchmarkAffectedByLoss looks for the applications that the loss of one of 1,000 members affects: the
+// ten of 10,000 that are placed there.
+func BenchmarkAffectedByLoss(b *testing.B) {
+	c := New(nil, Options{})
+	for i := range 10_000 {
+		name := fmt.Sprintf("member-%d", i%1000)
+		app := shop(1, name)
+		app.Name, app.Spec.Placement.ClusterNames = fmt.Sprintf("shop-%d", i), []string{name}
+		c.apps.set(app)
+	}
+	change := lossOf("member-7")
+	b.ReportAllocs()
+	for b.Loop() {
+		if requests := c.affected(change); len(requests) != 10 {
 			b.Fatal(requests)
 		}
 	}

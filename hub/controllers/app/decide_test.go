@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +25,36 @@ func member(name string, ready metav1.ConditionStatus, reason string) v1.MemberC
 // placedBy returns an application with a placement.
 func placedBy(p v1.Placement) *v1.EcommerceApp {
 	return &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Placement: p}}
+}
+
+// BenchmarkDecide decides where one shop runs among 1,000 members: in three, and divided among as many as
+// it may run in.
+func BenchmarkDecide(b *testing.B) {
+	var members []v1.MemberCluster
+	for i := range 1000 {
+		members = append(members, member(fmt.Sprintf("member-%03d", i), metav1.ConditionTrue, v1.ReasonConnected))
+	}
+	for name, p := range map[string]v1.Placement{
+		"three":   {MaxClusters: 3},
+		"divided": {Replicas: v1.PlacementReplicas{Mode: v1.ReplicasDivided, By: v1.DivideByFreeCapacity}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			app := placedBy(p)
+			app.Spec.Replicas = new(int32(1000))
+			in := observation{}
+			(&Reconciler{}).decide(&in, app, members)
+			for _, chosen := range in.Chosen {
+				in.Previous.Clusters = append(in.Previous.Clusters, v1.ClusterStatus{Name: chosen, Available: true})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				(&Reconciler{}).decide(&in, app, members)
+				if len(in.Chosen) != len(in.Previous.Clusters) || len(in.Chosen) == 0 {
+					b.Fatal(in.Chosen)
+				}
+			}
+		})
+	}
 }
 
 // TestDecideWhatServes: what is observed counts, and what was known where it is not.
@@ -56,6 +87,35 @@ func TestDecideWhatServes(t *testing.T) {
 				t.Errorf("hash %q and reason %q while the application is to leave: %t", in.PlacementHash, in.StayReason, pending)
 			}
 		})
+	}
+}
+
+// TestDecideWaitsForShares: the pods that are observed to be ready count, of each component.
+func TestDecideWaitsForShares(t *testing.T) {
+	t.Parallel()
+	drained := member("a", metav1.ConditionTrue, v1.ReasonConnected)
+	drained.Spec.Scheduling = v1.SchedulingDrained
+	app := placedBy(v1.Placement{Replicas: v1.PlacementReplicas{Mode: v1.ReplicasDivided}})
+	app.Spec.Replicas, app.Spec.Backend = new(int32(4)), v1.Workload{Image: "b:1", Replicas: new(int32(2))}
+	app.Status.Clusters = []v1.ClusterStatus{
+		{Name: "a", Available: true, Share: &v1.ReplicaShare{Frontend: new(int32(2)), Backend: new(int32(1))}},
+		{Name: "b", Available: true, Share: &v1.ReplicaShare{Frontend: new(int32(2)), Backend: new(int32(1))}, ReadyReplicas: 4},
+	}
+	for name, tt := range map[string]struct {
+		frontends, backends int32
+		want                []string
+	}{
+		"some frontends": {3, 2, []string{"a", "b"}}, "some backends": {4, 1, []string{"a", "b"}}, "all": {4, 2, []string{"b"}},
+	} {
+		copied := &aggregate.Copy{Status: v1.EcommerceAppStatus{
+			Conditions: []metav1.Condition{{Type: v1.ConditionAvailable, Status: metav1.ConditionTrue}},
+			Components: []v1.ComponentStatus{{Name: "backend", ReadyReplicas: tt.backends}, {Name: "frontend", ReadyReplicas: tt.frontends}},
+		}}
+		in := observation{Input: aggregate.Input{Previous: app.Status, Clusters: []aggregate.Cluster{{Name: "a", Copy: copied}, {Name: "b", Copy: copied}}}}
+		(&Reconciler{}).decide(&in, app, []v1.MemberCluster{drained, member("b", metav1.ConditionTrue, v1.ReasonConnected)})
+		if diff := cmp.Diff(tt.want, in.Chosen); diff != "" || *in.Shares["b"].Frontend != 4 {
+			t.Errorf("%s: shares %v, chosen (-want +got):\n%s", name, in.Shares, diff)
+		}
 	}
 }
 
@@ -98,7 +158,8 @@ func TestDecideKnowsMembersByTheirStatus(t *testing.T) {
 	for _, name := range []string{"placed", "detached", "deleting", "forgotten"} {
 		in.Previous.Clusters = append(in.Previous.Clusters, v1.ClusterStatus{Name: name})
 	}
-	rejected := (&Reconciler{}).decide(&in, placedBy(v1.Placement{}), members)
+	(&Reconciler{}).decide(&in, placedBy(v1.Placement{}), members)
+	rejected := in.decision.Rejected
 	if diff := cmp.Diff([]string{"placed", "ready"}, in.Chosen); diff != "" {
 		t.Errorf("chosen (-want +got):\n%s", diff)
 	}

@@ -6,7 +6,8 @@
 // It has two parts, so that no shared worker ever waits for the network of one member:
 //
 //   - Reconciler works on the hub's queue and reads memory only: the hub's cache, the
-//     caches of connected members, and the reports of the dispatcher. It decides the
+//     caches of connected members, and the reports of the dispatcher; from the hub's API server,
+//     what applications propagate. It decides the
 //     placement (package placement), aggregates the status (package aggregate), and
 //     writes the application's finalizer, annotations and status on the hub.
 //   - Dispatcher has one queue per connected member (package dispatch), with its own
@@ -16,10 +17,14 @@
 //
 // status.clusters is the inventory that both share. The Reconciler removes an entry after a
 // worker confirmed that the copy is deleted, and writes it before a worker may write the
-// copy. Only a new application's copies need not wait for it: their clusters are recorded
+// copy. The copies of a new application need not wait for it: their clusters are recorded
 // in its metadata (v1.ClustersAnnotation) with the finalizer, in one write, and the workers
 // get the status that is about to be written. It is written when they have reported, or after a
-// second: before, it would compete with the copies. A missing entry never causes a deletion.
+// second: before, it would compete with the copies. An edit that changes nothing for its clusters but their
+// spec reaches the workers before the status that says so is written. A missing entry never causes a
+// deletion.
+//
+// Controller.DryRun decides about an application that need not exist, for a Plan (package plan).
 //
 // # Non-goals
 //

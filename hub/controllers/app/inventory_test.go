@@ -50,7 +50,8 @@ func TestUndecided(t *testing.T) {
 			}
 			in := observation{Input: aggregate.Input{Deleting: tt.deleting}}
 			in.Previous.Clusters = i.entries
-			rejected := (&Reconciler{}).decide(&in, placedBy(v1.Placement{MaxClusters: tt.maxClusters}), members)
+			(&Reconciler{}).decide(&in, placedBy(v1.Placement{MaxClusters: tt.maxClusters}), members)
+			rejected := in.decision.Rejected
 			waiting := undecided(in.Input, rejected, i.uncertain)
 			if diff := cmp.Diff(tt.waiting, waiting, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("waits for (-want +got):\n%s", diff)

@@ -20,8 +20,29 @@ type observation struct {
 	aggregate.Input
 	// recovering is true while a lost inventory is being recovered. There is no input then.
 	recovering bool
-	// until is when the placement is to be decided again; zero if nothing but an event changes it.
+	// until is when placement and rollout are to be decided again; zero if nothing but an event changes
+	// them.
 	until time.Time
+	// rollbackDecided is true if v1.RollbackToAnnotation was considered in the decision.
+	rollbackDecided bool
+	// sourcesDue is when the objects that the application propagates are to be read again; zero if
+	// there are none.
+	sourcesDue time.Time
+	// request and decision are those of the placement; empty if it could not be decided.
+	request  placement.Request
+	decision placement.Decision
+}
+
+// wait returns how long until the application is to be reconciled again; 0 if nothing but an event
+// demands it.
+func (o *observation) wait() time.Duration {
+	var wait time.Duration
+	for _, due := range []time.Time{o.until, o.sourcesDue} {
+		if !due.IsZero() {
+			wait = sooner(wait, due.Sub(o.Now.Time))
+		}
+	}
+	return wait
 }
 
 // observe reads the input of the status from memory and decides the placement. The
@@ -60,8 +81,8 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 	if err := r.observeMembers(ctx, app, members.Items, &in.Input, relevant); err != nil {
 		return observation{}, err
 	}
-	rejected := r.decide(&in, app, members.Items)
-	if in.Undecided = undecided(in.Input, rejected, uncertain); len(in.Undecided) == 0 && app.InventoryLost() {
+	r.decide(&in, app, members.Items)
+	if in.Undecided = undecided(in.Input, in.decision.Rejected, uncertain); len(in.Undecided) == 0 && app.InventoryLost() {
 		in.Undecided = unobserved(in.Input, app.Spec.Placement, members.Items)
 	}
 	if len(in.Undecided) > 0 {
@@ -72,7 +93,10 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 	for _, name := range in.Chosen {
 		added[name] = !relevant[name]
 	}
-	return in, r.observeMembers(ctx, app, members.Items, &in.Input, added)
+	if err := r.observeMembers(ctx, app, members.Items, &in.Input, added); err != nil {
+		return observation{}, err
+	}
+	return in, nil
 }
 
 // observeMembers adds what is known of the application in some members.
@@ -90,9 +114,9 @@ func (r *Reconciler) observeMembers(ctx context.Context, app *v1.EcommerceApp, m
 	return nil
 }
 
-// decide adds the placement's decision, and returns the clusters that it rejects. If none is
-// possible, the application stays on its current clusters.
-func (r *Reconciler) decide(in *observation, app *v1.EcommerceApp, members []v1.MemberCluster) []placement.Rejection {
+// decide adds the placement's decision. If none is possible, the application stays on its current
+// clusters.
+func (r *Reconciler) decide(in *observation, app *v1.EcommerceApp, members []v1.MemberCluster) {
 	known := map[string]*aggregate.Copy{}
 	for i := range in.Clusters {
 		if c := &in.Clusters[i]; c.Connection == aggregate.Connected {
@@ -112,7 +136,7 @@ func (r *Reconciler) decide(in *observation, app *v1.EcommerceApp, members []v1.
 		if entry.Phase == v1.PhaseDeleting {
 			continue
 		}
-		request.Current = append(request.Current, currentOf(entry, known))
+		request.Current = append(request.Current, currentOf(&entry, known))
 		current = append(current, entry.Name)
 	}
 	decision, err := placement.Decide(request)
@@ -121,25 +145,39 @@ func (r *Reconciler) decide(in *observation, app *v1.EcommerceApp, members []v1.
 	}
 	if err != nil {
 		in.Invalid, in.Chosen = err.Error(), current
-		return nil
+		return
 	}
+	in.request, in.decision = request, decision
 	in.Chosen, in.Rejected, in.Invalid = decision.Chosen, decision.Counts(), decision.Unmatched
 	if !decision.Pending() {
 		in.PlacementHash = placement.Hash(app.Spec.Placement)
 	}
-	in.Shares = placement.Shares(&app.Spec, clusters, decision.Chosen)
+	in.Shares = decision.Shares
 	in.StayReason, in.StayMessage = decision.Explain()
 	in.Unmet, in.until = decision.Unmet, decision.Until
-	return decision.Rejected
 }
 
 // currentOf returns what is known of a cluster that runs the application: its copy, or the entry where
 // that is not observed. A copy that is being deleted is about to serve no customer.
-func currentOf(entry v1.ClusterStatus, copies map[string]*aggregate.Copy) placement.Current {
-	c := placement.Current{Name: entry.Name, Serving: entry.Available, Stalled: entry.Stalled}
-	if observed, is := copies[entry.Name]; is {
-		c.Serving = observed != nil && !observed.Deleting && aggregate.IsAvailable(observed.Status)
-		c.Idle = !c.Serving
+func currentOf(entry *v1.ClusterStatus, copies map[string]*aggregate.Copy) placement.Current {
+	c := placement.CurrentOf(entry)
+	c.Idle = false
+	observed, is := copies[entry.Name]
+	if !is {
+		return c
+	}
+	c.Serving = observed != nil && !observed.Deleting && aggregate.IsAvailable(observed.Status)
+	c.Idle, c.Frontend, c.Backend = !c.Serving, 0, 0
+	if observed == nil {
+		return c
+	}
+	for _, component := range observed.Status.Components {
+		switch component.Name {
+		case "frontend":
+			c.Frontend = component.ReadyReplicas
+		case "backend":
+			c.Backend = component.ReadyReplicas
+		}
 	}
 	return c
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -21,6 +22,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
@@ -68,6 +70,8 @@ type Options struct {
 	// Residue records what deleted applications leave behind in members. Without one, a
 	// deletion waits for each member for ever.
 	Residue *store.Store
+	// Revisions stores those of applications with a rollout, for which it is required.
+	Revisions *revisions.Store
 	// APIReader is dispatch.Options.APIReader.
 	APIReader client.Reader
 	// Waits overrides delays, for tests. By default the constants of this package apply.
@@ -87,6 +91,9 @@ func (o *Options) applyDefaults() {
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
 	}
+	if o.Revisions == nil {
+		o.Revisions = revisions.New(nil, nil)
+	}
 	if o.ProgressPeriod <= 0 {
 		o.ProgressPeriod = defaultProgressPeriod
 	}
@@ -99,6 +106,8 @@ type Controller struct {
 	dispatcher *dispatch.Dispatcher
 	backups    *backupReports
 	apps       *applications
+	// reconciler is nil until Setup.
+	reconciler atomic.Pointer[Reconciler]
 }
 
 // New returns a controller that reads applications from hub, a cache. Call Setup to add
@@ -111,7 +120,7 @@ func New(hub client.Reader, o Options) *Controller {
 	return &Controller{options: o, backups: newBackupReports(), apps: newApplications(), dispatcher: dispatch.New(hub, dispatch.Options{
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
 		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync, Waits: o.Waits,
-		Residue: o.Residue, APIReader: o.APIReader, Paused: o.Paused,
+		Residue: o.Residue, APIReader: o.APIReader, Paused: o.Paused, Revision: o.Revisions.Spec,
 		DeletedAt: func(cluster string, app types.UID) time.Time { return o.Record(cluster).DeletedAt(app) },
 		Left:      func(cluster string, app types.UID) int64 { return o.Record(cluster).Left(app) },
 		RecordDeletion: func(ctx context.Context, cluster string, deletion members.Deletion) error {
@@ -137,8 +146,10 @@ func (c *Controller) Setup(ctx context.Context, mgr mcmanager.Manager) error {
 	}
 	r := &Reconciler{
 		client:     local.GetClient(),
+		reader:     local.GetAPIReader(),
 		dispatcher: c.dispatcher,
 		backups:    c.backups,
+		revisions:  c.options.Revisions,
 		clock:      c.options.Clock,
 		recorder:   c.options.Recorder,
 		waits:      c.options.Waits,
@@ -147,6 +158,7 @@ func (c *Controller) Setup(ctx context.Context, mgr mcmanager.Manager) error {
 		progressPeriod: c.options.ProgressPeriod,
 		safeMode:       c.options.SafeMode,
 	}
+	c.reconciler.Store(r)
 	err := builder.ControllerManagedBy(local).
 		Named(controllerName).
 		WithOptions(controller.Options{

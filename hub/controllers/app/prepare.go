@@ -3,12 +3,15 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/placement"
 )
 
 // prepare handles the annotations that request a rolling restart, and allow the application to leave
@@ -39,17 +42,49 @@ func (r *Reconciler) prepare(ctx context.Context, app *v1.EcommerceApp) error {
 // forgetMoves removes the clusters from the annotation that the application has left: it must not lose
 // the data that it has when it runs there again.
 func (r *Reconciler) forgetMoves(ctx context.Context, app *v1.EcommerceApp) error {
-	listed := app.Annotations[v1.MoveEmptyAnnotation]
-	if listed == "" || app.Status.ObservedGeneration == 0 || app.InventoryLost() {
+	if app.Status.ObservedGeneration == 0 || app.InventoryLost() {
 		return nil
 	}
+	return r.removeMoves(ctx, app, func(name string) bool { return dispatch.EntryOf(app, name) == nil })
+}
+
+// withdrawMoves removes the clusters from the annotation that nothing makes the application leave, as after a drain
+// that was ended: the consent must not count for the next one. The members are read from the API server, because
+// who drains one annotates the applications next, and the cache may have the annotation first.
+func (r *Reconciler) withdrawMoves(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
+	if len(in.decision.Unused) == 0 || len(in.Undecided) > 0 || app.InventoryLost() {
+		return nil
+	}
+	latest := in.request
+	latest.Clusters = slices.Clone(latest.Clusters)
+	for i := range latest.Clusters {
+		name := latest.Clusters[i].Name
+		if !slices.Contains(in.decision.Unused, name) {
+			continue
+		}
+		member := &v1.MemberCluster{}
+		if err := r.reader.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
+			return client.IgnoreNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err)) // The watch delivers that.
+		}
+		latest.Clusters[i] = placement.ClusterOf(member, in.Now.Time)
+	}
+	decision, err := placement.Decide(latest)
+	if err != nil {
+		return fmt.Errorf("deciding the placement: %w", err)
+	}
+	return r.removeMoves(ctx, app, func(name string) bool { return slices.Contains(decision.Unused, name) })
+}
+
+// removeMoves removes clusters from the annotation, if it lists any.
+func (r *Reconciler) removeMoves(ctx context.Context, app *v1.EcommerceApp, remove func(name string) bool) error {
+	listed := app.Annotations[v1.MoveEmptyAnnotation]
 	var kept []string
 	for name := range strings.SplitSeq(listed, ",") {
-		if dispatch.EntryOf(app, strings.TrimSpace(name)) != nil {
+		if !remove(strings.TrimSpace(name)) {
 			kept = append(kept, name)
 		}
 	}
-	if strings.Join(kept, ",") == listed {
+	if listed == "" || strings.Join(kept, ",") == listed {
 		return nil
 	}
 	before := app.DeepCopy()

@@ -15,16 +15,20 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
 // Reconciler decides about applications. It sends requests to the hub only.
 type Reconciler struct {
-	client     client.Client
+	client client.Client
+	// reader reads from the API server.
+	reader     client.Reader
 	dispatcher *dispatch.Dispatcher
 	clock      clock.PassiveClock
 	recorder   events.EventRecorder
 	backups    *backupReports
+	revisions  *revisions.Store
 	waits      queues.Waits
 	conflicts  queues.Conflicts
 	burst      *burst
@@ -73,13 +77,14 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 		}
 	}
 	in, err := r.observe(ctx, app)
+	if err == nil {
+		in.Propagated, in.sourcesDue = r.dispatcher.ReadSources(ctx, app)
+		err = r.planRollout(ctx, app, &in)
+	}
 	if err != nil || in.recovering {
 		return reconcile.Result{}, err
 	}
-	wait := abandon(app, in.Clusters, in.Now.Time)
-	if !in.until.IsZero() {
-		wait = sooner(wait, in.until.Sub(in.Now.Time))
-	}
+	wait := sooner(abandon(app, in.Clusters, in.Now.Time), in.wait())
 	next, err := r.compute(ctx, app, &in.Input)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -100,6 +105,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 		defer r.dispatcher.EndPlan(keyOf(app))
 		app.Status = stored
 	}
+	r.dispatcher.DispatchEdit(app, next)
 	result, err := r.report(ctx, app, in.Input, next)
 	if err != nil {
 		return result, err
@@ -110,7 +116,15 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 	// What is stored, and not what is yet to be written.
 	r.dispatcher.Dispatch(app)
 	result.RequeueAfter = sooner(result.RequeueAfter, wait)
-	return result, nil
+	return result, r.settle(ctx, app, &in)
+}
+
+// settle records what the decision has brought to an end.
+func (r *Reconciler) settle(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
+	if err := r.settleRollout(ctx, app, in); err != nil {
+		return err
+	}
+	return r.withdrawMoves(ctx, app, in)
 }
 
 // sooner returns the shorter of two waits, of which 0 is none.
@@ -147,6 +161,7 @@ func (r *Reconciler) release(ctx context.Context, app *v1.EcommerceApp) error {
 	if err := r.patch(ctx, before, app); err != nil {
 		return fmt.Errorf("removing the finalizer: %w", err)
 	}
+	r.revisions.Forget(app.UID)
 	return nil
 }
 

@@ -69,6 +69,7 @@ func (r *Reconciler) recordEvents(app *v1.EcommerceApp, in aggregate.Input, last
 		}
 	}
 	r.recordDetached(app, in, next)
+	r.recordRollout(app, last.Rollout)
 	if now := placed(next); now != "" && now != placed(last) {
 		r.recorder.Eventf(app, nil, corev1.EventTypeNormal, v1.ReasonPlaced, "Place", "Placed on %s", now)
 	}

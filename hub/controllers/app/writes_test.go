@@ -26,6 +26,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
 )
 
 // TestWrites has the reconciler write to a real API server.
@@ -47,14 +48,15 @@ func TestWrites(t *testing.T) {
 		"written ahead":           testWriteAhead,
 		"a plan that fails":       testFailedPlan,
 		"conflicts are no errors": testConflict,
+		"consent is withdrawn":    testConsent,
 		"residue is recorded":     testResidue,
 		"residue is full":         testResidueFull,
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 			w := &writer{clock: clock, Reconciler: &Reconciler{
-				client: c, dispatcher: dispatch.New(c, dispatch.Options{}), clock: clock, recorder: events.NewFakeRecorder(100),
-				backups: newBackupReports(), burst: newBurst(), progressPeriod: progressPeriod,
+				client: c, reader: c, dispatcher: dispatch.New(c, dispatch.Options{}), clock: clock, recorder: events.NewFakeRecorder(100),
+				backups: newBackupReports(), revisions: revisions.New(c, c), burst: newBurst(), progressPeriod: progressPeriod,
 			}}
 			app := &v1.EcommerceApp{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "shop-"},
@@ -140,6 +142,47 @@ func testProgress(t *testing.T, w *writer) {
 	if writes != 3 {
 		t.Errorf("%d writes, want another for the phase", writes)
 	}
+}
+
+// testConsent: the consent to leave data ends with the drain that it was given for, and not while the cache
+// does not have the drain yet.
+func testConsent(t *testing.T, w *writer) {
+	t.Helper()
+	members := []v1.MemberCluster{member("eu-1", metav1.ConditionTrue, v1.ReasonConnected), member("us-1", metav1.ConditionTrue, v1.ReasonConnected)}
+	stored := members[0].DeepCopy()
+	stored.Spec = v1.MemberClusterSpec{Scheduling: v1.SchedulingDrained}
+	if err := w.client.Create(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	withdraw := func(want string) {
+		t.Helper()
+		app := w.stored(t)
+		app.Spec.Database = &v1.Database{}
+		app.Status.ObservedGeneration = app.Generation
+		app.Status.Clusters = []v1.ClusterStatus{{Name: "eu-1", Available: true}, {Name: "us-1", Available: true}}
+		in := observation{Input: aggregate.Input{Previous: app.Status, Now: metav1.NewTime(w.clock.Now())}}
+		w.decide(&in, app, members)
+		if err := w.withdrawMoves(t.Context(), app, &in); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.stored(t).Annotations[v1.MoveEmptyAnnotation]; got != want {
+			t.Errorf("the annotation is %q, want %q", got, want)
+		}
+	}
+	patch := func(o client.Object, data string) {
+		t.Helper()
+		if err := w.client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(data))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	patch(w.stored(t), `{"metadata":{"annotations":{"ecommerce.io/move-empty":"eu-1, asia-1"}}}`)
+	withdraw("eu-1, asia-1")
+	members[0].Spec.Scheduling = v1.SchedulingDrained
+	withdraw("eu-1, asia-1")
+	patch(stored, `{"spec":{"scheduling":"Enabled"}}`)
+	withdraw("eu-1, asia-1")
+	members[0].Spec.Scheduling = v1.SchedulingEnabled
+	withdraw(" asia-1")
 }
 
 // testBurst: while many applications change, one that changes several times is written once, but

@@ -3,6 +3,7 @@ package member
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,10 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
 )
+
+// significantRequests is the part of what is allocatable by which requests must have changed to be
+// written.
+const significantRequests = 0.05
 
 // facts is the input of decide.
 type facts struct {
@@ -116,6 +121,7 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 		next.Zones = info.Zones
 		next.Nodes, next.ReadyNodes = info.Nodes, info.ReadyNodes
 		next.Allocatable = info.Allocatable
+		next.Requested = requested(next.Requested, info)
 		next.Capabilities = info.Capabilities
 		next.CredentialsExpirationTime = moment(info.CredentialsExpireAt)
 	}
@@ -123,6 +129,25 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 	// change them: that would delete copies.
 	next.Provider = cmp.Or(spec.Provider, next.Provider, info.Provider)
 	next.Region = cmp.Or(spec.Region, next.Region, info.Region)
+}
+
+// requested returns what the pods in a cluster request: what was written last, unless it differs by more
+// than significantRequests of what is allocatable. Pods come and go each minute.
+func requested(last corev1.ResourceList, info *members.Info) corev1.ResourceList {
+	switch {
+	case !info.PodsListed:
+		return last
+	case last == nil || info.Requested == nil:
+		return info.Requested
+	}
+	for name, is := range info.Requested {
+		was, allocatable := last[name], info.Allocatable[name]
+		difference := math.Abs(is.AsApproximateFloat64() - was.AsApproximateFloat64())
+		if !allocatable.IsZero() && difference > significantRequests*allocatable.AsApproximateFloat64() {
+			return info.Requested
+		}
+	}
+	return last
 }
 
 // setOptional sets a condition, or removes it if it has no status.

@@ -1,11 +1,13 @@
 package member
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,6 +116,51 @@ func TestTaints(t *testing.T) {
 	want := []v1.TaintStatus{{Key: "kept", Value: "v", AddedTime: *stamp(3)}, {Key: "changed", Value: "new", AddedTime: *stamp(20)}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("taints (-want +got):\n%s", diff)
+	}
+}
+
+// TestRequested: what pods request is written when it appears, disappears or differs by more than 5 % of
+// what is allocatable from what is written, which many small changes add up to.
+func TestRequested(t *testing.T) {
+	list := func(cpu, memory string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+	}
+	allocatable := list("10", "100Gi")
+	for name, tt := range map[string]struct {
+		last, listed corev1.ResourceList
+		unlisted     bool
+		allocatable  corev1.ResourceList
+		want         corev1.ResourceList
+	}{
+		"appears":                  {listed: list("1", "1Gi"), allocatable: allocatable, want: list("1", "1Gi")},
+		"must not be listed":       {last: list("1", "1Gi"), allocatable: allocatable},
+		"not listed since a start": {last: list("1", "1Gi"), unlisted: true, allocatable: allocatable, want: list("1", "1Gi")},
+		"5 % more":                 {last: list("1", "10Gi"), listed: list("1500m", "15Gi"), allocatable: allocatable, want: list("1", "10Gi")},
+		"more cpu":                 {last: list("1", "10Gi"), listed: list("1501m", "10Gi"), allocatable: allocatable, want: list("1501m", "10Gi")},
+		"less memory":              {last: list("1", "10Gi"), listed: list("900m", "4Gi"), allocatable: allocatable, want: list("900m", "4Gi")},
+		"without ready nodes":      {last: list("1", "10Gi"), listed: list("5", "4Gi"), want: list("1", "10Gi")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := requested(tt.last, &members.Info{Requested: tt.listed, PodsListed: !tt.unlisted, Allocatable: tt.allocatable})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("requested (-want +got):\n%s", diff)
+			}
+		})
+	}
+	// The status of a member is written when it differs: count the writes of a cluster that fills slowly.
+	state, status, writes := connected(), after(connected()), 0
+	state.Info.PodsListed, state.Info.Allocatable = true, allocatable
+	status.Allocatable = allocatable
+	for n := range 100 {
+		state.Info.Requested = list(fmt.Sprintf("%dm", 1000+20*n), "1Gi")
+		next := decide(facts{cluster: member(status, v1.MemberClusterSpec{}), secret: "eu", registered: true, state: state, apps: 2, now: at(50)})
+		if !equality.Semantic.DeepEqual(status, next) {
+			writes++
+		}
+		status = next
+	}
+	if writes != 4 { // It appears, and exceeds 1.5, 2 and 2.5 cores.
+		t.Errorf("%d writes while 2 of 10 cores are requested in steps of 0.02, want 4", writes)
 	}
 }
 

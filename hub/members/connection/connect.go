@@ -323,17 +323,17 @@ func (o *Settings) inspect(ctx context.Context, l *transport.Transport, access *
 		return nil, fmt.Errorf("creating a client for CSI drivers: %w", err)
 	}
 	found, renewal := &Inspection{}, renewalPermissions(access)
+	if found.Server, err = preflight.Discover(ctx, networking.RESTClient(), networking, storage); err != nil {
+		return nil, err
+	}
 	if found.Missing, err = preflight.Missing(ctx, authorization, slices.Concat(o.profile(mode).Permissions, renewal)); err != nil {
 		return nil, err
 	}
 	found.Missing = slices.DeleteFunc(found.Missing, func(p authorizationv1.ResourceAttributes) bool {
 		denied := slices.Contains(renewal, p)
 		found.RenewalDenied = found.RenewalDenied || denied
-		return denied
+		return denied || found.Server.Lacks(p)
 	})
-	if found.Server, err = preflight.Discover(ctx, networking.RESTClient(), networking, storage); err != nil {
-		return nil, err
-	}
 	return found, nil
 }
 

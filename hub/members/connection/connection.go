@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -150,6 +151,18 @@ func (s *Connection) Nodes(ctx context.Context) (preflight.NodeFacts, error) {
 		return preflight.NodeFacts{}, fmt.Errorf("listing nodes: %w", err)
 	}
 	return preflight.Nodes(list.Items), nil
+}
+
+// Requested returns what the pods on the nodes request; nil if the credentials must not list pods. It
+// takes at most Timeouts.Pods.
+func (s *Connection) Requested(ctx context.Context) (corev1.ResourceList, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeouts.Pods)
+	defer cancel()
+	core, err := corev1client.NewForConfigAndClient(s.transport.LimitedConfig(), s.transport.LimitedClient())
+	if err != nil {
+		return nil, fmt.Errorf("creating a client for pods: %w", err)
+	}
+	return preflight.Requested(ctx, core.RESTClient())
 }
 
 // open creates a cluster for the transport and starts its cache, which is still empty.

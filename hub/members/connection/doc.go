@@ -9,7 +9,7 @@
 //   - Record says in the member which hub manages it, and which applications were deleted.
 //   - Connection.Renew requests a token and connects with it once, before it is stored.
 //   - Connection.Engage hands the cluster to the hub's reconcilers. Probe, Inspect,
-//     Nodes and, in mode Agent, SampleLease observe it from then on.
+//     Nodes, Requested and, in mode Agent, SampleLease observe it from then on.
 //
 // # Non-goals
 //

@@ -81,6 +81,8 @@ type Timeouts struct {
 	// Review bounds the review of all permissions and capabilities together. The default
 	// is 30 s.
 	Review time.Duration
+	// Pods bounds the list of all pods, in all its pages. The default is 1 min.
+	Pods time.Duration
 	// Prepare bounds the installation of the definitions, and each later comparison. The
 	// default is 30 s.
 	Prepare time.Duration
@@ -112,6 +114,7 @@ func (t Timeouts) WithDefaults() Timeouts {
 		{&t.Probe, 5 * time.Second},
 		{&t.Watch, watchtimeout.Silence},
 		{&t.Review, 30 * time.Second},
+		{&t.Pods, time.Minute},
 		{&t.Prepare, 30 * time.Second},
 		{&t.Sync, 30 * time.Second},
 		{&t.AgentTakeover, 8 * time.Second},

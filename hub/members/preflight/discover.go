@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
@@ -19,6 +20,7 @@ import (
 // The optional capabilities of a cluster.
 const (
 	CapabilityCertManager        = "cert-manager"
+	CapabilityGatewayAPI         = "gateway-api"
 	CapabilityIngress            = "ingress"
 	CapabilityMetrics            = "metrics"
 	CapabilityPrometheusOperator = "prometheus-operator"
@@ -32,6 +34,8 @@ func capability(group string) string {
 	switch group {
 	case "cert-manager.io":
 		return CapabilityCertManager
+	case "gateway.networking.k8s.io":
+		return CapabilityGatewayAPI
 	case "metrics.k8s.io":
 		return CapabilityMetrics
 	case "monitoring.coreos.com":
@@ -49,6 +53,13 @@ type ServerFacts struct {
 	Version string
 	// Capabilities are the optional APIs, sorted.
 	Capabilities []string
+}
+
+// Lacks reports whether a permission is about an optional API that the cluster does not serve, so that
+// it is not needed.
+func (f ServerFacts) Lacks(p authorizationv1.ResourceAttributes) bool {
+	optional := capability(p.Group)
+	return optional != "" && !slices.Contains(f.Capabilities, optional)
 }
 
 // Discover reads the version, the API groups, the ingress classes and the CSI drivers of

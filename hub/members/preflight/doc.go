@@ -7,6 +7,7 @@
 //     which of them the credentials lack; Describe formats them for messages.
 //   - Nodes aggregates the nodes: provider, region, zones, capacity. Slim is the cache
 //     transform for nodes.
+//   - Requested sums what the pods on the nodes request.
 //   - Discover reads the version and the optional APIs that the cluster serves.
 //   - Definitions installs and updates CustomResourceDefinitions and reports those that
 //     are being deleted. Where an agent owns them, Verify only compares them.
@@ -22,6 +23,9 @@
 //     show are checked one by one. A check each minute thus costs a member one request
 //     instead of a hundred. The rules of a namespace that does not exist are those that
 //     apply in all namespaces.
+//   - Pods are listed and not watched: the memory and the events of all pods of hundreds of clusters
+//     would be spent on a sum. Of a pod only what decides on its requests is decoded, which takes a
+//     third of the time and a fifth of the garbage (BenchmarkRequested: 10,000 pods).
 //   - A definition is compared by the hash that was written with it, so that a restart
 //     writes nothing. A manual edit therefore stays until the next version.
 //   - A definition that is being deleted is left alone: the API server rejects new

@@ -160,6 +160,16 @@ func TestUndecided(t *testing.T) {
 	}
 }
 
+// TestLacks: a permission is needed for what every cluster serves, and for what this one serves.
+func TestLacks(t *testing.T) {
+	facts := ServerFacts{Capabilities: []string{CapabilityCertManager, CapabilityIngress}}
+	for group, want := range map[string]bool{"": false, "apps": false, "cert-manager.io": false, "gateway.networking.k8s.io": true} {
+		if got := facts.Lacks(authorizationv1.ResourceAttributes{Group: group, Verb: "list"}); got != want {
+			t.Errorf("group %q: %t, want %t", group, got, want)
+		}
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	many := make([]attributes, 0, 12)
 	for n := range 12 {

@@ -39,7 +39,7 @@ type Controller struct {
 	// Sources add requests as well.
 	Sources []source.Source
 	// List returns all requests. They are added when the controller starts and then at
-	// each Resync, with jitter. Optional.
+	// each Resync, with jitter and low priority. Optional.
 	List func(ctx context.Context) ([]reconcile.Request, error)
 	// Resync is the period of List. The default is 10 min.
 	Resync time.Duration
@@ -87,7 +87,7 @@ func (c Controller) Run(ctx context.Context) error {
 		MaxConcurrentReconciles: c.Workers,
 		RateLimiter:             NewRateLimiter[reconcile.Request](c.FirstRetry, c.LastRetry),
 		Logger:                  logger,
-		UsePriorityQueue:        new(false),
+		NewQueue:                newPriorityQueue,
 		LogConstructor: func(request *reconcile.Request) logr.Logger {
 			if request == nil {
 				return logger
@@ -109,14 +109,12 @@ func (c Controller) Run(ctx context.Context) error {
 			return fmt.Errorf("adding a source to controller %q: %w", id, err)
 		}
 	}
-	var resync sync.WaitGroup
 	defer deleteSeries(id)
-	defer resync.Wait()
 	// A controller that cannot start leaves its queue open until its context is done.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if c.List != nil {
-		resync.Go(func() { c.resync(ctx, logger) })
+		defer c.resync(ctx, logger)()
 	}
 	if err := unmanaged.Start(ctx); err != nil {
 		return fmt.Errorf("running controller %q: %w", id, err)
@@ -136,30 +134,44 @@ func (c Controller) reconcile(ctx context.Context, request reconcile.Request) (r
 
 // first returns the source that adds what List returns, or fails the start.
 func (c Controller) first() source.Source {
-	return source.Func(func(ctx context.Context, _ workQueue) error {
+	return source.Func(func(ctx context.Context, q workQueue) error {
 		requests, err := c.List(ctx)
 		if err != nil {
 			return fmt.Errorf("listing requests: %w", err)
 		}
-		c.Queue.Add(requests...)
+		AddLowPriority(q, requests...)
 		return nil
 	})
 }
 
-// resync adds what List returns, each time that the period is over, until ctx is done.
-func (c Controller) resync(ctx context.Context, logger logr.Logger) {
-	for {
-		select {
-		case <-ctx.Done():
+// resync adds what List returns, each time that the period is over, until the function that it returns is
+// called, which waits for the last time. Between them it has a timer and no goroutine: a fleet has
+// several controllers for each member.
+func (c Controller) resync(ctx context.Context, logger logr.Logger) (end func()) {
+	var mu sync.Mutex
+	var timer *time.Timer
+	ended := false
+	period := func() time.Duration { return wait.Jitter(c.Resync, jitterFactor) }
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(period(), func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if ended {
 			return
-		case <-time.After(wait.Jitter(c.Resync, jitterFactor)):
 		}
-		requests, err := c.List(ctx)
-		if err != nil {
+		if requests, err := c.List(ctx); err != nil {
 			logger.Error(err, "Listing requests for a resync failed")
-			continue
+		} else {
+			c.Queue.AddLowPriority(requests...)
 		}
-		c.Queue.Add(requests...)
+		timer.Reset(period())
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		ended = true
+		timer.Stop()
 	}
 }
 

@@ -23,9 +23,10 @@
 //     are set, not added: clusters that share a name overwrite each other's values. It costs
 //     about ninety series for each controller and cluster, which are deleted when the
 //     controller ends. A queue whose workers are stopped keeps its depth otherwise.
-//   - The queue is client-go's, without priorities. A priority queue of controller-runtime
-//     v0.24 that is shut down with requests in it keeps a goroutine blocked for ever, and
-//     with it the queue, at each disengagement of a busy cluster.
+//   - The queue is client-go's, with a storage of two levels: what a user or a watch asks for precedes
+//     resyncs and first lists. A priority queue of controller-runtime v0.24 that is shut down with
+//     requests in it keeps a goroutine blocked for ever, and with it the queue, at each
+//     disengagement of a busy cluster.
 //   - Requests that are in the queue when a controller fails are not carried over to the
 //     next one, which lists everything when it starts.
 package runner

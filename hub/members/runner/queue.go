@@ -63,3 +63,16 @@ func (q *Queue) AddAfter(delay time.Duration, requests ...reconcile.Request) {
 		}
 	}
 }
+
+// AddLowPriority adds requests behind all others. Those of a controller that has not started have the
+// priority of others.
+func (q *Queue) AddLowPriority(requests ...reconcile.Request) {
+	q.mu.Lock()
+	live := q.live
+	q.mu.Unlock()
+	if live == nil {
+		q.Add(requests...)
+		return
+	}
+	AddLowPriority(live, requests...)
+}

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/overrides"
+	"github.com/shopfleet/shopfleet/hub/rollout"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
@@ -24,6 +25,11 @@ type MemberFacts struct {
 	managedBy       v1.ManagedByMode
 	// member decides on storage and on how databases are backed up.
 	member *v1.MemberCluster
+	// revision is the number of the revision that the copy is to have; 0 without a rollout. Held is the
+	// spec with that revision if the application's has another one, and holdErr why it cannot be read.
+	revision int64
+	held     *v1.EcommerceAppSpec
+	holdErr  error
 }
 
 // copyFor returns the full intent for an application's copy in a member, where live is
@@ -41,6 +47,9 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	if p.provider != "" {
 		annotations[v1.ProviderAnnotation] = string(p.provider)
 	}
+	if p.revision != 0 {
+		annotations[v1.RevisionAnnotation] = strconv.FormatInt(p.revision, 10)
+	}
 	for _, key := range []string{v1.ReconcileAtAnnotation, v1.RestartedAtAnnotation} {
 		if value := app.Annotations[key]; value != "" {
 			annotations[key] = value
@@ -55,23 +64,37 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 			Finalizers:  []string{v1.SpokeFinalizer},
 		},
 	}
+	if p.holdErr != nil {
+		return out, p.holdErr
+	}
 	var err error
-	if out.Spec, err = overrides.Effective(shared(app, p.cluster), cmp.Or(p.member, &v1.MemberCluster{})); err != nil {
+	if out.Spec, err = overrides.Effective(shared(app, p), cmp.Or(p.member, &v1.MemberCluster{})); err != nil {
 		return out, &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: err}
 	}
-	return out, localize(app, &out.Spec, p, live)
+	err = localize(app, &out.Spec, p, live)
+	if p.held != nil {
+		keepDatabase(&out.Spec, p.held, live)
+	}
+	return out, err
 }
 
-// shared returns the spec of an application with the replicas of one cluster, if they are divided.
-func shared(app *v1.EcommerceApp, cluster string) *v1.EcommerceAppSpec {
-	entry := EntryOf(app, cluster)
-	if entry == nil || entry.Share == nil {
-		return &app.Spec
+// keepDatabase gives the database of an earlier revision its version, or that of the copy.
+func keepDatabase(spec, held *v1.EcommerceAppSpec, live *v1.EcommerceApp) {
+	if spec.Database != nil && held.Database != nil {
+		spec.Database.Version = held.Database.Version
 	}
-	spec := app.Spec
-	spec.Frontend.Replicas = cmp.Or(entry.Share.Frontend, spec.Frontend.Replicas)
-	spec.Backend.Replicas = cmp.Or(entry.Share.Backend, spec.Backend.Replicas)
-	return &spec
+	if live != nil {
+		rollout.KeepDatabase(spec, &live.Spec)
+	}
+}
+
+// shared returns the spec that a cluster is to have, with its part of the replicas if they are divided.
+func shared(app *v1.EcommerceApp, p MemberFacts) *v1.EcommerceAppSpec {
+	from := cmp.Or(p.held, &app.Spec)
+	if entry := EntryOf(app, p.cluster); entry != nil {
+		return overrides.Shared(from, entry.Share)
+	}
+	return from
 }
 
 // leaveCopy leaves a copy as it is, because a cause keeps it from being made from its application. It
@@ -152,11 +175,11 @@ func (l *MemberQueue) keeps(ctx context.Context, app, live *v1.EcommerceApp, las
 	if !follows(app, live, EntryOf(app, l.name), l.waiting(app)) {
 		return false
 	}
-	facts, err := l.facts(ctx)
+	facts, err := l.facts(ctx, app)
 	if err != nil || facts == nil {
 		return false
 	}
-	intent, err := copyFor(app, *facts, live)
+	intent, err := l.intentFor(app, *facts, live)
 	if err != nil {
 		return false
 	}
@@ -193,6 +216,7 @@ func observedCopy(app, live *v1.EcommerceApp) *aggregate.Copy {
 	return &aggregate.Copy{
 		Generation:    live.Generation,
 		HubGeneration: v1.OriginOf(live.Annotations).Generation,
+		Revision:      v1.RevisionOf(live.Annotations),
 		Deleting:      live.DeletionTimestamp != nil,
 		Status:        live.Status,
 	}

@@ -16,9 +16,10 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// errUndecided means that it is not known yet whether another member has a newer copy: members
-// that are Ready have yet to be engaged. The Dispatcher enqueues the application again.
-var errUndecided = errors.New("other members are not engaged yet")
+// errUndecided means that it is not known yet whether another member has a newer copy, since members
+// that are Ready have yet to be engaged, or which overrides select the member. The Dispatcher enqueues
+// the application again.
+var errUndecided = errors.New("members are not engaged or observed yet")
 
 // mayCreate returns an error if the copy of an application must not be created in a member
 // that has none. The placement may be that of an older backup: a copy that waits for the user
@@ -101,7 +102,7 @@ func (l *MemberQueue) unknownOrigin(ctx context.Context, app, live *v1.Ecommerce
 		return "" // Without a comparison of specs, which costs more.
 	}
 	c := comparison{app: app, live: live, waiting: waiting, deleted: func(former types.UID) bool { return l.wasDeleted(ctx, former) }}
-	if facts, err := l.facts(ctx); err == nil && facts != nil {
+	if facts, err := l.facts(ctx, app); err == nil && facts != nil {
 		if intent, err := copyFor(app, *facts, live); err == nil {
 			c.intent = intent
 		}

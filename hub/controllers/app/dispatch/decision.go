@@ -19,6 +19,8 @@ type decision struct {
 	reconcileAt, restarted string
 	// accepted is the annotation by which the user settles what a member has.
 	accepted string
+	// sources is the signature of what the application propagates.
+	sources string
 	// unknown are the origins that wait for the user, by member.
 	unknown string
 	// members are the clusters in the inventory, by name.
@@ -30,9 +32,14 @@ type memberDecision struct {
 	deleting bool
 	// databaseVersion differs from the spec's while an upgrade waits for a backup.
 	databaseVersion string
-	// frontend and backend are the cluster's share of the replicas, if they are divided.
+	// revision is the one that the cluster is to have; 0 without a rollout.
+	revision int64
+	// frontend and backend are the cluster's share of the replicas; undivided if they are not divided.
 	frontend, backend int32
 }
+
+// undivided is not a number of replicas: a share may be 0.
+const undivided = -1
 
 func decisionOf(app *v1.EcommerceApp) decision {
 	d := decision{
@@ -43,13 +50,12 @@ func decisionOf(app *v1.EcommerceApp) decision {
 	}
 	for i := range app.Status.Clusters {
 		entry := &app.Status.Clusters[i]
-		m := memberDecision{deleting: entry.Phase == v1.PhaseDeleting}
+		m := memberDecision{deleting: entry.Phase == v1.PhaseDeleting, revision: entry.Revision}
 		if app.Spec.Database != nil {
 			m.databaseVersion = app.DatabaseVersion(entry.Name)
 		}
-		if entry.Share != nil {
-			m.frontend, m.backend = ptr.Deref(entry.Share.Frontend, 0), ptr.Deref(entry.Share.Backend, 0)
-		}
+		share := ptr.Deref(entry.Share, v1.ReplicaShare{})
+		m.frontend, m.backend = ptr.Deref(share.Frontend, undivided), ptr.Deref(share.Backend, undivided)
 		d.members[entry.Name] = m
 		if entry.UnknownOrigin != "" {
 			d.unknown += entry.Name + "=" + entry.UnknownOrigin + ","
@@ -66,7 +72,7 @@ func (d decision) concerned(last decision) []string {
 	}
 	all := d.generation != last.generation || d.deleting != last.deleting ||
 		d.reconcileAt != last.reconcileAt || d.restarted != last.restarted ||
-		d.accepted != last.accepted || d.unknown != last.unknown
+		d.accepted != last.accepted || d.sources != last.sources || d.unknown != last.unknown
 	names := map[string]bool{}
 	for name, next := range d.members {
 		if before, was := last.members[name]; all || !was || before != next {
@@ -81,6 +87,19 @@ func (d decision) concerned(last decision) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// keepsMembers reports whether the decision about an edited application changes nothing for any member
+// but the spec that it has, so that the queues may work before the status that says so is stored. With
+// a rollout they also need its state.
+func keepsMembers(app *v1.EcommerceApp, next v1.EcommerceAppStatus) bool {
+	if app.Generation == app.Status.ObservedGeneration || len(app.Status.Clusters) == 0 || app.Status.Rollout != nil || next.Rollout != nil {
+		return false
+	}
+	decided := *app
+	decided.Status = next
+	before, after := decisionOf(app), decisionOf(&decided)
+	return maps.Equal(before.members, after.members) && before.unknown == after.unknown
+}
+
 // decisions are the last decision about each application. They are safe for concurrent use.
 type decisions struct {
 	mu    sync.Mutex
@@ -89,9 +108,11 @@ type decisions struct {
 
 func newDecisions() *decisions { return &decisions{known: map[types.NamespacedName]decision{}} }
 
-// replace records a decision and returns the clusters that it concerns.
-func (d *decisions) replace(app *v1.EcommerceApp) []string {
+// replace records a decision and returns the clusters that it concerns. Sources is the signature of
+// what the application propagates.
+func (d *decisions) replace(app *v1.EcommerceApp, sources string) []string {
 	next := decisionOf(app)
+	next.sources = sources
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	last := d.known[keyOf(app)]

@@ -7,7 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -35,6 +34,8 @@ type Dispatcher struct {
 	undecided *undecided
 	// precedence is that of copies over what is made from them.
 	precedence *precedence
+	// sources are the objects that applications propagate.
+	sources *sources
 }
 
 // New returns a Dispatcher without members. Its hub reads applications and members from a
@@ -45,7 +46,7 @@ func New(hub client.Reader, o Options) *Dispatcher {
 		Runner:  runner.New[*MemberQueue](runner.Options{Logger: o.Logger}),
 		options: o, hub: hub, wake: &runner.Queue{}, seen: newGenerations(o.Clock),
 		written: newWritten(), decisions: newDecisions(), undecided: newUndecided(),
-		precedence: newPrecedence(),
+		precedence: newPrecedence(), sources: newSources(o),
 	}
 }
 
@@ -59,6 +60,7 @@ func (d *Dispatcher) Forget(app types.NamespacedName) {
 	d.decisions.forget(app)
 	d.undecided.take(app)
 	d.precedence.decided(app)
+	d.sources.forget(app)
 	d.ForgetLookups(app)
 }
 
@@ -68,7 +70,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 		name: name.String(), managedBy: d.options.ManagedByMode(name.String()), options: d.options, hub: d.hub, cluster: cl, wake: d.wake, seen: d.seen,
 		reports: newReports(), written: d.written, lookups: newLookups(), queue: &runner.Queue{},
 		peer: d.Get, undecided: d.undecided, precedence: d.precedence,
-		paused: d.options.Paused(name.String()),
+		paused: d.options.Paused(name.String()), sources: d.sources, propagated: newPropagated(),
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(),
 			FieldManager: v1.HubFieldManager, Timeout: d.options.CallTimeout,
@@ -77,8 +79,12 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	m.reported = newReportedStatuses(m.paused)
 	c := runner.Controller{
 		Name: controllerName, Cluster: m.name, Reconciler: m, Queue: m.queue, Logger: d.options.Logger,
-		Sources: []source.Source{m.copies(), d.announce(m.name)},
-		List:    func(ctx context.Context) ([]reconcile.Request, error) { return d.requests(ctx, m.name) },
+		Sources: []source.Source{m.copies(), m.besideCopies(), d.announce(m.name)},
+		List: func(ctx context.Context) ([]reconcile.Request, error) {
+			pending, others, err := d.requests(ctx, m.name)
+			m.queue.Add(pending...)
+			return others, err
+		},
 		Workers: d.options.Workers, LastRetry: lastRetry, Resync: d.options.Resync,
 	}
 	if !d.Runner.Engage(ctx, name, runner.Engagement[*MemberQueue]{Cluster: cl, Value: m, Run: c.Run}) {
@@ -87,8 +93,8 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	// The member's cache is out of date from now on, not only when the last worker ends.
 	context.AfterFunc(ctx, func() {
 		d.precedence.leave(m.name)
-		if requests, err := d.requests(context.WithoutCancel(ctx), m.name); err == nil {
-			d.wake.Add(requests...)
+		if pending, others, err := d.requests(context.WithoutCancel(ctx), m.name); err == nil {
+			d.wake.AddLowPriority(slices.Concat(pending, others)...)
 		} // The cache fails only when the process ends.
 	})
 	return nil
@@ -115,22 +121,22 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 		return false, nil
 	}
 	c.Failure, c.Unknown, c.Gone = found.failure, found.unknown, found.gone
+	if entry != nil && found.revision != entry.Revision {
+		c.Failure = nil // It is about the revision before.
+	}
 	c.Pending, c.Paused = found.pending, c.Paused || l.paused
 	// Only an entry without an applied generation needs it, and it may cost another reconciliation.
 	c.Unconfirmed = deletes(app, entry) || (entry == nil || entry.AppliedGeneration == 0) && !l.reports.confirmed(keyOf(app), app.UID)
-	live := &v1.EcommerceApp{}
-	if err := l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy); err != nil {
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
-		return true, fmt.Errorf("reading the copy in member %q: %w", l.name, err)
+	live, reported, err := l.observed(ctx, app)
+	if live == nil || err != nil {
+		return true, err
 	}
 	c.Copy = observedCopy(app, live)
 	if c.Copy != nil && c.Copy.HubGeneration < app.Generation && l.keeps(ctx, app, live, found) {
 		c.Copy.HubGeneration = app.Generation
 	}
-	if status := l.reported.of(live); status != nil && c.Copy != nil {
-		c.Copy.Status = *status
+	if reported != nil && c.Copy != nil {
+		c.Copy.Status = *reported
 	}
 	if !known {
 		// The member is about to be chosen: no other one gets a copy before this one is compared.
@@ -139,24 +145,49 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 	return true, nil
 }
 
-// requests returns requests for the applications that a member's queue is concerned with,
-// and for the copies that deleted ones left behind in the member. What the hub wrote counts
-// before its cache has it: a decision that was dispatched before the member was engaged is not
-// dispatched again.
-func (d *Dispatcher) requests(ctx context.Context, member string) ([]reconcile.Request, error) {
+// observed returns the copy of an application from the member's cache, nil if there is none, and the
+// status that counts in place of its own, nil if there is none. They must not be changed.
+func (l *MemberQueue) observed(ctx context.Context, app *v1.EcommerceApp) (*v1.EcommerceApp, *v1.EcommerceAppStatus, error) {
+	live := &v1.EcommerceApp{}
+	var status *v1.EcommerceAppStatus
+	err := l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
+	if err == nil {
+		status = l.reported.of(live)
+	}
+	if err == nil && status == nil {
+		// If the cache got the status between the two, it has it now, and no event follows.
+		err = l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("reading the copy in member %q: %w", l.name, err)
+	}
+	return live, status, nil
+}
+
+// requests returns requests for the applications that a member's queue is concerned with, those first
+// of which the member has missed something, and for the copies that deleted ones left behind in the
+// member. What the hub wrote counts before its cache has it: a decision that was dispatched before the
+// member was engaged is not dispatched again.
+func (d *Dispatcher) requests(ctx context.Context, member string) (pending, others []reconcile.Request, err error) {
 	apps, err := d.concerned(ctx, member)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	records, err := d.options.Residue.List(ctx, member)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	requests := requestsFor(records)
 	for _, app := range apps {
-		requests = append(requests, requestFor(app))
+		if isPending(app, member) {
+			pending = append(pending, requestFor(app))
+		} else {
+			others = append(others, requestFor(app))
+		}
 	}
-	return requests, nil
+	return pending, append(others, requestsFor(records)...), nil
 }
 
 // announce wakes the reconciler of applications when a member is engaged: for those that it runs or
@@ -170,9 +201,9 @@ func (d *Dispatcher) announce(member string) source.Source {
 		}
 		for _, app := range apps {
 			d.seen.see(nil, app)
-			d.wake.Add(requestFor(app))
+			d.wake.AddLowPriority(requestFor(app))
 		}
-		d.wake.Add(d.undecided.requests()...)
+		d.wake.AddLowPriority(d.undecided.requests()...)
 		return nil
 	})
 }
@@ -181,14 +212,15 @@ func (d *Dispatcher) announce(member string) source.Source {
 // requests for their applications, and for those whose copies are not created because of what
 // other members have, or may have.
 func (d *Dispatcher) Revisit(ctx context.Context, member string) []reconcile.Request {
-	requests, err := d.requests(ctx, member)
+	pending, others, err := d.requests(ctx, member)
 	if err != nil {
 		return nil // The cache fails only when the process ends.
 	}
 	if m := d.Get(member); m != nil {
-		m.queue.Add(requests...)
+		m.queue.Add(pending...)
+		m.queue.AddLowPriority(others...)
 	}
-	return append(requests, d.undecided.requests()...)
+	return slices.Concat(pending, others, d.undecided.requests())
 }
 
 // See records when a generation of an application reached the hub, to measure how long
@@ -256,12 +288,20 @@ func (d *Dispatcher) EndPlan(app types.NamespacedName) {
 	}
 }
 
+// DispatchEdit does as Dispatch does with an application whose next status is yet to be stored, if that
+// changes no more than what the spec is: its copies need not wait for the write.
+func (d *Dispatcher) DispatchEdit(app *v1.EcommerceApp, next v1.EcommerceAppStatus) {
+	if keepsMembers(app, next) {
+		d.Dispatch(app)
+	}
+}
+
 // Dispatch enqueues an application in the queues of the members whose copies its stored
 // status and spec change, and of those that are no longer among them. It costs nothing for
 // the others.
 func (d *Dispatcher) Dispatch(app *v1.EcommerceApp) {
 	names := d.undecided.take(keyOf(app))
-	for _, name := range d.decisions.replace(app) {
+	for _, name := range d.decisions.replace(app, d.sources.signature(app)) {
 		if names == nil {
 			names = map[string]bool{}
 		}
@@ -273,42 +313,6 @@ func (d *Dispatcher) Dispatch(app *v1.EcommerceApp) {
 			m.queue.Add(requestFor(app))
 		}
 	}
-}
-
-// copies returns a source that wakes the queue and the reconciler of applications for each
-// change of a copy in the member.
-func (l *MemberQueue) copies() source.Source {
-	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		informer, err := l.cluster.GetCache().GetInformer(ctx, &v1.EcommerceApp{})
-		if err != nil {
-			return fmt.Errorf("watching copies: %w", err)
-		}
-		changed := func(o any) {
-			// The cache outlives the queue for a moment.
-			if copied, ok := o.(*v1.EcommerceApp); ok && ctx.Err() == nil {
-				l.reported.see(copied)
-				q.Add(requestFor(copied))
-				l.wake.Add(requestFor(copied))
-			}
-		}
-		deleted := func(o any) {
-			if tombstone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
-				o = tombstone.Obj
-			}
-			if copied, ok := o.(*v1.EcommerceApp); ok {
-				l.reported.forget(copied.UID)
-			}
-			changed(o)
-		}
-		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    changed,
-			UpdateFunc: func(_, o any) { changed(o) },
-			DeleteFunc: deleted,
-		}); err != nil {
-			return fmt.Errorf("watching copies: %w", err)
-		}
-		return nil
-	})
 }
 
 // EntryOf returns the inventory's entry about a member, or nil.

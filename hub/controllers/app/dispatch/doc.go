@@ -13,13 +13,19 @@
 // deleted, or that have no application on the hub, are handed over too: otherwise
 // no process would remove their finalizer.
 //
+// Beside a copy, a MemberQueue writes the Secrets and ConfigMaps that the application propagates
+// (package propagation). They are read from the hub's API server, by name, once for all members.
+//
+// MemberQueue.DryRun returns what would be written of a copy, by dry runs, outside of the queue.
+//
 // For an application whose status was wiped, a MemberQueue asks the member's API server
 // for the copy; Find returns the result.
 //
 // # Non-goals
 //
 // The package does not decide where an application runs, and writes no status: package app
-// does. In a member it writes only copies and missing namespaces.
+// does. In a member it writes only copies, missing namespaces, and the objects that applications
+// propagate.
 //
 // # Trade-offs
 //
@@ -78,6 +84,18 @@
 //     and one cluster does not hold up the others.
 //   - A copy that changes hands costs one read of the member's record. Two hubs that are both
 //     alive would otherwise adopt it from one another until the next inspection.
+//   - What is propagated is written right after the copy, which owns it: an owner reference needs the
+//     UID of the copy, and is the only tie by which an object follows a copy that a hub left behind,
+//     or that is deleted without one. A workload may be written before its Secret by an agent only:
+//     the hub's own reconciler waits for the queue, and pods wait for a Secret.
+//   - The copy lists what is propagated before it is written, so that what is removed from
+//     spec.propagate is found and deleted by any later hub. It does not have the versions: these are
+//     kept in memory, and a hub that starts reads each object in the member once. Writing them into
+//     the copy would cost a write for each change, and show a hash of a password.
+//   - Nothing watches the sources: a watch takes the permission to list all Secrets of a namespace. They
+//     are read every few minutes. Their content is kept for half a minute, of what was written a hash.
+//   - Without an agent, the watch of children reports what happens to the objects in the member. With
+//     an agent there is no such watch: the hub would have to be allowed to list all Secrets there.
 //   - An object that lost both its UID of the hub and our label is still taken for the
 //     copy while it carries the hub's generation. Otherwise it would be in the way of
 //     the copy, and be left behind when the application is deleted.

@@ -69,3 +69,10 @@ func (d *Dispatcher) concerned(ctx context.Context, member string) ([]*v1.Ecomme
 	}
 	return concerned, nil
 }
+
+// isPending reports whether a member has missed something of an application: it catches up when it is
+// back, before what it has is compared.
+func isPending(app *v1.EcommerceApp, member string) bool {
+	entry := EntryOf(app, member)
+	return entry == nil || deletes(app, entry) || entry.AppliedGeneration < app.Generation
+}

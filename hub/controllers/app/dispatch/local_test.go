@@ -157,6 +157,7 @@ func TestImportedSpec(t *testing.T) {
 			newer, older := stored(tt.newer), stored(tt.older)
 			newer.Spec.Image, newer.Annotations = "shop:v2", map[string]string{v1.RestartedAtAnnotation: "2026-11-23T12:00:00Z"}
 			older.Spec.Placement.ClusterNames = []string{"eu-1"}
+			older.Spec.Propagate = []v1.PropagatedObject{{Kind: v1.PropagatedSecret, Name: "registry"}}
 			copied, err := copyFor(newer, facts, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -172,8 +173,8 @@ func TestImportedSpec(t *testing.T) {
 			if db := imported.Spec.Database; older.Spec.Database == nil && db != nil && (db.StorageClassName != nil || db.Backup.Method == v1.BackupSnapshot) {
 				t.Errorf("what the hub derives from one cluster would go to all: %+v", db)
 			}
-			if diff := cmp.Diff(older.Spec.Placement, imported.Spec.Placement); diff != "" {
-				t.Errorf("placement (-older +imported):\n%s", diff)
+			if diff := cmp.Diff(older.Spec.Placement, imported.Spec.Placement) + cmp.Diff(older.Spec.Propagate, imported.Spec.Propagate); diff != "" {
+				t.Errorf("placement and propagate (-older +imported):\n%s", diff)
 			}
 		})
 	}

@@ -51,6 +51,9 @@ type MemberQueue struct {
 	// that their reconciler is about to write, or would have written.
 	paused   bool
 	reported *reportedStatuses
+	// sources are the Dispatcher's, and propagated is what was written of them in the member.
+	sources    *sources
+	propagated *propagated
 }
 
 // Reconcile updates the copy of one application, and reports the result.
@@ -72,6 +75,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		// A missing entry or application never causes a deletion: such a copy keeps
 		// running, unless the application left a record of it when it was deleted.
 		l.reports.end(key, nil)
+		l.propagated.forget(key)
 		return l.conflicts.RetryReported(l.options.Waits, request, errors.Join(l.find(ctx, key, app), l.keepCopy(ctx, key), l.cleanUp(ctx, key, app)))
 	}
 	l.lookups.forget(key)
@@ -87,7 +91,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		l.reports.end(key, nil)
 		return reconcile.Result{}, nil
 	}
-	if last, known := l.reports.about(key, app.UID); known && err != nil && next.failure == nil {
+	if last, known := l.reports.about(key, app.UID); known && err != nil && next.failure == nil && last.revision == next.revision {
 		next.failure = last.failure
 	}
 	l.conclude(request, app, next)
@@ -114,8 +118,9 @@ func (l *MemberQueue) reportPanic(request reconcile.Request, app *v1.EcommerceAp
 
 // sync applies or deletes the copy, as the entry of the inventory demands.
 func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (next report, err error) {
-	next.app = app.UID
+	next.app, next.revision = app.UID, entry.Revision
 	waiting := l.waiting(app)
+	var written *writtenCopy
 	switch {
 	case deletes(app, entry) && l.holds(app):
 		next.pending, err = l.heldDeletion(ctx, app)
@@ -129,74 +134,52 @@ func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.
 		}
 		next.gone, err = l.deleteCopy(ctx, leaving)
 	default:
-		err = l.applyCopy(ctx, app, waiting, &next)
+		written, err = l.applyCopy(ctx, app, waiting, &next)
 		next.applied = err == nil && !l.paused
 	}
 	err = l.confirmUnknown(ctx, app, waiting, err)
 	next.failure = failureOf(err)
 	next.unknown = waitingAfter(err, waiting)
+	if err != nil || written == nil {
+		return next, err
+	}
+	if err = l.propagate(ctx, app, written, &next); err != nil {
+		if next.failure = failureOf(err); next.failure != nil {
+			next.failure.Propagation = true
+		}
+	}
 	return next, err
 }
 
 // applyCopy applies the copy, and adds to the report what it held back or kept. It costs no request
-// while nothing has changed. The origin waiting is the one that waits for the user.
-func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiting string, next *report) error {
-	facts, err := l.facts(ctx)
-	if err != nil || facts == nil {
-		return err
-	}
-	former := members.Deletion{App: app.UID, Left: l.options.Left(l.name, app.UID), At: l.options.DeletedAt(l.name, app.UID)}
-	if err := knownDeletion(app, former.At, waiting); err != nil {
-		return err
-	}
-	live := &v1.EcommerceApp{}
-	switch err := l.cluster.GetClient().Get(ctx, keyOf(app), live); {
-	case apierrors.IsNotFound(err):
-		live = nil
+// while nothing has changed. The origin waiting is the one that waits for the user. It returns the
+// copy, or nil if the cache does not have it yet or objects must not be written beside it.
+func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiting string, next *report) (*writtenCopy, error) {
+	c, err := l.intended(ctx, app, waiting)
+	switch {
+	case c == nil:
+		return nil, err
 	case err != nil:
-		return fmt.Errorf("reading the copy: %w", err)
+		return nil, l.leaveCopy(ctx, app, c.live, err)
+	case l.holds(app):
+		next.pending, err = l.holdCopy(ctx, app, c.intent, c.live)
+		return l.copyAfter(app, c.live, apply.Result{}), err
 	}
-	if live == nil || live.DeletionTimestamp != nil {
-		if err := knownLeaving(app, EntryOf(app, l.name), former.Left, waiting); err != nil {
-			return err
-		}
-	}
-	intent, err := copyFor(app, *facts, live)
+	request, err := l.copyRequest(ctx, app, c, waiting)
 	if err != nil {
-		return l.leaveCopy(ctx, app, live, err)
+		return nil, err
 	}
-	if l.holds(app) {
-		next.pending, err = l.holdCopy(ctx, app, intent, live)
-		return err
-	}
-	request := apply.Request{Intent: intent, Owned: adoptable(app), Check: func(live component.Resource) error {
-		err := knownCopy(comparison{
-			app: app, intent: intent, live: live, waiting: waiting,
-			deleted: func(former types.UID) bool { return l.wasDeleted(ctx, former) },
-		})
-		if from := v1.OriginOf(live.GetAnnotations()); err != nil || from.App == "" || from.App == app.UID {
-			return err
-		}
-		// The copy changes hands, perhaps to a hub that has taken the member over.
-		return l.options.Confirm(ctx, l.name)
-	}}
-	if live != nil {
-		request.Live = live
-		if intent, err = asWritten(intent, live, follows(app, live, EntryOf(app, l.name), waiting)); err != nil {
-			return err
-		}
-		request.Intent, next.kept = intent, keptBy(app, intent)
-	} else if err := l.mayCreate(ctx, app, waiting); err != nil {
-		return err
+	if c.live != nil {
+		next.kept = keptBy(app, c.intent)
 	} else if err := l.ensureNamespace(ctx, app.Namespace); err != nil {
-		return err
+		return nil, err
 	}
 	result, err := l.applier.Apply(ctx, request)
 	if err != nil {
-		return fmt.Errorf("writing the copy: %w", err)
+		return nil, fmt.Errorf("writing the copy: %w", err)
 	}
 	l.recordWrite(ctx, app, result.Outcome)
-	return l.forgetDeletion(ctx, former)
+	return l.copyAfter(app, c.live, result), l.forgetDeletion(ctx, c.former)
 }
 
 // forgetDeletion removes a deletion of the copy from the record, as the copy exists again: the user
@@ -232,9 +215,9 @@ func (l *MemberQueue) wasDeleted(ctx context.Context, app types.UID) bool {
 	return l.deleted(app) || err == nil && slices.ContainsFunc(left, func(r residue.Record) bool { return r.App == app && r.Copy == "" })
 }
 
-// facts returns the facts about the member from the hub's cache; nil while the member
-// leaves the fleet.
-func (l *MemberQueue) facts(ctx context.Context) (*MemberFacts, error) {
+// facts returns the facts about the member from the hub's cache, with the revision that an application is
+// to have there; nil while the member leaves the fleet.
+func (l *MemberQueue) facts(ctx context.Context, app *v1.EcommerceApp) (*MemberFacts, error) {
 	member := &v1.MemberCluster{}
 	if err := l.hub.Get(ctx, client.ObjectKey{Name: l.name}, member); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -242,7 +225,8 @@ func (l *MemberQueue) facts(ctx context.Context) (*MemberFacts, error) {
 		}
 		return nil, fmt.Errorf("reading the member: %w", err)
 	}
-	return &MemberFacts{cluster: l.name, managedBy: l.managedBy, region: member.Status.Region, provider: member.Status.Provider, member: member}, nil
+	facts := &MemberFacts{cluster: l.name, managedBy: l.managedBy, region: member.Status.Region, provider: member.Status.Provider, member: member}
+	return facts, l.addRevision(ctx, app, facts)
 }
 
 // keepCopy hands over a copy that has no entry: without a reconciler it would not be
@@ -272,33 +256,6 @@ func (l *MemberQueue) setManagedByMode(ctx context.Context, live *v1.EcommerceAp
 	lock := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
 	if err := l.cluster.GetClient().Patch(ctx, next, lock, client.FieldOwner(v1.HubFieldManager)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("handing the copy over: %w", err)
-	}
-	return nil
-}
-
-// ensureNamespace creates the namespace of a copy unless the cache has another copy there. It
-// does not change one that exists. Where creating is denied, an existing one will do.
-func (l *MemberQueue) ensureNamespace(ctx context.Context, name string) error {
-	copies := &v1.EcommerceAppList{}
-	if err := l.cluster.GetClient().List(ctx, copies, client.InNamespace(name), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing copies in namespace %q: %w", name, err)
-	}
-	if len(copies.Items) > 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
-	defer cancel()
-	// Not applied: that would ask for the permission to change any namespace.
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name:   name,
-		Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
-	}}
-	denied := l.cluster.GetClient().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
-	if denied == nil || apierrors.IsAlreadyExists(denied) {
-		return nil
-	}
-	if err := l.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
-		return fmt.Errorf("creating the namespace: %w", denied)
 	}
 	return nil
 }

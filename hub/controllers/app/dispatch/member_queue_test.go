@@ -42,6 +42,8 @@ type member struct {
 	// refused is the error of each creation; nil if they succeed. They are counted.
 	refused   error
 	creations int
+	// uid is the UID of the cluster in the status of the MemberCluster.
+	uid string
 }
 
 func TestMemberQueue(t *testing.T) {
@@ -81,9 +83,10 @@ func TestMemberQueue(t *testing.T) {
 		"behind":   testBehind,
 		"space":    testNamespace,
 		"left-as":  testLeaveCopy,
+		"unseen":   testUnobserved,
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &member{WithWatch: admin, app: shop(1, 1, "a")}
+			m := &member{WithWatch: admin, app: shop(1, 1, "a"), uid: "u"}
 			m.app.Name = name
 			m.app.Spec.Image = "shop:v1"
 			d := New(m, Options{
@@ -346,7 +349,7 @@ func (m *member) Get(_ context.Context, key client.ObjectKey, into client.Object
 	case *v1.EcommerceApp:
 		m.app.DeepCopyInto(o)
 	case *v1.MemberCluster:
-		o.Name = key.Name
+		o.Name, o.Status.ClusterUID = key.Name, m.uid
 	}
 	return nil
 }

@@ -70,6 +70,9 @@ type Options struct {
 	// Confirm returns an error if the record of a member says that another hub manages it. By
 	// default none does.
 	Confirm func(ctx context.Context, cluster string) error
+	// Revision returns the spec of an application with an earlier revision, which must not be changed.
+	// Required for applications with a rollout.
+	Revision func(ctx context.Context, app *v1.EcommerceApp, revision int64) (*v1.EcommerceAppSpec, error)
 	// Paused reports, when a member is engaged, whether it is paused. By default none is.
 	Paused func(cluster string) bool
 	// Waits changes how long the controller waits; the default leaves it as it is.

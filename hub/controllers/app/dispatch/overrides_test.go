@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -67,6 +68,14 @@ func TestShare(t *testing.T) {
 	if *app.Spec.Frontend.Replicas != 9 {
 		t.Error("the application was changed")
 	}
+	app.Spec.Replicas, app.Spec.Frontend.Replicas, app.Spec.Overrides = new(int32(9)), nil, nil
+	for _, want := range []int32{6, 5} {
+		spec := made(t, app, in("eu-1", "silver")).Spec
+		if spec.Frontend.Replicas != nil || *spec.Replicas != want {
+			t.Errorf("replicas %d, and of the frontend %v; want %d alone", *spec.Replicas, spec.Frontend.Replicas, want)
+		}
+		app.Spec.Overrides = []v1.Override{{Replicas: new(int32(5))}}
+	}
 }
 
 // TestBadOverride: an override that cannot be applied fails in the clusters that it selects.
@@ -121,4 +130,21 @@ func testLeaveCopy(t *testing.T, m *member) {
 	if found.failure == nil || found.failure.Reason != v1.ReasonInvalidSpec || !strings.Contains(found.failure.Message, "spec.overrides[0].jsonPatches[0]") {
 		t.Errorf("reported %+v, want what is wrong with the override", found.failure)
 	}
+}
+
+// testUnobserved: overrides wait for what is about to be observed of a member.
+func testUnobserved(t *testing.T, m *member) {
+	t.Helper()
+	m.uid = ""
+	m.app.Spec.Overrides = []v1.Override{{Selector: v1.OverrideSelector{Regions: []string{"eu-west-1"}}, Image: "shop:v2"}}
+	m.reconcile(t)
+	if _, known := m.queue.reports.about(keyOf(m.app), m.app.UID); known {
+		t.Error("the copy counts as written, although the region of its member is not known")
+	}
+	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the copy was written before the region of its member is known: %v", err)
+	}
+	m.uid = "u"
+	m.reconcile(t)
+	m.live(t)
 }

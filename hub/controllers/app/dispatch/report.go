@@ -14,6 +14,8 @@ import (
 type report struct {
 	// app is the UID of the application.
 	app types.UID
+	// revision is the one that the copy was to have; 0 without a rollout.
+	revision int64
 	// failure is why the copy could not be written or deleted, or nil.
 	failure *aggregate.Failure
 	// unknown is the origin that waits for the user; empty if none does.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,13 +64,17 @@ func (r *reportedStatuses) set(copied *v1.EcommerceApp) {
 }
 
 // see forgets the status of a copy if the cache has another version than the one that it replaces:
-// that with the status, or that of another write, after which there is another status.
-func (r *reportedStatuses) see(live *v1.EcommerceApp) {
+// that with the status, or that of another write, after which there is another status. It reports
+// whether the cache has the status.
+func (r *reportedStatuses) see(live *v1.EcommerceApp) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.paused && r.known[live.UID].version != live.ResourceVersion {
-		delete(r.known, live.UID)
+	last, known := r.known[live.UID]
+	if !known || r.paused || last.version == live.ResourceVersion {
+		return false
 	}
+	delete(r.known, live.UID)
+	return equality.Semantic.DeepEqual(last.status, &live.Status)
 }
 
 func (r *reportedStatuses) forget(copied types.UID) {

@@ -3,6 +3,8 @@ package dispatch
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
@@ -52,5 +54,42 @@ func TestReportedStatuses(t *testing.T) {
 				t.Error("it is known after it was forgotten")
 			}
 		})
+	}
+}
+
+// TestConcerns: the status of a copy is nothing that the member's queue compares, and one that was reported
+// is no news for the reconciler of applications.
+func TestConcerns(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change            func(*v1.EcommerceApp)
+		queue, reconciler bool
+	}{
+		"the status that was reported": {func(a *v1.EcommerceApp) { a.Status.Message = "reported" }, false, false},
+		"another status":               {func(a *v1.EcommerceApp) { a.Status.Message = "another" }, false, true},
+		"the spec":                     {func(a *v1.EcommerceApp) { a.Generation, a.Status.Message = 2, "reported" }, true, true},
+		"a label":                      {func(a *v1.EcommerceApp) { a.Labels, a.Status.Message = nil, "reported" }, true, true},
+		"an annotation":                {func(a *v1.EcommerceApp) { a.Annotations = map[string]string{"a": "b"} }, true, true},
+		"a finalizer":                  {func(a *v1.EcommerceApp) { a.Finalizers = nil }, true, true},
+		"its deletion":                 {func(a *v1.EcommerceApp) { a.DeletionTimestamp = new(metav1.Unix(1, 0)) }, true, true},
+		"another copy":                 {func(a *v1.EcommerceApp) { a.UID = "c-2" }, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
+				UID: "c-1", ResourceVersion: "5", Generation: 1, Labels: map[string]string{"a": "b"}, Finalizers: []string{"f"},
+			}}
+			reported, after := before.DeepCopy(), before.DeepCopy()
+			reported.Status.Message, after.ResourceVersion = "reported", "6"
+			tt.change(after)
+			r := newReportedStatuses(false)
+			r.set(reported)
+			if queue, reconciler := concerns(before, after, r.see(after)); queue != tt.queue || reconciler != tt.reconciler {
+				t.Errorf("queue %t, reconciler %t; want %t, %t", queue, reconciler, tt.queue, tt.reconciler)
+			}
+		})
+	}
+	if queue, reconciler := concerns(nil, &v1.EcommerceApp{}, true); !queue || !reconciler {
+		t.Error("a new copy concerns neither")
 	}
 }

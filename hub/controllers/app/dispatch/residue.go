@@ -74,7 +74,7 @@ func (l *MemberQueue) cleanUp(ctx context.Context, key types.NamespacedName, app
 }
 
 func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r residue.Record) error {
-	facts, err := l.facts(ctx)
+	facts, err := l.facts(ctx, app)
 	if err != nil || facts == nil || !r.In(facts.member.Status.ClusterUID) {
 		// Another cluster under the member's name: the copy is not here.
 		return err

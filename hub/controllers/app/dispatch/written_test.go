@@ -61,7 +61,7 @@ func TestPlansEnd(t *testing.T) {
 			if got := d.Planned(at("2")); got != tt.planned {
 				t.Errorf("planned: %t, want %t", got, tt.planned)
 			}
-			if diff := cmp.Diff(tt.want, d.decisions.replace(at("2"))); diff != "" {
+			if diff := cmp.Diff(tt.want, d.decisions.replace(at("2"), "")); diff != "" {
 				t.Errorf("the next decision concerns (-want +got):\n%s", diff)
 			}
 		})

@@ -31,6 +31,8 @@ const (
 	controllerName = "backup-scheduler"
 	// backupsByApp indexes Backups by the name of their application.
 	backupsByApp = "scheduler/spec.appRef.name"
+	// appsByMember indexes the applications with backups by the members that they are placed on.
+	appsByMember = "scheduler/members"
 
 	// workers is the number of applications that are processed at a time. A pass lists only what
 	// concerns its application, and the cache is the only thing that two passes share.
@@ -83,13 +85,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		options.Clock = clock.RealClock{}
 	}
 	r := &Reconciler{client: mgr.GetClient(), options: options, started: sync.OnceValue(options.Clock.Now)}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1.Backup{}, backupsByApp, func(o client.Object) []string {
-		if b, ok := o.(*v1.Backup); ok {
-			return []string{b.Spec.AppRef.Name}
-		}
-		return nil
-	}); err != nil {
-		return fmt.Errorf("indexing backups by application: %w", err)
+	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName).
@@ -103,6 +100,35 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("adding the backup scheduler: %w", err)
 	}
 	return nil
+}
+
+// index adds what the controller looks up to the hub's cache.
+func index(ctx context.Context, cache client.FieldIndexer) error {
+	if err := cache.IndexField(ctx, &v1.Backup{}, backupsByApp, func(o client.Object) []string {
+		if b, ok := o.(*v1.Backup); ok {
+			return []string{b.Spec.AppRef.Name}
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("indexing backups by application: %w", err)
+	}
+	if err := cache.IndexField(ctx, &v1.EcommerceApp{}, appsByMember, membersOf); err != nil {
+		return fmt.Errorf("indexing applications by member: %w", err)
+	}
+	return nil
+}
+
+// membersOf returns the members that an application with backups is placed on.
+func membersOf(o client.Object) []string {
+	app, ok := o.(*v1.EcommerceApp)
+	if !ok || !enabled(app) {
+		return nil
+	}
+	names := make([]string, 0, len(app.Status.Clusters))
+	for i := range app.Status.Clusters {
+		names = append(names, app.Status.Clusters[i].Name)
+	}
+	return names
 }
 
 func requestForBackup(_ context.Context, o client.Object) []reconcile.Request {
@@ -125,17 +151,13 @@ func requestForRestore(_ context.Context, o client.Object) []reconcile.Request {
 // requestsForMember returns requests for the applications with backups that are placed on a member.
 func (r *Reconciler) requestsForMember(ctx context.Context, o client.Object) []reconcile.Request {
 	apps := &v1.EcommerceAppList{}
-	if err := r.client.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, apps, client.MatchingFields{appsByMember: o.GetName()}, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing applications failed")
 		return nil
 	}
-	var requests []reconcile.Request
+	requests := make([]reconcile.Request, 0, len(apps.Items))
 	for i := range apps.Items {
-		app := &apps.Items[i]
-		on := slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool { return c.Name == o.GetName() })
-		if on && enabled(app) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(app)})
-		}
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&apps.Items[i])})
 	}
 	return requests
 }

@@ -1,0 +1,72 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/placement"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
+)
+
+var (
+	// errNotStarted means that the controller of applications was not added to a manager.
+	errNotStarted = errors.New("the controller of applications has not started")
+	// errRecovering means that it is not known yet where an application runs.
+	errRecovering = errors.New("the status of the application was lost, and is being recovered")
+)
+
+// DryRunResult holds what the hub would decide about an application.
+type DryRunResult struct {
+	// App is the application as it would be dispatched: with the status that follows from the
+	// decision.
+	App *v1.EcommerceApp
+	// Results are the decisions of the placement, sorted by cluster; empty if none is possible.
+	Results []placement.Result
+	// Rollout defines in which order the clusters change; nil if they do at once.
+	Rollout *v1.Rollout
+	// Problem says in which respect the placement is not as the spec says; empty if it is.
+	Problem string
+}
+
+// DryRun decides about an application that need not exist on the hub, as the reconciler would. It
+// writes nothing. The status of the application is that of the one on the hub, if there is one.
+func (c *Controller) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunResult, error) {
+	r := c.reconciler.Load()
+	if r == nil {
+		return DryRunResult{}, errNotStarted
+	}
+	app = app.DeepCopy()
+	if restart := v1.RequestedRestart(app.Annotations, app.Status.LastHandledImageUpdate, r.clock.Now()); restart != "" {
+		app.Annotations[v1.RestartedAtAnnotation] = restart
+	}
+	in, err := r.observe(ctx, app)
+	if err == nil && in.recovering {
+		err = errRecovering
+	}
+	if err != nil {
+		return DryRunResult{}, err
+	}
+	if in.Invalid != "" && in.decision.Unmatched == "" {
+		return DryRunResult{}, &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: errors.New(in.Invalid)}
+	}
+	guarded, err := r.dryRunRollout(ctx, app, &in.Input)
+	if err != nil {
+		return DryRunResult{}, err
+	}
+	app.Status = aggregate.Compute(in.Input)
+	app.Status.Backups = slices.Clone(app.Status.Backups)
+	for i := range app.Status.Backups {
+		app.Status.Backups[i].Version = "" // An upgrade waits for a backup, and is planned all the same.
+	}
+	if len(in.Undecided) > 0 {
+		return DryRunResult{App: app, Problem: app.Status.Message}, nil
+	}
+	problem := in.decision.Unmatched
+	if in.decision.Unmet != "" {
+		problem = in.decision.Unmet
+	}
+	return DryRunResult{App: app, Results: in.decision.Results(in.request), Problem: problem, Rollout: guarded}, nil
+}

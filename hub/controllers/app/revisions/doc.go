@@ -1,0 +1,22 @@
+// Package revisions stores the history of applications with a rollout.
+//
+// # Purpose
+//
+// Each revision of a spec is a ControllerRevision beside its application on the hub, as those of
+// StatefulSets are. It is stored before the first cluster gets it, so that a copy that has it can be
+// repaired after the spec has changed again. It belongs to the history once it was healthy in all
+// clusters.
+//
+// # Non-goals
+//
+// The package does not decide which cluster has which revision: package hub/rollout does.
+//
+// # Trade-offs
+//
+//   - Nothing is watched. Revisions are read from the API server when the spec has another hash, and when
+//     a cluster has one that is not in the spec. Those are remembered until no cluster has one.
+//   - A revision keeps its number when the spec returns to it, unlike that of a StatefulSet: the number in
+//     a status, or in a copy, always means the same.
+//   - A revision that never was healthy is deleted when another one completes and no cluster has it. Until
+//     then there may be more than HistoryLimit.
+package revisions

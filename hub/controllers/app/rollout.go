@@ -1,0 +1,276 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
+	"github.com/shopfleet/shopfleet/hub/rollout"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
+)
+
+// planRollout adds the decision about the rollout to the input of the status. While the application is
+// paused, or has to be corrected, its clusters keep what they have.
+func (r *Reconciler) planRollout(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
+	if app.Spec.Rollout == nil || in.recovering || in.Deleting || len(in.Undecided) > 0 {
+		return nil
+	}
+	in.Rollout, in.Revisions = in.Previous.Rollout.DeepCopy(), map[string]int64{}
+	for _, entry := range in.Previous.Clusters {
+		in.Revisions[entry.Name] = entry.Revision
+	}
+	if in.Paused || in.SafeMode {
+		for i := 0; in.Rollout != nil && i < len(in.Rollout.Updating); i++ {
+			in.Rollout.Updating[i].StartTime, in.Rollout.Updating[i].ReadyTime = nil, nil // They count anew.
+		}
+		return nil
+	}
+	resolved, err := r.revisions.Resolve(ctx, app)
+	if err != nil {
+		return err
+	}
+	if err := r.revisions.Store(ctx, app, resolved); err != nil {
+		return err
+	}
+	request := requestOf(app, resolved, &in.Input)
+	request.Paused = app.Annotations[v1.RolloutPausedAnnotation] == "true"
+	if revision, region, _ := strings.Cut(app.Annotations[v1.ApproveAnnotation], "/"); revision == strconv.FormatInt(resolved.Revision, 10) {
+		request.Approved = region
+	}
+	if request.RollbackTo, err = r.rollbackTo(ctx, app, resolved.Revision); err != nil {
+		return err
+	}
+	in.rollOut(request)
+	if in.completes(request.Last) {
+		// Before the status says so, so that it is done again after a crash.
+		return r.revisions.Complete(ctx, app, in.Rollout, in.Revisions)
+	}
+	return nil
+}
+
+// requestOf returns the request of a decision about a rollout, without what users ask for by annotations.
+func requestOf(app *v1.EcommerceApp, resolved revisions.Resolved, in *aggregate.Input) rollout.Request {
+	r := rollout.Request{
+		Spec: *app.Spec.Rollout, Revision: resolved.Revision, Hash: resolved.Hash, Healthy: resolved.Healthy,
+		Last: in.Previous.Rollout, Clusters: clustersOf(app, resolved.Revision, in), Now: in.Now.Time,
+	}
+	if r.Last == nil && !slices.ContainsFunc(r.Clusters, func(c rollout.Cluster) bool { return c.Revision != 0 }) {
+		r.Healthy = 0 // What runs has no number: it is not the one of an earlier rollout.
+	}
+	return r
+}
+
+// dryRunRollout adds the end of a rollout to the input of the status, if all goes well, and returns the
+// rollout that would lead there, or nil if all clusters change at once. It writes nothing.
+func (r *Reconciler) dryRunRollout(ctx context.Context, app *v1.EcommerceApp, in *aggregate.Input) (*v1.Rollout, error) {
+	if app.Spec.Rollout == nil || len(in.Undecided) > 0 {
+		return nil, nil
+	}
+	resolved, err := r.revisions.Resolve(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	last := in.Previous.Rollout
+	in.Rollout = &v1.RolloutStatus{Revision: resolved.Revision, SpecHash: resolved.Hash, State: v1.RolloutComplete}
+	if last != nil && last.Revision == resolved.Revision {
+		in.Rollout = last // One that was rolled back stays so.
+	}
+	in.Revisions = map[string]int64{}
+	for _, name := range in.Chosen {
+		in.Revisions[name] = in.Rollout.Target()
+	}
+	if rollout.Guarded(requestOf(app, resolved, in)) {
+		return app.Spec.Rollout, nil
+	}
+	return nil, nil
+}
+
+// rollOut adds the decision. If none is possible, the clusters keep what they have.
+func (in *observation) rollOut(request rollout.Request) {
+	decision, err := rollout.Next(request)
+	if err != nil {
+		in.Invalid = err.Error()
+		return
+	}
+	in.Rollout, in.Revisions = &decision.Status, decision.Revisions
+	in.rollbackDecided = request.RollbackTo == 0 || request.RollbackTo == decision.Status.Target()
+	if !decision.Until.IsZero() && (in.until.IsZero() || decision.Until.Before(in.until)) {
+		in.until = decision.Until
+	}
+}
+
+// completes reports whether the rollout is complete by this decision.
+func (in *observation) completes(last *v1.RolloutStatus) bool {
+	next := in.Rollout
+	return next != nil && next.CompletionTime != nil && (last == nil || last.CompletionTime == nil || last.Revision != next.Revision)
+}
+
+// clustersOf returns the chosen clusters as a rollout sees them: with the revisions that were decided last.
+// Spec is the revision in the spec.
+func clustersOf(app *v1.EcommerceApp, spec int64, in *aggregate.Input) []rollout.Cluster {
+	observed := *in
+	observed.Revisions, observed.Clusters = map[string]int64{}, slices.Clone(in.Clusters)
+	members := map[string]*aggregate.Cluster{}
+	for _, entry := range in.Previous.Clusters {
+		observed.Revisions[entry.Name] = entry.Revision
+	}
+	for i := range observed.Clusters {
+		c := &observed.Clusters[i]
+		members[c.Name] = c
+		if c.Failure != nil && c.Failure.Propagation {
+			c.Failure = nil // What is propagated is not part of a revision.
+		}
+		if observed.Revisions[c.Name] == 0 && c.Copy != nil {
+			observed.Revisions[c.Name] = c.Copy.Revision // The status was lost.
+		}
+	}
+	healthy := healthyOf(&in.Previous)
+	var clusters []rollout.Cluster
+	for _, entry := range aggregate.Compute(observed).Clusters {
+		if member := members[entry.Name]; member != nil && entry.Phase != v1.PhaseDeleting {
+			c := clusterOf(entry, member)
+			// A change of the numbers of replicas is no setback.
+			scales := entry.Phase == v1.PhaseScaling || entry.AppliedGeneration != in.Generation
+			c.Ready = c.Ready || scales && healthy[entry.Name] && entry.Available
+			// Clusters with an earlier revision are not upgraded.
+			if c.Waiting = c.Revision == spec && awaitsBackup(app, entry.Name); c.Waiting {
+				c.Ready = false
+			}
+			clusters = append(clusters, c)
+		}
+	}
+	return clusters
+}
+
+// clusterOf returns what was observed of a member, and computed of it.
+func clusterOf(entry v1.ClusterStatus, member *aggregate.Cluster) rollout.Cluster {
+	c := rollout.Cluster{
+		Name: entry.Name, Region: cmp.Or(entry.Region, aggregate.RegionUnknown), Revision: entry.Revision,
+		SetAside:   member.Connection != aggregate.Connected || member.Paused,
+		Connecting: member.Connection == aggregate.Connecting && !member.Paused,
+		Ready:      entry.Ready, Serving: entry.Available, NoReplicas: entry.Share.NoReplicas(),
+	}
+	// One that is ready all the same, as with a volume that cannot grow, was so before.
+	if entry.Ready {
+		return c
+	}
+	c.Cause = entry.Reason
+	if entry.Message != "" {
+		c.Cause = cmp.Or(entry.Reason, v1.ReasonProgressing) + ": " + entry.Message
+	}
+	if entry.Stalled {
+		c.Failure = cmp.Or(c.Cause, v1.ConditionStalled)
+	}
+	return c
+}
+
+// awaitsBackup reports whether an upgrade of the database in a cluster waits for a backup.
+func awaitsBackup(app *v1.EcommerceApp, cluster string) bool {
+	return app.Spec.Database != nil && app.DatabaseVersion(cluster) != app.Spec.Database.Version
+}
+
+// healthyOf returns the clusters that were last ready with the revision that is rolled out: they soak, or
+// have done so.
+func healthyOf(last *v1.EcommerceAppStatus) map[string]bool {
+	healthy := map[string]bool{}
+	if last.Rollout == nil || last.Rollout.Target() != last.Rollout.Revision {
+		return healthy
+	}
+	for i := range last.Clusters {
+		healthy[last.Clusters[i].Name] = last.Clusters[i].Revision == last.Rollout.Revision
+	}
+	for _, u := range last.Rollout.Updating {
+		healthy[u.Name] = u.ReadyTime != nil
+	}
+	return healthy
+}
+
+// rollbackTo returns the revision that the user asks for, or 0. One that does not exist, or never was healthy,
+// is reported by an event and ignored.
+func (r *Reconciler) rollbackTo(ctx context.Context, app *v1.EcommerceApp, spec int64) (int64, error) {
+	text := app.Annotations[v1.RollbackToAnnotation]
+	if text == "" {
+		return 0, nil
+	}
+	revision, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil || revision <= 0:
+		err = &apierror.SpecError{Reason: v1.ReasonRevisionNotFound, Err: fmt.Errorf("%q is not the number of a revision", text)}
+	case revision == spec:
+		return revision, nil // Another attempt.
+	default:
+		err = r.revisions.CheckHealthy(ctx, app, revision)
+	}
+	if refused, is := errors.AsType[*apierror.SpecError](err); is {
+		r.recorder.Eventf(app, nil, corev1.EventTypeWarning, refused.Reason, "Rollback", "Cannot follow the annotation %s: %s", v1.RollbackToAnnotation, refused)
+		return 0, nil
+	}
+	return revision, err
+}
+
+// settleRollout removes annotations that are handled, after the status says what was decided, and drops the
+// earlier revisions that are remembered if no cluster has one.
+func (r *Reconciler) settleRollout(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
+	decided := app.Status.Rollout
+	if decided == nil || !slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool {
+		return c.Phase != v1.PhaseDeleting && c.Revision != decided.Revision
+	}) {
+		r.revisions.Forget(app.UID)
+	}
+	var handled []string
+	if app.Annotations[v1.RollbackToAnnotation] != "" && in.rollbackDecided && equality.Semantic.DeepEqual(decided, in.Rollout) {
+		handled = append(handled, v1.RollbackToAnnotation)
+	}
+	if approvalUsed(app) {
+		handled = append(handled, v1.ApproveAnnotation)
+	}
+	if len(handled) == 0 {
+		return nil
+	}
+	before := app.DeepCopy()
+	for _, key := range handled {
+		delete(app.Annotations, key)
+	}
+	if err := r.patch(ctx, before, app); err != nil {
+		return fmt.Errorf("removing annotations %s: %w", strings.Join(handled, ", "), err)
+	}
+	return nil
+}
+
+// approvalUsed reports whether the region that the user approved has begun.
+func approvalUsed(app *v1.EcommerceApp) bool {
+	revision, region, approved := strings.Cut(app.Annotations[v1.ApproveAnnotation], "/")
+	return approved && app.Status.Rollout != nil && slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool {
+		return c.Region == region && strconv.FormatInt(c.Revision, 10) == revision
+	})
+}
+
+// recordRollout records events for transitions of the rollout.
+func (r *Reconciler) recordRollout(app *v1.EcommerceApp, last *v1.RolloutStatus) {
+	next := app.Status.Rollout
+	if next == nil || last != nil && last.State == next.State && last.Revision == next.Revision && last.Region == next.Region {
+		return
+	}
+	kind, reason, message := corev1.EventTypeNormal, string(next.State), next.Message
+	switch next.State {
+	case v1.RolloutFailed, v1.RolloutRollingBack:
+		kind = corev1.EventTypeWarning
+	case v1.RolloutRolledBack:
+		message = fmt.Sprintf("the clusters run revision %d again", next.PreviousRevision)
+	case v1.RolloutComplete:
+		message = fmt.Sprintf("%d of %d clusters run it", next.Updated, next.Total)
+	default:
+	}
+	r.recorder.Eventf(app, dispatch.Subject("revision-"+strconv.FormatInt(next.Revision, 10)), kind, "Rollout"+reason, "Rollout", "Revision %d: %s", next.Revision, message)
+}

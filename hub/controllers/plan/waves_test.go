@@ -1,0 +1,32 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// TestWaves: a rollout has an order, and clusters that are left do not wait for it.
+func TestWaves(t *testing.T) {
+	t.Parallel()
+	app := &v1.EcommerceApp{}
+	app.Status.Clusters = []v1.ClusterStatus{
+		{Name: "asia-1", Region: "asia"}, {Name: "eu-1", Region: "eu", Share: &v1.ReplicaShare{Frontend: new(int32(0))}}, {Name: "eu-2", Region: "eu"},
+		{Name: "us-1", Region: "us"}, {Name: "us-2", Region: "us", Phase: v1.PhaseDeleting},
+	}
+	changing := []string{"eu-1", "eu-2", "us-1", "us-2"}
+	for name, tt := range map[string]struct {
+		spec *v1.Rollout
+		want []v1.PlannedWave
+	}{
+		"at once":             {nil, []v1.PlannedWave{{Clusters: []string{"eu-1", "eu-2", "us-1", "us-2"}}}},
+		"with replicas first": {&v1.Rollout{}, []v1.PlannedWave{{Clusters: []string{"eu-2"}}, {Clusters: []string{"eu-1"}}, {Clusters: []string{"us-1"}}}},
+		"in order":            {&v1.Rollout{Order: []string{"us"}}, []v1.PlannedWave{{Clusters: []string{"us-1"}}, {Clusters: []string{"eu-1", "eu-2"}}}},
+	} {
+		if diff := cmp.Diff(tt.want, wavesOf(app, tt.spec, changing)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

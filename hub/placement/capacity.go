@@ -1,0 +1,145 @@
+package placement
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// capacitySteps is the number of steps in which clusters are ranked by free capacity, so that a small
+// difference does not decide.
+const capacitySteps = 10
+
+// What a replica without requests counts as, as in kube-scheduler: millicores and bytes.
+const (
+	defaultCPU    = 100
+	defaultMemory = 200 << 20
+)
+
+// maxFitting bounds the number of replicas that fit into a cluster, and with it the products of divide.
+const maxFitting = 1_000_000
+
+// compareFree sets the free capacity of candidates that do not run the application, if that can decide which of
+// them are chosen: some places are left, and not for all, or a spread chooses. Those with data have places, and
+// with keep all that run it.
+func compareFree(candidates []*candidate, s *spreader, keep bool) {
+	left, others := s.left, 0
+	for _, c := range candidates {
+		switch {
+		case !c.placed:
+			others++
+		case keep || c.held:
+			left--
+		}
+	}
+	if left <= 0 || others <= left && len(s.limits) == 0 {
+		return
+	}
+	for _, c := range candidates {
+		if !c.placed {
+			c.free = freeSteps(c.Cluster)
+		}
+	}
+}
+
+// freeSteps returns the free capacity of a cluster, of its cpu or its memory, whichever has the smaller
+// part free, in steps of a tenth; 0 if it is unknown.
+func freeSteps(c *Cluster) int {
+	return min(partFree(c, corev1.ResourceCPU), partFree(c, corev1.ResourceMemory))
+}
+
+// partFree returns the part of a resource that is free, in steps of a tenth; 0 if it is unknown.
+func partFree(c *Cluster, name corev1.ResourceName) int {
+	allocatable, free := freeOf(c, name)
+	if allocatable <= 0 {
+		return 0
+	}
+	return int(capacitySteps * float64(free) / float64(allocatable))
+}
+
+// freeOf returns what is allocatable of a resource and what of that is not requested, in thousandths of
+// cpus, or in bytes; 0 if that is unknown. Requests may exceed what is allocatable, since pods stay on
+// nodes that are not ready.
+func freeOf(c *Cluster, name corev1.ResourceName) (allocatable, free int64) {
+	all, known := c.Allocatable[name]
+	used, listed := c.Requested[name]
+	if !known || !listed {
+		return 0, 0
+	}
+	allocatable = amountOf(name, all)
+	return allocatable, max(0, allocatable-max(0, amountOf(name, used)))
+}
+
+// amountOf returns a quantity as freeOf does.
+func amountOf(name corev1.ResourceName, q resource.Quantity) int64 {
+	if name == corev1.ResourceCPU {
+		return q.MilliValue()
+	}
+	return q.Value()
+}
+
+// fitting returns how many replicas of a component fit into what a cluster has free, and false if that is
+// unknown. It does not look at single nodes.
+func fitting(w *v1.Workload, c *Cluster) (replicas int64, known bool) {
+	if c.Allocatable == nil || c.Requested == nil {
+		return 0, false
+	}
+	replicas = maxFitting
+	for name, each := range map[corev1.ResourceName]int64{corev1.ResourceCPU: defaultCPU, corev1.ResourceMemory: defaultMemory, corev1.ResourcePods: 1} {
+		q, is := w.Resources.Requests[name]
+		if !is {
+			q = w.Resources.Limits[name] // They are requests too, by the defaults of Kubernetes.
+		}
+		if !q.IsZero() {
+			each = max(1, amountOf(name, q))
+		}
+		_, free := freeOf(c, name)
+		replicas = min(replicas, free/each)
+	}
+	return replicas, true
+}
+
+// waitingCluster is a cluster that was rejected because of a bound alone.
+type waitingCluster struct {
+	*Cluster
+	weight int32
+	free   int
+}
+
+// waiting returns the clusters that a decision rejected because of a bound alone, by name.
+func (d Decision) waiting(r Request) []waitingCluster {
+	reasons := make(map[string]string, len(d.Rejected))
+	for _, rejected := range d.Rejected {
+		reasons[rejected.Name] = rejected.Reason
+	}
+	var all []waitingCluster
+	for i := range r.Clusters {
+		c := &r.Clusters[i]
+		if reason := reasons[c.Name]; reason == v1.ReasonMaxClustersReached || reason == v1.ReasonSpreadLimit {
+			all = append(all, waitingCluster{Cluster: c, weight: weightOf(c, r.Placement.Preferences), free: freeSteps(c)})
+		}
+	}
+	slices.SortFunc(all, func(a, b waitingCluster) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// behind returns the first of the waiting clusters that would have been chosen in place of a cluster but for
+// its free capacity; empty if there is none.
+func behind(r Request, chosen string, waiting []waitingCluster) string {
+	i := slices.IndexFunc(r.Clusters, func(c Cluster) bool { return c.Name == chosen })
+	if i < 0 {
+		return ""
+	}
+	c := &r.Clusters[i]
+	weight, free := weightOf(c, r.Placement.Preferences), freeSteps(c)
+	for _, w := range waiting {
+		if w.Name < chosen && w.weight == weight && w.free < free && inSameDomains(r.Placement.Spread, w.Cluster, c) {
+			return w.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,25 @@
+package runbook
+
+import v1 "github.com/shopfleet/shopfleet/api/v1"
+
+const revisions = "kubectl shopfleet history APP -n NAMESPACE"
+
+// rollouts returns the reasons of an application whose clusters do not all have the revision of the spec.
+func rollouts() []Entry {
+	return []Entry{
+		{v1.ReasonRollingOut, "The clusters get the revision of the spec one after the other. Those that have yet to get it run the previous one.",
+			statusApp, ""},
+		{v1.ReasonWaitingForWindow, "The next cluster gets the revision of the spec when a window of spec.rollout.windows begins.",
+			statusApp, "To go on before: remove spec.rollout.windows."},
+		{v1.ReasonWaitingForApproval, "The next region gets the revision of the spec when a user approves it.",
+			statusApp, "kubectl shopfleet approve APP -n NAMESPACE\nTo return to the previous revision: kubectl shopfleet rollback APP -n NAMESPACE."},
+		{v1.ReasonRolloutPaused, "A user paused the rollout. The clusters have the revision of the spec or the previous one.",
+			revisions, "kubectl shopfleet resume APP -n NAMESPACE"},
+		{v1.ReasonRolloutFailed, "A cluster failed with the revision of the spec. The others are not changed until it is ready.",
+			statusApp, "Correct the spec, or what keeps the cluster from being ready.\nTo return to the previous revision: kubectl shopfleet rollback APP -n NAMESPACE."},
+		{v1.ReasonRolledBack, "A cluster failed with the revision of the spec, or a user rolled it back. All clusters run the revision that the message names. The database keeps its version and size.",
+			revisions, "Correct the spec: the next edit is rolled out.\nTo try the same revision again: kubectl shopfleet rollback APP -n NAMESPACE --to-revision REVISION."},
+		{v1.ReasonRevisionNotFound, "The revision that a cluster is to have does not exist: its ControllerRevision was deleted, or the annotation ecommerce.io/rollback-to names none that was healthy. The cluster keeps what it has.",
+			revisions, "Edit the spec, or roll out another revision.\nkubectl shopfleet rollback APP -n NAMESPACE --to-revision REVISION"},
+	}
+}
