@@ -2,6 +2,7 @@ package commands
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -98,6 +99,35 @@ func TestMoreExitCodes(t *testing.T) {
 		"hub does not answer":     {[]string{"clusters"}, exitFailed, "The cluster does not answer"},
 		"nor for a watch":         {[]string{"status", "-w"}, exitFailed, "The cluster does not answer"},
 		"nor for a join":          {[]string{"join", "eu-1", "--member-kubeconfig", hub}, exitFailed, "The cluster does not answer"},
+	})
+}
+
+// TestExitCodesOfPlan: 2 is that of changes, and of nothing else.
+func TestExitCodesOfPlan(t *testing.T) {
+	hub, folder := nowhere(t), t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const app = "{apiVersion: ecommerce.io/v1, kind: EcommerceApp, metadata: {name: shop, namespace: production}}\n"
+	one, secret := write("app.yaml", app), write("secret.yaml", "{apiVersion: v1, kind: Secret, metadata: {name: s}}\n")
+	two, text := write("two.yaml", app+"---\n"+app), write("text.yaml", "hello")
+	checkExits(t, hub, map[string]exit{
+		"of what":           {[]string{"plan"}, exitFailed, "--filename is required"},
+		"of an argument":    {[]string{"plan", "shop"}, exitFailed, "unknown command"},
+		"unknown flag":      {[]string{"plan", "--colour"}, exitFailed, "unknown flag: --colour"},
+		"for ever":          {[]string{"plan", "-f", one, "--timeout", "-1s"}, exitFailed, "must not be negative"},
+		"by force":          {[]string{"plan", "-f", one, "--force-conflicts"}, exitFailed, "requires --server-side"},
+		"unknown format":    {[]string{"plan", "-f", one, "-o", "xml"}, exitFailed, "must be one of json, yaml"},
+		"no such file":      {[]string{"plan", "-f", folder + "/none"}, exitFailed, "does not exist"},
+		"a Secret":          {[]string{"plan", "-f", secret}, exitFailed, "there is no EcommerceApp"},
+		"two":               {[]string{"plan", "-f", two}, exitFailed, "plan them one at a time"},
+		"text":              {[]string{"plan", "-f", text}, exitFailed, "reading the manifest"},
+		"another namespace": {[]string{"plan", "-f", one, "-n", "default"}, exitFailed, "not the one of --namespace"},
+		"without a hub":     {[]string{"plan", "-f", one}, exitFailed, "The cluster does not answer"},
 	})
 }
 

@@ -69,7 +69,7 @@ func (p *Program) flagValues() map[string]cobra.CompletionFunc {
 		"mode":          fixed("agent", "agentless"),
 		"dry-run":       fixed(dryRuns()...),
 		"replicas":      fixed("1", "2"),
-		"kubeconfig":    files, "member-kubeconfig": files, "template": files, "file": files,
+		"kubeconfig":    files, "member-kubeconfig": files, "template": files, "file": files, "filename": files,
 		"certificate-authority": files, "client-certificate": files, "client-key": files,
 		"cache-dir": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		"context":   p.ofKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.Contexts)) }),
@@ -79,8 +79,8 @@ func (p *Program) flagValues() map[string]cobra.CompletionFunc {
 		"member-context": completeMemberContexts,
 	}
 	for _, name := range []string{
-		"selector", "labels", "image", "spoke-image", "member-server", "token-ttl", "timeout", "of-hub",
-		"as", "as-group", "as-uid", "as-user-extra", "server", "tls-server-name", "token", "request-timeout",
+		"selector", "labels", "image", "field-manager", "spoke-image", "member-server", "token-ttl", "timeout", "of-hub",
+		"as", "as-group", "as-uid", "as-user-extra", "server", "tls-server-name", "token", "request-timeout", "to-revision",
 	} {
 		values[name] = cobra.NoFileCompletions
 	}

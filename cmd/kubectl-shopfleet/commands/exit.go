@@ -18,8 +18,10 @@ const (
 	exitFailed = 1
 	exitUsage  = 2
 	// exitDiffers and exitDiffFailed are those of kubectl diff.
-	exitDiffers     = 1
-	exitDiffFailed  = 2
+	exitDiffers    = 1
+	exitDiffFailed = 2
+	// exitChanges is that of a plan with changes.
+	exitChanges     = 2
 	exitNotReady    = 3
 	exitInterrupted = 130
 )
@@ -60,13 +62,19 @@ func (p *Program) exit(ctx context.Context, err error) int {
 	if errors.Is(err, errDiffers) {
 		return exitDiffers
 	}
+	if errors.Is(err, errChanges) {
+		return exitChanges
+	}
 	p.say("error: %v", err)
 	if text := hint.For(err); text != "" {
 		p.say("%s", text)
 	}
 	var wrong *usageError
 	var compared *diffError
+	var planning *planError
 	switch {
+	case errors.As(err, &planning):
+		return exitFailed
 	case errors.As(err, &wrong):
 		p.say("See: kubectl shopfleet --help")
 		return exitUsage

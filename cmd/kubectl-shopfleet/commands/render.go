@@ -29,7 +29,8 @@ func (p *Program) renderCommand() *cobra.Command {
 		Long: `Print an EcommerceApp with its overrides for a member.
 
 The spec is the one that the hub writes to the member: with the overrides that select it,
-and without placement, deletion and overrides. The member need not run the EcommerceApp.
+with its share of divided replicas, and without placement, deletion and overrides. The
+member need not run the EcommerceApp; it has no share then, and the replicas are the total.
 What else the hub derives from facts about the member is not in it: the StorageClass of
 storageProfile and cloudConfig, the method of backups, and a version of the database that
 waits for a backup.
@@ -74,16 +75,38 @@ func (c *render) run(ctx context.Context, name string) error {
 	if err := hub.client.Get(ctx, client.ObjectKey{Name: c.member}, member); err != nil {
 		return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", c.member, err), "List all: kubectl get memberclusters")
 	}
+	c.noteRevision(app)
 	rendered := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: c.member},
 	}}
-	if rendered.Spec, err = overrides.Effective(&app.Spec, member); err != nil {
+	if rendered.Spec, err = effective(app, member); err != nil {
 		return fmt.Errorf("rendering EcommerceApp %q for %s: %w", name, c.member, err)
 	}
 	if err := c.validate(ctx, hub, rendered); err != nil {
 		return err
 	}
 	return c.output.print(c.Program, rendered, hub.scheme)
+}
+
+// effective returns the spec for a member as the hub makes it.
+func effective(app *v1.EcommerceApp, member *v1.MemberCluster) (v1.EcommerceAppSpec, error) {
+	spec := &app.Spec
+	for i := range app.Status.Clusters {
+		if entry := &app.Status.Clusters[i]; entry.Name == member.Name {
+			spec = overrides.Shared(spec, entry.Share)
+		}
+	}
+	return overrides.Effective(spec, member)
+}
+
+// noteRevision says so if the member has another revision than the spec.
+func (c *render) noteRevision(app *v1.EcommerceApp) {
+	for i := range app.Status.Clusters {
+		entry := &app.Status.Clusters[i]
+		if r := app.Status.Rollout; r != nil && entry.Name == c.member && entry.Revision != r.Revision {
+			c.say("%s has revision %d. This is revision %d, that of the spec.", c.member, entry.Revision, r.Revision)
+		}
+	}
 }
 
 // validate sends the spec to the hub as a new object, which is not stored. As an update of the

@@ -84,7 +84,8 @@ The commands talk to the hub: the cluster of your current context, or the one th
 you choose with --kubeconfig and --context.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupted.
-Those of diff are 0 no differences, 1 differences, 2 failed.`,
+Those of diff are 0 no differences, 1 differences, 2 failed, and those of plan 0 no
+changes, 1 failed, 2 changes.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          usage(cobra.NoArgs),
@@ -98,8 +99,9 @@ Those of diff are 0 no differences, 1 differences, 2 failed.`,
 		p.clustersCommand(), p.statusCommand(), p.joinCommand(), p.unjoinCommand(), p.versionCommand(),
 		p.installCommand(), p.uninstallCommand(), p.backupCommand(), p.backupsCommand(), p.restoreCommand(),
 		p.tokenCommand(), p.deleteCommand(), p.orphansCommand(), p.recoverCommand(),
-		p.doctorCommand(), p.diffCommand(), p.reportCommand(), p.renderCommand(), p.whyCommand(),
+		p.doctorCommand(), p.diffCommand(), p.reportCommand(), p.renderCommand(), p.whyCommand(), p.planCommand(),
 		p.cordonCommand(), p.uncordonCommand(), p.drainCommand(),
+		p.rollbackCommand(), p.pauseCommand(), p.resumeCommand(), p.approveCommand(), p.historyCommand(),
 	)
 	p.completeFlags(root)
 	root.InitDefaultCompletionCmd()

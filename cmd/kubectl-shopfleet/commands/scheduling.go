@@ -114,7 +114,8 @@ func (p *Program) drainCommand() *cobra.Command {
 An EcommerceApp leaves the member when the other clusters that are chosen for it serve
 customers. One with a database stays, as its data would be left behind, unless you allow
 that with --move-empty; its volumes and backups in the member are kept. One that no other
-cluster can run stays too. The command fails if any stays; to end the drain, use uncordon.`,
+cluster can run stays too. The command fails if any stays; to end the drain, use uncordon,
+which also ends what --move-empty allowed.`,
 		Example: `  kubectl shopfleet drain eu-1
   kubectl shopfleet drain eu-1 --move-empty --timeout 10m`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },

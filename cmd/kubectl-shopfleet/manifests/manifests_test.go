@@ -142,7 +142,7 @@ func TestPartsOfAPlan(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]int{"deployments": 1, "surroundings": len(objects) - 7, "definitions": 5}
+	want := map[string]int{"deployments": 1, "surroundings": len(objects) - 8, "definitions": 6}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}

@@ -77,7 +77,11 @@ func unavailable(app *v1.EcommerceApp) bool {
 
 // clusters lists the components of an EcommerceApp on the hub by region and cluster.
 func clusters(app *v1.EcommerceApp, o Options) *metav1.Table {
-	t := newTable([]string{"REGION", "CLUSTER", "COMPONENT", "READY", "PHASE", "AGE"}, "PROVIDER", "REPLICAS", "REASON", "MESSAGE")
+	wide := []string{"PROVIDER", "REPLICAS", "ADDRESSES", "REASON", "MESSAGE"}
+	if app.Status.Rollout != nil {
+		wide = append([]string{"REVISION"}, wide...)
+	}
+	t := newTable([]string{"REGION", "CLUSTER", "COMPONENT", "READY", "PHASE", "AGE"}, wide...)
 	sorted := slices.SortedStableFunc(slices.Values(app.Status.Clusters), func(a, b v1.ClusterStatus) int {
 		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Name, b.Name))
 	})
@@ -96,8 +100,11 @@ func clusters(app *v1.EcommerceApp, o Options) *metav1.Table {
 			if c.Stale {
 				phase = v1.PhaseUnknown
 			}
-			addRow(t, nil, c.Region, c.Name, part.Name, boolean(part.Ready && !c.Stale), string(phase), observed,
-				string(c.Provider), fraction(c.ReadyReplicas, c.Replicas), c.Reason, c.Message)
+			cells := []string{c.Region, c.Name, part.Name, boolean(part.Ready && !c.Stale), string(phase), observed}
+			if app.Status.Rollout != nil {
+				cells = append(cells, fmt.Sprint(c.Revision))
+			}
+			addRow(t, nil, append(cells, string(c.Provider), fraction(c.ReadyReplicas, c.Replicas), addresses(part.Name, c.Addresses), c.Reason, c.Message)...)
 		}
 	}
 	return t
@@ -106,12 +113,21 @@ func clusters(app *v1.EcommerceApp, o Options) *metav1.Table {
 // components lists the components of an EcommerceApp without clusters: a copy in a
 // member, or one that is not placed yet.
 func components(app *v1.EcommerceApp, o Options) *metav1.Table {
-	t := newTable([]string{"COMPONENT", "READY", "PHASE", "REPLICAS", "AGE", "REASON"}, "MESSAGE")
+	t := newTable([]string{"COMPONENT", "READY", "PHASE", "REPLICAS", "AGE", "REASON"}, "ADDRESSES", "MESSAGE")
 	for _, part := range app.Status.Components {
 		addRow(t, nil, part.Name, boolean(part.Ready), string(part.Phase), fraction(part.ReadyReplicas, part.Replicas),
-			age(o.Now, app.Status.LastUpdated), part.Reason, part.Message)
+			age(o.Now, app.Status.LastUpdated), part.Reason, addresses(part.Name, app.Status.Addresses), part.Message)
 	}
 	return t
+}
+
+// addresses returns the addresses of an application in the row of a component: they are those of the
+// ingress, and of a row that stands for all components.
+func addresses(component string, all []string) string {
+	if component != "" && component != "ingress" {
+		return ""
+	}
+	return strings.Join(all, ",")
 }
 
 // rejected lists how many clusters the placement did not choose for each reason, with examples.

@@ -16,7 +16,7 @@ import (
 func Clusters(clusters []v1.MemberCluster, o Options) string {
 	t := newTable(
 		[]string{"NAME", "READY", "REASON", "PROVIDER", "REGION", "VERSION", "NODES", "APPS", "AGE"},
-		"MODE", "ORPHANS", "ZONES", "ALLOCATABLE", "CAPABILITIES", "OBSERVED", "MESSAGE",
+		"MODE", "ORPHANS", "ZONES", "ALLOCATABLE", "REQUESTED", "CAPABILITIES", "OBSERVED", "MESSAGE",
 	)
 	for i := range clusters {
 		c := &clusters[i]
@@ -25,7 +25,7 @@ func Clusters(clusters []v1.MemberCluster, o Options) string {
 			c.Name, schedulable(c, string(ready.Status)), ready.Reason, string(c.Status.Provider), c.Status.Region, c.Status.KubernetesVersion,
 			fraction(c.Status.ReadyNodes, c.Status.Nodes), fmt.Sprint(c.Status.Apps), age(o.Now, &c.CreationTimestamp),
 			string(cmp.Or(c.Spec.Mode, v1.ModeAgentless)), fmt.Sprint(c.Status.OrphanCount), strings.Join(c.Status.Zones, ","),
-			allocatable(c.Status.Allocatable), strings.Join(c.Status.Capabilities, ","), age(o.Now, c.Status.LastObservedTime), ready.Message,
+			resources(c.Status.Allocatable), resources(c.Status.Requested), strings.Join(c.Status.Capabilities, ","), age(o.Now, c.Status.LastObservedTime), ready.Message,
 		)
 	}
 	return Text(t, o)
@@ -63,7 +63,7 @@ func Summary(m *v1.MemberCluster) string {
 // unknown stands for what could not be detected.
 const unknown = "unknown"
 
-func allocatable(list corev1.ResourceList) string {
+func resources(list corev1.ResourceList) string {
 	var parts []string
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods} {
 		if amount, ok := list[name]; ok {

@@ -34,6 +34,7 @@ func cluster(name string, change func(*v1.MemberCluster)) v1.MemberCluster {
 		Allocatable: corev1.ResourceList{
 			corev1.ResourceMemory: resource.MustParse("48Gi"), corev1.ResourceCPU: resource.MustParse("12"),
 		},
+		Requested: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2500m"), corev1.ResourcePods: resource.MustParse("31")},
 	}
 	change(&c)
 	return c
@@ -58,8 +59,8 @@ lost-cluster   False     ProbeFailed   aws        eu-west-1   v1.36.3   2/3     
 	})
 	t.Run("wide", func(t *testing.T) {
 		check(t, Clusters(clusters[:1], Options{Now: now(), Wide: true}), `
-NAME   READY   REASON      PROVIDER   REGION      VERSION   NODES   APPS   AGE   MODE        ORPHANS   ZONES                   ALLOCATABLE          CAPABILITIES      OBSERVED   MESSAGE
-eu-1   True    Connected   aws        eu-west-1   v1.36.3   2/3     1      26h   Agentless   2         eu-west-1a,eu-west-1b   cpu=12,memory=48Gi   ingress,metrics   90s        the cluster answers
+NAME   READY   REASON      PROVIDER   REGION      VERSION   NODES   APPS   AGE   MODE        ORPHANS   ZONES                   ALLOCATABLE          REQUESTED           CAPABILITIES      OBSERVED   MESSAGE
+eu-1   True    Connected   aws        eu-west-1   v1.36.3   2/3     1      26h   Agentless   2         eu-west-1a,eu-west-1b   cpu=12,memory=48Gi   cpu=2500m,pods=31   ingress,metrics   90s        the cluster answers
 `)
 	})
 	t.Run("none", func(t *testing.T) { check(t, Clusters(nil, Options{Now: now()}), "") })
@@ -113,8 +114,19 @@ us-central1   us-1      database    False   Unknown    42s (stale)
 			app:     app(func(a *v1.EcommerceApp) { a.Status.Clusters = a.Status.Clusters[1:2] }),
 			options: Options{Wide: true},
 			want: `
-REGION        CLUSTER   COMPONENT   READY   PHASE     AGE           PROVIDER   REPLICAS   REASON               MESSAGE
-us-central1   us-1      database    False   Unknown   42s (stale)   gcp        3/3        ClusterUnreachable   the cluster does not answer
+REGION        CLUSTER   COMPONENT   READY   PHASE     AGE           PROVIDER   REPLICAS   ADDRESSES   REASON               MESSAGE
+us-central1   us-1      database    False   Unknown   42s (stale)   gcp        3/3        -           ClusterUnreachable   the cluster does not answer
+`,
+		},
+		"wide, with a rollout": {
+			app: app(func(a *v1.EcommerceApp) {
+				a.Status.Clusters, a.Status.Rollout = a.Status.Clusters[1:2], &v1.RolloutStatus{Revision: 3}
+				a.Status.Clusters[0].Revision = 2
+			}),
+			options: Options{Wide: true},
+			want: `
+REGION        CLUSTER   COMPONENT   READY   PHASE     AGE           REVISION   PROVIDER   REPLICAS   ADDRESSES   REASON               MESSAGE
+us-central1   us-1      database    False   Unknown   42s (stale)   2          gcp        3/3        -           ClusterUnreachable   the cluster does not answer
 `,
 		},
 		"in one cluster": {
@@ -219,4 +231,31 @@ REJECTED   REASON            EXAMPLES
 `)
 	b := app(func(*v1.EcommerceApp) {})
 	check(t, Text(rejected(&b), Options{}), "")
+}
+
+// TestAppAddresses: the addresses are those of the ingress.
+func TestAppAddresses(t *testing.T) {
+	wide := Options{Wide: true, Now: now()}
+	shop := app(func(a *v1.EcommerceApp) {
+		a.Status.Clusters, a.Status.LastUpdated, a.Status.Addresses = nil, ago(3*time.Hour), []string{"192.0.2.1"}
+		a.Status.Components = []v1.ComponentStatus{
+			{Name: "frontend", Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonRunning, Message: "ready"},
+			{Name: "ingress", Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonRunning, Message: "ready"},
+		}
+	})
+	check(t, Text(components(&shop, wide), wide), `
+COMPONENT   READY   PHASE     REPLICAS   AGE   REASON    ADDRESSES   MESSAGE
+frontend    True    Running   0/0        3h    Running   -           ready
+ingress     True    Running   0/0        3h    Running   192.0.2.1   ready
+`)
+	shop = app(func(a *v1.EcommerceApp) {
+		a.Status.Clusters = a.Status.Clusters[1:2]
+		c := &a.Status.Clusters[0]
+		c.Addresses = []string{"192.0.2.1", "lb.example.test"}
+		c.Components = []v1.ClusterComponentStatus{{Name: "ingress"}}
+	})
+	check(t, Text(clusters(&shop, wide), wide), `
+REGION        CLUSTER   COMPONENT   READY   PHASE     AGE           PROVIDER   REPLICAS   ADDRESSES                   REASON               MESSAGE
+us-central1   us-1      ingress     False   Unknown   42s (stale)   gcp        3/3        192.0.2.1,lb.example.test   ClusterUnreachable   the cluster does not answer
+`)
 }

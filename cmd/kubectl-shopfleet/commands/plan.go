@@ -1,0 +1,211 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
+)
+
+const (
+	// planTimeout is the default of --timeout. Members have twenty seconds to answer.
+	planTimeout = time.Minute
+	// cleanupTimeout bounds the deletion of the Plan, also after Ctrl-C.
+	cleanupTimeout = 10 * time.Second
+)
+
+var (
+	// errChanges is the result of a plan that has changes, or that is not known in full. It is not printed.
+	errChanges = errors.New("there are changes")
+	// errRefused means that the hub refuses to plan.
+	errRefused = errors.New("the hub refuses the plan")
+)
+
+// planError is an error of a plan, also of its flags: exit code 2 is that of changes.
+type planError struct{ error }
+
+func (p *planError) Unwrap() error { return p.error }
+
+// plan is the command that shows what applying an EcommerceApp would change.
+type plan struct {
+	*Program
+	output   *output
+	manifest manifest
+	timeout  time.Duration
+}
+
+func (p *Program) planCommand() *cobra.Command {
+	c := &plan{Program: p, manifest: manifest{Program: p}}
+	cmd := &cobra.Command{
+		Use:   "plan -f FILE",
+		Short: "Show what applying an EcommerceApp would change in each cluster",
+		Long: `Show what applying an EcommerceApp would change in each cluster.
+
+The command sends the manifest to the hub as a dry run of kubectl apply, and asks the hub
+by a Plan, an object that it deletes again. The hub checks that you may apply the
+EcommerceApp, decides the placement, and sends the writes that would follow to each member
+as dry runs. You need no access to members, but the permission to create, get, list, watch
+and delete plans. Nothing else is written.
+
+For each cluster the placement says
+
+  Chosen    the EcommerceApp runs in the cluster, or would
+  Stays     it runs there although the placement rejects the cluster: REASON says why it stays
+  Rejected  it does not run there, or would leave: MOVE is Leaves
+
+and the changes are those of the copy and of its children. A write that a member would
+refuse, as by a policy, is listed as such. What is not known, as in a cluster that does not
+respond, is said. Of a Secret only the paths are listed.
+
+The exit code is 0 without changes, and 1 after an error. It is 2 with changes, also if they
+would be refused, while what would change in a cluster is not known, and if the placement
+would not be as the spec says.`,
+		Example: `  kubectl shopfleet plan -f app.yaml -n production
+  kubectl shopfleet plan -f app.yaml -o json > plan.json
+  kubectl shopfleet plan -f - -o yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := usage(cobra.NoArgs)(cmd, args); err != nil {
+				return &planError{err}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := c.run(cmd.Context())
+			if err == nil || errors.Is(err, errChanges) {
+				return err
+			}
+			return &planError{err}
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &planError{&usageError{err}} })
+	c.output = newReportOutput(cmd)
+	c.manifest.add(cmd)
+	cmd.Flags().DurationVar(&c.timeout, "timeout", planTimeout, "How long to wait for the hub before the command fails, for example 90s; 0 waits without a limit")
+	return cmd
+}
+
+func (c *plan) run(ctx context.Context) error {
+	if err := errors.Join(c.output.check(), c.manifest.check()); err != nil {
+		return err
+	}
+	if c.timeout < 0 {
+		return usagef("--timeout %s: must not be negative", c.timeout)
+	}
+	hub, err := c.hub()
+	if err != nil {
+		return err
+	}
+	applied, err := c.manifest.apply(ctx, hub)
+	if err != nil {
+		return err
+	}
+	answered, err := c.ask(ctx, hub, applied)
+	if err != nil {
+		return err
+	}
+	return c.show(answered, applied.name)
+}
+
+// ask creates a Plan and returns it when the hub has answered. The Plan is deleted in any case.
+func (c *plan) ask(ctx context.Context, hub *cluster, applied appliedManifest) (*v1.Plan, error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := hub.client.Create(ctx, review); err != nil {
+		return nil, fmt.Errorf("asking the hub for your user: %w", err)
+	}
+	user := review.Status.UserInfo
+	asked := &v1.Plan{
+		ObjectMeta: metav1.ObjectMeta{Namespace: applied.namespace, GenerateName: applied.name + "-"},
+		Spec: v1.PlanSpec{
+			Manifest:  applied.json,
+			Requester: v1.PlanRequester{Username: user.Username, UID: user.UID, Groups: user.Groups},
+		},
+	}
+	if err := hub.client.Create(ctx, asked); err != nil {
+		return nil, fmt.Errorf("creating a Plan: %w", err)
+	}
+	defer c.forget(ctx, hub, asked)
+	return c.await(ctx, hub, asked)
+}
+
+// forget deletes a Plan, also after Ctrl-C.
+func (c *plan) forget(ctx context.Context, hub *cluster, asked *v1.Plan) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	if err := hub.client.Delete(ctx, asked); client.IgnoreNotFound(err) != nil {
+		c.say("The Plan was not deleted; the hub does so some minutes after its answer: %v", err)
+	}
+}
+
+// await blocks until the hub has answered a Plan.
+func (c *plan) await(ctx context.Context, hub *cluster, asked *v1.Plan) (*v1.Plan, error) {
+	limited, cancel := (&waitFlags{timeout: c.timeout}).limit(ctx, errTimeout)
+	defer cancel()
+	query, err := hub.query(c.retrying)
+	if err != nil {
+		return nil, err
+	}
+	query.List = &v1.PlanList{}
+	query.Options = []client.ListOption{client.InNamespace(asked.Namespace), client.MatchingFields{"metadata.name": asked.Name}}
+	var answered *v1.Plan
+	err = c.during("waiting for the hub to plan", func() error {
+		return query.Run(limited, func(objects []client.Object) (bool, error) {
+			for _, o := range objects {
+				if found, ok := o.(*v1.Plan); ok && found.Status.CompletionTime != nil {
+					answered = found
+				}
+			}
+			return answered != nil, nil
+		})
+	})
+	if errors.Is(err, errTimeout) {
+		return nil, hint.With(fmt.Errorf("the hub has not planned: %w after %s", err, c.timeout), "Check that the hub runs: kubectl shopfleet doctor")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("waiting for the Plan: %w", err)
+	}
+	if ready := meta.FindStatusCondition(answered.Status.Conditions, v1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
+		return nil, fmt.Errorf("%w: %s: %s", errRefused, ready.Reason, ready.Message)
+	}
+	return answered, nil
+}
+
+// planned is the output of the command plan.
+type planned struct {
+	Namespace     string `json:"namespace"`
+	Name          string `json:"name"`
+	v1.PlanStatus `json:",inline"`
+}
+
+// show prints an answer. It returns errChanges if something would change, or is not known, or if the
+// placement would not be as the spec says.
+func (c *plan) show(answered *v1.Plan, name string) error {
+	status := answered.Status
+	status.Conditions, status.CompletionTime, status.ObservedGeneration = nil, nil, 0
+	if status.Problem != "" {
+		c.say("The placement would not be as the spec says: %s.", status.Problem)
+	}
+	var err error
+	if c.output.text() {
+		_, err = io.WriteString(c.streams.Out, printers.Plan("EcommerceApp "+answered.Namespace+"/"+name, &status))
+	} else {
+		err = c.output.printReport(c.Program, "Plan", &planned{Namespace: answered.Namespace, Name: name, PlanStatus: status})
+	}
+	if err != nil {
+		return fmt.Errorf("printing the plan: %w", err)
+	}
+	if status.Application != nil || status.Counts.Changes != (v1.ChangeCounts{}) || status.Counts.Unknown > 0 || status.Problem != "" {
+		return errChanges
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+package commands
+
+import (
+	"testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// TestRollbackProgress: a rollback ends when it is done, and another attempt also when it is taken back.
+func TestRollbackProgress(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		to           int64
+		state        v1.RolloutState
+		requested    bool
+		done, failed bool
+	}{
+		"the one before":                {state: v1.RolloutRolledBack, done: true},
+		"the one before, in progress":   {state: v1.RolloutRollingBack},
+		"an earlier one":                {to: 1, state: v1.RolloutRolledBack, done: true},
+		"another attempt":               {to: 3, state: v1.RolloutProgressing},
+		"another attempt that succeeds": {to: 3, state: v1.RolloutComplete, done: true},
+		"another attempt that fails":    {to: 3, state: v1.RolloutRolledBack, done: true, failed: true},
+		"another attempt, not observed": {to: 3, state: v1.RolloutRolledBack, requested: true},
+	} {
+		app := &v1.EcommerceApp{}
+		app.Status.Rollout = &v1.RolloutStatus{Revision: 3, PreviousRevision: 2, State: tt.state}
+		if tt.requested {
+			app.Annotations = map[string]string{v1.RollbackToAnnotation: "3"}
+		}
+		if got := (&rollback{to: tt.to}).progress(app); got.done != tt.done || got.failed != tt.failed {
+			t.Errorf("%s: done %t, failed %t; want %t, %t", name, got.done, got.failed, tt.done, tt.failed)
+		}
+	}
+}
