@@ -45,6 +45,7 @@ func TestAPI(t *testing.T) {
 	t.Run("CloudAccount", s.testCloudAccount)
 	t.Run("Backup", s.testBackup)
 	t.Run("Restore", s.testRestore)
+	t.Run("Plan", s.testPlan)
 	t.Run("WebApp", s.testWebApp)
 	t.Run("MySQLCluster", s.testMySQLCluster)
 	t.Run("Bounds", s.testBounds)

@@ -126,7 +126,7 @@ func textCases(path string, row text) []testCase {
 	}
 	// A string of digits that fills the maximum length is not a valid size of a disk, age of
 	// a backup or time to wait.
-	if !slices.Contains([]string{"storage", "size", "maxRPO", "unreachableTimeout"}, path[strings.LastIndex(path, ".")+1:]) {
+	if !slices.Contains([]string{"storage", "size", "maxRPO", "unreachableTimeout", "soak", "progressDeadline"}, path[strings.LastIndex(path, ".")+1:]) {
 		cases = append(cases, testCase{name: path + " longest", edits: at(row.Max)})
 	}
 	return cases
@@ -189,6 +189,8 @@ func enumCases(k kind, path string, allowed []string) []testCase {
 		// Blocks of a shop are for whichever clusters it is placed on.
 	case strings.Contains(path, ".issuerRef."):
 		with = edits{"spec.ingress.host": "shop.example.com", "spec.security.tls.issuerRef": map[string]any{"name": "letsencrypt"}}
+	case strings.Contains(path, ".externalDNS."):
+		with = edits{"spec.ingress.host": "shop.example.com"}
 	case strings.HasPrefix(path, "spec.cloudConfig.gcp"):
 		with = only("gcp")
 	case strings.HasPrefix(path, "spec.cloudConfig.azure"):

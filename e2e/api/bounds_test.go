@@ -70,6 +70,7 @@ func numbers() map[string]map[string]limits {
 			"spec.database.backup.retention.keepLast": {1, 1000},
 			"spec.database.backup.retention.keepDays": {1, 3650},
 			"spec.placement.maxClusters":              {0, 500},
+			"spec.rollout.maxConcurrentClusters":      {1, 500},
 			ebsBlock + ".iops":                        {100, 256000},
 			ebsBlock + ".throughput":                  {125, 2000},
 			gcpBlock + ".iops":                        {128, 350000},
@@ -91,6 +92,7 @@ func numbers() map[string]map[string]limits {
 		"CloudAccount": {},
 		"Backup":       {},
 		"Restore":      {},
+		"Plan":         {},
 		"WebApp": {
 			"spec.replicas": {0, 1000},
 			"spec.port":     {1, 65535},
@@ -116,6 +118,17 @@ func podTexts() map[string]text {
 		pods(map[string]text{"priorityClassName": name, "imagePullSecrets[].name": name}))
 }
 
+func ingressTexts() map[string]text {
+	name := text{limits: limits{1, 253}, make: letters}
+	return map[string]text{
+		"spec.ingress.host":                   {limits: limits{0, 253}, make: letters},
+		"spec.ingress.className":              name,
+		"spec.ingress.gatewayRef.name":        name,
+		"spec.ingress.gatewayRef.namespace":   {limits: limits{1, 63}, make: letters, with: gateway()},
+		"spec.ingress.gatewayRef.sectionName": {limits: name.limits, make: letters, with: gateway()},
+	}
+}
+
 func texts() map[string]map[string]text {
 	name, short := text{limits: limits{1, 253}, make: letters}, text{limits: limits{1, 63}, make: letters}
 	image := text{limits: limits{1, 512}, make: letters}
@@ -133,9 +146,10 @@ func texts() map[string]map[string]text {
 			"spec.database.backup.verify.schedule":        {limits: limits{0, 128}, make: schedule},
 			"spec.database.backup.maxRPO":                 {limits: limits{0, 32}, make: hours},
 			"spec.deletion.unreachableTimeout":            {limits: limits{0, 32}, make: hours},
+			"spec.rollout.soak":                           {limits: limits{0, 32}, make: hours},
+			"spec.rollout.progressDeadline":               {limits: limits{0, 32}, make: hours},
+			"spec.rollout.order[]":                        short,
 			"spec.database.backup.copyToRegions[]":        short,
-			"spec.ingress.host":                           {limits: limits{0, 253}, make: letters},
-			"spec.ingress.className":                      name,
 			"spec.security.tls.secretRef.name":            name,
 			"spec.security.tls.issuerRef.name":            {limits: name.limits, make: letters, with: host},
 			"spec.security.authentication.secretRef.name": name,
@@ -144,7 +158,7 @@ func texts() map[string]map[string]text {
 			ebsBlock + ".kmsKeyID":                        {limits: limits{0, 2048}, make: startingWith("alias/")},
 			gcpBlock + ".kmsKeyID":                        {limits: limits{0, 512}, make: startingWith("projects/p/locations/l/keyRings/r/cryptoKeys/k")},
 			azureBlock + ".diskEncryptionSetID":           {limits: limits{0, 512}, make: startingWith(azureKeys)},
-		}, workloads(map[string]text{"image": image}), podTexts()),
+		}, workloads(map[string]text{"image": image}), podTexts(), ingressTexts()),
 		"MemberCluster": {
 			"spec.region":                   short,
 			"spec.kubeconfigSecretRef.name": name,
@@ -162,9 +176,8 @@ func texts() map[string]map[string]text {
 			"spec.clusterRef.name": short,
 			"spec.zone":            short,
 		},
-		"WebApp": {
-			"spec.image": {limits: limits{1, 512}, make: tagged},
-		},
+		"Plan":   planTexts(),
+		"WebApp": {"spec.image": {limits: limits{1, 512}, make: tagged}},
 		"MySQLCluster": {
 			"spec.version":                           {limits: limits{1, 64}, make: startingWith("1")},
 			"spec.storage.size":                      {limits: limits{0, 16}, make: sized},
@@ -176,6 +189,15 @@ func texts() map[string]map[string]text {
 			"spec.cloudConfig.gcp.gkeMachineType":    {limits: limits{0, 63}, make: letters, with: only("gcp")},
 			"spec.cloudConfig.azure.aksNodePool":     {limits: limits{0, 63}, make: letters, with: only("azure")},
 		},
+	}
+}
+
+func planTexts() map[string]text {
+	return map[string]text{
+		"spec.manifest":           {limits: limits{2, 262144}, make: letters},
+		"spec.requester.username": {limits: limits{1, 1024}, make: letters},
+		"spec.requester.uid":      {limits: limits{0, 1024}, make: letters},
+		"spec.requester.groups[]": {limits: limits{0, 1024}, make: letters},
 	}
 }
 
@@ -209,6 +231,7 @@ func sizes() map[string]map[string]int64 {
 			"spec.placement.regions":      100,
 			"spec.placement.providers":    4,
 			"spec.placement.tolerations":  50,
+			"spec.rollout.order":          100,
 
 			"spec.database.backup.copyToRegions": 8,
 
@@ -223,6 +246,7 @@ func sizes() map[string]map[string]int64 {
 		"CloudAccount":  {"spec.regions": 50, "spec.aws.kmsKeyIDs": 50},
 		"Backup":        {"spec.copyToRegions": 8},
 		"Restore":       {},
+		"Plan":          {"spec.requester.groups": 512},
 		"WebApp":        {},
 		"MySQLCluster":  {"spec.storage.parameters": 50},
 	}
@@ -233,6 +257,9 @@ func enums() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"EcommerceApp": {
 			"spec.database.engine":         {"mysql", "postgresql"},
+			"spec.rollout.strategy":        {"All", "Progressive"},
+			"spec.rollout.onFailure":       {"Pause", "Rollback"},
+			"spec.rollout.approval":        {"BetweenRegions", "None"},
 			"spec.database.storageProfile": {"Archive", "Fast", "Standard"},
 			"spec.database.backup.method":  {"Auto", "Dump", "Snapshot"},
 			ebsBlock + ".type":             {"gp2", "gp3", "io1", "io2", "sc1", "st1"},
@@ -242,8 +269,10 @@ func enums() map[string]map[string][]string {
 			azureBlock + ".diskSku": {
 				"PremiumV2_LRS", "Premium_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS", "Standard_LRS", "UltraSSD_LRS",
 			},
+			"spec.ingress.externalDNS.sharedHost":   {"None", "Route53"},
 			"spec.placement.providers[]":            providers,
 			"spec.placement.replicas.mode":          {"Divided", "Duplicated"},
+			"spec.placement.replicas.by":            {"FreeCapacity", "Weights"},
 			"spec.security.authentication.provider": {"oauth2"},
 			"spec.security.tls.issuerRef.kind":      {"ClusterIssuer", "Issuer"},
 		},
@@ -251,6 +280,7 @@ func enums() map[string]map[string][]string {
 		"CloudAccount":  {"spec.provider": providers, "spec.credentials.type": {"Ambient", "Federated", "Secret"}},
 		"Backup":        {"spec.method": {"Auto", "Dump", "Snapshot"}, "spec.deletion": {"Delete", "Retain"}},
 		"Restore":       {},
+		"Plan":          {},
 		"WebApp":        {},
 		"MySQLCluster": {
 			"spec.cloud.provider":           providers,

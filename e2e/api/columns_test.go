@@ -21,11 +21,12 @@ func (s *server) testColumns(t *testing.T) {
 	}
 	both, ours := []string{"all", "shopfleet"}, []string{"shopfleet"}
 	for _, test := range []row{
-		{ecommerceApps(), "eapp", both, "Name Phase Ready Clusters Regions Age", "Image Available Stalled Message"},
+		{ecommerceApps(), "eapp", both, "Name Phase Ready Clusters Regions Age", "Image Available Stalled Rollout Message"},
 		{memberClusters(), "mcl", ours, "Name Ready Reason Provider Region Version Age", "Mode Nodes Apps Orphans Message"},
 		{cloudAccounts(), "cacc", ours, "Name Ready Reason Provider Identity Bucket Age", "Message"},
 		{backups(), "ebk", ours, "Name App Cluster Phase Size Taken Age", "Consistency Verified Message"},
 		{restores(), "erst", ours, "Name Backup Cluster Phase Age", "Message"},
+		{plans(), "epl", ours, "Name Requester Ready Reason Age", "Message"},
 		{webApps(), "wa", both, "Name Phase Desired Available Age", "Image"},
 		{mySQLClusters(), "myc", both, "Name Phase Ready Version Storage Age", "Message"},
 	} {
@@ -64,6 +65,7 @@ func (s *server) testCells(t *testing.T) {
 		return fmt.Sprintf(`{"type":%q,"status":%q,"reason":"Because","message":"","lastTransitionTime":"2026-11-24T08:00:00Z"}`, kind, status)
 	}
 	s.writeStatus(t, k, created, `{"phase":"Running","ready":"2/3","clusterCount":3,"regionCount":2,"message":"Application is running",
+		"rollout":{"revision":1,"specHash":"a","state":"Progressing","total":3,"updated":1},
 		"conditions":[`+condition("Available", "True")+`,`+condition("Stalled", "False")+`]}`)
 	table := s.table(t, k, "namespaces", "columns")
 	if len(table.Rows) != 1 {
@@ -71,7 +73,7 @@ func (s *server) testCells(t *testing.T) {
 	}
 	got := table.Rows[0].Cells
 	got[5] = nil // The age.
-	want := []any{"my-ecommerce-app", "Running", "2/3", int64(3), int64(2), nil, "ecommerce-frontend:v2.0.0", "True", "False", "Application is running"}
+	want := []any{"my-ecommerce-app", "Running", "2/3", int64(3), int64(2), nil, "ecommerce-frontend:v2.0.0", "True", "False", "Progressing", "Application is running"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}

@@ -12,7 +12,7 @@ func (s *server) testEcommerceApp(t *testing.T) {
 		workloadCases("frontend"), workloadCases("backend"),
 		envCases("frontend"), envCases("backend"), envFromCases(),
 		ingressCases(), securityCases(), deletionCases(), loginCases(), monitoringCases(),
-		overrideCases(), patchCases(), registryCases(),
+		overrideCases(), rolloutCases(), propagateCases(), patchCases(), registryCases(),
 		podCases("frontend"), podCases("backend"), podCases("database"), probeCases("frontend"), probeCases("backend"),
 	))
 }
@@ -115,7 +115,7 @@ func referenceCases(field string, with edits) []testCase {
 
 func ingressCases() []testCase {
 	const dnsName = "host must be a DNS name in lower case, for example shop.example.com, without scheme, port or path"
-	const annotations = "spec.ingress.annotations"
+	const annotations, dns = "spec.ingress.annotations", "spec.ingress.externalDNS"
 	cases := []testCase{
 		{name: "annotations", edits: edits{annotations: map[string]any{"nginx.ingress.kubernetes.io/proxy-body-size": "8m"}}},
 		{name: "largest annotation", edits: edits{annotations: map[string]any{strings.Repeat("k", 317): strings.Repeat("v", 4096)}}},
@@ -140,8 +140,31 @@ func ingressCases() []testCase {
 			name: "host " + host, edits: edits{"spec.ingress.host": host}, field: "spec.ingress.host", says: dnsName,
 		})
 	}
-	return slices.Concat(cases, referenceCases("spec.ingress.className", nil))
+	cases = append(cases,
+		testCase{name: "Gateway of its own namespace", edits: gateway()},
+		testCase{name: "Gateway and class", edits: join(gateway(), edits{"spec.ingress.className": "nginx"})},
+		testCase{name: "names of clusters", edits: edits{"spec.ingress.host": "shop.example.com", dns: map[string]any{}}},
+		testCase{name: "names of clusters without a host", edits: edits{dns: map[string]any{}}, field: "spec.ingress.host", says: "host must be set when externalDNS is"},
+		testCase{name: "names of clusters of the longest host", edits: edits{"spec.ingress.host": letters(189), dns: map[string]any{}}},
+		testCase{
+			name: "names of clusters of a longer host", edits: edits{"spec.ingress.host": letters(190), dns: map[string]any{}},
+			field: "spec.ingress.host", says: "host must have at most 189 characters when externalDNS is set",
+		},
+		testCase{
+			name: "Gateway without a name", edits: edits{"spec.ingress.gatewayRef": map[string]any{"namespace": "gateways"}},
+			field: "spec.ingress.gatewayRef.name", says: "Required value",
+		},
+		testCase{
+			name: "Gateway in a namespace with dots", edits: join(gateway(), edits{"spec.ingress.gatewayRef.namespace": "a.b"}),
+			field: "spec.ingress.gatewayRef.namespace", says: "should match '^[a-z0-9]",
+		},
+	)
+	return slices.Concat(cases, referenceCases("spec.ingress.className", nil),
+		referenceCases("spec.ingress.gatewayRef.name", nil), referenceCases("spec.ingress.gatewayRef.sectionName", gateway()))
 }
+
+// gateway refers to a Gateway.
+func gateway() edits { return edits{"spec.ingress.gatewayRef.name": "public"} }
 
 func securityCases() []testCase {
 	host := edits{"spec.ingress.host": "shop.example.com"}

@@ -26,7 +26,7 @@ type kind struct {
 	// changed is a valid change of the spec; nil if the spec is immutable.
 	changed edits
 
-	// named is the use of the object's name that bounds its length.
+	// named is the use of the object's name that bounds its length; empty if nothing does.
 	named string
 }
 
@@ -89,6 +89,16 @@ func restores() kind {
 	}
 }
 
+// The spec of a Plan is immutable.
+func plans() kind {
+	return kind{
+		name:     "Plan",
+		resource: v1.GroupVersion.WithResource("plans"),
+		sample: []byte("{apiVersion: ecommerce.io/v1, kind: Plan, metadata: {name: shop, namespace: production}, " +
+			"spec: {manifest: '{}', requester: {username: admin, uid: u-1, groups: [admins]}}}"),
+	}
+}
+
 func webApps() kind {
 	return kind{
 		name:     "WebApp",
@@ -113,7 +123,7 @@ func mySQLClusters() kind {
 
 func kinds() []kind {
 	return []kind{
-		ecommerceApps(), memberClusters(), cloudAccounts(), backups(), restores(), webApps(), mySQLClusters(),
+		ecommerceApps(), memberClusters(), cloudAccounts(), backups(), restores(), plans(), webApps(), mySQLClusters(),
 	}
 }
 

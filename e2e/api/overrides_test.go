@@ -96,10 +96,10 @@ func patchCases() []testCase {
 	for _, path := range []string{"backend", "/a//b", "/a/", "/a~2", "/a~"} {
 		cases = append(cases, testCase{name: "path " + path, edits: with(m{"op": "remove", "path": path}), field: field + "[0].path", says: "should match '^"})
 	}
-	for _, path := range []string{"/placement", "/placement/regions/0", "/overrides/0", "/deletion", "/paused", "/database/engine", "/database/version", "/database/backup/schedule"} {
+	for _, path := range []string{"/placement", "/placement/regions/0", "/overrides/0", "/rollout", "/propagate/-", "/deletion", "/paused", "/database/engine", "/database/version", "/database/backup/schedule"} {
 		cases = append(cases, testCase{
 			name: "path " + path, edits: with(m{"op": "remove", "path": path}), field: field + "[0].path",
-			says: "path must not be in placement, overrides, deletion, paused",
+			says: "path must not be in placement, overrides, rollout, propagate, deletion, paused",
 		})
 	}
 	const from = "from must be set when op is move or copy, and absent otherwise"

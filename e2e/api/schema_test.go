@@ -65,10 +65,10 @@ func foreign(path string) bool {
 }
 
 // nested reports whether a path is below an affinity, whose lists in lists no case can set one by
-// one, or of a list whose items need more than one field: podCases, testSpread, taintCases and
-// overrideCases try them.
+// one, or of a list whose items need more than one field: podCases, testSpread, taintCases,
+// overrideCases, rolloutCases and propagateCases try them.
 func nested(path string) bool {
-	return slices.ContainsFunc([]string{".affinity.", ".placement.spread", ".placement.preferences", ".placement.replicas.weights", "spec.taints", "spec.overrides"}, func(part string) bool {
+	return slices.ContainsFunc([]string{".affinity.", ".placement.spread", ".placement.preferences", ".placement.replicas.weights", "spec.taints", "spec.overrides", "spec.rollout.windows", "spec.propagate"}, func(part string) bool {
 		return strings.Contains(path, part)
 	})
 }
@@ -77,7 +77,7 @@ func nested(path string) bool {
 func bounded(path string) bool {
 	switch path {
 	case "spec.ingress.annotations{}", "spec.overrides[].ingress.annotations{}", "spec.monitoring.labels{}", "spec.database.resources.requests{}", "spec.database.resources.limits{}", "spec.storage.parameters{}", "spec.aws.kmsKeyIDs{}", "status.allocatable",
-		"status.allocatable{}", "spec.frontend.resources.requests{}", "spec.frontend.resources.limits{}",
+		"status.allocatable{}", "status.requested", "status.requested{}", "spec.frontend.resources.requests{}", "spec.frontend.resources.limits{}",
 		"spec.backend.resources.requests{}", "spec.backend.resources.limits{}":
 		return true
 	}

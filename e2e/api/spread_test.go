@@ -34,6 +34,12 @@ func (s *server) testSpread(t *testing.T) {
 		},
 		{name: "a preference", edits: prefer(100, m{"tier": "gold"})},
 		{name: "replicas divided by weight", edits: edits{at + ".replicas": m{"mode": "Divided", "weights": []any{m{"weight": int64(3), "matchLabels": m{"tier": "gold"}}}}}},
+		{name: "replicas divided by free capacity", edits: edits{at + ".replicas": m{"mode": "Divided", "by": "FreeCapacity"}}},
+		{name: "replicas divided by weights that are missing", edits: edits{at + ".replicas": m{"mode": "Divided", "by": "Weights"}}},
+		{
+			name: "weights and free capacity", edits: edits{at + ".replicas": m{"by": "FreeCapacity", "weights": preferences[:1]}},
+			field: at + ".replicas.weights", says: "weights must be absent when by is FreeCapacity",
+		},
 		{name: "too many weights", edits: edits{at + ".replicas": m{"weights": preferences}}, field: at + ".replicas.weights", says: "Too many: 21"},
 		{name: "most preferences", edits: edits{at + ".preferences": preferences[:20]}},
 		{name: "too many preferences", edits: edits{at + ".preferences": preferences}, field: at + ".preferences", says: "Too many: 21"},

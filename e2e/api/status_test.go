@@ -29,6 +29,7 @@ func (s *server) testStatus(t *testing.T) {
 	}
 	t.Run("Bounds", s.testStatusBounds)
 	t.Run("Bounds of backups", s.testBackupStatus)
+	t.Run("Bounds of plans", s.testPlanStatus)
 }
 
 // checkPut checks that writing the object does not change the status.
@@ -132,6 +133,11 @@ func (s *server) testStatusBounds(t *testing.T) {
 	}
 	s.checkAnswer(t, members, testCase{field: "status.allocatable", says: "allocatable must have at most 16 resources"},
 		s.patchStatus(t, members, member, map[string]any{"allocatable": resources(17)}))
+	if err := s.patchStatus(t, members, member, map[string]any{"requested": resources(16)}); err != nil {
+		t.Errorf("16 resources are refused: %v", err)
+	}
+	s.checkAnswer(t, members, testCase{field: "status.requested", says: "requested must have at most 16 resources"},
+		s.patchStatus(t, members, member, map[string]any{"requested": resources(17)}))
 	s.checkAnswer(t, members, testCase{field: "status.orphanCount", says: "should be greater than or equal to 0"},
 		s.patchStatus(t, members, member, map[string]any{"orphanCount": -1}))
 	s.checkAnswer(t, members, testCase{field: "status.residueCount", says: "should be greater than or equal to 0"},

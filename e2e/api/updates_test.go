@@ -12,6 +12,7 @@ func (s *server) testUpdates(t *testing.T) {
 	t.Run("Bucket", s.testBucketUpdates)
 	t.Run("Backup", s.testBackupUpdates)
 	t.Run("Restore", s.testRestoreUpdates)
+	t.Run("Plan", s.testPlanUpdates)
 }
 
 func (s *server) testAppUpdates(t *testing.T) {

@@ -3,6 +3,11 @@ package api_test
 import (
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // testVersionUpdates tests which versions of a database may follow which.
@@ -31,6 +36,47 @@ func (s *server) testVersionUpdates(t *testing.T) {
 		"16-alpine": {{to: "16.1"}, {"15", "version must keep its major version"}},
 	})
 	s.checkVersions(t, "", mysql)
+	t.Run("a major version needs consent", s.testMajorUpgrade)
+	t.Run("a major version waits for a rollout", s.testUpgradeInRollout)
+}
+
+// testMajorUpgrade raises the major version of MySQL without and with the user's consent.
+func (s *server) testMajorUpgrade(t *testing.T) {
+	const field = "spec.database.version"
+	k := ecommerceApps()
+	stored := s.create(t.Context(), t, k, edits{
+		"metadata.namespace": "updates", "metadata.name": "consent", "spec.database.engine": "mysql", field: "8.4.2",
+	})
+	s.checkUpdates(t, k, stored, []testCase{
+		{name: "without", edits: edits{field: "9.1.0"}, field: field, says: "version must keep its major version unless allowMajorUpgrade is true"},
+		{name: "with", edits: edits{field: "9.1.0", "spec.database.allowMajorUpgrade": true}},
+		{name: "not needed", edits: edits{field: "8.4.3"}},
+	})
+}
+
+// testUpgradeInRollout raises the major version of MySQL while clusters may have an earlier one.
+func (s *server) testUpgradeInRollout(t *testing.T) {
+	const field = "spec.database.version"
+	k := ecommerceApps()
+	stored := s.create(t.Context(), t, k, edits{
+		"metadata.namespace": "updates", "metadata.name": "chain", "spec.database.engine": "mysql", field: "8.4.2", "spec.database.allowMajorUpgrade": true,
+	})
+	roll := func(state v1.RolloutState, cases ...testCase) {
+		t.Helper()
+		rollout := map[string]any{"revision": int64(2), "specHash": "x", "state": string(state)}
+		if err := unstructured.SetNestedMap(stored.Object, rollout, "status", "rollout"); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if stored, err = s.resource(k, stored.GetNamespace()).UpdateStatus(t.Context(), stored, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.checkUpdates(t, k, stored, cases)
+	}
+	roll(v1.RolloutProgressing,
+		testCase{name: "in a rollout", edits: edits{field: "9.1.0"}, field: field, says: "version must keep its major version until the rollout is complete"},
+		testCase{name: "of the same major version", edits: edits{field: "8.4.3"}})
+	roll(v1.RolloutComplete, testCase{name: "after it", edits: edits{field: "9.1.0"}})
 }
 
 // transition is a change of a version, and what rejects it; nothing does if that is empty.
@@ -42,9 +88,12 @@ func (s *server) checkVersions(t *testing.T, engine string, all map[string][]tra
 	t.Helper()
 	k, field := ecommerceApps(), "spec.database.version"
 	at := edits{"metadata.namespace": "updates", "spec.database.engine": engine}
-	if engine == "" {
+	switch engine {
+	case "":
 		k, field = mySQLClusters(), "spec.version"
 		delete(at, "spec.database.engine")
+	case "mysql":
+		at["spec.database.allowMajorUpgrade"] = true
 	}
 	for from, transitions := range all {
 		t.Run(k.name+" "+engine+" "+from, func(t *testing.T) {

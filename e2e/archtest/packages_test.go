@@ -39,14 +39,15 @@ type archPackage struct {
 func archPackages() []archPackage {
 	return []archPackage{
 		{path: "api/v1", layer: layerAPI},
-		// The older groups share value types with ecommerce.io.
-		{path: "api/webapp/v1", layer: layerAPI, also: []string{"api/v1"}},
+		{path: "api/webapp/v1", layer: layerAPI, also: []string{"api/v1"}}, // Share value types with ecommerce.io.
 		{path: "api/mysql/v1", layer: layerAPI, also: []string{"api/v1"}},
 
 		{path: "hub/placement", layer: layerDecisions},
 		// Selects clusters as placement does.
 		{path: "hub/overrides", layer: layerDecisions, also: []string{"hub/placement"}},
-		{path: "hub/rollout", layer: layerDecisions},
+		{path: "hub/propagation", layer: layerDecisions},
+		// Begins in windows by schedule.
+		{path: "hub/rollout", layer: layerDecisions, also: []string{"hub/schedule"}},
 		{path: "hub/aggregate", layer: layerDecisions},
 		{path: "hub/schedule", layer: layerDecisions},
 		{path: "hub/residue", layer: layerDecisions},
@@ -90,6 +91,8 @@ func archPackages() []archPackage {
 		{path: "hub/controllers/storage", layer: layerControllers},
 		{path: "hub/controllers/backup", layer: layerControllers},
 		{path: "hub/controllers/restore", layer: layerControllers},
+		// Asks the queues of copies and the reconciler of children for dry runs.
+		{path: "hub/controllers/plan", layer: layerControllers, also: []string{"hub/controllers/app", "spoke/controller"}},
 		{path: "hub/webhook", layer: layerControllers},
 		{path: "spoke/controller", layer: layerControllers},
 

@@ -24,13 +24,11 @@ const (
 	bareBurstNamespace = "bare-burst"
 	// orderedNamespace has the same children, applied in the order of components.
 	orderedNamespace = "bare-ordered"
-	// copiesPerShop is the number of members.
-	copiesPerShop = 3
 )
 
 // burst is the outcome of many applications that are created at once, and stay.
 type burst struct {
-	shops int
+	shops, members int
 	// copies is the time until the last copy, ready until the last workload is ready in a member,
 	// and running until the last application is Running by its status on the hub.
 	copies, ready, running time.Duration
@@ -52,14 +50,14 @@ type burst struct {
 }
 
 // perCopy returns the part of a number that falls to one copy.
-func (r *burst) perCopy(n float64) float64 { return n / float64(r.shops*copiesPerShop) }
+func (r *burst) perCopy(n float64) float64 { return n / float64(r.shops*r.members) }
 
 // measureBurst creates many applications at once. The bare writer applies the same copies, and then
 // the children that the hub has rendered.
 func (f *fixture) measureBurst(b *testing.B) {
 	b.Helper()
-	r := f.burst(b)
-	name := fmt.Sprintf("%d shops × 3 at once", r.shops)
+	r := f.bareBurst(b)
+	name := fmt.Sprintf("%d shops × %d at once", r.shops, r.members)
 	f.once(b, name+" → last copy", r.copies, "bare writer of copies", r.bareCopies)
 	f.once(b, name+" → last copy", r.copies, "bare writer of copies, one hub write first", r.aheadCopies)
 	f.once(b, name+" → last workload ready", r.ready, "bare writer of children", r.bareReady)
@@ -78,24 +76,37 @@ func (f *fixture) measureBurst(b *testing.B) {
 	f.value(b, "goroutines before / after", "%d / %d", r.before.goroutines, r.after.goroutines)
 }
 
-// burst returns the burst, and creates it at the first call.
+// burst returns the burst, and creates it at the first call, without the baselines.
 func (f *fixture) burst(b *testing.B) *burst {
 	b.Helper()
-	if f.crowd != nil {
+	if f.crowd == nil {
+		r := &burst{shops: number(b, shopsVariable, defaultShops), members: len(f.members)}
+		var shops []client.Object
+		for i := range r.shops {
+			shops = append(shops, f.shop(burstNamespace, fmt.Sprintf("shop-%d", i)))
+		}
+		f.measureShops(b, r, shops)
+		f.crowd = r
+	}
+	return f.crowd
+}
+
+// bareBurst returns the burst with the baselines. At the first call, bare writers write as many copies, and then
+// the children that the hub has rendered.
+func (f *fixture) bareBurst(b *testing.B) *burst {
+	b.Helper()
+	if f.crowd != nil && f.crowd.children != nil {
 		return f.crowd
 	}
-	r := &burst{shops: number(b, shopsVariable, defaultShops)}
-	var bare, ahead, shops []client.Object
-	for i := range r.shops {
+	var bare, ahead []client.Object
+	for i := range number(b, shopsVariable, defaultShops) {
 		bare = append(bare, bareOf(b, f.shop(bareBurstNamespace, fmt.Sprintf("shop-%d", i)), v1.HubFinalizer))
 		ahead = append(ahead, bareOf(b, f.shop(aheadPrefix+burstNamespace, fmt.Sprintf("shop-%d", i))))
-		shops = append(shops, f.shop(burstNamespace, fmt.Sprintf("shop-%d", i)))
 	}
-	r.bareCopies = f.createAll(b, bare, bareSide())
-	r.aheadCopies = f.createAll(b, ahead, bareSide())
-	f.measureShops(b, r, shops)
+	bareCopies, aheadCopies := f.createAll(b, bare, bareSide()), f.createAll(b, ahead, bareSide())
+	r := f.burst(b)
+	r.bareCopies, r.aheadCopies = bareCopies, aheadCopies
 	f.measureChildren(b, r)
-	f.crowd = r
 	return r
 }
 
@@ -178,10 +189,8 @@ func (f *fixture) measureShops(b *testing.B, r *burst, shops []client.Object) {
 	onHub := from.By(b, f.hub.Cluster, hubAccount).Writes().In(burstNamespace)
 	r.hubWrites, r.requests = len(onHub.Except("events")), map[string]int{}
 	for _, m := range f.members {
-		for _, e := range from.By(b, m.Cluster, hubAccount) {
-			if e.Namespace == burstNamespace || e.Resource == "namespaces" {
-				r.requests[describe(e)]++
-			}
+		for verb, n := range from.By(b, m.Cluster, hubAccount).About(burstNamespace).ByVerb() {
+			r.requests[verb] += n
 		}
 	}
 	done()
@@ -204,22 +213,6 @@ func (f *fixture) awaitAll(b *testing.B, namespace string, want int, check func(
 		}
 		return n == want && len(list.Items) == want, progress(n, want)
 	})
-}
-
-// describe returns the verb of a request, whether it is about a status, and its status code unless
-// that is 200.
-func describe(e audit.Event) string {
-	text := e.Verb
-	if e.Subresource != "" {
-		text += " " + e.Subresource
-	}
-	if e.Resource == "events" {
-		text += " events"
-	}
-	if e.Code != 200 {
-		text += fmt.Sprintf(" → %d", e.Code)
-	}
-	return text
 }
 
 // followRunning begins to watch the applications of the burst on the hub, as they become Running.

@@ -18,7 +18,7 @@ import (
 // measureCreate measures from the creation of an application on the hub until all members have a copy.
 func (f *fixture) measureCreate(b *testing.B) {
 	b.Helper()
-	f.compare(b, "create → 3 copies, p50 / p99",
+	f.compare(b, fmt.Sprintf("create → %d copies, p50 / p99", len(f.members)),
 		subject{"hub", f.createShop},
 		subject{"bare writer", func(b *testing.B, round int) time.Duration { b.Helper(); return f.createBare(b, "bare-", round) }},
 		subject{"bare writer, one hub write first", func(b *testing.B, round int) time.Duration {

@@ -1,9 +1,14 @@
 package bench_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,9 +50,14 @@ type crowd struct {
 	fakes *fakemembers.Process
 	names []string
 	shops int
+	// created is the number of shops that were created, in all members together.
+	created int
 	// reconciles returns how often each controller of the hub has reconciled something, by its name in
 	// metrics.
 	reconciles func(context.Context) (map[string]float64, error)
+	// log is the file with the hub's log, and verbosity changes how much is logged.
+	log       string
+	verbosity func(testing.TB, int)
 }
 
 // newCrowd starts fake members and a hub's control plane.
@@ -89,32 +99,40 @@ func (c *crowd) register(t testing.TB, health v1.Health) {
 	})
 }
 
-// create creates the shops, each in one member, and blocks until all are Running. Each member gets one
+// createEach creates the shops, each in one member, and blocks until all are Running. Each member gets one
 // after the other, since how the hub bears all at once is another figure.
-func (c *crowd) create(t testing.TB) {
+func (c *crowd) createEach(t testing.TB) {
+	t.Helper()
+	for range c.shops {
+		c.create(t, slices.Collect(slices.Chunk(c.names, 1)))
+	}
+}
+
+// create creates a shop for each of the placements, which are names of members, and blocks until all
+// shops are Running.
+func (c *crowd) create(t testing.TB, placements [][]string) {
 	t.Helper()
 	framework.CreateNamespace(t, c.Hub, crowdNamespace)
-	for i := range c.shops {
-		free := make(chan struct{}, createdAtOnce)
-		var group sync.WaitGroup
-		for _, name := range c.names {
-			app := apitest.Seed()
-			app.ObjectMeta = metav1.ObjectMeta{Namespace: crowdNamespace, Name: fmt.Sprintf("%s-shop-%d", name, i)}
-			app.Spec.Replicas, app.Spec.Frontend.Replicas, app.Spec.Backend.Replicas = new(int32(1)), new(int32(1)), new(int32(1))
-			app.Spec.Placement = v1.Placement{ClusterNames: []string{name}}
-			free <- struct{}{}
-			group.Go(func() {
-				defer func() { <-free }()
-				if err := c.Hub.Create(t.Context(), app); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		group.Wait()
-		c.awaitApps(t, len(c.names)*(i+1), "the shops to be Running", func(app *v1.EcommerceApp) bool {
-			return framework.Runs(app, "eu-west-1") == nil
+	free := make(chan struct{}, createdAtOnce)
+	var group sync.WaitGroup
+	for _, members := range placements {
+		app := apitest.Seed()
+		app.ObjectMeta = metav1.ObjectMeta{Namespace: crowdNamespace, Name: fmt.Sprintf("shop-%d", c.created)}
+		app.Spec.Replicas, app.Spec.Frontend.Replicas, app.Spec.Backend.Replicas = new(int32(1)), new(int32(1)), new(int32(1))
+		app.Spec.Placement = v1.Placement{ClusterNames: members}
+		c.created++
+		free <- struct{}{}
+		group.Go(func() {
+			defer func() { <-free }()
+			if err := c.Hub.Create(t.Context(), app); err != nil {
+				t.Error(err)
+			}
 		})
 	}
+	group.Wait()
+	c.awaitApps(t, c.created, "the shops to be Running", func(app *v1.EcommerceApp) bool {
+		return framework.Runs(app, "eu-west-1") == nil
+	})
 }
 
 // awaitApps blocks until as many applications are as check says.
@@ -243,11 +261,72 @@ func more(before, after map[string]int) map[string]int {
 	return added
 }
 
-// flap closes a member until its shops are known to be out of reach, opens it, and blocks until all is as
-// before. It returns how often the hub looked at applications and at copies of other members.
-func (c *crowd) flap(t testing.TB, name string) (apps, elsewhere int) {
+// looked returns the names of the applications that the hub looks at meanwhile, sorted, from what
+// controller-runtime logs before each look.
+func (c *crowd) looked(t testing.TB, meanwhile func()) []string {
 	t.Helper()
-	before := c.settled(t)
+	const lookVerbosity = 5
+	begin, err := os.Stat(c.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.verbosity(t, lookVerbosity)
+	meanwhile()
+	c.verbosity(t, 0)
+	raw, err := os.ReadFile(c.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for text := range bytes.Lines(raw[begin.Size():]) {
+		var line struct{ Msg, Controller, Name string }
+		if json.Unmarshal(text, &line) == nil && line.Msg == "Reconciling" && line.Controller == appController {
+			names[line.Name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// flapped holds what a hub did while a member was lost and returned.
+type flapped struct {
+	// placed are the names of the applications that run in the member, and looked of those that the hub
+	// looked at, sorted.
+	placed, looked []string
+	// looks is how often it looked at applications, and elsewhere how often at copies in other members.
+	looks, elsewhere int
+}
+
+// flap closes a member until its shops are known to be out of reach, opens it, and blocks until all is as
+// before.
+func (c *crowd) flap(t testing.TB, name string) (f flapped) {
+	t.Helper()
+	before, after := c.settled(t), map[string]float64{}
+	f.looked = c.looked(t, func() {
+		c.loseAndReturn(t, name)
+		after = c.settled(t)
+	})
+	for _, other := range c.names {
+		if other != name {
+			f.elsewhere += int(after[copyController+other] - before[copyController+other])
+		}
+	}
+	f.looks = int(after[appController] - before[appController])
+	all := &v1.EcommerceAppList{}
+	if err := c.Hub.List(t.Context(), all, client.InNamespace(crowdNamespace)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range all.Items {
+		if framework.Cluster(&all.Items[i].Status, name).Name != "" {
+			f.placed = append(f.placed, all.Items[i].Name)
+		}
+	}
+	slices.Sort(f.placed)
+	return f
+}
+
+// loseAndReturn closes a member and opens it again.
+func (c *crowd) loseAndReturn(t testing.TB, name string) {
+	t.Helper()
 	stale := func(app *v1.EcommerceApp) bool { return framework.Cluster(&app.Status, name).Stale }
 	if err := c.fakes.Close(t.Context(), name); err != nil {
 		t.Fatal(err)
@@ -257,11 +336,4 @@ func (c *crowd) flap(t testing.TB, name string) (apps, elsewhere int) {
 		t.Fatal(err)
 	}
 	c.awaitApps(t, len(c.names)*c.shops, "the shops to be known", func(app *v1.EcommerceApp) bool { return !stale(app) })
-	after := c.settled(t)
-	for _, other := range c.names {
-		if other != name {
-			elsewhere += int(after[copyController+other] - before[copyController+other])
-		}
-	}
-	return int(after[appController] - before[appController]), elsewhere
 }

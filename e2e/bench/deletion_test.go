@@ -19,12 +19,12 @@ import (
 // children in the same order: what depends on others first, and the copies and applications last.
 func (f *fixture) measureDeletion(b *testing.B) {
 	b.Helper()
-	r := f.burst(b)
+	r := f.bareBurst(b)
 	f.startDeleter(b, r)
 	bare := f.deleteAll(b, bareBurstNamespace, bareSide(), r.shops)
 	own := f.deleteAll(b, burstNamespace, hubSide(), r.shops)
 	f.crowd = nil
-	f.once(b, fmt.Sprintf("%d shops × 3 deleted at once → all gone", r.shops), own, "bare deleter", bare)
+	f.once(b, fmt.Sprintf("%d shops × %d deleted at once → all gone", r.shops, r.members), own, "bare deleter", bare)
 }
 
 // deleteAll deletes all applications, and returns the time to the release of the last one.

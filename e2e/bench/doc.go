@@ -4,14 +4,15 @@
 //
 // # Purpose
 //
-// BenchmarkHub has one figure after the other on one fleet of a hub and three members, and prints
-// them as a table; README.md has one. The baselines are clients of client-go that watch and
-// react as the hub does: one applies copies, one the children that the hub has rendered, one
-// writes statuses, one repairs, and one deletes. Hub and baselines take turns, and
+// BenchmarkHub has one figure after the other on one fleet of a hub and three members, or as many as
+// are asked for, and prints them as a table; README.md has one. The baselines are clients of
+// client-go that watch and react as the hub does: one applies copies, one the children that the hub
+// has rendered, one writes statuses, one repairs, and one deletes. Hub and baselines take turns, and
 // their times are from the same audit logs.
 //
-// The last figure has a hub of its own with hundreds of fake members (package fakemembers), and
-// TestManyMembers, a part of make test, counts in a small fleet what that one measures.
+// The last two figures have a hub of their own with fake members (package fakemembers): a few with
+// hundreds of shops, and hundreds with a few. TestManyMembers, a part of make test, counts in a small
+// fleet what the last one measures.
 //
 // BenchmarkIsolation: one change of an application to seven healthy members while an eighth
 // has a fault, and to four while the other four are frozen and return. The baseline is the

@@ -36,7 +36,7 @@ func (f *fixture) measureEdit(b *testing.B) {
 		f.steadyShop(b)
 		return took
 	}}
-	f.compare(b, "edit → 3 copies, p50 / p99", hub, bare("bare writer", "bare-"), bare("bare writer, one hub write first", aheadPrefix))
+	f.compare(b, fmt.Sprintf("edit → %d copies, p50 / p99", len(f.members)), hub, bare("bare writer", "bare-"), bare("bare writer, one hub write first", aheadPrefix))
 }
 
 // edit edits an application and returns the time to its copies.

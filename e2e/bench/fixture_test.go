@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ const (
 	// everything, and is not exempt from API priority and fairness.
 	bareNamespace = "bench"
 	bareAccount   = "bare-writer"
-	// nodesPerMember is enough for the pods of two bursts.
+	// nodesPerMember is enough for the pods of three bursts of 50 shops, or of one of 150.
 	nodesPerMember = 6
 )
 
@@ -64,16 +65,8 @@ type cluster struct {
 
 func newFixture(b *testing.B) *fixture {
 	b.Helper()
-	member := func(name string, provider fleet.Provider, region string) fleet.ClusterSpec {
-		return fleet.ClusterSpec{
-			Name: name, Provider: provider, Region: region, Nodes: nodesPerMember,
-			NodeCPU: resource.MustParse("64"), NodeMemory: resource.MustParse("256Gi"),
-		}
-	}
 	f := &fixture{b: b, binary: framework.Build(b, "hub"), logs: b.TempDir(), Environment: framework.New(b, framework.Options{
-		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: []fleet.ClusterSpec{
-			member("asia-1", fleet.Azure, "southeastasia"), member("eu-1", fleet.AWS, "eu-west-1"), member("us-1", fleet.GCP, "us-central1"),
-		}},
+		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: memberSpecs(number(b, membersVariable, defaultMembers))},
 	})}
 	if folder := os.Getenv(profileVariable); folder != "" {
 		f.logs = folder
@@ -93,6 +86,21 @@ func newFixture(b *testing.B) *fixture {
 	f.Register(b, f.names()...)
 	f.AwaitMembers(b, f.names()...)
 	return f
+}
+
+// memberSpecs returns members in three regions of three providers in turn.
+func memberSpecs(n int) []fleet.ClusterSpec {
+	regions := []fleet.ClusterSpec{
+		{Name: "asia", Provider: fleet.Azure, Region: "southeastasia"}, {Name: "eu", Provider: fleet.AWS, Region: "eu-west-1"},
+		{Name: "us", Provider: fleet.GCP, Region: "us-central1"},
+	}
+	specs := make([]fleet.ClusterSpec, n)
+	for i := range specs {
+		specs[i] = regions[i%len(regions)]
+		specs[i].Name += fmt.Sprintf("-%d", i/len(regions)+1)
+		specs[i].Nodes, specs[i].NodeCPU, specs[i].NodeMemory = nodesPerMember, resource.MustParse("64"), resource.MustParse("256Gi")
+	}
+	return specs
 }
 
 // newCluster prepares a cluster for the baselines.
@@ -140,10 +148,24 @@ subjects: [{kind: ServiceAccount, namespace: %[1]s, name: %[2]s}]
 	return &cluster{Cluster: c, admin: framework.Admin(b, c), bare: bare, config: bareConfig}
 }
 
-// names returns the names of the members, which are in the order of their regions too.
-func (f *fixture) names() []string { return []string{"asia-1", "eu-1", "us-1"} }
+// names returns the names of the members.
+func (f *fixture) names() []string {
+	names := make([]string, len(f.members))
+	for i, m := range f.members {
+		names[i] = m.Name()
+	}
+	return names
+}
 
-func (f *fixture) regions() []string { return []string{"eu-west-1", "southeastasia", "us-central1"} }
+// regions returns the regions of the members, sorted.
+func (f *fixture) regions() []string {
+	var regions []string
+	for _, m := range f.members {
+		regions = append(regions, m.Spec().Region)
+	}
+	slices.Sort(regions)
+	return slices.Compact(regions)
+}
 
 // shop returns the sample's application with one pod for each of its components, for all members.
 func (f *fixture) shop(namespace, name string) *v1.EcommerceApp {

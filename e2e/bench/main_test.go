@@ -10,11 +10,14 @@ import (
 
 const (
 	// pairsVariable is the environment variable with the number of interleaved pairs of the figures
-	// that have some, and shopsVariable with the number of shops in a burst.
-	pairsVariable = "SHOPFLEET_BENCH_PAIRS"
-	shopsVariable = "SHOPFLEET_BENCH_SHOPS"
-	defaultPairs  = 10
-	defaultShops  = 50
+	// that have some, shopsVariable with the number of shops in a burst, and membersVariable with that of
+	// the members.
+	pairsVariable   = "SHOPFLEET_BENCH_PAIRS"
+	shopsVariable   = "SHOPFLEET_BENCH_SHOPS"
+	membersVariable = "SHOPFLEET_BENCH_MEMBERS"
+	defaultPairs    = 10
+	defaultShops    = 50
+	defaultMembers  = 3
 	// warmups is how often a subject runs before it is measured.
 	warmups = 2
 )
@@ -40,6 +43,7 @@ func BenchmarkHub(b *testing.B) {
 		{"restart", f.measureRestart},
 		{"freeze", f.measureFreeze},
 		{"deletion", f.measureDeletion},
+		{"memory", f.measureMemory},
 		{"members", f.measureMembers},
 	} {
 		b.Run(figure.name, func(b *testing.B) {

@@ -2,15 +2,19 @@ package bench_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
+	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
 const (
@@ -18,20 +22,28 @@ const (
 	gateMembers = 12
 	gateShops   = 3
 	// looksPerShop bounds how often the hub looks at each application of a member that is lost and
-	// returns: a few times for each state of the member, and for the statuses that are written. It is less
-	// than what one look at the whole fleet adds.
+	// returns: a few times for each state of the member, and for the statuses that are written.
 	looksPerShop = 10
 )
 
 // TestManyMembers counts what a hub does that has many members: after a restart it writes nothing,
 // and when one member is lost and returns, it looks at what is placed there alone.
 func TestManyMembers(t *testing.T) {
-	c := newCrowd(t, gateMembers, gateShops, framework.Options{Hub: func(o *setup.Options) { o.Timeouts = framework.Timeouts() }})
+	level, log := &operator.Level{}, newLog(t)
+	c := newCrowd(t, gateMembers, gateShops, framework.Options{Hub: func(o *setup.Options) {
+		o.Timeouts, o.Logger = framework.Timeouts(), operator.NewLogger(log, level)
+	}})
+	c.log, c.verbosity = log.Name(), func(t testing.TB, n int) {
+		t.Helper()
+		if err := level.Set(n); err != nil {
+			t.Error(err)
+		}
+	}
 	c.StartHub(t)
 	started := gathered(t)
 	c.reconciles = func(context.Context) (map[string]float64, error) { return since(started, gathered(t)), nil }
 	c.register(t, framework.Health())
-	c.create(t)
+	c.createEach(t)
 	c.settled(t)
 
 	written, claims := c.writes(t)
@@ -52,14 +64,28 @@ func TestManyMembers(t *testing.T) {
 		t.Errorf("the hub wrote to its own API server after a restart:\n%s", onHub)
 	}
 
-	apps, elsewhere := c.flap(t, c.names[0])
-	t.Logf("a flap of a member with %d shops: the hub looked at applications %d times, and at copies in other members %d times", gateShops, apps, elsewhere)
-	if apps > looksPerShop*gateShops {
-		t.Errorf("the hub looked at applications %d times, want at most %d for %d shops", apps, looksPerShop*gateShops, gateShops)
+	flap := c.flap(t, c.names[0])
+	t.Logf("a flap of a member with %d shops: the hub looked at applications %d times, and at copies in other members %d times", gateShops, flap.looks, flap.elsewhere)
+	if diff := cmp.Diff(flap.placed, flap.looked); diff != "" || len(flap.placed) != gateShops {
+		t.Errorf("the hub looked at other applications than the %d that run in the member (-want +got):\n%s", gateShops, diff)
 	}
-	if elsewhere > 0 {
-		t.Errorf("the hub looked at copies in other members %d times", elsewhere)
+	if flap.looks > looksPerShop*gateShops {
+		t.Errorf("the hub looked at applications %d times, want at most %d for %d shops", flap.looks, looksPerShop*gateShops, gateShops)
 	}
+	if flap.elsewhere > 0 {
+		t.Errorf("the hub looked at copies in other members %d times", flap.elsewhere)
+	}
+}
+
+// newLog returns a file for the log of a hub.
+func newLog(t *testing.T) *os.File {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "hub.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	return log
 }
 
 // gathered returns how often controllers of this process have reconciled something.

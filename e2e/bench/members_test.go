@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
@@ -16,44 +17,60 @@ import (
 )
 
 const (
-	// membersVariable is the environment variable with the number of fake members, and
+	// fakeMembersVariable is the environment variable with the number of fake members, and
 	// memberShopsVariable with the number of shops in each of them.
-	membersVariable     = "SHOPFLEET_BENCH_MEMBERS"
+	fakeMembersVariable = "SHOPFLEET_BENCH_FAKE_MEMBERS"
 	memberShopsVariable = "SHOPFLEET_BENCH_MEMBER_SHOPS"
-	defaultMembers      = 200
+	defaultFakeMembers  = 200
 	defaultMemberShops  = 10
+	// The mark of a member's goroutines is as many for each kind that is watched there, and these besides.
+	goroutinesPerKind   = 10
+	goroutinesPerMember = 20
 )
 
 // measureMembers measures a hub with many members, which are fake, and shops in each. There is no
 // baseline: what the figures are compared with is one another.
 func (f *fixture) measureMembers(b *testing.B) {
 	b.Helper()
-	c := newCrowd(b, number(b, membersVariable, defaultMembers), number(b, memberShopsVariable, defaultMemberShops), framework.Options{})
-	own := &fixture{b: b, binary: f.binary, logs: f.logs, Environment: c.Environment}
-	c.reconciles = func(ctx context.Context) (map[string]float64, error) { return own.process.reconciles(ctx) }
-	own.startHub(b)
-	b.Cleanup(func() { own.process.stop() })
+	c := newCrowd(b, number(b, fakeMembersVariable, defaultFakeMembers), number(b, memberShopsVariable, defaultMemberShops), framework.Options{})
+	own := f.startCrowd(b, c)
+	own.awaitQuiet(b)
+	alone := own.process.memory(b)
 	began := time.Now()
 	c.register(b, v1.Health{})
 	size := fmt.Sprintf("%d members", len(c.names))
 	f.value(b, size+" registered at once → all Ready", "%s", seconds(time.Since(began)))
 	empty := own.process.memory(b)
-	f.value(b, size+" without shops: live heap, resident memory, goroutines for each member", "%s", empty.forEach(len(c.names)))
+	f.value(b, size+" without shops: live heap, resident memory, goroutines for each member", "%s", empty.forEach(len(c.names), alone))
+	kinds := float64(empty.kinds-alone.kinds) / float64(len(c.names))
+	f.value(b, "… kinds watched in each member, goroutines that are their mark", "%.1f, %.0f", kinds, goroutinesPerKind*kinds+goroutinesPerMember)
 	began, used := time.Now(), own.process.cpu(b)
-	c.create(b)
+	c.createEach(b)
 	size += fmt.Sprintf(" × %d shops", c.shops)
 	f.value(b, size+" created → all Running, processor time of the hub", "%s, %s", seconds(time.Since(began)), seconds(own.process.cpu(b)-used))
-	f.measureCrowdRestart(b, own, c)
+	f.measureCrowdRestart(b, own, c, alone)
 	began, used = time.Now(), own.process.cpu(b)
-	apps, elsewhere := c.flap(b, c.names[0])
-	f.value(b, fmt.Sprintf("one of %d members is lost and returns: looks at applications, of %d there", len(c.names), c.shops), "%d", apps)
-	f.value(b, "… looks at copies in other members", "%d", elsewhere)
+	flap := c.flap(b, c.names[0])
+	f.value(b, fmt.Sprintf("one of %d members is lost and returns: looks at applications", len(c.names)), "%d", flap.looks)
+	f.value(b, fmt.Sprintf("… applications that were looked at, of %d there", len(flap.placed)), "%d", len(flap.looked))
+	f.value(b, "… looks at copies in other members", "%d", flap.elsewhere)
 	f.value(b, "… processor time of the hub, in", "%s, %s", seconds(own.process.cpu(b)-used), seconds(time.Since(began)))
+}
+
+// startCrowd starts the hub of a crowd, until the benchmark ends.
+func (f *fixture) startCrowd(b *testing.B, c *crowd) *fixture {
+	b.Helper()
+	own := &fixture{b: b, binary: f.binary, logs: f.logs, Environment: c.Environment}
+	c.reconciles = func(ctx context.Context) (map[string]float64, error) { return own.process.reconciles(ctx) }
+	c.log, c.verbosity = filepath.Join(f.logs, hubLog), func(_ testing.TB, n int) { own.process.setVerbosity(b, n) }
+	own.startHub(b)
+	b.Cleanup(func() { own.process.stop() })
+	return own
 }
 
 // measureCrowdRestart restarts the hub of a crowd. The restart has ended when the hub has looked at
 // each application, and in each member at each copy.
-func (f *fixture) measureCrowdRestart(b *testing.B, own *fixture, c *crowd) {
+func (f *fixture) measureCrowdRestart(b *testing.B, own *fixture, c *crowd, alone memory) {
 	b.Helper()
 	c.settled(b)
 	written, claims := c.writes(b)
@@ -83,7 +100,7 @@ func (f *fixture) measureCrowdRestart(b *testing.B, own *fixture, c *crowd) {
 	f.value(b, name+" → each copy is looked at", "%s", seconds(took))
 	f.value(b, "… processor time of the hub until then, until it is idle", "%s, %s", seconds(used), seconds(all))
 	f.value(b, "… writes to members, claims of their records, writes to the hub", "%d, %d, %d", sum(added), claimed-claims, len(onHub))
-	f.value(b, "… live heap, resident memory, goroutines for each member", "%s", own.process.memory(b).forEach(len(c.names)))
+	f.value(b, "… live heap, resident memory, goroutines for each member", "%s", own.process.memory(b).forEach(len(c.names), alone))
 }
 
 func sum(counts map[string]int) (n int) {
@@ -93,9 +110,11 @@ func sum(counts map[string]int) (n int) {
 	return n
 }
 
-// forEach returns the sizes, and the number of goroutines for each of n members.
-func (m memory) forEach(n int) string {
-	return fmt.Sprintf("%.0f MiB, %.0f MiB, %.1f", m.live, m.rss, float64(m.goroutines)/float64(n))
+// forEach returns the sizes in MB, as the marks are, and the number of goroutines for each of n members, less
+// those of a hub alone.
+func (m memory) forEach(n int, alone memory) string {
+	const megabyte = 1e6 / (1 << 20)
+	return fmt.Sprintf("%.0f MB, %.0f MB, %.1f", m.live/megabyte, m.rss/megabyte, float64(m.goroutines-alone.goroutines)/float64(n))
 }
 
 // reconciles returns how often each controller of the process has reconciled something. Unlike get, it

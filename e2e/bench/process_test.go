@@ -27,6 +27,8 @@ const (
 	// profileTime the time that the profile of the processor is taken for.
 	profileVariable = "SHOPFLEET_BENCH_PROFILES"
 	profileTime     = 60 * time.Second
+	// hubLog is the file in the folder of logs.
+	hubLog = "hub.log"
 )
 
 // process is a hub that runs as the binary of cmd/hub. Its memory and processor time are its own.
@@ -46,7 +48,7 @@ func (f *fixture) startHub(b *testing.B) {
 	p.cmd = exec.CommandContext(context.WithoutCancel(b.Context()), f.binary, "--metrics-bind-address", p.debug,
 		"--metrics-secure=false", "--profiling", "--health-probe-bind-address", "0",
 		"--kubeconfig", f.KubeconfigFile(b, f.Fleet.Hub(), config.HubServiceAccount))
-	log, err := os.OpenFile(filepath.Join(f.logs, "hub.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(filepath.Join(f.logs, hubLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -88,10 +90,11 @@ func (p *process) cpu(b *testing.B) time.Duration {
 	return time.Duration(ticks) * time.Second / clockTicks
 }
 
-// memory holds sizes in MiB, and the number of goroutines.
+// memory holds sizes in MiB, and the numbers of goroutines and of kinds that caches watch, those of each
+// cluster by themselves.
 type memory struct {
-	live, rss  float64
-	goroutines int
+	live, rss         float64
+	goroutines, kinds int
 }
 
 // memory collects garbage in the process and returns what is left. It does so twice: a sync.Pool, of
@@ -104,11 +107,31 @@ func (p *process) memory(b *testing.B) memory {
 	if err != nil {
 		b.Fatal(err)
 	}
+	goroutines := p.get(b, "/debug/pprof/goroutine?debug=1")
 	return memory{
 		live:       float64(find(b, heap, `# HeapAlloc = (\d+)`)) / (1 << 20),
 		rss:        float64(find(b, string(status), `VmRSS:\s+(\d+) kB`)) / (1 << 10),
-		goroutines: find(b, p.get(b, "/debug/pprof/goroutine?debug=1"), `goroutine profile: total (\d+)`),
+		goroutines: find(b, goroutines, `goroutine profile: total (\d+)`),
+		kinds:      watchedKinds(b, goroutines),
 	}
+}
+
+// watchedKinds returns the number of reflectors in a profile of goroutines: each watches one kind of one
+// cluster.
+func watchedKinds(b *testing.B, profile string) (n int) {
+	b.Helper()
+	for stack := range strings.SplitSeq(profile, "\n\n") {
+		if strings.Contains(stack, "cache.(*Reflector).RunWithContext+") {
+			n += find(b, stack, `(?m)^(\d+) @ `)
+		}
+	}
+	return n
+}
+
+// gogc returns the percentage by which the heap grows until garbage is collected.
+func (p *process) gogc(b *testing.B) int {
+	b.Helper()
+	return find(b, p.get(b, "/metrics"), `(?m)^go_gc_gogc_percent (\d+)$`)
 }
 
 // passes returns the number of reconciliations so far, by controller.
@@ -142,7 +165,19 @@ func find(b *testing.B, text, pattern string) int {
 // get returns a page of the debugging endpoints.
 func (p *process) get(b *testing.B, path string) string {
 	b.Helper()
-	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://"+p.debug+path, http.NoBody)
+	return p.call(b, http.MethodGet, path, http.NoBody)
+}
+
+// setVerbosity changes how much the process logs.
+func (p *process) setVerbosity(b *testing.B, n int) {
+	b.Helper()
+	p.call(b, http.MethodPut, "/debug/log-level", strings.NewReader(strconv.Itoa(n)))
+}
+
+// call returns the response of the debugging endpoints.
+func (p *process) call(b *testing.B, method, path string, body io.Reader) string {
+	b.Helper()
+	request, err := http.NewRequestWithContext(b.Context(), method, "http://"+p.debug+path, body)
 	if err != nil {
 		b.Fatal(err)
 	}

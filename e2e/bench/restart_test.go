@@ -60,7 +60,7 @@ func (f *fixture) measureRestart(b *testing.B) {
 		f.startHub(b)
 		f.awaitQuiet(b)
 	}
-	f.once(b, fmt.Sprintf("restart with %d shops × 3 → the hub is quiet", r.shops), percentile(own, 50), "bare lists", percentile(bare, 50))
+	f.once(b, fmt.Sprintf("restart with %d shops × %d → the hub is quiet", r.shops, r.members), percentile(own, 50), "bare lists", percentile(bare, 50))
 	f.value(b, "… processor time of a restart", "%s", seconds(percentile(used, 50)))
 	f.value(b, fmt.Sprintf("… writes in %d restarts", restarts), "%d", writes)
 }

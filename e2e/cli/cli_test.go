@@ -68,6 +68,7 @@ func TestCLI(t *testing.T) {
 	steps.Add("recover has nothing to settle", s.testRecover, running)
 	steps.Add("diff shows what is not written", s.testDiff, running)
 	steps.Add("drain says what stays", s.testDrain, running)
+	steps.Add("rollouts are steered", s.testRollout, running)
 	steps.Add("render prints the spec for a member", s.testRender, running)
 	steps.Add("dry runs and questions change nothing", s.testDryRuns, running)
 	steps.Add(messages, s.testMessages, running)

@@ -1,11 +1,17 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
+
+var errConsent = errors.New("the application may still leave its data")
 
 // testDrain cordons and drains the only member, which the shop cannot leave.
 func (s *suite) testDrain(t *testing.T) {
@@ -27,5 +33,18 @@ func (s *suite) testDrain(t *testing.T) {
 		Want(t, framework.Done, "Stays "+v1.ReasonDataStays)
 	s.run(t, "drain", "eu-1", "--move-empty", "--timeout", "1m").Want(t, framework.Failed, "because no other cluster can run it")
 	s.run(t, "uncordon", "eu-1").Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 uncordoned")
+	s.awaitConsentEnded(t)
 	s.run(t, "drain", "eu-1", "--timeout", "-1s").Want(t, framework.Misused, "must not be negative")
+}
+
+// awaitConsentEnded blocks until the shop may not leave its data any more.
+func (s *suite) awaitConsentEnded(t *testing.T) {
+	t.Helper()
+	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "production", Name: appName}}
+	framework.Await(t, s.Hub, app, "the consent to end with the drain", func(a *v1.EcommerceApp) error {
+		if named := a.Annotations[v1.MoveEmptyAnnotation]; named != "" {
+			return fmt.Errorf("%w: %s", errConsent, named)
+		}
+		return nil
+	})
 }

@@ -136,7 +136,11 @@ func (s *suite) refer(t *testing.T, all ...workload) []*reference {
 		r.step(t, s, r.app)
 	}
 	for _, r := range runs {
-		fleettest.Eventually(t, r.name+" to converge", r.converged)
+		skip := r.skips(lostAfter)
+		fleettest.Eventually(t, r.name+" to converge", func(ctx context.Context) error {
+			skip()
+			return r.converged(ctx)
+		})
 	}
 	s.awaitQuiet(t, runs...)
 	s.hub.arm()
@@ -251,7 +255,7 @@ func (r *run) crash(t *testing.T, p point) bool {
 // awaitEnd blocks until the state is that of the reference, and leaves the difference in l.
 func (r *run) awaitEnd(t *testing.T, ref *reference, l *loss) {
 	t.Helper()
-	skip := r.skips()
+	skip := r.skips(skipAfter)
 	fleettest.Eventually(t, "the end of the reference", func(ctx context.Context) error {
 		skip()
 		end, err := r.read(ctx)

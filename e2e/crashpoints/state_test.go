@@ -157,6 +157,8 @@ func differs(key string, value any) bool {
 	case "requests": // Of a snapshot, one more after a crash; those of containers are no number.
 		_, isNumber := value.(int64)
 		return isNumber
+	case "requested": // What pods in a member request, as it was summed last.
+		return true
 	case "rejected": // Other clusters by reason, which are written with the next change of the application.
 		return true
 	case "password", "salt", "root-password", "replication-password": // They are generated.

@@ -25,6 +25,9 @@ const (
 	exitInterrupted = 130
 )
 
+// errNoImages means that the demo runs on kind, which has the images of one version.
+var errNoImages = errors.New("the clusters on kind have no other image to roll out: use the demo without KIND=1")
+
 // errNoCloud means that the demo runs on kind, whose volumes have no cloud.
 var errNoCloud = errors.New("no cloud is played on kind: restore in the demo without KIND=1")
 
@@ -89,9 +92,27 @@ func newCommand() *cobra.Command {
 				return d.down(command.Context())
 			},
 		},
+		newRollout(dir, kind),
 		newCloud(dir),
 	)
 	return command
+}
+
+// newRollout returns the command that rolls images out.
+func newRollout(dir *string, kind *bool) *cobra.Command {
+	return &cobra.Command{
+		Use: "rollout", Short: "Roll a bad image out in a demo that runs, and then a good one", Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if *kind {
+				return errNoImages
+			}
+			d, err := newDemo(*dir)
+			if err != nil {
+				return err
+			}
+			return d.rollOut(command.Context())
+		},
+	}
 }
 
 // newCloud returns the hidden command that the demo starts in the background.

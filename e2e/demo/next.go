@@ -23,6 +23,9 @@ A region stops answering. It turns Unknown within 40 seconds, the others go on; 
   kubectl shopfleet status {{.Shop}} -n {{.Namespace}} -w
   fleet thaw eu-1{{.Flag}}
 
+Roll out an image that cannot be pulled: the region that gets it first returns to the one before:
+  {{.Rollout}}
+
 Back up again; bring the data of eu-1, and with it the shop, to a region that has neither:
   kubectl shopfleet backup {{.Shop}} -n {{.Namespace}} --member eu-1
   {{.Restore}}
@@ -51,6 +54,19 @@ eu-1 is lost; the shop goes on where its data was brought:
 End everything: {{.Down}}
 `
 
+// rolloutGuide lists commands to try after rollouts.
+const rolloutGuide = `
+{{.Shop}} runs the new image in all its regions, {{.Took}} after the start. Now, in this folder:
+
+  export KUBECONFIG={{.Below}}{{.Dir}}/hub/kubeconfig PATH={{.Below}}{{.Dir}}/bin:$PATH
+
+Take it back, and roll it out once more:
+  kubectl shopfleet rollback {{.Shop}} -n {{.Namespace}}
+  kubectl shopfleet rollback {{.Shop}} -n {{.Namespace}} --to-revision 3
+
+End everything: {{.Down}}
+`
+
 // next prints commands to try.
 func (d *demo) next() error { return d.say(guide) }
 
@@ -65,10 +81,11 @@ func (d *demo) say(text string) error {
 	data := map[string]string{
 		"Dir": dir, "Below": below, "Flag": "", "Shop": shop, "Namespace": namespace, "Log": operatorLog,
 		"Took": time.Since(d.begin).Round(time.Second).String(), "Down": "make demo-down", "Restore": "make demo-restore",
-		"CloudLog": providerLog,
+		"CloudLog": providerLog, "Rollout": "make demo-rollout",
 	}
 	if dir != defaultDir {
 		data["Flag"], data["Down"] = " --dir "+dir, "go run ./e2e/demo --dir "+dir+" down"
+		data["Rollout"] = "go run ./e2e/demo --dir " + dir + " rollout"
 		data["Restore"] = "go run ./e2e/demo --dir " + dir + " restore"
 	}
 	parsed, err := template.New("guide").Parse(text)

@@ -33,25 +33,33 @@ func (d *demo) restore(ctx context.Context) error {
 	return d.restored()
 }
 
-// runs checks that the demo runs, and returns the Backup to restore.
-func (d *demo) runs(ctx context.Context) (*v1.Backup, error) {
+// running checks that the demo runs.
+func (d *demo) running(ctx context.Context) error {
 	f, err := fleet.Open(d.dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w (%w)", errNotRunning, err)
+		return fmt.Errorf("%w (%w)", errNotRunning, err)
 	}
 	for _, c := range f.Clusters() {
 		if c.Health() != fleet.Running {
-			return nil, fmt.Errorf("cluster %q is %s: %w", c.Name(), c.Health(), errNotRunning)
+			return fmt.Errorf("cluster %q is %s: %w", c.Name(), c.Health(), errNotRunning)
 		}
 	}
 	for _, p := range []background.Process{d.operator(), d.provider()} {
 		r, err := p.Load()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !p.Runs(ctx, r) {
-			return nil, fmt.Errorf("%s does not answer: %w", p.What, errNotRunning)
+			return fmt.Errorf("%s does not answer: %w", p.What, errNotRunning)
 		}
+	}
+	return nil
+}
+
+// runs checks that the demo runs, and returns the Backup to restore.
+func (d *demo) runs(ctx context.Context) (*v1.Backup, error) {
+	if err := d.running(ctx); err != nil {
+		return nil, err
 	}
 	backup, err := d.latestBackup(ctx)
 	if err != nil {

@@ -83,10 +83,12 @@ func TestHub(t *testing.T) {
 	}{
 		{"restart and reapply write nothing", s.testUnchanged},
 		{"edit reaches every member", s.testEdit},
+		{"edit precedes its status", s.testEditFirst},
 		{"drift of copies is corrected", s.testDrift},
 		{"rotated credentials lose no edit", s.testRotation},
 		{"wiped status is computed again", s.testWipedStatus},
 		{"annotations are handled", s.testAnnotations},
+		{"addresses of a member are reported", s.testAddresses},
 		{"placement change moves the shop", s.testPlacement},
 		{"unowned application is a conflict", s.testConflict},
 		{"terminating namespace is waited for", s.testNamespaceTerminating},
@@ -104,7 +106,10 @@ func TestHub(t *testing.T) {
 	t.Run("paused", s.testPaused)
 	t.Run("draining", s.testDraining)
 	t.Run("divided", s.testDivided)
+	t.Run("free capacity", s.testFreeCapacity)
 	t.Run("overrides", s.testOverrides)
+	t.Run("rollout", s.testRollout)
+	t.Run("propagation", s.testPropagation)
 	t.Run("inventory", s.testInventory)
 	t.Run("residue", s.testResidue)
 	t.Run("protection", s.testProtection)

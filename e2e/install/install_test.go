@@ -74,7 +74,7 @@ func actions(o framework.Outcome) map[string]int {
 }
 
 // installed is the number of objects of a hub, of which the inventory is not in the manifests.
-const installed = 26
+const installed = 29
 
 // writes returns the write requests of the program since the mark.
 func (s *suite) writes(t *testing.T, since audit.Mark) audit.Log {
@@ -347,7 +347,7 @@ func (s *suite) testUninstall(t *testing.T) {
 	want := []string{
 		"CustomResourceDefinition/backups.ecommerce.io", "CustomResourceDefinition/cloudaccounts.ecommerce.io",
 		"CustomResourceDefinition/ecommerceapps.ecommerce.io", "CustomResourceDefinition/memberclusters.ecommerce.io",
-		"CustomResourceDefinition/restores.ecommerce.io", "Namespace/shopfleet-system",
+		"CustomResourceDefinition/plans.ecommerce.io", "CustomResourceDefinition/restores.ecommerce.io", "Namespace/shopfleet-system",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(s.versions(t, config.Hub)))); diff != "" {
 		t.Errorf("left of the hub (-want +got):\n%s", diff)

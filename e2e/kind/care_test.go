@@ -180,7 +180,7 @@ func (w *environment) testScale(t *testing.T) {
 func (r *region) awaitPods(t *testing.T, component string, want int) {
 	t.Helper()
 	fleettest.Within(t, patience, fmt.Sprintf("%d pods of the %s in %s", want, component, r.name), func(ctx context.Context) error {
-		pods, err := r.pods(ctx, shop, component)
+		pods, err := r.pods(ctx, component)
 		if err != nil {
 			return err
 		}

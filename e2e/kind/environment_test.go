@@ -231,11 +231,11 @@ func (w *environment) change(t *testing.T, patch string) {
 	w.hub.must(t, "patch", "ecommerceapp", shop, "--namespace", namespace, "--type=merge", "--patch", patch)
 }
 
-// pods returns the pods of a component of an application, those that end left out.
-func (r *region) pods(ctx context.Context, app, component string) ([]corev1.Pod, error) {
+// pods returns the pods of a component of the shop, those that end left out.
+func (r *region) pods(ctx context.Context, component string) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
 	if err := r.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{
-		v1.InstanceLabel: app, v1.ComponentLabel: component,
+		v1.InstanceLabel: shop, v1.ComponentLabel: component,
 	}); err != nil {
 		return nil, fmt.Errorf("listing pods: %w", err)
 	}

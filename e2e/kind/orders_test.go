@@ -212,7 +212,7 @@ func (w *environment) testRollingUpdate(t *testing.T) {
 // all checks that all pods of a component of the shop run an image.
 func (r *region) all(t *testing.T, component, image string) {
 	t.Helper()
-	pods, err := r.pods(t.Context(), shop, component)
+	pods, err := r.pods(t.Context(), component)
 	if err != nil {
 		t.Fatal(err)
 	}

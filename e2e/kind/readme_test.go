@@ -27,7 +27,7 @@ func (w *environment) testEveryCommand(t *testing.T) {
 	}
 	// Their commands have names and values to fill in, or move what the steps here need, and are tested
 	// on simulated nodes.
-	elsewhere := []string{"Place", "Drain a cluster", "Delete", "Orphans", "Two hubs", "Restore the hub", "Troubleshoot"}
+	elsewhere := []string{"Place", "Roll out", "Plan", "Drain a cluster", "Delete", "Orphans", "Two hubs", "Propagate", "Restore the hub", "Troubleshoot"}
 	for _, section := range sectionsOf(string(raw)) {
 		if len(commandsOf(string(raw), section)) > 0 && !w.followed[section] && !slices.Contains(elsewhere, section) {
 			t.Errorf("the commands of section %q were not run", section)

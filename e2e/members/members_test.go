@@ -39,6 +39,7 @@ func TestMembers(t *testing.T) {
 	t.Run("bad kubeconfigs", s.testBadKubeconfigs)
 	t.Run("missing permission to write", s.testMissingWrite)
 	t.Run("missing permission to read", s.testMissingRead)
+	t.Run("missing permission for an API that is not served", s.testNotServed)
 	t.Run("same cluster twice", s.testDuplicate)
 	t.Run("hub itself", s.testHubItself)
 	t.Run("rotation", s.testRotation)

@@ -178,6 +178,17 @@ func (e *suite) testMissingWrite(t *testing.T) {
 	}
 }
 
+// testNotServed: a member that joined before its role had a permission for an API, which it does not serve,
+// stays Ready.
+func (e *suite) testNotServed(t *testing.T) {
+	e.awaitGone(t)
+	kubeconfig, _ := e.newRestrictedAccount(t, "no-routes", func(resource, verb string) bool {
+		return resource == "httproutes" && verb != "get" // A rule has one verb at least.
+	})
+	e.register(t, "us-1", kubeconfig)
+	e.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
+}
+
 func (e *suite) testMissingRead(t *testing.T) {
 	e.awaitGone(t)
 	kubeconfig, grant := e.newRestrictedAccount(t, "no-reader", func(resource, verb string) bool {

@@ -46,7 +46,7 @@ func ofOutages() []Mutant {
 		},
 		{
 			"deleted-revived", "an application from an older list is created again in members that recorded its deletion",
-			memberQueue, "	if err := knownDeletion(app, former.At, waiting); err != nil {\n		return err\n	}\n", "",
+			intent, "	if err := knownDeletion(app, c.former.At, waiting); err != nil {\n		return nil, err\n	}\n", "",
 			faults, "TestFaults/older_list_after_a_restart",
 		},
 		{

@@ -13,8 +13,10 @@ const (
 	component  = "spoke/component"
 	applier    = "spoke/apply"
 
+	memberRunner = "hub/members/runner"
 	stateMetrics = "hub/statemetrics"
 	memberQueue  = dispatch + "/member_queue.go"
+	intent       = dispatch + "/intent.go"
 )
 
 // All returns all mutants: the mistakes of a naive operator, and those that an earlier suite
@@ -56,7 +58,7 @@ func ofErrors() []Mutant {
 		},
 		{
 			"check-then-act", "an object that was created after the check is merged into",
-			applier + "/apply.go", "	intent.SetResourceVersion(noVersion)\n", "",
+			applier + "/missing.go", "	intent.SetResourceVersion(noVersion)\n", "",
 			applier, "TestApplier/lost_race",
 		},
 	}
@@ -124,7 +126,7 @@ func ofMembers() []Mutant {
 		},
 		{
 			"strangers-overwritten", "an application that is not the copy is written",
-			memberQueue, "Owned: adoptable(app)", "Owned: func(component.Resource) bool { return true }",
+			intent, "Owned: adoptable(app)", "Owned: func(component.Resource) bool { return true }",
 			dispatch, "TestMemberQueue/stranger",
 		},
 		{
@@ -147,6 +149,21 @@ func ofMembers() []Mutant {
 			dispatch + "/dispatcher.go", "FieldManager: v1.HubFieldManager", "FieldManager: \"other\"",
 			dispatch, "TestMemberQueue/manager",
 		},
+		{
+			"resyncs-first", "an edit waits for a resync of all applications",
+			memberRunner + "/priority.go", "l.store(request, l.raised[request] || !l.lowered[request])", "l.store(request, true)",
+			memberRunner, "TestPriorities",
+		},
+		{
+			"rollout-unstored", "members get an edit before the end of a rollout is stored",
+			dispatch + "/decision.go", " || app.Status.Rollout != nil || next.Rollout != nil", "",
+			dispatch, "TestEditsPrecedeTheirStatus",
+		},
+		{
+			"edits-wait", "members get an edit after its status is stored",
+			appPackage + "/reconciler.go", "	r.dispatcher.DispatchEdit(app, next)\n", "",
+			"e2e/hub", "TestHub/edit_precedes_its_status",
+		},
 	}
 }
 
@@ -167,7 +184,7 @@ func ofWrites() []Mutant {
 		},
 		{
 			"created-over-what-exists", "an object that the cache does not have is applied over what exists",
-			applier + "/apply.go", "	intent.SetResourceVersion(noVersion)\n", "",
+			applier + "/missing.go", "	intent.SetResourceVersion(noVersion)\n", "",
 			applier, "TestApplier/missing_in_the_cache",
 		},
 		{

@@ -208,9 +208,10 @@ func (s *environment) checkUnchanged(t *testing.T, before framework.Marks) {
 		if about := writes.Of("customresourcedefinitions"); len(about) > 0 {
 			t.Errorf("%s: definitions did not change:\n%s", c.Name(), about)
 		}
-		// The canary came and went: two changes of the number of applications. A conflict with one
-		// of them, which the cache did not have yet, changes nothing.
-		if about := writes.Of("memberclusters").Succeeded(); len(about) > 2*len(s.Members) {
+		// The canary came and went: two changes of the number of applications. What pods request is
+		// summed from time to time, and may have changed since. A conflict with one of them, which the
+		// cache did not have yet, changes nothing.
+		if about := writes.Of("memberclusters").Succeeded(); len(about) > 3*len(s.Members) {
 			t.Errorf("members did not change but for the canary:\n%s", about)
 		}
 	}

@@ -102,6 +102,8 @@ func testChanges(w *environment) func(*testing.T) {
 			app.Spec.Backend.Env = []corev1.EnvVar{{Name: "LOG", Value: "debug"}}
 		})
 		awaitPhases(t, seen, v1.PhaseScaling, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseRunning)
+		w.changeSetting(t, app)
+		awaitPhases(t, seen, v1.PhaseUpdating, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseRunning)
 		awaitEvents(t, w, app, "ImageUpdated", "Scaled", "ConfigurationUpdated")
 
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Monitoring = v1.Monitoring{} })
@@ -122,6 +124,42 @@ func testChanges(w *environment) func(*testing.T) {
 		}
 		awaitPhases(t, seen, v1.PhaseRunning, v1.PhaseDeleting)
 	}
+}
+
+// changeSetting edits a setting, and checks that the pods are replaced by some that read it from another
+// ConfigMap, and that the one of the pods before is deleted after the last of them.
+func (w *environment) changeSetting(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	before, mark := w.settingsOf(t, app), w.mark(t)
+	framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Port = 8081 })
+	framework.AwaitGone(t, w, before)
+	after := w.settingsOf(t, app)
+	if after.Data["PORT"] != "8081" {
+		t.Errorf("the pods read %s: %v", after.Name, after.Data)
+	}
+	log := mark.Since(t, w.cluster).In(app.Namespace).Writes().Succeeded()
+	checkOrder(t, log, "configmaps/"+after.Name, "deployments/"+app.Name+"-frontend", "configmaps/"+before.Name)
+	pruned := slices.IndexFunc(log, func(e audit.Event) bool { return e.Resource == "configmaps" && e.Name == before.Name })
+	if n := len(log[:max(pruned, 0)].Where(func(e audit.Event) bool { return e.Resource+e.Subresource == "pods" && e.Verb == "create" })); n != 5 {
+		t.Errorf("%s is deleted after %d pods are created, want 5:\n%s", before.Name, n, log)
+	}
+	if n := len(log.Of("configmaps")); n != 2 {
+		t.Errorf("%d writes of ConfigMaps, want one that creates and one that deletes:\n%s", n, log)
+	}
+}
+
+// settingsOf returns the ConfigMap with the settings that the pods of the frontend are to read.
+func (w *environment) settingsOf(t *testing.T, app *v1.EcommerceApp) *corev1.ConfigMap {
+	t.Helper()
+	frontend, settings := &appsv1.Deployment{}, &corev1.ConfigMap{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-frontend"}, frontend); err != nil {
+		t.Fatal(err)
+	}
+	name := frontend.Spec.Template.Spec.Containers[0].EnvFrom[0].ConfigMapRef.Name
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: name}, settings); err != nil {
+		t.Fatal(err)
+	}
+	return settings
 }
 
 // testVersionGating changes the images of all components at once: each waits for

@@ -180,8 +180,11 @@ func testReverted(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 			}
 			return nil
 		})
-		config := &corev1.ConfigMap{}
-		config.Namespace, config.Name = app.Namespace, app.Name+"-database-config"
+		set, config := w.set(app), &corev1.ConfigMap{}
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+			t.Fatal(err)
+		}
+		config.Namespace, config.Name = app.Namespace, set.Spec.Template.Spec.Volumes[0].ConfigMap.Name
 		framework.Edit(t, w, config, func(c *corev1.ConfigMap) {
 			for key := range c.Data {
 				c.Data[key] = "broken"

@@ -69,11 +69,31 @@ func (w *environment) awaitBroken(t *testing.T, app *v1.EcommerceApp, ordinal in
 		return nil
 	})
 	framework.Await(t, w, app, "the database to be down", func(app *v1.EcommerceApp) error {
-		if c := part(app, "database"); c.Ready || c.ReadyReplicas == c.Replicas {
+		if c := part(app, "database"); c.Ready || c.ReadyReplicas == c.Replicas || !strings.HasSuffix(c.Message, "image "+badImage+" of container database cannot be pulled") {
 			return fmt.Errorf("database is %+v", c)
 		}
 		return nil
 	})
+	framework.AwaitCondition(t, w, app, metav1.Condition{Type: v1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1.ReasonImagePullBackOff})
+}
+
+// testUnschedulable asks for more than a node has.
+func testUnschedulable(w *environment) func(*testing.T) {
+	return func(t *testing.T) {
+		app := w.runningShop(t)
+		before := app.Spec.Backend.Resources
+		large := v1.Amounts{corev1.ResourceCPU: quantity("100")}
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
+			app.Spec.Backend.Resources.Requests, app.Spec.Backend.Resources.Limits = large, large
+		})
+		degraded := framework.AwaitCondition(t, w, app, metav1.Condition{Type: v1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1.ReasonUnschedulable})
+		if want := "backend: no node fits: Insufficient cpu"; degraded.Message != want {
+			t.Errorf("Degraded says %q, want %q", degraded.Message, want)
+		}
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Backend.Resources = before })
+		w.awaitRunning(t, app)
+		framework.AwaitCondition(t, w, app, metav1.Condition{Type: v1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1.ReasonLoginNotConfigured})
+	}
 }
 
 // repair sets a good image and waits until it runs everywhere.
@@ -141,7 +161,7 @@ func testStorageNotExpandable(w *environment) func(*testing.T) {
 		framework.Create(t, w, class)
 		app := w.shop(t)
 		app.Spec.Database.StorageClassName = new(class.Name)
-		allowLogin(app)
+		w.allowLogin(t, app)
 		framework.Create(t, w, app)
 		w.awaitRunning(t, app)
 		set := w.set(app)

@@ -101,7 +101,7 @@ func (w *environment) everything(t *testing.T, seed uint64) *v1.EcommerceApp {
 	app.Spec.Backend.Autoscaling = &v1.Autoscaling{MinReplicas: 2, MaxReplicas: 4}
 	app.Spec.Ingress.Host = "shop.example.com"
 	app.Spec.Security.TLS.IssuerRef = &v1.IssuerReference{Name: "letsencrypt"}
-	allowLogin(app)
+	w.allowLogin(t, app)
 	if seed%2 == 0 {
 		app.Spec.Database.Engine, app.Spec.Database.Version = v1.EngineMySQL, "8.4"
 	}

@@ -157,6 +157,9 @@ func testCertificate(w *environment) func(*testing.T) {
 		framework.Create(t, w, app)
 		w.awaitRunning(t, app)
 		w.checkCertificate(t, app, "shop-tls")
+		if c := framework.Condition(app.Status.Conditions, v1.ConditionCertificateTrusted); c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonSelfSignedCertificate {
+			t.Errorf("without cert-manager the condition is %+v", c)
+		}
 		if err := w.cluster.Apply(t.Context(), []byte(certificates())); err != nil {
 			t.Fatal(err)
 		}
@@ -181,6 +184,9 @@ func testCertificate(w *environment) func(*testing.T) {
 		w.issueCertificates(t)
 		w.awaitRunning(t, app)
 		w.checkCertificate(t, app, "shop-certificate")
+		if c := framework.Condition(app.Status.Conditions, v1.ConditionCertificateTrusted); c.Type != "" {
+			t.Errorf("with a certificate of the issuer the condition is %+v", c)
+		}
 		w.env.ExpectDeletes(oracle.Expected{Resource: "secrets", Namespace: app.Namespace, Name: "shop-tls"})
 		framework.AwaitGone(t, w, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "shop-tls"}})
 		framework.Delete(t, w, app)

@@ -112,7 +112,9 @@ func shop(namespace string) *v1.EcommerceApp {
 }
 
 // allowLogin configures the login of an application, which is Degraded otherwise.
-func allowLogin(app *v1.EcommerceApp) {
+func (w *environment) allowLogin(t testing.TB, app *v1.EcommerceApp) {
+	t.Helper()
+	framework.Create(t, w, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "login"}})
 	login := &app.Spec.Security.Authentication
 	login.SecretRef, login.EmailDomains = &v1.LocalSecretReference{Name: "login"}, []string{"example.com"}
 }

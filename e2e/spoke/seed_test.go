@@ -43,6 +43,7 @@ func TestSpoke(t *testing.T) {
 	t.Run("storage", testStorage(w))
 	t.Run("storage that cannot grow", testStorageNotExpandable(w))
 	t.Run("bad image of the database", testBadImage(w))
+	t.Run("no node fits", testUnschedulable(w))
 	t.Run("long name", testLongName(w))
 	t.Run("conflict and adoption", testConflict(w))
 	t.Run("lost credentials", testLostCredentials(w))
@@ -58,6 +59,7 @@ func TestSpoke(t *testing.T) {
 	t.Run("optional kinds", testOptionalKinds(w))
 	t.Run("settings of pods", testPodSettings(w))
 	t.Run("ingress classes", testIngress(w))
+	t.Run("gateway", testGateway(w))
 	t.Run("missing definitions", testMissingDefinitions(w))
 }
 

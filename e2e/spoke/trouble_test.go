@@ -88,14 +88,14 @@ func testConflict(w *environment) func(*testing.T) {
 		// What another object controls is not for handing over.
 		other := shop(app.Namespace)
 		other.Name = "other"
-		owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Namespace: app.Namespace, Name: "other-database-config",
+		owned := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+			Namespace: app.Namespace, Name: "other-database",
 			Annotations:     map[string]string{v1.AdoptAnnotation: string(v1.AdoptAlways)},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: stranger.Name, UID: stranger.UID, Controller: new(true)}},
 		}}
 		framework.Create(t, w, owned)
 		framework.Create(t, w, other)
-		w.awaitFailed(t, other, v1.ReasonConflict, "other-database-config", "Service")
+		w.awaitFailed(t, other, v1.ReasonConflict, "ServiceAccount", "other-database", "Service")
 	}
 }
 

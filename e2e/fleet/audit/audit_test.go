@@ -99,6 +99,24 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+func TestByVerb(t *testing.T) {
+	const (
+		status = `{"auditID":"a6","verb":"patch","objectRef":{"resource":"ecommerceapps","subresource":"status","namespace":"shop","name":"s"},"responseStatus":{"code":200}}`
+		event  = `{"auditID":"a7","verb":"create","objectRef":{"resource":"events","namespace":"shop"},"responseStatus":{"code":201}}`
+		made   = `{"auditID":"a8","verb":"create","objectRef":{"resource":"namespaces","name":"shop"},"responseStatus":{"code":201}}`
+		system = `{"auditID":"a10","verb":"get","objectRef":{"resource":"namespaces","namespace":"kube-system","name":"kube-system"},"responseStatus":{"code":200}}`
+		other  = `{"auditID":"a9","verb":"get","objectRef":{"resource":"secrets","namespace":"other","name":"s"},"responseStatus":{"code":200}}`
+	)
+	log, err := audit.Parse(lines(patched, status, status, event, made, refused, system, other))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"patch": 1, "patch status": 2, "create events → 201": 1, "create → 201": 1, "delete → 403": 1}
+	if diff := cmp.Diff(want, log.About("shop").ByVerb()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestReadLeavesAnUnfinishedLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.log")
 	if log, mark, err := audit.Read(file, 0); err != nil || len(log) != 0 || mark != 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -165,6 +166,33 @@ func (l Log) Except(resources ...string) Log {
 // In returns the requests for objects in the namespace.
 func (l Log) In(namespace string) Log {
 	return l.Where(func(e Event) bool { return e.Namespace == namespace })
+}
+
+// About returns the requests for the namespace and for objects in it.
+func (l Log) About(namespace string) Log {
+	return l.Where(func(e Event) bool {
+		return e.Namespace == namespace || e.Resource == "namespaces" && e.Name == namespace
+	})
+}
+
+// ByVerb counts the requests by verb. A key also has the subresource, whether the request is about
+// events, and the HTTP status unless that is 200.
+func (l Log) ByVerb() map[string]int {
+	counts := map[string]int{}
+	for _, e := range l {
+		key := e.Verb
+		if e.Subresource != "" {
+			key += " " + e.Subresource
+		}
+		if e.Resource == "events" {
+			key += " events"
+		}
+		if e.Code != http.StatusOK {
+			key += fmt.Sprintf(" → %d", e.Code)
+		}
+		counts[key]++
+	}
+	return counts
 }
 
 // Since returns the requests that came in at that time or later.

@@ -1,0 +1,75 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// missingImage cannot be pulled: no registry listens at this address of the node.
+const missingImage = "127.0.0.1:1/storefront:missing"
+
+// testRollout rolls a bad image out while customers order all the time. The first region takes it back,
+// the other one is not changed, and no customer of either sees an error.
+func (w *environment) testRollout(t *testing.T) {
+	t.Helper()
+	first, other := w.regions[0], w.regions[1]
+	w.change(t, fmt.Sprintf(`{"spec":{"rollout":{"order":[%q],"soak":"5s","progressDeadline":"45s"}}}`, first.Region))
+	w.awaitRollout(t, v1.RolloutComplete)
+	app, err := w.app(t.Context(), shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := app.Spec.Frontend.Image
+	before, err := other.pods(t.Context(), "frontend")
+	if err != nil {
+		t.Fatal(err)
+	}
+	customersOf := map[string]*customers{}
+	for _, r := range w.regions {
+		customersOf[r.name] = r.sendCustomers(t)
+	}
+	w.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q}}}`, missingImage))
+	w.awaitRollout(t, v1.RolloutRolledBack)
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) {
+			placed, stored := customersOf[r.name].end(t), r.inDatabase(t, shop)
+			for _, id := range placed {
+				if !slices.Contains(stored, id) {
+					t.Errorf("order %s is lost", id)
+				}
+			}
+			r.all(t, "frontend", good)
+		})
+	}
+	after, err := other.pods(t.Context(), "frontend")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(after) != len(before) || after[0].UID != before[0].UID {
+		t.Errorf("%s has other pods than before, although the image never got there", other.name)
+	}
+	w.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q}}}`, good))
+	w.awaitRollout(t, v1.RolloutComplete)
+	w.change(t, `{"spec":{"rollout":null}}`)
+	w.running(t, shop)
+}
+
+// awaitRollout blocks until the shop's present spec has a rollout in a state.
+func (w *environment) awaitRollout(t *testing.T, state v1.RolloutState) {
+	t.Helper()
+	fleettest.Within(t, patience, "the rollout to be "+string(state), func(ctx context.Context) error {
+		app, err := w.app(ctx, shop)
+		if err != nil {
+			return err
+		}
+		if r := app.Status.Rollout; r == nil || r.State != state || app.Status.ObservedGeneration != app.Generation {
+			return fmt.Errorf("%w: %+v", errWaiting, r)
+		}
+		return nil
+	})
+}
