@@ -28,10 +28,11 @@ export CGO_ENABLED ?= $(if $(findstring -race,$(GOTEST_FLAGS)),1,0)
 # The packages that make test-unit tests.
 PACKAGES ?= ./...
 # The regular expression of the figures that make bench measures, the number of interleaved pairs of
-# those that have some, and the number of shops in a burst.
+# those that have some, the number of shops in a burst, and the number of members.
 BENCH ?= .
 PAIRS ?= 10
 SHOPS ?= 50
+MEMBERS ?= 3
 # The points that make crashpoints runs: all, names of workloads with commas, or the key of one.
 CRASHPOINTS ?= all
 # The IDs of the mutants that make mutants applies, with spaces; empty for all.
@@ -95,6 +96,10 @@ demo: ## Start a hub and three members on this machine and run a shop; KIND=1 us
 .PHONY: demo-restore
 demo-restore: ## Restore the backup of make demo in another region and run the shop there.
 	$(DEMO) restore
+
+.PHONY: demo-rollout
+demo-rollout: ## Roll a bad image out in the demo, region by region, and see it taken back.
+	$(DEMO) rollout
 
 .PHONY: demo-down
 demo-down: ## Stop the demo and delete its data; KIND=1 deletes its kind clusters.
@@ -195,10 +200,10 @@ faults: binaries $(GOTESTSUM) ## Run all fault cases of e2e/faults, of which mak
 cloud-contract: ## Run the contract tests of every cloud provider and print a table of the results.
 	go test -count=1 -json -run '^TestContract' ./cloud/... | go run ./cloud/cloudtest/cmd/matrix
 
-runBench = SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_BENCH_PAIRS=$(PAIRS) SHOPFLEET_BENCH_SHOPS=$(SHOPS) go test -vet=off -run '^$$' -bench '^BenchmarkHub$$/($(1))' -benchtime 1x -timeout 2h $(GOTEST_FLAGS) ./e2e/bench
+runBench = SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_BENCH_PAIRS=$(PAIRS) SHOPFLEET_BENCH_SHOPS=$(SHOPS) SHOPFLEET_BENCH_MEMBERS=$(MEMBERS) go test -vet=off -run '^$$' -bench '^BenchmarkHub$$/($(1))' -benchtime 1x -timeout 2h $(GOTEST_FLAGS) ./e2e/bench
 
 .PHONY: bench
-bench: binaries ## Measure the hub beside a bare writer; BENCH=<regexp> selects figures, PAIRS=<n> and SHOPS=<n> their size.
+bench: binaries ## Measure the hub beside a bare writer; BENCH=<regexp> selects figures, PAIRS=<n>, SHOPS=<n> and MEMBERS=<n> their size.
 	$(call runBench,$(BENCH))
 
 .PHONY: profile
