@@ -77,15 +77,22 @@ func PodProblem(pods []corev1.Pod, now time.Time) (Problem, bool) {
 }
 
 // newestTemplate returns the hash of the pod template of a Deployment's youngest pod; empty for other
-// pods.
+// pods. Times have whole seconds: of two that are as young, the one that is not ready is the newer one.
 func newestTemplate(pods []corev1.Pod) string {
-	hash, youngest := "", time.Time{}
+	var newest *corev1.Pod
 	for i := range pods {
-		if of := pods[i].Labels[appsv1.DefaultDeploymentUniqueLabelKey]; of != "" && !pods[i].CreationTimestamp.Time.Before(youngest) {
-			hash, youngest = of, pods[i].CreationTimestamp.Time
+		pod := &pods[i]
+		switch {
+		case pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == "":
+		case newest == nil, newest.CreationTimestamp.Before(&pod.CreationTimestamp),
+			newest.CreationTimestamp.Equal(&pod.CreationTimestamp) && IsReady(newest):
+			newest = pod
 		}
 	}
-	return hash
+	if newest == nil {
+		return ""
+	}
+	return newest.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
 // nodesMessage returns the reasons of the scheduler without the numbers of nodes, which change with each

@@ -88,6 +88,8 @@ func podProblems() map[string]podProblem {
 		"a runtime that fails": {[]*corev1.Pod{pod("a", container("CreateContainerError", "failed to reserve name web_1"))},
 			v1.ReasonCreateContainerConfigError, "container web cannot be created, as the events of its pod say"},
 		"restarts of last week": {pods: []*corev1.Pod{pod("a", running, ended(-1, 3, 137, "OOMKilled"))}},
+		"a pod of the second in which those before were created": {[]*corev1.Pod{pod("a", image, version("2", 1)), pod("b", serves("web:1"), version("1", 1))},
+			v1.ReasonImagePullBackOff, "image web:2 of container web cannot be pulled"},
 		"pods of the version before": {[]*corev1.Pod{pod("a", container("CrashLoopBackOff", ""), version("1", 1)), pod("b", image, version("2", 2))},
 			v1.ReasonImagePullBackOff, "image web:2 of container web cannot be pulled"},
 		"several":       {[]*corev1.Pod{pod("a", unschedulable("full")), pod("b", image), pod("c", container("CrashLoopBackOff", ""))}, v1.ReasonCrashLoopBackOff, "container web ends and is restarted again and again"},
