@@ -113,7 +113,7 @@ func repair(spec *v1.EcommerceAppSpec) {
 	}
 	for _, w := range []*v1.Workload{&spec.Backend, &spec.Frontend} {
 		if w.Autoscaling != nil {
-			w.Replicas = nil
+			w.Replicas, w.Strategy = nil, ""
 			w.Autoscaling.MaxReplicas = max(w.Autoscaling.MaxReplicas, w.Autoscaling.MinReplicas)
 		}
 	}

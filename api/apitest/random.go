@@ -95,9 +95,12 @@ func completeWorkload(r *rand.Rand, w *v1.Workload) {
 	if r.IntN(2) == 0 {
 		w.Image = fmt.Sprintf("own:v%d", r.IntN(9))
 	}
+	w.Strategy = v1.StrategyRollingUpdate
 	if w.Autoscaling != nil {
 		w.Autoscaling.MaxReplicas = 5 + r.Int32N(5)
 		w.Autoscaling.TargetCPUUtilizationPercent = new(50 + r.Int32N(40))
+	} else if r.IntN(2) == 0 {
+		w.Strategy = v1.StrategyBlueGreen
 	}
 	w.EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: fmt.Sprintf("settings-%d", r.IntN(3))},

@@ -99,6 +99,11 @@ const (
 	// this annotation itself.
 	SpecHashAnnotation = "ecommerce.io/spec-hash"
 
+	// PodTemplateLabel, on a Deployment of a workload with the strategy BlueGreen and on its pods, is a
+	// hash of the template of the pods. The Service of the workload selects by it, and has that of the
+	// pods that it selects.
+	PodTemplateLabel = "ecommerce.io/pod-template"
+
 	// ComponentLabel is the component that an object belongs to.
 	ComponentLabel = "app.kubernetes.io/component"
 	// InstanceLabel is the application that an object belongs to.

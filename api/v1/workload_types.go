@@ -8,6 +8,7 @@ import (
 // Workload defines the backend or the frontend of an application.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.replicas)",fieldPath=".replicas",reason="FieldValueForbidden",message="replicas must be absent when autoscaling is set"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.strategy) || self.strategy != 'BlueGreen'",fieldPath=".strategy",reason="FieldValueForbidden",message="strategy must not be BlueGreen when autoscaling is set: pods that get no requests yet are not scaled to their load"
 type Workload struct {
 	// replicas is the number of pods in each cluster. 0 to 1000; the default is 1 for the
 	// backend and spec.replicas for the frontend. It excludes autoscaling.
@@ -55,10 +56,29 @@ type Workload struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.prefix) || e.prefix.size() <= 253)",message="envFrom must have prefixes of at most 253 characters"
 	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
 
-	// autoscaling creates a HorizontalPodAutoscaler. It excludes replicas.
+	// autoscaling creates a HorizontalPodAutoscaler. It excludes replicas, and the strategy BlueGreen.
 	// +optional
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
+
+	// strategy is how new pods replace those of an earlier version in a cluster. The default is
+	// RollingUpdate.
+	// +optional
+	Strategy WorkloadStrategy `json:"strategy,omitempty"`
 }
+
+// WorkloadStrategy represents how new pods replace those of an earlier version in a cluster.
+//
+// +kubebuilder:validation:Enum=RollingUpdate;BlueGreen
+type WorkloadStrategy string
+
+// The strategies.
+const (
+	// StrategyRollingUpdate replaces a quarter of the pods at a time. Both versions serve meanwhile.
+	StrategyRollingUpdate WorkloadStrategy = "RollingUpdate"
+	// StrategyBlueGreen starts all new pods beside the old ones, sends them all requests once all of them are ready, and
+	// then ends the old ones. It needs room for twice the pods.
+	StrategyBlueGreen WorkloadStrategy = "BlueGreen"
+)
 
 // EnvVars are environment variables of a container.
 //

@@ -257,6 +257,8 @@ func enums() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"EcommerceApp": {
 			"spec.database.engine":         {"mysql", "postgresql"},
+			"spec.backend.strategy":        {"BlueGreen", "RollingUpdate"},
+			"spec.frontend.strategy":       {"BlueGreen", "RollingUpdate"},
 			"spec.rollout.strategy":        {"All", "Progressive"},
 			"spec.rollout.onFailure":       {"Pause", "Rollback"},
 			"spec.rollout.approval":        {"BetweenRegions", "None"},

@@ -31,6 +31,16 @@ func workloadCases(workload string) []testCase {
 			name: workload + " autoscaling without an upper bound", edits: join(unset, edits{at + ".autoscaling": map[string]any{"minReplicas": int64(2)}}),
 			field: at + ".autoscaling.maxReplicas", says: "Required value",
 		},
+		{name: workload + " blue-green", edits: edits{at + ".strategy": "BlueGreen"}},
+		{name: workload + " autoscaling with a rolling update", edits: join(unset, bounds(2, 5), edits{at + ".strategy": "RollingUpdate"})},
+		{
+			name: workload + " blue-green with autoscaling", edits: join(unset, bounds(2, 5), edits{at + ".strategy": "BlueGreen"}),
+			field: at + ".strategy", says: "strategy must not be BlueGreen when autoscaling is set",
+		},
+		{
+			name: workload + " of another strategy", edits: edits{at + ".strategy": "Recreate"},
+			field: at + ".strategy", says: "Unsupported value",
+		},
 	}, imageCases(at+".image"))
 }
 

@@ -78,6 +78,11 @@ func ofOrder() []Mutant {
 			component, "TestPlanGates",
 		},
 		{
+			"switched-at-once", "requests go to new pods before these are ready",
+			component + "/bluegreen.go", "	return len(facts) > 0\n", "	return len(facts) < 0\n",
+			component, "TestBlueGreen",
+		},
+		{
 			"annotation-ends-the-pass", "a pass that handles an annotation skips the rest",
 			reconciler + "/reconciler.go", "	} else {\n		r.converge(ctx, p)\n	}", "	} else if p.object.GetAnnotations()[v1.RestartedAtAnnotation] == \"\" {\n		r.converge(ctx, p)\n	}",
 			"e2e/spoke", "TestSpoke/restart_annotation",

@@ -215,10 +215,18 @@ func (p *path) objects(ctx context.Context, app *v1.EcommerceApp) (map[string]ma
 			if err != nil {
 				return nil, err
 			}
-			all[kind.Kind+" "+list.Items[i].GetName()] = object
+			all[kind.Kind+" "+anyTemplate(&list.Items[i], list.Items[i].GetName())] = object
 		}
 	}
 	return all, nil
+}
+
+// anyTemplate returns a text about an object without the hash of its pods, which has what is not compared.
+func anyTemplate(object client.Object, text string) string {
+	if hash := object.GetLabels()[v1.PodTemplateLabel]; hash != "" {
+		return strings.ReplaceAll(text, hash, "TEMPLATE")
+	}
+	return text
 }
 
 // comparableContent returns the content of an object that does not depend on its namespace or the time.
@@ -252,12 +260,17 @@ func comparableContent(object *unstructured.Unstructured, app *v1.EcommerceApp) 
 	for _, key := range []string{v1.SpecHashAnnotation, "deployment.kubernetes.io/revision"} {
 		unstructured.RemoveNestedField(content, "metadata", "annotations", key)
 	}
-	// A new application has not changed its password yet.
-	unstructured.RemoveNestedField(content, "spec", "template", "metadata", "annotations", database.RotationAnnotation)
+	// A new application has not changed its password yet, nor got a database later than its backend.
+	annotations := []string{"spec", "template", "metadata", "annotations"}
+	unstructured.RemoveNestedField(content, append(slices.Clone(annotations), database.RotationAnnotation)...)
+	if left, _, _ := unstructured.NestedMap(content, annotations...); len(left) == 0 {
+		unstructured.RemoveNestedField(content, annotations...)
+	}
+	encoded := anyTemplate(object, encode(content))
 	var result map[string]any
 	text := strings.NewReplacer(
 		app.Namespace, "NAMESPACE", string(app.UID), "UID", manifest.Hash(app.Namespace, app.Name), "HASH",
-	).Replace(encode(content))
+	).Replace(encoded)
 	return result, json.Unmarshal([]byte(text), &result)
 }
 

@@ -32,6 +32,7 @@ func TestSpoke(t *testing.T) {
 	t.Run("paths", testPaths(w))
 	t.Run("unchanged", testUnchanged(w))
 	t.Run("changes", testChanges(w))
+	t.Run("blue-green", testBlueGreen(w))
 	t.Run("gating of versions", testVersionGating(w))
 	t.Run("frozen kubelets", testFrozen(w))
 	t.Run("availability", testAvailability(w))

@@ -15,7 +15,7 @@ func unavailable(c Component, live Live) string {
 		if c.Auxiliary && IsWorkload(object.Resource) {
 			continue
 		}
-		if reason := unavailableReason(object.Resource, live); reason != "" {
+		if reason := unavailableReason(object.Resource, predecessor(c, object.Resource, live), live); reason != "" {
 			return reason
 		}
 	}
@@ -25,10 +25,14 @@ func unavailable(c Component, live Live) string {
 	return ""
 }
 
-// unavailableReason returns why one object does not serve customers; empty if it does. Objects
-// other than workloads, Ingresses and HTTPRoutes are created together with them.
-func unavailableReason(want Resource, live Live) string {
+// unavailableReason returns why one object, or the predecessor that serves in its place, does not serve
+// customers; empty if it does. Objects other than workloads, Ingresses and HTTPRoutes are created together
+// with them.
+func unavailableReason(want Resource, serves *appsv1.Deployment, live Live) string {
 	exists := live[KeyOf(want)]
+	if serves != nil {
+		exists = serves
+	}
 	switch w := want.(type) {
 	case *appsv1.StatefulSet:
 		return primaryUnavailable(w, live)
@@ -40,7 +44,7 @@ func unavailableReason(want Resource, live Live) string {
 		case d == nil, valueOr(w.Spec.Replicas, valueOr(d.Spec.Replicas, 1)) == 0, d.Status.AvailableReplicas > 0:
 			return ""
 		default:
-			return describe(want) + " has no available replica"
+			return describe(exists) + " has no available replica"
 		}
 	case *networkingv1.Ingress, *unstructured.Unstructured:
 		if exists == nil && isWayIn(Object{Resource: want}) {
@@ -82,7 +86,8 @@ func serving(c Component, live Live) bool {
 			continue
 		}
 		exists := live[KeyOf(object.Resource)]
-		if exists == nil || exists.GetDeletionTimestamp() != nil || unavailableReason(object.Resource, live) != "" || !servesVersion(object.Resource, live) {
+		if exists == nil || exists.GetDeletionTimestamp() != nil || predecessor(c, object.Resource, live) != nil ||
+			unavailableReason(object.Resource, nil, live) != "" || !servesVersion(object.Resource, live) {
 			return false
 		}
 		serves = true

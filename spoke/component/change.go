@@ -22,15 +22,17 @@ const (
 	ImageUpdated Change = "ImageUpdated"
 	// Scaled means that only the number of replicas changed.
 	Scaled Change = "Scaled"
+	// Switched means that requests go to other pods, which are ready.
+	Switched Change = "Switched"
 	// ConfigurationUpdated means anything else.
 	ConfigurationUpdated Change = "ConfigurationUpdated"
 )
 
 // Classify returns how a component is about to change.
 func Classify(c Component, live Live) Change {
-	exists, changed, scaled, configured := false, false, false, false
+	exists, changed, scaled, configured, switched := false, false, false, false, false
 	for _, object := range c.Objects {
-		have := live[KeyOf(object.Resource)]
+		have := replacedBy(c, object.Resource, live)
 		if have == nil || object.Once {
 			// Other configuration is in a ConfigMap of another name.
 			_, config := object.Resource.(*corev1.ConfigMap)
@@ -38,6 +40,10 @@ func Classify(c Component, live Live) Change {
 			continue
 		}
 		exists = true
+		if _, ok := successor(c, object.Resource, live); ok {
+			switched = switched || !awaitsPods(c, object.Resource, live)
+			continue
+		}
 		if !outdated(object.Resource, have) && !replaced(object.Resource, have) {
 			continue
 		}
@@ -55,6 +61,8 @@ func Classify(c Component, live Live) Change {
 		return ConfigurationUpdated
 	case scaled:
 		return Scaled
+	case switched:
+		return Switched
 	default:
 		return Unchanged
 	}

@@ -42,6 +42,9 @@ func Observe(c Component, live Live, initialized bool) State {
 	}
 	counted, notes := false, []string{}
 	for _, object := range c.Objects {
+		if awaitsPods(c, object.Resource, live) {
+			continue // The pods are what is waited for.
+		}
 		exists := live[KeyOf(object.Resource)]
 		facts, note := observeObject(object, exists, live)
 		// Of two that are as bad, the first is reported.

@@ -129,6 +129,9 @@ func (p *planner) component(c Component) {
 		if len(waiting) > 0 && changed && IsWorkload(object.Resource) {
 			continue
 		}
+		if !p.in.Eventual && awaitsPods(c, object.Resource, p.in.Live) {
+			continue
+		}
 		p.object(c.Name, object)
 	}
 }
@@ -200,7 +203,7 @@ func (p *planner) started(c Component) bool {
 	}
 	exists := 0
 	for _, object := range c.Objects {
-		if p.in.Live[KeyOf(object.Resource)] != nil && !object.Retain {
+		if replacedBy(c, object.Resource, p.in.Live) != nil && !object.Retain {
 			exists++
 		} else if IsWorkload(object.Resource) {
 			return false
@@ -213,7 +216,7 @@ func (p *planner) started(c Component) bool {
 // another client changed are repaired, which waits for nothing.
 func (p *planner) versionChanged(c Component) bool {
 	return slices.ContainsFunc(c.Objects, func(object Object) bool {
-		exists := p.in.Live[KeyOf(object.Resource)]
+		exists := replacedBy(c, object.Resource, p.in.Live)
 		if exists != nil && current(object.Resource, exists) {
 			return false
 		}
@@ -238,6 +241,9 @@ func (p *planner) prune(ordered []Component) {
 		position[c.Name] = i + 1
 		for _, object := range c.Objects {
 			wanted[KeyOf(object.Resource)] = true
+			if d := predecessor(c, object.Resource, p.in.Live); d != nil && !p.in.Eventual {
+				wanted[KeyOf(d)] = true // It serves.
+			}
 		}
 	}
 	var unwanted []Key

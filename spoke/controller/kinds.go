@@ -42,7 +42,7 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 		Report:    reportEcommerceApp,
 		Last:      lastComponents,
 		Database:  databaseOf,
-		Clients:   func(app *v1.EcommerceApp) string { return render.BackendName(app.Name) },
+		Clients:   func(app *v1.EcommerceApp) map[string]string { return render.BackendPods(app.Name) },
 		SameParts: sameComponents,
 	}
 }

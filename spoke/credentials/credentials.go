@@ -207,9 +207,19 @@ func Read(secret *corev1.Secret) *database.Login {
 	return &login
 }
 
-// OfDeployment returns what the Deployment of the clients says about a rotation. Pods of before may
-// still end when it says that they are current.
-func OfDeployment(d *appsv1.Deployment, rotation int) Clients {
+// OfDeployments returns what the Deployments of the clients say about a rotation: one, none, or that of each
+// version while one replaces another. Pods of before may still end when they say that all are current.
+func OfDeployments(all []appsv1.Deployment, rotation int) Clients {
+	clients := Clients{Current: true}
+	for i := range all {
+		one := ofDeployment(&all[i], rotation)
+		clients.Exist, clients.Rotation = true, max(clients.Rotation, one.Rotation)
+		clients.Current, clients.Stuck = clients.Current && one.Current, clients.Stuck || one.Stuck
+	}
+	return clients
+}
+
+func ofDeployment(d *appsv1.Deployment, rotation int) Clients {
 	clients := Clients{Exist: true}
 	// A template without the annotation has the first login.
 	clients.Rotation, _ = strconv.Atoi(d.Spec.Template.Annotations[database.RotationAnnotation])

@@ -182,17 +182,40 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// clientsOf returns a Deployment whose pods all have the first rotation, as it is changed.
+func clientsOf(change func(*appsv1.Deployment)) appsv1.Deployment {
+	d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+	d.Spec.Template.Annotations = map[string]string{database.RotationAnnotation: "1"}
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, Conditions: []appsv1.DeploymentCondition{
+		{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
+	}}
+	change(&d)
+	return d
+}
+
+// TestVersionsOfClients checks what Deployments say while one replaces another.
+func TestVersionsOfClients(t *testing.T) {
+	before := func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil }
+	now := func(*appsv1.Deployment) {}
+	for name, tt := range map[string]struct {
+		deployments []appsv1.Deployment
+		want        Clients
+	}{
+		"none":                       {nil, Clients{Current: true}},
+		"one of each version":        {[]appsv1.Deployment{clientsOf(now), clientsOf(before)}, Clients{Exist: true, Rotation: 1}},
+		"in another order":           {[]appsv1.Deployment{clientsOf(before), clientsOf(now)}, Clients{Exist: true, Rotation: 1}},
+		"two versions, both have it": {[]appsv1.Deployment{clientsOf(now), clientsOf(now)}, Clients{Exist: true, Rotation: 1, Current: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, OfDeployments(tt.deployments, 1)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestRotationWaits checks when clients count as replaced: not before the last pod of before has ended.
 func TestRotationWaits(t *testing.T) {
-	deployment := func(change func(*appsv1.Deployment)) *appsv1.Deployment {
-		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
-		d.Spec.Template.Annotations = map[string]string{database.RotationAnnotation: "1"}
-		d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, Conditions: []appsv1.DeploymentCondition{
-			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
-		}}
-		change(d)
-		return d
-	}
 	for name, tt := range map[string]struct {
 		change func(*appsv1.Deployment)
 		want   Clients
@@ -209,7 +232,7 @@ func TestRotationWaits(t *testing.T) {
 		"no pods": {func(d *appsv1.Deployment) { d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2} }, Clients{Exist: true, Rotation: 1, Current: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, OfDeployment(deployment(tt.change), 1)); diff != "" {
+			if diff := cmp.Diff(tt.want, OfDeployments([]appsv1.Deployment{clientsOf(tt.change)}, 1)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

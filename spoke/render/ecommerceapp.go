@@ -87,10 +87,15 @@ func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error
 	}
 	backend := component.Component{Name: Backend, Disabled: true}
 	if s.backend != nil {
-		backend = s.backend.component()
+		if backend, err = s.backend.component(); err != nil {
+			return nil, err
+		}
 	}
 	backend.DependsOn = []string{database.Component}
-	frontend := s.frontend.component()
+	frontend, err := s.frontend.component()
+	if err != nil {
+		return nil, err
+	}
 	frontend.DependsOn = []string{Backend}
 	ingress, err := s.ingress()
 	if err != nil {
@@ -124,9 +129,9 @@ func DatabaseCredentials(app string) string { return databaseOf(app).Credentials
 // without.
 func DatabaseSecrets(app string) []string { return databaseOf(app).Secrets() }
 
-// BackendName returns the name of the Deployment of the backend.
-func BackendName(app string) string {
-	return manifest.Owner{Name: app}.ChildName("-"+Backend, manifest.MaxName)
+// BackendPods returns the labels of the pods of the backend, which its Deployments have, too.
+func BackendPods(app string) map[string]string {
+	return manifest.Part{Owner: manifest.Owner{Kind: ecommerceApp, Name: app}, Component: Backend}.Selector()
 }
 
 // DatabaseDumps returns the name of the claim that holds the dumps.

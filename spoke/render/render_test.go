@@ -145,6 +145,43 @@ func TestAutoscaling(t *testing.T) {
 	}
 }
 
+// The Deployment of a version of the pods has its name and labels, and all else is shared by the versions.
+func TestBlueGreen(t *testing.T) {
+	const name = "my-ecommerce-app-frontend"
+	render := func(change func(*v1.Workload)) (*appsv1.Deployment, []component.Object) {
+		app := sampleShop(t)
+		app.Spec.Frontend.Strategy = v1.StrategyBlueGreen
+		change(&app.Spec.Frontend)
+		objects := mustShop(t, app)
+		i := slices.IndexFunc(all[*appsv1.Deployment](objects), func(d *appsv1.Deployment) bool { return strings.HasPrefix(d.Name, name+"-") })
+		return all[*appsv1.Deployment](objects)[i], objects
+	}
+	first, objects := render(func(*v1.Workload) {})
+	hash := first.Spec.Template.Labels[v1.PodTemplateLabel]
+	if first.Name != name+"-"+hash || hash == "" {
+		t.Errorf("the Deployment of pods %q is %s", hash, first.Name)
+	}
+	for _, o := range objects {
+		if service, ok := o.Resource.(*corev1.Service); ok && service.Name == name {
+			if diff := cmp.Diff(first.Spec.Selector.MatchLabels, service.Spec.Selector); diff != "" {
+				t.Errorf("the Service selects other pods (-Deployment +Service):\n%s", diff)
+			}
+		}
+	}
+	if scaled, _ := render(func(w *v1.Workload) { w.Replicas = new(int32(7)) }); scaled.Name != first.Name {
+		t.Error("another number of pods is another version")
+	}
+	for field, change := range map[string]func(*v1.Workload){
+		"image": func(w *v1.Workload) { w.Image = "other:v1" },
+		"env":   func(w *v1.Workload) { w.Env = []corev1.EnvVar{{Name: "LOG", Value: "debug"}} },
+		"port":  func(w *v1.Workload) { w.Port = 8081 },
+	} {
+		if edited, _ := render(change); edited.Name == first.Name {
+			t.Errorf("another %s is no other version", field)
+		}
+	}
+}
+
 // The user's variables win, and stand where the shop's would.
 func TestEnvironment(t *testing.T) {
 	app := sampleShop(t)

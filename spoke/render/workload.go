@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strconv"
@@ -122,13 +123,20 @@ func (s *shop) part(name string) manifest.Part {
 
 // component returns the objects of a workload: first the dependencies of its pods, and
 // the Deployment before the Service.
-func (w workload) component() component.Component {
+func (w workload) component() (component.Component, error) {
+	deployment := w.deployment()
+	service := manifest.Service(w.part, w.name, corev1.ServicePort{Name: httpPort, Port: servicePort})
+	if w.spec.Strategy == v1.StrategyBlueGreen {
+		if err := separate(deployment, service); err != nil {
+			return component.Component{}, err
+		}
+	}
 	objects := []component.Object{
 		{Resource: manifest.ServiceAccount(w.part, w.name, w.spec.ServiceAccountAnnotations)},
 		{Resource: w.config()},
 		{Resource: manifest.NetworkPolicy(w.part, w.name, w.port, w.peers...)},
-		{Resource: w.deployment()},
-		{Resource: manifest.Service(w.part, w.name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
+		{Resource: deployment},
+		{Resource: service},
 	}
 	if w.spec.Autoscaling != nil {
 		objects = append(objects, component.Object{Resource: w.autoscaler()})
@@ -142,7 +150,24 @@ func (w workload) component() component.Component {
 	if w.loading != "" {
 		c.Note = "stopped while restore " + w.loading + " loads the database"
 	}
-	return c
+	return c, nil
+}
+
+// separate gives a Deployment the name and the selector of this version of its pods, so that it exists
+// beside that of another version, and the Service selects the pods of one of them.
+func separate(d *appsv1.Deployment, service *corev1.Service) error {
+	template, err := json.Marshal(d.Spec.Template)
+	if err != nil {
+		return fmt.Errorf("encoding the pods of Deployment %q: %w", d.Name, err)
+	}
+	hash := manifest.Hash(string(template))
+	d.Name = manifest.Name(d.Name, "-"+hash, manifest.MaxName)
+	for _, labels := range []map[string]string{
+		d.Labels, d.Spec.Selector.MatchLabels, d.Spec.Template.Labels, service.Labels, service.Spec.Selector,
+	} {
+		labels[v1.PodTemplateLabel] = hash
+	}
+	return nil
 }
 
 // leastReplicas returns the minimum number of replicas.

@@ -52,6 +52,8 @@ func describeChange(change component.Change) string {
 		return "Rolling out the images"
 	case component.Scaled:
 		return "Changing the number of replicas"
+	case component.Switched:
+		return "Sending requests to the new pods"
 	default:
 		return "Rolling out the configuration"
 	}

@@ -47,9 +47,9 @@ type Kind[T client.Object] struct {
 	// Database returns the database of an object, and false if it has none that is administered:
 	// whose password is rotated and whose replicas are observed. May be nil.
 	Database func(T, render.Cluster) (database.Spec, bool)
-	// Clients returns the name of the Deployment that logs in to the database. Nil if the clients are
-	// not known: an old password is then revoked at once.
-	Clients func(T) string
+	// Clients returns the labels of the pods that log in to the database, and of their Deployments. Nil if
+	// the clients are not known: an old password is then revoked at once.
+	Clients func(T) map[string]string
 	// Paused reports whether nothing of an object but its status is to be written, unless it is
 	// being deleted. Nil means that the kind cannot be paused.
 	Paused func(T) bool

@@ -255,30 +255,23 @@ func (r *reconciler[T]) observeClients(ctx context.Context, object T, login *dat
 	if r.kind.Clients == nil {
 		return credentials.Clients{}, nil
 	}
-	deployment := &appsv1.Deployment{}
-	key := client.ObjectKey{Namespace: object.GetNamespace(), Name: r.kind.Clients(object)}
-	if err := r.member.Reader.Get(ctx, key, deployment); err != nil {
-		if apierrors.IsNotFound(err) {
-			return credentials.Clients{Current: true}, nil
-		}
-		return credentials.Clients{}, fmt.Errorf("reading Deployment %q: %w", key.Name, err)
+	theirs := []client.ListOption{client.InNamespace(object.GetNamespace()), client.MatchingLabels(r.kind.Clients(object))}
+	deployments := &appsv1.DeploymentList{}
+	if err := r.member.Reader.List(ctx, deployments, theirs...); err != nil {
+		return credentials.Clients{}, fmt.Errorf("listing the Deployments of clients: %w", err)
 	}
 	if login == nil {
-		return credentials.OfDeployment(deployment, 0), nil
+		return credentials.OfDeployments(deployments.Items, 0), nil
 	}
-	clients := credentials.OfDeployment(deployment, login.Rotation)
+	clients := credentials.OfDeployments(deployments.Items, login.Rotation)
 	if login.Phase != database.PhaseSwitching || !clients.Current {
 		return clients, nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
-	if err != nil {
-		return clients, fmt.Errorf("reading the selector of Deployment %q: %w", key.Name, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()
 	pods := &corev1.PodList{}
-	if err := r.member.APIReader.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
-		return clients, fmt.Errorf("listing the pods of Deployment %q: %w", key.Name, err)
+	if err := r.member.APIReader.List(ctx, pods, theirs...); err != nil {
+		return clients, fmt.Errorf("listing the pods of clients: %w", err)
 	}
 	clients.Current = !slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return !credentials.Has(&pod, login.Rotation) })
 	return clients, nil

@@ -1,0 +1,96 @@
+package spoke_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+// testBlueGreen replaces the pods of a frontend at once. The kubelets are stopped, so that new pods are not
+// ready: those before serve until they are, also after another version has superseded them.
+func testBlueGreen(w *environment) func(*testing.T) {
+	return func(t *testing.T) {
+		app := w.shop(t)
+		app.Spec.Frontend.Strategy, app.Spec.Backend.Strategy = v1.StrategyBlueGreen, v1.StrategyBlueGreen
+		framework.Create(t, w, app)
+		w.awaitRunning(t, app)
+		before := w.frontends(t, app)
+		if len(before) != 1 || !w.selects(t, app, &before[0]) {
+			t.Fatalf("the Service does not select the pods of the one frontend: %v", names(before))
+		}
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(2)) })
+		w.awaitRunning(t, app)
+
+		thaw, mark := w.freeze(t), w.mark(t)
+		for _, image := range []string{"ecommerce-frontend:v3.0.0", "ecommerce-frontend:v4.0.0"} {
+			framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Image = image })
+			framework.Await(t, w, app, "the frontend of "+image, func(app *v1.EcommerceApp) error {
+				all := w.frontends(t, app)
+				if !slices.ContainsFunc(all, func(d appsv1.Deployment) bool { return d.Spec.Template.Spec.Containers[0].Image == image }) || len(all) != 2 {
+					return fmt.Errorf("there are %v", names(all))
+				}
+				return messageContains(app, "frontend", "0 of 2 replicas are ready")
+			})
+			if !w.selects(t, app, &before[0]) {
+				t.Errorf("the Service does not select the pods that serve while those of %s start", image)
+			}
+			w.awaitAvailable(t, app, metav1.ConditionTrue, "customers can be served")
+		}
+		thaw()
+		w.awaitRunning(t, app)
+		framework.AwaitGone(t, w, &before[0])
+		after := w.frontends(t, app)
+		if len(after) != 1 || !w.selects(t, app, &after[0]) || *after[0].Spec.Replicas != 2 {
+			t.Errorf("the Service does not select the two pods of the one frontend: %v", names(after))
+		}
+		awaitEvents(t, w, app, "ImageUpdated", "Switched")
+		log := mark.Since(t, w.cluster).In(app.Namespace).Writes().Succeeded()
+		checkOrder(t, log, "deployments/"+after[0].Name, "services/"+app.Name+"-frontend")
+		switched := slices.IndexFunc(log, func(e audit.Event) bool { return e.Resource == "services" })
+		if early := log[:max(switched, 0)].Verb("delete").Where(func(e audit.Event) bool { return strings.HasPrefix(e.Name, before[0].Name) }); len(early) > 0 {
+			t.Errorf("deleted before the Service selects other pods:\n%s", early)
+		}
+		if err := w.Delete(t.Context(), app); err != nil { // Otherwise a later definition of a kind replaces its pods.
+			t.Fatal(err)
+		}
+	}
+}
+
+// frontends returns the Deployments of the frontend, without those that are being deleted.
+func (w *environment) frontends(t *testing.T, app *v1.EcommerceApp) []appsv1.Deployment {
+	t.Helper()
+	list := &appsv1.DeploymentList{}
+	if err := w.List(t.Context(), list, client.InNamespace(app.Namespace), client.MatchingLabels{v1.ComponentLabel: "frontend"}); err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool { return d.DeletionTimestamp != nil })
+}
+
+// selects reports whether the Service of the frontend selects the pods of a Deployment, and no others.
+func (w *environment) selects(t *testing.T, app *v1.EcommerceApp, d *appsv1.Deployment) bool {
+	t.Helper()
+	service := &corev1.Service{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-frontend"}, service); err != nil {
+		t.Fatal(err)
+	}
+	return maps.Equal(service.Spec.Selector, d.Spec.Selector.MatchLabels)
+}
+
+func names(all []appsv1.Deployment) []string {
+	list := make([]string, 0, len(all))
+	for i := range all {
+		list = append(list, all[i].Name)
+	}
+	return list
+}
