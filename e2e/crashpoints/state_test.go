@@ -126,6 +126,17 @@ var (
 	times   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 )
 
+// conditionType returns the type of a condition: their order is that in which they were first reported. It is
+// empty for all else.
+func conditionType(value any) string {
+	fields, _ := value.(map[string]any)
+	if fields["lastTransitionTime"] == nil {
+		return ""
+	}
+	name, _ := fields["type"].(string)
+	return name
+}
+
 // masked returns a value without what differs between two runs.
 func masked(value any, namespace string) any {
 	switch value := value.(type) {
@@ -142,6 +153,7 @@ func masked(value any, namespace string) any {
 		for _, each := range value {
 			out = append(out, masked(each, namespace))
 		}
+		slices.SortStableFunc(out, func(a, b any) int { return strings.Compare(conditionType(a), conditionType(b)) })
 		return out
 	case string:
 		return maskedText(value, namespace)
