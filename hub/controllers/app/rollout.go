@@ -232,7 +232,7 @@ func (r *Reconciler) settleRollout(ctx context.Context, app *v1.EcommerceApp, in
 	if app.Annotations[v1.RollbackToAnnotation] != "" && in.rollbackDecided && equality.Semantic.DeepEqual(decided, in.Rollout) {
 		handled = append(handled, v1.RollbackToAnnotation)
 	}
-	if approvalUsed(app) {
+	if approvalEnded(app) {
 		handled = append(handled, v1.ApproveAnnotation)
 	}
 	if len(handled) == 0 {
@@ -248,11 +248,16 @@ func (r *Reconciler) settleRollout(ctx context.Context, app *v1.EcommerceApp, in
 	return nil
 }
 
-// approvalUsed reports whether the region that the user approved has begun.
-func approvalUsed(app *v1.EcommerceApp) bool {
-	revision, region, approved := strings.Cut(app.Annotations[v1.ApproveAnnotation], "/")
-	return approved && app.Status.Rollout != nil && slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool {
-		return c.Region == region && strconv.FormatInt(c.Revision, 10) == revision
+// approvalEnded reports whether the region that the user approved has begun, or a later revision is rolled
+// out: the approval does not count when the spec returns to that of before.
+func approvalEnded(app *v1.EcommerceApp) bool {
+	number, region, approved := strings.Cut(app.Annotations[v1.ApproveAnnotation], "/")
+	if !approved || app.Status.Rollout == nil {
+		return false
+	}
+	revision, err := strconv.ParseInt(number, 10, 64)
+	return err == nil && revision < app.Status.Rollout.Revision || slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool {
+		return cmp.Or(c.Region, aggregate.RegionUnknown) == region && strconv.FormatInt(c.Revision, 10) == number
 	})
 }
 

@@ -178,14 +178,14 @@ func TestPauseStopsTheClock(t *testing.T) {
 	}
 }
 
-// TestApprovalIsUsed: an approval counts until its region has begun.
-func TestApprovalIsUsed(t *testing.T) {
+// TestApprovalEnds: an approval counts until its region has begun, or a later revision is rolled out.
+func TestApprovalEnds(t *testing.T) {
 	t.Parallel()
-	for approval, want := range map[string]bool{"": false, "2/eu": true, "2/us": false, "1/us": true, "3/eu": false, "eu": false} {
+	for approval, want := range map[string]bool{"": false, "2/eu": true, "2/us": false, "1/us": true, "1/asia": true, "3/eu": false, "eu": false} {
 		app, _ := rollingShop()
 		app.Annotations = map[string]string{v1.ApproveAnnotation: approval}
-		if got := approvalUsed(app); got != want {
-			t.Errorf("%q is used %t, want %t", approval, got, want)
+		if got := approvalEnded(app); got != want {
+			t.Errorf("%q has ended: %t, want %t", approval, got, want)
 		}
 	}
 }

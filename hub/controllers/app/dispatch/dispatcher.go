@@ -77,6 +77,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 		}),
 	}
 	m.reported = newReportedStatuses(m.paused)
+	d.precedence.leave(m.name)
 	c := runner.Controller{
 		Name: controllerName, Cluster: m.name, Reconciler: m, Queue: m.queue, Logger: d.options.Logger,
 		Sources: []source.Source{m.copies(), m.besideCopies(), d.announce(m.name)},

@@ -16,7 +16,7 @@ import (
 // does not change one that exists. Where creating is denied, an existing one will do.
 func (l *MemberQueue) ensureNamespace(ctx context.Context, name string) error {
 	copies := &v1.EcommerceAppList{}
-	if err := l.cluster.GetClient().List(ctx, copies, client.InNamespace(name), client.UnsafeDisableDeepCopy); err != nil {
+	if err := l.cluster.GetClient().List(ctx, copies, client.InNamespace(name), client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing copies in namespace %q: %w", name, err)
 	}
 	if len(copies.Items) > 0 {

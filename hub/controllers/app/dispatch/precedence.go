@@ -70,12 +70,15 @@ func (p *precedence) done(member string, app types.NamespacedName) {
 	p.signal()
 }
 
-// leave drops the copies of a member whose queue ends.
+// leave drops the copies of a member whose queue ends or begins: what was expected of one that had ended is
+// written by no other.
 func (p *precedence) leave(member string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.waiting, member)
-	p.signal()
+	if p.waiting[member] != nil {
+		delete(p.waiting, member)
+		p.signal()
+	}
 }
 
 func (p *precedence) signal() {
