@@ -104,6 +104,21 @@ func testUnchanged(w *environment) func(*testing.T) {
 				t.Errorf("%s has changed", name)
 			}
 		}
+		w.checkEditWhileDown(t, app)
+	}
+}
+
+// checkEditWhileDown edits an app while no spoke runs: the inventory still tells of the children that are as
+// before.
+func (w *environment) checkEditWhileDown(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	w.stop()
+	framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
+	mark := w.mark(t)
+	w.run(t)
+	w.awaitRunning(t, app)
+	if reads := w.childReads(t, mark, app); len(reads) > 2 {
+		t.Errorf("children other than the Deployment that was edited were read:\n%s", reads)
 	}
 }
 

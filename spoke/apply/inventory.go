@@ -13,37 +13,40 @@ import (
 // were written or found last. It is empty unless all objects that are live are as intended. An
 // intent whose object does not exist does not count. Objects without fingerprint are left out.
 func (a *Applier) Inventory(intents []component.Resource, live component.Live) string {
-	return inventoryOf(intents, func(intent component.Resource) (fingerprint uint64, counts, ok bool) {
+	return inventoryOf(intents, func(intent component.Resource) (applied component.Applied, counts, ok bool) {
 		key := component.KeyOf(intent)
 		if !a.slim(intent) {
-			return 0, false, true
+			return applied, false, true
 		}
 		known, ok := a.matched.get(key)
 		if !ok {
-			return 0, false, live[key] == nil
+			return applied, false, live[key] == nil
 		}
-		return known.fingerprint, true, known.fingerprint != 0 && known.intent == a.matched.intent(intent)
+		applied = component.Applied{Hash: component.SpecHash(intent), Fingerprint: known.fingerprint}
+		return applied, true, known.fingerprint != 0 && known.intent == a.matched.intent(intent)
 	})
 }
 
-// Recall trusts an inventory that another process has left: if the live objects have the hashes and
-// fingerprints of that time, they need no write.
+// Recall trusts an inventory that another process has left: the live objects that have the hashes and
+// fingerprints of that time are as they were intended then, and need no write if they still are.
 func (a *Applier) Recall(inventory string, intents []component.Resource, live component.Live) {
 	if inventory == "" || !slices.ContainsFunc(intents, func(intent component.Resource) bool { return a.isUnknown(intent, live) }) {
 		return
 	}
 	var found []component.Resource
-	now := inventoryOf(intents, func(intent component.Resource) (fingerprint uint64, counts, ok bool) {
+	now := inventoryOf(intents, func(intent component.Resource) (component.Applied, bool, bool) {
 		has := live[component.KeyOf(intent)]
 		if has == nil {
-			return 0, false, true
+			return component.Applied{}, false, true
 		}
 		applied, slim := component.AppliedOf(has)
 		if !slim {
-			return 0, false, true
+			return applied, false, true
 		}
-		found = append(found, intent)
-		return applied.Fingerprint, true, applied.Fingerprint != 0 && applied.Hash == component.SpecHash(intent)
+		if applied.Hash == component.SpecHash(intent) {
+			found = append(found, intent)
+		}
+		return applied, true, applied.Fingerprint != 0
 	})
 	if now != inventory {
 		return
@@ -61,18 +64,18 @@ func (a *Applier) isUnknown(intent component.Resource, live component.Live) bool
 	return !known && isSlim(live[key])
 }
 
-// inventoryOf returns a hash of the intents that count, in their order, with their fingerprints; empty if none
-// counts, or one is not ok.
-func inventoryOf(intents []component.Resource, of func(component.Resource) (fingerprint uint64, counts, ok bool)) string {
+// inventoryOf returns a hash of the intents that count, in their order, with what was applied of them; empty if
+// none counts, or one is not ok.
+func inventoryOf(intents []component.Resource, of func(component.Resource) (applied component.Applied, counts, ok bool)) string {
 	sum, counted := sha256.New(), false
 	for _, intent := range intents {
-		fingerprint, counts, ok := of(intent)
+		applied, counts, ok := of(intent)
 		switch {
 		case !ok:
 			return ""
 		case counts:
 			counted = true
-			sum.Write(fmt.Appendln(nil, component.KeyOf(intent), component.SpecHash(intent), fingerprint))
+			sum.Write(fmt.Appendln(nil, component.KeyOf(intent), applied.Hash, applied.Fingerprint))
 		}
 	}
 	if !counted {
