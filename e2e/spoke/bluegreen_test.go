@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -42,28 +43,52 @@ func testBlueGreen(w *environment) func(*testing.T) {
 				}
 				return messageContains(app, "frontend", "0 of 2 replicas are ready")
 			})
-			if !w.selects(t, app, &before[0]) {
-				t.Errorf("the Service does not select the pods that serve while those of %s start", image)
-			}
-			w.awaitAvailable(t, app, metav1.ConditionTrue, "customers can be served")
+			w.checkServing(t, app, &before[0])
 		}
+		w.scaleServing(t, app, &before[0])
+		started := time.Now()
 		thaw()
 		w.awaitRunning(t, app)
 		framework.AwaitGone(t, w, &before[0])
 		after := w.frontends(t, app)
-		if len(after) != 1 || !w.selects(t, app, &after[0]) || *after[0].Spec.Replicas != 2 {
-			t.Errorf("the Service does not select the two pods of the one frontend: %v", names(after))
+		if len(after) != 1 || !w.selects(t, app, &after[0]) || *after[0].Spec.Replicas != 3 {
+			t.Errorf("the Service does not select the three pods of the one frontend: %v", names(after))
 		}
 		awaitEvents(t, w, app, "ImageUpdated", "Switched")
 		log := mark.Since(t, w.cluster).In(app.Namespace).Writes().Succeeded()
-		checkOrder(t, log, "deployments/"+after[0].Name, "services/"+app.Name+"-frontend")
-		switched := slices.IndexFunc(log, func(e audit.Event) bool { return e.Resource == "services" })
+		switched := slices.IndexFunc(log, func(e audit.Event) bool { return e.Resource == "services" && e.Received.After(started) })
 		if early := log[:max(switched, 0)].Verb("delete").Where(func(e audit.Event) bool { return strings.HasPrefix(e.Name, before[0].Name) }); len(early) > 0 {
 			t.Errorf("deleted before the Service selects other pods:\n%s", early)
 		}
 		if err := w.Delete(t.Context(), app); err != nil { // Otherwise a later definition of a kind replaces its pods.
 			t.Fatal(err)
 		}
+	}
+}
+
+// checkServing checks that the pods of a Deployment serve while others start.
+func (w *environment) checkServing(t *testing.T, app *v1.EcommerceApp, serving *appsv1.Deployment) {
+	t.Helper()
+	if !w.selects(t, app, serving) {
+		t.Errorf("the Service does not select the pods of %s, which serve", serving.Name)
+	}
+	w.awaitAvailable(t, app, metav1.ConditionTrue, "customers can be served")
+}
+
+// scaleServing wants another pod, and deletes the Service, while new pods start: those that serve are scaled
+// and selected.
+func (w *environment) scaleServing(t *testing.T, app *v1.EcommerceApp, serving *appsv1.Deployment) {
+	t.Helper()
+	framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(3)) })
+	framework.Await(t, w, serving, "the pods that serve to be three", func(d *appsv1.Deployment) error {
+		if *d.Spec.Replicas != 3 {
+			return fmt.Errorf("%d are wanted", *d.Spec.Replicas)
+		}
+		return nil
+	})
+	w.checkRecreated(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-frontend"}})
+	if !w.selects(t, app, serving) {
+		t.Error("the Service that was deleted is created for pods that are not ready")
 	}
 }
 

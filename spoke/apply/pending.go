@@ -45,6 +45,13 @@ func Recreation(live, intent component.Resource) v1.PendingChange {
 	return change
 }
 
+// Scaling returns the change of a Deployment that is to have another number of pods.
+func Scaling(deployment component.Resource, from, to int32) v1.PendingChange {
+	change := Change(v1.PendingUpdate, deployment)
+	change.Fields = fields(change.Kind, []difference{{"spec.replicas", from, to}})
+	return change
+}
+
 // Expansion returns the change of a claim that is to grow, from one size to another.
 func Expansion(claim component.Resource, from, to string) v1.PendingChange {
 	change := Change(v1.PendingExpand, claim)

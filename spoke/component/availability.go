@@ -10,12 +10,12 @@ import (
 )
 
 // unavailable returns why a component does not serve customers; empty if it does.
-func unavailable(c Component, live Live) string {
+func unavailable(c Component, h *handover, live Live) string {
 	for _, object := range c.Objects {
 		if c.Auxiliary && IsWorkload(object.Resource) {
 			continue
 		}
-		if reason := unavailableReason(object.Resource, predecessor(c, object.Resource, live), live); reason != "" {
+		if reason := unavailableReason(object.Resource, h, live); reason != "" {
 			return reason
 		}
 	}
@@ -25,13 +25,12 @@ func unavailable(c Component, live Live) string {
 	return ""
 }
 
-// unavailableReason returns why one object, or the predecessor that serves in its place, does not serve
-// customers; empty if it does. Objects other than workloads, Ingresses and HTTPRoutes are created together
-// with them.
-func unavailableReason(want Resource, serves *appsv1.Deployment, live Live) string {
+// unavailableReason returns why one object, or what serves in its place, does not serve customers; empty
+// if it does. Objects other than workloads, Ingresses and HTTPRoutes are created together with them.
+func unavailableReason(want Resource, h *handover, live Live) string {
 	exists := live[KeyOf(want)]
-	if serves != nil {
-		exists = serves
+	if h != nil && want == Resource(h.next) {
+		exists = h.serving
 	}
 	switch w := want.(type) {
 	case *appsv1.StatefulSet:
@@ -86,8 +85,7 @@ func serving(c Component, live Live) bool {
 			continue
 		}
 		exists := live[KeyOf(object.Resource)]
-		if exists == nil || exists.GetDeletionTimestamp() != nil || predecessor(c, object.Resource, live) != nil ||
-			unavailableReason(object.Resource, nil, live) != "" || !servesVersion(object.Resource, live) {
+		if exists == nil || exists.GetDeletionTimestamp() != nil || unavailableReason(object.Resource, nil, live) != "" || !servesVersion(object.Resource, live) {
 			return false
 		}
 		serves = true

@@ -1,87 +1,174 @@
 package component
 
 import (
-	"slices"
+	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// predecessor returns the live Deployment that serves in place of a desired one: a Service of the
-// component still selects its pods. It returns nil if the Service selects those of the desired one, or
-// nothing that runs.
-//
-// A workload with the strategy BlueGreen has another Deployment for each version of its pods. That and the
-// Service have the version as a label, which caches keep.
-func predecessor(c Component, want Resource, live Live) *appsv1.Deployment {
-	if _, ok := want.(*appsv1.Deployment); !ok {
+// handover is the change of a component from the pods of one template to those of another, all at once. A
+// workload with the strategy BlueGreen has a Deployment for each template of its pods. The Deployment and
+// the Service that selects its pods carry the hash of the template as a label, which caches keep.
+type handover struct {
+	// next is the desired Deployment, and service the desired Service, which selects its pods.
+	next    *appsv1.Deployment
+	service *corev1.Service
+	// serving is the live Deployment whose pods have the requests, or get them until those of next are ready.
+	serving *appsv1.Deployment
+	// waits is true until the pods of next may have the requests.
+	waits bool
+}
+
+// handoverOf returns the handover of a component, and nil if there is none: the pods of the desired
+// Deployment have the requests, or no others could.
+func handoverOf(c Component, live Live) *handover {
+	h, desired := handoverTo(c)
+	if h == nil {
 		return nil
 	}
+	ready := false
+	next, _ := live[KeyOf(h.next)].(*appsv1.Deployment)
+	if next != nil {
+		facts, _ := observeObject(desired, next, live)
+		ready = len(facts) == 0
+	}
+	service := live[KeyOf(h.service)]
+	switched := service != nil && templateHash(service) == templateHash(h.next)
+	if switched && ready {
+		return nil
+	}
+	h.serving = servingOf(h.next, service, live)
+	if h.serving == nil {
+		return nil
+	}
+	available := next != nil && next.Status.AvailableReplicas > 0
+	h.waits = !ready && (!available || h.serving.Status.AvailableReplicas > 0)
+	if next == nil || c.Stopped {
+		h.waits = true // Pods that are stopped prove nothing.
+	}
+	return h
+}
+
+// handoverTo returns the desired Deployment and Service of a handover, and the Deployment as an object.
+func handoverTo(c Component) (*handover, Object) {
 	for _, object := range c.Objects {
 		service, ok := object.Resource.(*corev1.Service)
-		if !ok || versionOf(service) != versionOf(want) {
+		if !ok {
 			continue
 		}
-		selecting := live[KeyOf(service)]
-		if selecting == nil || versionOf(selecting) == versionOf(want) {
-			return nil
+		for _, other := range c.Objects {
+			if d, ok := other.Resource.(*appsv1.Deployment); ok && maps.Equal(d.Spec.Selector.MatchLabels, service.Spec.Selector) {
+				return &handover{next: d, service: service}, other
+			}
 		}
-		return deploymentOf(c.Name, versionOf(selecting), live)
 	}
-	return nil
+	return nil, Object{}
 }
 
-// versionOf returns the version of the pods of a Deployment, or that a Service selects; empty unless the
-// workload is replaced at once.
-func versionOf(r Resource) string { return r.GetLabels()[v1.PodTemplateLabel] }
-
-// deploymentOf returns the live Deployment of a component with one version of its pods.
-func deploymentOf(component, version string, live Live) *appsv1.Deployment {
+// servingOf returns the live Deployment that has the requests in place of the desired one: that whose pods
+// the Service selects, or else the first by name that could have them.
+func servingOf(next *appsv1.Deployment, service Resource, live Live) *appsv1.Deployment {
+	var other *appsv1.Deployment
 	for _, exists := range live {
 		d, ok := exists.(*appsv1.Deployment)
-		if ok && d.DeletionTimestamp == nil && d.Labels[v1.ComponentLabel] == component && versionOf(d) == version {
+		if !ok || d.DeletionTimestamp != nil || d.Name == next.Name || metav1.GetControllerOf(d) == nil ||
+			d.Labels[v1.ComponentLabel] != next.Labels[v1.ComponentLabel] || d.Labels[v1.NameLabel] != next.Labels[v1.NameLabel] {
+			continue
+		}
+		if service != nil && templateHash(service) == templateHash(d) {
 			return d
 		}
+		if d.Status.AvailableReplicas > 0 && (other == nil || d.Name < other.Name) {
+			other = d
+		}
 	}
-	return nil
+	return other
 }
 
-// replacedBy returns the live object that a desired one changes or replaces; nil if there is none.
-func replacedBy(c Component, want Resource, live Live) Resource {
-	if exists := live[KeyOf(want)]; exists != nil {
+// templateHash returns the hash of the template of the pods of a Deployment, or of those that a Service
+// selects; empty unless the workload has the strategy BlueGreen.
+func templateHash(r Resource) string { return r.GetLabels()[v1.PodTemplateLabel] }
+
+// replaces returns the live object that a desired one changes or takes the place of; nil if there is none.
+func (h *handover) replaces(want Resource, live Live) Resource {
+	if exists := live[KeyOf(want)]; exists != nil || h == nil || want != Resource(h.next) {
 		return exists
 	}
-	if d := predecessor(c, want, live); d != nil {
-		return d
-	}
-	return nil
+	return h.serving
 }
 
-// successor returns the desired Deployment whose pods a Service is to select in place of those of its
-// predecessor, and false for all else.
-func successor(c Component, want Resource, live Live) (Object, bool) {
-	service, ok := want.(*corev1.Service)
-	if !ok {
-		return Object{}, false
-	}
-	i := slices.IndexFunc(c.Objects, func(o Object) bool {
-		return versionOf(o.Resource) == versionOf(service) && predecessor(c, o.Resource, live) != nil
-	})
-	if i < 0 {
-		return Object{}, false
-	}
-	return c.Objects[i], true
+// holds reports whether an object is the Service that must not be as desired yet: its pods are waited for.
+func (h *handover) holds(want Resource) bool {
+	return h != nil && h.waits && want == Resource(h.service)
 }
 
-// awaitsPods reports whether a Service must go on selecting the pods that it selects, because those that
-// it is to select are not all ready.
-func awaitsPods(c Component, want Resource, live Live) bool {
-	next, ok := successor(c, want, live)
-	if !ok {
+// count reports the pods that serve in a state that counts those of the desired Deployment.
+func (h *handover) count(state *State) {
+	if h != nil {
+		state.ReadyReplicas = min(h.serving.Status.AvailableReplicas, state.Replicas)
+		state.Selector = metav1.FormatLabelSelector(h.serving.Spec.Selector)
+	}
+}
+
+// intent returns what is to be written of an object now: a Service goes on selecting the pods that serve.
+func (h *handover) intent(object Object, live Live) Object {
+	switch {
+	case h == nil || !h.waits:
+	case h.holds(object.Resource):
+		object.Resource = h.waitingService(live[KeyOf(h.service)])
+	case object.Resource == Resource(h.next) && h.next.Spec.Replicas == nil && live[KeyOf(h.next)] == nil:
+		// An autoscaler scales it once it exists: until then it has as many pods as serve now.
+		d := h.next.DeepCopy()
+		d.Spec.Replicas = h.serving.Spec.Replicas
+		object.Resource = d
+	}
+	return object
+}
+
+// waitingService returns the desired Service with the pods that serve now.
+func (h *handover) waitingService(exists Resource) *corev1.Service {
+	service, hash := h.service.DeepCopy(), templateHash(h.serving)
+	for _, labels := range []map[string]string{service.Labels, service.Spec.Selector} {
+		delete(labels, v1.PodTemplateLabel)
+		if hash != "" {
+			labels[v1.PodTemplateLabel] = hash
+		}
+	}
+	if exists != nil && templateHash(exists) == hash {
+		// Nothing of it changes before its pods do: it is only repaired.
+		for key, value := range exists.GetLabels() {
+			if _, ok := service.Labels[key]; ok {
+				service.Labels[key] = value
+			}
+		}
+		service.Annotations = map[string]string{v1.SpecHashAnnotation: SpecHash(exists)}
+		return service
+	}
+	// Another intent than that of the desired Service, so that it does not count as that one.
+	service.Annotations = map[string]string{v1.SpecHashAnnotation: SpecHash(h.service) + "-" + hash}
+	return service
+}
+
+// scale returns the step that gives the pods that serve their desired number, and false if they have it.
+func (h *handover) scale(component string) (Step, bool) {
+	if h == nil || !h.waits || h.next.Spec.Replicas == nil || valueOr(h.serving.Spec.Replicas, 1) == *h.next.Spec.Replicas {
+		return Step{}, false
+	}
+	return Step{Action: Scale, Component: component, Target: h.serving, Replicas: *h.next.Spec.Replicas}, true
+}
+
+// keeps reports whether an object that is not desired is needed by the pods that serve.
+func (h *handover) keeps(exists Resource) bool {
+	if h == nil || exists.GetLabels()[v1.ComponentLabel] != h.next.Labels[v1.ComponentLabel] {
 		return false
 	}
-	facts, _ := observeObject(next, live[KeyOf(next.Resource)], live)
-	return len(facts) > 0
+	if exists == Resource(h.serving) {
+		return true
+	}
+	kind := exists.GetObjectKind().GroupVersionKind().Kind
+	return kind == "ConfigMap" || kind == "PodDisruptionBudget" && templateHash(exists) == templateHash(h.serving)
 }

@@ -31,8 +31,9 @@ const (
 // Classify returns how a component is about to change.
 func Classify(c Component, live Live) Change {
 	exists, changed, scaled, configured, switched := false, false, false, false, false
+	h := handoverOf(c, live)
 	for _, object := range c.Objects {
-		have := replacedBy(c, object.Resource, live)
+		have := h.replaces(object.Resource, live)
 		if have == nil || object.Once {
 			// Other configuration is in a ConfigMap of another name.
 			_, config := object.Resource.(*corev1.ConfigMap)
@@ -40,8 +41,8 @@ func Classify(c Component, live Live) Change {
 			continue
 		}
 		exists = true
-		if _, ok := successor(c, object.Resource, live); ok {
-			switched = switched || !awaitsPods(c, object.Resource, live)
+		if h != nil && object.Resource == Resource(h.service) {
+			switched = !h.waits
 			continue
 		}
 		if !outdated(object.Resource, have) && !replaced(object.Resource, have) {

@@ -41,9 +41,10 @@ func Observe(c Component, live Live, initialized bool) State {
 		worst = fact{rankReplicas, v1.PhaseUpdating, v1.ReasonGatewayAPINotServed, c.Unserved}
 	}
 	counted, notes := false, []string{}
+	h := handoverOf(c, live)
 	for _, object := range c.Objects {
-		if awaitsPods(c, object.Resource, live) {
-			continue // The pods are what is waited for.
+		if h.holds(object.Resource) {
+			continue
 		}
 		exists := live[KeyOf(object.Resource)]
 		facts, note := observeObject(object, exists, live)
@@ -53,16 +54,17 @@ func Observe(c Component, live Live, initialized bool) State {
 		if w, ok := viewOf(object.Resource, exists); ok && !counted {
 			counted = true
 			state.Replicas, state.ReadyReplicas, state.UpdatedReplicas = w.wanted, min(w.ready, w.wanted), min(w.updated, w.wanted)
-			state.Selector = w.selector
+			state.Selector, state.Awaited = w.selector, w.selector
 		}
 	}
+	h.count(&state)
 	if worst.rank == rankNothing && counted {
 		worst.message = fmt.Sprintf("%d of %d replicas are ready", state.ReadyReplicas, state.Replicas)
 	}
 	state.Phase, state.Reason, state.Message = worst.phase, worst.reason, worst.message
 	state.Ready, state.Growing = worst.rank == rankNothing, worst.rank == rankGrowing
 	state.Timed = !state.Ready && slices.ContainsFunc(c.Objects, func(o Object) bool { return isStatefulSet(o.Resource) })
-	state.Unavailable, state.Serving = unavailable(c, live), serving(c, live)
+	state.Unavailable, state.Serving = unavailable(c, h, live), h == nil && serving(c, live)
 	if pod := copyingPod(c, live); pod != "" && !state.Ready {
 		state.copies(pod, worst.rank)
 	}

@@ -28,6 +28,8 @@ const (
 	// Recreate deletes the StatefulSet Step.Target to change an immutable field. A later
 	// pass creates it again.
 	Recreate Action = "Recreate"
+	// Scale gives the Deployment Step.Target, which serves until another replaces it, Step.Replicas.
+	Scale Action = "Scale"
 	// Delete deletes Step.Target, which the application owns and no longer needs.
 	Delete Action = "Delete"
 )
@@ -45,8 +47,27 @@ type Step struct {
 	// Optional is true if nothing in the spec depends on Grow: a cluster that refuses it has
 	// the current spec all the same.
 	Optional bool
+	// Replicas is the number of pods of Scale.
+	Replicas int32
 	// Propagation is the deletion propagation of Recreate and Delete.
 	Propagation metav1.DeletionPropagation
+	// Selects is the Service that may select the pods of the Deployment that Delete is about, although a
+	// cache says otherwise: that is kept then. Usually nil.
+	Selects Resource
+}
+
+// Serves reports whether the Service, as it was read, selects the pods of the target.
+func (s Step) Serves(service Resource) bool {
+	return service != nil && templateHash(service) == templateHash(s.Target)
+}
+
+// Former returns the number of pods of the target of Scale.
+func (s Step) Former() int32 {
+	d, ok := s.Target.(*appsv1.Deployment)
+	if !ok {
+		return 0
+	}
+	return valueOr(d.Spec.Replicas, 1)
 }
 
 // Input is the input of Plan.
@@ -86,6 +107,7 @@ func Plan(in Input) (Decision, error) {
 		in:          in,
 		initialized: initialized != nil && initialized.Status == metav1.ConditionTrue,
 		serving:     make(map[string]bool, len(ordered)),
+		handovers:   make(map[string]*handover),
 	}
 	p.settled = p.initialized && initialized.ObservedGeneration == in.Generation
 	for _, c := range ordered {
@@ -101,13 +123,18 @@ type planner struct {
 	// with this spec: what is missing now existed before.
 	initialized, settled bool
 	serving              map[string]bool
-	decision             Decision
+	// handovers are those of components by name.
+	handovers map[string]*handover
+	decision  Decision
 }
 
 // component adds the state of a component, and its steps. Its dependencies must have been
 // added before.
 func (p *planner) component(c Component) {
 	state := Observe(c, p.in.Live, p.initialized)
+	if h := handoverOf(c, p.in.Live); h != nil && !p.in.Eventual {
+		p.handovers[c.Name] = h
+	}
 	waiting := p.waitingFor(c)
 	started := p.started(c)
 	changed := p.versionChanged(c)
@@ -129,10 +156,10 @@ func (p *planner) component(c Component) {
 		if len(waiting) > 0 && changed && IsWorkload(object.Resource) {
 			continue
 		}
-		if !p.in.Eventual && awaitsPods(c, object.Resource, p.in.Live) {
-			continue
-		}
-		p.object(c.Name, object)
+		p.object(c.Name, p.handovers[c.Name].intent(object, p.in.Live))
+	}
+	if step, ok := p.handovers[c.Name].scale(c.Name); ok {
+		p.add(step)
 	}
 }
 
@@ -203,7 +230,7 @@ func (p *planner) started(c Component) bool {
 	}
 	exists := 0
 	for _, object := range c.Objects {
-		if replacedBy(c, object.Resource, p.in.Live) != nil && !object.Retain {
+		if p.handovers[c.Name].replaces(object.Resource, p.in.Live) != nil && !object.Retain {
 			exists++
 		} else if IsWorkload(object.Resource) {
 			return false
@@ -216,7 +243,7 @@ func (p *planner) started(c Component) bool {
 // another client changed are repaired, which waits for nothing.
 func (p *planner) versionChanged(c Component) bool {
 	return slices.ContainsFunc(c.Objects, func(object Object) bool {
-		exists := replacedBy(c, object.Resource, p.in.Live)
+		exists := p.handovers[c.Name].replaces(object.Resource, p.in.Live)
 		if exists != nil && current(object.Resource, exists) {
 			return false
 		}
@@ -241,14 +268,12 @@ func (p *planner) prune(ordered []Component) {
 		position[c.Name] = i + 1
 		for _, object := range c.Objects {
 			wanted[KeyOf(object.Resource)] = true
-			if d := predecessor(c, object.Resource, p.in.Live); d != nil && !p.in.Eventual {
-				wanted[KeyOf(d)] = true // It serves.
-			}
 		}
 	}
 	var unwanted []Key
 	for key, exists := range p.in.Live {
-		if !wanted[key] && exists.GetDeletionTimestamp() == nil && ControlledBy(exists, p.in.OwnerUID) && !p.isRead(exists) {
+		if !wanted[key] && exists.GetDeletionTimestamp() == nil && ControlledBy(exists, p.in.OwnerUID) &&
+			!p.isRead(exists) && !p.handovers[exists.GetLabels()[v1.ComponentLabel]].keeps(exists) {
 			unwanted = append(unwanted, key)
 		}
 	}
@@ -261,7 +286,11 @@ func (p *planner) prune(ordered []Component) {
 	})
 	for _, key := range unwanted {
 		exists := p.in.Live[key]
-		p.add(deletion(exists.GetLabels()[v1.ComponentLabel], exists))
+		step := deletion(exists.GetLabels()[v1.ComponentLabel], exists)
+		if h := p.handovers[step.Component]; h != nil && IsWorkload(exists) {
+			step.Selects = h.service
+		}
+		p.add(step)
 	}
 }
 

@@ -44,6 +44,9 @@ type Component struct {
 	// Usually empty.
 	Note string
 
+	// Stopped is true if the component has no pods for a time, and then goes on as before.
+	Stopped bool
+
 	// Impaired is the reason why users cannot use the component although it is ready, and
 	// Impairment says what to do about it. The condition Degraded has them. Usually empty.
 	Impaired, Impairment string
@@ -151,8 +154,9 @@ type State struct {
 	// Replicas, ReadyReplicas and UpdatedReplicas count the pods of the component's main
 	// workload: the first StatefulSet or Deployment among its objects.
 	Replicas, ReadyReplicas, UpdatedReplicas int32
-	// Selector selects the pods of the main workload; empty without one.
-	Selector string
+	// Selector selects the pods of the main workload that serve, and Awaited those that are to; usually the
+	// same. Empty without one.
+	Selector, Awaited string
 
 	// Unavailable is the reason why the component does not serve customers; empty if it does.
 	Unavailable string

@@ -95,6 +95,12 @@ func (s *shopState) take(step component.Step) bool {
 			s.Fatalf("%T cannot grow", step.Target)
 		}
 		claim.Spec.Resources.Requests[corev1.ResourceStorage] = step.Size
+	case component.Scale:
+		d, ok := step.Target.(*appsv1.Deployment)
+		if !ok {
+			s.Fatalf("%T cannot be scaled", step.Target)
+		}
+		d.Spec.Replicas = &step.Replicas
 	case component.Recreate, component.Delete:
 		delete(s.live, component.KeyOf(step.Target))
 	}

@@ -43,7 +43,7 @@ func (s *shop) panels() []any {
 	for _, w := range s.workloads() {
 		pods := ns + fmt.Sprintf(",pod=~%q", w.name+"-.*")
 		queries = append(queries,
-			query{w.name + ": available pods", "short", "kube_deployment_status_replicas_available{" + ns + fmt.Sprintf(",deployment=%q}", w.name), "available"},
+			query{w.name + ": available pods", "short", w.metric("kube_deployment_status_replicas_available"), "available"},
 			query{w.name + ": CPU", "short", "sum by (pod) (rate(container_cpu_usage_seconds_total{" + pods + `,container!=""}[5m]))`, "{{pod}}"},
 			query{w.name + ": memory", "bytes", "sum by (pod) (container_memory_working_set_bytes{" + pods + `,container!=""})`, "{{pod}}"},
 			query{w.name + ": restarts", "short", "sum by (pod) (increase(kube_pod_container_status_restarts_total{" + pods + "}[1h]))", "{{pod}}"},

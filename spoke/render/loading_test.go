@@ -64,7 +64,7 @@ func undo(t *testing.T, before, after []component.Component) int {
 		resume(t, c)
 		if c.Name == Backend || c.Name == Frontend {
 			stopped += start(t, before[i], c)
-			after[i].Note = before[i].Note
+			after[i].Note, after[i].Stopped = before[i].Note, before[i].Stopped
 		}
 	}
 	return stopped
@@ -121,7 +121,7 @@ func TestLoadingIsReady(t *testing.T) {
 	}
 	state := component.Observe(components[i], live, true)
 	want := component.State{
-		Name: Backend, Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonRunning, Selector: state.Selector, Serving: true,
+		Name: Backend, Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonRunning, Selector: state.Selector, Awaited: state.Selector, Serving: true,
 		Message: "0 of 0 replicas are ready; stopped while restore monday loads the database",
 	}
 	if diff := cmp.Diff(want, state); diff != "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
@@ -58,7 +59,7 @@ func (s *shop) newProxy() proxy {
 func (p proxy) objects() []component.Object {
 	objects := []component.Object{
 		p.secret(),
-		{Resource: manifest.NetworkPolicy(p.part, p.name, proxyPort)},
+		{Resource: manifest.NetworkPolicy(p.part, p.name, intstr.FromInt32(proxyPort))},
 		{Resource: p.deployment()},
 		{Resource: manifest.Service(p.part, p.name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
 	}

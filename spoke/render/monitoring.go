@@ -137,6 +137,14 @@ func (s *shop) alertRules() (component.Resource, error) {
 	return manifest.ConfigMap(s.monitoringPart(), meta.Name, map[string]string{"alerts.yaml": file}), nil
 }
 
+// metric returns a metric of the Deployment of a workload, or the sum of those of each template of its pods.
+func (w workload) metric(name string) string {
+	if w.spec.Strategy == v1.StrategyBlueGreen {
+		return fmt.Sprintf("sum(%s{namespace=%q,deployment=~%q})", name, w.part.Owner.Namespace, w.name+"-[0-9a-f]+")
+	}
+	return fmt.Sprintf("%s{namespace=%q,deployment=%q}", name, w.part.Owner.Namespace, w.name)
+}
+
 // alerts returns the alerts, which use the metrics of kube-state-metrics and the kubelet.
 func (s *shop) alerts() []any {
 	alert := func(name, expr, wait, severity, summary string) any {
@@ -153,12 +161,10 @@ func (s *shop) alerts() []any {
 	}
 	var alerts []any
 	for _, w := range s.workloads() {
-		alerts = append(alerts, alert("ShopWorkloadDown",
-			"kube_deployment_status_replicas_available"+of("deployment", w.name)+" == 0 and kube_deployment_spec_replicas"+of("deployment", w.name)+" > 0",
-			"2m", "critical", "No pod of "+w.name+" is available"))
-		alerts = append(alerts, alert("ShopWorkloadDegraded",
-			"kube_deployment_status_replicas_available"+of("deployment", w.name)+" < kube_deployment_spec_replicas"+of("deployment", w.name),
-			"15m", "warning", "Pods of "+w.name+" are not available"))
+		available, wanted := w.metric("kube_deployment_status_replicas_available"), w.metric("kube_deployment_spec_replicas")
+		alerts = append(alerts,
+			alert("ShopWorkloadDown", available+" == 0 and "+wanted+" > 0", "2m", "critical", "No pod of "+w.name+" is available"),
+			alert("ShopWorkloadDegraded", available+" < "+wanted, "15m", "warning", "Pods of "+w.name+" are not available"))
 	}
 	if s.database == nil {
 		return alerts

@@ -126,15 +126,16 @@ func (s *shop) part(name string) manifest.Part {
 func (w workload) component() (component.Component, error) {
 	deployment := w.deployment()
 	service := manifest.Service(w.part, w.name, corev1.ServicePort{Name: httpPort, Port: servicePort})
+	budget := statelessBudget(w.part, w.name)
 	if w.spec.Strategy == v1.StrategyBlueGreen {
-		if err := separate(deployment, service); err != nil {
+		if err := separate(deployment, budget, service); err != nil {
 			return component.Component{}, err
 		}
 	}
 	objects := []component.Object{
 		{Resource: manifest.ServiceAccount(w.part, w.name, w.spec.ServiceAccountAnnotations)},
 		{Resource: w.config()},
-		{Resource: manifest.NetworkPolicy(w.part, w.name, w.port, w.peers...)},
+		{Resource: manifest.NetworkPolicy(w.part, w.name, intstr.FromString(httpPort), w.peers...)},
 		{Resource: deployment},
 		{Resource: service},
 	}
@@ -142,28 +143,30 @@ func (w workload) component() (component.Component, error) {
 		objects = append(objects, component.Object{Resource: w.autoscaler()})
 	}
 	if w.leastReplicas() > 1 {
-		objects = append(objects, component.Object{Resource: statelessBudget(w.part, w.name)})
+		objects = append(objects, component.Object{Resource: budget})
 	}
 	refs := manifest.NewReferences(w.part.Owner.Namespace, w.spec.PodSettings)
 	refs.AddEnv(w.spec.Env, w.spec.EnvFrom)
 	c := component.Component{Name: w.part.Component, Objects: objects, References: refs.Keys()}
 	if w.loading != "" {
+		c.Stopped = true
 		c.Note = "stopped while restore " + w.loading + " loads the database"
 	}
 	return c, nil
 }
 
-// separate gives a Deployment the name and the selector of this version of its pods, so that it exists
-// beside that of another version, and the Service selects the pods of one of them.
-func separate(d *appsv1.Deployment, service *corev1.Service) error {
+// separate gives a Deployment and the disruption budget of its pods the hash of the template of these in
+// name and selector, so that they exist beside those of other pods, and the Service selects one of them.
+func separate(d *appsv1.Deployment, budget *policyv1.PodDisruptionBudget, service *corev1.Service) error {
 	template, err := json.Marshal(d.Spec.Template)
 	if err != nil {
 		return fmt.Errorf("encoding the pods of Deployment %q: %w", d.Name, err)
 	}
 	hash := manifest.Hash(string(template))
-	d.Name = manifest.Name(d.Name, "-"+hash, manifest.MaxName)
+	d.Name, budget.Name = manifest.Name(d.Name, "-"+hash, manifest.MaxName), manifest.Name(budget.Name, "-"+hash, manifest.MaxName)
 	for _, labels := range []map[string]string{
-		d.Labels, d.Spec.Selector.MatchLabels, d.Spec.Template.Labels, service.Labels, service.Spec.Selector,
+		d.Labels, d.Spec.Selector.MatchLabels, d.Spec.Template.Labels, budget.Labels, budget.Spec.Selector.MatchLabels,
+		service.Labels, service.Spec.Selector,
 	} {
 		labels[v1.PodTemplateLabel] = hash
 	}

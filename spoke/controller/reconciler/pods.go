@@ -77,7 +77,7 @@ func (r *reconciler[T]) checkPods(ctx context.Context, p *pass[T]) {
 func (r *reconciler[T]) podProblem(ctx context.Context, namespace string, state component.State) (component.Problem, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()
-	selector, err := labels.Parse(state.Selector)
+	selector, err := labels.Parse(state.Awaited)
 	if err != nil {
 		return component.Problem{}, false, fmt.Errorf("parsing the selector of component %q: %w", state.Name, err)
 	}

@@ -3,11 +3,13 @@ package reconciler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
@@ -92,11 +94,33 @@ func (r *reconciler[T]) take(ctx context.Context, p *pass[T], step component.Ste
 		return apply.Updated, r.member.Applier.Grow(ctx, claim, step.Size)
 	case component.Recreate:
 		return apply.Updated, r.member.Applier.Delete(ctx, step.Target, step.Propagation)
+	case component.Scale:
+		return apply.Updated, r.member.Applier.Scale(ctx, step.Target, step.Replicas)
 	case component.Delete:
+		if serves, err := r.serves(ctx, step); err != nil || serves {
+			return apply.Unchanged, err
+		}
 		return apply.Unchanged, r.member.Applier.Delete(ctx, step.Target, step.Propagation)
 	default:
 		return "", errors.New("unknown action " + string(step.Action))
 	}
+}
+
+// serves reports whether the pods of a Deployment that is to be deleted have the requests: a cache may not
+// have yet that the Service was switched to them, when the next pods are wanted already.
+func (r *reconciler[T]) serves(ctx context.Context, step component.Step) (bool, error) {
+	if step.Selects == nil {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
+	defer cancel()
+	service := &metav1.PartialObjectMetadata{}
+	service.SetGroupVersionKind(step.Selects.GetObjectKind().GroupVersionKind())
+	err := r.member.APIReader.Get(ctx, client.ObjectKeyFromObject(step.Selects), service)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading Service %q: %w", step.Selects.GetName(), err)
+	}
+	return err == nil && step.Serves(service), nil
 }
 
 // request returns the apply request for an object.
@@ -122,6 +146,8 @@ func (r *reconciler[T]) pendingStep(ctx context.Context, step component.Step) (*
 			former = claim.Spec.Resources.Requests.Storage().String()
 		}
 		return new(apply.Expansion(step.Target, former, step.Size.String())), nil
+	case component.Scale:
+		return new(apply.Scaling(step.Target, step.Former(), step.Replicas)), nil
 	case component.Recreate:
 		whole, err := r.member.Applier.Whole(ctx, step.Target)
 		if err != nil || whole == nil {

@@ -98,9 +98,9 @@ func (r renderer) disruptionBudget() *policyv1.PodDisruptionBudget {
 func (r renderer) networkPolicy() *networkingv1.NetworkPolicy {
 	name := r.name("", manifest.MaxName)
 	if r.ClientComponent == "" {
-		return manifest.NetworkPolicy(r.part, name, r.Port(), manifest.FromNamespace())
+		return manifest.NetworkPolicy(r.part, name, intstr.FromInt32(r.Port()), manifest.FromNamespace())
 	}
 	client := manifest.Part{Owner: r.Owner, Component: r.ClientComponent}
-	return manifest.NetworkPolicy(r.part, name, r.Port(),
+	return manifest.NetworkPolicy(r.part, name, intstr.FromInt32(r.Port()),
 		manifest.FromPart(client), manifest.FromPart(r.backupPart()), manifest.FromPart(r.part))
 }

@@ -74,9 +74,9 @@ func DisruptionBudget(p Part, name string, maxUnavailable intstr.IntOrString) *p
 	}
 }
 
-// NetworkPolicy allows only the given peers to reach the part's pods on a port. Without
-// peers it allows all.
-func NetworkPolicy(p Part, name string, port int32, peers ...networkingv1.NetworkPolicyPeer) *networkingv1.NetworkPolicy {
+// NetworkPolicy allows only the given peers to reach the part's pods on a port, which for each pod is its
+// own if it has a name. Without peers it allows all.
+func NetworkPolicy(p Part, name string, port intstr.IntOrString, peers ...networkingv1.NetworkPolicyPeer) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		TypeMeta:   Type("networking.k8s.io/v1", "NetworkPolicy"),
 		ObjectMeta: p.Meta(name),
@@ -87,7 +87,7 @@ func NetworkPolicy(p Part, name string, port int32, peers ...networkingv1.Networ
 				From: peers,
 				Ports: []networkingv1.NetworkPolicyPort{{
 					Protocol: new(corev1.ProtocolTCP),
-					Port:     new(intstr.FromInt32(port)),
+					Port:     &port,
 				}},
 			}},
 		},
