@@ -59,6 +59,7 @@ func TestKind(t *testing.T) {
 	steps.Add("dumps", w.testDumps, applied)
 	steps.Add("rolling update", w.testRollingUpdate, applied)
 	steps.Add("rollout", w.testRollout, applied)
+	steps.Add("blue-green", w.testBlueGreen, applied)
 	steps.Add("password", w.testPassword, applied)
 	steps.Add("scale", w.testScale, applied)
 	steps.Add("replica lost", w.testReplicaLost, replicated) // When its pod is old enough to be replaced.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 )
@@ -57,6 +59,50 @@ func (w *environment) testRollout(t *testing.T) {
 	w.awaitRollout(t, v1.RolloutComplete)
 	w.change(t, `{"spec":{"rollout":null}}`)
 	w.running(t, shop)
+}
+
+// testBlueGreen replaces the pods of all frontends at once while customers order all the time. None of them
+// sees an error, and only the new pods are left.
+func (w *environment) testBlueGreen(t *testing.T) {
+	t.Helper()
+	w.change(t, `{"spec":{"frontend":{"strategy":"BlueGreen"}}}`)
+	w.running(t, shop)
+	customersOf := map[string]*customers{}
+	for _, r := range w.regions {
+		customersOf[r.name] = r.sendCustomers(t)
+	}
+	w.change(t, `{"spec":{"frontend":{"env":[{"name":"RELEASE","value":"2"}]}}}`)
+	w.running(t, shop)
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) {
+			r.awaitRelease(t, "2")
+			placed, stored := customersOf[r.name].end(t), r.inDatabase(t, shop)
+			for _, id := range placed {
+				if !slices.Contains(stored, id) {
+					t.Errorf("order %s is lost", id)
+				}
+			}
+		})
+	}
+	w.change(t, `{"spec":{"frontend":{"strategy":null,"env":null}}}`)
+	w.running(t, shop)
+}
+
+// awaitRelease blocks until all pods of the frontend have a value of the variable RELEASE.
+func (r *region) awaitRelease(t *testing.T, value string) {
+	t.Helper()
+	fleettest.Within(t, patience, "the pods of release "+value, func(ctx context.Context) error {
+		pods, err := r.pods(ctx, "frontend")
+		if err != nil {
+			return err
+		}
+		for i := range pods {
+			if !slices.Contains(pods[i].Spec.Containers[0].Env, corev1.EnvVar{Name: "RELEASE", Value: value}) {
+				return fmt.Errorf("%w: pod %s has another", errWaiting, pods[i].Name)
+			}
+		}
+		return nil
+	})
 }
 
 // awaitRollout blocks until the shop's present spec has a rollout in a state.

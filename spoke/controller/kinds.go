@@ -27,7 +27,7 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 		New:        func() *v1.EcommerceApp { return &v1.EcommerceApp{} },
 		NewList:    func() client.ObjectList { return &v1.EcommerceAppList{} },
 		Selects:    func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByAgent },
-		Facts:      placeOf,
+		Facts:      withMemberFacts,
 		Render:     render.EcommerceApp,
 		WithoutHub: render.WithoutHub,
 		Status: func(app *v1.EcommerceApp) reconciler.Status {
@@ -47,9 +47,9 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 	}
 }
 
-// placeOf adds the facts about the member that a copy carries. Hub and agent know no more,
+// withMemberFacts adds the facts about the member that a copy carries. Hub and agent know no more,
 // so that both render the same.
-func placeOf(app *v1.EcommerceApp, known render.Cluster) render.Cluster {
+func withMemberFacts(app *v1.EcommerceApp, known render.Cluster) render.Cluster {
 	known.Name = cmp.Or(app.Labels[v1.ClusterLabel], known.Name)
 	known.Region = cmp.Or(app.Annotations[v1.RegionAnnotation], known.Region)
 	known.Provider = cmp.Or(v1.Provider(app.Annotations[v1.ProviderAnnotation]), known.Provider)

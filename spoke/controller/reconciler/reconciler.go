@@ -184,7 +184,7 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 	r.recordChanges(p)
 }
 
-// facts returns what is known of the cluster, and of the object's place in it.
+// facts returns what is known of the cluster, and of the member facts that the object has.
 func (r *reconciler[T]) facts(object T) render.Cluster {
 	facts := r.member.Facts()
 	if r.kind.Facts != nil {

@@ -74,8 +74,28 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	err = localize(app, &out.Spec, p, live)
 	if p.held != nil {
 		keepDatabase(&out.Spec, p.held, live)
+		keepReplicas(&out.Spec, &app.Spec, live)
 	}
 	return out, err
+}
+
+// keepReplicas gives the workloads of an earlier revision the numbers of pods of the copy, where the spec has
+// autoscaling in place of a number that would apply at once: that of the revision may be of long ago.
+func keepReplicas(spec, next *v1.EcommerceAppSpec, live *v1.EcommerceApp) {
+	if live == nil {
+		return
+	}
+	keep := func(w, next, live *v1.Workload) bool {
+		kept := next.Autoscaling != nil && w.Autoscaling == nil && live.Autoscaling == nil
+		if kept {
+			w.Replicas = live.Replicas
+		}
+		return kept
+	}
+	if keep(&spec.Frontend, &next.Frontend, &live.Spec.Frontend) {
+		spec.Replicas = live.Spec.Replicas
+	}
+	keep(&spec.Backend, &next.Backend, &live.Spec.Backend)
 }
 
 // keepDatabase gives the database of an earlier revision its version, or that of the copy.

@@ -110,6 +110,34 @@ func TestDatabaseStays(t *testing.T) {
 	}
 }
 
+// TestReplicasStay: a copy with an earlier revision keeps its pods when the spec has autoscaling by now.
+func TestReplicasStay(t *testing.T) {
+	t.Parallel()
+	scaled := &v1.Autoscaling{MinReplicas: 5, MaxReplicas: 9}
+	app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Image: "shop:v2", Frontend: v1.Workload{Autoscaling: scaled}, Backend: v1.Workload{Image: "b", Autoscaling: scaled}}}
+	held := &v1.EcommerceAppSpec{Image: "shop:v1", Replicas: new(int32(2)), Backend: v1.Workload{Image: "b", Replicas: new(int32(2))}}
+	live := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Replicas: new(int32(10)), Backend: v1.Workload{Image: "b", Replicas: new(int32(4))}}}
+	for name, tt := range map[string]struct {
+		live              *v1.EcommerceApp
+		frontend, backend int32
+	}{
+		"a copy that was scaled": {live, 10, 4},
+		"a copy that is missing": {nil, 2, 2},
+		"one with autoscaling":   {&v1.EcommerceApp{Spec: app.Spec}, 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			copied, err := copyFor(app, MemberFacts{cluster: "a", member: awsMember(), held: held}, tt.live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := copied.Spec; *got.Replicas != tt.frontend || *got.Backend.Replicas != tt.backend {
+				t.Errorf("%d and %d replicas, want %d and %d", *got.Replicas, *got.Backend.Replicas, tt.frontend, tt.backend)
+			}
+		})
+	}
+}
+
 // TestMayReturn: what an earlier revision may refer to stays until no cluster can have that any more.
 func TestMayReturn(t *testing.T) {
 	t.Parallel()

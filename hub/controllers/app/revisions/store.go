@@ -44,8 +44,9 @@ func New(writer client.Writer, reader client.Reader) *Store {
 
 // Resolved is a revision of an application.
 type Resolved struct {
-	// template is the revision as JSON if it is not stored yet.
+	// template is the revision as JSON if it is not stored yet, and stored are the others.
 	template []byte
+	stored   []appsv1.ControllerRevision
 
 	// Revision is the number of the revision in the spec, and Hash its hash.
 	Revision int64
@@ -75,6 +76,7 @@ func (s *Store) Resolve(ctx context.Context, app *v1.EcommerceApp) (Resolved, er
 		if !metav1.IsControlledBy(r, app) {
 			continue // An application of this name was deleted.
 		}
+		found.stored = append(found.stored, *r)
 		if r.Labels[appsv1.ControllerRevisionHashLabelKey] == hash {
 			found.Revision = r.Revision
 		}
@@ -89,12 +91,23 @@ func (s *Store) Resolve(ctx context.Context, app *v1.EcommerceApp) (Resolved, er
 	return found, nil
 }
 
-// Store stores a revision that is new. It costs no request if the revision is not.
+// Store stores a revision that is new, and deletes those that are superfluous. It costs no request if the
+// revision is not.
 func (s *Store) Store(ctx context.Context, app *v1.EcommerceApp, r Resolved) error {
 	if r.template == nil {
 		return nil
 	}
-	return s.create(ctx, app, r)
+	if err := s.create(ctx, app, r); err != nil {
+		return err
+	}
+	used := []int64{r.Revision}
+	if last := app.Status.Rollout; last != nil {
+		used = append(used, last.Revision, last.PreviousRevision)
+	}
+	for i := range app.Status.Clusters {
+		used = append(used, app.Status.Clusters[i].Revision)
+	}
+	return s.prune(ctx, r.stored, used)
 }
 
 // newest returns the highest revision that the status of an application names.
@@ -208,7 +221,11 @@ func (s *Store) Complete(ctx context.Context, app *v1.EcommerceApp, next *v1.Rol
 			}
 		}
 	}
-	used := append(slices.Collect(maps.Values(revisions)), next.Revision, next.PreviousRevision)
+	return s.prune(ctx, stored, append(slices.Collect(maps.Values(revisions)), next.Revision, next.PreviousRevision))
+}
+
+// prune deletes the revisions that neither belong to the history nor are used.
+func (s *Store) prune(ctx context.Context, stored []appsv1.ControllerRevision, used []int64) error {
 	for _, r := range superfluous(stored, used) {
 		// Another one that took its name has another UID.
 		if err := s.client.Delete(ctx, &r, client.Preconditions{UID: &r.UID}); client.IgnoreNotFound(err) != nil {

@@ -134,15 +134,31 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// TestNoneIsHealthy keeps those in use of revisions that supersede each other before one is healthy.
+func TestNoneIsHealthy(t *testing.T) {
+	h := newHistory(t)
+	h.app.Status.Clusters = []v1.ClusterStatus{{Name: "a", Revision: 2}}
+	for i := range 6 {
+		h.resolve(t, fmt.Sprintf("shop:v%d", i+1))
+	}
+	if got, want := h.stored(t), []int64{7, 8}; !slices.Equal(got, want) {
+		t.Errorf("%v are stored, want the last two: %v", got, want)
+	}
+}
+
 // TestHistoryLimit keeps ten revisions that were healthy, and those that are in use.
 func TestHistoryLimit(t *testing.T) {
 	h := newHistory(t)
 	for i := range 13 {
+		if i == 2 {
+			h.app.Status.Clusters = []v1.ClusterStatus{{Name: "lost", Revision: 2}}
+		}
 		h.complete(t, h.resolve(t, fmt.Sprintf("shop:v%d", i+1)).Revision, i+1, map[string]int64{"lost": 2})
 	}
 	if got, want := h.stored(t), []int64{2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}; !slices.Equal(got, want) {
 		t.Errorf("%v are stored, want %v", got, want)
 	}
+	h.app.Status.Clusters = nil
 	// One that is healthy once more is the newest.
 	h.complete(t, h.resolve(t, "shop:v2").Revision, 20, nil)
 	h.complete(t, h.resolve(t, "shop:v14").Revision, 21, nil)
