@@ -96,7 +96,8 @@ const (
 	RecoverAnnotation = "ecommerce.io/recover"
 
 	// SpecHashAnnotation is the SHA-256 of a rendered object, in hex, without
-	// this annotation itself.
+	// this annotation itself. A Service that was created while its new pods were not ready has the label of
+	// the pods that it selects behind a dash.
 	SpecHashAnnotation = "ecommerce.io/spec-hash"
 
 	// PodTemplateLabel, on a Deployment of a workload with the strategy BlueGreen and on its pods, is a

@@ -75,8 +75,8 @@ type WorkloadStrategy string
 const (
 	// StrategyRollingUpdate replaces a quarter of the pods at a time. Both versions serve meanwhile.
 	StrategyRollingUpdate WorkloadStrategy = "RollingUpdate"
-	// StrategyBlueGreen starts all new pods beside the old ones, sends them all requests once all of them are ready, and
-	// then ends the old ones. It needs room for twice the pods.
+	// StrategyBlueGreen starts all new pods beside the old ones, switches the Service to the new ones when all of them
+	// are ready, and then deletes the old ones. It needs capacity for twice the number of pods.
 	StrategyBlueGreen WorkloadStrategy = "BlueGreen"
 )
 
