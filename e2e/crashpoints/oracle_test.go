@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
@@ -104,24 +105,47 @@ func (r *run) writes(t *testing.T, m framework.Marks) audit.Log {
 }
 
 // withoutSums returns some of the writes without those that only bring what pods in a member request up to
-// date, as the hub does when it has listed them again.
-func (r *run) withoutSums(all, some audit.Log) audit.Log {
-	last, sums := map[string]any{}, map[string]bool{}
+// date, as the hub does when it has listed them again. Before all writes the members had the statuses last.
+func (r *run) withoutSums(last map[string]any, all, some audit.Log) audit.Log {
+	sums := map[string]bool{}
 	for _, e := range all {
 		if e.Resource != "memberclusters" || e.Subresource != "status" || !e.Succeeded() {
 			continue
 		}
-		var object struct {
-			Status map[string]any `json:"status"`
-		}
-		if json.Unmarshal([]byte(e.Object), &object) != nil {
-			continue
-		}
-		status := masked(object.Status, r.app.Namespace)
-		sums[e.ID] = cmp.Equal(status, last[e.Name])
+		status := r.maskedStatus([]byte(e.Object))
+		sums[e.ID] = status != nil && cmp.Equal(status, last[e.Name])
 		last[e.Name] = status
 	}
 	return some.Where(func(e audit.Event) bool { return !sums[e.ID] })
+}
+
+// memberStatuses returns the statuses of members by their names, as withoutSums compares them.
+func (r *run) memberStatuses(t *testing.T) map[string]any {
+	t.Helper()
+	members := &v1.MemberClusterList{}
+	if err := r.Hub.List(t.Context(), members); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]any{}
+	for _, m := range members.Items {
+		object, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[m.Name] = r.maskedStatus(object)
+	}
+	return found
+}
+
+// maskedStatus returns the status of an object in JSON, masked; nil if it is none.
+func (r *run) maskedStatus(object []byte) any {
+	var found struct {
+		Status map[string]any `json:"status"`
+	}
+	if json.Unmarshal(object, &found) != nil || found.Status == nil {
+		return nil
+	}
+	return masked(found.Status, r.app.Namespace)
 }
 
 // compareStates adds the objects that are not as in the reference.
