@@ -32,7 +32,7 @@ const (
 // Find returns the result of the last lookup of an application's copy. Where there is
 // none it starts one, whose end wakes the reconciler.
 func (l *MemberQueue) Find(app *v1.EcommerceApp) Presence {
-	found := l.lookups.about(keyOf(app), app.UID)
+	found := l.lookups.ask(keyOf(app), app.UID)
 	if found == NotLooked {
 		l.queue.Add(requestFor(app))
 	}
@@ -46,11 +46,15 @@ func (l *MemberQueue) Holds(ctx context.Context, app *v1.EcommerceApp) bool {
 	return err == nil && owned(app)(live)
 }
 
-// find looks for the copy of an application that lost its inventory, and drops what an
-// earlier lookup found for any other.
+// find looks for the copy of an application that lost its inventory if the reconciler has asked for it, and
+// drops what an earlier lookup found for any other. A new application has no inventory either, and there
+// is nothing to look for.
 func (l *MemberQueue) find(ctx context.Context, key types.NamespacedName, app *v1.EcommerceApp) error {
 	if app.UID == "" || !app.InventoryLost() {
 		l.lookups.forget(key)
+		return nil
+	}
+	if !l.lookups.asked(key, app.UID) {
 		return nil
 	}
 	return l.lookUp(ctx, app)
@@ -114,13 +118,21 @@ func (l *lookups) end(key types.NamespacedName, app types.UID, found Presence) b
 	return news
 }
 
-func (l *lookups) about(key types.NamespacedName, app types.UID) Presence {
+// ask returns the last result, and records that there is to be one.
+func (l *lookups) ask(key types.NamespacedName, app types.UID) Presence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if last := l.known[key]; last.app == app {
-		return last.found
+	if l.known[key].app != app {
+		l.known[key] = lookup{app: app, found: NotLooked}
 	}
-	return NotLooked
+	return l.known[key].found
+}
+
+// asked reports whether there is, or is to be, a result.
+func (l *lookups) asked(key types.NamespacedName, app types.UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.known[key].app == app
 }
 
 func (l *lookups) forget(key types.NamespacedName) {

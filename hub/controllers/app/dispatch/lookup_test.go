@@ -5,8 +5,11 @@ import "testing"
 func TestLookupsAreOfOneApplication(t *testing.T) {
 	t.Parallel()
 	l := newLookups()
-	if got := l.about(key(), "u-1"); got != NotLooked {
-		t.Errorf("before any lookup: %d", got)
+	if l.asked(key(), "u-1") {
+		t.Error("there is a lookup that nobody asked for")
+	}
+	if got := l.ask(key(), "u-1"); got != NotLooked || !l.asked(key(), "u-1") {
+		t.Errorf("before any lookup: %d, asked: %t", got, l.asked(key(), "u-1"))
 	}
 	for i, step := range []struct {
 		found Presence
@@ -16,14 +19,17 @@ func TestLookupsAreOfOneApplication(t *testing.T) {
 			t.Errorf("step %d: news %t, want %t", i, news, step.news)
 		}
 	}
-	if got := l.about(key(), "u-1"); got != Absent {
+	if got := l.ask(key(), "u-1"); got != Absent {
 		t.Errorf("the last lookup found %d, want %d", got, Absent)
 	}
-	if got := l.about(key(), "u-2"); got != NotLooked {
-		t.Errorf("a lookup of another application of the name counts: %d", got)
+	if l.asked(key(), "u-2") {
+		t.Error("a lookup of another application of the name counts")
 	}
 	l.forget(key())
-	if got := l.about(key(), "u-1"); got != NotLooked {
-		t.Errorf("forgotten, and still %d", got)
+	if l.asked(key(), "u-1") {
+		t.Error("forgotten, and still asked for")
+	}
+	if got := l.ask(key(), "u-2"); got != NotLooked {
+		t.Errorf("a lookup of another application of the name found %d", got)
 	}
 }

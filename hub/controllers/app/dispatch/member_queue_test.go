@@ -65,6 +65,7 @@ func TestMemberQueue(t *testing.T) {
 		"absence":  testAbsence,
 		"mode":     testMode,
 		"lookup":   testLookup,
+		"unasked":  testUnasked,
 		"quiet":    testQuiet,
 		"update":   testUpdate,
 		"kept":     testKept,
@@ -321,6 +322,21 @@ func testLookup(t *testing.T, m *member) {
 		t.Fatal(err)
 	}
 	look(Terminating)
+}
+
+// testUnasked: a new application has no inventory yet, and its copy is not looked for until the reconciler asks.
+func testUnasked(t *testing.T, m *member) {
+	t.Helper()
+	m.app.Status = v1.EcommerceAppStatus{}
+	m.denied = errors.New("the API server was asked")
+	m.reconcile(t)
+	m.denied = nil
+	for _, want := range []Presence{NotLooked, Absent} {
+		if got := m.queue.Find(m.app); got != want {
+			t.Errorf("found %d, want %d", got, want)
+		}
+		m.reconcile(t)
+	}
 }
 
 // reconcile runs the queue once for the application.
