@@ -28,6 +28,7 @@ func newProblem(r *rand.Rand) problem {
 	}
 	regions := []string{"", "r1", "r2", "r3"}
 	providers := []v1.Provider{"", v1.ProviderAWS, v1.ProviderGCP}
+	anew := r.IntN(3) == 0
 	for i := range r.IntN(12) {
 		c := Cluster{
 			Name:     fmt.Sprintf("c%02d", i),
@@ -51,7 +52,7 @@ func newProblem(r *rand.Rand) problem {
 			}}
 		}
 		w.Clusters = append(w.Clusters, c)
-		if r.IntN(2) == 0 {
+		if !anew && r.IntN(2) == 0 {
 			w.current = append(w.current, c.Name)
 			current := Current{Name: c.Name, Serving: r.IntN(3) > 0}
 			current.Idle = !current.Serving && r.IntN(2) == 0
@@ -217,40 +218,6 @@ func (w problem) bounded(_ *rand.Rand, d Decision) string {
 		return fmt.Sprintf("%d chosen, %d allowed", len(regular(d)), limit)
 	}
 	return ""
-}
-
-// spread: clusters that are chosen keep the limits, unless the application ran in some before.
-func (w problem) spread(_ *rand.Rand, d Decision) string {
-	before := slices.ContainsFunc(d.Chosen, func(name string) bool { return slices.Contains(w.current, name) })
-	if before || d.Unmatched != "" || len(d.Chosen) == 0 {
-		return ""
-	}
-	for _, s := range w.Placement.Spread {
-		counts, most := w.counts(s.Topology, d), 0
-		for _, n := range counts {
-			most = max(most, n)
-		}
-		if s.MaxDomains > 0 && len(counts) > int(s.MaxDomains) || s.MaxClustersPerDomain > 0 && most > int(s.MaxClustersPerDomain) {
-			return fmt.Sprintf("%v for %+v", counts, s)
-		}
-		if len(counts) < int(s.MinDomains) && d.Unmet == "" {
-			return "a minimum is not met, and the decision does not say so"
-		}
-	}
-	return ""
-}
-
-// counts returns the number of chosen clusters by domain.
-func (w problem) counts(topology v1.Topology, d Decision) map[string]int {
-	counts := map[string]int{}
-	for i := range w.Clusters {
-		if c := &w.Clusters[i]; slices.Contains(d.Chosen, c.Name) {
-			for _, domain := range domainsOf(topology, c) {
-				counts[domain]++
-			}
-		}
-	}
-	return counts
 }
 
 // sticky: a placed member is given up for a bound only when the placement was edited, and then only
