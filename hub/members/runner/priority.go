@@ -50,11 +50,15 @@ func (q *priorityQueue) AddAfter(request reconcile.Request, delay time.Duration)
 	q.TypedRateLimitingInterface.AddAfter(request, delay)
 }
 
-// AddWithOpts adds requests. One that is delayed is not of low priority, whatever the options say.
+// AddWithOpts adds requests. One that is delayed has its priority when it arrives, unless it is added without
+// a delay before.
 func (q *priorityQueue) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Request) {
 	for _, request := range requests {
 		switch {
 		case o.After > 0:
+			if o.Priority != nil && *o.Priority < 0 {
+				q.storage.lower(request)
+			}
 			q.AddAfter(request, o.After)
 		case o.RateLimited:
 			q.AddRateLimited(request)
@@ -89,8 +93,8 @@ func AddLowPriority(q workqueue.TypedRateLimitingInterface[reconcile.Request], r
 // it under its own lock, but for raise and lower.
 type levels struct {
 	mu sync.Mutex
-	// lowered and raised are requests that are about to be added, or wait until they have been
-	// processed. The latter counts for one that is both.
+	// lowered and raised are requests that are about to be added, are delayed, or wait until they have
+	// been processed. The latter counts for one that is both.
 	lowered, raised map[reconcile.Request]bool
 	// isHigh has each request that is stored, and its level. One that moved up is still in low, where it
 	// no longer counts.

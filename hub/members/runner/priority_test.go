@@ -92,6 +92,33 @@ func TestDelayed(t *testing.T) {
 	}
 }
 
+// TestDelayedResync: a request that was delayed with low priority is behind others when it arrives, unless it is
+// added by an event before.
+func TestDelayedResync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newPriorityQueue("", NewRateLimiter[reconcile.Request](time.Second, time.Minute))
+		delay := func(name string, after time.Duration, priority int) {
+			q.(priorityqueue.PriorityQueue[reconcile.Request]).AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, request(name))
+		}
+		delay("resync", time.Second, -1)
+		delay("with an event", time.Minute, -1)
+		delay("retry", 2*time.Second, 0)
+		<-time.After(3 * time.Second)
+		q.Add(request("with an event"))
+		var got []string
+		for q.Len() > 0 {
+			took, _ := q.Get()
+			q.Done(took)
+			got = append(got, took.Name)
+		}
+		q.ShutDown()
+		<-time.After(time.Minute) // Tickers of a queue end at their next tick.
+		if diff := cmp.Diff([]string{"retry", "with an event", "resync"}, got); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestEditsPrecedeTheFirstList has a controller process one request at a time.
 func TestEditsPrecedeTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

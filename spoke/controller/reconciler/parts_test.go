@@ -94,6 +94,9 @@ func TestResult(t *testing.T) {
 			if (err != nil) != tt.fails || got.RequeueAfter < tt.after[0] || got.RequeueAfter > tt.after[1] {
 				t.Errorf("got %v and %v, want between %v and %v", got.RequeueAfter, err, tt.after[0], tt.after[1])
 			}
+			if isResync := tt.after[0] == resync; (got.Priority != nil) != isResync {
+				t.Errorf("of low priority: %t, want %t", !isResync, isResync)
+			}
 		})
 	}
 }

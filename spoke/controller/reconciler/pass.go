@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -119,10 +120,12 @@ func (p *pass[T]) result(s Settings, conflict time.Duration) (reconcile.Result, 
 		return reconcile.Result{}, err
 	}
 	after := s.Waits.Later(sooner(p.retryIn, conflict)).RequeueAfter
-	if !p.rejected {
-		after = sooner(after, s.Waits.Later(resync).RequeueAfter)
+	after = sooner(sooner(after, p.statusDue), sooner(p.deadlineDue, p.checkDue))
+	again := s.Waits.Later(resync).RequeueAfter
+	if p.rejected || sooner(after, again) != again {
+		return reconcile.Result{RequeueAfter: after}, nil
 	}
-	return reconcile.Result{RequeueAfter: sooner(sooner(after, p.statusDue), sooner(p.deadlineDue, p.checkDue))}, nil
+	return reconcile.Result{RequeueAfter: again, Priority: new(handler.LowPriority)}, nil
 }
 
 // sooner returns the shorter of two waits, of which 0 is none.
