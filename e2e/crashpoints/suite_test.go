@@ -30,8 +30,9 @@ const (
 	// adds; quiet is how long nothing may be written after a workload has converged.
 	longestWait = 3 * time.Second
 	quiet       = time.Second
-	// progressPeriod is shorter than by default, because workloads end with progress.
-	progressPeriod = 300 * time.Millisecond
+	// progressPeriod is shorter than by default, because workloads end with progress, which has to come within quiet
+	// also when many are executed at the same time.
+	progressPeriod = 150 * time.Millisecond
 )
 
 // suite is a fleet with a hub that is killed again and again.

@@ -7,6 +7,7 @@
 //   - Router hands the requests of the hub's own controllers over to a Keyed.
 //   - Conflicts turns the policy of package apierror into the result of a reconciler, and
 //     lets the wait grow while conflicts repeat.
+//   - Pace lets progress be written less often while many objects make it.
 //   - Waits spreads attempts, so that what failed together does not come back together, and
 //     shortens them for tests.
 //

@@ -43,7 +43,7 @@ type Options struct {
 	// process shorten it.
 	Waits queues.Waits
 	// ProgressPeriod is the minimum time between writes of mere progress to the status of an
-	// application. Timeouts bound the requests to members; Timeouts.Watch also bounds the
+	// application, while few applications make any. Timeouts bound the requests to members; Timeouts.Watch also bounds the
 	// silence of the hub's own watches. They are no flags either; zero values have defaults.
 	ProgressPeriod time.Duration
 	Timeouts       members.Timeouts

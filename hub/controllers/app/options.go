@@ -65,7 +65,8 @@ type Options struct {
 	Paused func(cluster string) bool
 	// SafeMode means that every member is paused, engaged or not.
 	SafeMode bool
-	// ProgressPeriod is the minimum time between writes of mere progress. The default is 5 s.
+	// ProgressPeriod is the minimum time between writes of mere progress, while few applications
+	// make any. The default is 5 s.
 	ProgressPeriod time.Duration
 	// Residue records what deleted applications leave behind in members. Without one, a
 	// deletion waits for each member for ever.

@@ -32,6 +32,7 @@ type Reconciler struct {
 	waits      queues.Waits
 	conflicts  queues.Conflicts
 	burst      *burst
+	pace       queues.Pace
 	// safeMode is Options.SafeMode.
 	safeMode bool
 	// progressPeriod is Options.ProgressPeriod.

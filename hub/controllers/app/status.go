@@ -48,7 +48,8 @@ func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in aggreg
 func (r *Reconciler) delay(app types.NamespacedName, last, next v1.EcommerceAppStatus) time.Duration {
 	switch {
 	case last.LastUpdated != nil && !aggregate.Urgent(last, next):
-		return min(r.progressPeriod-r.clock.Since(last.LastUpdated.Time), r.progressPeriod)
+		period := r.pace.Period(app, r.progressPeriod, r.clock.Now())
+		return min(period-r.clock.Since(last.LastUpdated.Time), period)
 	case aggregate.Requested(last, next):
 		return 0
 	default:

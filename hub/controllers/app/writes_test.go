@@ -138,6 +138,12 @@ func testProgress(t *testing.T, w *writer) {
 	if writes != 2 {
 		t.Errorf("%d writes after %s, want another for the progress", writes, progressPeriod)
 	}
+	for i := range 9 {
+		w.pace.Period(types.NamespacedName{Name: strconv.Itoa(i)}, progressPeriod, w.clock.Now())
+	}
+	if rest := report(v1.PhaseCreating, 2).RequeueAfter; rest != 2*progressPeriod {
+		t.Errorf("progress beside that of nine others is written in %s", rest)
+	}
 	report(v1.PhaseRunning, 1)
 	if writes != 3 {
 		t.Errorf("%d writes, want another for the phase", writes)

@@ -32,6 +32,7 @@ type reconciler[T client.Object] struct {
 	pods        perObject[podCheck]
 	terminating *terminating
 	conflicts   queues.Conflicts
+	pace        queues.Pace
 }
 
 func newReconciler[T client.Object](kind Kind[T], m *Member) *reconciler[T] {

@@ -23,6 +23,10 @@ import (
 // messages changed.
 const countsEvery = 2 * time.Second
 
+// partsEvery is the period that becomes longer while many objects make progress. A part that becomes ready
+// is written when the difference has passed since the last write: at once while few make any.
+const partsEvery = 5 * time.Second
+
 // report writes the status if it changed.
 func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	before := r.copyOf(p.object)
@@ -121,18 +125,22 @@ func countClaims[T client.Object](p *pass[T]) (claims, bound int) {
 }
 
 // holdFor returns how long to delay a new status in which only numbers and messages
-// changed since a recent write; otherwise 0.
+// changed since a recent write, or if many objects make progress at the same time, parts became
+// ready; otherwise 0.
 func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration {
 	last := *r.kind.Status(before).LastUpdated
 	if last == nil || !r.isMinor(before, after) {
 		return 0
 	}
-	return countsEvery - now.Sub(last.Time)
+	hold := r.pace.Period(client.ObjectKeyFromObject(after), partsEvery, now.Time) - partsEvery
+	if r.kind.SameParts == nil || r.kind.SameParts(before, after) {
+		hold += countsEvery
+	}
+	return hold - now.Sub(last.Time)
 }
 
 // isMinor reports whether only numbers, messages and the reason for not being ready
-// changed: phase, conditions and generation are the same, and so are the parts that are
-// ready. Becoming available is minor too: it precedes or follows other progress.
+// changed, and which parts are ready: phase, conditions and generation are the same. Becoming available is minor too: it precedes or follows other progress.
 func (r *reconciler[T]) isMinor(before, after T) bool {
 	was, is := r.kind.Status(before), r.kind.Status(after)
 	if *was.Phase != *is.Phase || *was.ObservedGeneration != *is.ObservedGeneration ||
@@ -149,7 +157,7 @@ func (r *reconciler[T]) isMinor(before, after T) bool {
 			return false
 		}
 	}
-	return r.kind.SameParts == nil || r.kind.SameParts(before, after)
+	return true
 }
 
 // write patches the status. It fails if the object was changed concurrently.
