@@ -90,7 +90,7 @@ func (a *accessor) engaged() cluster.Cluster {
 	return a.cluster
 }
 
-// provide sets what Get, Mode and Record return; nil if the member is not engaged.
+// provide sets what Get, Mode and Record return; nil if the member is not connected.
 func (a *accessor) provide(c *connection.Connection) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -133,7 +133,7 @@ func (f *Fleet) State(name string) (State, bool) {
 	return a.current(), true
 }
 
-// Names returns the names of all members, engaged or not, sorted.
+// Names returns the names of all members, connected or not, sorted.
 func (f *Fleet) Names() []string {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -146,7 +146,7 @@ func (f *Fleet) Names() []string {
 	})
 }
 
-// Get returns the cluster of an engaged member. For any other member it returns an error
+// Get returns the cluster of a connected member. For any other member it returns an error
 // that wraps multicluster.ErrClusterNotFound and apierror.ErrNotConnected; that error never
 // means that the workloads in the member are gone.
 func (f *Fleet) Get(_ context.Context, name multicluster.ClusterName) (cluster.Cluster, error) {
@@ -181,7 +181,7 @@ func (f *Fleet) Paused(name string) bool {
 	return a.paused
 }
 
-// Record returns the record of an engaged member; nil if the member is not engaged, or if
+// Record returns the record of a connected member; nil if the member is not connected, or if
 // the fleet keeps none.
 func (f *Fleet) Record(name string) *Record {
 	if a := f.accessor(name); a != nil {

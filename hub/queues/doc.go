@@ -14,11 +14,11 @@
 // # Non-goals
 //
 // The package has no reconciler, and does not know what is reconciled. Package runner runs the
-// controllers that end when a cluster is disengaged.
+// controllers that end when a cluster is disconnected.
 //
 // # Trade-offs
 //
-//   - A queue is made for the first request of its key, whether the member is engaged or
+//   - A queue is made for the first request of its key, whether the member is connected or
 //     not, since a backup outlives its member. It is released, with its metrics, when it
 //     has been idle for a while; a request that is delayed or retried keeps it.
 package queues

@@ -243,7 +243,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		}
 	}
 	gate, err := newGate(withTimeout(cfg), h.options.Logger, func(ctx context.Context) error {
-		// Before the first member is engaged: its queue and its controller of storage need indexes.
+		// Before the first member is connected: its queue and its controller of storage need indexes.
 		if err := apps.Setup(ctx, h.mgr); err != nil {
 			return err
 		}
@@ -303,7 +303,7 @@ type spokes struct {
 }
 
 // Engage reconciles the copies of a member until ctx is done, unless its agent does. The
-// mode does not change while a member is engaged.
+// mode does not change while a member is connected.
 func (s *spokes) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
 	if s.fleet.Mode(name.String()).ManagedBy() != v1.ManagedByHub {
 		return nil

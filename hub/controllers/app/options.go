@@ -56,14 +56,14 @@ type Options struct {
 	// Resync is the period after which all copies of a member are checked. The default is
 	// that of package runner.
 	Resync time.Duration
-	// ManagedByMode returns whether the hub or an agent reconciles the copies of an
-	// engaged member. By default the hub does.
+	// ManagedByMode returns whether the hub or an agent reconciles the copies of a
+	// connected member. By default the hub does.
 	ManagedByMode func(cluster string) v1.ManagedByMode
-	// Record returns the record of an engaged member, or nil. By default there are none.
+	// Record returns the record of a connected member, or nil. By default there are none.
 	Record func(cluster string) *members.Record
-	// Paused reports whether an engaged member is paused. By default none is.
+	// Paused reports whether a connected member is paused. By default none is.
 	Paused func(cluster string) bool
-	// SafeMode means that every member is paused, engaged or not.
+	// SafeMode means that every member is paused, connected or not.
 	SafeMode bool
 	// ProgressPeriod is the minimum time between writes of mere progress, while few applications
 	// make any. The default is 5 s.
@@ -138,7 +138,7 @@ func New(hub client.Reader, o Options) *Controller {
 // multicluster manager.
 func (c *Controller) Dispatcher() *dispatch.Dispatcher { return c.dispatcher }
 
-// Setup adds the reconciler of applications to a manager, before members are engaged. The API
+// Setup adds the reconciler of applications to a manager, before members are connected. The API
 // server must serve EcommerceApp and MemberCluster by then.
 func (c *Controller) Setup(ctx context.Context, mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()

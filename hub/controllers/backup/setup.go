@@ -30,7 +30,7 @@ const (
 	activeByMember = "active-by-member"
 )
 
-// Member returns the cluster of an engaged member.
+// Member returns the cluster of a connected member.
 type Member func(ctx context.Context, name multicluster.ClusterName) (cluster.Cluster, error)
 
 // Exec runs a command in a container of a member.

@@ -31,7 +31,7 @@ const (
 	active = "active"
 )
 
-// Member returns the cluster of an engaged member.
+// Member returns the cluster of a connected member.
 type Member func(ctx context.Context, name multicluster.ClusterName) (cluster.Cluster, error)
 
 // Options configure the controller.

@@ -36,7 +36,7 @@ func (m *member) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	failed := m.write(ctx, wanted)
 	select {
 	case <-ctx.Done():
-		return reconcile.Result{}, nil // Disengaged: failures are due to that.
+		return reconcile.Result{}, nil // Disconnected: failures are due to that.
 	default:
 	}
 	if class := apierror.Classify(failed); class != apierror.Conflict && class != apierror.Fenced && class != apierror.Paused {

@@ -48,7 +48,7 @@ type Options struct {
 	Waits queues.Waits
 }
 
-// Storage runs a controller of storage classes for each engaged member. It is safe for
+// Storage runs a controller of storage classes for each connected member. It is safe for
 // concurrent use.
 type Storage struct {
 	*runner.Runner[*member]
@@ -56,7 +56,7 @@ type Storage struct {
 	hub     client.Client
 }
 
-// member is an engaged member.
+// member is a connected member.
 type member struct {
 	*Storage
 	name    string

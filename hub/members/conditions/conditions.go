@@ -122,20 +122,20 @@ type Observation struct {
 	Member string
 	// Engaged is true if the member is connected and the hub's reconcilers run there.
 	Engaged bool
-	// Missing are the permissions that an engaged member lacks.
+	// Missing are the permissions that a connected member lacks.
 	Missing []authorizationv1.ResourceAttributes
-	// Deleting are the definitions that are being deleted in an engaged member.
+	// Deleting are the definitions that are being deleted in a connected member.
 	Deleting []string
-	// Mode is the mode of an engaged member, Wanted the requested one.
+	// Mode is the mode of a connected member, Wanted the requested one.
 	Mode, Wanted v1.Mode
-	// Paused is true if the hub writes nothing to an engaged member, SafeMode if that is so for all.
+	// Paused is true if the hub writes nothing to a connected member, SafeMode if that is so for all.
 	Paused, SafeMode bool
-	// Lease monitors the agent of an engaged member in mode Agent.
+	// Lease monitors the agent of a connected member in mode Agent.
 	Lease LeaseMonitor
 	// Outdated are the definitions that are older than the hub's, in mode Agent.
 	Outdated []string
 	// Failure describes why the requested kubeconfig or mode does not work; nil if no
-	// problem is known. An engaged member keeps its previous connection meanwhile.
+	// problem is known. A connected member keeps its previous connection meanwhile.
 	Failure *Failure
 }
 
@@ -267,7 +267,7 @@ func computeEngaged(p Observation) Conditions {
 	return next
 }
 
-// setAgent sets the conditions that concern the agent of an engaged member. A silent
+// setAgent sets the conditions that concern the agent of a connected member. A silent
 // agent takes precedence over any other problem in Ready, because it makes the reported
 // status outdated.
 func (c *Conditions) setAgent(p Observation) {
@@ -284,7 +284,7 @@ func (c *Conditions) setAgent(p Observation) {
 	}
 }
 
-// keepPrevious reports why an engaged member keeps its kubeconfig or mode although another one is
+// keepPrevious reports why a connected member keeps its kubeconfig or mode although another one is
 // requested.
 func (c *Conditions) keepPrevious(p Observation) {
 	f := p.Failure
@@ -300,7 +300,7 @@ func (c *Conditions) keepPrevious(p Observation) {
 	}
 }
 
-// agentOfLost returns the condition AgentReady of a member that is not engaged.
+// agentOfLost returns the condition AgentReady of a member that is not connected.
 func agentOfLost(p Observation) Condition {
 	switch {
 	case p.Wanted != v1.ModeAgent:

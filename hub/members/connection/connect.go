@@ -82,7 +82,7 @@ type Connected struct {
 	Lease conditions.LeaseMonitor
 }
 
-// Inspection holds the results of the periodic checks of an engaged member.
+// Inspection holds the results of the periodic checks of a connected member.
 type Inspection struct {
 	// Missing are the permissions that the credentials lack.
 	Missing []authorizationv1.ResourceAttributes

@@ -12,7 +12,7 @@ import (
 
 // Compared reports whether a member has nothing of an application that the hub does not know, as
 // a hub that was restored from an older backup does not. It is false while the member is not
-// engaged, and reads caches only.
+// connected, and reads caches only.
 func (d *Dispatcher) Compared(ctx context.Context, app *v1.EcommerceApp, member string) (bool, error) {
 	l := d.Get(member)
 	if l == nil {

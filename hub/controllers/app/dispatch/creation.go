@@ -17,9 +17,9 @@ import (
 )
 
 // errUndecided means that it is not known yet whether another member has a newer copy, since members
-// that are Ready have yet to be engaged, or which overrides select the member. The Dispatcher enqueues
+// that are Ready have yet to be connected, or which overrides select the member. The Dispatcher enqueues
 // the application again.
-var errUndecided = errors.New("members are not engaged or observed yet")
+var errUndecided = errors.New("members are not connected or observed yet")
 
 // mayCreate returns an error if the copy of an application must not be created in a member
 // that has none. The placement may be that of an older backup: a copy that waits for the user

@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
-// Dispatcher runs a MemberQueue for each engaged member. It is safe for concurrent use.
+// Dispatcher runs a MemberQueue for each connected member. It is safe for concurrent use.
 type Dispatcher struct {
 	*runner.Runner[*MemberQueue]
 	options Options
@@ -101,7 +101,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	return nil
 }
 
-// Get returns the queue of an engaged member, or nil.
+// Get returns the queue of a connected member, or nil.
 func (d *Dispatcher) Get(name string) *MemberQueue {
 	m, _ := d.Runner.Get(name)
 	return m
@@ -171,7 +171,7 @@ func (l *MemberQueue) observed(ctx context.Context, app *v1.EcommerceApp) (*v1.E
 // requests returns requests for the applications that a member's queue is concerned with, those first
 // of which the member has missed something, and for the copies that deleted ones left behind in the
 // member. What the hub wrote counts before its cache has it: a decision that was dispatched before the
-// member was engaged is not dispatched again.
+// member was connected is not dispatched again.
 func (d *Dispatcher) requests(ctx context.Context, member string) (pending, others []reconcile.Request, err error) {
 	apps, err := d.concerned(ctx, member)
 	if err != nil {
@@ -191,7 +191,7 @@ func (d *Dispatcher) requests(ctx context.Context, member string) (pending, othe
 	return pending, append(others, requestsFor(records)...), nil
 }
 
-// announce wakes the reconciler of applications when a member is engaged: for those that it runs or
+// announce wakes the reconciler of applications when a member is connected: for those that it runs or
 // may run, and for those whose copies elsewhere wait for what it has. The placement follows from
 // the MemberCluster.
 func (d *Dispatcher) announce(member string) source.Source {

@@ -2,13 +2,13 @@
 //
 // # Purpose
 //
-// The Dispatcher runs a MemberQueue for each engaged member: a queue with its own workers,
+// The Dispatcher runs a MemberQueue for each connected member: a queue with its own workers,
 // which make the member's copies follow the applications on the hub, as package app
-// describes. The results are kept in memory while the member is engaged; Observe reads
+// describes. The results are kept in memory while the member is connected; Observe reads
 // them.
 //
 // A MemberQueue also records in each copy which process reconciles it, which follows from
-// the mode in which the member is engaged. A change of the mode engages the member anew,
+// the mode in which the member is connected. A change of the mode connects the member anew,
 // and the first pass over each copy hands it over with one write. Copies that are being
 // deleted, or that have no application on the hub, are handed over too: otherwise
 // no process would remove their finalizer.

@@ -19,7 +19,7 @@ const (
 )
 
 // Index adds the index that the Dispatcher needs to the hub's cache. Call it before members are
-// engaged.
+// connected.
 func (d *Dispatcher) Index(ctx context.Context, cache client.FieldIndexer) error {
 	if err := cache.IndexField(ctx, &v1.EcommerceApp{}, appsByMember, membersOf); err != nil {
 		return fmt.Errorf("indexing applications by member: %w", err)

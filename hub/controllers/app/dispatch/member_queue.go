@@ -42,7 +42,7 @@ type MemberQueue struct {
 	lookups   *lookups
 	written   *written
 	conflicts queues.Conflicts
-	// peer returns the queue of an engaged member, or nil.
+	// peer returns the queue of a connected member, or nil.
 	peer      func(member string) *MemberQueue
 	undecided *undecided
 	// precedence is the Dispatcher's.
@@ -83,7 +83,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	next, err := l.sync(ctx, app, entry)
 	select {
 	case <-ctx.Done():
-		// The member was disengaged: the result is out of date.
+		// The member was disconnected: the result is out of date.
 		return reconcile.Result{}, nil
 	default:
 	}

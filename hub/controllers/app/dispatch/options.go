@@ -50,7 +50,7 @@ type Options struct {
 	// Resync is the period after which a member's queue checks all its copies. The default
 	// is that of package runner.
 	Resync time.Duration
-	// ManagedByMode returns, when a member is engaged, which process reconciles its
+	// ManagedByMode returns, when a member is connected, which process reconciles its
 	// copies. The default is the hub, for all.
 	ManagedByMode func(cluster string) v1.ManagedByMode
 	// Residue records what stays behind in members. Without one, a deletion waits for each
@@ -73,7 +73,7 @@ type Options struct {
 	// Revision returns the spec of an application with an earlier revision, which must not be changed.
 	// Required for applications with a rollout.
 	Revision func(ctx context.Context, app *v1.EcommerceApp, revision int64) (*v1.EcommerceAppSpec, error)
-	// Paused reports, when a member is engaged, whether it is paused. By default none is.
+	// Paused reports, when a member is connected, whether it is paused. By default none is.
 	Paused func(cluster string) bool
 	// Waits changes how long the controller waits; the default leaves it as it is.
 	Waits queues.Waits

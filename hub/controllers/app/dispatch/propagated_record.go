@@ -44,7 +44,7 @@ func (l *MemberQueue) copyAfter(app, live *v1.EcommerceApp, result apply.Result)
 }
 
 // propagated are the objects that a queue has written beside copies. It is empty when the member is
-// engaged: what is found in the member is compared then. It is safe for concurrent use.
+// connected: what is found in the member is compared then. It is safe for concurrent use.
 type propagated struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]propagatedObjects

@@ -112,7 +112,7 @@ func (s *sources) contentOf(ctx context.Context, app *v1.EcommerceApp) map[v1.Pr
 // read reads the sources of an application, one after the other. What cannot be read because the API
 // server does not respond stays as it was.
 func (s *sources) read(ctx context.Context, app *v1.EcommerceApp, of *sourcesOfApp) map[v1.PropagatedObject]propagation.Object {
-	// A member that is disengaged must not end a read that serves all of them.
+	// A member that is disconnected must not end a read that serves all of them.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.CallTimeout)
 	defer cancel()
 	former := of.former(app.UID)
