@@ -43,8 +43,9 @@ type Options struct {
 	// process shorten it.
 	Waits queues.Waits
 	// ProgressPeriod is the minimum time between writes of mere progress to the status of an
-	// application, while few applications make any. Timeouts bound the requests to members; Timeouts.Watch also bounds the
-	// silence of the hub's own watches. They are no flags either; zero values have defaults.
+	// application, while few applications make any. Timeouts bound the requests to members;
+	// Timeouts.Watch also bounds the silence of the hub's own watches. They are no flags either;
+	// zero values have defaults.
 	ProgressPeriod time.Duration
 	Timeouts       members.Timeouts
 	// Limits limit the requests to each member.

@@ -42,7 +42,8 @@ type Kind[T client.Object] struct {
 	// updated pods, which progress is measured by. Nil for kinds without StatefulSets.
 	Last func(T) []component.State
 	// SameParts reports whether the same parts are ready in two statuses. What else changes of
-	// them may be written a moment later, and which are ready too while many objects make progress. Nil for kinds without parts.
+	// them may be written a moment later, and while many objects make progress so may that. Nil
+	// for kinds without parts.
 	SameParts func(before, after T) bool
 	// Database returns the database of an object, and false if it has none that is administered:
 	// whose password is rotated and whose replicas are observed. May be nil.

@@ -122,7 +122,7 @@ func (p *pass[T]) result(s Settings, conflict time.Duration) (reconcile.Result, 
 	after := s.Waits.Later(sooner(p.retryIn, conflict)).RequeueAfter
 	after = sooner(sooner(after, p.statusDue), sooner(p.deadlineDue, p.checkDue))
 	again := s.Waits.Later(resync).RequeueAfter
-	if p.rejected || sooner(after, again) != again {
+	if p.rejected || after > 0 && after < again {
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	return reconcile.Result{RequeueAfter: again, Priority: new(handler.LowPriority)}, nil

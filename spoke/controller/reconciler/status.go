@@ -124,9 +124,9 @@ func countClaims[T client.Object](p *pass[T]) (claims, bound int) {
 	return claims, bound
 }
 
-// holdFor returns how long to delay a new status in which only numbers and messages
-// changed since a recent write, or if many objects make progress at the same time, parts became
-// ready; otherwise 0.
+// holdFor returns how long to delay a new status in which only numbers and messages changed since a
+// recent write, or while many objects make progress also the parts that are ready. It is at once if
+// the result is not positive.
 func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration {
 	last := *r.kind.Status(before).LastUpdated
 	if last == nil || !r.isMinor(before, after) {
@@ -139,8 +139,9 @@ func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration 
 	return hold - now.Sub(last.Time)
 }
 
-// isMinor reports whether only numbers, messages and the reason for not being ready
-// changed, and which parts are ready: phase, conditions and generation are the same. Becoming available is minor too: it precedes or follows other progress.
+// isMinor reports whether only numbers, messages, the reason for not being ready and the parts that
+// are ready changed: phase, conditions and generation are the same. Becoming available is minor too: it
+// precedes or follows other progress.
 func (r *reconciler[T]) isMinor(before, after T) bool {
 	was, is := r.kind.Status(before), r.kind.Status(after)
 	if *was.Phase != *is.Phase || *was.ObservedGeneration != *is.ObservedGeneration ||
