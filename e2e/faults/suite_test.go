@@ -31,6 +31,9 @@ const (
 	namespace = "faults"
 	// shortWait is a bound of the hub's waits for what waits for minutes otherwise.
 	shortWait = 3 * time.Second
+	// leaseDuration is that of the hub. On a busy machine the hub's API server takes almost as long
+	// to restart as a leader goes on without a renewal by default.
+	leaseDuration = time.Minute
 	// agent is the beginning of the hub's user agents.
 	agent = "shopfleet-hub"
 )
@@ -120,7 +123,7 @@ func newSuite(t *testing.T) *suite {
 		Hub: func(o *setup.Options) {
 			o.Waits, o.Timeouts = queues.Waits{Longest: s.longest}, framework.Timeouts()
 			o.Timeouts.Watch, o.Timeouts.Unwatched = s.silence, s.unwatched
-			o.LeaderElect, o.Wrap = true, s.poison.wrap
+			o.LeaderElect, o.LeaseDuration, o.Wrap = true, leaseDuration, s.poison.wrap
 		},
 		Kubeconfig: func(t testing.TB, cluster string, kubeconfig []byte) []byte {
 			t.Helper()

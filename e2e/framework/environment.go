@@ -191,14 +191,17 @@ func (e *Environment) kubeconfig(t testing.TB, c *fleet.Cluster, account string)
 // environment ends. The test of the environment fails if the process ends with an error.
 func (e *Environment) Run(what string, process func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(e.t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- process(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := process(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			e.t.Errorf("%s ended with an error: %v", what, err)
 		}
-	})
+	}()
+	stop = func() {
+		cancel()
+		<-done
+	}
 	e.t.Cleanup(stop)
 	return stop
 }
