@@ -87,12 +87,26 @@ type ClusterBackups struct {
 }
 
 // DatabaseVersion returns the version of the database in a cluster: that of the spec,
-// unless an upgrade waits for a backup there. The application must have a database.
-func (a *EcommerceApp) DatabaseVersion(cluster string) string {
+// unless an upgrade waits for a backup there. Copied is the version of the copy, empty if it is
+// not known: an upgrade waits too where backups are enabled and status.backups does not have the
+// cluster yet. The application must have a database.
+func (a *EcommerceApp) DatabaseVersion(cluster, copied string) string {
+	switch recorded := a.RecordedVersion(cluster); {
+	case recorded != "":
+		return recorded
+	case copied != "" && a.Spec.Database.Backup.Enabled:
+		return copied
+	default:
+		return a.Spec.Database.Version
+	}
+}
+
+// RecordedVersion returns the version of a cluster in status.backups, empty if there is none.
+func (a *EcommerceApp) RecordedVersion(cluster string) string {
 	for _, b := range a.Status.Backups {
-		if b.Name == cluster && b.Version != "" {
+		if b.Name == cluster {
 			return b.Version
 		}
 	}
-	return a.Spec.Database.Version
+	return ""
 }

@@ -173,19 +173,27 @@ func (p *planner) startSome(pending []*progress) {
 		limit = 1 // The first cluster with replicas comes alone.
 	}
 	var blocked bool
+	var waiting []string
 	for _, c := range pending {
 		free := len(busy) < limit || busy[c.Name]
-		if updating >= limit || !free {
+		switch {
+		case c.Waiting: // Others of the region need not wait for its backup.
+			waiting = append(waiting, c.Name)
+		case updating >= limit || !free:
 			blocked = blocked || updating < limit
-			continue
+		default:
+			p.start(c)
+			updating++
+			busy[c.Name] = true
 		}
-		p.start(c)
-		updating++
-		busy[c.Name] = true
 	}
 	p.status.Message = "" // With All another region may have been blocked before.
-	if blocked && updating == 0 && !p.startDown() {
+	switch {
+	case updating > 0:
+	case blocked && !p.startDown():
 		p.status.Message = p.blockedBy()
+	case !blocked && len(waiting) > 0:
+		p.status.Message = "waiting for backups before the upgrade of the database: " + firstOf(waiting)
 	}
 }
 

@@ -73,6 +73,29 @@ func TestClustersThatLeave(t *testing.T) {
 	})
 }
 
+func TestClustersThatWaitForABackup(t *testing.T) {
+	t.Parallel()
+	failed := func(r *Request) { r.Clusters[0].Failure = "CrashLoopBackOff" }
+	runDecisions(t, []decisionCase{
+		{
+			name: "they do not begin", last: rolling(), clusters: "eu-1=1,backup us-1=1",
+			want: "Progressing eu 0/2 waiting for backups before the upgrade of the database: eu-1 | eu-1=1 us-1=1",
+		}, {
+			name: "others of the region do", last: rolling(), clusters: "eu-1=1,backup eu-2=1",
+			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=1 eu-2=2(0s) | until 10m0s",
+		}, {
+			name: "all regions at once", last: rolling(), clusters: "eu-1=1,backup us-1=1", with: func(r *Request) { r.Spec.Strategy = v1.RolloutAll },
+			want: "Progressing 0/2 waiting for eu-1, us-1 | eu-1=1 us-1=2(0s) | until 10m0s",
+		}, {
+			name: "out of turn their time does not count", last: rolling(began("eu-1", 11)), clusters: "eu-1=2,backup us-1=1",
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(never) us-1=1",
+		}, {
+			name: "and their failures do", last: rolling(began("eu-1", 11)), clusters: "eu-1=2,backup us-1=1", with: failed,
+			want: "RollingBack 0/2 eu-1: CrashLoopBackOff | eu-1=1(0s) us-1=1",
+		},
+	})
+}
+
 // TestNames bounds the clusters that a message names.
 func TestNames(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,7 @@ func runDecisions(t *testing.T, cases []decisionCase) {
 
 // clustersOf returns clusters such as "eu-1=2 eu-2=1,down", with their revisions. They are ready, or of
 // what follows: updating (not ready, and serving customers), down (neither), failed (it needs a user),
-// aside, and empty (ready, without replicas).
+// aside, empty (ready, without replicas), and backup (it waits for one before the upgrade of its database).
 func clustersOf(t *testing.T, text string) []Cluster {
 	t.Helper()
 	var clusters []Cluster
@@ -63,7 +63,7 @@ func clustersOf(t *testing.T, text string) []Cluster {
 			t.Fatal(err)
 		}
 		region, _, _ := strings.Cut(name, "-")
-		c := Cluster{Name: name, Region: region, Revision: revision, Ready: state == "" || state == "empty", NoReplicas: state == "empty", Serving: state != "down" && state != "aside", SetAside: state == "aside"}
+		c := Cluster{Name: name, Region: region, Revision: revision, Ready: state == "" || state == "empty" || state == "backup" && revision != 2, Waiting: state == "backup", NoReplicas: state == "empty", Serving: state != "down" && state != "aside", SetAside: state == "aside"}
 		if state == "failed" {
 			c.Failure = "ProgressDeadlineExceeded"
 		}

@@ -53,8 +53,8 @@ type Cluster struct {
 	// Connecting means that the hub, or the cluster, has just started: it is about to be observed, and
 	// nothing is decided until then.
 	Connecting bool
-	// Waiting means that the cluster is yet to begin, as a database that is to be upgraded and waits for
-	// its backup. It is not ready, and its time does not count.
+	// Waiting means that an upgrade of the database waits for its backup. The cluster does not begin before,
+	// unless it is updated out of turn: then it is not ready, and its time does not count.
 	Waiting bool
 	// Ready means that the copy was observed to have the revision, and to be ready.
 	Ready bool
@@ -237,6 +237,9 @@ func (p *planner) observeUpdate(c *progress) {
 	u := c.update
 	if c.SetAside || c.Waiting {
 		u.StartTime, u.ReadyTime = nil, nil
+		if !c.SetAside && c.Failure != "" {
+			c.fail(c.Failure)
+		}
 		return
 	}
 	if u.StartTime == nil {

@@ -143,8 +143,8 @@ func clustersOf(app *v1.EcommerceApp, spec int64, in *aggregate.Input) []rollout
 			// A change of the numbers of replicas is no setback.
 			scales := entry.Phase == v1.PhaseScaling || entry.AppliedGeneration != in.Generation
 			c.Ready = c.Ready || scales && healthy[entry.Name] && entry.Available
-			// Clusters with an earlier revision are not upgraded.
-			if c.Waiting = c.Revision == spec && awaitsBackup(app, entry.Name); c.Waiting {
+			// One with an earlier revision is as ready as before: it is not upgraded yet.
+			if c.Waiting = awaitsBackup(app, entry.Name); c.Waiting && c.Revision == spec {
 				c.Ready = false
 			}
 			clusters = append(clusters, c)
@@ -177,7 +177,7 @@ func clusterOf(entry v1.ClusterStatus, member *aggregate.Cluster) rollout.Cluste
 
 // awaitsBackup reports whether an upgrade of the database in a cluster waits for a backup.
 func awaitsBackup(app *v1.EcommerceApp, cluster string) bool {
-	return app.Spec.Database != nil && app.DatabaseVersion(cluster) != app.Spec.Database.Version
+	return app.Spec.Database != nil && app.DatabaseVersion(cluster, "") != app.Spec.Database.Version
 }
 
 // healthyOf returns the clusters that were last ready with the revision that is rolled out: they soak, or

@@ -55,8 +55,8 @@ func TestClustersOf(t *testing.T) {
 	}
 	app, in := rollingShop()
 	upgrade(app, &in)
-	if b := clustersOf(app, 2, &in)[1]; b.Waiting || !b.Ready {
-		t.Errorf("%+v waits for the upgrade of another revision", b)
+	if b := clustersOf(app, 2, &in)[1]; !b.Waiting || !b.Ready {
+		t.Errorf("%+v is not ready with the earlier revision, or does not wait for a backup", b)
 	}
 	const awaited = "Progressing: waiting for the cluster to reconcile generation 2"
 	checkClustersOf(t, map[string]clusterCase{

@@ -64,7 +64,7 @@ func (w *work) recordSource(ctx context.Context) (stepresult.Result, error) {
 		s.Account = member.Spec.CloudAccountRef.Name
 	}
 	s.Provider, s.Region = member.Status.Provider, member.Status.Region
-	s.Engine, s.Version = app.Spec.Database.Engine, app.DatabaseVersion(w.backup.Spec.ClusterRef.Name)
+	s.Engine, s.Version = app.Spec.Database.Engine, app.DatabaseVersion(w.backup.Spec.ClusterRef.Name, "")
 	s.StartTime = seconds(w.now)
 	return stepresult.Result{}, nil
 }

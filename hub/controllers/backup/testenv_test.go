@@ -83,7 +83,7 @@ func (e *testenv) run(t *testing.T, mgr ctrl.Manager) {
 		scheduler.Setup(ctx, mgr, scheduler.Options{
 			Recorder: recorder, Metrics: metrics, Clock: e.Clock,
 			Skew:     func(string) (time.Duration, bool) { return time.Duration(e.skew.Load()), true },
-			Compared: func(context.Context, *v1.EcommerceApp, string) (bool, error) { return true, nil },
+			Compared: func(context.Context, *v1.EcommerceApp, string) (bool, string, error) { return true, "", nil },
 			Report: func(_ client.ObjectKey, next aggregate.BackupReport) (aggregate.BackupReport, bool) {
 				if last := e.report.Swap(&next); last != nil {
 					return *last, true

@@ -12,21 +12,24 @@ import (
 
 // Compared reports whether a member has nothing of an application that the hub does not know, as
 // a hub that was restored from an older backup does not. It is false while the member is not
-// connected, and reads caches only.
-func (d *Dispatcher) Compared(ctx context.Context, app *v1.EcommerceApp, member string) (bool, error) {
+// connected, and reads caches only. Version is that of the copy's database, empty if there is none.
+func (d *Dispatcher) Compared(ctx context.Context, app *v1.EcommerceApp, member string) (compared bool, version string, err error) {
 	l := d.Get(member)
 	if l == nil {
-		return false, nil
+		return false, "", nil
 	}
 	waiting := l.waiting(app)
 	isKnown := knownDeletion(app, l.options.DeletedAt(l.name, app.UID), waiting) == nil
 	live := &v1.EcommerceApp{}
-	err := l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
+	err = l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		return isKnown && knownLeaving(app, EntryOf(app, member), l.options.Left(l.name, app.UID), waiting) == nil, nil
+		return isKnown && knownLeaving(app, EntryOf(app, member), l.options.Left(l.name, app.UID), waiting) == nil, "", nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading the copy in member %q: %w", member, err)
+		return false, "", fmt.Errorf("reading the copy in member %q: %w", member, err)
 	}
-	return isKnown && l.unknownOrigin(ctx, app, live) == "", nil
+	if live.Spec.Database != nil {
+		version = live.Spec.Database.Version
+	}
+	return isKnown && l.unknownOrigin(ctx, app, live) == "", version, nil
 }

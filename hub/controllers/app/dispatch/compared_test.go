@@ -17,7 +17,7 @@ func testCompared(t *testing.T, m *member) {
 	m.queue.reports = newReports()
 	expect := func(when, member string, want bool) {
 		t.Helper()
-		if got, err := m.dispatcher.Compared(t.Context(), m.app, member); got != want || err != nil {
+		if got, _, err := m.dispatcher.Compared(t.Context(), m.app, member); got != want || err != nil {
 			t.Errorf("%s: compared %t, want %t, error %v", when, got, want, err)
 		}
 	}

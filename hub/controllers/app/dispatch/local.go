@@ -19,8 +19,7 @@ func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, li
 	if db == nil || p.member == nil {
 		return nil
 	}
-	// An upgrade waits for a backup.
-	db.Version = app.DatabaseVersion(p.cluster)
+	keepVersion(app, db, p.cluster, live)
 	profile := db.StorageProfile
 	db.StorageProfile = ""
 	if csi.BySnapshots(db.Backup.Method, p.member) && db.Backup.Enabled {
@@ -50,4 +49,18 @@ func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, li
 	default:
 		return nil
 	}
+}
+
+// keepVersion gives a database that is to be upgraded, and waits for a backup, the version that it has. The image
+// goes with the version: a spec that names both would upgrade by its image at once.
+func keepVersion(app *v1.EcommerceApp, db *v1.Database, cluster string, live *v1.EcommerceApp) {
+	copied := &v1.Database{}
+	if live != nil && live.Spec.Database != nil {
+		copied = live.Spec.Database
+	}
+	version := app.DatabaseVersion(cluster, copied.Version)
+	if version != db.Version && version == copied.Version {
+		db.Image = copied.Image
+	}
+	db.Version = version
 }

@@ -72,6 +72,46 @@ func TestTheClassOfACopy(t *testing.T) {
 	}
 }
 
+// TestTheVersionOfACopy: a database keeps its version, and the image with it, until its backup is made.
+func TestTheVersionOfACopy(t *testing.T) {
+	t.Parallel()
+	database := func(version, image string) func(*v1.EcommerceAppSpec) {
+		return func(s *v1.EcommerceAppSpec) {
+			s.Database.Version, s.Database.Image, s.Database.Backup.Enabled = version, image, true
+		}
+	}
+	const before, after = "17.2", "17.3"
+	next, live := database(after, "pg:17.3"), stored(database(before, "pg:17.2"))
+	without := func(s *v1.EcommerceAppSpec) { next(s); s.Database.Backup.Enabled = false }
+	for name, tt := range map[string]struct {
+		spec           func(*v1.EcommerceAppSpec)
+		recorded       string
+		live           *v1.EcommerceApp
+		version, image string
+	}{
+		"waits":                               {next, before, live, before, "pg:17.2"},
+		"waits, and the copy is missing":      {next, before, nil, before, "pg:17.3"},
+		"its backup is made":                  {next, after, live, after, "pg:17.3"},
+		"backups are new":                     {next, "", live, before, "pg:17.2"},
+		"backups are new, and so is the copy": {next, "", nil, after, "pg:17.3"},
+		"without backups":                     {without, "", live, after, "pg:17.3"},
+		"another image of the same version":   {database(before, "pg:fixed"), before, live, before, "pg:fixed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := stored(tt.spec)
+			app.Status.Backups = []v1.ClusterBackups{{Name: "a", Version: tt.recorded}}
+			copied, err := copyFor(app, MemberFacts{cluster: "a", member: awsMember()}, tt.live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if db := copied.Spec.Database; db.Version != tt.version || db.Image != tt.image {
+				t.Errorf("version %s and image %s, want %s and %s", db.Version, db.Image, tt.version, tt.image)
+			}
+		})
+	}
+}
+
 // TestWhatAMemberCannotHave is said with the reason, and waits for a change.
 func TestWhatAMemberCannotHave(t *testing.T) {
 	t.Parallel()

@@ -28,6 +28,8 @@ type input struct {
 	// compared is true for the clusters that have nothing of the application that the hub does
 	// not know.
 	compared map[string]bool
+	// versions are those of the databases of copies, by cluster.
+	versions map[string]string
 	backups  []v1.Backup
 	restores []v1.Restore
 	now      time.Time

@@ -133,6 +133,28 @@ func TestEachClusterIsBackedUpBeforeAnUpgrade(t *testing.T) {
 	}
 }
 
+// TestAnUpgradeInTheEditThatEnablesBackups waits too: the copy says which version there is.
+func TestAnUpgradeInTheEditThatEnablesBackups(t *testing.T) {
+	t.Parallel()
+	in := situation("2026-03-01T18:00:00Z")
+	in.app.Spec.Database.Version = "13.5"
+	pass := func(when, want string, backups int) {
+		t.Helper()
+		plan := decide(in)
+		in.app.Status.Backups = entries(plan.Clusters)
+		if got := in.app.RecordedVersion("eu-1"); got != want || len(plan.Create) != backups {
+			t.Errorf("%s: version %q and %d backups, want %q and %d", when, got, len(plan.Create), want, backups)
+		}
+	}
+	in.compared = nil
+	pass("away", "", 0)
+	in.compared, in.versions = map[string]bool{"eu-1": true}, map[string]string{"eu-1": "13.4"}
+	pass("before the version is recorded", "13.4", 0)
+	pass("after it", "13.4", 1)
+	in.app.Status.Backups, in.versions = nil, nil
+	pass("without a copy", "13.5", 0)
+}
+
 func TestBackupForScheduledTime(t *testing.T) {
 	t.Parallel()
 	made := decide(situation("2026-03-02T02:10:00Z")).Create
@@ -357,7 +379,7 @@ func TestAnUpgradeWaitsForABackup(t *testing.T) {
 	}
 	held := func(step, want string) {
 		t.Helper()
-		if got := in.app.DatabaseVersion("eu-1"); got != want {
+		if got := in.app.DatabaseVersion("eu-1", ""); got != want {
 			t.Errorf("%s: the cluster has %s, want %s", step, got, want)
 		}
 	}

@@ -17,7 +17,11 @@ const clockSlack = time.Minute
 func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem {
 	mine := in.by(method, s.Cluster)
 	wanted := in.app.Spec.Database.Version
-	s.Version = in.app.DatabaseVersion(s.Cluster)
+	isRecorded := in.app.RecordedVersion(s.Cluster) != ""
+	if !isRecorded && !in.compared[s.Cluster] && in.versions[s.Cluster] == "" {
+		return problem{} // The cluster is away: its database may have any version.
+	}
+	s.Version = in.app.DatabaseVersion(s.Cluster, in.versions[s.Cluster])
 	if s.Version == wanted {
 		return problem{}
 	}
@@ -37,6 +41,7 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem 
 		}
 	}
 	switch {
+	case !isRecorded: // A backup names the version that is recorded.
 	case last == nil && !plan.makes(s.Cluster) && !in.busy(mine):
 		b := in.backupFor(clusterMethod{s.Cluster, method}, s.UpgradeTime)
 		b.Name, b.Spec.ScheduledTime = schedule.ManualName(in.app.Name, s.Cluster, s.UpgradeTime), nil
