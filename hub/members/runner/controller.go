@@ -24,6 +24,9 @@ const (
 	// jitterFactor spreads retries and resyncs, so that what failed together does not
 	// come back together.
 	jitterFactor = 0.3
+	// syncTimeout is how long sources may take until a controller starts. Those of the spoke wait up to five
+	// minutes for the kinds that a cluster need not have, and start then.
+	syncTimeout = 10 * time.Minute
 )
 
 // Controller is one controller of one cluster.
@@ -88,6 +91,7 @@ func (c Controller) Run(ctx context.Context) error {
 		RateLimiter:             NewRateLimiter[reconcile.Request](c.FirstRetry, c.LastRetry),
 		Logger:                  logger,
 		NewQueue:                newPriorityQueue,
+		CacheSyncTimeout:        syncTimeout,
 		LogConstructor: func(request *reconcile.Request) logr.Logger {
 			if request == nil {
 				return logger

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
@@ -339,4 +340,39 @@ func values(t *testing.T, controller string) map[string]float64 {
 type fakeCluster struct {
 	cluster.Cluster
 	id string
+}
+
+// slowSource is in sync after five minutes.
+type slowSource struct{ source.Source }
+
+func (slowSource) WaitForSync(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(5 * time.Minute):
+		return nil
+	}
+}
+
+// TestSlowSource: a controller waits for a source as long as that may take.
+func TestSlowSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started := false
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		c := Controller{
+			Name: "slow", Queue: &Queue{}, Sources: []source.Source{slowSource{(&Queue{}).Source()}},
+			Reconciler: reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+				started = true
+				cancel()
+				return reconcile.Result{}, nil
+			}),
+		}
+		c.Queue.Add(request("a"))
+		go func() { ended <- c.Run(ctx) }()
+		if err := <-ended; err != nil || !started {
+			t.Errorf("started: %t, error %v", started, err)
+		}
+		<-time.After(time.Minute) // Tickers of a queue end at their next tick.
+	})
 }
