@@ -1,6 +1,7 @@
 package queues
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -54,12 +55,34 @@ func (c *Conflicts) Retry(w Waits, request reconcile.Request, result reconcile.R
 }
 
 // RetryReported returns what Reconcile returns for an error that a condition reports: the
-// queue gets those that pass without a change of anything.
+// queue gets those that pass without a change of anything. Of joined errors the soonest counts.
 func (c *Conflicts) RetryReported(w Waits, request reconcile.Request, err error) (reconcile.Result, error) {
-	d := apierror.Decide(err)
-	wait := c.Wait(request, d.Class == apierror.Conflict)
-	if d.Return {
-		return reconcile.Result{}, err
+	var decisions []apierror.Decision
+	conflicts := false
+	for _, part := range parts(err) {
+		d := apierror.Decide(part)
+		decisions, conflicts = append(decisions, d), conflicts || d.Class == apierror.Conflict
 	}
-	return w.Later(max(d.Wait, wait)), nil
+	wait, after := c.Wait(request, conflicts), time.Duration(0)
+	for _, d := range decisions {
+		if d.Return {
+			return reconcile.Result{}, err
+		}
+		if d.Class == apierror.Conflict {
+			d.Wait = max(d.Wait, wait)
+		}
+		if d.Wait > 0 && (after == 0 || d.Wait < after) {
+			after = d.Wait
+		}
+	}
+	return w.Later(after), nil
+}
+
+// parts returns the errors that are joined in one: each of them may pass by itself.
+func parts(err error) []error {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		return joined.Unwrap()
+	}
+	return []error{err}
 }

@@ -64,7 +64,15 @@ func TestRetry(t *testing.T) {
 		"throttled": {apierrors.NewTooManyRequests("slow down", 20), outcome{wait: 2 * time.Second}, outcome{wait: 2 * time.Second}},
 		"denied":    {apierrors.NewForbidden(resource, "a", errors.New("no")), outcome{failed: true}, outcome{wait: 30 * time.Second}},
 		"lost":      {apierror.ErrNotConnected, outcome{failed: true}, outcome{}},
-		"broken":    {apierrors.NewInternalError(errors.New("broken")), outcome{failed: true}, outcome{failed: true}},
+		"joined": {
+			errors.Join(&apierror.SpecError{Err: errors.New("no")}, apierrors.NewConflict(resource, "a", errors.New("newer"))),
+			outcome{failed: true}, outcome{wait: 20 * time.Millisecond},
+		},
+		"joined and broken": {
+			fmt.Errorf("two: %w", errors.Join(&apierror.SpecError{Err: errors.New("no")}, apierrors.NewInternalError(errors.New("broken")))),
+			outcome{failed: true}, outcome{failed: true},
+		},
+		"broken": {apierrors.NewInternalError(errors.New("broken")), outcome{failed: true}, outcome{failed: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
