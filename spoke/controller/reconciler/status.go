@@ -136,7 +136,8 @@ func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration 
 	if r.kind.SameParts == nil || r.kind.SameParts(before, after) {
 		hold += countsEvery
 	}
-	return hold - now.Sub(last.Time)
+	// The last write may be of a process whose clock is ahead.
+	return min(hold-now.Sub(last.Time), hold)
 }
 
 // isMinor reports whether only numbers, messages, the reason for not being ready and the parts that

@@ -17,15 +17,17 @@ func TestHoldFor(t *testing.T) {
 	written := metav1.NewTime(time.Unix(1000, 0))
 	for name, tt := range map[string]struct {
 		others int
+		ahead  time.Duration
 		change func(*v1.EcommerceAppStatus)
 		want   time.Duration
 	}{
-		"a message":                     {0, func(s *v1.EcommerceAppStatus) { s.Message = "1 of 2" }, time.Second},
-		"a message, beside nine others": {9, func(s *v1.EcommerceAppStatus) { s.Message = "1 of 2" }, 6 * time.Second},
-		"a part":                        {0, func(s *v1.EcommerceAppStatus) { s.Ready = "1/2" }, -time.Second},
-		"a part, beside nine others":    {9, func(s *v1.EcommerceAppStatus) { s.Ready = "1/2" }, 4 * time.Second},
-		"the phase":                     {1000, func(s *v1.EcommerceAppStatus) { s.Phase = v1.PhaseRunning }, 0},
-		"a condition": {1000, func(s *v1.EcommerceAppStatus) {
+		"a message":                     {0, 0, func(s *v1.EcommerceAppStatus) { s.Message = "1 of 2" }, time.Second},
+		"a message, beside nine others": {9, 0, func(s *v1.EcommerceAppStatus) { s.Message = "1 of 2" }, 6 * time.Second},
+		"a part":                        {0, 0, func(s *v1.EcommerceAppStatus) { s.Ready = "1/2" }, -time.Second},
+		"a part, beside nine others":    {9, 0, func(s *v1.EcommerceAppStatus) { s.Ready = "1/2" }, 4 * time.Second},
+		"a message, ten minutes ahead":  {0, 10 * time.Minute, func(s *v1.EcommerceAppStatus) { s.Message = "1 of 2" }, 2 * time.Second},
+		"the phase":                     {1000, 0, func(s *v1.EcommerceAppStatus) { s.Phase = v1.PhaseRunning }, 0},
+		"a condition": {1000, 0, func(s *v1.EcommerceAppStatus) {
 			s.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
 		}, 0},
 	} {
@@ -41,7 +43,8 @@ func TestHoldFor(t *testing.T) {
 			for i := range tt.others {
 				r.pace.Period(types.NamespacedName{Name: strconv.Itoa(i)}, partsEvery, written.Time)
 			}
-			before := &v1.EcommerceApp{Status: v1.EcommerceAppStatus{Phase: v1.PhaseCreating, LastUpdated: &written}}
+			last := metav1.NewTime(written.Add(tt.ahead))
+			before := &v1.EcommerceApp{Status: v1.EcommerceAppStatus{Phase: v1.PhaseCreating, LastUpdated: &last}}
 			after := before.DeepCopy()
 			tt.change(&after.Status)
 			if got := r.holdFor(before, after, metav1.NewTime(written.Add(time.Second))); got != tt.want {
