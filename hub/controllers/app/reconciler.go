@@ -63,7 +63,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		newest.Status.DeepCopyInto(&app.Status)
 	}
 	result, err := r.reconcile(ctx, app, stored)
-	return r.conflicts.Retry(r.waits, request, result, err)
+	result, err = r.conflicts.Retry(r.waits, request, result, err)
+	// Only the first pass after a start is less urgent than an edit. A request keeps its priority otherwise.
+	result.Priority = new(0)
+	return result, err
 }
 
 // reconcile decides about an application. Its status is the one that is stored, or planned.
@@ -93,7 +96,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 	if deleting && len(next.Clusters) == 0 {
 		return reconcile.Result{}, r.release(ctx, app)
 	}
-	lost := app.InventoryLost()
+	lost := app.InventoryLost() && controllerutil.ContainsFinalizer(app, v1.HubFinalizer)
 	if app.DeletionTimestamp == nil {
 		if err := r.writeAhead(ctx, app, next); err != nil {
 			return reconcile.Result{}, err
@@ -112,7 +115,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 		return result, err
 	}
 	if lost && !app.InventoryLost() {
-		r.dispatcher.ForgetLookups(keyOf(app))
+		r.dispatcher.Recovered(keyOf(app))
 	}
 	// What is stored, and not what is yet to be written.
 	r.dispatcher.Dispatch(app)
@@ -175,6 +178,6 @@ func (r *Reconciler) patch(ctx context.Context, before, app *v1.EcommerceApp) er
 	if err := r.client.Patch(ctx, app, lock); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	r.dispatcher.Written(app, version)
+	r.dispatcher.WrittenMetadata(app, version)
 	return nil
 }

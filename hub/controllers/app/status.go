@@ -30,7 +30,8 @@ func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in aggreg
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
 	before := app.DeepCopy()
-	app.Status = next
+	// The response is decoded into it, and next shares fields with what is cached.
+	next.DeepCopyInto(&app.Status)
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Status().Patch(ctx, app, lock); err != nil {
 		if client.IgnoreNotFound(err) == nil {

@@ -268,8 +268,8 @@ func testConflict(t *testing.T, w *writer) {
 	w.change(t)
 	w.client = &outdated{Client: w.client, app: old}
 	result, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: w.key})
-	if err != nil || result.RequeueAfter == 0 {
-		t.Errorf("result %+v, error %v; want another attempt soon", result, err)
+	if err != nil || result.RequeueAfter == 0 || result.Priority == nil || *result.Priority != 0 {
+		t.Errorf("result %+v, error %v; want another attempt soon, before what has low priority", result, err)
 	}
 }
 

@@ -75,15 +75,15 @@ func TestQueuesWorkWithWhatWasWritten(t *testing.T) {
 	}
 	expect("1", "1", false)
 	// The finalizer replaces 1, and the status 2.
-	w.record(at("2"), "1")
-	w.record(at("3"), "2")
+	w.record(at("2"), "1", false)
+	w.record(at("3"), "2", false)
 	expect("1", "3", true)
 	expect("2", "3", true)
 	expect("3", "3", false)
-	expect("1", "1", false) // What was delivered is forgotten.
-	w.record(at("3"), "3")  // A write that changed nothing.
+	expect("1", "1", false)       // What was delivered is forgotten.
+	w.record(at("3"), "3", false) // A write that changed nothing.
 	expect("3", "3", false)
-	w.record(at("5"), "4")
+	w.record(at("5"), "4", false)
 	other := at("4")
 	other.UID = "u-2"
 	if got, ahead := w.newest(other); ahead || got != other {

@@ -57,11 +57,15 @@ func (d *Dispatcher) News() source.Source { return d.wake.Source() }
 func (d *Dispatcher) Forget(app types.NamespacedName) {
 	d.seen.forget(app)
 	d.written.forget(app)
-	d.decisions.forget(app)
 	d.undecided.take(app)
 	d.precedence.decided(app)
 	d.sources.forget(app)
-	d.ForgetLookups(app)
+	d.decisions.forget(app)
+	for _, m := range d.All() {
+		m.lookups.forget(app)
+		m.reports.forget(app)
+		m.propagated.forget(app)
+	}
 }
 
 // Engage runs the queue of a member until ctx is done.
@@ -271,7 +275,14 @@ func (d *Dispatcher) Reported(app *v1.EcommerceApp, clusters []v1.ClusterStatus)
 
 // Written hands over an application as the API server returned it after a write that
 // replaced a version. The queues work with it before the hub's cache has it.
-func (d *Dispatcher) Written(app *v1.EcommerceApp, replaced string) { d.written.record(app, replaced) }
+func (d *Dispatcher) Written(app *v1.EcommerceApp, replaced string) {
+	d.written.record(app, replaced, false)
+}
+
+// WrittenMetadata does as Written does after a write of metadata alone: a planned status is still to follow.
+func (d *Dispatcher) WrittenMetadata(app *v1.EcommerceApp, replaced string) {
+	d.written.record(app, replaced, true)
+}
 
 // Plan hands over an application with the status that it is about to get, and enqueues it as
 // Dispatch does. Its stored metadata must list each member of the status, so that the copies are

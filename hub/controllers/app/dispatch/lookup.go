@@ -51,7 +51,7 @@ func (l *MemberQueue) Holds(ctx context.Context, app *v1.EcommerceApp) bool {
 // is nothing to look for.
 func (l *MemberQueue) find(ctx context.Context, key types.NamespacedName, app *v1.EcommerceApp) error {
 	if app.UID == "" || !app.InventoryLost() {
-		l.lookups.forget(key)
+		l.lookups.drop(key)
 		return nil
 	}
 	if !l.lookups.asked(key, app.UID) {
@@ -87,9 +87,10 @@ func (l *MemberQueue) lookUp(ctx context.Context, app *v1.EcommerceApp) error {
 	return err
 }
 
-// ForgetLookups drops the lookups of an application in all members, so that the next loss
-// of its inventory begins with new ones.
-func (d *Dispatcher) ForgetLookups(app types.NamespacedName) {
+// Recovered ends the recovery of an application's inventory: the next loss begins with new lookups, and the
+// next decision concerns all members, whose queues have dropped what they knew of a copy without entry.
+func (d *Dispatcher) Recovered(app types.NamespacedName) {
+	d.decisions.forget(app)
 	for _, m := range d.All() {
 		m.lookups.forget(app)
 	}
@@ -133,6 +134,16 @@ func (l *lookups) asked(key types.NamespacedName, app types.UID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.known[key].app == app
+}
+
+// drop forgets a result. One that is to be stays: the reconciler may have asked since the queue read the
+// application.
+func (l *lookups) drop(key types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known[key].found != NotLooked {
+		delete(l.known, key)
+	}
 }
 
 func (l *lookups) forget(key types.NamespacedName) {

@@ -25,6 +25,14 @@ func TestLookupsAreOfOneApplication(t *testing.T) {
 	if l.asked(key(), "u-2") {
 		t.Error("a lookup of another application of the name counts")
 	}
+	l.drop(key())
+	if l.asked(key(), "u-1") {
+		t.Error("dropped, and still asked for")
+	}
+	l.ask(key(), "u-1")
+	if l.drop(key()); !l.asked(key(), "u-1") {
+		t.Error("a lookup that is to be made was dropped")
+	}
 	l.forget(key())
 	if l.asked(key(), "u-1") {
 		t.Error("forgotten, and still asked for")

@@ -78,7 +78,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		l.propagated.forget(key)
 		return l.conflicts.RetryReported(l.options.Waits, request, errors.Join(l.find(ctx, key, app), l.keepCopy(ctx, key), l.cleanUp(ctx, key, app)))
 	}
-	l.lookups.forget(key)
+	l.lookups.drop(key)
 	defer l.reportPanic(request, app)
 	next, err := l.sync(ctx, app, entry)
 	select {

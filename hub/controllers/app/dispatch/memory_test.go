@@ -184,6 +184,41 @@ func TestDispatchToFormerMembers(t *testing.T) {
 	}
 }
 
+// connected returns a dispatcher with the queue of a member, without API servers.
+func connected(t *testing.T, name string) (*Dispatcher, *MemberQueue) {
+	t.Helper()
+	d := New(nil, Options{})
+	m := &MemberQueue{name: name, queue: &runner.Queue{}, reports: newReports(), lookups: newLookups(), propagated: newPropagated()}
+	d.Runner.Engage(t.Context(), multicluster.ClusterName(name), runner.Engagement[*MemberQueue]{Value: m})
+	return d, m
+}
+
+// TestForgetLeavesNothing of an application that does not exist any more in the queues of members.
+func TestForgetLeavesNothing(t *testing.T) {
+	t.Parallel()
+	d, m := connected(t, "a")
+	m.reports.end(key(), &report{app: "u-1", gone: true})
+	m.lookups.ask(key(), "u-1")
+	m.propagated.set(key(), propagatedObjects{copy: "c-1"})
+	d.Dispatch(shop(1, 1, "a"))
+	d.Forget(key())
+	if left := len(m.reports.known) + len(m.lookups.known) + len(m.propagated.known) + len(d.decisions.known); left > 0 {
+		t.Errorf("%d entries are left", left)
+	}
+}
+
+// TestRecoveredConcernsAll: while the inventory was lost, the queues dropped their reports.
+func TestRecoveredConcernsAll(t *testing.T) {
+	t.Parallel()
+	d, m := connected(t, "a")
+	d.Dispatch(shop(1, 1, "a"))
+	m.lookups.ask(key(), "u-1")
+	d.Recovered(key())
+	if diff := cmp.Diff([]string{"a"}, d.decisions.replace(shop(1, 1, "a"), "")); diff != "" || len(m.lookups.known) > 0 {
+		t.Errorf("%d lookups are left; the next decision concerns (-want +got):\n%s", len(m.lookups.known), diff)
+	}
+}
+
 func TestReportsTellNewsOnly(t *testing.T) {
 	t.Parallel()
 	r := newReports()

@@ -71,12 +71,10 @@ type propagationPass struct {
 
 // writeAll writes the objects whose content differs from what was written or found last.
 func (p *propagationPass) writeAll(ctx context.Context) []error {
-	known, _ := p.sources.current(ctx, p.app)
-	if !slices.ContainsFunc(known, p.isStale) {
+	if all, _ := p.sources.current(ctx, p.app); !slices.ContainsFunc(all, p.isStale) {
 		return nil
 	}
-	content := p.sources.contentOf(ctx, p.app)
-	known, _ = p.sources.current(ctx, p.app) // The versions of the content.
+	content, known := p.sources.contentOf(ctx, p.app)
 	var problems []error
 	for _, source := range known {
 		if !p.isStale(source) {

@@ -60,6 +60,14 @@ func (r *reports) begin(key types.NamespacedName) {
 	r.working[key] = work{}
 }
 
+// forget drops what is known of an application that does not exist any more. What a worker finds meanwhile
+// wakes the reconciler, which forgets it again.
+func (r *reports) forget(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.known, key)
+}
+
 // end records the result of a worker; nil if nothing is known or of interest any more. It
 // returns the report before and whether there is news for the reconciler.
 func (r *reports) end(key types.NamespacedName, next *report) (last report, news bool) {

@@ -95,18 +95,17 @@ func (s *sources) current(ctx context.Context, app *v1.EcommerceApp) ([]propagat
 	return all, due
 }
 
-// contentOf returns the content of the sources of an application that may be copied. It is read
-// unless it was a moment ago.
-func (s *sources) contentOf(ctx context.Context, app *v1.EcommerceApp) map[v1.PropagatedObject]propagation.Object {
+// contentOf returns the content of the sources of an application that may be copied, and the sources with
+// the versions that it has. It is read unless it was a moment ago.
+func (s *sources) contentOf(ctx context.Context, app *v1.EcommerceApp) (content map[v1.PropagatedObject]propagation.Object, all []propagation.Source) {
 	of := s.of(keyOf(app))
 	of.reading.Lock()
 	defer of.reading.Unlock()
-	if content := of.kept(app); content != nil {
-		return content
+	if content, all = of.kept(app); content != nil {
+		return content, all
 	}
-	content := s.read(ctx, app, of)
-	of.keep(content)
-	return content
+	of.keep(s.read(ctx, app, of))
+	return of.kept(app)
 }
 
 // read reads the sources of an application, one after the other. What cannot be read because the API
@@ -222,14 +221,14 @@ func (o *sourcesOfApp) keep(content map[v1.PropagatedObject]propagation.Object) 
 	o.release = time.AfterFunc(contentKept, o.drop)
 }
 
-// kept returns the content if it is that of the sources of an application, and was kept.
-func (o *sourcesOfApp) kept(app *v1.EcommerceApp) map[v1.PropagatedObject]propagation.Object {
+// kept returns the content and the sources if they are those of an application, and were kept.
+func (o *sourcesOfApp) kept(app *v1.EcommerceApp) (map[v1.PropagatedObject]propagation.Object, []propagation.Source) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.app != app.UID || o.generation < app.Generation {
-		return nil
+		return nil, nil
 	}
-	return o.content
+	return o.content, o.all
 }
 
 func (o *sourcesOfApp) drop() {

@@ -31,13 +31,13 @@ func newWritten() *written {
 }
 
 // record remembers that app replaced a version. A write that changed nothing creates no
-// version, and no watch event follows it.
-func (w *written) record(app *v1.EcommerceApp, replaced string) {
+// version, and no watch event follows it. A plan stays one if the write was of metadata alone.
+func (w *written) record(app *v1.EcommerceApp, replaced string, metadata bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if app.ResourceVersion != replaced {
 		last := w.writes[keyOf(app)]
-		w.writes[keyOf(app)] = write{app: app.DeepCopy(), replaced: append(last.replaced, replaced)}
+		w.writes[keyOf(app)] = write{app: app.DeepCopy(), replaced: append(last.replaced, replaced), planned: last.planned && metadata}
 	}
 }
 

@@ -18,7 +18,7 @@ func TestWrittenOutlivesOlderReads(t *testing.T) {
 		return app
 	}
 	w := newWritten()
-	w.record(at("2"), "1")
+	w.record(at("2"), "1", false)
 	for _, last := range []write{w.of(keyOf(at("0"))), w.all()[keyOf(at("0"))]} {
 		if app, ahead := last.newest(at("0")); ahead || app.ResourceVersion != "0" {
 			t.Errorf("version %s counts as newer than one that is not known", app.ResourceVersion)
@@ -52,6 +52,7 @@ func TestPlansEnd(t *testing.T) {
 		"the status was not written":  {func(d *Dispatcher) { d.EndPlan(keyOf(at("2"))) }, false, []string{"a"}},
 		"the application was changed": {func(d *Dispatcher) { d.Newest(at("3")) }, false, []string{"a"}},
 		"the status was written":      {func(d *Dispatcher) { d.Written(at("3"), "2") }, false, nil},
+		"metadata was written":        {func(d *Dispatcher) { d.WrittenMetadata(at("3"), "2"); d.Newest(at("2")) }, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
