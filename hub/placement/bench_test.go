@@ -24,24 +24,29 @@ func members(n int) []Cluster {
 	return clusters
 }
 
-// placements returns placements by each criterion, of which none has to do with the first of members.
-func placements(n int) []v1.Placement {
-	placements := make([]v1.Placement, 0, n)
+// unaffected returns applications with each criterion, of which none has to do with the first of members: they do
+// not match it, or run in as many clusters as they may.
+func unaffected(n int) []v1.EcommerceApp {
+	apps := make([]v1.EcommerceApp, n)
 	for i := range n {
-		switch i % 4 {
+		spec := &apps[i].Spec.Placement
+		switch i % 5 {
 		case 0:
-			placements = append(placements, v1.Placement{ClusterNames: []string{"member-00001", "member-00002", "member-00003"}})
+			spec.ClusterNames = []string{"member-00001", "member-00002", "member-00003"}
 		case 1:
-			placements = append(placements, v1.Placement{Regions: []string{"region-1", "region-2", "region-3"}})
+			spec.Regions = []string{"region-1", "region-2", "region-3"}
 		case 2:
-			placements = append(placements, v1.Placement{ClusterSelector: selector("tier", "silver"), MaxClusters: 3})
-		default:
-			placements = append(placements, v1.Placement{ClusterSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			spec.ClusterSelector, spec.MaxClusters = selector("tier", "silver"), 3
+		case 3:
+			spec.ClusterSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"gold"}},
-			}}})
+			}}
+		default:
+			spec.MaxClusters = 3
+			apps[i].Status = decided(&apps[i], Decision{Chosen: []string{"member-00001", "member-00002", "member-00003"}})
 		}
 	}
-	return placements
+	return apps
 }
 
 // BenchmarkDecide places one shop among 10,000 members.
@@ -71,14 +76,14 @@ func BenchmarkDecide(b *testing.B) {
 
 // BenchmarkAffects asks 10,000 applications about an event of one member.
 func BenchmarkAffects(b *testing.B) {
-	specs, before := placements(10_000), members(1)[0]
+	apps, before := unaffected(10_000), members(1)[0]
 	after := before
 	after.Ready = false
 	b.ReportAllocs()
 	for b.Loop() {
-		for i := range specs {
-			if Affects(&specs[i], &before, &after) {
-				b.Fatal(specs[i])
+		for i := range apps {
+			if Affects(&apps[i], &before, &after) {
+				b.Fatal(apps[i].Spec.Placement)
 			}
 		}
 	}
@@ -87,13 +92,13 @@ func BenchmarkAffects(b *testing.B) {
 // TestAffectsAllocatesNothing: an event of a member costs no garbage for the applications that it
 // has nothing to do with.
 func TestAffectsAllocatesNothing(t *testing.T) {
-	specs, before := placements(1000), members(1)[0]
+	apps, before := unaffected(1000), members(1)[0]
 	after := before
 	after.Ready = false
 	affected := 0
 	allocations := testing.AllocsPerRun(10, func() {
-		for i := range specs {
-			if Affects(&specs[i], &before, &after) {
+		for i := range apps {
+			if Affects(&apps[i], &before, &after) {
 				affected++
 			}
 		}

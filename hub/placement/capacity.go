@@ -1,9 +1,6 @@
 package placement
 
 import (
-	"slices"
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -101,45 +98,4 @@ func fitting(w *v1.Workload, c *Cluster) (replicas int64, known bool) {
 		replicas = min(replicas, free/each)
 	}
 	return replicas, true
-}
-
-// waitingCluster is a cluster that was rejected because of a bound alone.
-type waitingCluster struct {
-	*Cluster
-	weight int32
-	free   int
-}
-
-// waiting returns the clusters that a decision rejected because of a bound alone, by name.
-func (d Decision) waiting(r Request) []waitingCluster {
-	reasons := make(map[string]string, len(d.Rejected))
-	for _, rejected := range d.Rejected {
-		reasons[rejected.Name] = rejected.Reason
-	}
-	var all []waitingCluster
-	for i := range r.Clusters {
-		c := &r.Clusters[i]
-		if reason := reasons[c.Name]; reason == v1.ReasonMaxClustersReached || reason == v1.ReasonSpreadLimit {
-			all = append(all, waitingCluster{Cluster: c, weight: weightOf(c, r.Placement.Preferences), free: freeSteps(c)})
-		}
-	}
-	slices.SortFunc(all, func(a, b waitingCluster) int { return strings.Compare(a.Name, b.Name) })
-	return all
-}
-
-// behind returns the first of the waiting clusters that would have been chosen in place of a cluster but for
-// its free capacity; empty if there is none.
-func behind(r Request, chosen string, waiting []waitingCluster) string {
-	i := slices.IndexFunc(r.Clusters, func(c Cluster) bool { return c.Name == chosen })
-	if i < 0 {
-		return ""
-	}
-	c := &r.Clusters[i]
-	weight, free := weightOf(c, r.Placement.Preferences), freeSteps(c)
-	for _, w := range waiting {
-		if w.Name < chosen && w.weight == weight && w.free < free && inSameDomains(r.Placement.Spread, w.Cluster, c) {
-			return w.Name
-		}
-	}
-	return ""
 }

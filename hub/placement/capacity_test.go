@@ -98,30 +98,30 @@ func TestDecideByCapacity(t *testing.T) {
 		"the freer one": {
 			spec: v1.Placement{MaxClusters: 1}, clusters: []Cluster{ready("a", "", "", using(50, 0)), ready("b", "", "", using(20, 0)), ready("c", "", "", using(20, 0))},
 			want: []string{"b"}, messages: map[string]string{
-				"a": "its free capacity is 50 %, in steps of 10 %", "b": "it matches the placement, and has more free capacity than a", "c": "its free capacity is 80 %, in steps of 10 %",
+				"a": "its free capacity is 50 %, and that of b 80 %, in steps of 10 %", "b": "it matches the placement, and has more free capacity than a", "c": "it comes after b by name",
 			},
 		},
 		"a small difference": {
 			spec: v1.Placement{MaxClusters: 1}, clusters: []Cluster{ready("a", "", "", using(58, 0)), ready("b", "", "", using(51, 0))},
-			want: []string{"a"}, messages: map[string]string{"a": "it matches the placement", "b": "its free capacity is 40 %, in steps of 10 %"},
+			want: []string{"a"}, messages: map[string]string{"a": "it matches the placement", "b": "it comes after a by name"},
 		},
 		"one that is unknown": {
 			spec: v1.Placement{MaxClusters: 1}, clusters: []Cluster{ready("a", "", ""), ready("b", "", "", using(80, 0))},
-			want: []string{"b"}, messages: map[string]string{"a": "", "b": "it matches the placement, and has more free capacity than a"},
+			want: []string{"b"}, messages: map[string]string{"a": "its free capacity is unknown, and that of b 20 %, in steps of 10 %", "b": "it matches the placement, and has more free capacity than a"},
 		},
 		"what runs is not moved": {
 			spec: v1.Placement{MaxClusters: 1}, clusters: []Cluster{ready("a", "", "", using(100, 0)), ready("b", "", "", using(0, 0))}, current: serving("a"),
-			want: []string{"a"}, messages: map[string]string{"a": "it matches the placement, and runs the application", "b": "its free capacity is 100 %, in steps of 10 %"},
+			want: []string{"a"}, messages: map[string]string{"a": "it matches the placement, and runs the application", "b": "maxClusters is 1, and the application runs in 1"},
 		},
 		"preferences come first": {
 			spec: v1.Placement{MaxClusters: 1, Preferences: gold}, clusters: []Cluster{ready("a", "", "", using(0, 0), silver), ready("b", "", "", using(90, 0))},
-			want: []string{"b"}, messages: map[string]string{"a": "its free capacity is 100 %, in steps of 10 %", "b": "it matches the placement"},
+			want: []string{"b"}, messages: map[string]string{"a": "it is preferred less than b (weight 0 to 1)", "b": "it matches the placement; it is preferred by tier=gold (weight 1)"},
 		},
 		"a spread comes first": {
 			spec:     v1.Placement{MaxClusters: 2, Spread: []v1.Spread{{Topology: v1.TopologyRegion, MaxClustersPerDomain: 1}}},
 			clusters: []Cluster{ready("a", "r1", "", using(50, 0)), ready("b", "r1", "", using(0, 0)), ready("c", "r2", "", using(90, 0))},
 			want:     []string{"b", "c"}, messages: map[string]string{
-				"a": "its free capacity is 50 %, in steps of 10 %", "b": "it matches the placement, and has more free capacity than a", "c": "it matches the placement",
+				"a": "region r1 has 1 of at most 1", "b": "it matches the placement, and has more free capacity than a", "c": "it matches the placement",
 			},
 		},
 	} {

@@ -163,13 +163,12 @@ func Decide(r Request) (Decision, error) {
 		if !all[i].placed {
 			continue
 		}
-		keepData(r, &all[i])
 		if until := c.toleratedUntil(all[i].Cluster); !until.IsZero() && (d.Until.IsZero() || until.Before(d.Until)) {
 			d.Until = until
 		}
 	}
-	match := slices.ContainsFunc(all, func(c candidate) bool { return c.reason == "" })
-	d.Unmet = choose(r, all, match)
+	s, match := choose(r, all)
+	d.Unmet = s.unmet(r.Data)
 	if !settled(all, match) {
 		d.Unmatched = stay(all)
 	}
@@ -184,7 +183,7 @@ func Decide(r Request) (Decision, error) {
 	return d, nil
 }
 
-// candidates returns the clusters by name, with the reasons why they do not match.
+// candidates returns the clusters by name, with the reasons why they do not match, or stay for their data.
 func candidates(r Request, c criteria) []candidate {
 	placed := make(map[string]Current, len(r.Current))
 	for _, current := range r.Current {
@@ -201,6 +200,9 @@ func candidates(r Request, c criteria) []candidate {
 		next.Current, next.placed = placed[cluster.Name]
 		if next.reason = c.reject(cluster, next.placed); next.reason == "" {
 			next.weight = weightOf(cluster, c.Preferences)
+		}
+		if next.placed {
+			keepData(r, &next)
 		}
 		all = append(all, next)
 	}
@@ -221,10 +223,11 @@ func keepData(r Request, c *candidate) {
 }
 
 // choose chooses clusters that are not rejected within the limits, and rejects the others. It returns
-// which bounds are not met. Clusters are exchanged only for an edit of the placement, and not for one
-// that no cluster meets; those with data only where the user names them. Match is true if any is not rejected.
-func choose(r Request, all []candidate, match bool) (unmet string) {
-	s := chooseFrom(r, all, !r.Edited)
+// what is chosen by domain, and whether any matches. Clusters are exchanged only for an edit of the placement, and
+// not for one that no cluster meets; those with data only where the user names them.
+func choose(r Request, all []candidate) (s *spreader, match bool) {
+	match = slices.ContainsFunc(all, func(c candidate) bool { return c.reason == "" })
+	s = chooseFrom(r, all, !r.Edited)
 	if r.Edited && !settled(all, match) {
 		s = chooseFrom(r, all, true)
 	}
@@ -233,7 +236,7 @@ func choose(r Request, all []candidate, match bool) (unmet string) {
 			c.reason = s.exceeded()
 		}
 	}
-	return s.unmet(r.Data)
+	return s, match
 }
 
 // settled reports whether a cluster is chosen, or whether one that the application stays in is no reason
@@ -360,12 +363,21 @@ func rejections(spec v1.Placement, all []candidate, known int) []Rejection {
 		}
 	}
 	for _, name := range spec.ClusterNames {
-		if _, exists := slices.BinarySearchFunc(all, name, func(c candidate, name string) int { return strings.Compare(c.Cluster.Name, name) }); !exists {
+		if find(all, name) == nil {
 			rejected = append(rejected, Rejection{Name: name, Reason: v1.ReasonNoMatchingCluster})
 		}
 	}
 	slices.SortFunc(rejected, func(a, b Rejection) int { return strings.Compare(a.Name, b.Name) })
 	return rejected
+}
+
+// find returns the candidate of a name among those that are sorted by name; nil if there is none.
+func find(all []candidate, name string) *candidate {
+	i, exists := slices.BinarySearchFunc(all, name, func(c candidate, name string) int { return strings.Compare(c.Cluster.Name, name) })
+	if !exists {
+		return nil
+	}
+	return &all[i]
 }
 
 func limitOf(spec *v1.Placement) int {

@@ -116,43 +116,6 @@ func TestDecideHoldsForRandomFleets(t *testing.T) {
 	}
 }
 
-// TestAffects: a change of a cluster that does not affect an application chooses the same clusters
-// for it, and what chooses others affects it.
-func TestAffects(t *testing.T) {
-	t.Parallel()
-	affected, unaffected := 0, 0
-	for seed := range uint64(5000) {
-		r := rand.New(rand.NewPCG(seed, 2))
-		before, after := newProblem(r), newProblem(r)
-		if len(before.Clusters) == 0 || len(after.Clusters) == 0 || slices.Contains(before.current, "c00") {
-			continue
-		}
-		was, is := before.Clusters[0], after.Clusters[0]
-		is.Allocatable, is.Requested = was.Allocatable, was.Requested // Their changes wake no application.
-		one, err := Decide(before.Request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before.Clusters[0] = is
-		two, err := Decide(before.Request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if Affects(&before.Placement, &was, &is) {
-			affected++
-			continue
-		}
-		unaffected++
-		one.Rejected, two.Rejected = nil, nil
-		if diff := cmp.Diff(one, two); diff != "" {
-			t.Fatalf("seed %d: %+v and %+v are said not to differ for %+v:\n%s", seed, was, is, before.Placement, diff)
-		}
-	}
-	if affected < 500 || unaffected < 500 {
-		t.Errorf("%d changes affect the decision and %d do not: the test says little", affected, unaffected)
-	}
-}
-
 // check returns what is wrong with a decision, or nothing.
 func (w problem) check(r *rand.Rand, d Decision) string {
 	for _, f := range []func(*rand.Rand, Decision) string{

@@ -32,32 +32,29 @@ type Result struct {
 	Message string `json:"message,omitempty"`
 }
 
+// leavesData follows the message of a cluster that an application with a database leaves.
+const leavesData = "the application leaves its database behind: volumes and backups stay in the cluster"
+
 // Results returns what was decided about each cluster, sorted by name.
 func (d Decision) Results(r Request) []Result {
 	results := make([]Result, 0, len(d.Chosen)+len(d.Rejected))
-	waiting := d.waiting(r)
+	e := newExplainer(r)
 	for _, name := range d.Chosen {
-		next := Result{Cluster: name, Decision: Chosen, Message: "it matches the placement"}
-		if slices.ContainsFunc(r.Current, func(c Current) bool { return c.Name == name }) {
-			next.Message = "it matches the placement, and runs the application"
-		} else if other := behind(r, name, waiting); other != "" {
-			next.Message = "it matches the placement, and has more free capacity than " + other
-		}
+		next := Result{Cluster: name, Decision: Chosen, Message: e.chosen(find(e.all, name))}
 		if d.Unmatched != "" {
 			next = Result{Cluster: name, Decision: Stays, Reason: v1.ReasonNoMatchingCluster, Message: d.Unmatched}
 		}
 		if i := slices.IndexFunc(d.Stays, func(s Stay) bool { return s.Name == name }); i >= 0 {
 			s := d.Stays[i]
 			next = Result{Cluster: name, Decision: Stays, Reason: s.Reason, Message: fmt.Sprintf("%s; it stays %s", s.Cause, d.stayText(s))}
+			if r.Data && s.Reason == v1.ReasonReplacementPending {
+				next.Message += "; then " + leavesData
+			}
 		}
 		results = append(results, next)
 	}
 	for _, rejected := range d.Rejected {
-		next := Result{Cluster: rejected.Name, Decision: Rejected, Reason: rejected.Reason}
-		if i := slices.IndexFunc(waiting, func(w waitingCluster) bool { return w.Name == rejected.Name }); i >= 0 && waiting[i].Requested != nil {
-			next.Message = fmt.Sprintf("its free capacity is %d %%, in steps of 10 %%", waiting[i].free*capacitySteps)
-		}
-		results = append(results, next)
+		results = append(results, Result{Cluster: rejected.Name, Decision: Rejected, Reason: rejected.Reason, Message: e.rejected(rejected)})
 	}
 	slices.SortFunc(results, func(a, b Result) int { return strings.Compare(a.Cluster, b.Cluster) })
 	return results

@@ -165,18 +165,43 @@ func (s *spreader) best(groups []*group, opening bool) *group {
 // admits reports whether the limits allow one more cluster.
 func (s *spreader) admits(d domains) bool {
 	for i, limit := range s.limits {
-		if len(d[i]) == 0 || limit.MaxDomains > 0 && limit.covered+limit.uncovered(d[i]) > int(limit.MaxDomains) {
+		if bound, _ := limit.exceeded(d[i]); bound != noBound {
 			return false
-		}
-		for _, id := range d[i] {
-			n := limit.chosen[id] + 1
-			if limit.MaxClustersPerDomain > 0 && n > int(limit.MaxClustersPerDomain) ||
-				limit.MaxSkew > 0 && n-slices.Min(limit.chosen) > int(limit.MaxSkew) {
-				return false
-			}
 		}
 	}
 	return true
+}
+
+// bound is a bound of a spread.
+type bound int
+
+const (
+	noBound bound = iota
+	// unknownDomain means that a limit needs domains that are not known.
+	unknownDomain
+	maxDomains
+	maxClustersPerDomain
+	maxSkew
+)
+
+// exceeded returns the first bound that one more cluster in some domains exceeds, and in which of them.
+func (l *spreadLimit) exceeded(ids []int) (of bound, at int) {
+	if len(ids) == 0 {
+		return unknownDomain, 0
+	}
+	if l.MaxDomains > 0 && l.covered+l.uncovered(ids) > int(l.MaxDomains) {
+		return maxDomains, slices.IndexFunc(ids, func(id int) bool { return l.chosen[id] == 0 })
+	}
+	for i, id := range ids {
+		n := l.chosen[id] + 1
+		switch {
+		case l.MaxClustersPerDomain > 0 && n > int(l.MaxClustersPerDomain):
+			return maxClustersPerDomain, i
+		case l.MaxSkew > 0 && n-slices.Min(l.chosen) > int(l.MaxSkew):
+			return maxSkew, i
+		}
+	}
+	return noBound, 0
 }
 
 // opens reports whether a cluster covers another domain where a minimum is not met.
@@ -255,18 +280,7 @@ const maxPreference = 2000
 func rank(candidates []*candidate) []*candidate {
 	keys := make([]int, 0, len(candidates))
 	for i, c := range candidates {
-		class := 3
-		switch {
-		case c.placed && c.Ready && c.Serving:
-			class = 0
-		case c.placed && c.Ready:
-			class = 1
-		case c.placed:
-			class = 2
-		}
-		key := class*(maxPreference+1) + maxPreference - int(min(c.weight, maxPreference))
-		key = key*(capacitySteps+1) + capacitySteps - c.free
-		keys = append(keys, key*len(candidates)+i)
+		keys = append(keys, c.rank()*len(candidates)+i)
 	}
 	slices.Sort(keys)
 	ranked := make([]*candidate, 0, len(candidates))
@@ -274,4 +288,23 @@ func rank(candidates []*candidate) []*candidate {
 		ranked = append(ranked, candidates[key%len(candidates)])
 	}
 	return ranked
+}
+
+// rank returns a number that is lower for a candidate that is chosen before others, whatever its name.
+func (c *candidate) rank() int {
+	rank := c.class()*(maxPreference+1) + maxPreference - int(min(c.weight, maxPreference))
+	return rank*(capacitySteps+1) + capacitySteps - c.free
+}
+
+// class returns the rank of a candidate by what it runs.
+func (c *candidate) class() int {
+	switch {
+	case c.placed && c.Ready && c.Serving:
+		return 0
+	case c.placed && c.Ready:
+		return 1
+	case c.placed:
+		return 2
+	}
+	return 3
 }

@@ -47,7 +47,7 @@ func placementRejections() []Entry {
 			fleetOverview, "If the cluster should run the application, add its region to spec.placement.regions.\nA region that is not known: " + joinAgain + " --region REGION."},
 		{v1.ReasonProviderNotListed, "spec.placement.providers does not list the provider of the cluster, or that is not known.",
 			fleetOverview, "If the cluster should run the application, add its provider to spec.placement.providers.\nA provider that is not known: " + joinAgain + " --provider PROVIDER."},
-		{v1.ReasonMaxClustersReached, "spec.placement.maxClusters is reached, by clusters that already run the application, are preferred, or come first by name.",
+		{v1.ReasonMaxClustersReached, "spec.placement.maxClusters is reached, by clusters that already run the application, are preferred, have more free capacity, or come first by name.",
 			rejections, "If more clusters should run the application, raise spec.placement.maxClusters."},
 		{v1.ReasonSpreadLimit, "The cluster matches, and spec.placement.spread allows no more clusters in its region, zone or provider, or that is not known.",
 			rejections, "If more clusters should run the application, raise the limits of spec.placement.spread."},

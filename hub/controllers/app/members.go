@@ -109,7 +109,7 @@ type memberChange struct {
 // whose placement decides otherwise now, or one that is not placed, whose status says why members
 // are rejected.
 func (c *memberChange) affects(app *v1.EcommerceApp) bool {
-	return app.Status.ClusterCount == 0 || placement.Affects(&app.Spec.Placement, &c.before, &c.after)
+	return app.Status.ClusterCount == 0 || placement.Affects(app, &c.before, &c.after)
 }
 
 // candidate returns what placements see of a member. When its taints were added does not matter to an
