@@ -28,7 +28,7 @@ func TestChartValues(t *testing.T) {
 	values := map[string]any{
 		"image":            map[string]any{"repository": "registry.example.com/hub", "tag": "v2", "pullPolicy": "Always"},
 		"imagePullSecrets": []map[string]string{{"name": "registry"}},
-		"replicas":         3, "logLevel": 4, "profiling": true,
+		"replicas":         3, "logLevel": 4, "profiling": true, "extraArgs": []string{"--member-copies-qps=50"},
 		"resources":         map[string]any{"limits": map[string]string{"memory": "2Gi"}},
 		"nodeSelector":      map[string]string{"pool": "system"},
 		"tolerations":       []map[string]string{{"key": "system", "operator": "Exists"}},
@@ -92,7 +92,7 @@ func checkDeployment(t *testing.T, rendered objects) {
 		t.Errorf("Deployment (-want +got):\n%s", diff)
 	}
 	arguments := strings.Join(pod.Containers[0].Args, " ")
-	if !strings.Contains(arguments, "-v=4 --profiling=true") || strings.Contains(arguments, "-v=0") {
+	if !strings.Contains(arguments, "-v=4 --profiling=true --member-copies-qps=50") || strings.Contains(arguments, "-v=0") {
 		t.Errorf("arguments %s", arguments)
 	}
 }

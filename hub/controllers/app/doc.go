@@ -51,8 +51,8 @@
 //   - The status has one writer. The backup scheduler reports its condition and entries to
 //     this controller, which keeps them in memory. Until the scheduler reports again after a
 //     restart, the stored ones stay.
-//   - Progress is written at most every five seconds, other changes immediately (see
-//     aggregate.Urgent). If more than twenty applications change within a second, as when a
+//   - Progress is written at most every five seconds, and every thirty while many applications make
+//     it (see queues.Pace), other changes immediately (see aggregate.Urgent). If more than twenty applications change within a second, as when a
 //     member is lost, the others of them are written at the end of that second, so that one
 //     whose clusters are lost one after the other is written once. What a user waits for
 //     (aggregate.Requested) is not held back. The status is not computed again until the previous write is in

@@ -46,7 +46,7 @@ the values to them. Both charts have the same templates; those of the spoke are 
 {{- end -}}
 {{- if and $v.spokeImage (ne .root.Chart.Name "shopfleet-hub") }}{{ fail "only the chart shopfleet-hub has the value spokeImage" }}{{ end -}}
 {{- if $v.profiling }}{{ $args = append $args "--profiling=true" }}{{ end -}}
-{{- $_ := set $container "args" $args -}}
+{{- $_ := set $container "args" (concat $args $v.extraArgs) -}}
 {{- range $key := list "imagePullSecrets" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" "priorityClassName" }}
 {{- with get $v $key }}{{ $_ := set $pod $key . }}{{ end -}}
 {{- end -}}
