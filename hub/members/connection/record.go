@@ -33,6 +33,8 @@ type Record struct {
 	// replaces is Attempt.Replaces.
 	replaces string
 
+	// waiting are the deletions whose callers have yet to return. The next write has all of them.
+	waiting waiting
 	// mu is held during requests: a member's record has one writer.
 	mu      sync.Mutex
 	current record.Record
@@ -194,11 +196,20 @@ func (r *Record) Left(app types.UID) int64 {
 	return record.Record{Deleted: r.known.deletions()}.Left(app)
 }
 
-// Delete records a deletion with one write, unless it is recorded. It returns an error if this
-// process does not manage the member any more, and if the record cannot be read.
+// Delete records a deletion with one write, unless it is recorded: deletions at the same time share one. It
+// returns an error if this process does not manage the member any more, and if the record cannot be read.
 func (r *Record) Delete(ctx context.Context, deletion record.Deletion) error {
+	if r == nil {
+		return nil
+	}
+	r.waiting.add(deletion)
+	defer r.waiting.remove(deletion)
 	return r.change(ctx, func(current record.Record) (record.Record, bool) {
-		return current.Delete(deletion), !current.Includes(deletion)
+		next := current
+		for _, each := range r.waiting.all() {
+			next = next.Delete(each)
+		}
+		return next, !current.Includes(deletion)
 	})
 }
 

@@ -1,0 +1,36 @@
+package connection
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/shopfleet/shopfleet/hub/members/record"
+)
+
+// waiting are deletions that are about to be recorded. The zero value is ready for use, and safe for
+// concurrent use.
+type waiting struct {
+	mu        sync.Mutex
+	deletions []record.Deletion
+}
+
+func (w *waiting) add(d record.Deletion) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deletions = append(w.deletions, d)
+}
+
+// remove removes a deletion once.
+func (w *waiting) remove(d record.Deletion) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if i := slices.Index(w.deletions, d); i >= 0 {
+		w.deletions = slices.Delete(w.deletions, i, i+1)
+	}
+}
+
+func (w *waiting) all() []record.Deletion {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.deletions)
+}

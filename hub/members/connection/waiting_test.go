@@ -1,0 +1,48 @@
+package connection
+
+import (
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/shopfleet/shopfleet/hub/members/record"
+)
+
+// TestDeletionsShareWrites: while one is written, others come, and are written together.
+func TestDeletionsShareWrites(t *testing.T) {
+	t.Parallel()
+	const later = 8
+	s := &server{data: record.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
+	r := s.open(t)
+	all := make([]record.Deletion, 1+later)
+	for i := range all {
+		all[i] = record.Deletion{App: types.UID(strconv.Itoa(i)), At: time.Unix(1000, 0)}
+	}
+	failed := make(chan error)
+	s.before = func() {
+		for _, deletion := range all[1:] {
+			go func() { failed <- r.Delete(t.Context(), deletion) }()
+		}
+		for len(r.waiting.all()) < len(all) {
+			runtime.Gosched()
+		}
+	}
+	go func() { failed <- r.Delete(t.Context(), all[0]) }()
+	for range all {
+		if err := <-failed; err != nil {
+			t.Error(err)
+		}
+	}
+	stored, malformed := record.Parse(s.data)
+	for _, deletion := range all {
+		if malformed != nil || !stored.Includes(deletion) {
+			t.Errorf("%s is not recorded: %v", deletion.App, malformed)
+		}
+	}
+	if s.version != 2 || len(r.waiting.all()) != 0 {
+		t.Errorf("%d writes of %d deletions, want 2; %v still wait", s.version, len(all), r.waiting.all())
+	}
+}
