@@ -29,7 +29,7 @@
 //     StatefulSet does not say which of its pods is ready, nor what an init container does.
 //     Pods are no children: they are never written.
 //   - Of most children, the caches hold metadata, what decisions read, and the fingerprint of what was
-//     applied; of Services and CronJobs, whose types are large, metadata alone is watched.
+//     applied; of Services, CronJobs and PrometheusRules, which are large, metadata alone is watched.
 //   - Objects of one cache share equal labels, owners and containers, which takes a third less
 //     memory. It relies on nothing being changed in cached objects.
 //   - NewInformer: informers call handlers themselves, so that a handler must not block. Those of client-go

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
@@ -61,7 +62,7 @@ func (o *optional) notifyRoutes(ctx context.Context, object any) {
 	}
 	routes := &unstructured.UnstructuredList{}
 	routes.SetGroupVersionKind(routeKind().GroupVersion().WithKind("HTTPRouteList"))
-	if err := o.cache.List(ctx, routes); err != nil {
+	if err := o.cache.List(ctx, routes, client.UnsafeDisableDeepCopy); err != nil {
 		o.log.Error(err, "Cannot list the routes of a Gateway")
 		return
 	}

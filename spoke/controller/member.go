@@ -97,7 +97,7 @@ func childrenIn(cl cluster.Cluster, extra []client.Object, o *optional) []reconc
 		}
 	}
 	for _, kind := range o.present() {
-		all = append(all, reconciler.Child{Kind: kind.gvk, Reader: o.cacheOf(kind), ReadOnly: kind.mark == nil})
+		all = append(all, reconciler.Child{Kind: kind.gvk, Reader: o.cacheOf(kind), Partial: kind.partial, ReadOnly: kind.mark == nil})
 	}
 	return all
 }

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,9 +27,10 @@ const (
 	// among them are listed. After it they start with what is known: a permission that is
 	// missing must not stop a cluster.
 	unknownLimit = 5 * time.Minute
-	// optionalSync is how long the list of an optional kind may take.
+	// optionalSync is how long one attempt waits for the list of an optional kind. A list that takes
+	// longer goes on, and the kind is unknown until an attempt finds it complete.
 	optionalSync = 10 * time.Second
-	// optionalRetry is when a kind that is defined but cannot be listed, or is not served, is
+	// optionalRetry is when a kind that is defined but is not listed, or is not served, is
 	// tried again, soonRetry when its definition is new, or when the reconcilers wait for it.
 	optionalRetry = 30 * time.Second
 	soonRetry     = time.Second
@@ -50,18 +49,20 @@ type optionalKind struct {
 	// unknown marks a cluster that may serve the kind. It is nil if objects of the kind are only
 	// left out then, and what there is stays.
 	unknown func(*render.Cluster)
+	// partial means that the cache has the metadata only: no decision reads the content, which is large.
+	partial bool
 }
 
 func optionalKinds() []optionalKind {
 	monitoring := schema.GroupVersion{Group: "monitoring.coreos.com", Version: "v1"}
 	return []optionalKind{
-		{"servicemonitors.monitoring.coreos.com", monitoring.WithKind("ServiceMonitor"), func(c *render.Cluster) { c.ServiceMonitors = true }, nil},
-		{"prometheusrules.monitoring.coreos.com", monitoring.WithKind("PrometheusRule"), func(c *render.Cluster) { c.PrometheusRules = true }, nil},
+		{"servicemonitors.monitoring.coreos.com", monitoring.WithKind("ServiceMonitor"), func(c *render.Cluster) { c.ServiceMonitors = true }, nil, false},
+		{"prometheusrules.monitoring.coreos.com", monitoring.WithKind("PrometheusRule"), func(c *render.Cluster) { c.PrometheusRules = true }, nil, true},
 		{"certificates.cert-manager.io", schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
-			func(c *render.Cluster) { c.Certificates = true }, func(c *render.Cluster) { c.CertificatesUnknown = true }},
+			func(c *render.Cluster) { c.Certificates = true }, func(c *render.Cluster) { c.CertificatesUnknown = true }, false},
 		{"httproutes." + component.GatewayAPI().Group, routeKind(),
-			func(c *render.Cluster) { c.HTTPRoutes = true }, func(c *render.Cluster) { c.HTTPRoutesUnknown = true }},
-		{"gateways." + component.GatewayAPI().Group, gatewayKind(), nil, nil},
+			func(c *render.Cluster) { c.HTTPRoutes = true }, func(c *render.Cluster) { c.HTTPRoutesUnknown = true }, false},
+		{"gateways." + component.GatewayAPI().Group, gatewayKind(), nil, nil, false},
 	}
 }
 
@@ -80,8 +81,12 @@ type optional struct {
 	cache cache.Cache
 	// gateways has the kinds whose objects are read, and no children.
 	gateways cache.Cache
+	mapper   meta.RESTMapper
 	options  Options
 	log      logr.Logger
+	// informed are the kinds whose informer runs and calls the event handler, in sync or not. Only
+	// run uses it.
+	informed map[string]bool
 
 	mu sync.Mutex
 	// synced are the kinds whose objects are cached, unknown those that the cluster may serve,
@@ -96,15 +101,14 @@ type optional struct {
 
 // newOptional makes the caches of optional kinds, which do not run yet.
 func newOptional(cl cluster.Cluster, o Options) (*optional, error) {
-	definition := definitions()
 	options := cache.Options{
 		NewInformer:          NewInformer,
 		HTTPClient:           cl.GetHTTPClient(),
 		Scheme:               cl.GetScheme(),
 		Mapper:               cl.GetRESTMapper(),
 		DefaultLabelSelector: ours(),
-		DefaultTransform:     cache.TransformStripManagedFields(),
-		ByObject:             map[client.Object]cache.ByObject{definition: {Label: labels.Everything()}},
+		DefaultTransform:     newSlimmer().child,
+		ByObject:             map[client.Object]cache.ByObject{definitions(): {Label: labels.Everything(), Transform: slimDefinition}},
 		// A reader must not wait for a kind that has just gone: handlers of informers read caches, too.
 		ReaderFailOnMissingInformer: true,
 	}
@@ -119,20 +123,14 @@ func newOptional(cl cluster.Cluster, o Options) (*optional, error) {
 		return nil, fmt.Errorf("creating the cache of Gateways: %w", err)
 	}
 	return &optional{
-		cache: c, gateways: gateways, options: o, log: o.Logger,
+		cache: c, gateways: gateways, mapper: cl.GetRESTMapper(), options: o, log: o.Logger,
+		informed:    make(map[string]bool),
 		synced:      make(map[string]bool),
 		unknown:     allKinds(),
 		discovered:  make(chan struct{}),
 		changed:     make(chan struct{}),
 		subscribers: make(map[int]func(client.Object)),
 	}, nil
-}
-
-// definitions is the metadata of CRDs: their names are all that counts.
-func definitions() *metav1.PartialObjectMetadata {
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	return object
 }
 
 // run follows the cluster's CRDs until the context ends.
@@ -176,24 +174,6 @@ func (o *optional) run(ctx context.Context) {
 	}
 }
 
-// followDefinitions calls wake when the CRDs are listed, and at each change of them. It
-// returns a function that reports whether they are listed.
-func (o *optional) followDefinitions(ctx context.Context, wake func(any)) (listed func() bool, err error) {
-	informer, err := o.cache.GetInformer(ctx, definitions(), cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, fmt.Errorf("watching CRDs: %w", err)
-	}
-	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: wake, DeleteFunc: wake}); err != nil {
-		return nil, fmt.Errorf("watching CRDs: %w", err)
-	}
-	go func() {
-		if toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-			wake(nil)
-		}
-	}()
-	return informer.HasSynced, nil
-}
-
 // giveUp lets the reconcilers start with the kinds that are known.
 func (o *optional) giveUp() {
 	o.mu.Lock()
@@ -219,15 +199,10 @@ func waitFor(ctx context.Context, informer cache.Informer, atMost time.Duration)
 // update compares the cluster's CRDs, which must be listed, with the caches. It returns
 // when to do so again although nothing changes; 0 means not at all.
 func (o *optional) update(ctx context.Context) (retry time.Duration) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
-	if err := o.cache.List(ctx, list); err != nil {
+	defined, err := o.defined(ctx)
+	if err != nil {
 		o.log.Error(err, "Cannot read the list of CustomResourceDefinitions")
 		return o.options.Waits.Scaled(soonRetry)
-	}
-	defined := make(map[string]time.Time)
-	for _, item := range list.Items {
-		defined[item.Name] = item.CreationTimestamp.Time
 	}
 	now, unknown := make(map[string]bool), make(map[string]bool)
 	for _, kind := range optionalKinds() {
@@ -246,7 +221,7 @@ func (o *optional) update(ctx context.Context) (retry time.Duration) {
 				continue
 			}
 			now[kind.crd] = true
-		case !isDefined && is:
+		case !isDefined && o.informed[kind.crd]:
 			o.stop(ctx, kind)
 		case is:
 			now[kind.crd] = true
@@ -269,17 +244,36 @@ func (o *optional) notStarted(err error, definedAt time.Time) (retry time.Durati
 	return o.options.Waits.Scaled(retry), !unserved || isNew
 }
 
-// start caches the objects of an optional kind.
+// start caches the objects of an optional kind. It returns an error if they are not listed within
+// optionalSync: the informer goes on, since a list that takes longer would never end if each attempt
+// began it anew, and the next attempt waits for it.
 func (o *optional) start(ctx context.Context, kind optionalKind) error {
-	informer, err := o.cacheOf(kind).GetInformer(ctx, sample(kind.gvk), cache.BlockUntilSynced(false))
+	if _, err := o.mapper.RESTMapping(kind.gvk.GroupKind(), kind.gvk.Version); err != nil {
+		if meta.IsNoMatchError(err) {
+			o.stop(ctx, kind)
+		}
+		return err
+	}
+	informer, err := o.cacheOf(kind).GetInformer(ctx, kind.sample(), cache.BlockUntilSynced(false))
 	if err != nil {
 		return err
 	}
+	if !o.informed[kind.crd] {
+		if _, err := informer.AddEventHandler(o.handler(ctx, kind)); err != nil {
+			return err
+		}
+		o.informed[kind.crd] = true
+	}
+	return waitFor(ctx, informer, o.options.Waits.Scaled(optionalSync))
+}
+
+// handler returns the event handler of an optional kind.
+func (o *optional) handler(ctx context.Context, kind optionalKind) toolscache.ResourceEventHandler {
 	notify := o.notify
 	if kind.mark == nil {
 		notify = func(object any) { o.notifyRoutes(ctx, object) }
 	}
-	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: notify,
 		UpdateFunc: func(before, after any) {
 			if kind.mark != nil || addressesChanged(before, after) {
@@ -287,20 +281,23 @@ func (o *optional) start(ctx context.Context, kind optionalKind) error {
 			}
 		},
 		DeleteFunc: notify,
-	}); err != nil {
-		return err
 	}
-	if err := waitFor(ctx, informer, o.options.Waits.Scaled(optionalSync)); err != nil {
-		o.stop(ctx, kind)
-		return err
-	}
-	return nil
 }
 
+// stop removes the informer of an optional kind, if it has one.
 func (o *optional) stop(ctx context.Context, kind optionalKind) {
-	if err := o.cacheOf(kind).RemoveInformer(ctx, sample(kind.gvk)); err != nil {
+	delete(o.informed, kind.crd)
+	if err := o.cacheOf(kind).RemoveInformer(ctx, kind.sample()); err != nil {
 		o.log.Error(err, "Cannot remove an informer", "kind", kind.gvk.Kind)
 	}
+}
+
+// sample returns an object of the kind, as the cache has it.
+func (k optionalKind) sample() client.Object {
+	if k.partial {
+		return metadataOf(k.gvk)
+	}
+	return sample(k.gvk)
 }
 
 func sample(gvk schema.GroupVersionKind) *unstructured.Unstructured {

@@ -18,7 +18,7 @@ import (
 func isSlim(child component.Resource) bool {
 	switch child.GetObjectKind().GroupVersionKind().Kind {
 	case "Deployment", "StatefulSet", "HorizontalPodAutoscaler", "CronJob", "ConfigMap",
-		"Service", "ServiceAccount", "Ingress", "NetworkPolicy", "PodDisruptionBudget":
+		"Service", "ServiceAccount", "Ingress", "NetworkPolicy", "PodDisruptionBudget", "PrometheusRule":
 		return true
 	default:
 		return false
@@ -90,7 +90,9 @@ func annotations(all map[string]string) map[string]string {
 // whole is a cache transform that drops managed fields only.
 func (s slimmer) whole(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
-		o.SetManagedFields(nil)
+		if o.GetManagedFields() != nil { // An untyped object may be in the cache already, and its map be read.
+			o.SetManagedFields(nil)
+		}
 		s.share(o)
 	}
 	return object, nil

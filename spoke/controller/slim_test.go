@@ -106,12 +106,25 @@ func livesOf(t *testing.T, r *rand.Rand, app *v1.EcommerceApp) (whole, slim comp
 // decoded returns a child as the informer of its kind decodes it.
 func decoded(child component.Resource) component.Resource {
 	gvk := child.GetObjectKind().GroupVersionKind()
-	if !slices.ContainsFunc(children(), func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind() == gvk }) {
+	isPartial := slices.ContainsFunc(children(), func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind() == gvk }) ||
+		slices.ContainsFunc(optionalKinds(), func(k optionalKind) bool { return k.partial && k.gvk == gvk })
+	if !isPartial {
 		return child.DeepCopyObject().(component.Resource)
 	}
 	partial := meta.AsPartialObjectMetadata(child).DeepCopy()
 	partial.SetGroupVersionKind(gvk)
 	return partial
+}
+
+// TestPartialKinds: of an optional kind, the cache keeps metadata alone if objects of the kind are compared by
+// fingerprint, as it cannot keep the fingerprint of an untyped object.
+func TestPartialKinds(t *testing.T) {
+	t.Parallel()
+	for _, kind := range optionalKinds() {
+		if slim := isSlim(sample(kind.gvk)); slim != kind.partial {
+			t.Errorf("%s: slim %t, metadata alone %t", kind.gvk.Kind, slim, kind.partial)
+		}
+	}
 }
 
 // TestSlimAnnotations: of a child's annotations, the cache has what decisions read.
@@ -142,7 +155,7 @@ func TestSlimAnnotations(t *testing.T) {
 // stamped returns the components of an application, each object with its hash.
 func stamped(t *testing.T, app *v1.EcommerceApp) []component.Component {
 	t.Helper()
-	components, err := render.EcommerceApp(app.DeepCopy(), render.Cluster{Name: "eu-1"})
+	components, err := render.EcommerceApp(app.DeepCopy(), render.Cluster{Name: "eu-1", ServiceMonitors: true, PrometheusRules: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ func (s *optionalSource) Start(ctx context.Context, queue workqueue.TypedRateLim
 			return
 		}
 		list := s.kind.List()
-		if err := s.reader.List(ctx, list); err != nil {
+		if err := s.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			s.optional.log.Error(err, "Cannot list what to reconcile", "kind", name)
 			return
 		}
