@@ -11,10 +11,7 @@ import (
 // TestResults: each message says what decided about a cluster, and nothing that did not.
 func TestResults(t *testing.T) {
 	t.Parallel()
-	const (
-		matches, runs = "it matches the placement", "it matches the placement, and runs the application"
-		served        = "clusters that are ready and serve customers come first"
-	)
+	const matches, runs, served = "it matches the placement", "it matches the placement, and runs the application", "clusters that are ready and serve customers come first"
 	by := func(most int32, s v1.Spread) v1.Placement {
 		s.Topology = v1.TopologyRegion
 		return v1.Placement{MaxClusters: most, Spread: []v1.Spread{s}}

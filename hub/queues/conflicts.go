@@ -57,9 +57,9 @@ func (c *Conflicts) Retry(w Waits, request reconcile.Request, result reconcile.R
 // RetryReported returns what Reconcile returns for an error that a condition reports: the
 // queue gets those that pass without a change of anything. Of joined errors the soonest counts.
 func (c *Conflicts) RetryReported(w Waits, request reconcile.Request, err error) (reconcile.Result, error) {
-	var decisions []apierror.Decision
-	conflicts := false
-	for _, part := range parts(err) {
+	all := parts(err)
+	decisions, conflicts := make([]apierror.Decision, 0, len(all)), false
+	for _, part := range all {
 		d := apierror.Decide(part)
 		decisions, conflicts = append(decisions, d), conflicts || d.Class == apierror.Conflict
 	}

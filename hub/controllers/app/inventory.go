@@ -84,6 +84,11 @@ type inventory struct {
 	pending bool
 }
 
+// hasLostInventory reports whether an inventory is to be recovered. An application without our finalizer is new.
+func hasLostInventory(app *v1.EcommerceApp) bool {
+	return app.InventoryLost() && controllerutil.ContainsFinalizer(app, v1.HubFinalizer)
+}
+
 // recoverInventory looks for copies of an application in the members that are recorded in its
 // metadata, or in all if none are, and in those that may hold one all the same. A member that
 // cannot be checked may hold one, so it gets an entry, which keeps the finalizer in place.

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
@@ -66,8 +65,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 		Now:                metav1.NewTime(r.clock.Now()).Rfc3339Copy(),
 	}}
 	var uncertain map[string]bool
-	// An application without our finalizer is new.
-	if app.InventoryLost() && controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
+	if hasLostInventory(app) {
 		found := r.recoverInventory(ctx, app, members.Items)
 		if found.pending {
 			return observation{recovering: true}, nil

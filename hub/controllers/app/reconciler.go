@@ -96,7 +96,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 	if deleting && len(next.Clusters) == 0 {
 		return reconcile.Result{}, r.release(ctx, app)
 	}
-	lost := app.InventoryLost() && controllerutil.ContainsFinalizer(app, v1.HubFinalizer)
+	lost := hasLostInventory(app)
 	if app.DeletionTimestamp == nil {
 		if err := r.writeAhead(ctx, app, next); err != nil {
 			return reconcile.Result{}, err
