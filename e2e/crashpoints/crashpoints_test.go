@@ -31,7 +31,7 @@ type group struct {
 func allGroups() []group {
 	return []group{
 		{name: "applications", workloads: appWorkloads()},
-		{name: "members", workloads: memberWorkloads()},
+		{name: "rollouts and members", workloads: slices.Concat(rolloutWorkloads(), memberWorkloads())},
 		{name: "data", workloads: dataWorkloads()},
 	}
 }

@@ -171,15 +171,21 @@ func (r *run) leaveData(t *testing.T) {
 	}
 }
 
-// kept are the kinds of objects that the product keeps when an application with a database is
-// deleted.
-func kept() []string {
-	return []string{" PersistentVolumeClaim ", " PersistentVolume ", " Secret ", " snapshot ", " volume "}
+// kept returns the kinds of objects that stay when the application is deleted: those with data, and
+// the revisions, because the hub's cluster has no garbage collector.
+func (r *run) kept() []string {
+	switch {
+	case r.database:
+		return []string{" PersistentVolumeClaim ", " PersistentVolume ", " Secret ", " snapshot ", " volume "}
+	case r.rollout:
+		return []string{" ControllerRevision "}
+	}
+	return nil
 }
 
 // leftBehind returns the objects that should have gone with the application.
 func (r *run) leftBehind(found state) []string {
 	return slices.DeleteFunc(found.names(), func(name string) bool {
-		return r.database && slices.ContainsFunc(kept(), func(kind string) bool { return strings.Contains(name, kind) })
+		return slices.ContainsFunc(r.kept(), func(kind string) bool { return strings.Contains(name, kind) })
 	})
 }

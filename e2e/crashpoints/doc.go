@@ -2,9 +2,9 @@
 //
 // # Purpose
 //
-// A workload is a change that a user asks for: an application is created, edited, scaled, moved or
-// deleted, its database is backed up or restored, a member joins or leaves, or another process of
-// the hub takes over. A first execution without a crash is the reference: it has the writes of the
+// A workload is a change that a user asks for: an application is created, edited, scaled, moved,
+// deleted or rolled out, its database is backed up or restored, a member joins or leaves, or another
+// process of the hub takes over. A first execution without a crash is the reference: it has the writes of the
 // hub, the objects at the end, and the objects that were created and deleted. Then the workload
 // is executed once per point. A point is a write to an API server or to a cloud, and a moment
 // before it is sent, after it is committed but before the hub has the response, or after that.

@@ -42,6 +42,9 @@ func (s *suite) newRun(t *testing.T, w workload) *run {
 	if w.database {
 		r.app.Spec.Database = newDatabase()
 	}
+	if w.rollout {
+		r.app.Spec.Rollout = newRollout()
+	}
 	framework.CreateNamespace(t, s.Hub, r.app.Namespace)
 	if w.created {
 		s.Create(t, r.app)

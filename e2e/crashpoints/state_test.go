@@ -45,6 +45,9 @@ func (r *run) kinds() (hub, member []schema.GroupVersionKind) {
 		member = append(member, schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"},
 			schema.GroupVersionKind{Version: "v1", Kind: persistentVolume})
 	}
+	if r.rollout {
+		hub = append(hub, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ControllerRevision"})
+	}
 	return hub, member
 }
 

@@ -28,6 +28,8 @@ type workload struct {
 	clusters []string
 	// database tells that the application has a database, whose volume is in the cloud.
 	database bool
+	// rollout tells that the application is rolled out region by region.
+	rollout bool
 	// fleetwide tells that the step is about a member. No other workload runs meanwhile.
 	fleetwide bool
 	// prepare brings the fleet into the state before the step.
@@ -48,7 +50,7 @@ func both() []string { return []string{euMember, usMember} }
 
 // workloads returns all of them, those about applications first.
 func workloads() []workload {
-	return slices.Concat(appWorkloads(), dataWorkloads(), memberWorkloads())
+	return slices.Concat(appWorkloads(), rolloutWorkloads(), dataWorkloads(), memberWorkloads())
 }
 
 func appWorkloads() []workload {

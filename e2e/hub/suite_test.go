@@ -107,6 +107,7 @@ func TestHub(t *testing.T) {
 	t.Run("draining", s.testDraining)
 	t.Run("divided", s.testDivided)
 	t.Run("free capacity", s.testFreeCapacity)
+	t.Run("spread", s.testSpread)
 	t.Run("overrides", s.testOverrides)
 	t.Run("rollout", s.testRollout)
 	t.Run("propagation", s.testPropagation)
