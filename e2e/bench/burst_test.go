@@ -115,10 +115,15 @@ func (f *fixture) createAll(b *testing.B, all []client.Object, by side) time.Dur
 	b.Helper()
 	namespace := all[0].GetNamespace()
 	framework.CreateNamespace(b, f.Hub, namespace)
-	copied := f.awaitCopies(b, by.apps, namespace, counter(len(all)))
+	var copied []func()
+	for _, m := range f.members {
+		copied = append(copied, m.await(b, by.apps, namespace, counter(len(all))))
+	}
 	from := f.Mark(b)
 	f.atOnce(b, all, func(o client.Object) error { return f.Hub.Create(b.Context(), o) })
-	copied()
+	for _, await := range copied {
+		await()
+	}
 	return f.spanOfAll(b, from, namespace, request{user: by.user, verb: "patch", resource: by.apps.Resource, namespace: namespace, code: 201})
 }
 
