@@ -52,8 +52,7 @@ func ofErrors() []Mutant {
 		},
 		{
 			"given-up", "an application is dropped after an error",
-			appPackage + "/reconciler.go", "	result, err := r.reconcile(ctx, app, stored)\n	return r.conflicts.Retry(r.waits, request, result, err)\n",
-			"	result, _ := r.reconcile(ctx, app, stored)\n	return result, nil\n",
+			appPackage + "/reconciler.go", "	result, err = r.conflicts.Retry(r.waits, request, result, err)\n", "	err = nil\n",
 			appPackage, "TestWrites/conflicts_are_no_errors",
 		},
 		{
@@ -272,7 +271,7 @@ func ofPlacement() []Mutant {
 		},
 		{
 			"exchanged-unasked", "clusters are exchanged although the placement was not edited",
-			placement + "/placement.go", "	s := chooseFrom(r, all, !r.Edited)\n", "	s := chooseFrom(r, all, false)\n",
+			placement + "/placement.go", "	s = chooseFrom(r, all, !r.Edited)\n", "	s = chooseFrom(r, all, false)\n",
 			placement, "TestDecideSpread",
 		},
 	}

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"slices"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
@@ -57,10 +56,7 @@ func (c *Controller) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunRe
 		return DryRunResult{}, err
 	}
 	app.Status = aggregate.Compute(in.Input)
-	app.Status.Backups = slices.Clone(app.Status.Backups)
-	for i := range app.Status.Backups {
-		app.Status.Backups[i].Version = "" // An upgrade waits for a backup, and is planned all the same.
-	}
+	app.Status.Backups = backedUp(app)
 	if len(in.Undecided) > 0 {
 		return DryRunResult{App: app, Problem: app.Status.Message}, nil
 	}
@@ -69,4 +65,17 @@ func (c *Controller) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunRe
 		problem = in.decision.Unmet
 	}
 	return DryRunResult{App: app, Results: in.decision.Results(in.request), Problem: problem, Rollout: guarded}, nil
+}
+
+// backedUp returns the backups of an application whose clusters may upgrade the database: an upgrade waits for
+// a backup, and is planned all the same.
+func backedUp(app *v1.EcommerceApp) []v1.ClusterBackups {
+	if app.Spec.Database == nil {
+		return nil
+	}
+	all := make([]v1.ClusterBackups, 0, len(app.Status.Clusters))
+	for i := range app.Status.Clusters {
+		all = append(all, v1.ClusterBackups{Name: app.Status.Clusters[i].Name, Version: app.Spec.Database.Version})
+	}
+	return all
 }
