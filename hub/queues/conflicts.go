@@ -2,6 +2,7 @@ package queues
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,13 +59,10 @@ func (c *Conflicts) Retry(w Waits, request reconcile.Request, result reconcile.R
 // queue gets those that pass without a change of anything. Of joined errors the soonest counts.
 func (c *Conflicts) RetryReported(w Waits, request reconcile.Request, err error) (reconcile.Result, error) {
 	all := parts(err)
-	decisions, conflicts := make([]apierror.Decision, 0, len(all)), false
+	wait := c.Wait(request, slices.ContainsFunc(all, func(err error) bool { return apierror.Classify(err) == apierror.Conflict }))
+	after := time.Duration(0)
 	for _, part := range all {
 		d := apierror.Decide(part)
-		decisions, conflicts = append(decisions, d), conflicts || d.Class == apierror.Conflict
-	}
-	wait, after := c.Wait(request, conflicts), time.Duration(0)
-	for _, d := range decisions {
 		if d.Return {
 			return reconcile.Result{}, err
 		}
