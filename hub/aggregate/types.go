@@ -147,6 +147,8 @@ type Copy struct {
 	HubGeneration int64
 	// Revision is the number of the revision that the copy has; 0 without a rollout.
 	Revision int64
+	// DatabaseVersion is the version in the copy's spec; empty without a database.
+	DatabaseVersion string
 	// Deleting is true if the copy is being deleted.
 	Deleting bool
 	// Status is the status that the cluster reports.

@@ -144,7 +144,7 @@ func clustersOf(app *v1.EcommerceApp, spec int64, in *aggregate.Input) []rollout
 			scales := entry.Phase == v1.PhaseScaling || entry.AppliedGeneration != in.Generation
 			c.Ready = c.Ready || scales && healthy[entry.Name] && entry.Available
 			// One with an earlier revision is as ready as before: it is not upgraded yet.
-			if c.Waiting = awaitsBackup(app, entry.Name); c.Waiting && c.Revision == spec {
+			if c.Waiting = awaitsBackup(app, member); c.Waiting && c.Revision == spec {
 				c.Ready = false
 			}
 			clusters = append(clusters, c)
@@ -176,8 +176,12 @@ func clusterOf(entry v1.ClusterStatus, member *aggregate.Cluster) rollout.Cluste
 }
 
 // awaitsBackup reports whether an upgrade of the database in a cluster waits for a backup.
-func awaitsBackup(app *v1.EcommerceApp, cluster string) bool {
-	return app.Spec.Database != nil && app.DatabaseVersion(cluster, "") != app.Spec.Database.Version
+func awaitsBackup(app *v1.EcommerceApp, in *aggregate.Cluster) bool {
+	copied := ""
+	if in.Copy != nil {
+		copied = in.Copy.DatabaseVersion
+	}
+	return app.Spec.Database != nil && app.DatabaseVersion(in.Name, copied) != app.Spec.Database.Version
 }
 
 // healthyOf returns the clusters that were last ready with the revision that is rolled out: they soak, or

@@ -82,6 +82,10 @@ func TestClustersOf(t *testing.T) {
 		"what is propagated fails": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Clusters[0].Failure = &aggregate.Failure{Reason: v1.ReasonConflict, Propagation: true}
 		}, rollout.Cluster{Ready: true, Serving: true}},
+		"an upgrade in the edit that enables backups": {func(app *v1.EcommerceApp, in *aggregate.Input) {
+			app.Spec.Database = &v1.Database{Version: "17.3", Backup: v1.BackupPolicy{Enabled: true}}
+			in.Clusters[0].Copy.DatabaseVersion = "17.2"
+		}, rollout.Cluster{Waiting: true, Serving: true}},
 		"an upgrade waits for a backup": {upgrade, rollout.Cluster{Waiting: true, Serving: true}},
 		"without replicas": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Shares = map[string]v1.ReplicaShare{"a": {Frontend: new(int32(0)), Backend: new(int32(0))}}

@@ -28,8 +28,5 @@ func (d *Dispatcher) Compared(ctx context.Context, app *v1.EcommerceApp, member 
 	if err != nil {
 		return false, "", fmt.Errorf("reading the copy in member %q: %w", member, err)
 	}
-	if live.Spec.Database != nil {
-		version = live.Spec.Database.Version
-	}
-	return isKnown && l.unknownOrigin(ctx, app, live) == "", version, nil
+	return isKnown && l.unknownOrigin(ctx, app, live) == "", databaseVersion(live), nil
 }

@@ -234,10 +234,19 @@ func observedCopy(app, live *v1.EcommerceApp) *aggregate.Copy {
 		return nil
 	}
 	return &aggregate.Copy{
-		Generation:    live.Generation,
-		HubGeneration: v1.OriginOf(live.Annotations).Generation,
-		Revision:      v1.RevisionOf(live.Annotations),
-		Deleting:      live.DeletionTimestamp != nil,
-		Status:        live.Status,
+		Generation:      live.Generation,
+		HubGeneration:   v1.OriginOf(live.Annotations).Generation,
+		Revision:        v1.RevisionOf(live.Annotations),
+		DatabaseVersion: databaseVersion(live),
+		Deleting:        live.DeletionTimestamp != nil,
+		Status:          live.Status,
 	}
+}
+
+// databaseVersion returns the version in the spec of a copy; empty without a database.
+func databaseVersion(live *v1.EcommerceApp) string {
+	if live.Spec.Database == nil {
+		return ""
+	}
+	return live.Spec.Database.Version
 }

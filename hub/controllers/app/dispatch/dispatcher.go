@@ -57,10 +57,10 @@ func (d *Dispatcher) News() source.Source { return d.wake.Source() }
 func (d *Dispatcher) Forget(app types.NamespacedName) {
 	d.seen.forget(app)
 	d.written.forget(app)
+	d.decisions.forget(app)
 	d.undecided.take(app)
 	d.precedence.decided(app)
 	d.sources.forget(app)
-	d.decisions.forget(app)
 	for _, m := range d.All() {
 		m.lookups.forget(app)
 		m.reports.forget(app)
