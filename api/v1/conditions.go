@@ -73,6 +73,13 @@ const (
 	// spec.security.tls.issuerRef is set: the cluster has no cert-manager. On the hub it names the
 	// clusters. Other applications do not have it.
 	ConditionCertificateTrusted = "CertificateTrusted"
+	// ConditionDatabaseLost is True while the volume of the database's primary is empty although the
+	// database was created before: nothing is initialized, backed up or pruned until its data is
+	// restored, or a user asks for an empty database. Other applications do not have it.
+	ConditionDatabaseLost = "DatabaseLost"
+	// ConditionStatusRejected is True while the API server refuses what members report about the
+	// application, so that the status is without it (hub only). Other applications do not have it.
+	ConditionStatusRejected = "StatusRejected"
 	// ConditionInitialized becomes True when the object is ready for the first time, and
 	// stays True. It distinguishes Creating from Updating.
 	ConditionInitialized = "Initialized"
@@ -235,6 +242,9 @@ const (
 	// the primary's. It keeps that data. It is a reason of Degraded.
 	ReasonReplicaDiverged      = "ReplicaDiverged"
 	ReasonNamespaceTerminating = "NamespaceTerminating"
+	// ReasonDatabaseLost means that the volume of the database's primary is empty although the database
+	// was created before. It is a reason of Ready, Available, Degraded, Stalled, Backup and BackupReady.
+	ReasonDatabaseLost = "DatabaseLost"
 	ReasonApplyFailed          = "ApplyFailed"
 	ReasonDeleting             = "Deleting"
 	ReasonPaused               = "Paused"

@@ -277,6 +277,15 @@ type ClusterStatus struct {
 	// +optional
 	SelfSigned bool `json:"selfSigned,omitempty"`
 
+	// databaseCreated is true when the database of the application was observed to have been created in
+	// the cluster. It stays true until the data is deleted on request.
+	// +optional
+	DatabaseCreated bool `json:"databaseCreated,omitempty"`
+
+	// databaseLost is true while the copy has the condition DatabaseLost.
+	// +optional
+	DatabaseLost bool `json:"databaseLost,omitempty"`
+
 	// reason is a CamelCase word for the cause of the phase. At most 1024 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

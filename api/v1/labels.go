@@ -158,6 +158,13 @@ const (
 	RegionAnnotation   = "ecommerce.io/region"
 	ProviderAnnotation = "ecommerce.io/provider"
 
+	// DatabaseCreatedAnnotation, with the value "true" on a copy, means that the hub knows that the
+	// application's database was created in the cluster.
+	DatabaseCreatedAnnotation = "ecommerce.io/database-created"
+	// StartEmptyAnnotation, on an application or a MySQLCluster whose database is lost, is a token of the
+	// user's that consents to one initialization of an empty database.
+	StartEmptyAnnotation = "ecommerce.io/start-empty"
+
 	// RestoringAnnotation, on a copy, is the name of the Restore that is replacing volumes.
 	// While it is present the database is stopped.
 	RestoringAnnotation = "ecommerce.io/restoring"
