@@ -52,8 +52,18 @@ func (w *environment) testJoin(t *testing.T) {
 	}
 }
 
-// testApply applies the sample application and one on MySQL, with small requests.
+// testApply applies the shops, and lets customers reach them.
 func (w *environment) testApply(t *testing.T) {
+	t.Helper()
+	w.applyShops(t)
+	for _, r := range w.regions {
+		r.admitCustomers(t)
+	}
+}
+
+// applyShops applies the sample application and one on MySQL, with small requests, and waits until
+// they run.
+func (w *environment) applyShops(t *testing.T) {
 	t.Helper()
 	w.hub.must(t, "create", "namespace", namespace)
 	for _, r := range w.regions {
@@ -79,9 +89,6 @@ func (w *environment) testApply(t *testing.T) {
 	modest(onMySQL)
 	w.applyApp(t, onMySQL)
 	w.running(t, shop, ledger)
-	for _, r := range w.regions {
-		r.admitCustomers(t)
-	}
 }
 
 // modest sets small requests.

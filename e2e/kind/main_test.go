@@ -48,6 +48,7 @@ func TestKind(t *testing.T) {
 	const installed, joined, applied, replicated = "install", "join", "apply", "replica"
 	const switched, observed, upgraded, removed = "switch modes", "observe and rotate", "upgrade", "uninstall"
 	var steps framework.Steps
+	steps.Add("upgrade from the base build", w.testBase)
 	steps.Add(installed, w.testInstall)
 	steps.Add(joined, w.testJoin, installed)
 	steps.Add(applied, w.testApply, joined)

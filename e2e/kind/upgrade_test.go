@@ -107,31 +107,31 @@ func (r *region) contents(t *testing.T) map[string]string {
 // product was changed last.
 func (w *environment) previousSources(t *testing.T) string {
 	t.Helper()
-	git := func(args ...string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = w.env.Root
-		out, err := testenv.Run(cmd)
-		return strings.TrimSpace(out), err
-	}
 	product := []string{
 		"--", "api", "cmd", "config", "hub", "spoke", "go.mod", "go.sum",
 		":(exclude)*_test.go", ":(exclude)*.md", ":(exclude)config/tools", ":(exclude)config/samples", ":(exclude)config/monitoring",
 	}
-	changed, err := git(append([]string{"rev-list", "--max-count=1", "HEAD"}, product...)...)
+	changed, err := w.git(t, append([]string{"rev-list", "--max-count=1", "HEAD"}, product...)...)
 	if err != nil {
 		t.Skipf("needs the history of the sources, to upgrade from: clone the repository: %v", err)
 	}
 	commit := changed + "^"
-	if dirty, err := git(append([]string{"status", "--porcelain"}, product...)...); err == nil && dirty != "" {
+	if dirty, err := w.git(t, append([]string{"status", "--porcelain"}, product...)...); err == nil && dirty != "" {
 		commit = "HEAD"
 	}
-	if _, err := git("rev-parse", "--verify", "--quiet", commit+"^{commit}"); err != nil {
+	if _, err := w.git(t, "rev-parse", "--verify", "--quiet", commit+"^{commit}"); err != nil {
 		t.Skipf("needs commit %s, to upgrade from: fetch more of the history (git fetch --unshallow): %v", commit, err)
 	}
-	if _, err := git("cat-file", "-e", commit+":cmd/Dockerfile"); err != nil {
+	if _, err := w.git(t, "cat-file", "-e", commit+":cmd/Dockerfile"); err != nil {
 		t.Skipf("needs a previous build that can be installed: commit %s has no cmd/Dockerfile", commit)
 	}
 	t.Logf("the previous build is that of commit %s", commit)
+	return w.sourcesOf(t, commit)
+}
+
+// sourcesOf returns a folder with the sources of a commit.
+func (w *environment) sourcesOf(t *testing.T, commit string) string {
+	t.Helper()
 	dir := w.env.Path("previous")
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
@@ -140,13 +140,22 @@ func (w *environment) previousSources(t *testing.T) string {
 		t.Fatal(err)
 	}
 	archive := filepath.Join(t.TempDir(), "previous.tar")
-	if _, err := git("archive", "--output", archive, commit); err != nil {
+	if _, err := w.git(t, "archive", "--output", archive, commit); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := testenv.Run(exec.CommandContext(t.Context(), "tar", "--extract", "--file", archive, "--directory", dir)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// git runs git in the repository.
+func (w *environment) git(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = w.env.Root
+	out, err := testenv.Run(cmd)
+	return strings.TrimSpace(out), err
 }
 
 // installFrom installs the hub or the spoke by the program and manifests of a tree.

@@ -1,0 +1,167 @@
+package render
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/shopfleet/shopfleet/api/apitest"
+	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// baseTemplates has a hash of each pod template of the build that the upgrade test begins with. What
+// they contain is in the other golden files.
+const baseTemplates = "podtemplates/base.txt"
+
+// TestPodTemplates compares every pod template whose change replaces running pods with that of the
+// build that upgrades begin with. Those that differ are the ones that CHANGELOG.md says are restarted,
+// and the upgrade test on kind sees exactly their pods restart.
+//
+// The objects that are rendered are files of this test alone, so that a change of a sample is no
+// change of a template. With UPDATE_BASE_TEMPLATES=1, after a release, the base is written anew.
+func TestPodTemplates(t *testing.T) {
+	rendered := renderedTemplates(t)
+	if os.Getenv("UPDATE_BASE_TEMPLATES") != "" {
+		writeTemplates(t, rendered)
+	}
+	base := readTemplates(t)
+	changelog, err := os.ReadFile(filepath.Join("..", "..", "CHANGELOG.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	restarted := apitest.RestartedWorkloads(string(changelog))
+	for _, workload := range slices.Sorted(maps.Keys(rendered)) {
+		same, named := slices.Equal(base[workload], rendered[workload]), slices.Contains(restarted, workload)
+		switch {
+		case !same && !named:
+			t.Errorf("an upgrade restarts the pods of %s, and CHANGELOG.md does not say so. The other golden files show the change. Undo it, or add the line %q",
+				workload, "- Restarts pods of "+workload+": REASON")
+		case same && named:
+			t.Errorf("CHANGELOG.md says that an upgrade restarts the pods of %s, whose templates are as before", workload)
+		}
+	}
+	for _, workload := range restarted {
+		if _, known := rendered[workload]; !known {
+			t.Errorf("CHANGELOG.md says that an upgrade restarts the pods of %q, which is none of %q", workload, slices.Sorted(maps.Keys(rendered)))
+		}
+	}
+}
+
+// renderedTemplates renders each kind, in clusters with and without optional APIs, and returns the
+// hashes of the pod templates of each workload.
+func renderedTemplates(t *testing.T) map[string][]string {
+	t.Helper()
+	shop, everything := &v1.EcommerceApp{}, &v1.EcommerceApp{}
+	db, app := &mysqlv1.MySQLCluster{}, &webappv1.WebApp{}
+	for name, into := range map[string]any{"shop": shop, "everything": everything, "mysqlcluster": db, "webapp": app} {
+		raw, err := os.ReadFile(filepath.Join("testdata", "podtemplates", name+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.UnmarshalStrict(raw, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replicated := shop.DeepCopy()
+	replicated.Spec.Database.Replicas = new(int32(3))
+	templates := map[string][]string{}
+	for _, c := range []Cluster{{}, {
+		Name: "eu-1", Region: "eu-west-1", Provider: v1.ProviderAWS, ServiceMonitors: true, PrometheusRules: true, Certificates: true,
+	}} {
+		for _, shop := range []*v1.EcommerceApp{shop, replicated, everything} {
+			components, err := EcommerceApp(shop, c)
+			addTemplates(t, templates, shop, components, err)
+		}
+		components, err := MySQLCluster(db, c)
+		addTemplates(t, templates, db, components, err)
+		components, err = WebApp(app, c)
+		addTemplates(t, templates, app, components, err)
+	}
+	return templates
+}
+
+// addTemplates adds the hashes of the pod templates of an object's workloads.
+func addTemplates(t *testing.T, to map[string][]string, owner component.Resource, components []component.Component, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range components {
+		for _, o := range c.Rendered() {
+			var template corev1.PodTemplateSpec
+			switch workload := o.Resource.(type) {
+			case *appsv1.Deployment:
+				template = workload.Spec.Template
+			case *appsv1.StatefulSet:
+				template = workload.Spec.Template
+			default:
+				continue
+			}
+			raw, err := yaml.Marshal(template)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := workloadName(owner, c.Name)
+			to[name] = append(to[name], fmt.Sprintf("%x", sha256.Sum256(raw)))
+		}
+	}
+}
+
+// workloadName returns the name that CHANGELOG.md has for the workload of a component.
+func workloadName(owner component.Resource, name string) string {
+	switch owner := owner.(type) {
+	case *v1.EcommerceApp:
+		switch name {
+		case "database":
+			return "EcommerceApp database with " + string(owner.Spec.Database.Engine)
+		case "ingress":
+			return "EcommerceApp login"
+		}
+		return "EcommerceApp " + name
+	case *mysqlv1.MySQLCluster:
+		return "MySQLCluster"
+	default:
+		return "WebApp"
+	}
+}
+
+// readTemplates returns the hashes of the base by workload.
+func readTemplates(t *testing.T) map[string][]string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", baseTemplates))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hashes := map[string][]string{}
+	for line := range strings.Lines(string(raw)) {
+		hash, workload, _ := strings.Cut(strings.TrimSpace(line), " ")
+		hashes[workload] = append(hashes[workload], hash)
+	}
+	return hashes
+}
+
+func writeTemplates(t *testing.T, hashes map[string][]string) {
+	t.Helper()
+	var b bytes.Buffer
+	for _, workload := range slices.Sorted(maps.Keys(hashes)) {
+		for _, hash := range hashes[workload] {
+			fmt.Fprintf(&b, "%s %s\n", hash, workload)
+		}
+	}
+	if err := os.WriteFile(filepath.Join("testdata", baseTemplates), b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
