@@ -243,17 +243,17 @@ const (
 	ReasonReplicaDiverged      = "ReplicaDiverged"
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	// ReasonDatabaseLost means that the volume of the database's primary is empty although the database
-	// was created before. It is a reason of Ready, Available, Degraded, Stalled, Backup and BackupReady.
+	// was created before. It is a reason of Ready, Degraded, Stalled, Backup and BackupReady.
 	ReasonDatabaseLost = "DatabaseLost"
-	ReasonApplyFailed          = "ApplyFailed"
-	ReasonDeleting             = "Deleting"
-	ReasonPaused               = "Paused"
-	ReasonProtected            = "Protected"
-	ReasonResidueFull          = "ResidueFull"
-	ReasonReconciled           = "Reconciled"
-	ReasonAvailable            = "Available"
-	ReasonUnavailable          = "Unavailable"
-	ReasonNotSupported         = "NotSupported"
+	ReasonApplyFailed  = "ApplyFailed"
+	ReasonDeleting     = "Deleting"
+	ReasonPaused       = "Paused"
+	ReasonProtected    = "Protected"
+	ReasonResidueFull  = "ResidueFull"
+	ReasonReconciled   = "Reconciled"
+	ReasonAvailable    = "Available"
+	ReasonUnavailable  = "Unavailable"
+	ReasonNotSupported = "NotSupported"
 	// ReasonMissing means that a Secret or ConfigMap does not exist: in Propagated one of spec.propagate
 	// on the hub, in Degraded, and in Ready while pods are waited for, one that the spec refers to in
 	// the cluster.

@@ -121,6 +121,11 @@ type EcommerceAppStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	DatabaseReplicas []DatabaseReplica `json:"databaseReplicas,omitempty"`
 
+	// databaseCreated is true when the database was created in the cluster (copies only). It restores the
+	// mark that says so if that is lost.
+	// +optional
+	DatabaseCreated bool `json:"databaseCreated,omitempty"`
+
 	// addresses are the IP addresses and DNS names at which the cluster admits requests to the
 	// application: those of its Ingress, or of the Gateway of its HTTPRoute, sorted (copies only). At most 8, of at most 253
 	// characters.

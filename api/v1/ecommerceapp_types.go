@@ -171,6 +171,13 @@ type Deletion struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self != '' && self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && duration(self) <= duration('87600h')",message="unreachableTimeout must be a duration of at most 87600h, for example 24h"
 	UnreachableTimeout *metav1.Duration `json:"unreachableTimeout,omitempty"`
+
+	// volumes is Delete if the volume claims of the database's pods are deleted with the application, in
+	// every cluster that it is in then; whether the volumes go with them is up to their reclaim policy. An
+	// application that leaves a cluster keeps its claims there, for it may return, and so does each cluster
+	// that it has left before. Dumps, credentials and Backups stay. Retain, the default, deletes none.
+	// +optional
+	Volumes DeletionPolicy `json:"volumes,omitempty"`
 }
 
 // Placement chooses clusters. A cluster must match every field that is set; an empty

@@ -164,6 +164,9 @@ const (
 	// StartEmptyAnnotation, on an application or a MySQLCluster whose database is lost, is a token of the
 	// user's that consents to one initialization of an empty database.
 	StartEmptyAnnotation = "ecommerce.io/start-empty"
+	// DeleteVolumesAnnotation, with the value "true" on a copy that is about to be deleted, means that the
+	// volumes of its database are deleted as well. The hub sets it if spec.deletion.volumes is Delete.
+	DeleteVolumesAnnotation = "ecommerce.io/delete-volumes"
 
 	// RestoringAnnotation, on a copy, is the name of the Restore that is replacing volumes.
 	// While it is present the database is stopped.
@@ -172,6 +175,9 @@ const (
 	// the database. While it is present the database runs, and the components that use it
 	// are stopped.
 	LoadingAnnotation = "ecommerce.io/loading"
+	// LoadedAnnotation, on a copy, is the name of the last Restore if it brought data into the database.
+	// It is absent from the beginning of a Restore until that has succeeded.
+	LoadedAnnotation = "ecommerce.io/loaded"
 	// RestoredAnnotation, on a copy, lists the UIDs of the last Restores that replaced data of
 	// the database, comma-separated, the oldest first: a hub that is restored from an older
 	// backup does not repeat them.

@@ -277,6 +277,7 @@ func enums() map[string]map[string][]string {
 			"spec.placement.replicas.by":            {"FreeCapacity", "Weights"},
 			"spec.security.authentication.provider": {"oauth2"},
 			"spec.security.tls.issuerRef.kind":      {"ClusterIssuer", "Issuer"},
+			"spec.deletion.volumes":                 {"Delete", "Retain"},
 		},
 		"MemberCluster": {"spec.provider": providers, "spec.mode": {"Agent", "Agentless"}, "spec.scheduling": {"Cordoned", "Drained", "Enabled"}},
 		"CloudAccount":  {"spec.provider": providers, "spec.credentials.type": {"Ambient", "Federated", "Secret"}},
@@ -287,6 +288,7 @@ func enums() map[string]map[string][]string {
 		"MySQLCluster": {
 			"spec.cloud.provider":           providers,
 			"spec.cloudConfig.aws.ebs.type": {"gp2", "gp3", "io1", "io2", "sc1", "st1"},
+			"spec.deletion.volumes":         {"Delete", "Retain"},
 			"spec.cloudConfig.gcp.pdType":   {"hyperdisk-balanced", "pd-balanced", "pd-extreme", "pd-ssd", "pd-standard"},
 			"spec.cloudConfig.azure.diskSku": {
 				"PremiumV2_LRS", "Premium_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS", "Standard_LRS", "UltraSSD_LRS",

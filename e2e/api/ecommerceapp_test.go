@@ -209,7 +209,7 @@ func securityCases() []testCase {
 
 func deletionCases() []testCase {
 	const timeout = "spec.deletion.unreachableTimeout"
-	var cases []testCase
+	cases := deletedVolumes()
 	for _, value := range []string{"0s", "1s", "24h", "1h30m", "87600h"} {
 		cases = append(cases, testCase{name: "timeout " + value, edits: edits{timeout: value}})
 	}
@@ -220,4 +220,15 @@ func deletionCases() []testCase {
 		})
 	}
 	return cases
+}
+
+// deletedVolumes are the cases of spec.deletion.volumes, of an EcommerceApp and of a MySQLCluster.
+func deletedVolumes() []testCase {
+	const volumes = "spec.deletion.volumes"
+	return []testCase{
+		{name: "volumes are kept", edits: edits{volumes: "Retain"}},
+		{name: "volumes are deleted", edits: edits{volumes: "Delete"}},
+		{name: "volumes are recycled", edits: edits{volumes: "Recycle"}, field: volumes, says: `supported values: "Delete", "Retain"`},
+		{name: "volumes is empty", edits: edits{volumes: ""}, field: volumes, says: `supported values: "Delete", "Retain"`},
+	}
 }

@@ -40,6 +40,6 @@ func WithoutHub(app *v1.EcommerceApp) Unsupported {
 	note(len(app.Spec.Overrides) > 0, "spec.overrides")
 	note(app.Spec.Rollout != nil, "spec.rollout")
 	note(len(app.Spec.Propagate) > 0, "spec.propagate")
-	note(app.Spec.Deletion != v1.Deletion{}, "spec.deletion")
+	note(app.Spec.Deletion.UnreachableTimeout != nil, "spec.deletion.unreachableTimeout")
 	return u
 }

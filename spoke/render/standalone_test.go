@@ -39,7 +39,7 @@ func TestWithoutHub(t *testing.T) {
 		"no database":                  {func(a *v1.EcommerceApp) { a.Spec.Database = nil }, Unsupported{}},
 		"everything": {everything, Unsupported{Fields: []string{
 			"spec.database.storageProfile", "spec.database.backup.method", "spec.database.backup.copyToRegions", "spec.database.backup.maxRPO",
-			"spec.database.backup.verify", "spec.ingress.externalDNS", "spec.cloudConfig", "spec.placement", "spec.overrides", "spec.rollout", "spec.propagate", "spec.deletion",
+			"spec.database.backup.verify", "spec.ingress.externalDNS", "spec.cloudConfig", "spec.placement", "spec.overrides", "spec.rollout", "spec.propagate", "spec.deletion.unreachableTimeout",
 		}, NoBackups: true}},
 		"everything, of a copy": {func(a *v1.EcommerceApp) {
 			everything(a)

@@ -99,6 +99,19 @@ type MySQLClusterSpec struct {
 	// applies; a block of another provider is refused.
 	// +optional
 	CloudConfig CloudConfig `json:"cloudConfig,omitempty,omitzero"`
+
+	// deletion defines how the database is deleted.
+	// +optional
+	Deletion Deletion `json:"deletion,omitempty,omitzero"`
+}
+
+// Deletion defines how a database is deleted.
+type Deletion struct {
+	// volumes is Delete if the volume claims of the pods are deleted with the MySQLCluster; whether the
+	// volumes go with them is up to their reclaim policy. Dumps and credentials stay. Retain, the default,
+	// deletes none.
+	// +optional
+	Volumes ecommercev1.DeletionPolicy `json:"volumes,omitempty"`
 }
 
 // Storage defines the volume of each pod.
@@ -303,6 +316,11 @@ type MySQLClusterStatus struct {
 	// storageProvisioned is true when every claim is bound.
 	// +optional
 	StorageProvisioned bool `json:"storageProvisioned,omitempty"`
+
+	// databaseCreated is true when the database was created. It restores the mark that says so if that is
+	// lost.
+	// +optional
+	DatabaseCreated bool `json:"databaseCreated,omitempty"`
 
 	// selector is the label selector of the pods, for /scale. At most 2048 characters.
 	// +optional
