@@ -115,8 +115,8 @@ func TestNothingEscalates(t *testing.T) {
 			"persistentvolumes": {"delete", "deletecollection"},
 			"namespaces":        {"patch", "update", "delete", "deletecollection"},
 		}
-		if set == Hub || set == Spoke {
-			// Only the hub replaces claims, for a Restore in a member.
+		if set == Hub {
+			// In a member they are replaced by Restores, and deleted by spec.deletion.volumes.
 			forbidden["persistentvolumeclaims"] = []string{"delete", "deletecollection"}
 		}
 		rules, err := set.Rules()

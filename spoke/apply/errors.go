@@ -22,8 +22,8 @@ type LostError struct {
 
 // Error returns a deterministic message that says what to do.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("restore %s %q, which the data in claim %s depends on, or delete the claim to start with an empty database",
-		e.Key.Kind, e.Key.Name, e.Data)
+	return fmt.Sprintf("restore %s %q, which the data in claim %s depends on, or give the data up: delete the claim, and annotate the application with %s: <token>",
+		e.Key.Kind, e.Key.Name, e.Data, v1.StartEmptyAnnotation)
 }
 
 // ConditionReason returns the reason of the condition that reports the error.

@@ -2,6 +2,7 @@ package component
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,10 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 	if len(in.Unsupported) > 0 {
 		own = append(own, metav1.Condition{Type: v1.ConditionSupported, Status: metav1.ConditionFalse, Reason: v1.ReasonNotSupported,
 			Message: bounded("without a hub these fields have no effect: " + strings.Join(in.Unsupported, ", "))})
+	}
+	if in.Lost != "" {
+		own = append(own, metav1.Condition{Type: v1.ConditionDatabaseLost, Status: metav1.ConditionTrue,
+			Reason: v1.ReasonDatabaseLost, Message: bounded(in.Lost)})
 	}
 	for _, s := range report.States {
 		if s.SelfSigned != "" {
@@ -155,7 +160,8 @@ func blocking(problems []Problem) *Problem {
 func foreign(previous, own []metav1.Condition) []metav1.Condition {
 	var others []metav1.Condition
 	for _, c := range previous {
-		if find(own, c.Type) == nil && c.Type != v1.ConditionSupported && c.Type != v1.ConditionCertificateTrusted {
+		optional := slices.Contains([]string{v1.ConditionSupported, v1.ConditionCertificateTrusted, v1.ConditionDatabaseLost}, c.Type)
+		if find(own, c.Type) == nil && !optional {
 			others = append(others, c)
 		}
 	}

@@ -84,3 +84,22 @@ func isPod(r Resource) bool {
 	_, ok := r.(*corev1.Pod)
 	return ok
 }
+
+// PrepareExit returns how the init container of a pod of a database ended last; -1 if that is not known,
+// because it has not ended yet or the pod is being deleted.
+func PrepareExit(pod *corev1.Pod) int32 {
+	if pod == nil || pod.DeletionTimestamp != nil {
+		return -1
+	}
+	for _, c := range pod.Status.InitContainerStatuses {
+		if c.Name != PrepareContainer {
+			continue
+		}
+		for _, ended := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+			if ended != nil {
+				return ended.ExitCode
+			}
+		}
+	}
+	return -1
+}

@@ -41,6 +41,8 @@ type Summary struct {
 	States []State
 	// Problems are in the order of their occurrence.
 	Problems []Problem
+	// Lost says what to do about data of the database that is lost; usually empty.
+	Lost string
 	// Unsupported are the fields of the spec that have no effect, because they need a hub.
 	Unsupported []string
 	// Incomplete is true if a write conflicted and is retried immediately.
@@ -209,6 +211,9 @@ func withProblems(states []State, problems []Problem) []State {
 		}
 		if p.Blocking && s.Phase != v1.PhaseDeleting {
 			s.Phase, s.Ready = v1.PhaseFailed, false
+		}
+		if p.Reason == v1.ReasonDatabaseLost {
+			s.Unavailable = "the data of the database is lost"
 		}
 		if !s.Ready {
 			s.Reason, s.Message = p.Reason, bounded(p.Message)

@@ -262,3 +262,37 @@ func TestSupported(t *testing.T) {
 		t.Errorf("it stays: %+v", c)
 	}
 }
+
+// TestDatabaseLost checks that a database whose data is lost is neither ready nor available, whatever else is
+// so, that a user is waited for, and that the condition ends with the loss.
+func TestDatabaseLost(t *testing.T) {
+	lost := component.Problem{Component: "db", Reason: v1.ReasonDatabaseLost, Blocking: true, Message: "restore a backup"}
+	waits := ready("db")
+	waits.Ready, waits.Reason, waits.Unavailable = false, v1.ReasonWaitingForReplicas, "pod db-0 is not ready"
+	for name, state := range map[string]component.State{
+		"the primary waits":                 waits,
+		"the primary is ready to be loaded": ready("db"),
+	} {
+		in := component.Summary{Generation: 2, Now: at(0), States: []component.State{state, ready("web")}, Problems: []component.Problem{lost}, Lost: lost.Message}
+		got := component.Summarize(in)
+		for kind, want := range map[string]metav1.Condition{
+			v1.ConditionDatabaseLost: {Status: metav1.ConditionTrue, Reason: v1.ReasonDatabaseLost, Message: "restore a backup"},
+			v1.ConditionStalled:      {Status: metav1.ConditionTrue, Reason: v1.ReasonDatabaseLost, Message: "db: restore a backup"},
+			v1.ConditionDegraded:     {Status: metav1.ConditionTrue, Reason: v1.ReasonDatabaseLost, Message: "db: restore a backup"},
+			v1.ConditionReady:        {Status: metav1.ConditionFalse, Reason: v1.ReasonDatabaseLost, Message: "db: restore a backup"},
+			v1.ConditionAvailable:    {Status: metav1.ConditionFalse, Reason: v1.ReasonUnavailable, Message: "db: the data of the database is lost"},
+		} {
+			c := meta.FindStatusCondition(got.Conditions, kind)
+			if c == nil || c.Status != want.Status || c.Reason != want.Reason || c.Message != want.Message {
+				t.Errorf("%s: %s is %+v", name, kind, c)
+			}
+		}
+		if got.Phase != v1.PhaseFailed || got.States[0].Ready || got.States[0].Reason != v1.ReasonDatabaseLost {
+			t.Errorf("%s: %s, %+v", name, got.Phase, got.States[0])
+		}
+		in.Previous, in.Problems, in.Lost = got.Conditions, nil, ""
+		if c := meta.FindStatusCondition(component.Summarize(in).Conditions, v1.ConditionDatabaseLost); c != nil {
+			t.Errorf("%s: it stays: %+v", name, c)
+		}
+	}
+}

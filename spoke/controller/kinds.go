@@ -35,14 +35,21 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 			return reconciler.Status{
 				Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration,
 				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, LastHandledReconcileAt: &s.LastHandledReconcileAt,
-				LastHandledImageUpdate: &s.LastHandledImageUpdate, Inventory: &s.Inventory,
+				LastHandledImageUpdate: &s.LastHandledImageUpdate, Inventory: &s.Inventory, DatabaseCreated: &s.DatabaseCreated,
 			}
 		},
-		Paused:    func(app *v1.EcommerceApp) bool { return app.Spec.Paused },
-		Report:    reportEcommerceApp,
-		Last:      lastComponents,
-		Database:  databaseOf,
-		Clients:   func(app *v1.EcommerceApp) map[string]string { return render.BackendPods(app.Name) },
+		Paused:   func(app *v1.EcommerceApp) bool { return app.Spec.Paused },
+		Report:   reportEcommerceApp,
+		Last:     lastComponents,
+		Database: databaseOf,
+		Clients:  func(app *v1.EcommerceApp) map[string]string { return render.BackendPods(app.Name) },
+		DeletesVolumes: func(app *v1.EcommerceApp) (database.Spec, bool) {
+			deletes := app.Spec.Deletion.Volumes == v1.DeletionDelete
+			if app.IsCopy() { // The hub decides, when it deletes the copy.
+				deletes = app.Annotations[v1.DeleteVolumesAnnotation] == "true"
+			}
+			return render.DatabaseNames(app), deletes
+		},
 		SameParts: sameComponents,
 	}
 }
@@ -137,7 +144,7 @@ func MySQLCluster() reconciler.Kind[*mysqlv1.MySQLCluster] {
 			s := &db.Status
 			return reconciler.Status{
 				Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration,
-				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions,
+				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, DatabaseCreated: &s.DatabaseCreated,
 			}
 		},
 		Report: func(db *mysqlv1.MySQLCluster, r component.Report) {
@@ -155,6 +162,9 @@ func MySQLCluster() reconciler.Kind[*mysqlv1.MySQLCluster] {
 		Database: func(db *mysqlv1.MySQLCluster, known render.Cluster) (database.Spec, bool) {
 			spec, err := render.MySQLDatabase(db, known)
 			return spec, err == nil
+		},
+		DeletesVolumes: func(db *mysqlv1.MySQLCluster) (database.Spec, bool) {
+			return render.MySQLNames(db), db.Spec.Deletion.Volumes == v1.DeletionDelete
 		},
 		Extra: []client.Object{&storagev1.StorageClass{}},
 	}

@@ -81,6 +81,8 @@ func TestWrites(t *testing.T) {
 		"paused":               testPaused,
 		"references":           testReferences,
 		"replicas":             testReplicas,
+		"lost postgresql":      testLostPostgreSQL,
+		"lost mysql":           testLostMySQL,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &writer{WithWatch: admin, config: c.AdminConfig(), clock: clocktesting.NewFakeClock(time.Unix(1000, 0)), between: func() {}}

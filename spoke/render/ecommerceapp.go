@@ -36,6 +36,10 @@ type Cluster struct {
 	// clients are replaced that have the one before.
 	LoginRotation  int
 	LoginSwitching bool
+	// DatabaseLost is true if the data of the database is lost, and PendingLoad the Restore whose dump has
+	// to bring it back before anything uses the database; usually empty.
+	DatabaseLost bool
+	PendingLoad  string
 
 	// ServiceMonitors and PrometheusRules are true if the cluster serves these kinds of
 	// the Prometheus operator, Certificates if it serves that of cert-manager.
@@ -143,7 +147,7 @@ func Database(app *v1.EcommerceApp, c Cluster) (database.Spec, error) {
 	if app.Spec.Database == nil {
 		return database.Spec{}, errors.New("spec.database must be set: there is no database")
 	}
-	s := shop{app: app, owner: ownerOf(app, c)}
+	s := shop{app: app, cluster: c, owner: ownerOf(app, c)}
 	return s.databaseSpec(app.Spec.Database.DeepCopy())
 }
 
@@ -164,6 +168,13 @@ func DatabaseClaim(app, namespace string, engine v1.Engine) *corev1.PersistentVo
 
 // ecommerceApp is the value of the part-of label of children.
 const ecommerceApp = "ecommerceapp"
+
+// DatabaseNames returns the database of an application, with what its names and labels depend on only.
+func DatabaseNames(app *v1.EcommerceApp) database.Spec {
+	spec := databaseOf(app.Name)
+	spec.Owner.Kind, spec.Owner.Namespace = ecommerceApp, app.Namespace
+	return spec
+}
 
 // databaseOf returns a spec that is only good for names.
 func databaseOf(app string) database.Spec {
@@ -230,8 +241,8 @@ func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
 			TimeZone: timeZone(db.Backup.TimeZone),
 			KeepLast: valueOr(db.Backup.Retention.KeepLast, defaultKeepLast),
 			KeepDays: valueOr(db.Backup.Retention.KeepDays, defaultKeepDays),
-			// The database is incomplete while a dump is loaded.
-			Suspended: s.app.Annotations[v1.RestoringAnnotation] != "" || s.app.Annotations[v1.LoadingAnnotation] != "",
+			// The database is incomplete while a dump is loaded, and empty if its data is lost.
+			Suspended: s.cluster.DatabaseLost || s.app.Annotations[v1.RestoringAnnotation] != "" || s.app.Annotations[v1.LoadingAnnotation] != "",
 		},
 	}
 	if s.app.Annotations[v1.RestoringAnnotation] != "" {

@@ -44,6 +44,14 @@ func MySQLCluster(db *mysqlv1.MySQLCluster, c Cluster) ([]component.Component, e
 	return []component.Component{rendered}, nil
 }
 
+// MySQLNames returns the database of a MySQLCluster, with what its names and labels depend on only.
+func MySQLNames(db *mysqlv1.MySQLCluster) database.Spec {
+	return database.Spec{Owner: manifest.Owner{Kind: mysqlCluster, Name: db.Name, Namespace: db.Namespace}}
+}
+
+// mysqlCluster is the value of the part-of label of children.
+const mysqlCluster = "mysqlcluster"
+
 // MySQLDatabase returns the desired database of a MySQLCluster, without a StorageClass that its spec
 // describes. An error names the field of the spec that must change.
 func MySQLDatabase(db *mysqlv1.MySQLCluster, c Cluster) (database.Spec, error) {
@@ -52,7 +60,7 @@ func MySQLDatabase(db *mysqlv1.MySQLCluster, c Cluster) (database.Spec, error) {
 		return database.Spec{}, fmt.Errorf("spec.storage.size is %q: give a size such as 100Gi: %w", db.Spec.Storage.Size, err)
 	}
 	spec := database.Spec{
-		Owner:        manifest.Owner{Kind: "mysqlcluster", Name: db.Name, Namespace: db.Namespace, UID: db.UID, Cluster: c.Name},
+		Owner:        manifest.Owner{Kind: mysqlCluster, Name: db.Name, Namespace: db.Namespace, UID: db.UID, Cluster: c.Name},
 		Field:        "spec",
 		Engine:       v1.EngineMySQL,
 		Version:      db.Spec.Version,
@@ -67,6 +75,8 @@ func MySQLDatabase(db *mysqlv1.MySQLCluster, c Cluster) (database.Spec, error) {
 			Schedule: db.Spec.Backup.Schedule,
 			KeepLast: 1,
 			KeepDays: retentionDays(db),
+			// A dump of the empty database would replace those of the data that is lost.
+			Suspended: c.DatabaseLost,
 		},
 	}
 	if name := cmp.Or(db.Spec.Storage.StorageClass, db.Spec.Storage.StorageClassName); name != "" {

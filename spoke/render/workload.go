@@ -63,7 +63,7 @@ func (s *shop) newWorkload(role, image string, spec v1.Workload, replicas int32)
 		image:       manifest.Image(s.app.Spec.ImageRegistry, image),
 		replicas:    replicas,
 		port:        port,
-		loading:     s.app.Annotations[v1.LoadingAnnotation],
+		loading:     cmp.Or(s.app.Annotations[v1.LoadingAnnotation], s.cluster.PendingLoad),
 		settings:    map[string]string{"PORT": strconv.Itoa(int(port))},
 		cluster:     s.clusterSettings(),
 		annotations: s.scrapeAnnotations(port),

@@ -52,7 +52,7 @@ func (d verificationDatabase) spec() database.Spec {
 		Suffix: "-database", Field: "the backup",
 		Engine: d.engine, Version: d.version, Image: d.image, Registry: d.registry, Replicas: 1, Storage: d.storage, StorageClass: d.storageClass,
 		Resources: d.resources, Pods: d.pods,
-		DatabaseName: generatedName, Username: generatedName,
+		DatabaseName: generatedName, Username: generatedName, Disposable: true,
 	}
 	if d.credentials.Name != "" {
 		spec.CredentialsSecret = d.name + "-credentials"

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -40,7 +41,8 @@ func (k Kind[T]) DryRun(ctx context.Context, m *Member, t DryRunRequest[T]) ([]v
 		return r.dryRunDeletion(ctx, t.Object)
 	}
 	p := &pass[T]{object: t.Object, paused: true} // No password is rotated.
-	facts := r.rotate(ctx, p, r.facts(p.object))
+	facts := r.keepMark(ctx, p, r.rotate(ctx, p, r.facts(p.object)))
+	p.problems = slices.DeleteFunc(p.problems, func(problem component.Problem) bool { return problem.Reason == v1.ReasonDatabaseLost })
 	if len(p.problems) > 0 || p.conflicted {
 		return nil, errors.Join(append(p.errs, errNotObserved)...)
 	}
@@ -62,12 +64,28 @@ func (k Kind[T]) DryRun(ctx context.Context, m *Member, t DryRunRequest[T]) ([]v
 	if err != nil {
 		return nil, err
 	}
+	mark, err := r.dryRunMark(ctx, p)
+	if err != nil {
+		return nil, err
+	}
 	p.paused = t.NoNamespace
 	changes, err := r.dryRunPlan(ctx, p, true)
 	if slices.ContainsFunc(changes, func(c v1.PlannedChange) bool { return c.Action == v1.PlannedRefuse && c.Kind == claimKind }) {
 		changes, err = r.dryRunPlan(ctx, p, false) // A StatefulSet is replaced when its claims have grown.
 	}
-	return append(login, changes...), err
+	return slices.Concat(login, mark, changes), err
+}
+
+// dryRunMark returns the creation of the mark of a database that has none. It is no step of a plan.
+func (r *reconciler[T]) dryRunMark(ctx context.Context, p *pass[T]) ([]v1.PlannedChange, error) {
+	if p.database == nil {
+		return nil, nil
+	}
+	key := client.ObjectKey{Namespace: p.object.GetNamespace(), Name: p.database.MarkName()}
+	if found, err := r.readCertainly(ctx, key, &corev1.Secret{}, true); err != nil || found {
+		return nil, err
+	}
+	return []v1.PlannedChange{{Kind: "Secret", Name: p.database.MarkName(), Action: v1.PlannedAction(v1.PendingCreate)}}, nil
 }
 
 // dryRunLogin returns the creation of the login of a database that has none. It is no step of a plan.

@@ -48,6 +48,9 @@ type Kind[T client.Object] struct {
 	// Database returns the database of an object, and false if it has none that is administered:
 	// whose password is rotated and whose replicas are observed. May be nil.
 	Database func(T, render.Cluster) (database.Spec, bool)
+	// DeletesVolumes returns the names of the database of an object that is being deleted, and whether its
+	// volumes are to be deleted with it. Nil means that they never are.
+	DeletesVolumes func(T) (database.Spec, bool)
 	// Clients returns the labels of the pods that log in to the database, and of their Deployments. Nil if
 	// the clients are not known: an old password is then revoked at once.
 	Clients func(T) map[string]string
@@ -70,6 +73,8 @@ type Status struct {
 	// LastHandledImageUpdate is nil for kinds that only know the value RestartNow, and forget
 	// tokens.
 	LastHandledImageUpdate *string
+	// DatabaseCreated is nil for kinds without a database.
+	DatabaseCreated *bool
 	// Inventory is nil for kinds that do not keep it: after a start of the process, their children
 	// are read once.
 	Inventory *string

@@ -13,10 +13,12 @@ import (
 type Metrics struct {
 	transitions *prometheus.CounterVec
 	phases      *prometheus.GaugeVec
+	databases   *prometheus.GaugeVec
 
 	mu     sync.Mutex
 	counts map[phaseSeries]int
 	last   map[subject]v1.Phase
+	lost   map[subject]bool
 }
 
 type subject struct {
@@ -33,6 +35,7 @@ type phaseSeries struct {
 //
 //	shopfleet_phase_transitions_total{kind,from,to}
 //	shopfleet_spoke_apps{cluster,kind,phase}
+//	shopfleet_spoke_databases_lost{cluster,kind}
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		transitions: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -43,10 +46,15 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Name: "shopfleet_spoke_apps",
 			Help: "Applications in their clusters, by phase.",
 		}, []string{"cluster", "kind", "phase"}),
+		databases: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "shopfleet_spoke_databases_lost",
+			Help: "Databases in their clusters whose data is lost; absent if there is none.",
+		}, []string{"cluster", "kind"}),
 		counts: make(map[phaseSeries]int),
 		last:   make(map[subject]v1.Phase),
+		lost:   make(map[subject]bool),
 	}
-	for _, c := range []prometheus.Collector{m.transitions, m.phases} {
+	for _, c := range []prometheus.Collector{m.transitions, m.phases, m.databases} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}
@@ -62,6 +70,38 @@ func (m *Metrics) observe(s subject, phase v1.Phase) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.move(s, phase)
+}
+
+// database records whether the data of an application's database is lost.
+func (m *Metrics) database(s subject, lost bool) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.setLost(s, lost)
+}
+
+// setLost changes whether the data of a database is recorded as lost. The series ends with the last one.
+func (m *Metrics) setLost(s subject, lost bool) {
+	if m.lost[s] == lost {
+		return
+	}
+	delete(m.lost, s)
+	if lost {
+		m.lost[s] = true
+	}
+	n := 0
+	for other := range m.lost {
+		if other.cluster == s.cluster && other.kind == s.kind {
+			n++
+		}
+	}
+	if n == 0 {
+		m.databases.DeleteLabelValues(s.cluster, s.kind)
+		return
+	}
+	m.databases.WithLabelValues(s.cluster, s.kind).Set(float64(n))
 }
 
 // transition counts a change of phase that was written.
@@ -97,6 +137,9 @@ func (m *Metrics) move(s subject, phase v1.Phase) {
 		m.add(phaseSeries{s.cluster, s.kind, last}, -1)
 	}
 	delete(m.last, s)
+	if phase == "" {
+		m.setLost(s, false)
+	}
 	if phase != "" {
 		m.last[s] = phase
 		m.add(phaseSeries{s.cluster, s.kind, phase}, 1)

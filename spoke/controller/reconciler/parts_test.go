@@ -159,10 +159,15 @@ func TestMetrics(t *testing.T) {
 	m.observe(one, v1.PhaseRunning)
 	m.transition("ecommerceapp", v1.PhaseCreating, v1.PhaseRunning)
 	m.transition("ecommerceapp", v1.PhaseRunning, v1.PhaseRunning)
+	m.database(one, true)
+	m.database(one, true)
+	m.database(two, true)
+	m.database(two, false)
 	want := map[string]float64{
 		"shopfleet_phase_transitions_total from=Creating kind=ecommerceapp to=Running": 1,
 		"shopfleet_spoke_apps cluster=eu-1 kind=ecommerceapp phase=Running":            1,
 		"shopfleet_spoke_apps cluster=us-1 kind=ecommerceapp phase=Running":            1,
+		"shopfleet_spoke_databases_lost cluster=eu-1 kind=ecommerceapp":                1,
 	}
 	if diff := cmp.Diff(want, series(t, registry)); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)
@@ -175,6 +180,7 @@ func TestMetrics(t *testing.T) {
 	}
 	var none *Metrics
 	none.observe(one, v1.PhaseRunning)
+	none.database(one, true)
 	none.transition("ecommerceapp", v1.PhasePending, v1.PhaseRunning)
 	none.Leave("eu-1")
 }

@@ -33,6 +33,10 @@ type pass[T client.Object] struct {
 	// replicas are those that were observed.
 	database *database.Spec
 	replicas []v1.DatabaseReplica
+	// created is true if the database is known to have been created, and lost says what to do if its data
+	// is lost.
+	created bool
+	lost    string
 	// paused means that nothing but the status is written, and pending is what would be.
 	paused  bool
 	pending []v1.PendingChange

@@ -46,7 +46,7 @@ func (r *reconciler[T]) checkPods(ctx context.Context, p *pass[T]) {
 	settings := r.member.Settings
 	name, now, generation := client.ObjectKeyFromObject(p.object), settings.Clock.Now(), p.object.GetGeneration()
 	state, since, waits := component.WaitsForPods(*r.kind.Status(p.object).Conditions, generation, p.states, now)
-	if !waits || p.paused {
+	if !waits || p.paused || p.lost != "" {
 		r.pods.forget(name)
 		return
 	}

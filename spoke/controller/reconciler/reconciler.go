@@ -148,7 +148,7 @@ func (r *reconciler[T]) patch(ctx context.Context, object T, change func(T)) err
 
 // converge renders, observes, plans and writes.
 func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
-	facts := r.rotate(ctx, p, r.facts(p.object))
+	facts := r.keepMark(ctx, p, r.rotate(ctx, p, r.facts(p.object)))
 	components, err := r.render(p.object, facts)
 	if err != nil {
 		p.reject(err)

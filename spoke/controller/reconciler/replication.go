@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -160,19 +159,12 @@ func (r *reconciler[T]) rebuildLost(ctx context.Context, p *pass[T], pods []*cor
 	}
 }
 
-// rebuild asks for a copy of the primary's data into the volume of a replica, and replaces the pod. Its
-// eviction respects the disruption budget, and ends no other pod that has the name meanwhile.
+// rebuild asks for a copy of the primary's data into the volume of a replica, and replaces the pod.
 func (r *reconciler[T]) rebuild(ctx context.Context, pod *corev1.Pod) error {
 	if _, err := r.exec(ctx, client.ObjectKeyFromObject(pod), database.RebuildCommand()); err != nil {
 		return fmt.Errorf("asking for a copy of the primary's data: %w", err)
 	}
-	if err := r.member.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
-	}); err != nil {
-		return fmt.Errorf("evicting pod %q: %w", pod.Name, err)
-	}
-	return nil
+	return r.evict(ctx, pod)
 }
 
 // evictionAnswer returns why the API server refuses an eviction; empty if it did not answer, or the pod

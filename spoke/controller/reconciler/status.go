@@ -43,12 +43,16 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	if status.LastHandledImageUpdate != nil {
 		*status.LastHandledImageUpdate = v1.HandledImageUpdate(p.object.GetAnnotations(), *status.LastHandledImageUpdate)
 	}
+	if status.DatabaseCreated != nil {
+		*status.DatabaseCreated = *status.DatabaseCreated || p.created
+	}
 	if status.Inventory != nil && !p.paused {
 		*status.Inventory = cmp.Or(r.member.Applier.Inventory(p.intents(), p.live), *status.Inventory)
 	}
 	report.Replicas, report.Addresses = p.replicas, component.Addresses(p.components, p.live)
 	r.kind.Report(p.object, report)
 	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
+	r.member.Settings.Metrics.database(r.subject(client.ObjectKeyFromObject(p.object)), p.lost != "" && !p.deleting)
 	if r.member.Reported != nil && r.member.Paused {
 		r.member.Reported(ctx, p.object)
 		return
@@ -97,6 +101,7 @@ func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Report 
 		ObservedGeneration: *status.ObservedGeneration,
 		States:             p.states,
 		Problems:           problems,
+		Lost:               p.lost,
 		Unsupported:        unsupported.Fields,
 		Incomplete:         p.conflicted,
 		Deleting:           p.deleting,

@@ -53,6 +53,10 @@ type Spec struct {
 	// while they run. Without it they use the credentials, which then cannot change.
 	Rotated bool
 
+	// Disposable is true for a database that is made for a test of a backup: an empty volume is
+	// initialized whenever there is one.
+	Disposable bool
+
 	Backup Backup
 	// NodeAffinity restricts the nodes of the pods; may be nil.
 	NodeAffinity *corev1.NodeAffinity
@@ -106,6 +110,32 @@ func (s Spec) ClientSecret() string {
 		return s.LoginSecretName()
 	}
 	return s.Credentials()
+}
+
+// ReplicaClaim is a pod of a replica, and the claim that has its data.
+type ReplicaClaim struct{ Pod, Claim string }
+
+// ReplicaClaims returns the replicas, without the primary.
+func (s Spec) ReplicaClaims() []ReplicaClaim {
+	var all []ReplicaClaim
+	for i := int32(1); i < s.Replicas; i++ {
+		pod := fmt.Sprintf("%s-%d", s.StatefulSetName(), i)
+		all = append(all, ReplicaClaim{Pod: pod, Claim: dataVolume + "-" + pod})
+	}
+	return all
+}
+
+// PodSelector returns the labels of the pods, which their claims have, too.
+func (s Spec) PodSelector() map[string]string {
+	return manifest.Part{Owner: s.Owner, Component: Component}.Selector()
+}
+
+// IsVolume reports whether a claim with the labels of the pods is that of one of them, of any number of
+// replicas, and no claim of dumps.
+func (s Spec) IsVolume(claim string) bool {
+	ordinal, is := strings.CutPrefix(claim, dataVolume+"-"+s.StatefulSetName()+"-")
+	_, err := strconv.ParseUint(ordinal, 10, 31)
+	return is && err == nil
 }
 
 // Render returns the component. An error names the field that must change.
