@@ -26,34 +26,46 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.engine != 'postgresql' || !self.version.matches('^[0-9]{1,9}([.-]|$)') || !oldSelf.version.matches('^[0-9]{1,9}([.-]|$)') || int(self.version.find('^[0-9]{1,9}')) == int(oldSelf.version.find('^[0-9]{1,9}'))",fieldPath=".version",message="version must keep its major version, because PostgreSQL cannot read the files of another one: restore a dump into a new application"
 // +kubebuilder:validation:XValidation:rule="[[self.version, oldSelf.version].map(v, v.find('^[0-9]{1,9}([.][0-9]{1,9}){0,2}').split('.').map(n, int(n)))].all(v, v[0][0] > v[1][0] || (self.engine == 'postgresql' && v[0][0] != v[1][0]) || (v[0][0] == v[1][0] && (v[1].size() < 2 || (v[0].size() > 1 && (v[0][1] > v[1][1] || (v[0][1] == v[1][1] && (v[1].size() < 3 || (v[0].size() > 2 && v[0][2] >= v[1][2]))))))))",fieldPath=".version",message="version cannot be lowered, nor lose numbers, such as 17 after 17.2: a database cannot read the files of a newer version. Keep the version with its numbers, or restore a dump into a new application"
-// +kubebuilder:validation:XValidation:rule="self.engine != 'mysql' || !oldSelf.version.matches('^8([.-]|$)') || oldSelf.version.matches('^8[.]4([.-]|$)') || !self.version.matches('^(9|[1-9][0-9]+)([.-]|$)')",fieldPath=".version",message="version must be 8.4 before it can be 9: MySQL upgrades from 8.0 to 8.4, and from there to 9"
-// +kubebuilder:validation:XValidation:rule="self.engine != 'mysql' || (has(self.allowMajorUpgrade) && self.allowMajorUpgrade) || int(self.version.find('^[0-9]{1,9}')) <= int(oldSelf.version.find('^[0-9]{1,9}'))",fieldPath=".version",message="version must keep its major version unless allowMajorUpgrade is true: no earlier version can read the files of MySQL again"
+// +kubebuilder:validation:XValidation:rule="self.engine != 'mysql' || !oldSelf.version.matches('^8([.-]|$)') || !self.version.matches('^(9|[1-9][0-9]+)([.-]|$)') || oldSelf.version.matches('^8[.]4([.-]|$)') || (has(oldSelf.image) && oldSelf.version.matches('^8(-|$)') && oldSelf.image.matches(':8[.]4([-.][^:/@]*)?(@.*)?$'))",fieldPath=".version",message="version must be 8.4 before it can be 9: MySQL upgrades from 8.0 to 8.4, and from there to 9"
+// +kubebuilder:validation:XValidation:rule="self.engine != 'mysql' || int(self.version.find('^[0-9]{1,9}')) <= int(oldSelf.version.find('^[0-9]{1,9}')) || (has(self.allowUpgradeTo) && [[self.version.find('^[0-9]{1,9}([.][0-9]{1,9}){0,2}'), self.allowUpgradeTo].map(v, v.split('.').map(n, int(n)))].all(v, v[0][0] < v[1][0] || (v[0][0] == v[1][0] && (v[1].size() < 2 || (v[0].size() > 1 && (v[0][1] < v[1][1] || (v[0][1] == v[1][1] && (v[1].size() < 3 || (v[0].size() > 2 && v[0][2] <= v[1][2])))))))))",fieldPath=".version",message="version must keep its major version unless allowUpgradeTo is this version or a later one: no earlier version can read the files of MySQL again"
 // +kubebuilder:validation:XValidation:rule="self.engine != 'mysql' || int(self.version.find('^[0-9]{1,9}')) <= int(oldSelf.version.find('^[0-9]{1,9}')) + 1",fieldPath=".version",message="version must not skip a major version: MySQL upgrades to the next one only"
+// +kubebuilder:validation:XValidation:rule="self.engine != 'mysql' || (oldSelf.hasValue() && oldSelf.value().version == self.version && has(oldSelf.value().image) == has(self.image) && (!has(self.image) || self.image == oldSelf.value().image)) || (has(self.image) ? self.image.contains('@') || self.image.matches(':[0-9]+[.][0-9]+[.][0-9]+([-.][^:/]*)?$') : self.version.matches('^[0-9]+[.][0-9]+[.][0-9]+([-.]|$)'))",optionalOldSelf=true,fieldPath=".version",message="version must have three numbers with mysql, such as 8.4.2, or image a tag with three or a digest: MySQL cannot start an earlier version again, which a node may have of the same tag"
+// +kubebuilder:validation:XValidation:rule="(has(self.image) && self.image.find('^[^@]*').find(':[^:/]*$').size() == 0) || (has(oldSelf.image) && oldSelf.image.find('^[^@]*').find(':[^:/]*$').size() == 0) || (has(self.image) ? self.image.find('^[^@]*').find(':[^:/]*$') : self.version).find('[-.](buster|bullseye|bookworm|trixie|forky|focal|jammy|noble|(alpine|debian|ubuntu|oraclelinux|oracle|ubi)[0-9]*)') == (has(oldSelf.image) ? oldSelf.image.find('^[^@]*').find(':[^:/]*$') : oldSelf.version).find('[-.](buster|bullseye|bookworm|trixie|forky|focal|jammy|noble|(alpine|debian|ubuntu|oraclelinux|oracle|ubi)[0-9]*)')",fieldPath=".version",message="version, or the tag of image, must keep its distribution, such as bookworm, because each sorts texts in its own way: keep it, or restore a dump into a new application"
+// +kubebuilder:validation:XValidation:rule="self.engine != 'mysql' || !has(self.image) || (has(oldSelf.image) && self.image == oldSelf.image) || ((self.image.find('^[^@]*').find(':[0-9][^:/]*$').find('[0-9]{1,9}([.][0-9]{1,9}){0,2}') + '.').startsWith(self.version.find('^[0-9]{1,9}([.][0-9]{1,9}){0,2}') + '.') || (self.image.find('^[^@]*').find(':[0-9][^:/]*$').find('[0-9]{1,9}([.][0-9]{1,9}){0,2}').size() > 0 && (self.version.find('^[0-9]{1,9}([.][0-9]{1,9}){0,2}') + '.').startsWith(self.image.find('^[^@]*').find(':[0-9][^:/]*$').find('[0-9]{1,9}([.][0-9]{1,9}){0,2}') + '.'))) || (self.version != oldSelf.version && (self.image.find('^[^@]*').find(':[0-9][^:/]*$').find('[0-9]{1,9}([.][0-9]{1,9}){0,2}').size() == 0 || (has(oldSelf.image) && !((oldSelf.image.find('^[^@]*').find(':[0-9][^:/]*$').find('[0-9]{1,9}([.][0-9]{1,9}){0,2}') + '.').startsWith(oldSelf.version.find('^[0-9]{1,9}([.][0-9]{1,9}){0,2}') + '.') || (oldSelf.image.find('^[^@]*').find(':[0-9][^:/]*$').find('[0-9]{1,9}([.][0-9]{1,9}){0,2}').size() > 0 && (oldSelf.version.find('^[0-9]{1,9}([.][0-9]{1,9}){0,2}') + '.').startsWith(oldSelf.image.find('^[^@]*').find(':[0-9][^:/]*$').find('[0-9]{1,9}([.][0-9]{1,9}){0,2}') + '.'))))))",fieldPath=".image",message="image must have the version as its tag, also with a digest, such as mysql:8.4.2@sha256:HASH: change both together"
+// +kubebuilder:validation:XValidation:rule="self.engine != 'postgresql' || !has(self.image) || (has(oldSelf.image) && self.image == oldSelf.image) || self.image.find('^[^@]*').find(':[0-9][^:/]*$').find('[0-9]{1,9}').size() == 0 || self.image.find('^[^@]*').find(':[0-9][^:/]*$').find('[0-9]{1,9}') == self.version.find('^[0-9]{1,9}') || (has(oldSelf.image) && oldSelf.image.find('^[^@]*').find(':[0-9][^:/]*$').find('[0-9]{1,9}') != oldSelf.version.find('^[0-9]{1,9}'))",fieldPath=".image",message="image must have the major version of version in its tag: change both together"
 type Database struct {
 	// engine is the database engine: postgresql or mysql. It cannot be changed.
 	// +required
 	Engine Engine `json:"engine"`
 
 	// version is the version of the engine and the tag of its official image, for example
-	// "13.4". It cannot be lowered or lose numbers. The major version of PostgreSQL cannot be changed; MySQL
-	// upgrades from 8.0 to 8.4, and from there to 9 with allowMajorUpgrade. 1 to 64 characters.
+	// "13.4". It cannot be lowered or lose numbers, and keeps its distribution, such as bookworm; Alpine is
+	// refused. The major version of PostgreSQL cannot be changed; MySQL upgrades from 8.0 to 8.4, and from
+	// there to 9 with allowUpgradeTo, and needs three numbers, such as 8.4.2. 1 to 64 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)*([-.][A-Za-z0-9.-]+)?$')",message="version must begin with a number, for example 13.4 or 8.0.36-debian"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('alpine')",message="version must not be of Alpine, where the user 999 does not exist and texts are sorted in another way: use the tag without it"
 	Version string `json:"version"`
 
-	// allowMajorUpgrade allows the major version of MySQL to be raised, after which there is no way
-	// back. It does not expire: remove it after the upgrade. The default is false.
+	// allowUpgradeTo is the version up to which the major version of MySQL may be raised, for example "9.1",
+	// after which there is no way back. It is compared by the numbers that it has: "9" covers each 9. It may
+	// stay after the upgrade: the next major version needs another one. At most 29 characters.
 	// +optional
-	AllowMajorUpgrade bool `json:"allowMajorUpgrade,omitempty"`
+	// +kubebuilder:validation:MaxLength=29
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,9}([.][0-9]{1,9}){0,2}$')",message="allowUpgradeTo must have one to three numbers, for example 9.1"
+	AllowUpgradeTo string `json:"allowUpgradeTo,omitempty"`
 
 	// image replaces the engine's official image. Absent: the official image with the tag
-	// version. 1 to 512 characters.
+	// version. It must run as the user 999 with the group 999, as the official images of postgres and mysql do:
+	// pods have that user and do not use the entrypoint of the image. Alpine is refused. A change is an
+	// upgrade as one of version is: the tag must have the version, also beside a digest. 1 to 512 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._/:@-]*$')",message="image must be a reference such as registry.example.com/shop:v1"
+	// +kubebuilder:validation:XValidation:rule="!self.split('@')[0].find(':[^:/]*$').contains('alpine')",message="image must not be of Alpine, where the user 999 does not exist and texts are sorted in another way: use an image without it"
 	Image string `json:"image,omitempty"`
 
 	// replicas is the number of database pods. 1 to 9; the default is 1. With mysql more than one

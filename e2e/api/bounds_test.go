@@ -138,6 +138,7 @@ func texts() map[string]map[string]text {
 			"spec.image":                                  image,
 			"spec.database.image":                         image,
 			"spec.database.version":                       {limits: limits{1, 64}, make: startingWith("1")},
+			"spec.database.allowUpgradeTo":                {limits: limits{0, 29}, make: startingWith("999999999.999999999.")},
 			"spec.database.storage":                       {limits: limits{0, 16}, make: sized},
 			"spec.database.storageClassName":              name,
 			"spec.database.credentialsSecretRef.name":     name,
@@ -179,7 +180,8 @@ func texts() map[string]map[string]text {
 		"Plan":   planTexts(),
 		"WebApp": {"spec.image": {limits: limits{1, 512}, make: tagged}},
 		"MySQLCluster": {
-			"spec.version":                           {limits: limits{1, 64}, make: startingWith("1")},
+			"spec.version":                           {limits: limits{5, 64}, make: startingWith("8.0.")},
+			"spec.allowUpgradeTo":                    {limits: limits{0, 29}, make: startingWith("999999999.999999999.")},
 			"spec.storage.size":                      {limits: limits{0, 16}, make: sized},
 			"spec.storage.storageClass":              short,
 			"spec.storage.storageClassName":          {limits: short.limits, make: letters, with: edits{"spec.storage.storageClass": absent()}},

@@ -62,7 +62,7 @@ func databaseCases() []testCase {
 			field: "spec.database.backup", says: "must be of type object",
 		},
 	}
-	for _, version := range []string{"13", "13.4", "8.0.36", "16-alpine", "8.0.36-debian", "17.2-bookworm"} {
+	for _, version := range []string{"13", "13.4", "8.0.36", "16", "8.0.36-debian", "17.2-bookworm"} {
 		cases = append(cases, testCase{name: "version " + version, edits: edits{"spec.database.version": version}})
 	}
 	for _, version := range []string{"latest", "v13", "13.", "13:4", "13 4"} {

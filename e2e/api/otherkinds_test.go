@@ -61,12 +61,13 @@ func (s *server) testMySQLCluster(t *testing.T) {
 	class, alias := "spec.storage.storageClass", "spec.storage.storageClassName"
 	type m = map[string]any
 	cases := []testCase{
-		{name: "smallest", edits: edits{"spec": m{"version": "8.4", "storage": m{"size": "1Gi"}}}},
+		{name: "smallest", edits: edits{"spec": m{"version": "8.4.2", "storage": m{"size": "1Gi"}}}},
 		{name: "no size", edits: edits{"spec.storage.size": absent()}, field: "spec.storage.size", says: "Required value"},
 		{name: "no version", edits: edits{"spec.version": absent()}, field: "spec.version", says: "Required value"},
 		{name: "no storage", edits: edits{"spec.storage": absent()}, field: "spec.storage", says: "Required value"},
 		{name: "size 100GB", edits: edits{"spec.storage.size": "100GB"}, field: "spec.storage.size", says: "size must be a whole number of Ki, Mi, Gi or Ti, for example 100Gi"},
-		{name: "version latest", edits: edits{"spec.version": "latest"}, field: "spec.version", says: "version must begin with a number, for example 8.0 or 8.0.36-debian"},
+		{name: "version latest", edits: edits{"spec.version": "latest"}, field: "spec.version", says: "version must begin with a number, for example 8.0.33 or 8.0.36-debian"},
+		{name: "version of two numbers", edits: edits{"spec.version": "8.4-debian"}, field: "spec.version", says: versionFloats},
 		{name: "class by its other name", edits: edits{class: absent(), alias: "gp3"}},
 		{name: "class by both names", edits: edits{alias: "gp3"}},
 		{name: "two classes", edits: edits{alias: "gp2"}, field: alias, says: "storageClass and storageClassName are aliases and must not differ"},

@@ -141,8 +141,8 @@ func defaultCases() map[string]defaultCase {
 		},
 		"EcommerceApp with a database": {
 			kind:         ecommerceApps(),
-			given:        m{"image": "shop:v1", "database": m{"engine": "mysql", "version": "8.4", "storage": "1Gi"}},
-			want:         m{"image": "shop:v1", "database": m{"engine": "mysql", "version": "8.4", "storage": "1Gi", "replicas": int64(1)}},
+			given:        m{"image": "shop:v1", "database": m{"engine": "mysql", "version": "8.4.2", "storage": "1Gi"}},
+			want:         m{"image": "shop:v1", "database": m{"engine": "mysql", "version": "8.4.2", "storage": "1Gi", "replicas": int64(1)}},
 			wantedStatus: pending,
 		},
 		"MemberCluster": {kind: memberClusters(), given: m{}, want: m{}},
@@ -171,8 +171,8 @@ func defaultCases() map[string]defaultCase {
 		},
 		"MySQLCluster": {
 			kind:         mySQLClusters(),
-			given:        m{"version": "8.4", "storage": m{"size": "1Gi"}},
-			want:         m{"version": "8.4", "storage": m{"size": "1Gi"}, "replicas": int64(1)},
+			given:        m{"version": "8.4.2", "storage": m{"size": "1Gi"}},
+			want:         m{"version": "8.4.2", "storage": m{"size": "1Gi"}, "replicas": int64(1)},
 			wantedStatus: pending,
 		},
 	}

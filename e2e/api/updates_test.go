@@ -36,7 +36,7 @@ func (s *server) testAppUpdates(t *testing.T) {
 		{name: "other engine", edits: edits{"spec.database.engine": "mysql"}, field: "spec.database.engine", says: "engine cannot be changed"},
 		{name: "database removed", edits: edits{"spec.database": absent()}, field: "spec.database", says: "database cannot be removed"},
 		{name: "a later version", edits: edits{"spec.database.version": "13.5"}},
-		{name: "a later version of another kind", edits: edits{"spec.database.version": "13.10-bookworm"}},
+		{name: "a later build", edits: edits{"spec.database.version": "13.10-2"}},
 		{name: "an earlier version", edits: edits{"spec.database.version": "13.3"}, field: "spec.database.version", says: "version cannot be lowered"},
 		{
 			name: "another major version", edits: edits{"spec.database.version": "14.1"},

@@ -10,48 +10,89 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// testVersionUpdates tests which versions of a database may follow which.
-func (s *server) testVersionUpdates(t *testing.T) {
-	const lowered, before, skips = "version cannot be lowered", "version must be 8.4 before it can be 9", "version must not skip a major version"
-	mysql := map[string][]transition{
+// What refuses a change of a server.
+const (
+	versionLowered  = "version cannot be lowered"
+	versionBefore   = "version must be 8.4 before it can be 9"
+	versionSkips    = "version must not skip a major version"
+	versionFloats   = "version must have three numbers"
+	versionFamily   = "keep its distribution"
+	versionAlpine   = "version must not be of Alpine"
+	versionMajor    = "version must keep its major version"
+	imageUnnamed    = "image must have the version as its tag"
+	imageAlpine     = "image must not be of Alpine"
+	consentRequired = "version must keep its major version unless allowUpgradeTo is"
+)
+
+// mySQLVersions are versions with those that may follow them.
+func mySQLVersions() map[string][]transition {
+	return map[string][]transition{
 		"8.0.36": {
-			{to: "8.0.36"}, {to: "8.0.37"}, {to: "8.0.100"}, {to: "8.4.0"}, {to: "8.4"}, {to: "8.3"}, {to: "8.0.36-debian"},
-			{"8.0.33", lowered}, {"8.0.4", lowered}, {"7.9", lowered}, {"7", lowered}, {"8.0", lowered}, {"8", lowered}, {"8-debian", lowered},
-			{"9.0", before}, {"9", before}, {"9-oracle", before},
+			{to: "8.0.36"}, {to: "8.0.37"}, {to: "8.0.100"}, {to: "8.4.0"}, {to: "8.3.0"}, {to: "8.0.36-1"},
+			{"8.0.33", versionLowered}, {"8.0.4", versionLowered}, {"7.9.0", versionLowered}, {"7", versionLowered}, {"8.0", versionLowered}, {"8", versionLowered}, {"8-debian", versionLowered},
+			{"9.0.0", versionBefore}, {"9.0.0-oracle", versionBefore},
+			{"8.4", versionFloats}, {"9", versionFloats}, {"8.0.36-debian", versionFamily}, {"8.0.37-alpine", versionAlpine},
 		},
-		"8.0.36-debian": {{to: "8.0.36-oraclelinux9"}, {to: "8.4-oracle"}, {"8.0.35-debian", lowered}, {"9.1-oracle", before}},
-		"8.0":           {{to: "8.0.33"}, {to: "8.4.3"}, {"9.1.0", before}, {"8", lowered}},
-		"8":             {{to: "8.4"}, {to: "8.0.1"}, {"9", before}, {"7", lowered}},
-		"8.3.0":         {{to: "8.4.0"}, {"9.0.1", before}, {"8.2.9", lowered}},
-		"8.4.2":         {{to: "9.1.0"}, {to: "9"}, {to: "8.4.10"}, {"8.4.1", lowered}, {"8.4", lowered}, {"8", lowered}, {"8.0.40", lowered}, {"10.0", skips}},
-		"8.40.1":        {{"9.0", before}},
-		"9.1.0":         {{to: "9.7"}, {to: "10.0"}, {"8.4.9", lowered}, {"11", skips}},
+		"8.0.36-debian": {
+			{to: "8.0.37-debian"}, {"8.0.35-debian", versionLowered}, {"9.1.0-debian", versionBefore},
+			{"8.0.36-oraclelinux9", versionFamily}, {"8.4.0-oracle", versionFamily}, {"8.0.37", versionFamily},
+		},
+		"8.0.36-oraclelinux8": {{to: "8.4.0-oraclelinux8"}, {"8.4.0-oraclelinux9", versionFamily}},
+		"8.3.0":               {{to: "8.4.0"}, {"9.0.1", versionBefore}, {"8.2.9", versionLowered}},
+		"8.4.2": {
+			{to: "9.1.0"}, {to: "9.1.7"}, {to: "8.4.10"}, {"9.2.0", consentRequired},
+			{"8.4.1", versionLowered}, {"8.4", versionLowered}, {"8", versionLowered}, {"8.0.40", versionLowered}, {"10.0.0", versionSkips}, {"9", versionFloats},
+		},
+		"8.40.1": {{"9.0.0", versionBefore}},
+		"9.1.0":  {{to: "9.7.0"}, {"10.0.0", consentRequired}, {"8.4.9", versionLowered}, {"11.0.0", versionSkips}},
 	}
-	s.checkVersions(t, "mysql", mysql)
-	s.checkVersions(t, "postgresql", map[string][]transition{
-		"13.4": {
-			{to: "13.4-alpine"}, {to: "13.11"},
-			{"13.3", lowered}, {"13", lowered}, {"13-alpine", lowered}, {"13.3-alpine", lowered}, {"14.0", "version must keep its major version"}, {"12", "version must keep its major version"},
-		},
-		"16-alpine": {{to: "16.1"}, {"15", "version must keep its major version"}},
-	})
-	s.checkVersions(t, "", mysql)
-	t.Run("a major version needs consent", s.testMajorUpgrade)
-	t.Run("a major version waits for a rollout", s.testUpgradeInRollout)
 }
 
-// testMajorUpgrade raises the major version of MySQL without and with the user's consent.
+// postgreSQLVersions are versions with those that may follow them.
+func postgreSQLVersions() map[string][]transition {
+	return map[string][]transition{
+		"13.4": {
+			{to: "13.11"}, {to: "13.4.1"}, {"13.4-alpine", versionAlpine}, {"13.4-bookworm", versionFamily},
+			{"13.3", versionLowered}, {"13", versionLowered}, {"13-alpine", versionLowered}, {"13.3-alpine", versionLowered}, {"14.0", versionMajor}, {"12", versionMajor},
+		},
+		"16": {{to: "16.1"}, {"15", versionMajor}},
+		"17.2-bookworm": {
+			{to: "17.2-bookworm"}, {to: "17.4-bookworm"}, {"17.4-trixie", versionFamily}, {"17.4", versionFamily}, {"17.4-alpine3.20", versionAlpine},
+		},
+	}
+}
+
+// testVersionUpdates tests which versions of a database may follow which.
+func (s *server) testVersionUpdates(t *testing.T) {
+	s.checkVersions(t, "mysql", mySQLVersions())
+	s.checkVersions(t, "postgresql", postgreSQLVersions())
+	s.checkVersions(t, "", mySQLVersions())
+	t.Run("a major version needs consent", s.testMajorUpgrade)
+	t.Run("a major version waits for a rollout", s.testUpgradeInRollout)
+	t.Run("by image", s.testImageUpdates)
+}
+
+// testMajorUpgrade raises the major version of MySQL without and with the user's consent, in both kinds.
 func (s *server) testMajorUpgrade(t *testing.T) {
-	const field = "spec.database.version"
-	k := ecommerceApps()
-	stored := s.create(t.Context(), t, k, edits{
-		"metadata.namespace": "updates", "metadata.name": "consent", "spec.database.engine": "mysql", field: "8.4.2",
-	})
-	s.checkUpdates(t, k, stored, []testCase{
-		{name: "without", edits: edits{field: "9.1.0"}, field: field, says: "version must keep its major version unless allowMajorUpgrade is true"},
-		{name: "with", edits: edits{field: "9.1.0", "spec.database.allowMajorUpgrade": true}},
-		{name: "not needed", edits: edits{field: "8.4.3"}},
-	})
+	for path, k := range map[string]kind{"spec.database": ecommerceApps(), "spec": mySQLClusters()} {
+		at := edits{"metadata.namespace": "updates", "metadata.name": "consent", path + ".version": "8.4.2"}
+		if k.name == ecommerceApps().name {
+			at["spec.database.engine"] = "mysql"
+		}
+		field, consent := path+".version", path+".allowUpgradeTo"
+		stored := s.create(t.Context(), t, k, at)
+		s.checkUpdates(t, k, stored, []testCase{
+			{name: k.name + " without", edits: edits{field: "9.1.0"}, field: field, says: consentRequired},
+			{name: k.name + " of the version", edits: edits{field: "9.1.0", consent: "9.1.0"}},
+			{name: k.name + " of its numbers", edits: edits{field: "9.1.0", consent: "9"}},
+			{name: k.name + " of a later one", edits: edits{field: "9.1.0", consent: "10.0"}},
+			{name: k.name + " of an earlier one", edits: edits{field: "9.1.0", consent: "9.0"}, field: field, says: consentRequired},
+			{name: k.name + " by number, not by text", edits: edits{field: "9.10.0", consent: "9.9"}, field: field, says: consentRequired},
+			{name: k.name + " of the version before", edits: edits{field: "9.1.0", consent: "8.4"}, field: field, says: consentRequired},
+			{name: k.name + " not needed", edits: edits{field: "8.4.3"}},
+			{name: k.name + " of a word", edits: edits{consent: "nine"}, field: consent, says: "allowUpgradeTo must have one to three numbers"},
+		})
+	}
 }
 
 // testUpgradeInRollout raises the major version of MySQL while clusters may have an earlier one.
@@ -59,7 +100,7 @@ func (s *server) testUpgradeInRollout(t *testing.T) {
 	const field = "spec.database.version"
 	k := ecommerceApps()
 	stored := s.create(t.Context(), t, k, edits{
-		"metadata.namespace": "updates", "metadata.name": "chain", "spec.database.engine": "mysql", field: "8.4.2", "spec.database.allowMajorUpgrade": true,
+		"metadata.namespace": "updates", "metadata.name": "chain", "spec.database.engine": "mysql", field: "8.4.2", "spec.database.allowUpgradeTo": "9",
 	})
 	roll := func(state v1.RolloutState, cases ...testCase) {
 		t.Helper()
@@ -79,6 +120,9 @@ func (s *server) testUpgradeInRollout(t *testing.T) {
 	roll(v1.RolloutComplete, testCase{name: "after it", edits: edits{field: "9.1.0"}})
 }
 
+// consented is the consent of the databases in the tables.
+const consented = "9.1"
+
 // transition is a change of a version, and what rejects it; nothing does if that is empty.
 type transition struct{ to, says string }
 
@@ -92,8 +136,9 @@ func (s *server) checkVersions(t *testing.T, engine string, all map[string][]tra
 	case "":
 		k, field = mySQLClusters(), "spec.version"
 		delete(at, "spec.database.engine")
+		at["spec.allowUpgradeTo"] = consented
 	case "mysql":
-		at["spec.database.allowMajorUpgrade"] = true
+		at["spec.database.allowUpgradeTo"] = consented
 	}
 	for from, transitions := range all {
 		t.Run(k.name+" "+engine+" "+from, func(t *testing.T) {

@@ -82,7 +82,7 @@ func (w *environment) applyShops(t *testing.T) {
 	modest(seed)
 	w.applyApp(t, seed)
 	onMySQL := &v1.EcommerceApp{TypeMeta: seed.TypeMeta, ObjectMeta: objectMeta(ledger)}
-	onMySQL.Spec.Database = &v1.Database{Engine: v1.EngineMySQL, Version: "8.4", Storage: "1Gi"}
+	onMySQL.Spec.Database = &v1.Database{Engine: v1.EngineMySQL, Version: "8.4.2", Storage: "1Gi"}
 	onMySQL.Spec.Image = images.FrontendOld
 	onMySQL.Spec.Frontend.Replicas = new(int32(1))
 	onMySQL.Spec.Backend = v1.Workload{Image: images.BackendOld, Replicas: new(int32(1))}

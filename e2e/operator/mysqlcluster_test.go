@@ -96,7 +96,7 @@ func (s *spokeSuite) checkMySQL(t *testing.T, namespace string) {
 		*set.Replicas, set.Template.Spec.Containers[0].Image, claim.Resources.Requests.Storage().String(), jobs.Items[0].Spec.Schedule,
 		*claim.StorageClassName, class.Provisioner, class.Parameters["type"], class.Parameters["iops"],
 	}
-	want := fields{3, "mysql:8.0", "100Gi", "0 2 * * *", class.Name, "ebs.csi.aws.com", "gp3", "3000"}
+	want := fields{3, "mysql:8.0.33", "100Gi", "0 2 * * *", class.Name, "ebs.csi.aws.com", "gp3", "3000"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}

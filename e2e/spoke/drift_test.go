@@ -103,7 +103,7 @@ func (w *environment) everything(t *testing.T, seed uint64) *v1.EcommerceApp {
 	app.Spec.Security.TLS.IssuerRef = &v1.IssuerReference{Name: "letsencrypt"}
 	w.allowLogin(t, app)
 	if seed%2 == 0 {
-		app.Spec.Database.Engine, app.Spec.Database.Version = v1.EngineMySQL, "8.4"
+		app.Spec.Database.Engine, app.Spec.Database.Version = v1.EngineMySQL, "8.4.2"
 	}
 	framework.Create(t, w, app)
 	w.awaitRunning(t, app)

@@ -65,6 +65,8 @@ type MySQLClusterList struct {
 // +kubebuilder:validation:XValidation:rule="[[self.version, oldSelf.version].map(v, v.find('^[0-9]{1,9}([.][0-9]{1,9}){0,2}').split('.').map(n, int(n)))].all(v, v[0][0] > v[1][0] || (v[0][0] == v[1][0] && (v[1].size() < 2 || (v[0].size() > 1 && (v[0][1] > v[1][1] || (v[0][1] == v[1][1] && (v[1].size() < 3 || (v[0].size() > 2 && v[0][2] >= v[1][2]))))))))",fieldPath=".version",message="version cannot be lowered, nor lose numbers, such as 8 after 8.4.1: a database cannot read the files of a newer version. Keep the version with its numbers, or restore a dump into a new MySQLCluster"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.version.matches('^8([.-]|$)') || oldSelf.version.matches('^8[.]4([.-]|$)') || !self.version.matches('^(9|[1-9][0-9]+)([.-]|$)')",fieldPath=".version",message="version must be 8.4 before it can be 9: MySQL upgrades from 8.0 to 8.4, and from there to 9"
 // +kubebuilder:validation:XValidation:rule="int(self.version.find('^[0-9]{1,9}')) <= int(oldSelf.version.find('^[0-9]{1,9}')) + 1",fieldPath=".version",message="version must not skip a major version: MySQL upgrades to the next one only"
+// +kubebuilder:validation:XValidation:rule="int(self.version.find('^[0-9]{1,9}')) <= int(oldSelf.version.find('^[0-9]{1,9}')) || (has(self.allowUpgradeTo) && [[self.version.find('^[0-9]{1,9}([.][0-9]{1,9}){0,2}'), self.allowUpgradeTo].map(v, v.split('.').map(n, int(n)))].all(v, v[0][0] < v[1][0] || (v[0][0] == v[1][0] && (v[1].size() < 2 || (v[0].size() > 1 && (v[0][1] < v[1][1] || (v[0][1] == v[1][1] && (v[1].size() < 3 || (v[0].size() > 2 && v[0][2] <= v[1][2])))))))))",fieldPath=".version",message="version must keep its major version unless allowUpgradeTo is this version or a later one: no earlier version can read the files of MySQL again"
+// +kubebuilder:validation:XValidation:rule="self.version.find('[-.](buster|bullseye|bookworm|trixie|forky|focal|jammy|noble|(alpine|debian|ubuntu|oraclelinux|oracle|ubi)[0-9]*)') == oldSelf.version.find('[-.](buster|bullseye|bookworm|trixie|forky|focal|jammy|noble|(alpine|debian|ubuntu|oraclelinux|oracle|ubi)[0-9]*)')",fieldPath=".version",message="version must keep its distribution, such as oraclelinux9: keep it, or restore a dump into a new MySQLCluster"
 type MySQLClusterSpec struct {
 	// replicas is the number of database pods. 1 to 9; the default is 1. More than one is
 	// experimental: replication has not been run with MySQL itself, and is not observed.
@@ -75,13 +77,24 @@ type MySQLClusterSpec struct {
 	// +kubebuilder:validation:Maximum=9
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// version is the version of MySQL and the tag of its official image, for example "8.0".
-	// It cannot be lowered or lose numbers, and goes from 8.0 to 8.4 before 9. 1 to 64 characters.
+	// version is the version of MySQL and the tag of its official image, with three numbers, for example
+	// "8.0.33". It cannot be lowered or lose numbers, keeps its distribution, and goes from 8.0 to 8.4 before 9,
+	// which needs allowUpgradeTo. Dump the database before. 5 to 64 characters.
 	// +required
-	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MinLength=5
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)*([-.][A-Za-z0-9.-]+)?$')",message="version must begin with a number, for example 8.0 or 8.0.36-debian"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)*([-.][A-Za-z0-9.-]+)?$')",message="version must begin with a number, for example 8.0.33 or 8.0.36-debian"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]') || self.matches('^[0-9]+[.][0-9]+[.][0-9]+([-.]|$)')",message="version must have three numbers, such as 8.0.33: MySQL cannot start an earlier version again, which a node may have of the same tag"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('alpine')",message="version must not be of Alpine, where the user 999 does not exist: use the tag without it"
 	Version string `json:"version"`
+
+	// allowUpgradeTo is the version up to which the major version may be raised, for example "9.1", after
+	// which there is no way back. It is compared by the numbers that it has: "9" covers each 9. At most 29
+	// characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=29
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,9}([.][0-9]{1,9}){0,2}$')",message="allowUpgradeTo must have one to three numbers, for example 9.1"
+	AllowUpgradeTo string `json:"allowUpgradeTo,omitempty"`
 
 	// storage defines the volume of each pod.
 	// +required

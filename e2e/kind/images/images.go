@@ -28,7 +28,7 @@ const (
 	Customer    = "shopfleet-customer:e2e"
 	Objects     = "objects"
 	Postgres    = "postgres:13.4"
-	MySQL       = "mysql:8.4"
+	MySQL       = "mysql:8.4.2"
 	login       = "quay.io/oauth2-proxy/oauth2-proxy:v7.12.0"
 )
 

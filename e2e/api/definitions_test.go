@@ -1,0 +1,42 @@
+package api_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"sigs.k8s.io/yaml"
+)
+
+// TestDefinitionsAreValid validates the definitions as an API server does that has none of them yet, and so
+// without one: each rule must fit the budget.
+func TestDefinitionsAreValid(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(definitions, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d definitions: %v", len(files), err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(raw, definition); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		apiextensionsv1.SetDefaults_CustomResourceDefinition(definition)
+		apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&definition.Spec)
+		internal := &apiextensions.CustomResourceDefinition{}
+		if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(definition, internal, nil); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		internal.Status.StoredVersions = []string{internal.Spec.Versions[0].Name}
+		for _, fault := range validation.ValidateCustomResourceDefinition(t.Context(), internal) {
+			t.Errorf("%s: %v", file, fault)
+		}
+	}
+}
