@@ -345,6 +345,18 @@ type Authentication struct {
 	// +kubebuilder:validation:items:Pattern=`^[!#-+.-~-]([ !#-+.-~-]*[!#-+.-~-])?$`
 	AllowedGroups []string `json:"allowedGroups,omitempty"`
 
+	// trustedProxies lists the networks of the proxies in front of the login, such as the pods of
+	// the ingress controller, in CIDR notation without host bits: 10.244.0.0/16. The login believes
+	// X-Forwarded headers of requests from these networks alone. Absent: of none. List every hop
+	// and nothing that others can send from. At most 20, no network of all addresses.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) && cidr(c) == cidr(c).masked() && cidr(c).prefixLength() > 0)",message="trustedProxies must be networks in CIDR notation without host bits, such as 10.244.0.0/16, and not all addresses"
+	TrustedProxies []string `json:"trustedProxies,omitempty"`
+
 	// image is the image of the login proxy, oauth2-proxy. Absent: the official image of the
 	// version that Shopfleet was tested with. 1 to 512 characters.
 	// +optional

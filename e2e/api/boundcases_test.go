@@ -119,6 +119,9 @@ func textCases(path string, row text) []testCase {
 			// These have a rule besides their bounds.
 			also = path
 		}
+		if strings.HasSuffix(path, ".trustedProxies[]") {
+			also = strings.TrimSuffix(path, "[]") // The rule is that of the list.
+		}
 		cases = append(cases, testCase{
 			name: path + " empty", edits: join(row.with, entry(path, "")), field: item(path),
 			says: fmt.Sprintf("should be at least %d chars long", row.Min), also: also,
@@ -164,6 +167,8 @@ func filled(path string, size int64) any {
 			list = append(list, map[string]any{"key": name, "operator": "Exists"})
 		case strings.HasSuffix(path, ".emailDomains"):
 			list = append(list, numbered("example", i))
+		case strings.HasSuffix(path, ".trustedProxies"):
+			list = append(list, fmt.Sprintf("10.%d.0.0/16", i))
 		case strings.HasSuffix(path, ".envFrom"):
 			list = append(list, map[string]any{"secretRef": map[string]any{"name": name}})
 		case strings.HasSuffix(path, "s.requests"):

@@ -114,6 +114,9 @@ func podTexts() map[string]text {
 		"spec.security.authentication.image":           {limits: limits{1, 512}, make: letters},
 		"spec.security.authentication.emailDomains[]":  name,
 		"spec.security.authentication.allowedGroups[]": {limits: limits{1, 256}, make: letters},
+		"spec.security.authentication.trustedProxies[]": {limits: limits{1, 43}, make: func(length int) string {
+			return strings.Repeat("2001:", 7) + strings.Repeat("1", length-39) + "/128"
+		}},
 	}, workloads(map[string]text{"probes.readinessPath": path, "probes.livenessPath": path}),
 		pods(map[string]text{"priorityClassName": name, "imagePullSecrets[].name": name}))
 }
@@ -237,9 +240,10 @@ func sizes() map[string]map[string]int64 {
 
 			"spec.database.backup.copyToRegions": 8,
 
-			"spec.monitoring.labels":                     50,
-			"spec.security.authentication.emailDomains":  50,
-			"spec.security.authentication.allowedGroups": 50,
+			"spec.monitoring.labels":                      50,
+			"spec.security.authentication.emailDomains":   50,
+			"spec.security.authentication.allowedGroups":  50,
+			"spec.security.authentication.trustedProxies": 20,
 		}, workloads(map[string]int64{"env": 100, "envFrom": 20}), pods(map[string]int64{
 			"resources.requests": 6, "resources.limits": 6,
 			"imagePullSecrets": 10, "nodeSelector": 50, "tolerations": 50, "serviceAccountAnnotations": 50,

@@ -143,6 +143,12 @@ func loginCases() []testCase {
 		{name: "groups", edits: edits{groups: []any{"buyers", "Team A", "/shop/admins", "0a1b-2c"}}},
 		{name: "group twice", edits: edits{groups: []any{"a", "a"}}, field: groups + "[1]", says: "Duplicate value"},
 	}
+	const networks = "spec.security.authentication.trustedProxies"
+	cases = append(cases, testCase{name: "trusted proxies", edits: edits{networks: []any{"10.244.0.0/16", "192.0.2.7/32", "fd00:10::/32", "::1/128"}}},
+		testCase{name: "network twice", edits: edits{networks: []any{"10.0.0.0/8", "10.0.0.0/8"}}, field: networks + "[1]", says: "Duplicate value"})
+	for _, network := range []string{"10.244.0.1/16", "10.244.0.1", "10.244.0.0/33", "0.0.0.0/0", "::/0", "proxy", "10.0.0.0/8,0.0.0.0/0"} {
+		cases = append(cases, testCase{name: "network " + network, edits: edits{networks: []any{"10.0.0.0/8", network}}, field: networks, says: "trustedProxies must be networks in CIDR notation"})
+	}
 	for _, domain := range []string{"me@example.com", "*.example.com", "Example.com", "a,b.com", "a..com"} {
 		cases = append(cases, testCase{name: "domain " + domain, edits: edits{domains: []any{domain}}, field: domains + "[0]", says: "should match '^([*]|"})
 	}
