@@ -2,7 +2,7 @@
 //
 // # Purpose
 //
-// Its go.mod names the newest version of oauth2-proxy that is available everywhere, as a
+// Its go.mod names the version of oauth2-proxy that the spoke renders, as a
 // tool, and the Dockerfile turns the program into an image. The test runs the program with the
 // arguments that the spoke renders, on this machine and without docker.
 //
