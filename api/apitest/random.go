@@ -79,8 +79,9 @@ func complete(r *rand.Rand, app *v1.EcommerceApp) {
 		spec.Security.Authentication.SecretRef = &v1.LocalSecretReference{Name: fmt.Sprintf("login-%d", r.IntN(3))}
 	}
 	login := &spec.Security.Authentication
-	login.EmailDomains, login.AllowedGroups = []string{fmt.Sprintf("shop-%d.com", r.IntN(3))}, []string{fmt.Sprintf("group-%d", r.IntN(3))}
-	login.TrustedProxies = []string{fmt.Sprintf("10.%d.0.0/16", r.IntN(3))}
+	login.EmailDomains = []string{fmt.Sprintf("shop-%d.com", r.IntN(3))}
+	group := r.IntN(3)
+	login.AllowedGroups, login.TrustedProxies = []string{fmt.Sprintf("group-%d", group)}, []string{fmt.Sprintf("10.%d.0.0/16", group)}
 	login.Image = fmt.Sprintf("proxy:v%d", r.IntN(9))
 	spec.Monitoring.Labels = map[string]string{"release": fmt.Sprint(r.IntN(9))}
 	for _, w := range []*v1.Workload{&spec.Backend, &spec.Frontend} {
