@@ -196,5 +196,6 @@ spec:
       secretRef: {name: login}
       emailDomains: [example.com, .example.org]
       allowedGroups: [buyers, Team A]
-      image: registry.example.com/oauth2-proxy:v7.13.0
+      image: registry.example.com/oauth2-proxy:v7.15.6
+      trustedProxies: [10.244.0.0/16, "fd00:10:244::/48"]
 `

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	proxyImage = "quay.io/oauth2-proxy/oauth2-proxy:v7.12.0"
+	// proxyImage has no digest, because none is published for the release.
+	proxyImage = "quay.io/oauth2-proxy/oauth2-proxy:v7.15.6"
 	proxyPort  = 4180
 
 	clientIDKey     = "client-id"
@@ -110,11 +111,11 @@ func (p proxy) args() []string {
 		"--http-address=0.0.0.0:" + strconv.Itoa(proxyPort),
 		"--upstream=http://" + p.shop.frontend.name,
 		"--provider=oidc",
-		"--reverse-proxy=true",
 		"--skip-provider-button=true",
 		"--cookie-samesite=lax",
 		fmt.Sprintf("--cookie-secure=%t", spec.Security.TLS.Enabled),
 	}
+	args = append(args, trust(spec.Security.Authentication.TrustedProxies)...)
 	args = append(args, admission(spec.Security.Authentication)...)
 	if spec.Ingress.Host != "" && p.shop.clusterHost() == "" { // With two names it is that of the request.
 		scheme := "http"
@@ -131,6 +132,19 @@ func (p proxy) args() []string {
 			"--redeem-url="+placeholderIssuer+"/token",
 			"--oidc-jwks-url="+placeholderIssuer+"/keys",
 		)
+	}
+	return args
+}
+
+// trust returns the arguments that say whose X-Forwarded headers the proxy believes. With the flag
+// --reverse-proxy alone it believes everybody, and every pod of the cluster can reach it.
+func trust(networks []string) []string {
+	if len(networks) == 0 {
+		return nil
+	}
+	args := []string{"--reverse-proxy=true"}
+	for _, network := range networks {
+		args = append(args, "--trusted-proxy-ip="+network)
 	}
 	return args
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -46,6 +47,26 @@ func TestAdmission(t *testing.T) {
 			}
 			if ingress.Impairment != tt.impairment || (ingress.Impaired == v1.ReasonLoginNotConfigured) != (tt.impairment != "") {
 				t.Errorf("impaired %q: %q, want %q", ingress.Impaired, ingress.Impairment, tt.impairment)
+			}
+		})
+	}
+}
+
+// TestTrust checks whose X-Forwarded headers the login believes: those of the networks that are
+// listed, and otherwise nobody's.
+func TestTrust(t *testing.T) {
+	for name, tt := range map[string]struct{ networks, want []string }{
+		"nobody":   {nil, nil},
+		"networks": {[]string{"10.244.0.0/16", "fd00::/8"}, []string{"--reverse-proxy=true", "--trusted-proxy-ip=10.244.0.0/16", "--trusted-proxy-ip=fd00::/8"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := sampleShop(t)
+			app.Spec.Security.Authentication.TrustedProxies = tt.networks
+			args := slices.DeleteFunc(deployment(t, mustShop(t, app), "my-ecommerce-app-oauth2-proxy").Spec.Template.Spec.Containers[0].Args, func(arg string) bool {
+				return !strings.Contains(arg, "reverse-proxy") && !strings.Contains(arg, "trusted")
+			})
+			if diff := cmp.Diff(tt.want, args, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
 			}
 		})
 	}

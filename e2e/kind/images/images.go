@@ -29,7 +29,7 @@ const (
 	Objects     = "objects"
 	Postgres    = "postgres:13.4"
 	MySQL       = "mysql:8.4.2"
-	login       = "quay.io/oauth2-proxy/oauth2-proxy:v7.12.0"
+	login       = "quay.io/oauth2-proxy/oauth2-proxy:v7.15.6"
 )
 
 // Builder makes images.

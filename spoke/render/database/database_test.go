@@ -129,7 +129,7 @@ func TestPostgreSQLDataLayout(t *testing.T) {
 // Scripts, which only the next start of a pod needs, restart none. Configuration does, so its name is
 // given here: pods would be restarted by a release that changes it.
 func TestScriptsRestartNothing(t *testing.T) {
-	for engine, want := range map[v1.Engine]string{v1.EnginePostgreSQL: "shop-database-config-05852d23", v1.EngineMySQL: "shop-database-config-d3f917b9"} {
+	for engine, want := range map[v1.Engine]string{v1.EnginePostgreSQL: "shop-database-config-05852d23", v1.EngineMySQL: "shop-database-config-a189810a"} {
 		spec := testSpec(engine, engines()[engine])
 		e, err := spec.engine()
 		if err != nil {

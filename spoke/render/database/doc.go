@@ -50,7 +50,10 @@
 // that request away before anything else, so that it is valid once, and removes the data only if it is
 // that of a standby, and the system identifier, timeline and position that the primary reports then say
 // that the primary has all of it. A start that refuses is not repeated for an hour. Replication of MySQL is
-// experimental: it has not run with MySQL itself, and is not observed. MySQL replicas encrypt
+// experimental: it has not run with MySQL itself, and is not observed. The binary log of
+// MySQL is bounded by time, an hour or six by the size of the volume: a replica that was disconnected for
+// longer has to be given an empty volume, and a load that writes the volume full within that time still stops
+// the primary. MySQL replicas encrypt
 // connections without verifying the server; the network policy determines who may connect.
 //
 // All pods are started in parallel, and replaced one at a time. With ordered start, a

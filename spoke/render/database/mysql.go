@@ -23,7 +23,7 @@ func mySQL(s Spec) engine {
 		image:     manifest.Image(s.Registry, image),
 		dataMount: mySQLMount,
 		scratch:   []scratch{{name: "run", path: "/var/run/mysqld"}},
-		config:    map[string]string{"server.cnf": mySQLConfig},
+		config:    map[string]string{"server.cnf": mySQLConfig + mySQLLog(s)},
 		scripts: map[string]string{
 			prepareScript: endsAtSignal + mySQLPrepare,
 			"serve.sh":    endsAtSignal + mySQLServe,
@@ -51,7 +51,8 @@ func mySQLClient(r renderer) []corev1.EnvVar {
 // mySQLConfig is the server's configuration. The data directory must be empty when it is
 // created, so it is a subdirectory of the mount. Replicas are created with the clone
 // plugin; log names must not depend on the pod. The application's user, who is not an administrator,
-// may create triggers and functions: the binary log is row-based, so replicas do not execute them.
+// may create triggers and functions: the binary log is row-based, so replicas do not execute them. The largest
+// packet is that of the clients which dump and load rows.
 const mySQLConfig = `[mysqld]
 datadir=/var/lib/mysql/data
 socket=/var/run/mysqld/mysqld.sock
@@ -64,11 +65,24 @@ gtid-mode=ON
 enforce-gtid-consistency=ON
 log-bin=binlog
 relay-log=relaylog
-binlog-expire-logs-seconds=259200
+max-allowed-packet=1G
 plugin-load-add=mysql_clone.so
 loose-mysqlx=OFF
 loose-log-bin-trust-function-creators=ON
 `
+
+// mySQLLog bounds the binary log by the size of the volume. MySQL bounds it by time only, and looks at it when
+// it begins another file: a volume below 100 GiB holds an hour of changes and one file of 64 MiB, a larger one
+// six hours and 256 MiB, so that growing to that size restarts the pods. It does not depend on the number of
+// replicas, which would restart the primary when replicas are added.
+func mySQLLog(s Spec) string {
+	const large = 100 << 30
+	seconds, file := 3600, 64<<20
+	if s.Storage.Value() >= large {
+		seconds, file = 6*3600, 256<<20
+	}
+	return fmt.Sprintf("binlog-expire-logs-seconds=%d\nmax-binlog-size=%d\n", seconds, file)
+}
 
 // mysqladmin ping succeeds if the server responds at all. The probes do not log in: the
 // password may be rotated while the pod runs.
@@ -139,7 +153,7 @@ if [ -e "$data" ]; then
   echo "$data is no database, but it is not empty either: look at it, and empty it" >&2
   exit 1
 fi
-rm -rf "$new"
+` + refuseEmpty + `rm -rf "$new"
 if [ "$ordinal" != 0 ]; then
   until mysqladmin --protocol=tcp --host="$PRIMARY_HOST" --port=3306 --connect-timeout=4 --user=replication --silent ping 2>/dev/null; do
     echo "waiting for the primary"

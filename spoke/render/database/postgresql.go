@@ -169,7 +169,7 @@ if [ -e "$PGDATA" ]; then
   echo "$PGDATA is no database, but it is not empty either: look at it, and empty it" >&2
   exit 1
 fi
-new=$PGDATA.new
+` + refuseEmpty + `new=$PGDATA.new
 rm -rf "$new"
 
 if [ "${POD_NAME##*-}" = 0 ]; then

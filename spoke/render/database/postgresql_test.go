@@ -172,7 +172,7 @@ func newPod(t *testing.T, spec Spec, name string) *pod {
 		"PATH": os.Getenv("PATH"), "LC_ALL": "C.UTF-8", "POD_NAME": name, "PRIMARY_HOST": "127.0.0.1",
 		"APP_USER": `sh"op`, "APP_PASSWORD": awkward, "APP_DATABASE": "shop_db", "REPLICATION_PASSWORD": "secret", "LOGIN_SALT": "salt",
 		"PGDATA": filepath.Join(dir, "pgdata"), "PGHOST": "127.0.0.1", "PGPORT": p.port, "PGUSER": `sh"op`,
-		"PGPASSWORD": awkward, "PGDATABASE": "shop_db", "DB_VERSION": spec.Version, "BACKUPS": filepath.Join(dir, "backups"), "KEEP_LAST": "1", "KEEP_DAYS": "1", "CLAIM": "shop-database-backup",
+		"PGPASSWORD": awkward, "PGDATABASE": "shop_db", "DB_VERSION": spec.Version, "BACKUPS": filepath.Join(dir, "backups"), "KEEP_LAST": "1", "KEEP_DAYS": "1", "CLAIM": "shop-database-backup", "DATABASE_CREATED": "false",
 	}
 	mustMkdir(t, p.env["BACKUPS"])
 	for _, path := range []string{"etc", "tmp", "run", "mysql"} {

@@ -102,7 +102,7 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 			Name:            component.PrepareContainer,
 			Image:           r.engine.image,
 			Command:         []string{"sh", scriptsPath + "/" + prepareScript},
-			Env:             slices.Concat(r.env(), r.systemEnv(), r.loginEnv()),
+			Env:             slices.Concat(r.env(), r.systemEnv(), r.loginEnv(), r.markEnv()),
 			Resources:       r.resources(),
 			SecurityContext: manifest.ContainerSecurity(),
 			VolumeMounts:    mounts,
