@@ -111,6 +111,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 			Name: e.Name, Region: e.Region, Provider: e.Provider,
 			AppliedGeneration: e.AppliedGeneration, LastObservedTime: e.LastObservedTime,
 			UnknownOrigin: e.UnknownOrigin, PendingChangeCount: e.PendingChangeCount, Revision: e.Revision,
+			DatabaseCreated: e.DatabaseCreated,
 		}
 		observed(&e, in.Generation, c)
 		if in.Paused || c.Paused {
@@ -146,7 +147,7 @@ func leaving(e *v1.ClusterStatus, in Input, c Cluster) {
 	e.Phase, e.Ready, e.Components, e.ReplicationLagSeconds = v1.PhaseDeleting, false, nil, nil
 	e.Replicas, e.ReadyReplicas, e.Available, e.Addresses = 0, 0, false, nil
 	stalled := e.Stalled
-	e.Stalled, e.SelfSigned = false, false
+	e.Stalled, e.SelfSigned, e.DatabaseLost = false, false, false
 	switch {
 	case c.Connection == Lost:
 		e.Stale = true
@@ -194,6 +195,9 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	e.ReplicationLagSeconds = longestLag(status.DatabaseReplicas)
 	e.Addresses = withinBytes(v1.ValidAddresses(status.Addresses), maxAddressBytes)
 	e.SelfSigned = meta.IsStatusConditionFalse(status.Conditions, v1.ConditionCertificateTrusted)
+	// The mark in the cluster may be lost with the copy; what was known stays.
+	e.DatabaseCreated = e.DatabaseCreated || status.DatabaseCreated
+	e.DatabaseLost = isTrue(status.Conditions, v1.ConditionDatabaseLost)
 	for _, component := range status.Components {
 		e.Components = append(e.Components, v1.ClusterComponentStatus{
 			Name: component.Name, Phase: component.Phase, Ready: component.Ready,
@@ -255,11 +259,11 @@ func isStalled(c *Copy, generation int64) bool {
 }
 
 // isRejected reports whether a copy cannot reconcile its spec: it stalled before its workloads
-// were given the time to become ready. Those of a volume that cannot grow are ready, or become it.
+// were given the time to become ready. Those of a volume that cannot grow are ready, or become it, and
+// what is lost with a database is no part of its spec.
 func isRejected(status v1.EcommerceAppStatus) bool {
 	stalled := meta.FindStatusCondition(status.Conditions, v1.ConditionStalled)
-	return stalled != nil && stalled.Status == "True" && stalled.Reason != v1.ReasonDeadlineExceeded &&
-		stalled.Reason != v1.ReasonStorageNotExpandable
+	return stalled != nil && stalled.Status == "True" && !slices.Contains([]string{v1.ReasonDeadlineExceeded, v1.ReasonStorageNotExpandable, v1.ReasonDatabaseLost}, stalled.Reason)
 }
 
 // setDegraded copies the reason and message of a degraded copy into its entry.

@@ -33,10 +33,12 @@ func setConditions(conditions *[]metav1.Condition, s summary) {
 	if s.in.Deleting || s.in.Held {
 		facts = append(facts, s.deletingFact())
 	}
-	if f, has := s.certificateFact(); has {
-		facts = append(facts, f)
-	} else {
-		meta.RemoveStatusCondition(conditions, f.kind)
+	for _, optional := range []func() (fact, bool){s.certificateFact, s.databaseFact} {
+		if f, has := optional(); has {
+			facts = append(facts, f)
+		} else {
+			meta.RemoveStatusCondition(conditions, f.kind)
+		}
 	}
 	if s.initialized {
 		facts = append(facts, fact{kind: v1.ConditionInitialized, status: true, reason: v1.ReasonRunning, message: "all clusters have been ready"})
@@ -226,6 +228,16 @@ func (s summary) certificateFact() (f fact, has bool) {
 	f.message = fmt.Sprintf("the certificate is self-signed in %d of %s: install cert-manager in %s, or set spec.security.tls.secretRef in place of issuerRef",
 		len(selfSigned), plural(s.total, "cluster"), names(selfSigned))
 	return f, len(selfSigned) > 0 && !s.in.Deleting
+}
+
+// databaseFact returns the condition DatabaseLost, and whether the application has it. What was known of a
+// cluster that does not respond still counts.
+func (s summary) databaseFact() (f fact, has bool) {
+	f = fact{kind: v1.ConditionDatabaseLost, status: true, reason: v1.ReasonDatabaseLost}
+	lost := slices.DeleteFunc(slices.Clone(s.placed), func(c v1.ClusterStatus) bool { return !c.DatabaseLost })
+	f.message = fmt.Sprintf("restore a backup, or annotate the application with %s: <token> for an empty database: the data is gone in %d of %s: %s",
+		v1.StartEmptyAnnotation, len(lost), plural(s.total, "cluster"), names(lost))
+	return f, len(lost) > 0 && !s.in.Deleting
 }
 
 func (s summary) degradedFact() fact {

@@ -36,6 +36,8 @@ type Record struct {
 	// Copy is the UID of the copy, if a user asked for its deletion. Otherwise the copy
 	// stayed behind, and its UID is unknown.
 	Copy types.UID `json:"copy,omitempty"`
+	// Volumes is true if the volumes of the database are deleted with the copy.
+	Volumes bool `json:"volumes,omitempty"`
 	// ClusterUID is the UID of the member's cluster; empty if unknown.
 	ClusterUID string `json:"clusterUID,omitempty"`
 	// Recorded is the time at which the record was made.

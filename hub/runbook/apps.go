@@ -128,7 +128,7 @@ func appFailures() []Entry {
 		{v1.ReasonCredentialsMissing, "A Secret that the data of the database depends on is gone, or a key of it. New passwords would not open the data, so nothing was written. On a Restore: the passwords of the source could not be copied or compared.",
 			"kubectl get secrets -n NAMESPACE   # in the member",
 			"Create the Secret that the message names again, in the member, with the values that the data has." + createSecrets +
-				"\nIf the values are lost: delete the claim that the message names to start with an empty database, and restore a dump."},
+				"\nIf the values are lost: delete the claim that the message names, and do as [DatabaseLost](#databaselost) says."},
 		{v1.ReasonNamespaceTerminating, "The namespace is being deleted in the member, so that nothing can be created there. The hub goes on when it is gone.",
 			"kubectl get namespace NAMESPACE -o yaml   # in the member",
 			"Wait; if the namespace stays, its conditions name the objects whose finalizers hold it."},

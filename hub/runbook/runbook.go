@@ -36,6 +36,7 @@ func Sections() []Section {
 		{"Applications: progress", appProgress()},
 		{"Applications: service", appService()},
 		{"Applications: failures", appFailures()},
+		{"Applications: lost data", lostDatabase()},
 		{"Applications: rollout", rollouts()},
 		{"Applications: replicas of the database", replicas()},
 		{"Applications: deletion", appDeletion()},

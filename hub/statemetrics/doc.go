@@ -23,6 +23,8 @@
 //     a dashboard shows it, and an alert can leave it to that of the member.
 //   - The lag is that of the slowest replica and has no label of it: the number of series does
 //     not follow that of replicas, and the status of the copy names them.
+//   - shopfleet_app_database_lost has a series only where data is lost. It stays while the cluster
+//     does not answer: what was lost is so until the opposite is observed.
 //   - The number of series is bounded by the fleet: at most six for a member, two for an
-//     application and five for an application in a cluster.
+//     application and six for an application in a cluster.
 package statemetrics

@@ -30,10 +30,11 @@ import (
 //	shopfleet_app_degraded{namespace,app,cluster}
 //	shopfleet_app_replication_lag_seconds{namespace,app,cluster}
 //	shopfleet_app_stale{namespace,app,cluster}
+//	shopfleet_app_database_lost{namespace,app,cluster}
 type Metrics struct {
 	ready, info, orphans, residue, expiry, expiring *prometheus.Desc
 	phase, rolloutState, appReady, appAvailable     *prometheus.Desc
-	appDegraded, appLag, appStale                   *prometheus.Desc
+	appDegraded, appLag, appStale, appLost          *prometheus.Desc
 
 	// list fills a list from a cache; nil before Watch.
 	list atomic.Pointer[func(client.ObjectList) bool]
@@ -66,6 +67,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		appLag: app("replication_lag_seconds",
 			"Longest time that a replica of the database is behind the primary, as in status.clusters; absent while none is observed.", "cluster"),
 		appStale: app("stale", "1 if the status of an application in a cluster is outdated because the cluster does not answer, else 0.", "cluster"),
+		appLost:  app("database_lost", "Always 1; the data of the database of an application is lost in a cluster, as last observed.", "cluster"),
 	}
 	if err := registry.Register(m); err != nil {
 		return nil, fmt.Errorf("registering the metrics of members and applications: %w", err)
@@ -99,7 +101,7 @@ func (m *Metrics) Watch(ctx context.Context, from cache.Cache) error {
 func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		m.ready, m.info, m.orphans, m.residue, m.expiry, m.expiring, m.phase, m.rolloutState,
-		m.appReady, m.appAvailable, m.appDegraded, m.appLag, m.appStale,
+		m.appReady, m.appAvailable, m.appDegraded, m.appLag, m.appStale, m.appLost,
 	} {
 		descriptions <- d
 	}
@@ -173,6 +175,9 @@ func (m *Metrics) collectCluster(out chan<- prometheus.Metric, app *v1.Ecommerce
 	}
 	out <- gauge(m.appDegraded, number(isDegraded(c)), app.Namespace, app.Name, c.Name)
 	out <- gauge(m.appStale, number(c.Stale), app.Namespace, app.Name, c.Name)
+	if c.DatabaseLost {
+		out <- gauge(m.appLost, 1, app.Namespace, app.Name, c.Name)
+	}
 	if lag := c.ReplicationLagSeconds; lag != nil && !c.Stale {
 		out <- gauge(m.appLag, float64(*lag), app.Namespace, app.Name, c.Name)
 	}

@@ -123,7 +123,7 @@ func TestApps(t *testing.T) {
 		staged, former,
 		app("shop", v1.PhaseUnknown,
 			v1.ClusterStatus{Name: "eu-1", Phase: v1.PhaseRunning, Ready: true, Available: true, ReplicationLagSeconds: new(int64(20))},
-			v1.ClusterStatus{Name: "us-1", Phase: v1.PhaseFailed, Available: true, Reason: v1.ReasonInvalidSpec},
+			v1.ClusterStatus{Name: "us-1", Phase: v1.PhaseFailed, Available: true, Reason: v1.ReasonInvalidSpec, DatabaseLost: true},
 			v1.ClusterStatus{Name: "ap-1", Phase: v1.PhaseUnknown, Stale: true, Reason: v1.ReasonClusterUnreachable, ReplicationLagSeconds: new(int64(20))},
 			v1.ClusterStatus{Name: "left", Phase: v1.PhaseDeleting},
 			v1.ClusterStatus{Name: "next", Phase: v1.PhaseCreating}),
@@ -150,6 +150,8 @@ func TestApps(t *testing.T) {
 		"app_degraded app=shop cluster=eu-1 namespace=shops":   0,
 		"app_degraded app=shop cluster=us-1 namespace=shops":   1,
 		"app_degraded app=shop cluster=ap-1 namespace=shops":   0,
+
+		"app_database_lost app=shop cluster=us-1 namespace=shops": 1,
 
 		"app_rollout_state app=staged namespace=shops state=WaitingForWindow": 1,
 

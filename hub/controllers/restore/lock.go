@@ -47,6 +47,7 @@ func takeLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, ann
 		copied.Annotations = map[string]string{}
 	}
 	copied.Annotations[annotation] = restore
+	delete(copied.Annotations, v1.LoadedAnnotation)
 	return true, write(ctx, w, copied, before)
 }
 
@@ -56,8 +57,12 @@ func takeLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, ann
 func releaseLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, restore *v1.Restore) (given bool, err error) {
 	before := copied.DeepCopy()
 	for _, annotation := range []string{v1.RestoringAnnotation, v1.LoadingAnnotation} {
-		if copied.Annotations[annotation] == restore.Name {
-			delete(copied.Annotations, annotation)
+		if copied.Annotations[annotation] != restore.Name {
+			continue
+		}
+		delete(copied.Annotations, annotation)
+		if broughtData(restore) { // What was lost is there again.
+			copied.Annotations[v1.LoadedAnnotation] = restore.Name
 		}
 	}
 	if replacesData(restore) && !restored(copied, restore) {
@@ -72,6 +77,11 @@ func releaseLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, 
 // replacesData reports whether a Restore has replaced data of a database, or may have.
 func replacesData(r *v1.Restore) bool {
 	return replaced(r) || r.Status.Dump != nil && r.Status.Dump.Started
+}
+
+// broughtData reports whether the database has the data of the backup, as far as a Restore is concerned.
+func broughtData(r *v1.Restore) bool {
+	return replaced(r) || r.Status.Dump != nil && r.Status.Dump.Loaded
 }
 
 // restored reports whether a copy records that a Restore has ended that replaced data.

@@ -107,6 +107,21 @@ func (l *lockTest) release(t *testing.T) {
 		}
 		l.expect(t, app, map[string]string{"a": "b"})
 	}
+	// The copy names the last Restore that brought data, from its end until the next one begins.
+	loaded := l.create(t, map[string]string{v1.LoadingAnnotation: "me"})
+	me.Status.Dump = &v1.RestoredDump{Loaded: true}
+	if _, err := releaseLock(t.Context(), l, loaded, me); err != nil {
+		t.Error(err)
+	}
+	l.expect(t, loaded, map[string]string{v1.LoadedAnnotation: "me"})
+	if _, err := takeLock(t.Context(), l, loaded, v1.RestoringAnnotation, "next"); err != nil {
+		t.Error(err)
+	}
+	l.expect(t, loaded, map[string]string{v1.RestoringAnnotation: "next"})
+	if _, err := releaseLock(t.Context(), l, loaded, me); err != nil {
+		t.Error(err)
+	}
+	l.expect(t, loaded, map[string]string{v1.RestoringAnnotation: "next"})
 	gone := l.create(t, map[string]string{v1.LoadingAnnotation: "me"})
 	if err := l.Delete(t.Context(), gone.DeepCopy()); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,10 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	if p.revision != 0 {
 		annotations[v1.RevisionAnnotation] = strconv.FormatInt(p.revision, 10)
 	}
-	for _, key := range []string{v1.ReconcileAtAnnotation, v1.RestartedAtAnnotation} {
+	if entry := EntryOf(app, p.cluster); entry != nil && entry.DatabaseCreated {
+		annotations[v1.DatabaseCreatedAnnotation] = "true"
+	}
+	for _, key := range []string{v1.ReconcileAtAnnotation, v1.RestartedAtAnnotation, v1.StartEmptyAnnotation} {
 		if value := app.Annotations[key]; value != "" {
 			annotations[key] = value
 		}
@@ -136,16 +139,22 @@ func (l *MemberQueue) leaveCopy(ctx context.Context, app, live *v1.EcommerceApp,
 }
 
 // asWritten returns an intent, or the copy as it was written before if that differs in nothing that
-// is worth a write: in the generation if it follows, or in the member's facts if an older hub wrote
-// the copy without them and the hub still runs it. They are written with the next change.
+// is worth a write: in the generation if it follows, in the member's facts if an older hub wrote
+// the copy without them and the hub still runs it, or in that its database was created, if the copy itself
+// says so. They are written with the next change.
 func asWritten(intent, live *v1.EcommerceApp, follows bool) (*v1.EcommerceApp, error) {
 	lacksFacts := live.Annotations[v1.ManagedByModeAnnotation] == "" && intent.ManagedByMode() == v1.ManagedByHub
-	if !lacksFacts && !follows {
+	lacksCreated := live.Annotations[v1.DatabaseCreatedAnnotation] == "" && intent.Annotations[v1.DatabaseCreatedAnnotation] != "" &&
+		live.Status.DatabaseCreated
+	if !lacksFacts && !follows && !lacksCreated {
 		return intent, nil
 	}
 	older := intent.DeepCopy()
 	if follows {
 		older.Annotations[v1.HubGenerationAnnotation] = live.Annotations[v1.HubGenerationAnnotation]
+	}
+	if lacksCreated {
+		delete(older.Annotations, v1.DatabaseCreatedAnnotation)
 	}
 	if lacksFacts {
 		for _, key := range []string{v1.ManagedByModeAnnotation, v1.RegionAnnotation, v1.ProviderAnnotation} {

@@ -21,12 +21,15 @@ func TestCopyForSaysWhatTheHubSaysAndNoMore(t *testing.T) {
 			Finalizers: []string{v1.HubFinalizer},
 			Annotations: map[string]string{
 				v1.ReconcileAtAnnotation: "t1", v1.RestartedAtAnnotation: "t2", v1.ImageUpdatedAnnotation: "true",
+				v1.StartEmptyAnnotation:                            "t3",
 				"kubectl.kubernetes.io/last-applied-configuration": "{}",
 			},
 			OwnerReferences: []metav1.OwnerReference{{UID: "of-the-hub"}},
 		},
-		Spec:   v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{Regions: []string{"r"}}},
-		Status: v1.EcommerceAppStatus{Phase: v1.PhaseRunning},
+		Spec: v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{Regions: []string{"r"}}},
+		Status: v1.EcommerceAppStatus{Phase: v1.PhaseRunning, Clusters: []v1.ClusterStatus{
+			{Name: "eu-1", DatabaseCreated: true}, {Name: "us-1"},
+		}},
 	}
 	want := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{
@@ -35,7 +38,7 @@ func TestCopyForSaysWhatTheHubSaysAndNoMore(t *testing.T) {
 			Finalizers: []string{v1.SpokeFinalizer},
 			Annotations: map[string]string{
 				v1.HubAppUIDAnnotation: "u-1", v1.HubGenerationAnnotation: "7",
-				v1.ReconcileAtAnnotation: "t1", v1.RestartedAtAnnotation: "t2",
+				v1.ReconcileAtAnnotation: "t1", v1.RestartedAtAnnotation: "t2", v1.StartEmptyAnnotation: "t3", v1.DatabaseCreatedAnnotation: "true",
 				v1.ManagedByModeAnnotation: "agent", v1.RegionAnnotation: "eu-west-1", v1.ProviderAnnotation: "aws",
 			},
 		},
@@ -43,6 +46,9 @@ func TestCopyForSaysWhatTheHubSaysAndNoMore(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, made(t, app, MemberFacts{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, managedBy: v1.ManagedByAgent})); diff != "" {
 		t.Errorf("copy (-want +got):\n%s", diff)
+	}
+	if other := made(t, app, MemberFacts{cluster: "us-1"}); other.Annotations[v1.DatabaseCreatedAnnotation] != "" {
+		t.Error("the database was created in the other cluster only")
 	}
 	if len(app.Spec.Placement.Regions) != 1 {
 		t.Error("the application lost its placement")
@@ -163,6 +169,41 @@ func TestANewHubWritesNothingNew(t *testing.T) {
 			}
 			if older := got.Annotations[v1.ManagedByModeAnnotation] == ""; older != tt.older {
 				t.Errorf("left as it was: %t, want %t", older, tt.older)
+			}
+		})
+	}
+}
+
+// TestCreatedDatabasesCostNoWrite: a copy gets what the hub knows of its database with the next change, unless
+// it does not know that itself.
+func TestCreatedDatabasesCostNoWrite(t *testing.T) {
+	t.Parallel()
+	app := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u-1", Generation: 7},
+		Spec:       v1.EcommerceAppSpec{Image: "shop:v1"},
+	}
+	here := MemberFacts{cluster: "eu-1", managedBy: v1.ManagedByHub}
+	live := stamped(t, made(t, app, here))
+	app.Status.Clusters = []v1.ClusterStatus{{Name: "eu-1", DatabaseCreated: true}}
+	intent := made(t, app, here)
+	edited := app.DeepCopy()
+	edited.Spec.Image = "shop:v2"
+	for name, tt := range map[string]struct {
+		intent  *v1.EcommerceApp
+		created bool
+		want    string
+	}{
+		"the copy knows":         {intent, true, ""},
+		"the copy does not know": {intent, false, "true"},
+		"another change":         {made(t, edited, here), true, "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := live.DeepCopy()
+			live.Status.DatabaseCreated = tt.created
+			got, err := asWritten(tt.intent, live, false)
+			if err != nil || got.Annotations[v1.DatabaseCreatedAnnotation] != tt.want {
+				t.Errorf("annotations %v, %v", got.Annotations, err)
 			}
 		})
 	}

@@ -13,10 +13,11 @@ import (
 
 // decision is everything of an application on the hub that decides about its copies.
 type decision struct {
-	app                    types.UID
-	generation             int64
-	deleting               bool
-	reconcileAt, restarted string
+	app        types.UID
+	generation int64
+	deleting   bool
+	// startEmpty is the token that consents to an empty database.
+	reconcileAt, restarted, startEmpty string
 	// accepted is the annotation by which the user settles what a member has.
 	accepted string
 	// sources is the signature of what the application propagates.
@@ -45,8 +46,9 @@ func decisionOf(app *v1.EcommerceApp) decision {
 	d := decision{
 		app: app.UID, generation: app.Generation, deleting: app.Ending(),
 		reconcileAt: app.Annotations[v1.ReconcileAtAnnotation], restarted: app.Annotations[v1.RestartedAtAnnotation],
-		accepted: app.Annotations[v1.RecoverAnnotation],
-		members:  make(map[string]memberDecision, len(app.Status.Clusters)),
+		startEmpty: app.Annotations[v1.StartEmptyAnnotation],
+		accepted:   app.Annotations[v1.RecoverAnnotation],
+		members:    make(map[string]memberDecision, len(app.Status.Clusters)),
 	}
 	for i := range app.Status.Clusters {
 		entry := &app.Status.Clusters[i]
@@ -71,7 +73,7 @@ func (d decision) concerned(last decision) []string {
 		last = decision{}
 	}
 	all := d.generation != last.generation || d.deleting != last.deleting ||
-		d.reconcileAt != last.reconcileAt || d.restarted != last.restarted ||
+		d.reconcileAt != last.reconcileAt || d.restarted != last.restarted || d.startEmpty != last.startEmpty ||
 		d.accepted != last.accepted || d.sources != last.sources || d.unknown != last.unknown
 	names := map[string]bool{}
 	for name, next := range d.members {

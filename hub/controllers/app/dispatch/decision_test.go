@@ -27,6 +27,7 @@ func TestDispatchConcernsOnlyChangedCopies(t *testing.T) {
 		"the deletion":            {after: func(a *v1.EcommerceApp) { a.DeletionTimestamp = &metav1.Time{} }, want: []string{"a", "b"}},
 		"a forced reconciliation": {after: func(a *v1.EcommerceApp) { a.Annotations = map[string]string{v1.ReconcileAtAnnotation: "1"} }, want: []string{"a", "b"}},
 		"a restart":               {after: func(a *v1.EcommerceApp) { a.Annotations = map[string]string{v1.RestartedAtAnnotation: "1"} }, want: []string{"a", "b"}},
+		"an empty database":       {after: func(a *v1.EcommerceApp) { a.Annotations = map[string]string{v1.StartEmptyAnnotation: "1"} }, want: []string{"a", "b"}},
 		"a propagated Secret":     {sources: "Secret/registry=1", want: []string{"a", "b"}},
 		"another annotation":      {after: func(a *v1.EcommerceApp) { a.Annotations = map[string]string{"team": "a"} }},
 		"a cluster is chosen": {

@@ -125,7 +125,7 @@ func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.
 	case deletes(app, entry) && l.holds(app):
 		next.pending, err = l.heldDeletion(ctx, app)
 	case deletes(app, entry):
-		leaving := removal{key: keyOf(app), owned: owned(app), deletion: l.deletionOf(app)}
+		leaving := removal{key: keyOf(app), owned: owned(app), deletion: l.deletionOf(app), volumes: deletesVolumes(app)}
 		if !app.Ending() {
 			// The placement may be that of an older backup.
 			leaving.check = func(live component.Resource) error {
@@ -281,6 +281,8 @@ type removal struct {
 	// deletion is recorded before, unless its application is unknown. That of an application is
 	// recorded although the copy is gone, or is being deleted.
 	deletion members.Deletion
+	// volumes is true if the volumes of the database are deleted with the copy.
+	volumes bool
 }
 
 // deleteCopy deletes a copy if it is owned, and reports whether it is confirmed gone. The
@@ -322,10 +324,39 @@ func (l *MemberQueue) deleteCopy(ctx context.Context, r removal) (gone bool, err
 		// The mode may have changed, and with it the process that cleans up.
 		return false, l.setManagedByMode(ctx, live)
 	}
+	if r.volumes {
+		if err := l.askForVolumes(ctx, live); err != nil {
+			return false, err
+		}
+	}
 	if err := l.applier.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
 		return false, fmt.Errorf("deleting the copy: %w", err)
 	}
 	return false, nil
+}
+
+// deletesVolumes reports whether the volumes of an application's database are deleted with its copies: not
+// when it leaves a cluster, to which it may return.
+func deletesVolumes(app *v1.EcommerceApp) bool {
+	return app.Ending() && app.Spec.Deletion.Volumes == v1.DeletionDelete
+}
+
+// askForVolumes annotates a copy that is about to be deleted so that the volumes of its database are deleted
+// too. A copy that is deleted in the member by others has no such annotation. The copy becomes the one that
+// was written.
+func (l *MemberQueue) askForVolumes(ctx context.Context, live *v1.EcommerceApp) error {
+	if live.Annotations[v1.DeleteVolumesAnnotation] == "true" {
+		return nil
+	}
+	before := live.DeepCopy()
+	metav1.SetMetaDataAnnotation(&live.ObjectMeta, v1.DeleteVolumesAnnotation, "true")
+	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+	defer cancel()
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := l.cluster.GetClient().Patch(ctx, live, lock, client.FieldOwner(v1.HubFieldManager)); err != nil {
+		return fmt.Errorf("asking for the deletion of the volumes: %w", err)
+	}
+	return nil
 }
 
 // recordEvents records events for what changed.

@@ -78,6 +78,7 @@ func TestMemberQueue(t *testing.T) {
 		"by-hand":  testDeletedByHand,
 		"left":     testLeft,
 		"moved":    testMoved,
+		"volumes":  testVolumes,
 		"back":     testBack,
 		"confirm":  testConfirm,
 		"compared": testCompared,

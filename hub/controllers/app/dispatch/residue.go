@@ -31,6 +31,7 @@ func (d *Dispatcher) RecordResidue(ctx context.Context, app *v1.EcommerceApp, me
 	}
 	return d.options.Residue.Add(ctx, member, residue.Record{
 		Namespace: app.Namespace, Name: app.Name, App: app.UID,
+		Volumes:    app.Spec.Deletion.Volumes == v1.DeletionDelete,
 		ClusterUID: cluster.Status.ClusterUID, Recorded: metav1.NewTime(now),
 	})
 }
@@ -88,7 +89,7 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r re
 	if r.Copy != "" || app.UID == "" || app.UID == r.App && app.Ending() {
 		leaving := removal{
 			key: r.Key(), owned: func(live component.Resource) bool { return r.Names(live) },
-			deletion: members.Deletion{App: r.App, At: r.Recorded.Time},
+			deletion: members.Deletion{App: r.App, At: r.Recorded.Time}, volumes: r.Volumes && r.Copy == "",
 		}
 		if app.UID == r.App {
 			leaving.deletion = l.deletionOf(app)

@@ -1,0 +1,81 @@
+package aggregate
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// createdDatabase gives a copy a database that was created, and lostDatabase one whose data is lost.
+func createdDatabase(c *Cluster) { c.Copy.Status.DatabaseCreated = true }
+
+func lostDatabase(c *Cluster) {
+	reporting(v1.PhaseFailed)(c)
+	c.Copy.Status.Conditions[0].Reason = v1.ReasonDatabaseLost
+	for _, kind := range []string{v1.ConditionDatabaseLost, v1.ConditionStalled, v1.ConditionDegraded} {
+		says(kind, v1.ReasonDatabaseLost)(c)
+	}
+	createdDatabase(c)
+}
+
+// TestDatabaseLost: the application says in which clusters the data is lost, for as long as it is, and the
+// entry of a cluster keeps that there was a database.
+func TestDatabaseLost(t *testing.T) {
+	t.Parallel()
+	both := input(member("a", running, createdDatabase), member("b", running, createdDatabase))
+	inB := with(after(both, 1), "b", lostDatabase)
+	newer := with(edited(inB), "b", func(c *Cluster) { c.Copy.HubGeneration = 2 })
+	for name, tt := range map[string]struct {
+		in            Input
+		lost, created string
+		applied       int64
+	}{
+		"none":                      {both, "", "a,b", 1},
+		"in one":                    {inB, "b", "a,b", 1},
+		"in one, with a newer spec": {newer, "b", "a,b", 2},
+		"out of reach":              {with(after(inB, 2), "b", lost), "b", "a,b", 1},
+		"restored":                  {with(after(inB, 2), "b", running, createdDatabase), "", "a,b", 1},
+		"the status of a copy is lost": {
+			with(after(both, 1), "b", running), "", "a,b", 1,
+		},
+		"the copy is lost":   {with(after(both, 1), "b", func(c *Cluster) { c.Copy = nil }), "", "a,b", 0},
+		"leaving":            {unchosen(after(inB, 2)), "", "a,b", 1},
+		"never had one":      {input(member("a", running), member("b", running)), "", "", 1},
+		"the app is deleted": {deleting(after(inB, 2)), "", "a,b", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := Compute(tt.in)
+			var isLost, created []string
+			for _, c := range got.Clusters {
+				if c.DatabaseLost {
+					isLost = append(isLost, c.Name)
+				}
+				if c.DatabaseCreated {
+					created = append(created, c.Name)
+				}
+			}
+			if strings.Join(isLost, ",") != tt.lost || strings.Join(created, ",") != tt.created {
+				t.Errorf("lost in %v, created in %v", isLost, created)
+			}
+			if b := byName(got.Clusters)["b"]; b.AppliedGeneration != tt.applied {
+				t.Errorf("generation %d is applied, want %d", b.AppliedGeneration, tt.applied)
+			}
+			c := meta.FindStatusCondition(got.Conditions, v1.ConditionDatabaseLost)
+			if (c != nil) != (tt.lost != "") || c != nil && (c.Status != metav1.ConditionTrue || !strings.HasSuffix(c.Message, "in 1 of 2 clusters: b")) {
+				t.Errorf("the condition is %+v", c)
+			}
+			if is := isTrue(got.Conditions, v1.ConditionStalled); is != (tt.lost != "") && name != "out of reach" {
+				t.Errorf("Stalled is %t", is)
+			}
+			if tt.lost != "" && (isTrue(got.Conditions, v1.ConditionAvailable) || !isTrue(got.Conditions, v1.ConditionDegraded)) {
+				t.Errorf("%+v", got.Conditions)
+			}
+			checkSettled(t, tt.in, got)
+		})
+	}
+}
