@@ -23,6 +23,10 @@
 // replicate from it: PostgreSQL with pg_basebackup, MySQL with the clone plugin and GTIDs.
 // Clients can read from them through the headless Service.
 //
+// A database is created once: a Mark in a Secret outside of the volume says that there was one. The init
+// container of the primary reads it, and without it no pod starts. Under it an empty volume is not
+// initialized: the container ends with ExitLost. Package initialization decides what the mark is.
+//
 // An init container creates the data directory next to its final path, and renames it when
 // it is complete. An interrupted first start therefore starts over, and existing data is
 // never initialized again. The entrypoint of the image is not used, and no password is on a
@@ -34,7 +38,7 @@
 // # Non-goals
 //
 // There is no failover, and no replica is promoted: if the primary's volume is lost, users
-// decide which replica to trust.
+// decide which replica or backup to trust.
 // There is no upgrade between major versions: PostgreSQL refuses to start on files of another
 // version, and the layout of the volume keeps the files of all versions in one place. The
 // password of a database that is not rotated cannot change: the Secret is read when the data
