@@ -325,6 +325,11 @@ func (w *environment) kept(t testing.TB, app *v1.EcommerceApp) keeping {
 	}
 	kept.password = string(secret.Data["password"])
 	kept.names = append(kept.names, "secrets/"+secret.Name)
+	mark := &corev1.Secret{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-created"}, mark); err != nil {
+		t.Error(err)
+	}
+	kept.names = append(kept.names, "secrets/"+mark.Name)
 	return kept
 }
 

@@ -48,6 +48,8 @@ func TestSpoke(t *testing.T) {
 	t.Run("long name", testLongName(w))
 	t.Run("conflict and adoption", testConflict(w))
 	t.Run("lost credentials", testLostCredentials(w))
+	t.Run("lost data", testLostDatabase(w))
+	t.Run("lost data of a MySQLCluster", testLostMySQLCluster(w))
 	t.Run("changed credentials", testRotation(w))
 	t.Run("login of a deleted database", testLeftOverLogin(w))
 	t.Run("changed credentials of a MySQLCluster", testMySQLRotation(w))

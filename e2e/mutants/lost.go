@@ -1,0 +1,68 @@
+package mutants
+
+// ofLostData returns mistakes after which an empty database is served, dumped or backed up in place of one
+// that was there.
+func ofLostData() []Mutant {
+	const (
+		initialization = "spoke/initialization"
+		next           = initialization + "/initialization.go"
+		database       = "spoke/render/database"
+	)
+	return []Mutant{
+		{
+			"initialized-again", "the primary of a database that was created initializes an empty volume",
+			database + "/guard.go", "  exit 66\n", "  :\n",
+			database, "TestPrepareRefusesAnEmptyVolume/mysql",
+		},
+		{
+			"mark-optional", "a pod starts without the mark that the database was created",
+			database + "/guard.go", "	if r.Disposable {\n", "	if true {\n",
+			database, "TestPodsNeedTheMark",
+		},
+		{
+			"bound-claim-unmarked", "a database from before there were marks counts as new",
+			next, "isBound(s.Claim) || s.serves(), StartEmpty", "s.serves(), StartEmpty",
+			initialization, "TestNext/the_first_pass,_with_a_bound_claim",
+		},
+		{
+			"hub-forgotten", "a mark that is lost with its claim is not restored by what the hub knows",
+			next, "Created: s.Known || isBound", "Created: isBound",
+			initialization, "TestNext/the_mark_is_lost_with_the_claim",
+		},
+		{
+			"token-kept", "a token that was there before the loss consents to it",
+			next, "	mark.StartEmpty = s.StartEmpty\n	if !lost", "	if !lost",
+			initialization, "TestNext/a_token_of_before_the_loss",
+		},
+		{
+			"load-consents-twice", "a load of a dump consents to each loss of the volume",
+			next, "s.Loading != \"\" && s.Loading != mark.Load", "s.Loading != \"\"",
+			initialization, "TestNext/its_volume_is_lost_again",
+		},
+		{
+			"loaded-before-success", "a load of a dump that failed ends the loss",
+			next, "mark.Consent == database.ConsentLoad && s.Loaded && ", "mark.Consent == database.ConsentLoad && ",
+			initialization, "TestNext/the_load_failed",
+		},
+		{
+			"lost-and-available", "an application whose data is lost is available",
+			component + "/summarize.go", "			s.Unavailable = \"the data of the database is lost\"\n", "",
+			component, "TestDatabaseLost",
+		},
+		{
+			"lost-forgotten-by-entry", "the entry of a cluster forgets that there was a database",
+			"hub/aggregate/clusters.go", "e.DatabaseCreated = e.DatabaseCreated || status.DatabaseCreated", "e.DatabaseCreated = status.DatabaseCreated",
+			"hub/aggregate", "TestDatabaseLost/the_status_of_a_copy_is_lost",
+		},
+		{
+			"volumes-of-leavers", "an application that leaves a cluster takes its volumes with it",
+			memberQueue, "	return app.Ending() && app.Spec.Deletion.Volumes", "	return app.Spec.Deletion.Volumes",
+			dispatch, "TestMemberQueue/volumes",
+		},
+		{
+			"dumped-when-lost", "the schedule of the dumps goes on while the data is lost",
+			"spoke/render/ecommerceapp.go", "Suspended: s.cluster.DatabaseLost || ", "Suspended: ",
+			controller, "TestWrites/lost_postgresql",
+		},
+	}
+}
