@@ -44,6 +44,7 @@ func (w *environment) testDumps(t *testing.T) {
 		}
 	})
 	t.Run("a full dump claim recovers by itself", w.testFullClaim)
+	t.Run("a primary without its claim", w.testLostData)
 	for _, r := range w.regions {
 		r.awaitCleanup(t)
 	}
