@@ -106,7 +106,7 @@ func testLostMySQLCluster(w *environment) func(*testing.T) {
 	}
 }
 
-// isLost returns an error unless conditions say whether the data is lost as wanted.
+// isLost returns an error unless the data is lost, or is not, as wanted.
 func isLost(conditions []metav1.Condition, want bool) error {
 	if is := meta.IsStatusConditionTrue(conditions, v1.ConditionDatabaseLost); is != want {
 		return fmt.Errorf("the data is lost: %t", is)

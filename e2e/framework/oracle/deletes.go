@@ -54,14 +54,14 @@ func removable(e audit.Event) bool {
 }
 
 // retained reports whether an object outlives the application that it is named after: claims,
-// and the Secrets without which a database cannot be used. Volumes have no namespace, and so no
+// the Secrets without which a database cannot be used, and the mark that there was one. Volumes have no namespace, and so no
 // owner here.
 func retained(e audit.Event) bool {
 	switch e.Resource {
 	case claims:
 		return true
 	case secrets:
-		return strings.HasSuffix(e.Name, "-credentials") || strings.HasSuffix(e.Name, "-system")
+		return strings.HasSuffix(e.Name, "-credentials") || strings.HasSuffix(e.Name, "-system") || strings.HasSuffix(e.Name, "-created")
 	}
 	return false
 }

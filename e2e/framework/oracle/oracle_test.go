@@ -42,7 +42,7 @@ func TestUnexpectedDeletes(t *testing.T) {
 		"copy":                   {hub: audit.Log{event(0, user, app)}, member: audit.Log{event(1, hub, gone)}, want: 1},
 		"deletion":               {hub: audit.Log{event(0, user, gone)}, member: audit.Log{event(1, hub, deployment), event(1, hub, gone)}},
 		"dumps after a deletion": {hub: audit.Log{event(0, user, gone)}, member: audit.Log{event(1, hub, gone), event(2, spoke, "delete persistentvolumeclaims shop/web-database-backup")}, want: 1},
-		"login after a deletion": {hub: audit.Log{event(0, user, gone)}, member: audit.Log{event(1, hub, "delete secrets shop/web-database-credentials"), event(1, hub, "delete secrets shop/web-database-system")}, want: 2},
+		"login after a deletion": {hub: audit.Log{event(0, user, gone)}, member: audit.Log{event(1, hub, "delete secrets shop/web-database-credentials"), event(1, hub, "delete secrets shop/web-database-system"), event(1, hub, "delete secrets shop/web-database-created")}, want: 3},
 		"other Secret":           {hub: audit.Log{event(0, user, gone)}, member: audit.Log{event(1, hub, "delete secrets shop/web-tls")}},
 		"dumps by a user":        {member: audit.Log{event(0, user, "delete persistentvolumeclaims shop/web-database-backup"), event(1, hub, "delete persistentvolumeclaims shop/web-database-backup")}},
 		"dumps, declared":        {hub: audit.Log{event(0, user, gone)}, member: audit.Log{event(1, hub, "delete persistentvolumeclaims shop/web-database-backup")}, expected: []oracle.Expected{{Resource: "persistentvolumeclaims"}}},
