@@ -203,6 +203,8 @@ func TestFiveHundredClustersFit(t *testing.T) {
 		for j := range 8 {
 			c.Copy.Status.Addresses = append(c.Copy.Status.Addresses, fmt.Sprintf("%d.%s.%s.example.test", j, long, long))
 		}
+		says(v1.ConditionDatabaseLost, v1.ReasonDatabaseLost)(&c)
+		createdDatabase(&c)
 		says(v1.ConditionCertificateTrusted, v1.ReasonSelfSignedCertificate)(&c)
 		c.Copy.Status.Conditions[len(c.Copy.Status.Conditions)-1].Status = metav1.ConditionFalse
 		if i%2 == 0 {
