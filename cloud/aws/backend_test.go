@@ -20,6 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
 const (
@@ -28,7 +29,10 @@ const (
 	endpoint              = "https://ec2.test.example"
 	keyID, key            = "AKIDEXAMPLE", "ours/with+signs"
 	otherKeyID, otherKey  = "AKIDOTHER", "theirs/with+signs"
-	gib                   = int64(1) << 30
+	// theirKeyID is that of another hub in the first account.
+	theirKeyID, theirKey = "AKIDTHEIRS", "another/with+signs"
+	allKeys              = "arn:aws:kms:*:" + account + ":key/*"
+	gib                  = int64(1) << 30
 )
 
 // testEnv is a fake EC2 with a client for it.
@@ -39,14 +43,42 @@ type testEnv struct {
 	script *faults.Script
 }
 
-func newTestEnv(roles ...ec2.Role) *testEnv {
+// documented returns the policies that cloud/README.md prints, for a hub and, unless it is
+// empty, for customer managed keys.
+func documented(t testing.TB, hub, keys string) *iam.Policy {
+	t.Helper()
+	page, err := iam.Read("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := page.AWS(hub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keys == "" {
+		return policy
+	}
+	ofKeys, err := page.AWSKey(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return iam.Join(policy, ofKeys)
+}
+
+func newTestEnv(t testing.TB, roles ...ec2.Role) *testEnv {
+	t.Helper()
+	ours := documented(t, cloudtest.HubUID, allKeys)
+	for i := range roles {
+		roles[i].Policy = ours
+	}
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
 	fakeCloud := fake.NewCloud(clock)
 	return &testEnv{clock: clock, cloud: fakeCloud, script: &faults.Script{}, server: ec2.New(fakeCloud, ec2.Options{
 		Clock: clock, Roles: roles,
 		Keys: []ec2.Key{
-			{ID: keyID, Secret: key, Account: account, Name: "shopfleet"},
-			{ID: otherKeyID, Secret: otherKey, Account: otherAccount, Name: "other"},
+			{ID: keyID, Secret: key, Account: account, Name: "shopfleet", Policy: ours},
+			{ID: otherKeyID, Secret: otherKey, Account: otherAccount, Name: "other", Policy: ours},
+			{ID: theirKeyID, Secret: theirKey, Account: account, Name: "theirs", Policy: documented(t, cloudtest.OtherHubUID, allKeys)},
 		},
 	})}
 }
@@ -83,6 +115,9 @@ func (e *testEnv) session(t testing.TB, o cloudtest.Options) cloud.Session {
 	if o.OtherAccount {
 		config.Spec.AWS.AccountID = otherAccount
 		config.Secret = map[string][]byte{"accessKeyID": []byte(otherKeyID), "secretAccessKey": []byte(otherKey)}
+	}
+	if o.OtherHub {
+		config.Secret = map[string][]byte{"accessKeyID": []byte(theirKeyID), "secretAccessKey": []byte(theirKey)}
 	}
 	if o.BadCredentials {
 		config.Secret["secretAccessKey"] = []byte("wrong/" + key)
@@ -134,7 +169,8 @@ func (e *testEnv) backend(m *model) *cloudtest.Backend {
 		UnknownState: unknownState, Double: e.clone, PageSize: e.server.SetPageSize,
 		Class:       map[string]string{"type": "gp3", "iops": "6000", "throughput": "250", "encrypted": "true", "csi.storage.k8s.io/fstype": "ext4"},
 		ClassVolume: cloud.Volume{Type: "gp3", IOPS: 6000, Throughput: 250, Encrypted: true},
-		Secrets:     []string{key, otherKey, keyID, otherKeyID, "X-Amz-Signature", "Signature="},
+		Refused:     e.server.Refused,
+		Secrets:     []string{key, otherKey, theirKey, keyID, otherKeyID, theirKeyID, "X-Amz-Signature", "Signature="},
 		NoOracle:    noOracle,
 		Spare:       map[int]string{16: "EBS snapshots live in one region: they are copied (case 15)"},
 	}

@@ -12,6 +12,6 @@ func TestContract(t *testing.T) {
 	m := loadModel(t)
 	cloudtest.Run(t, func(t testing.TB) *cloudtest.Backend {
 		t.Helper()
-		return newTestEnv().backend(m)
+		return newTestEnv(t).backend(m)
 	})
 }

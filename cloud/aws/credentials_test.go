@@ -68,7 +68,7 @@ func wantIdentity(t *testing.T, session cloud.Session, want string) {
 
 func TestSecret(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv(hubRole())
+	e := newTestEnv(t, hubRole())
 	wantIdentity(t, e.session(t, cloudtest.Options{}), userARN)
 
 	withRole := e.config()
@@ -92,7 +92,7 @@ func TestSecretIgnoresEnvironment(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	e := newTestEnv(hubRole())
+	e := newTestEnv(t, hubRole())
 	wantIdentity(t, e.session(t, cloudtest.Options{}), userARN)
 	made := 0
 	wantIdentity(t, connect(t, e.federated(t, &made)), assumedARN)
@@ -125,12 +125,12 @@ func (e *testEnv) ambient(t *testing.T, environment map[string]string) cloud.Con
 }
 
 func TestAmbientFromVariables(t *testing.T) {
-	e := newTestEnv()
+	e := newTestEnv(t)
 	wantIdentity(t, connect(t, e.ambient(t, map[string]string{"AWS_ACCESS_KEY_ID": keyID, "AWS_SECRET_ACCESS_KEY": key})), userARN)
 }
 
 func TestAmbientFromTokenFile(t *testing.T) {
-	e := newTestEnv(hubRole())
+	e := newTestEnv(t, hubRole())
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(token(t, "sts.amazonaws.com", e.clock.Now().Add(time.Hour))), 0o600); err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func containerCredentials(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestAmbientFromPod(t *testing.T) {
-	e := newTestEnv()
+	e := newTestEnv(t)
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("pod\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func (s split) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestAmbientFromMachine(t *testing.T) {
-	e := newTestEnv()
+	e := newTestEnv(t)
 	config := e.ambient(t, nil)
 	config.HTTP.Transport = split{"169.254.169.254", faults.InProcess(http.HandlerFunc(metadata)), config.HTTP.Transport}
 	wantIdentity(t, connect(t, config), userARN)
@@ -204,7 +204,7 @@ func TestAmbientFromMachine(t *testing.T) {
 
 func TestFederated(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv(hubRole())
+	e := newTestEnv(t, hubRole())
 	made := 0
 	config := e.federated(t, &made)
 	var audiences []string
@@ -270,12 +270,12 @@ func TestFederatedRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, made := newTestEnv(hubRole()), 0
+			e, made := newTestEnv(t, hubRole()), 0
 			config := e.federated(t, &made)
 			test.change(e, &config)
 			// A change, which was not sent: it is never ambiguous.
 			_, err := connect(t, config).Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{
-				Name: "eb-x", Source: cloud.SnapshotRef{Region: there, ID: "snap-0123456789abcdef0"}, MaySend: true, Tags: cloud.Tags{cloud.TagHub: "hub"},
+				Name: "eb-x", Source: cloud.SnapshotRef{Region: there, ID: "snap-0123456789abcdef0"}, MaySend: true, Tags: cloud.Tags{cloud.TagHub: cloudtest.HubUID},
 			})
 			if diff := cmp.Diff(test.want, resultOf(t, err)); diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -292,7 +292,7 @@ func TestFederatedRefused(t *testing.T) {
 
 func TestWrongAccount(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv()
+	e := newTestEnv(t)
 	config := e.config()
 	config.Spec.AWS.AccountID = otherAccount
 	who, err := connect(t, config).Access.Identity(t.Context())
@@ -323,7 +323,7 @@ func TestConnectRefuses(t *testing.T) {
 	} {
 		t.Run(field, func(t *testing.T) {
 			t.Parallel()
-			config := newTestEnv().config()
+			config := newTestEnv(t).config()
 			change(&config)
 			_, err := aws.Connect(t.Context(), config)
 			if cloud.ClassOf(err) != cloud.ClassInvalid || !strings.Contains(err.Error(), field) {

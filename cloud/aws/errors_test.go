@@ -37,8 +37,8 @@ func resultOf(t *testing.T, err error) result {
 // than EC2 would, and a snapshot to ask for.
 func answered(t *testing.T, answer faults.Answer) (cloud.Session, cloud.SnapshotSpec) {
 	t.Helper()
-	e := newTestEnv()
-	spec := cloud.SnapshotSpec{Name: "eb-errors", Source: e.disks()(t, "data", 20*gib), MaySend: true, Tags: cloud.Tags{cloud.TagHub: "hub", cloud.TagApp: "app"}}
+	e := newTestEnv(t)
+	spec := cloud.SnapshotSpec{Name: "eb-errors", Source: e.disks()(t, "data", 20*gib), MaySend: true, Tags: cloud.Tags{cloud.TagHub: cloudtest.HubUID, cloud.TagApp: "app"}}
 	for _, op := range []faults.Op{faults.OpCreateSnapshot, faults.OpListSnapshots} {
 		e.script.Add(faults.Fault{Op: op, Times: -1, Kind: faults.Refuse, Answer: answer})
 	}
@@ -47,7 +47,7 @@ func answered(t *testing.T, answer faults.Answer) (cloud.Session, cloud.Snapshot
 
 func firstOfList(t *testing.T, session cloud.Session) error {
 	t.Helper()
-	for _, err := range session.Snapshots.ListSnapshots(t.Context(), cloud.Owner{Hub: "hub"}) {
+	for _, err := range session.Snapshots.ListSnapshots(t.Context(), cloud.Owner{Hub: cloudtest.HubUID}) {
 		return err
 	}
 	return nil
@@ -114,15 +114,15 @@ func TestCodes(t *testing.T) {
 // TestLockedIsOfDeletionAlone is about a code that means something else elsewhere.
 func TestLockedIsOfDeletionAlone(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv()
+	e := newTestEnv(t)
 	session := e.session(t, cloudtest.Options{})
-	spec := cloud.SnapshotSpec{Name: "eb-locked", Source: e.disks()(t, "data", gib), MaySend: true, Tags: cloud.Tags{cloud.TagHub: "hub"}}
+	spec := cloud.SnapshotSpec{Name: "eb-locked", Source: e.disks()(t, "data", gib), MaySend: true, Tags: cloud.Tags{cloud.TagHub: cloudtest.HubUID}}
 	made, err := session.Snapshots.EnsureSnapshot(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.script.Add(faults.Fault{Op: faults.OpDeleteSnapshot, Kind: faults.Refuse, Answer: refuse(cloud.ClassLocked, faults.OpDeleteSnapshot, 0)})
-	err = session.Snapshots.DeleteSnapshot(t.Context(), made.Ref, cloud.Owner{Hub: "hub"})
+	err = session.Snapshots.DeleteSnapshot(t.Context(), made.Ref, cloud.Owner{Hub: cloudtest.HubUID})
 	if got := cloud.ClassOf(err); got != cloud.ClassLocked {
 		t.Errorf("class %q of %v, want %q", got, err, cloud.ClassLocked)
 	}
@@ -193,7 +193,7 @@ func (h hung) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1)
-	config := newTestEnv().config()
+	config := newTestEnv(t).config()
 	config.HTTP.Transport = hung{asked}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -228,7 +228,7 @@ func (spaces) Read(p []byte) (int, error) {
 
 func TestEndlessAnswer(t *testing.T) {
 	t.Parallel()
-	config := newTestEnv().config()
+	config := newTestEnv(t).config()
 	config.HTTP.Transport = endless{}
 	if _, err := connect(t, config).Access.Identity(t.Context()); cloud.ClassOf(err) != cloud.ClassTransient {
 		t.Errorf("class %q of %v, want %q", cloud.ClassOf(err), err, cloud.ClassTransient)

@@ -158,6 +158,7 @@ func beyondMoto() map[int]string {
 		31: "in moto all snapshots are complete at once",
 		32: "in moto no snapshot fails",
 		33: "in moto all copies are complete at once",
+		46: "moto evaluates no conditions on tags",
 	}
 	for _, number := range []int{21, 22, 23, 24, 26, 27, 28, 35, 36, 39, 40, 41, 45} {
 		out[number] = "what goes wrong here is our script's doing and not moto's, which takes a minute to be asked so often"

@@ -15,7 +15,7 @@ import (
 )
 
 // owned is the owner of what these tests make.
-func owned() cloud.Owner { return cloud.Owner{Hub: "hub-1", App: "app-1"} }
+func owned() cloud.Owner { return cloud.Owner{Hub: cloudtest.HubUID, App: "app-1"} }
 
 func snapshotSpec(volume cloud.VolumeRef, name string) cloud.SnapshotSpec {
 	return cloud.SnapshotSpec{Name: name, Source: volume, MaySend: true, Tags: cloud.Tags{cloud.TagHub: owned().Hub, cloud.TagApp: owned().App}}
@@ -34,7 +34,7 @@ func (e *testEnv) ready(t *testing.T, session cloud.Session) cloud.Snapshot {
 
 func TestPreflight(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv()
+	e := newTestEnv(t)
 	session := e.session(t, cloudtest.Options{})
 	preflight := func() map[string]bool {
 		got, err := session.Access.Preflight(t.Context(), owned())
@@ -91,7 +91,7 @@ func TestPreflight(t *testing.T) {
 // TestEnsureVolumeAgain asks for a volume that is not shown yet: the client token finds it.
 func TestEnsureVolumeAgain(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv()
+	e := newTestEnv(t)
 	session := e.session(t, cloudtest.Options{})
 	from := e.ready(t, session)
 	e.cloud.SetPace(fake.Pace{Lag: time.Minute})
@@ -130,7 +130,7 @@ func TestEnsureVolumeAgain(t *testing.T) {
 func TestVolumesOfClasses(t *testing.T) {
 	t.Parallel()
 	const keyARN = "arn:aws:kms:" + here + ":" + account + ":key/7"
-	e := newTestEnv()
+	e := newTestEnv(t)
 	config := e.config()
 	session := connect(t, config)
 	config.Spec.AWS.KMSKeyIDs = map[string]string{here: "alias/backups"}
@@ -178,7 +178,7 @@ func TestVolumesOfClasses(t *testing.T) {
 // TestCopyIsEncrypted looks at what is not in the port: with which key a copy is made.
 func TestCopyIsEncrypted(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv()
+	e := newTestEnv(t)
 	from := e.ready(t, e.session(t, cloudtest.Options{}))
 	config := e.config()
 	config.Region, config.Spec.AWS.KMSKeyIDs = there, map[string]string{there: "alias/elsewhere"}
@@ -195,7 +195,7 @@ func TestCopyIsEncrypted(t *testing.T) {
 
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv()
+	e := newTestEnv(t)
 	session := e.session(t, cloudtest.Options{})
 	volume := e.disks()(t, "data", gib)
 	old := volume
@@ -236,7 +236,7 @@ func TestReferences(t *testing.T) {
 // TestLimitsOfVolumes runs into the real limits, which the contract is put to without.
 func TestLimitsOfVolumes(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv()
+	e := newTestEnv(t)
 	e.server.SetLimits(ec2.DefaultLimits())
 	e.cloud.SetPace(fake.Pace{Ready: time.Hour})
 	session, volume := e.session(t, cloudtest.Options{}), e.disks()(t, "data", gib)
@@ -270,14 +270,14 @@ func TestLimitsOfVolumes(t *testing.T) {
 
 func TestLimitsOfAccounts(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv()
+	e := newTestEnv(t)
 	from := e.ready(t, e.session(t, cloudtest.Options{}))
 	e.cloud.SetPace(fake.Pace{Ready: 2 * time.Hour})
 	e.clock.Step(2 * time.Hour)
 	e.server.SetLimits(ec2.Limits{Copies: 1, Snapshots: 1})
 	elsewhere := e.session(t, cloudtest.Options{Region: 1})
 	copied := func(name string) error {
-		_, err := elsewhere.Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{Name: name, Source: from.Ref, MaySend: true, Tags: cloud.Tags{cloud.TagHub: "hub"}})
+		_, err := elsewhere.Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{Name: name, Source: from.Ref, MaySend: true, Tags: cloud.Tags{cloud.TagHub: cloudtest.HubUID}})
 		return err
 	}
 	if err := copied("0"); err != nil {

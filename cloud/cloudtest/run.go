@@ -22,6 +22,12 @@ type Options = fixture.Options
 // Store reads and edits the state of a cloud that is not a fake.Cloud.
 type Store = fixture.Store
 
+// The UIDs of the hubs whose identities sessions have; see Options.OtherHub.
+const (
+	HubUID      = fixture.HubUID
+	OtherHubUID = fixture.OtherHubUID
+)
+
 // Run runs all cases against a provider, each as a subtest with a backend of its own, and
 // then random faults.
 func Run(t *testing.T, build func(t testing.TB) *Backend) {

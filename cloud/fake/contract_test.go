@@ -31,6 +31,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
+const noPermissions = "it has no permissions"
+
 // newBackend returns a Backend on a fake.Cloud with these rules.
 func newBackend(t testing.TB, rules fake.Rules) *cloudtest.Backend {
 	t.Helper()
@@ -48,7 +50,7 @@ func newBackend(t testing.TB, rules fake.Rules) *cloudtest.Backend {
 		Class:        map[string]string{"type": "fast", "iops": "4000", "throughput": "250", "encrypted": "true"},
 		ClassVolume:  cloud.Volume{Type: "fast", IOPS: 4000, Throughput: 250, Encrypted: true},
 		NoOracle:     "it sends no HTTP requests",
-		Spare:        map[int]string{16: "snapshots have a region, and are copied: see case 15"},
+		Spare:        map[int]string{16: "snapshots have a region, and are copied: see case 15", 46: noPermissions},
 	}
 	b.Connect = func(_ testing.TB, o cloudtest.Options) cloud.Session {
 		account := "first"
@@ -67,7 +69,7 @@ func newBackend(t testing.TB, rules fake.Rules) *cloudtest.Backend {
 	}
 	if rules.Locations {
 		none := "snapshots are global: see case 16"
-		b.Spare = map[int]string{15: none, 33: none}
+		b.Spare = map[int]string{15: none, 33: none, 46: noPermissions}
 	}
 	if !rules.UniqueNames {
 		b.Double = func(t testing.TB, id string) cloud.SnapshotRef {

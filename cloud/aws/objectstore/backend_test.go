@@ -26,6 +26,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 	"github.com/shopfleet/shopfleet/cloud/fake/s3"
 )
 
@@ -41,6 +42,8 @@ const (
 	stsEndpoint = "https://sts.test.example"
 	ownHost     = "s3." + region + ".amazonaws.com"
 	endpoint    = "https://storage.test.example"
+	foreign     = "bucket-of-others"
+	bucketKey   = "arn:aws:kms:" + region + ":" + account + ":key/dumps"
 )
 
 // testEnv is a fake S3 and STS with a client for them.
@@ -48,6 +51,8 @@ type testEnv struct {
 	clock  *testclock.FakeClock
 	store  *bucket.Store
 	server *s3.Server
+	// others serves the bucket foreign.
+	others *s3.Server
 	sts    *ec2.Server
 	script *faults.Script
 	oracle oracle
@@ -55,30 +60,68 @@ type testEnv struct {
 	endpoint string
 }
 
-func newTestEnv() *testEnv {
+func newTestEnv(t testing.TB) *testEnv {
+	t.Helper()
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
 	e := &testEnv{clock: clock, store: bucket.NewStore(clock), script: &faults.Script{}}
 	e.sts = ec2.New(fake.NewCloud(clock), ec2.Options{
 		Clock: clock, Keys: []ec2.Key{{ID: keyID, Secret: key, Account: account, Name: "shopfleet"}},
-		Roles: []ec2.Role{{ARN: roleARN, ExternalID: "tenant-7", Issuer: issuer, Subject: subject}},
+		Roles: []ec2.Role{{ARN: roleARN, ExternalID: "tenant-7", Issuer: issuer, Subject: subject, Policy: documented(t, "")}},
 	})
-	e.server = s3.New(e.store, s3.Options{
-		Clock: clock, Bucket: bucketName, Region: region, Host: ownHost,
+	options := s3.Options{
+		Clock: clock, Bucket: bucketName, Region: region, Host: ownHost, KMSKey: bucketKey,
 		Lookup: func(id string) (s3.Key, bool) {
-			secret, token, arn, expires := e.sts.Known(id)
-			return s3.Key{ID: id, Secret: secret, Token: token, ARN: arn, Expires: expires}, secret != ""
+			if prefix, ours := strings.CutPrefix(id, keyID); ours {
+				return s3.Key{ID: id, Secret: key, ARN: userARN, Policy: documented(t, unescape(prefix))}, true
+			}
+			known := e.sts.Known(id)
+			return s3.Key{ID: id, Secret: known.Secret, Token: known.Token, ARN: known.ARN, Expires: known.Expires, Policy: known.Policy}, known.Secret != ""
 		},
-	})
+	}
+	e.server = s3.New(e.store, options)
+	options.Bucket = foreign
+	e.others = s3.New(bucket.NewStore(clock), options)
 	return e
 }
 
+// documented returns the policy that cloud/README.md prints, for the bucket with a prefix and
+// for the key of the bucket.
+func documented(t testing.TB, prefix string) *iam.Policy {
+	t.Helper()
+	page, err := iam.Read("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofBucket, err := page.AWSBucket(bucketName, prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofKey, err := page.AWSKey(bucketKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return iam.Join(ofBucket, ofKey)
+}
+
+// keyOf returns the ID of the access key that has the permissions for a prefix: that of
+// spec.objectStorage without the part that the suite adds for the hub's keys.
+func keyOf(prefix string) string {
+	return keyID + strings.ReplaceAll(strings.TrimSuffix(prefix, "/shopfleet"), "/", "_")
+}
+
+// unescape is the inverse of what keyOf does to a prefix.
+func unescape(prefix string) string { return strings.ReplaceAll(prefix, "_", "/") }
+
 // ServeHTTP serves STS under its endpoint and S3 under any other host.
 func (e *testEnv) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if "https://"+r.Host == stsEndpoint {
+	switch {
+	case "https://"+r.Host == stsEndpoint:
 		e.sts.ServeHTTP(w, r)
-		return
+	case r.Host == foreign+"."+ownHost, strings.HasPrefix(r.URL.Path, "/"+foreign):
+		e.others.ServeHTTP(w, r)
+	default:
+		e.server.ServeHTTP(w, r)
 	}
-	e.server.ServeHTTP(w, r)
 }
 
 // client sends requests, looks at them and lets them go wrong.
@@ -116,6 +159,12 @@ func (e *testEnv) configure(t testing.TB, o objectstore.Options) cloud.Config {
 	config := e.config()
 	storage := config.Spec.ObjectStorage
 	storage.Prefix = o.Prefix
+	if !o.Beyond {
+		config.Secret["accessKeyID"] = []byte(keyOf(o.Prefix))
+	}
+	if o.Foreign {
+		storage.Bucket = foreign
+	}
 	if o.BadCredentials {
 		config.Secret["secretAccessKey"] = []byte("wrong/" + key)
 	}
@@ -165,6 +214,7 @@ func (e *testEnv) backend(m *model) *objectstore.Backend {
 			t.Helper()
 			return awsobjects.Open(t.Context(), e.configure(t, o))
 		},
+		Refused: e.server.Refused, Prefixed: true,
 		Send: faults.InProcess(e.server).RoundTrip, Refusal: refuse, PageSize: e.server.SetPageSize,
 		Secrets:  []string{key, keyID, "X-Amz-Signature", "Signature=", "X-Amz-Credential"},
 		Validate: e.oracle.validate(), NoOracle: noOracle,

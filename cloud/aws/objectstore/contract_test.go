@@ -13,7 +13,7 @@ func TestContract(t *testing.T) {
 	m := loadModel(t)
 	objectstore.Run(t, func(t testing.TB) *objectstore.Backend {
 		t.Helper()
-		return newTestEnv().backend(m)
+		return newTestEnv(t).backend(m)
 	})
 }
 
@@ -23,7 +23,7 @@ func TestContractEndpoint(t *testing.T) {
 	m := loadModel(t)
 	objectstore.Run(t, func(t testing.TB) *objectstore.Backend {
 		t.Helper()
-		e := newTestEnv()
+		e := newTestEnv(t)
 		e.endpoint = endpoint
 		return e.backend(m)
 	})

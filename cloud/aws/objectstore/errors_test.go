@@ -30,7 +30,7 @@ func codesOf(t *testing.T, err error) codes {
 // answered are errors of all methods whose requests are answered with something.
 func answered(t *testing.T, answer faults.Answer) (put, get, list, gone error) {
 	t.Helper()
-	e := newTestEnv()
+	e := newTestEnv(t)
 	e.script.Add(faults.Fault{Times: -1, Kind: faults.Refuse, Answer: answer})
 	objects := open(t, e.config())
 	put = objects.PutObject(t.Context(), "key", []byte("x"))
@@ -121,15 +121,15 @@ func TestStrange(t *testing.T) {
 // TestGoneAgain: what was in the way of a PUT may be deleted before it is looked at.
 func TestGoneAgain(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv()
+	e := newTestEnv(t)
 	e.script.Add(faults.Fault{Op: faults.OpPutObject, Kind: faults.Refuse, Answer: faults.Answer{
 		Status: http.StatusPreconditionFailed, Body: s3.ErrorBody("PreconditionFailed", "At least one of the pre-conditions you specified did not hold"),
 	}})
 	objects := open(t, e.config())
-	if err := objects.PutObject(t.Context(), "key", []byte("x")); cloud.ClassOf(err) != cloud.ClassTransient {
+	if err := objects.PutObject(t.Context(), "shopfleet/key", []byte("x")); cloud.ClassOf(err) != cloud.ClassTransient {
 		t.Errorf("class of %v, want %q", err, cloud.ClassTransient)
 	}
-	if err := objects.PutObject(t.Context(), "key", []byte("x")); err != nil {
+	if err := objects.PutObject(t.Context(), "shopfleet/key", []byte("x")); err != nil {
 		t.Errorf("again: %v", err)
 	}
 }

@@ -45,7 +45,7 @@ func sign(t *testing.T, objects cloud.Objects, key string) cloud.SignedRequest {
 // do, and they are got anew where that would be too short.
 func TestFederated(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv()
+	e := newTestEnv(t)
 	config := e.config()
 	e.federate(t, &config)
 	objects := open(t, config)
@@ -63,7 +63,7 @@ func TestFederated(t *testing.T) {
 		{time.Minute, time.Hour, 2},
 	} {
 		e.clock.Step(step.after)
-		signed := sign(t, objects, "part")
+		signed := sign(t, objects, "shopfleet/part")
 		if lives := signed.ExpiresAt.Sub(e.clock.Now()); lives != step.lives {
 			t.Errorf("step %d: it lives for %s, want %s", i, lives, step.lives)
 		}
@@ -75,24 +75,24 @@ func TestFederated(t *testing.T) {
 		}
 	}
 	late := sign(t, objects, "late")
-	if status := e.send(t, sign(t, objects, "part"), "x"); status != http.StatusOK {
+	if status := e.send(t, sign(t, objects, "shopfleet/part"), "x"); status != http.StatusOK {
 		t.Errorf("status %d, want %d", status, http.StatusOK)
 	}
 	e.clock.Step(late.ExpiresAt.Sub(e.clock.Now()))
 	if status := e.send(t, late, "x"); status/100 != 4 {
 		t.Errorf("status %d for what has expired %s after the beginning", status, late.ExpiresAt.Sub(began))
 	}
-	if diff := cmp.Diff([]string{"part"}, e.store.Keys()); diff != "" {
+	if diff := cmp.Diff([]string{"shopfleet/part"}, e.store.Keys()); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 }
 
 func TestRole(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv()
+	e := newTestEnv(t)
 	config := e.config()
 	config.Spec.AWS.RoleARN, config.Spec.AWS.ExternalID = roleARN, "tenant-7"
-	if err := open(t, config).PutObject(t.Context(), "manifest", []byte("x")); err != nil {
+	if err := open(t, config).PutObject(t.Context(), "shopfleet/manifest", []byte("x")); err != nil {
 		t.Errorf("putting with a role: %v", err)
 	}
 	config.Spec.AWS.ExternalID = "tenant-8"
@@ -106,7 +106,7 @@ func TestRole(t *testing.T) {
 	if err := open(t, config).PutObject(t.Context(), "other", []byte("x")); cloud.ClassOf(err) != cloud.ClassTransient {
 		t.Errorf("class of %v, want %q", err, cloud.ClassTransient)
 	}
-	if diff := cmp.Diff([]string{"manifest"}, e.store.Keys()); diff != "" {
+	if diff := cmp.Diff([]string{"shopfleet/manifest"}, e.store.Keys()); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 }
@@ -124,13 +124,13 @@ func TestAmbient(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	e := newTestEnv()
+	e := newTestEnv(t)
 	config := e.config()
 	config.Secret, config.Spec.Credentials.Type = nil, v1.CredentialsAmbient
-	if err := open(t, config).PutObject(t.Context(), "manifest", []byte("x")); err != nil {
+	if err := open(t, config).PutObject(t.Context(), "shopfleet/manifest", []byte("x")); err != nil {
 		t.Errorf("putting: %v", err)
 	}
-	if diff := cmp.Diff([]string{"manifest"}, e.store.Keys()); diff != "" {
+	if diff := cmp.Diff([]string{"shopfleet/manifest"}, e.store.Keys()); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 }
@@ -138,18 +138,18 @@ func TestAmbient(t *testing.T) {
 // TestForgets: credentials that are refused are got anew the next time.
 func TestForgets(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv()
+	e := newTestEnv(t)
 	config := e.config()
 	e.federate(t, &config)
 	objects := open(t, config)
-	if err := objects.PutObject(t.Context(), "one", []byte("x")); err != nil {
+	if err := objects.PutObject(t.Context(), "shopfleet/one", []byte("x")); err != nil {
 		t.Fatalf("putting: %v", err)
 	}
 	e.script.Add(faults.Fault{Op: faults.OpPutObject, Kind: faults.Refuse, Answer: refuse(cloud.ClassAuthExpired, faults.OpPutObject, 0)})
-	if err := objects.PutObject(t.Context(), "two", []byte("x")); cloud.ClassOf(err) != cloud.ClassAuthExpired {
+	if err := objects.PutObject(t.Context(), "shopfleet/two", []byte("x")); cloud.ClassOf(err) != cloud.ClassAuthExpired {
 		t.Errorf("class of %v, want %q", err, cloud.ClassAuthExpired)
 	}
-	if err := objects.PutObject(t.Context(), "two", []byte("x")); err != nil {
+	if err := objects.PutObject(t.Context(), "shopfleet/two", []byte("x")); err != nil {
 		t.Errorf("putting again: %v", err)
 	}
 	if n := e.script.Count(faults.OpOther); n != 2 {
@@ -167,7 +167,7 @@ func TestSigned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := newTestEnv()
+			e := newTestEnv(t)
 			e.endpoint = test.endpoint
 			config := e.config()
 			config.Spec.ObjectStorage.Prefix = "backups"
@@ -203,7 +203,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		t.Run(field, func(t *testing.T) {
 			t.Parallel()
-			config := newTestEnv().config()
+			config := newTestEnv(t).config()
 			change(&config)
 			_, err := awsobjects.Open(t.Context(), config)
 			if cloud.ClassOf(err) != cloud.ClassInvalid || !strings.Contains(err.Error(), field) {

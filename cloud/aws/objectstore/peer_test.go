@@ -70,7 +70,7 @@ func newPeer(t testing.TB, url, bucket string) *peer {
 }
 
 func (m *peer) backend(described *model) *objectstore.Backend {
-	e := newTestEnv()
+	e := newTestEnv(m.TB)
 	e.clock, e.endpoint, e.oracle.model = testclock.NewFakeClock(m.began), m.url, described
 	const unsigned = "gofakes3 looks at no signature, and at no time"
 	return &objectstore.Backend{
@@ -78,6 +78,7 @@ func (m *peer) backend(described *model) *objectstore.Backend {
 		Open: func(t testing.TB, o objectstore.Options) (cloud.Objects, error) {
 			t.Helper()
 			config := e.configure(t, o)
+			config.Secret["accessKeyID"] = []byte(keyID)
 			config.HTTP = e.client(http.DefaultTransport)
 			if !o.Missing {
 				config.Spec.ObjectStorage.Bucket = m.bucket
@@ -89,7 +90,7 @@ func (m *peer) backend(described *model) *objectstore.Backend {
 		Validate: e.oracle.validate(), NoOracle: noOracle,
 		Spare: map[int]string{
 			63: "gofakes3 has no locks", 65: unsigned, 66: unsigned, 68: unsigned, 76: unsigned, 79: unsigned,
-			81: "gofakes3 has no certificate",
+			81: "gofakes3 has no certificate", 83: "gofakes3 has no permissions",
 		},
 	}
 }

@@ -48,7 +48,7 @@ func deleteTwice(s *fixture.Fixture) {
 
 func deleteForeign(s *fixture.Fixture) {
 	session, volume := s.Session(fixture.Options{}), s.Volume("data")
-	theirs := s.Ensure(session, s.SpecOf(s.OtherHub(), volume, "0"))
+	theirs := s.Ensure(s.Theirs(), s.SpecOf(s.OtherHub(), volume, "0"))
 	otherApp := cloud.Owner{Hub: s.Owner.Hub, App: "c0ffee00-0000-4000-8000-000000000001"}
 	s.Clock.Step(30 * time.Minute)
 	theirApp := s.Ensure(session, s.SpecOf(otherApp, volume, "1"))

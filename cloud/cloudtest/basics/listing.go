@@ -30,7 +30,7 @@ func listPages(s *fixture.Fixture) {
 		s.Errorf("an empty cloud has %v", got)
 	}
 	want := s.Several(session, s.Owner, 5)
-	s.Several(session, s.OtherHub(), 2)
+	s.Several(s.Theirs(), s.OtherHub(), 2)
 	s.ForeignSnapshot(s)
 	before := s.Script.Count(faults.OpListSnapshots)
 	if diff := cmp.Diff(want, s.IDs(session, s.Owner)); diff != "" {
@@ -136,7 +136,7 @@ func deletedByOthers(s *fixture.Fixture) {
 }
 
 func twoHubs(s *fixture.Fixture) {
-	session, other, volume := s.Session(fixture.Options{}), s.Session(fixture.Options{}), s.Volume("data")
+	session, other, volume := s.Session(fixture.Options{}), s.Theirs(), s.Volume("data")
 	ours := s.Ensure(session, s.Spec(volume, "0"))
 	s.Clock.Step(30 * time.Minute)
 	theirs := s.Ensure(other, s.SpecOf(s.OtherHub(), volume, "0"))

@@ -58,7 +58,7 @@ func (r *schedule) prepare() {
 		r.volumes = append(r.volumes, r.Volume(fmt.Sprintf("data-%d", i)))
 	}
 	r.foreign[r.ForeignSnapshot(r).ID] = true
-	r.foreign[r.Ensure(r.Session(fixture.Options{}), r.SpecOf(r.OtherHub(), r.volumes[0], "0")).Ref.ID] = true
+	r.foreign[r.Ensure(r.Theirs(), r.SpecOf(r.OtherHub(), r.volumes[0], "0")).Ref.ID] = true
 	r.Clock.Step(30 * time.Minute)
 	r.Pace(fake.Pace{Taken: r.seconds(20), Ready: 20*time.Second + r.seconds(100), Lag: r.seconds(80)})
 	r.Script.Chance(r.chance())

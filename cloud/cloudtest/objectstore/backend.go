@@ -38,6 +38,11 @@ type Backend struct {
 	// nil, NoOracle gives the reason.
 	Validate func(call faults.Call) error
 	NoOracle string
+	// Prefixed is set if permissions end at the prefix of the account.
+	Prefixed bool
+	// Refused returns what the permissions of cloud/README.md did not allow; see
+	// fixture.Backend.
+	Refused func() []string
 	// Secrets must not appear in any error: keys, tokens, names of parameters with
 	// signatures. The signed URLs of a case are added.
 	Secrets []string
@@ -65,6 +70,10 @@ type Options struct {
 	Prefix string
 	// BadCredentials are refused by the provider.
 	BadCredentials bool
+	// Beyond selects an identity whose permissions are for AccountPrefix, and not for Prefix.
+	Beyond bool
+	// Foreign selects a bucket that exists, and that the permissions do not name.
+	Foreign bool
 	// Missing selects a bucket that does not exist.
 	Missing bool
 	// Elsewhere selects another region than the bucket's or, where the provider does not

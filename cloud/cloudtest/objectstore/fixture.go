@@ -19,14 +19,25 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 )
 
-// prefix is the prefix of the account in most cases.
-const prefix = "backups/eu"
+// The suite's objects are below shopfleet/, as the hub's are: permissions may end there.
+const (
+	// below ends the prefixes of all cases. The hub's keys begin with it instead.
+	below = "shopfleet"
+	// prefix is the prefix of the account in most cases.
+	prefix = AccountPrefix + "/" + below
+)
+
+// AccountPrefix is spec.objectStorage.prefix of most cases, as documented permissions name it.
+const AccountPrefix = "backups/eu"
 
 // Fixture is a Backend with a running case. It records errors and checks them after the
 // case.
 type Fixture struct {
 	testing.TB
 	*Backend
+
+	// Unauthorized is set by cases that ask for more than the permissions allow.
+	Unauthorized bool
 
 	recorder fixture.Recorder
 	mu       sync.Mutex
@@ -48,6 +59,9 @@ func (s *Fixture) check() {
 	defer s.mu.Unlock()
 	s.recorder.CheckErrors(s, s.Provider, slices.Concat(s.Secrets, s.signed))
 	fixture.CheckRequests(s, s.Script.Calls(), s.Validate)
+	if s.Refused != nil && !s.Unauthorized {
+		fixture.CheckRefused(s, s.Refused())
+	}
 }
 
 // Objects opens the bucket anew, as after a restart, and records the errors of its

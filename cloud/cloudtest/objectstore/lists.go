@@ -81,30 +81,30 @@ func incompleteList(s *Fixture) {
 }
 
 func prefixes(s *Fixture) {
-	short, long, none := s.Objects(Options{Prefix: "eu"}), s.Objects(Options{Prefix: "eu/west"}), s.Objects(Options{})
+	short, long, none := s.Objects(Options{Prefix: "eu"}), s.Objects(Options{Prefix: "eu/shopfleet/west"}), s.Objects(Options{})
 	near := s.Objects(Options{Prefix: "eu-2"})
-	s.Put(short, "manifest", "of eu")
-	s.Put(long, "manifest", "of west")
-	s.Put(none, "manifest", "of none")
-	s.WantKeys("eu/manifest", "eu/west/manifest", "manifest")
-	s.WantList(short, "", "manifest", "west/manifest")
-	s.WantList(long, "", "manifest")
-	s.WantList(none, "", "eu/manifest", "eu/west/manifest", "manifest")
-	s.WantList(near, "")
-	if err := near.DeleteObject(s.Context(), "manifest"); err != nil {
+	s.Put(short, "shopfleet/manifest", "of eu")
+	s.Put(long, "shopfleet/manifest", "of west")
+	s.Put(none, "shopfleet/manifest", "of none")
+	s.WantKeys("eu/shopfleet/manifest", "eu/shopfleet/west/shopfleet/manifest", "shopfleet/manifest")
+	s.WantList(short, "shopfleet/", "shopfleet/manifest", "shopfleet/west/shopfleet/manifest")
+	s.WantList(long, "shopfleet/", "shopfleet/manifest")
+	s.WantList(none, "shopfleet/", "shopfleet/manifest")
+	s.WantList(near, "shopfleet/")
+	if err := near.DeleteObject(s.Context(), "shopfleet/manifest"); err != nil {
 		s.Errorf("deleting what is not there: %v", err)
 	}
-	_, err := near.GetObject(s.Context(), "manifest", mib)
+	_, err := near.GetObject(s.Context(), "shopfleet/manifest", mib)
 	s.WantClass(err, cloud.ClassNotFound)
 	if strings.Contains(err.Error(), "of eu") {
 		s.Errorf("an error contains the content of an object: %v", err)
 	}
-	if got, err := short.GetObject(s.Context(), "west/manifest", mib); err != nil || string(got) != "of west" {
+	if got, err := short.GetObject(s.Context(), "shopfleet/west/shopfleet/manifest", mib); err != nil || string(got) != "of west" {
 		s.Errorf("%q, %v; want what is under the whole key", got, err)
 	}
-	s.WantDone(s.Sign(long, "PUT", "part"), "by a signed request")
-	s.WantContent("eu/west/part", "by a signed request")
-	s.WantKeys("eu/manifest", "eu/west/manifest", "eu/west/part", "manifest")
+	s.WantDone(s.Sign(long, "PUT", "shopfleet/part"), "by a signed request")
+	s.WantContent("eu/shopfleet/west/shopfleet/part", "by a signed request")
+	s.WantKeys("eu/shopfleet/manifest", "eu/shopfleet/west/shopfleet/manifest", "eu/shopfleet/west/shopfleet/part", "shopfleet/manifest")
 }
 
 func badKeys(s *Fixture) {

@@ -21,6 +21,7 @@ func refusalCases() []Case {
 		{Number: 80, Name: "malformed responses are Transient, or Ambiguous after a change", Run: senseless},
 		{Number: 81, Name: "a private certificate authority is trusted with caBundle only", Run: authority},
 		{Number: 82, Name: "requests are valid, and errors contain no secret", Run: requestsAndSecrets},
+		{Number: 83, Name: "the provider denies what the documented permissions exclude", Run: excluded},
 	}
 }
 
@@ -149,6 +150,29 @@ func authority(s *Fixture) {
 		}
 	}
 	s.WantContent(prefix+"/there", "first")
+}
+
+// excluded uses a bucket and, if permissions end at a prefix, a prefix that the permissions do
+// not include.
+func excluded(s *Fixture) {
+	s.Unauthorized = true
+	const theirs = "theirs/" + below
+	s.Store.Put(theirs+"/there", []byte("first"))
+	beyond := map[string]Options{"another bucket": {Prefix: prefix, Foreign: true}}
+	if s.Prefixed {
+		beyond["another prefix"] = Options{Prefix: theirs, Beyond: true}
+		signed := s.Sign(s.Objects(beyond["another prefix"]), http.MethodPut, "new")
+		s.WantRefused(signed, "x", "signed by an identity without the permission")
+	}
+	for name, options := range beyond {
+		for op, call := range calls(s.Objects(options), "there") {
+			if err := call(s.Context()); cloud.ClassOf(err) != cloud.ClassDenied {
+				s.Errorf("%s of %s: %v, want class %q", op, name, err, cloud.ClassDenied)
+			}
+		}
+	}
+	s.WantContent(theirs+"/there", "first")
+	s.WantKeys(theirs + "/there")
 }
 
 // requestsAndSecrets calls every method, with and without faults. The fixture checks

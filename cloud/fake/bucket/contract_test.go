@@ -39,6 +39,7 @@ func TestContract(t *testing.T) {
 			Spare: map[int]string{
 				79: "there is no other region or endpoint",
 				81: "it sends no HTTP requests",
+				83: "it has no permissions",
 			},
 		}
 	})

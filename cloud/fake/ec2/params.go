@@ -2,7 +2,6 @@ package ec2
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -16,12 +15,12 @@ type params struct {
 	form  url.Values
 	used  map[string]bool
 	wrong *fault // The first thing that was wrong.
+	dry   bool
 }
 
-// done returns the error of the request: an invalid value, an unknown parameter, or that it
-// is a dry run.
+// done returns the error of the request: an invalid value or an unknown parameter.
 func (p *params) done() *fault {
-	dry := p.flag("DryRun")
+	p.dry = p.flag("DryRun")
 	if p.wrong != nil {
 		return p.wrong
 	}
@@ -31,12 +30,6 @@ func (p *params) done() *fault {
 		}
 		if len(values) > 1 {
 			return invalid("InvalidParameterValue", fmt.Sprintf("The parameter %s is given more than once", key))
-		}
-	}
-	if dry {
-		return &fault{
-			status: http.StatusPreconditionFailed, code: "DryRunOperation",
-			message: "Request would have succeeded, but DryRun flag is set.",
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
 // maxBody is how much of a request is read, in bytes.
@@ -54,6 +55,7 @@ type Server struct {
 	cloud *fake.Cloud
 	clock clock.PassiveClock
 	roles []Role
+	log   iam.Log
 
 	// mu is held for a whole request, so that what is looked at and what is made
 	// of it are one step.
@@ -75,7 +77,7 @@ func New(fakeCloud *fake.Cloud, o Options) *Server {
 	}
 	for _, k := range o.Keys {
 		s.keys[k.ID] = principal{
-			secret: k.Secret, account: k.Account,
+			secret: k.Secret, account: k.Account, policy: k.Policy,
 			arn: fmt.Sprintf("arn:aws:iam::%s:user/%s", k.Account, k.Name),
 		}
 	}
@@ -95,6 +97,9 @@ func (s *Server) SetLimits(l Limits) {
 	defer s.mu.Unlock()
 	s.limits = l
 }
+
+// Refused returns what the policies of keys and roles did not allow.
+func (s *Server) Refused() []string { return s.log.Refused() }
 
 // Deny takes the permission for actions away from everybody, as "DeleteSnapshot".
 // Called without any, it gives all back.
@@ -147,13 +152,13 @@ func (s *Server) dispatch(r *http.Request, body []byte, p *params) (answer, *fau
 	}
 	switch action {
 	case "DescribeVolumes":
-		return s.describeVolumes(who, p)
+		return s.authorized(who, p, s.describeVolumes)
 	case "CreateVolume":
 		return s.createVolume(who, p)
 	case "DeleteVolume":
 		return s.deleteVolume(who, p)
 	case "DescribeSnapshots":
-		return s.describeSnapshots(who, p)
+		return s.authorized(who, p, s.describeSnapshots)
 	case "CreateSnapshot":
 		return s.createSnapshot(who, p)
 	case "CopySnapshot":
@@ -212,10 +217,18 @@ func (s *Server) number() uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// Known is a key that is known, and what goes with it, for other services of the account.
-func (s *Server) Known(id string) (secret, token, arn string, expires time.Time) {
+// Credentials are what belongs to an access key.
+type Credentials struct {
+	Secret, Token, ARN string
+	Expires            time.Time
+	Policy             *iam.Policy
+}
+
+// Known returns what belongs to an access key, for other services of the account; its Secret is
+// empty if the key is not known.
+func (s *Server) Known(id string) Credentials {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	who := s.keys[id]
-	return who.secret, who.token, who.arn, who.expires
+	return Credentials{Secret: who.secret, Token: who.token, ARN: who.arn, Expires: who.expires, Policy: who.policy}
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
 const algorithm = "AWS4-HMAC-SHA256"
@@ -20,6 +22,7 @@ type principal struct {
 	// token goes with keys that expire.
 	token   string
 	expires time.Time
+	policy  *iam.Policy
 }
 
 // Key is an access key.
@@ -27,6 +30,8 @@ type Key struct {
 	ID, Secret string
 	// Account is the number of the account, Name the user's.
 	Account, Name string
+	// Policy is the user's; nil allows everything.
+	Policy *iam.Policy
 }
 
 // caller represents the principal of a request, and the service and region that it addresses.

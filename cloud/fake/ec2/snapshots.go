@@ -62,6 +62,9 @@ func (s *Server) createSnapshot(who caller, p *params) (answer, *fault) {
 	if !ok {
 		return nil, missing("InvalidVolume.NotFound", "volume", id)
 	}
+	if wrong := s.authorize(who, p, existingVolume(who, volume), created(snapshotARN(who.region, "*"), tags)); wrong != nil {
+		return nil, wrong
+	}
 	if wrong := s.exceeds(who, volume); wrong != nil {
 		return nil, wrong
 	}
@@ -116,15 +119,22 @@ func (s *Server) copySnapshot(who caller, p *params) (answer, *fault) {
 		return nil, wrong
 	}
 	source, ok := s.cloud.Snapshot(id)
-	switch {
-	case !ok || source.Region != region:
+	if !ok || source.Region != region {
 		return nil, missing("InvalidSnapshot.NotFound", "snapshot", id)
+	}
+	if wrong := s.authorize(who, p, existingSnapshot(source), created(snapshotARN(who.region, "*"), tags)); wrong != nil {
+		return nil, wrong
+	}
+	switch {
 	case source.State != cloud.StateReady:
 		return nil, invalid("IncorrectState", fmt.Sprintf("Snapshot %s is not in a valid state for this operation: %s", id, snapshotState(source.State)))
 	case key != "" && !encrypted:
 		return nil, invalid("InvalidParameterCombination", "KmsKeyId requires Encrypted")
 	case s.limits.Copies > 0 && s.copies(who) >= s.limits.Copies:
 		return nil, invalid("ResourceLimitExceeded", fmt.Sprintf("Maximum of %d concurrent snapshot copies to a region exceeded", s.limits.Copies))
+	}
+	if !s.mayUse(who, source.KMSKey, key) {
+		s.cloud.FailNext("Given key ID is not accessible")
 	}
 	made := s.cloud.AddSnapshot(fake.Snapshot{
 		Account: who.account, Region: who.region, ID: s.id("snap"), Source: id, SourceUID: source.SourceUID, IsCopy: true,
@@ -150,9 +160,13 @@ func (s *Server) deleteSnapshot(who caller, p *params) (answer, *fault) {
 		return nil, wrong
 	}
 	snapshot, ok := s.cloud.Snapshot(id)
-	switch {
-	case !ok || snapshot.Region != who.region:
+	if !ok || snapshot.Region != who.region {
 		return nil, missing("InvalidSnapshot.NotFound", "snapshot", id)
+	}
+	if wrong := s.authorize(who, p, existingSnapshot(snapshot)); wrong != nil {
+		return nil, wrong
+	}
+	switch {
 	case snapshot.Account != who.account:
 		return nil, unauthorized(who, "DeleteSnapshot")
 	case snapshot.Used:

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
 const (
@@ -23,6 +25,8 @@ type Role struct {
 	ExternalID string
 	// Issuer and Subject are those of the web identity that may assume it; empty: none may.
 	Issuer, Subject string
+	// Policy is that of the role; nil allows everything.
+	Policy *iam.Policy
 }
 
 // account is the account in an ARN.
@@ -123,7 +127,7 @@ func (s *Server) lend(role Role, session string, seconds int64) credentials {
 	}
 	lent := principal{
 		secret: fmt.Sprintf("lent/%016x", s.number()), token: fmt.Sprintf("token/%016x", s.number()),
-		account: account(role.ARN),
+		account: account(role.ARN), policy: role.Policy,
 		arn:     strings.Replace(strings.Replace(role.ARN, ":iam:", ":sts:", 1), ":role/", ":assumed-role/", 1) + "/" + session,
 		expires: s.clock.Now().Add(time.Duration(seconds) * time.Second),
 	}

@@ -112,6 +112,9 @@ func (s *Server) createVolume(who caller, p *params) (answer, *fault) {
 	if wrong := p.done(); wrong != nil {
 		return nil, wrong
 	}
+	if wrong := s.authorize(who, p, s.resources(who, w)...); wrong != nil {
+		return nil, wrong
+	}
 	request, token := fingerprint(p.form), who.account+"/"+who.region+"/"+w.token
 	if used, ok := s.tokens[token]; ok && w.token != "" {
 		if used.request != request {
@@ -133,7 +136,19 @@ func (s *Server) createVolume(who caller, p *params) (answer, *fault) {
 		Tags: w.tags, Token: w.token, From: w.snapshot,
 	})
 	s.tokens[token] = tokenUse{request: request, volume: made}
+	if !s.mayUse(who, source.KMSKey, w.key) {
+		s.cloud.RemoveVolume(id)
+	}
 	return &volumeAnswer{volumeItem: describeVolume(made)}, nil
+}
+
+// resources returns what a request concerns that creates a volume.
+func (s *Server) resources(who caller, w wanted) []resource {
+	out := []resource{created(volumeARN(who, "*"), w.tags)}
+	if from, ok := s.cloud.Snapshot(w.snapshot); ok {
+		out = append(out, existingSnapshot(from))
+	}
+	return out
 }
 
 // fingerprint returns a string that is equal for repeated requests.
@@ -165,10 +180,13 @@ func (s *Server) deleteVolume(who caller, p *params) (answer, *fault) {
 		return nil, wrong
 	}
 	volume, ok := s.volume(who, id)
-	switch {
-	case !ok:
+	if !ok {
 		return nil, missing("InvalidVolume.NotFound", "volume", id)
-	case volume.Attached:
+	}
+	if wrong := s.authorize(who, p, existingVolume(who, volume)); wrong != nil {
+		return nil, wrong
+	}
+	if volume.Attached {
 		return nil, invalid("VolumeInUse", fmt.Sprintf("Volume %s is currently attached to i-00000000000000001", id))
 	}
 	s.cloud.RemoveVolume(id)

@@ -58,6 +58,9 @@ func etag(o bucket.Object) string { return `"` + hex.EncodeToString(o.MD5[:]) + 
 // get returns an object, or a range of it. HEAD is GET without the body.
 func (s *Server) get(w http.ResponseWriter, in *request) *fault {
 	object, content, err := s.store.Open(in.key)
+	if err != nil && !s.mayList(in) {
+		return refuse(http.StatusForbidden, "AccessDenied", "Access Denied")
+	}
 	if err != nil {
 		return refuse(http.StatusNotFound, "NoSuchKey", "The specified key does not exist.")
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
 const (
@@ -34,6 +35,8 @@ type Key struct {
 	Expires time.Time
 	// ARN names the owner, for messages.
 	ARN string
+	// Policy is the owner's; nil allows everything.
+	Policy *iam.Policy
 }
 
 // Options configures a server.
@@ -49,6 +52,8 @@ type Options struct {
 	// others; it may be nil.
 	Keys   []Key
 	Lookup func(id string) (Key, bool)
+	// KMSKey is the ARN of the key that the bucket encrypts objects with; empty is S3's own.
+	KMSKey string
 }
 
 // Server is S3. Its methods may be called at the same time.
@@ -58,6 +63,7 @@ type Server struct {
 	store  *bucket.Store
 	keys   map[string]Key // By ID.
 	serial atomic.Int64
+	log    iam.Log
 
 	mu    sync.Mutex
 	pages int
@@ -81,6 +87,9 @@ func (s *Server) SetPageSize(n int) {
 		s.pages = n
 	}
 }
+
+// Refused returns what the policies of keys did not allow.
+func (s *Server) Refused() []string { return s.log.Refused() }
 
 // request is one to the server, as far as it is understood.
 type request struct {
@@ -137,6 +146,9 @@ func (s *Server) answer(w http.ResponseWriter, in *request) *fault {
 		return refuse(http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist")
 	}
 	if wrong := known(in); wrong != nil {
+		return wrong
+	}
+	if wrong := s.authorize(in); wrong != nil {
 		return wrong
 	}
 	return serve(w, in)

@@ -1,0 +1,99 @@
+package failures
+
+import (
+	"time"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+)
+
+// estate is what an account has that belongs to a hub, to another hub and to nobody.
+type estate struct {
+	*fixture.Fixture
+	// ours and elsewhere are sessions of the hub, in the two regions.
+	ours, elsewhere cloud.Session
+	// volume is a cluster's, and bare has no tags.
+	volume, bare cloud.VolumeRef
+	// own, theirs and untagged are snapshots, and restored is a volume of the other hub.
+	own, theirs, untagged cloud.SnapshotRef
+	restored              cloud.VolumeRef
+}
+
+func newEstate(s *fixture.Fixture) *estate {
+	s.Helper()
+	e := &estate{
+		Fixture: s, ours: s.Session(fixture.Options{}), elsewhere: s.Session(fixture.Options{Region: 1}),
+		volume: s.Volume("data"), bare: s.Volume("bare"), untagged: s.ForeignSnapshot(s),
+	}
+	s.Store.EditVolume(e.bare.Handle, func(v *fake.Volume) { v.Tags = nil })
+	e.theirs = s.Ensure(s.Theirs(), s.SpecOf(s.OtherHub(), e.volume, "0")).Ref
+	s.Clock.Step(30 * time.Minute)
+	e.own = s.Ready(e.ours, e.volume).Ref
+	restored, err := s.Theirs().Volumes.EnsureVolume(s.Context(), e.volumeOf(e.theirs, s.OtherHub()))
+	if err != nil {
+		s.Fatalf("the other hub restores its snapshot: %v", err)
+	}
+	e.restored = restored.Ref
+	s.Clock.Step(30 * time.Minute)
+	return e
+}
+
+// volumeOf describes a volume of an owner, restored from a snapshot.
+func (e *estate) volumeOf(from cloud.SnapshotRef, owner cloud.Owner) cloud.VolumeSpec {
+	spec := e.VolumeSpec(from, owner.Hub)
+	spec.Tags = spec.Tags.With(cloud.Tags{cloud.TagHub: owner.Hub})
+	return spec
+}
+
+func (e *estate) snapshot(of cloud.VolumeRef, owner cloud.Owner) func() error {
+	return func() error {
+		_, err := e.ours.Snapshots.EnsureSnapshot(e.Context(), e.SpecOf(owner, of, "1"))
+		return err
+	}
+}
+
+func (e *estate) copy(of cloud.SnapshotRef, owner cloud.Owner) func() error {
+	return func() error {
+		_, err := e.elsewhere.Snapshots.EnsureCopy(e.Context(), cloud.CopySpec{
+			Name: cloud.Name(of.ID, owner.Hub), Source: of, MaySend: true, Tags: cloud.Tags{cloud.TagHub: owner.Hub, cloud.TagApp: owner.App},
+		})
+		return err
+	}
+}
+
+func (e *estate) restore(of cloud.SnapshotRef, owner cloud.Owner) func() error {
+	return func() error {
+		_, err := e.ours.Volumes.EnsureVolume(e.Context(), e.volumeOf(of, owner))
+		return err
+	}
+}
+
+// excluded asks for what only the provider can deny: with the owner of another hub, a session
+// passes its own checks and sends the request.
+func excluded(s *fixture.Fixture) {
+	s.Unauthorized = true
+	e := newEstate(s)
+	other := s.OtherHub()
+	for what, call := range map[string]func() error{
+		"deleting the snapshot of another hub":       func() error { return e.ours.Snapshots.DeleteSnapshot(s.Context(), e.theirs, other) },
+		"deleting the volume of another hub":         func() error { return e.ours.Volumes.DeleteVolume(s.Context(), e.restored, other) },
+		"a snapshot with the tag of another hub":     e.snapshot(e.volume, other),
+		"a snapshot of a volume that no cluster has": e.snapshot(e.bare, s.Owner),
+		"copying the snapshot of another hub":        e.copy(e.theirs, s.Owner),
+		"copying a snapshot without tags":            e.copy(e.untagged, s.Owner),
+		"a copy with the tag of another hub":         e.copy(e.own, other),
+		"a volume with the tag of another hub":       e.restore(e.own, other),
+		"restoring a snapshot without tags":          e.restore(e.untagged, s.Owner),
+	} {
+		sent := s.Script.Count(faults.OpAny)
+		err := call()
+		if cloud.ClassOf(err) != cloud.ClassDenied || fixture.CodeOf(err) == cloud.CodeForeign || s.Script.Count(faults.OpAny) == sent {
+			s.Errorf("%s: %v, want a denial by the provider", what, err)
+		}
+	}
+	if err := e.restore(e.theirs, s.Owner)(); err != nil {
+		s.Errorf("restoring the snapshot of another hub, as after taking over its backups: %v", err)
+	}
+}
