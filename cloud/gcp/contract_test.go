@@ -19,6 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/cloud/fake/gce"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 	"github.com/shopfleet/shopfleet/cloud/gcp/discovery"
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
 )
@@ -98,6 +99,9 @@ func newTestEnv(t testing.TB, api *discovery.API, k keys, options gce.Options) *
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
 	options.Clock = clock
+	if options.Permissions == nil {
+		options.Permissions = documented(t)
+	}
 	fakeCloud := fake.NewCloud(clock)
 	server := gce.New(fakeCloud, options)
 	k.ours.add(server)
@@ -105,6 +109,20 @@ func newTestEnv(t testing.TB, api *discovery.API, k keys, options gce.Options) *
 	http := httptest.NewServer(server)
 	t.Cleanup(http.Close)
 	return &testEnv{clock: clock, cloud: fakeCloud, server: server, url: http.URL, script: &faults.Script{}, keys: k, api: api}
+}
+
+// documented returns the permissions that cloud/README.md tells to grant in the project.
+func documented(t testing.TB) iam.Permissions {
+	t.Helper()
+	page, err := iam.Read("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	permissions, err := page.Google()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return permissions
 }
 
 // transport sends requests as the script wants it. What the server answers is compared
@@ -197,10 +215,12 @@ func (s *testEnv) backend() *cloudtest.Backend {
 		ClassVolume: cloud.Volume{Type: "hyperdisk-balanced", IOPS: 6000, Throughput: 250, Encrypted: true},
 		PageSize:    s.server.SetPageSize,
 		Validate:    func(call faults.Call) error { return s.api.Request(call.Request) },
+		Refused:     s.server.Refused,
 		Secrets:     []string{"PRIVATE KEY", "ya29.", "eyJ"},
 		Spare: map[int]string{
 			15: "snapshots of Google Cloud are global: see case 16",
 			33: "snapshots of Google Cloud are not copied",
+			46: "roles of Google Cloud do not depend on labels: see TestPermissions",
 		},
 	}
 }

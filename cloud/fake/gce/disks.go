@@ -25,6 +25,18 @@ type diskBody struct {
 	EncryptionKey         *encryptionKey    `json:"diskEncryptionKey"`
 }
 
+// permissions returns what creating the disk needs besides compute.disks.create.
+func (b diskBody) permissions() []string {
+	var out []string
+	if b.SourceSnapshot != "" {
+		out = append(out, "compute.snapshots.useReadOnly")
+	}
+	if len(b.Labels) > 0 {
+		out = append(out, "compute.disks.setLabels")
+	}
+	return out
+}
+
 // types are the types of disks, and whether their performance can be provisioned.
 func types() map[string]bool {
 	return map[string]bool{
@@ -106,6 +118,9 @@ func (s *Server) insertDisk(r request) (any, error) {
 		return nil, err
 	}
 	if err := checkNames(in.Name, in.Description, in.Labels); err != nil {
+		return nil, err
+	}
+	if err := s.need(r, in.permissions()...); err != nil {
 		return nil, err
 	}
 	id := "projects/" + r.project + "/" + r.scope + "/disks/" + in.Name

@@ -106,14 +106,33 @@ func (s *Server) authenticate(r *http.Request) (string, error) {
 
 // authorize reports whether who sent a request may do it.
 func (s *Server) authorize(r request, permission string) error {
-	if s.grants[r.who][r.project] && !s.forbidden[permission] {
+	in := s.grants[r.who][r.project]
+	if in && s.allows(permission) {
 		return nil
+	}
+	if in && !s.options.Permissions.Allow(permission) {
+		s.log.Refuse(permission)
 	}
 	if permission == "" {
 		permission = "compute.projects.get"
 	}
 	resource := strings.TrimPrefix(r.URL.Path, "/compute/v1/")
 	return problem{http.StatusForbidden, "forbidden", fmt.Sprintf("Required '%s' permission for '%s'", permission, resource)}
+}
+
+// allows reports whether identities have a permission in their projects.
+func (s *Server) allows(permission string) bool {
+	return s.options.Permissions.Allow(permission) && !s.forbidden[permission]
+}
+
+// need is authorize for the permissions that depend on the body of a request.
+func (s *Server) need(r request, permissions ...string) error {
+	for _, permission := range permissions {
+		if err := s.authorize(r, permission); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Server) testPermissions(r request) (any, error) {
@@ -123,7 +142,7 @@ func (s *Server) testPermissions(r request) (any, error) {
 	if err := r.decode(&in); err != nil {
 		return nil, err
 	}
-	held := slices.DeleteFunc(in.Permissions, func(p string) bool { return s.forbidden[p] })
+	held := slices.DeleteFunc(in.Permissions, func(p string) bool { return !s.allows(p) })
 	if len(held) == 0 {
 		return map[string]any{}, nil
 	}

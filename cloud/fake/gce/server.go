@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
 // Options are how a server behaves.
@@ -27,6 +28,8 @@ type Options struct {
 	// ForgetFailed lets snapshots disappear when they fail, so that only the
 	// operation reports it.
 	ForgetFailed bool
+	// Permissions are those of the role that identities have in their projects; nil are all.
+	Permissions iam.Permissions
 }
 
 // maxBody is how much of a request is read.
@@ -37,6 +40,7 @@ type Server struct {
 	cloud *fake.Cloud
 	mux   *http.ServeMux
 	clock clock.PassiveClock
+	log   iam.Log
 
 	// mu makes a look and the change after it one.
 	mu         sync.Mutex
@@ -83,6 +87,16 @@ func (s *Server) Forbid(permission string) {
 	s.forbidden[permission] = true
 }
 
+// SetPermissions changes the permissions of the options.
+func (s *Server) SetPermissions(p iam.Permissions) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.options.Permissions = p
+}
+
+// Refused returns what the permissions of the options did not include.
+func (s *Server) Refused() []string { return s.log.Refused() }
+
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", s.clock.Now().UTC().Format(http.TimeFormat))
@@ -107,7 +121,8 @@ func (s *Server) routes() {
 	s.handle("POST "+snapshots, "compute.snapshots.create", []string{"requestId"}, s.insertSnapshot)
 	s.handle("GET "+snapshots+"/{resource}", "compute.snapshots.get", nil, s.getSnapshot)
 	s.handle("DELETE "+snapshots+"/{resource}", "compute.snapshots.delete", []string{"requestId"}, s.deleteSnapshot)
-	s.handle("POST "+snapshots+"/{resource}/testIamPermissions", "", nil, s.testPermissions)
+	// https://cloud.google.com/compute/docs/reference/rest/v1/snapshots/testIamPermissions
+	s.handle("POST "+snapshots+"/{resource}/testIamPermissions", "compute.snapshots.list", nil, s.testPermissions)
 	for _, place := range []string{"/zones/{zone}", "/regions/{region}"} {
 		disks := base + place + "/disks"
 		s.handle("POST "+disks, "compute.disks.create", []string{"requestId", "sourceImage"}, s.insertDisk)

@@ -147,6 +147,13 @@ func (s *Server) insertSnapshot(r request) (any, error) {
 	if in.SourceDisk == "" {
 		return nil, problem{http.StatusBadRequest, "required", "Required field 'resource.sourceDisk' not specified"}
 	}
+	needed := []string{"compute.disks.createSnapshot"}
+	if len(in.Labels) > 0 {
+		needed = append(needed, "compute.snapshots.setLabels")
+	}
+	if err := s.need(r, needed...); err != nil {
+		return nil, err
+	}
 	return s.takeSnapshot(r, in, resourcePath(r.project, in.SourceDisk))
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
 // Tokens issues access tokens and knows them, as a gce.Server does. It answers requests to
@@ -29,6 +30,10 @@ type Options struct {
 	Tokens Tokens
 	// Bland omits the reason from responses to requests that a hold forbids.
 	Bland bool
+	// Permissions are those of the role that identities have on the bucket; nil are all.
+	Permissions iam.Permissions
+	// Foreign is the name of a bucket on which they have no role; empty is none.
+	Foreign string
 }
 
 // Server is a Cloud Storage. Its methods may be called at the same time.
@@ -37,6 +42,7 @@ type Server struct {
 
 	store *bucket.Store
 	mux   *http.ServeMux
+	log   iam.Log
 
 	mu        sync.Mutex
 	pageSize  int
@@ -75,6 +81,9 @@ func (s *Server) Forbid(permission string) {
 	defer s.mu.Unlock()
 	s.forbidden[permission] = true
 }
+
+// Refused returns what the permissions of the options did not include.
+func (s *Server) Refused() []string { return s.log.Refused() }
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +149,8 @@ func (s *Server) admit(r *http.Request) (request, error) {
 	if !known {
 		return request{}, problem{http.StatusUnauthorized, "authError", "AuthenticationRequired", "Invalid Credentials"}
 	}
-	if r.PathValue("bucket") != s.Bucket {
+	foreign := s.Foreign != "" && r.PathValue("bucket") == s.Foreign
+	if r.PathValue("bucket") != s.Bucket && !foreign {
 		return request{}, problem{http.StatusNotFound, "notFound", "NoSuchBucket", "The specified bucket does not exist."}
 	}
 	return request{r, func(permission, object string) error {
@@ -150,6 +160,10 @@ func (s *Server) admit(r *http.Request) (request, error) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if foreign || !s.Permissions.Allow(permission) {
+			s.log.Refuse(permission + " on " + r.PathValue("bucket"))
+			return denied(permission)
+		}
 		if s.forbidden[permission] || !b.allows(permission, resource) {
 			return denied(permission)
 		}

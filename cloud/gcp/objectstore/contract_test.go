@@ -22,6 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/cloud/fake/gce"
 	"github.com/shopfleet/shopfleet/cloud/fake/gcs"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 	"github.com/shopfleet/shopfleet/cloud/gcp/discovery"
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
 )
@@ -87,12 +88,27 @@ func newTestEnv(t testing.TB, p preparation, options gcs.Options) *testEnv {
 	s := &testEnv{preparation: p, clock: clock, store: bucket.NewStore(clock), script: &faults.Script{}}
 	s.tokens = gce.New(fake.NewCloud(clock), gce.Options{Clock: clock})
 	p.add(s.tokens)
-	options.Clock, options.Bucket, options.Tokens = clock, dumps, s.tokens
+	options.Clock, options.Bucket, options.Tokens, options.Foreign = clock, dumps, s.tokens, "dumps-of-others"
+	options.Permissions = documented(t)
 	s.server = gcs.New(s.store, options)
 	http := httptest.NewServer(s.server)
 	t.Cleanup(http.Close)
 	s.url = http.URL
 	return s
+}
+
+// documented returns the permissions that cloud/README.md tells to grant on the bucket.
+func documented(t testing.TB) iam.Permissions {
+	t.Helper()
+	page, err := iam.Read("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	permissions, err := page.GoogleBucket()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return permissions
 }
 
 // transport sends requests as the script wants it. What the server answers is compared
@@ -154,6 +170,7 @@ func (s *testEnv) backend() *suite.Backend {
 		Refusal:  refusal,
 		PageSize: s.server.SetPageSize,
 		Validate: func(call faults.Call) error { return s.api.Request(call.Request) },
+		Refused:  s.server.Refused,
 		Secrets:  []string{"PRIVATE KEY", "ya29.", "eyJ"},
 		Spare: map[int]string{
 			68: "Google sets the lifetime of its tokens: see TestTokensExpire",
@@ -169,6 +186,9 @@ func (s *testEnv) open(t testing.TB, o suite.Options) (cloud.Objects, error) {
 	storage.Prefix = o.Prefix
 	if o.BadCredentials {
 		config.Secret = s.secret(s.wrong)
+	}
+	if o.Foreign {
+		storage.Bucket = "dumps-of-others"
 	}
 	if o.Missing {
 		storage.Bucket = "shop-none"

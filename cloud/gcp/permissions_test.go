@@ -1,0 +1,74 @@
+package gcp
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/gce"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
+)
+
+// TestPermissions: the documented role suffices, and each of its permissions is needed by one of
+// the methods.
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	api, keys := discover(t), newKeys(t)
+	all := documented(t)
+	s := newTestEnv(t, api, keys, gce.Options{})
+	s.everything(t, all)
+	if refused := s.server.Refused(); len(refused) > 0 {
+		t.Errorf("with all permissions this is refused: %q", refused)
+	}
+	for _, permission := range all {
+		if permission == "compute.disks.useReadOnly" {
+			continue // The fake does not know which creations of a snapshot need it.
+		}
+		t.Run(permission, func(t *testing.T) {
+			t.Parallel()
+			s := newTestEnv(t, api, keys, gce.Options{})
+			s.everything(t, slices.DeleteFunc(slices.Clone(all), func(p string) bool { return p == permission }))
+			if refused := s.server.Refused(); !slices.Contains(refused, permission) {
+				t.Errorf("without %s only this is refused: %q", permission, refused)
+			}
+		})
+	}
+}
+
+// everything calls all methods with some permissions, and ignores the results.
+func (s *testEnv) everything(t *testing.T, permissions iam.Permissions) {
+	t.Helper()
+	ctx, session, owner := t.Context(), connect(t, s.config(t)), cloud.Owner{Hub: "hub", App: "app"}
+	disk := func(name string) cloud.VolumeRef { return s.disk(t, name, 20<<30) }
+	ensure := func(name string, of cloud.VolumeRef) cloud.SnapshotRef {
+		made, _ := session.Snapshots.EnsureSnapshot(ctx, spec(name, of))
+		return made.Ref
+	}
+	restore := func(name string, from cloud.SnapshotRef) cloud.VolumeRef {
+		tags := cloud.Tags{cloud.TagHub: owner.Hub, cloud.TagApp: owner.App}
+		made, _ := session.Volumes.EnsureVolume(ctx, cloud.VolumeSpec{Name: name, Zone: zone, Snapshot: from, Tags: tags})
+		return made.Ref
+	}
+	own, late := ensure("own", disk("first")), disk("late")
+	s.cloud.FailNext("by chance")
+	failed := ensure("failed", disk("second"))
+	s.clock.Step(time.Hour)
+	restored := restore("restored", own)
+
+	s.server.SetPermissions(permissions)
+	_, _ = session.Access.Identity(ctx)
+	_, _ = session.Access.Preflight(ctx, owner)
+	for range session.Snapshots.ListSnapshots(ctx, owner) {
+		break
+	}
+	_ = ensure("more", disk("third"))
+	_ = restore("again", own)
+	_ = session.Volumes.DeleteVolume(ctx, restored, owner)
+	_, _ = session.Snapshots.GetSnapshot(ctx, failed)
+	s.cloud.SetPace(fake.Pace{Lag: time.Minute}) // What is not visible is asked of the operation.
+	_ = ensure("unseen", late)
+	_ = restore("unseen-volume", own)
+	_ = session.Snapshots.DeleteSnapshot(ctx, own, owner)
+}
