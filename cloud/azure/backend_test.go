@@ -17,11 +17,13 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/cloud/fake/arm"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
 const (
 	hubGroup    = "shopfleet-hub"
 	nodeGroup   = "MC_shop_eastus"
+	keyGroup    = "shop-keys"
 	goodPhrase  = "s3cr~et.VALUE"
 	wrongPhrase = "wr0ng~VALUE"
 	subject     = "system:serviceaccount:shopfleet-system:shopfleet-hub"
@@ -33,8 +35,24 @@ func accounts() []arm.Account {
 		out = append(out, arm.Account{
 			Subscription: fmt.Sprintf("1111111%d-0000-4000-8000-000000000000", i), Tenant: fmt.Sprintf("2222222%d-0000-4000-8000-000000000000", i),
 			ClientID: fmt.Sprintf("3333333%d-0000-4000-8000-000000000000", i), ClientSecret: goodPhrase, Subject: subject,
-			Groups: []string{hubGroup, nodeGroup},
+			Groups: []string{hubGroup, nodeGroup, keyGroup},
 		})
+	}
+	return out
+}
+
+// documented returns the roles that cloud/README.md tells to grant, by resource group.
+func documented(t testing.TB) map[string]*iam.Role {
+	t.Helper()
+	page, err := iam.Read("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*iam.Role{}
+	for group, read := range map[string]func() (*iam.Role, error){hubGroup: page.Azure, nodeGroup: page.AzureDisks, keyGroup: page.AzureKeys} {
+		if out[strings.ToLower(group)], err = read(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return out
 }
@@ -50,12 +68,35 @@ type testEnv struct {
 
 func newTestEnv(t testing.TB) *testEnv {
 	t.Helper()
+	return newTestEnvAs(t, documented(t))
+}
+
+// newTestEnvAs returns one in which the applications have these roles.
+func newTestEnvAs(t testing.TB, roles map[string]*iam.Role) *testEnv {
+	t.Helper()
+	known := accounts()
+	for i := range known {
+		known[i].Roles = roles
+	}
 	s := &testEnv{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), script: &faults.Script{}}
 	s.cloud = fake.NewCloud(s.clock)
-	s.server = arm.New(s.cloud, arm.Options{Clock: s.clock, Accounts: accounts()})
+	s.server = arm.New(s.cloud, arm.Options{Clock: s.clock, Accounts: known})
 	s.http = httptest.NewServer(s.server)
 	t.Cleanup(s.http.Close)
 	return s
+}
+
+// become replaces the service by one of the same cloud with other roles.
+func (s *testEnv) become(t testing.TB, roles map[string]*iam.Role) {
+	t.Helper()
+	as := newTestEnvAs(t, roles)
+	known := accounts()
+	for i := range known {
+		known[i].Roles = roles
+	}
+	s.server = arm.New(s.cloud, arm.Options{Clock: s.clock, Accounts: known})
+	as.http.Config.Handler = s.server
+	s.http = as.http
 }
 
 // config is that of the first account in East US, with its client secret.
@@ -157,8 +198,12 @@ func newBackend(t testing.TB) *cloudtest.Backend {
 			// Requests are validated after the test, when its context is done.
 			return validate(context.WithoutCancel(t.Context()), call)
 		},
+		Refused: s.server.Refused,
 		Secrets: []string{goodPhrase, wrongPhrase, "eyJ"},
-		Spare:   map[int]string{16: "snapshots are copied, not stored by location"},
+		Spare: map[int]string{
+			16: "snapshots are copied, not stored by location",
+			46: "roles of Azure do not depend on tags, but on resource groups: see TestPermissions",
+		},
 	}
 }
 

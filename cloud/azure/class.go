@@ -25,7 +25,8 @@ func (a *account) disk(r request, spec cloud.VolumeSpec) (armcompute.Disk, error
 		Location: new(a.region), Tags: toTags(spec.Tags), Properties: properties,
 		SKU: &armcompute.DiskSKU{Name: new(armcompute.DiskStorageAccountTypes(class.first(defaultSKU, "skuname", "storageaccounttype")))},
 	}
-	if spec.Zone != "" {
+	// A zone-redundant disk is in all zones: Azure refuses one, as the driver knows too.
+	if zonal := !strings.HasSuffix(strings.ToUpper(string(*out.SKU.Name)), "_ZRS"); zonal && spec.Zone != "" {
 		zone, ok := a.zoneNumber(spec.Zone)
 		if !ok {
 			return out, r.no(cloud.ClassInvalid, "InvalidZone", strconv.Quote(spec.Zone)+" is not a zone of region "+a.region)

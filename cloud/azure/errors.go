@@ -35,9 +35,22 @@ func (r request) reading(resource string) request { return request{r.op, resourc
 func (r request) question() apierror.Question {
 	q := apierror.Question{Op: r.op, Mutates: r.mutates(), Class: r.class}
 	if r.resource != "" {
-		q.Permission = r.permission()
+		q.Permission, q.Linked = r.permission(), r.linked()
 	}
 	return q
+}
+
+// linked returns the permission that the method needs on what its request refers to: the disk
+// of a snapshot, and the disk encryption set of a disk.
+func (r request) linked() string {
+	switch r.op {
+	case "EnsureSnapshot":
+		return "Microsoft.Compute/disks/beginGetAccess/action"
+	case "EnsureVolume":
+		return "Microsoft.Compute/diskEncryptionSets/read"
+	default:
+		return ""
+	}
 }
 
 // no makes an error that the service did not.

@@ -86,6 +86,32 @@ func TestZones(t *testing.T) {
 	}
 }
 
+// TestZoneRedundant: a zone-redundant disk is created without a zone, whatever the zone of the
+// volume that it replaces.
+func TestZoneRedundant(t *testing.T) {
+	t.Parallel()
+	for _, sku := range []string{"StandardSSD_ZRS", "Premium_ZRS"} {
+		for _, zone := range []string{"", "1", "eastus-3", "0", "none"} {
+			t.Run(sku+" in "+zone, func(t *testing.T) {
+				t.Parallel()
+				s := newTestEnv(t)
+				session := s.connect(t, nil)
+				made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("d", gib)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.clock.Step(time.Minute)
+				got, err := session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{
+					Name: "v", Zone: zone, Snapshot: made.Ref, Tags: ours(), Class: map[string]string{"skuName": sku},
+				})
+				if err != nil || got.Ref.Zone != "" || got.Type != sku {
+					t.Errorf("%+v, %v; want a %s without a zone", got, err, sku)
+				}
+			})
+		}
+	}
+}
+
 func TestClassParameters(t *testing.T) {
 	t.Parallel()
 	s := newTestEnv(t)
@@ -95,7 +121,7 @@ func TestClassParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.clock.Step(time.Minute)
-	set := "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/diskEncryptionSets/e"
+	set := "/subscriptions/" + accounts()[0].Subscription + "/resourceGroups/" + keyGroup + "/providers/Microsoft.Compute/diskEncryptionSets/e"
 	spec := cloud.VolumeSpec{Name: "v", Zone: "1", Snapshot: made.Ref, Tags: ours(), Class: map[string]string{
 		"SKUNAME": "PremiumV2_LRS", "diskIopsReadWrite": "4000", "DiskMBpsReadWrite": "200", "diskEncryptionSetID": set, "cachingMode": "None",
 	}}

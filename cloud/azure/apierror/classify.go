@@ -25,6 +25,9 @@ type Question struct {
 	Op string
 	// Permission is the permission that the request needs; empty if unknown.
 	Permission string
+	// Linked is the permission that it needs on a resource that it refers to; empty if
+	// unknown.
+	Linked string
 	// Mutates says that it changes something.
 	Mutates bool
 	// Elsewhere is the class of a 404 that is not from the service, because the endpoint
@@ -89,6 +92,8 @@ func (q Question) refused(answer *azcore.ResponseError, now time.Time) *cloud.Er
 		out.RetryAfter = identity.DefaultRetryAfter
 	case q.Permission != "" && (answer.ErrorCode == "AuthorizationFailed" || answer.ErrorCode == "AuthorizationPermissionMismatch"):
 		out.Code = q.Permission
+	case q.Linked != "" && answer.ErrorCode == "LinkedAuthorizationFailed":
+		out.Code = q.Linked
 	}
 	if out.Message == "" {
 		out.Message = "status " + strconv.Itoa(answer.StatusCode)

@@ -221,6 +221,7 @@ func (e *emulator) backend(t testing.TB) *objectstore.Backend {
 		Spare: map[int]string{
 			68: "azurite uses the machine's clock; the case \"time\" is about that",
 			79: "there is nothing of azurite's elsewhere",
+			83: "azurite has no roles",
 		},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/objectstore"
 	"github.com/shopfleet/shopfleet/cloud/fake/blob"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
 const (
@@ -43,15 +44,29 @@ func newTestEnv(t testing.TB) *testEnv {
 	s.store = bucket.NewStore(s.clock)
 	account := blob.Account{
 		Name: storage, Tenant: tenant, ClientID: client, ClientSecret: goodPhrase, Subject: subject,
-		Containers: map[string]*bucket.Store{dumps: s.store},
+		Containers: map[string]*bucket.Store{dumps: s.store}, Foreign: "dumps-of-others",
 	}
 	// The SDK takes the account's name from the host.
 	asHost := account
 	asHost.Name = "127"
-	s.server = blob.New(blob.Options{Clock: s.clock, Accounts: []blob.Account{account, asHost}})
+	s.server = blob.New(blob.Options{Clock: s.clock, Accounts: []blob.Account{account, asHost}, Role: documented(t)})
 	s.http = httptest.NewServer(s.server)
 	t.Cleanup(s.http.Close)
 	return s
+}
+
+// documented returns what the roles allow that cloud/README.md tells to grant.
+func documented(t testing.TB) *iam.Role {
+	t.Helper()
+	page, err := iam.Read("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	role, err := page.AzureBucket()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return role
 }
 
 // config is that of an account with its client secret.
@@ -115,6 +130,7 @@ func newBackend(t testing.TB) *objectstore.Backend {
 			return Open(t.Context(), config)
 		},
 		Send: s.http.Client().Do, Refusal: refusalOf, PageSize: s.server.SetPageSize,
+		Refused:  s.server.Refused,
 		NoOracle: "azblob has no fake server; TestPeers sends the requests to Microsoft's emulator",
 		Secrets:  []string{goodPhrase, wrongPhrase, "eyJ", "sig="},
 	}
@@ -126,6 +142,9 @@ func (s *testEnv) configure(t testing.TB, c *cloud.Config, o objectstore.Options
 	of.Prefix = o.Prefix
 	if o.BadCredentials {
 		c.Secret = map[string][]byte{"clientSecret": []byte(wrongPhrase)}
+	}
+	if o.Foreign {
+		of.Bucket = "dumps-of-others"
 	}
 	if o.Missing {
 		of.Bucket = "missing"

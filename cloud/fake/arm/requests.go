@@ -50,9 +50,12 @@ func (s *Server) list(r *http.Request, to target) answer {
 	return answer{status: http.StatusOK, body: map[string]any{"value": page}}
 }
 
-func (s *Server) put(r *http.Request, to target) answer {
+func (s *Server) put(r *http.Request, by caller, to target) answer {
 	in, a, ok := decode(r, to)
 	if !ok {
+		return a
+	}
+	if a, ok := s.authorizeLinks(r, by, to, in); !ok {
 		return a
 	}
 	s.changes.Lock()

@@ -34,10 +34,26 @@ func decode(r *http.Request, to target) (resource, answer, bool) {
 	if to.kind == kindSnapshots && len(in.Zones) > 0 || len(in.Zones) > 1 {
 		return in, refuse(http.StatusBadRequest, "BadRequest", "The property 'zones' is not valid here."), false
 	}
+	if a, ok := checkZones(in); !ok {
+		return in, a, false
+	}
 	if a, ok := checkTags(in.Tags); !ok {
 		return in, a, false
 	}
 	return in, answer{}, true
+}
+
+// checkZones refuses zones that no region has, and zones of disks that are in all of them.
+func checkZones(in resource) (answer, bool) {
+	for _, zone := range in.Zones {
+		if !slices.Contains([]string{"1", "2", "3"}, zone) {
+			return refuse(http.StatusBadRequest, "InvalidAvailabilityZone", "The zone(s) '%s' for resource '%s' is not supported. The supported zones for location '%s' are '1,2,3'", zone, in.Name, in.Location), false
+		}
+		if in.SKU != nil && strings.HasSuffix(in.SKU.Name, "_ZRS") {
+			return refuse(http.StatusBadRequest, "BadRequest", "A disk of type %s cannot be created in an availability zone.", in.SKU.Name), false
+		}
+	}
+	return answer{}, true
 }
 
 func validName(name string) bool {

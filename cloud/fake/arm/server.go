@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
 // Account is a subscription, and the one application that may use it.
@@ -20,6 +21,9 @@ type Account struct {
 	Subscription, Tenant string
 	// Groups are the names of its resource groups.
 	Groups []string
+	// Roles are those of the application on resource groups, by name in lower case; nil allows
+	// everything in all of them.
+	Roles map[string]*iam.Role
 	// ClientID and ClientSecret are the application's.
 	ClientID, ClientSecret string
 	// Subject is the sub of the tokens that the application's federated credential
@@ -49,6 +53,7 @@ type Limits struct {
 type Server struct {
 	cloud   *fake.Cloud
 	options Options
+	log     iam.Log
 
 	// changes lets one change be decided and made before the next is looked at.
 	changes sync.Mutex
@@ -86,6 +91,9 @@ func (s *Server) SetLimits(l Limits) {
 	defer s.mu.Unlock()
 	s.limits = l
 }
+
+// Refused returns what the roles of the accounts did not allow.
+func (s *Server) Refused() []string { return s.log.Refused() }
 
 // Deny takes an action from the application of a subscription, for example
 // Microsoft.Compute/snapshots/delete.
@@ -144,18 +152,16 @@ func (s *Server) answer(r *http.Request) answer {
 	if r.URL.Query().Get("api-version") == "" {
 		return refuse(http.StatusBadRequest, "MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
 	}
-	if action := to.action(r.Method); s.isDenied(account.Subscription, action) {
-		return refuse(http.StatusForbidden, "AuthorizationFailed",
-			"The client '%s' with object id '%s' does not have authorization to perform action '%s' over scope '%s' or the scope is invalid. If access was recently granted, please refresh your credentials.",
-			client, client, action, r.URL.Path)
+	if a, ok := s.authorize(r, caller{account, client}, to); !ok {
+		return a
 	}
 	if to.group != "" && !account.has(to.group) {
 		return refuse(http.StatusNotFound, "ResourceGroupNotFound", "Resource group '%s' could not be found.", to.group)
 	}
-	return s.serve(r, to)
+	return s.serve(r, caller{account, client}, to)
 }
 
-func (s *Server) serve(r *http.Request, to target) answer {
+func (s *Server) serve(r *http.Request, by caller, to target) answer {
 	switch {
 	case to.kind == kindGroup && r.Method == http.MethodGet:
 		return answer{status: http.StatusOK, body: map[string]any{
@@ -164,19 +170,14 @@ func (s *Server) serve(r *http.Request, to target) answer {
 			"properties": map[string]string{"provisioningState": "Succeeded"},
 		}}
 	case to.kind == kindPermissions && r.Method == http.MethodGet:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		denied := append([]string{}, s.denied[strings.ToLower(to.subscription)]...)
-		return answer{status: http.StatusOK, body: map[string]any{"value": []map[string]any{
-			{"actions": []string{"*"}, "notActions": denied, "dataActions": []string{}, "notDataActions": []string{}},
-		}}}
+		return s.permissions(by, to)
 	case to.name == "" && to.kind == kindSnapshots && r.Method == http.MethodGet:
 		return s.list(r, to)
 	case to.name == "":
 	case r.Method == http.MethodGet:
 		return s.get(to)
 	case r.Method == http.MethodPut:
-		return s.put(r, to)
+		return s.put(r, by, to)
 	case r.Method == http.MethodDelete:
 		return s.remove(r, to)
 	}
@@ -195,17 +196,6 @@ func (s *Server) throttle() (answer, bool) {
 		a.header = http.Header{"Retry-After": {fmt.Sprint(int(s.retryAfter.Seconds()))}}
 	}
 	return a, true
-}
-
-func (s *Server) isDenied(subscription, action string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, d := range s.denied[strings.ToLower(subscription)] {
-		if strings.EqualFold(d, action) {
-			return true
-		}
-	}
-	return false
 }
 
 func (a Account) has(group string) bool {

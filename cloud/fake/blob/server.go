@@ -17,6 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/cloud/fake/arm"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
 // Account is a storage account, and the one application that may use it.
@@ -25,6 +26,8 @@ type Account struct {
 	Name string
 	// Containers are those that there are, by name.
 	Containers map[string]*bucket.Store
+	// Foreign is the name of a container on which the application has no role; empty is none.
+	Foreign string
 	// Tenant is a UUID; ClientID and ClientSecret are the application's.
 	Tenant, ClientID, ClientSecret string
 	// Subject is the sub of the tokens that the application's federated credential
@@ -40,6 +43,9 @@ type Options struct {
 	Accounts []Account
 	// Life is how long tokens are accepted; 0 is an hour.
 	Life time.Duration
+	// Role is what the applications' roles allow together on their containers and storage
+	// accounts; nil is everything.
+	Role *iam.Role
 }
 
 // The permissions that can be denied.
@@ -54,6 +60,7 @@ const (
 type Server struct {
 	options Options
 	issuer  *arm.Server
+	log     iam.Log
 
 	mu       sync.Mutex
 	serial   int
@@ -85,6 +92,9 @@ func (s *Server) SetPageSize(n int) {
 	defer s.mu.Unlock()
 	s.pageSize = n
 }
+
+// Refused returns what the role of the options did not allow.
+func (s *Server) Refused() []string { return s.log.Refused() }
 
 // Deny takes a permission from all applications. What was signed before is not denied,
 // as the rights of a signature are looked at when its key is made.

@@ -68,10 +68,22 @@ func (s *Server) authorize(r *http.Request, to target) (string, *refusal) {
 		return "", challenge("InvalidAuthenticationInfo", "Issuer validation failed. Issuer did not match.")
 	case !s.options.Clock.Now().Before(given.expires):
 		return "", challenge("InvalidAuthenticationInfo", "Lifetime validation failed. The token is expired.")
+	case !s.allowed(r, to):
+		s.log.Refuse(permission(r) + " on " + to.container)
+		return "", refuse(http.StatusForbidden, "AuthorizationPermissionMismatch", "This request is not authorized to perform this operation using this permission.")
 	case denied, !strings.EqualFold(given.client, to.account.ClientID):
 		return "", refuse(http.StatusForbidden, "AuthorizationPermissionMismatch", "This request is not authorized to perform this operation using this permission.")
 	}
 	return "rcwd", nil
+}
+
+// allowed reports whether the application's role allows a request with a token: user
+// delegation keys are an action of the account, and blobs are data of their container.
+func (s *Server) allowed(r *http.Request, to target) bool {
+	if needed := permission(r); needed != Delegate {
+		return s.options.Role.AllowsData(needed) && (to.account.Foreign == "" || to.container != to.account.Foreign)
+	}
+	return s.options.Role.Allows(Delegate)
 }
 
 // permission returns the permission that a request with a token needs.

@@ -1,0 +1,116 @@
+package azure
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
+)
+
+// TestPermissions: the documented roles suffice, and each of their actions is needed by one of
+// the methods.
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	if refused := everything(t, documented(t), documented(t)); len(refused) > 0 {
+		t.Errorf("with all roles this is refused: %q", refused)
+	}
+	for group, role := range documented(t) {
+		for _, action := range role.Actions {
+			t.Run(group+" "+action, func(t *testing.T) {
+				t.Parallel()
+				without := documented(t)
+				without[group].NotActions = []string{action}
+				named := action + " on resource group "
+				needed := func(refused string) bool { return strings.EqualFold(refused, named+group) }
+				if refused := everything(t, documented(t), without); !slices.ContainsFunc(refused, needed) {
+					t.Errorf("only this is refused: %q", refused)
+				}
+			})
+		}
+	}
+}
+
+// everything prepares a cloud with some roles, and calls all methods with others. It returns
+// what these do not allow.
+func everything(t *testing.T, before, roles map[string]*iam.Role) []string {
+	t.Helper()
+	s := newTestEnvAs(t, before)
+	ctx, session := t.Context(), s.connect(t, nil)
+	ensure := func(name, disk string) cloud.SnapshotRef {
+		spec := snapshotOf(s.disk(disk, gib))
+		spec.Name = name
+		made, _ := session.Snapshots.EnsureSnapshot(ctx, spec)
+		return made.Ref
+	}
+	restore := func(name string, from cloud.SnapshotRef) cloud.VolumeRef {
+		set := "/subscriptions/" + accounts()[0].Subscription + "/resourceGroups/" + keyGroup + "/providers/Microsoft.Compute/diskEncryptionSets/e"
+		made, _ := session.Volumes.EnsureVolume(ctx, cloud.VolumeSpec{
+			Name: name, Zone: "1", Snapshot: from, Tags: ours(), Class: map[string]string{"diskEncryptionSetID": set},
+		})
+		return made.Ref
+	}
+	own := ensure("own", "first")
+	s.clock.Step(time.Hour)
+	restored := restore("restored", own)
+
+	s.become(t, roles)
+	session = s.connect(t, nil)
+	_, _ = session.Access.Identity(ctx)
+	_, _ = session.Access.Preflight(ctx, owner(ours()))
+	for range session.Snapshots.ListSnapshots(ctx, owner(ours())) {
+		break
+	}
+	_ = ensure("more", "second")
+	again := snapshotOf(restored) // A database that was restored is backed up again.
+	again.Name = "again"
+	_, _ = session.Snapshots.EnsureSnapshot(ctx, again)
+	_ = restore("once-more", own)
+	elsewhere := s.connect(t, func(c *cloud.Config) { c.Region = "westeurope" })
+	_, _ = elsewhere.Snapshots.EnsureCopy(ctx, cloud.CopySpec{Name: "copy", Source: own, Tags: ours(), MaySend: true})
+	_ = session.Volumes.DeleteVolume(ctx, restored, owner(ours()))
+	_ = session.Snapshots.DeleteSnapshot(ctx, own, owner(ours()))
+	return s.server.Refused()
+}
+
+// TestLinkedPermissions: an error names the permission that is missing on what a request links
+// to, and not that of the request.
+func TestLinkedPermissions(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		group, action string
+		call          func(*testEnv, cloud.Session, cloud.SnapshotRef) error
+	}{
+		"a disk of a cluster": {nodeGroup, "Microsoft.Compute/disks/beginGetAccess/action", func(s *testEnv, session cloud.Session, _ cloud.SnapshotRef) error {
+			spec := snapshotOf(s.disk("second", gib))
+			spec.Name = "second"
+			_, err := session.Snapshots.EnsureSnapshot(t.Context(), spec)
+			return err
+		}},
+		"a disk encryption set": {keyGroup, "Microsoft.Compute/diskEncryptionSets/read", func(_ *testEnv, session cloud.Session, from cloud.SnapshotRef) error {
+			set := "/subscriptions/" + accounts()[0].Subscription + "/resourceGroups/" + keyGroup + "/providers/Microsoft.Compute/diskEncryptionSets/e"
+			_, err := session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{
+				Name: "v", Zone: "1", Snapshot: from, Tags: ours(), Class: map[string]string{"diskEncryptionSetID": set},
+			})
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newTestEnv(t)
+			made, err := s.connect(t, nil).Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("first", gib)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.clock.Step(time.Hour)
+			without := documented(t)
+			without[strings.ToLower(tt.group)].NotActions = []string{tt.action}
+			s.become(t, without)
+			if err := tt.call(s, s.connect(t, nil), made.Ref); cloud.ClassOf(err) != cloud.ClassDenied || codeOf(err) != tt.action {
+				t.Errorf("%v, want class %q with code %s", err, cloud.ClassDenied, tt.action)
+			}
+		})
+	}
+}
