@@ -51,8 +51,9 @@ type Volumes interface {
 type Access interface {
 	// Identity returns the identity that the provider recognizes.
 	Identity(ctx context.Context) (Identity, error)
-	// Preflight checks each required permission without changing anything. It omits checks
-	// that the provider does not support. An error means that nothing could be checked.
+	// Preflight returns a check of each permission that the hub needs, without changing
+	// anything. A permission that the provider does not test, or for which there is nothing
+	// to test it with, is Unchecked. An error means that nothing could be checked.
 	Preflight(ctx context.Context, owner Owner) ([]PermissionCheck, error)
 }
 
@@ -68,7 +69,14 @@ type Identity struct {
 type PermissionCheck struct {
 	// Permission is the provider's name of it, for example ec2:CreateSnapshot.
 	Permission string
-	Granted    bool
+	// Scope names the resources for which it is needed, if these are not those of the account.
+	Scope string
+	// Granted is the result; false if Unchecked is set.
+	Granted bool
+	// By is the means of the check, for example "dry run".
+	By string
+	// Unchecked is the reason why there is no result.
+	Unchecked string
 }
 
 // VolumeRef identifies a volume.

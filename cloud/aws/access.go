@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -34,34 +35,58 @@ func (c *client) Identity(ctx context.Context) (cloud.Identity, error) {
 	return who, nil
 }
 
-// Preflight checks each permission with DryRun. Permissions that depend on tags are
-// checked with a volume of the EBS CSI driver and a snapshot and a volume of the owner,
-// and omitted if there are none.
+// The means of checks, and what they need.
+const (
+	byRequest = "request"
+	byDryRun  = "dry run"
+
+	noVolume   = "there is no volume of a cluster to test it with"
+	noSnapshot = "there is no snapshot of the hub to test it with"
+	noRestored = "there is no restored volume to test it with"
+)
+
+// needed returns the permissions of a session, each with the reason why it may not be checked.
+func needed() []cloud.PermissionCheck {
+	return []cloud.PermissionCheck{
+		{Permission: "ec2:DescribeVolumes"}, {Permission: "ec2:DescribeSnapshots"},
+		{Permission: "ec2:CreateSnapshot", Unchecked: noVolume}, {Permission: "ec2:CreateTags", Unchecked: noVolume},
+		{Permission: "ec2:CopySnapshot", Unchecked: noSnapshot}, {Permission: "ec2:DeleteSnapshot", Unchecked: noSnapshot},
+		{Permission: "ec2:CreateVolume", Unchecked: noSnapshot}, {Permission: "ec2:DeleteVolume", Unchecked: noRestored},
+	}
+}
+
+// Preflight checks each permission with DryRun. EC2 authorizes a request by the tags of its
+// resources: what needs a volume of a cluster, or a snapshot or a volume of the owner, is not
+// checked if there is none.
 func (c *client) Preflight(ctx context.Context, owner cloud.Owner) ([]cloud.PermissionCheck, error) {
 	const op = "Preflight"
-	p := preflight{op: op}
+	p := preflight{op: op, results: map[string]cloud.PermissionCheck{}}
 	volumes, err := c.ec2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{
-		Filters: []types.Filter{tagFilter(tagAttachable, "true")}, MaxResults: aws.Int32(pageSize),
+		Filters: []types.Filter{{Name: aws.String("tag-key"), Values: tagsOfClusters()}}, MaxResults: aws.Int32(pageSize),
 	})
-	p.took("ec2:DescribeVolumes", err)
+	p.took("ec2:DescribeVolumes", byRequest, err)
 	snapshots, err := c.ec2.DescribeSnapshots(ctx, &ec2.DescribeSnapshotsInput{
 		OwnerIds: []string{"self"}, Filters: []types.Filter{tagFilter(cloud.TagHub, owner.Hub)}, MaxResults: aws.Int32(pageSize),
 	})
-	p.took("ec2:DescribeSnapshots", err)
+	p.took("ec2:DescribeSnapshots", byRequest, err)
+	zone := ""
 	if p.wrong == nil && volumes != nil && len(volumes.Volumes) > 0 {
+		zone = aws.ToString(volumes.Volumes[0].AvailabilityZone)
 		c.tryVolumes(ctx, &p, volumes.Volumes, owner)
 	}
 	if p.wrong == nil && snapshots != nil && len(snapshots.Snapshots) > 0 {
-		zone := ""
-		if volumes != nil && len(volumes.Volumes) > 0 {
-			zone = aws.ToString(volumes.Volumes[0].AvailabilityZone)
-		}
 		c.trySnapshots(ctx, &p, snapshots.Snapshots[0], zone)
 	}
 	if p.wrong != nil {
 		return nil, c.fail(op, read, p.wrong)
 	}
-	return p.checks, nil
+	return p.checks(c.account.KMSKeyIDs[c.config.Region] != ""), nil
+}
+
+// tagsOfClusters returns the keys of the tags that mark volumes of clusters, by which the
+// documented policy allows snapshots of them.
+func tagsOfClusters() []string {
+	return []string{tagAttachable, "eks:eks-cluster-name", "kubernetes.io/created-for/pvc/name"}
 }
 
 // tryVolumes checks the permissions for volumes with DryRun.
@@ -70,11 +95,11 @@ func (c *client) tryVolumes(ctx context.Context, p *preflight, volumes []types.V
 		VolumeId: volumes[0].VolumeId, DryRun: aws.Bool(true),
 		TagSpecifications: tagged(types.ResourceTypeSnapshot, cloud.Tags{cloud.TagHub: owner.Hub}),
 	})
-	p.took("ec2:CreateSnapshot", err)
+	p.tookTagged("ec2:CreateSnapshot", err)
 	for _, v := range volumes {
 		if p.wrong == nil && owner.Owns(tagsOf(v.Tags)) {
 			_, err := c.ec2.DeleteVolume(ctx, &ec2.DeleteVolumeInput{VolumeId: v.VolumeId, DryRun: aws.Bool(true)})
-			p.took("ec2:DeleteVolume", err)
+			p.took("ec2:DeleteVolume", byDryRun, err)
 			return
 		}
 	}
@@ -87,46 +112,89 @@ func (c *client) trySnapshots(ctx context.Context, p *preflight, s types.Snapsho
 		SourceRegion: aws.String(c.config.Region), SourceSnapshotId: s.SnapshotId, Encrypted: aws.Bool(true), DryRun: aws.Bool(true),
 		TagSpecifications: tagged(types.ResourceTypeSnapshot, tags),
 	})
-	p.took("ec2:CopySnapshot", err)
+	p.tookTagged("ec2:CopySnapshot", err)
 	if p.wrong == nil && zone != "" {
 		_, err = c.ec2.CreateVolume(ctx, &ec2.CreateVolumeInput{
 			AvailabilityZone: aws.String(zone), SnapshotId: s.SnapshotId, VolumeType: types.VolumeType(defaultType), DryRun: aws.Bool(true),
 			TagSpecifications: tagged(types.ResourceTypeVolume, tags.With(cloud.Tags{tagAttachable: "true"})),
 		})
-		p.took("ec2:CreateVolume", err)
+		p.tookTagged("ec2:CreateVolume", err)
 	}
 	if p.wrong == nil {
 		_, err = c.ec2.DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: s.SnapshotId, DryRun: aws.Bool(true)})
-		p.took("ec2:DeleteSnapshot", err)
+		p.took("ec2:DeleteSnapshot", byDryRun, err)
+	}
+	if zone == "" {
+		p.results["ec2:CreateVolume"] = cloud.PermissionCheck{Permission: "ec2:CreateVolume", Unchecked: noVolume}
 	}
 }
 
 // preflight collects the results of checks.
 type preflight struct {
-	op     string
-	checks []cloud.PermissionCheck
+	op string
+	// results are by permission. A denial is final.
+	results map[string]cloud.PermissionCheck
 	// wrong is an error that does not concern permissions; it ends the checks.
 	wrong error
 }
 
+// checks returns a check of each permission; keys is true if the account has customer managed
+// keys, which EC2 looks at only after it accepted a request.
+func (p *preflight) checks(keys bool) []cloud.PermissionCheck {
+	out := make([]cloud.PermissionCheck, 0, len(needed())+1)
+	for _, check := range needed() {
+		if result, made := p.results[check.Permission]; made {
+			check = result
+		}
+		out = append(out, check)
+	}
+	if keys {
+		out = append(out, cloud.PermissionCheck{Permission: "kms:*", Scope: "the keys of spec.aws.kmsKeyIDs", Unchecked: "a dry run does not use them"})
+	}
+	return out
+}
+
+// set adds a result, unless the permission is known to be denied.
+func (p *preflight) set(check cloud.PermissionCheck) {
+	if former, made := p.results[check.Permission]; !made || former.Granted || former.Unchecked != "" {
+		p.results[check.Permission] = check
+	}
+}
+
+// tookTagged is took for a dry run that gives tags, which is refused without ec2:CreateTags.
+func (p *preflight) tookTagged(permission string, err error) {
+	p.took(permission, byDryRun, err)
+	if p.results[permission].Granted {
+		p.set(cloud.PermissionCheck{Permission: "ec2:CreateTags", Granted: true, By: byDryRun})
+	}
+}
+
 // took records the result of a check. A request that was refused for another reason than
 // a permission gives no result.
-func (p *preflight) took(permission string, err error) {
+func (p *preflight) took(permission, by string, err error) {
 	if p.wrong != nil {
 		return
 	}
 	var api smithy.APIError
 	dry := errors.As(err, &api) && api.ErrorCode() == "DryRunOperation"
 	if err == nil || dry {
-		p.checks = append(p.checks, cloud.PermissionCheck{Permission: permission, Granted: true})
+		p.set(cloud.PermissionCheck{Permission: permission, Granted: true, By: by})
 		return
 	}
 	switch e := classify(p.op, read, err); e.Class {
 	case cloud.ClassDenied:
 		// It may name another permission, such as ec2:CreateTags for an object with tags.
-		p.checks = append(p.checks, cloud.PermissionCheck{Permission: cmp.Or(e.Code, permission)})
+		denied := permission
+		if strings.HasPrefix(e.Code, "ec2:") {
+			denied = e.Code
+		}
+		p.set(cloud.PermissionCheck{Permission: denied, By: by})
+		if denied != permission {
+			p.set(cloud.PermissionCheck{Permission: permission, Unchecked: "it needs " + denied})
+		}
 	case cloud.ClassTransient, cloud.ClassThrottled, cloud.ClassAuthExpired:
 		p.wrong = err
 	default:
+		p.set(cloud.PermissionCheck{Permission: permission, Unchecked: "the test was refused: " + cmp.Or(e.Code, string(e.Class))})
 	}
 }

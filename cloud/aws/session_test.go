@@ -1,11 +1,14 @@
 package aws_test
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest"
@@ -32,48 +35,67 @@ func (e *testEnv) ready(t *testing.T, session cloud.Session) cloud.Snapshot {
 	return made
 }
 
+// TestPreflight: each documented permission has a check, which says its result, or why there is
+// none.
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t)
 	session := e.session(t, cloudtest.Options{})
-	preflight := func() map[string]bool {
+	preflight := func() map[string]string {
 		got, err := session.Access.Preflight(t.Context(), owned())
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := map[string]bool{}
+		out := map[string]string{}
 		for _, c := range got {
-			out[c.Permission] = c.Granted
+			out[c.Permission] = cmp.Or(c.Unchecked, map[bool]string{true: "granted", false: "denied"}[c.Granted]+" by "+c.By)
 		}
 		return out
 	}
-	want := map[string]bool{"ec2:DescribeVolumes": true, "ec2:DescribeSnapshots": true}
-	if diff := cmp.Diff(want, preflight()); diff != "" {
+	const noVolume, noSnapshot = "there is no volume of a cluster to test it with", "there is no snapshot of the hub to test it with"
+	want := map[string]string{
+		"ec2:DescribeVolumes": "granted by request", "ec2:DescribeSnapshots": "granted by request", "ec2:CreateSnapshot": noVolume,
+		"ec2:CreateTags": noVolume, "ec2:CopySnapshot": noSnapshot, "ec2:DeleteSnapshot": noSnapshot, "ec2:CreateVolume": noSnapshot,
+		"ec2:DeleteVolume": "there is no restored volume to test it with",
+	}
+	if diff := gocmp.Diff(want, preflight()); diff != "" {
 		t.Errorf("in an empty account (-want +got):\n%s", diff)
+	}
+	if diff := gocmp.Diff(slices.Sorted(slices.Values(documented(t, cloudtest.HubUID, "").Actions())), slices.Sorted(maps.Keys(want))); diff != "" {
+		t.Errorf("permissions (-documented +checked):\n%s", diff)
 	}
 
 	from := e.ready(t, session)
-	volume, err := session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{
+	if _, err := session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{
 		Name: "restored", Zone: here + "a", Snapshot: from.Ref, Tags: cloud.Tags{cloud.TagHub: owned().Hub, cloud.TagApp: owned().App},
-	})
-	if err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
 	before, disks := e.cloud.Snapshots(), e.cloud.Volumes()
-	for _, verb := range []string{"CreateSnapshot", "CopySnapshot", "DeleteSnapshot", "CreateVolume", "DeleteVolume"} {
-		want["ec2:"+verb] = true
+	for _, verb := range []string{"CreateSnapshot", "CopySnapshot", "DeleteSnapshot", "CreateVolume", "DeleteVolume", "CreateTags"} {
+		want["ec2:"+verb] = "granted by dry run"
 	}
-	if diff := cmp.Diff(want, preflight()); diff != "" {
+	if diff := gocmp.Diff(want, preflight()); diff != "" {
 		t.Errorf("with all rights (-want +got):\n%s", diff)
 	}
+	e.as(documented(t, cloudtest.HubUID, "").Without("ec2:CreateTags"))
+	session = e.session(t, cloudtest.Options{})
+	want["ec2:CreateTags"] = "denied by dry run"
+	for _, verb := range []string{"CreateSnapshot", "CopySnapshot", "CreateVolume"} {
+		want["ec2:"+verb] = "it needs ec2:CreateTags"
+	}
+	if diff := gocmp.Diff(want, preflight()); diff != "" {
+		t.Errorf("without the right to give tags (-want +got):\n%s", diff)
+	}
+	e.as(documented(t, cloudtest.HubUID, ""))
+	session = e.session(t, cloudtest.Options{})
 	e.server.Deny("DeleteSnapshot", "CopySnapshot", "DescribeVolumes")
-	for _, verb := range []string{"DeleteSnapshot", "CopySnapshot", "DescribeVolumes"} {
-		want["ec2:"+verb] = false
+	for _, verb := range []string{"DeleteSnapshot", "CopySnapshot"} {
+		want["ec2:"+verb] = "denied by dry run"
 	}
-	for _, verb := range []string{"CreateSnapshot", "DeleteVolume", "CreateVolume"} {
-		delete(want, "ec2:"+verb) // There is no volume to ask about.
-	}
-	if diff := cmp.Diff(want, preflight()); diff != "" {
+	want["ec2:DescribeVolumes"], want["ec2:CreateTags"], want["ec2:CreateSnapshot"] = "denied by request", noVolume, noVolume
+	want["ec2:DeleteVolume"], want["ec2:CreateVolume"] = "there is no restored volume to test it with", noVolume
+	if diff := gocmp.Diff(want, preflight()); diff != "" {
 		t.Errorf("without three rights (-want +got):\n%s", diff)
 	}
 	if len(e.cloud.Snapshots()) != len(before) || len(e.cloud.Volumes()) != len(disks) {
@@ -85,7 +107,6 @@ func TestPreflight(t *testing.T) {
 	if _, err := session.Access.Preflight(t.Context(), owned()); cloud.ClassOf(err) != cloud.ClassTransient {
 		t.Errorf("%v when the connection fails, want class %q", err, cloud.ClassTransient)
 	}
-	_ = volume
 }
 
 // TestEnsureVolumeAgain asks for a volume that is not shown yet: the client token finds it.

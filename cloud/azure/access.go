@@ -64,15 +64,27 @@ func (a *account) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.Permiss
 			break
 		}
 	}
-	checks := make([]cloud.PermissionCheck, 0, len(needed()))
+	checks := make([]cloud.PermissionCheck, 0, len(needed())+len(elsewhere()))
 	for _, action := range needed() {
-		check := cloud.PermissionCheck{Permission: action}
+		check := cloud.PermissionCheck{Permission: action, By: "role assignments of the resource group"}
 		for _, p := range granted {
 			check.Granted = check.Granted || p.allows(action)
 		}
 		checks = append(checks, check)
 	}
-	return checks, nil
+	return append(checks, elsewhere()...), nil
+}
+
+// elsewhere returns the permissions that a session uses on resource groups that the account
+// does not name.
+func elsewhere() []cloud.PermissionCheck {
+	const disks, keys = "the resource groups of the clusters' disks", "the resource groups of disk encryption sets"
+	const reason = "the account does not name them"
+	return []cloud.PermissionCheck{
+		{Permission: "Microsoft.Compute/disks/read", Scope: disks, Unchecked: reason},
+		{Permission: "Microsoft.Compute/disks/beginGetAccess/action", Scope: disks, Unchecked: reason},
+		{Permission: "Microsoft.Compute/diskEncryptionSets/read", Scope: keys, Unchecked: reason},
+	}
 }
 
 // needed are the permissions that a session uses, on the account's resource group.

@@ -183,13 +183,16 @@ func (m access) Identity(ctx context.Context) (cloud.Identity, error) {
 	})
 }
 
+// byRequest is the means of all checks.
+const byRequest = "request"
+
 // Preflight implements cloud.Access.
 func (m access) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.PermissionCheck, error) {
 	return send(ctx, m.memory, request{"Preflight", faults.OpOther, m.Account}, func() ([]cloud.PermissionCheck, *cloud.Error) {
 		return []cloud.PermissionCheck{
-			{Permission: "memory." + string(faults.OpCreateSnapshot), Granted: true},
-			{Permission: "memory." + string(faults.OpDeleteSnapshot), Granted: true},
-			{Permission: "memory." + string(faults.OpCreateVolume), Granted: true},
+			{Permission: "memory." + string(faults.OpCreateSnapshot), Granted: true, By: byRequest},
+			{Permission: "memory." + string(faults.OpDeleteSnapshot), Granted: true, By: byRequest},
+			{Permission: "memory." + string(faults.OpCreateVolume), Granted: true, By: byRequest},
 		}, nil
 	})
 }

@@ -2,6 +2,7 @@ package gcp
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	compute "cloud.google.com/go/compute/apiv1"
@@ -36,6 +37,33 @@ func (p access) Identity(ctx context.Context) (cloud.Identity, error) {
 	return cloud.Identity{Name: p.s.credentials.Name(named), Account: found.GetName()}, nil
 }
 
+// The means of checks.
+const (
+	byRequest = "request"
+	byTest    = "testIamPermissions"
+)
+
+// neededOfSnapshots returns the permissions of a session that are tested on a snapshot.
+func neededOfSnapshots() []string {
+	return []string{
+		"compute.snapshots.create", "compute.snapshots.delete", "compute.snapshots.get", "compute.snapshots.list",
+		"compute.snapshots.setLabels", "compute.snapshots.useReadOnly",
+	}
+}
+
+// neededOfDisks returns those that are tested on a disk.
+func neededOfDisks() []string {
+	return []string{
+		"compute.disks.create", "compute.disks.createSnapshot", "compute.disks.delete", "compute.disks.get",
+		"compute.disks.setLabels", "compute.disks.useReadOnly",
+	}
+}
+
+// neededOfOperations returns those that no method tests.
+func neededOfOperations() []string {
+	return []string{"compute.globalOperations.get", "compute.globalOperations.list", "compute.zoneOperations.get"}
+}
+
 // Preflight tests the permissions for snapshots, and those for disks in a zone of the
 // region.
 func (p access) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.PermissionCheck, error) {
@@ -44,18 +72,35 @@ func (p access) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.Permissio
 		return nil, err
 	}
 	zone, err := p.zone(ctx)
-	if err != nil || zone == "" {
-		return checks, err
+	listed := cloud.PermissionCheck{Permission: "compute.zones.list", By: byRequest, Granted: err == nil}
+	switch {
+	case cloud.ClassOf(err) == cloud.ClassDenied:
+		checks = append(checks, unchecked(neededOfDisks(), "the zones of the region cannot be listed")...)
+	case err != nil:
+		return nil, err
+	case zone == "":
+		checks = append(checks, unchecked(neededOfDisks(), "the region has no zone")...)
+	default:
+		disks, err := p.disks(ctx, zone)
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, disks...)
 	}
-	disks, err := p.disks(ctx, zone)
-	return append(checks, disks...), err
+	return slices.Concat(checks, []cloud.PermissionCheck{listed}, unchecked(neededOfOperations(), "Google Cloud has no test for it")), nil
+}
+
+// unchecked returns checks that were not made, for one reason.
+func unchecked(permissions []string, reason string) []cloud.PermissionCheck {
+	out := make([]cloud.PermissionCheck, 0, len(permissions))
+	for _, permission := range permissions {
+		out = append(out, cloud.PermissionCheck{Permission: permission, Unchecked: reason})
+	}
+	return out
 }
 
 func (p access) snapshots(ctx context.Context) ([]cloud.PermissionCheck, error) {
-	asked := []string{
-		"compute.snapshots.create", "compute.snapshots.delete", "compute.snapshots.get", "compute.snapshots.list",
-		"compute.snapshots.setLabels", "compute.snapshots.useReadOnly",
-	}
+	asked := neededOfSnapshots()
 	held, _, err := do(ctx, p.s, call[*compute.SnapshotsClient, *computepb.TestPermissionsResponse]{
 		op: "Preflight", client: compute.NewSnapshotsRESTClient,
 		send: func(ctx context.Context, c *compute.SnapshotsClient, o ...gax.CallOption) (*computepb.TestPermissionsResponse, error) {
@@ -68,10 +113,7 @@ func (p access) snapshots(ctx context.Context) ([]cloud.PermissionCheck, error) 
 }
 
 func (p access) disks(ctx context.Context, zone string) ([]cloud.PermissionCheck, error) {
-	asked := []string{
-		"compute.disks.create", "compute.disks.createSnapshot", "compute.disks.delete", "compute.disks.get",
-		"compute.disks.setLabels", "compute.disks.useReadOnly",
-	}
+	asked := neededOfDisks()
 	held, _, err := do(ctx, p.s, call[*compute.DisksClient, *computepb.TestPermissionsResponse]{
 		op: "Preflight", client: compute.NewDisksRESTClient,
 		send: func(ctx context.Context, c *compute.DisksClient, o ...gax.CallOption) (*computepb.TestPermissionsResponse, error) {
@@ -83,25 +125,32 @@ func (p access) disks(ctx context.Context, zone string) ([]cloud.PermissionCheck
 	return checked(asked, held, err)
 }
 
-// checked compares the tested permissions with the granted ones. A missing resource gives
-// no result.
+// checked compares the tested permissions with the granted ones. The tested resource does not
+// exist: if Google Cloud refuses the test for that, there is no result. The test of snapshots
+// needs a permission itself:
+// https://cloud.google.com/compute/docs/reference/rest/v1/snapshots/testIamPermissions.
 func checked(asked []string, held *computepb.TestPermissionsResponse, err error) ([]cloud.PermissionCheck, error) {
-	switch cloud.ClassOf(err) {
+	var e *cloud.Error
+	switch errors.As(err, &e); cloud.ClassOf(err) {
 	case "":
 	case cloud.ClassNotFound:
-		return nil, nil
+		return unchecked(asked, "Google Cloud tests no permissions on what does not exist"), nil
+	case cloud.ClassDenied:
+		return slices.Concat(
+			unchecked(slices.DeleteFunc(slices.Clone(asked), func(p string) bool { return p == e.Code }), "the test is denied: "+e.Code),
+			[]cloud.PermissionCheck{{Permission: e.Code, By: byTest}},
+		), nil
 	default:
 		return nil, err
 	}
 	out := make([]cloud.PermissionCheck, 0, len(asked))
 	for _, permission := range asked {
-		out = append(out, cloud.PermissionCheck{Permission: permission, Granted: slices.Contains(held.GetPermissions(), permission)})
+		out = append(out, cloud.PermissionCheck{Permission: permission, By: byTest, Granted: slices.Contains(held.GetPermissions(), permission)})
 	}
 	return out, nil
 }
 
-// zone returns a zone of the session's region, or an empty string if there is none or
-// zones cannot be listed.
+// zone returns a zone of the session's region, or an empty string if there is none.
 func (p access) zone(ctx context.Context) (string, error) {
 	name, _, err := do(ctx, p.s, call[*compute.ZonesClient, string]{
 		op: "Preflight", client: compute.NewZonesRESTClient,
@@ -118,8 +167,5 @@ func (p access) zone(ctx context.Context) (string, error) {
 			}
 		},
 	})
-	if cloud.ClassOf(err) == cloud.ClassDenied {
-		return "", nil
-	}
 	return name, err
 }

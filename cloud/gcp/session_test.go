@@ -297,17 +297,47 @@ func anothersName(t *testing.T, s *testEnv) {
 	wantClass(t, err, cloud.ClassConflict)
 }
 
+// preflight: each documented permission has a check, which says its result, or why there is none.
 func preflight(t *testing.T, s *testEnv) {
 	t.Helper()
 	s.server.Forbid("compute.snapshots.delete")
-	checks, err := connect(t, s.config(t)).Access.Preflight(t.Context(), cloud.Owner{Hub: "hub"})
-	if err != nil || len(checks) != 12 {
-		t.Fatalf("%d checks, %v; want 12", len(checks), err)
-	}
-	for _, check := range checks {
-		if check.Granted != (check.Permission != "compute.snapshots.delete") {
-			t.Errorf("check %+v", check)
+	read := func() map[string]cloud.PermissionCheck {
+		checks, err := connect(t, s.config(t)).Access.Preflight(t.Context(), cloud.Owner{Hub: "hub"})
+		if err != nil {
+			t.Fatal(err)
 		}
+		out := map[string]cloud.PermissionCheck{}
+		for _, check := range checks {
+			out[check.Permission] = check
+		}
+		return out
+	}
+	checks := read()
+	for _, permission := range documented(t) {
+		check, made := checks[permission]
+		operation := strings.Contains(permission, "Operations")
+		switch {
+		case permission == "compute.projects.get": // Identity needs it.
+		case !made, operation != (check.Unchecked != ""), operation != (check.By == ""):
+			t.Errorf("%s: %+v", permission, check)
+		case !operation && check.Granted != (permission != "compute.snapshots.delete"):
+			t.Errorf("%s: %+v", permission, check)
+		}
+	}
+	if len(checks) != len(documented(t))-1 {
+		t.Errorf("%d checks of %d permissions", len(checks), len(documented(t))-1)
+	}
+	for denied, unchecked := range map[string]string{"compute.zones.list": "compute.disks.get", "compute.snapshots.list": "compute.snapshots.create"} {
+		s.server.Forbid(denied)
+		checks := read()
+		if checks[denied].Granted || checks[denied].Unchecked != "" || checks[unchecked].Unchecked == "" {
+			t.Errorf("without %s: %+v, %+v", denied, checks[denied], checks[unchecked])
+		}
+	}
+	missing := &cloud.Error{Class: cloud.ClassNotFound}
+	got, err := checked([]string{"a.b.c"}, nil, missing)
+	if err != nil || len(got) != 1 || got[0].Granted || got[0].Unchecked == "" {
+		t.Errorf("%+v, %v of a test on what does not exist, want one unchecked", got, err)
 	}
 }
 

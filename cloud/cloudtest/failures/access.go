@@ -91,8 +91,8 @@ func permissionMissing(s *fixture.Fixture) {
 		s.Fatalf("preflight: %v", err)
 	}
 	for _, check := range checks {
-		if check.Permission == "" {
-			s.Errorf("a check without a name: %+v", check)
+		if check.Permission == "" || (check.By == "") == (check.Unchecked == "") || check.Granted && check.Unchecked != "" {
+			s.Errorf("a check without a name, or that is neither made nor explained: %+v", check)
 		}
 	}
 }

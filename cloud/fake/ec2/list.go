@@ -2,6 +2,8 @@ package ec2
 
 import (
 	"encoding/base64"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +26,9 @@ func (it item) passes(filters []filter) bool {
 				return false
 			}
 			has = []string{value}
+		}
+		if f.name == "tag-key" {
+			has = slices.Collect(maps.Keys(it.tags))
 		}
 		if !f.matches(has...) {
 			return false

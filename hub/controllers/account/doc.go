@@ -6,9 +6,9 @@
 //   - The spec and, for credentials of type Secret, the Secret are passed to
 //     hub/accounts. A change of either takes effect and is verified immediately.
 //   - Verification asks the provider for the identity of the credentials and, without
-//     changing anything, for each required permission. If there is a bucket, it lists
-//     the first of the hub's objects. decide is a pure function from the responses to
-//     the status, which is written only when it changes.
+//     changing anything, for each required permission in each region in use. If there is
+//     a bucket, it lists the first of the hub's objects. decide is a pure function from the
+//     responses to the status, which is written only when it changes.
 //   - Accounts are verified on every change, and once an hour.
 //
 // # Non-goals
@@ -27,6 +27,9 @@
 //     does not delay other accounts.
 //   - If the provider does not answer, an account that was verified within the last hour
 //     stays Ready, because nothing is known to be wrong.
-//   - Permissions are checked in one region. Policies that differ by region only show
-//     when backups are made there.
+//   - Permissions are checked in each region in use, at the same time: those of the members
+//     that use the account, and those that their snapshots are copied to. What becomes a
+//     region in use is checked within the hour. A provider tests not every permission, and
+//     some only if there is something to test them with: Authorized names the others, and is
+//     True, since they are not known to be missing.
 package account

@@ -3,7 +3,7 @@ package account
 import (
 	"context"
 	"fmt"
-	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,8 +22,11 @@ import (
 const (
 	// verifyPeriod is how often an unchanged account is verified.
 	verifyPeriod = time.Hour
-	// verifyTimeout bounds one verification: a token exchange and about a dozen requests.
+	// verifyTimeout bounds one verification: a token exchange, and about a dozen requests in
+	// each region at the same time.
 	verifyTimeout = 2 * time.Minute
+	// identityTimeout bounds reading the identity in one region.
+	identityTimeout = 30 * time.Second
 	// bucketTimeout bounds the request to the bucket, separately from the verification of
 	// the account.
 	bucketTimeout = 30 * time.Second
@@ -70,29 +73,54 @@ func (r *Reconciler) observe(ctx context.Context, account *v1.CloudAccount) (fac
 		return f, nil
 	}
 	r.options.Accounts.Set(account.Name, account.Spec, secret)
-	region, err := r.region(ctx, account)
+	regions, err := r.regions(ctx, account)
 	if err != nil {
 		return facts{}, err
 	}
 	if account.Spec.ObjectStorage != nil {
 		f.bucketErr = r.checkBucket(ctx, account.Name)
 	}
-	r.checkProvider(ctx, region, &f)
+	r.checkProvider(ctx, regions, &f)
 	return f, nil
 }
 
-// checkProvider reads the identity of the credentials and checks their permissions.
-func (r *Reconciler) checkProvider(ctx context.Context, region string, f *facts) {
+// checkProvider reads the identity of the credentials in the first region that answers, and
+// checks their permissions in all of them.
+func (r *Reconciler) checkProvider(ctx context.Context, regions []string, f *facts) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
-	session, err := r.options.Accounts.Session(ctx, f.account.Name, region)
-	if err != nil {
-		f.err = err
+	for _, region := range regions {
+		if f.identity, f.err = r.identity(ctx, f.account.Name, region); !isTransient(f.err) {
+			break // It is known, or would be refused everywhere.
+		}
+	}
+	if f.err != nil {
 		return
 	}
-	if f.identity, f.err = session.Access.Identity(ctx); f.err == nil {
-		f.checks, f.checkErr = session.Access.Preflight(ctx, cloud.Owner{Hub: r.options.HubUID})
+	f.regions = make([]regionChecks, len(regions))
+	var checks sync.WaitGroup
+	for i, region := range regions {
+		checks.Go(func() {
+			session, err := r.options.Accounts.Session(ctx, f.account.Name, region)
+			f.regions[i] = regionChecks{region: region, err: err}
+			if err == nil {
+				f.regions[i].checks, f.regions[i].err = session.Access.Preflight(ctx, cloud.Owner{Hub: r.options.HubUID})
+			}
+		})
 	}
+	checks.Wait()
+}
+
+// identity reads the identity of the credentials in a region. Another region may answer when
+// this one does not in time.
+func (r *Reconciler) identity(ctx context.Context, account, region string) (cloud.Identity, error) {
+	session, err := r.options.Accounts.Session(ctx, account, region)
+	if err != nil {
+		return cloud.Identity{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, identityTimeout)
+	defer cancel()
+	return session.Access.Identity(ctx)
 }
 
 // checkBucket lists the first of the hub's objects in an account's bucket.
@@ -125,43 +153,6 @@ func (r *Reconciler) credentials(ctx context.Context, account *v1.CloudAccount, 
 		return nil, fmt.Errorf("getting the credentials of cloud account %q: %w", account.Name, err)
 	}
 	return secret.Data, nil
-}
-
-// region returns the region in which to verify: one of the spec, otherwise that of a
-// member, otherwise a default.
-func (r *Reconciler) region(ctx context.Context, account *v1.CloudAccount) (string, error) {
-	if len(account.Spec.Regions) > 0 {
-		return slices.Min(account.Spec.Regions), nil
-	}
-	members := &v1.MemberClusterList{}
-	if err := r.client.List(ctx, members, client.UnsafeDisableDeepCopy); err != nil {
-		return "", fmt.Errorf("listing member clusters: %w", err)
-	}
-	var regions []string
-	for i := range members.Items {
-		m := &members.Items[i]
-		// A cluster of another provider uses only the bucket of the account.
-		here := m.Status.Provider == account.Spec.Provider
-		if here && m.Spec.CloudAccountRef != nil && m.Spec.CloudAccountRef.Name == account.Name && m.Status.Region != "" {
-			regions = append(regions, m.Status.Region)
-		}
-	}
-	if len(regions) > 0 {
-		return slices.Min(regions), nil
-	}
-	return anyRegion(account.Spec.Provider), nil
-}
-
-// anyRegion returns a region that is enabled in every account of a provider.
-func anyRegion(provider v1.Provider) string {
-	switch provider {
-	case v1.ProviderAWS:
-		return "us-east-1"
-	case v1.ProviderGCP:
-		return "us-central1"
-	default:
-		return "eastus"
-	}
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, account *v1.CloudAccount, status v1.CloudAccountStatus) error {

@@ -22,9 +22,8 @@ type facts struct {
 	// err is the error of reading the identity.
 	err      error
 	identity cloud.Identity
-	// checks are the results of the permission checks, and checkErr their error.
-	checks   []cloud.PermissionCheck
-	checkErr error
+	// regions are the results of the permission checks in each region in use.
+	regions []regionChecks
 	// bucketErr is the error of listing the bucket, if the account has one.
 	bucketErr error
 	now       time.Time
@@ -55,10 +54,10 @@ func decide(f facts) v1.CloudAccountStatus {
 func (f *facts) setAccountConditions(next *v1.CloudAccountStatus, bucket metav1.Condition, set func(string, metav1.Condition)) {
 	next.ObservedGeneration = f.account.Generation
 	valid := f.credentials()
-	authorized := f.authorized(valid)
+	permissions := f.authorized(valid)
 	set(v1.ConditionCredentialsValid, valid)
-	set(v1.ConditionAuthorized, authorized)
-	set(v1.ConditionReady, ready(valid, authorized, bucket))
+	set(v1.ConditionAuthorized, permissions)
+	set(v1.ConditionReady, ready(valid, permissions, bucket))
 	if valid.Status != metav1.ConditionTrue {
 		return
 	}
@@ -102,7 +101,7 @@ func (f *facts) nextVerification(next v1.CloudAccountStatus) time.Duration {
 		return cloud.RetryAfter(f.err)
 	case f.bucketAlone():
 		return verifyPeriod // Repeated attempts with invalid credentials would look like an attack.
-	case f.err != nil, f.checkErr != nil, f.bucketErr != nil, !meta.IsStatusConditionTrue(next.Conditions, v1.ConditionReady):
+	case f.err != nil, f.unfinished(), f.bucketErr != nil, !meta.IsStatusConditionTrue(next.Conditions, v1.ConditionReady):
 		return retryPeriod
 	default:
 		return verifyPeriod
@@ -151,20 +150,12 @@ func (f *facts) authorized(valid metav1.Condition) metav1.Condition {
 	if valid.Status != metav1.ConditionTrue {
 		return unknown(v1.ReasonNotChecked, "the credentials are not verified yet")
 	}
-	if f.checkErr != nil {
-		return unknown(v1.ReasonNotChecked, "the provider did not return the permissions")
-	}
-	var missing []string
-	for _, c := range f.checks {
-		if !c.Granted {
-			missing = append(missing, c.Permission)
-		}
-	}
-	if len(missing) == 0 {
-		return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonAuthorized, Message: "The hub has all required permissions"}
-	}
-	slices.Sort(missing)
-	return no(v1.ReasonPermissionsMissing, "the identity lacks permissions: "+strings.Join(slices.Compact(missing), ", "))
+	return authorized(f.regions)
+}
+
+// unfinished reports whether the permissions of a region could not be checked.
+func (f *facts) unfinished() bool {
+	return slices.ContainsFunc(f.regions, func(r regionChecks) bool { return r.err != nil })
 }
 
 // ready returns the first condition that is not True. A bucket that is not ready does not

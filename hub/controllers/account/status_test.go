@@ -30,7 +30,10 @@ func of(class cloud.Class, code string) error {
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
-	granted := []cloud.PermissionCheck{{Permission: "ec2:CreateSnapshot", Granted: true}}
+	granted := []cloud.PermissionCheck{{Permission: "ec2:CreateSnapshot", Granted: true, By: "dry run"}}
+	checked := func(checks ...cloud.PermissionCheck) []regionChecks {
+		return []regionChecks{{region: "eu-west-1", checks: append(checks, granted...)}}
+	}
 	me := cloud.Identity{Name: "arn:aws:iam::123456789012:role/backup", Account: "123456789012"}
 	tests := map[string]struct {
 		facts   facts
@@ -38,7 +41,7 @@ func TestDecide(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"verified":         {facts{identity: me, checks: granted}, metav1.ConditionTrue, v1.ReasonVerified, "The hub is authenticated as " + me.Name},
+		"verified":         {facts{identity: me, regions: checked()}, metav1.ConditionTrue, v1.ReasonVerified, "The hub is authenticated as " + me.Name},
 		"no Secret":        {facts{secretMissing: true}, metav1.ConditionFalse, v1.ReasonSecretNotFound, `Secret "keys" is not in the hub's namespace, or lacks the label ecommerce.io/cloud-account: "true"`},
 		"wrong key":        {facts{err: of(cloud.ClassAuthExpired, "InvalidClientTokenId")}, metav1.ConditionFalse, v1.ReasonUnauthorized, "the provider rejects the credentials: InvalidClientTokenId"},
 		"another account":  {facts{err: of(cloud.ClassDenied, "WrongAccount")}, metav1.ConditionFalse, v1.ReasonWrongAccount, "said so"},
@@ -46,10 +49,9 @@ func TestDecide(t *testing.T) {
 		"spec":             {facts{err: of(cloud.ClassInvalid, "")}, metav1.ConditionFalse, v1.ReasonInvalidSpec, "said so"},
 		"throttled":        {facts{err: of(cloud.ClassThrottled, "")}, metav1.ConditionUnknown, v1.ReasonThrottled, "the provider throttles requests"},
 		"down":             {facts{err: of(cloud.ClassTransient, "")}, metav1.ConditionUnknown, v1.ReasonCloudUnavailable, "the provider does not answer"},
-		"one verb missing": {facts{identity: me, checks: append([]cloud.PermissionCheck{
-			{Permission: "ec2:DeleteSnapshot"}, {Permission: "ec2:CopySnapshot"}}, granted...)},
-			metav1.ConditionFalse, v1.ReasonPermissionsMissing, "the identity lacks permissions: ec2:CopySnapshot, ec2:DeleteSnapshot"},
-		"permissions not told": {facts{identity: me, checkErr: of(cloud.ClassTransient, "")}, metav1.ConditionTrue, v1.ReasonVerified, "The hub is authenticated as " + me.Name},
+		"one verb missing": {facts{identity: me, regions: checked(cloud.PermissionCheck{Permission: "ec2:DeleteSnapshot", By: "dry run"}, cloud.PermissionCheck{Permission: "ec2:CopySnapshot", By: "dry run"})},
+			metav1.ConditionFalse, v1.ReasonPermissionsMissing, "the identity lacks ec2:CopySnapshot, ec2:DeleteSnapshot in eu-west-1: grant it the permissions of cloud/README.md"},
+		"permissions not told": {facts{identity: me, regions: []regionChecks{{region: "eu-west-1", err: of(cloud.ClassTransient, "")}}}, metav1.ConditionTrue, v1.ReasonVerified, "The hub is authenticated as " + me.Name},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,100 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+)
+
+// regional is the Access of a region that may hang.
+type regional struct {
+	hangs  bool
+	region string
+	denied bool
+	asked  func(string)
+}
+
+func (r regional) hang(ctx context.Context) error {
+	if !r.hangs {
+		return nil
+	}
+	<-ctx.Done()
+	return &cloud.Error{Class: cloud.ClassTransient, Op: "x", Err: ctx.Err()}
+}
+
+// Identity implements cloud.Access.
+func (r regional) Identity(ctx context.Context) (cloud.Identity, error) {
+	r.asked(r.region)
+	if r.denied {
+		return cloud.Identity{}, &cloud.Error{Class: cloud.ClassAuthExpired, Op: "Identity"}
+	}
+	return cloud.Identity{Name: "me"}, r.hang(ctx)
+}
+
+// Preflight implements cloud.Access.
+func (r regional) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.PermissionCheck, error) {
+	return []cloud.PermissionCheck{{Permission: "of " + r.region, Granted: true, By: "request"}}, r.hang(ctx)
+}
+
+// TestCheckProvider: a region that hangs hides neither the identity nor the permissions of
+// others, and everything ends in time. Credentials that are rejected are tried once.
+func TestCheckProvider(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		hang   string
+		denied bool
+		asked  []string
+		want   []string
+		longer time.Duration
+	}{
+		"all answer":          {"", false, []string{"a"}, []string{"a: 1, false", "b: 1, false", "c: 1, false"}, 0},
+		"the first hangs":     {"a", false, []string{"a", "b"}, []string{"a: 1, true", "b: 1, false", "c: 1, false"}, time.Minute},
+		"another hangs":       {"c", false, []string{"a"}, []string{"a: 1, false", "b: 1, false", "c: 1, true"}, time.Minute},
+		"rejected everywhere": {"", true, []string{"a"}, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var asked []string
+				known := accounts.New(accounts.Options{Registry: cloud.Registry{v1.ProviderAWS: func(_ context.Context, c cloud.Config) (cloud.Session, error) {
+					return cloud.Session{Access: regional{hangs: c.Region == tt.hang, region: c.Region, denied: tt.denied, asked: func(region string) {
+						mu.Lock()
+						defer mu.Unlock()
+						asked = append(asked, region)
+					}}}, nil
+				}}})
+				f := facts{account: account()}
+				known.Set(f.account.Name, f.account.Spec, nil)
+				r := &Reconciler{options: Options{Accounts: known}}
+				began := time.Now()
+				r.checkProvider(t.Context(), []string{"a", "b", "c"}, &f)
+				var got []string
+				for _, region := range f.regions {
+					got = append(got, fmt.Sprintf("%s: %d, %t", region.region, len(region.checks), region.err != nil))
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("regions (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tt.asked, asked); diff != "" {
+					t.Errorf("asked for the identity (-want +got):\n%s", diff)
+				}
+				if took := time.Since(began); took < tt.longer || took > verifyTimeout {
+					t.Errorf("it took %s, want %s to %s", took, tt.longer, verifyTimeout)
+				}
+				if (f.err != nil) != tt.denied {
+					t.Errorf("error %v, want one: %t", f.err, tt.denied)
+				}
+			})
+		})
+	}
+}
