@@ -63,6 +63,8 @@ func TestZones(t *testing.T) {
 		"as disks have it":      {"3", "3", ""},
 		"none":                  {"", "", ""},
 		"of another region":     {"westeurope-1", "", cloud.ClassInvalid},
+		"of a fault domain":     {"0", "", cloud.ClassInvalid},
+		"that no region has":    {"eastus-4", "", cloud.ClassInvalid},
 		"of another provider":   {"us-east-1a", "", cloud.ClassInvalid},
 	}
 	for name, tt := range tests {
