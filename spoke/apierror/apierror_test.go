@@ -102,11 +102,36 @@ func TestDecideAnswers(t *testing.T) {
 		"405":                   {apierrors.NewMethodNotSupported(resource, "patch"), blockedFor(NotServed, v1.ReasonApplyFailed, "the cluster does not serve this kind")},
 		"missing object":        {apierrors.NewNotFound(resource, "db"), returned(NotFound, "the cluster answers NotFound")},
 		"unknown credentials":   {apierrors.NewUnauthorized("who?"), returned(Unauthorized, "the cluster answers Unauthorized")},
-		"500":                   {apierrors.NewInternalError(errors.New("etcd at 10.1.2.3")), returned(Transient, "the cluster answers InternalError")},
+		"500 of a proxy":        {apierrors.NewGenericServerResponse(http.StatusInternalServerError, http.MethodPatch, resource, "db", "at 10.1.2.3", 0, true), returned(Transient, "the cluster answers InternalError")},
 		"503":                   {apierrors.NewServiceUnavailable("starting"), returned(Transient, "the cluster answers ServiceUnavailable")},
 		"503 with Retry-After":  {apierrors.NewGenericServerResponse(http.StatusServiceUnavailable, http.MethodPatch, resource, "db", "", 1, true), returned(Transient, "the cluster answers ServiceUnavailable")},
 		"504":                   {apierrors.NewTimeoutError("too slow", 1), returned(Transient, "the cluster answers Timeout")},
 		"code without a reason": {status(http.StatusTeapot, "", "at 10.1.2.3"), returned(Transient, "the cluster answers with code 418")},
+	})
+}
+
+// applied is an error of a server-side apply, as package apply returns it.
+type applied struct{ error }
+
+func (e applied) Unwrap() error { return e.error }
+func (applied) ConcernsObject() {}
+
+// TestDecideInternal: an API server that fails on one object is no outage, and says why.
+func TestDecideInternal(t *testing.T) {
+	t.Parallel()
+	const remedy = "repair what the cluster fails on, such as a webhook or a definition: "
+	field := ".spec.endpoints[0].interval: field not declared in schema"
+	checkDecisions(t, map[string]decisionTest{
+		"webhook": {
+			apierrors.NewInternalError(errors.New(`failed calling webhook "a": Post "https://a.svc:443/?timeout=10s": dial tcp 10.1.2.3:443: refused`)),
+			returned(Internal, remedy+`Internal error occurred: failed calling webhook "a": dial tcp (address): refused`),
+		},
+		"definition without a field, applied": {applied{status(http.StatusInternalServerError, "", field)}, returned(Internal, remedy+field)},
+		"code of a read":                      {status(http.StatusInternalServerError, "", field), returned(Transient, "the cluster answers with code 500")},
+		"other code of an apply":              {applied{status(http.StatusBadGateway, "", field)}, returned(Transient, "the cluster answers with code 502")},
+		"no answer to an apply":               {applied{dial(syscall.ECONNREFUSED)}, returned(Unreachable, "the cluster refuses connections")},
+		"throttled apply":                     {applied{apierrors.NewTooManyRequests("slow down", 7)}, throttled(7 * time.Second)},
+		"503 of an apply":                     {applied{apierrors.NewServiceUnavailable("starting")}, returned(Transient, "the cluster answers ServiceUnavailable")},
 	})
 }
 

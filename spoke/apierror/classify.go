@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 var (
@@ -32,6 +33,9 @@ const (
 	Transient Class = "Transient"
 	// Conflict means that the object changed since it was read, or was created meanwhile.
 	Conflict Class = "Conflict"
+	// Internal means that the API server answers and fails on this object: it cannot call a webhook, or
+	// a definition lacks a field. Requests about other objects may succeed.
+	Internal Class = "Internal"
 	// Throttled means that the API server rejects requests because it is overloaded.
 	Throttled Class = "Throttled"
 	// Forbidden means that permissions, a quota or a policy deny the request.
@@ -83,6 +87,17 @@ type blocked interface {
 	ConditionReason() string
 }
 
+// internalServerError is the code of an answer of class Internal.
+const internalServerError = 500
+
+// ofObject is implemented by errors of a write that the API server failed on and that are about
+// one object alone.
+type ofObject interface {
+	error
+	// ConcernsObject marks the error.
+	ConcernsObject()
+}
+
 // Classify returns the class of an error. It never considers the text.
 func Classify(err error) Class {
 	switch {
@@ -115,11 +130,26 @@ func Classify(err error) Class {
 		return NotServed
 	case apierrors.IsNotFound(err):
 		return NotFound
+	case internal(err):
+		return Internal
 	case network(err) != "":
 		return Unreachable
 	default:
 		return Transient
 	}
+}
+
+// internal reports whether the API server itself answers that it failed on an object. A proxy or a load
+// balancer in front of it answers without a Status. A server-side apply that a definition or the storage
+// rejects has the code alone.
+func internal(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || apierrors.IsUnexpectedServerError(err) {
+		return false
+	}
+	_, concerned := errors.AsType[ofObject](err)
+	return apierrors.ReasonForError(err) == metav1.StatusReasonInternalError ||
+		concerned && status.Status().Code == internalServerError && status.Status().Reason == metav1.StatusReasonUnknown
 }
 
 // reasonOf returns the reason of an error of class Blocked, and nothing for others.

@@ -27,6 +27,8 @@ func Message(err error) string {
 		return specErrorOf(err).Error()
 	case Forbidden, Invalid:
 		return serverMessage(err)
+	case Internal:
+		return "repair what the cluster fails on, such as a webhook or a definition: " + Stable(serverMessage(err))
 	case NotServed:
 		if missing, ok := errors.AsType[*meta.NoKindMatchError](err); ok {
 			return "the cluster has no " + missing.GroupKind.String()

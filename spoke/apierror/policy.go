@@ -84,7 +84,7 @@ func Decide(err error) Decision {
 		d.Reason = v1.ReasonPaused
 	case NotConnected:
 		d.Reason = v1.ReasonClusterUnreachable
-	default: // Transient, Unreachable, Unauthorized, NotFound
+	default: // Transient, Internal, Unreachable, Unauthorized, NotFound
 		d.Reason, d.Return = v1.ReasonApplyFailed, true
 	}
 	return d

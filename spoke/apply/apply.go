@@ -272,10 +272,11 @@ func (a *Applier) get(ctx context.Context, intent *unstructured.Unstructured) (c
 func (a *Applier) send(ctx context.Context, intent *unstructured.Unstructured, opts ...client.ApplyOption) error {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	kind, name := intent.GetKind(), intent.GetName()
+	sent := &sendError{kind: intent.GetKind(), name: intent.GetName()}
 	opts = append([]client.ApplyOption{client.FieldOwner(a.manager)}, opts...)
 	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), opts...); err != nil {
-		return fmt.Errorf("applying %s %q: %w", kind, name, err)
+		sent.err = err
+		return sent
 	}
 	return nil
 }

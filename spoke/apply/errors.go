@@ -10,6 +10,20 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
+// sendError is returned if an applied object was not accepted.
+type sendError struct {
+	kind, name string
+	err        error
+}
+
+func (e *sendError) Error() string { return fmt.Sprintf("applying %s %q: %v", e.kind, e.name, e.err) }
+
+// Unwrap returns the error of the client.
+func (e *sendError) Unwrap() error { return e.err }
+
+// ConcernsObject marks the error for package apierror: an API server that fails on it may accept others.
+func (e *sendError) ConcernsObject() {}
+
 // LostError is returned if a Secret is missing that existing data was encrypted or
 // initialized with. Nothing was written, because newly generated values could not access
 // the data.

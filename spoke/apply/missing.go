@@ -93,7 +93,7 @@ func (a *Applier) createSlim(ctx context.Context, intent *unstructured.Unstructu
 	defer cancel()
 	stored := metadataOf(intent)
 	if err := a.client.Patch(ctx, stored, client.RawPatch(types.ApplyPatchType, raw), client.FieldOwner(a.manager)); err != nil {
-		return Result{}, fmt.Errorf("applying %s %q: %w", intent.GetKind(), intent.GetName(), err)
+		return Result{}, &sendError{kind: intent.GetKind(), name: intent.GetName(), err: err}
 	}
 	a.remember(writeRecord{intent: sum, answer: stored, created: a.clock.Now()})
 	a.note(stored, intent)

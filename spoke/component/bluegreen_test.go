@@ -172,7 +172,7 @@ func TestBlueGreen(t *testing.T) {
 			if state := string(got.States[2].Phase) + " " + got.States[2].Message; state != tt.state {
 				t.Errorf("the frontend is %q, want %q", state, tt.state)
 			}
-			if change := component.Classify(tt.components[2], tt.live); change != tt.change {
+			if change := component.Classify(tt.components[2], tt.live, nil); change != tt.change {
 				t.Errorf("it is classified as %q, want %q", change, tt.change)
 			}
 			report := component.Summarize(component.Summary{Generation: 2, Now: at(0), Previous: initialized(1), States: got.States})

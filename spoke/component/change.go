@@ -28,12 +28,16 @@ const (
 	ConfigurationUpdated Change = "ConfigurationUpdated"
 )
 
-// Classify returns how a component is about to change.
-func Classify(c Component, live Live) Change {
+// Classify returns how a component changes by the writes of some of its objects; nil means all.
+func Classify(c Component, live Live, written map[Key]bool) Change {
 	exists, changed, scaled, configured, switched := false, false, false, false, false
 	h := handoverOf(c, live)
 	for _, object := range c.Objects {
 		have := h.replaces(object.Resource, live)
+		if written != nil && !written[KeyOf(object.Resource)] && (have == nil || !written[KeyOf(have)]) {
+			exists = exists || have != nil && !object.Once
+			continue
+		}
 		if have == nil || object.Once {
 			// Other configuration is in a ConfigMap of another name.
 			_, config := object.Resource.(*corev1.ConfigMap)

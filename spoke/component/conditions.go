@@ -72,7 +72,7 @@ func progress(in Summary, c cause, report Report) []metav1.Condition {
 		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, c.reason, c.text()
 	}
 	if degraded.Status == metav1.ConditionFalse && len(in.Problems) > 0 {
-		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, in.Problems[0].Reason, in.Problems[0].text()
+		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, in.Problems[0].Reason, in.Problems[0].Text()
 	}
 	if degraded.Status == metav1.ConditionFalse {
 		degraded = impaired(degraded, report.States)
@@ -118,7 +118,7 @@ func available(in Summary, states []State) metav1.Condition {
 		return c
 	}
 	if len(states) == 0 && len(in.Problems) > 0 {
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, in.Problems[0].Reason, in.Problems[0].text()
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, in.Problems[0].Reason, in.Problems[0].Text()
 	}
 	for _, s := range states {
 		if s.Unavailable != "" {
@@ -140,7 +140,7 @@ func stalled(in Summary, c cause) metav1.Condition {
 	case c.phase == v1.PhaseFailed && c.reason != v1.ReasonNamespaceTerminating:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, c.reason, c.text()
 	case p != nil:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, p.Reason, p.text()
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, p.Reason, p.Text()
 	}
 	return condition
 }

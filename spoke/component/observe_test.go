@@ -157,7 +157,7 @@ func TestClassifyCredentials(t *testing.T) {
 	c := part("database", nil, deployment("database", 1, 0))
 	credentials := component.Object{Resource: configMap("credentials", "database"), Once: true}
 	c.Objects = append([]component.Object{credentials}, c.Objects...)
-	if got := component.Classify(c, live(configMap("credentials", "database"))); got != component.New {
+	if got := component.Classify(c, live(configMap("credentials", "database")), nil); got != component.New {
 		t.Errorf("got %q, want %q", got, component.New)
 	}
 }
@@ -181,9 +181,34 @@ func TestClassify(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := component.Classify(part("web", nil, configMap("web-2", "web"), deployment("web", 3, 0)), tt.live); got != tt.want {
+			if got := component.Classify(part("web", nil, configMap("web-2", "web"), deployment("web", 3, 0)), tt.live, nil); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestClassifyWritten: a workload that the API server refused is not rolled out.
+func TestClassifyWritten(t *testing.T) {
+	t.Parallel()
+	old := func(d *appsv1.Deployment) {
+		d.Annotations[v1.SpecHashAnnotation], d.Spec.Template = "old", template("image:0")
+	}
+	c := part("web", nil, configMap("web-2", "web"), deployment("web", 3, 0))
+	workload, config := component.KeyOf(deployment("web", 3, 0)), component.KeyOf(configMap("web-2", "web"))
+	for name, tt := range map[string]struct {
+		live    component.Live
+		written map[component.Key]bool
+		want    component.Change
+	}{
+		"all":                 {live(deployment("web", 3, 3, old)), nil, component.ImageUpdated},
+		"the workload":        {live(deployment("web", 3, 3, old)), map[component.Key]bool{workload: true}, component.ImageUpdated},
+		"all but it":          {live(deployment("web", 3, 3, old)), map[component.Key]bool{config: true}, component.Unchanged},
+		"all but it, number":  {live(deployment("web", 1, 1), configMap("web-2", "web")), map[component.Key]bool{config: true}, component.Unchanged},
+		"a part of a new one": {live(), map[component.Key]bool{config: true}, component.New},
+	} {
+		if got := component.Classify(c, tt.live, tt.written); got != tt.want {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
 	}
 }

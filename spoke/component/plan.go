@@ -56,6 +56,14 @@ type Step struct {
 	Selects Resource
 }
 
+// About returns the object that a step writes.
+func (s Step) About() Resource {
+	if s.Action == Apply {
+		return s.Object.Resource
+	}
+	return s.Target
+}
+
 // Serves reports whether the Service, as it was read, selects the pods of the target.
 func (s Step) Serves(service Resource) bool {
 	return service != nil && templateHash(service) == templateHash(s.Target)

@@ -23,14 +23,16 @@ type Problem struct {
 	Reason, Message string
 	// Blocking is true if retrying cannot succeed until a user changes something.
 	Blocking bool
+	// Lasting is true if it may pass by itself, and blocks if it does not within a few minutes.
+	Lasting bool
 	// Optional is true if the spec is in effect without the write.
 	Optional bool
 	// Explains is true if pods that are not ready may wait for the cause of the problem.
 	Explains bool
 }
 
-// text returns the message with the component.
-func (p Problem) text() string { return cause{component: p.Component, message: p.Message}.text() }
+// Text returns the message with the component, as conditions have it.
+func (p Problem) Text() string { return cause{component: p.Component, message: p.Message}.text() }
 
 // Summary is the input of Summarize.
 type Summary struct {

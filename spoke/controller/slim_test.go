@@ -66,7 +66,7 @@ func decide(t *testing.T, app *v1.EcommerceApp, live component.Live) decided {
 	}
 	d := decided{States: decision.States, Changes: map[string]component.Change{}}
 	for _, c := range components {
-		d.Changes[c.Name] = component.Classify(c, live)
+		d.Changes[c.Name] = component.Classify(c, live, nil)
 	}
 	for _, step := range decision.Steps {
 		object := step.Object.Resource

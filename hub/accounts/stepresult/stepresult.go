@@ -124,6 +124,8 @@ func FromMember(err error, member, what string) Result {
 		return Hold(d.Wait, d.Reason, "the hub may not %s in %s: run kubectl shopfleet join again", what, member)
 	case apierror.Invalid, apierror.NotServed, apierror.NamespaceTerminating:
 		return Hold(d.Wait, v1.ReasonApplyFailed, "%s rejects an object of the hub (%s)", member, d.Class)
+	case apierror.Internal:
+		return Hold(Member, v1.ReasonApplyFailed, "%s fails on an object of the hub, as with a webhook that it cannot call: repair that, the hub tries again", member)
 	default:
 		return Hold(Member, v1.ReasonClusterUnreachable, "%s does not answer", member)
 	}

@@ -73,7 +73,8 @@ func TestFromMember(t *testing.T) {
 		"conflict":      {apierrors.NewConflict(resource, "x", errors.New("newer")), Hold(PollFirst, v1.ReasonRetrying, "another client changed an object in eu-1 at the same time")},
 		"forbidden":     {apierrors.NewForbidden(resource, "x", errors.New("https://signed")), Hold(Refused, v1.ReasonForbidden, "the hub may not create Jobs in eu-1: run kubectl shopfleet join again")},
 		"denied":        {apierrors.NewBadRequest("https://signed"), Hold(Refused, v1.ReasonApplyFailed, "eu-1 rejects an object of the hub (Invalid)")},
-		"broken":        {apierrors.NewInternalError(errors.New("broken")), Hold(Member, v1.ReasonClusterUnreachable, "eu-1 does not answer")},
+		"broken":        {apierrors.NewInternalError(errors.New("broken")), Hold(Member, v1.ReasonApplyFailed, "eu-1 fails on an object of the hub, as with a webhook that it cannot call: repair that, the hub tries again")},
+		"of a proxy":    {apierrors.NewGenericServerResponse(500, "post", schema.GroupResource{}, "", "", 0, true), Hold(Member, v1.ReasonClusterUnreachable, "eu-1 does not answer")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

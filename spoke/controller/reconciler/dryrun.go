@@ -181,10 +181,11 @@ func Planned(c v1.PendingChange) v1.PlannedChange {
 }
 
 // Refusal returns the change of a write that failed, and reports whether it is refused: what passes
-// by itself, and what keeps the cluster from answering, is not.
+// by itself, and what keeps the cluster from answering, is not. What the cluster fails on is: it answers
+// about other objects.
 func Refusal(kind, name string, err error) (v1.PlannedChange, bool) {
 	d := apierror.Decide(err)
-	if !d.Blocking && d.Class != apierror.NotFound {
+	if !d.Blocking && d.Class != apierror.NotFound && d.Class != apierror.Internal {
 		return v1.PlannedChange{}, false
 	}
 	message := strings.ToValidUTF8(d.Message[:min(len(d.Message), maxRefusal)], "")

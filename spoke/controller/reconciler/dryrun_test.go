@@ -31,7 +31,8 @@ func TestRefusal(t *testing.T) {
 		"changed":       {apierrors.NewConflict(pods, "a", errNotWatched), ""},
 		"throttled":     {apierrors.NewTooManyRequests("", 1), ""},
 		"not connected": {apierror.ErrNotConnected, ""},
-		"broken":        {apierrors.NewInternalError(errNotWatched), ""},
+		"failed on":     {apierrors.NewInternalError(errNotWatched), v1.ReasonApplyFailed},
+		"broken":        {apierrors.NewGenericServerResponse(500, "patch", schema.GroupResource{}, "a", "", 0, true), ""},
 	} {
 		got, is := Refusal("Pod", "a", tt.err)
 		if is != (tt.reason != "") || got.Reason != tt.reason || len(got.Message) > 512 || strings.ContainsRune(got.Message, '\uFFFD') {

@@ -30,7 +30,7 @@ func (r *reconciler[T]) recordChanges(p *pass[T]) {
 		if outcome != apply.Created && outcome != apply.Updated || len(c.Objects) == 0 {
 			continue
 		}
-		change := component.Classify(c, p.live)
+		change := component.Classify(c, p.live, p.written)
 		// Events with the same object, reason and related object are aggregated; the
 		// related object keeps those of different components apart.
 		related := mainObject(c)

@@ -49,7 +49,15 @@ func TestFail(t *testing.T) {
 		"conflict":       {apierrors.NewConflict(resource, "db", errors.New("newer")), nil, true},
 		"denied":         {apierrors.NewBadRequest("no"), problem(v1.ReasonInvalidSpec, "no", true), true},
 		"throttled":      {apierrors.NewTooManyRequests("slow down", 1), problem(v1.ReasonApplyFailed, "the cluster throttles requests", false), false},
-		"broken":         {apierrors.NewInternalError(errors.New("0xc000123456")), problem(v1.ReasonApplyFailed, "the cluster answers InternalError", false), false},
+		"broken": {
+			apierrors.NewGenericServerResponse(500, "patch", resource, "db", "", 0, true), problem(v1.ReasonApplyFailed, "the cluster answers InternalError", false), false,
+		},
+		"failed on": {
+			apierrors.NewInternalError(errors.New("0xc000123456")), []component.Problem{{
+				Component: "web", Reason: v1.ReasonApplyFailed, Lasting: true,
+				Message: "repair what the cluster fails on, such as a webhook or a definition: Internal error occurred: (pointer)",
+			}}, true,
+		},
 		"namespace ends": {errTerminating(), []component.Problem{{Reason: v1.ReasonNamespaceTerminating, Message: "the namespace is being deleted", Blocking: true}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,6 +44,8 @@ type pass[T client.Object] struct {
 	problems []component.Problem
 	// outcomes are the outcomes of writes by component.
 	outcomes map[string]apply.Outcome
+	// written are the objects that were created or changed.
+	written map[component.Key]bool
 	// errs are the errors so far that the queue retries, retryIn the shortest wait of the
 	// others; 0 if there is none.
 	errs    []error
@@ -90,6 +92,9 @@ func (p *pass[T]) fail(name string, err error) bool {
 		return false
 	case apierror.InvalidSpec:
 		p.rejected = true
+	case apierror.Internal:
+		p.problems = append(p.problems, component.Problem{Component: name, Reason: d.Reason, Message: d.Message, Lasting: true})
+		return true
 	case apierror.NamespaceTerminating:
 		// The namespace affects all components.
 		name = ""

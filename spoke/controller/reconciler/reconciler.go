@@ -29,7 +29,9 @@ type reconciler[T client.Object] struct {
 	// references are those of applications to Secrets and ConfigMaps of users.
 	references references
 	// pods are the last checks of pods that applications wait for.
-	pods        perObject[podCheck]
+	pods perObject[podCheck]
+	// failures are those of writes that may pass by themselves.
+	failures    perObject[failures]
 	terminating *terminating
 	conflicts   queues.Conflicts
 	pace        queues.Pace
@@ -212,6 +214,7 @@ func (r *reconciler[T]) forget(name types.NamespacedName) {
 	r.observations.forget(name)
 	r.references.forget(name)
 	r.pods.forget(name)
+	r.failures.forget(name)
 	r.conflicts.Wait(reconcile.Request{NamespacedName: name}, false)
 	r.member.Settings.Metrics.observe(r.subject(name), "")
 }

@@ -32,6 +32,7 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	before := r.copyOf(p.object)
 	now := metav1.NewTime(r.member.Settings.Clock.Now().UTC().Truncate(time.Second))
 	status := r.kind.Status(p.object)
+	r.escalate(p, now.Time)
 	was := *status.Phase
 	report := r.summarize(p, now)
 	p.deadlineDue = report.DeadlineIn

@@ -34,7 +34,7 @@ var (
 // execute takes the steps of a plan. An error in one component does not stop the others,
 // unless the API server itself fails.
 func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []component.Step) {
-	p.outcomes = make(map[string]apply.Outcome)
+	p.outcomes, p.written = make(map[string]apply.Outcome), make(map[component.Key]bool)
 	if err := r.terminating.of(p.object.GetNamespace()); err != nil && !p.deleting {
 		p.fail("", err)
 		return
@@ -63,6 +63,7 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 		}
 		if outcome == apply.Created || outcome == apply.Updated {
 			p.outcomes[step.Component] = outcome
+			p.written[component.KeyOf(step.About())] = true
 		}
 	}
 }

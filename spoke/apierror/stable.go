@@ -1,0 +1,47 @@
+package apierror
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// maxStable bounds what Stable returns, in bytes.
+const maxStable = 512
+
+// Stable returns a message of an API server without what differs between attempts or is nobody's business:
+// URLs, addresses, ports, IDs, pointers and times. It has one line, and is cut at a word.
+func Stable(message string) string {
+	for _, r := range []struct{ pattern, by string }{
+		{`\b(Get|Post|Put|Patch|Delete|Head) "?[a-z]+://[^\s"]*"?: `, ""},
+		{`\b[a-z][a-z0-9+.-]*://[^\s"'<>]*[^\s"'<>.,:;)\]]`, "(address)"},
+		{`\[[0-9A-Fa-f:]*:[0-9A-Fa-f:.%]*\](:[0-9]+)?|\b[0-9]{1,3}(\.[0-9]{1,3}){3}(:[0-9]+)?\b`, "(address)"},
+		{`\b([0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}\b|\b([0-9A-Fa-f]{1,4}:){1,6}:([0-9A-Fa-f]{1,4}(:[0-9A-Fa-f]{1,4})*)?|(^|\s)::[0-9A-Fa-f]{1,4}\b`, "(address)"},
+		{`\(address\)->\(address\)`, "(address)"},
+		{`\b[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b`, "(ID)"},
+		{`\b0x[0-9A-Fa-f]+\b`, "(pointer)"},
+		{`\b[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[ ]?[+-][0-9]{2}:?[0-9]{2})?`, "(time)"},
+		{`\b([0-9]+h)?([0-9]+m)?[0-9]+\.[0-9]+(ns|µs|ms|s)\b`, "(time)"},
+	} {
+		message = regexp.MustCompile(r.pattern).ReplaceAllString(message, r.by)
+	}
+	message = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(message, ""))
+	return atWord(strings.Join(strings.Fields(message), " "))
+}
+
+// atWord cuts a text at the end of a word if it is longer than maxStable.
+func atWord(text string) string {
+	if len(text) <= maxStable {
+		return text
+	}
+	text = strings.ToValidUTF8(text[:maxStable-len("...")], "")
+	if end := strings.LastIndexByte(text, ' '); end > 0 {
+		text = text[:end]
+	}
+	return text + "..."
+}
