@@ -357,3 +357,24 @@ func TestBackupsAreThoseOfTheReport(t *testing.T) {
 		})
 	}
 }
+
+// TestLastingFailure: a copy that the API server of a member fails on waits for a user once that has lasted, also
+// while it is to be deleted.
+func TestLastingFailure(t *testing.T) {
+	t.Parallel()
+	for name, lasting := range map[string]bool{"at first": false, "for minutes": true} {
+		failure := &Failure{Reason: v1.ReasonApplyFailed, Message: "repair the webhook", Lasting: lasting}
+		written := v1.ClusterStatus{Phase: v1.PhaseRunning, Ready: true}
+		setFailure(&written, failure)
+		var leaves v1.ClusterStatus
+		leaving(&leaves, Input{}, Cluster{Name: "eu-1", Connection: Connected, Failure: failure})
+		for _, e := range []v1.ClusterStatus{written, leaves} {
+			if e.Stalled != lasting || e.Reason != failure.Reason || e.Message != failure.Message || e.Ready {
+				t.Errorf("%s: got %+v", name, e)
+			}
+		}
+		if (written.Phase == v1.PhaseFailed) != lasting {
+			t.Errorf("%s: phase %s", name, written.Phase)
+		}
+	}
+}

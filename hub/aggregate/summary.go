@@ -60,7 +60,7 @@ func summarize(in Input, clusters []v1.ClusterStatus) summary {
 		switch {
 		case c.Stale:
 			s.lost = append(s.lost, c)
-		case c.Phase == v1.PhaseFailed, c.Phase == v1.PhaseDeleting && needsIntervention(c.Reason):
+		case c.Phase == v1.PhaseFailed, c.Phase == v1.PhaseDeleting && (c.Stalled || needsIntervention(c.Reason)):
 			s.failed = append(s.failed, c)
 		case c.Phase == v1.PhasePaused, c.Reason == v1.ReasonPaused:
 			s.paused = append(s.paused, c)

@@ -165,12 +165,14 @@ type Failure struct {
 	// Propagation is true if the copy was written, and an object that the application propagates
 	// was not.
 	Propagation bool
+	// Lasting is true if it might have passed by itself, and has not for minutes.
+	Lasting bool
 }
 
 // needsIntervention reports whether the failure persists until a user changes something.
 func (f *Failure) needsIntervention() bool {
-	if f == nil {
-		return false
+	if f == nil || f.Lasting {
+		return f != nil
 	}
 	switch f.Reason {
 	case v1.ReasonConflict, v1.ReasonNewerInMember, v1.ReasonDeletedInMember, v1.ReasonNewerElsewhere, v1.ReasonForbidden, v1.ReasonInvalidSpec, v1.ReasonResidueFull:

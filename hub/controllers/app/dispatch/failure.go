@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"errors"
+	"time"
 
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
@@ -17,4 +18,20 @@ func failureOf(err error) *aggregate.Failure {
 		return nil
 	}
 	return &aggregate.Failure{Reason: d.Reason, Message: d.Message}
+}
+
+// lastingAfter is the time after which a copy that the member's API server fails on waits for a user.
+const lastingAfter = 3 * time.Minute
+
+// escalate makes a failure that may pass by itself one that waits for a user if it lasts. The report before
+// says since when it does.
+func (r *report) escalate(err error, last report, now time.Time, after time.Duration) {
+	if r.failure == nil || apierror.Classify(err) != apierror.Internal {
+		return
+	}
+	r.failing = now
+	if last.app == r.app && last.revision == r.revision && !last.failing.IsZero() {
+		r.failing = last.failing
+	}
+	r.failure.Lasting = now.Sub(r.failing) >= after
 }

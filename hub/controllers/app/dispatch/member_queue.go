@@ -61,14 +61,14 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	key := request.NamespacedName
 	defer l.precedence.done(l.name, key)
 	l.reports.begin(key)
-	last := l.written.of(key)
+	own := l.written.of(key)
 	app := &v1.EcommerceApp{} // Not changed: the queues of all members share it with the cache.
 	if err := l.hub.Get(ctx, key, app, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
 		l.reports.end(key, nil)
 		return reconcile.Result{}, fmt.Errorf("reading the application: %w", err)
 	}
 	if app.UID != "" {
-		app, _ = last.newest(app)
+		app, _ = own.newest(app)
 	}
 	entry := EntryOf(app, l.name)
 	if entry == nil {
@@ -91,9 +91,11 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		l.reports.end(key, nil)
 		return reconcile.Result{}, nil
 	}
-	if last, known := l.reports.about(key, app.UID); known && err != nil && next.failure == nil && last.revision == next.revision {
-		next.failure = last.failure
+	last, known := l.reports.about(key, app.UID)
+	if known && err != nil && next.failure == nil && last.revision == next.revision {
+		next.failure, next.failing = last.failure, last.failing
 	}
+	next.escalate(err, last, l.options.Clock.Now(), l.options.Waits.Scaled(lastingAfter))
 	l.conclude(request, app, next)
 	return l.conflicts.RetryReported(l.options.Waits, request, err)
 }

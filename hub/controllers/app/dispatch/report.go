@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,8 @@ type report struct {
 	revision int64
 	// failure is why the copy could not be written or deleted, or nil.
 	failure *aggregate.Failure
+	// failing is since when the member's API server fails on the copy; zero if it does not.
+	failing time.Time
 	// unknown is the origin that waits for the user; empty if none does.
 	unknown string
 	// pending are the writes that are held back.
