@@ -225,6 +225,8 @@ const (
 	ReasonImagePullBackOff           = "ImagePullBackOff"
 	ReasonCreateContainerConfigError = "CreateContainerConfigError"
 	ReasonUnschedulable              = "Unschedulable"
+	ReasonFailedCreate               = "FailedCreate"
+	ReasonProvisioningFailed         = "ProvisioningFailed"
 
 	ReasonDisabled             = "Disabled"
 	ReasonDeadlineExceeded     = "ProgressDeadlineExceeded"

@@ -132,6 +132,10 @@ func (o *Options) newFleet(hubUID string, fence *fencing.Fence) (*members.Fleet,
 	if err != nil {
 		return nil, fmt.Errorf("loading the role for members: %w", err)
 	}
+	// Events are optional, as in a member of an earlier release: they say why pods are not created.
+	rules = slices.DeleteFunc(rules, func(rule rbacv1.PolicyRule) bool {
+		return slices.Contains(rule.Resources, "events") && slices.Contains(rule.Verbs, "list")
+	})
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err

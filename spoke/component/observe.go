@@ -55,6 +55,9 @@ func Observe(c Component, live Live, initialized bool) State {
 			counted = true
 			state.Replicas, state.ReadyReplicas, state.UpdatedReplicas = w.wanted, min(w.ready, w.wanted), min(w.updated, w.wanted)
 			state.Selector, state.Awaited = w.selector, w.selector
+			if w.observed && w.refused {
+				state.Refusal = refusedMessage(w.refusal)
+			}
 		}
 	}
 	h.count(&state)
@@ -109,23 +112,26 @@ func observeObject(object Object, exists Resource, live Live) ([]fact, string) {
 // observeWorkload returns the reasons why an existing workload is not ready.
 func observeWorkload(w workload, unbound []string) []fact {
 	progress := fmt.Sprintf("%d of %d replicas are ready", min(w.ready, w.wanted), w.wanted)
+	updated := fmt.Sprintf("%d of %d replicas are updated", min(w.updated, w.wanted), w.wanted)
 	switch {
 	case w.changing && !w.scaling:
 		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, w.name + " is being updated"}}
 	case w.scaling:
 		return []fact{{rankScaling, v1.PhaseScaling, v1.ReasonScaling, fmt.Sprintf("%s is being scaled to %d replicas", w.name, w.wanted)}}
 	case w.observed && w.stuck:
-		return []fact{{rankFailed, v1.PhaseFailed, v1.ReasonDeadlineExceeded, w.name + " made no progress within its deadline: " + progress}}
+		return []fact{{rankFailed, v1.PhaseFailed, v1.ReasonDeadlineExceeded, w.name + " made no progress within its deadline: " + withRefusal(progress, w)}}
+	case w.observed && w.updated < w.replicas && w.refused:
+		return []fact{{rankRolling, v1.PhaseUpdating, v1.ReasonFailedCreate, withRefusal(updated, w)}}
 	case w.observed && w.updated < w.replicas:
-		return []fact{{rankRolling, v1.PhaseUpdating, v1.ReasonProgressing, fmt.Sprintf("%d of %d replicas are updated", min(w.updated, w.wanted), w.wanted)}}
+		return []fact{{rankRolling, v1.PhaseUpdating, v1.ReasonProgressing, updated}}
 	case w.observed && w.replicas > w.wanted:
 		return []fact{{rankReplicas, v1.PhaseUpdating, v1.ReasonWaitingForReplicas, fmt.Sprintf("%d of %d replicas are still to be removed", w.replicas-w.wanted, w.replicas)}}
 	case w.observed && w.ready >= w.wanted:
 		return nil
+	case w.refused:
+		return []fact{{rankReplicas, v1.PhaseUpdating, v1.ReasonFailedCreate, withRefusal(progress, w)}}
 	case len(unbound) > 0:
 		return []fact{{rankStorage, v1.PhaseUpdating, v1.ReasonWaitingForStorage, fmt.Sprintf("claim %s is not bound", unbound[0])}}
-	case w.refused:
-		return []fact{{rankReplicas, v1.PhaseUpdating, v1.ReasonWaitingForReplicas, progress + "; the cluster rejects the creation of pods"}}
 	default:
 		return []fact{{rankReplicas, v1.PhaseUpdating, v1.ReasonWaitingForReplicas, progress}}
 	}

@@ -47,7 +47,7 @@ func deploymentCases() map[string]deploymentCase {
 			func(d *appsv1.Deployment) { d.Generation = 2 }),
 			v1.PhaseUpdating, v1.ReasonWaitingForReplicas, "1 of 3 replicas are ready"},
 		"pods are refused": {deployment("web", 3, 1, condition(appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "FailedCreate")),
-			v1.PhaseUpdating, v1.ReasonWaitingForReplicas, "1 of 3 replicas are ready; the cluster rejects the creation of pods"},
+			v1.PhaseUpdating, v1.ReasonFailedCreate, "1 of 3 replicas are ready; the cluster rejects the creation of pods"},
 		"another image": {deployment("web", 3, 3, func(d *appsv1.Deployment) { d.Spec.Template = template("image:0") }),
 			v1.PhaseUpdating, v1.ReasonProgressing, "Deployment app-web is being updated"},
 		"an older intent": {deployment("web", 3, 3, func(d *appsv1.Deployment) { d.Annotations[v1.SpecHashAnnotation] = "old" }),

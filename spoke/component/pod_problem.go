@@ -34,7 +34,7 @@ func WaitsForPods(previous []metav1.Condition, generation int64, states []State,
 		return State{}, time.Time{}, false
 	}
 	switch states[i].Reason {
-	case v1.ReasonWaitingForReplicas, v1.ReasonProgressing, v1.ReasonDeadlineExceeded:
+	case v1.ReasonWaitingForReplicas, v1.ReasonWaitingForStorage, v1.ReasonFailedCreate, v1.ReasonProgressing, v1.ReasonDeadlineExceeded:
 	default:
 		return State{}, time.Time{}, false
 	}
@@ -58,7 +58,7 @@ func PodProblem(pods []corev1.Pod, now time.Time) (Problem, bool) {
 		}
 		for _, c := range pod.Status.Conditions {
 			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-				found = append(found, podProblem(v1.ReasonUnschedulable, "no node fits: "+nodesMessage(c.Message)))
+				found = append(found, explanation(v1.ReasonUnschedulable, "no node fits: "+nodesMessage(c.Message)))
 			}
 		}
 		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
@@ -70,10 +70,16 @@ func PodProblem(pods []corev1.Pod, now time.Time) (Problem, bool) {
 	if len(found) == 0 {
 		return Problem{}, false
 	}
-	order := []string{v1.ReasonCrashLoopBackOff, v1.ReasonCreateContainerConfigError, v1.ReasonImagePullBackOff, v1.ReasonUnschedulable}
-	return slices.MinFunc(found, func(a, b Problem) int {
-		return cmp.Or(slices.Index(order, a.Reason)-slices.Index(order, b.Reason), cmp.Compare(a.Message, b.Message))
-	}), true
+	return slices.MinFunc(found, compareProblems), true
+}
+
+// compareProblems orders reasons why a component is waited for: a pod gets past the first last.
+func compareProblems(a, b Problem) int {
+	order := []string{
+		v1.ReasonCrashLoopBackOff, v1.ReasonCreateContainerConfigError, v1.ReasonImagePullBackOff,
+		v1.ReasonFailedCreate, v1.ReasonProvisioningFailed, v1.ReasonUnschedulable,
+	}
+	return cmp.Or(slices.Index(order, a.Reason)-slices.Index(order, b.Reason), cmp.Compare(a.Message, b.Message))
 }
 
 // newestTemplate returns the hash of the pod template of a Deployment's youngest pod; empty for other
@@ -121,12 +127,12 @@ func containerProblem(c corev1.ContainerStatus, now time.Time) (Problem, bool) {
 	last := c.LastTerminationState.Terminated
 	switch reason {
 	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
-		return podProblem(v1.ReasonImagePullBackOff, fmt.Sprintf("image %s of container %s cannot be pulled", c.Image, c.Name)), true
+		return explanation(v1.ReasonImagePullBackOff, fmt.Sprintf("image %s of container %s cannot be pulled", c.Image, c.Name)), true
 	case "CreateContainerConfigError":
 		message, _, _ = strings.Cut(message, " (pod:")
-		return podProblem(v1.ReasonCreateContainerConfigError, fmt.Sprintf("container %s cannot be created: %s", c.Name, message)), true
+		return explanation(v1.ReasonCreateContainerConfigError, fmt.Sprintf("container %s cannot be created: %s", c.Name, message)), true
 	case "CreateContainerError":
-		return podProblem(v1.ReasonCreateContainerConfigError, fmt.Sprintf("container %s cannot be created, as the events of its pod say", c.Name)), true
+		return explanation(v1.ReasonCreateContainerConfigError, fmt.Sprintf("container %s cannot be created, as the events of its pod say", c.Name)), true
 	case "RunContainerError", "CrashLoopBackOff":
 	default:
 		if c.Ready || c.RestartCount < manyRestarts || last == nil || now.Sub(last.FinishedAt.Time) > recently {
@@ -143,11 +149,11 @@ func containerProblem(c corev1.ContainerStatus, now time.Time) (Problem, bool) {
 			text += " (OOMKilled)"
 		}
 	}
-	return podProblem(v1.ReasonCrashLoopBackOff, text), true
+	return explanation(v1.ReasonCrashLoopBackOff, text), true
 }
 
-// podProblem returns a problem with a message of one line.
-func podProblem(reason, message string) Problem {
+// explanation returns a problem with a message of one line.
+func explanation(reason, message string) Problem {
 	printable := strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
@@ -160,7 +166,8 @@ func podProblem(reason, message string) Problem {
 // explains reports whether a reason says why pods are waited for.
 func explains(reason string) bool {
 	switch reason {
-	case v1.ReasonMissing, v1.ReasonCrashLoopBackOff, v1.ReasonImagePullBackOff, v1.ReasonCreateContainerConfigError, v1.ReasonUnschedulable:
+	case v1.ReasonMissing, v1.ReasonCrashLoopBackOff, v1.ReasonImagePullBackOff, v1.ReasonCreateContainerConfigError, v1.ReasonUnschedulable,
+		v1.ReasonFailedCreate, v1.ReasonProvisioningFailed:
 		return true
 	default:
 		return false

@@ -148,7 +148,9 @@ func TestWaitsForPods(t *testing.T) {
 		"from now on, for a new spec":   {before("web"), 3, []component.State{web}, "web", now},
 		"in order":                      {before("web"), 2, []component.State{waits("db", v1.ReasonProgressing), web}, "db", now},
 		"one has failed":                {before("web"), 2, []component.State{waits("db", v1.ReasonProgressing), failed}, "web", since},
-		"for a volume":                  {before("web"), 2, []component.State{waits("web", v1.ReasonWaitingForStorage)}, "", time.Time{}},
+		"for a volume":                  {before("web"), 2, []component.State{waits("web", v1.ReasonWaitingForStorage)}, "web", since},
+		"for pods that are refused":     {before("web"), 2, []component.State{waits("web", v1.ReasonFailedCreate)}, "web", since},
+		"for a certificate":             {before("web"), 2, []component.State{waits("web", v1.ReasonWaitingForCertificate)}, "", time.Time{}},
 		"for the address, without pods": {before("web"), 2, []component.State{{Name: "web", Reason: v1.ReasonProgressing}}, "", time.Time{}},
 	}
 	for name, tt := range tests {

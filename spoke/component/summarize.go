@@ -3,6 +3,7 @@ package component
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -227,10 +228,17 @@ func withProblems(states []State, problems []Problem) []State {
 // explain adds to a component why its pods may not be ready. Whether the component is ready is observed:
 // pods that have an image need no Secret to pull it.
 func (s *State) explain(p Problem) {
-	if s.Reason == v1.ReasonWaitingForReplicas {
+	switch {
+	case s.Reason == v1.ReasonWaitingForStorage && (p.Reason == v1.ReasonFailedCreate || p.Reason == v1.ReasonProvisioningFailed):
+		// A claim waits for its first pod, and a message about it has its name.
+		s.Reason, s.Message = p.Reason, bounded(p.Message)
+		return
+	case s.Reason == v1.ReasonWaitingForReplicas, s.Reason == v1.ReasonWaitingForStorage && p.Reason != v1.ReasonMissing:
 		s.Reason = p.Reason
 	}
-	s.Message = bounded(s.Message + "; " + p.Message)
+	if !strings.Contains(s.Message, p.Message) {
+		s.Message = bounded(s.Message + "; " + p.Message)
+	}
 }
 
 // tolerateSmallVolumes marks a component as ready if its only problem is that its volumes

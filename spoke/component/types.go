@@ -171,6 +171,8 @@ type State struct {
 	// SelfSigned is that of the component.
 	SelfSigned string
 
+	// Refusal says that the cluster rejects the pods of a Deployment, and why; usually empty.
+	Refusal string
 	// Growing is true if the component is not ready only because its volumes are too
 	// small. Its dependents need not wait.
 	Growing bool

@@ -21,8 +21,9 @@ type workload struct {
 	// observed is true if the status below is about the current spec.
 	observed                 bool
 	replicas, updated, ready int32
-	// stuck: the progress deadline was exceeded. refused: pods could not be created.
+	// stuck: the progress deadline was exceeded. refused: pods could not be created, because of the refusal.
 	stuck, refused bool
+	refusal        string
 }
 
 // viewOf returns the view of a workload, and false for other objects. The live object
@@ -53,15 +54,19 @@ func viewOfDeployment(want, live *appsv1.Deployment) workload {
 	w.observed = status.ObservedGeneration >= live.Generation
 	w.replicas, w.updated, w.ready = status.Replicas, status.UpdatedReplicas, status.AvailableReplicas
 	for _, c := range status.Conditions {
-		switch c.Type {
-		case appsv1.DeploymentProgressing:
-			w.stuck = c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded"
-		case appsv1.DeploymentReplicaFailure:
-			w.refused = c.Status == corev1.ConditionTrue
-		default:
+		w.stuck = w.stuck || c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded"
+		if RefusesPods(c) && !w.refused {
+			w.refused, w.refusal = true, refusalOf(c.Message)
 		}
 	}
 	return w
+}
+
+// RefusesPods reports whether a condition of a Deployment says that the cluster rejects its pods or its
+// ReplicaSet; the message says why.
+func RefusesPods(c appsv1.DeploymentCondition) bool {
+	return c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue ||
+		c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && c.Reason == "ReplicaSetCreateError"
 }
 
 func viewOfStatefulSet(want, live *appsv1.StatefulSet) workload {

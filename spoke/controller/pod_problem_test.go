@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +18,12 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// waiting is an application that waits for the pods of its frontend, and counts how often they are listed.
+// waiting is an application that waits for the pods of its frontend, and counts how often they and the events
+// of the namespace are listed.
 type waiting struct {
 	*writer
-	lists   int
-	refused bool
+	lists, events   int
+	refused, denied bool
 }
 
 // testPodProblems: an application says why pods are not ready that it has been waiting for. Before, and
@@ -35,10 +37,7 @@ func testPodProblems(t *testing.T, w *writer) {
 			if _, limited := ctx.Deadline(); !limited {
 				t.Error("pods are listed without a deadline")
 			}
-			if p.lists++; p.refused {
-				return apierrors.NewTooManyRequests("busy", 1)
-			}
-			return c.List(ctx, list, opts...)
+			return p.list(ctx, c, list, opts...)
 		},
 	})
 	w.Reconciler = EcommerceApp().Reconciler(m)
@@ -57,18 +56,21 @@ func testPodProblems(t *testing.T, w *writer) {
 	for range 3 {
 		w.reconcile(t)
 	}
-	if p.lists != 1 {
-		t.Errorf("%d lists within a minute", p.lists)
+	if p.lists != 1 || p.events != 1 {
+		t.Errorf("%d lists of pods and %d of events within a minute", p.lists, p.events)
 	}
-	p.refused = true
+	p.refused, p.denied = true, true
 	w.clock.Step(61 * time.Second)
 	w.reconcile(t)
 	p.expect(t, v1.ReasonImagePullBackOff, image)
 	p.refused = false
 	w.clock.Step(61 * time.Second)
-	if rest := w.reconcile(t).RequeueAfter; p.lists != 2 || rest > time.Minute {
-		t.Errorf("%d lists in two minutes, the next one is in %s", p.lists, rest)
+	if rest := w.reconcile(t).RequeueAfter; p.lists != 2 || p.events > 2 || rest > time.Minute {
+		t.Errorf("%d lists of pods and %d of events in two minutes, the next one is in %s", p.lists, p.events, rest)
 	}
+	w.clock.Step(2 * time.Minute)
+	w.reconcile(t)
+	p.expect(t, v1.ReasonImagePullBackOff, image) // Without the permission to list events.
 	// Pods of another image may have another problem, or none.
 	w.patch(t, `{"spec":{"image":"shop:v2"}}`)
 	w.reconcile(t)
@@ -82,9 +84,29 @@ func testPodProblems(t *testing.T, w *writer) {
 	w.clock.Step(time.Hour)
 	w.reconcile(t)
 	p.expect(t, v1.ReasonRunning, "")
-	if p.lists != 2 {
+	if p.lists != 3 || p.events != 2 {
 		t.Errorf("%d lists, of which some when all pods were ready", p.lists)
 	}
+}
+
+// list lists pods or events, each only as far as it is bounded.
+func (p *waiting) list(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+	bounds := new(client.ListOptions).ApplyOptions(opts)
+	if bounds.Limit == 0 || bounds.Limit > 200 || bounds.Namespace == "" {
+		return fmt.Errorf("not bounded: %+v", bounds)
+	}
+	switch _, events := list.(*corev1.EventList); {
+	case events:
+		p.events++
+		if p.denied {
+			return apierrors.NewForbidden(corev1.Resource("events"), "", nil)
+		}
+	default:
+		if p.lists++; p.refused {
+			return apierrors.NewTooManyRequests("busy", 1)
+		}
+	}
+	return c.List(ctx, list, opts...)
 }
 
 // createPod creates a pod of the frontend whose image cannot be pulled.

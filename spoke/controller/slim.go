@@ -154,11 +154,18 @@ func (s slimmer) containers(user *metav1.ObjectMeta, all []corev1.Container) []c
 	return s.shared.containers(user, slim)
 }
 
-// conditions returns the conditions of a Deployment without times and messages.
+// conditions returns the conditions of a Deployment without times, and without messages but why pods are
+// refused.
 func (s slimmer) conditions(user *metav1.ObjectMeta, all []appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	slim := make([]appsv1.DeploymentCondition, 0, len(all))
 	for _, c := range all {
-		slim = append(slim, appsv1.DeploymentCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+		kept := appsv1.DeploymentCondition{Type: c.Type, Status: c.Status, Reason: c.Reason}
+		if component.RefusesPods(c) {
+			kept.Message = c.Message
+		}
+		slim = append(slim, kept)
 	}
-	return shareList(s.shared, user, slim, func(c appsv1.DeploymentCondition) [2]string { return [2]string{string(c.Status), c.Reason} })
+	return shareList(s.shared, user, slim, func(c appsv1.DeploymentCondition) [3]string {
+		return [3]string{string(c.Status), c.Reason, c.Message}
+	})
 }

@@ -181,6 +181,13 @@ func setReady(r *rand.Rand, object component.Resource) {
 			n = *w.Spec.Replicas
 		}
 		w.Status = appsv1.DeploymentStatus{Replicas: n, UpdatedReplicas: n, AvailableReplicas: n, ReadyReplicas: n}
+		if r.IntN(3) == 0 {
+			w.Status.AvailableReplicas--
+			w.Status.Conditions = []appsv1.DeploymentCondition{
+				{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota: pods"},
+				{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable", Message: "Deployment does not have minimum availability."},
+			}
+		}
 	case *appsv1.StatefulSet:
 		n := *w.Spec.Replicas
 		w.Status = appsv1.StatefulSetStatus{Replicas: n, UpdatedReplicas: n, ReadyReplicas: n}

@@ -3,9 +3,11 @@ package reconciler
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,8 +24,9 @@ const (
 	podCheckDelay  = 30 * time.Second
 	firstPodPeriod = time.Minute
 	lastPodPeriod  = 10 * time.Minute
-	// maxPods bounds the pods that are listed.
-	maxPods = 100
+	// maxPods and maxEvents bound what is listed.
+	maxPods   = 100
+	maxEvents = 200
 )
 
 // podCheck is the last list of the pods of a component, or the one that is to come.
@@ -58,7 +61,7 @@ func (r *reconciler[T]) checkPods(ctx context.Context, p *pass[T]) {
 		}
 	}
 	if !now.Before(last.due) {
-		problem, found, err := r.podProblem(ctx, name.Namespace, state)
+		problem, found, err := r.explain(ctx, p, state)
 		if err == nil {
 			last.problem, last.found = problem, found
 		} else {
@@ -73,13 +76,31 @@ func (r *reconciler[T]) checkPods(ctx context.Context, p *pass[T]) {
 	}
 }
 
-// podProblem lists the pods of a component that have not ended.
-func (r *reconciler[T]) podProblem(ctx context.Context, namespace string, state component.State) (component.Problem, bool, error) {
+// explain returns why a component is waited for, by its pods, and by the events that its workload and claims
+// have in the place of pods and volumes. Both are listed at the same moment.
+func (r *reconciler[T]) explain(ctx context.Context, p *pass[T], state component.State) (component.Problem, bool, error) {
+	namespace := p.object.GetNamespace()
+	i := slices.IndexFunc(p.components, func(c component.Component) bool { return c.Name == state.Name })
+	if i < 0 {
+		return component.Problem{}, false, nil
+	}
+	pods, err := r.listPods(ctx, namespace, state)
+	if err != nil {
+		return component.Problem{}, false, err
+	}
+	problem, found := component.Explain(p.components[i], state, component.Evidence{
+		Pods: pods, Warnings: r.listWarnings(ctx, namespace), Live: p.live, Now: r.member.Settings.Clock.Now(),
+	})
+	return problem, found, nil
+}
+
+// listPods lists the pods of a component that have not ended.
+func (r *reconciler[T]) listPods(ctx context.Context, namespace string, state component.State) ([]corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()
 	selector, err := labels.Parse(state.Awaited)
 	if err != nil {
-		return component.Problem{}, false, fmt.Errorf("parsing the selector of component %q: %w", state.Name, err)
+		return nil, fmt.Errorf("parsing the selector of component %q: %w", state.Name, err)
 	}
 	running := fields.AndSelectors(
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
@@ -88,9 +109,32 @@ func (r *reconciler[T]) podProblem(ctx context.Context, namespace string, state 
 	pods := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
 	if err := r.member.APIReader.List(ctx, pods, client.InNamespace(namespace),
 		client.MatchingLabelsSelector{Selector: selector}, client.MatchingFieldsSelector{Selector: running}, client.Limit(maxPods)); err != nil {
-		return component.Problem{}, false, fmt.Errorf("listing the pods of component %q: %w", state.Name, err)
+		return nil, fmt.Errorf("listing the pods of component %q: %w", state.Name, err)
 	}
-	problem, found := component.PodProblem(pods.Items, r.member.Settings.Clock.Now())
-	problem.Component = state.Name
-	return problem, found, nil
+	return pods.Items, nil
+}
+
+// listWarnings lists the Warning events of a namespace that are about other objects than pods. It returns
+// none if they cannot be listed, as with credentials of an earlier release: what the pods say is known all
+// the same.
+func (r *reconciler[T]) listWarnings(ctx context.Context, namespace string) []corev1.Event {
+	logger := log.FromContext(ctx)
+	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
+	defer cancel()
+	warnings := fields.AndSelectors(
+		fields.OneTermEqualSelector("type", corev1.EventTypeWarning),
+		fields.OneTermNotEqualSelector("involvedObject.kind", "Pod"),
+	)
+	events := &corev1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}}
+	err := r.member.APIReader.List(ctx, events, client.InNamespace(namespace),
+		client.MatchingFieldsSelector{Selector: warnings}, client.Limit(maxEvents))
+	switch {
+	case apierrors.IsForbidden(err):
+		r.eventsDenied.Do(func() {
+			logger.Info("Events may not be listed: why pods and volumes are not created is not shown", "cause", err.Error())
+		})
+	case err != nil:
+		logger.Info("Events could not be listed", "cause", err.Error())
+	}
+	return events.Items
 }

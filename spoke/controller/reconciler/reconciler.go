@@ -3,6 +3,7 @@ package reconciler
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,8 @@ type reconciler[T client.Object] struct {
 	references references
 	// pods are the last checks of pods that applications wait for.
 	pods perObject[podCheck]
+	// eventsDenied logs once that events may not be listed.
+	eventsDenied sync.Once
 	// failures are those of writes that may pass by themselves.
 	failures    perObject[failures]
 	terminating *terminating
