@@ -227,6 +227,7 @@ const (
 	ReasonUnschedulable              = "Unschedulable"
 	ReasonFailedCreate               = "FailedCreate"
 	ReasonProvisioningFailed         = "ProvisioningFailed"
+	ReasonSomeFinalizersRemain       = "SomeFinalizersRemain"
 
 	ReasonDisabled             = "Disabled"
 	ReasonDeadlineExceeded     = "ProgressDeadlineExceeded"

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -142,6 +143,9 @@ func connecting(e *v1.ClusterStatus, generation int64) {
 	}
 }
 
+// heldAfter is the time after which a copy that finalizers of others hold waits for a user.
+const heldAfter = 5 * time.Minute
+
 // leaving sets the entry of a cluster whose copy must be deleted.
 func leaving(e *v1.ClusterStatus, in Input, c Cluster) {
 	e.Phase, e.Ready, e.Components, e.ReplicationLagSeconds = v1.PhaseDeleting, false, nil, nil
@@ -166,10 +170,29 @@ func leaving(e *v1.ClusterStatus, in Input, c Cluster) {
 	default:
 		e.Stale = false
 		e.Reason, e.Message = v1.ReasonDeleting, "waiting for the copy to be deleted"
-		if c.Copy != nil && c.Copy.Deleting && c.Copy.Status.Message != "" {
+		switch {
+		case c.Copy == nil || !c.Copy.Deleting:
+		case c.Copy.Held != "": // Nobody writes its status any more.
+			e.Message = clip(e.Message + c.Copy.Held)
+			if in.Now.Sub(c.Copy.HeldSince) >= heldAfter {
+				e.Reason, e.Stalled = v1.ReasonSomeFinalizersRemain, true
+			}
+		case c.Copy.Status.Message != "":
 			e.Message = clip(c.Copy.Status.Message)
+			if reason := stalledDeletion(c.Copy); reason != "" {
+				e.Reason, e.Stalled = reason, true
+			}
 		}
 	}
+}
+
+// stalledDeletion returns why the deletion of a copy waits for a user; empty if it does not.
+func stalledDeletion(c *Copy) string {
+	stalled := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionStalled)
+	if stalled == nil || stalled.Status != "True" || stalled.ObservedGeneration != c.Generation {
+		return ""
+	}
+	return stalled.Reason
 }
 
 // longestLag returns the longest lag of the replicas that follow; nil if none does.
@@ -259,11 +282,13 @@ func isStalled(c *Copy, generation int64) bool {
 }
 
 // isRejected reports whether a copy cannot reconcile its spec: it stalled before its workloads
-// were given the time to become ready. Those of a volume that cannot grow are ready, or become it, and
-// what is lost with a database is no part of its spec.
+// were given the time to become ready. Those of a volume that cannot grow, or with a field that another
+// client keeps changing, are ready, or become it, and what is lost with a database is no part of its spec.
 func isRejected(status v1.EcommerceAppStatus) bool {
 	stalled := meta.FindStatusCondition(status.Conditions, v1.ConditionStalled)
-	return stalled != nil && stalled.Status == "True" && !slices.Contains([]string{v1.ReasonDeadlineExceeded, v1.ReasonStorageNotExpandable, v1.ReasonDatabaseLost}, stalled.Reason)
+	return stalled != nil && stalled.Status == "True" && !slices.Contains([]string{
+		v1.ReasonDeadlineExceeded, v1.ReasonStorageNotExpandable, v1.ReasonFieldManagerConflict, v1.ReasonDatabaseLost,
+	}, stalled.Reason)
 }
 
 // setDegraded copies the reason and message of a degraded copy into its entry.

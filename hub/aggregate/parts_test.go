@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -293,17 +294,55 @@ func TestHindered(t *testing.T) {
 // application, although what runs there is ready.
 func TestStalledAndReady(t *testing.T) {
 	t.Parallel()
-	copied := &Copy{Generation: 2, HubGeneration: 2, Status: copyStatus(v1.PhaseRunning, true)}
-	copied.Status.ObservedGeneration = 2
-	for _, kind := range []string{v1.ConditionDegraded, v1.ConditionStalled} {
-		copied.Status.Conditions = append(copied.Status.Conditions, metav1.Condition{
-			Type: kind, Status: metav1.ConditionTrue, ObservedGeneration: 2, Reason: v1.ReasonStorageNotExpandable, Message: "the claim cannot grow",
-		})
+	for _, reason := range []string{v1.ReasonStorageNotExpandable, v1.ReasonFieldManagerConflict} {
+		copied := &Copy{Generation: 2, HubGeneration: 2, Status: copyStatus(v1.PhaseRunning, true)}
+		copied.Status.ObservedGeneration = 2
+		for _, kind := range []string{v1.ConditionDegraded, v1.ConditionStalled} {
+			copied.Status.Conditions = append(copied.Status.Conditions, metav1.Condition{
+				Type: kind, Status: metav1.ConditionTrue, ObservedGeneration: 2, Reason: reason, Message: "a user has to act",
+			})
+		}
+		var e v1.ClusterStatus
+		observed(&e, 2, Cluster{Name: "eu-1", Copy: copied})
+		if !e.Stalled || !e.Ready || e.AppliedGeneration != 2 || e.Reason != reason {
+			t.Errorf("got %+v", e)
+		}
 	}
-	var e v1.ClusterStatus
-	observed(&e, 2, Cluster{Name: "eu-1", Copy: copied})
-	if !e.Stalled || !e.Ready || e.AppliedGeneration != 2 || e.Reason != v1.ReasonStorageNotExpandable {
-		t.Errorf("got %+v", e)
+}
+
+// TestHeldCopy: a copy that leaves, and that finalizers hold, waits for a user: by its own status while its objects
+// are deleted, and afterwards, when nobody writes that, by its finalizers.
+func TestHeldCopy(t *testing.T) {
+	t.Parallel()
+	now := metav1.NewTime(time.Unix(10000, 0))
+	holds := func(generation int64, status metav1.ConditionStatus) *Copy {
+		c := &Copy{Generation: 3, Deleting: true}
+		c.Status.Message = "backend: waiting for Deployment a"
+		c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionStalled, Status: status, ObservedGeneration: generation, Reason: v1.ReasonSomeFinalizersRemain}}
+		return c
+	}
+	left := func(ago time.Duration) *Copy {
+		c := holds(3, metav1.ConditionFalse)
+		c.Held, c.HeldSince = ", which finalizer a/b holds", now.Add(-ago)
+		return c
+	}
+	for name, tt := range map[string]struct {
+		copied          *Copy
+		reason, message string
+		stalled         bool
+	}{
+		"an object, at first":       {holds(3, metav1.ConditionFalse), v1.ReasonDeleting, "backend: waiting for Deployment a", false},
+		"an object, for minutes":    {holds(3, metav1.ConditionTrue), v1.ReasonSomeFinalizersRemain, "backend: waiting for Deployment a", true},
+		"it stalled before":         {holds(2, metav1.ConditionTrue), v1.ReasonDeleting, "backend: waiting for Deployment a", false},
+		"the copy, at first":        {left(time.Minute), v1.ReasonDeleting, "waiting for the copy to be deleted, which finalizer a/b holds", false},
+		"the copy, for minutes":     {left(5 * time.Minute), v1.ReasonSomeFinalizersRemain, "waiting for the copy to be deleted, which finalizer a/b holds", true},
+		"nothing is deleted so far": {&Copy{Generation: 3}, v1.ReasonDeleting, "waiting for the copy to be deleted", false},
+	} {
+		var e v1.ClusterStatus
+		leaving(&e, Input{Now: now}, Cluster{Name: "eu-1", Connection: Connected, Copy: tt.copied})
+		if e.Phase != v1.PhaseDeleting || e.Reason != tt.reason || e.Message != tt.message || e.Stalled != tt.stalled {
+			t.Errorf("%s: got %+v", name, e)
+		}
 	}
 }
 

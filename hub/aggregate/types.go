@@ -1,6 +1,8 @@
 package aggregate
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -149,8 +151,11 @@ type Copy struct {
 	Revision int64
 	// DatabaseVersion is the version in the copy's spec; empty without a database.
 	DatabaseVersion string
-	// Deleting is true if the copy is being deleted.
-	Deleting bool
+	// Deleting is true if the copy is being deleted, and Held names the finalizers of others that hold it,
+	// as the end of a sentence; HeldSince is when the deletion began.
+	Deleting  bool
+	Held      string
+	HeldSince time.Time
 	// Status is the status that the cluster reports.
 	Status v1.EcommerceAppStatus
 }

@@ -122,9 +122,9 @@ func appFailures() []Entry {
 		{v1.ReasonConflict, "An object with the name of a child exists and is not the application's. It was not touched. On a Restore: the claim was given another volume meanwhile.",
 			describeApp,
 			"Adopt the object with the annotation that the message gives, or delete or rename it.\nFor example: kubectl annotate KIND NAME -n NAMESPACE ecommerce.io/adopt=IfNoDiff, in the member."},
-		{v1.ReasonFieldManagerConflict, "Another client changes fields of a child each time they are repaired: an autoscaler, a GitOps tool or a policy. The hub repairs them seldom, and the application works all the same.",
+		{v1.ReasonFieldManagerConflict, "Another client changes fields of a child each time they are repaired: an autoscaler, a GitOps tool or a policy. They are repaired once in five minutes. The component works all the same; Stalled is True, because the spec and the other client want different things.",
 			describeApp,
-			"Stop the field manager that the message names from changing the field, or set the same value in the application."},
+			"Stop the client that the message names from changing the field, or set the same value in the application.\nA HorizontalPodAutoscaler that you made: delete it, and set autoscaling of the component in place of replicas. kubectl get hpa -n NAMESPACE   # in the member"},
 		{v1.ReasonForbidden, "A member refuses a write: a permission is missing, or an admission policy or a quota denies it. The condition Propagated: the hub may not read what spec.propagate lists. CloudAccount: the provider denies reading the identity or listing the bucket.",
 			describeApp,
 			joinAgain + "\nThe command grants what the hub needs. If the message names a policy or a quota, change that in the member; the hub tries again within 5 minutes." +
@@ -156,6 +156,9 @@ func appDeletion() []Entry {
 	return []Entry{
 		{v1.ReasonDeleting, "The application, its copy in a cluster, or the data of a Backup or Restore is being deleted. The message names what is left.",
 			statusApp, "Wait; if a cluster does not move, look up the reason of its MemberCluster."},
+		{v1.ReasonSomeFinalizersRemain, "An object of the application, or its copy, has been waiting for its deletion for five minutes: a finalizer holds it that is neither the application's nor the garbage collector's. The message names the object and the finalizer.",
+			statusApp,
+			"See that the controller of the finalizer runs in the member: it removes the finalizer when it has cleaned up.\nIf it is gone for good, remove the finalizer: kubectl edit KIND NAME -n NAMESPACE   # in the member"},
 		{v1.ReasonProtected, "The application is protected from deletion: it has the annotation ecommerce.io/deletion-protection. Nothing is deleted.",
 			describeApp,
 			"kubectl annotate ecommerceapp APP -n NAMESPACE ecommerce.io/deletion-protection-\nThat deletes the application in all its clusters. A deletion cannot be taken back; to keep the shop, leave the annotation."},

@@ -88,6 +88,11 @@ type ContendedError struct {
 	Fields []string
 	// Manager is the field manager of the other client; empty if unknown.
 	Manager string
+	// Scales means that the other client wrote the number of replicas as autoscalers do, and Autoscaler is the
+	// HorizontalPodAutoscaler that scales the object; empty if there is none. Its field manager is that of the
+	// controllers of Kubernetes, which nobody can stop.
+	Scales     bool
+	Autoscaler string
 	// RetryIn is the time until the fields may be repaired again.
 	RetryIn time.Duration
 }
@@ -98,8 +103,24 @@ func (e *ContendedError) Error() string {
 	if n := len(e.Fields); n > maxDifferences {
 		fields += fmt.Sprintf(" and %d more fields", n-maxDifferences)
 	}
-	return fmt.Sprintf("stop field manager %q from changing %s of %s %q, or change the application: it is repaired once in %d minutes",
-		cmp.Or(e.Manager, "unknown"), fields, e.Key.Kind, e.Key.Name, int(repairWindow.Minutes()))
+	return fmt.Sprintf("%s: it changes %s of %s %q, which is repaired once in %d minutes",
+		e.remedy(), fields, e.Key.Kind, e.Key.Name, int(repairWindow.Minutes()))
+}
+
+// remedy says who changes the fields, and what a user can do.
+func (e *ContendedError) remedy() string {
+	instead := "or change the application"
+	if e.Scales && e.Key.Kind == "Deployment" {
+		instead = "or set autoscaling of the component in place of replicas"
+	}
+	switch {
+	case e.Autoscaler != "":
+		return fmt.Sprintf("delete HorizontalPodAutoscaler %q, %s", e.Autoscaler, instead)
+	case e.Scales:
+		return fmt.Sprintf("stop what scales it with field manager %q, such as an autoscaler, %s", cmp.Or(e.Manager, "unknown"), instead)
+	default:
+		return fmt.Sprintf("stop field manager %q, %s", cmp.Or(e.Manager, "unknown"), instead)
+	}
 }
 
 // ConditionReason returns the reason of the condition that reports the error.

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
@@ -18,6 +19,8 @@ const (
 	// repairWindow is the time between two writes of such a field, and how long the writes
 	// of a field are remembered.
 	repairWindow = 5 * time.Minute
+	// maxAutoscalers bounds the list of those of a namespace.
+	maxAutoscalers = 100
 )
 
 // repairs records how often fields of objects were written for the same intent.
@@ -116,9 +119,34 @@ func (a *Applier) admit(ctx context.Context, intent *unstructured.Unstructured, 
 		return err
 	}
 	if live != nil {
-		contended.Manager = a.lastOther(live.GetManagedFields())
+		last := a.lastOther(live.GetManagedFields())
+		contended.Manager, contended.Scales = last.Manager, last.Subresource == "scale"
+	}
+	if contended.Scales {
+		contended.Autoscaler = a.autoscalerOf(ctx, intent)
 	}
 	return contended
+}
+
+// autoscalerOf returns the name of the first HorizontalPodAutoscaler that scales an object; empty if there is
+// none, or if it cannot be read.
+func (a *Applier) autoscalerOf(ctx context.Context, target *unstructured.Unstructured) string {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	all := &unstructured.UnstructuredList{}
+	all.SetAPIVersion("autoscaling/v2")
+	all.SetKind("HorizontalPodAutoscalerList")
+	if err := a.reader.List(ctx, all, client.InNamespace(target.GetNamespace()), client.Limit(maxAutoscalers)); err != nil {
+		return ""
+	}
+	for _, autoscaler := range all.Items {
+		kind, _, _ := unstructured.NestedString(autoscaler.Object, "spec", "scaleTargetRef", "kind")
+		name, _, _ := unstructured.NestedString(autoscaler.Object, "spec", "scaleTargetRef", "name")
+		if kind == target.GetKind() && name == target.GetName() {
+			return autoscaler.GetName()
+		}
+	}
+	return ""
 }
 
 // noteRepair records a repair that was made.
@@ -128,9 +156,9 @@ func (a *Applier) noteRepair(made repair) {
 	a.repairs.note(made, a.clock.Now())
 }
 
-// lastOther returns the field manager that wrote last, apart from this one and from writers
-// of subresources; empty if there is none.
-func (a *Applier) lastOther(managers []metav1.ManagedFieldsEntry) string {
+// lastOther returns the entry of the field manager that wrote last, apart from this one and from writers
+// of the status; a zero one if there is none.
+func (a *Applier) lastOther(managers []metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 	var last metav1.ManagedFieldsEntry
 	for _, m := range managers {
 		own := m.Manager == a.manager && m.Operation == metav1.ManagedFieldsOperationApply
@@ -138,7 +166,7 @@ func (a *Applier) lastOther(managers []metav1.ManagedFieldsEntry) string {
 			last = m
 		}
 	}
-	return last.Manager
+	return last
 }
 
 // drifted returns the fields, metadata included, in which a live object differs from an intent.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,7 +18,7 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 	if c.initialized {
 		initialized.Status, initialized.Reason, initialized.Message = metav1.ConditionTrue, v1.ReasonRunning, "the application has been ready"
 	}
-	own := append(progress(in, c, report), initialized, available(in, report.States), stalled(in, c))
+	own := append(progress(in, c, report), initialized, available(in, report.States), stalled(in, c, report.States))
 	if len(in.Unsupported) > 0 {
 		own = append(own, metav1.Condition{Type: v1.ConditionSupported, Status: metav1.ConditionFalse, Reason: v1.ReasonNotSupported,
 			Message: bounded("without a hub these fields have no effect: " + strings.Join(in.Unsupported, ", "))})
@@ -131,7 +132,7 @@ func available(in Summary, states []State) metav1.Condition {
 
 // stalled returns the condition Stalled: the application has failed, or a part of its spec or its
 // deletion is blocked, until a user does something. A namespace that is being deleted ends by itself.
-func stalled(in Summary, c cause) metav1.Condition {
+func stalled(in Summary, c cause, states []State) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionStalled, Status: metav1.ConditionFalse, Reason: v1.ReasonProgressing, Message: "nothing waits for a user"}
 	if c.ready {
 		condition.Reason = v1.ReasonReconciled
@@ -141,8 +142,18 @@ func stalled(in Summary, c cause) metav1.Condition {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, c.reason, c.text()
 	case p != nil:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, p.Reason, p.Text()
+	default:
+		if i := slices.IndexFunc(states, func(s State) bool { return isHeld(s, in.Now.Time) }); i >= 0 {
+			condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonSomeFinalizersRemain
+			condition.Message = cause{component: states[i].Name, message: states[i].Message}.text()
+		}
 	}
 	return condition
+}
+
+// isHeld reports whether an object of a component has been held by finalizers of others for minutes.
+func isHeld(s State, now time.Time) bool {
+	return !s.HeldSince.IsZero() && now.Sub(s.HeldSince) >= heldAfter
 }
 
 // blocking returns the first problem that a user must resolve; nil if there is none.

@@ -51,9 +51,14 @@ func copied(in Summary, now State) bool {
 	return ready != nil && ready.Reason == v1.ReasonCopyingData && waitedFor(in.Previous, now.Name) && !now.Copying
 }
 
-// deadlineIn returns the time until the component that is waited for fails; 0 if no
-// deadline applies.
+// deadlineIn returns the time until the component that is waited for fails, or until what finalizers hold
+// waits for a user; 0 if no deadline applies.
 func deadlineIn(in Summary, c cause, report Report) time.Duration {
+	for _, s := range report.States {
+		if !s.HeldSince.IsZero() && !isHeld(s, in.Now.Time) {
+			return max(heldAfter-in.Now.Sub(s.HeldSince), time.Second)
+		}
+	}
 	if c.ready || c.phase == v1.PhaseFailed || in.Deleting || in.Paused ||
 		!slices.ContainsFunc(report.States, func(s State) bool { return s.Name == c.component && s.Timed && !s.Copying }) {
 		return 0

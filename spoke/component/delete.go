@@ -2,10 +2,20 @@ package component
 
 import (
 	"slices"
+	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+const (
+	// maxFinalizers is the number of finalizers that a message names.
+	maxFinalizers = 3
+	// heldAfter is the time after which an object that is held waits for a user.
+	heldAfter = 5 * time.Minute
 )
 
 // DeletePlan returns the objects of a deleted application that may be deleted now. The
@@ -36,6 +46,7 @@ func DeletePlan(components []Component, live Live, owner types.UID) Decision {
 		}
 		state := State{Name: c.Name, Phase: v1.PhaseDeleting, Reason: v1.ReasonDeleting,
 			Message: "waiting for " + describe(objects[0]) + " to be deleted"}
+		state.holdBy(objects)
 		if holder := remainingDependent(c.Name, ordered, left); holder != "" {
 			state.Message = "waiting for " + holder + " to be deleted"
 			decision.States = append(decision.States, state)
@@ -49,6 +60,40 @@ func DeletePlan(components []Component, live Live, owner types.UID) Decision {
 		}
 	}
 	return decision
+}
+
+// holdBy names the first object that is being deleted and that finalizers of others hold.
+func (s *State) holdBy(objects []Resource) {
+	for _, exists := range objects {
+		if held := heldBy(exists); held != "" {
+			s.Message, s.HeldSince = "waiting for "+describe(exists)+" to be deleted"+held, exists.GetDeletionTimestamp().Time
+			return
+		}
+	}
+}
+
+// heldBy completes the message about an object that is being deleted: it names the finalizers that hold it,
+// but for those of the garbage collector. It is empty if there are none.
+func heldBy(exists Resource) string {
+	if exists.GetDeletionTimestamp() == nil {
+		return ""
+	}
+	return HeldBy(exists.GetFinalizers(), metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents)
+}
+
+// HeldBy completes a message about an object that is being deleted: it names the finalizers other than the
+// expected ones. It is empty if there are none.
+func HeldBy(finalizers []string, expected ...string) string {
+	others := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return slices.Contains(expected, f) })
+	switch n := len(others); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return ", which finalizer " + others[0] + " holds until its controller removes it"
+	default:
+		slices.Sort(others)
+		return ", which finalizers " + strings.Join(others[:min(n, maxFinalizers)], ", ") + " hold until their controllers remove them"
+	}
 }
 
 // Deleted returns the objects that are deleted with an application, sorted by key.

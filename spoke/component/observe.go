@@ -48,6 +48,9 @@ func Observe(c Component, live Live, initialized bool) State {
 		}
 		exists := live[KeyOf(object.Resource)]
 		facts, note := observeObject(object, exists, live)
+		if exists != nil && state.HeldSince.IsZero() && heldBy(exists) != "" {
+			state.HeldSince = exists.GetDeletionTimestamp().Time
+		}
 		// Of two that are as bad, the first is reported.
 		worst = slices.MinFunc(append([]fact{worst}, facts...), func(a, b fact) int { return int(a.rank - b.rank) })
 		notes = append(notes, note)
@@ -92,7 +95,7 @@ func observeObject(object Object, exists Resource, live Live) ([]fact, string) {
 		return []fact{{rankMissing, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being created"}}, ""
 	}
 	if exists.GetDeletionTimestamp() != nil {
-		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being deleted"}}, ""
+		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being deleted" + heldBy(exists)}}, ""
 	}
 	small := claimsToGrow(want, live)
 	if w, ok := viewOf(keepTemplates(want, exists, small), exists); ok {

@@ -24,6 +24,8 @@ type Problem struct {
 	Reason, Message string
 	// Blocking is true if retrying cannot succeed until a user changes something.
 	Blocking bool
+	// Harmless is true if a component that is ready works all the same.
+	Harmless bool
 	// Lasting is true if it may pass by itself, and blocks if it does not within a few minutes.
 	Lasting bool
 	// Optional is true if the spec is in effect without the write.
@@ -212,7 +214,7 @@ func withProblems(states []State, problems []Problem) []State {
 			s.tolerateSmallVolumes(p)
 			continue
 		}
-		if p.Blocking && s.Phase != v1.PhaseDeleting {
+		if p.Blocking && !p.Harmless && s.Phase != v1.PhaseDeleting {
 			s.Phase, s.Ready = v1.PhaseFailed, false
 		}
 		if p.Reason == v1.ReasonDatabaseLost {

@@ -173,6 +173,8 @@ type State struct {
 
 	// Refusal says that the cluster rejects the pods of a Deployment, and why; usually empty.
 	Refusal string
+	// HeldSince is when the deletion of an object began that finalizers of others hold; zero without one.
+	HeldSince time.Time
 	// Growing is true if the component is not ready only because its volumes are too
 	// small. Its dependents need not wait.
 	Growing bool

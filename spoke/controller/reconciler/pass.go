@@ -114,12 +114,13 @@ func (p *pass[T]) rejectExpansion(step component.Step, err error) {
 	})
 }
 
-// leaveContended records that another client keeps changing an object. The component may work
-// all the same.
+// leaveContended records that another client keeps changing an object, until a user ends that. The component
+// may work all the same.
 func (p *pass[T]) leaveContended(name string, contended *apply.ContendedError) {
 	p.retryIn = sooner(p.retryIn, contended.RetryIn)
 	p.problems = append(p.problems, component.Problem{
 		Component: name, Reason: contended.ConditionReason(), Message: apierror.Message(contended),
+		Blocking: true, Harmless: true,
 	})
 }
 

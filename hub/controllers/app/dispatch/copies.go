@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -242,7 +243,7 @@ func observedCopy(app, live *v1.EcommerceApp) *aggregate.Copy {
 	if live.Annotations[v1.HubAppUIDAnnotation] != string(app.UID) {
 		return nil
 	}
-	return &aggregate.Copy{
+	found := &aggregate.Copy{
 		Generation:      live.Generation,
 		HubGeneration:   v1.OriginOf(live.Annotations).Generation,
 		Revision:        v1.RevisionOf(live.Annotations),
@@ -250,6 +251,12 @@ func observedCopy(app, live *v1.EcommerceApp) *aggregate.Copy {
 		Deleting:        live.DeletionTimestamp != nil,
 		Status:          live.Status,
 	}
+	// Until its own finalizer is removed, the status of the copy says what is deleted.
+	if found.Deleting && !slices.Contains(live.Finalizers, v1.SpokeFinalizer) {
+		found.Held = component.HeldBy(live.Finalizers, metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents)
+		found.HeldSince = live.DeletionTimestamp.Time
+	}
+	return found
 }
 
 // databaseVersion returns the version in the spec of a copy; empty without a database.
