@@ -260,9 +260,14 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 			e.Reason = condition.Reason
 		}
 	}
-	if c.Failure.needsIntervention() || !current {
+	switch {
+	case c.Failure.needsIntervention() || !current:
 		setFailure(e, c.Failure)
+	case c.Failure.contended():
+		// The copy works: another client changes a field of it that the hub repairs seldom.
+		e.Reason, e.Message = c.Failure.Reason, clip(c.Failure.Message)
 	}
+	e.Stalled = e.Stalled || c.Failure.contended()
 }
 
 // IsAvailable reports whether customers are served by a copy, whatever its generation. An agent

@@ -417,3 +417,17 @@ func TestLastingFailure(t *testing.T) {
 		}
 	}
 }
+
+// TestContendedCopy: a copy that another client keeps changing works, and waits for a user.
+func TestContendedCopy(t *testing.T) {
+	t.Parallel()
+	for name, propagated := range map[string]bool{"the copy": false, "an object beside it": true} {
+		copied := &Copy{Generation: 2, HubGeneration: 2, Status: copyStatus(v1.PhaseRunning, true)}
+		copied.Status.ObservedGeneration = 2
+		var e v1.ClusterStatus
+		observed(&e, 2, Cluster{Name: "eu-1", Copy: copied, Failure: &Failure{Reason: v1.ReasonFieldManagerConflict, Message: "stop it", Propagation: propagated}})
+		if !e.Ready || e.Phase != v1.PhaseRunning || e.Stalled == propagated || (e.Message == "stop it") == propagated {
+			t.Errorf("%s: got %+v", name, e)
+		}
+	}
+}

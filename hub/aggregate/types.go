@@ -174,6 +174,11 @@ type Failure struct {
 	Lasting bool
 }
 
+// contended reports whether another client changes the copy each time that it is repaired.
+func (f *Failure) contended() bool {
+	return f != nil && f.Reason == v1.ReasonFieldManagerConflict && !f.Propagation
+}
+
 // needsIntervention reports whether the failure persists until a user changes something.
 func (f *Failure) needsIntervention() bool {
 	if f == nil || f.Lasting {
