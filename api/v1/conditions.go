@@ -228,6 +228,7 @@ const (
 	ReasonFailedCreate               = "FailedCreate"
 	ReasonProvisioningFailed         = "ProvisioningFailed"
 	ReasonSomeFinalizersRemain       = "SomeFinalizersRemain"
+	ReasonAutoscalerInactive         = "AutoscalerInactive"
 
 	ReasonDisabled             = "Disabled"
 	ReasonDeadlineExceeded     = "ProgressDeadlineExceeded"

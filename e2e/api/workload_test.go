@@ -12,6 +12,9 @@ func workloadCases(workload string) []testCase {
 	bounds := func(lowest, highest int64) edits {
 		return edits{at + ".autoscaling": map[string]any{"minReplicas": lowest, "maxReplicas": highest}}
 	}
+	requests := func(cpu any) edits {
+		return edits{at + ".resources": map[string]any{"requests": map[string]any{"cpu": cpu}}}
+	}
 	return slices.Concat([]testCase{
 		{name: workload + " autoscaling", edits: join(unset, bounds(2, 5))},
 		{name: workload + " autoscaling to one number", edits: join(unset, bounds(3, 3))},
@@ -31,6 +34,17 @@ func workloadCases(workload string) []testCase {
 			name: workload + " autoscaling without an upper bound", edits: join(unset, edits{at + ".autoscaling": map[string]any{"minReplicas": int64(2)}}),
 			field: at + ".autoscaling.maxReplicas", says: "Required value",
 		},
+		{name: workload + " autoscaling with a request", edits: join(unset, bounds(2, 5), requests("250m"))},
+		{name: workload + " autoscaling with a request in whole numbers", edits: join(unset, bounds(2, 5), requests(int64(1)))},
+		{
+			name: workload + " autoscaling with a request of nothing", edits: join(unset, bounds(2, 5), requests("0")),
+			field: at + ".resources.requests", says: "resources.requests.cpu must not be 0 when autoscaling is set",
+		},
+		{
+			name: workload + " autoscaling with a request of zero millicores", edits: join(unset, bounds(2, 5), requests("0m")),
+			field: at + ".resources.requests", says: "resources.requests.cpu must not be 0 when autoscaling is set",
+		},
+		{name: workload + " with a request of nothing", edits: requests("0")},
 		{name: workload + " blue-green", edits: edits{at + ".strategy": "BlueGreen"}},
 		{name: workload + " autoscaling with a rolling update", edits: join(unset, bounds(2, 5), edits{at + ".strategy": "RollingUpdate"})},
 		{

@@ -87,6 +87,9 @@ func appService() []Entry {
 		{v1.ReasonSelfSignedCertificate, "spec.security.tls.issuerRef is set, and the cluster has no cert-manager: browsers do not trust the self-signed certificate that is in use. Customers are served.",
 			"kubectl get crd certificates.cert-manager.io   # in the member", "Install cert-manager and the issuer in the member: the certificate is then issued and replaces the self-signed one.\n" +
 				"Or create a Secret of type kubernetes.io/tls there, and name it in spec.security.tls.secretRef in place of issuerRef."},
+		{v1.ReasonAutoscalerInactive, "The HorizontalPodAutoscaler of a component has not scaled for five minutes: its pods request no CPU, of which the target is a part, or the cluster serves no metrics. The component runs with the pods that it has.",
+			"kubectl describe hpa -n NAMESPACE   # in the member",
+			"Set resources.requests.cpu of the component that the message names, or a default in a LimitRange of the namespace, and restart its pods.\nFor metrics, install metrics-server: kubectl get apiservice v1beta1.metrics.k8s.io   # in the member"},
 		{v1.ReasonLoginNotConfigured, "No user can log in: the login has no credentials of its provider, or admits neither a domain nor a group.",
 			describeApp, fixSpec + "\nThe message names the Secret or the field of spec.security.authentication that is missing."},
 		{v1.ReasonCredentialsInvalid, "The credentials Secret of the database has content that cannot be used: another user or database than those of the data, a name that the engine reserves, or a line break. Clients keep the login that they have.",

@@ -131,6 +131,9 @@ type Request struct {
 	// Seals is the name of a claim whose data depends on this Secret: if the Secret is
 	// missing, Apply returns a *LostError. Usually empty.
 	Seals string
+	// StartReplicas is the number of replicas with which a Deployment starts that has none, if the intent
+	// leaves the number to an autoscaler: that does not scale a workload with none.
+	StartReplicas int32
 	// Hold makes Apply write nothing, and return what it would write in Result.Change.
 	Hold bool
 	// ExpectFor is the time for which an object that was created from the same intent is expected to
@@ -229,7 +232,7 @@ func (a *Applier) applyOver(ctx context.Context, req Request, live component.Res
 	if req.Once {
 		intent = onlyMissing(intent, content)
 	}
-	return a.update(ctx, update{intent: intent, live: live, content: content, hold: req.Hold})
+	return a.update(ctx, update{intent: intent, live: live, content: content, hold: req.Hold, start: req.StartReplicas})
 }
 
 // intent converts an object to the form that is sent: without status, with a hash.

@@ -92,6 +92,7 @@ func TestApplier(t *testing.T) {
 	t.Run("hand over the number of pods", testHandOver(s))
 	t.Run("contended", testContended(s))
 	t.Run("autoscaler", testAutoscaler(s))
+	t.Run("handover", testHandover(s))
 	t.Run("edited hash", testEditedHash(s))
 	t.Run("held", testHeld(s))
 	t.Run("dry run", testDryRun(s))

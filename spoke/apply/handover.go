@@ -13,17 +13,19 @@ import (
 // them because an autoscaler takes over. Without an owner the field would be reset to its
 // default, one replica, until the autoscaler runs, so another field manager owns it until
 // then. Zero is not preserved: an autoscaler does not scale a stopped workload, so it
-// starts with the default. It returns the resource version that the given one became.
-func (a *Applier) handOverReplicas(ctx context.Context, intent *unstructured.Unstructured, content map[string]any, version string) (string, error) {
+// starts with the number that the update asks for, or else the default. It returns the resource version that
+// the given one became.
+func (a *Applier) handOverReplicas(ctx context.Context, u update, version string) (string, error) {
+	intent := u.intent
 	_, wanted, _ := unstructured.NestedFieldNoCopy(intent.Object, "spec", "replicas")
-	kept, counted, _ := unstructured.NestedFieldNoCopy(content, "spec", "replicas")
+	kept, counted, _ := unstructured.NestedFieldNoCopy(u.content, "spec", "replicas")
 	if intent.GetKind() != "Deployment" || wanted || !counted {
 		return version, nil
 	}
 	if a.dryRun {
 		// A second dry run would know nothing of the first.
-		if n, ok := integer(kept); ok && n > 0 {
-			return version, unstructured.SetNestedField(intent.Object, n, "spec", "replicas")
+		if n, ok := integer(kept); ok && u.replicas(n) > 0 {
+			return version, unstructured.SetNestedField(intent.Object, u.replicas(n), "spec", "replicas")
 		}
 		return version, nil
 	}
@@ -33,7 +35,7 @@ func (a *Applier) handOverReplicas(ctx context.Context, intent *unstructured.Uns
 		return version, err
 	}
 	replicas, _, _ := unstructured.NestedInt64(live.(*unstructured.Unstructured).Object, "spec", "replicas")
-	if replicas == 0 {
+	if replicas = u.replicas(replicas); replicas == 0 {
 		return version, nil
 	}
 	keep := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": replicas}}}
@@ -45,6 +47,14 @@ func (a *Applier) handOverReplicas(ctx context.Context, intent *unstructured.Uns
 		return version, err
 	}
 	return keep.GetResourceVersion(), nil
+}
+
+// replicas returns the number of replicas that a Deployment gets that has so many.
+func (u update) replicas(has int64) int64 {
+	if has == 0 {
+		return int64(u.start)
+	}
+	return has
 }
 
 func (a *Applier) ownsReplicas(managers []metav1.ManagedFieldsEntry) bool {

@@ -15,6 +15,8 @@ type update struct {
 	live    component.Resource
 	content map[string]any
 	hold    bool
+	// start is Request.StartReplicas.
+	start int32
 }
 
 // update applies an owned object if it differs, unless that is held.
@@ -52,7 +54,7 @@ func (a *Applier) update(ctx context.Context, u update) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if over.version, err = a.handOverReplicas(ctx, intent, content, over.version); err != nil {
+	if over.version, err = a.handOverReplicas(ctx, u, over.version); err != nil {
 		return Result{}, err
 	}
 	written, err := a.overwrite(ctx, intent, over)

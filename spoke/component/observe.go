@@ -54,6 +54,7 @@ func Observe(c Component, live Live, initialized bool) State {
 		// Of two that are as bad, the first is reported.
 		worst = slices.MinFunc(append([]fact{worst}, facts...), func(a, b fact) int { return int(a.rank - b.rank) })
 		notes = append(notes, note)
+		state.observeAutoscaler(c, exists)
 		if w, ok := viewOf(object.Resource, exists); ok && !counted {
 			counted = true
 			state.Replicas, state.ReadyReplicas, state.UpdatedReplicas = w.wanted, min(w.ready, w.wanted), min(w.updated, w.wanted)

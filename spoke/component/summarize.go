@@ -70,6 +70,7 @@ type Summary struct {
 // Summarize derives the report from the observed states and problems.
 func Summarize(in Summary) Report {
 	states := withDeadline(in, withProblems(in.States, in.Problems))
+	withAutoscalers(states, in.Now.Time)
 	report := Report{
 		ObservedGeneration: in.ObservedGeneration,
 		States:             states,

@@ -103,6 +103,10 @@ type Object struct {
 	// Retain means that the object is kept when the application is deleted, as data and
 	// its credentials must be. It has no owner reference and is not pruned.
 	Retain bool
+
+	// StartReplicas is the number of replicas with which a stopped Deployment starts whose number an
+	// autoscaler determines; 0 for other objects.
+	StartReplicas int32
 }
 
 // Generate describes generated data of a Secret. Exactly one field is set.
@@ -173,6 +177,10 @@ type State struct {
 
 	// Refusal says that the cluster rejects the pods of a Deployment, and why; usually empty.
 	Refusal string
+	// Unscaled says that an autoscaler of the component does not work, and what to do about it;
+	// UnscaledSince is since when. Usually empty.
+	Unscaled      string
+	UnscaledSince time.Time
 	// HeldSince is when the deletion of an object began that finalizers of others hold; zero without one.
 	HeldSince time.Time
 	// Growing is true if the component is not ready only because its volumes are too

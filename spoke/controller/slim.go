@@ -53,7 +53,13 @@ func (s slimmer) child(object any) (any, error) {
 		}
 		o.Status.Conditions = nil
 	case *autoscalingv2.HorizontalPodAutoscaler:
+		inactive := component.InactiveAutoscaler(o)
 		o.Spec, o.Status = autoscalingv2.HorizontalPodAutoscalerSpec{}, autoscalingv2.HorizontalPodAutoscalerStatus{}
+		if inactive != nil {
+			o.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
+				Type: inactive.Type, Status: inactive.Status, Reason: inactive.Reason, LastTransitionTime: inactive.LastTransitionTime,
+			}}
+		}
 	case *corev1.ConfigMap:
 		o.Data, o.BinaryData = nil, nil
 	case *corev1.ServiceAccount:

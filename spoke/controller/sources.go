@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -81,7 +82,7 @@ func specChanged(e event.UpdateEvent) bool {
 }
 
 // childChanged lets pass changes of what counts of a child: of workloads, claims and Ingresses
-// everything, of pods what is cached, of the rest what is not status. Of what a hub copies it only
+// everything, of pods and autoscalers what is cached, of the rest what is not status. Of what a hub copies it only
 // counts whether it exists.
 func childChanged(e event.UpdateEvent) bool {
 	if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() || e.ObjectNew.GetLabels()[v1.PropagatedLabel] != "" {
@@ -93,6 +94,10 @@ func childChanged(e event.UpdateEvent) bool {
 		return !ok || podChanged(before, after)
 	case *appsv1.Deployment, *appsv1.StatefulSet, *corev1.PersistentVolumeClaim, *networkingv1.Ingress:
 		return true
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		// It has no generation, and its metrics change all the time.
+		before, ok := e.ObjectOld.(*autoscalingv2.HorizontalPodAutoscaler)
+		return !ok || specChanged(e) || !equality.Semantic.DeepEqual(before.Status, after.Status)
 	}
 	// Kinds without a generation have no status either.
 	return e.ObjectNew.GetGeneration() == 0 || specChanged(e)

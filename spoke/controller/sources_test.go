@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +55,11 @@ func TestOwnerOf(t *testing.T) {
 	}
 }
 
+type whatWakes struct {
+	before, after client.Object
+	spec, child   bool
+}
+
 func TestWhatWakes(t *testing.T) {
 	now := metav1.NewTime(time.Unix(1, 0))
 	service := func(change func(*corev1.Service)) *corev1.Service {
@@ -62,10 +68,7 @@ func TestWhatWakes(t *testing.T) {
 		return s
 	}
 	before := service(func(s *corev1.Service) { s.ResourceVersion = "1" })
-	tests := map[string]struct {
-		before, after client.Object
-		spec, child   bool
-	}{
+	tests := map[string]whatWakes{
 		"resync":     {before, before, false, false},
 		"status":     {before, service(func(*corev1.Service) {}), false, false},
 		"spec":       {before, service(func(s *corev1.Service) { s.Generation = 2 }), true, true},
@@ -89,6 +92,18 @@ func TestWhatWakes(t *testing.T) {
 		"address": {&networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Generation: 1}},
 			&networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2", Generation: 1}}, false, true},
 	}
+	scaler := func(version, status, reason string) *autoscalingv2.HorizontalPodAutoscaler {
+		a := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}
+		a.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionStatus(status), Reason: reason}}
+		a.Status.CurrentReplicas = int32(len(version))
+		kept, err := newSlimmer().child(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kept.(*autoscalingv2.HorizontalPodAutoscaler)
+	}
+	tests["metrics"] = whatWakes{scaler("1", "True", "ValidMetricFound"), scaler("22", "True", "ValidMetricFound"), false, false}
+	tests["no metrics"] = whatWakes{scaler("1", "True", "ValidMetricFound"), scaler("22", "False", "FailedGetResourceMetric"), false, true}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			update := event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}

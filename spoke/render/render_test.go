@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -138,11 +139,33 @@ func TestAutoscaling(t *testing.T) {
 	if *scalers[0].Spec.Metrics[0].Resource.Target.AverageUtilization != 80 {
 		t.Error("the default target is not 80")
 	}
-	for _, b := range all[*policyv1.PodDisruptionBudget](objects) {
-		if b.Name == "my-ecommerce-app-frontend" {
-			t.Error("a single pod cannot be evicted")
+	// A part of a pod is rounded up: the budget allows the eviction of one pod of one, and is there for the others.
+	budget := budgetOf(objects, "my-ecommerce-app-frontend")
+	if budget == nil {
+		t.Fatal("up to four pods have no budget")
+	}
+	if n, err := intstr.GetScaledValueFromIntOrPercent(budget.Spec.MaxUnavailable, 1, true); err != nil || n != 1 {
+		t.Errorf("%d pods of one can be evicted (%v)", n, err)
+	}
+	for _, o := range objects {
+		if d, ok := o.Resource.(*appsv1.Deployment); ok && (o.StartReplicas == 1) != (d.Name == "my-ecommerce-app-frontend") {
+			t.Errorf("%s starts with %d replicas", d.Name, o.StartReplicas)
 		}
 	}
+	app.Spec.Frontend.Autoscaling = &v1.Autoscaling{MinReplicas: 1, MaxReplicas: 1}
+	if budgetOf(mustShop(t, app), "my-ecommerce-app-frontend") != nil {
+		t.Error("a single pod has a budget")
+	}
+}
+
+// budgetOf returns the disruption budget of a name; nil if there is none.
+func budgetOf(objects []component.Object, name string) *policyv1.PodDisruptionBudget {
+	for _, b := range all[*policyv1.PodDisruptionBudget](objects) {
+		if b.Name == name {
+			return b
+		}
+	}
+	return nil
 }
 
 // The Deployment of a version of the pods has its name and labels, and all else is shared by the versions.

@@ -132,17 +132,22 @@ func (w workload) component() (component.Component, error) {
 			return component.Component{}, err
 		}
 	}
+	pods := component.Object{Resource: deployment}
+	if w.spec.Autoscaling != nil {
+		pods.StartReplicas = w.leastReplicas()
+	}
 	objects := []component.Object{
 		{Resource: manifest.ServiceAccount(w.part, w.name, w.spec.ServiceAccountAnnotations)},
 		{Resource: w.config()},
 		{Resource: manifest.NetworkPolicy(w.part, w.name, intstr.FromString(httpPort), w.peers...)},
-		{Resource: deployment},
+		pods,
 		{Resource: service},
 	}
 	if w.spec.Autoscaling != nil {
 		objects = append(objects, component.Object{Resource: w.autoscaler()})
 	}
-	if w.leastReplicas() > 1 {
+	// It allows the eviction of one pod of one, and is needed as soon as an autoscaler adds others.
+	if w.mostReplicas() > 1 {
 		objects = append(objects, component.Object{Resource: budget})
 	}
 	refs := manifest.NewReferences(w.part.Owner.Namespace, w.spec.PodSettings)
@@ -173,10 +178,17 @@ func separate(d *appsv1.Deployment, budget *policyv1.PodDisruptionBudget, servic
 	return nil
 }
 
-// leastReplicas returns the minimum number of replicas.
+// leastReplicas returns the minimum number of replicas, mostReplicas the maximum.
 func (w workload) leastReplicas() int32 {
 	if w.spec.Autoscaling != nil {
 		return w.spec.Autoscaling.MinReplicas
+	}
+	return w.replicas
+}
+
+func (w workload) mostReplicas() int32 {
+	if w.spec.Autoscaling != nil {
+		return w.spec.Autoscaling.MaxReplicas
 	}
 	return w.replicas
 }

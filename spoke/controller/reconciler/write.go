@@ -135,6 +135,8 @@ func (r *reconciler[T]) request(p *pass[T], object component.Object) apply.Reque
 		Generate: object.Generate,
 		Seals:    p.dependentClaim(object),
 		Hold:     p.paused,
+
+		StartReplicas: object.StartReplicas,
 	}
 }
 
