@@ -2,10 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -344,6 +346,32 @@ func (s *suite) testUnjoin(t *testing.T) {
 	s.run(t, "unjoin", "eu-1").Want(t, framework.Failed, "not a member of this fleet")
 }
 
+// deleteDetached deletes the copies that the hub has left in a member, and their workloads with them.
+func (s *suite) deleteDetached(t *testing.T) {
+	t.Helper()
+	member := s.Members["eu-1"]
+	copies := &v1.EcommerceAppList{}
+	if err := member.List(t.Context(), copies); err != nil {
+		t.Fatal(err)
+	}
+	for i := range copies.Items {
+		if slices.Contains(copies.Items[i].Finalizers, v1.SpokeFinalizer) {
+			t.Errorf("EcommerceApp %s has the finalizer that nobody removes", copies.Items[i].Name)
+		}
+		framework.Delete(t, member, &copies.Items[i])
+	}
+	framework.Eventually(t, "the workloads of copies that were deleted to be gone", func(ctx context.Context) error {
+		left := &appsv1.DeploymentList{}
+		if err := member.List(ctx, left, client.HasLabels{v1.InstanceLabel}); err != nil {
+			return err
+		}
+		if n := len(left.Items); n > 0 {
+			return fmt.Errorf("%d Deployments are left", n)
+		}
+		return nil
+	})
+}
+
 func (s *suite) testRevoke(t *testing.T) {
 	t.Helper()
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--region", "europe").
@@ -351,6 +379,7 @@ func (s *suite) testRevoke(t *testing.T) {
 	s.run(t, "unjoin", "eu-1", "--revoke", "--member-kubeconfig", s.hub.AdminKubeconfig()).
 		Want(t, framework.Failed, "may be that of another cluster", "Nothing was changed")
 	s.run(t, "unjoin", "eu-1", "--revoke", "--member-kubeconfig", s.eu.AdminKubeconfig()).Want(t, framework.Done, "deleted the hub's ServiceAccount")
+	s.deleteDetached(t)
 	account := &corev1.ServiceAccount{}
 	err := s.Members["eu-1"].Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: config.HubServiceAccount}, account)
 	if !apierrors.IsNotFound(err) {

@@ -92,7 +92,6 @@ func TestApplier(t *testing.T) {
 	t.Run("hand over the number of pods", testHandOver(s))
 	t.Run("contended", testContended(s))
 	t.Run("autoscaler", testAutoscaler(s))
-	t.Run("handover", testHandover(s))
 	t.Run("edited hash", testEditedHash(s))
 	t.Run("held", testHeld(s))
 	t.Run("dry run", testDryRun(s))
@@ -143,6 +142,12 @@ func testHandOver(s *server) func(*testing.T) {
 		expect(0)
 		do(t, a, apply.Request{Intent: intent("web:2", nil), Live: live(), Owned: labelled}, apply.Updated)
 		expect(1)
+		// With a minimum, it starts with that.
+		do(t, a, apply.Request{Intent: intent("web:2", new(int32(0))), Live: live(), Owned: labelled}, apply.Updated)
+		do(t, a, apply.Request{Intent: intent("web:2", nil), Live: live(), Owned: labelled, StartReplicas: 4}, apply.Updated)
+		expect(4)
+		do(t, a, apply.Request{Intent: intent("web:3", nil), Live: live(), Owned: labelled, StartReplicas: 2}, apply.Updated)
+		expect(4)
 	}
 }
 

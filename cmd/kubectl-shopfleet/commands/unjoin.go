@@ -39,7 +39,13 @@ placement first.
 
 With --revoke and the kubeconfig of the member it also deletes the hub's ServiceAccount,
 permissions and record there, which invalidates the token at once and lets another hub
-manage the member. With --remove-agent it deletes the agent, unless that still runs EcommerceApps of the fleet.`,
+manage the member, and removes the finalizer of the EcommerceApps that the hub managed,
+so that you can delete them: their volumes stay. Without it, remove the finalizer of one
+before you delete it there:
+
+  kubectl patch ecommerceapp APP -n NAMESPACE --type=merge -p '{"metadata":{"finalizers":null}}'
+
+With --remove-agent it deletes the agent, unless that still runs EcommerceApps of the fleet.`,
 		Example: `  kubectl shopfleet unjoin eu-1
   kubectl shopfleet unjoin eu-1 --dry-run=server
   kubectl shopfleet unjoin eu-1 --revoke --member-kubeconfig eu.kubeconfig --interactive`,
@@ -126,9 +132,17 @@ func (c *unjoin) clean(ctx context.Context, agent join.Agent) error {
 		return nil
 	}
 	agent.Member.Client = c.dryRun.client(agent.Member.Client)
-	err := c.during("revoking permissions on the member", func() error { return agent.Member.Revoke(ctx) })
-	if err == nil {
-		c.say("deleted the hub's ServiceAccount and permissions on %s%s", agent.Member.Config.Host, c.dryRun.suffix())
+	if err := c.during("revoking permissions on the member", func() error { return agent.Member.Revoke(ctx) }); err != nil {
+		return err
+	}
+	c.say("deleted the hub's ServiceAccount and permissions on %s%s", agent.Member.Config.Host, c.dryRun.suffix())
+	released := 0
+	err := c.during("removing finalizers on the member", func() (err error) {
+		released, err = agent.Member.Release(ctx)
+		return err
+	})
+	if released > 0 {
+		c.say("removed the finalizer of the EcommerceApps there (%d): you can delete them%s", released, c.dryRun.suffix())
 	}
 	return err
 }
