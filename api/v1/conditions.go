@@ -288,6 +288,9 @@ const (
 	ReasonDataStays          = "DataStays"
 	ReasonReplacementPending = "ReplacementPending"
 	ReasonNoOtherCluster     = "NoOtherCluster"
+	// ReasonFactsUnknown means that the region, the provider or the zones of the cluster, which the
+	// placement depends on, are not known.
+	ReasonFactsUnknown = "FactsUnknown"
 
 	// Reasons of a rollout.
 	ReasonRollingOut         = "RollingOut"

@@ -73,12 +73,15 @@ func (s *suite) testInventoryRecovery(t *testing.T) {
 }
 
 // testWipedMembers wipes the status of an application that is placed by region, and those of
-// its members, one of which does not respond when the hub starts.
+// its members, one of which does not respond when the hub starts. Another application keeps its
+// status.
 func (s *suite) testWipedMembers(t *testing.T) {
-	app := small("unmoved")
-	app.Spec.Placement = v1.Placement{Regions: []string{eu, us}}
-	s.Create(t, app)
-	s.AwaitRunning(t, app, eu, us)
+	app, kept := small("unmoved"), small("unmoved-too")
+	for _, app := range []*v1.EcommerceApp{app, kept} {
+		app.Spec.Placement = v1.Placement{Regions: []string{eu, us}}
+		s.Create(t, app)
+		s.AwaitRunning(t, app, eu, us)
+	}
 	before := framework.MarkSettled(t, s.Fleet, app.Namespace, config.HubServiceAccount)
 	s.StopHub()
 	s.freeze(t)
@@ -98,15 +101,23 @@ func (s *suite) testWipedMembers(t *testing.T) {
 		}
 		return nil
 	})
+	s.AwaitApp(t, kept, "it to stay in us-1", func(status *v1.EcommerceAppStatus) error {
+		if c := framework.Cluster(status, "us-1"); !c.Stale || c.Phase != v1.PhaseUnknown {
+			return fmt.Errorf("us-1 is %+v", c)
+		}
+		return nil
+	})
 	s.thaw(t)
 	s.AwaitMembers(t, "us-1")
 	s.AwaitRunning(t, app, eu, us)
+	s.AwaitRunning(t, kept, eu, us)
 	for _, name := range memberNames() {
 		if writes := s.Since(t, before, s.Fleet.Member(name)).Writes().In(app.Namespace).Succeeded(); len(writes) > 0 {
 			t.Errorf("%s: the copies did not change:\n%s", name, writes)
 		}
 	}
 	s.Delete(t, app)
+	s.Delete(t, kept)
 }
 
 // testCreationDuringOutage makes and deletes an application while a member is known to be

@@ -94,8 +94,13 @@ func fitting(w *v1.Workload, c *Cluster) (replicas int64, known bool) {
 		if !q.IsZero() {
 			each = max(1, amountOf(name, q))
 		}
+		_, counted := c.Allocatable[name]
+		if _, listed := c.Requested[name]; !counted || !listed {
+			continue // How much of it is free is unknown.
+		}
+		known = true
 		_, free := freeOf(c, name)
 		replicas = min(replicas, free/each)
 	}
-	return replicas, true
+	return replicas, known
 }

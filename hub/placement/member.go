@@ -1,9 +1,11 @@
 package placement
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,12 +20,13 @@ const hashLength = 8
 // ClusterOf returns what a placement considers of a member. A taint that the status does not have yet
 // was added now: its AddedTime is zero only with the effect NoSchedule.
 func ClusterOf(m *v1.MemberCluster, now time.Time) Cluster {
+	m = m.Located(nil)
 	ready := meta.FindStatusCondition(m.Status.Conditions, v1.ConditionReady)
 	c := Cluster{
 		Name: m.Name, Labels: m.Labels, Region: m.Status.Region, Provider: m.Status.Provider, Zones: m.Status.Zones,
 		Ready:    meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionReady),
 		Detached: m.DeletionTimestamp != nil || ready != nil && ready.Reason == v1.ReasonSecretNotFound,
-		Paused:   m.IsPaused(), Scheduling: m.Spec.Scheduling,
+		Paused:   m.IsPaused(), Scheduling: m.Spec.Scheduling, Unobserved: m.Status.ClusterUID == "",
 		Allocatable: m.Status.Allocatable, Requested: m.Status.Requested,
 	}
 	for _, taint := range m.Spec.Taints {
@@ -41,10 +44,31 @@ func ClusterOf(m *v1.MemberCluster, now time.Time) Cluster {
 	return c
 }
 
+// located returns clusters with the regions and providers that an application has recorded of those that it
+// runs in, where they are not known otherwise. It does not change the clusters that it is given.
+func located(app *v1.EcommerceApp, clusters []Cluster) []Cluster {
+	all := clusters
+	for i := range clusters {
+		c := &clusters[i]
+		if c.Region != "" && c.Provider != "" {
+			continue
+		}
+		entry := app.Status.EntryOf(c.Name)
+		if entry == nil {
+			continue
+		}
+		if &all[0] == &clusters[0] {
+			all = slices.Clone(clusters)
+		}
+		all[i].Region, all[i].Provider = cmp.Or(c.Region, entry.Region), cmp.Or(c.Provider, entry.Provider)
+	}
+	return all
+}
+
 // RequestOf returns the request for an application, as its status says where it runs.
 func RequestOf(app *v1.EcommerceApp, clusters []Cluster, now time.Time) Request {
 	r := Request{
-		Placement: app.Spec.Placement, Clusters: clusters, Now: now,
+		Placement: app.Spec.Placement, Clusters: located(app, clusters), Now: now,
 		Data: app.Spec.Database != nil, Division: DivisionOf(app),
 	}
 	r.Edited, r.Selected = edited(app)

@@ -25,6 +25,9 @@ type Cluster struct {
 	Provider v1.Provider
 	// Zones are those of the nodes, sorted.
 	Zones []string
+	// Unobserved is true if the hub has yet to find out what the cluster is: what is empty of it is
+	// unknown, and not absent.
+	Unobserved bool
 	// Ready is true if the cluster can take an application now.
 	Ready bool
 	// Paused is true if nothing is written to the cluster.
@@ -203,6 +206,7 @@ func candidates(r Request, c criteria) []candidate {
 		}
 		if next.placed {
 			keepData(r, &next)
+			c.keepUnknown(&next)
 		}
 		all = append(all, next)
 	}
@@ -220,6 +224,15 @@ func keepData(r Request, c *candidate) {
 	case !r.Selected || evicts(c.reason):
 		c.stays = v1.ReasonDataStays
 	}
+}
+
+// keepUnknown keeps an application in a cluster that may match once its region and provider are known: one
+// whose status was lost is no reason to delete what runs there.
+func (c criteria) keepUnknown(of *candidate) {
+	if of.stays != "" || !of.Unobserved || !c.mayMatch(of.Cluster, of.reason) {
+		return
+	}
+	of.stays = v1.ReasonFactsUnknown
 }
 
 // choose chooses clusters that are not rejected within the limits, and rejects the others. It returns
@@ -281,12 +294,15 @@ func chooseFrom(r Request, all []candidate, keep bool) *spreader {
 		case c.held:
 			c.reason, c.stays = s.exceeded(), v1.ReasonDataStays
 			s.add(c.domains)
+		case c.placed && c.Unobserved && s.lacksDomain(*c.domains):
+			c.reason, c.stays = v1.ReasonSpreadLimit, v1.ReasonFactsUnknown
+			s.add(c.domains)
 		case keep && c.placed && !r.Data && s.left > 0:
 			c.chosen = true
 			s.add(c.domains)
 		}
 	}
-	rest := slices.DeleteFunc(matching, func(c *candidate) bool { return c.chosen || c.held })
+	rest := slices.DeleteFunc(matching, func(c *candidate) bool { return c.chosen || c.held || c.stays != "" })
 	s.choose(rest, take)
 	return s
 }

@@ -82,7 +82,9 @@ func (d Decision) Counts() []v1.RejectedClusters {
 // Pending reports whether the application is yet to leave clusters, or to find one. An edit of the
 // placement counts as one until it has.
 func (d Decision) Pending() bool {
-	return d.Unmatched != "" || slices.ContainsFunc(d.Stays, func(s Stay) bool { return s.Reason == v1.ReasonReplacementPending })
+	return d.Unmatched != "" || slices.ContainsFunc(d.Stays, func(s Stay) bool {
+		return s.Reason == v1.ReasonReplacementPending || s.Reason == v1.ReasonFactsUnknown
+	})
 }
 
 // Explain describes the clusters that the application should leave, and why it does not; empty if there
@@ -112,6 +114,8 @@ func (d Decision) stayText(s Stay) string {
 			return "until another cluster serves customers"
 		}
 		return "until customers are served in " + strings.Join(d.Awaits[:min(maxExamples, len(d.Awaits))], ", ")
+	case v1.ReasonFactsUnknown:
+		return "until its region, provider and zones are known again"
 	default:
 		return "because no other cluster can run it"
 	}
@@ -120,7 +124,7 @@ func (d Decision) stayText(s Stay) string {
 // add adds a cluster that runs the application, or is to run it.
 func (d *Decision) add(r Request, c criteria, of *candidate) {
 	name := of.Cluster.Name
-	if d.Shares != nil && of.stays == v1.ReasonReplacementPending {
+	if d.Shares != nil && (of.stays == v1.ReasonReplacementPending || of.stays == v1.ReasonFactsUnknown) {
 		if last, has := r.Division.Last[name]; has {
 			d.Shares[name] = last
 		}

@@ -172,6 +172,11 @@ func (s *spreader) admits(d domains) bool {
 	return true
 }
 
+// lacksDomain reports whether a limit needs domains of a cluster that are not known.
+func (s *spreader) lacksDomain(d domains) bool {
+	return slices.ContainsFunc(d, func(ids []int) bool { return len(ids) == 0 })
+}
+
 // bound is a bound of a spread.
 type bound int
 

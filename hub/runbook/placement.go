@@ -28,6 +28,8 @@ func placementFailures() []Entry {
 			rejections, "kubectl annotate ecommerceapp APP -n NAMESPACE ecommerce.io/move-empty=MEMBER\nThe database starts empty elsewhere; volumes and backups of the cluster are kept. Back up the database before, and restore it where the application runs then."},
 		{v1.ReasonReplacementPending, "The application should leave a cluster, and serves customers there until the other clusters that are chosen for it do.",
 			statusApp, "Look up the reason of the clusters that are not ready."},
+		{v1.ReasonFactsUnknown, "The placement depends on the region, the provider or the zones of a cluster that runs the application, and they are not known: the status of its MemberCluster was lost, or the hub has yet to connect. The application stays.",
+			fleetOverview, "Wait until the MemberCluster is Ready.\nA cluster that does not respond: " + joinAgain + " --region REGION --provider PROVIDER."},
 		{v1.ReasonNoOtherCluster, "The application should leave a cluster, and no other cluster can run it: it stays.",
 			rejections, "Join a cluster that matches the placement, or change the placement.\nTo end a drain: kubectl shopfleet uncordon MEMBER."},
 		{v1.ReasonWaitingForClusters, "Some clusters do not have the current spec yet, or are not ready with it.",

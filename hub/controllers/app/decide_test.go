@@ -63,6 +63,7 @@ func TestDecideWhatServes(t *testing.T) {
 	drained := member("a", metav1.ConditionTrue, v1.ReasonConnected)
 	drained.Spec.Scheduling = v1.SchedulingDrained
 	available := &aggregate.Copy{Status: v1.EcommerceAppStatus{Conditions: []metav1.Condition{{Type: v1.ConditionAvailable, Status: metav1.ConditionTrue}}}}
+	down := &aggregate.Copy{Status: v1.EcommerceAppStatus{Conditions: []metav1.Condition{{Type: v1.ConditionAvailable, Status: metav1.ConditionFalse}}}}
 	for name, tt := range map[string]struct {
 		clusters []aggregate.Cluster
 		want     []string
@@ -72,7 +73,8 @@ func TestDecideWhatServes(t *testing.T) {
 		"the other one connects":            {[]aggregate.Cluster{{Name: "a", Copy: available}, {Name: "b", Connection: aggregate.Connecting}}, []string{"a", "b"}},
 		"the one to leave connects":         {[]aggregate.Cluster{{Name: "a", Connection: aggregate.Connecting}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"a", "b"}},
 		"the one to leave does not respond": {[]aggregate.Cluster{{Name: "a", Connection: aggregate.Lost}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"a", "b"}},
-		"the one to leave has failed":       {[]aggregate.Cluster{{Name: "a", Copy: &aggregate.Copy{}}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"b"}},
+		"the one to leave has failed":       {[]aggregate.Cluster{{Name: "a", Copy: down}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"b"}},
+		"the one to leave has no status":    {[]aggregate.Cluster{{Name: "a", Copy: &aggregate.Copy{}}, {Name: "b", Copy: &aggregate.Copy{}}}, []string{"a", "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,6 +87,33 @@ func TestDecideWhatServes(t *testing.T) {
 			pending := len(tt.want) > 1
 			if (in.PlacementHash == "") != pending || (in.StayReason != "") != pending {
 				t.Errorf("hash %q and reason %q while the application is to leave: %t", in.PlacementHash, in.StayReason, pending)
+			}
+		})
+	}
+}
+
+// TestDecideLostFacts: a member whose status was lost is where the application has recorded it to be, while
+// another one is known already and serves.
+func TestDecideLostFacts(t *testing.T) {
+	t.Parallel()
+	available := &aggregate.Copy{Status: v1.EcommerceAppStatus{Conditions: []metav1.Condition{{Type: v1.ConditionAvailable, Status: metav1.ConditionTrue}}}}
+	lost, other := member("a", metav1.ConditionUnknown, v1.ReasonConnecting), member("b", metav1.ConditionTrue, v1.ReasonConnected)
+	lost.Status, other.Status.Provider = v1.MemberClusterStatus{}, v1.ProviderAWS
+	for name, p := range map[string]v1.Placement{
+		"regions":   {Regions: []string{"r"}},
+		"providers": {Providers: []v1.Provider{v1.ProviderAWS}},
+		"selector":  {ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1.ProviderLabel: "aws", "topology.kubernetes.io/region": "r"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := placedBy(p)
+			app.Status.Clusters = []v1.ClusterStatus{
+				{Name: "a", Region: "r", Provider: v1.ProviderAWS, Available: true}, {Name: "b", Region: "r", Provider: v1.ProviderAWS, Available: true},
+			}
+			in := observation{Input: aggregate.Input{Previous: app.Status, Clusters: []aggregate.Cluster{{Name: "a", Connection: aggregate.Lost}, {Name: "b", Copy: available}}}}
+			(&Reconciler{}).decide(&in, app, []v1.MemberCluster{lost, other})
+			if want := []string{"a", "b"}; !cmp.Equal(want, in.Chosen) || in.StayReason != "" {
+				t.Errorf("chosen %v, stays by %q", in.Chosen, in.StayReason)
 			}
 		})
 	}

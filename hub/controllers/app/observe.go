@@ -165,7 +165,9 @@ func currentOf(entry *v1.ClusterStatus, copies map[string]*aggregate.Copy) place
 		return c
 	}
 	c.Serving = observed != nil && !observed.Deleting && aggregate.IsAvailable(observed.Status)
-	c.Idle, c.Frontend, c.Backend = !c.Serving, 0, 0
+	// A copy without a status says nothing about customers.
+	unknown := observed != nil && !observed.Deleting && len(observed.Status.Conditions) == 0
+	c.Idle, c.Frontend, c.Backend = !c.Serving && !unknown, 0, 0
 	if observed == nil {
 		return c
 	}

@@ -66,7 +66,7 @@ func (r *Reconciler) withdrawMoves(ctx context.Context, app *v1.EcommerceApp, in
 		if err := r.reader.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
 			return client.IgnoreNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err)) // The watch delivers that.
 		}
-		latest.Clusters[i] = placement.ClusterOf(member, in.Now.Time)
+		latest.Clusters[i] = placement.ClusterOf(member.Located(dispatch.EntryOf(app, name)), in.Now.Time)
 	}
 	decision, err := placement.Decide(latest)
 	if err != nil {

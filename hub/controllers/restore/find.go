@@ -56,7 +56,7 @@ func (w *work) get(ctx context.Context) (stepresult.Result, error) {
 		w.app = nil
 	} else if err != nil {
 		return stepresult.Result{}, fmt.Errorf("getting the application: %w", err)
-	} else if spec, err := overrides.Effective(&w.app.Spec, w.member); err != nil {
+	} else if spec, err := overrides.Effective(&w.app.Spec, w.member.Located(w.app.Status.EntryOf(w.member.Name))); err != nil {
 		w.invalid = err
 	} else {
 		w.app.Spec = spec

@@ -329,12 +329,7 @@ func (d *Dispatcher) Dispatch(app *v1.EcommerceApp) {
 
 // EntryOf returns the inventory's entry about a member, or nil.
 func EntryOf(app *v1.EcommerceApp, member string) *v1.ClusterStatus {
-	for i := range app.Status.Clusters {
-		if entry := &app.Status.Clusters[i]; entry.Name == member {
-			return entry
-		}
-	}
-	return nil
+	return app.Status.EntryOf(member)
 }
 
 // deletes reports whether the copy of an application is to be deleted where the entry says.

@@ -29,9 +29,10 @@ func (l *MemberQueue) intended(ctx context.Context, app *v1.EcommerceApp, waitin
 	if err != nil || facts == nil {
 		return nil, err
 	}
-	if facts.member.Status.ClusterUID == "" && len(app.Spec.Overrides) > 0 {
-		// Overrides select by region and provider, which are about to be known of a member that joins again.
-		// The copy would change twice, and its pods with it.
+	if facts.member.Status.ClusterUID == "" && (len(app.Spec.Overrides) > 0 || app.Spec.Database != nil) {
+		// Overrides select by region and provider, and a database is stored and backed up as the provider
+		// and the drivers allow. They are about to be known of a member that joins again: the copy would
+		// change twice, and its pods with it.
 		return nil, errUndecided
 	}
 	c := &intended{former: members.Deletion{App: app.UID, Left: l.options.Left(l.name, app.UID), At: l.options.DeletedAt(l.name, app.UID)}}

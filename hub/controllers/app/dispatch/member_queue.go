@@ -227,6 +227,8 @@ func (l *MemberQueue) facts(ctx context.Context, app *v1.EcommerceApp) (*MemberF
 		}
 		return nil, fmt.Errorf("reading the member: %w", err)
 	}
+	// A copy must not change because the status of the member was lost.
+	member = member.Located(EntryOf(app, l.name))
 	facts := &MemberFacts{cluster: l.name, managedBy: l.managedBy, region: member.Status.Region, provider: member.Status.Provider, member: member}
 	return facts, l.addRevision(ctx, app, facts)
 }

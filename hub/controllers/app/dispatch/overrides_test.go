@@ -132,18 +132,30 @@ func testLeaveCopy(t *testing.T, m *member) {
 	}
 }
 
-// testUnobserved: overrides wait for what is about to be observed of a member.
+// testUnobserved: overrides and databases wait for what is about to be observed of a member.
 func testUnobserved(t *testing.T, m *member) {
 	t.Helper()
 	m.uid = ""
-	m.app.Spec.Overrides = []v1.Override{{Selector: v1.OverrideSelector{Regions: []string{"eu-west-1"}}, Image: "shop:v2"}}
-	m.reconcile(t)
-	if _, known := m.queue.reports.about(keyOf(m.app), m.app.UID); known {
-		t.Error("the copy counts as written, although the region of its member is not known")
+	plain := m.app.Spec.DeepCopy()
+	for name, change := range map[string]func(*v1.EcommerceAppSpec){
+		"overrides": func(s *v1.EcommerceAppSpec) {
+			s.Overrides = []v1.Override{{Selector: v1.OverrideSelector{Regions: []string{"eu-west-1"}}, Image: "shop:v2"}}
+		},
+		"a database": func(s *v1.EcommerceAppSpec) {
+			s.Database = &v1.Database{Engine: v1.EnginePostgreSQL, Version: "17.2", Storage: "1Gi"}
+		},
+	} {
+		m.app.Spec = *plain.DeepCopy()
+		change(&m.app.Spec)
+		m.reconcile(t)
+		if _, known := m.queue.reports.about(keyOf(m.app), m.app.UID); known {
+			t.Errorf("%s: the copy counts as written, although nothing is known of its member", name)
+		}
+		if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); !apierrors.IsNotFound(err) {
+			t.Errorf("%s: the copy was written before its member is known: %v", name, err)
+		}
 	}
-	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the copy was written before the region of its member is known: %v", err)
-	}
+	m.app.Spec = *plain
 	m.uid = "u"
 	m.reconcile(t)
 	m.live(t)

@@ -1,0 +1,123 @@
+package placement
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// unobserved makes a cluster of which nothing is known yet.
+func unobserved(c *Cluster) {
+	c.Region, c.Provider, c.Zones, c.Ready, c.Unobserved = "", "", nil, false, true
+}
+
+// TestUnknownFacts: facts that are not known are neither a mismatch nor a match. A cluster that runs the
+// application stays, edited or not, until they are.
+func TestUnknownFacts(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		spec   v1.Placement
+		edited bool
+		// leaves is true if what is known is enough to leave the cluster.
+		leaves bool
+	}{
+		"region":                     {spec: v1.Placement{Regions: []string{"r"}}},
+		"region, edited":             {spec: v1.Placement{Regions: []string{"r"}}, edited: true},
+		"provider":                   {spec: v1.Placement{Providers: []v1.Provider{v1.ProviderAWS}}},
+		"region as a label":          {spec: v1.Placement{ClusterSelector: selector(corev1.LabelTopologyRegion, "r")}},
+		"provider as a label":        {spec: v1.Placement{ClusterSelector: selector(v1.ProviderLabel, "aws")}},
+		"region exists":              {spec: v1.Placement{ClusterSelector: expression(corev1.LabelTopologyRegion, metav1.LabelSelectorOpExists)}},
+		"region in":                  {spec: v1.Placement{ClusterSelector: expression(corev1.LabelTopologyRegion, metav1.LabelSelectorOpIn, "r")}},
+		"spread by region, edited":   {spec: v1.Placement{Spread: []v1.Spread{{Topology: v1.TopologyRegion, MaxClustersPerDomain: 1}}}, edited: true},
+		"spread by provider, edited": {spec: v1.Placement{Spread: []v1.Spread{{Topology: v1.TopologyProvider, MinDomains: 1}}}, edited: true},
+		"spread by zone, edited":     {spec: v1.Placement{Spread: []v1.Spread{{Topology: v1.TopologyZone, MinDomains: 1}}}, edited: true},
+
+		"a name is known":               {spec: v1.Placement{ClusterNames: []string{"known"}}, leaves: true},
+		"a label is known":              {spec: v1.Placement{ClusterSelector: selector("tier", "silver")}, leaves: true},
+		"a label beside, which differs": {spec: v1.Placement{ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "silver", v1.ProviderLabel: "aws"}}}, leaves: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			known, lost := ready("known", "r", v1.ProviderAWS), ready("lost", "", "", unobserved)
+			known.Zones, known.Labels = []string{"z"}, map[string]string{"tier": "silver"}
+			d, err := Decide(Request{Placement: tt.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: tt.edited, Selected: tt.edited})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"known", "lost"}
+			if tt.leaves {
+				want = want[:1]
+			}
+			if diff := cmp.Diff(want, d.Chosen); diff != "" {
+				t.Errorf("chosen (-want +got):\n%s", diff)
+			}
+			if d.Pending() == tt.leaves {
+				t.Errorf("the decision is pending: %v; stays %v", d.Pending(), d.Stays)
+			}
+			if tt.leaves {
+				return
+			}
+			if reason, _ := d.Explain(); reason != v1.ReasonFactsUnknown {
+				t.Errorf("reason %q", reason)
+			}
+			// Known to have none of these, it leaves.
+			lost.Unobserved = false
+			if d, err = Decide(Request{Placement: tt.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: tt.edited, Selected: tt.edited}); err != nil || len(d.Chosen) != 1 {
+				t.Errorf("with its facts known it runs in %v, %v", d.Chosen, err)
+			}
+		})
+	}
+}
+
+func expression(key string, operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
+}
+
+// TestRecordedLocation: the entry of an application says where a cluster is whose status was lost, before and
+// after the placement is edited.
+func TestRecordedLocation(t *testing.T) {
+	t.Parallel()
+	bare := v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Placement: v1.Placement{Regions: []string{"r"}, Providers: []v1.Provider{v1.ProviderGCP}}}}
+	app.Status.Clusters = []v1.ClusterStatus{{Name: "a", Region: "r", Provider: v1.ProviderGCP, Available: true}}
+	clusters := []Cluster{ClusterOf(&bare, time.Time{}), ready("b", "r", v1.ProviderGCP), ready("c", "other", v1.ProviderGCP)}
+	request := RequestOf(app, clusters, time.Time{})
+	d, err := Decide(request)
+	if err != nil || !cmp.Equal(d.Chosen, []string{"a", "b"}) || len(d.Stays) > 0 {
+		t.Errorf("chosen %v, stays %v, %v", d.Chosen, d.Stays, err)
+	}
+	if clusters[0].Region != "" {
+		t.Error("the clusters are shared by applications, and were changed")
+	}
+	app.Spec.Placement.Regions = []string{"other"}
+	if d, err = Decide(RequestOf(app, clusters, time.Time{})); err != nil || len(d.Stays) == 0 || d.Stays[0].Cause != v1.ReasonRegionNotListed {
+		t.Errorf("after the edit: chosen %v, stays %v, %v", d.Chosen, d.Stays, err)
+	}
+	bare.Spec.Region, bare.Spec.Provider = "s", v1.ProviderAWS
+	if c := ClusterOf(&bare, time.Time{}); c.Region != "s" || c.Provider != v1.ProviderAWS {
+		t.Errorf("the spec says where it is: %+v", c)
+	}
+	if request = RequestOf(app, []Cluster{ClusterOf(&bare, time.Time{})}, time.Time{}); request.Clusters[0].Region != "s" {
+		t.Errorf("the spec comes first: %+v", request.Clusters[0])
+	}
+}
+
+// TestFittingUnknown: a resource of which nothing is known does not bound the replicas.
+func TestFittingUnknown(t *testing.T) {
+	t.Parallel()
+	c := Cluster{Allocatable: corev1.ResourceList{}, Requested: corev1.ResourceList{}}
+	if n, known := fitting(&v1.Workload{}, &c); known {
+		t.Errorf("%d fit where nothing is known", n)
+	}
+	c = Cluster{Allocatable: capacity(10, 100), Requested: capacity(1, 10)}
+	most, _ := fitting(&v1.Workload{}, &c)
+	delete(c.Requested, corev1.ResourcePods)
+	if n, known := fitting(&v1.Workload{}, &c); !known || n < most || n == 0 {
+		t.Errorf("%d fit with pods unknown, %d without", n, most)
+	}
+}
