@@ -246,6 +246,9 @@ const (
 	// the primary's. It keeps that data. It is a reason of Degraded.
 	ReasonReplicaDiverged      = "ReplicaDiverged"
 	ReasonNamespaceTerminating = "NamespaceTerminating"
+	// ReasonStatusRejected means that the API server refuses what members report about the application. It is
+	// a reason of StatusRejected, and of the entries of clusters whose own reason is left out.
+	ReasonStatusRejected = "StatusRejected"
 	// ReasonDatabaseLost means that the volume of the database's primary is empty although the database
 	// was created before. It is a reason of Ready, Degraded, Stalled, Backup and BackupReady.
 	ReasonDatabaseLost = "DatabaseLost"

@@ -103,14 +103,19 @@ type Origin struct {
 	Generation int64
 }
 
+// maxUID bounds the UIDs in annotations of copies, which members may change.
+const maxUID = 64
+
 // OriginOf returns the origin in the annotations of a copy.
 func OriginOf(annotations map[string]string) Origin {
 	// A value that is not a number was edited by hand and is about to be corrected.
 	generation, err := strconv.ParseInt(annotations[HubGenerationAnnotation], 10, 64)
-	if err != nil {
+	if err != nil || generation < 0 {
 		generation = 0
 	}
-	return Origin{App: types.UID(annotations[HubAppUIDAnnotation]), Generation: generation}
+	// A UID that is longer is none of ours, and its beginning is none either.
+	uid := annotations[HubAppUIDAnnotation]
+	return Origin{App: types.UID(uid[:min(len(uid), maxUID)]), Generation: generation}
 }
 
 // RevisionOf returns the number of the revision in the annotations of a copy, or 0.

@@ -1,6 +1,6 @@
 package mutants
 
-// ofFacts returns mistakes with what the hub does not know of a member.
+// ofFacts returns mistakes with what the hub does not know of a member, and with what members report.
 func ofFacts() []Mutant {
 	const placement = "hub/placement"
 	return []Mutant{
@@ -13,6 +13,21 @@ func ofFacts() []Mutant {
 			"left-while-unknown", "an application leaves a cluster of which nothing is known yet",
 			placement + "/placement.go", "	of.stays = v1.ReasonFactsUnknown\n", "",
 			placement, "TestUnknownFacts",
+		},
+		{
+			"members-believed", "what members report goes into the status of the application as it is",
+			"hub/aggregate/reported.go", "		copied.Status = reported(&c.Copy.Status)\n", "",
+			"hub/aggregate", "FuzzBounded",
+		},
+		{
+			"facts-believed", "what a cluster says of itself goes into its status as it is",
+			"hub/controllers/member/status.go", "bounded(f.state.Info)", "f.state.Info",
+			"hub/controllers/member", "TestBounded",
+		},
+		{
+			"refused-for-ever", "a status that the API server refuses is tried again and again",
+			appPackage + "/status.go", "	if apierrors.IsInvalid(err) {\n", "	if apierrors.IsInvalid(err) && ctx.Err() != nil {\n",
+			appPackage, "TestRefused",
 		},
 	}
 }

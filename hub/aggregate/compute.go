@@ -22,6 +22,9 @@ func Compute(in Input) v1.EcommerceAppStatus {
 		return undecided(in)
 	}
 	clusters := clusterEntries(in)
+	if in.Refused != "" {
+		withoutReports(clusters)
+	}
 	components := componentEntries(in, clusters)
 	clusters = shorten(clusters)
 	settleTimes(in, clusters)
@@ -52,6 +55,7 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	setConditions(&next.Conditions, s)
 	setBackups(in, next)
 	setPropagated(in, next)
+	setRefused(in, next)
 
 	stamp(in, next)
 	return *next
@@ -197,14 +201,5 @@ func sortClusters(entries []v1.ClusterStatus) {
 	slices.SortFunc(entries, func(a, b v1.ClusterStatus) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// clip truncates a message to maxMessage bytes without splitting a character.
-func clip(s string) string { return clipTo(s, maxMessage) }
-
-// clipTo truncates a message to a number of bytes, at least three, without splitting a character.
-func clipTo(s string, limit int) string {
-	const more = "..."
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit-len(more)], "") + more
-}
+// clip shortens a message to maxMessage bytes.
+func clip(s string) string { return v1.Excerpt(s, maxMessage) }

@@ -11,13 +11,17 @@ import (
 // RegionUnknown groups the clusters whose region is unknown.
 const RegionUnknown = "unknown"
 
-// severity orders phases, the worst first.
-func severity(p v1.Phase) int {
-	order := []v1.Phase{
+// phases returns all phases, the worst first.
+func phases() []v1.Phase {
+	return []v1.Phase{
 		v1.PhaseFailed, v1.PhaseUnknown, v1.PhaseDeleting, v1.PhaseCreating, v1.PhasePending,
 		v1.PhaseUpdating, v1.PhaseScaling, v1.PhasePaused, v1.PhaseRunning, v1.PhaseDisabled,
 	}
-	if i := slices.Index(order, p); i >= 0 {
+}
+
+// severity orders phases, the worst first.
+func severity(p v1.Phase) int {
+	if i := slices.Index(phases(), p); i >= 0 {
 		return i
 	}
 	return severity(v1.PhasePending)
@@ -93,28 +97,12 @@ func componentEntries(in Input, clusters []v1.ClusterStatus) []v1.ComponentStatu
 	if len(clusters) > maxDetailed && anyConnecting(in, clusters) {
 		return in.Previous.DeepCopy().Components
 	}
-	names := componentNames(clusters)
+	names := componentNames()
 	out := make([]v1.ComponentStatus, 0, len(names))
 	for _, name := range names {
 		out = append(out, componentEntry(name, clusters))
 	}
 	return out
-}
-
-// componentNames returns the five standard components and any others that clusters
-// report.
-func componentNames(clusters []v1.ClusterStatus) []string {
-	five := []string{"database", "backend", frontend, "ingress", "monitoring"}
-	var others []string
-	for _, c := range clusters {
-		for _, component := range c.Components {
-			if !slices.Contains(five, component.Name) && !slices.Contains(others, component.Name) {
-				others = append(others, component.Name)
-			}
-		}
-	}
-	slices.Sort(others)
-	return slices.Concat(five, others)
 }
 
 func componentEntry(name string, clusters []v1.ClusterStatus) v1.ComponentStatus {

@@ -56,5 +56,5 @@ func (s summary) rolloutMessage() string {
 	if r.Message != "" {
 		message += ": " + r.Message
 	}
-	return clipTo(message, maxRolloutMessage)
+	return v1.Excerpt(message, maxRolloutMessage)
 }

@@ -63,6 +63,9 @@ type Input struct {
 	// nil without one.
 	Rollout   *v1.RolloutStatus
 	Revisions map[string]int64
+	// Refused says that the API server has refused the status with what clusters report, which is left out then;
+	// empty if it has not.
+	Refused string
 	// Undecided are the clusters that must be reached before the placement can be decided,
 	// because the inventory was lost; empty if it was decided.
 	Undecided []string

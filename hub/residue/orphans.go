@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -45,6 +46,9 @@ func EncodeOrphans(listed Listed) (map[string]string, error) {
 	}
 	data, total := map[string]string{}, 0
 	for _, c := range sortedCopies(copies) {
+		if len(validation.IsConfigMapKey(string(c.UID))) > 0 {
+			continue // Only a member that is not to be trusted has such a UID.
+		}
 		value, err := json.Marshal(&c)
 		if err != nil {
 			return nil, fmt.Errorf("encoding the copy %s/%s: %w", c.Namespace, c.Name, err)

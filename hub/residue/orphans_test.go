@@ -32,7 +32,7 @@ func TestOrphans(t *testing.T) {
 	full.Annotations["other"] = "annotation"
 	full.Status.Phase = v1.PhaseRunning
 	waiting := orphan("c", "6")
-	data, err := EncodeOrphans(Listed{Orphans: []v1.EcommerceApp{full, a}, Waiting: []v1.EcommerceApp{waiting}})
+	data, err := EncodeOrphans(Listed{Orphans: []v1.EcommerceApp{full, a, orphan("d", "no/key")}, Waiting: []v1.EcommerceApp{waiting}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -165,6 +165,8 @@ func appDeletion() []Entry {
 		{v1.ReasonProtected, "The application is protected from deletion: it has the annotation ecommerce.io/deletion-protection. Nothing is deleted.",
 			describeApp,
 			"kubectl annotate ecommerceapp APP -n NAMESPACE ecommerce.io/deletion-protection-\nThat deletes the application in all its clusters. A deletion cannot be taken back; to keep the shop, leave the annotation."},
+		{v1.ReasonStatusRejected, "The hub's API server refuses the status of the application with what members report about their copies. The hub writes it without that: phases, and which clusters are ready and serve customers, are right; messages, components and numbers are missing for all clusters.",
+			describeApp, "kubectl get ecommerceapp APP -n NAMESPACE -o yaml   # in the member that the condition StatusRejected names\nIts status was written by another client, or by an agent of another version. Detach a member that you do not trust: kubectl shopfleet unjoin MEMBER."},
 		{v1.ReasonResidueFull, "The application is leaving a cluster that does not answer, and the record of what stays behind there is full.",
 			"kubectl get configmap -n shopfleet-system shopfleet-residue-MEMBER",
 			"Connect the cluster again; the hub then cleans up.\nIf it never returns: kubectl delete configmap -n shopfleet-system shopfleet-residue-MEMBER. What runs there is then forgotten."},

@@ -25,6 +25,7 @@ import (
 //	shopfleet_member_credentials_expiring{member}
 //	shopfleet_app_phase{namespace,app,phase}
 //	shopfleet_app_rollout_state{namespace,app,state}
+//	shopfleet_app_status_rejected{namespace,app}
 //	shopfleet_app_ready{namespace,app,cluster}
 //	shopfleet_app_available{namespace,app,cluster}
 //	shopfleet_app_degraded{namespace,app,cluster}
@@ -34,7 +35,8 @@ import (
 type Metrics struct {
 	ready, info, orphans, residue, expiry, expiring *prometheus.Desc
 	phase, rolloutState, appReady, appAvailable     *prometheus.Desc
-	appDegraded, appLag, appStale, appLost          *prometheus.Desc
+	appDegraded, appLag, appStale                   *prometheus.Desc
+	appLost, appRejected                            *prometheus.Desc
 
 	// list fills a list from a cache; nil before Watch.
 	list atomic.Pointer[func(client.ObjectList) bool]
@@ -45,8 +47,8 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	member := func(name, help string, more ...string) *prometheus.Desc {
 		return prometheus.NewDesc("shopfleet_member_"+name, help, append([]string{"member"}, more...), nil)
 	}
-	app := func(name, help, last string) *prometheus.Desc {
-		return prometheus.NewDesc("shopfleet_app_"+name, help, []string{"namespace", "app", last}, nil)
+	app := func(name, help string, more ...string) *prometheus.Desc {
+		return prometheus.NewDesc("shopfleet_app_"+name, help, append([]string{"namespace", "app"}, more...), nil)
 	}
 	m := &Metrics{
 		ready:   member("ready", "1 if the condition Ready of a member cluster is True, else 0."),
@@ -63,11 +65,12 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		appReady: app("ready", "1 if an application is ready in a cluster, else 0.", "cluster"),
 		appAvailable: app("available",
 			"1 if customers of an application can be served in a cluster, else 0; 0 if the cluster does not answer.", "cluster"),
-		appDegraded: app("degraded", "1 if an application has failed in a cluster, or has a problem there while it is ready, else 0.", "cluster"),
+		appDegraded: app("degraded", "1 if an application has failed in a cluster, waits for a user there, or has a problem there, else 0.", "cluster"),
 		appLag: app("replication_lag_seconds",
 			"Longest time that a replica of the database is behind the primary, as in status.clusters; absent while none is observed.", "cluster"),
-		appStale: app("stale", "1 if the status of an application in a cluster is outdated because the cluster does not answer, else 0.", "cluster"),
-		appLost:  app("database_lost", "Always 1; the data of the database of an application is lost in a cluster, as last observed.", "cluster"),
+		appRejected: app("status_rejected", "Always 1; the API server refuses what members report about an application. Absent otherwise."),
+		appStale:    app("stale", "1 if the status of an application in a cluster is outdated because the cluster does not answer, else 0.", "cluster"),
+		appLost:     app("database_lost", "Always 1; the data of the database of an application is lost in a cluster, as last observed.", "cluster"),
 	}
 	if err := registry.Register(m); err != nil {
 		return nil, fmt.Errorf("registering the metrics of members and applications: %w", err)
@@ -101,7 +104,7 @@ func (m *Metrics) Watch(ctx context.Context, from cache.Cache) error {
 func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		m.ready, m.info, m.orphans, m.residue, m.expiry, m.expiring, m.phase, m.rolloutState,
-		m.appReady, m.appAvailable, m.appDegraded, m.appLag, m.appStale, m.appLost,
+		m.appReady, m.appAvailable, m.appDegraded, m.appLag, m.appStale, m.appLost, m.appRejected,
 	} {
 		descriptions <- d
 	}
@@ -154,6 +157,9 @@ func (m *Metrics) collectApp(out chan<- prometheus.Metric, app *v1.EcommerceApp)
 		phase = v1.PhaseDeleting
 	}
 	out <- gauge(m.phase, 1, app.Namespace, app.Name, string(phase))
+	if meta.IsStatusConditionTrue(app.Status.Conditions, v1.ConditionStatusRejected) {
+		out <- gauge(m.appRejected, 1, app.Namespace, app.Name)
+	}
 	if app.Spec.Rollout != nil && app.Status.Rollout != nil {
 		out <- gauge(m.rolloutState, 1, app.Namespace, app.Name, string(app.Status.Rollout.State))
 	}
@@ -183,10 +189,10 @@ func (m *Metrics) collectCluster(out chan<- prometheus.Metric, app *v1.Ecommerce
 	}
 }
 
-// isDegraded reports whether an application is known to have a problem in a cluster. An entry that
-// is ready has a reason only for that, or for a pause; one of a cluster that does not answer is not ready.
+// isDegraded reports whether an application is known to have a problem in a cluster. An entry of an earlier hub
+// that is ready has a reason only for that, or for a pause; one of a cluster that does not answer is not ready.
 func isDegraded(c *v1.ClusterStatus) bool {
-	return c.Phase == v1.PhaseFailed || c.Stalled || c.Ready && c.Reason != "" && c.Reason != v1.ReasonPaused
+	return c.Phase == v1.PhaseFailed || c.Stalled || c.DegradedReason != "" || c.Ready && c.Reason != "" && c.Reason != v1.ReasonPaused
 }
 
 func gauge(d *prometheus.Desc, value float64, labels ...string) prometheus.Metric {

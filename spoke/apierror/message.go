@@ -10,7 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
+
+// maxAnswer bounds what an API server answers, in bytes: it goes into conditions.
+const maxAnswer = 1024
 
 // Message describes an error for a condition. It is deterministic: it contains nothing
 // that differs between attempts, such as addresses and ports, and that would cause a
@@ -56,9 +61,9 @@ func Message(err error) string {
 func serverMessage(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Message != "" {
-		return status.Status().Message
+		return v1.Excerpt(status.Status().Message, maxAnswer)
 	}
-	return err.Error()
+	return v1.Excerpt(err.Error(), maxAnswer)
 }
 
 // answer describes an error by the code of the API server's answer.

@@ -107,7 +107,7 @@ func (r *Reconciler) observeMembers(ctx context.Context, app *v1.EcommerceApp, m
 		if err != nil {
 			return err
 		}
-		in.Clusters = append(in.Clusters, c)
+		in.Clusters = append(in.Clusters, c.Bounded())
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,8 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -30,10 +34,18 @@ func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in aggreg
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
 	before := app.DeepCopy()
-	// The response is decoded into it, and next shares fields with what is cached.
-	next.DeepCopyInto(&app.Status)
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Status().Patch(ctx, app, lock); err != nil {
+	err := r.writeStatus(ctx, before, app, next)
+	if apierrors.IsInvalid(err) {
+		in.Refused = refusal(err, &next)
+		log.FromContext(ctx).Error(err, "The API server refuses a status, which is written without what members report")
+		if next = aggregate.Compute(in); equality.Semantic.DeepEqual(last, next) {
+			app.Status = last
+			r.burst.settle(keyOf(app))
+			return reconcile.Result{}, nil
+		}
+		err = r.writeStatus(ctx, before, app, next)
+	}
+	if err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			return reconcile.Result{}, nil
 		}
@@ -43,6 +55,28 @@ func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in aggreg
 	r.dispatcher.Written(app, before.ResourceVersion)
 	r.recordEvents(app, in, last)
 	return reconcile.Result{}, nil
+}
+
+// writeStatus writes a status of an application in place of the one before.
+func (r *Reconciler) writeStatus(ctx context.Context, before, app *v1.EcommerceApp, next v1.EcommerceAppStatus) error {
+	// The response is decoded into it, and next shares fields with what is cached.
+	next.DeepCopyInto(&app.Status)
+	return r.client.Status().Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// refusal describes an error about a status that is invalid.
+func refusal(err error, status *v1.EcommerceAppStatus) string {
+	var fields []string
+	cause := "the status is invalid"
+	if refused := apierrors.APIStatus(nil); errors.As(err, &refused) && refused.Status().Details != nil {
+		for i, c := range refused.Status().Details.Causes {
+			fields = append(fields, c.Field)
+			if i == 0 {
+				cause = c.Field + ": " + c.Message
+			}
+		}
+	}
+	return aggregate.Refusal(status, fields, cause)
 }
 
 // delay returns how long a change of status waits for others that are written with it.
@@ -70,6 +104,7 @@ func (r *Reconciler) recordEvents(app *v1.EcommerceApp, in aggregate.Input, last
 			r.recorder.Eventf(app, dispatch.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterUnreachable, "Observe", "%s: %s", entry.Name, entry.Message)
 		}
 	}
+	r.recordRefused(app, last)
 	r.recordDetached(app, in, next)
 	r.recordRollout(app, last.Rollout)
 	if now := placed(next); now != "" && now != placed(last) {
@@ -80,6 +115,14 @@ func (r *Reconciler) recordEvents(app *v1.EcommerceApp, in aggregate.Input, last
 	}
 	if next.Phase == v1.PhaseRunning && last.Phase != v1.PhaseRunning {
 		r.recorder.Eventf(app, nil, corev1.EventTypeNormal, v1.ReasonRunning, "Observe", "%s in %s", next.Message, placed(next))
+	}
+}
+
+// recordRefused records that the API server began to refuse what members report.
+func (r *Reconciler) recordRefused(app *v1.EcommerceApp, last v1.EcommerceAppStatus) {
+	now := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionStatusRejected)
+	if now != nil && meta.FindStatusCondition(last.Conditions, v1.ConditionStatusRejected) == nil {
+		r.recorder.Eventf(app, nil, corev1.EventTypeWarning, v1.ReasonStatusRejected, "Observe", "%s", now.Message)
 	}
 }
 

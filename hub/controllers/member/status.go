@@ -111,8 +111,8 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 	f.setOptional(next, v1.ConditionCredentialsRenewed, f.state.CredentialsRenewed)
 	f.setOptional(next, v1.ConditionAgentReady, f.state.AgentReady)
 	next.LastHandledRenewAt = cmp.Or(f.state.HandledRenewRequest, next.LastHandledRenewAt)
-	next.OtherHub = f.state.OtherHub
-	info, spec := &f.state.Info, &f.cluster.Spec
+	next.OtherHub = v1.Excerpt(f.state.OtherHub, maxText)
+	info, spec := bounded(f.state.Info), &f.cluster.Spec
 	if info.UID != "" {
 		next.KubernetesVersion, next.AgentVersion = info.Version, info.AgentVersion
 		if next.ClusterUID == "" {
@@ -121,7 +121,7 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 		next.Zones = info.Zones
 		next.Nodes, next.ReadyNodes = info.Nodes, info.ReadyNodes
 		next.Allocatable = info.Allocatable
-		next.Requested = requested(next.Requested, info)
+		next.Requested = requested(next.Requested, &info)
 		next.Capabilities = info.Capabilities
 		next.CredentialsExpirationTime = moment(info.CredentialsExpireAt)
 	}
@@ -163,8 +163,8 @@ func (f *facts) set(next *v1.MemberClusterStatus, kind string, c members.Conditi
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
 		Type:               kind,
 		Status:             c.Status,
-		Reason:             c.Reason,
-		Message:            c.Message,
+		Reason:             v1.ValidReason(c.Reason, v1.ReasonProbeFailed),
+		Message:            v1.Excerpt(c.Message, maxConditionMessage),
 		ObservedGeneration: f.cluster.Generation,
 		LastTransitionTime: metav1.NewTime(f.now),
 	})
@@ -194,7 +194,7 @@ func silent(ready members.Condition) bool {
 
 // moment returns a time in whole seconds, as the API stores it, or nil for the zero time.
 func moment(t time.Time) *metav1.Time {
-	if t.IsZero() {
+	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 { // Others have no representation in the API.
 		return nil
 	}
 	return &metav1.Time{Time: t.Truncate(time.Second)}

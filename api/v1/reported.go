@@ -1,0 +1,55 @@
+package v1
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxReasonLength is the maximum length of a reason that a cluster reports. Ours are shorter.
+const maxReasonLength = 64
+
+// Excerpt returns a text that a cluster reports, on one line and of at most a number of bytes, of which it
+// needs four. A longer text is cut at a word, and ends with an ellipsis.
+func Excerpt(text string, limit int) string {
+	const more = "..."
+	long := len(text) > limit
+	if long {
+		text = text[:limit-len(more)+1] // One byte more shows whether a word ends there.
+	}
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == utf8.RuneError:
+			return -1
+		case unicode.IsSpace(r) || unicode.IsControl(r):
+			return ' '
+		}
+		return r
+	}, text)
+	if !long {
+		return strings.TrimSpace(text)
+	}
+	if end := strings.LastIndexByte(text, ' '); end > len(text)/2 {
+		text = text[:end]
+	} else if len(text) > limit-len(more) {
+		text = strings.ToValidUTF8(text[:limit-len(more)], "")
+	}
+	return strings.TrimRight(text, " ,;:.-(") + more
+}
+
+// ValidReason returns a reason that a cluster reports, or another one if the API server would refuse it
+// as the reason of a condition.
+func ValidReason(reported, otherwise string) string {
+	letter := func(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+	for i := range len(reported) {
+		c := reported[i]
+		inner := i > 0 && ('0' <= c && c <= '9' || c == '_' || (c == ',' || c == ':') && i < len(reported)-1)
+		if !letter(c) && !inner || i == maxReasonLength {
+			return otherwise
+		}
+	}
+	if reported == "" {
+		return otherwise
+	}
+	return reported
+}

@@ -1,0 +1,76 @@
+package aggregate
+
+import (
+	"testing"
+
+	"sigs.k8s.io/randfill"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework/crdschema"
+)
+
+// definition is the CustomResourceDefinition of EcommerceApp, which the API server validates by.
+const definition = "../../config/crd/bases/ecommerce.io_ecommerceapps.yaml"
+
+// hostile returns what a member may report, made from bytes.
+func hostile(data []byte) Cluster {
+	filler := randfill.NewFromGoFuzz(data).NilChance(0.2).NumElements(0, 20).Funcs(
+		func(r *v1.Phase, c randfill.Continue) { *r = pick(c, append(phases(), "Exploded", "")...) },
+		func(r *string, c randfill.Continue) {
+			*r = pick(c, "", "database", "frontend", v1.ConditionReady, v1.ConditionStalled, v1.ConditionDegraded, v1.ConditionAvailable,
+				"True", "False", v1.ReasonDeadlineExceeded, "not a reason", string(make([]byte, 3000)), "a=b", "10.0.0.1", "\xff\x00", c.String(5000))
+		},
+	)
+	c := Cluster{Name: "hostile", Copy: &Copy{}, Failure: &Failure{}}
+	filler.Fill(c.Copy)
+	filler.Fill(&c.Pending)
+	filler.Fill(&c.Unknown)
+	if c.Copy.Revision%2 == 0 {
+		filler.Fill(c.Failure)
+	} else {
+		c.Failure = nil
+	}
+	c.Copy.Deleting = false
+	if c.Copy.Generation%2 == 0 { // It is as current as it says.
+		c.Copy.HubGeneration, c.Copy.Status.ObservedGeneration, c.Copy.Revision = 7, c.Copy.Generation, 0
+		for i := range c.Copy.Status.Conditions {
+			c.Copy.Status.Conditions[i].ObservedGeneration = c.Copy.Generation
+		}
+	}
+	return c
+}
+
+func pick[T any](c randfill.Continue, from ...T) T { return from[c.Intn(len(from))] }
+
+// FuzzBounded: whatever members report, the API server takes the status of the application, and with it what the
+// others report.
+func FuzzBounded(f *testing.F) {
+	schema := crdschema.OfStatus(f, definition)
+	for seed := range 40 {
+		f.Add([]byte{byte(seed), byte(seed >> 3), 7, byte(seed * 31), 200, byte(seed * 7), 9, 1})
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		said := hostile(data)
+		for _, change := range []func(*Input){
+			func(*Input) {},
+			func(in *Input) { in.Paused = true },
+			func(in *Input) { in.Chosen = in.Chosen[:1] }, // It is left.
+			func(in *Input) { in.Deleting = true },
+			func(in *Input) { in.Clusters[1].Connection = Lost },
+			func(in *Input) { in.Clusters[1].Paused = true },
+			func(in *Input) { in.Refused = "refused" },
+		} {
+			in := Input{Generation: 7, Chosen: []string{"honest", "hostile"}, Now: at(0)}
+			honest := member("honest", reporting(v1.PhaseRunning))
+			in.Clusters = []Cluster{honest.Bounded(), said.Bounded()}
+			in.Previous = Compute(in)
+			change(&in)
+			next := Compute(in)
+			for _, status := range []v1.EcommerceAppStatus{in.Previous, next} {
+				if err := schema.Validate(t, &status); err != nil {
+					t.Fatalf("refused: %v", err)
+				}
+			}
+		}
+	})
+}
