@@ -277,6 +277,12 @@ type ClusterStatus struct {
 	// +optional
 	Stalled bool `json:"stalled,omitempty"`
 
+	// degradedReason is the reason of the condition Degraded of the copy: what has failed in the cluster, or
+	// runs and is of no use to users. Absent while the copy is not degraded. At most 1024 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	DegradedReason string `json:"degradedReason,omitempty"`
+
 	// selfSigned is true when the application has a self-signed certificate in the cluster
 	// although spec.security.tls.issuerRef is set.
 	// +optional

@@ -6,6 +6,10 @@ import (
 	"unicode/utf8"
 )
 
+// MaxClusterMessage is the number of bytes that the hub keeps of a message about a cluster. It is enough for a
+// sentence with its remedy: what is longer is cut.
+const MaxClusterMessage = 256
+
 // maxReasonLength is the maximum length of a reason that a cluster reports. Ours are shorter.
 const maxReasonLength = 64
 

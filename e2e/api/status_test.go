@@ -97,7 +97,7 @@ func (s *server) testStatusBounds(t *testing.T) {
 			Components: []v1.ComponentStatus{{Name: "database", Phase: phase}},
 			Regions:    []v1.RegionStatus{{Name: "eu-west-1", Phase: phase}},
 			Clusters: []v1.ClusterStatus{{
-				Name: "eu-1", Phase: phase, Components: []v1.ClusterComponentStatus{{Name: "database", Phase: phase}},
+				Name: "eu-1", Phase: phase, DegradedReason: v1.ReasonMissing, Components: []v1.ClusterComponentStatus{{Name: "database", Phase: phase}},
 			}},
 		}
 		if err := s.patchStatus(t, k, app, status); err != nil {
@@ -118,6 +118,7 @@ func (s *server) testStatusBounds(t *testing.T) {
 		{"status.message", "Too long: may not be more than 32768 bytes", map[string]any{"message": strings.Repeat("m", 32769)}},
 		{"status.clusters", "Too many: 501: must have at most 500 items", map[string]any{"clusters": clusters(501)}},
 		{"status.clusters[1]", "Duplicate value", map[string]any{"clusters": append(clusters(1), clusters(1)...)}},
+		{"status.clusters[0].degradedReason", "Too long: may not be more than 1024 bytes", map[string]any{"clusters": []v1.ClusterStatus{{Name: "a", DegradedReason: strings.Repeat("R", 1025)}}}},
 		{"status.pendingChanges", "Too many: 101: must have at most 100 items", map[string]any{"pendingChanges": pendingChanges(101, "f")}},
 		{"status.pendingChanges[0].fields[0]", "Too long: may not be more than 256 bytes", map[string]any{"pendingChanges": pendingChanges(1, strings.Repeat("f", 257))}},
 		{"status.pendingChanges[0].action", "Unsupported value", map[string]any{"pendingChanges": []v1.PendingChange{{Kind: "Service", Name: "a", Action: "Patch"}}}},

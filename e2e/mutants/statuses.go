@@ -29,5 +29,15 @@ func ofFacts() []Mutant {
 			appPackage + "/status.go", "	if apierrors.IsInvalid(err) {\n", "	if apierrors.IsInvalid(err) && ctx.Err() != nil {\n",
 			appPackage, "TestRefused",
 		},
+		{
+			"degraded-is-failed", "an application is Degraded only where it has failed or a cluster is lost",
+			"hub/aggregate/conditions.go", "slices.Concat(s.failed, s.impaired, s.lost)", "slices.Concat(s.failed, s.lost)",
+			"hub/aggregate", "TestDegraded",
+		},
+		{
+			"nothing-waits", "Stalled says that nothing waits for a user while something is wrong",
+			"hub/aggregate/conditions.go", "message: s.notStalledMessage()}", "message: \"nothing waits for a user\"}",
+			"hub/aggregate", "TestDegraded",
+		},
 	}
 }

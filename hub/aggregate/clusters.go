@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -14,7 +15,7 @@ import (
 const (
 	maxClusters = 500
 	maxDetailed = 200
-	maxMessage  = 128
+	maxMessage  = v1.MaxClusterMessage
 	// maxRolloutMessage is enough for the cluster that fails, and its message. There are few of them.
 	maxRolloutMessage = 512
 
@@ -120,7 +121,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 		}
 	case Lost:
 		e.Phase, e.Ready, e.Stale = v1.PhaseUnknown, false, true
-		e.Available, e.Stalled = false, false
+		e.Available, e.Stalled, e.DegradedReason = false, false, ""
 		e.Reason, e.Message = v1.ReasonClusterUnreachable, lostMessage(c)
 	case Connecting, Detached:
 		if held && c.Connection == Connecting && e.Phase == v1.PhasePaused {
@@ -149,7 +150,7 @@ const heldAfter = 5 * time.Minute
 // leaving sets the entry of a cluster whose copy must be deleted.
 func leaving(e *v1.ClusterStatus, in Input, c Cluster) {
 	e.Phase, e.Ready, e.Components, e.ReplicationLagSeconds = v1.PhaseDeleting, false, nil, nil
-	e.Replicas, e.ReadyReplicas, e.Available, e.Addresses = 0, 0, false, nil
+	e.Replicas, e.ReadyReplicas, e.Available, e.Addresses, e.DegradedReason = 0, 0, false, nil, ""
 	stalled := e.Stalled
 	e.Stalled, e.SelfSigned, e.DatabaseLost = false, false, false
 	switch {
@@ -240,17 +241,24 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	ready := condition != nil && condition.Status == "True"
 
 	e.Phase, e.Available, e.Stalled = status.Phase, IsAvailable(status), isStalled(c.Copy, generation) && c.Copy.Revision == e.Revision
+	degraded := degradedBy(c.Copy)
+	if degraded != nil {
+		e.DegradedReason = degraded.Reason
+	}
 	switch {
 	case c.Copy.Deleting:
 		e.Phase, e.Reason, e.Message = v1.PhaseUpdating, v1.ReasonDeleting, "the copy was deleted in the cluster; the hub creates it again after the deletion"
 	case !current && status.Phase != v1.PhaseFailed:
 		e.Phase, e.Reason = progressPhase(status), v1.ReasonProgressing
 		e.Message = waitingFor(generation)
-		setDegraded(e, c.Copy)
+		explain(e, degraded)
 	case ready && current:
-		// What runs may still be of no use, as a shop that no user can log in to.
+		// What runs may still be of no use, as a shop that no user can log in to, or wait for a user.
 		e.Phase, e.Ready = v1.PhaseRunning, true
-		setDegraded(e, c.Copy)
+		if degraded == nil && e.Stalled {
+			degraded = meta.FindStatusCondition(status.Conditions, v1.ConditionStalled)
+		}
+		explain(e, degraded)
 	default:
 		if status.Phase != v1.PhaseFailed {
 			e.Phase = progressPhase(status)
@@ -296,11 +304,19 @@ func isRejected(status v1.EcommerceAppStatus) bool {
 	}, stalled.Reason)
 }
 
-// setDegraded copies the reason and message of a degraded copy into its entry.
-func setDegraded(e *v1.ClusterStatus, c *Copy) {
+// degradedBy returns the condition Degraded of a copy that is, for its present spec; nil if it is not.
+func degradedBy(c *Copy) *metav1.Condition {
 	degraded := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionDegraded)
-	if degraded != nil && degraded.Status == "True" && degraded.ObservedGeneration == c.Generation {
-		e.Reason, e.Message = degraded.Reason, clip(degraded.Message)
+	if degraded == nil || degraded.Status != metav1.ConditionTrue || degraded.ObservedGeneration != c.Generation || c.Deleting {
+		return nil
+	}
+	return degraded
+}
+
+// explain copies the reason and message of a condition, if there is one, into an entry.
+func explain(e *v1.ClusterStatus, cause *metav1.Condition) {
+	if cause != nil {
+		e.Reason, e.Message = cause.Reason, clip(cause.Message)
 	}
 }
 

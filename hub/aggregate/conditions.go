@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,7 +95,7 @@ func (s summary) availableFact() fact {
 // stalledFact returns the condition Stalled. A cluster that does not respond comes back by itself,
 // and so may one that is not ready.
 func (s summary) stalledFact() fact {
-	f := fact{kind: v1.ConditionStalled, reason: v1.ReasonReconciled, message: "nothing waits for a user"}
+	f := fact{kind: v1.ConditionStalled, reason: v1.ReasonReconciled, message: s.notStalledMessage()}
 	concerned := s.placed
 	if s.in.Deleting {
 		concerned = s.left
@@ -113,9 +114,32 @@ func (s summary) stalledFact() fact {
 	case s.phase() == v1.PhasePending && s.unplacedReason() == v1.ReasonNoMatchingCluster:
 		f.status, f.reason, f.message = true, v1.ReasonNoMatchingCluster, s.unplacedMessage()
 	case len(stalled) > 0:
-		f.status, f.reason, f.message = true, stalled[0].Reason, describe(stalled)
+		f.status, f.reason, f.message = true, cmp.Or(stalled[0].Reason, v1.ReasonProgressing), describe(stalled)
 	}
 	return f
+}
+
+// notStalledMessage says what an application that has not stalled waits for all the same, if anything.
+func (s summary) notStalledMessage() string {
+	awaited := func(state v1.RolloutState) bool { return s.in.Rollout != nil && s.in.Rollout.State == state }
+	switch {
+	case s.in.Deleting || s.in.Held:
+		return s.deletingFact().message
+	case s.in.Paused || len(s.paused) > 0:
+		return "changes are held back by " + s.pausedBy()
+	case awaited(v1.RolloutWaitingForApproval), awaited(v1.RolloutWaitingForWindow), awaited(v1.RolloutPaused):
+		return s.rolloutMessage()
+	case s.total == 0:
+		return s.unplacedMessage()
+	case s.in.StayReason != "" || s.in.Unmet != "":
+		return s.placedFact().message
+	case len(s.impaired) > 0 || len(s.failed) > 0:
+		return "no change waits for a user, and the condition Degraded says what is wrong in " + names(slices.Concat(s.failed, s.impaired))
+	case len(s.lost) > 0:
+		return "what clusters that do not respond wait for is not known: " + names(s.lost)
+	default:
+		return "nothing waits for a user"
+	}
 }
 
 func (s summary) placedFact() fact {
@@ -240,16 +264,17 @@ func (s summary) databaseFact() (f fact, has bool) {
 	return f, len(lost) > 0 && !s.in.Deleting
 }
 
+// degradedFact returns the condition Degraded: a cluster has failed, its copy is degraded, or it does not respond.
 func (s summary) degradedFact() fact {
 	f := fact{kind: v1.ConditionDegraded}
-	problems := slices.Concat(s.failed, s.lost)
+	problems := slices.Concat(s.failed, s.impaired, s.lost)
 	switch {
 	case s.in.Invalid != "":
 		f.status, f.reason, f.message = true, v1.ReasonInvalidSpec, s.in.Invalid
 	case len(problems) > 0:
-		f.status, f.reason, f.message = true, problems[0].Reason, describe(problems)
+		f.status, f.reason, f.message = true, cmp.Or(problems[0].Reason, v1.ReasonProgressing), describe(problems)
 	default:
-		f.reason, f.message = v1.ReasonReconciled, "no cluster has failed or is unreachable"
+		f.reason, f.message = v1.ReasonReconciled, "no cluster has failed, has a problem or is unreachable"
 	}
 	return f
 }

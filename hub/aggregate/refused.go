@@ -20,6 +20,9 @@ func withoutReports(entries []v1.ClusterStatus) {
 		if e.Reason != "" && !e.Stale {
 			e.Reason = v1.ReasonStatusRejected
 		}
+		if e.DegradedReason != "" {
+			e.DegradedReason = v1.ReasonStatusRejected
+		}
 	}
 }
 

@@ -46,7 +46,7 @@ func pick[T any](c randfill.Continue, from ...T) T { return from[c.Intn(len(from
 // others report.
 func FuzzBounded(f *testing.F) {
 	schema := crdschema.OfStatus(f, definition)
-	for seed := range 40 {
+	for seed := range 24 {
 		f.Add([]byte{byte(seed), byte(seed >> 3), 7, byte(seed * 31), 200, byte(seed * 7), 9, 1})
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

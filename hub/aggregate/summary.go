@@ -33,6 +33,8 @@ type summary struct {
 	failed, lost, waiting []v1.ClusterStatus
 	// paused are those in which nothing is written, ready or not.
 	paused []v1.ClusterStatus
+	// impaired are the others that have a problem, ready or not.
+	impaired []v1.ClusterStatus
 }
 
 func summarize(in Input, clusters []v1.ClusterStatus) summary {
@@ -57,6 +59,9 @@ func summarize(in Input, clusters []v1.ClusterStatus) summary {
 				s.regions++
 			}
 		}
+		if c.DegradedReason != "" && !c.Stale && c.Phase != v1.PhaseFailed && c.Phase != v1.PhaseDeleting {
+			s.impaired = append(s.impaired, impairment(c))
+		}
 		switch {
 		case c.Stale:
 			s.lost = append(s.lost, c)
@@ -70,6 +75,14 @@ func summarize(in Input, clusters []v1.ClusterStatus) summary {
 	}
 	s.initialized = s.initialized || s.running()
 	return s
+}
+
+// impairment returns an entry with the reason for which it is degraded, and without the message of another one.
+func impairment(c v1.ClusterStatus) v1.ClusterStatus {
+	if c.Reason != c.DegradedReason {
+		c.Reason, c.Message = c.DegradedReason, ""
+	}
+	return c
 }
 
 func (s *summary) countPlaced(c v1.ClusterStatus) {

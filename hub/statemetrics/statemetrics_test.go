@@ -169,6 +169,7 @@ func TestDegraded(t *testing.T) {
 		"being updated":          {v1.ClusterStatus{Phase: v1.PhaseUpdating, Reason: v1.ReasonProgressing}, false},
 		"failed":                 {v1.ClusterStatus{Phase: v1.PhaseFailed, Reason: v1.ReasonDeadlineExceeded}, true},
 		"stalled in an update":   {v1.ClusterStatus{Phase: v1.PhaseUpdating, Stalled: true, Reason: v1.ReasonForbidden}, true},
+		"crash-loops":            {v1.ClusterStatus{Phase: v1.PhaseUpdating, Reason: v1.ReasonProgressing, DegradedReason: v1.ReasonCrashLoopBackOff}, true},
 		"paused":                 {v1.ClusterStatus{Phase: v1.PhasePaused, Ready: true, Reason: v1.ReasonPaused}, false},
 		"not observed":           {v1.ClusterStatus{Phase: v1.PhaseUnknown, Stale: true, Reason: v1.ReasonClusterUnreachable}, false},
 	} {

@@ -18,7 +18,8 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 	if c.initialized {
 		initialized.Status, initialized.Reason, initialized.Message = metav1.ConditionTrue, v1.ReasonRunning, "the application has been ready"
 	}
-	own := append(progress(in, c, report), initialized, available(in, report.States), stalled(in, c, report.States))
+	own := append(progress(in, c, report), initialized, available(in, report.States))
+	own = append(own, stalled(in, c, report.States, find(own, v1.ConditionDegraded)))
 	if len(in.Unsupported) > 0 {
 		own = append(own, metav1.Condition{Type: v1.ConditionSupported, Status: metav1.ConditionFalse, Reason: v1.ReasonNotSupported,
 			Message: bounded("without a hub these fields have no effect: " + strings.Join(in.Unsupported, ", "))})
@@ -132,10 +133,13 @@ func available(in Summary, states []State) metav1.Condition {
 
 // stalled returns the condition Stalled: the application has failed, or a part of its spec or its
 // deletion is blocked, until a user does something. A namespace that is being deleted ends by itself.
-func stalled(in Summary, c cause, states []State) metav1.Condition {
+func stalled(in Summary, c cause, states []State, degraded *metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionStalled, Status: metav1.ConditionFalse, Reason: v1.ReasonProgressing, Message: "nothing waits for a user"}
 	if c.ready {
 		condition.Reason = v1.ReasonReconciled
+	}
+	if degraded != nil && degraded.Status == metav1.ConditionTrue {
+		condition.Message = "no change waits for a user, and the condition Degraded says what is wrong"
 	}
 	switch p := blocking(in.Problems); {
 	case c.phase == v1.PhaseFailed && c.reason != v1.ReasonNamespaceTerminating:

@@ -45,6 +45,9 @@ func TestAdmission(t *testing.T) {
 			if diff := cmp.Diff(tt.args, args); diff != "" {
 				t.Errorf("arguments (-want +got):\n%s", diff)
 			}
+			if message := "ingress: " + ingress.Impairment; tt.impairment != "" && v1.Excerpt(message, v1.MaxClusterMessage) != message {
+				t.Errorf("the hub would cut %q", message)
+			}
 			if ingress.Impairment != tt.impairment || (ingress.Impaired == v1.ReasonLoginNotConfigured) != (tt.impairment != "") {
 				t.Errorf("impaired %q: %q, want %q", ingress.Impaired, ingress.Impairment, tt.impairment)
 			}

@@ -95,7 +95,12 @@ func clusters(app *v1.EcommerceApp, o Options) *metav1.Table {
 		if len(parts) == 0 {
 			parts = []v1.ClusterComponentStatus{{Phase: c.Phase, Ready: c.Ready}}
 		}
-		for _, part := range parts {
+		about := rowOf(parts, c.Message)
+		for row, part := range parts {
+			reason, message := "", ""
+			if row == about {
+				reason, message = c.Reason, c.Message
+			}
 			phase := part.Phase
 			if c.Stale {
 				phase = v1.PhaseUnknown
@@ -104,10 +109,17 @@ func clusters(app *v1.EcommerceApp, o Options) *metav1.Table {
 			if app.Status.Rollout != nil {
 				cells = append(cells, fmt.Sprint(c.Revision))
 			}
-			addRow(t, nil, append(cells, string(c.Provider), fraction(c.ReadyReplicas, c.Replicas), addresses(part.Name, c.Addresses), c.Reason, c.Message)...)
+			addRow(t, nil, append(cells, string(c.Provider), fraction(c.ReadyReplicas, c.Replicas), addresses(part.Name, c.Addresses), reason, message)...)
 		}
 	}
 	return t
+}
+
+// rowOf returns the index of the component that a message about a cluster begins with; that of the first, if it
+// is about the cluster.
+func rowOf(parts []v1.ClusterComponentStatus, message string) int {
+	name, _, _ := strings.Cut(message, ": ")
+	return max(0, slices.IndexFunc(parts, func(part v1.ClusterComponentStatus) bool { return part.Name == name }))
 }
 
 // components lists the components of an EcommerceApp without clusters: a copy in a

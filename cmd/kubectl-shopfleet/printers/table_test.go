@@ -118,6 +118,36 @@ REGION        CLUSTER   COMPONENT   READY   PHASE     AGE           PROVIDER   R
 us-central1   us-1      database    False   Unknown   42s (stale)   gcp        3/3        -           ClusterUnreachable   the cluster does not answer
 `,
 		},
+		"wide, a reason is that of one component": {
+			app: app(func(a *v1.EcommerceApp) {
+				a.Status.Clusters = []v1.ClusterStatus{{
+					Name: "eu-1", Region: "eu-west-1", Provider: v1.ProviderAWS, Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonLoginNotConfigured,
+					Message: "ingress: no user can log in", LastObservedTime: ago(time.Minute), Replicas: 1, ReadyReplicas: 1,
+					Components: []v1.ClusterComponentStatus{{Name: "database", Phase: v1.PhaseRunning, Ready: true}, {Name: "ingress", Phase: v1.PhaseRunning, Ready: true}},
+				}}
+			}),
+			options: Options{Wide: true},
+			want: `
+REGION      CLUSTER   COMPONENT   READY   PHASE     AGE   PROVIDER   REPLICAS   ADDRESSES   REASON               MESSAGE
+eu-west-1   eu-1      database    True    Running   60s   aws        1/1        -           -                    -
+eu-west-1   eu-1      ingress     True    Running   60s   aws        1/1        -           LoginNotConfigured   ingress: no user can log in
+`,
+		},
+		"wide, a reason is that of the cluster": {
+			app: app(func(a *v1.EcommerceApp) {
+				a.Status.Clusters = []v1.ClusterStatus{{
+					Name: "eu-1", Region: "eu-west-1", Provider: v1.ProviderAWS, Phase: v1.PhaseFailed, Reason: v1.ReasonForbidden,
+					Message: "deployments: the account may not patch them", LastObservedTime: ago(time.Minute), Replicas: 1, ReadyReplicas: 1,
+					Components: []v1.ClusterComponentStatus{{Name: "database", Phase: v1.PhaseRunning, Ready: true}, {Name: "ingress", Phase: v1.PhaseRunning, Ready: true}},
+				}}
+			}),
+			options: Options{Wide: true},
+			want: `
+REGION      CLUSTER   COMPONENT   READY   PHASE     AGE   PROVIDER   REPLICAS   ADDRESSES   REASON      MESSAGE
+eu-west-1   eu-1      database    True    Running   60s   aws        1/1        -           Forbidden   deployments: the account may not patch them
+eu-west-1   eu-1      ingress     True    Running   60s   aws        1/1        -           -           -
+`,
+		},
 		"wide, with a rollout": {
 			app: app(func(a *v1.EcommerceApp) {
 				a.Status.Clusters, a.Status.Rollout = a.Status.Clusters[1:2], &v1.RolloutStatus{Revision: 3}
