@@ -128,7 +128,7 @@ const (
 
 // BackupPhase is the progress of a backup.
 //
-// +kubebuilder:validation:Enum=Pending;InProgress;Finalizing;Completed;Failed;Deleting
+// +kubebuilder:validation:Enum=Pending;InProgress;Finalizing;Completed;PartiallyCompleted;Failed;Deleting
 type BackupPhase string
 
 // Phases of a backup.
@@ -142,11 +142,22 @@ const (
 	BackupFinalizing BackupPhase = "Finalizing"
 	// BackupCompleted means that the backup can be restored and that all copies exist.
 	BackupCompleted BackupPhase = "Completed"
+	// BackupPartiallyCompleted means that the backup can be restored where it is, and that a
+	// copy of it, or its dump in the bucket, failed. The condition Copied says which and why.
+	BackupPartiallyCompleted BackupPhase = "PartiallyCompleted"
 	// BackupFailed means that the backup will never complete, or that its dump was removed.
 	BackupFailed BackupPhase = "Failed"
 	// BackupDeleting means that the snapshots of the backup are being deleted.
 	BackupDeleting BackupPhase = "Deleting"
 )
+
+// IsSuccessful reports whether a backup in the phase can be restored: everywhere, or where it is.
+func (p BackupPhase) IsSuccessful() bool {
+	return p == BackupCompleted || p == BackupPartiallyCompleted
+}
+
+// IsFinal reports whether nothing more is done for a backup in the phase, good or not.
+func (p BackupPhase) IsFinal() bool { return p.IsSuccessful() || p == BackupFailed }
 
 // Consistency is the consistency level of a backup.
 //
@@ -166,7 +177,7 @@ const (
 // BackupStatus is the observed state of a backup.
 type BackupStatus struct {
 	// phase is the progress of the backup: Pending, InProgress, Finalizing, Completed,
-	// Failed or Deleting. Schema default: Pending.
+	// PartiallyCompleted, Failed or Deleting. Schema default: Pending.
 	// +optional
 	Phase BackupPhase `json:"phase,omitempty"`
 

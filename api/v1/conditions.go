@@ -114,13 +114,15 @@ const (
 // that is about backups. CloudAccount also has CredentialsValid and Authorized.
 const (
 	// ConditionBackupReady is True, on an EcommerceApp, while each of its clusters has a
-	// completed backup that is not older than spec.database.backup.maxRPO. It is Unknown
-	// while a cluster that is younger than that has no backup yet.
+	// successful backup that is not older than spec.database.backup.maxRPO, and the newest one is
+	// also in each region of copyToRegions, or in the bucket. It is Unknown while a cluster that is
+	// younger than that has no backup yet, or a region or the bucket does not have the newest one.
 	ConditionBackupReady = "BackupReady"
 	// ConditionObjectStorageReady is True, on a CloudAccount, when the hub can list the
 	// bucket of spec.objectStorage. Accounts without a bucket do not have it.
 	ConditionObjectStorageReady = "ObjectStorageReady"
-	// ConditionCopied is True, on a Backup, when all copies in other regions exist.
+	// ConditionCopied is True, on a Backup, when all copies in other regions exist, or the dump
+	// is in the bucket. If one failed, it says which and why.
 	ConditionCopied = "Copied"
 )
 
@@ -131,6 +133,8 @@ const (
 	ReasonCreatingSnapshots   = "CreatingSnapshots"
 	ReasonUploading           = "Uploading"
 	ReasonCopying             = "Copying"
+	ReasonCopyFailed          = "CopyFailed"
+	ReasonPartiallyCompleted  = "PartiallyCompleted"
 	ReasonRetrying            = "Retrying"
 	ReasonSnapshotFailed      = "SnapshotFailed"
 	ReasonSnapshotMissing     = "SnapshotMissing"
@@ -166,6 +170,7 @@ const (
 	ReasonNoBackup            = "NoBackup"
 	ReasonNoBackupYet         = "NoBackupYet"
 	ReasonBackupTooOld        = "BackupTooOld"
+	ReasonNotOffsite          = "NotOffsite"
 	ReasonBackupsRecent       = "BackupsRecent"
 	ReasonPruningHeld         = "PruningHeld"
 	ReasonBackupNotFound      = "BackupNotFound"

@@ -1,6 +1,7 @@
 package csi
 
 import (
+	"slices"
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -26,6 +27,16 @@ type Capabilities struct {
 	Copy      CopyMode
 	// MinInterval is the least time between two snapshots of a volume.
 	MinInterval time.Duration
+}
+
+// Copyable returns the regions to ask for, of those that a snapshot should be in besides its own:
+// a provider that stores a snapshot where it is told to can have it in one.
+func Copyable(p v1.Provider, own string, wanted []string) []string {
+	regions := slices.DeleteFunc(slices.Clone(wanted), func(region string) bool { return region == own })
+	if CapabilitiesOf(p).Copy == CopyByLocation && len(regions) > 1 {
+		return regions[:1]
+	}
+	return regions
 }
 
 // CapabilitiesOf returns what a provider can do; an unknown one can do nothing.

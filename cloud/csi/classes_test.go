@@ -278,3 +278,20 @@ func TestCapabilities(t *testing.T) {
 		t.Errorf("local (-want +got):\n%s", diff)
 	}
 }
+
+// TestCopyable: what is asked for is what the provider can, and never the own region.
+func TestCopyable(t *testing.T) {
+	t.Parallel()
+	wanted := []string{"eu-1", "us-1", "us-2"}
+	for provider, want := range map[v1.Provider][]string{
+		v1.ProviderAWS: {"us-1", "us-2"}, v1.ProviderAzure: {"us-1", "us-2"}, v1.ProviderGCP: {"us-1"},
+		"": {"us-1", "us-2"}, // It is refused later, or known by then.
+	} {
+		if diff := cmp.Diff(want, Copyable(provider, "eu-1", wanted)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", provider, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"eu-1", "us-1", "us-2"}, wanted); diff != "" {
+		t.Errorf("the argument was changed (-want +got):\n%s", diff)
+	}
+}

@@ -208,7 +208,8 @@ type refusal struct {
 func backupStatuses() []any {
 	all := []any{v1.BackupStatus{Snapshots: volumeSnapshots(16, 8)}}
 	for _, phase := range []v1.BackupPhase{
-		v1.BackupPending, v1.BackupInProgress, v1.BackupFinalizing, v1.BackupCompleted, v1.BackupFailed, v1.BackupDeleting,
+		v1.BackupPending, v1.BackupInProgress, v1.BackupFinalizing, v1.BackupCompleted, v1.BackupPartiallyCompleted, v1.BackupFailed,
+		v1.BackupDeleting,
 	} {
 		all = append(all, v1.BackupStatus{Phase: phase})
 	}

@@ -56,6 +56,8 @@ func backupAlerts() []Entry {
 	return []Entry{
 		{"ShopfleetBackupTooOld", "The newest successful backup of the application in the cluster is older than spec.database.backup.maxRPO, or there is none.",
 			listBackups, backupAgain + "\nLook up the reason of the newest failed Backup first."},
+		{"ShopfleetBackupNotOffsite", "A region of copyToRegions, or the bucket, has had no new backup of the application in the cluster for longer than spec.database.backup.maxRPO. The backups may be where their database is, and be lost with it.",
+			listBackups, "Look up the condition Copied of the newest Backup, and the reason NotOffsite in this page."},
 		{"ShopfleetBackupOverdue", "A backup should have begun more than an hour ago. It has not failed: the schedule is not followed.",
 			describeApp, "Look up the reason of the condition BackupReady.\nIf that is True, the log of the hub says why no Backup is created: " + hubLog + "."},
 		{"ShopfleetBackupNotVerified", "The last backup that was restored for a test did not start, or none was for longer than spec.database.backup.verify.schedule allows.",

@@ -32,6 +32,7 @@ func newPruning(now time.Time, inventory Inventory, policy Policy) pruning {
 		good             int
 		failed, verified bool
 		methods          = map[string]bool{}
+		in               = map[string]int{}
 	)
 	for _, b := range sorted {
 		switch {
@@ -53,6 +54,12 @@ func newPruning(now time.Time, inventory Inventory, policy Policy) pruning {
 			}
 			if good <= policy.KeepLast {
 				p.rank(b, fmt.Sprintf("one of the %d newest", policy.KeepLast))
+			}
+			for _, place := range inventory.Wanted {
+				if in[place] < policy.KeepLast && slices.Contains(b.Places, place) {
+					in[place]++
+					p.rank(b, fmt.Sprintf("one of the %d newest in %s", policy.KeepLast, place))
+				}
 			}
 		}
 	}

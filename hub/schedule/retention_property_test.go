@@ -22,7 +22,7 @@ func newHoard(t testing.TB, r *rand.Rand) hoard {
 	t.Helper()
 	w := hoard{
 		now:       utc(t, today),
-		inventory: Inventory{Complete: r.IntN(8) > 0},
+		inventory: Inventory{Complete: r.IntN(8) > 0, Wanted: [][]string{nil, {"east"}, {"east", "west"}}[r.IntN(3)]},
 		policy: Policy{
 			KeepLast: r.IntN(6) - 1, KeepDays: r.IntN(40) - 1, MaxDeletions: r.IntN(12) - 1,
 			FailedAfter: time.Duration(r.IntN(60)-1) * 24 * time.Hour,
@@ -42,6 +42,7 @@ func newHoard(t testing.TB, r *rand.Rand) hoard {
 			State: states[r.IntN(len(states))], Method: []string{"Snapshot", "Snapshot", "Dump"}[r.IntN(3)],
 			Foreign: r.IntN(9) == 0, Verified: r.IntN(9) == 0, Locked: r.IntN(9) == 0,
 			Account: []string{"", "", "prod"}[r.IntN(3)],
+			Places:  [][]string{nil, {"east"}, {"west"}, {"east", "west"}, {"former"}}[r.IntN(5)],
 		}
 		if r.IntN(9) == 0 {
 			b.Pinned = "being copied to us-east-1"
@@ -166,6 +167,12 @@ func (w hoard) newest(_ *rand.Rand, p Plan) string {
 			return "no verified one newer than " + g.Name
 		case !stays(func(b Backup) bool { return b.Method == g.Method }, g):
 			return "none of its method newer than " + g.Name
+		}
+		for _, place := range w.inventory.Wanted {
+			in := func(b Backup) bool { return slices.Contains(b.Places, place) }
+			if in(g) && !stays(in, g) {
+				return "none in " + place + " newer than " + g.Name
+			}
 		}
 	}
 	failed := func(b Backup) bool { return b.State == StateFailed && !b.Foreign }

@@ -198,3 +198,25 @@ func TestPolicyOf(t *testing.T) {
 		t.Errorf("policy (-want +got):\n%s", diff)
 	}
 }
+
+// TestKeepLastCountsInEachPlace: a backup that is missing in a place lets no older one go that is
+// there, and one that is in no wanted place keeps none.
+func TestKeepLastCountsInEachPlace(t *testing.T) {
+	t.Parallel()
+	at := func(places ...string) func(*Backup) { return func(b *Backup) { b.Places = places } }
+	inventory := complete(
+		old(t, "a", 40, at("east", "west", "former")), old(t, "b", 39, at("east", "west")), old(t, "c", 38, at("east", "west")),
+		old(t, "d", 37, at("west")), old(t, "e", 36, at("west")), old(t, "f", 35), old(t, "g", 34),
+	)
+	inventory.Wanted = []string{"east", "west"}
+	want := Plan{
+		Keep: []RetentionDecision{
+			{"b", "one of the 2 newest in east"}, {"c", "one of the 2 newest in east"},
+			{"d", "one of the 2 newest in west"}, {"e", "one of the 2 newest in west"}, {"f", whyLast}, {"g", whyNewest},
+		},
+		Delete: []RetentionDecision{{"a", whyOld}},
+	}
+	if diff := cmp.Diff(want, Prune(utc(t, today), inventory, policy())); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+}

@@ -47,6 +47,7 @@ Creates a Backup for each cluster in which the EcommerceApp runs, and waits unti
 are complete: snapshots of the database's volumes, and their copies in the regions of
 spec.database.backup.copyToRegions. In a cluster without snapshots a Backup is a dump.
 It is complete when it is uploaded to the bucket of the CloudAccount, if that has one.
+A Backup that can be restored where it is, but whose copy or upload failed, is an error.
 
 The schedule is not affected. Retention counts these Backups like any other.`,
 		Example: `  kubectl shopfleet backup shop
@@ -109,7 +110,11 @@ func backupProgress(o client.Object) progress {
 	if !ok {
 		return progress{}
 	}
-	return phase(string(b.Status.Phase), b.Status.Message, string(v1.BackupCompleted), string(v1.BackupFailed))
+	failed := v1.BackupFailed
+	if b.Status.Phase == v1.BackupPartiallyCompleted {
+		failed = b.Status.Phase // It can be restored, and not all that was asked for is done.
+	}
+	return phase(string(b.Status.Phase), b.Status.Message, string(v1.BackupCompleted), string(failed))
 }
 
 // creation is an object to create, and how it is printed.
@@ -169,7 +174,7 @@ func newBackup(app *v1.EcommerceApp, member *v1.MemberCluster, now time.Time) *v
 		},
 		Spec: v1.BackupSpec{
 			AppRef: v1.ObjectReference{Name: app.Name}, ClusterRef: v1.ObjectReference{Name: member.Name}, Method: v1.BackupSnapshot,
-			CopyToRegions: policy.CopyToRegions, Deletion: v1.DeletionRetain,
+			CopyToRegions: csi.Copyable(member.Status.Provider, member.Status.Region, policy.CopyToRegions), Deletion: v1.DeletionRetain,
 		},
 	}
 	if !csi.BySnapshots(policy.Method, member) {

@@ -36,6 +36,11 @@ func TestAwaiting(t *testing.T) {
 	if !errors.Is(err, errFailed) || err.Error() != "backup a: failed: no quota" {
 		t.Errorf("%v, want an error that names the object", err)
 	}
+	// What can be restored only where it is, is not all that was asked for.
+	lines = a.update(last, []client.Object{backup("a", v1.BackupPartiallyCompleted, "no copy"), backup("b", v1.BackupCompleted, "")})
+	if _, err := a.result(last); len(lines) != 1 || !errors.Is(err, errFailed) || !strings.Contains(err.Error(), "no copy") {
+		t.Errorf("%q, %v: want an error with the reason", lines, err)
+	}
 	if want := "kubectl describe backup a -n production"; !strings.Contains(hint.For(err), want) {
 		t.Errorf("hint %q, want %q in it", hint.For(err), want)
 	}

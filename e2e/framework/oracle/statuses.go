@@ -186,11 +186,13 @@ func transitions() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"EcommerceApp": workload, "WebApp": workload, "MySQLCluster": workload,
 		"Backup": {
-			string(v1.BackupInProgress): names(v1.BackupFinalizing, v1.BackupCompleted, v1.BackupFailed, v1.BackupDeleting),
-			string(v1.BackupFinalizing): names(v1.BackupCompleted, v1.BackupFailed, v1.BackupDeleting),
+			string(v1.BackupInProgress): names(v1.BackupFinalizing, v1.BackupCompleted, v1.BackupPartiallyCompleted, v1.BackupFailed, v1.BackupDeleting),
+			string(v1.BackupFinalizing): names(v1.BackupCompleted, v1.BackupPartiallyCompleted, v1.BackupFailed, v1.BackupDeleting),
 			string(v1.BackupCompleted):  names(v1.BackupDeleting),
-			string(v1.BackupFailed):     names(v1.BackupDeleting),
-			string(v1.BackupDeleting):   {},
+			// Its dump may be removed from its claim early.
+			string(v1.BackupPartiallyCompleted): names(v1.BackupFailed, v1.BackupDeleting),
+			string(v1.BackupFailed):             names(v1.BackupDeleting),
+			string(v1.BackupDeleting):           {},
 		},
 		"Restore": {
 			string(v1.RestoreInProgress): names(v1.RestoreStarting, v1.RestoreCleaningUp, v1.RestoreCompleted, v1.RestoreFailed),

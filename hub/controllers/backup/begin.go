@@ -85,6 +85,8 @@ func allowed(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) stepr
 		return stepresult.Fail(v1.ReasonAccountNotFound, "MemberCluster %q has no spec.cloudAccountRef", member.Name)
 	case len(b.Spec.CopyToRegions) > 0 && can.Copy == csi.CopyNone:
 		return stepresult.Fail(v1.ReasonCloudRefused, "snapshots of the provider %s cannot be copied to other regions", member.Status.Provider)
+	case len(b.Spec.CopyToRegions) > 1 && can.Copy == csi.CopyByLocation:
+		return stepresult.Fail(v1.ReasonInvalidSpec, "the provider %s stores a snapshot in one region: make a Backup with one region in copyToRegions", member.Status.Provider)
 	default:
 		return stepresult.Result{}
 	}

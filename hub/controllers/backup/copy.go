@@ -21,7 +21,7 @@ func (w *work) copy(ctx context.Context) (stepresult.Result, error) {
 	for i := range w.backup.Status.Snapshots {
 		for j := range w.backup.Status.Snapshots[i].Copies {
 			c := &w.backup.Status.Snapshots[i].Copies[j]
-			if c.ID == "" && intentOf(c).MaySend(w.now) {
+			if c.ID == "" && c.State != string(cloud.StateFailed) && intentOf(c).MaySend(w.now) {
 				asking = append(asking, c)
 			}
 		}
@@ -32,22 +32,38 @@ func (w *work) copy(ctx context.Context) (stepresult.Result, error) {
 	if err := w.intend(ctx, asking); err != nil {
 		return stepresult.Result{}, err
 	}
-	first := stepresult.Result{}
+	waiting := stepresult.Result{}
 	for i := range w.backup.Status.Snapshots {
 		s := &w.backup.Status.Snapshots[i]
 		for j := range s.Copies {
-			if v := w.observeCopy(ctx, s, &s.Copies[j], slices.Contains(asking, &s.Copies[j])); v.Stops() && !first.Fatal {
-				first = v
+			c := &s.Copies[j]
+			if v := w.advanceCopy(ctx, s, c, slices.Contains(asking, c)); v.Stops() && !waiting.Stops() {
+				waiting = v
 			}
 		}
 	}
-	if first.Stops() {
-		return w.untilReady(first), nil
+	return waiting, nil
+}
+
+// advanceCopy brings one copy up to date. A copy that cannot be made fails alone: the snapshot
+// and the other copies are as good as before. The zero Result means that nothing more is done.
+func (w *work) advanceCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) stepresult.Result {
+	if c.State == string(cloud.StateFailed) {
+		return stepresult.Result{}
 	}
-	if !w.allCopied() {
-		return w.untilReady(stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonCopying, "the snapshots are ready; copying to other regions")), nil
+	v := w.observeCopy(ctx, s, c, may)
+	ready := c.State == string(cloud.StateReady)
+	switch {
+	case ready && !v.Fatal && w.age() > readyTimeout:
+		return stepresult.Result{} // What is left to do is to delete its duplicates.
+	case !ready && !v.Stops():
+		v = stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonCopying, "the snapshots are ready; copying to other regions")
 	}
-	return stepresult.Result{}, nil
+	if v = w.untilReady(v); v.Fatal {
+		c.State, c.Message = string(cloud.StateFailed), stepresult.Clip(v.Message)
+		return stepresult.Result{}
+	}
+	return v
 }
 
 // observeCopy brings one copy up to date.

@@ -52,10 +52,16 @@ func (w *work) makeDump(ctx context.Context) (stepresult.Result, error) {
 	return w.untilReady(v), nil
 }
 
-// sendDump has the dump sent to the bucket, if there is one.
+// sendDump has the dump sent to the bucket, if there is one. A dump that cannot be sent is as good
+// in its cluster as before, unless its file is another one or gone.
 func (w *work) sendDump(ctx context.Context) (stepresult.Result, error) {
 	v, err := w.send(ctx)
-	return w.untilReady(v), err
+	v = w.untilReady(v)
+	if v.Fatal && v.Reason != v1.ReasonDumpFailed && v.Reason != v1.ReasonDumpMissing {
+		w.unsent = "the dump is not in the bucket: " + v.Message
+		return stepresult.Result{}, err
+	}
+	return v, err
 }
 
 func (w *work) runDump(ctx context.Context) stepresult.Result {
@@ -99,10 +105,10 @@ func (w *work) send(ctx context.Context) (stepresult.Result, error) {
 		}
 		return v, nil
 	case s.Dump.Object == nil && order.Sizes(s.Dump.Bytes) == nil:
-		w.note = fmt.Sprintf("The dump can be restored to its cluster. It stays there: more than %d GiB are not sent", order.MaxParts*order.PartBytes>>30)
+		w.unsent = fmt.Sprintf("the dump is not in the bucket: more than %d GiB are not sent", order.MaxParts*order.PartBytes>>30)
 		return stepresult.Result{}, nil
 	case w.options.SpokeImage == "":
-		w.note = "The dump can be restored to its cluster. It stays there: the hub has no --spoke-image to send it with"
+		w.unsent = "the dump is not in the bucket: the hub has no --spoke-image to send it with"
 		return stepresult.Result{}, nil
 	}
 	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))

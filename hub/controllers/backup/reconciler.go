@@ -41,8 +41,9 @@ type work struct {
 	// stored is the Backup as the server has it.
 	stored *v1.Backup
 	now    time.Time
-	// note replaces the default message of a completed backup; empty keeps the default.
-	note string
+	// unsent is why the dump is not in the bucket of its account; empty if it is, is on its way
+	// there, or if there is no bucket.
+	unsent string
 }
 
 // Reconcile does one pass over a Backup.
@@ -89,9 +90,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 }
 
 // Done reports whether nothing more is done for a Backup, good or not.
-func Done(b *v1.Backup) bool {
-	return b.Status.Phase == v1.BackupCompleted || b.Status.Phase == v1.BackupFailed
-}
+func Done(b *v1.Backup) bool { return b.Status.Phase.IsFinal() }
 
 func (w *work) ensureFinalizer(ctx context.Context) error {
 	before := w.stored.DeepCopy()

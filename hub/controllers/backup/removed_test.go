@@ -33,6 +33,10 @@ func (e *crashes) removedEarly(t *testing.T) {
 		"sent": {"backup-20260201T020000Z.dump", func(b *v1.Backup) {
 			b.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Prefix: "p", State: v1.DumpSent}
 		}, v1.BackupCompleted},
+		"not-all-sent": {"backup-20260201T020000Z.dump", func(b *v1.Backup) {
+			b.Status.Phase = v1.BackupPartiallyCompleted
+			b.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Prefix: "p", State: v1.DumpSending}
+		}, v1.BackupFailed},
 		"elsewhere":        {"backup-20260201T020000Z.dump", func(b *v1.Backup) { b.Spec.ClusterRef.Name = "us-1" }, v1.BackupCompleted},
 		"another-claim":    {"backup-20260201T020000Z.dump", func(b *v1.Backup) { b.Status.Dump.Claim = "other" }, v1.BackupCompleted},
 		"another-database": {"backup-20260201T020000Z.dump", func(b *v1.Backup) { b.Spec.AppRef.Name = "other" }, v1.BackupCompleted},

@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +21,8 @@ func (w *work) conclude(v stepresult.Result) {
 	if w.wasPaused() && v.Reason != v1.ReasonPaused {
 		s.ResumeTime = seconds(w.now)
 	}
-	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: cmp.Or(w.note, "The backup can be restored")}
+	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The backup can be restored"}
+	failed := w.failedCopies()
 	switch {
 	case v.Fatal:
 		s.Phase, s.CompletionTime = v1.BackupFailed, seconds(w.now)
@@ -31,6 +31,9 @@ func (w *work) conclude(v stepresult.Result) {
 	case v.Stops() && s.Phase != v1.BackupInProgress:
 		s.Phase = v1.BackupPending
 	case v.Stops():
+	case failed != "":
+		s.Phase, s.CompletionTime = v1.BackupPartiallyCompleted, seconds(w.now)
+		ready.Reason, ready.Message = v1.ReasonPartiallyCompleted, stepresult.Clip("The backup can be restored where it is: "+failed)
 	default:
 		s.Phase, s.CompletionTime = v1.BackupCompleted, seconds(w.now)
 	}
@@ -39,13 +42,48 @@ func (w *work) conclude(v stepresult.Result) {
 	}
 	s.Message = ready.Message
 	w.set(v1.ConditionReady, ready)
-	if len(w.backup.Spec.CopyToRegions) > 0 && csi.CapabilitiesOf(s.Provider).Copy == csi.CopyByCopy {
-		copied := metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonCopying, Message: "Not all copies are made"}
+	w.concludeCopies(failed)
+}
+
+// concludeCopies sets the condition Copied of a backup that is to be elsewhere too.
+func (w *work) concludeCopies(failed string) {
+	d := w.backup.Status.Dump
+	c := metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonCopying, Message: "Not all copies are made"}
+	switch {
+	case len(w.backup.Spec.CopyToRegions) > 0 && csi.CapabilitiesOf(w.backup.Status.Provider).Copy == csi.CopyByCopy:
 		if w.allCopied() {
-			copied = metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "All copies are made"}
+			c = metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "All copies are made"}
 		}
-		w.set(v1.ConditionCopied, copied)
+	case w.unsent != "":
+	case d == nil || d.Object == nil:
+		return
+	case d.Object.State == v1.DumpSent:
+		c = metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The dump is in the bucket"}
+	default:
+		c.Reason, c.Message = v1.ReasonSending, "Not all of the dump is in the bucket"
 	}
+	if failed != "" {
+		c.Reason, c.Message = v1.ReasonCopyFailed, stepresult.Clip(failed)
+	}
+	w.set(v1.ConditionCopied, c)
+}
+
+// failedCopies returns which copies failed and why, or why the dump is not in the bucket; empty
+// if none failed.
+func (w *work) failedCopies() string {
+	if w.unsent != "" {
+		return w.unsent
+	}
+	var failed []string
+	for i := range w.backup.Status.Snapshots {
+		for _, c := range w.backup.Status.Snapshots[i].Copies {
+			if c.State == string(cloud.StateFailed) {
+				failed = append(failed, "the copy in "+c.Region+" failed: "+c.Message)
+			}
+		}
+	}
+	slices.Sort(failed)
+	return strings.Join(slices.Compact(failed), "; ")
 }
 
 func (w *work) set(kind string, c metav1.Condition) {

@@ -47,10 +47,11 @@ func TestPossible(t *testing.T) {
 		reason string
 		fatal  bool
 	}{
-		"as it is":         {func(*work) {}, "", false},
-		"still travelling": {func(w *work) { w.backup.Status.Phase = v1.BackupFinalizing }, "", false},
-		"not taken":        {func(w *work) { w.backup.Status.Phase = v1.BackupInProgress }, v1.ReasonBackupNotReady, false},
-		"failed":           {func(w *work) { w.backup.Status.Phase = v1.BackupFailed }, v1.ReasonBackupNotReady, true},
+		"as it is":          {func(*work) {}, "", false},
+		"still travelling":  {func(w *work) { w.backup.Status.Phase = v1.BackupFinalizing }, "", false},
+		"its copies failed": {func(w *work) { w.backup.Status.Phase = v1.BackupPartiallyCompleted }, "", false},
+		"not taken":         {func(w *work) { w.backup.Status.Phase = v1.BackupInProgress }, v1.ReasonBackupNotReady, false},
+		"failed":            {func(w *work) { w.backup.Status.Phase = v1.BackupFailed }, v1.ReasonBackupNotReady, true},
 		"going": {func(w *work) {
 			w.backup.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
 		}, v1.ReasonBackupNotFound, true},
@@ -117,10 +118,15 @@ func TestPossibleForDumps(t *testing.T) {
 		"as it is":         {func(*work) {}, "", false},
 		"another major":    {func(w *work) { w.app.Spec.Database.Version = "12.1" }, "", false},
 		"still travelling": {func(w *work) { w.backup.Status.Phase = v1.BackupFinalizing }, "", false},
+		"not sent":         {func(w *work) { w.backup.Status.Phase = v1.BackupPartiallyCompleted }, "", false},
 		"not made":         {func(w *work) { w.backup.Status.Phase = v1.BackupInProgress }, v1.ReasonBackupNotReady, false},
 		"failed":           {func(w *work) { w.backup.Status.Phase = v1.BackupFailed }, v1.ReasonBackupNotReady, true},
 		"its dump was removed": {func(w *work) {
 			w.backup.Status.Phase, w.backup.Status.SnapshotTime, w.backup.Status.Conditions = v1.BackupFailed, &metav1.Time{}, []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonDumpMissing}}
+		}, v1.ReasonDumpMissing, true},
+		"its dump was removed before all of it was sent": {func(w *work) {
+			w.backup.Status.Phase, w.backup.Status.SnapshotTime, w.backup.Status.Conditions = v1.BackupFailed, &metav1.Time{}, []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonDumpMissing}}
+			w.backup.Status.Dump.Object = &v1.DumpObject{State: v1.DumpSending}
 		}, v1.ReasonDumpMissing, true},
 		"failed, too late":     {func(w *work) { w.backup.Status.Phase = v1.BackupFailed; w.started() }, "", false},
 		"verify":               {func(w *work) { w.restore.Spec.Verify = true }, "", false},

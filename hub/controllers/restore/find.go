@@ -82,7 +82,8 @@ func (w *work) clusterName() string {
 // removed reports whether the dump of a backup was removed from its claim, and is in no bucket.
 func removed(b *v1.BackupStatus) bool {
 	ready := meta.FindStatusCondition(b.Conditions, v1.ConditionReady)
-	return b.Phase == v1.BackupFailed && b.Dump != nil && b.Dump.Object == nil && ready != nil && ready.Reason == v1.ReasonDumpMissing
+	inBucket := b.Dump != nil && b.Dump.Object != nil && b.Dump.Object.State == v1.DumpSent
+	return b.Phase == v1.BackupFailed && b.Dump != nil && !inBucket && ready != nil && ready.Reason == v1.ReasonDumpMissing
 }
 
 // possible reports whether the backup can be restored there.
@@ -101,7 +102,7 @@ func (w *work) possible() stepresult.Result {
 		return stepresult.Result{} // It could not be sent, and may be on its claim.
 	case b.Phase == v1.BackupFailed:
 		return stepresult.Fail(v1.ReasonBackupNotReady, "Backup %q has failed: %s", w.backup.Name, b.Message)
-	case b.Phase != v1.BackupCompleted && b.Phase != v1.BackupFinalizing:
+	case !b.Phase.IsSuccessful() && b.Phase != v1.BackupFinalizing:
 		return stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "Backup %q is not complete", w.backup.Name)
 	case w.isDump() && !w.restore.Spec.Verify:
 		return stepresult.Result{} // Of any provider: the database to load it into is in the member.

@@ -32,8 +32,7 @@ func (w *work) choose(ctx context.Context) stepresult.Result {
 			return stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
 		}
 		if id == "" {
-			return stepresult.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s: give %s in copyToRegions of the backups to come",
-				w.backup.Name, w.member.Status.Region, w.member.Status.Region)
+			return missingIn(w.member.Status.Region, w.backup, snapshot)
 		}
 		name := w.claimName(snapshot.Claim)
 		live := w.targetFacts.claims[name]
@@ -51,6 +50,16 @@ func (w *work) choose(ctx context.Context) stepresult.Result {
 	}
 	s.Volumes = chosen
 	return stepresult.Result{}
+}
+
+// missingIn returns the result for a Backup without a snapshot in a region.
+func missingIn(region string, b *v1.Backup, s *v1.VolumeSnapshot) stepresult.Result {
+	for _, c := range s.Copies {
+		if c.Region == region && c.State == string(cloud.StateFailed) {
+			return stepresult.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s, because the copy failed: %s", b.Name, region, c.Message)
+		}
+	}
+	return stepresult.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s: give %s in copyToRegions of the backups to come", b.Name, region, region)
 }
 
 // replaceable reports whether the data of a database that runs there can be replaced: by

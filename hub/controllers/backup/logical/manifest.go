@@ -93,14 +93,17 @@ func removedUpTo(ends []logicalbackup.End) *metav1.Time {
 // to a later one: it was removed before its retention ended, and is in no bucket.
 func Gone(b, later *v1.Backup) bool {
 	d, l := b.Status.Dump, later.Status.Dump
-	if d == nil || l == nil || l.RemovedUpToTime == nil || b.UID == later.UID || b.Status.Phase != v1.BackupCompleted ||
-		b.Spec.AppRef != later.Spec.AppRef || b.Spec.ClusterRef != later.Spec.ClusterRef || d.Claim != l.Claim || d.Object != nil {
+	if d == nil || l == nil || l.RemovedUpToTime == nil || b.UID == later.UID || !b.Status.Phase.IsSuccessful() ||
+		b.Spec.AppRef != later.Spec.AppRef || b.Spec.ClusterRef != later.Spec.ClusterRef || d.Claim != l.Claim || inBucket(d) {
 		return false
 	}
 	stamp, _, _ := strings.Cut(strings.TrimPrefix(d.File, "backup-"), ".")
 	at, err := time.Parse(stampLayout, stamp)
 	return err == nil && !at.After(l.RemovedUpToTime.Time)
 }
+
+// inBucket reports whether all of a dump is in a bucket, so that its file may go.
+func inBucket(d *v1.DumpFile) bool { return d.Object != nil && d.Object.State == v1.DumpSent }
 
 // newest returns the newest dump that the containers of a Job tell of, if any.
 func newest(ends []logicalbackup.End) *dumped {

@@ -119,7 +119,11 @@ func (s Send) settle(ctx context.Context, job string, out logicalbackup.Outcome)
 		return s.again("the Job %s sent the dump, and not all of it is in the bucket", job)
 	case out.Ended && (out.ExitCode == order.ExitFinal || out.ExitCode == order.ExitGone):
 		s.Backup.Status.Dump.Object.ExpirationTime = nil
-		return stepresult.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: %s", job, cmp.Or(out.Said, out.Why))
+		reason := v1.ReasonDumpFailed // The file is not the dump: it cannot be restored from its claim either.
+		if out.ExitCode == order.ExitGone {
+			reason = v1.ReasonDumpMissing
+		}
+		return stepresult.Fail(reason, "the Job %s cannot send the dump: %s", job, cmp.Or(out.Said, out.Why))
 	case !out.Ended:
 		return s.again("the Job %s has not sent the dump in time: %s", job, cmp.Or(out.Why, "it has not ended"))
 	default:

@@ -119,9 +119,9 @@ func (e *testenv) sendEnds(t *testing.T) {
 			t.Helper()
 			e.putPart()
 			e.endSend(t, order.ExitFinal, "the file has another checksum")
-		}, stepresult.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: the file has another checksum", sendJob)},
+		}, stepresult.Fail(v1.ReasonDumpFailed, "the Job %s cannot send the dump: the file has another checksum", sendJob)},
 		"pruned": {ends(order.ExitGone, "there is no such file"),
-			stepresult.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: there is no such file", sendJob)},
+			stepresult.Fail(v1.ReasonDumpMissing, "the Job %s cannot send the dump: there is no such file", sendJob)},
 		"in time, just so": {after(69*time.Minute, func(*testing.T) {}),
 			stepresult.Hold(time.Minute, v1.ReasonSending, "the Job %s sends the dump", sendJob)},
 	} {

@@ -105,15 +105,17 @@ func (in input) history(name string, mine []*v1.Backup) History {
 		default:
 		case v1.BackupCompleted:
 			s.Completed++
-			if b.DeletionTimestamp.IsZero() && b.Status.SnapshotTime != nil && b.Status.SnapshotTime.After(s.LastGood) {
-				s.LastGood = b.Status.SnapshotTime.Time
-			}
+		case v1.BackupPartiallyCompleted:
+			s.Partial++
 		case v1.BackupFailed:
 			if s.Failed == nil {
 				s.Failed = map[string]int{}
 			}
 			s.Failed[reasonOf(b)]++
 		}
+	}
+	if b := newestGood(mine); b != nil && b.Status.SnapshotTime != nil {
+		s.LastGood = b.Status.SnapshotTime.Time
 	}
 	return s
 }
@@ -135,24 +137,31 @@ func pointInTime(b *v1.Backup) time.Time {
 	return b.CreationTimestamp.Time
 }
 
-// newest returns the newest Backup in a phase, or nil.
-func newest(mine []*v1.Backup, phase v1.BackupPhase) *v1.Backup {
+// newest returns the newest Backup in a phase that fulfills a condition, or nil.
+func newest(mine []*v1.Backup, in func(v1.BackupPhase) bool) *v1.Backup {
 	var found *v1.Backup
 	for _, b := range mine {
-		if b.Status.Phase == phase && b.DeletionTimestamp.IsZero() && (found == nil || pointInTime(found).Before(pointInTime(b))) {
+		if in(b.Status.Phase) && b.DeletionTimestamp.IsZero() && (found == nil || pointInTime(found).Before(pointInTime(b))) {
 			found = b
 		}
 	}
 	return found
 }
 
-// inventory returns the input of the retention decision.
-func (in input) inventory(mine []*v1.Backup) schedule.Inventory {
-	out := schedule.Inventory{Complete: true, Skews: in.skews}
+// newestGood returns the newest Backup that can be restored where it is, and newestFailed the
+// newest that failed; nil if there is none.
+func newestGood(mine []*v1.Backup) *v1.Backup { return newest(mine, v1.BackupPhase.IsSuccessful) }
+func newestFailed(mine []*v1.Backup) *v1.Backup {
+	return newest(mine, func(p v1.BackupPhase) bool { return p == v1.BackupFailed })
+}
+
+// inventory returns the input of the retention decision about the Backups of one cluster and method.
+func (in input) inventory(p clusterMethod, mine []*v1.Backup) schedule.Inventory {
+	out := schedule.Inventory{Complete: true, Skews: in.skews, Wanted: in.wanted(p)}
 	for _, b := range mine {
 		entry := schedule.Backup{
 			Name: b.Name, CreatedAt: b.CreationTimestamp.Time, State: stateOf(b), Pinned: in.pinned(b),
-			Verified: b.Status.LastVerifiedTime != nil, Method: string(b.Spec.Method), Account: b.Status.Account,
+			Verified: b.Status.LastVerifiedTime != nil, Method: string(b.Spec.Method), Account: b.Status.Account, Places: placesOf(b),
 		}
 		if b.Status.SnapshotTime != nil {
 			entry.TakenAt = b.Status.SnapshotTime.Time
@@ -166,7 +175,7 @@ func stateOf(b *v1.Backup) schedule.State {
 	switch {
 	case !b.DeletionTimestamp.IsZero():
 		return schedule.StateDeleting
-	case b.Status.Phase == v1.BackupCompleted:
+	case b.Status.Phase.IsSuccessful():
 		return schedule.StateCompleted
 	case b.Status.Phase == v1.BackupFailed:
 		return schedule.StateFailed

@@ -38,6 +38,8 @@ type input struct {
 	skews map[string]time.Duration
 	// settled is true once the hub has run for settleTime.
 	settled bool
+	// buckets is true for the clusters whose CloudAccount has a bucket.
+	buckets map[string]bool
 	// safeMode is true if nothing is to be created or deleted.
 	safeMode bool
 	// waits changes how long dumps and pruning are waited for.
@@ -61,8 +63,9 @@ type Plan struct {
 	Condition metav1.Condition
 	// Invalid is true if no plan could be made: the previous status is kept.
 	Invalid bool
-	// notes are added to the message of the condition and do not affect its status.
-	notes []string
+	// notes are added to the message of the condition and do not affect its status, and pending
+	// are why it is not True yet.
+	notes, pending []string
 	// RequeueAt is when the next pass is due at the latest.
 	RequeueAt time.Time
 }
@@ -83,9 +86,12 @@ type History struct {
 	// first requested; zero if none is.
 	Version     string
 	UpgradeTime time.Time
-	// Completed counts the successful Backups, Failed the others by reason.
-	Completed int
-	Failed    map[string]int
+	// Completed counts the Backups that are wherever they should be, Partial those that can be
+	// restored where they are, and Failed the others by reason.
+	Completed, Partial int
+	Failed             map[string]int
+	// Offsite says since when there is no newer backup in the places that backups should also be in.
+	Offsite []offsite
 	// LastVerifyScheduledTime is the newest handled scheduled time of the verify schedule,
 	// and LastVerified the time of the last successful verification; zero if there was
 	// none.
@@ -125,7 +131,7 @@ func decide(in input) Plan {
 		}
 		method := methodIn(policy.Method, member)
 		if method != v1.BackupDump {
-			all = append(all, in.prune(&plan, entry.Name, in.by(v1.BackupDump, entry.Name))...)
+			all = append(all, in.prune(&plan, clusterMethod{entry.Name, v1.BackupDump}, in.by(v1.BackupDump, entry.Name))...)
 		}
 		if method == v1.BackupAuto {
 			unknown = append(unknown, entry.Name)
@@ -202,7 +208,8 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p clusterMethod) []p
 	if t := in.verify(plan, &history, mine); t.reason != "" {
 		found = append(found, t)
 	}
-	found = append(found, in.prune(plan, p.name, mine)...)
+	found = append(found, in.prune(plan, p, mine)...)
+	found = append(found, in.offsite(plan, &history, p, mine)...)
 	plan.Clusters = append(plan.Clusters, history)
 	if t, at := in.exposure(p.name, history, mine); t.reason != "" {
 		found = append(found, t)
@@ -211,57 +218,6 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p clusterMethod) []p
 	}
 	return found
 }
-
-// prune plans which Backups of a cluster go.
-func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []problem {
-	if in.newerIn() != "" {
-		return nil // decide reports it.
-	}
-	policy := schedule.PolicyOf(in.app.Spec.Database.Backup.Retention)
-	pruned := schedule.Prune(in.now, in.inventory(mine), policy)
-	if in.safeMode || in.members[cluster].IsPaused() {
-		if len(pruned.Delete) > 0 {
-			plan.notes = append(plan.notes, cluster+": old backups are not deleted while writes are paused")
-		}
-		return nil // The end of the pause is a change of the member.
-	}
-	if !in.compared[cluster] && len(pruned.Delete) > 0 {
-		plan.RequeueAt = earliest(plan.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
-		if in.settled {
-			plan.notes = append(plan.notes, cluster+": old backups are not deleted before the cluster is compared with the hub")
-		}
-		return nil
-	}
-	plan.Delete = append(plan.Delete, pruned.Delete...)
-	for _, b := range mine {
-		going := slices.ContainsFunc(pruned.Delete, func(v schedule.RetentionDecision) bool { return v.Name == b.Name })
-		if isMarked(b) && !going && b.DeletionTimestamp.IsZero() {
-			plan.Keep = append(plan.Keep, b)
-		}
-	}
-	if pruned.Held == "" {
-		return nil
-	}
-	plan.RequeueAt = earliest(plan.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
-	if pruned.Blocked == "" && !in.settled {
-		return nil // The skew becomes known when the accounts are verified after the start.
-	}
-	return []problem{{v1.ReasonPruningHeld, fmt.Sprintf("%s: old backups are not deleted: %s", cluster, pruned.Held)}}
-}
-
-// newerIn returns a cluster that has a newer copy or a recorded deletion, because the hub was restored
-// from an older backup: the retention may be older, too. It is empty if there is none.
-func (in input) newerIn() string {
-	for i := range in.app.Status.Clusters {
-		if c := &in.app.Status.Clusters[i]; c.UnknownOrigin != "" {
-			return c.Name
-		}
-	}
-	return ""
-}
-
-// isMarked reports whether retention marked a Backup for deletion.
-func isMarked(b *v1.Backup) bool { return b.Annotations[v1.PrunedAnnotation] != "" }
 
 // offset returns the delay of a run after its scheduled time. The CronJobs start dumps at
 // their scheduled time: the Backup is created when its Job should exist.
@@ -289,14 +245,14 @@ func (in input) exposure(name string, s History, mine []*v1.Backup) (problem, ti
 		return problem{}, breach
 	}
 	cause := ""
-	if failed := newest(mine, v1.BackupFailed); failed != nil && failed.CreationTimestamp.After(s.LastGood) {
+	if failed := newestFailed(mine); failed != nil && failed.CreationTimestamp.After(s.LastGood) {
 		cause = "; the last one failed: " + failed.Status.Message
 	}
 	if s.LastGood.IsZero() {
 		return problem{v1.ReasonNoBackup, fmt.Sprintf("%s: there is no successful backup%s", name, cause)}, breach
 	}
 	return problem{v1.ReasonBackupTooOld, fmt.Sprintf("%s: the newest successful backup, %s, is older than %s%s",
-		name, newest(mine, v1.BackupCompleted).Name, s.MaxRPO, cause)}, breach
+		name, newestGood(mine).Name, s.MaxRPO, cause)}, breach
 }
 
 // condition returns BackupReady. It is True only if each cluster has a sufficiently
@@ -321,15 +277,18 @@ func (p *Plan) condition(all []problem, unknown []string) metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionFalse, all[0].reason
 		for _, t := range all {
 			messages = append(messages, t.message)
-			if t.reason == v1.ReasonNoBackup || t.reason == v1.ReasonBackupTooOld {
+			if weight(t.reason) > weight(c.Reason) {
 				c.Reason = t.reason
 			}
 		}
-		c.Message = stepresult.Clip(joinSorted(messages))
+		c.Message = stepresult.Clip(joinSorted(append(messages, p.pending...)))
 		return c
 	case len(without) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNoBackupYet
 		c.Message = "There is no successful backup yet in " + nameSome(without)
+	case len(p.pending) > 0:
+		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNotOffsite
+		c.Message = joinSorted(slices.Clone(p.pending))
 	case len(unknown) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNotChecked
 		c.Message = "The backup method is not known yet in " + nameSome(unknown)
@@ -341,6 +300,13 @@ func (p *Plan) condition(all []problem, unknown []string) metav1.Condition {
 	}
 	c.Message = stepresult.Clip(c.Message)
 	return c
+}
+
+// weight orders the reasons of problems: the heaviest is the reason of the condition.
+func weight(reason string) int {
+	return slices.Index([]string{
+		v1.ReasonNotOffsite, v1.ReasonBackupTooOld, v1.ReasonNoBackup,
+	}, reason)
 }
 
 // nameSome lists the first ten clusters in sorted order, and the number of others.
@@ -368,7 +334,7 @@ func (in input) backupFor(p clusterMethod, scheduledTime time.Time) *v1.Backup {
 		},
 	}
 	if p.method == v1.BackupSnapshot {
-		b.Spec.CopyToRegions = in.app.Spec.Database.Backup.CopyToRegions
+		b.Spec.CopyToRegions = in.copyable(p)
 	}
 	return b
 }

@@ -56,10 +56,18 @@ func backup(scheduledTime string, phase v1.BackupPhase) v1.Backup {
 		Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupSnapshot, ScheduledTime: &metav1.Time{Time: when}},
 		Status:     v1.BackupStatus{Phase: phase, Message: "the cloud said no"},
 	}
-	if phase == v1.BackupCompleted {
+	if phase.IsSuccessful() {
 		b.Status.StartTime = &metav1.Time{Time: when}
 		b.Status.SnapshotTime = &metav1.Time{Time: when.Add(time.Minute)}
 		b.Status.CompletionTime = &metav1.Time{Time: when.Add(2 * time.Minute)}
+		b.Spec.CopyToRegions = []string{"us-east-1"}
+		b.Status.Provider = v1.ProviderAWS
+		b.Status.Snapshots = []v1.VolumeSnapshot{{
+			CloudSnapshot: v1.CloudSnapshot{Region: "eu-west-1", State: "Ready"}, Copies: []v1.CloudSnapshot{{Region: "us-east-1", State: "Ready"}},
+		}}
+	}
+	if phase == v1.BackupPartiallyCompleted {
+		b.Status.Snapshots[0].Copies[0] = v1.CloudSnapshot{Region: "us-east-1", State: "Failed", Message: "the cloud said no"}
 	}
 	return b
 }
@@ -168,13 +176,13 @@ func TestConditions(t *testing.T) {
 			in.backups = []v1.Backup{backup("2026-03-01T12:15:00Z", v1.BackupCompleted)}
 		}, metav1.ConditionFalse, v1.ReasonScheduleTooTight, "eu-1: spec.database.backup.schedule requests snapshots every 5m0s, but the provider allows one every 10m0s"},
 		"dumps": {"2026-03-04T09:00:00Z", func(in *input) {
-			in.app.Spec.Database.Backup.Method = v1.BackupDump
+			in.app.Spec.Database.Backup.Method, in.app.Spec.Database.Backup.CopyToRegions = v1.BackupDump, nil
 			in.backups = []v1.Backup{dumpOf("2026-03-04T02:00:00Z")}
 		}, metav1.ConditionTrue, v1.ReasonBackupsRecent, "Each cluster has a recent successful backup"},
 		"no dumps": {"2026-03-04T09:00:00Z", func(in *input) { in.app.Spec.Database.Backup.Method = v1.BackupDump },
 			metav1.ConditionFalse, v1.ReasonNoBackup, "eu-1: there is no successful backup"},
 		"dumps too old": {"2026-03-04T15:00:00Z", func(in *input) {
-			in.app.Spec.Database.Backup.Method = v1.BackupDump
+			in.app.Spec.Database.Backup.Method, in.app.Spec.Database.Backup.CopyToRegions = v1.BackupDump, nil
 			failed := dumpOf("2026-03-04T02:00:00Z")
 			failed.Status.Phase = v1.BackupFailed
 			in.backups = []v1.Backup{dumpOf("2026-03-02T02:00:00Z"), failed}

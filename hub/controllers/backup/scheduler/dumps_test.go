@@ -15,6 +15,7 @@ import (
 func dumpOf(day string) v1.Backup {
 	b := backup(day, v1.BackupCompleted)
 	b.Name, b.Spec.ScheduledTime, b.Spec.Method = "dump-"+day[:10], nil, v1.BackupDump
+	b.Spec.CopyToRegions, b.Status.Snapshots = nil, nil
 	b.Status.Dump = &v1.DumpFile{Claim: "shop-database-backup"}
 	// The node's clock is its own.
 	b.Status.SnapshotTime = &metav1.Time{Time: b.Status.SnapshotTime.Add(-time.Hour)}
@@ -36,7 +37,7 @@ func TestDumpsAreNoSnapshots(t *testing.T) {
 			t.Parallel()
 			in := situation("2026-05-20T03:00:00Z")
 			policy := &in.app.Spec.Database.Backup
-			policy.Method, policy.Verify.Schedule = tt.method, "0 4 * * *"
+			policy.Method, policy.Verify.Schedule, policy.CopyToRegions = tt.method, "0 4 * * *", nil
 			policy.Retention = v1.Retention{KeepLast: new(int32(1)), KeepDays: new(int32(5))}
 			in.backups = []v1.Backup{
 				backup("2026-03-01T02:00:00Z", v1.BackupCompleted), backup("2026-03-02T02:00:00Z", v1.BackupCompleted),
@@ -67,7 +68,7 @@ func TestDumpsAreNoSnapshots(t *testing.T) {
 // dumped is an application whose databases are dumped.
 func dumped(now string, backups ...v1.Backup) input {
 	in := situation(now)
-	in.app.Spec.Database.Backup.Method = v1.BackupDump
+	in.app.Spec.Database.Backup.Method, in.app.Spec.Database.Backup.CopyToRegions = v1.BackupDump, nil
 	in.backups = backups
 	return in
 }

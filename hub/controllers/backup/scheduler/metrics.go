@@ -9,13 +9,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // Metrics exports the metrics of backups. Ages are computed on each scrape. It is safe
 // for concurrent use.
 type Metrics struct {
 	clock clock.PassiveClock
-	since, bound, next, last, verified, deadline, unproven,
+	since, bound, next, last, verified, deadline, unproven, elsewhere,
 	backups *prometheus.Desc
 
 	mu    sync.Mutex
@@ -42,7 +44,9 @@ func NewMetrics(registry prometheus.Registerer, c clock.PassiveClock) (*Metrics,
 		next: prometheus.NewDesc("shopfleet_backup_next_timestamp_seconds",
 			"Start time of the next backup.", labels, nil),
 		backups: prometheus.NewDesc("shopfleet_backups",
-			"Number of backups by result (Completed or Failed) and reason of the failure.", append(labels, "result", "reason"), nil),
+			"Number of backups by result (Completed, PartiallyCompleted or Failed) and reason of the failure.", append(labels, "result", "reason"), nil),
+		elsewhere: prometheus.NewDesc("shopfleet_backup_offsite_seconds_since_last_success",
+			"Age of the newest successful backup in a region of copyToRegions or in the bucket, or of the wish for one there, in seconds.", append(labels, "place"), nil),
 	}
 	if err := registry.Register(m); err != nil {
 		return nil, fmt.Errorf("registering the metrics of backups: %w", err)
@@ -64,7 +68,7 @@ func (m *Metrics) forget(app types.NamespacedName) {
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.since, m.last, m.verified, m.deadline, m.unproven, m.bound, m.next, m.backups} {
+	for _, d := range []*prometheus.Desc{m.since, m.last, m.verified, m.deadline, m.unproven, m.bound, m.next, m.backups, m.elsewhere} {
 		out <- d
 	}
 }
@@ -103,6 +107,10 @@ func (m *Metrics) collect(out chan<- prometheus.Metric, app types.NamespacedName
 		gauge(m.unproven, number(s.VerifyFailed))
 	}
 	gauge(m.backups, float64(s.Completed), "Completed", "")
+	gauge(m.backups, float64(s.Partial), string(v1.BackupPartiallyCompleted), "")
+	for _, o := range s.Offsite {
+		gauge(m.elsewhere, o.age(now).Seconds(), o.place)
+	}
 	for reason, n := range s.Failed {
 		gauge(m.backups, float64(n), "Failed", reason)
 	}

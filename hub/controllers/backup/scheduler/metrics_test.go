@@ -24,7 +24,8 @@ func TestMetrics(t *testing.T) {
 	app := types.NamespacedName{Namespace: "shops", Name: "shop"}
 	m.set(app, Plan{Clusters: []History{
 		{Cluster: "eu-1", LastGood: clock.Now(), MaxRPO: 36 * time.Hour, Next: at("2026-03-03T02:00:00Z"), LastVerified: at("2026-03-01T04:00:00Z"), VerifyDeadline: at("2026-03-02T16:00:00Z"), VerifyFailed: true,
-			Completed: 3, Failed: map[string]int{"DumpFailed": 2, "SendFailed": 1}},
+			Completed: 3, Partial: 1, Failed: map[string]int{"DumpFailed": 2, "SendFailed": 1},
+			Offsite: []offsite{{place: "us-east-1", last: clock.Now()}, {place: bucket, since: clock.Now().Add(-time.Hour)}}},
 		{Cluster: "us-1", Since: at("2026-03-01T02:00:00Z"), MaxRPO: time.Hour},
 	}})
 	clock.Step(time.Minute)
@@ -42,17 +43,24 @@ shopfleet_backup_verification_failed{app="shop",cluster="eu-1",namespace="shops"
 # HELP shopfleet_backup_verify_deadline_timestamp_seconds Deadline of the next verification of a backup; absent if none is scheduled.
 # TYPE shopfleet_backup_verify_deadline_timestamp_seconds gauge
 shopfleet_backup_verify_deadline_timestamp_seconds{app="shop",cluster="eu-1",namespace="shops"} 1.7724672e+09
-# HELP shopfleet_backups Number of backups by result (Completed or Failed) and reason of the failure.
+# HELP shopfleet_backups Number of backups by result (Completed, PartiallyCompleted or Failed) and reason of the failure.
 # TYPE shopfleet_backups gauge
 shopfleet_backups{app="shop",cluster="eu-1",namespace="shops",reason="",result="Completed"} 3
 shopfleet_backups{app="shop",cluster="eu-1",namespace="shops",reason="DumpFailed",result="Failed"} 2
 shopfleet_backups{app="shop",cluster="eu-1",namespace="shops",reason="SendFailed",result="Failed"} 1
+shopfleet_backups{app="shop",cluster="eu-1",namespace="shops",reason="",result="PartiallyCompleted"} 1
 shopfleet_backups{app="shop",cluster="us-1",namespace="shops",reason="",result="Completed"} 0
+shopfleet_backups{app="shop",cluster="us-1",namespace="shops",reason="",result="PartiallyCompleted"} 0
 shopfleet_backups{app="shop",cluster="us-1",namespace="shops",reason="",result="Failed"} 0
+# HELP shopfleet_backup_offsite_seconds_since_last_success Age of the newest successful backup in a region of copyToRegions or in the bucket, or of the wish for one there, in seconds.
+# TYPE shopfleet_backup_offsite_seconds_since_last_success gauge
+shopfleet_backup_offsite_seconds_since_last_success{app="shop",cluster="eu-1",namespace="shops",place="bucket"} 3660
+shopfleet_backup_offsite_seconds_since_last_success{app="shop",cluster="eu-1",namespace="shops",place="us-east-1"} 60
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want),
 		"shopfleet_backup_seconds_since_last_success", "shopfleet_backup_last_verified_timestamp_seconds", "shopfleet_backups",
-		"shopfleet_backup_verify_deadline_timestamp_seconds", "shopfleet_backup_verification_failed"); err != nil {
+		"shopfleet_backup_verify_deadline_timestamp_seconds", "shopfleet_backup_verification_failed",
+		"shopfleet_backup_offsite_seconds_since_last_success"); err != nil {
 		t.Error(err)
 	}
 	m.forget(app)

@@ -240,6 +240,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, 
 	in := input{
 		app: app, now: r.options.Clock.Now(), waits: r.options.Waits, safeMode: r.options.SafeMode,
 		members: map[string]*v1.MemberCluster{}, compared: map[string]bool{}, versions: map[string]string{}, skews: map[string]time.Duration{},
+		buckets: map[string]bool{},
 	}
 	in.settled = in.now.Sub(r.started()) > settleTime
 	for _, entry := range app.Status.Clusters {
@@ -248,6 +249,9 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, 
 		switch {
 		case err == nil:
 			in.members[entry.Name] = member
+			if in.buckets[entry.Name], err = r.hasBucket(ctx, member); err != nil {
+				return input{}, err
+			}
 		case !apierrors.IsNotFound(err):
 			return input{}, fmt.Errorf("getting member %q: %w", entry.Name, err)
 		}
@@ -272,6 +276,19 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, 
 	}
 	in.restores = restores.Items
 	return in, nil
+}
+
+// hasBucket reports whether the CloudAccount of a member has a bucket.
+func (r *Reconciler) hasBucket(ctx context.Context, member *v1.MemberCluster) (bool, error) {
+	if member.Spec.CloudAccountRef == nil {
+		return false, nil
+	}
+	account := &v1.CloudAccount{} // Only read.
+	err := r.client.Get(ctx, client.ObjectKey{Name: member.Spec.CloudAccountRef.Name}, account, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("getting CloudAccount %q: %w", member.Spec.CloudAccountRef.Name, err)
+	}
+	return err == nil && account.Spec.ObjectStorage != nil, nil
 }
 
 // make creates a Backup. An existing Backup of that name is the same one.

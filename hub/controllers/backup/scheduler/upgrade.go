@@ -32,7 +32,7 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem 
 		if beginOf(b).Before(since) || !b.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if b.Status.Phase == v1.BackupCompleted {
+		if b.Status.Phase.IsSuccessful() {
 			s.Version, s.UpgradeTime = wanted, time.Time{}
 			return problem{}
 		}

@@ -36,12 +36,12 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) problem {
 	due := when.Due(s.LastVerifyScheduledTime, in.now, in.spread(s.Cluster, when.MinInterval(in.now)))
 	plan.RequeueAt = earliest(plan.RequeueAt, due.NextAt)
 	busy := in.safeMode || len(tried) > 0 && !finished(tried[len(tried)-1])
-	good := newest(verifiable(mine), v1.BackupCompleted)
+	good := newestGood(verifiable(mine))
 	if !due.ScheduledTime.IsZero() && !busy && good != nil {
 		plan.Verify = append(plan.Verify, in.verification(s.Cluster, good.Name, due.ScheduledTime))
 		s.LastVerifyScheduledTime = due.ScheduledTime
 	}
-	if last := newest(mine, v1.BackupCompleted); last != nil && len(verifiable([]*v1.Backup{last})) == 0 {
+	if last := newestGood(mine); last != nil && len(verifiable([]*v1.Backup{last})) == 0 {
 		plan.notes = append(plan.notes, s.Cluster+": dumps are not in a bucket, and can only be verified there")
 	}
 	s.VerifyDeadline, s.VerifyFailed = s.LastVerifyScheduledTime.Add(when.DefaultMaxRPO(in.now)), failed

@@ -1,0 +1,38 @@
+package backup
+
+import (
+	"testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// TestAllowed: what the provider of the cluster cannot do is refused.
+func TestAllowed(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		provider v1.Provider
+		method   v1.BackupMethod
+		regions  []string
+		want     string
+	}{
+		"two regions on AWS":             {v1.ProviderAWS, v1.BackupSnapshot, []string{"a", "b"}, ""},
+		"a region on Google Cloud":       {v1.ProviderGCP, v1.BackupSnapshot, []string{"a"}, ""},
+		"two regions on Google Cloud":    {v1.ProviderGCP, v1.BackupSnapshot, []string{"a", "b"}, v1.ReasonInvalidSpec},
+		"snapshots of a local cluster":   {v1.ProviderLocal, v1.BackupSnapshot, nil, v1.ReasonCloudRefused},
+		"a region for a dump":            {v1.ProviderAWS, v1.BackupDump, []string{"a"}, v1.ReasonInvalidSpec},
+		"the provider is not known, yet": {"", v1.BackupSnapshot, []string{"a", "b"}, v1.ReasonProviderUnknown},
+	} {
+		b := &v1.Backup{Spec: v1.BackupSpec{Method: tt.method, CopyToRegions: tt.regions}}
+		app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: &v1.Database{}}}
+		member := &v1.MemberCluster{
+			Spec:   v1.MemberClusterSpec{CloudAccountRef: &v1.ObjectReference{Name: "prod"}},
+			Status: v1.MemberClusterStatus{Provider: tt.provider, Region: "c"},
+		}
+		if tt.provider == "" {
+			member.Status.Region = ""
+		}
+		if v := allowed(b, app, member); v.Reason != tt.want {
+			t.Errorf("%s: %+v, want the reason %q", name, v, tt.want)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/schedule"
+)
+
+// prune plans which Backups of a cluster go.
+func (in input) prune(plan *Plan, p clusterMethod, mine []*v1.Backup) []problem {
+	cluster := p.name
+	if in.newerIn() != "" {
+		return nil // decide reports it.
+	}
+	policy := schedule.PolicyOf(in.app.Spec.Database.Backup.Retention)
+	pruned := schedule.Prune(in.now, in.inventory(p, mine), policy)
+	if in.safeMode || in.members[cluster].IsPaused() {
+		if len(pruned.Delete) > 0 {
+			plan.notes = append(plan.notes, cluster+": old backups are not deleted while writes are paused")
+		}
+		return nil // The end of the pause is a change of the member.
+	}
+	if !in.compared[cluster] && len(pruned.Delete) > 0 {
+		plan.RequeueAt = earliest(plan.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
+		if in.settled {
+			plan.notes = append(plan.notes, cluster+": old backups are not deleted before the cluster is compared with the hub")
+		}
+		return nil
+	}
+	plan.Delete = append(plan.Delete, pruned.Delete...)
+	plan.unmark(mine, pruned.Delete)
+	if pruned.Held == "" {
+		return nil
+	}
+	plan.RequeueAt = earliest(plan.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
+	if pruned.Blocked == "" && !in.settled {
+		return nil // The skew becomes known when the accounts are verified after the start.
+	}
+	return []problem{{v1.ReasonPruningHeld, fmt.Sprintf("%s: old backups are not deleted: %s", cluster, pruned.Held)}}
+}
+
+// unmark plans that the Backups are kept that retention marked for deletion and that are not going.
+func (p *Plan) unmark(mine []*v1.Backup, going []schedule.RetentionDecision) {
+	for _, b := range mine {
+		goes := slices.ContainsFunc(going, func(v schedule.RetentionDecision) bool { return v.Name == b.Name })
+		if isMarked(b) && !goes && b.DeletionTimestamp.IsZero() {
+			p.Keep = append(p.Keep, b)
+		}
+	}
+}
+
+// newerIn returns a cluster that has a newer copy or a recorded deletion, because the hub was restored
+// from an older backup: the retention may be older, too. It is empty if there is none.
+func (in input) newerIn() string {
+	for i := range in.app.Status.Clusters {
+		if c := &in.app.Status.Clusters[i]; c.UnknownOrigin != "" {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// isMarked reports whether retention marked a Backup for deletion.
+func isMarked(b *v1.Backup) bool { return b.Annotations[v1.PrunedAnnotation] != "" }
