@@ -34,10 +34,7 @@ const host = "shop.example.com"
 // TestLogin logs users in to the proxy, with the arguments that the spoke renders, at a provider on
 // this machine.
 func TestLogin(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "oauth2-proxy")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/oauth2-proxy/oauth2-proxy/v7").CombinedOutput(); err != nil {
-		t.Fatalf("building the proxy: %v\n%s", err, out)
-	}
+	program := build(t)
 	ann := fields{"email": "ann@example.com", "groups": []string{"buyers"}}
 	carl := fields{"email": "carl@eu.example.org", "groups": []string{"guests", "Team A"}}
 	ungrouped, elsewhere := fields{"email": "dora@example.com"}, fields{"email": "eve@example.net", "groups": []string{"buyers"}}
@@ -65,6 +62,55 @@ func TestLogin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestForwarded sends headers of a proxy to the login. It believes them only from the networks that are
+// rendered, whichever pod of the cluster sends them.
+func TestForwarded(t *testing.T) {
+	program := build(t)
+	trusting := render(t, "ecommerceapp-mysql")
+	for i, arg := range trusting.args {
+		if strings.HasPrefix(arg, "--trusted-proxy-ip=10.") {
+			trusting.args[i] = "--trusted-proxy-ip=127.0.0.0/8"
+		}
+	}
+	for name, tt := range map[string]struct {
+		rendered rendered
+		believed bool
+	}{
+		"nobody is trusted":           {render(t, "ecommerceapp"), false},
+		"others are trusted":          {render(t, "ecommerceapp-mysql"), false},
+		"the sender is a trusted one": {trusting, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProvider(t)
+			address := p.start(t, program, tt.rendered)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("X-Forwarded-Uri", "/forged")
+			response, err := http.DefaultTransport.RoundTrip(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			to := response.Header.Get("Location")
+			if response.StatusCode != http.StatusFound || strings.Contains(to, "forged") != tt.believed {
+				t.Errorf("status %d, location %q; the header is to be believed: %t", response.StatusCode, to, tt.believed)
+			}
+		})
+	}
+}
+
+// build builds the proxy.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "oauth2-proxy")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/oauth2-proxy/oauth2-proxy/v7").CombinedOutput(); err != nil {
+		t.Fatalf("building the proxy: %v\n%s", err, out)
+	}
+	return program
 }
 
 // rendered is the container of the proxy in a golden file of the spoke.
@@ -168,9 +214,22 @@ func (p *provider) token(t *testing.T) string {
 	return strings.Join(append(parts, encode(signature)), ".")
 }
 
-// proxy starts the proxy in front of a shop, and returns the shop's Ingress when it serves. Everything is as it
-// is rendered but the addresses, and the issuer's host that never resolves: the provider is there.
+// proxy starts the proxy in front of a shop, and returns the shop's Ingress when it serves.
 func (p *provider) proxy(t *testing.T, program string, r rendered) *httptest.Server {
+	t.Helper()
+	address := p.start(t, program, r)
+	ingress := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: address})
+		r.Out.Host = r.In.Host
+		r.SetXForwarded()
+	}})
+	t.Cleanup(ingress.Close)
+	return ingress
+}
+
+// start starts the proxy in front of a shop, and returns its address when it serves. Everything is as it
+// is rendered but the addresses, and the issuer's host that never resolves: the provider is there.
+func (p *provider) start(t *testing.T, program string, r rendered) string {
 	t.Helper()
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the shop") }))
 	t.Cleanup(shop.Close)
@@ -206,13 +265,7 @@ func (p *provider) proxy(t *testing.T, program string, r rendered) *httptest.Ser
 		_ = cmd.Wait()
 	})
 	awaitServer(t, address)
-	ingress := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(&url.URL{Scheme: "http", Host: address})
-		r.Out.Host = r.In.Host
-		r.SetXForwarded()
-	}})
-	t.Cleanup(ingress.Close)
-	return ingress
+	return address
 }
 
 func awaitServer(t *testing.T, address string) {
