@@ -19,7 +19,8 @@ func lostDatabase() []Entry {
 }
 
 // backThen says how the data comes back, by what is left of it.
-const backThen = "\nIf the volume still exists, as a PersistentVolume that is Released, put it back: remove spec.claimRef of the PersistentVolume, delete the empty claim and the pod, and create the claim data-APP-database-0 with spec.volumeName, in the member." +
+const backThen = "\nIf the volume still exists, as a PersistentVolume that is Released, put it back, in the member: kubectl patch pv VOLUME --type=json -p '[{\"op\":\"remove\",\"path\":\"/spec/claimRef/uid\"},{\"op\":\"remove\",\"path\":\"/spec/claimRef/resourceVersion\"}]' reserves it for the next claim of that name (VOLUME is its name). Then let there be one: " +
+	"kubectl delete pvc -n NAMESPACE data-APP-database-0 --wait=false && kubectl delete pod -n NAMESPACE APP-database-0." +
 	"\nFrom a Backup, as above: kubectl shopfleet backups APP -n NAMESPACE lists them. A snapshot replaces the volume. A dump is loaded into a new database, for which the Restore is the consent; nothing uses the database until that has succeeded. With more than one replica, a snapshot needs spec.database.replicas 1 first." +
 	"\nFrom a replica that the message names, if it has more than the newest Backup (N is its number). PostgreSQL: kubectl exec -n NAMESPACE APP-database-N -c database -- sh -c 'pg_dump -h /var/run/postgresql -U postgres -Fc \"$APP_DATABASE\"' > FILE, in the member. Then start with an empty database, as below, and load it: " +
 	"kubectl exec -i -n NAMESPACE APP-database-0 -c database -- sh -c 'pg_restore -h /var/run/postgresql -U postgres --clean --if-exists --no-owner --role=\"$APP_USER\" --single-transaction --exit-on-error -d \"$APP_DATABASE\"' < FILE. The replica keeps its data until you delete its claim and its pod." +
