@@ -66,8 +66,8 @@ func (r *reconciler[T]) keepMark(ctx context.Context, p *pass[T], facts render.C
 	return facts
 }
 
-// observeMark reads the mark, and the claim and the pod of the primary. That there is no mark, or no claim of
-// a database that was created, is not believed of a cache, which has only what has our labels.
+// observeMark reads the mark, and the claim and the pod of the primary. That a database that was created has no
+// mark, or no claim, is not believed of a cache, which has only what has our labels.
 func (r *reconciler[T]) observeMark(ctx context.Context, p *pass[T], wasLost bool) (observedMark, error) {
 	annotations, known := p.object.GetAnnotations(), r.kind.Status(p.object).DatabaseCreated
 	seen := observedMark{state: initialization.State{
@@ -80,14 +80,14 @@ func (r *reconciler[T]) observeMark(ctx context.Context, p *pass[T], wasLost boo
 		return client.ObjectKey{Namespace: p.object.GetNamespace(), Name: name}
 	}
 	secret, claim, pod := &corev1.Secret{}, &corev1.PersistentVolumeClaim{}, &corev1.Pod{}
-	found, err := r.readCertainly(ctx, key(p.database.MarkName()), secret, true)
+	found, err := r.readCertainly(ctx, key(p.database.MarkName()), secret, seen.state.Known)
 	if err != nil {
 		return seen, err
 	}
 	if found {
 		seen.live, seen.state.Mark = secret, database.ReadMark(secret)
 	}
-	created := seen.state.Known || seen.state.Mark == nil || seen.state.Mark.Created
+	created := seen.state.Known || seen.state.Mark != nil && seen.state.Mark.Created
 	if found, err = r.readCertainly(ctx, key(p.database.PrimaryClaim()), claim, created); err != nil {
 		return seen, err
 	}
@@ -127,12 +127,14 @@ func (r *reconciler[T]) writeMark(ctx context.Context, p *pass[T], seen observed
 	request := apply.Request{Intent: secret, Owned: r.owned(p.object, secret)}
 	if seen.live != nil {
 		request.Live = seen.live
+	} else { // One that no cache has stays as it is, and gets its labels back.
+		request.Once, request.ExpectFor = true, creationExpected
 	}
 	result, err := r.member.Applier.Apply(ctx, request)
 	if err != nil {
 		return err
 	}
-	if result.Outcome == apply.Terminating {
+	if p.retryIn = sooner(p.retryIn, result.Wait); result.Outcome == apply.Terminating {
 		p.retryIn = sooner(p.retryIn, rotationWait)
 	}
 	if last, pod := seen.state.Mark, seen.state.Pod; last != nil && last.Created && !mark.Created && pod != nil && !component.IsReady(pod) {
