@@ -20,6 +20,9 @@
 //     rollout, deadlines and whether the application was ever ready are in the object's status and in
 //     the hashes of its children. So an object may move between hub and agent at any time, and the new
 //     reconciler writes only what differs.
+//   - The mark that a database was created, and its login, are Secrets that are read and written before
+//     anything is rendered, because clients and dumps depend on them, and outlive the object. That a loss
+//     was seen is in the object's status: in between, pods may say nothing.
 //   - Errors that a user must resolve (an unowned object, a missing permission, an exhausted
 //     quota, a denial of a policy) are retried every five minutes, because no event reports
 //     their resolution. Any event of the object, its children or the definitions, and the
