@@ -9,7 +9,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
-// estate is what an account has that belongs to a hub, to another hub and to nobody.
+// estate holds objects of an account that belong to a hub, to another hub and to no hub.
 type estate struct {
 	*fixture.Fixture
 	// ours and elsewhere are sessions of the hub, in the two regions.

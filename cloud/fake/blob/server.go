@@ -43,7 +43,7 @@ type Options struct {
 	Accounts []Account
 	// Life is how long tokens are accepted; 0 is an hour.
 	Life time.Duration
-	// Role is what the applications' roles allow together on their containers and storage
+	// Role holds the actions that the applications' roles allow together on their containers and storage
 	// accounts; nil is everything.
 	Role *iam.Role
 }

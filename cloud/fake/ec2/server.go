@@ -217,7 +217,7 @@ func (s *Server) number() uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// Credentials are what belongs to an access key.
+// Credentials holds the secret and the owner of an access key.
 type Credentials struct {
 	Secret, Token, ARN string
 	Expires            time.Time
