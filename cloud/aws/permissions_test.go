@@ -47,6 +47,11 @@ func TestVolumesOfClusters(t *testing.T) {
 			if !tt.denied && err != nil || tt.denied && (cloud.ClassOf(err) != cloud.ClassDenied || resultOf(t, err).Code != "ec2:CreateSnapshot") {
 				t.Errorf("%v, want denied: %t", err, tt.denied)
 			}
+			checks, err := e.session(t, cloudtest.Options{}).Access.Preflight(t.Context(), owned())
+			tested := func(c cloud.PermissionCheck) bool { return c.Permission == "ec2:CreateSnapshot" && c.Granted }
+			if err != nil || slices.ContainsFunc(checks, tested) == tt.denied {
+				t.Errorf("%+v, %v; want a test with this volume: %t", checks, err, !tt.denied)
+			}
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 	"github.com/shopfleet/shopfleet/hub/accounts"
 )
 
@@ -206,6 +208,33 @@ func TestTheBucketIsAskedForOneObject(t *testing.T) {
 		}
 		if l.read != 1 || l.prefix != "shopfleet/" {
 			t.Errorf("read %d objects below %q, want one below shopfleet/", l.read, l.prefix)
+		}
+	}
+}
+
+// TestBucketPermissions compares the permissions that a message tells to grant with those that
+// cloud/README.md prints.
+func TestBucketPermissions(t *testing.T) {
+	t.Parallel()
+	page, err := iam.Read("../../../cloud/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := page.AWSBucket("b", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	google, err := page.GoogleBucket()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for provider, documented := range map[v1.Provider][]string{
+		v1.ProviderAWS: policy.Actions(), v1.ProviderGCP: google, v1.ProviderAzure: {"Storage Blob Data Contributor", "Storage Blob Delegator"},
+	} {
+		for _, permission := range documented {
+			if told := permissions(provider); !strings.Contains(told, permission[strings.LastIndex(permission, ".")+1:]) {
+				t.Errorf("%s: %q lacks %s", provider, told, permission)
+			}
 		}
 	}
 }
