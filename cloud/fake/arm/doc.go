@@ -6,7 +6,8 @@
 //   - Server handles PUT, GET and DELETE of disks and snapshots, paged lists of snapshots, a
 //     resource group, its permissions, and the client credentials grant of Microsoft Entra ID.
 //   - It enforces what the service enforces: tokens, api-version, names, tags, unknown fields,
-//     immutable properties, sources, sizes, locks and attachments.
+//     immutable properties, sources, sizes, zones, locks and attachments. A request needs a role on
+//     its resource group, and one on that of each resource that its body links to.
 //   - Limits, Deny, Throttle, Expire and SetPageSize simulate failures; Disk creates a disk as
 //     disk.csi.azure.com does.
 //

@@ -7,7 +7,8 @@
 //     issued at <address>/<account>/<tenant>/oauth2/v2.0/token.
 //   - It accepts bearer tokens that it issued, and user delegation signatures of each version of the
 //     service since 2020-12-06, which it verifies. A signature with permission to create only is
-//     refused for existing blobs, whatever the conditions of the request are.
+//     refused for existing blobs, whatever the conditions of the request are. Applications have
+//     Options.Role, but not on Account.Foreign.
 //   - Deny, Expire and SetPageSize simulate failures; the Store has locks.
 //
 // # Non-goals

@@ -11,8 +11,8 @@
 //
 // # Non-goals
 //
-// There are no machines, images or policies: an identity may do everything in its projects except what
-// Forbid removed.
+// There are no machines or images, and one role: an identity may do in its projects what
+// Options.Permissions has and Forbid did not remove.
 //
 // # Trade-offs
 //

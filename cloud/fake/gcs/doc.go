@@ -7,6 +7,7 @@
 //   - Its token service exchanges an access token for one with a Credential Access Boundary and enforces
 //     the bucket, the permissions of the roles, the condition on names and the lifetime. A Tokens,
 //     such as gce.Server, handles all other tokens.
+//   - Identities have Options.Permissions on the bucket, and none on Options.Foreign.
 //
 // # Non-goals
 //

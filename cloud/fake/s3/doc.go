@@ -6,11 +6,13 @@
 //     request IDs of S3, with the bucket in the host name or in the path. PUT honours If-None-Match.
 //   - Requests must be signed with Signature Version 4, in headers or in the URL, with a known key, for
 //     the server's region and time.
+//   - A request is authorized by the policy of the key that signed it (iam.Policy), for the bucket's
+//     encryption key too.
 //   - Bodies are streamed to the store.
 //
 // # Non-goals
 //
-// There are no versions, multipart uploads, chunked signatures, or access control. Unknown
+// There are no versions, multipart uploads, chunked signatures, bucket policies or access lists. Unknown
 // parameters and x-amz headers are refused, never ignored.
 //
 // # Trade-offs
