@@ -45,7 +45,7 @@ const (
 	Spoke Set = "spoke"
 )
 
-//go:embed rbac/hub/*.yaml rbac/member/*.yaml rbac/agent/*.yaml rbac/spoke/*.yaml admission/hub/*.yaml crd/bases/*.yaml manager/hub/*.yaml manager/spoke/*.yaml
+//go:embed rbac/hub/*.yaml rbac/member/*.yaml rbac/agent/*.yaml rbac/spoke/*.yaml admission/hub/*.yaml admission/spoke/*.yaml crd/bases/*.yaml manager/hub/*.yaml manager/spoke/*.yaml
 var files embed.FS
 
 // ErrNotClusterRole is returned when a manifest is not the expected ClusterRole.

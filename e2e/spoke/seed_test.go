@@ -57,13 +57,17 @@ func TestSpoke(t *testing.T) {
 	t.Run("kept replicas", testKeptReplicas(w))
 	t.Run("forbidden", testForbidden(w))
 	t.Run("denied by a policy", testDenied(w))
+	t.Run("causes in events", testCauses(w))
+	t.Run("failing webhook", testFailingWebhook(w))
 	t.Run("deletion", testDeletion(w))
+	t.Run("held deletion", testHeldDeletion(w))
 	t.Run("terminating namespace", testTerminatingNamespace(w))
 	t.Run("optional kinds", testOptionalKinds(w))
 	t.Run("settings of pods", testPodSettings(w))
 	t.Run("ingress classes", testIngress(w))
 	t.Run("gateway", testGateway(w))
 	t.Run("missing definitions", testMissingDefinitions(w))
+	t.Run("protected definitions", testProtectedDefinitions(w))
 }
 
 // testSeed checks that the seed's object comes up as written: five components in

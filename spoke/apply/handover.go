@@ -34,16 +34,21 @@ func (a *Applier) handOverReplicas(ctx context.Context, u update, version string
 	if err != nil || live == nil || !a.ownsReplicas(live.GetManagedFields()) {
 		return version, err
 	}
-	replicas, _, _ := unstructured.NestedInt64(live.(*unstructured.Unstructured).Object, "spec", "replicas")
-	if replicas = u.replicas(replicas); replicas == 0 {
+	has, _, _ := unstructured.NestedInt64(live.(*unstructured.Unstructured).Object, "spec", "replicas")
+	replicas := u.replicas(has)
+	if replicas == 0 {
 		return version, nil
+	}
+	options := []client.ApplyOption{client.FieldOwner(a.manager + "-replicas")}
+	if replicas != has {
+		options = append(options, client.ForceOwnership) // Our own field.
 	}
 	keep := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": replicas}}}
 	keep.SetGroupVersionKind(intent.GroupVersionKind())
 	keep.SetNamespace(live.GetNamespace())
 	keep.SetName(live.GetName())
 	keep.SetUID(live.GetUID())
-	if err := a.send(ctx, keep, client.FieldOwner(a.manager+"-replicas")); err != nil || live.GetResourceVersion() != version {
+	if err := a.send(ctx, keep, options...); err != nil || live.GetResourceVersion() != version {
 		return version, err
 	}
 	return keep.GetResourceVersion(), nil
