@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -171,7 +173,13 @@ func testProtectedDefinitions(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		for _, set := range []string{"spoke", "member"} {
 			for _, file := range []string{"definitions.yaml", "definitions-binding.yaml"} {
-				framework.Apply(t, w.cluster, "config/admission/"+set+"/"+file)
+				raw, err := os.ReadFile(filepath.Join("..", "..", "config", "admission", set, file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := w.cluster.Apply(t.Context(), raw); err != nil {
+					t.Fatal(err)
+				}
 			}
 			for _, name := range []string{"ecommerceapps.ecommerce.io", "webapps.example.com", "mysqlclusters.mysql.example.com"} {
 				framework.Eventually(t, set+": the deletion of "+name+" to be denied", func(ctx context.Context) error {

@@ -1,0 +1,103 @@
+package mutants
+
+// ofCauses returns mistakes with what real clusters do to objects: why nothing is created, what one object
+// makes the API server fail on, what holds and changes objects.
+func ofCauses() []Mutant {
+	return []Mutant{
+		{
+			"internal-as-outage", "an API server that fails on one object counts as away",
+			"spoke/apierror/classify.go", "	case internal(err):\n		return Internal\n", "",
+			"spoke/apierror", "TestDecideInternal",
+		},
+		{
+			"internal-stops-all", "nothing is written after an object that the API server fails on",
+			reconciler + "/pass.go", "Lasting: true})\n		return true", "Lasting: true})\n		return false",
+			reconciler, "TestFail/failed_on",
+		},
+		{
+			"internal-never-stalls", "an object that the API server fails on never waits for a user",
+			reconciler + "/failures.go", "problem.Blocking = now.Sub(since) >=", "problem.Blocking = false && now.Sub(since) >=",
+			reconciler, "TestEscalate",
+		},
+		{
+			"internal-copy-never-stalls", "a copy that the API server fails on never waits for a user",
+			dispatch + "/failure.go", "r.failing = last.failing", "r.failing = now",
+			dispatch, "TestEscalate",
+		},
+		{
+			"addresses-shown", "messages of API servers have addresses",
+			"spoke/apierror/message.go", "Stable(serverMessage(err))", "serverMessage(err)",
+			"spoke/apierror", "TestDecideInternal",
+		},
+		{
+			"refused-image-announced", "an event says that an image is rolled out that the API server refused",
+			component + "/change.go", "if written != nil && ", "if written != nil && false && ",
+			component, "TestClassifyWritten",
+		},
+		{
+			"events-unread", "why the pods of a StatefulSet are not created is not read",
+			component + "/refusal.go", "found = append(found, warnings(set, e)...)", "_ = warnings(set, e)",
+			component, "TestExplainByEvents",
+		},
+		{
+			"claim-before-cause", "a claim that waits for its first pod is the cause",
+			component + "/summarize.go", "s.Reason, s.Message = p.Reason, bounded(p.Message)\n		return", "return",
+			component, "TestEventsOutrankClaims",
+		},
+		{
+			"refusal-counts", "why pods are refused changes with each attempt",
+			component + "/refusal.go", "{`, used: .*?, limited: `, \", limited: \"},\n", "",
+			component, "TestRefusedDeployment",
+		},
+		{
+			"refusal-dropped", "the cache drops why pods are refused",
+			controller + "/slim.go", "kept.Message = c.Message", "kept.Message = \"\"",
+			controller, "TestSlimDecisions",
+		},
+		{
+			"autoscaler-unnamed", "a message asks to stop the field manager of an autoscaler, which nobody can",
+			applier + "/errors.go", "case e.Autoscaler != \"\":", "case e.Autoscaler == \"none\":",
+			applier, "TestContendedError",
+		},
+		{
+			"contention-fails", "a field that another client changes makes a component fail that works",
+			component + "/summarize.go", "if p.Blocking && !p.Harmless &&", "if p.Blocking &&",
+			component, "TestContendedField",
+		},
+		{
+			"contended-copy-silent", "a copy that another client keeps changing waits for nobody",
+			"hub/aggregate/clusters.go", "e.Stalled = e.Stalled || c.Failure.contended()", "e.Stalled = e.Stalled && true",
+			"hub/aggregate", "TestContendedCopy",
+		},
+		{
+			"finalizer-unnamed", "a deletion does not name the finalizer that holds an object",
+			component + "/delete.go", "		state.holdBy(objects)\n", "",
+			component, "TestHeldDeletion",
+		},
+		{
+			"held-copy-silent", "a copy that a finalizer holds waits for nobody",
+			"hub/aggregate/clusters.go", "if in.Now.Sub(c.Copy.HeldSince) >= heldAfter {", "if in.Now.Sub(c.Copy.HeldSince) < 0 {",
+			"hub/aggregate", "TestHeldCopy",
+		},
+		{
+			"autoscaler-unobserved", "an autoscaler that does not scale is not reported",
+			component + "/observe.go", "		state.observeAutoscaler(c, exists)\n", "",
+			component, "TestInactiveAutoscaler",
+		},
+		{
+			"budget-by-minimum", "pods that an autoscaler adds have no budget",
+			"spoke/render/workload.go", "if w.mostReplicas() > 1 {", "if w.leastReplicas() > 1 {",
+			"spoke/render", "TestAutoscaling",
+		},
+		{
+			"starts-with-one", "an autoscaled workload that was stopped starts with one pod",
+			applier + "/handover.go", "return int64(u.start)", "return 0",
+			applier, "TestApplier/hand_over_the_number_of_pods",
+		},
+		{
+			"agents-copies-released", "a copy that an agent finalizes loses its finalizer when the hub leaves",
+			"cmd/kubectl-shopfleet/join/release.go", "copied.ManagedByMode() == v1.ManagedByHub && ", "",
+			"cmd/kubectl-shopfleet/join", "TestHoldsAfterwards",
+		},
+	}
+}
