@@ -46,7 +46,7 @@ func ofCauses() []Mutant {
 		},
 		{
 			"refusal-counts", "why pods are refused changes with each attempt",
-			component + "/refusal.go", "{`, used: .*?, limited: `, \", limited: \"},\n", "",
+			"spoke/apierror/stable.go", "{`, used: .*?, limited: `, \", limited: \"},\n", "",
 			component, "TestRefusedDeployment",
 		},
 		{

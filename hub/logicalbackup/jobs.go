@@ -14,11 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 const (
 	// maxSaid is the maximum length of a message from a container, in bytes.
 	maxSaid = 512
+	// maxEvents bounds the events of a Job that are listed.
+	maxEvents = 20
 	// NoExitCode means that no container reported an exit status.
 	NoExitCode = -1
 )
@@ -49,13 +52,31 @@ type End struct {
 	At      time.Time
 }
 
-// Look returns the state of a Job, from its status and its pods.
+// Look returns the state of a Job, from its status and its pods, or from its events if it cannot have a pod.
 func Look(ctx context.Context, reader client.Reader, job *batchv1.Job) (Outcome, error) {
 	pods, err := podsOf(ctx, reader, job)
 	if err != nil {
 		return Outcome{}, err
 	}
-	return outcome(job, pods), nil
+	out := outcome(job, pods)
+	if !out.Ended && out.Why == "" && job.Status.StartTime != nil && job.Status.Active == 0 && len(owned(job, pods)) == 0 {
+		out.Why = Said(refusal(ctx, reader, job))
+	}
+	return out, nil
+}
+
+// refusal returns why the cluster rejects the pods of a Job, which its events alone say. It is empty if none do, or
+// if the credentials do not allow to list events.
+func refusal(ctx context.Context, reader client.Reader, job *batchv1.Job) string {
+	events := &corev1.EventList{}
+	about := client.MatchingFields{
+		"involvedObject.kind": "Job", "involvedObject.name": job.Name, "involvedObject.uid": string(job.UID), "reason": "FailedCreate",
+	}
+	if err := reader.List(ctx, events, client.InNamespace(job.Namespace), about, client.Limit(maxEvents)); err != nil || len(events.Items) == 0 {
+		return ""
+	}
+	last := slices.MaxFunc(events.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+	return "the cluster rejects its pod: " + apierror.Refusal(last.Message)
 }
 
 func outcome(job *batchv1.Job, pods []corev1.Pod) Outcome {

@@ -132,10 +132,7 @@ func (o *Options) newFleet(hubUID string, fence *fencing.Fence) (*members.Fleet,
 	if err != nil {
 		return nil, fmt.Errorf("loading the role for members: %w", err)
 	}
-	// Events are optional, as in a member of an earlier release: they say why pods are not created.
-	rules = slices.DeleteFunc(rules, func(rule rbacv1.PolicyRule) bool {
-		return slices.Contains(rule.Resources, "events") && slices.Contains(rule.Verbs, "list")
-	})
+	rules = slices.DeleteFunc(rules, readsEvents)
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -169,6 +166,12 @@ func (o *Options) newFleet(hubUID string, fence *fencing.Fence) (*members.Fleet,
 	}), nil
 }
 
+// readsEvents reports whether a rule is about reading events. It is optional, as members that joined an earlier
+// release lack it: events say why pods are not created.
+func readsEvents(rule rbacv1.PolicyRule) bool {
+	return slices.Contains(rule.Resources, "events") && slices.Contains(rule.Verbs, "list")
+}
+
 // withAgent returns the profile for members that have an agent: the hub watches the
 // copies, but not the objects that the agent creates for them.
 func withAgent(definition *unstructured.Unstructured) (members.Profile, error) {
@@ -180,6 +183,7 @@ func withAgent(definition *unstructured.Unstructured) (members.Profile, error) {
 	if err != nil {
 		return members.Profile{}, fmt.Errorf("loading the role for members with an agent: %w", err)
 	}
+	rules = slices.DeleteFunc(rules, readsEvents)
 	// Renewing the token is optional: a member that denies it is Ready.
 	namespaced = slices.DeleteFunc(namespaced, func(rule rbacv1.PolicyRule) bool {
 		return slices.Contains(rule.Resources, "serviceaccounts/token")

@@ -34,6 +34,26 @@ func Stable(message string) string {
 	return atWord(strings.Join(strings.Fields(message), " "))
 }
 
+// Refusal returns why a controller of Kubernetes could not create an object, from its condition or event, as
+// Stable does: also without the name of the object, which differs between attempts, and without what of a
+// quota is used, which changes with each pod of others.
+func Refusal(message string) string {
+	message = strings.TrimPrefix(message, "(combined from similar events): ")
+	if _, cause, found := strings.Cut(message, " failed error: "); found { // Of a StatefulSet.
+		message = cause
+	}
+	message = strings.TrimPrefix(message, "Error creating: ") // Of a ReplicaSet or Job.
+	for _, r := range []struct{ pattern, by string }{
+		{`^Failed to create new replica set "[^"]*": `, ""},
+		{`\b[a-z]+(\.[a-z.]+)? "[^"]*" is forbidden: `, ""},
+		{`\b(Pod|PersistentVolumeClaim|ReplicaSet(\.apps)?) "[^"]*" is invalid: `, ""},
+		{`, used: .*?, limited: `, ", limited: "},
+	} {
+		message = regexp.MustCompile(r.pattern).ReplaceAllString(message, r.by)
+	}
+	return Stable(message)
+}
+
 // atWord cuts a text at the end of a word if it is longer than maxStable.
 func atWord(text string) string {
 	if len(text) <= maxStable {

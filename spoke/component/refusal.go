@@ -3,9 +3,7 @@ package component
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -60,7 +58,7 @@ func warnings(set *appsv1.StatefulSet, e Evidence) []Problem {
 	var found []Problem
 	if live := e.Live[KeyOf(set)]; live != nil && alive(e.Pods) < int(valueOr(set.Spec.Replicas, 1)) {
 		if last := lastWarning(e, live, "StatefulSet"); last != nil && last.Reason == "FailedCreate" {
-			found = append(found, explanation(v1.ReasonFailedCreate, refusedMessage(refusalOf(last.Message))))
+			found = append(found, explanation(v1.ReasonFailedCreate, refusedMessage(apierror.Refusal(last.Message))))
 		}
 	}
 	for _, name := range unboundClaims(set, e.Live) {
@@ -82,7 +80,7 @@ func claimWarning(e Evidence, set *appsv1.StatefulSet, name, format string) (Pro
 	if last == nil {
 		return Problem{}, false
 	}
-	return explanation(v1.ReasonProvisioningFailed, fmt.Sprintf(format, name, refusalOf(last.Message))), true
+	return explanation(v1.ReasonProvisioningFailed, fmt.Sprintf(format, name, apierror.Refusal(last.Message))), true
 }
 
 // lastWarning returns the last recent event about an object; nil if there is none.
@@ -136,24 +134,4 @@ func withRefusal(progress string, w workload) string {
 		return progress
 	}
 	return progress + "; " + refusedMessage(w.refusal)
-}
-
-// refusalOf returns why a controller of Kubernetes could not create an object, from its condition or event:
-// without the name of the object, which differs between attempts, and without what of a quota is used, which
-// changes with each pod of others.
-func refusalOf(message string) string {
-	message = strings.TrimPrefix(message, "(combined from similar events): ")
-	if _, cause, found := strings.Cut(message, " failed error: "); found { // Of a StatefulSet.
-		message = cause
-	}
-	message = strings.TrimPrefix(message, "Error creating: ") // Of a ReplicaSet or Job.
-	for _, r := range []struct{ pattern, by string }{
-		{`^Failed to create new replica set "[^"]*": `, ""},
-		{`\b[a-z]+(\.[a-z.]+)? "[^"]*" is forbidden: `, ""},
-		{`\b(Pod|PersistentVolumeClaim|ReplicaSet(\.apps)?) "[^"]*" is invalid: `, ""},
-		{`, used: .*?, limited: `, ", limited: "},
-	} {
-		message = regexp.MustCompile(r.pattern).ReplaceAllString(message, r.by)
-	}
-	return apierror.Stable(message)
 }

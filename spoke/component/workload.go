@@ -6,6 +6,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // workload is the part of a Deployment or StatefulSet that the state depends on.
@@ -56,7 +58,7 @@ func viewOfDeployment(want, live *appsv1.Deployment) workload {
 	for _, c := range status.Conditions {
 		w.stuck = w.stuck || c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded"
 		if RefusesPods(c) && !w.refused {
-			w.refused, w.refusal = true, refusalOf(c.Message)
+			w.refused, w.refusal = true, apierror.Refusal(c.Message)
 		}
 	}
 	return w
