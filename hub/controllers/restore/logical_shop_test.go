@@ -312,7 +312,7 @@ func (d *dumpTest) jobIsNotCreated(t *testing.T) {
 	stopped := d.Clock.Now()
 	d.process.Refuse(createJob, apierrors.NewInternalError(errors.New("failed calling webhook")))
 	d.process.Run(t, NewReconciler(d.process.Client, d.options), d.key, func() bool { return done(d.restore(t)) })
-	if ready := d.ready(t); ready.Reason != v1.ReasonLoadFailed || !strings.Contains(ready.Message, "could not be created within 15m0s: eu-1 does not answer") {
+	if ready := d.ready(t); ready.Reason != v1.ReasonLoadFailed || !strings.Contains(ready.Message, "could not be created within 15m0s: eu-1 fails on an object of the hub") {
 		t.Errorf("%+v", ready)
 	}
 	if took := d.Clock.Since(stopped); took < startLimit || took > startLimit+2*time.Minute {

@@ -169,10 +169,10 @@ func (d *dumpTest) pausedWhileDelivering(t *testing.T, pause func(bool)) {
 	d.reset(t)
 	d.until(t, v1.ReasonStoppingApplication)
 	d.process.Refuse(createJob, apierrors.NewInternalError(errors.New("failed calling webhook")))
-	d.until(t, v1.ReasonClusterUnreachable)
+	d.until(t, v1.ReasonApplyFailed)
 	d.pauseFor(t, pause)
 	d.passes(t, 2)
-	if ready := d.ready(t); ready.Reason != v1.ReasonClusterUnreachable {
+	if ready := d.ready(t); ready.Reason != v1.ReasonApplyFailed {
 		t.Fatalf("after the pause: %+v", ready)
 	}
 	d.process.Refuse(createJob, nil)
