@@ -59,8 +59,9 @@ func Observe(c Component, live Live, initialized bool) State {
 			counted = true
 			state.Replicas, state.ReadyReplicas, state.UpdatedReplicas = w.wanted, min(w.ready, w.wanted), min(w.updated, w.wanted)
 			state.Selector, state.Awaited = w.selector, w.selector
+			state.Creation = Creation{Pods: w.replicas, Unbound: len(unboundClaims(object.Resource, live))}
 			if w.observed && w.refused {
-				state.Refusal = refusedMessage(w.refusal)
+				state.Creation.Refusal = refusedMessage(w.refusal)
 			}
 		}
 	}

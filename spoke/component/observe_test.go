@@ -141,7 +141,7 @@ func TestObserveOthers(t *testing.T) {
 			component.State{Name: "secrets", Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonRunning, Message: "ready"}},
 		"autoscaled": {autoscaled, live(deployment("web", 7, 7)),
 			component.State{Name: "web", Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonRunning, Message: "7 of 7 replicas are ready",
-				Replicas: 7, ReadyReplicas: 7, UpdatedReplicas: 7, Selector: "pods=web", Awaited: "pods=web", Serving: true}},
+				Replicas: 7, ReadyReplicas: 7, UpdatedReplicas: 7, Selector: "pods=web", Awaited: "pods=web", Serving: true, Creation: component.Creation{Pods: 7}}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

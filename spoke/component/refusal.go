@@ -33,8 +33,8 @@ type Evidence struct {
 // last. It returns false if all reasons end by themselves.
 func Explain(c Component, state State, e Evidence) (Problem, bool) {
 	var found []Problem
-	if state.Refusal != "" {
-		found = append(found, explanation(v1.ReasonFailedCreate, state.Refusal))
+	if state.Creation.Refusal != "" {
+		found = append(found, explanation(v1.ReasonFailedCreate, state.Creation.Refusal))
 	}
 	if p, ok := PodProblem(e.Pods, e.Now); ok {
 		found = append(found, p)
@@ -50,6 +50,11 @@ func Explain(c Component, state State, e Evidence) (Problem, bool) {
 	worst := slices.MinFunc(found, compareProblems)
 	worst.Component = state.Name
 	return worst, true
+}
+
+// OfCreation reports whether a problem is about the creation of pods or volumes.
+func OfCreation(p Problem) bool {
+	return p.Reason == v1.ReasonFailedCreate || p.Reason == v1.ReasonProvisioningFailed
 }
 
 // warnings returns what the events of a StatefulSet and of its claims say. The pods of a StatefulSet are

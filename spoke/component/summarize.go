@@ -232,7 +232,7 @@ func withProblems(states []State, problems []Problem) []State {
 // pods that have an image need no Secret to pull it.
 func (s *State) explain(p Problem) {
 	switch {
-	case s.Reason == v1.ReasonWaitingForStorage && (p.Reason == v1.ReasonFailedCreate || p.Reason == v1.ReasonProvisioningFailed):
+	case s.Reason == v1.ReasonWaitingForStorage && OfCreation(p):
 		// A claim waits for its first pod, and a message about it has its name.
 		s.Reason, s.Message = p.Reason, bounded(p.Message)
 		return

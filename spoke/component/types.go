@@ -175,8 +175,8 @@ type State struct {
 	// SelfSigned is that of the component.
 	SelfSigned string
 
-	// Refusal says that the cluster rejects the pods of a Deployment, and why; usually empty.
-	Refusal string
+	// Creation is how far the pods of the workload are created.
+	Creation Creation
 	// Unscaled says that an autoscaler of the component does not work, and what to do about it;
 	// UnscaledSince is since when. Usually empty.
 	Unscaled      string
@@ -189,6 +189,15 @@ type State struct {
 	// Timed is true if the component is not ready and Kubernetes enforces no progress
 	// deadline for it: it has a StatefulSet.
 	Timed bool
+}
+
+// Creation is how far the pods of a workload are created.
+type Creation struct {
+	// Refusal says that the cluster rejects the pods of a Deployment, and why; usually empty.
+	Refusal string
+	// Pods is the number of those that exist, and Unbound of the claims that exist and have no volume.
+	Pods    int32
+	Unbound int
 }
 
 // Report is the observed state of an application, for its status.

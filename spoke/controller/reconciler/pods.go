@@ -37,6 +37,8 @@ type podCheck struct {
 	// found is false if the pods did not say why they are not ready.
 	found   bool
 	problem component.Problem
+	// creation is that of the component then: what events said is outdated when it changes.
+	creation component.Creation
 	// due is when they are listed again, and period the time after that until the next list.
 	due    time.Time
 	period time.Duration
@@ -60,7 +62,11 @@ func (r *reconciler[T]) checkPods(ctx context.Context, p *pass[T]) {
 			due: since.Add(settings.Waits.Scaled(podCheckDelay)), period: firstPodPeriod,
 		}
 	}
+	if last.found && last.creation != state.Creation && component.OfCreation(last.problem) {
+		last.due, last.period = now, firstPodPeriod
+	}
 	if !now.Before(last.due) {
+		last.creation = state.Creation
 		problem, found, err := r.explain(ctx, p, state)
 		if err == nil {
 			last.problem, last.found = problem, found
