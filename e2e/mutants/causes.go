@@ -1,7 +1,7 @@
 package mutants
 
-// ofCauses returns mistakes with what real clusters do to objects: why nothing is created, what one object
-// makes the API server fail on, what holds and changes objects.
+// ofCauses returns mistakes with why nothing is created or written: objects that the API server fails on, and
+// causes that only events tell.
 func ofCauses() []Mutant {
 	return []Mutant{
 		{
@@ -54,6 +54,12 @@ func ofCauses() []Mutant {
 			controller + "/slim.go", "kept.Message = c.Message", "kept.Message = \"\"",
 			controller, "TestSlimDecisions",
 		},
+	}
+}
+
+// ofHolds returns mistakes with what others hold, change and scale.
+func ofHolds() []Mutant {
+	return []Mutant{
 		{
 			"autoscaler-unnamed", "a message asks to stop the field manager of an autoscaler, which nobody can",
 			applier + "/errors.go", "case e.Autoscaler != \"\":", "case e.Autoscaler == \"none\":",

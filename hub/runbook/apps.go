@@ -30,6 +30,33 @@ func appProgress() []Entry {
 		{v1.ReasonScaling, "Only the number of replicas is changing.", statusApp, "Wait; the reason ends with the last pod."},
 		{v1.ReasonWaitingForDependency, "The component waits for another one, which the message names: database, then backend, then frontend, then ingress.",
 			statusApp, "Look up the reason of the component that the message names."},
+		{v1.ReasonCopyingData, "A new replica of the database copies the data of the primary. That takes as long as the data is large, and has no deadline; customers are served.",
+			memberPods, "Wait; the log of the pod that the message names shows the progress."},
+		{v1.ReasonWaitingForAddress, "The Ingress has a class, and no controller has given it an address, so that customers may not reach the shop.",
+			"kubectl describe ingress -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
+			"Check that the IngressClass exists, that its controller runs, and that its load balancer has an address."},
+		{v1.ReasonWaitingForGateway, "The Gateway that spec.ingress.gatewayRef names has not accepted the HTTPRoute, so that customers may not reach the shop. An Ingress from before stays until it has.",
+			"kubectl describe httproute -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
+			"Check that the Gateway exists, that a listener has the host and allows routes from the namespace, and that the controller of its GatewayClass runs."},
+		{v1.ReasonGatewayAPINotServed, "spec.ingress.gatewayRef is set, and the cluster does not serve HTTPRoutes of the Gateway API, version v1. An Ingress from before stays as it is.",
+			"kubectl get crd httproutes.gateway.networking.k8s.io   # in the member",
+			"Install the Gateway API and a Gateway in the member, or set spec.ingress.className for an Ingress in clusters without it."},
+		{v1.ReasonWaitingForCertificate, "cert-manager has not issued the certificate of the Ingress.",
+			"kubectl describe certificate,certificaterequest -n NAMESPACE   # in the member",
+			"Do as the events of the Certificate say: the issuer does not exist or is not ready, or the host does not lead to this cluster yet."},
+		{v1.ReasonStorageNotExpandable, "spec.database.storage was raised, and the StorageClass of the claim does not allow expansion. The database keeps its volume and runs, and the rest of the spec is in effect. Stalled is True, because the size is not. Only Degraded is True if the claim of dumps alone cannot grow.",
+			"kubectl get storageclass   # in the member",
+			"kubectl patch storageclass CLASS -p '{\"allowVolumeExpansion\":true}'   # in the member\nIt is tried again within five minutes. The message says if a quota or a permission is the cause instead." +
+				"\nIf the driver of the class cannot expand volumes, restore a dump into a new application of another class: spec.database.storage cannot be set back."},
+		{v1.ReasonDeadlineExceeded, "A component did not become ready within 10 minutes. It is left as it is, and the reason ends when the component is ready or the spec changes.",
+			memberPods,
+			"kubectl describe pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member\nIf the last change broke it, set the image or the field back: that is a new spec, and rolls out at once."},
+	}
+}
+
+// appPods returns the reasons why pods or volumes are waited for.
+func appPods() []Entry {
+	return []Entry{
 		{v1.ReasonWaitingForReplicas, "Pods are not ready, or not removed yet. When they have not been for 30 seconds, the pods and the events of their workload are read: what they say becomes the reason.",
 			memberPods,
 			"kubectl describe pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member\nThe events of the pods say why: image, resources, probes. Correct the spec, or the cluster.\nIf pods are missing, look at the events of the workload: kubectl get events -n NAMESPACE --field-selector type=Warning   # in the member"},
@@ -54,27 +81,6 @@ func appProgress() []Entry {
 		{v1.ReasonProvisioningFailed, "A claim of the database gets no volume, or its volume does not grow: its StorageClass does not exist, the pool or the zone has no capacity, or the driver fails. The message has what the events of the claim say.",
 			"kubectl describe pvc -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
 			"Create the StorageClass that the message names, make room, or repair the driver: it is tried again by itself.\nA claim keeps its class. While the database is new, delete the claim and its application, and create it with another class."},
-		{v1.ReasonCopyingData, "A new replica of the database copies the data of the primary. That takes as long as the data is large, and has no deadline; customers are served.",
-			memberPods, "Wait; the log of the pod that the message names shows the progress."},
-		{v1.ReasonWaitingForAddress, "The Ingress has a class, and no controller has given it an address, so that customers may not reach the shop.",
-			"kubectl describe ingress -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
-			"Check that the IngressClass exists, that its controller runs, and that its load balancer has an address."},
-		{v1.ReasonWaitingForGateway, "The Gateway that spec.ingress.gatewayRef names has not accepted the HTTPRoute, so that customers may not reach the shop. An Ingress from before stays until it has.",
-			"kubectl describe httproute -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
-			"Check that the Gateway exists, that a listener has the host and allows routes from the namespace, and that the controller of its GatewayClass runs."},
-		{v1.ReasonGatewayAPINotServed, "spec.ingress.gatewayRef is set, and the cluster does not serve HTTPRoutes of the Gateway API, version v1. An Ingress from before stays as it is.",
-			"kubectl get crd httproutes.gateway.networking.k8s.io   # in the member",
-			"Install the Gateway API and a Gateway in the member, or set spec.ingress.className for an Ingress in clusters without it."},
-		{v1.ReasonWaitingForCertificate, "cert-manager has not issued the certificate of the Ingress.",
-			"kubectl describe certificate,certificaterequest -n NAMESPACE   # in the member",
-			"Do as the events of the Certificate say: the issuer does not exist or is not ready, or the host does not lead to this cluster yet."},
-		{v1.ReasonStorageNotExpandable, "spec.database.storage was raised, and the StorageClass of the claim does not allow expansion. The database keeps its volume and runs, and the rest of the spec is in effect. Stalled is True, because the size is not. Only Degraded is True if the claim of dumps alone cannot grow.",
-			"kubectl get storageclass   # in the member",
-			"kubectl patch storageclass CLASS -p '{\"allowVolumeExpansion\":true}'   # in the member\nIt is tried again within five minutes. The message says if a quota or a permission is the cause instead." +
-				"\nIf the driver of the class cannot expand volumes, restore a dump into a new application of another class: spec.database.storage cannot be set back."},
-		{v1.ReasonDeadlineExceeded, "A component did not become ready within 10 minutes. It is left as it is, and the reason ends when the component is ready or the spec changes.",
-			memberPods,
-			"kubectl describe pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member\nIf the last change broke it, set the image or the field back: that is a new spec, and rolls out at once."},
 	}
 }
 

@@ -33,7 +33,7 @@ func Sections() []Section {
 		{"Members: credentials and permissions", memberCredentials()},
 		{"Members: agent", memberAgent()},
 		{"Members: storage", memberStorage()},
-		{"Applications: progress", appProgress()},
+		{"Applications: progress", slices.Concat(appProgress(), appPods())},
 		{"Applications: service", appService()},
 		{"Applications: failures", appFailures()},
 		{"Applications: lost data", lostDatabase()},

@@ -1,0 +1,81 @@
+package aggregate
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// TestHeldCopy: a copy that leaves, and that finalizers hold, waits for a user: by its own status while its objects
+// are deleted, and afterwards, when nobody writes that, by its finalizers.
+func TestHeldCopy(t *testing.T) {
+	t.Parallel()
+	now := metav1.NewTime(time.Unix(10000, 0))
+	holds := func(generation int64, status metav1.ConditionStatus) *Copy {
+		c := &Copy{Generation: 3, Deleting: true}
+		c.Status.Message = "backend: waiting for Deployment a"
+		c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionStalled, Status: status, ObservedGeneration: generation, Reason: v1.ReasonSomeFinalizersRemain}}
+		return c
+	}
+	left := func(ago time.Duration) *Copy {
+		c := holds(3, metav1.ConditionFalse)
+		c.Held, c.HeldSince = ", which finalizer a/b holds", now.Add(-ago)
+		return c
+	}
+	for name, tt := range map[string]struct {
+		copied          *Copy
+		reason, message string
+		stalled         bool
+	}{
+		"an object, at first":       {holds(3, metav1.ConditionFalse), v1.ReasonDeleting, "backend: waiting for Deployment a", false},
+		"an object, for minutes":    {holds(3, metav1.ConditionTrue), v1.ReasonSomeFinalizersRemain, "backend: waiting for Deployment a", true},
+		"it stalled before":         {holds(2, metav1.ConditionTrue), v1.ReasonDeleting, "backend: waiting for Deployment a", false},
+		"the copy, at first":        {left(time.Minute), v1.ReasonDeleting, "waiting for the copy to be deleted, which finalizer a/b holds", false},
+		"the copy, for minutes":     {left(5 * time.Minute), v1.ReasonSomeFinalizersRemain, "waiting for the copy to be deleted, which finalizer a/b holds", true},
+		"nothing is deleted so far": {&Copy{Generation: 3}, v1.ReasonDeleting, "waiting for the copy to be deleted", false},
+	} {
+		var e v1.ClusterStatus
+		leaving(&e, Input{Now: now}, Cluster{Name: "eu-1", Connection: Connected, Copy: tt.copied})
+		if e.Phase != v1.PhaseDeleting || e.Reason != tt.reason || e.Message != tt.message || e.Stalled != tt.stalled {
+			t.Errorf("%s: got %+v", name, e)
+		}
+	}
+}
+
+// TestLastingFailure: a copy that the API server of a member fails on waits for a user once that has lasted, also
+// while it is to be deleted.
+func TestLastingFailure(t *testing.T) {
+	t.Parallel()
+	for name, lasting := range map[string]bool{"at first": false, "for minutes": true} {
+		failure := &Failure{Reason: v1.ReasonApplyFailed, Message: "repair the webhook", Lasting: lasting}
+		written := v1.ClusterStatus{Phase: v1.PhaseRunning, Ready: true}
+		setFailure(&written, failure)
+		var leaves v1.ClusterStatus
+		leaving(&leaves, Input{}, Cluster{Name: "eu-1", Connection: Connected, Failure: failure})
+		for _, e := range []v1.ClusterStatus{written, leaves} {
+			if e.Stalled != lasting || e.Reason != failure.Reason || e.Message != failure.Message || e.Ready {
+				t.Errorf("%s: got %+v", name, e)
+			}
+		}
+		if (written.Phase == v1.PhaseFailed) != lasting {
+			t.Errorf("%s: phase %s", name, written.Phase)
+		}
+	}
+}
+
+// TestContendedCopy: a copy that another client keeps changing works, and waits for a user.
+func TestContendedCopy(t *testing.T) {
+	t.Parallel()
+	for name, propagated := range map[string]bool{"the copy": false, "an object beside it": true} {
+		copied := &Copy{Generation: 2, HubGeneration: 2, Status: copyStatus(v1.PhaseRunning, true)}
+		copied.Status.ObservedGeneration = 2
+		var e v1.ClusterStatus
+		observed(&e, 2, Cluster{Name: "eu-1", Copy: copied, Failure: &Failure{Reason: v1.ReasonFieldManagerConflict, Message: "stop it", Propagation: propagated}})
+		if !e.Ready || e.Phase != v1.PhaseRunning || e.Stalled == propagated || (e.Message == "stop it") == propagated {
+			t.Errorf("%s: got %+v", name, e)
+		}
+	}
+}
