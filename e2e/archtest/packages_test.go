@@ -52,7 +52,8 @@ func archPackages() []archPackage {
 		{path: "hub/schedule", layer: layerDecisions},
 		{path: "hub/residue", layer: layerDecisions},
 		{path: "hub/runbook", layer: layerDecisions},
-		{path: "spoke/component", layer: layerDecisions},
+		// Shows the messages of API servers.
+		{path: "spoke/component", layer: layerDecisions, also: []string{"spoke/apierror"}},
 		// Classifies the errors of every controller.
 		{path: "spoke/apierror", layer: layerDecisions},
 		// The arguments of transfer Jobs, shared by the hub and the Job.

@@ -61,7 +61,7 @@ func ofCauses() []Mutant {
 func ofHolds() []Mutant {
 	return []Mutant{
 		{
-			"autoscaler-unnamed", "a message asks to stop the field manager of an autoscaler, which nobody can",
+			"autoscaler-unnamed", "a message asks to stop the field manager of an autoscaler, which a user cannot",
 			applier + "/errors.go", "case e.Autoscaler != \"\":", "case e.Autoscaler == \"none\":",
 			applier, "TestContendedError",
 		},
@@ -71,7 +71,7 @@ func ofHolds() []Mutant {
 			component, "TestContendedField",
 		},
 		{
-			"contended-copy-silent", "a copy that another client keeps changing waits for nobody",
+			"contended-copy-silent", "a copy that another client keeps changing does not wait for a user",
 			"hub/aggregate/clusters.go", "e.Stalled = e.Stalled || c.Failure.contended()", "e.Stalled = e.Stalled && true",
 			"hub/aggregate", "TestContendedCopy",
 		},
@@ -81,7 +81,7 @@ func ofHolds() []Mutant {
 			component, "TestHeldDeletion",
 		},
 		{
-			"held-copy-silent", "a copy that a finalizer holds waits for nobody",
+			"held-copy-silent", "a copy that a finalizer holds does not wait for a user",
 			"hub/aggregate/clusters.go", "if in.Now.Sub(c.Copy.HeldSince) >= heldAfter {", "if in.Now.Sub(c.Copy.HeldSince) < 0 {",
 			"hub/aggregate", "TestHeldCopy",
 		},

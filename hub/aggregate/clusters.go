@@ -173,7 +173,7 @@ func leaving(e *v1.ClusterStatus, in Input, c Cluster) {
 		e.Reason, e.Message = v1.ReasonDeleting, "waiting for the copy to be deleted"
 		switch {
 		case c.Copy == nil || !c.Copy.Deleting:
-		case c.Copy.Held != "": // Nobody writes its status any more.
+		case c.Copy.Held != "": // Its reconciler no longer writes its status.
 			e.Message = clip(e.Message + c.Copy.Held)
 			if in.Now.Sub(c.Copy.HeldSince) >= heldAfter {
 				e.Reason, e.Stalled = v1.ReasonSomeFinalizersRemain, true

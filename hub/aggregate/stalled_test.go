@@ -10,7 +10,7 @@ import (
 )
 
 // TestHeldCopy: a copy that leaves, and that finalizers hold, waits for a user: by its own status while its objects
-// are deleted, and afterwards, when nobody writes that, by its finalizers.
+// are deleted, and afterwards, when no controller writes that, by its finalizers.
 func TestHeldCopy(t *testing.T) {
 	t.Parallel()
 	now := metav1.NewTime(time.Unix(10000, 0))

@@ -69,10 +69,11 @@ func TestRetry(t *testing.T) {
 			outcome{failed: true}, outcome{wait: 20 * time.Millisecond},
 		},
 		"joined and broken": {
-			fmt.Errorf("two: %w", errors.Join(&apierror.SpecError{Err: errors.New("no")}, apierrors.NewInternalError(errors.New("broken")))),
+			fmt.Errorf("two: %w", errors.Join(&apierror.SpecError{Err: errors.New("no")}, apierrors.NewServiceUnavailable("broken"))),
 			outcome{failed: true}, outcome{failed: true},
 		},
-		"broken": {apierrors.NewInternalError(errors.New("broken")), outcome{failed: true}, outcome{failed: true}},
+		"broken":    {apierrors.NewServiceUnavailable("broken"), outcome{failed: true}, outcome{failed: true}},
+		"failed on": {apierrors.NewInternalError(errors.New("webhook")), outcome{failed: true}, outcome{wait: 6 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,7 +9,7 @@ import (
 // maxStable bounds what Stable returns, in bytes.
 const maxStable = 512
 
-// Stable returns a message of an API server without what differs between attempts or is nobody's business:
+// Stable returns a message of an API server without what differs between attempts or is not for users:
 // URLs, addresses, ports, IDs, pointers and times. It has one line, and is cut at a word.
 func Stable(message string) string {
 	for _, r := range []struct{ pattern, by string }{

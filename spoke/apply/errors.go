@@ -90,7 +90,7 @@ type ContendedError struct {
 	Manager string
 	// Scales means that the other client wrote the number of replicas as autoscalers do, and Autoscaler is the
 	// HorizontalPodAutoscaler that scales the object; empty if there is none. Its field manager is that of the
-	// controllers of Kubernetes, which nobody can stop.
+	// controllers of Kubernetes, which a user cannot stop.
 	Scales     bool
 	Autoscaler string
 	// RetryIn is the time until the fields may be repaired again.

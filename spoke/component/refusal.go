@@ -17,7 +17,7 @@ import (
 // after at most 17 minutes.
 const refusalWindow = 20 * time.Minute
 
-// Evidence is what was read to explain why a component is waited for.
+// Evidence holds what was read to explain why a component is waited for.
 type Evidence struct {
 	// Pods are those of the component that have not ended, Warnings the Warning events of its namespace
 	// that are not about pods.

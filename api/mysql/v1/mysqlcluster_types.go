@@ -22,6 +22,7 @@ func AddToScheme(s *runtime.Scheme) error {
 // password, are experimental: they have been run with MariaDB and stand-ins of MySQL only.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:metadata:annotations="ecommerce.io/deletion-protection=true"
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:resource:shortName=myc,categories=all;shopfleet

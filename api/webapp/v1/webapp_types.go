@@ -21,6 +21,7 @@ func AddToScheme(s *runtime.Scheme) error {
 // WebApp represents a web application: one Deployment, and one Service on port 80.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:metadata:annotations="ecommerce.io/deletion-protection=true"
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:resource:shortName=wa,categories=all;shopfleet

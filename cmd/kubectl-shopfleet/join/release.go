@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
 )
 
-// Release removes the finalizer of the copies that the hub has managed, and returns how many. With it nobody
+// Release removes the finalizer of the copies that the hub has managed, and returns how many. With it no user
 // could delete them, or their namespaces: the hub no longer finalizes them. What they run has an
 // owner reference, so that the garbage collector deletes it with them; volumes stay. Copies of an agent
 // keep theirs. The hub must not have access any more, or it adds the finalizer again.
@@ -34,7 +34,7 @@ func (m Member) Release(ctx context.Context) (int, error) {
 	return released, nil
 }
 
-// holdsAfterwards reports whether a copy has a finalizer that nobody removes once the hub has left.
+// holdsAfterwards reports whether a copy has a finalizer that no controller removes once the hub has left.
 func holdsAfterwards(copied *v1.EcommerceApp) bool {
 	return copied.ManagedByMode() == v1.ManagedByHub && controllerutil.ContainsFinalizer(copied, v1.SpokeFinalizer)
 }

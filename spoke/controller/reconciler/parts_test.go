@@ -88,6 +88,7 @@ func TestResult(t *testing.T) {
 		"conflict is quiet":    {[]error{conflict}, 0, around(200 * time.Millisecond), false},
 		"denied":               {[]error{denied}, 0, around(5 * time.Minute), false},
 		"denied and ending":    {[]error{denied, errTerminating()}, 0, around(30 * time.Second), false},
+		"failed on":            {[]error{apierrors.NewInternalError(errors.New("x")), denied}, 0, around(time.Minute), false},
 		"invalid":              {[]error{invalid}, 0, [2]time.Duration{0, 0}, false},
 		"invalid and denied":   {[]error{invalid, denied}, 0, around(5 * time.Minute), false},
 		"transient and others": {[]error{errTerminating(), errors.New("x")}, time.Second, [2]time.Duration{0, 0}, true},

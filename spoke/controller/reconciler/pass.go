@@ -93,6 +93,7 @@ func (p *pass[T]) fail(name string, err error) bool {
 	case apierror.InvalidSpec:
 		p.rejected = true
 	case apierror.Internal:
+		p.retryIn = sooner(p.retryIn, d.Wait)
 		p.problems = append(p.problems, component.Problem{Component: name, Reason: d.Reason, Message: d.Message, Lasting: true})
 		return true
 	case apierror.NamespaceTerminating:
