@@ -18,8 +18,6 @@ const (
 	fencedWait = 2 * time.Second
 	// ThrottledWait is the wait if the API server does not ask for one.
 	ThrottledWait = 10 * time.Second
-	// internalWait is the wait for the end of what an API server fails on, which no watch reports.
-	internalWait = time.Minute
 	// BlockedWait is the wait for what a user has to resolve. It also bounds what an API
 	// server asks for.
 	BlockedWait = 5 * time.Minute
@@ -86,9 +84,7 @@ func Decide(err error) Decision {
 		d.Reason = v1.ReasonPaused
 	case NotConnected:
 		d.Reason = v1.ReasonClusterUnreachable
-	case Internal:
-		d.Reason, d.Wait = v1.ReasonApplyFailed, internalWait
-	default: // Transient, Unreachable, Unauthorized, NotFound
+	default: // Transient, Internal, Unreachable, Unauthorized, NotFound
 		d.Reason, d.Return = v1.ReasonApplyFailed, true
 	}
 	return d

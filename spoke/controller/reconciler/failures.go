@@ -15,6 +15,12 @@ import (
 // lastingAfter is the time after which an object that the API server fails on waits for a user.
 const lastingAfter = 3 * time.Minute
 
+// An object that the API server fails on is tried again after as long as that has lasted, within these bounds.
+const (
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
+
 // failures are the components of an object whose writes fail, and since when.
 type failures struct {
 	uid        types.UID
@@ -42,6 +48,7 @@ func (r *reconciler[T]) escalate(p *pass[T], now time.Time) {
 			since = now
 		}
 		next.since[problem.Component] = since
+		p.retryIn = sooner(p.retryIn, min(max(now.Sub(since), firstRetry), lastRetry))
 		problem.Blocking = now.Sub(since) >= r.member.Settings.Waits.Scaled(lastingAfter) || saidBefore(stalled, next.generation, *problem)
 	}
 	if len(next.since) == 0 {

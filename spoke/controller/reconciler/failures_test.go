@@ -18,6 +18,7 @@ func TestEscalate(t *testing.T) {
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "1", Generation: 2}}
 	r := newReconciler(kind, &Member{})
 	start := time.Unix(10000, 0)
+	var retryIn time.Duration
 	blocks := func(r *reconciler[*v1.EcommerceApp], after time.Duration, components ...string) map[string]bool {
 		p := &pass[*v1.EcommerceApp]{object: app}
 		for _, name := range components {
@@ -25,6 +26,7 @@ func TestEscalate(t *testing.T) {
 		}
 		p.problems = append(p.problems, component.Problem{Reason: v1.ReasonApplyFailed, Message: "throttled"})
 		r.escalate(p, start.Add(after))
+		retryIn = p.retryIn
 		got := map[string]bool{}
 		for _, problem := range p.problems {
 			if problem.Blocking {
@@ -44,6 +46,11 @@ func TestEscalate(t *testing.T) {
 		}
 	}
 	expect("first", blocks(r, 0, "backend"))
+	for after, want := range map[time.Duration]time.Duration{0: time.Second, 20 * time.Second: 20 * time.Second, 2 * time.Minute: time.Minute} {
+		if blocks(r, after, "backend"); retryIn != want {
+			t.Errorf("after %s it is tried again in %s, want %s", after, retryIn, want)
+		}
+	}
 	expect("later", blocks(r, 2*time.Minute, "backend", "frontend"))
 	expect("after 3 minutes", blocks(r, 3*time.Minute, "backend", "frontend"), "backend")
 	expect("both", blocks(r, 5*time.Minute, "backend", "frontend"), "backend", "frontend")

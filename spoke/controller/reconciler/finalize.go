@@ -31,6 +31,7 @@ func (r *reconciler[T]) finalize(ctx context.Context, p *pass[T]) {
 	p.components = components
 	if p.live, err = r.observe(ctx, p.object, components); err != nil {
 		p.fail("", err)
+		r.reportProblems(ctx, p)
 		return
 	}
 	decision := component.DeletePlan(components, p.live, p.object.GetUID())
@@ -103,7 +104,15 @@ func (r *reconciler[T]) release(ctx context.Context, p *pass[T]) {
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		p.fail("", fmt.Errorf("removing the finalizer: %w", err))
+		r.reportProblems(ctx, p)
 		return
 	}
 	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), "")
+}
+
+// reportProblems writes the status of a deletion that fails.
+func (r *reconciler[T]) reportProblems(ctx context.Context, p *pass[T]) {
+	if len(p.problems) > 0 {
+		r.report(ctx, p)
+	}
 }

@@ -76,7 +76,7 @@ func (p *pass[T]) intents() []component.Resource {
 // reports whether other components should be processed.
 func (p *pass[T]) fail(name string, err error) bool {
 	d := apierror.Decide(err)
-	if d.Return {
+	if d.Return && d.Class != apierror.Internal {
 		p.errs = append(p.errs, err)
 	}
 	switch d.Class {
@@ -93,7 +93,9 @@ func (p *pass[T]) fail(name string, err error) bool {
 	case apierror.InvalidSpec:
 		p.rejected = true
 	case apierror.Internal:
-		p.retryIn = sooner(p.retryIn, d.Wait)
+		// The queue would double its delay with each pass, whatever caused it. Most are tried again earlier: see
+		// escalate.
+		p.retryIn = sooner(p.retryIn, lastRetry)
 		p.problems = append(p.problems, component.Problem{Component: name, Reason: d.Reason, Message: d.Message, Lasting: true})
 		return true
 	case apierror.NamespaceTerminating:
