@@ -124,9 +124,9 @@ func TestDecideInternal(t *testing.T) {
 	checkDecisions(t, map[string]decisionTest{
 		"webhook": {
 			apierrors.NewInternalError(errors.New(`failed calling webhook "a": Post "https://a.svc:443/?timeout=10s": dial tcp 10.1.2.3:443: refused`)),
-			returned(Internal, remedy + `Internal error occurred: failed calling webhook "a": dial tcp (address): refused`),
+			returned(Internal, remedy+`Internal error occurred: failed calling webhook "a": dial tcp (address): refused`),
 		},
-		"definition without a field, applied": {applied{status(http.StatusInternalServerError, "", field)}, returned(Internal, remedy + field)},
+		"definition without a field, applied": {applied{status(http.StatusInternalServerError, "", field)}, returned(Internal, remedy+field)},
 		"code of a read":                      {status(http.StatusInternalServerError, "", field), returned(Transient, "the cluster answers with code 500")},
 		"other code of an apply":              {applied{status(http.StatusBadGateway, "", field)}, returned(Transient, "the cluster answers with code 502")},
 		"no answer to an apply":               {applied{dial(syscall.ECONNREFUSED)}, returned(Unreachable, "the cluster refuses connections")},
