@@ -364,6 +364,9 @@ func (a *Attempt) stepFailed(at conditions.Step, err error) *conditions.Failure 
 		if definition, ok := errors.AsType[*preflight.DefinitionError](err); ok {
 			what = "the CustomResourceDefinition " + definition.Name + " could not be installed"
 		}
+		if class == apierror.Internal {
+			return a.fail(at, v1.ReasonSetupFailed, what+": "+apierror.Message(err), err)
+		}
 		reason := cmp.Or(string(apierrors.ReasonForError(err)), "an error")
 		return a.fail(at, v1.ReasonSetupFailed, what+": the API server returned "+reason, err)
 	}
