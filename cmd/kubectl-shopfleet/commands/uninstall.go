@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
 	"github.com/shopfleet/shopfleet/config"
 )
@@ -145,7 +146,11 @@ func (c *uninstall) remains(set config.Set) string {
 		text += ", the CRDs and their objects"
 	}
 	if set == config.Spoke {
-		return text + ". EcommerceApps keep running, but are no longer updated or repaired."
+		text += ". EcommerceApps keep running, but are no longer updated or repaired"
+		if !c.definitions {
+			text += ". Those that you delete are finalized when you install a spoke again, or remove their finalizer " + v1.SpokeFinalizer
+		}
+		return text + "."
 	}
 	text += ", and the registration Secrets. EcommerceApps keep running in the members, but are no longer updated"
 	if !c.definitions {
