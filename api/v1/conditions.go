@@ -308,6 +308,7 @@ const (
 	ReasonWaitingForApproval = "WaitingForApproval"
 	ReasonWaitingForWindow   = "WaitingForWindow"
 	ReasonRevisionNotFound   = "RevisionNotFound"
+	ReasonRevisionNotStored  = "RevisionNotStored"
 
 	ReasonConnected              = "Connected"
 	ReasonConnecting             = "Connecting"

@@ -73,9 +73,11 @@ func clusterEntries(in Input) []v1.ClusterStatus {
 // behind there cannot be recorded.
 func unrecorded(old v1.ClusterStatus, in Input, c Cluster) v1.ClusterStatus {
 	e := *old.DeepCopy()
-	leaving(&e, in, Cluster{Failure: &Failure{
-		Reason: v1.ReasonResidueFull, Message: "the record of what stays behind in the cluster is full",
-	}})
+	failure := &Failure{Reason: v1.ReasonResidueFull, Message: "the record of what stays behind in the cluster is full"}
+	if in.UnrecordedBy != "" {
+		failure = &Failure{Reason: v1.ReasonApplyFailed, Message: "what stays behind in the cluster cannot be recorded: " + in.UnrecordedBy}
+	}
+	leaving(&e, in, Cluster{Failure: failure})
 	e.Stale = c.Connection == Lost
 	return e
 }

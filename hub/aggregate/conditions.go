@@ -171,6 +171,8 @@ func (s summary) appliedFact() fact {
 		f.reason, f.message = v1.ReasonDeleting, messageDeleting
 	case s.total == 0:
 		f.reason, f.message = s.unplacedReason(), s.unplacedMessage()
+	case s.in.Unrevised != nil:
+		f.reason, f.message = s.rolloutReason(), s.rolloutMessage()
 	case s.applied == s.total:
 		f.status, f.reason, f.message = true, v1.ReasonReconciled, "all clusters have the current spec"
 	default:
@@ -195,6 +197,8 @@ func (s summary) progressingFact() fact {
 		f.status, f.reason, f.message = true, v1.ReasonDeleting, s.deletingFact().message
 	case s.in.Paused:
 		f.reason, f.message = v1.ReasonPaused, "changes are held back by "+s.pausedBy()
+	case s.in.Unrevised != nil || s.in.Rollout != nil && s.in.Rollout.State == v1.RolloutFailed:
+		f.reason, f.message = s.rolloutReason(), s.rolloutMessage()
 	case s.rollingOut() || s.in.Rollout != nil && s.in.Rollout.State == v1.RolloutRollingBack:
 		f.status, f.reason, f.message = true, s.rolloutReason(), s.rolloutMessage()
 	case len(s.waiting) > 0:
@@ -214,6 +218,9 @@ func (s summary) deletingFact() fact {
 		f.reason = v1.ReasonProtected
 		f.message = fmt.Sprintf("nothing is deleted while the application is protected; to go on, remove the annotation %s",
 			v1.DeletionProtectionAnnotation)
+	case len(s.in.Unrecorded) > 0 && s.in.UnrecordedBy != "":
+		f.reason = v1.ReasonApplyFailed
+		f.message = fmt.Sprintf("what stays behind in %s cannot be recorded: %s", firstOf(s.in.Unrecorded), s.in.UnrecordedBy)
 	case len(s.in.Unrecorded) > 0:
 		f.reason = v1.ReasonResidueFull
 		f.message = fmt.Sprintf("the record of what stays behind is full for %s: connect the cluster again, or, if it never returns, "+

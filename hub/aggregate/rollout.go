@@ -9,8 +9,12 @@ import (
 // rollingOut reports whether clusters have yet to get the revision of the spec, or to prove healthy
 // with it.
 func (s summary) rollingOut() bool {
-	return s.in.Rollout != nil && s.in.Rollout.State != v1.RolloutComplete && !s.rolledBack()
+	return s.in.Rollout != nil && s.in.Rollout.State != v1.RolloutComplete && s.in.Rollout.State != v1.RolloutFailed && !s.rolledBack()
 }
+
+// held reports whether the clusters do not get the revision of the spec, or not all of them, until a user or the
+// hub does something.
+func (s summary) held() bool { return s.rolledBack() || s.rolloutFailed() || s.in.Unrevised != nil }
 
 // rolledBack reports whether the revision of the spec was rolled back, or is being rolled back.
 func (s summary) rolledBack() bool {
@@ -20,11 +24,17 @@ func (s summary) rolledBack() bool {
 // rolloutFailed reports whether the revision of the spec has failed, so that a user has to correct it. One
 // that waits for an approval, or is paused, is as a user wants it.
 func (s summary) rolloutFailed() bool {
+	if s.in.Unrevised != nil {
+		return s.in.Unrevised.Blocking
+	}
 	return s.in.Rollout != nil && (s.in.Rollout.State == v1.RolloutFailed || s.in.Rollout.State == v1.RolloutRolledBack)
 }
 
 // rolloutReason returns the reason of conditions about the rollout.
 func (s summary) rolloutReason() string {
+	if s.in.Unrevised != nil {
+		return v1.ReasonRevisionNotStored
+	}
 	switch s.in.Rollout.State {
 	case v1.RolloutRollingBack, v1.RolloutRolledBack:
 		return v1.ReasonRolledBack
@@ -43,6 +53,9 @@ func (s summary) rolloutReason() string {
 
 // rolloutMessage describes the rollout.
 func (s summary) rolloutMessage() string {
+	if s.in.Unrevised != nil {
+		return v1.Excerpt("the revision of the spec cannot be stored, and no cluster gets it: "+s.in.Unrevised.Message, maxRolloutMessage)
+	}
 	r := s.in.Rollout
 	var message string
 	switch {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -47,6 +48,10 @@ func TestRollout(t *testing.T) {
 			v1.RolloutStatus{State: v1.RolloutRollingBack, Message: "a: it is not ready"},
 			v1.PhaseFailed, v1.ReasonRolledBack, false, "revision 2 is being rolled back to 1: a: it is not ready",
 		},
+		"failed": {
+			v1.RolloutStatus{State: v1.RolloutFailed, Updated: 1, Message: "a: it is not ready"},
+			v1.PhaseFailed, v1.ReasonRolloutFailed, true, "revision 2 is rolled out to 1 of 2 clusters: a: it is not ready",
+		},
 		"complete, and a cluster returns": {
 			v1.RolloutStatus{State: v1.RolloutComplete, Updated: 1}, v1.PhaseRunning, v1.ReasonRunning, false, MessageRunning,
 		},
@@ -70,6 +75,65 @@ func TestRollout(t *testing.T) {
 			}
 			checkSettled(t, in, got)
 		})
+	}
+}
+
+// TestFailedRollout: one that failed does not progress and waits for a user, and the clusters are as they are.
+func TestFailedRollout(t *testing.T) {
+	t.Parallel()
+	in := rolling(v1.RolloutStatus{State: v1.RolloutFailed, Updated: 1, Message: "a: it is not ready"})
+	got := Compute(in)
+	for kind, want := range map[string]metav1.ConditionStatus{
+		v1.ConditionReady: metav1.ConditionFalse, v1.ConditionProgressing: metav1.ConditionFalse, v1.ConditionStalled: metav1.ConditionTrue,
+		v1.ConditionAvailable: metav1.ConditionTrue, v1.ConditionDegraded: metav1.ConditionFalse,
+	} {
+		c := meta.FindStatusCondition(got.Conditions, kind)
+		about := kind != v1.ConditionAvailable && kind != v1.ConditionDegraded
+		if c.Status != want || (c.Reason == v1.ReasonRolloutFailed) != about {
+			t.Errorf("%s is %s, %s: %s", kind, c.Status, c.Reason, c.Message)
+		}
+	}
+	failing := with(in, "a", reporting(v1.PhaseFailed), says(v1.ConditionDegraded, v1.ReasonCrashLoopBackOff))
+	got = Compute(failing)
+	ready, degraded := meta.FindStatusCondition(got.Conditions, v1.ConditionReady), meta.FindStatusCondition(got.Conditions, v1.ConditionDegraded)
+	if ready.Reason != v1.ReasonRolloutFailed || degraded.Status != metav1.ConditionTrue || degraded.Reason == v1.ReasonRolloutFailed {
+		t.Errorf("Ready says %s, Degraded is %s, %s", ready.Reason, degraded.Status, degraded.Reason)
+	}
+}
+
+// TestUnrevised: while the revision of the spec cannot be stored, the status says so, and goes on about clusters.
+func TestUnrevised(t *testing.T) {
+	t.Parallel()
+	complete := v1.RolloutStatus{State: v1.RolloutComplete, Updated: 2}
+	for name, tt := range map[string]struct {
+		in       Input
+		blocking bool
+		phase    v1.Phase
+	}{
+		"until a user acts":          {rolling(complete), true, v1.PhaseFailed},
+		"for a moment":               {rolling(complete), false, v1.PhaseUpdating},
+		"of a new one":               {Input{Generation: 1, Now: at(0)}, true, v1.PhaseFailed},
+		"of a new one, for a moment": {Input{Generation: 1, Now: at(0)}, false, v1.PhasePending},
+	} {
+		tt.in.Unrevised = &Unrevised{Message: "the quota is used up", Blocking: tt.blocking}
+		got := Compute(tt.in)
+		if got.Phase != tt.phase || !strings.Contains(got.Message, "the quota is used up") {
+			t.Errorf("%s: phase %s: %s", name, got.Phase, got.Message)
+		}
+		for _, kind := range []string{v1.ConditionReady, v1.ConditionProgressing} {
+			if c := meta.FindStatusCondition(got.Conditions, kind); c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonRevisionNotStored {
+				t.Errorf("%s: %s is %s, %s", name, kind, c.Status, c.Reason)
+			}
+		}
+		if c := meta.FindStatusCondition(got.Conditions, v1.ConditionStalled); (c.Status == metav1.ConditionTrue) != tt.blocking || tt.blocking && c.Reason != v1.ReasonRevisionNotStored {
+			t.Errorf("%s: Stalled is %s, %s", name, c.Status, c.Reason)
+		}
+	}
+	in := rolling(complete)
+	in.Unrevised = &Unrevised{Message: "denied", Blocking: true}
+	in = with(in, "b", lost)
+	if got := Compute(in); !got.EntryOf("b").Stale {
+		t.Error("a cluster that is lost meanwhile is not reported")
 	}
 }
 

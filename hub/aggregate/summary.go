@@ -100,7 +100,7 @@ func needsIntervention(reason string) bool {
 
 // running reports whether all placed clusters are ready, and have the spec.
 func (s summary) running() bool {
-	return !s.in.Deleting && s.in.Invalid == "" && s.total > 0 && s.ready == s.total && !s.rollingOut() && !s.rolledBack()
+	return !s.in.Deleting && s.in.Invalid == "" && s.total > 0 && s.ready == s.total && !s.rollingOut() && !s.held()
 }
 
 func (s summary) phase() v1.Phase {
@@ -109,6 +109,8 @@ func (s summary) phase() v1.Phase {
 		return v1.PhaseDeleting
 	case s.in.Invalid != "":
 		return v1.PhaseFailed
+	case s.in.Unrevised != nil && s.in.Unrevised.Blocking:
+		return v1.PhaseFailed
 	case s.total == 0:
 		return v1.PhasePending
 	case s.in.Paused:
@@ -116,11 +118,11 @@ func (s summary) phase() v1.Phase {
 	case s.running():
 		return v1.PhaseRunning
 	}
-	if s.rolledBack() {
+	if s.rolledBack() || s.rolloutFailed() {
 		return v1.PhaseFailed
 	}
 	var phase v1.Phase
-	scaling := !s.rollingOut()
+	scaling := !s.rollingOut() && s.in.Unrevised == nil
 	for _, c := range s.placed {
 		phase = worst(phase, c.Phase)
 		scaling = scaling && (c.Ready || c.Phase == v1.PhaseScaling)
@@ -166,18 +168,24 @@ func (s summary) reason() string {
 		}
 		return v1.ReasonDeleting
 	case v1.PhasePending:
+		if s.in.Unrevised != nil {
+			return s.rolloutReason()
+		}
 		return s.unplacedReason()
 	case v1.PhaseFailed:
 		if s.in.Invalid != "" {
 			return v1.ReasonInvalidSpec
 		}
-		if s.rolledBack() || len(s.failed) == 0 {
+		if s.held() || len(s.failed) == 0 {
 			return s.rolloutReason()
 		}
 		return s.failed[0].Reason
 	case v1.PhaseUnknown:
 		return v1.ReasonClusterUnreachable
 	default:
+		if s.in.Unrevised != nil {
+			return s.rolloutReason()
+		}
 		return v1.ReasonWaitingForClusters
 	}
 }
@@ -190,6 +198,8 @@ func (s summary) message() string {
 		return fmt.Sprintf("changes are held back by %s; %d of %s ready", s.pausedBy(), s.ready, areClusters(s.total))
 	case s.in.Invalid != "":
 		return s.in.Invalid
+	case s.in.Unrevised != nil && s.total == 0 && !s.in.Deleting:
+		return s.rolloutMessage()
 	case phase == v1.PhasePending:
 		return s.unplacedMessage()
 	case phase == v1.PhaseDeleting && len(s.left) == 0:
@@ -198,7 +208,7 @@ func (s summary) message() string {
 		return s.leftMessage()
 	}
 	message := fmt.Sprintf("%d of %s ready", s.ready, areClusters(s.total))
-	if s.rollingOut() || s.rolledBack() {
+	if s.rollingOut() || s.held() {
 		message += "; " + s.rolloutMessage()
 	}
 	if problems := describe(slices.Concat(s.failed, s.lost)); problems != "" {

@@ -66,6 +66,8 @@ type Input struct {
 	// Refused says that the API server has refused the status with what clusters report, which is left out then;
 	// empty if it has not.
 	Refused string
+	// Unrevised says why the revision of the spec could not be stored, so that no cluster gets it; nil if it was.
+	Unrevised *Unrevised
 	// Undecided are the clusters that must be reached before the placement can be decided,
 	// because the inventory was lost; empty if it was decided.
 	Undecided []string
@@ -75,8 +77,10 @@ type Input struct {
 	Clusters []Cluster
 
 	// Unrecorded are the clusters that the application cannot leave while it is deleted,
-	// because the record of what stays behind there is full.
+	// because the record of what stays behind there is full, or cannot be written.
 	Unrecorded []string
+	// UnrecordedBy says why it cannot be written; empty if it is full.
+	UnrecordedBy string
 
 	// Backups is the last report of the backup scheduler. If nil, the stored status is
 	// kept.
@@ -90,6 +94,14 @@ type Input struct {
 	Previous v1.EcommerceAppStatus
 	// Now is the current time, in whole seconds as the API stores it.
 	Now metav1.Time
+}
+
+// Unrevised describes a revision that could not be stored.
+type Unrevised struct {
+	// Message is one deterministic sentence fragment.
+	Message string
+	// Blocking is true if that lasts until a user changes something.
+	Blocking bool
 }
 
 // BackupReport is the backup scheduler's part of the status of an application.

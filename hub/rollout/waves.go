@@ -36,9 +36,15 @@ func Waves(spec *v1.Rollout, clusters []Cluster) [][]string {
 }
 
 // Guarded reports whether clusters have to wait for their turn: there is a revision that was healthy, it
-// is not the one in the spec, and the rollout of that has not ended.
+// is not the one in the spec, and the rollout of that has not ended. While no revision was healthy, those that
+// serve customers with another one wait.
 func Guarded(r Request) bool {
 	p := begin(r)
 	ended := p.status.State == v1.RolloutComplete || p.status.Target() != p.status.Revision
-	return p.status.PreviousRevision != 0 && !p.returns() && !ended
+	if p.returns() || ended {
+		return false
+	}
+	return p.status.PreviousRevision != 0 || slices.ContainsFunc(r.Clusters, func(c Cluster) bool {
+		return c.Serving && c.Revision != 0 && c.Revision != p.status.Revision
+	})
 }

@@ -65,6 +65,39 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
+// TestGuardedWithoutHealthy: while no revision was healthy, clusters that serve customers with another one wait for
+// their turn, as Next decides.
+func TestGuardedWithoutHealthy(t *testing.T) {
+	t.Parallel()
+	never := &v1.RolloutStatus{Revision: 2, SpecHash: "two", State: v1.RolloutProgressing}
+	for name, tt := range map[string]struct {
+		last    *v1.RolloutStatus
+		cluster Cluster
+		want    bool
+	}{
+		"one that serves":                   {never, Cluster{Revision: 2, Serving: true}, true},
+		"one that does not":                 {never, Cluster{Revision: 2}, false},
+		"one that has the revision":         {never, Cluster{Revision: 3, Serving: true}, false},
+		"one without a revision":            {never, Cluster{Serving: true}, false},
+		"one that serves, without a status": {nil, Cluster{Revision: 1, Serving: true}, true},
+	} {
+		tt.cluster.Name, tt.cluster.Region = "a", "r"
+		other := tt.cluster
+		other.Name = "b"
+		r := Request{Revision: 3, Hash: "hash", Last: tt.last, Clusters: []Cluster{tt.cluster, other}, Now: start()}
+		if got := Guarded(r); got != tt.want {
+			t.Errorf("%s: guarded %t, want %t", name, got, tt.want)
+		}
+		next, err := Next(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waits := next.Revisions["b"] != 3; tt.want && !waits {
+			t.Errorf("%s: all clusters get it at once: %v", name, next.Revisions)
+		}
+	}
+}
+
 // TestConnecting: while a cluster is about to be observed, nothing begins, fails or ends.
 func TestConnecting(t *testing.T) {
 	t.Parallel()

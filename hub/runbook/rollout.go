@@ -19,6 +19,8 @@ func rollouts() []Entry {
 			statusApp, "Correct the spec, or what keeps the cluster from being ready.\nTo return to the previous revision: kubectl shopfleet rollback APP -n NAMESPACE."},
 		{v1.ReasonRolledBack, "A cluster failed with the revision of the spec, or a user rolled it back. All clusters run the revision that the message names. The database keeps its version and size.",
 			revisions, "Correct the spec: the next edit is rolled out.\nTo try the same revision again: kubectl shopfleet rollback APP -n NAMESPACE --to-revision REVISION."},
+		{v1.ReasonRevisionNotStored, "The revision of the spec cannot be read or stored as a ControllerRevision, so that no cluster gets it: each keeps what it has. The message has the cause: a quota, an admission policy, or a ControllerRevision of another owner with the name APP-revision-NUMBER.",
+			"kubectl get controllerrevisions -n NAMESPACE", "Raise the quota, or correct the policy or the object that the message names.\nThe hub tries again within five minutes."},
 		{v1.ReasonRevisionNotFound, "The revision that a cluster is to have does not exist: its ControllerRevision was deleted, or the annotation ecommerce.io/rollback-to names none that was healthy. The cluster keeps what it has.",
 			revisions, "Edit the spec, or roll out another revision.\nkubectl shopfleet rollback APP -n NAMESPACE --to-revision REVISION"},
 	}

@@ -84,15 +84,16 @@ func leftBehind(in aggregate.Input, next v1.EcommerceAppStatus) []string {
 
 // recordResidue records what a deletion leaves behind in clusters, before their entries
 // leave the inventory or the application is released, and returns those whose record is
-// full. A crash at any point repeats a step at most.
-func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, clusters []string) (full []string, err error) {
+// full or, with an error, cannot be written. A crash at any point repeats a step at most.
+func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, clusters []string) (unrecorded []string, err error) {
 	var problems []error
 	for _, name := range clusters {
 		recorded, err := r.dispatcher.RecordResidue(ctx, app, name, r.clock.Now())
 		switch {
 		case errors.Is(err, residue.ErrFull):
-			full = append(full, name)
+			unrecorded = append(unrecorded, name)
 		case err != nil:
+			unrecorded = append(unrecorded, name)
 			problems = append(problems, err)
 		}
 		if recorded {
@@ -100,7 +101,7 @@ func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, cl
 				"%s cannot be reached; the copy there is deleted when it returns", name)
 		}
 	}
-	return full, errors.Join(problems...)
+	return unrecorded, errors.Join(problems...)
 }
 
 // unrecorded returns a request for each application whose deletion waits because the record

@@ -41,6 +41,7 @@ func (r *Reconciler) writeAhead(ctx context.Context, app *v1.EcommerceApp, next 
 	controllerutil.AddFinalizer(app, v1.HubFinalizer)
 	record(app, names)
 	if err := r.patch(ctx, before, app); err != nil {
+		app.ObjectMeta = before.ObjectMeta
 		return fmt.Errorf("adding the finalizer and clusters: %w", err)
 	}
 	stored := app.ResourceVersion != before.ResourceVersion // Otherwise the application is gone.
@@ -51,6 +52,11 @@ func (r *Reconciler) writeAhead(ctx context.Context, app *v1.EcommerceApp, next 
 		r.dispatcher.Plan(planned)
 	}
 	return nil
+}
+
+// keepClusters takes the clusters out of the decision that the application does not run in yet.
+func (o *observation) keepClusters() {
+	o.Chosen = slices.DeleteFunc(slices.Clone(o.Chosen), func(name string) bool { return o.Previous.EntryOf(name) == nil })
 }
 
 // copiesDue returns how long a planned status waits for the copies, which would compete with it: until

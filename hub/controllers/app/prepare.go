@@ -32,6 +32,7 @@ func (r *Reconciler) prepare(ctx context.Context, app *v1.EcommerceApp) error {
 	}
 	app.Annotations[v1.RestartedAtAnnotation] = restart
 	if err := r.patch(ctx, before, app); err != nil {
+		app.Annotations = before.Annotations // It goes on without the restart.
 		return fmt.Errorf("handling annotation %s: %w", v1.ImageUpdatedAnnotation, err)
 	}
 	r.recorder.Eventf(app, nil, corev1.EventTypeNormal, "ImageUpdated", "Restart",
@@ -93,6 +94,7 @@ func (r *Reconciler) removeMoves(ctx context.Context, app *v1.EcommerceApp, remo
 		delete(app.Annotations, v1.MoveEmptyAnnotation)
 	}
 	if err := r.patch(ctx, before, app); err != nil {
+		app.Annotations = before.Annotations
 		return fmt.Errorf("removing clusters from annotation %s: %w", v1.MoveEmptyAnnotation, err)
 	}
 	return nil

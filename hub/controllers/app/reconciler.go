@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // Reconciler decides about applications. It sends requests to the hub only.
@@ -69,50 +71,59 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, err
 }
 
-// reconcile decides about an application. Its status is the one that is stored, or planned.
+// reconcile decides about an application. Its status is the one that is stored, or planned. An error in one part
+// is returned after the rest was reported: a status that is not written says of each cluster what was.
 func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored v1.EcommerceAppStatus) (reconcile.Result, error) {
 	deleting := app.Ending()
 	if app.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
 		return reconcile.Result{}, nil
 	}
+	var failed error
 	if app.DeletionTimestamp == nil {
-		if err := r.prepare(ctx, app); err != nil {
-			return reconcile.Result{}, err
+		if failed = r.prepare(ctx, app); isConflict(failed) {
+			return reconcile.Result{}, failed
 		}
 	}
 	in, err := r.observe(ctx, app)
-	if err == nil {
-		in.Propagated, in.sourcesDue = r.dispatcher.ReadSources(ctx, app)
-		err = r.planRollout(ctx, app, &in)
-	}
 	if err != nil || in.recovering {
+		return reconcile.Result{}, errors.Join(failed, err)
+	}
+	in.Propagated, in.sourcesDue = r.dispatcher.ReadSources(ctx, app)
+	if err := r.planRollout(ctx, app, &in); isConflict(err) {
 		return reconcile.Result{}, err
+	} else if err != nil {
+		failed = errors.Join(failed, err)
 	}
 	wait := sooner(abandon(app, in.Clusters, in.Now.Time), in.wait())
 	next, err := r.compute(ctx, app, &in.Input)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
+	failed = errors.Join(failed, err)
 	if deleting && len(next.Clusters) == 0 {
-		return reconcile.Result{}, r.release(ctx, app)
+		return reconcile.Result{}, errors.Join(failed, r.release(ctx, app))
 	}
 	lost := hasLostInventory(app)
 	if app.DeletionTimestamp == nil {
-		if err := r.writeAhead(ctx, app, next); err != nil {
+		if err := r.writeAhead(ctx, app, next); isConflict(err) {
 			return reconcile.Result{}, err
+		} else if err != nil {
+			failed = errors.Join(failed, err)
+			in.keepClusters() // Those that are new have to be recorded first.
+			next = aggregate.Compute(in.Input)
 		}
 	}
 	if r.dispatcher.Planned(app) {
 		if rest := r.copiesDue(app, next); rest > 0 {
-			return reconcile.Result{RequeueAfter: rest}, nil
+			return reconcile.Result{RequeueAfter: rest}, failed
 		}
 		defer r.dispatcher.EndPlan(keyOf(app))
 		app.Status = stored
 	}
-	r.dispatcher.DispatchEdit(app, next)
+	if in.Unrevised == nil {
+		r.dispatcher.DispatchEdit(app, next)
+	}
 	result, err := r.report(ctx, app, in.Input, next)
-	if err != nil {
-		return result, err
+	if err != nil || in.Unrevised != nil && app.Status.Rollout == nil {
+		// Copies without a revision would get the spec at once.
+		return result, errors.Join(failed, err)
 	}
 	if lost && !app.InventoryLost() {
 		r.dispatcher.Recovered(keyOf(app))
@@ -120,15 +131,18 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 	// What is stored, and not what is yet to be written.
 	r.dispatcher.Dispatch(app)
 	result.RequeueAfter = sooner(result.RequeueAfter, wait)
-	return result, r.settle(ctx, app, &in)
+	return result, errors.Join(failed, r.settle(ctx, app, &in))
 }
+
+// isConflict reports whether an error is about what is read anew, so that it is tried again at once.
+func isConflict(err error) bool { return apierror.Classify(err) == apierror.Conflict }
 
 // settle records what the decision has brought to an end.
 func (r *Reconciler) settle(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
-	if err := r.settleRollout(ctx, app, in); err != nil {
-		return err
+	if in.Unrevised != nil {
+		return r.withdrawMoves(ctx, app, in)
 	}
-	return r.withdrawMoves(ctx, app, in)
+	return errors.Join(r.settleRollout(ctx, app, in), r.withdrawMoves(ctx, app, in))
 }
 
 // sooner returns the shorter of two waits, of which 0 is none.
@@ -140,11 +154,12 @@ func sooner(a, b time.Duration) time.Duration {
 }
 
 // compute returns the next status. What an application leaves behind in members is recorded
-// before the status leaves them out.
+// before the status leaves them out; where that fails it does not, and there is an error.
 func (r *Reconciler) compute(ctx context.Context, app *v1.EcommerceApp, in *aggregate.Input) (v1.EcommerceAppStatus, error) {
 	next := aggregate.Compute(*in)
 	var err error
-	if in.Unrecorded, err = r.recordResidue(ctx, app, leftBehind(*in, next)); err == nil && len(in.Unrecorded) > 0 {
+	if in.Unrecorded, err = r.recordResidue(ctx, app, leftBehind(*in, next)); len(in.Unrecorded) > 0 {
+		in.UnrecordedBy = apierror.Message(err)
 		next = aggregate.Compute(*in)
 	}
 	return next, err

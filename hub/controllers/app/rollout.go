@@ -36,27 +36,53 @@ func (r *Reconciler) planRollout(ctx context.Context, app *v1.EcommerceApp, in *
 		}
 		return nil
 	}
-	resolved, err := r.revisions.Resolve(ctx, app)
+	request, err := r.rolloutRequest(ctx, app, in)
 	if err != nil {
+		in.keepRevisions(apierror.Decide(err))
 		return err
 	}
-	if err := r.revisions.Store(ctx, app, resolved); err != nil {
+	in.rollOut(request)
+	if !in.completes(request.Last) {
+		return nil
+	}
+	// Before the status says so, so that it is done again after a crash.
+	if err := r.revisions.Complete(ctx, app, in.Rollout, in.Revisions); err != nil {
+		in.Rollout.CompletionTime, in.Rollout.State = nil, v1.RolloutProgressing
+		in.Rollout.Message = "writing the history: " + apierror.Message(err)
 		return err
+	}
+	return nil
+}
+
+// keepRevisions leaves the clusters with what they have, because the revision of the spec could not be stored. One
+// that is new gets what the others have, and none is added if that has no number.
+func (in *observation) keepRevisions(d apierror.Decision) {
+	in.Unrevised = &aggregate.Unrevised{Message: d.Message, Blocking: d.Blocking}
+	if in.Rollout == nil {
+		in.keepClusters()
+		return
+	}
+	for _, name := range in.Chosen {
+		in.Revisions[name] = cmp.Or(in.Revisions[name], in.Rollout.Target())
+	}
+}
+
+// rolloutRequest stores the revision of the spec, and returns the request of a decision about it.
+func (r *Reconciler) rolloutRequest(ctx context.Context, app *v1.EcommerceApp, in *observation) (rollout.Request, error) {
+	resolved, err := r.revisions.Resolve(ctx, app)
+	if err != nil {
+		return rollout.Request{}, err
+	}
+	if err := r.revisions.Store(ctx, app, resolved); err != nil {
+		return rollout.Request{}, err
 	}
 	request := requestOf(app, resolved, &in.Input)
 	request.Paused = app.Annotations[v1.RolloutPausedAnnotation] == "true"
 	if revision, region, _ := strings.Cut(app.Annotations[v1.ApproveAnnotation], "/"); revision == strconv.FormatInt(resolved.Revision, 10) {
 		request.Approved = region
 	}
-	if request.RollbackTo, err = r.rollbackTo(ctx, app, resolved.Revision); err != nil {
-		return err
-	}
-	in.rollOut(request)
-	if in.completes(request.Last) {
-		// Before the status says so, so that it is done again after a crash.
-		return r.revisions.Complete(ctx, app, in.Rollout, in.Revisions)
-	}
-	return nil
+	request.RollbackTo, err = r.rollbackTo(ctx, app, resolved.Revision)
+	return request, err
 }
 
 // requestOf returns the request of a decision about a rollout, without what users ask for by annotations.

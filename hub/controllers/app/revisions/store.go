@@ -136,11 +136,32 @@ func (s *Store) create(ctx context.Context, app *v1.EcommerceApp, next Resolved)
 	}
 	// The reference must not block the deletion of the application, which the hub may not update.
 	r.OwnerReferences[0].BlockOwnerDeletion = nil
-	if err := s.client.Create(ctx, r, client.FieldOwner(v1.HubFieldManager)); err != nil {
+	err := s.client.Create(ctx, r, client.FieldOwner(v1.HubFieldManager))
+	if apierrors.IsAlreadyExists(err) {
+		return s.existing(ctx, app, r, err)
+	}
+	if err != nil {
 		return fmt.Errorf("storing revision %d: %w", next.Revision, err)
 	}
 	return nil
 }
+
+// existing returns the error of a revision whose name is taken: a conflict if it is of the application, as after a
+// response that was lost, and otherwise one that a user has to settle.
+func (s *Store) existing(ctx context.Context, app *v1.EcommerceApp, next *appsv1.ControllerRevision, taken error) error {
+	live := &appsv1.ControllerRevision{}
+	err := s.reader.Get(ctx, client.ObjectKeyFromObject(next), live)
+	if apierrors.IsNotFound(err) || err == nil && metav1.IsControlledBy(live, app) && live.Labels[v1.InstanceLabel] == app.Name && live.Labels[v1.ManagedByLabel] == v1.ManagedBy {
+		return fmt.Errorf("storing revision %d: %w", next.Revision, taken)
+	}
+	if err != nil {
+		return fmt.Errorf("reading ControllerRevision %q: %w", next.Name, err)
+	}
+	return &apierror.SpecError{Reason: v1.ReasonRevisionNotStored, Err: fmt.Errorf("ControllerRevision %q is not of this application: delete it: %w", next.Name, errTaken)}
+}
+
+// errTaken means that an object that is not ours has the name of a revision.
+var errTaken = errors.New("its name is that of the next revision")
 
 // nameOf returns the name of a revision of an application.
 func nameOf(app *v1.EcommerceApp, revision int64) string {

@@ -1,0 +1,115 @@
+package app
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
+)
+
+// partial is a hub whose API server takes statuses, and denies what it is told to.
+type partial struct {
+	strict
+	members []v1.MemberCluster
+	// existing has the name of the revision that is created next; nil if there is none.
+	existing *appsv1.ControllerRevision
+	// denied is the error of writes other than those of statuses.
+	denied error
+}
+
+func (p *partial) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	if members, is := list.(*v1.MemberClusterList); is {
+		members.Items = p.members
+	}
+	return nil
+}
+
+func (p *partial) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	if revision, is := o.(*appsv1.ControllerRevision); is && p.existing != nil {
+		p.existing.DeepCopyInto(revision)
+		return nil
+	}
+	return apierrors.NewNotFound(schema.GroupResource{}, "none")
+}
+
+func (p *partial) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	if p.existing != nil {
+		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "controllerrevisions"}, o.GetName())
+	}
+	return p.denied
+}
+
+func (p *partial) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	return p.denied
+}
+
+// TestPartsFail: an error in one part of a decision does not keep the rest from being reported: a cluster that is
+// lost meanwhile is Stale.
+func TestPartsFail(t *testing.T) {
+	t.Parallel()
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "controllerrevisions"}, "", nil)
+	mine := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "shop-revision-1", Labels: map[string]string{"mine": "true"}}}
+	rollout := func(app *v1.EcommerceApp) { app.Spec.Rollout = &v1.Rollout{} }
+	for name, tt := range map[string]struct {
+		hub    partial
+		change func(*v1.EcommerceApp)
+		// reason is that of Stalled; empty if it is False.
+		reason string
+	}{
+		"a revision is denied":             {partial{denied: denied}, rollout, v1.ReasonRevisionNotStored},
+		"a revision of another owner":      {partial{existing: mine}, rollout, v1.ReasonRevisionNotStored},
+		"a restart is denied":              {partial{denied: denied}, func(app *v1.EcommerceApp) { app.Annotations = map[string]string{v1.ImageUpdatedAnnotation: "token"} }, ""},
+		"clusters cannot be recorded":      {partial{denied: denied}, func(app *v1.EcommerceApp) { app.Annotations = map[string]string{v1.ClustersAnnotation: "lost"} }, ""},
+		"the finalizer cannot be recorded": {partial{denied: denied}, func(app *v1.EcommerceApp) { app.Finalizers = nil }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock, hub := clocktesting.NewFakeClock(time.Unix(1000, 0)), &tt.hub
+			hub.members = []v1.MemberCluster{member("lost", metav1.ConditionFalse, v1.ReasonProbeFailed), member("new", metav1.ConditionTrue, v1.ReasonConnected)}
+			r := &Reconciler{
+				client: hub, reader: hub, dispatcher: dispatch.New(hub, dispatch.Options{}), clock: clock, recorder: events.NewFakeRecorder(10),
+				backups: newBackupReports(), revisions: revisions.New(hub, hub), burst: newBurst(), progressPeriod: progressPeriod,
+			}
+			app := &v1.EcommerceApp{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u", Generation: 1, Finalizers: []string{v1.HubFinalizer}},
+				Spec:       v1.EcommerceAppSpec{Image: "shop:v1"},
+			}
+			app.Status.Clusters = []v1.ClusterStatus{{Name: "lost", Phase: v1.PhaseRunning, Ready: true}}
+			app.Status.ObservedGeneration, app.Status.LastUpdated = 1, new(metav1.NewTime(clock.Now()))
+			tt.change(app)
+			_, err := r.reconcile(t.Context(), app, app.Status)
+			if err == nil || apierror.Classify(err) == apierror.Conflict {
+				t.Errorf("error %v, want one that is logged and tried again", err)
+			}
+			if len(hub.written) != 1 {
+				t.Fatalf("%d statuses are written: %v", len(hub.written), err)
+			}
+			status := hub.written[0]
+			grows := app.Spec.Rollout == nil && app.Annotations[v1.ClustersAnnotation] == "" && len(app.Finalizers) > 0
+			if entry := status.EntryOf("lost"); !entry.Stale || (status.EntryOf("new") != nil) != grows {
+				t.Errorf("clusters %+v", status.Clusters)
+			}
+			stalled := meta.FindStatusCondition(status.Conditions, v1.ConditionStalled)
+			if is := stalled.Status == metav1.ConditionTrue; is != (tt.reason != "") || is && stalled.Reason != tt.reason {
+				t.Errorf("Stalled is %s, %s: %s", stalled.Status, stalled.Reason, stalled.Message)
+			}
+			if tt.hub.existing != nil && !strings.Contains(stalled.Message, `ControllerRevision "shop-revision-1" is not of this application: delete it`) {
+				t.Errorf("Stalled says %s", stalled.Message)
+			}
+		})
+	}
+}
