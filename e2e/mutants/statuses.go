@@ -41,3 +41,34 @@ func ofFacts() []Mutant {
 		},
 	}
 }
+
+// ofParts returns mistakes with errors in one part of what a reconciler does, and with what follows from them.
+func ofParts() []Mutant {
+	return []Mutant{
+		{
+			"silent-revision", "a revision that cannot be stored keeps the status from being written",
+			appPackage + "/reconciler.go", "	if err := r.planRollout(ctx, app, &in); isConflict(err) {", "	if err := r.planRollout(ctx, app, &in); err != nil {",
+			appPackage, "TestPartsFail",
+		},
+		{
+			"name-taken-for-ever", "an object of another owner with the name of a revision is a conflict",
+			appPackage + "/revisions/store.go", "	if apierrors.IsAlreadyExists(err) {\n", "	if apierrors.IsAlreadyExists(err) && next.template == nil {\n",
+			appPackage, "TestPartsFail",
+		},
+		{
+			"failed-progresses", "a rollout that failed counts as one in progress",
+			"hub/aggregate/rollout.go", " && s.in.Rollout.State != v1.RolloutFailed && !s.rolledBack()", " && !s.rolledBack()",
+			"hub/aggregate", "TestFailedRollout",
+		},
+		{
+			"planned-at-once", "a plan says that all clusters change at once while no revision was healthy",
+			"hub/rollout/waves.go", "	return p.status.PreviousRevision != 0 || slices", "	return p.status.PreviousRevision != 0 || r.RollbackTo != 0 && slices",
+			"hub/rollout", "TestGuardedWithoutHealthy",
+		},
+		{
+			"orphans-for-ever", "the record of orphans stays when the member is gone",
+			"hub/controllers/member/reconciler.go", "errors.Join(r.register(ctx, name), r.forgetOrphans(ctx, name))", "errors.Join(r.register(ctx, name))",
+			"hub/controllers/member", "TestRecordOfOrphans",
+		},
+	}
+}

@@ -152,7 +152,11 @@ func (r *Reconciler) observeOrphans(ctx context.Context, member string) (*int32,
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return nil, fmt.Errorf("reading the orphans in member %q: %w", member, err)
-	case !equality.Semantic.DeepEqual(last.Data, data) && len(last.Data)+len(data) > 0:
+	case len(data) == 0:
+		if err := r.forgetOrphans(ctx, member); err != nil {
+			return nil, err
+		}
+	case !equality.Semantic.DeepEqual(last.Data, data):
 		intent := corev1apply.ConfigMap(key.Name, key.Namespace).WithData(data).
 			WithLabels(map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.MemberRecordLabel: member})
 		if err := r.client.Apply(ctx, intent, client.FieldOwner(v1.HubFieldManager), client.ForceOwnership); err != nil {
@@ -164,6 +168,20 @@ func (r *Reconciler) observeOrphans(ctx context.Context, member string) (*int32,
 		n++
 	}
 	return &n, nil
+}
+
+// forgetOrphans deletes the record of the orphans in a member that has none, or has left the fleet. It sends
+// nothing if there is no record.
+func (r *Reconciler) forgetOrphans(ctx context.Context, member string) error {
+	record := &corev1.ConfigMap{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: residue.OrphansName(member)}, record)
+	if err == nil && record.Labels[v1.ManagedByLabel] == v1.ManagedBy {
+		err = r.client.Delete(ctx, record, client.Preconditions{UID: &record.UID})
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting the record of orphans in member %q: %w", member, err)
+	}
+	return nil
 }
 
 // orphaned reports whether no application owns a copy in a member. App is the

@@ -20,6 +20,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // Reconciler reconciles MemberClusters with the fleet.
@@ -53,21 +54,29 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) error {
 	err := r.client.Get(ctx, client.ObjectKey{Name: name}, cluster)
 	switch {
 	case apierrors.IsNotFound(err):
-		return r.register(ctx, name)
+		return errors.Join(r.register(ctx, name), r.forgetOrphans(ctx, name))
 	case err != nil:
 		return fmt.Errorf("getting member cluster %q: %w", name, err)
 	case !cluster.DeletionTimestamp.IsZero():
 		return r.detach(ctx, cluster)
 	}
-	if err := r.ensureFinalizer(ctx, cluster); err != nil {
-		return err
+	// What fails here does not keep the status from being written, unless it is read anew.
+	failed := r.ensureFinalizer(ctx, cluster)
+	if apierror.Classify(failed) == apierror.Conflict {
+		return failed
 	}
 	f, err := r.observe(ctx, cluster)
 	if err != nil {
-		return err
+		return errors.Join(failed, err)
+	}
+	var listed error
+	if f.registered {
+		f.orphans, listed = r.observeOrphans(ctx, cluster.Name)
+	} else {
+		listed = r.forgetOrphans(ctx, cluster.Name)
 	}
 	stored := r.storeRenewed(ctx, cluster, f.registration)
-	return errors.Join(stored, r.writeStatus(ctx, cluster, decide(f)))
+	return errors.Join(failed, listed, stored, r.writeStatus(ctx, cluster, decide(f)))
 }
 
 // pinAll pins the UIDs of all known clusters before the first member is connected, so
@@ -126,10 +135,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1.MemberCluster) (fa
 	for range apps.Items {
 		f.apps++
 	}
-	if f.residue, err = r.countResidue(ctx, cluster.Name); err != nil {
-		return facts{}, err
-	}
-	f.orphans, err = r.observeOrphans(ctx, cluster.Name)
+	f.residue, err = r.countResidue(ctx, cluster.Name)
 	return f, err
 }
 

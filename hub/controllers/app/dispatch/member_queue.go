@@ -97,6 +97,9 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	}
 	next.escalate(err, last, l.options.Clock.Now(), l.options.Waits.Scaled(lastingAfter))
 	l.conclude(request, app, next)
+	if next.applied {
+		err = errors.Join(err, l.dropRecords(ctx, app))
+	}
 	return l.conflicts.RetryReported(l.options.Waits, request, err)
 }
 

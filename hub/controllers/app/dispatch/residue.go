@@ -113,3 +113,29 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r re
 	log.FromContext(ctx).Info(outcome, "app", r.App, "copy", r.Copy, "recorded", r.Recorded)
 	return nil
 }
+
+// dropRecords removes the records of copies that an application has replaced or taken over: one of the name exists
+// again, and its copy was written.
+func (l *MemberQueue) dropRecords(ctx context.Context, app *v1.EcommerceApp) error {
+	records, err := l.options.Residue.List(ctx, l.name)
+	if err != nil {
+		return err
+	}
+	member := &v1.MemberCluster{}
+	for _, r := range records {
+		if r.Key() != keyOf(app) {
+			continue
+		}
+		if err := l.hub.Get(ctx, client.ObjectKey{Name: l.name}, member); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		if !r.In(member.Status.ClusterUID) {
+			continue // Another cluster under the member's name.
+		}
+		if err := l.options.Residue.Remove(ctx, l.name, r.ID()); err != nil {
+			return err
+		}
+		log.FromContext(ctx).Info("Kept a recorded copy, because an application of its name runs there again", "app", r.App, "copy", r.Copy, "recorded", r.Recorded)
+	}
+	return nil
+}

@@ -37,6 +37,15 @@ func testResidue(t *testing.T, m *member) {
 	m.reconcile(t)
 	m.expect(t, "an application that was created anew", 0, false)
 
+	m.record(t, residue.Record{App: "another"})
+	m.record(t, residue.Record{App: "moved", ClusterUID: "another"})
+	m.app.Status.Clusters = entries
+	m.reconcile(t)
+	m.expect(t, "an application that was created anew and runs there", 1, false)
+	if err := m.queue.options.Residue.Remove(t.Context(), "a", "moved"); err != nil {
+		t.Fatal(err)
+	}
+
 	m.record(t, residue.Record{App: uid})
 	m.app.UID, m.app.DeletionTimestamp, m.app.Status.Clusters = uid, &metav1.Time{}, nil
 	m.reconcile(t)
