@@ -44,16 +44,18 @@ func (c Cluster) Bounded() Cluster {
 	return c
 }
 
-// reported returns the part of a copy's status that the hub uses.
+// reported returns a copy's status within the bounds, without what only the status of the hub has.
 func reported(status *v1.EcommerceAppStatus) v1.EcommerceAppStatus {
-	return v1.EcommerceAppStatus{
-		Phase: validPhase(status.Phase), Message: v1.Excerpt(status.Message, maxReportedText),
-		ObservedGeneration: max(0, status.ObservedGeneration), LastHandledReconcileAt: status.LastHandledReconcileAt,
-		Selector: validSelector(status.Selector), Conditions: reportedConditions(status.Conditions),
-		Components: reportedComponents(status.Components), DatabaseReplicas: reportedReplicas(status.DatabaseReplicas),
-		Addresses:      v1.ValidAddresses(status.Addresses[:min(len(status.Addresses), maxReportedNames)]),
-		PendingChanges: reportedChanges(status.PendingChanges), PendingChangeCount: count(status.PendingChangeCount),
-	}
+	out := *status
+	out.Phase, out.Message, out.Ready = validPhase(status.Phase), v1.Excerpt(status.Message, maxReportedText), ""
+	out.ObservedGeneration, out.Selector = max(0, status.ObservedGeneration), validSelector(status.Selector)
+	out.Replicas, out.ClusterCount, out.RegionCount = count(status.Replicas), 0, 0
+	out.Conditions, out.Components = reportedConditions(status.Conditions), reportedComponents(status.Components)
+	out.DatabaseReplicas = reportedReplicas(status.DatabaseReplicas)
+	out.Addresses = v1.ValidAddresses(status.Addresses[:min(len(status.Addresses), maxReportedNames)])
+	out.PendingChanges, out.PendingChangeCount = reportedChanges(status.PendingChanges), count(status.PendingChangeCount)
+	out.Regions, out.Clusters, out.Backups, out.Placement, out.Rollout = nil, nil, nil, nil, nil
+	return out
 }
 
 // componentNames returns the components of an application, in the order in which they are started.

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 const (
@@ -64,7 +66,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return w.finalize(ctx)
 	}
 	if err := w.ensureFinalizer(ctx); err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, w.unstarted(ctx, err)
 	}
 	if Done(w.stored) || w.stored.Annotations[v1.RediscoveredAnnotation] != "" {
 		// The controller that rediscovered it in the cloud writes its status.
@@ -101,6 +103,18 @@ func (w *work) ensureFinalizer(ctx context.Context) error {
 		return fmt.Errorf("adding the finalizer: %w", err)
 	}
 	return nil
+}
+
+// unstarted reports that a Backup cannot be started because of an error, if that lasts until a user acts, and
+// returns the error.
+func (w *work) unstarted(ctx context.Context, err error) error {
+	d := apierror.Decide(err)
+	if !d.Blocking || Done(w.stored) || w.stored.Annotations[v1.RediscoveredAnnotation] != "" {
+		return err
+	}
+	w.backup = w.stored.DeepCopy()
+	w.conclude(stepresult.Hold(d.Wait, d.Reason, "%s", d.Message))
+	return errors.Join(err, w.write(ctx))
 }
 
 // write writes the status if it changed.

@@ -2,6 +2,7 @@ package restore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -75,7 +76,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
 	}
 	if err := w.ensureFinalizer(ctx); err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, w.unstarted(ctx, err)
 	}
 	w.restore = w.stored.DeepCopy()
 	if w.restore.Status.Phase == v1.RestoreCleaningUp {
@@ -178,6 +179,23 @@ func (w *work) databaseReleased(ctx context.Context) bool { return w.releaseData
 // done reports whether nothing more is done for a Restore.
 func done(r *v1.Restore) bool {
 	return r.Status.Phase == v1.RestoreCompleted || r.Status.Phase == v1.RestoreFailed
+}
+
+// unstarted reports that a Restore cannot be started because of an error, if that lasts until a user acts, and
+// returns the error.
+func (w *work) unstarted(ctx context.Context, err error) error {
+	d := apierror.Decide(err)
+	if !d.Blocking {
+		return err
+	}
+	w.restore = w.stored.DeepCopy()
+	v := stepresult.Hold(d.Wait, d.Reason, "%s", d.Message)
+	if w.restore.Spec.Verify {
+		w.concludeVerification(v)
+	} else {
+		w.conclude(v)
+	}
+	return errors.Join(err, w.write(ctx))
 }
 
 func (w *work) ensureFinalizer(ctx context.Context) error {

@@ -97,6 +97,13 @@ func (r *reconciler[T]) deleteVolumes(ctx context.Context, p *pass[T], db databa
 	return "", r.member.Applier.Delete(ctx, mark, metav1.DeletePropagationBackground)
 }
 
+// reportProblems writes why a deletion does not go on, unless it is tried again at once.
+func (r *reconciler[T]) reportProblems(ctx context.Context, p *pass[T]) {
+	if len(p.problems) > 0 {
+		r.report(ctx, p)
+	}
+}
+
 // release removes the finalizer, so that the API server deletes the object.
 func (r *reconciler[T]) release(ctx context.Context, p *pass[T]) {
 	err := r.patch(ctx, p.object, func(object T) {

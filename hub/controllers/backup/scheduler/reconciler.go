@@ -25,6 +25,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 const (
@@ -193,8 +194,12 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	plan := decide(in)
 	r.options.Metrics.set(request.NamespacedName, plan)
-	if err := r.act(ctx, app, in, plan); err != nil {
-		return reconcile.Result{}, err
+	failed := r.act(ctx, app, in, plan)
+	if failed != nil {
+		// What is known of the backups is reported all the same: they get older meanwhile.
+		plan.refused(apierror.Decide(failed))
+		r.report(app, plan)
+		return reconcile.Result{}, failed
 	}
 	if len(plan.Clusters) == 0 && plan.Condition.Status != metav1.ConditionFalse {
 		// There is nothing to report about clusters that have no backups.

@@ -1,0 +1,35 @@
+package scheduler
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
+)
+
+// TestRefused: a Backup that cannot be created is reported, and the age of the last one too.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "backups"}, "b", nil)
+	for name, tt := range map[string]struct {
+		err    error
+		before metav1.Condition
+		reason string
+	}{
+		"denied":              {denied, metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent, Message: "recent"}, v1.ReasonForbidden},
+		"denied, and too old": {denied, metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonBackupTooOld, Message: "too old"}, v1.ReasonBackupTooOld},
+		"for a moment":        {apierrors.NewInternalError(denied), metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent, Message: "recent"}, v1.ReasonBackupsRecent},
+	} {
+		p := Plan{Condition: tt.before}
+		p.refused(apierror.Decide(tt.err))
+		is := p.Condition.Status == metav1.ConditionTrue
+		if p.Condition.Reason != tt.reason || is != (tt.reason == v1.ReasonBackupsRecent) || !strings.Contains(p.Condition.Message, tt.before.Message) {
+			t.Errorf("%s: %s, %s: %s", name, p.Condition.Status, p.Condition.Reason, p.Condition.Message)
+		}
+	}
+}
