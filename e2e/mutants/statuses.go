@@ -11,7 +11,7 @@ func ofFacts() []Mutant {
 		},
 		{
 			"left-while-unknown", "an application leaves a cluster of which nothing is known yet",
-			placement + "/placement.go", "	of.stays = v1.ReasonFactsUnknown\n", "",
+			placement + "/unknown.go", "	of.stays = v1.ReasonFactsUnknown\n", "",
 			placement, "TestUnknownFacts",
 		},
 		{

@@ -32,7 +32,7 @@ func TestDegraded(t *testing.T) {
 		generation int64
 		reason     string
 	}{
-		"nobody can log in":               {[]change{says(v1.ConditionDegraded, v1.ReasonLoginNotConfigured)}, 1, v1.ReasonLoginNotConfigured},
+		"no user can log in":              {[]change{says(v1.ConditionDegraded, v1.ReasonLoginNotConfigured)}, 1, v1.ReasonLoginNotConfigured},
 		"an object is missing":            {[]change{says(v1.ConditionDegraded, v1.ReasonMissing)}, 1, v1.ReasonMissing},
 		"a component restarts again":      {[]change{updating, says(v1.ConditionDegraded, v1.ReasonCrashLoopBackOff)}, 1, v1.ReasonCrashLoopBackOff},
 		"during an update":                {[]change{updating, says(v1.ConditionDegraded, v1.ReasonCrashLoopBackOff)}, 2, v1.ReasonCrashLoopBackOff},

@@ -2,7 +2,6 @@ package placement
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -78,27 +77,6 @@ func (c criteria) reject(cluster *Cluster, placed bool) string {
 		return v1.ReasonPaused
 	default:
 		return ""
-	}
-}
-
-// mayMatch reports whether a cluster that is rejected for a reason may match once all is known of it.
-func (c criteria) mayMatch(cluster *Cluster, reason string) bool {
-	switch reason {
-	case v1.ReasonRegionNotListed:
-		return cluster.Region == ""
-	case v1.ReasonProviderNotListed:
-		return cluster.Provider == ""
-	case v1.ReasonNotSelected:
-		// The selector without what it says of facts that are unknown.
-		selector := c.ClusterSelector.DeepCopy()
-		unknown := func(key string) bool {
-			return key == corev1.LabelTopologyRegion && cluster.Region == "" || key == v1.ProviderLabel && cluster.Provider == ""
-		}
-		maps.DeleteFunc(selector.MatchLabels, func(key, _ string) bool { return unknown(key) })
-		selector.MatchExpressions = slices.DeleteFunc(selector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return unknown(r.Key) })
-		return selects(selector, cluster)
-	default:
-		return false
 	}
 }
 

@@ -226,15 +226,6 @@ func keepData(r Request, c *candidate) {
 	}
 }
 
-// keepUnknown keeps an application in a cluster that may match once its region and provider are known: one
-// whose status was lost is no reason to delete what runs there.
-func (c criteria) keepUnknown(of *candidate) {
-	if of.stays != "" || !of.Unobserved || !c.mayMatch(of.Cluster, of.reason) {
-		return
-	}
-	of.stays = v1.ReasonFactsUnknown
-}
-
 // choose chooses clusters that are not rejected within the limits, and rejects the others. It returns
 // what is chosen by domain, and whether any matches. Clusters are exchanged only for an edit of the placement, and
 // not for one that no cluster meets; those with data only where the user names them.
@@ -364,27 +355,6 @@ func awaitReplacement(r Request, all []candidate) (awaits []string) {
 		return nil
 	}
 	return awaits
-}
-
-// rejections returns the clusters that the application is not to run in, and those that the spec
-// lists and that do not exist, sorted by name. Known is the number of the former.
-func rejections(spec v1.Placement, all []candidate, known int) []Rejection {
-	if known == 0 && len(spec.ClusterNames) == 0 {
-		return nil
-	}
-	rejected := make([]Rejection, 0, known)
-	for i := range all {
-		if !all[i].runs() {
-			rejected = append(rejected, Rejection{Name: all[i].Cluster.Name, Reason: all[i].reason})
-		}
-	}
-	for _, name := range spec.ClusterNames {
-		if find(all, name) == nil {
-			rejected = append(rejected, Rejection{Name: name, Reason: v1.ReasonNoMatchingCluster})
-		}
-	}
-	slices.SortFunc(rejected, func(a, b Rejection) int { return strings.Compare(a.Name, b.Name) })
-	return rejected
 }
 
 // find returns the candidate of a name among those that are sorted by name; nil if there is none.

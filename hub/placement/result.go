@@ -139,3 +139,24 @@ func (d *Decision) add(r Request, c criteria, of *candidate) {
 		d.Stays = append(d.Stays, Stay{Name: name, Cause: of.reason, Reason: of.stays})
 	}
 }
+
+// rejections returns the clusters that the application is not to run in, and those that the spec
+// lists and that do not exist, sorted by name. Known is the number of the former.
+func rejections(spec v1.Placement, all []candidate, known int) []Rejection {
+	if known == 0 && len(spec.ClusterNames) == 0 {
+		return nil
+	}
+	rejected := make([]Rejection, 0, known)
+	for i := range all {
+		if !all[i].runs() {
+			rejected = append(rejected, Rejection{Name: all[i].Cluster.Name, Reason: all[i].reason})
+		}
+	}
+	for _, name := range spec.ClusterNames {
+		if find(all, name) == nil {
+			rejected = append(rejected, Rejection{Name: name, Reason: v1.ReasonNoMatchingCluster})
+		}
+	}
+	slices.SortFunc(rejected, func(a, b Rejection) int { return strings.Compare(a.Name, b.Name) })
+	return rejected
+}

@@ -45,7 +45,7 @@ func fleetAlerts() []Entry {
 			statusApp, "Look up the reason of the condition Ready, or Deleting, of the application."},
 		{"ShopfleetAppRolloutFailed", "The rollout of the application has been Failed or RolledBack for 5 minutes: a cluster failed with the revision of the spec, or a user took it back. Not all clusters run it.",
 			revisions, "Look up the reason of the condition Ready of the application: RolloutFailed or RolledBack.\nCorrect the spec: the next edit is rolled out."},
-		{"ShopfleetAppDegraded", "The application has failed in the cluster, waits there for a user, or is ready with a problem, for 15 minutes: nobody can log in, a component restarts again and again, or an object is missing.",
+		{"ShopfleetAppDegraded", "The application has failed in the cluster, waits there for a user, or is ready with a problem, for 15 minutes: no user can log in, a component restarts again and again, or an object is missing.",
 			statusApp, "Look up the reason of the cluster in the status of the application.\nkubectl shopfleet why APP -n NAMESPACE names the clusters."},
 		{"ShopfleetAppStatusRejected", "The hub's API server has refused for 5 minutes what members report about the application. Its status lacks messages, components and numbers.",
 			describeApp, "Look up the reason StatusRejected: the condition of that type names the member."},
