@@ -27,6 +27,8 @@ const (
 	// maxFields is the number of fields that are listed of one change.
 	maxFields = 10
 	maxField  = 256
+	maxKind   = 63
+	maxName   = 253
 )
 
 // answers hold the effects of an application, as far as they are known.
@@ -81,11 +83,27 @@ func (a answers) plannedClusters() []v1.PlannedCluster {
 	}
 	for name, answer := range a.clusters {
 		c := byName[name]
-		c.Name, c.Changes, c.Paused = name, answer.changes, answer.paused
+		c.Name, c.Changes, c.Paused = name, valid(answer.changes), answer.paused
 		c.Unknown, c.UnknownMessage = cut(answer.unknown, maxReason), cut(answer.message, maxClusterMessage)
 		byName[name] = c
 	}
 	return slices.SortedFunc(maps.Values(byName), func(a, b v1.PlannedCluster) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// valid returns changes within the bounds of a status: objects in a member may have any name, and what refuses a
+// write there any text.
+func valid(changes []v1.PlannedChange) []v1.PlannedChange {
+	all := slices.Clone(changes)
+	for i := range all {
+		c := &all[i]
+		c.Kind, c.Name = v1.Excerpt(c.Kind, maxKind), v1.Excerpt(c.Name, maxName)
+		c.Reason, c.Message = cut(c.Reason, maxReason), v1.Excerpt(c.Message, maxClusterMessage)
+		c.Fields = slices.Clone(c.Fields[:min(len(c.Fields), maxFields)])
+		for j := range c.Fields {
+			c.Fields[j] = v1.Excerpt(c.Fields[j], maxField)
+		}
+	}
+	return all
 }
 
 // moveOf returns what a decision changes for a cluster that runs the application, or does not.
