@@ -56,8 +56,8 @@ func ofParts() []Mutant {
 			appPackage, "TestPartsFail",
 		},
 		{
-			"failed-progresses", "a rollout that failed counts as one in progress",
-			"hub/aggregate/rollout.go", " && s.in.Rollout.State != v1.RolloutFailed && !s.rolledBack()", " && !s.rolledBack()",
+			"failed-reconciled", "Progressing says nothing about a rollout that failed",
+			"hub/aggregate/conditions.go", "	case s.in.Unrevised != nil || s.in.Rollout != nil && s.in.Rollout.State == v1.RolloutFailed:\n", "	case s.in.Unrevised != nil:\n",
 			"hub/aggregate", "TestFailedRollout",
 		},
 		{
