@@ -68,11 +68,11 @@ func decide(member *v1.MemberCluster, apps []v1.EcommerceApp) intent {
 		local:     of.Provider == v1.ProviderLocal,
 		snapshots: slices.Contains(member.Status.Capabilities, csi.CapabilitySnapshots),
 	}
-	if of.Provider == "" {
-		in.problem = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1.ReasonProviderUnknown, Message: "The provider is not known yet"}
+	set, err := csi.Classes(of)
+	if of.Provider == "" || err != nil && member.Status.ClusterUID == "" {
+		in.problem = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1.ReasonProviderUnknown, Message: "The provider or its drivers are not known yet"}
 		return in
 	}
-	set, err := csi.Classes(of)
 	if err != nil {
 		in.problem = &metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonDriverMissing, Message: err.Error()}
 		return in

@@ -18,7 +18,7 @@ import (
 func inCloud(provider v1.Provider, capabilities ...string) *v1.MemberCluster {
 	return &v1.MemberCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "eu-1"},
-		Status:     v1.MemberClusterStatus{Provider: provider, Region: "eu-west-1", Capabilities: capabilities},
+		Status:     v1.MemberClusterStatus{ClusterUID: "u", Provider: provider, Region: "eu-west-1", Capabilities: capabilities},
 	}
 }
 
@@ -58,6 +58,7 @@ func TestDecide(t *testing.T) {
 		"another provider's driver":   {inCloud(v1.ProviderGCP, ebs), nil, 0, 0, false, v1.ReasonDriverMissing},
 		"a local cluster":             {inCloud(v1.ProviderLocal), nil, 0, 0, false, v1.ReasonProvisioned},
 		"a provider that is not told": {inCloud(""), nil, 0, 0, false, v1.ReasonProviderUnknown},
+		"a status that was lost":      {&v1.MemberCluster{Status: v1.MemberClusterStatus{Provider: v1.ProviderAWS}}, nil, 0, 0, false, v1.ReasonProviderUnknown},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
