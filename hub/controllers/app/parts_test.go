@@ -113,3 +113,33 @@ func TestPartsFail(t *testing.T) {
 		})
 	}
 }
+
+// TestPartsFailWithProgress: an error that is retried later and later does not delay a status that waits for others.
+func TestPartsFailWithProgress(t *testing.T) {
+	t.Parallel()
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	hub := &partial{denied: apierrors.NewForbidden(schema.GroupResource{Resource: "controllerrevisions"}, "", nil)}
+	hub.members = []v1.MemberCluster{member("lost", metav1.ConditionFalse, v1.ReasonProbeFailed)}
+	r := &Reconciler{
+		client: hub, reader: hub, dispatcher: dispatch.New(hub, dispatch.Options{}), clock: clock, recorder: events.NewFakeRecorder(10),
+		backups: newBackupReports(), revisions: revisions.New(hub, hub), burst: newBurst(), progressPeriod: progressPeriod,
+	}
+	app := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u", Generation: 1, Finalizers: []string{v1.HubFinalizer}},
+		Spec:       v1.EcommerceAppSpec{Image: "shop:v1", Rollout: &v1.Rollout{}},
+	}
+	app.Status.Clusters, app.Status.ObservedGeneration = []v1.ClusterStatus{{Name: "lost"}}, 1
+	if _, err := r.reconcile(t.Context(), app, app.Status); err == nil || len(hub.written) != 1 {
+		t.Fatalf("%d statuses are written: %v", len(hub.written), err)
+	}
+	// The message alone changes.
+	hub.existing = &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "shop-revision-1"}}
+	result, err := r.reconcile(t.Context(), app, app.Status)
+	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > progressPeriod || len(hub.written) != 1 {
+		t.Errorf("tried again after %s, %v; %d statuses", result.RequeueAfter, err, len(hub.written))
+	}
+	clock.Step(progressPeriod)
+	if _, err := r.reconcile(t.Context(), app, app.Status); err == nil || len(hub.written) != 2 {
+		t.Errorf("%d statuses are written: %v", len(hub.written), err)
+	}
+}

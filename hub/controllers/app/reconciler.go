@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -121,6 +122,11 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 		r.dispatcher.DispatchEdit(app, next)
 	}
 	result, err := r.report(ctx, app, in.Input, next)
+	if failed != nil && err == nil && result.RequeueAfter > 0 {
+		// The error would be retried later and later, and the status is to be written soon.
+		log.FromContext(ctx).Error(failed, "A part of the decision failed, and is tried again when the status is written")
+		failed = nil
+	}
 	if err != nil || in.Unrevised != nil && app.Status.Rollout == nil {
 		// Copies without a revision would get the spec at once.
 		return result, errors.Join(failed, err)
