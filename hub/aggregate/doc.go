@@ -5,6 +5,7 @@
 //
 //   - Compute: derives the complete next status from the generation, the placement,
 //     one observation per cluster and the previous status.
+//   - Cluster.Bounded: makes what a member reports valid, before anything is decided by it.
 //   - Urgent: reports whether a change of status must be written immediately, or is
 //     mere progress that may be batched with later changes. Requested: reports whether an
 //     urgent one must not even wait a second for others.
@@ -23,7 +24,7 @@
 // Clusters, regions and applications share one order of phases, worst first:
 //
 //	Failed    a cluster reports a failure, a copy cannot be written until a user
-//	          intervenes, or the placement is invalid
+//	          intervenes, the placement is invalid, or the rollout failed
 //	Unknown   a cluster does not answer
 //	Deleting, Creating, Pending, Updating, Scaling
 //	Running   everything placed is ready, at the current generation
@@ -34,6 +35,9 @@
 // progress. The field ready (2/3), the regions, and the conditions Ready and Degraded
 // show how much of it runs. Failed takes precedence over Unknown, because a user can
 // act on it.
+//
+// The condition Degraded is True while a cluster has failed or does not respond, or the copy there is
+// Degraded, ready or not.
 //
 // The condition Available is True while every placed cluster says that customers can be
 // served there, whatever generation it runs. A cluster that does not respond makes it
