@@ -101,6 +101,16 @@ func (a *EcommerceApp) DatabaseVersion(cluster, copied string) string {
 	}
 }
 
+// IsDatabaseLost reports whether the database is known to be lost in a cluster.
+func (a *EcommerceApp) IsDatabaseLost(cluster string) bool {
+	for i := range a.Status.Clusters {
+		if c := &a.Status.Clusters[i]; c.Name == cluster {
+			return c.DatabaseLost
+		}
+	}
+	return false
+}
+
 // RecordedVersion returns the version of a cluster in status.backups, empty if there is none.
 func (a *EcommerceApp) RecordedVersion(cluster string) string {
 	for _, b := range a.Status.Backups {

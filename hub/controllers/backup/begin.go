@@ -59,6 +59,9 @@ func (w *work) recordSource(ctx context.Context) (stepresult.Result, error) {
 	if v := allowed(w.backup, app, member); v.Stops() {
 		return v, nil
 	}
+	if app.IsDatabaseLost(member.Name) {
+		return logical.Lost(w.backup), nil
+	}
 	s.AppUID = string(app.UID)
 	if w.backup.Spec.Method != v1.BackupDump {
 		s.Account = member.Spec.CloudAccountRef.Name
@@ -102,7 +105,7 @@ func (w *work) nameSnapshots(ctx context.Context) stepresult.Result {
 	if len(s.Snapshots) > 0 {
 		return stepresult.Result{}
 	}
-	if v := w.restored(ctx); v.Stops() {
+	if v := w.available(ctx); v.Stops() {
 		return v
 	}
 	claims, err := w.claims(ctx)
@@ -133,20 +136,13 @@ func (w *work) nameSnapshots(ctx context.Context) stepresult.Result {
 	return stepresult.Result{}
 }
 
-// restored reports whether a Restore works on the database.
-func (w *work) restored(ctx context.Context) stepresult.Result {
-	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
-	defer cancel()
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
-	if err != nil {
-		return w.memberError(err)
-	}
-	copied := &v1.EcommerceApp{}
-	err = in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}, copied)
+// available reports whether the database has data to back up; see logical.Available.
+func (w *work) available(ctx context.Context) stepresult.Result {
+	copied, err := w.copyInMember(ctx)
 	if client.IgnoreNotFound(err) != nil {
 		return w.memberError(err)
 	}
-	return logical.Restored(w.backup, copied)
+	return logical.Available(w.backup, copied)
 }
 
 // claim is a claim of the database and its volume.

@@ -54,6 +54,11 @@ func (w *work) mayDelete(ctx context.Context) (stepresult.Result, error) {
 	if len(s.Snapshots) == 0 && (s.Dump == nil || s.Dump.Object == nil) {
 		return stepresult.Result{}, nil // There is nothing to delete.
 	}
+	if w.backup.Annotations[v1.PrunedAnnotation] != "" {
+		if v, err := w.lost(ctx); v.Stops() || err != nil {
+			return v, err
+		}
+	}
 	return w.paused(ctx)
 }
 

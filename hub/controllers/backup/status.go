@@ -118,6 +118,8 @@ func (w *work) within(v stepresult.Result, limit time.Duration, what string) ste
 	}
 	reason := v1.ReasonSnapshotStuck
 	switch {
+	case v.Reason == v1.ReasonDatabaseLost:
+		reason = v.Reason
 	case w.backup.Spec.Method == v1.BackupDump && dumped(w.backup):
 		reason = v1.ReasonSendFailed
 	case w.backup.Spec.Method == v1.BackupDump:

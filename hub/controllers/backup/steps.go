@@ -8,10 +8,14 @@ import (
 // steps returns the steps of a Backup in their order, by its method.
 func (w *work) steps() []stepresult.Step {
 	if w.backup.Spec.Method == v1.BackupDump {
-		return []stepresult.Step{{Name: "Begin", Run: w.begin}, {Name: "MakeDump", Run: w.makeDump}, {Name: "SendDump", Run: w.sendDump}}
+		return []stepresult.Step{
+			{Name: "Begin", Run: w.begin}, {Name: "MakeDump", Run: w.makeDump}, {Name: "SendDump", Run: w.sendDump},
+			{Name: "CheckDatabase", Run: w.checkDatabase},
+		}
 	}
 	return []stepresult.Step{
 		{Name: "Begin", Run: w.begin}, {Name: "FindVolumes", Run: w.findVolumes},
 		{Name: "TakeSnapshots", Run: w.takeSnapshots}, {Name: "Copy", Run: w.copy},
+		{Name: "CheckDatabase", Run: w.checkDatabase},
 	}
 }

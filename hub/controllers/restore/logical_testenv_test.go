@@ -58,6 +58,7 @@ func (d *dumpTest) all(t *testing.T) {
 	t.Run("failure is final", d.failureIsFinal)
 	t.Run("note", d.notes)
 	t.Run("from the claim", d.fromClaim)
+	t.Run("of a lost database", d.ofALostDatabase)
 	t.Run("replayed", d.replayed)
 	t.Run("from the bucket", d.fromBucket)
 	t.Run("pruned", d.pruned)

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -119,7 +120,7 @@ func (r Run) serves(ctx context.Context) stepresult.Result {
 	if client.IgnoreNotFound(err) != nil {
 		return r.memberError(err)
 	}
-	if v := Restored(r.Backup, copied); v.Stops() {
+	if v := Available(r.Backup, copied); v.Stops() {
 		return v
 	}
 	pod := &corev1.Pod{}
@@ -135,14 +136,22 @@ func (r Run) serves(ctx context.Context) stepresult.Result {
 	return stepresult.Hold(stepresult.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterRef.Name)
 }
 
-// Restored reports whether a Restore works on the database of a copy: what it has until then
-// is neither the old nor the new.
-func Restored(b *v1.Backup, copied *v1.EcommerceApp) stepresult.Result {
-	name := cmp.Or(copied.Annotations[v1.LoadingAnnotation], copied.Annotations[v1.RestoringAnnotation])
-	if name == "" {
-		return stepresult.Result{}
+// Available reports whether the database of a copy has data to back up: no Restore works on it, until
+// whose end it has neither the old nor the new data, and it is not lost.
+func Available(b *v1.Backup, copied *v1.EcommerceApp) stepresult.Result {
+	if name := cmp.Or(copied.Annotations[v1.LoadingAnnotation], copied.Annotations[v1.RestoringAnnotation]); name != "" {
+		return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "the Restore %s works on the database in %s", name, b.Spec.ClusterRef.Name)
 	}
-	return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "the Restore %s works on the database in %s", name, b.Spec.ClusterRef.Name)
+	if meta.IsStatusConditionTrue(copied.Status.Conditions, v1.ConditionDatabaseLost) {
+		return Lost(b)
+	}
+	return stepresult.Result{}
+}
+
+// Lost returns the result for a Backup of a database that is lost.
+func Lost(b *v1.Backup) stepresult.Result {
+	return stepresult.Hold(stepresult.Member, v1.ReasonDatabaseLost, "the database in %s is lost, and there is nothing to back up: "+
+		"restore a Backup with kubectl shopfleet restore BACKUP --overwrite", b.Spec.ClusterRef.Name)
 }
 
 // job returns the Job that runs a CronJob once.

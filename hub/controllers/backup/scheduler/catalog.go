@@ -63,10 +63,11 @@ func (in input) known(cluster string) bool {
 	return slices.ContainsFunc(in.app.Status.Backups, func(b v1.ClusterBackups) bool { return b.Name == cluster })
 }
 
-// busy reports whether a Backup is in progress and its snapshot is not taken yet, or the hub
-// runs in safe mode. A second one would interfere; its scheduled time is run later.
-func (in input) busy(mine []*v1.Backup) bool {
-	if in.safeMode {
+// busy reports whether a Backup is in progress and its snapshot is not taken yet, the hub runs in
+// safe mode, or there is nothing to back up because the database is lost. A second one would
+// interfere; its scheduled time is run later.
+func (in input) busy(cluster string, mine []*v1.Backup) bool {
+	if in.safeMode || in.app.IsDatabaseLost(cluster) {
 		return true
 	}
 	for _, b := range mine {

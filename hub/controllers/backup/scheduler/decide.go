@@ -125,6 +125,10 @@ func decide(in input) Plan {
 		if entry.Phase == v1.PhaseDeleting {
 			continue
 		}
+		if entry.DatabaseLost {
+			all = append(all, problem{v1.ReasonDatabaseLost, entry.Name + ": the database is lost, and no backup is made or deleted until one is restored: " +
+				"kubectl shopfleet restore BACKUP --overwrite"})
+		}
 		if member == nil {
 			unknown = append(unknown, entry.Name)
 			continue
@@ -192,7 +196,7 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p clusterMethod) []p
 	last := in.lastScheduledTime(p.name, mine)
 	history.LastScheduledTime = last
 	due := when.Due(last, in.now, in.offset(p, interval))
-	if !due.ScheduledTime.IsZero() && !in.busy(mine) && (due.ScheduledTime.Sub(last) >= least || len(mine) == 0) {
+	if !due.ScheduledTime.IsZero() && !in.busy(p.name, mine) && (due.ScheduledTime.Sub(last) >= least || len(mine) == 0) {
 		plan.Create = append(plan.Create, in.backupFor(p, due.ScheduledTime))
 		if p.method != v1.BackupDump || in.known(p.name) {
 			// Before the hub scheduled the backups, the CronJob did.
@@ -305,7 +309,7 @@ func (p *Plan) condition(all []problem, unknown []string) metav1.Condition {
 // weight orders the reasons of problems: the heaviest is the reason of the condition.
 func weight(reason string) int {
 	return slices.Index([]string{
-		v1.ReasonNotOffsite, v1.ReasonBackupTooOld, v1.ReasonNoBackup,
+		v1.ReasonNotOffsite, v1.ReasonBackupTooOld, v1.ReasonNoBackup, v1.ReasonDatabaseLost,
 	}, reason)
 }
 

@@ -23,7 +23,8 @@ func appChanged(before, now *v1.EcommerceApp) bool {
 }
 
 func sameCluster(a, b v1.ClusterStatus) bool {
-	return a.Name == b.Name && a.UnknownOrigin == b.UnknownOrigin && (a.Phase == v1.PhaseDeleting) == (b.Phase == v1.PhaseDeleting)
+	return a.Name == b.Name && a.UnknownOrigin == b.UnknownOrigin && (a.Phase == v1.PhaseDeleting) == (b.Phase == v1.PhaseDeleting) &&
+		a.DatabaseLost == b.DatabaseLost
 }
 
 func sameCondition(a, b metav1.Condition) bool {
@@ -40,5 +41,6 @@ func memberChanged(before, now *v1.MemberCluster) bool {
 		return meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionReady)
 	}
 	return before.Generation != now.Generation || before.Status.Provider != now.Status.Provider ||
+		before.Status.Region != now.Status.Region ||
 		connected(before) != connected(now) || ready(before) != ready(now)
 }

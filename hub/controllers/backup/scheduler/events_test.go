@@ -25,6 +25,7 @@ func TestAppChanged(t *testing.T) {
 			a.Status.Clusters = append(a.Status.Clusters, v1.ClusterStatus{Name: "us-1"})
 		}, true},
 		"a cluster leaves":     {func(a *v1.EcommerceApp) { a.Status.Clusters[0].Phase = v1.PhaseDeleting }, true},
+		"a lost database":      {func(a *v1.EcommerceApp) { a.Status.Clusters[0].DatabaseLost = true }, true},
 		"an unknown origin":    {func(a *v1.EcommerceApp) { a.Status.Clusters[0].UnknownOrigin = "newer" }, true},
 		"a database's version": {func(a *v1.EcommerceApp) { a.Status.Backups[0].Version = "17.3" }, true},
 		"a condition":          {func(a *v1.EcommerceApp) { a.Status.Conditions[0].Status = metav1.ConditionTrue }, true},

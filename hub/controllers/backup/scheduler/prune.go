@@ -22,6 +22,10 @@ func (in input) prune(plan *Plan, p clusterMethod, mine []*v1.Backup) []problem 
 		}
 		return nil // The end of the pause is a change of the member.
 	}
+	if in.app.IsDatabaseLost(cluster) {
+		plan.unmark(mine, nil) // What is lost is in one of these backups.
+		return nil
+	}
 	if !in.compared[cluster] && len(pruned.Delete) > 0 {
 		plan.RequeueAt = earliest(plan.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
 		if in.settled {

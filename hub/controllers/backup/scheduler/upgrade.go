@@ -42,7 +42,7 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem 
 	}
 	switch {
 	case !isRecorded: // A backup names the version that is recorded.
-	case last == nil && !plan.makes(s.Cluster) && !in.busy(mine):
+	case last == nil && !plan.makes(s.Cluster) && !in.busy(s.Cluster, mine):
 		b := in.backupFor(clusterMethod{s.Cluster, method}, s.UpgradeTime)
 		b.Name, b.Spec.ScheduledTime = schedule.ManualName(in.app.Name, s.Cluster, s.UpgradeTime), nil
 		plan.Create = append(plan.Create, b)

@@ -1,0 +1,62 @@
+package backup
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/controllers/backup/logical"
+)
+
+// TestTakenOfNothing: a good backup of a database that was lost later stays good.
+func TestTakenOfNothing(t *testing.T) {
+	t.Parallel()
+	taken := now()
+	snapshot := v1.BackupStatus{
+		SnapshotTime: &metav1.Time{Time: taken}, Snapshots: []v1.VolumeSnapshot{{Claim: "c", Volume: "vol-1"}},
+	}
+	dump := v1.BackupStatus{SnapshotTime: &metav1.Time{Time: taken}, Dump: &v1.DumpFile{File: "f"}}
+	same, another := map[string]string{"c": "vol-1"}, map[string]string{"c": "vol-2"}
+	for name, tt := range map[string]struct {
+		status  v1.BackupStatus
+		noticed time.Time
+		volumes map[string]string
+		want    bool
+	}{
+		"of the empty volume, lost before":        {snapshot, taken.Add(-time.Minute), same, true},
+		"of the empty volume, noticed soon after": {snapshot, taken.Add(time.Minute), same, true},
+		"of the volume that was emptied later":    {snapshot, taken.Add(2 * time.Hour), same, false},
+		"of the volume before":                    {snapshot, taken.Add(time.Minute), another, false},
+		"of a volume whose claim is gone":         {snapshot, taken.Add(time.Minute), nil, false},
+		"a dump, lost before":                     {dump, taken.Add(-time.Minute), nil, true},
+		"a dump, lost after":                      {dump, taken.Add(time.Second), same, false},
+		"not taken":                               {v1.BackupStatus{}, taken, same, false},
+	} {
+		if got := takenOfNothing(&tt.status, tt.noticed, tt.volumes); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestALostDatabaseIsWaitedFor for as long as anything before the point in time, and named afterwards.
+func TestALostDatabaseIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newWork(emptyHub{}, nil)
+	if v := w.untilTaken(logical.Lost(w.backup)); v.Fatal || v.Wait <= 0 {
+		t.Errorf("%+v, want to wait", v)
+	}
+	w.now = now().Add(snapshotTimeout + time.Second)
+	for _, method := range []v1.BackupMethod{v1.BackupSnapshot, v1.BackupDump} {
+		w.backup.Spec.Method, w.backup.Status.SnapshotTime = method, nil
+		if v := w.untilTaken(logical.Lost(w.backup)); !v.Fatal || v.Reason != v1.ReasonDatabaseLost {
+			t.Errorf("%s: %+v, want it to fail with the reason", method, v)
+		}
+	}
+	// A member that does not answer says nothing about its database.
+	if v, err := stepresult.Advance(t.Context(), []stepresult.Step{{Name: "CheckDatabase", Run: w.checkDatabase}}); v.Stops() || err != nil {
+		t.Errorf("%+v, %v of a member that does not answer", v, err)
+	}
+}
