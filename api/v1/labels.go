@@ -168,6 +168,10 @@ const (
 	// volumes of its database are deleted as well. The hub sets it if spec.deletion.volumes is Delete.
 	DeleteVolumesAnnotation = "ecommerce.io/delete-volumes"
 
+	// AttachesVolumesAnnotation, with the value "true" on a MemberCluster, is a user's statement that the
+	// cluster's driver may attach volumes that the hub makes in the cloud.
+	AttachesVolumesAnnotation = "ecommerce.io/attaches-restored-volumes"
+
 	// RestoringAnnotation, on a copy, is the name of the Restore that is replacing volumes.
 	// While it is present the database is stopped.
 	RestoringAnnotation = "ecommerce.io/restoring"

@@ -116,8 +116,11 @@ func (w *work) nameSnapshots(ctx context.Context) stepresult.Result {
 	if err != nil {
 		return stepresult.FromError(err, "connecting to the cloud")
 	}
-	var found []v1.VolumeSnapshot
-	var total int64
+	var (
+		found    []v1.VolumeSnapshot
+		total    int64
+		obstacle csi.Obstacle
+	)
 	for _, c := range claims {
 		volume, err := session.Volumes.DescribeVolume(ctx, c.ref)
 		if err != nil {
@@ -127,12 +130,16 @@ func (w *work) nameSnapshots(ctx context.Context) stepresult.Result {
 			return stepresult.FromError(err, "looking at the volume of the claim "+c.name)
 		}
 		total += volume.SizeBytes
+		if obstacle == (csi.Obstacle{}) {
+			obstacle = w.obstacle(ctx, c, volume)
+		}
 		found = append(found, v1.VolumeSnapshot{
 			Claim: c.name, Volume: c.ref.Handle, VolumeUID: volume.UID, Zone: c.ref.Zone, Size: size(volume.SizeBytes),
 			CloudSnapshot: v1.CloudSnapshot{Region: s.Region, Name: w.nameOf(c.name, "")},
 		})
 	}
 	s.Snapshots, s.Size = found, size(total)
+	w.concludeRestorable(obstacle)
 	return stepresult.Result{}
 }
 
@@ -149,6 +156,8 @@ func (w *work) available(ctx context.Context) stepresult.Result {
 type claim struct {
 	name string
 	ref  cloud.VolumeRef
+	// class is the StorageClass of the claim, and driver the CSI driver of its volume; empty if it has none.
+	class, driver string
 }
 
 // claims reads the claims of the database in the member, from its API server.
@@ -176,7 +185,14 @@ func (w *work) claims(ctx context.Context) ([]claim, error) {
 		if err != nil {
 			return nil, &unusableError{claim: name, err: err}
 		}
-		out = append(out, claim{name: name, ref: ref})
+		found := claim{name: name, ref: ref}
+		if pvc.Spec.StorageClassName != nil {
+			found.class = *pvc.Spec.StorageClassName
+		}
+		if pv.Spec.CSI != nil {
+			found.driver = pv.Spec.CSI.Driver
+		}
+		out = append(out, found)
 	}
 	return out, nil
 }

@@ -40,6 +40,9 @@ func (w *work) choose(ctx context.Context) stepresult.Result {
 			return stepresult.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
 				name, w.member.Name)
 		}
+		if v := w.makeable(ctx, snapshot, live); v.Stops() {
+			return v
+		}
 		chosen = append(chosen, v1.RestoredVolume{
 			Claim: name, Snapshot: id, Zone: volumeZone(w.restore.Spec.Zone, live.zone(), w.member),
 			PersistentVolume: "shopfleet-" + w.nameOf(name),

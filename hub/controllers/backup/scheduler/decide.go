@@ -214,6 +214,9 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p clusterMethod) []p
 	}
 	found = append(found, in.prune(plan, p, mine)...)
 	found = append(found, in.offsite(plan, &history, p, mine)...)
+	if t := in.restorable(p.name, mine); t.reason != "" {
+		found = append(found, t)
+	}
 	plan.Clusters = append(plan.Clusters, history)
 	if t, at := in.exposure(p.name, history, mine); t.reason != "" {
 		found = append(found, t)
@@ -309,7 +312,7 @@ func (p *Plan) condition(all []problem, unknown []string) metav1.Condition {
 // weight orders the reasons of problems: the heaviest is the reason of the condition.
 func weight(reason string) int {
 	return slices.Index([]string{
-		v1.ReasonNotOffsite, v1.ReasonBackupTooOld, v1.ReasonNoBackup, v1.ReasonDatabaseLost,
+		v1.ReasonNotOffsite, v1.ReasonNotAttachable, v1.ReasonNotRestorable, v1.ReasonBackupTooOld, v1.ReasonNoBackup, v1.ReasonDatabaseLost,
 	}, reason)
 }
 

@@ -42,5 +42,6 @@ func memberChanged(before, now *v1.MemberCluster) bool {
 	}
 	return before.Generation != now.Generation || before.Status.Provider != now.Status.Provider ||
 		before.Status.Region != now.Status.Region ||
+		before.Annotations[v1.AttachesVolumesAnnotation] != now.Annotations[v1.AttachesVolumesAnnotation] ||
 		connected(before) != connected(now) || ready(before) != ready(now)
 }

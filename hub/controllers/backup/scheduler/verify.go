@@ -37,6 +37,9 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) problem {
 	plan.RequeueAt = earliest(plan.RequeueAt, due.NextAt)
 	busy := in.safeMode || len(tried) > 0 && !finished(tried[len(tried)-1])
 	good := newestGood(verifiable(mine))
+	if good != nil && in.notRestorable(good) != nil {
+		good = nil // It would be refused; restorable reports it.
+	}
 	if !due.ScheduledTime.IsZero() && !busy && good != nil {
 		plan.Verify = append(plan.Verify, in.verification(s.Cluster, good.Name, due.ScheduledTime))
 		s.LastVerifyScheduledTime = due.ScheduledTime
