@@ -23,11 +23,38 @@ func unsent(day, why string) v1.Backup {
 	return b
 }
 
-// TestWhereBackupsAre: nothing good is said while the newest backup is not in each place that it
-// should be in.
-func TestWhereBackupsAre(t *testing.T) {
+const (
+	soon, late = "2026-03-03T09:00:00Z", "2026-03-05T09:00:00Z"
+	good       = "Each cluster has a recent successful backup"
+)
+
+// conditions are changes of a situation at a time, and what the condition is then.
+type conditions map[string]struct {
+	now     string
+	change  func(*input)
+	status  metav1.ConditionStatus
+	reason  string
+	message string
+}
+
+func (c conditions) run(t *testing.T) {
+	t.Helper()
+	for name, tt := range c {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := situation(tt.now)
+			tt.change(&in)
+			want := metav1.Condition{Status: tt.status, Reason: tt.reason, Message: tt.message}
+			if diff := cmp.Diff(want, decide(in).Condition); diff != "" {
+				t.Errorf("condition (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhereSnapshotsAre: nothing good is said while the newest backup is not in each region that it should be in.
+func TestWhereSnapshotsAre(t *testing.T) {
 	t.Parallel()
-	const recent, late = "2026-03-03T09:00:00Z", "2026-03-05T09:00:00Z"
 	onGoogle := func(in *input) {
 		in.members["eu-1"].Status.Provider, in.members["eu-1"].Status.Region = v1.ProviderGCP, "europe-west1"
 		in.app.Spec.Database.Backup.CopyToRegions = []string{"us-east1", "us-west1"}
@@ -35,24 +62,8 @@ func TestWhereBackupsAre(t *testing.T) {
 		b.Spec.CopyToRegions, b.Status.Provider, b.Status.Snapshots[0].Copies = []string{"us-east1"}, v1.ProviderGCP, nil
 		in.backups = []v1.Backup{b}
 	}
-	dumps := func(change func(*input), backups ...v1.Backup) func(*input) {
-		return func(in *input) {
-			in.app.Spec.Database.Backup.Method, in.app.Spec.Database.Backup.CopyToRegions = v1.BackupDump, nil
-			in.buckets = map[string]bool{"eu-1": true}
-			in.backups = backups
-			change(in)
-		}
-	}
-	same := func(*input) {}
-	const good = "Each cluster has a recent successful backup"
-	for name, tt := range map[string]struct {
-		now     string
-		change  func(*input)
-		status  metav1.ConditionStatus
-		reason  string
-		message string
-	}{
-		"a copy failed, and the last one was made": {recent, func(in *input) {
+	conditions{
+		"a copy failed, and the last one was made": {soon, func(in *input) {
 			in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupCompleted), partial("2026-03-03T02:00:00Z")}
 		}, metav1.ConditionUnknown, v1.ReasonNotOffsite,
 			"eu-1: the newest successful backup, shop-eu-1-20260303-0200, is not in us-east-1: the cloud said no"},
@@ -81,6 +92,28 @@ func TestWhereBackupsAre(t *testing.T) {
 		}, metav1.ConditionFalse, v1.ReasonBackupTooOld,
 			"eu-1: the newest successful backup, shop-eu-1-20260303-0200, is not in us-east-1: the cloud said no; " +
 				"eu-1: the newest successful backup, shop-eu-1-20260303-0200, is older than 36h0m0s"},
+		"more regions than the provider can": {late, onGoogle, metav1.ConditionFalse, v1.ReasonNotOffsite,
+			"eu-1: the newest successful backup, shop-eu-1-20260305-0200, is not in us-west1: the provider gcp cannot store a snapshot in more " +
+				"regions than 1: correct spec.database.backup.copyToRegions"},
+		"as many regions as the provider can": {late, func(in *input) {
+			onGoogle(in)
+			in.app.Spec.Database.Backup.CopyToRegions = []string{"us-east1", "europe-west1"}
+		}, metav1.ConditionTrue, v1.ReasonBackupsRecent, good},
+	}.run(t)
+}
+
+// TestWhereDumpsAre: a bucket is where they should be, if there is one or if regions are asked for.
+func TestWhereDumpsAre(t *testing.T) {
+	t.Parallel()
+	dumps := func(change func(*input), backups ...v1.Backup) func(*input) {
+		return func(in *input) {
+			in.app.Spec.Database.Backup.Method, in.app.Spec.Database.Backup.CopyToRegions = v1.BackupDump, nil
+			in.buckets = map[string]bool{"eu-1": true}
+			in.backups = backups
+			change(in)
+		}
+	}
+	conditions{
 		"regions of a cluster that is dumped": {late, dumps(func(in *input) {
 			in.buckets, in.app.Spec.Database.Backup.CopyToRegions = nil, []string{"us-east-1"}
 		}, dumpOf("2026-03-05T02:00:00Z")), metav1.ConditionFalse, v1.ReasonNotOffsite,
@@ -90,28 +123,11 @@ func TestWhereBackupsAre(t *testing.T) {
 			in.app.Spec.Database.Backup.CopyToRegions = []string{"us-east-1"}
 		}, sent("2026-03-05T02:00:00Z")), metav1.ConditionTrue, v1.ReasonBackupsRecent, good},
 		"no bucket": {late, dumps(func(in *input) { in.buckets = nil }, dumpOf("2026-03-05T02:00:00Z")), metav1.ConditionTrue, v1.ReasonBackupsRecent, good},
-		"the bucket is new": {late, dumps(same, dumpOf("2026-03-05T02:00:00Z")), metav1.ConditionUnknown, v1.ReasonNotOffsite,
+		"the bucket is new": {late, dumps(func(*input) {}, dumpOf("2026-03-05T02:00:00Z")), metav1.ConditionUnknown, v1.ReasonNotOffsite,
 			"eu-1: the newest successful backup, dump-2026-03-05, is not in the bucket"},
-		"dumps that are too large to send": {late, dumps(same, unsent("2026-03-03T02:00:00Z", "too large"), unsent("2026-03-05T02:00:00Z", "too large")),
+		"dumps that are too large to send": {late, dumps(func(*input) {}, unsent("2026-03-03T02:00:00Z", "too large"), unsent("2026-03-05T02:00:00Z", "too large")),
 			metav1.ConditionFalse, v1.ReasonNotOffsite, "eu-1: the newest successful backup, dump-2026-03-05, is not in the bucket: too large"},
-		"more regions than the provider can": {late, onGoogle, metav1.ConditionFalse, v1.ReasonNotOffsite,
-			"eu-1: the newest successful backup, shop-eu-1-20260305-0200, is not in us-west1: the provider gcp cannot store a snapshot in more " +
-				"regions than 1: correct spec.database.backup.copyToRegions"},
-		"as many regions as the provider can": {late, func(in *input) {
-			onGoogle(in)
-			in.app.Spec.Database.Backup.CopyToRegions = []string{"us-east1", "europe-west1"}
-		}, metav1.ConditionTrue, v1.ReasonBackupsRecent, good},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			in := situation(tt.now)
-			tt.change(&in)
-			want := metav1.Condition{Status: tt.status, Reason: tt.reason, Message: tt.message}
-			if diff := cmp.Diff(want, decide(in).Condition); diff != "" {
-				t.Errorf("condition (-want +got):\n%s", diff)
-			}
-		})
-	}
+	}.run(t)
 }
 
 // TestOnlyPossibleRegionsAreAskedFor, so that the rest is backed up all the same.
