@@ -77,7 +77,7 @@ func ofPlaces() []Mutant {
 		},
 		{
 			"last-good-backup-failed", "the backup of a volume that was lost later fails",
-			backup + "/lost.go", "		if volumes[s.Snapshots[i].Claim] == s.Snapshots[i].Volume && ", "		if ",
+			backup + "/lost.go", "		if volumes[s.Snapshots[i].Claim] == s.Snapshots[i].Volume && ", "		if s.Snapshots[i].Volume != \"\" && ",
 			backup, "TestTakenOfNothing",
 		},
 		{
