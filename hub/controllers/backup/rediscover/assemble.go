@@ -130,6 +130,11 @@ func add(status *v1.BackupStatus, s cloud.Snapshot) {
 	}
 }
 
+// lacksCopy reports whether a copy of a snapshot failed.
+func lacksCopy(s v1.VolumeSnapshot) bool {
+	return slices.ContainsFunc(s.Copies, func(c v1.CloudSnapshot) bool { return c.State == string(cloud.StateFailed) })
+}
+
 // setPhase sets the phase and the condition Ready, depending on whether the backup is
 // complete.
 func (f found) setPhase(b *v1.Backup, tags cloud.Tags) {
@@ -153,6 +158,10 @@ func (f found) setPhase(b *v1.Backup, tags cloud.Tags) {
 	if !ready || !whole {
 		s.Phase, s.Message = v1.BackupFailed, "Rediscovered in the cloud, but incomplete"
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1.ReasonSnapshotMissing, s.Message
+	}
+	if s.Phase == v1.BackupCompleted && slices.ContainsFunc(s.Snapshots, lacksCopy) {
+		s.Phase, s.Message = v1.BackupPartiallyCompleted, "Rediscovered in the cloud; a copy failed"
+		c.Reason, c.Message = v1.ReasonPartiallyCompleted, s.Message
 	}
 	c.LastTransitionTime = metav1.NewTime(f.now)
 	s.CompletionTime = &metav1.Time{Time: f.now.Truncate(time.Second)}

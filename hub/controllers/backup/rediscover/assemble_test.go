@@ -95,6 +95,10 @@ func TestWhatIsNotWhole(t *testing.T) {
 			map[string]v1.BackupPhase{"shop-1": v1.BackupFailed}, 0},
 		"a copy alone": {[]cloud.Snapshot{snapshot(func(s *cloud.Snapshot) { s.Tags[cloud.TagCopyOf] = "snap-0" })},
 			map[string]v1.BackupPhase{"shop-1": v1.BackupCompleted}, 0},
+		"a copy that failed": {[]cloud.Snapshot{snapshot(nil), snapshot(func(s *cloud.Snapshot) {
+			s.Ref, s.State = cloud.SnapshotRef{Region: "us-9", ID: "snap-3"}, cloud.StateFailed
+			s.Tags[cloud.TagCopyOf] = "snap-1"
+		})}, map[string]v1.BackupPhase{"shop-1": v1.BackupPartiallyCompleted}, 0},
 		"tags are missing": {[]cloud.Snapshot{snapshot(func(s *cloud.Snapshot) { delete(s.Tags, cloud.TagClaim) }), snapshot(nil)},
 			map[string]v1.BackupPhase{"shop-1": v1.BackupCompleted}, 1},
 		"two backups": {[]cloud.Snapshot{snapshot(func(s *cloud.Snapshot) { s.Tags[cloud.TagBackup] = "shop-2" }), snapshot(nil)},
