@@ -9,7 +9,11 @@
 //	InProgress   snapshots are requested; not all are taken
 //	Finalizing   all are taken; data travels, copies are made, a dump is sent
 //	Completed    all snapshots and copies are ready, a dump is where it should be
-//	Failed       one failed for good, or time is up: a backup is good whole or not at all
+//	PartiallyCompleted
+//	             the backup can be restored where it is; a copy failed for good, or the dump is
+//	             not in the bucket
+//	Failed       a snapshot or the dump itself failed for good, or time is up: a backup of several
+//	             volumes is good whole or not at all
 //	Deleting     a Restore is waited for; with spec.deletion: Delete, the data goes, and then the object
 //
 // Each request to a cloud is recorded in the status before it is sent (cloud.Intent), so that a

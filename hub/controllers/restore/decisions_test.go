@@ -49,6 +49,7 @@ func TestPossible(t *testing.T) {
 	}{
 		"as it is":          {func(*work) {}, "", false},
 		"still travelling":  {func(w *work) { w.backup.Status.Phase = v1.BackupFinalizing }, "", false},
+		"a lost database":   {func(w *work) { w.app.Status.Clusters = []v1.ClusterStatus{{Name: "us-1", DatabaseLost: true}} }, "", false},
 		"its copies failed": {func(w *work) { w.backup.Status.Phase = v1.BackupPartiallyCompleted }, "", false},
 		"not taken":         {func(w *work) { w.backup.Status.Phase = v1.BackupInProgress }, v1.ReasonBackupNotReady, false},
 		"failed":            {func(w *work) { w.backup.Status.Phase = v1.BackupFailed }, v1.ReasonBackupNotReady, true},

@@ -32,6 +32,9 @@
 // that have replaced data, so that a hub that is restored from an older backup of etcd does not
 // repeat them.
 //
+// What is known to prevent the making or the attaching of a volume (cloud/csi.RestoreFacts) is asked
+// before anything is stopped, and fails the Restore then.
+//
 // Before a Restore of a dump stops an application, it creates the Job, its claim and its Secret
 // in a dry run. What the member rejects then is retried every five minutes; a rejection
 // after that fails the Restore, so that the application starts again. A Restore whose

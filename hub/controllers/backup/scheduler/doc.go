@@ -14,8 +14,10 @@
 //     data is deleted too (package hub/controllers/backup). No other deletion of a Backup
 //     deletes data.
 //   - The condition BackupReady of the application reports whether each cluster has a
-//     sufficiently recent backup, and why not. It is Unknown, not True, while a cluster
-//     waits for its first backup.
+//     sufficiently recent backup in each place where it should be, which can be restored, and
+//     why not. It is Unknown, not True, while a cluster waits for its first backup, or a place
+//     for the newest one.
+//   - While the database is lost in a cluster, no Backup of it is created, and none is deleted.
 //
 // # Non-goals
 //
