@@ -61,15 +61,14 @@ type Backup struct {
 	// Method is how the backup was made. Methods do not replace each other: a snapshot can
 	// be restored in its own cloud only.
 	Method string
-	// Places are where the backup is besides its own cluster or region: those that failed are
-	// missing.
+	// Places holds the regions that have the backup, or the bucket: without those where a copy failed.
 	Places []string
 }
 
 // Inventory is the list of all backups of one application's copy in one cluster.
 type Inventory struct {
 	Backups []Backup
-	// Wanted are the places that each backup should also be in. KeepLast counts in each of them,
+	// Wanted holds the places that each backup should also be in. KeepLast counts in each of them,
 	// so that a backup that is missing in one causes no deletion of an older one that is there.
 	Wanted []string
 	// Complete is true if all pages of all lists were read.
