@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -128,5 +129,18 @@ func TestACopyFailsAlone(t *testing.T) {
 				t.Errorf("copies %+v, want that of us-2 ready", c)
 			}
 		})
+	}
+}
+
+// TestStoredElsewhere: a snapshot that is stored in another region in the first place is there when it is ready.
+func TestStoredElsewhere(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[cloud.State]metav1.ConditionStatus{cloud.StateTaken: metav1.ConditionFalse, cloud.StateReady: metav1.ConditionTrue} {
+		w := newCopying(regionalCopies{})
+		w.backup.Status.Provider, w.backup.Status.Snapshots[0].State = v1.ProviderGCP, string(state)
+		w.conclude(stepresult.Hold(time.Minute, v1.ReasonUploading, "uploading"))
+		if c := meta.FindStatusCondition(w.backup.Status.Conditions, v1.ConditionCopied); c == nil || c.Status != want {
+			t.Errorf("%s: %+v, want %s", state, c, want)
+		}
 	}
 }

@@ -1,10 +1,12 @@
 package backup
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
@@ -58,5 +60,40 @@ func TestALostDatabaseIsWaitedFor(t *testing.T) {
 	// A member that does not answer says nothing about its database.
 	if v, err := stepresult.Advance(t.Context(), []stepresult.Step{{Name: "CheckDatabase", Run: w.checkDatabase}}); v.Stops() || err != nil {
 		t.Errorf("%+v, %v of a member that does not answer", v, err)
+	}
+}
+
+// losingHub is a hub with an application whose database is lost in of-prod.
+type losingHub struct{ emptyHub }
+
+func (h losingHub) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	app, is := o.(*v1.EcommerceApp)
+	if !is {
+		return h.emptyHub.Get(ctx, key, o, opts...)
+	}
+	app.UID, app.Status.Clusters = "app-1", []v1.ClusterStatus{{Name: "of-prod", DatabaseLost: true}}
+	return nil
+}
+
+// TestDataOfALostDatabaseIsKept, if retention has begun to delete it; what a user deletes goes.
+func TestDataOfALostDatabaseIsKept(t *testing.T) {
+	t.Parallel()
+	pruned := map[string]string{v1.PrunedAnnotation: "true"}
+	for name, tt := range map[string]struct {
+		annotations  map[string]string
+		app, cluster string
+		want         string
+	}{
+		"pruned":                         {pruned, "app-1", "of-prod", v1.ReasonDatabaseLost},
+		"deleted by a user":              {nil, "app-1", "of-prod", ""},
+		"of an application before":       {pruned, "app-0", "of-prod", ""},
+		"of a database that is not lost": {pruned, "app-1", "bare", ""},
+	} {
+		w := newWork(losingHub{}, nil)
+		w.sending()
+		w.backup.Annotations, w.backup.Status.AppUID, w.backup.Spec.ClusterRef.Name = tt.annotations, tt.app, tt.cluster
+		if v, err := w.mayDelete(t.Context()); err != nil || v.Reason != tt.want || v.Fatal {
+			t.Errorf("%s: %+v, %v, want the reason %q", name, v, err, tt.want)
+		}
 	}
 }

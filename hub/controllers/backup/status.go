@@ -50,8 +50,8 @@ func (w *work) concludeCopies(failed string) {
 	d := w.backup.Status.Dump
 	c := metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonCopying, Message: "Not all copies are made"}
 	switch {
-	case len(w.backup.Spec.CopyToRegions) > 0 && csi.CapabilitiesOf(w.backup.Status.Provider).Copy == csi.CopyByCopy:
-		if w.allCopied() {
+	case len(w.backup.Spec.CopyToRegions) > 0 && csi.CapabilitiesOf(w.backup.Status.Provider).Copy != csi.CopyNone:
+		if w.allElsewhere() {
 			c = metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "All copies are made"}
 		}
 	case w.unsent != "":
@@ -136,6 +136,15 @@ func (w *work) allTaken() bool {
 
 func (w *work) allReady() bool {
 	return w.all(func(s *v1.VolumeSnapshot) bool { return s.State == string(cloud.StateReady) })
+}
+
+// allElsewhere reports whether each snapshot is in the regions that it should be in: copied, or stored there
+// in the first place.
+func (w *work) allElsewhere() bool {
+	if csi.CapabilitiesOf(w.backup.Status.Provider).Copy == csi.CopyByLocation {
+		return w.allReady()
+	}
+	return w.allCopied()
 }
 
 func (w *work) allCopied() bool {
