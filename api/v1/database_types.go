@@ -159,9 +159,10 @@ type BackupPolicy struct {
 	// +optional
 	Method BackupMethod `json:"method,omitempty"`
 
-	// copyToRegions lists regions of the same provider that each snapshot is copied to.
-	// Where snapshots have no region, as on Google Cloud, the first one is their storage
-	// location, and they can be restored in any region. At most 8, of 1 to 63 characters.
+	// copyToRegions lists regions of the same provider that each snapshot is copied to. Where
+	// snapshots have no region, as on Google Cloud, the first one that is not the cluster's
+	// own is their storage location, and they can be restored in any region. While a region
+	// lacks the newest backup, BackupReady is not True. At most 8, of 1 to 63 characters.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8

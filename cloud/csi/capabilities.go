@@ -29,14 +29,17 @@ type Capabilities struct {
 	MinInterval time.Duration
 }
 
-// Copyable returns the regions to ask for, of those that a snapshot should be in besides its own:
-// a provider that stores a snapshot where it is told to can have it in one.
+// Copyable returns the regions to ask for, of those that a snapshot should be in besides its own. A
+// provider that stores a snapshot where it is told to can have it in one, which may be its own.
 func Copyable(p v1.Provider, own string, wanted []string) []string {
 	regions := slices.DeleteFunc(slices.Clone(wanted), func(region string) bool { return region == own })
-	if CapabilitiesOf(p).Copy == CopyByLocation && len(regions) > 1 {
-		return regions[:1]
+	if CapabilitiesOf(p).Copy != CopyByLocation {
+		return regions
 	}
-	return regions
+	if len(regions) == 0 {
+		regions = wanted
+	}
+	return regions[:min(len(regions), 1)]
 }
 
 // CapabilitiesOf returns what a provider can do; an unknown one can do nothing.

@@ -291,6 +291,12 @@ func TestCopyable(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", provider, diff)
 		}
 	}
+	if got := Copyable(v1.ProviderGCP, "eu-1", []string{"eu-1"}); len(got) != 1 {
+		t.Errorf("%v on gcp, want the own region, which is where the snapshot is to be stored", got)
+	}
+	if got := Copyable(v1.ProviderGCP, "eu-1", nil); len(got) != 0 {
+		t.Errorf("%v on gcp, and nothing is wanted", got)
+	}
 	if diff := cmp.Diff([]string{"eu-1", "us-1", "us-2"}, wanted); diff != "" {
 		t.Errorf("the argument was changed (-want +got):\n%s", diff)
 	}
