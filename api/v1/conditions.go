@@ -241,6 +241,10 @@ const (
 	ReasonSomeFinalizersRemain       = "SomeFinalizersRemain"
 	ReasonAutoscalerInactive         = "AutoscalerInactive"
 
+	// ReasonUpgradeRefused means that a copy would get a server of its database that cannot read the data, or
+	// that the user has not agreed to, by an override or an earlier revision.
+	ReasonUpgradeRefused = "UpgradeRefused"
+
 	ReasonDisabled             = "Disabled"
 	ReasonDeadlineExceeded     = "ProgressDeadlineExceeded"
 	ReasonInvalidSpec          = "InvalidSpec"

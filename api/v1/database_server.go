@@ -111,6 +111,15 @@ func reference(d *Database) serverReference {
 	return r
 }
 
+// ExactVersion returns the version of the server: that of its tag, if it is more exact than the version of the spec.
+func (d *Database) ExactVersion() string {
+	r := reference(d)
+	if r.image != "" && r.isNamed() && len(r.tagged) > len(r.version) {
+		return r.tagged.String()
+	}
+	return r.text
+}
+
 // isNamed reports whether the tag has the version: an image of the user's may have numbers of its own. A
 // major version of PostgreSQL suffices, because its files do not differ within one.
 func (r serverReference) isNamed() bool {

@@ -80,24 +80,39 @@ type ClusterBackups struct {
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
 
-	// upgradeTime is the time at which another version was first requested; absent when
+	// image is the image of the database that the cluster runs, that of spec.database or the official one. It
+	// becomes that of the spec together with version. At most 512 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+
+	// upgradeTime is the time at which another version or image was first requested; absent when
 	// none is.
 	// +optional
 	UpgradeTime *metav1.Time `json:"upgradeTime,omitempty"`
 }
 
-// DatabaseVersion returns the version of the database in a cluster: that of the spec,
-// unless an upgrade waits for a backup there. Copied is the version of the copy, empty if it is
-// not known: an upgrade waits too where backups are enabled and status.backups does not have the
+// DatabaseServer returns the server of the database in a cluster: the wanted one, that of the spec with the
+// overrides for the cluster, unless an upgrade waits for a backup there. Copied is the server of the copy,
+// zero if it is not known: an upgrade waits too where backups are enabled and status.backups does not have the
 // cluster yet. The application must have a database.
-func (a *EcommerceApp) DatabaseVersion(cluster, copied string) string {
-	switch recorded := a.RecordedVersion(cluster); {
-	case recorded != "":
+func (a *EcommerceApp) DatabaseServer(cluster string, wanted, copied DatabaseServer) DatabaseServer {
+	recorded := a.RecordedServer(cluster)
+	switch {
+	case recorded.Image != "":
 		return recorded
-	case copied != "" && a.Spec.Database.Backup.Enabled:
+	case recorded.Version != "":
+		// An earlier release recorded the version only.
+		for _, s := range []DatabaseServer{copied, wanted} {
+			if s.Version == recorded.Version {
+				return s
+			}
+		}
+		return recorded
+	case copied.Version != "" && a.Spec.Database.Backup.Enabled:
 		return copied
 	default:
-		return a.Spec.Database.Version
+		return wanted
 	}
 }
 
@@ -111,12 +126,12 @@ func (a *EcommerceApp) IsDatabaseLost(cluster string) bool {
 	return false
 }
 
-// RecordedVersion returns the version of a cluster in status.backups, empty if there is none.
-func (a *EcommerceApp) RecordedVersion(cluster string) string {
+// RecordedServer returns the server of a cluster in status.backups, zero if there is none.
+func (a *EcommerceApp) RecordedServer(cluster string) DatabaseServer {
 	for _, b := range a.Status.Backups {
 		if b.Name == cluster {
-			return b.Version
+			return DatabaseServer{Version: b.Version, Image: b.Image}
 		}
 	}
-	return ""
+	return DatabaseServer{}
 }

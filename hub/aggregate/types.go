@@ -136,6 +136,10 @@ type Cluster struct {
 	// are in the status of the copy.
 	Pending []v1.PendingChange
 
+	// Database is the server that the application is to have in the cluster, with its overrides; zero
+	// without a database, and while it is not known.
+	Database v1.DatabaseServer
+
 	// Copy is the application's copy in the member; nil if it does not exist or if the
 	// hub does not own it.
 	Copy *Copy
@@ -164,8 +168,8 @@ type Copy struct {
 	HubGeneration int64
 	// Revision is the number of the revision that the copy has; 0 without a rollout.
 	Revision int64
-	// DatabaseVersion is the version in the copy's spec; empty without a database.
-	DatabaseVersion string
+	// Database is the server in the copy's spec; zero without a database.
+	Database v1.DatabaseServer
 	// Deleting is true if the copy is being deleted, and Held names the finalizers of others that hold it,
 	// as the end of a sentence; HeldSince is when the deletion began.
 	Deleting  bool
@@ -178,7 +182,7 @@ type Copy struct {
 // Failure describes why a copy could not be written or deleted.
 type Failure struct {
 	// Reason is one of the reasons of package v1: Conflict, NewerInMember, DeletedInMember,
-	// NewerElsewhere, Forbidden, InvalidSpec, NamespaceTerminating, ResidueFull or ApplyFailed.
+	// NewerElsewhere, Forbidden, InvalidSpec, UpgradeRefused, NamespaceTerminating, ResidueFull or ApplyFailed.
 	Reason string
 	// Message is one deterministic sentence fragment.
 	Message string
@@ -200,7 +204,7 @@ func (f *Failure) needsIntervention() bool {
 		return f != nil
 	}
 	switch f.Reason {
-	case v1.ReasonConflict, v1.ReasonNewerInMember, v1.ReasonDeletedInMember, v1.ReasonNewerElsewhere, v1.ReasonForbidden, v1.ReasonInvalidSpec, v1.ReasonResidueFull:
+	case v1.ReasonConflict, v1.ReasonNewerInMember, v1.ReasonDeletedInMember, v1.ReasonNewerElsewhere, v1.ReasonForbidden, v1.ReasonInvalidSpec, v1.ReasonUpgradeRefused, v1.ReasonResidueFull:
 		return true
 	default:
 		return false

@@ -65,7 +65,9 @@ func mergeReplicas(to, from *v1.Workload) bool {
 }
 
 // KeepDatabase makes a revision of an earlier time fit a database that exists: it has its engine,
-// version, size and class, which never go back, and is not removed. The image goes with the version.
+// size and class, which never go back, and is not removed. A server of another version stays, and one whose
+// files the server of the revision cannot read. That of MySQL always stays: it upgrades its files when it
+// starts, and no earlier one can read them, not even of another patch version.
 func KeepDatabase(spec, live *v1.EcommerceAppSpec) {
 	if live.Database == nil {
 		return
@@ -75,9 +77,9 @@ func KeepDatabase(spec, live *v1.EcommerceAppSpec) {
 		return
 	}
 	from := live.Database.DeepCopy()
-	if spec.Database.Version != from.Version {
-		spec.Database.Image = from.Image
+	if spec.Database.Version != from.Version || from.Engine == v1.EngineMySQL || v1.CheckServer(from, spec.Database) != nil {
+		spec.Database.Version, spec.Database.Image = from.Version, from.Image
 	}
-	spec.Database.Engine, spec.Database.Version, spec.Database.Storage = from.Engine, from.Version, from.Storage
+	spec.Database.Engine, spec.Database.Storage = from.Engine, from.Storage
 	spec.Database.StorageClassName, spec.Database.StorageProfile = from.StorageClassName, from.StorageProfile
 }

@@ -171,6 +171,9 @@ func TestKeepDatabase(t *testing.T) {
 		}
 		return db
 	}
+	mysql := func(version, image string) *v1.Database {
+		return database(func(db *v1.Database) { db.Engine, db.Version, db.Image = v1.EngineMySQL, version, image })
+	}
 	grown := database(func(db *v1.Database) { db.Version, db.Storage = "17.4", "20Gi" })
 	for name, c := range map[string]struct{ revision, live, want *v1.Database }{
 		"none":                  {nil, nil, nil},
@@ -186,10 +189,20 @@ func TestKeepDatabase(t *testing.T) {
 			database(func(db *v1.Database) { db.Image = "registry.example.com/pg:17.2" }), database(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }),
 			database(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }),
 		},
-		"an image of the same version returns": {
+		"an image of the same version of PostgreSQL returns": {
 			database(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }), database(func(db *v1.Database) { db.Image = "registry.example.com/pg:bad" }),
 			database(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }),
 		},
+		"an image of another distribution does not return": {
+			database(func(db *v1.Database) { db.Image = "pg:17.2-bookworm" }), database(func(db *v1.Database) { db.Image = "pg:17.2-trixie" }),
+			database(func(db *v1.Database) { db.Image = "pg:17.2-trixie" }),
+		},
+		"an image of the same version of MySQL does not return": {
+			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"),
+		},
+		"a digest of MySQL does not return":       {mysql("8.4.2", "mysql@sha256:aa"), mysql("8.4.2", "mysql@sha256:bb"), mysql("8.4.2", "mysql@sha256:bb")},
+		"the official image of MySQL stays":       {mysql("8.4.2", "mirror/mysql:8.4.2"), mysql("8.4.3", ""), mysql("8.4.3", "")},
+		"a major version of MySQL by image stays": {mysql("8", "mysql:8.4.2"), mysql("9", "mysql:9.1.0"), mysql("9", "mysql:9.1.0")},
 		"what else is in the revision returns": {
 			database(func(db *v1.Database) { db.Replicas = new(int32(2)) }), database(func(db *v1.Database) { db.Replicas = new(int32(3)) }),
 			database(func(db *v1.Database) { db.Replicas = new(int32(2)) }),

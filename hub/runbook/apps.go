@@ -128,6 +128,9 @@ func appFailures() []Entry {
 	return []Entry{
 		{v1.ReasonInvalidSpec, "The spec cannot be carried out: a member's API server rejects an object, or fields contradict each other, or an override cannot be applied, or the placement names what does not exist. CloudAccount, Backup and Restore have it, too.",
 			describeApp, fixSpec + "\nThe message names the field, the override or the object: `kubectl shopfleet render APP -n NAMESPACE --member MEMBER` shows the spec for a cluster. Nothing is retried before the spec changes; rejections by a member are, every 5 minutes."},
+		{v1.ReasonUpgradeRefused, "By an override or a JSON patch, a cluster would get a server of its database that cannot run, that cannot read the data, or that needs consent. The copy there stays as it is, with all that changes with it; the other clusters go on.",
+			"kubectl get ecommerceapp APP -n NAMESPACE -o jsonpath='{range .status.backups[*]}{.name} {.version} {.image}{\"\\n\"}{end}'",
+			fixSpec + "\nGive the image in spec.overrides the version as its tag, and raise spec.database.version with it. A major version of MySQL needs spec.database.allowUpgradeTo. There is no way back to an earlier version: restore a dump into a new application."},
 		{v1.ReasonConflict, "An object with the name of a child exists and is not the application's. It was not touched. On a Restore: the claim was given another volume meanwhile.",
 			describeApp,
 			"Adopt the object with the annotation that the message gives, or delete or rename it.\nFor example: kubectl annotate KIND NAME -n NAMESPACE ecommerce.io/adopt=IfNoDiff, in the member."},

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -56,7 +57,7 @@ func (c *Controller) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunRe
 		return DryRunResult{}, err
 	}
 	app.Status = aggregate.Compute(in.Input)
-	app.Status.Backups = backedUp(app)
+	app.Status.Backups = backedUp(app, in.Clusters)
 	if len(in.Undecided) > 0 {
 		return DryRunResult{App: app, Problem: app.Status.Message}, nil
 	}
@@ -69,13 +70,14 @@ func (c *Controller) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunRe
 
 // backedUp returns the backups of an application whose clusters may upgrade the database: an upgrade waits for
 // a backup, and is planned all the same.
-func backedUp(app *v1.EcommerceApp) []v1.ClusterBackups {
+func backedUp(app *v1.EcommerceApp, clusters []aggregate.Cluster) []v1.ClusterBackups {
 	if app.Spec.Database == nil {
 		return nil
 	}
-	all := make([]v1.ClusterBackups, 0, len(app.Status.Clusters))
-	for i := range app.Status.Clusters {
-		all = append(all, v1.ClusterBackups{Name: app.Status.Clusters[i].Name, Version: app.Spec.Database.Version})
+	all := make([]v1.ClusterBackups, 0, len(clusters))
+	for i := range clusters {
+		wanted := cmp.Or(clusters[i].Database, app.Spec.Database.Server())
+		all = append(all, v1.ClusterBackups{Name: clusters[i].Name, Version: wanted.Version, Image: wanted.Image})
 	}
 	return all
 }

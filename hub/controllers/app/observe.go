@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/overrides"
 	"github.com/shopfleet/shopfleet/hub/placement"
 )
 
@@ -189,6 +190,9 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 		Name: m.Name, Region: m.Status.Region, Provider: m.Status.Provider,
 		Cause: ready.Reason, LastObserved: m.Status.LastObservedTime.DeepCopy(), LostSince: lostSince(m),
 		Paused: m.IsPaused() || r.safeMode,
+	}
+	if db, err := overrides.Database(&app.Spec, m); err == nil {
+		c.Database = db.Server() // The copy says why it cannot be known.
 	}
 	queue := r.dispatcher.Get(m.Name)
 	switch {

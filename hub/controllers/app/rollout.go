@@ -203,11 +203,14 @@ func clusterOf(entry v1.ClusterStatus, member *aggregate.Cluster) rollout.Cluste
 
 // awaitsBackup reports whether an upgrade of the database in a cluster waits for a backup.
 func awaitsBackup(app *v1.EcommerceApp, in *aggregate.Cluster) bool {
-	copied := ""
-	if in.Copy != nil {
-		copied = in.Copy.DatabaseVersion
+	if app.Spec.Database == nil || in.Database == (v1.DatabaseServer{}) {
+		return false
 	}
-	return app.Spec.Database != nil && app.DatabaseVersion(in.Name, copied) != app.Spec.Database.Version
+	copied := v1.DatabaseServer{}
+	if in.Copy != nil {
+		copied = in.Copy.Database
+	}
+	return app.DatabaseServer(in.Name, in.Database, copied) != in.Database
 }
 
 // healthyOf returns the clusters that were last ready with the revision that is rolled out: they soak, or

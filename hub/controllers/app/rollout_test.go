@@ -46,11 +46,19 @@ func says(in *aggregate.Input, kind, reason string, ready bool) {
 	}
 }
 
+// wants gives the clusters a database that they are to have.
+func wants(in *aggregate.Input, db *v1.Database) {
+	for i := range in.Clusters {
+		in.Clusters[i].Database = db.Server()
+	}
+}
+
 // TestClustersOf is about what a rollout sees of cluster a.
 func TestClustersOf(t *testing.T) {
 	t.Parallel()
-	upgrade := func(app *v1.EcommerceApp, _ *aggregate.Input) {
+	upgrade := func(app *v1.EcommerceApp, in *aggregate.Input) {
 		app.Spec.Database = &v1.Database{Version: "17.3"}
+		wants(in, app.Spec.Database)
 		app.Status.Backups = []v1.ClusterBackups{{Name: "a", Version: "17.2"}, {Name: "b", Version: "17.2"}}
 	}
 	app, in := rollingShop()
@@ -84,8 +92,18 @@ func TestClustersOf(t *testing.T) {
 		}, rollout.Cluster{Ready: true, Serving: true}},
 		"an upgrade in the edit that enables backups": {func(app *v1.EcommerceApp, in *aggregate.Input) {
 			app.Spec.Database = &v1.Database{Version: "17.3", Backup: v1.BackupPolicy{Enabled: true}}
-			in.Clusters[0].Copy.DatabaseVersion = "17.2"
+			wants(in, app.Spec.Database)
+			in.Clusters[0].Copy.Database = v1.DatabaseServer{Version: "17.2", Image: "postgres:17.2"}
 		}, rollout.Cluster{Waiting: true, Serving: true}},
+		"another image waits for a backup": {func(app *v1.EcommerceApp, in *aggregate.Input) {
+			upgrade(app, in)
+			wants(in, &v1.Database{Version: "17.2", Image: "mirror/postgres:17.3"})
+			app.Status.Backups[0].Image = "postgres:17.2"
+		}, rollout.Cluster{Waiting: true, Serving: true}},
+		"a server that is not known waits for nothing": {func(app *v1.EcommerceApp, in *aggregate.Input) {
+			upgrade(app, in)
+			wants(in, nil)
+		}, rollout.Cluster{Ready: true, Serving: true}},
 		"an upgrade waits for a backup": {upgrade, rollout.Cluster{Waiting: true, Serving: true}},
 		"without replicas": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Shares = map[string]v1.ReplicaShare{"a": {Frontend: new(int32(0)), Backend: new(int32(0))}}

@@ -17,6 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/logical"
+	"github.com/shopfleet/shopfleet/hub/overrides"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -67,9 +68,21 @@ func (w *work) recordSource(ctx context.Context) (stepresult.Result, error) {
 		s.Account = member.Spec.CloudAccountRef.Name
 	}
 	s.Provider, s.Region = member.Status.Provider, member.Status.Region
-	s.Engine, s.Version = app.Spec.Database.Engine, app.DatabaseVersion(w.backup.Spec.ClusterRef.Name, "")
+	s.Engine, s.Version = app.Spec.Database.Engine, versionIn(app, member)
 	s.StartTime = seconds(w.now)
 	return stepresult.Result{}, nil
+}
+
+// versionIn returns the version of the database in a member: that which is recorded, or that of the spec with its
+// overrides for the member.
+func versionIn(app *v1.EcommerceApp, member *v1.MemberCluster) string {
+	db, err := overrides.Database(&app.Spec, member)
+	if err != nil {
+		db = app.Spec.Database // The copy says why it is not known.
+	}
+	db = db.DeepCopy()
+	db.SetServer(app.DatabaseServer(member.Name, db.Server(), v1.DatabaseServer{}))
+	return db.ExactVersion()
 }
 
 // allowed reports whether a backup can be made at all.

@@ -16,17 +16,19 @@ import (
 // filesMismatch returns why a database could not work with the files of a backup, and what to
 // do; empty if it can, or if there is no database.
 func filesMismatch(db *v1.Database, b *v1.BackupStatus) string {
-	switch {
-	case db == nil:
+	if db == nil {
 		return ""
+	}
+	version := db.ExactVersion()
+	switch {
 	case db.Engine != b.Engine:
 		return engines(db, b)
-	case !database.SameFiles(db.Version, b.Version):
+	case !database.SameFiles(version, b.Version):
 		return fmt.Sprintf("the backup is of %s %s, whose files version %s cannot read: set spec.database.version to %s",
-			b.Engine, b.Version, db.Version, b.Version)
-	case db.Engine == v1.EngineMySQL && older(db.Version, b.Version):
+			b.Engine, b.Version, version, b.Version)
+	case db.Engine == v1.EngineMySQL && older(version, b.Version):
 		return fmt.Sprintf("the backup is of %s %s, whose files the older version %s cannot read: set spec.database.version to %s",
-			b.Engine, b.Version, db.Version, b.Version)
+			b.Engine, b.Version, version, b.Version)
 	default:
 		return ""
 	}

@@ -27,6 +27,8 @@ func TestWhatAnEngineCanWorkWith(t *testing.T) {
 		"files of 8.0 in 8.4": {my, my, "8.4.2", "8.0.39", "to 8.0.39", ""},
 		"an older patch":      {my, my, "8.0.33", "8.0.36", "set spec.database.version to 8.0.36", ""},
 		"a newer patch":       {my, my, "8.0.36-debian", "8.0.33", "", ""},
+		"an older image":      {my, my, "8.4 mirror/mysql:8.4.2", "8.4.3", "the older version 8.4.2 cannot read", ""},
+		"a newer image":       {my, my, "8.4 mirror/mysql:8.4.4", "8.4.3", "", ""},
 		"any patch":           {my, my, "8.0", "8.0.36-debian", "", ""},
 		"another engine":      {my, pg, "15.4", "15.4", "is of postgresql", "is of postgresql"},
 		"version not known":   {pg, pg, "15.4", "", "version 15.4 cannot read", ""},
@@ -34,7 +36,8 @@ func TestWhatAnEngineCanWorkWith(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db, b := &v1.Database{Engine: tt.db, Version: tt.to}, &v1.BackupStatus{Engine: tt.backup, Version: tt.from}
+			to, image, _ := strings.Cut(tt.to, " ")
+			db, b := &v1.Database{Engine: tt.db, Version: to, Image: image}, &v1.BackupStatus{Engine: tt.backup, Version: tt.from}
 			for what, got := range map[string][2]string{"files": {filesMismatch(db, b), tt.files}, "dump": {dumpMismatch(db, b), tt.dump}} {
 				if (got[0] == "") != (got[1] == "") || !strings.Contains(got[0], got[1]) {
 					t.Errorf("%s: %q, want %q", what, got[0], got[1])

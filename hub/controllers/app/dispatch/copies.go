@@ -75,12 +75,13 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	if out.Spec, err = overrides.Effective(shared(app, p), cmp.Or(p.member, &v1.MemberCluster{})); err != nil {
 		return out, &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: err}
 	}
+	released := out.Spec.Database.DeepCopy()
 	err = localize(app, &out.Spec, p, live)
 	if p.held != nil {
-		keepDatabase(&out.Spec, p.held, live)
+		keepDatabase(&out.Spec, released, live)
 		keepReplicas(&out.Spec, &app.Spec, live)
 	}
-	return out, err
+	return out, cmp.Or(err, checkServer(&out.Spec, live))
 }
 
 // keepReplicas gives the workloads of an earlier revision the numbers of pods of the copy, where the spec has
@@ -102,10 +103,11 @@ func keepReplicas(spec, next *v1.EcommerceAppSpec, live *v1.EcommerceApp) {
 	keep(&spec.Backend, &next.Backend, &live.Spec.Backend)
 }
 
-// keepDatabase gives the database of an earlier revision its version, or that of the copy.
-func keepDatabase(spec, held *v1.EcommerceAppSpec, live *v1.EcommerceApp) {
-	if spec.Database != nil && held.Database != nil {
-		spec.Database.Version = held.Database.Version
+// keepDatabase gives the database of an earlier revision its server, that of the revision with its overrides,
+// or that of the copy.
+func keepDatabase(spec *v1.EcommerceAppSpec, released *v1.Database, live *v1.EcommerceApp) {
+	if spec.Database != nil {
+		spec.Database.Version, spec.Database.Image = released.Version, released.Image
 	}
 	if live != nil {
 		rollout.KeepDatabase(spec, &live.Spec)
@@ -244,12 +246,12 @@ func observedCopy(app, live *v1.EcommerceApp) *aggregate.Copy {
 		return nil
 	}
 	found := &aggregate.Copy{
-		Generation:      live.Generation,
-		HubGeneration:   v1.OriginOf(live.Annotations).Generation,
-		Revision:        v1.RevisionOf(live.Annotations),
-		DatabaseVersion: databaseVersion(live),
-		Deleting:        live.DeletionTimestamp != nil,
-		Status:          live.Status,
+		Generation:    live.Generation,
+		HubGeneration: v1.OriginOf(live.Annotations).Generation,
+		Revision:      v1.RevisionOf(live.Annotations),
+		Database:      serverOf(live),
+		Deleting:      live.DeletionTimestamp != nil,
+		Status:        live.Status,
 	}
 	// Until its own finalizer is removed, the status of the copy says what is deleted.
 	if found.Deleting && !slices.Contains(live.Finalizers, v1.SpokeFinalizer) {
@@ -257,12 +259,4 @@ func observedCopy(app, live *v1.EcommerceApp) *aggregate.Copy {
 		found.HeldSince = live.DeletionTimestamp.Time
 	}
 	return found
-}
-
-// databaseVersion returns the version in the spec of a copy; empty without a database.
-func databaseVersion(live *v1.EcommerceApp) string {
-	if live.Spec.Database == nil {
-		return ""
-	}
-	return live.Spec.Database.Version
 }

@@ -31,8 +31,8 @@ type decision struct {
 // memberDecision is the part of a decision that concerns one cluster.
 type memberDecision struct {
 	deleting bool
-	// databaseVersion differs from the spec's while an upgrade waits for a backup.
-	databaseVersion string
+	// database differs from the spec's while an upgrade waits for a backup.
+	database v1.DatabaseServer
 	// revision is the one that the cluster is to have; 0 without a rollout.
 	revision int64
 	// frontend and backend are the cluster's share of the replicas; undivided if they are not divided.
@@ -54,7 +54,7 @@ func decisionOf(app *v1.EcommerceApp) decision {
 		entry := &app.Status.Clusters[i]
 		m := memberDecision{deleting: entry.Phase == v1.PhaseDeleting, revision: entry.Revision}
 		if app.Spec.Database != nil {
-			m.databaseVersion = app.DatabaseVersion(entry.Name, "")
+			m.database = app.DatabaseServer(entry.Name, app.Spec.Database.Server(), v1.DatabaseServer{})
 		}
 		share := ptr.Deref(entry.Share, v1.ReplicaShare{})
 		m.frontend, m.backend = ptr.Deref(share.Frontend, undivided), ptr.Deref(share.Backend, undivided)

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"errors"
+	"fmt"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
@@ -9,7 +10,7 @@ import (
 )
 
 // localize replaces the fields of a spec that depend on the member: the storage profile
-// and cloudConfig by a storage class, the backup method by the one in use, and the version
+// and cloudConfig by a storage class, the backup method by the one in use, and the server
 // by the one that is released for the cluster. An existing database keeps its class, as
 // its volumes do.
 func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, live *v1.EcommerceApp) error {
@@ -19,7 +20,7 @@ func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, li
 	if db == nil || p.member == nil {
 		return nil
 	}
-	keepVersion(app, db, p.cluster, live)
+	keepServer(app, db, p.cluster, live)
 	profile := db.StorageProfile
 	db.StorageProfile = ""
 	if csi.BySnapshots(db.Backup.Method, p.member) && db.Backup.Enabled {
@@ -51,16 +52,36 @@ func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, li
 	}
 }
 
-// keepVersion gives a database that is to be upgraded, and waits for a backup, the version that it has. The image
-// goes with the version: a spec that names both would upgrade by its image at once.
-func keepVersion(app *v1.EcommerceApp, db *v1.Database, cluster string, live *v1.EcommerceApp) {
-	copied := &v1.Database{}
-	if live != nil && live.Spec.Database != nil {
-		copied = live.Spec.Database
+// keepServer gives a database that is to be upgraded, and waits for a backup, the server that it has.
+func keepServer(app *v1.EcommerceApp, db *v1.Database, cluster string, live *v1.EcommerceApp) {
+	copied := serverOf(live)
+	server := app.DatabaseServer(cluster, db.Server(), copied)
+	db.SetServer(server)
+	if server == copied {
+		db.Image = live.Spec.Database.Image // It may name the official image.
 	}
-	version := app.DatabaseVersion(cluster, copied.Version)
-	if version != db.Version && version == copied.Version {
-		db.Image = copied.Image
+}
+
+// checkServer returns an error if a copy would get a server that its database cannot run, or that the user has
+// not agreed to: overrides and earlier revisions pass the schema of the hub.
+func checkServer(spec *v1.EcommerceAppSpec, live *v1.EcommerceApp) error {
+	if spec.Database == nil {
+		return nil
 	}
-	db.Version = version
+	var from *v1.Database
+	if live != nil {
+		from = live.Spec.Database
+	}
+	if err := v1.CheckServer(from, spec.Database); err != nil {
+		return &apierror.SpecError{Reason: v1.ReasonUpgradeRefused, Err: fmt.Errorf("the server of the database is refused: %w", err)}
+	}
+	return nil
+}
+
+// serverOf returns the server of the database of a copy; zero without either.
+func serverOf(copied *v1.EcommerceApp) v1.DatabaseServer {
+	if copied == nil {
+		return v1.DatabaseServer{}
+	}
+	return copied.Spec.Database.Server()
 }

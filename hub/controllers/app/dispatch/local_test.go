@@ -1,10 +1,12 @@
 package dispatch
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -83,6 +85,14 @@ func TestTheVersionOfACopy(t *testing.T) {
 	const before, after = "17.2", "17.3"
 	next, live := database(after, "pg:17.3"), stored(database(before, "pg:17.2"))
 	without := func(s *v1.EcommerceAppSpec) { next(s); s.Database.Backup.Enabled = false }
+	override := func(s *v1.EcommerceAppSpec) {
+		database(before, "pg:17.2")(s)
+		s.Overrides = []v1.Override{{Database: v1.DatabaseOverride{ContainerOverride: v1.ContainerOverride{Image: "pg:17.9"}}}}
+	}
+	patch := func(s *v1.EcommerceAppSpec) {
+		database(before, "pg:17.2")(s)
+		s.Overrides = []v1.Override{{JSONPatches: []v1.JSONPatch{{Op: "replace", Path: "/database/image", Value: apiextensionsv1.JSON{Raw: []byte(`"pg:17.9"`)}}}}}
+	}
 	for name, tt := range map[string]struct {
 		spec           func(*v1.EcommerceAppSpec)
 		recorded       string
@@ -91,22 +101,77 @@ func TestTheVersionOfACopy(t *testing.T) {
 	}{
 		"waits":                               {next, before, live, before, "pg:17.2"},
 		"waits, and the copy is missing":      {next, before, nil, before, "pg:17.3"},
+		"an image waits":                      {database(before, "pg:fixed"), before + " pg:17.2", live, before, "pg:17.2"},
+		"waits, and only the hub knows":       {next, before + " pg:17.2", nil, before, "pg:17.2"},
+		"waits for the official image":        {next, before + " postgres:17.2", nil, before, ""},
+		"an override waits":                   {override, before + " pg:17.2", live, before, "pg:17.2"},
+		"a JSON patch waits":                  {patch, before + " pg:17.2", live, before, "pg:17.2"},
+		"an override whose backup is made":    {override, before + " pg:17.9", live, before, "pg:17.9"},
 		"its backup is made":                  {next, after, live, after, "pg:17.3"},
 		"backups are new":                     {next, "", live, before, "pg:17.2"},
 		"backups are new, and so is the copy": {next, "", nil, after, "pg:17.3"},
 		"without backups":                     {without, "", live, after, "pg:17.3"},
-		"another image of the same version":   {database(before, "pg:fixed"), before, live, before, "pg:fixed"},
+		"another image of the same version":   {database(before, "pg:fixed"), before, live, before, "pg:17.2"},
+		"another image, and its backup":       {database(before, "pg:fixed"), before + " pg:fixed", live, before, "pg:fixed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			app := stored(tt.spec)
-			app.Status.Backups = []v1.ClusterBackups{{Name: "a", Version: tt.recorded}}
+			version, image, _ := strings.Cut(tt.recorded, " ")
+			app.Status.Backups = []v1.ClusterBackups{{Name: "a", Version: version, Image: image}}
 			copied, err := copyFor(app, MemberFacts{cluster: "a", member: awsMember()}, tt.live)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if db := copied.Spec.Database; db.Version != tt.version || db.Image != tt.image {
 				t.Errorf("version %s and image %s, want %s and %s", db.Version, db.Image, tt.version, tt.image)
+			}
+		})
+	}
+}
+
+// TestTheServerOfACopy: overrides, JSON patches and earlier revisions do not get past the rules of the schema.
+func TestTheServerOfACopy(t *testing.T) {
+	t.Parallel()
+	mysql := func(version, image, consent string) *v1.EcommerceApp {
+		return stored(func(s *v1.EcommerceAppSpec) {
+			s.Database.Engine, s.Database.Version, s.Database.Image, s.Database.AllowUpgradeTo = v1.EngineMySQL, version, image, consent
+		})
+	}
+	const image = "mirror/mysql:"
+	overridden := func(app *v1.EcommerceApp, override v1.Override) *v1.EcommerceApp {
+		app.Spec.Overrides = []v1.Override{override}
+		return app
+	}
+	to := func(image string) v1.Override {
+		return v1.Override{Database: v1.DatabaseOverride{ContainerOverride: v1.ContainerOverride{Image: image}}}
+	}
+	patch := func(image string) v1.Override {
+		return v1.Override{JSONPatches: []v1.JSONPatch{{Op: "add", Path: "/database/image", Value: apiextensionsv1.JSON{Raw: []byte(`"` + image + `"`)}}}}
+	}
+	live := mysql("8.4.2", image+"8.4.2", "")
+	for name, tt := range map[string]struct {
+		app, live *v1.EcommerceApp
+		refused   bool
+	}{
+		"stays":                      {mysql("8.4.2", image+"8.4.2", ""), live, false},
+		"of another registry":        {overridden(mysql("8.4.2", image+"8.4.2", ""), to("eu/mysql:8.4.2")), live, false},
+		"upgraded by an override":    {overridden(mysql("8.4.2", image+"8.4.2", ""), to(image+"9.1.0")), live, true},
+		"upgraded by a JSON patch":   {overridden(mysql("8.4.2", image+"8.4.2", ""), patch(image+"9.1.0")), live, true},
+		"lowered by an override":     {overridden(mysql("8.4.2", image+"8.4.2", ""), to(image+"8.4.1")), live, true},
+		"by digest":                  {overridden(mysql("8.4.2", image+"8.4.2", ""), patch("mysql@sha256:aa")), live, true},
+		"of Alpine, and new":         {overridden(mysql("8.4.2", "", ""), to("mysql:8.4.2-alpine")), nil, true},
+		"floating, and new":          {overridden(mysql("8.4.2", "", ""), patch("mysql:8.4")), nil, true},
+		"floating all along":         {mysql("8.4", "", ""), mysql("8.4", "", ""), false},
+		"a major one with consent":   {overridden(mysql("9.1.0", image+"9.1.0", "9"), to("eu/mysql:9.1.0")), live, false},
+		"a major one without":        {mysql("9.1.0", image+"9.1.0", ""), live, true},
+		"of another one's major one": {overridden(mysql("8.4.2", image+"8.4.2", "9"), to(image+"9.1.0")), live, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := copyFor(tt.app, MemberFacts{cluster: "a", member: awsMember()}, tt.live)
+			if d := apierror.Decide(err); (err != nil) != tt.refused || tt.refused && d.Reason != v1.ReasonUpgradeRefused {
+				t.Errorf("error %v, decision %+v, refused %t", err, d, tt.refused)
 			}
 		})
 	}

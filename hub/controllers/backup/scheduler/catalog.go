@@ -90,7 +90,7 @@ func entries(histories []History) []v1.ClusterBackups {
 	for _, s := range histories {
 		out = append(out, v1.ClusterBackups{
 			Name: s.Cluster, LastScheduledTime: at(s.LastScheduledTime), LastBackupTime: at(s.LastGood), NextBackupTime: at(s.Next),
-			Version: s.Version, UpgradeTime: at(s.UpgradeTime),
+			Version: s.Server.Version, Image: s.Server.Image, UpgradeTime: at(s.UpgradeTime),
 			LastVerifyScheduledTime: at(s.LastVerifyScheduledTime), LastVerifiedTime: at(s.LastVerified),
 		})
 	}

@@ -28,8 +28,8 @@ type input struct {
 	// compared is true for the clusters that have nothing of the application that the hub does
 	// not know.
 	compared map[string]bool
-	// versions are those of the databases of copies, by cluster.
-	versions map[string]string
+	// copied are the servers of the databases of copies, by cluster.
+	copied   map[string]v1.DatabaseServer
 	backups  []v1.Backup
 	restores []v1.Restore
 	now      time.Time
@@ -82,9 +82,9 @@ type History struct {
 	// LastScheduledTime is the newest scheduled time for which a Backup was created.
 	LastScheduledTime time.Time
 	Next              time.Time
-	// Version is the current version of the database, and UpgradeTime when an upgrade was
+	// Server is the current server of the database, and UpgradeTime when an upgrade was
 	// first requested; zero if none is.
-	Version     string
+	Server      v1.DatabaseServer
 	UpgradeTime time.Time
 	// Completed counts the Backups that are wherever they should be, Partial those that can be
 	// restored where they are, and Failed the others by reason.

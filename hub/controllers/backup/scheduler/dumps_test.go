@@ -200,19 +200,19 @@ func TestAnUpgradeWaitsForADump(t *testing.T) {
 	pass("2026-03-02T09:00:00Z")
 	in.app.Spec.Database.Version = "13.5"
 	plan := pass("2026-03-02T09:10:00Z")
-	if len(plan.Create) != 1 || plan.Create[0].Spec.Method != v1.BackupDump || plan.Create[0].Spec.ScheduledTime != nil || in.app.DatabaseVersion("eu-1", "") != "13.4" {
-		t.Fatalf("made %v, the cluster has %s", plan.Create, in.app.DatabaseVersion("eu-1", ""))
+	if len(plan.Create) != 1 || plan.Create[0].Spec.Method != v1.BackupDump || plan.Create[0].Spec.ScheduledTime != nil || in.app.RecordedServer("eu-1").Version != "13.4" {
+		t.Fatalf("made %v, the cluster has %s", plan.Create, in.app.RecordedServer("eu-1").Version)
 	}
 	failed := dumpOf("2026-03-02T09:10:00Z")
 	failed.Name, failed.Status.Phase = plan.Create[0].Name, v1.BackupFailed
 	in.backups = append(in.backups, failed)
-	if plan = pass("2026-03-02T09:20:00Z"); plan.Condition.Reason != v1.ReasonDumpFailed || in.app.DatabaseVersion("eu-1", "") != "13.4" {
-		t.Errorf("condition %+v, the cluster has %s", plan.Condition, in.app.DatabaseVersion("eu-1", ""))
+	if plan = pass("2026-03-02T09:20:00Z"); plan.Condition.Reason != v1.ReasonDumpFailed || in.app.RecordedServer("eu-1").Version != "13.4" {
+		t.Errorf("condition %+v, the cluster has %s", plan.Condition, in.app.RecordedServer("eu-1").Version)
 	}
 	// A node's clock is an hour behind.
 	in.backups = append(in.backups, dumpOf("2026-03-02T09:30:00Z"))
-	if pass("2026-03-02T09:40:00Z"); in.app.DatabaseVersion("eu-1", "") != "13.5" {
-		t.Errorf("the cluster has %s after a good dump", in.app.DatabaseVersion("eu-1", ""))
+	if pass("2026-03-02T09:40:00Z"); in.app.RecordedServer("eu-1").Version != "13.5" {
+		t.Errorf("the cluster has %s after a good dump", in.app.RecordedServer("eu-1").Version)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestPaused(t *testing.T) {
 		"safe mode, for an upgrade": {func(in *input) {
 			in.safeMode, in.now, in.backups = true, at("2026-06-01T05:00:00Z"), in.backups[:1]
 			in.app.Spec.Database.Version = "13.5"
-			in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: "13.4"}}
+			in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: "13.4", Image: "postgres:13.4"}}
 		}, map[string]int{}},
 	} {
 		t.Run(name, func(t *testing.T) {

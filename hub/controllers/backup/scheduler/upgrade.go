@@ -6,23 +6,19 @@ import (
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/overrides"
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
 // clockSlack is how far the clock of the hub's API server may be behind the process's.
 const clockSlack = time.Minute
 
-// upgrade approves a new database version for a cluster once there is a successful backup
-// that was begun after the version was requested, and creates that backup.
+// upgrade approves a new server of the database, another version or image, for a cluster once there is a
+// successful backup that was begun after it was requested, and creates that backup.
 func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem {
 	mine := in.by(method, s.Cluster)
-	wanted := in.app.Spec.Database.Version
-	isRecorded := in.app.RecordedVersion(s.Cluster) != ""
-	if !isRecorded && !in.compared[s.Cluster] && in.versions[s.Cluster] == "" {
-		return problem{} // The cluster is away: its database may have any version.
-	}
-	s.Version = in.app.DatabaseVersion(s.Cluster, in.versions[s.Cluster])
-	if s.Version == wanted {
+	wanted, waits := in.server(s)
+	if !waits {
 		return problem{}
 	}
 	s.UpgradeTime = in.upgradeTime(s.Cluster)
@@ -33,7 +29,7 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem 
 			continue
 		}
 		if b.Status.Phase.IsSuccessful() {
-			s.Version, s.UpgradeTime = wanted, time.Time{}
+			s.Server, s.UpgradeTime = wanted, time.Time{}
 			return problem{}
 		}
 		if last == nil || last.CreationTimestamp.Before(&b.CreationTimestamp) {
@@ -41,7 +37,7 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem 
 		}
 	}
 	switch {
-	case !isRecorded: // A backup names the version that is recorded.
+	case in.app.RecordedServer(s.Cluster).Image == "": // A backup names the version that is recorded.
 	case last == nil && !plan.makes(s.Cluster) && !in.busy(s.Cluster, mine):
 		b := in.backupFor(clusterMethod{s.Cluster, method}, s.UpgradeTime)
 		b.Name, b.Spec.ScheduledTime = schedule.ManualName(in.app.Name, s.Cluster, s.UpgradeTime), nil
@@ -52,9 +48,29 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem 
 			reason = v1.ReasonDumpFailed
 		}
 		return problem{reason, fmt.Sprintf("%s: the upgrade to %s waits for a successful backup, and the last one failed: %s",
-			s.Cluster, wanted, last.Status.Message)}
+			s.Cluster, wanted.Image, last.Status.Message)}
 	}
 	return problem{}
+}
+
+// server sets the server that a cluster has, and returns the one that it is to have, and whether that waits
+// for a backup.
+func (in input) server(s *History) (wanted v1.DatabaseServer, waits bool) {
+	recorded, copied := in.app.RecordedServer(s.Cluster), in.copied[s.Cluster]
+	isKnown := in.compared[s.Cluster] || copied != (v1.DatabaseServer{})
+	db, err := overrides.Database(&in.app.Spec, in.members[s.Cluster])
+	if err != nil || recorded.Image == "" && !isKnown {
+		s.Server = recorded // The cluster is away, or the copy says why its server is not known.
+		return wanted, false
+	}
+	wanted = db.Server()
+	s.Server = in.app.DatabaseServer(s.Cluster, wanted, copied)
+	if s.Server == wanted {
+		return wanted, false
+	}
+	from := &v1.Database{Engine: db.Engine}
+	from.SetServer(s.Server)
+	return wanted, v1.CheckServer(from, db) == nil // One that is refused is not worth a backup: the copy says why.
 }
 
 // beginOf returns the snapshot time of a Backup. A dump that the hub requested cannot be
@@ -72,7 +88,7 @@ func (p *Plan) makes(cluster string) bool {
 	return slices.ContainsFunc(p.Create, func(b *v1.Backup) bool { return b.Spec.ClusterRef.Name == cluster })
 }
 
-// upgradeTime returns when the new version was first requested in a cluster.
+// upgradeTime returns when the new server was first requested in a cluster.
 func (in input) upgradeTime(cluster string) time.Time {
 	for _, b := range in.app.Status.Backups {
 		if b.Name == cluster && b.UpgradeTime != nil {

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -14,7 +15,7 @@ func TestEachClusterIsBackedUpBeforeAnUpgrade(t *testing.T) {
 	in := situation("2026-03-01T18:00:00Z")
 	in.app.Status.Clusters = append(in.app.Status.Clusters, v1.ClusterStatus{Name: "eu-2"})
 	in.members["eu-2"] = in.members["eu-1"]
-	in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: "13.4"}, {Name: "eu-2", Version: "13.4"}}
+	in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: "13.4", Image: "postgres:13.4"}, {Name: "eu-2", Version: "13.4", Image: "postgres:13.4"}}
 	in.app.Spec.Database.Version = "13.5"
 	if made := decide(in).Create; len(made) != 2 || made[0].Spec.ClusterRef.Name == made[1].Spec.ClusterRef.Name {
 		t.Errorf("made %v, want one for each cluster", made)
@@ -30,23 +31,76 @@ func TestAnUpgradeInTheEditThatEnablesBackups(t *testing.T) {
 		t.Helper()
 		plan := decide(in)
 		in.app.Status.Backups = entries(plan.Clusters)
-		if got := in.app.RecordedVersion("eu-1"); got != want || len(plan.Create) != backups {
+		if got := in.app.RecordedServer("eu-1").Version; got != want || len(plan.Create) != backups {
 			t.Errorf("%s: version %q and %d backups, want %q and %d", when, got, len(plan.Create), want, backups)
 		}
 	}
 	in.compared = nil
 	pass("away", "", 0)
-	in.compared, in.versions = map[string]bool{"eu-1": true}, map[string]string{"eu-1": "13.4"}
+	in.compared, in.copied = map[string]bool{"eu-1": true}, map[string]v1.DatabaseServer{"eu-1": {Version: "13.4", Image: "postgres:13.4"}}
 	pass("before the version is recorded", "13.4", 0)
 	pass("after it", "13.4", 1)
-	in.app.Status.Backups, in.versions = nil, nil
+	in.app.Status.Backups, in.copied = nil, nil
 	pass("without a copy", "13.5", 0)
 }
 
-// TestAnUpgradeWaitsForABackup goes through one: asked for, held, failed once, let go.
+// TestAnUpgradeWaitsForABackup goes through one: asked for, held, failed once, let go. It waits whatever changes of
+// the server, and from where.
 func TestAnUpgradeWaitsForABackup(t *testing.T) {
 	t.Parallel()
-	in := situation("2026-03-02T09:00:00Z")
+	image := func(image string) []v1.Override {
+		return []v1.Override{{Database: v1.DatabaseOverride{ContainerOverride: v1.ContainerOverride{Image: image}}}}
+	}
+	for name, tt := range map[string]struct {
+		engine        v1.Engine
+		before, after func(*v1.EcommerceAppSpec)
+		from, to      v1.DatabaseServer
+	}{
+		"by version": {
+			engine: v1.EnginePostgreSQL,
+			after:  func(s *v1.EcommerceAppSpec) { s.Database.Version = "13.5" },
+			from:   v1.DatabaseServer{Version: "13.4", Image: "postgres:13.4"}, to: v1.DatabaseServer{Version: "13.5", Image: "postgres:13.5"},
+		},
+		"by image": {
+			engine: v1.EngineMySQL,
+			before: func(s *v1.EcommerceAppSpec) { s.Database.Version, s.Database.Image = "8.4", "mirror/mysql:8.4.2" },
+			after:  func(s *v1.EcommerceAppSpec) { s.Database.Image = "mirror/mysql:8.4.3" },
+			from:   v1.DatabaseServer{Version: "8.4", Image: "mirror/mysql:8.4.2"}, to: v1.DatabaseServer{Version: "8.4", Image: "mirror/mysql:8.4.3"},
+		},
+		"by digest": {
+			engine: v1.EnginePostgreSQL,
+			before: func(s *v1.EcommerceAppSpec) { s.Database.Image = "pg@sha256:aa" },
+			after:  func(s *v1.EcommerceAppSpec) { s.Database.Image = "pg@sha256:bb" },
+			from:   v1.DatabaseServer{Version: "13.4", Image: "pg@sha256:aa"}, to: v1.DatabaseServer{Version: "13.4", Image: "pg@sha256:bb"},
+		},
+		"by an override": {
+			engine: v1.EnginePostgreSQL,
+			after:  func(s *v1.EcommerceAppSpec) { s.Overrides = image("mirror/postgres:13.5") },
+			from:   v1.DatabaseServer{Version: "13.4", Image: "postgres:13.4"}, to: v1.DatabaseServer{Version: "13.4", Image: "mirror/postgres:13.5"},
+		},
+		"by a JSON patch": {
+			engine: v1.EnginePostgreSQL,
+			after: func(s *v1.EcommerceAppSpec) {
+				s.Overrides = []v1.Override{{JSONPatches: []v1.JSONPatch{{Op: "add", Path: "/database/image", Value: apiextensionsv1.JSON{Raw: []byte(`"pg:13.5"`)}}}}}
+			},
+			from: v1.DatabaseServer{Version: "13.4", Image: "postgres:13.4"}, to: v1.DatabaseServer{Version: "13.4", Image: "pg:13.5"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := situation("2026-03-02T09:00:00Z")
+			in.app.Spec.Database.Engine = tt.engine
+			if tt.before != nil {
+				tt.before(&in.app.Spec)
+			}
+			checkUpgrade(t, in, tt.after, tt.from, tt.to)
+		})
+	}
+}
+
+// checkUpgrade goes through an upgrade from one server to another one.
+func checkUpgrade(t *testing.T, in input, upgrade func(*v1.EcommerceAppSpec), from, to v1.DatabaseServer) {
+	t.Helper()
 	in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupCompleted)}
 	pass := func(now string) Plan {
 		in.now = at(now)
@@ -54,17 +108,17 @@ func TestAnUpgradeWaitsForABackup(t *testing.T) {
 		in.app.Status.Backups = entries(plan.Clusters)
 		return plan
 	}
-	held := func(step, want string) {
+	held := func(step string, want v1.DatabaseServer) {
 		t.Helper()
-		if got := in.app.DatabaseVersion("eu-1", ""); got != want {
+		if got := in.app.DatabaseServer("eu-1", to, v1.DatabaseServer{}); got != want {
 			t.Errorf("%s: the cluster has %s, want %s", step, got, want)
 		}
 	}
 	pass("2026-03-02T09:00:00Z")
-	held("before", "13.4")
-	in.app.Spec.Database.Version = "13.5"
+	held("before", from)
+	upgrade(&in.app.Spec)
 	plan := pass("2026-03-02T09:10:00Z")
-	held("asked for", "13.4")
+	held("asked for", from)
 	if len(plan.Create) != 1 || plan.Create[0].Name != "shop-eu-1-manual-20260302-091000" || plan.Create[0].Spec.ScheduledTime != nil {
 		t.Fatalf("made %v", plan.Create)
 	}
@@ -72,14 +126,55 @@ func TestAnUpgradeWaitsForABackup(t *testing.T) {
 	before.Name, before.Spec.ScheduledTime = plan.Create[0].Name, nil
 	in.backups = append(in.backups, before)
 	plan = pass("2026-03-02T09:20:00Z")
-	held("after one that failed", "13.4")
+	held("after one that failed", from)
 	if plan.Condition.Status != metav1.ConditionFalse || plan.Condition.Reason != v1.ReasonSnapshotFailed || len(plan.Create) != 0 {
 		t.Errorf("condition %+v, made %v", plan.Condition, plan.Create)
 	}
 	in.backups = append(in.backups, backup("2026-03-03T02:00:00Z", v1.BackupCompleted))
 	plan = pass("2026-03-03T02:10:00Z")
-	held("after a good one", "13.5")
+	held("after a good one", to)
 	if plan.Condition.Status != metav1.ConditionTrue || !plan.Clusters[0].UpgradeTime.IsZero() {
 		t.Errorf("condition %+v, upgrade time %s", plan.Condition, plan.Clusters[0].UpgradeTime)
+	}
+}
+
+// TestAServerThatIsRefused has no backup of its own, and is not recorded: the copy keeps what it has.
+func TestAServerThatIsRefused(t *testing.T) {
+	t.Parallel()
+	in := situation("2026-03-02T09:00:00Z")
+	recorded := v1.DatabaseServer{Version: "13.4", Image: "postgres:13.4"}
+	in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: recorded.Version, Image: recorded.Image}}
+	in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupCompleted)}
+	for name, overrides := range map[string]v1.Override{
+		"alpine":            {Database: v1.DatabaseOverride{ContainerOverride: v1.ContainerOverride{Image: "postgres:13.4-alpine"}}},
+		"cannot be applied": {JSONPatches: []v1.JSONPatch{{Op: "remove", Path: "/database/nothing"}}},
+	} {
+		in.app.Spec.Overrides = []v1.Override{overrides}
+		if plan := decide(in); len(plan.Create) != 0 || plan.Clusters[0].Server != recorded {
+			t.Errorf("%s: made %v, recorded %v", name, plan.Create, plan.Clusters[0].Server)
+		}
+	}
+}
+
+// TestAVersionWithoutImage was recorded by an earlier release: the image is that of the copy, and not a change.
+func TestAVersionWithoutImage(t *testing.T) {
+	t.Parallel()
+	own := v1.DatabaseServer{Version: "13.4", Image: "pg:13.4"}
+	for name, tt := range map[string]struct {
+		copied   map[string]v1.DatabaseServer
+		compared bool
+		want     v1.DatabaseServer
+	}{
+		"of the copy": {map[string]v1.DatabaseServer{"eu-1": own}, true, own},
+		"away":        {nil, false, v1.DatabaseServer{Version: "13.4"}},
+		"no copy":     {nil, true, v1.DatabaseServer{Version: "13.4", Image: "pg:13.5"}},
+	} {
+		in := situation("2026-03-02T09:00:00Z")
+		in.app.Spec.Database.Image = "pg:13.5"
+		in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: "13.4"}}
+		in.copied, in.compared = tt.copied, map[string]bool{"eu-1": tt.compared}
+		if got := decide(in).Clusters[0].Server; got != tt.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
 	}
 }
