@@ -61,7 +61,7 @@ func (r renderer) backup() []component.Object {
 		{Resource: r.backupClaim(), Once: true, Retain: true},
 		{Resource: manifest.ConfigMap(r.part, r.backupName(), map[string]string{
 			"backup.sh": r.engine.dump,
-			"prune.sh":  pruneScript,
+			"prune.sh":  pruneBegin + r.engine.clock + pruneScript,
 		})},
 		{Resource: r.cronJob()},
 	}

@@ -212,6 +212,8 @@ type engine struct {
 	stop string
 	// mebibytes is the memory request.
 	mebibytes int64
+	// clock is a shell function that prints the time of the database.
+	clock string
 	// dump is the backup script, and clientEnv the environment of it and its tools.
 	dump      string
 	clientEnv func(r renderer) []corev1.EnvVar

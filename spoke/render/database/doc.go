@@ -103,7 +103,9 @@
 // Each dump has a manifest, backup-<stamp>.json, of one line: the file, its size and
 // checksum, engine, version, start and completion time. The manifest is renamed last, and
 // the line is the termination message of the pod, where the hub reads it. Its field
-// removedEarly is the stamp of that mark. The log of a run that fails ends with a line that
+// removedEarly is the stamp of that mark, and notPruned says that retention removed nothing, because the
+// clock of the node and that of the database differ by five minutes or more: one that is ahead would make
+// every dump an old one, and nothing tells which of the two is right. The log of a run that fails ends with a line that
 // has it (RemovedEarly). Dumps of earlier releases have no manifest and are valid. A dump with a
 // manifest unfinished-<stamp>.json is invalid, and is removed after a day. Concurrent dumps, by the
 // CronJob and by hand, do not interfere. A MySQL database into which a dump is being loaded is not dumped: package jobs

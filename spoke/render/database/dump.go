@@ -44,7 +44,20 @@ list_dumps() {
 	dumpBegin = `# Removes old dumps, dumps the database, and describes the dump in a manifest.
 set -eu
 umask 077
-sh "${0%/*}/prune.sh"
+
+# prune removes old dumps, and sets unpruned to what the manifest says if it trusts no clock.
+unpruned=
+prune() {
+  pruned=0
+  sh "${0%/*}/prune.sh" || pruned=$?
+  case $pruned in
+    0) unpruned= ;;
+    3) unpruned=',"notPruned":"ClockSkew"' ;;
+    *) exit "$pruned" ;;
+  esac
+}
+
+prune
 begin=$(date -u +%s)
 stamp=$(date -u -d "@$begin" +%Y%m%dT%H%M%SZ)
 partial=$BACKUPS/partial-$stamp
@@ -157,8 +170,8 @@ publish() {
   version=$(printf '%s' "${DB_VERSION:-}" | tr -cd 'A-Za-z0-9._+-')
   removed=
   [ -z "$early" ] || removed=$(printf ',"removedEarly":"%s"' "$early")
-  printf '{"file":"%s","bytes":%d,"sha256":"%s","engine":"%s","version":"%s","snapshotTime":"%s","completionTime":"%s"%s}\n' \
-    "$file" "$size" "${sum%% *}" "$engine" "$version" "$(time_of "$begin")" "$(time_of "$(date -u +%s)")" "$removed" >"$unfinished"
+  printf '{"file":"%s","bytes":%d,"sha256":"%s","engine":"%s","version":"%s","snapshotTime":"%s","completionTime":"%s"%s%s}\n' \
+    "$file" "$size" "${sum%% *}" "$engine" "$version" "$(time_of "$begin")" "$(time_of "$(date -u +%s)")" "$removed" "$unpruned" >"$unfinished"
   sync
   mv "$partial" "$BACKUPS/$file"
   sync
@@ -195,7 +208,7 @@ done
 echo "$file is complete"
 # The termination message shows the manifest in the status of the pod.
 cat "$BACKUPS/backup-$stamp.json" >/dev/termination-log || echo "the pod's status lacks the manifest" >&2
-sh "${0%/*}/prune.sh"
+prune
 `
 
 	postgreSQLDump = dumpBegin + `
@@ -223,7 +236,7 @@ stream() {
   rm -f /tmp/complete
   {
     mysqldump --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --single-transaction --quick \
-      --routines --events --triggers --no-tablespaces --set-gtid-purged=OFF "$DB_NAME" && : >/tmp/complete
+      --routines --events --triggers --no-tablespaces --set-gtid-purged=OFF --max-allowed-packet=1G "$DB_NAME" && : >/tmp/complete
   } | gzip
   # A pipe tells only how its last command ended.
   [ -e /tmp/complete ]
@@ -235,11 +248,42 @@ dump() {
 }
 ` + dumpEnd
 
-	pruneScript = `# Removes the dumps in $BACKUPS that are older than $KEEP_DAYS days and not among
+	// postgreSQLClock and mySQLClock print the time of the database in seconds.
+	postgreSQLClock = `database_clock() {
+  PGCONNECT_TIMEOUT=10 psql --no-psqlrc --no-password --tuples-only --no-align --command='SELECT floor(extract(epoch FROM clock_timestamp()))'
+}
+`
+	mySQLClock = `database_clock() {
+  mysql --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --connect-timeout=10 --batch --skip-column-names \
+    --execute='SELECT UNIX_TIMESTAMP()'
+}
+`
+
+	// pruneBegin has the clock of the database, and pruneScript the rest.
+	pruneBegin = `# Removes the dumps in $BACKUPS that are older than $KEEP_DAYS days and not among
 # the $KEEP_LAST newest, and what was interrupted more than a day ago. $NOW is the
 # time in seconds, if not now.
+# It removes nothing, and ends with 3, unless the clocks of this node and of the database agree:
+# one that is ahead would make every dump an old one.
 set -eu
+
+`
+
+	pruneScript = `
 now=${NOW:-$(date -u +%s)}
+clock=$(database_clock) || clock=
+case $clock in
+  '' | *[!0-9]*)
+    echo "No dump is pruned: the clock of the database is not known" >&2
+    exit 3
+    ;;
+esac
+skew=$((now - clock))
+skew=${skew#-}
+if [ "$skew" -ge 300 ]; then
+  echo "No dump is pruned: the clocks of this node and of the database's differ by $skew seconds. Set them" >&2
+  exit 3
+fi
 ago() { date -u -d "@$((now - $1 * 86400))" +%Y%m%d%H%M%S; }
 oldest=$(ago "$KEEP_DAYS")
 yesterday=$(ago 1)

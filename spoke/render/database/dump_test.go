@@ -32,6 +32,7 @@ type dumpManifest struct {
 	SnapshotTime   time.Time `json:"snapshotTime"`
 	CompletionTime time.Time `json:"completionTime"`
 	RemovedEarly   string    `json:"removedEarly"`
+	NotPruned      string    `json:"notPruned"`
 }
 
 // dumped looks at the only dump that there is and at what is said of it, and returns its path.
@@ -177,6 +178,7 @@ func dumpingPod(t *testing.T, script string) *pod {
 	mustMkdir(t, bin)
 	writeFile(t, filepath.Join(bin, "pg_dump"), "#!/bin/sh\n"+script+"\n", 0o755)
 	writeFile(t, filepath.Join(bin, "pg_restore"), "#!/bin/sh\n", 0o755)
+	writeFile(t, filepath.Join(bin, "psql"), "#!/bin/sh\n"+`echo "$((${NOW:-$(date -u +%s)} + ${SKEW:-0}))"`+"\n", 0o755)
 	p.env["PATH"] = bin + ":" + p.env["PATH"]
 	return p
 }
@@ -230,7 +232,8 @@ func TestPrune(t *testing.T) {
 			spec := testSpec(v1.EnginePostgreSQL, "13.4")
 			spec.Backup = Backup{Enabled: true, Schedule: "0 2 * * *"}
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", backupConfig(t, mustRender(t, spec)).Data["prune.sh"])
-			cmd.Env = append(cmd.Environ(), "BACKUPS="+backups, fmt.Sprintf("NOW=%d", now.Unix()),
+			writeFile(t, filepath.Join(dir, "psql"), fmt.Sprintf("#!/bin/sh\necho %d\n", now.Unix()), 0o755)
+			cmd.Env = append(cmd.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "BACKUPS="+backups, fmt.Sprintf("NOW=%d", now.Unix()),
 				fmt.Sprintf("KEEP_LAST=%d", c.keepLast), fmt.Sprintf("KEEP_DAYS=%d", c.keepDays))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
@@ -240,6 +243,88 @@ func TestPrune(t *testing.T) {
 				t.Errorf("left (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPruneTrustsNoSingleClock: a node 40 days ahead, and a database 40 days behind, remove no dump.
+func TestPruneTrustsNoSingleClock(t *testing.T) {
+	const day = 24 * 60 * 60
+	for name, tt := range map[string]struct {
+		clock  string
+		pruned bool
+		says   string
+	}{
+		"agree":              {`echo "$NOW"`, true, "is pruned"},
+		"a little apart":     {`echo "$((NOW - 299))"`, true, "is pruned"},
+		"the node is ahead":  {fmt.Sprintf(`echo "$((NOW - %d))"`, 40*day), false, "differ by 3456000 seconds"},
+		"the node is behind": {`echo "$((NOW + 300))"`, false, "differ by 300 seconds"},
+		"no answer":          {"exit 2", false, "the clock of the database is not known"},
+		"another answer":     {"echo -1", false, "the clock of the database is not known"},
+	} {
+		for engine, client := range map[v1.Engine]string{v1.EnginePostgreSQL: "psql", v1.EngineMySQL: "mysql"} {
+			t.Run(name+" "+string(engine), func(t *testing.T) {
+				dir := t.TempDir()
+				now := time.Date(2026, 3, 31, 2, 0, 0, 0, time.UTC)
+				for _, days := range []int{0, 10, 20, 35} {
+					writeFile(t, filepath.Join(dir, now.AddDate(0, 0, -days).Format("backup-20060102T150405Z.dump")), "x", 0o600)
+				}
+				bin := filepath.Join(dir, "bin")
+				mustMkdir(t, bin)
+				writeFile(t, filepath.Join(bin, client), "#!/bin/sh\n"+tt.clock+"\n", 0o755)
+				spec := testSpec(engine, engines()[engine])
+				spec.Backup = Backup{Enabled: true, Schedule: "0 2 * * *"}
+				cmd := exec.CommandContext(t.Context(), "sh", "-c", backupConfig(t, mustRender(t, spec)).Data["prune.sh"])
+				cmd.Env = append(cmd.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "BACKUPS="+dir, fmt.Sprintf("NOW=%d", now.Unix()),
+					"KEEP_LAST=1", "KEEP_DAYS=30", "DB_HOST=db", "DB_PORT=1", "DB_USER=shop")
+				out, err := cmd.CombinedOutput()
+				if (err == nil) != tt.pruned || !strings.Contains(string(out), tt.says) {
+					t.Errorf("%v: %s", err, out)
+				}
+				if left := len(glob(t, dir)); (left == 4) != tt.pruned { // With bin.
+					t.Errorf("%d dumps are left", left-1)
+				}
+			})
+		}
+	}
+}
+
+// TestADumpWithoutPruning is made all the same, and says so.
+func TestADumpWithoutPruning(t *testing.T) {
+	p := dumpingPod(t, `for a; do case $a in --file=*) echo dump >"${a#*=}";; esac; done`)
+	old := filepath.Join(p.env["BACKUPS"], "backup-20200101T000000Z.dump")
+	writeFile(t, old, "x", 0o666)
+	p.env["SKEW"] = "-3456000"
+	if out := p.must(t, "sh "+p.etc+"/backup.sh"); strings.Count(out, "differ by 3456000 seconds") != 2 {
+		t.Errorf("the log does not say why nothing is pruned: %s", out)
+	}
+	if _, err := os.Stat(old); err != nil {
+		t.Error("a dump was pruned by a clock that is not trusted")
+	}
+	delete(p.env, "SKEW")
+	if err := os.Remove(old); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range glob(t, p.env["BACKUPS"]) {
+		if strings.HasSuffix(file, ".json") && !strings.Contains(readFile(t, filepath.Join(p.env["BACKUPS"], file)), `"notPruned":"ClockSkew"`) {
+			t.Errorf("the manifest does not say that nothing was pruned")
+		}
+	}
+}
+
+// TestRowsOfAnySize: every client that carries rows has the largest packet, beside which a row of 24 MiB ends a dump.
+func TestRowsOfAnySize(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(v1.EngineMySQL, engines()[v1.EngineMySQL])
+	spec.Backup = Backup{Enabled: true, Schedule: "0 2 * * *"}
+	script := strings.ReplaceAll(backupConfig(t, mustRender(t, spec)).Data["backup.sh"], "\\\n", "")
+	var dumps []string
+	for _, line := range strings.Split(script, "\n") {
+		if strings.Contains(line, "mysqldump --") {
+			dumps = append(dumps, line)
+		}
+	}
+	if len(dumps) != 1 || !strings.Contains(dumps[0], "--max-allowed-packet=1G") {
+		t.Errorf("dumps by %q", dumps)
 	}
 }
 

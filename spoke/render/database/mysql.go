@@ -34,6 +34,7 @@ func mySQL(s Spec) engine {
 		ready:      mySQLReady,
 		mebibytes:  512,
 		dump:       mySQLDump,
+		clock:      mySQLClock,
 		clientEnv:  mySQLClient,
 	}
 }

@@ -46,6 +46,7 @@ func postgreSQL(s Spec, major int) engine {
 		stop:       `pg_ctl stop --pgdata="$PGDATA" --mode=fast --no-wait`,
 		mebibytes:  256,
 		dump:       postgreSQLDump,
+		clock:      postgreSQLClock,
 		clientEnv:  postgreSQLClient,
 	}
 }
