@@ -71,6 +71,8 @@ func spokeAlerts() []Entry {
 	const (
 		spokePods = "kubectl get pods -n shopfleet-system -l app.kubernetes.io/name=shopfleet-spoke -o wide"
 		spokeLog  = "kubectl logs -n shopfleet-system deployment/shopfleet-spoke --since=15m"
+
+		clusterDumps = "kubectl get cronjobs,jobs -n NAMESPACE -l app.kubernetes.io/instance=NAME"
 	)
 	return []Entry{
 		{"ShopfleetSpokeDown", "Prometheus can scrape no pod of the spoke for 5 minutes. The shops of this cluster keep running; they are not updated or repaired.",
@@ -85,6 +87,15 @@ func spokeAlerts() []Entry {
 			"kubectl get ecommerceapps,mysqlclusters -A", "Look up [DatabaseLost](#databaselost): restore a backup, or start with an empty database."},
 		{"ShopfleetSpokeShopFailed", "An application, WebApp or MySQLCluster in the cluster has been Failed for 10 minutes.",
 			"kubectl get ecommerceapps,webapps,mysqlclusters -A", "Look up the reason of the condition Ready of the object whose phase is Failed."},
+		{"ShopfleetDumpFailed", "A Job that dumps a MySQLCluster has failed. The alert lasts until the Job is deleted, which is after three more that fail.",
+			clusterDumps, "kubectl logs -n NAMESPACE job/JOB\nThe last lines say why. Then run another one: kubectl create job NAME-again -n NAMESPACE --from=cronjob/NAME-backup."},
+		{"ShopfleetDumpOverdue", "The CronJob of a MySQLCluster has not created a Job for a scheduled time that is more than an hour ago.",
+			clusterDumps, "kubectl describe cronjob -n NAMESPACE NAME-backup\nIts events say why: it is suspended, the Job before is still running, or a quota denies the Job."},
+		{"ShopfleetDumpTooOld", "Scheduled dumps of a MySQLCluster have failed for more than a day, or there was none in its first eight days: what was written since cannot be restored.",
+			clusterDumps, "kubectl logs -n NAMESPACE job/JOB\nThe last lines of the newest Job say why. To load a dump, see api/README.md#load-a-dump-of-a-mysqlcluster."},
+		{"ShopfleetDumpVolumeFull", "The claim of the dumps of a MySQLCluster had less than a tenth left after the last one. The oldest dumps are removed before their retention ends if that makes the next one fit; if it does not fit beside the newest, the Job fails with the size that the claim needs.",
+			"kubectl get pvc -n NAMESPACE NAME-backup",
+			"Raise spec.storage.size, or lower spec.backup.retention: kubectl edit mysqlcluster NAME -n NAMESPACE.\nThe claim of the dumps grows with the volumes of the database. It can be expanded alone as well: kubectl edit pvc NAME-backup -n NAMESPACE."},
 		{"ShopfleetSpokeReconcileSlow", "Too many reconciliations take more than a second. The label window gives the time over which the error budget is spent.",
 			spokeLog, "Look at the panels Reconciliation time and CPU of the dashboard."},
 	}
