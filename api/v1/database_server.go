@@ -235,6 +235,15 @@ func lowers(from, to numbers) bool {
 	return false
 }
 
+// upgrades reports whether a server of MySQL has a later version than another one.
+func (e Engine) upgrades(from, to DatabaseServer) bool {
+	if e != EngineMySQL {
+		return false
+	}
+	before, after := reference(&Database{Engine: e, Version: from.Version, Image: from.Image}), reference(&Database{Engine: e, Version: to.Version, Image: to.Image})
+	return lowers(after.numbers(), before.numbers())
+}
+
 // covers reports whether consent up to a version covers another one, by the numbers that the consent has.
 func covers(allowed, to numbers) bool {
 	for i := range allowed {

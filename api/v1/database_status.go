@@ -92,25 +92,55 @@ type ClusterBackups struct {
 	UpgradeTime *metav1.Time `json:"upgradeTime,omitempty"`
 }
 
+// CopiedServer is the server of the database of a copy; zero if it is not known, or there is none.
+//
+// +kubebuilder:object:generate=false
+type CopiedServer struct {
+	DatabaseServer
+	// NeverStarted is true if no pod can start with the server, because its image cannot be pulled: the data
+	// is that of another one. One that was started elsewhere before counts, too: what comes after it may then
+	// refuse to start, as it does.
+	NeverStarted bool
+}
+
+// CopiedServerOf returns the server of a copy, which may be nil.
+func CopiedServerOf(copied *EcommerceApp) CopiedServer {
+	if copied == nil || copied.Spec.Database == nil {
+		return CopiedServer{}
+	}
+	s := CopiedServer{DatabaseServer: copied.Spec.Database.Server()}
+	for _, c := range copied.Status.Components {
+		// A replica is the first to be replaced, and the others wait for it.
+		s.NeverStarted = s.NeverStarted || c.Name == databaseComponent && c.Reason == ReasonImagePullBackOff && c.UpdatedReplicas <= 1 &&
+			copied.Status.ObservedGeneration == copied.Generation
+	}
+	return s
+}
+
+// databaseComponent is the name of the database in status.components.
+const databaseComponent = "database"
+
 // DatabaseServer returns the server of the database in a cluster: the wanted one, that of the spec with the
-// overrides for the cluster, unless an upgrade waits for a backup there. Copied is the server of the copy,
-// zero if it is not known: an upgrade waits too where backups are enabled and status.backups does not have the
-// cluster yet. The application must have a database.
-func (a *EcommerceApp) DatabaseServer(cluster string, wanted, copied DatabaseServer) DatabaseServer {
+// overrides for the cluster, unless an upgrade waits for a backup there. An upgrade waits too where backups are
+// enabled and status.backups does not have the cluster yet. Nothing waits for a backup of a server that never
+// started, unless the wanted one would upgrade the data of MySQL. The application must have a database.
+func (a *EcommerceApp) DatabaseServer(cluster string, wanted DatabaseServer, copied CopiedServer) DatabaseServer {
 	recorded := a.RecordedServer(cluster)
 	switch {
+	case copied.DatabaseServer == wanted, copied.NeverStarted && !a.Spec.Database.Engine.upgrades(copied.DatabaseServer, wanted):
+		return wanted // The copy has it, or has none that a backup could be made of.
 	case recorded.Image != "":
 		return recorded
 	case recorded.Version != "":
 		// An earlier release recorded the version only.
-		for _, s := range []DatabaseServer{copied, wanted} {
+		for _, s := range []DatabaseServer{copied.DatabaseServer, wanted} {
 			if s.Version == recorded.Version {
 				return s
 			}
 		}
 		return recorded
 	case copied.Version != "" && a.Spec.Database.Backup.Enabled:
-		return copied
+		return copied.DatabaseServer
 	default:
 		return wanted
 	}

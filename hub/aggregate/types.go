@@ -169,7 +169,7 @@ type Copy struct {
 	// Revision is the number of the revision that the copy has; 0 without a rollout.
 	Revision int64
 	// Database is the server in the copy's spec; zero without a database.
-	Database v1.DatabaseServer
+	Database v1.CopiedServer
 	// Deleting is true if the copy is being deleted, and Held names the finalizers of others that hold it,
 	// as the end of a sentence; HeldSince is when the deletion began.
 	Deleting  bool

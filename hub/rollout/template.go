@@ -64,22 +64,26 @@ func mergeReplicas(to, from *v1.Workload) bool {
 	return true
 }
 
-// KeepDatabase makes a revision of an earlier time fit a database that exists: it has its engine,
+// KeepDatabase makes a revision of an earlier time fit the database of a copy: it has its engine,
 // size and class, which never go back, and is not removed. A server of another version stays, and one whose
-// files the server of the revision cannot read. That of MySQL always stays: it upgrades its files when it
-// starts, and no earlier one can read them, not even of another patch version.
-func KeepDatabase(spec, live *v1.EcommerceAppSpec) {
-	if live.Database == nil {
+// files the server of the revision cannot read. That of MySQL stays, too, once a pod may have started with it: it
+// upgrades its files then, and no earlier one can read them, not even of another patch version.
+func KeepDatabase(spec *v1.EcommerceAppSpec, copied *v1.EcommerceApp) {
+	live := copied.Spec.Database.DeepCopy()
+	if live == nil {
 		return
 	}
 	if spec.Database == nil {
-		spec.Database = live.Database.DeepCopy()
+		spec.Database = live
 		return
 	}
-	from := live.Database.DeepCopy()
-	if spec.Database.Version != from.Version || from.Engine == v1.EngineMySQL || v1.CheckServer(from, spec.Database) != nil {
-		spec.Database.Version, spec.Database.Image = from.Version, from.Image
+	from, stays := live, live.Engine == v1.EngineMySQL
+	if v1.CopiedServerOf(copied).NeverStarted {
+		from, stays = nil, false
 	}
-	spec.Database.Engine, spec.Database.Storage = from.Engine, from.Storage
-	spec.Database.StorageClassName, spec.Database.StorageProfile = from.StorageClassName, from.StorageProfile
+	if stays || spec.Database.Version != live.Version || v1.CheckServer(from, spec.Database) != nil {
+		spec.Database.Version, spec.Database.Image = live.Version, live.Image
+	}
+	spec.Database.Engine, spec.Database.Storage = live.Engine, live.Storage
+	spec.Database.StorageClassName, spec.Database.StorageProfile = live.StorageClassName, live.StorageProfile
 }

@@ -171,51 +171,72 @@ func TestKeepDatabase(t *testing.T) {
 		}
 		return db
 	}
+	pull := []v1.ComponentStatus{{Name: "database", Reason: v1.ReasonImagePullBackOff, UpdatedReplicas: 1}}
 	mysql := func(version, image string) *v1.Database {
 		return database(func(db *v1.Database) { db.Engine, db.Version, db.Image = v1.EngineMySQL, version, image })
 	}
 	grown := database(func(db *v1.Database) { db.Version, db.Storage = "17.4", "20Gi" })
-	for name, c := range map[string]struct{ revision, live, want *v1.Database }{
-		"none":                  {nil, nil, nil},
-		"none is live":          {database(nil), nil, database(nil)},
-		"none in the revision":  {nil, grown, grown},
-		"the same":              {database(nil), database(nil), database(nil)},
-		"version and size stay": {database(nil), grown, grown},
+	for name, c := range map[string]struct {
+		revision, live, want *v1.Database
+		components           []v1.ComponentStatus
+	}{
+		"none":                  {nil, nil, nil, nil},
+		"none is live":          {database(nil), nil, database(nil), nil},
+		"none in the revision":  {nil, grown, grown, nil},
+		"the same":              {database(nil), database(nil), database(nil), nil},
+		"version and size stay": {database(nil), grown, grown, nil},
 		"the class stays": {
 			database(func(db *v1.Database) { db.StorageProfile = v1.StorageFast }), database(func(db *v1.Database) { db.StorageClassName = new("slow") }),
-			database(func(db *v1.Database) { db.StorageClassName = new("slow") }),
+			database(func(db *v1.Database) { db.StorageClassName = new("slow") }), nil,
 		},
 		"an image goes with its version": {
 			database(func(db *v1.Database) { db.Image = "registry.example.com/pg:17.2" }), database(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }),
-			database(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }),
+			database(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }), nil,
 		},
 		"an image of the same version of PostgreSQL returns": {
 			database(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }), database(func(db *v1.Database) { db.Image = "registry.example.com/pg:bad" }),
-			database(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }),
+			database(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }), nil,
 		},
 		"an image of another distribution does not return": {
 			database(func(db *v1.Database) { db.Image = "pg:17.2-bookworm" }), database(func(db *v1.Database) { db.Image = "pg:17.2-trixie" }),
-			database(func(db *v1.Database) { db.Image = "pg:17.2-trixie" }),
+			database(func(db *v1.Database) { db.Image = "pg:17.2-trixie" }), nil,
 		},
 		"an image of the same version of MySQL does not return": {
-			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"),
+			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"), nil,
 		},
-		"a digest of MySQL does not return":       {mysql("8.4.2", "mysql@sha256:aa"), mysql("8.4.2", "mysql@sha256:bb"), mysql("8.4.2", "mysql@sha256:bb")},
-		"the official image of MySQL stays":       {mysql("8.4.2", "mirror/mysql:8.4.2"), mysql("8.4.3", ""), mysql("8.4.3", "")},
-		"a major version of MySQL by image stays": {mysql("8", "mysql:8.4.2"), mysql("9", "mysql:9.1.0"), mysql("9", "mysql:9.1.0")},
+		"a digest of MySQL does not return":       {mysql("8.4.2", "mysql@sha256:aa"), mysql("8.4.2", "mysql@sha256:bb"), mysql("8.4.2", "mysql@sha256:bb"), nil},
+		"the official image of MySQL stays":       {mysql("8.4.2", "mirror/mysql:8.4.2"), mysql("8.4.3", ""), mysql("8.4.3", ""), nil},
+		"a major version of MySQL by image stays": {mysql("8", "mysql:8.4.2"), mysql("9", "mysql:9.1.0"), mysql("9", "mysql:9.1.0"), nil},
+		"an image of MySQL that never started returns": {
+			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.99"), mysql("8.4", "mysql:8.4.2"), pull,
+		},
+		"another server of MySQL that crashes does not return": {
+			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"),
+			[]v1.ComponentStatus{{Name: "database", Reason: v1.ReasonCrashLoopBackOff, UpdatedReplicas: 1}},
+		},
+		"a second pod has it": {
+			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"),
+			[]v1.ComponentStatus{{Name: "database", Reason: v1.ReasonImagePullBackOff, UpdatedReplicas: 2}},
+		},
+		"an image of the backend cannot be pulled": {
+			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"),
+			[]v1.ComponentStatus{{Name: "backend", Reason: v1.ReasonImagePullBackOff, UpdatedReplicas: 1}},
+		},
+		"a version that never started stays": {mysql("8.4.2", ""), mysql("8.4.99", ""), mysql("8.4.99", ""), pull},
 		"what else is in the revision returns": {
 			database(func(db *v1.Database) { db.Replicas = new(int32(2)) }), database(func(db *v1.Database) { db.Replicas = new(int32(3)) }),
-			database(func(db *v1.Database) { db.Replicas = new(int32(2)) }),
+			database(func(db *v1.Database) { db.Replicas = new(int32(2)) }), nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			spec, live := &v1.EcommerceAppSpec{Database: c.revision.DeepCopy()}, &v1.EcommerceAppSpec{Database: c.live.DeepCopy()}
+			spec, live := &v1.EcommerceAppSpec{Database: c.revision.DeepCopy()}, &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: c.live.DeepCopy()}}
+			live.Status.Components = c.components
 			KeepDatabase(spec, live)
 			if diff := cmp.Diff(c.want, spec.Database); diff != "" {
 				t.Errorf("(-want +got): %s", diff)
 			}
-			if !reflect.DeepEqual(live.Database, c.live) || spec.Database != nil && spec.Database == live.Database {
+			if !reflect.DeepEqual(live.Spec.Database, c.live) || spec.Database != nil && spec.Database == live.Spec.Database {
 				t.Error("the live spec is changed, or shared")
 			}
 		})

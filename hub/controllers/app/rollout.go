@@ -206,7 +206,7 @@ func awaitsBackup(app *v1.EcommerceApp, in *aggregate.Cluster) bool {
 	if app.Spec.Database == nil || in.Database == (v1.DatabaseServer{}) {
 		return false
 	}
-	copied := v1.DatabaseServer{}
+	copied := v1.CopiedServer{}
 	if in.Copy != nil {
 		copied = in.Copy.Database
 	}

@@ -93,7 +93,7 @@ func TestClustersOf(t *testing.T) {
 		"an upgrade in the edit that enables backups": {func(app *v1.EcommerceApp, in *aggregate.Input) {
 			app.Spec.Database = &v1.Database{Version: "17.3", Backup: v1.BackupPolicy{Enabled: true}}
 			wants(in, app.Spec.Database)
-			in.Clusters[0].Copy.Database = v1.DatabaseServer{Version: "17.2", Image: "postgres:17.2"}
+			in.Clusters[0].Copy.Database.DatabaseServer = v1.DatabaseServer{Version: "17.2", Image: "postgres:17.2"}
 		}, rollout.Cluster{Waiting: true, Serving: true}},
 		"another image waits for a backup": {func(app *v1.EcommerceApp, in *aggregate.Input) {
 			upgrade(app, in)

@@ -81,7 +81,7 @@ func versionIn(app *v1.EcommerceApp, member *v1.MemberCluster) string {
 		db = app.Spec.Database // The copy says why it is not known.
 	}
 	db = db.DeepCopy()
-	db.SetServer(app.DatabaseServer(member.Name, db.Server(), v1.DatabaseServer{}))
+	db.SetServer(app.DatabaseServer(member.Name, db.Server(), v1.CopiedServer{}))
 	return db.ExactVersion()
 }
 

@@ -83,8 +83,8 @@ func (e *testenv) run(t *testing.T, mgr ctrl.Manager) {
 		scheduler.Setup(ctx, mgr, scheduler.Options{
 			Recorder: recorder, Metrics: metrics, Clock: e.Clock,
 			Skew: func(string) (time.Duration, bool) { return time.Duration(e.skew.Load()), true },
-			Compared: func(context.Context, *v1.EcommerceApp, string) (bool, v1.DatabaseServer, error) {
-				return true, v1.DatabaseServer{}, nil
+			Compared: func(context.Context, *v1.EcommerceApp, string) (bool, v1.CopiedServer, error) {
+				return true, v1.CopiedServer{}, nil
 			},
 			Report: func(_ client.ObjectKey, next aggregate.BackupReport) (aggregate.BackupReport, bool) {
 				if last := e.report.Swap(&next); last != nil {

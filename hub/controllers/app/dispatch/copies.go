@@ -110,7 +110,7 @@ func keepDatabase(spec *v1.EcommerceAppSpec, released *v1.Database, live *v1.Eco
 		spec.Database.Version, spec.Database.Image = released.Version, released.Image
 	}
 	if live != nil {
-		rollout.KeepDatabase(spec, &live.Spec)
+		rollout.KeepDatabase(spec, live)
 	}
 }
 
@@ -249,7 +249,7 @@ func observedCopy(app, live *v1.EcommerceApp) *aggregate.Copy {
 		Generation:    live.Generation,
 		HubGeneration: v1.OriginOf(live.Annotations).Generation,
 		Revision:      v1.RevisionOf(live.Annotations),
-		Database:      serverOf(live),
+		Database:      v1.CopiedServerOf(live),
 		Deleting:      live.DeletionTimestamp != nil,
 		Status:        live.Status,
 	}

@@ -54,7 +54,7 @@ func decisionOf(app *v1.EcommerceApp) decision {
 		entry := &app.Status.Clusters[i]
 		m := memberDecision{deleting: entry.Phase == v1.PhaseDeleting, revision: entry.Revision}
 		if app.Spec.Database != nil {
-			m.database = app.DatabaseServer(entry.Name, app.Spec.Database.Server(), v1.DatabaseServer{})
+			m.database = app.DatabaseServer(entry.Name, app.Spec.Database.Server(), v1.CopiedServer{})
 		}
 		share := ptr.Deref(entry.Share, v1.ReplicaShare{})
 		m.frontend, m.backend = ptr.Deref(share.Frontend, undivided), ptr.Deref(share.Backend, undivided)

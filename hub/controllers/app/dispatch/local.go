@@ -54,10 +54,10 @@ func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, li
 
 // keepServer gives a database that is to be upgraded, and waits for a backup, the server that it has.
 func keepServer(app *v1.EcommerceApp, db *v1.Database, cluster string, live *v1.EcommerceApp) {
-	copied := serverOf(live)
+	copied := v1.CopiedServerOf(live)
 	server := app.DatabaseServer(cluster, db.Server(), copied)
 	db.SetServer(server)
-	if server == copied {
+	if server == copied.DatabaseServer {
 		db.Image = live.Spec.Database.Image // It may name the official image.
 	}
 }
@@ -69,19 +69,11 @@ func checkServer(spec *v1.EcommerceAppSpec, live *v1.EcommerceApp) error {
 		return nil
 	}
 	var from *v1.Database
-	if live != nil {
+	if live != nil && !v1.CopiedServerOf(live).NeverStarted {
 		from = live.Spec.Database
 	}
 	if err := v1.CheckServer(from, spec.Database); err != nil {
 		return &apierror.SpecError{Reason: v1.ReasonUpgradeRefused, Err: fmt.Errorf("the server of the database is refused: %w", err)}
 	}
 	return nil
-}
-
-// serverOf returns the server of the database of a copy; zero without either.
-func serverOf(copied *v1.EcommerceApp) v1.DatabaseServer {
-	if copied == nil {
-		return v1.DatabaseServer{}
-	}
-	return copied.Spec.Database.Server()
 }

@@ -150,22 +150,29 @@ func TestTheServerOfACopy(t *testing.T) {
 		return v1.Override{JSONPatches: []v1.JSONPatch{{Op: "add", Path: "/database/image", Value: apiextensionsv1.JSON{Raw: []byte(`"` + image + `"`)}}}}
 	}
 	live := mysql("8.4.2", image+"8.4.2", "")
+	stuck := mysql("8.4.2", "", "")
+	stuck.Spec.Database.Version, stuck.Spec.Database.Image = "8.4", image+"8.4.99"
+	stuck.Status.Components = []v1.ComponentStatus{{Name: "database", Reason: v1.ReasonImagePullBackOff, UpdatedReplicas: 1}}
+	observed := stuck.DeepCopy()
+	observed.Generation = 2 // Its status is about another spec.
 	for name, tt := range map[string]struct {
 		app, live *v1.EcommerceApp
 		refused   bool
 	}{
-		"stays":                      {mysql("8.4.2", image+"8.4.2", ""), live, false},
-		"of another registry":        {overridden(mysql("8.4.2", image+"8.4.2", ""), to("eu/mysql:8.4.2")), live, false},
-		"upgraded by an override":    {overridden(mysql("8.4.2", image+"8.4.2", ""), to(image+"9.1.0")), live, true},
-		"upgraded by a JSON patch":   {overridden(mysql("8.4.2", image+"8.4.2", ""), patch(image+"9.1.0")), live, true},
-		"lowered by an override":     {overridden(mysql("8.4.2", image+"8.4.2", ""), to(image+"8.4.1")), live, true},
-		"by digest":                  {overridden(mysql("8.4.2", image+"8.4.2", ""), patch("mysql@sha256:aa")), live, true},
-		"of Alpine, and new":         {overridden(mysql("8.4.2", "", ""), to("mysql:8.4.2-alpine")), nil, true},
-		"floating, and new":          {overridden(mysql("8.4.2", "", ""), patch("mysql:8.4")), nil, true},
-		"floating all along":         {mysql("8.4", "", ""), mysql("8.4", "", ""), false},
-		"a major one with consent":   {overridden(mysql("9.1.0", image+"9.1.0", "9"), to("eu/mysql:9.1.0")), live, false},
-		"a major one without":        {mysql("9.1.0", image+"9.1.0", ""), live, true},
-		"of another one's major one": {overridden(mysql("8.4.2", image+"8.4.2", "9"), to(image+"9.1.0")), live, true},
+		"stays":                             {mysql("8.4.2", image+"8.4.2", ""), live, false},
+		"of another registry":               {overridden(mysql("8.4.2", image+"8.4.2", ""), to("eu/mysql:8.4.2")), live, false},
+		"upgraded by an override":           {overridden(mysql("8.4.2", image+"8.4.2", ""), to(image+"9.1.0")), live, true},
+		"upgraded by a JSON patch":          {overridden(mysql("8.4.2", image+"8.4.2", ""), patch(image+"9.1.0")), live, true},
+		"lowered by an override":            {overridden(mysql("8.4.2", image+"8.4.2", ""), to(image+"8.4.1")), live, true},
+		"by digest":                         {overridden(mysql("8.4.2", image+"8.4.2", ""), patch("mysql@sha256:aa")), live, true},
+		"of Alpine, and new":                {overridden(mysql("8.4.2", "", ""), to("mysql:8.4.2-alpine")), nil, true},
+		"floating, and new":                 {overridden(mysql("8.4.2", "", ""), patch("mysql:8.4")), nil, true},
+		"floating all along":                {mysql("8.4", "", ""), mysql("8.4", "", ""), false},
+		"a major one with consent":          {overridden(mysql("9.1.0", image+"9.1.0", "9"), to("eu/mysql:9.1.0")), live, false},
+		"a major one without":               {mysql("9.1.0", image+"9.1.0", ""), live, true},
+		"instead of one that never started": {mysql("8.4", image+"8.4.2", ""), stuck, false},
+		"instead of one that may have":      {mysql("8.4", image+"8.4.2", ""), observed, true},
+		"of another one's major one":        {overridden(mysql("8.4.2", image+"8.4.2", "9"), to(image+"9.1.0")), live, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

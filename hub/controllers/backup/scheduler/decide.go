@@ -29,7 +29,7 @@ type input struct {
 	// not know.
 	compared map[string]bool
 	// copied are the servers of the databases of copies, by cluster.
-	copied   map[string]v1.DatabaseServer
+	copied   map[string]v1.CopiedServer
 	backups  []v1.Backup
 	restores []v1.Restore
 	now      time.Time

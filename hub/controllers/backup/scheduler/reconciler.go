@@ -62,7 +62,7 @@ type Options struct {
 	// Compared reports whether a cluster has nothing of an application that the hub does not
 	// know; false while the cluster is away. Copied is the server of the database of the copy there,
 	// zero if there is none. Required.
-	Compared func(ctx context.Context, app *v1.EcommerceApp, cluster string) (compared bool, copied v1.DatabaseServer, err error)
+	Compared func(ctx context.Context, app *v1.EcommerceApp, cluster string) (compared bool, copied v1.CopiedServer, err error)
 	// SafeMode makes the scheduler observe and report, and neither create nor delete anything.
 	SafeMode bool
 	// Clock is the real clock by default.
@@ -244,7 +244,7 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, error) {
 	in := input{
 		app: app, now: r.options.Clock.Now(), waits: r.options.Waits, safeMode: r.options.SafeMode,
-		members: map[string]*v1.MemberCluster{}, compared: map[string]bool{}, copied: map[string]v1.DatabaseServer{}, skews: map[string]time.Duration{},
+		members: map[string]*v1.MemberCluster{}, compared: map[string]bool{}, copied: map[string]v1.CopiedServer{}, skews: map[string]time.Duration{},
 		buckets: map[string]bool{},
 	}
 	in.settled = in.now.Sub(r.started()) > settleTime

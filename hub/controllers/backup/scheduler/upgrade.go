@@ -57,7 +57,7 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem 
 // for a backup.
 func (in input) server(s *History) (wanted v1.DatabaseServer, waits bool) {
 	recorded, copied := in.app.RecordedServer(s.Cluster), in.copied[s.Cluster]
-	isKnown := in.compared[s.Cluster] || copied != (v1.DatabaseServer{})
+	isKnown := in.compared[s.Cluster] || copied != (v1.CopiedServer{})
 	db, err := overrides.Database(&in.app.Spec, in.members[s.Cluster])
 	if err != nil || recorded.Image == "" && !isKnown {
 		s.Server = recorded // The cluster is away, or the copy says why its server is not known.

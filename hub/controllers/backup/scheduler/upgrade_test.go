@@ -37,7 +37,7 @@ func TestAnUpgradeInTheEditThatEnablesBackups(t *testing.T) {
 	}
 	in.compared = nil
 	pass("away", "", 0)
-	in.compared, in.copied = map[string]bool{"eu-1": true}, map[string]v1.DatabaseServer{"eu-1": {Version: "13.4", Image: "postgres:13.4"}}
+	in.compared, in.copied = map[string]bool{"eu-1": true}, map[string]v1.CopiedServer{"eu-1": {DatabaseServer: v1.DatabaseServer{Version: "13.4", Image: "postgres:13.4"}}}
 	pass("before the version is recorded", "13.4", 0)
 	pass("after it", "13.4", 1)
 	in.app.Status.Backups, in.copied = nil, nil
@@ -110,7 +110,7 @@ func checkUpgrade(t *testing.T, in input, upgrade func(*v1.EcommerceAppSpec), fr
 	}
 	held := func(step string, want v1.DatabaseServer) {
 		t.Helper()
-		if got := in.app.DatabaseServer("eu-1", to, v1.DatabaseServer{}); got != want {
+		if got := in.app.DatabaseServer("eu-1", to, v1.CopiedServer{}); got != want {
 			t.Errorf("%s: the cluster has %s, want %s", step, got, want)
 		}
 	}
@@ -161,11 +161,11 @@ func TestAVersionWithoutImage(t *testing.T) {
 	t.Parallel()
 	own := v1.DatabaseServer{Version: "13.4", Image: "pg:13.4"}
 	for name, tt := range map[string]struct {
-		copied   map[string]v1.DatabaseServer
+		copied   map[string]v1.CopiedServer
 		compared bool
 		want     v1.DatabaseServer
 	}{
-		"of the copy": {map[string]v1.DatabaseServer{"eu-1": own}, true, own},
+		"of the copy": {map[string]v1.CopiedServer{"eu-1": {DatabaseServer: own}}, true, own},
 		"away":        {nil, false, v1.DatabaseServer{Version: "13.4"}},
 		"no copy":     {nil, true, v1.DatabaseServer{Version: "13.4", Image: "pg:13.5"}},
 	} {
@@ -175,6 +175,31 @@ func TestAVersionWithoutImage(t *testing.T) {
 		in.copied, in.compared = tt.copied, map[string]bool{"eu-1": tt.compared}
 		if got := decide(in).Clusters[0].Server; got != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
+// TestAServerThatNeverStarted is replaced at once: no backup can be made of it. An upgrade of MySQL waits all the
+// same, since its image may have been pulled before.
+func TestAServerThatNeverStarted(t *testing.T) {
+	t.Parallel()
+	typo := v1.DatabaseServer{Version: "8.4", Image: "mirror/mysql:8.4.9"}
+	for name, tt := range map[string]struct {
+		image        string
+		neverStarted bool
+		want         string
+	}{
+		"started":       {"mirror/mysql:8.4.3", false, typo.Image},
+		"never started": {"mirror/mysql:8.4.3", true, "mirror/mysql:8.4.3"},
+		"upgraded":      {"mirror/mysql:8.4.10", true, typo.Image},
+	} {
+		in := situation("2026-03-02T09:00:00Z")
+		in.app.Spec.Database.Engine, in.app.Spec.Database.Version, in.app.Spec.Database.Image = v1.EngineMySQL, "8.4", tt.image
+		in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: typo.Version, Image: typo.Image}}
+		in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupCompleted)}
+		in.copied = map[string]v1.CopiedServer{"eu-1": {DatabaseServer: typo, NeverStarted: tt.neverStarted}}
+		if got := decide(in).Clusters[0].Server.Image; got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}
 }
