@@ -1,0 +1,73 @@
+package mutants
+
+// ofUpgrades returns mistakes with the servers of databases, and with their logs and dumps.
+func ofUpgrades() []Mutant {
+	const (
+		server   = "api/v1/database_server.go"
+		database = "spoke/render/database"
+		schema   = "e2e/api"
+		alike    = "TestServersAreCheckedAlike"
+	)
+	return []Mutant{
+		{
+			"image-not-held", "an upgrade by image does not wait for its backup",
+			dispatch + "/local.go", "	db.SetServer(server)\n", "	db.Version = server.Version\n",
+			dispatch, "TestTheVersionOfACopy/an_image_waits",
+		},
+		{
+			"image-not-backed-up", "another image of the same version is no upgrade",
+			backup + "/scheduler/upgrade.go", "	if s.Server == wanted {\n", "	if s.Server.Version == wanted.Version {\n",
+			backup + "/scheduler", "TestAnUpgradeWaitsForABackup/by_image",
+		},
+		{
+			"server-of-mysql-returns", "a rollback puts an earlier MySQL on the files of a later one",
+			"hub/rollout/template.go", "live.Engine == v1.EngineMySQL", "false",
+			"hub/rollout", "TestKeepDatabase/an_image_of_the_same_version_of_MySQL_does_not_return",
+		},
+		{
+			"started-unnoticed", "a server that a pod has started with counts as one that never started",
+			"api/v1/database_status.go", " && c.UpdatedReplicas <= 1 &&", " &&",
+			"hub/rollout", "TestKeepDatabase/a_second_pod_has_it",
+		},
+		{
+			"override-unchecked", "an override gets past the rules about servers",
+			dispatch + "/copies.go", "	return out, cmp.Or(err, checkServer(&out.Spec, live))\n", "	return out, err\n",
+			dispatch, "TestTheServerOfACopy/upgraded_by_a_JSON_patch",
+		},
+		{
+			"alpine-accepted", "an image of Alpine is accepted",
+			server, `strings.Contains(r.tag, "alpine")`, `strings.Contains(r.tag, "@")`,
+			"api/v1", "TestServersThatStay",
+		},
+		{
+			"distribution-changes", "a database changes its distribution, and sorts texts in another way",
+			server, "family(before.tag) != family(after.tag)", "false",
+			schema, alike,
+		},
+		{
+			"floating-tag", "a tag of MySQL may mean several servers",
+			server, "len(named) < maxNumbers", "len(named) < 2",
+			schema, alike,
+		},
+		{
+			"consent-for-good", "consent to one major version is consent to the next one",
+			server, "case !covers(numbersOf(allowed), r.version):", `case allowed == "":`,
+			schema, alike,
+		},
+		{
+			"log-unbounded", "the binary log of MySQL has days of changes",
+			database + "/mysql.go", "	seconds, file := 3600, 64<<20\n", "	seconds, file := 259200, 1<<30\n",
+			database, "TestMySQLLogIsBounded",
+		},
+		{
+			"one-clock", "a node whose clock is ahead prunes the dumps",
+			database + "/dump.go", `if [ "$skew" -ge 300 ]; then`, `if [ "$skew" -lt 0 ]; then`,
+			database, "TestPruneTrustsNoSingleClock/the_node_is_ahead_postgresql",
+		},
+		{
+			"small-packets", "a dump ends at a large row",
+			database + "/dump.go", ` --max-allowed-packet=1G "$DB_NAME"`, ` "$DB_NAME"`,
+			database, "TestRowsOfAnySize",
+		},
+	}
+}
