@@ -12,7 +12,7 @@ func ofUpgrades() []Mutant {
 		{
 			"image-not-held", "an upgrade by image does not wait for its backup",
 			dispatch + "/local.go", "	db.SetServer(server)\n", "	db.Version = server.Version\n",
-			dispatch, "TestTheVersionOfACopy/an_image_waits",
+			dispatch, "TestTheVersionOfACopy/waits,_and_only_the_hub_knows",
 		},
 		{
 			"image-not-backed-up", "another image of the same version is no upgrade",
@@ -22,7 +22,7 @@ func ofUpgrades() []Mutant {
 		{
 			"server-of-mysql-returns", "a rollback puts an earlier MySQL on the files of a later one",
 			"hub/rollout/template.go", "live.Engine == v1.EngineMySQL", "false",
-			"hub/rollout", "TestKeepDatabase/an_image_of_the_same_version_of_MySQL_does_not_return",
+			"hub/rollout", "TestKeepDatabase/a_digest_of_the_same_tag_does_not_return",
 		},
 		{
 			"started-unnoticed", "a server that a pod has started with counts as one that never started",

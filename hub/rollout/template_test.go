@@ -204,7 +204,10 @@ func TestKeepDatabase(t *testing.T) {
 		"an image of the same version of MySQL does not return": {
 			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"), nil,
 		},
-		"a digest of MySQL does not return":       {mysql("8.4.2", "mysql@sha256:aa"), mysql("8.4.2", "mysql@sha256:bb"), mysql("8.4.2", "mysql@sha256:bb"), nil},
+		"a digest of MySQL does not return": {mysql("8.4.2", "mysql@sha256:aa"), mysql("8.4.2", "mysql@sha256:bb"), mysql("8.4.2", "mysql@sha256:bb"), nil},
+		"a digest of the same tag does not return": {
+			mysql("8.4.2", "mysql:8.4.2@sha256:aa"), mysql("8.4.2", "mysql:8.4.2@sha256:bb"), mysql("8.4.2", "mysql:8.4.2@sha256:bb"), nil,
+		},
 		"the official image of MySQL stays":       {mysql("8.4.2", "mirror/mysql:8.4.2"), mysql("8.4.3", ""), mysql("8.4.3", ""), nil},
 		"a major version of MySQL by image stays": {mysql("8", "mysql:8.4.2"), mysql("9", "mysql:9.1.0"), mysql("9", "mysql:9.1.0"), nil},
 		"an image of MySQL that never started returns": {
