@@ -88,7 +88,7 @@ func CheckServer(from, to *Database) error {
 	return after.checkUpgrade(before, to.AllowUpgradeTo)
 }
 
-// serverReference is what the spec of a database says about its server.
+// serverReference holds the version and the image of a database, and the numbers in both.
 type serverReference struct {
 	engine Engine
 	// image is empty for the official one. Tag is that of the image in use, empty if it has none.

@@ -38,7 +38,7 @@ func rulesOf(t *testing.T, kind string, path ...string) *cel.Validator {
 // imageChange is a change of the server of a database by version and image, as "version image".
 type imageChange struct {
 	from, to string
-	// says is what rejects it; nothing does if that is empty. Hub is true if only the hub knows.
+	// says has a part of the refusal; empty if nothing refuses it. Hub is true if only the hub knows.
 	says string
 	hub  bool
 }

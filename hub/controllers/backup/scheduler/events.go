@@ -32,7 +32,7 @@ func sameCondition(a, b metav1.Condition) bool {
 }
 
 // memberChanged reports whether the plans of applications in a member depend on a difference: the
-// spec, the provider, or whether the member can be compared.
+// spec, the provider, what overrides select by, or whether the member can be compared.
 func memberChanged(before, now *v1.MemberCluster) bool {
 	connected := func(m *v1.MemberCluster) bool {
 		return meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionConnected)
@@ -43,5 +43,6 @@ func memberChanged(before, now *v1.MemberCluster) bool {
 	return before.Generation != now.Generation || before.Status.Provider != now.Status.Provider ||
 		before.Status.Region != now.Status.Region ||
 		before.Annotations[v1.AttachesVolumesAnnotation] != now.Annotations[v1.AttachesVolumesAnnotation] ||
+		before.Status.Region != now.Status.Region || before.Status.ClusterUID != now.Status.ClusterUID || !maps.Equal(before.Labels, now.Labels) ||
 		connected(before) != connected(now) || ready(before) != ready(now)
 }

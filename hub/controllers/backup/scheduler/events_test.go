@@ -58,6 +58,9 @@ func TestMemberChanged(t *testing.T) {
 		"storage":    {func(m *v1.MemberCluster) { m.Status.Conditions[1].Status = metav1.ConditionTrue }, false},
 		"the spec":   {func(m *v1.MemberCluster) { m.Generation++ }, true},
 		"a provider": {func(m *v1.MemberCluster) { m.Status.Provider = v1.ProviderAWS }, true},
+		"a region":   {func(m *v1.MemberCluster) { m.Status.Region = "eu-west-1" }, true},
+		"a label":    {func(m *v1.MemberCluster) { m.Labels = map[string]string{"tier": "test"} }, true},
+		"known":      {func(m *v1.MemberCluster) { m.Status.ClusterUID = "c-1" }, true},
 		"connected":  {func(m *v1.MemberCluster) { m.Status.Conditions[0].Status = metav1.ConditionTrue }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
