@@ -102,6 +102,9 @@ type serverReference struct {
 
 func reference(d *Database) serverReference {
 	r := serverReference{engine: d.Engine, image: d.Image, tag: d.Version, text: d.Version, version: numbersOf(d.Version)}
+	if len(r.version) == 0 {
+		r.version = numbers{0} // The schema accepts none, but not every spec has passed it.
+	}
 	if d.Image != "" {
 		name, _, _ := strings.Cut(d.Image, "@")
 		name = name[strings.LastIndexByte(name, '/')+1:]

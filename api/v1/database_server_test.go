@@ -35,6 +35,26 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// TestAnyServer: no version and no image ends the process, whatever they are.
+func TestAnyServer(t *testing.T) {
+	t.Parallel()
+	texts := []string{"", "x", "8", "8.4", "8.4.2", "9999999999", "mysql", "mysql:", "mysql:8.4.2", "a:5000/mysql", "@", ":", "mysql@sha256:8", "pg:17-alpine"}
+	for _, engine := range []v1.Engine{v1.EngineMySQL, v1.EnginePostgreSQL, ""} {
+		for _, from := range texts {
+			for _, image := range texts {
+				for _, to := range texts {
+					a, b := &v1.Database{Engine: engine, Version: from, Image: to}, &v1.Database{Engine: engine, Version: to, Image: image, AllowUpgradeTo: from}
+					if v1.CheckServer(a, a) != nil {
+						t.Fatalf("%+v cannot stay", a)
+					}
+					_, _ = v1.CheckServer(a, b), v1.CheckServer(nil, b)
+					_ = b.ExactVersion()
+				}
+			}
+		}
+	}
+}
+
 // TestServersThatStay are not checked: one that is stored since before a rule goes on.
 func TestServersThatStay(t *testing.T) {
 	t.Parallel()
