@@ -10,7 +10,7 @@ import (
 // Additional fields of the live object belong to others. Both are in unstructured form.
 //
 // Quantities are compared by amount. Lists with merge keys are matched by key, in any
-// order; other lists must have the same length and equal items. Selectors must be equal.
+// order unless it has a meaning; other lists must have the same length and equal items. Selectors must be equal.
 // Other empty maps and lists in the intent match anything.
 func Contains(live, intent map[string]any) bool {
 	return containsMap(live, intent, "")
@@ -77,7 +77,7 @@ func containsList(live, intent []any, field string) bool {
 			return false
 		}
 	}
-	return true
+	return !orderedLists(field) || inOrder(live, intent, keys)
 }
 
 // containsItems compares an atomic list.
@@ -148,16 +148,21 @@ func allStrings(items []any) bool {
 
 // find returns the item of a list with the same keys as want.
 func find(items []any, want any, keys []string) any {
-	wanted, _ := want.(map[string]any)
-	for _, item := range items {
-		have, ok := item.(map[string]any)
-		if ok && slices.IndexFunc(keys, func(key string) bool {
-			return !equalScalars(keyOf(have, key), keyOf(wanted, key))
-		}) < 0 {
-			return have
-		}
+	if i := indexOf(items, want, keys); i >= 0 {
+		return items[i]
 	}
 	return nil
+}
+
+// indexOf returns the index of the item of a list with the same keys as want, or -1.
+func indexOf(items []any, want any, keys []string) int {
+	wanted, _ := want.(map[string]any)
+	return slices.IndexFunc(items, func(item any) bool {
+		have, ok := item.(map[string]any)
+		return ok && slices.IndexFunc(keys, func(key string) bool {
+			return !equalScalars(keyOf(have, key), keyOf(wanted, key))
+		}) < 0
+	})
 }
 
 // keyOf returns the value of a key, or the API's default if it is absent.

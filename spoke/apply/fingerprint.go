@@ -35,15 +35,15 @@ func NewFingerprints() *Fingerprints {
 }
 
 // Take replaces the managed fields of an object by the hash of its intent and the fingerprint of the
-// fields that a field manager has applied. The manager loses a field when another one changes or
+// fields that a field manager has applied, with the order of lists where it has a meaning. The manager loses a field when another one changes or
 // removes it, so that the fingerprint stands for the content, which a cache need not keep then. An
 // object that has its fingerprint already stays as it is.
-func (f *Fingerprints) Take(object metav1.Object, manager string) {
+func (f *Fingerprints) Take(object component.Resource, manager string) {
 	if _, taken := component.AppliedOf(object); taken {
 		return
 	}
 	component.Applied{
-		Hash: component.SpecHash(object), Fingerprint: f.of(object.GetManagedFields(), manager),
+		Hash: component.SpecHash(object), Fingerprint: f.of(object, manager),
 	}.Record(object)
 }
 
@@ -56,8 +56,17 @@ func isSlim(object component.Resource) bool {
 	return slim
 }
 
-// of returns the fingerprint of what a manager has applied, or 0 if it applied nothing.
-func (f *Fingerprints) of(all []metav1.ManagedFieldsEntry, manager string) uint64 {
+// of returns the fingerprint of what a manager has applied of an object, or 0 if it applied nothing.
+func (f *Fingerprints) of(object component.Resource, manager string) uint64 {
+	fields := f.ofFields(object.GetManagedFields(), manager)
+	if fields == 0 {
+		return 0
+	}
+	return max(fields^orderOf(object), 1)
+}
+
+// ofFields returns the fingerprint of the fields that a manager has applied, or 0 if there are none.
+func (f *Fingerprints) ofFields(all []metav1.ManagedFieldsEntry, manager string) uint64 {
 	entry := appliedBy(all, manager)
 	if entry == nil {
 		return 0
@@ -116,7 +125,7 @@ func (a *Applier) note(live, intent component.Resource) {
 		a.matched.put(component.KeyOf(intent), a.matched.of(live, intent))
 		return
 	}
-	if found := a.fingerprints.of(live.GetManagedFields(), a.manager); found != 0 {
+	if found := a.fingerprints.of(live, a.manager); found != 0 {
 		a.matched.put(component.KeyOf(intent), a.matched.byFingerprint(live, intent, found))
 	}
 }

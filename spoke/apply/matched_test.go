@@ -133,7 +133,7 @@ func TestFingerprintsRemember(t *testing.T) {
 			}
 			want := fingerprintOf(&entry)
 			for range 2 {
-				if got := remembering.of([]metav1.ManagedFieldsEntry{entry}, "test"); got != want || got == 0 {
+				if got := remembering.ofFields([]metav1.ManagedFieldsEntry{entry}, "test"); got != want || got == 0 {
 					t.Fatalf("fingerprint %d of object %d, want %d", got, i, want)
 				}
 			}

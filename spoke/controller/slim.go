@@ -37,15 +37,17 @@ func newSlimmer() slimmer { return slimmer{newInterner(), apply.NewFingerprints(
 // child is a cache transform that drops of a child what no decision depends on, and keeps the
 // fingerprint of what the spoke has applied. It returns other objects without managed fields.
 func (s slimmer) child(object any) (any, error) {
-	child, ok := object.(metav1.Object)
+	child, ok := object.(component.Resource)
 	if !ok {
 		return object, nil
 	}
 	switch o := object.(type) {
 	case *appsv1.Deployment:
+		s.fingerprints.Take(o, v1.SpokeFieldManager) // The order of its containers counts.
 		o.Spec = appsv1.DeploymentSpec{Replicas: o.Spec.Replicas, Selector: o.Spec.Selector, Template: s.template(&o.ObjectMeta, o.Spec.Template)}
 		o.Status.Conditions = s.conditions(&o.ObjectMeta, o.Status.Conditions)
 	case *appsv1.StatefulSet:
+		s.fingerprints.Take(o, v1.SpokeFieldManager)
 		o.Spec = appsv1.StatefulSetSpec{
 			Replicas: o.Spec.Replicas, Selector: o.Spec.Selector, ServiceName: o.Spec.ServiceName,
 			PodManagementPolicy: o.Spec.PodManagementPolicy, VolumeClaimTemplates: o.Spec.VolumeClaimTemplates,
