@@ -57,6 +57,7 @@ func contentOf(r component.Resource) (map[string]any, error) {
 	}
 	dropNulls(content)
 	normalizeTemplates(content)
+	setZeros(r, content)
 	return content, nil
 }
 

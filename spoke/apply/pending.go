@@ -61,18 +61,22 @@ func Expansion(claim component.Resource, from, to string) v1.PendingChange {
 
 // answered returns the result of a dry run, where live is the content of an object and answer what it
 // would be. It is Unchanged if the API server would change nothing, as with a webhook that undoes it.
-func answered(live map[string]any, answer *unstructured.Unstructured) Result {
+func answered(live map[string]any, answer *unstructured.Unstructured) (Result, error) {
+	content, err := contentOf(answer)
+	if err != nil {
+		return Result{}, err
+	}
 	all := drifted(live, answer)
-	for _, d := range drifted(answer.Object, &unstructured.Unstructured{Object: live}) {
+	for _, d := range drifted(content, &unstructured.Unstructured{Object: live}) {
 		if !slices.ContainsFunc(all, func(known difference) bool { return known.path == d.path }) {
 			all = append(all, difference{d.path, d.intent, d.live}) // The write removes it.
 		}
 	}
 	all = slices.DeleteFunc(all, func(d difference) bool { return d.path == "status" || strings.HasPrefix(d.path, "status.") })
 	if len(all) == 0 {
-		return Result{Outcome: Unchanged}
+		return Result{Outcome: Unchanged}, nil
 	}
-	return Result{Outcome: Updated, Object: answer, Change: new(pendingUpdate(answer, all))}
+	return Result{Outcome: Updated, Object: answer, Change: new(pendingUpdate(answer, all))}, nil
 }
 
 // SpecFields returns the fields in which two specs differ, as in PendingChange.Fields. Unlike an

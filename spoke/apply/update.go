@@ -68,7 +68,7 @@ func (a *Applier) update(ctx context.Context, u update) (Result, error) {
 		return Result{Outcome: Unchanged}, nil
 	}
 	if a.dryRun {
-		return answered(content, written), nil
+		return answered(content, written)
 	}
 	a.noteRepair(next)
 	a.remember(writeRecord{intent: sum, over: live.GetResourceVersion(), answer: written})

@@ -78,7 +78,7 @@ func resume(t *testing.T, c component.Component) {
 			if cronJob.Spec.Suspend == nil || !*cronJob.Spec.Suspend {
 				t.Errorf("the CronJob %s is not suspended", cronJob.Name)
 			}
-			cronJob.Spec.Suspend = nil
+			cronJob.Spec.Suspend = new(false)
 		}
 	}
 }

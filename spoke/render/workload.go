@@ -262,6 +262,11 @@ func (w workload) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: w.name},
 			MinReplicas:    new(a.MinReplicas),
 			MaxReplicas:    a.MaxReplicas,
+			// The default, without which another policy could turn scaling off.
+			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{
+				ScaleUp:   &autoscalingv2.HPAScalingRules{SelectPolicy: new(autoscalingv2.MaxChangePolicySelect)},
+				ScaleDown: &autoscalingv2.HPAScalingRules{SelectPolicy: new(autoscalingv2.MaxChangePolicySelect)},
+			},
 			Metrics: []autoscalingv2.MetricSpec{{
 				Type: autoscalingv2.ResourceMetricSourceType,
 				Resource: &autoscalingv2.ResourceMetricSource{

@@ -83,7 +83,7 @@ func (r renderer) cronJob() *batchv1.CronJob {
 	if timeZone == "" {
 		timeZone = "Etc/UTC"
 	}
-	cronJob := &batchv1.CronJob{
+	return &batchv1.CronJob{
 		TypeMeta:   manifest.Type("batch/v1", "CronJob"),
 		ObjectMeta: r.part.Meta(r.CronJobName()),
 		Spec: batchv1.CronJobSpec{
@@ -95,10 +95,12 @@ func (r renderer) cronJob() *batchv1.CronJob {
 			StartingDeadlineSeconds:    new(int64(60 * 60)),
 			SuccessfulJobsHistoryLimit: new(int32(3)),
 			FailedJobsHistoryLimit:     new(int32(3)),
+			// What others could stop dumps with is set, although the values are the defaults.
+			Suspend: new(r.Backup.Suspended),
 			JobTemplate: batchv1.JobTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: r.backupPart().PodLabels()},
 				Spec: batchv1.JobSpec{
-					BackoffLimit:          new(int32(2)),
+					BackoffLimit: new(int32(2)), Suspend: new(false), Parallelism: new(int32(1)), Completions: new(int32(1)),
 					ActiveDeadlineSeconds: new(int64(backupSeconds)),
 					Template: corev1.PodTemplateSpec{
 						ObjectMeta: metav1.ObjectMeta{Labels: r.backupPart().PodLabels()},
@@ -108,10 +110,6 @@ func (r renderer) cronJob() *batchv1.CronJob {
 			},
 		},
 	}
-	if r.Backup.Suspended {
-		cronJob.Spec.Suspend = new(true)
-	}
-	return cronJob
 }
 
 func (r renderer) backupPod() corev1.PodSpec {

@@ -52,11 +52,15 @@ func (r renderer) statefulSet() *appsv1.StatefulSet {
 		TypeMeta:   manifest.Type("apps/v1", "StatefulSet"),
 		ObjectMeta: r.part.Meta(r.StatefulSetName()),
 		Spec: appsv1.StatefulSetSpec{
-			Replicas:             new(r.Replicas),
-			ServiceName:          r.name("", manifest.MaxName),
-			Selector:             &metav1.LabelSelector{MatchLabels: r.part.Selector()},
-			PodManagementPolicy:  appsv1.ParallelPodManagement,
-			UpdateStrategy:       appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
+			Replicas:            new(r.Replicas),
+			ServiceName:         r.name("", manifest.MaxName),
+			Selector:            &metav1.LabelSelector{MatchLabels: r.part.Selector()},
+			PodManagementPolicy: appsv1.ParallelPodManagement,
+			// These are defaults: another partition stops updates, and other ordinals replace the primary.
+			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
+				Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(0))},
+			},
+			Ordinals:             &appsv1.StatefulSetOrdinals{Start: 0},
 			RevisionHistoryLimit: new(int32(5)),
 			PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
 				WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,

@@ -46,7 +46,7 @@ func Secret(p Part, name string, data map[string]string) *corev1.Secret {
 }
 
 // Service returns a Service that forwards the port to the container port of the same name
-// in the part's pods.
+// in the part's pods. It sets what others could redirect it with, although the values are the defaults.
 func Service(p Part, name string, port corev1.ServicePort) *corev1.Service {
 	port.Protocol = corev1.ProtocolTCP
 	if port.TargetPort == (intstr.IntOrString{}) {
@@ -55,7 +55,10 @@ func Service(p Part, name string, port corev1.ServicePort) *corev1.Service {
 	return &corev1.Service{
 		TypeMeta:   Type("v1", "Service"),
 		ObjectMeta: p.Meta(name),
-		Spec:       corev1.ServiceSpec{Selector: p.Selector(), Ports: []corev1.ServicePort{port}},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, InternalTrafficPolicy: new(corev1.ServiceInternalTrafficPolicyCluster),
+			Selector: p.Selector(), Ports: []corev1.ServicePort{port},
+		},
 	}
 }
 
