@@ -73,6 +73,10 @@ const (
 	// spec.security.tls.issuerRef is set: the cluster has no cert-manager. On the hub it names the
 	// clusters. Other applications do not have it.
 	ConditionCertificateTrusted = "CertificateTrusted"
+	// ConditionStoredAsApplied is False while the API server of the cluster has stored fields of an object
+	// otherwise than they were applied, as an admission policy or a webhook has it; it names the field and
+	// both values. Other applications do not have it.
+	ConditionStoredAsApplied = "StoredAsApplied"
 	// ConditionDatabaseLost is True while the volume of the database's primary is empty although the
 	// database was created before: nothing is initialized, backed up or pruned until its data is
 	// restored, or a user asks for an empty database. Other applications do not have it.
@@ -224,6 +228,11 @@ const (
 	ReasonGatewayAPINotServed = "GatewayAPINotServed"
 	// ReasonWaitingForCertificate means that cert-manager has not issued the certificate.
 	ReasonWaitingForCertificate = "WaitingForCertificate"
+	// ReasonChangedByAdmission is the reason of StoredAsApplied.
+	ReasonChangedByAdmission = "ChangedByAdmission"
+	// ReasonClaimBeingDeleted means that a volume claim of the database is being deleted: its volume is lost
+	// when its pod restarts, so nothing is written that restarts it.
+	ReasonClaimBeingDeleted = "ClaimBeingDeleted"
 	// ReasonSelfSignedCertificate is the reason of CertificateTrusted.
 	ReasonSelfSignedCertificate = "SelfSignedCertificate"
 	// ReasonLoginNotConfigured means that no user can log in: the login has no credentials of a

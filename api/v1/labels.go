@@ -99,6 +99,9 @@ const (
 	// this annotation itself. A Service that was created while its new pods were not ready has the label of
 	// the pods that it selects behind a dash.
 	SpecHashAnnotation = "ecommerce.io/spec-hash"
+	// RenderedAnnotation says of a rendered Deployment or StatefulSet which images, replicas and claim
+	// templates it was applied with: an admission policy of the cluster may store others.
+	RenderedAnnotation = "ecommerce.io/rendered"
 
 	// PodTemplateLabel, on a Deployment of a workload with the strategy BlueGreen and on its pods, is a
 	// hash of the template of the pods. The Service of the workload selects by it, and has that of the

@@ -81,9 +81,10 @@ type Applier struct {
 	matched      *matched
 	fingerprints *Fingerprints
 
-	mu      sync.Mutex
-	written map[component.Key]writeRecord
-	repairs repairs
+	mu        sync.Mutex
+	written   map[component.Key]writeRecord
+	rewritten map[component.Key]rewritten
+	repairs   repairs
 }
 
 // New returns an Applier.
@@ -103,7 +104,7 @@ func New(o Options) *Applier {
 	return &Applier{
 		client: o.Client, reader: o.Reader, manager: o.FieldManager, timeout: o.Timeout, slim: o.Slim,
 		random: o.Random, clock: o.Clock, dryRun: o.DryRun, matched: newMatched(), fingerprints: NewFingerprints(),
-		written: make(map[component.Key]writeRecord),
+		written: make(map[component.Key]writeRecord), rewritten: make(map[component.Key]rewritten),
 		repairs: repairs{objects: make(map[component.Key]*repairedObject)},
 	}
 }
@@ -134,6 +135,8 @@ type Request struct {
 	// StartReplicas is the number of replicas with which a Deployment starts that has none, if the intent
 	// leaves the number to an autoscaler: that does not scale a workload with none.
 	StartReplicas int32
+	// Again applies an object once more that the API server stored otherwise than it was applied.
+	Again bool
 	// Hold makes Apply write nothing, and return what it would write in Result.Change.
 	Hold bool
 	// ExpectFor is the time for which an object that was created from the same intent is expected to
@@ -167,6 +170,10 @@ type Result struct {
 // Other errors are those of the API server.
 func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	key := component.KeyOf(req.Intent)
+	if req.Again && !req.Hold && a.isRewritten(req.Intent) {
+		a.forget(key)
+		a.matched.forget(key)
+	}
 	if a.matched.has(req) {
 		if isSlim(req.Live) {
 			a.forget(key) // The cache contains what was written.
@@ -306,6 +313,7 @@ func (a *Applier) Delete(ctx context.Context, live component.Resource, policy me
 	}
 	a.forget(component.KeyOf(target))
 	a.matched.forget(component.KeyOf(target))
+	a.forgetRewritten(component.KeyOf(target))
 	return nil
 }
 

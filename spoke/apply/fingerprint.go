@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
@@ -44,6 +45,7 @@ func (f *Fingerprints) Take(object component.Resource, manager string) {
 	}
 	component.Applied{
 		Hash: component.SpecHash(object), Fingerprint: f.of(object, manager),
+		Rendered: object.GetAnnotations()[v1.RenderedAnnotation],
 	}.Record(object)
 }
 

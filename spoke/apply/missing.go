@@ -72,18 +72,28 @@ func (a *Applier) create(ctx context.Context, intent *unstructured.Unstructured)
 		}
 	}
 	intent.SetResourceVersion(noVersion)
-	if slim {
+	if slim && !answersWhole(intent.GetKind()) {
 		return a.createSlim(ctx, intent, sum)
 	}
-	if err := a.send(ctx, intent); err != nil {
+	stored := intent.DeepCopy()
+	if err := a.send(ctx, stored); err != nil {
 		return Result{}, err
 	}
-	a.remember(writeRecord{intent: sum, answer: intent, created: a.clock.Now()})
-	return Result{Outcome: Created, Object: intent}, nil
+	intent.SetResourceVersion("")
+	if err := a.noteStored(stored, intent); err != nil {
+		return Result{}, err
+	}
+	a.remember(writeRecord{intent: sum, answer: stored, created: a.clock.Now()})
+	if slim {
+		a.note(stored, intent)
+		return Result{Outcome: Created}, nil
+	}
+	return Result{Outcome: Created, Object: stored}, nil
 }
 
 // createSlim creates an object whose content the cache does not keep either: it asks for the metadata
-// of what was stored, which says all that is remembered.
+// of what was stored, which says all that is remembered. What a policy changed of it is not known until
+// it is written again.
 func (a *Applier) createSlim(ctx context.Context, intent *unstructured.Unstructured, sum string) (Result, error) {
 	raw, err := intent.MarshalJSON()
 	if err != nil {

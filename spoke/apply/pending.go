@@ -25,6 +25,9 @@ const (
 // if nothing else is: the intent then lacks a field that it had.
 const hashPath = "metadata.annotations[" + v1.SpecHashAnnotation + "]"
 
+// renderedPath is the path of the annotation of what was rendered, which changes with other fields, too.
+const renderedPath = "metadata.annotations[" + v1.RenderedAnnotation + "]"
+
 // held returns the result for a change that is not written.
 func held(change v1.PendingChange) Result { return Result{Outcome: Held, Change: &change} }
 
@@ -94,8 +97,10 @@ func SpecFields(live, intent map[string]any) []string {
 // pendingUpdate returns the change of an object that differs from an intent.
 func pendingUpdate(intent *unstructured.Unstructured, all []difference) v1.PendingChange {
 	change := Change(v1.PendingUpdate, intent)
-	if len(all) > 1 {
-		all = slices.DeleteFunc(all, func(d difference) bool { return d.path == hashPath })
+	for _, path := range []string{renderedPath, hashPath} {
+		if len(all) > 1 {
+			all = slices.DeleteFunc(all, func(d difference) bool { return d.path == path })
+		}
 	}
 	change.Fields = fields(change.Kind, all)
 	return change

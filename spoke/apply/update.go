@@ -26,6 +26,7 @@ func (a *Applier) update(ctx context.Context, u update) (Result, error) {
 	same := matches(content, intent)
 	if same && (u.hold || a.dryRun || a.isOwned(live, intent)) {
 		a.forget(key)
+		a.forgetRewritten(key)
 		return Result{Outcome: Unchanged}, nil
 	}
 	sum, err := hashOf(intent.Object)
@@ -71,6 +72,17 @@ func (a *Applier) update(ctx context.Context, u update) (Result, error) {
 		return answered(content, written)
 	}
 	a.noteRepair(next)
+	if err := a.noteStored(written, intent); err != nil {
+		return Result{}, err
+	}
+	if written.GetResourceVersion() == live.GetResourceVersion() {
+		// Admission undid all of it: the object is as it was.
+		a.remember(writeRecord{intent: sum, answer: written})
+		if a.slim(intent) {
+			a.note(written, intent)
+		}
+		return Result{Outcome: Unchanged}, nil
+	}
 	a.remember(writeRecord{intent: sum, over: live.GetResourceVersion(), answer: written})
 	if a.slim(intent) {
 		a.note(written, intent)

@@ -109,7 +109,10 @@ func servesVersion(want Resource, live Live) bool {
 	if !ok {
 		return updated && w.updated >= w.replicas
 	}
-	// The images of a pod may have been changed by a webhook.
-	return sameVersion(*templateOf(want), corev1.PodTemplateSpec{Spec: pod.Spec}) ||
-		updated && pod.Labels[appsv1.StatefulSetRevisionLabel] == set.Status.UpdateRevision
+	// Admission may have changed the images of the set, and those of a pod.
+	if updated && pod.Labels[appsv1.StatefulSetRevisionLabel] == set.Status.UpdateRevision {
+		return true
+	}
+	return sameImages(half{object: want, template: *templateOf(want)}, half{object: set, template: set.Spec.Template}) &&
+		sameVersion(set.Spec.Template, corev1.PodTemplateSpec{Spec: pod.Spec})
 }

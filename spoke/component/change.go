@@ -77,8 +77,14 @@ func Classify(c Component, live Live, written map[Key]bool) Change {
 // restart.
 func rolled(want, live Resource) bool {
 	w, l := templateOf(want), templateOf(live)
-	return w != nil && l != nil &&
-		(!sameVersion(*w, *l) || w.Annotations[v1.RestartedAtAnnotation] != l.Annotations[v1.RestartedAtAnnotation])
+	if w == nil || l == nil {
+		return false
+	}
+	to, from := half{object: want, template: *w}, half{object: live, template: *l}
+	if _, ok := renderedOf(live); ok && samePods(to, from) {
+		return !sameImages(to, from)
+	}
+	return !sameImages(to, from) || w.Annotations[v1.RestartedAtAnnotation] != l.Annotations[v1.RestartedAtAnnotation]
 }
 
 func templateOf(r Resource) *corev1.PodTemplateSpec {

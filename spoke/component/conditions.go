@@ -28,6 +28,7 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 		own = append(own, metav1.Condition{Type: v1.ConditionDatabaseLost, Status: metav1.ConditionTrue,
 			Reason: v1.ReasonDatabaseLost, Message: bounded(in.Lost)})
 	}
+	own = append(own, storedAsApplied(in)...)
 	for _, s := range report.States {
 		if s.SelfSigned != "" {
 			own = append(own, metav1.Condition{Type: v1.ConditionCertificateTrusted, Status: metav1.ConditionFalse,
@@ -50,6 +51,24 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 		all = append(all, condition)
 	}
 	return append(all, foreign(in.Previous, all)...)
+}
+
+// storedAsApplied returns the condition StoredAsApplied, which an application has only while it is False. It
+// stays while nothing is written, or not known yet.
+func storedAsApplied(in Summary) []metav1.Condition {
+	condition := metav1.Condition{Type: v1.ConditionStoredAsApplied, Status: metav1.ConditionFalse, Reason: v1.ReasonChangedByAdmission}
+	last := find(in.Previous, condition.Type)
+	switch {
+	case in.Deleting:
+		return nil
+	case len(in.Rewrites) > 0:
+		condition.Message = rewritesMessage(in.Rewrites)
+	case last != nil && (in.Paused || in.RewritesUnknown):
+		condition.Message = last.Message
+	default:
+		return nil
+	}
+	return []metav1.Condition{condition}
 }
 
 // progress returns the conditions Ready, Progressing and Degraded.
@@ -175,8 +194,11 @@ func blocking(problems []Problem) *Problem {
 func foreign(previous, own []metav1.Condition) []metav1.Condition {
 	var others []metav1.Condition
 	for _, c := range previous {
-		optional := slices.Contains([]string{v1.ConditionSupported, v1.ConditionCertificateTrusted, v1.ConditionDatabaseLost}, c.Type)
-		if find(own, c.Type) == nil && !optional {
+		switch c.Type {
+		case v1.ConditionSupported, v1.ConditionCertificateTrusted, v1.ConditionStoredAsApplied, v1.ConditionDatabaseLost:
+			continue
+		}
+		if find(own, c.Type) == nil {
 			others = append(others, c)
 		}
 	}

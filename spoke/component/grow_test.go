@@ -29,6 +29,9 @@ func larger(databaseImage, backendImage string) []component.Component {
 	components := shop()
 	components[0].Objects[1].Resource = statefulSet("database", 1, 0, sized("20Gi"), func(s *appsv1.StatefulSet) {
 		s.Spec.Template = template(databaseImage)
+		if databaseImage != "image:1" {
+			s.Annotations[v1.SpecHashAnnotation] = databaseImage
+		}
 	})
 	components[1].Objects[0].Resource = deployment("backend", 2, 0, written(backendImage, backendImage))
 	return components

@@ -11,6 +11,17 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
+// old is a Deployment that was written from another intent.
+func old(d *appsv1.Deployment) { d.Annotations[v1.SpecHashAnnotation] = "old" }
+
+// recorded is a Deployment with what was rendered of it; admission changes it later.
+func recorded(d *appsv1.Deployment) { component.Record(d) }
+
+// mirrored and annotated are Deployments that the API server has stored otherwise than they were applied.
+func mirrored(d *appsv1.Deployment) { d.Spec.Template = template("mirror.example.com/image:1") }
+
+func annotated(d *appsv1.Deployment) { d.Spec.Template.Annotations = map[string]string{"a": "b"} }
+
 type deploymentCase struct {
 	live    *appsv1.Deployment
 	phase   v1.Phase
@@ -40,23 +51,30 @@ func deploymentCases() map[string]deploymentCase {
 			v1.PhaseFailed, v1.ReasonDeadlineExceeded, "Deployment app-web made no progress within its deadline: 1 of 3 replicas are ready"},
 		"stuck, and another image is wanted": {deployment("web", 3, 1,
 			condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded"),
-			func(d *appsv1.Deployment) { d.Spec.Template = template("image:0") }),
-			v1.PhaseUpdating, v1.ReasonProgressing, "Deployment app-web is being updated"},
+			old), v1.PhaseUpdating, v1.ReasonProgressing, "Deployment app-web is being updated"},
 		"stuck before the change": {deployment("web", 3, 1,
 			condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded"),
 			func(d *appsv1.Deployment) { d.Generation = 2 }),
 			v1.PhaseUpdating, v1.ReasonWaitingForReplicas, "1 of 3 replicas are ready"},
 		"pods are refused": {deployment("web", 3, 1, condition(appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "FailedCreate")),
 			v1.PhaseUpdating, v1.ReasonFailedCreate, "1 of 3 replicas are ready; the cluster rejects the creation of pods"},
-		"another image": {deployment("web", 3, 3, func(d *appsv1.Deployment) { d.Spec.Template = template("image:0") }),
+		"another image": {deployment("web", 3, 3, old, func(d *appsv1.Deployment) { d.Spec.Template = template("image:0") }),
 			v1.PhaseUpdating, v1.ReasonProgressing, "Deployment app-web is being updated"},
-		"an older intent": {deployment("web", 3, 3, func(d *appsv1.Deployment) { d.Annotations[v1.SpecHashAnnotation] = "old" }),
+		"an older intent": {deployment("web", 3, 3, old),
 			v1.PhaseUpdating, v1.ReasonProgressing, "Deployment app-web is being updated"},
-		"another number": {deployment("web", 2, 2, func(d *appsv1.Deployment) { d.Annotations[v1.SpecHashAnnotation] = "old" }),
+		"another number": {deployment("web", 2, 2, old),
 			v1.PhaseScaling, v1.ReasonScaling, "Deployment app-web is being scaled to 3 replicas"},
-		"another number and image": {deployment("web", 2, 2, func(d *appsv1.Deployment) { d.Spec.Template = template("image:0") }),
+		"another number and image": {deployment("web", 2, 2, old, func(d *appsv1.Deployment) { d.Spec.Template = template("image:0") }),
 			v1.PhaseUpdating, v1.ReasonProgressing, "Deployment app-web is being updated"},
-		"scaled by a stranger": {deployment("web", 1, 1), v1.PhaseScaling, v1.ReasonScaling, "Deployment app-web is being scaled to 3 replicas"},
+		"scaled by a stranger":           {deployment("web", 1, 1), v1.PhaseRunning, v1.ReasonRunning, "1 of 1 replicas are ready"},
+		"scaled to nothing by a policy":  {deployment("web", 0, 0), v1.PhaseUpdating, v1.ReasonWaitingForReplicas, "0 of 3 replicas are ready"},
+		"stored with another image":      {deployment("web", 3, 3, mirrored), v1.PhaseRunning, v1.ReasonRunning, "3 of 3 replicas are ready"},
+		"stored with other annotations":  {deployment("web", 3, 3, annotated), v1.PhaseRunning, v1.ReasonRunning, "3 of 3 replicas are ready"},
+		"stored otherwise, and unready":  {deployment("web", 3, 1, mirrored), v1.PhaseUpdating, v1.ReasonWaitingForReplicas, "1 of 3 replicas are ready"},
+		"scaled where images are stored": {deployment("web", 2, 2, recorded, old, mirrored), v1.PhaseScaling, v1.ReasonScaling, "Deployment app-web is being scaled to 3 replicas"},
+		"another image where replicas are stored": {deployment("web", 3, 3, func(d *appsv1.Deployment) { d.Spec.Template = template("image:0") }, recorded, old, func(d *appsv1.Deployment) {
+			d.Spec.Replicas = new(int32(2))
+		}), v1.PhaseUpdating, v1.ReasonProgressing, "Deployment app-web is being updated"},
 		"being deleted": {deployment("web", 3, 3, func(d *appsv1.Deployment) { d.DeletionTimestamp = &now }),
 			v1.PhaseUpdating, v1.ReasonProgressing, "Deployment app-web is being deleted"},
 		"a foreign container": {deployment("web", 3, 3, func(d *appsv1.Deployment) {
@@ -163,7 +181,6 @@ func TestClassifyCredentials(t *testing.T) {
 }
 
 func TestClassify(t *testing.T) {
-	old := func(d *appsv1.Deployment) { d.Annotations[v1.SpecHashAnnotation] = "old" }
 	tests := map[string]struct {
 		live component.Live
 		want component.Change
@@ -175,9 +192,18 @@ func TestClassify(t *testing.T) {
 		"restart": {live(deployment("web", 3, 3, old, func(d *appsv1.Deployment) {
 			d.Spec.Template.Annotations = map[string]string{v1.RestartedAtAnnotation: "then"}
 		})), component.ImageUpdated},
-		"number":                   {live(deployment("web", 1, 1, old), configMap("web-2", "web")), component.Scaled},
-		"configuration":            {live(deployment("web", 3, 3, old)), component.ConfigurationUpdated},
-		"configuration and number": {live(deployment("web", 1, 1, old), configMap("web-1", "web")), component.ConfigurationUpdated},
+		"restart, and no more than stored": {live(deployment("web", 3, 3, old, recorded, func(d *appsv1.Deployment) {
+			d.Spec.Template.Annotations = map[string]string{v1.RestartedAtAnnotation: "then"}
+		})), component.ConfigurationUpdated},
+		"configuration, with images of a mirror": {live(deployment("web", 3, 3, recorded, old, mirrored)), component.ConfigurationUpdated},
+		"image, with images of a mirror": {live(deployment("web", 3, 3, func(d *appsv1.Deployment) { d.Spec.Template = template("image:0") }, recorded, old, mirrored)),
+			component.ImageUpdated},
+		"number, with images of a mirror":       {live(deployment("web", 1, 1, recorded, old, mirrored), configMap("web-2", "web")), component.Scaled},
+		"unchanged, with images of a mirror":    {live(deployment("web", 1, 1, mirrored)), component.Unchanged},
+		"configuration, with replicas of a cap": {live(deployment("web", 3, 3, recorded, old, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(1)) }), configMap("web-2", "web")), component.ConfigurationUpdated},
+		"number":                                {live(deployment("web", 1, 1, old), configMap("web-2", "web")), component.Scaled},
+		"configuration":                         {live(deployment("web", 3, 3, old)), component.ConfigurationUpdated},
+		"configuration and number":              {live(deployment("web", 1, 1, old), configMap("web-1", "web")), component.ConfigurationUpdated},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -100,6 +100,8 @@ type Decision struct {
 	// States are in dependency order.
 	States []State
 	Steps  []Step
+	// Problems are what keeps steps from being taken until a user does something.
+	Problems []Problem
 }
 
 // Plan returns the writes that may be made now, in order: the objects of each component
@@ -255,16 +257,8 @@ func (p *planner) versionChanged(c Component) bool {
 		if exists != nil && current(object.Resource, exists) {
 			return false
 		}
-		switch want := object.Resource.(type) {
-		case *appsv1.Deployment:
-			live, ok := exists.(*appsv1.Deployment)
-			return ok && !sameVersion(want.Spec.Template, live.Spec.Template)
-		case *appsv1.StatefulSet:
-			live, ok := exists.(*appsv1.StatefulSet)
-			return ok && !sameVersion(want.Spec.Template, live.Spec.Template)
-		default:
-			return false
-		}
+		want, live := templateOf(object.Resource), templateOf(exists)
+		return want != nil && live != nil && !sameImages(half{object: object.Resource, template: *want}, half{object: exists, template: *live})
 	})
 }
 

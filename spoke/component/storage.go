@@ -104,7 +104,7 @@ func growTo(want corev1.PersistentVolumeClaimSpec, live Resource) []Step {
 
 // keepTemplates returns the desired object with the live claim templates of a StatefulSet,
 // if these contain the desired ones: policies add labels and defaults, and the API server
-// rejects a change. While claims are being expanded, the size may differ as well. The
+// rejects a change. If it was written from the same ones, it keeps what was stored of them. While claims are being expanded, the size may differ as well. The
 // StatefulSet is recreated after the expansion, so that claims that cannot be expanded
 // block no other change.
 func keepTemplates(want, exists Resource, small []Step) Resource {
@@ -112,6 +112,9 @@ func keepTemplates(want, exists Resource, small []Step) Resource {
 	live, exist := exists.(*appsv1.StatefulSet)
 	if !ok || !exist {
 		return want
+	}
+	if sameFixed(set, live) {
+		return keepFixed(set, live)
 	}
 	sized := slices.Clone(live.Spec.VolumeClaimTemplates)
 	for i, template := range sized {
@@ -124,9 +127,14 @@ func keepTemplates(want, exists Resource, small []Step) Resource {
 	if !sameClaimTemplates(set.Spec.VolumeClaimTemplates, sized) {
 		return want
 	}
-	set = set.DeepCopy()
-	set.Spec.VolumeClaimTemplates = live.DeepCopy().Spec.VolumeClaimTemplates
-	return set
+	kept := set.DeepCopy()
+	kept.Spec.VolumeClaimTemplates = live.DeepCopy().Spec.VolumeClaimTemplates
+	if noted, ok := renderedOf(set); ok && len(small) > 0 {
+		was, _ := renderedOf(live)
+		noted.fixed = was.fixed // The set is yet to be replaced.
+		noted.record(kept)
+	}
+	return kept
 }
 
 // replaced reports whether a live StatefulSet must be recreated.
@@ -141,7 +149,7 @@ func isStatefulSet(r Resource) bool {
 	return ok
 }
 
-// Immutable returns the first immutable field of a StatefulSet that differs; empty if
+// Immutable returns the first immutable field of a StatefulSet that is to differ; empty if
 // there is none.
 func Immutable(want, live *appsv1.StatefulSet) string {
 	policy := want.Spec.PodManagementPolicy
@@ -149,6 +157,8 @@ func Immutable(want, live *appsv1.StatefulSet) string {
 		policy = appsv1.OrderedReadyPodManagement
 	}
 	switch {
+	case sameFixed(want, live):
+		return "" // What differs is how the API server stores them: another set would be stored so, too.
 	case !equality.Semantic.DeepEqual(want.Spec.Selector, live.Spec.Selector):
 		return "selector"
 	case want.Spec.ServiceName != live.Spec.ServiceName:

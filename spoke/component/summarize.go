@@ -61,6 +61,10 @@ type Summary struct {
 	// ReadyReplicas and UpdatedReplicas are known. Nil for kinds without StatefulSets.
 	Previous []metav1.Condition
 	Last     []State
+	// Rewrites are the objects that the API server stored otherwise than they were applied.
+	// RewritesUnknown is true while it is not known of all objects.
+	Rewrites        []Rewrite
+	RewritesUnknown bool
 	// Now is the transition time of conditions that change.
 	Now metav1.Time
 	// Claims and BoundClaims count volume claims.

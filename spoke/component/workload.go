@@ -15,10 +15,10 @@ type workload struct {
 	name     string
 	selector string
 	// wanted is the desired number of replicas; that of the live object if a
-	// HorizontalPodAutoscaler controls it.
+	// HorizontalPodAutoscaler controls it, or the API server stored another one than was applied.
 	wanted int32
-	// changing is true if the live object differs from the desired one, scaling if only
-	// its replicas do.
+	// changing is true if the live object was written from another intent, scaling if only
+	// its replicas are to change.
 	changing, scaling bool
 	// observed is true if the status below is about the current spec.
 	observed                 bool
@@ -99,15 +99,16 @@ type half struct {
 	template corev1.PodTemplateSpec
 }
 
-// compare determines how the live object differs from the desired one, and takes over its
-// replicas if the intent does not set them.
+// compare determines how the intent of the live object differs from the desired one. What else differs was
+// changed by others, or by admission when it was written, which its status counts by: the number of pods
+// is that of the live object, unless it has none.
 func (w *workload) compare(want, live half) {
-	if want.replicas == nil {
-		w.wanted = valueOr(live.replicas, 1)
+	w.changing = outdated(want.object, live.object)
+	stored := valueOr(live.replicas, 1)
+	if want.replicas == nil || !w.changing && stored > 0 && w.wanted > 0 {
+		w.wanted = stored
 	}
-	same := sameVersion(want.template, live.template)
-	w.scaling = same && w.wanted != valueOr(live.replicas, 1) && sameAnnotations(want.template, live.template)
-	w.changing = !same || w.scaling || outdated(want.object, live.object)
+	w.scaling = w.changing && sameImages(want, live) && samePods(want, live) && !sameReplicas(want, live)
 }
 
 // sameVersion reports whether the desired containers run the same images. Containers that

@@ -42,6 +42,8 @@ type pass[T client.Object] struct {
 	pending []v1.PendingChange
 
 	problems []component.Problem
+	// rewrites are the objects that the API server stored otherwise than they were applied.
+	rewrites []component.Rewrite
 	// outcomes are the outcomes of writes by component.
 	outcomes map[string]apply.Outcome
 	// written are the objects that were created or changed.

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -168,26 +170,34 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 		p.fail("", err)
 		return
 	}
-	if inventory := r.kind.Status(p.object).Inventory; inventory != nil {
-		r.member.Applier.Recall(*inventory, p.intents(), p.live)
+	status := r.kind.Status(p.object)
+	// What admission changed of an object is known to the process that applied it.
+	if status.Inventory != nil && (p.paused || !wasRewritten(*status.Conditions)) {
+		r.member.Applier.Recall(*status.Inventory, p.intents(), p.live)
 	}
 	decision, err := component.Plan(component.Input{
 		Components: components,
 		Live:       p.live,
 		OwnerUID:   p.object.GetUID(),
 		Generation: p.object.GetGeneration(),
-		Conditions: *r.kind.Status(p.object).Conditions,
+		Conditions: *status.Conditions,
 	})
 	if err != nil {
 		p.reject(err)
 		return
 	}
-	p.states = decision.States
+	p.states, p.problems = decision.States, append(p.problems, decision.Problems...)
 	r.execute(ctx, p, decision.Steps)
+	p.rewrites = r.member.Applier.Rewrites(p.intents())
 	r.checkReferences(ctx, p)
 	r.checkPods(ctx, p)
 	r.followReplicas(ctx, p)
 	r.recordChanges(p)
+}
+
+// wasRewritten reports whether the last status says that admission changed what was applied.
+func wasRewritten(conditions []metav1.Condition) bool {
+	return meta.IsStatusConditionFalse(conditions, v1.ConditionStoredAsApplied)
 }
 
 // facts returns what is known of the cluster, and of the member facts that the object has.

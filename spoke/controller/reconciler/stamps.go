@@ -53,8 +53,8 @@ func (s *stamps) keep(owner client.Object, facts render.Cluster, hashes []specHa
 	})
 }
 
-// stamp adds the owner reference to rendered objects that are not retained, and the hash
-// to all.
+// stamp adds the owner reference to rendered objects that are not retained, what was rendered to workloads,
+// and the hash to all.
 func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []component.Component) error {
 	gvk, err := apiutil.GVKForObject(owner, r.member.Scheme)
 	if err != nil {
@@ -66,6 +66,7 @@ func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []compon
 			if !object.Retain {
 				object.Resource.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, gvk)})
 			}
+			component.Record(object.Resource)
 			if n := len(hashes); n < len(known) {
 				annotate(object.Resource, known[n])
 				hashes = append(hashes, known[n])

@@ -110,6 +110,8 @@ func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Report 
 		Pending:            p.pending,
 		Previous:           *status.Conditions,
 		Last:               last,
+		Rewrites:           p.rewrites,
+		RewritesUnknown:    wasRewritten(*status.Conditions) && r.member.Applier.Inventory(p.intents(), p.live) == "",
 		Now:                now,
 		Claims:             claims,
 		BoundClaims:        bound,

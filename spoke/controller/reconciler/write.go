@@ -134,10 +134,17 @@ func (r *reconciler[T]) request(p *pass[T], object component.Object) apply.Reque
 		Owned:    r.owned(p.object, object.Resource),
 		Generate: object.Generate,
 		Seals:    p.dependentClaim(object),
+		Again:    r.isRequested(p.object),
 		Hold:     p.paused,
 
 		StartReplicas: object.StartReplicas,
 	}
+}
+
+// isRequested reports whether a user has asked for a reconciliation that no status has reported yet.
+func (r *reconciler[T]) isRequested(object T) bool {
+	handled := r.kind.Status(object).LastHandledReconcileAt
+	return handled != nil && *handled != object.GetAnnotations()[v1.ReconcileAtAnnotation]
 }
 
 // pendingStep returns the change of a step other than an apply; nil if its object is gone.

@@ -1,0 +1,142 @@
+package component
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// rendered describes the intent that a workload was last written from, as its annotation has it. Admission
+// may store other images, annotations, replicas and claim templates than were applied, so that an intent is
+// compared with the last one, and not with the fields of the live object.
+type rendered struct {
+	// images, annotations and fixed are hashes: of the images of the containers, of the annotations of the
+	// pods, and of the fields of a StatefulSet that the API server does not let change.
+	images, annotations, fixed string
+	// replicas is the desired number; empty if an autoscaler has it.
+	replicas string
+}
+
+// Record notes in the annotation of a workload what was rendered of it. Other objects stay as they are.
+func Record(r Resource) {
+	set := func(replicas *int32, template corev1.PodTemplateSpec, fixed string) {
+		noted := rendered{images: imagesHash(template), annotations: annotationsHash(template), fixed: fixed}
+		if replicas != nil {
+			noted.replicas = strconv.Itoa(int(*replicas))
+		}
+		noted.record(r)
+	}
+	switch w := r.(type) {
+	case *appsv1.Deployment:
+		set(w.Spec.Replicas, w.Spec.Template, "")
+	case *appsv1.StatefulSet:
+		set(w.Spec.Replicas, w.Spec.Template, fixedHash(w))
+	}
+}
+
+// record sets the annotation of an object, whose annotations other objects may share.
+func (n rendered) record(object metav1.Object) {
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = make(map[string]string, 1)
+	}
+	annotations[v1.RenderedAnnotation] = strings.Join([]string{n.images, n.annotations, n.fixed, n.replicas}, ".")
+	object.SetAnnotations(annotations)
+}
+
+// renderedOf returns what was rendered of an object, and false if an earlier release wrote it.
+func renderedOf(object metav1.Object) (rendered, bool) {
+	text := object.GetAnnotations()[v1.RenderedAnnotation]
+	if applied, ok := AppliedOf(object); ok {
+		text = applied.Rendered
+	}
+	parts := strings.Split(text, ".")
+	if len(parts) != 4 {
+		return rendered{}, false
+	}
+	return rendered{images: parts[0], annotations: parts[1], fixed: parts[2], replicas: parts[3]}, true
+}
+
+func imagesHash(template corev1.PodTemplateSpec) string {
+	return mapHash(ContainerImages(template))
+}
+
+func annotationsHash(template corev1.PodTemplateSpec) string { return mapHash(template.Annotations) }
+
+func mapHash(all map[string]string) string {
+	sum := fnv.New64a()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(sum, "%q=%q;", key, all[key])
+	}
+	return text(sum)
+}
+
+// fixedHash returns the hash of the fields that Immutable compares.
+func fixedHash(set *appsv1.StatefulSet) string {
+	sum := fnv.New64a()
+	encoder := json.NewEncoder(sum)
+	fields := []any{set.Spec.Selector, set.Spec.ServiceName, set.Spec.PodManagementPolicy}
+	for _, claim := range set.Spec.VolumeClaimTemplates {
+		fields = append(fields, claim.Name, claim.Labels, claim.Annotations, claim.Spec)
+	}
+	for _, field := range fields {
+		if encoder.Encode(field) != nil {
+			return "" // The fields themselves are compared.
+		}
+	}
+	return text(sum)
+}
+
+func text(sum hash.Hash64) string { return strconv.FormatUint(sum.Sum64(), 36) }
+
+// sameImages reports whether a workload was last written with the desired images.
+func sameImages(want, live half) bool {
+	if was, ok := renderedOf(live.object); ok {
+		return was.images == imagesHash(want.template)
+	}
+	return sameVersion(want.template, live.template)
+}
+
+// samePods reports whether a workload was last written with the desired annotations of its pods, such as
+// that of a restart.
+func samePods(want, live half) bool {
+	if was, ok := renderedOf(live.object); ok {
+		return was.annotations == annotationsHash(want.template)
+	}
+	return sameAnnotations(want.template, live.template)
+}
+
+// sameReplicas reports whether a workload was last written with the desired number of pods.
+func sameReplicas(want, live half) bool {
+	if was, ok := renderedOf(live.object); ok && was.replicas != "" {
+		return want.replicas == nil || was.replicas == strconv.Itoa(int(*want.replicas))
+	}
+	return want.replicas == nil || *want.replicas == valueOr(live.replicas, 1)
+}
+
+// sameFixed reports whether a StatefulSet was last written with the desired values of the fields that
+// cannot change: what differs of them was stored so by the API server.
+func sameFixed(want, live *appsv1.StatefulSet) bool {
+	was, ok := renderedOf(live)
+	return ok && was.fixed != "" && was.fixed == fixedHash(want)
+}
+
+// keepFixed returns a copy of a StatefulSet with the values that the API server has stored of the fields
+// that cannot change.
+func keepFixed(want, live *appsv1.StatefulSet) *appsv1.StatefulSet {
+	kept, stored := want.DeepCopy(), live.DeepCopy()
+	kept.Spec.Selector, kept.Spec.ServiceName = stored.Spec.Selector, stored.Spec.ServiceName
+	kept.Spec.PodManagementPolicy, kept.Spec.VolumeClaimTemplates = stored.Spec.PodManagementPolicy, stored.Spec.VolumeClaimTemplates
+	return kept
+}

@@ -1,0 +1,46 @@
+package component
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// maxRewrites is the number of objects that a message about rewrites names.
+const maxRewrites = 2
+
+// Rewrite describes an object of which the API server stored fields otherwise than they were applied.
+type Rewrite struct {
+	Kind, Name string
+	// Field is the path of the first field by name, and More is the number of the others.
+	Field string
+	More  int
+	// Applied and Stored are values of the field; empty for a Secret.
+	Applied, Stored string
+}
+
+// text describes a rewrite for a message.
+func (r Rewrite) text() string {
+	text := fmt.Sprintf("%s %s has another %s", r.Kind, r.Name, r.Field)
+	if r.Applied != "" || r.Stored != "" {
+		text = fmt.Sprintf("%s %s has %s %s in place of %s", r.Kind, r.Name, r.Field, r.Stored, r.Applied)
+	}
+	if r.More > 0 {
+		text += fmt.Sprintf(" and %d more", r.More)
+	}
+	return text
+}
+
+// rewritesMessage says what admission changed, and what a user can do about it.
+func rewritesMessage(all []Rewrite) string {
+	var texts []string
+	for _, r := range all[:min(len(all), maxRewrites)] {
+		texts = append(texts, r.text())
+	}
+	if n := len(all) - maxRewrites; n > 0 {
+		texts = append(texts, fmt.Sprintf("%d more objects are changed", n))
+	}
+	return bounded("an admission policy or webhook of the cluster changes what is applied: " + strings.Join(texts, ", ") +
+		"; if that is not intended, exempt the application from it and set the annotation " + v1.ReconcileAtAnnotation)
+}
