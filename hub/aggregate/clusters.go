@@ -298,12 +298,13 @@ func isStalled(c *Copy, generation int64) bool {
 
 // isRejected reports whether a copy cannot reconcile its spec: it stalled before its workloads
 // were given the time to become ready. Those of a volume that cannot grow, or with a field that another
-// client keeps changing, are ready, or become it, and what is lost with a database is no part of its spec.
+// client keeps changing,, or whose claim is being deleted,
+// are ready, or become it, and what is lost with a database is no part of its spec.
 func isRejected(status v1.EcommerceAppStatus) bool {
 	stalled := meta.FindStatusCondition(status.Conditions, v1.ConditionStalled)
 	return stalled != nil && stalled.Status == "True" && !slices.Contains([]string{
 		v1.ReasonDeadlineExceeded, v1.ReasonStorageNotExpandable, v1.ReasonFieldManagerConflict, v1.ReasonDatabaseLost,
-	}, stalled.Reason)
+	}, stalled.Reason) && stalled.Reason != v1.ReasonClaimBeingDeleted
 }
 
 // degradedBy returns the condition Degraded of a copy that is, for its present spec; nil if it is not.

@@ -178,8 +178,14 @@ func (p *planner) object(component string, object Object) {
 	exists := p.in.Live[KeyOf(object.Resource)]
 	want, ok := object.Resource.(*appsv1.StatefulSet)
 	if !ok || object.Once {
+		if problem, ok := deletedDumps(component, object.Resource, exists); ok {
+			p.decision.Problems = append(p.decision.Problems, problem)
+		}
 		p.add(Step{Action: Apply, Component: component, Object: object})
 		p.grow(component, retainedToGrow(object.Resource, p.in.Live))
+		return
+	}
+	if p.holdsClaims(component, want, exists) {
 		return
 	}
 	small := claimsToGrow(want, p.in.Live)

@@ -42,7 +42,9 @@ func (r *reconciler[T]) followReplicas(ctx context.Context, p *pass[T]) {
 		seen = r.observeReplicas(ctx, p, pods, last)
 		seen.Due = now.Add(r.member.Settings.Waits.Scaled(seen.ValidFor()))
 		r.observations.keep(key, seen)
-		r.rebuildLost(ctx, p, pods, last)
+		if !p.losesClaims() {
+			r.rebuildLost(ctx, p, pods, last)
+		}
 	}
 	p.replicas, p.checkDue = seen.Statuses(), sooner(p.checkDue, seen.Due.Sub(now))
 	if kept := replication.Kept(p.replicas); len(kept) > 0 {
@@ -50,6 +52,19 @@ func (r *reconciler[T]) followReplicas(ctx context.Context, p *pass[T]) {
 			Component: database.Component, Reason: v1.ReasonReplicaDiverged, Optional: true, Message: diverged(kept),
 		})
 	}
+}
+
+// losesClaims reports whether a claim of the object's database is being deleted: no other copy of the data
+// may be given up then, and the pod of the claim not be replaced.
+func (p *pass[T]) losesClaims() bool {
+	for _, c := range p.components {
+		for _, object := range c.Objects {
+			if len(component.DeletedClaims(object.Resource, p.live)) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // observableReplicas returns the replicas of the object's database; none unless the primary is
