@@ -56,6 +56,7 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	setBackups(in, next)
 	setPropagated(in, next)
 	setRefused(in, next)
+	setStored(in, next)
 
 	stamp(in, next)
 	return *next
