@@ -179,6 +179,8 @@ func replace(value any, path fieldPath, next any) any {
 func candidates(name string, value any) []any {
 	var others []any
 	switch v := value.(type) {
+	case nil: // The API server omits its zero value.
+		others = map[string][]any{"paused": {true}, "minReadySeconds": {int64(1)}, "publishNotReadyAddresses": {true}}[name]
 	case bool:
 		others = []any{!v}
 	case int64:
@@ -209,7 +211,7 @@ func otherTexts(name, value string) []any {
 		"pathType": {"Exact"}, "type": {"OnDelete", "NodePort", "Unconfined"}, "fieldPath": {"metadata.namespace"}, "protocol": {"UDP"},
 		"fsGroupChangePolicy": {"Always"}, "unhealthyPodEvictionPolicy": {"IfHealthyBudget"}, "maxUnavailable": {"50%"}, "maxSurge": {"50%"},
 		"whenDeleted": {"Delete"}, "whenScaled": {"Delete"}, "imagePullPolicy": {"Always"}, "kind": {"StatefulSet"},
-		"apiVersion": {"apps/v1beta9"}, "operator": {"NotIn"}, "policyTypes": {"Egress"},
+		"apiVersion": {"apps/v1beta9"}, "operator": {"NotIn"}, "policyTypes": {"Egress"}, "internalTrafficPolicy": {"Local"}, "selectPolicy": {"Disabled"},
 	}
 	var others []any
 	for _, other := range values[name] {
