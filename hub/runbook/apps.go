@@ -48,6 +48,10 @@ func appProgress() []Entry {
 			"kubectl get storageclass   # in the member",
 			"kubectl patch storageclass CLASS -p '{\"allowVolumeExpansion\":true}'   # in the member\nIt is tried again within five minutes. The message says if a quota or a permission is the cause instead." +
 				"\nIf the driver of the class cannot expand volumes, restore a dump into a new application of another class: spec.database.storage cannot be set back."},
+		{v1.ReasonClaimBeingDeleted, "A volume claim of the database was deleted. Kubernetes keeps it until its pod restarts, and the volume is lost then. Nothing is written that restarts the pod: changes of the database wait, the rest of the spec is in effect. A deletion cannot be taken back.",
+			"kubectl get persistentvolumeclaims,pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
+			backupAgain + "\nWait until the Backup is complete. Then delete the pod that the message names, in the member, and restore the Backup: kubectl shopfleet restore." +
+				"\nIf only the claim of a replica is deleted, delete its pod: it copies the data of the primary to a new volume.\nIf it is the claim of dumps, copy them elsewhere while a pod uses it."},
 		{v1.ReasonDeadlineExceeded, "A component did not become ready within 10 minutes. It is left as it is, and the reason ends when the component is ready or the spec changes.",
 			memberPods,
 			"kubectl describe pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member\nIf the last change broke it, set the image or the field back: that is a new spec, and rolls out at once."},
@@ -96,6 +100,9 @@ func appService() []Entry {
 		{v1.ReasonAutoscalerInactive, "The HorizontalPodAutoscaler of a component has not scaled for five minutes: its pods request no CPU, of which the target is a part, or the cluster serves no metrics. The component runs with the pods that it has.",
 			"kubectl describe hpa -n NAMESPACE   # in the member",
 			"Set resources.requests.cpu of the component that the message names, or a default in a LimitRange of the namespace, and restart its pods.\nFor metrics, install metrics-server: kubectl get apiservice v1beta1.metrics.k8s.io   # in the member"},
+		{v1.ReasonChangedByAdmission, "An admission policy or a webhook of the cluster stores fields of the application's objects other than they are applied. The message names the first field and both values; the API server does not say which policy it was. The application runs with what is stored.",
+			"kubectl get mutatingadmissionpolicies,mutatingwebhookconfigurations   # in the member",
+			"Nothing, if it is intended, as with a registry mirror.\nOtherwise exempt the application from the policy, and apply its objects again: kubectl annotate ecommerceapp APP -n NAMESPACE --overwrite ecommerce.io/reconcile-at=TOKEN, on the hub."},
 		{v1.ReasonLoginNotConfigured, "No user can log in: the login has no credentials of its provider, or admits neither a domain nor a group.",
 			describeApp, fixSpec + "\nThe message names the Secret or the field of spec.security.authentication that is missing."},
 		{v1.ReasonCredentialsInvalid, "The credentials Secret of the database has content that cannot be used: another user or database than those of the data, a name that the engine reserves, or a line break. Clients keep the login that they have.",

@@ -29,11 +29,17 @@
 //   - The API server may permanently store something other than the intent, for example
 //     when an admission webhook rewrites an image. The applier remembers the result of
 //     its own write, so that it does not write repeatedly; after a restart it writes such
-//     an object once more, unless it has a fingerprint and an inventory tells of it.
+//     an object once more, unless it has a fingerprint and an inventory tells of it. Rewrites
+//     tells which fields it were. Of a created object that is known only of the kinds that
+//     policies usually change, as the answer about others is not read.
 //   - A fingerprint is a hash of the field paths that the API server says this applier owns.
 //     A client that changes or removes a field takes it away, so that drift shows without the
 //     content. The price: who changes a field and changes it back causes one write, by which
 //     the field is owned again, and what differs is read before it is compared.
+//   - Ownership says nothing about the order of lists. That of containers and of their variables
+//     is part of the fingerprint; of a CronJob, of which caches have the metadata alone, its
+//     generation is. An apply that changes nothing else does not restore the order: a merge
+//     patch of the stored spec does.
 //   - A write names the UID and the resource version that it was decided on, although an
 //     apply does not need them: a process that was stopped must not overwrite what its
 //     successor wrote. The price is a conflict when a cache is behind: the object is read

@@ -83,7 +83,7 @@ func (r *reconciler[T]) recordWarning(before, after T) {
 	switch is.Reason {
 	case v1.ReasonInvalidSpec, v1.ReasonConflict, v1.ReasonForbidden, v1.ReasonFieldManagerConflict, v1.ReasonLoginNotConfigured,
 		v1.ReasonReplicaDiverged, v1.ReasonMissing, v1.ReasonImagePullBackOff, v1.ReasonCreateContainerConfigError,
-		v1.ReasonCrashLoopBackOff, v1.ReasonUnschedulable, v1.ReasonFailedCreate, v1.ReasonProvisioningFailed:
+		v1.ReasonCrashLoopBackOff, v1.ReasonUnschedulable, v1.ReasonFailedCreate, v1.ReasonProvisioningFailed, v1.ReasonClaimBeingDeleted:
 		reason = is.Reason
 	}
 	r.event(after, nil, corev1.EventTypeWarning, reason, is.Message)
