@@ -26,7 +26,7 @@ func ofFields() []Mutant {
 		},
 		{
 			"stored-claim-templates", "a StatefulSet is replaced for claim templates that admission changes",
-			component + "/rendered.go", `	return ok && was.fixed != "" && was.fixed == fixedHash(want)`, `	return ok && was.fixed == "" && was.fixed == fixedHash(want)`,
+			component + "/rendered.go", `	return ok && was.fixed != "" && was.fixed == to.fixed`, `	return ok && was.fixed == "" && was.fixed == to.fixed`,
 			component, "TestStoredClaimTemplates",
 		},
 		{
@@ -76,7 +76,7 @@ func ofFields() []Mutant {
 		},
 		{
 			"order-not-seen", "a fingerprint does not cover the order of lists",
-			applier + "/order.go", "			write(c.Name)\n			for _, e := range c.Env {\n				write(e.Name)\n			}\n", "",
+			applier + "/order.go", "			write(c.Name)\n			for _, e := range c.Env {\n				write(e.Name)\n			}\n", "			_ = c\n",
 			applier, "TestOrderOf",
 		},
 	}

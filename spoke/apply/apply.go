@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -84,7 +85,9 @@ type Applier struct {
 	mu        sync.Mutex
 	written   map[component.Key]writeRecord
 	rewritten map[component.Key]rewritten
-	repairs   repairs
+	// futile has the last patch that changed nothing, by the UID of its object.
+	futile  map[types.UID]string
+	repairs repairs
 }
 
 // New returns an Applier.
@@ -105,6 +108,7 @@ func New(o Options) *Applier {
 		client: o.Client, reader: o.Reader, manager: o.FieldManager, timeout: o.Timeout, slim: o.Slim,
 		random: o.Random, clock: o.Clock, dryRun: o.DryRun, matched: newMatched(), fingerprints: NewFingerprints(),
 		written: make(map[component.Key]writeRecord), rewritten: make(map[component.Key]rewritten),
+		futile:  make(map[types.UID]string),
 		repairs: repairs{objects: make(map[component.Key]*repairedObject)},
 	}
 }

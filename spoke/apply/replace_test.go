@@ -139,7 +139,7 @@ func testGrowVersion(s *server) func(*testing.T) {
 		if err := s.Update(t.Context(), claim); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.applier().Grow(t.Context(), stale, resource.MustParse("2Gi")); !apierrors.IsConflict(err) {
+		if _, err := s.applier().Grow(t.Context(), stale, resource.MustParse("2Gi")); !apierrors.IsConflict(err) {
 			t.Errorf("growing a version that was not seen: %v, want a conflict", err)
 		}
 	}

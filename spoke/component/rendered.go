@@ -79,7 +79,7 @@ func mapHash(all map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(sum, "%q=%q;", key, all[key])
 	}
-	return text(sum)
+	return encoded(sum)
 }
 
 // fixedHash returns the hash of the fields that Immutable compares.
@@ -95,10 +95,10 @@ func fixedHash(set *appsv1.StatefulSet) string {
 			return "" // The fields themselves are compared.
 		}
 	}
-	return text(sum)
+	return encoded(sum)
 }
 
-func text(sum hash.Hash64) string { return strconv.FormatUint(sum.Sum64(), 36) }
+func encoded(sum hash.Hash64) string { return strconv.FormatUint(sum.Sum64(), 36) }
 
 // sameImages reports whether a workload was last written with the desired images.
 func sameImages(want, live half) bool {
@@ -129,7 +129,11 @@ func sameReplicas(want, live half) bool {
 // cannot change: what differs of them was stored so by the API server.
 func sameFixed(want, live *appsv1.StatefulSet) bool {
 	was, ok := renderedOf(live)
-	return ok && was.fixed != "" && was.fixed == fixedHash(want)
+	to, noted := renderedOf(want)
+	if ok && !noted {
+		to.fixed = fixedHash(want)
+	}
+	return ok && was.fixed != "" && was.fixed == to.fixed
 }
 
 // keepFixed returns a copy of a StatefulSet with the values that the API server has stored of the fields

@@ -119,6 +119,14 @@ func (p *pass[T]) rejectExpansion(step component.Step, err error) {
 	})
 }
 
+// keepSize records that the cluster accepts the expansion of a claim, and keeps its size.
+func (p *pass[T]) keepSize(step component.Step) {
+	p.problems = append(p.problems, component.Problem{
+		Component: step.Component, Reason: v1.ReasonStorageNotExpandable, Blocking: !step.Optional, Optional: step.Optional,
+		Message: "exempt claim " + step.Target.GetName() + " from the admission policy or webhook of the cluster that keeps it from growing to " + step.Size.String(),
+	})
+}
+
 // leaveContended records that another client keeps changing an object, until a user ends that. The component
 // may work all the same.
 func (p *pass[T]) leaveContended(name string, contended *apply.ContendedError) {

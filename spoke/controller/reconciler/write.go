@@ -61,6 +61,9 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 			}
 			continue
 		}
+		if step.Action == component.Grow && outcome == apply.Unchanged {
+			p.keepSize(step)
+		}
 		if outcome == apply.Created || outcome == apply.Updated {
 			p.outcomes[step.Component] = outcome
 			p.written[component.KeyOf(step.About())] = true
@@ -92,11 +95,11 @@ func (r *reconciler[T]) take(ctx context.Context, p *pass[T], step component.Ste
 		if !ok {
 			return "", errNoClaim
 		}
-		return apply.Updated, r.member.Applier.Grow(ctx, claim, step.Size)
+		return r.member.Applier.Grow(ctx, claim, step.Size)
 	case component.Recreate:
 		return apply.Updated, r.member.Applier.Delete(ctx, step.Target, step.Propagation)
 	case component.Scale:
-		return apply.Updated, r.member.Applier.Scale(ctx, step.Target, step.Replicas)
+		return r.member.Applier.Scale(ctx, step.Target, step.Replicas)
 	case component.Delete:
 		if serves, err := r.serves(ctx, step); err != nil || serves {
 			return apply.Unchanged, err
