@@ -97,13 +97,19 @@ func SpecFields(live, intent map[string]any) []string {
 // pendingUpdate returns the change of an object that differs from an intent.
 func pendingUpdate(intent *unstructured.Unstructured, all []difference) v1.PendingChange {
 	change := Change(v1.PendingUpdate, intent)
+	change.Fields = fields(change.Kind, withoutNotes(all))
+	return change
+}
+
+// withoutNotes returns differences without those of the annotations that change with other fields, unless
+// there are no others.
+func withoutNotes(all []difference) []difference {
 	for _, path := range []string{renderedPath, hashPath} {
 		if len(all) > 1 {
 			all = slices.DeleteFunc(all, func(d difference) bool { return d.path == path })
 		}
 	}
-	change.Fields = fields(change.Kind, all)
-	return change
+	return all
 }
 
 // fields describes differences of an object of a kind: sorted, and bounded. No value of a Secret

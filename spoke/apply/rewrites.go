@@ -46,7 +46,7 @@ func (a *Applier) noteStored(answer, intent *unstructured.Unstructured) error {
 	}
 	var all []difference
 	if !matches(content, intent) {
-		all = slices.DeleteFunc(drifted(content, intent), func(d difference) bool { return d.path == hashPath || d.path == renderedPath })
+		all = withoutNotes(drifted(content, intent))
 	}
 	key := component.KeyOf(intent)
 	a.mu.Lock()
