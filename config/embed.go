@@ -27,6 +27,11 @@ const (
 	AgentRole = "shopfleet-member-agent"
 	// HubRecord is the ConfigMap in each member, in Namespace, that says which hub manages it.
 	HubRecord = "shopfleet-hub"
+	// MemberPolicyLabel is on the admission policies and bindings that a member has for its hub.
+	MemberPolicyLabel = "ecommerce.io/member-policy"
+	// ReservedLabel marks a namespace of a member, whatever its value, in which the account of the hub
+	// changes nothing.
+	ReservedLabel = "ecommerce.io/reserved"
 	// PlanPolicy is the admission policy about the requesters of Plans, and its binding.
 	PlanPolicy = "shopfleet-plan-requester"
 	// SpokeLease is the Lease that the spoke's leader renews, in Namespace.
@@ -45,7 +50,7 @@ const (
 	Spoke Set = "spoke"
 )
 
-//go:embed rbac/hub/*.yaml rbac/member/*.yaml rbac/agent/*.yaml rbac/spoke/*.yaml admission/hub/*.yaml admission/spoke/*.yaml crd/bases/*.yaml manager/hub/*.yaml manager/spoke/*.yaml
+//go:embed rbac/hub/*.yaml rbac/member/*.yaml rbac/agent/*.yaml rbac/spoke/*.yaml admission/hub/*.yaml admission/spoke/*.yaml admission/member/*.yaml crd/bases/*.yaml manager/hub/*.yaml manager/spoke/*.yaml
 var files embed.FS
 
 // ErrNotClusterRole is returned when a manifest is not the expected ClusterRole.
@@ -61,6 +66,24 @@ func (s Set) Objects() ([]*unstructured.Unstructured, error) {
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return cmp.Compare(afterNamespaces(a), afterNamespaces(b))
 	})
+	return objects, nil
+}
+
+// MemberPolicies returns the admission policies and bindings of a member, of either mode, ordered by file
+// name. They have the label MemberPolicyLabel, by which those of a former version are found.
+func MemberPolicies() ([]*unstructured.Unstructured, error) {
+	objects, err := folder("admission/member")
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		labels := object.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[MemberPolicyLabel] = "true"
+		object.SetLabels(labels)
+	}
 	return objects, nil
 }
 

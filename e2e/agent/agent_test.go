@@ -67,7 +67,7 @@ func (s *suite) testOldRole(t *testing.T) {
 	if !strings.Contains(c.Message, "configmaps") || !strings.Contains(c.Message, "run kubectl shopfleet join us-1 again") {
 		t.Errorf("message %q does not say what is missing and what to run", c.Message)
 	}
-	framework.Apply(t, s.Fleet.Member(us), "config/rbac/agent")
+	framework.Apply(t, s.Fleet.Member(us), framework.AgentManifests)
 }
 
 // testAgentMissing installs the agent only after the hub has said that there is none.
@@ -239,7 +239,7 @@ func (s *suite) testEdit(t *testing.T) {
 func (s *suite) testModeChange(t *testing.T) {
 	t.Helper()
 	c := s.Fleet.Member(eu)
-	framework.Apply(t, c, "config/crd/bases", "config/rbac/agent", "config/rbac/spoke")
+	framework.Apply(t, c, "config/crd/bases", framework.AgentManifests, "config/rbac/spoke")
 	s.startAgent(t, eu)
 	pods, workloads := s.pods(t, eu), s.workloads(t, eu)
 	orphan := s.orphan(t)
@@ -346,7 +346,7 @@ func (s *suite) checkOwner(t *testing.T, mode v1.Mode) {
 func (s *suite) testRefusedModeChange(t *testing.T) {
 	t.Helper()
 	before := s.Mark(t)
-	framework.Apply(t, s.Fleet.Member(eu), "config/rbac/agent")
+	framework.Apply(t, s.Fleet.Member(eu), framework.AgentManifests)
 	s.setMode(t, eu, v1.ModeAgent)
 	s.awaitMember(t, eu, "to say that its agent is silent", func(ready, agent metav1.Condition) error {
 		if ready.Status != metav1.ConditionTrue || agent.Status != metav1.ConditionFalse || agent.Reason != v1.ReasonAgentSilent {

@@ -56,7 +56,7 @@ func newSuite(t *testing.T) *suite {
 				{Name: us, Provider: fleet.GCP, Region: usRegion, Nodes: 2},
 			},
 		},
-		Manifests: map[string][]string{us: {"config/rbac/agent"}},
+		Manifests: map[string][]string{us: {framework.AgentManifests}},
 		Hub: func(o *hubsetup.Options) {
 			o.Waits, o.Timeouts = queues.Waits{Scale: 0.1, Longest: longestWait}, framework.Timeouts()
 		},

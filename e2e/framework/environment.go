@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -28,8 +29,12 @@ import (
 )
 
 const (
-	// MemberManifests is the folder with the permissions of the hub in a member without an agent.
+	// MemberManifests is the folder with the permissions of the hub in a member without an agent, and
+	// AgentManifests that in one with an agent. Each brings MemberPolicies, as kubectl shopfleet join does.
 	MemberManifests = "config/rbac/member"
+	AgentManifests  = "config/rbac/agent"
+	// MemberPolicies is the folder with the admission policies for the hub's account in a member.
+	MemberPolicies = "config/admission/member"
 	// root is the module's root, seen from the folder of a suite.
 	root = "../.."
 )
@@ -148,6 +153,9 @@ func Apply(t testing.TB, c *fleet.Cluster, folders ...string) {
 }
 
 func apply(ctx context.Context, c *fleet.Cluster, folders []string) error {
+	if slices.Contains(folders, MemberManifests) || slices.Contains(folders, AgentManifests) {
+		folders = append([]string{MemberPolicies}, folders...)
+	}
 	for _, folder := range folders {
 		if err := c.ApplyFolder(ctx, filepath.Join(root, folder)); err != nil {
 			return fmt.Errorf("applying %s to %s: %w", folder, c.Name(), err)
