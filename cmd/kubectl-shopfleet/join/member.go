@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,12 +67,18 @@ func Kubernetes(ctx context.Context, config *rest.Config) (string, error) {
 	return info.GitVersion, nil
 }
 
-// Grant applies the ServiceAccount of the hub and its permissions for the mode.
+// Grant applies the ServiceAccount of the hub and its permissions for the mode, after the policies that
+// bound what the account may do with them. It prunes policies of a former version.
 func (m Member) Grant(ctx context.Context, mode v1.Mode) error {
+	policies, err := config.MemberPolicies()
+	if err != nil {
+		return fmt.Errorf("reading the member's admission policies: %w", err)
+	}
 	objects, err := set(mode).Objects()
 	if err != nil {
 		return fmt.Errorf("reading the member's permissions: %w", err)
 	}
+	objects = append(policies, objects...)
 	if m.DryRun {
 		// It does without the Namespace, which is not persisted.
 		plan := manifests.Plan{Objects: objects, DryRun: true}
@@ -85,6 +92,29 @@ func (m Member) Grant(ctx context.Context, mode v1.Mode) error {
 		}
 		if err != nil {
 			return err
+		}
+	}
+	return m.prunePolicies(ctx, policies)
+}
+
+// prunePolicies deletes the admission policies that the plugin installed for the hub's account, bindings
+// first, except those that are kept.
+func (m Member) prunePolicies(ctx context.Context, kept []*unstructured.Unstructured) error {
+	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
+		found := &metav1.PartialObjectMetadataList{}
+		found.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind(kind + "List"))
+		if err := m.Client.List(ctx, found, client.HasLabels{config.MemberPolicyLabel}); err != nil {
+			return fmt.Errorf("listing the admission policies of the member: %w", err)
+		}
+		for i := range found.Items {
+			object := &found.Items[i]
+			object.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind(kind))
+			if slices.ContainsFunc(kept, func(k *unstructured.Unstructured) bool { return k.GetKind() == kind && k.GetName() == object.Name }) {
+				continue
+			}
+			if err := m.remove(ctx, []client.Object{object}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -104,14 +134,18 @@ func (m Member) Mint(ctx context.Context, ttl time.Duration) (Token, error) {
 }
 
 // Revoke deletes the hub's permissions, record and ServiceAccount, which invalidates its tokens
-// at once. The Namespace stays.
+// at once, and then the admission policies. The Namespace stays.
 func (m Member) Revoke(ctx context.Context) error {
-	return m.remove(ctx, append(
+	err := m.remove(ctx, append(
 		slices.Concat(rolesOf(config.MemberClusterRole), rolesOf(config.AgentRole)),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubServiceAccount}},
 		// Without it, another hub may manage the member.
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubRecord}},
 	))
+	if err != nil {
+		return err
+	}
+	return m.prunePolicies(ctx, nil)
 }
 
 // apply applies the full intent, and takes over its fields from other managers.
