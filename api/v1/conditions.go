@@ -106,6 +106,10 @@ const (
 	// and when the cluster denies the hub a new token. Credentials without an expiry do not
 	// have it, and Ready does not depend on it.
 	ConditionCredentialsRenewed = "CredentialsRenewed"
+	// ConditionAccountRestricted is True when the cluster denies the hub a write in kube-system, as the
+	// admission policies that kubectl shopfleet join installs do. Ready does not depend on it. It is
+	// absent while the answer is not known.
+	ConditionAccountRestricted = "AccountRestricted"
 	// ConditionStorageReady is True when the cluster has the StorageClasses of the storage
 	// profiles.
 	ConditionStorageReady = "StorageReady"
@@ -355,6 +359,10 @@ const (
 	ReasonExpiring      = "Expiring"
 	ReasonRenewalDenied = "RenewalDenied"
 	ReasonRenewalFailed = "RenewalFailed"
+
+	// Reasons of AccountRestricted.
+	ReasonPoliciesInForce = "PoliciesInForce"
+	ReasonPoliciesMissing = "PoliciesMissing"
 
 	// Reasons of AgentReady.
 	ReasonAgentAlive   = "AgentAlive"

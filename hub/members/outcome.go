@@ -313,7 +313,7 @@ func (l *loop) publish() {
 		}
 	}
 	observation := conditions.Observation{
-		Member: l.name, Engaged: l.state.Engaged, Missing: l.inspected.Missing,
+		Member: l.name, Engaged: l.state.Engaged, Missing: l.inspected.Missing, Restricted: l.inspected.Restricted,
 		Deleting: l.inspected.Definitions.Deleting, Outdated: l.inspected.Definitions.Outdated,
 		Wanted: l.target.Mode, Lease: l.lease, Failure: l.failure,
 	}

@@ -109,6 +109,7 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 	f.set(next, v1.ConditionIdentityVerified, f.state.IdentityVerified)
 	f.set(next, v1.ConditionCredentialsValid, f.state.CredentialsValid)
 	f.setOptional(next, v1.ConditionCredentialsRenewed, f.state.CredentialsRenewed)
+	f.setOptional(next, v1.ConditionAccountRestricted, f.state.AccountRestricted)
 	f.setOptional(next, v1.ConditionAgentReady, f.state.AgentReady)
 	next.LastHandledRenewAt = cmp.Or(f.state.HandledRenewRequest, next.LastHandledRenewAt)
 	next.OtherHub = v1.Excerpt(f.state.OtherHub, maxText)

@@ -103,6 +103,9 @@ type Conditions struct {
 	CredentialsValid Condition
 	// CredentialsRenewed describes the expiry of the credentials; see Credentials.
 	CredentialsRenewed Condition
+	// AccountRestricted describes the admission policies for the hub's account. Its Status is empty
+	// while they are not known.
+	AccountRestricted Condition
 	// AgentReady describes the agent of a cluster in mode Agent. Its Status is empty in
 	// mode Agentless.
 	AgentReady Condition
@@ -126,6 +129,8 @@ type Observation struct {
 	Missing []authorizationv1.ResourceAttributes
 	// Deleting are the definitions that are being deleted in a connected member.
 	Deleting []string
+	// Restricted reports whether a connected member denied a write in kube-system; nil if it is not known.
+	Restricted *bool
 	// Mode is the mode of a connected member, Wanted the requested one.
 	Mode, Wanted v1.Mode
 	// Paused is true if the hub writes nothing to a connected member, SafeMode if that is so for all.
@@ -233,11 +238,12 @@ func (c *Conditions) reach(f *Failure) {
 
 func computeEngaged(p Observation) Conditions {
 	next := Conditions{
-		Ready:            yes(v1.ReasonConnected, "the cluster is connected"),
-		Connected:        answers(),
-		Authorized:       authorized(),
-		IdentityVerified: verified(),
-		CredentialsValid: accepted(),
+		Ready:             yes(v1.ReasonConnected, "the cluster is connected"),
+		Connected:         answers(),
+		Authorized:        authorized(),
+		IdentityVerified:  verified(),
+		CredentialsValid:  accepted(),
+		AccountRestricted: restricted(p),
 	}
 	switch {
 	case p.SafeMode:
@@ -265,6 +271,18 @@ func computeEngaged(p Observation) Conditions {
 		next.keepPrevious(p)
 	}
 	return next
+}
+
+// restricted returns the condition AccountRestricted; its Status is empty if nothing is known.
+func restricted(p Observation) Condition {
+	switch {
+	case p.Restricted == nil:
+		return Condition{}
+	case *p.Restricted:
+		return yes(v1.ReasonPoliciesInForce, "the cluster denies the hub writes in kube-system")
+	default:
+		return no(v1.ReasonPoliciesMissing, "the cluster would let the hub write in kube-system: run kubectl shopfleet join "+p.Member+" again, which installs the admission policies for its account")
+	}
 }
 
 // setAgent sets the conditions that concern the agent of a connected member. A silent

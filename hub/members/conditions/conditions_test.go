@@ -227,3 +227,26 @@ func TestComputeAgents(t *testing.T) {
 		})
 	}
 }
+
+// TestAccountRestricted checks that the policies for the hub's account have a condition of their own, on
+// which Ready does not depend.
+func TestAccountRestricted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		restricted *bool
+		want       string
+	}{
+		"unknown":  {nil, ""},
+		"in force": {new(true), v1.ReasonPoliciesInForce},
+		"missing":  {new(false), v1.ReasonPoliciesMissing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Compute(NotObserved(), Observation{Member: "eu-1", Engaged: true, Restricted: tt.restricted})
+			if got.AccountRestricted.Reason != tt.want || got.Ready.Status != metav1.ConditionTrue {
+				t.Errorf("%+v, Ready %s", got.AccountRestricted, got.Ready.Status)
+			}
+			if lost := Compute(got, failed(StepReach, v1.ReasonProbeFailed)); lost.AccountRestricted != got.AccountRestricted {
+				t.Errorf("of a lost member: %+v", lost.AccountRestricted)
+			}
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	networkingv1client "k8s.io/client-go/kubernetes/typed/networking/v1"
 	storagev1client "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"k8s.io/client-go/rest"
@@ -89,7 +90,9 @@ type Inspection struct {
 	// RenewalDenied is true if the credentials do not allow to renew their token, which is no
 	// reason not to connect.
 	RenewalDenied bool
-	Server        preflight.ServerFacts
+	// Restricted reports whether the cluster denied a write in kube-system; nil if it is not known.
+	Restricted *bool
+	Server     preflight.ServerFacts
 	// Definitions are those that are missing, outdated or being deleted.
 	Definitions preflight.DefinitionFacts
 	// Refused is why the hub must not manage the member any more; nil if it may.
@@ -334,6 +337,11 @@ func (o *Settings) inspect(ctx context.Context, l *transport.Transport, access *
 		found.RenewalDenied = found.RenewalDenied || denied
 		return denied || found.Server.Lacks(p)
 	})
+	core, err := corev1client.NewForConfigAndClient(l.Config(), l.Client())
+	if err != nil {
+		return nil, fmt.Errorf("creating a client for a dry run: %w", err)
+	}
+	found.Restricted = preflight.Restricted(ctx, core)
 	return found, nil
 }
 
