@@ -35,6 +35,8 @@ SHOPS ?= 50
 MEMBERS ?= 3
 # The points that make crashpoints runs: all, names of workloads with commas, or the key of one.
 CRASHPOINTS ?= all
+# The vulnerability database that make vulncheck reads; empty for that of Go.
+GOVULNDB ?=
 # The IDs of the mutants that make mutants applies, with spaces; empty for all.
 MUTANTS ?=
 # The cases that make faults runs: all, or the name of one.
@@ -52,11 +54,12 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint
 KUSTOMIZE := $(TOOLS)/kustomize
 GOTESTSUM := $(TOOLS)/gotestsum
 
-# Helm and promtool have modules of their own, because their dependencies conflict with
+# Helm, promtool and govulncheck have modules of their own, because their dependencies conflict with
 # those of the other tools.
 moduleKey = $(shell (go env GOVERSION GOOS GOARCH; cat config/tools/$(1)/go.mod config/tools/$(1)/go.sum) | git hash-object --stdin | cut -c1-12)
 HELM := $(CURDIR)/.bin/helm-$(call moduleKey,helm)/helm
 PROMTOOL := $(CURDIR)/.bin/promtool-$(call moduleKey,promtool)/promtool
+GOVULNCHECK := $(CURDIR)/.bin/govulncheck-$(call moduleKey,govulncheck)/govulncheck
 
 # The storefront is a separate module, because the product does not need its database drivers.
 SHOP := e2e/shop
@@ -159,6 +162,22 @@ verify: generate $(GOLANGCI_LINT) ## Generate and lint; fails if generated files
 	$(GOLANGCI_LINT) run
 	cd $(SHOP) && $(GOLANGCI_LINT) run -c $(CURDIR)/.golangci.yml
 	@echo "verify: generated files and go.mod are up to date, lint is clean."
+
+# The program says when its database was updated if it can read that. GOVULNDB names another database,
+# for example a copy of it in a folder.
+.PHONY: vulncheck
+vulncheck: $(GOVULNCHECK) ## Search the modules for known vulnerabilities; says so where the database of Go is not reached.
+	@if ! $(GOVULNCHECK) $(if $(GOVULNDB),-db $(GOVULNDB)) -version | grep '^DB updated'; then \
+	  echo "vulncheck: NOT CHECKED: the vulnerability database $(or $(GOVULNDB),https://vuln.go.dev) cannot be reached from here."; \
+	  exit 0; \
+	fi; \
+	found=0; \
+	for checked in '. ./...' '$(SHOP) ./...' 'e2e/kind/login github.com/oauth2-proxy/oauth2-proxy/v7'; do \
+	  set -- $$checked; \
+	  echo "vulncheck: $$2 in $$1"; \
+	  $(GOVULNCHECK) $(if $(GOVULNDB),-db $(GOVULNDB)) -C $$1 $$2 || found=1; \
+	done; \
+	exit $$found
 
 ##@ Test
 
@@ -270,6 +289,7 @@ $(CONTROLLER_GEN) $(GOLANGCI_LINT) $(GOTESTSUM) $(KUSTOMIZE):
 
 $(HELM): TOOL = helm.sh/helm/v3/cmd/helm
 $(PROMTOOL): TOOL = github.com/prometheus/prometheus/cmd/promtool
+$(GOVULNCHECK): TOOL = golang.org/x/vuln/cmd/govulncheck
 
 # The Kubernetes version that helm assumes without a cluster; the default of go build is 1.20.
 $(HELM): TOOLFLAGS = -ldflags '$(foreach v,lint/rules chartutil,-X helm.sh/helm/v3/pkg/$(v).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(v).k8sVersionMinor=36)'
@@ -282,7 +302,7 @@ promtool: $(PROMTOOL)
 helm promtool: # Build the program and print its path, for tests.
 	@echo $(if $(filter helm,$@),$(HELM),$(PROMTOOL))
 
-$(HELM) $(PROMTOOL):
+$(HELM) $(PROMTOOL) $(GOVULNCHECK):
 	@echo "building $(@F) (once for each change in config/tools/$(@F))"
 	@mkdir -p $(@D)
 	@CGO_ENABLED=0 go -C config/tools/$(@F) build -trimpath $(TOOLFLAGS) -o $@ $(TOOL)
