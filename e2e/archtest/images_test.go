@@ -22,8 +22,8 @@ var floors = map[string]string{
 	// GHSA-wr5q-7wxw-x568: forwarded addresses passed as those of the client until v7.15.5.
 	"oauth2-proxy/oauth2-proxy": "v7.15.5",
 	// What tests run stands for what users run, who choose the versions of their databases.
-	"postgres":           "v13.4",
-	"mysql":              "v8.4",
+	"postgres": "v13.4",
+	"mysql":    "v8.4",
 	// Those of examples and tests, which no registry has.
 	"ecommerce-frontend": "", "ecommerce-backend": "", "shopfleet-customer": "", "shop": "", "frontend": "",
 }

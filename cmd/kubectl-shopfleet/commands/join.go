@@ -56,7 +56,9 @@ func (p *Program) joinCommand() *cobra.Command {
 		Long: `Make a cluster a member of the fleet.
 
 On the member, with your own credentials, it applies the permissions that the hub
-needs (see config/rbac/member) and creates a token for them. On the hub it writes the
+needs (see config/rbac/member), admission policies that bound what the hub may write with
+them (see config/admission/member), and creates a token. The hub writes nothing in kube-*
+and in namespaces with the label ecommerce.io/reserved. On the hub it writes the
 token to the Secret that registers the member. Then it waits until the MemberCluster is
 ready. Your own credentials are not stored anywhere.
 

@@ -116,10 +116,3 @@ func (r *reconciler[T]) release(ctx context.Context, p *pass[T]) {
 	}
 	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), "")
 }
-
-// reportProblems writes the status of a deletion that fails.
-func (r *reconciler[T]) reportProblems(ctx context.Context, p *pass[T]) {
-	if len(p.problems) > 0 {
-		r.report(ctx, p)
-	}
-}
