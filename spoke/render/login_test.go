@@ -56,10 +56,10 @@ func TestAdmission(t *testing.T) {
 }
 
 // TestTrust checks whose X-Forwarded headers the login believes: those of the networks that are
-// listed, and otherwise nobody's.
+// listed, and otherwise none.
 func TestTrust(t *testing.T) {
 	for name, tt := range map[string]struct{ networks, want []string }{
-		"nobody":   {nil, nil},
+		"none":     {nil, nil},
 		"networks": {[]string{"10.244.0.0/16", "fd00::/8"}, []string{"--reverse-proxy=true", "--trusted-proxy-ip=10.244.0.0/16", "--trusted-proxy-ip=fd00::/8"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,6 @@ func memberChanged(before, now *v1.MemberCluster) bool {
 		return meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionReady)
 	}
 	return before.Generation != now.Generation || before.Status.Provider != now.Status.Provider ||
-		before.Status.Region != now.Status.Region ||
 		before.Annotations[v1.AttachesVolumesAnnotation] != now.Annotations[v1.AttachesVolumesAnnotation] ||
 		before.Status.Region != now.Status.Region || before.Status.ClusterUID != now.Status.ClusterUID || !maps.Equal(before.Labels, now.Labels) ||
 		connected(before) != connected(now) || ready(before) != ready(now)
