@@ -3,6 +3,7 @@ package agent_test
 import (
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,7 @@ func (s *suite) testCommands(t *testing.T) {
 	s.Create(t, s.shop)
 	s.AwaitRunning(t, s.shop, usRegion)
 
+	s.addFormerPolicy(t)
 	run("join", us, "--member-kubeconfig", access, "--mode", "agentless").Want(t, framework.Done, "us-1 is ready", "without an agent")
 	s.checkRoles(t, config.MemberClusterRole, config.AgentRole)
 	if mode := s.copyIn(t, us).ManagedByMode(); mode != v1.ManagedByHub {
@@ -79,5 +81,37 @@ func (s *suite) checkRoles(t *testing.T, role, not string) {
 	}
 	if role != "" && !has(role) || has(not) {
 		t.Errorf("the hub should have the role %q and not %q", role, not)
+	}
+	policies := &admissionv1.ValidatingAdmissionPolicyList{}
+	if err := s.Members[us].List(t.Context(), policies, client.HasLabels{config.MemberPolicyLabel}); err != nil {
+		t.Fatal(err)
+	}
+	bounded := false
+	for i := range policies.Items {
+		bounded = bounded || policies.Items[i].Name == accountPolicy
+		if policies.Items[i].Name == formerPolicy {
+			t.Error("the policy of a former version was not pruned")
+		}
+	}
+	if bounded != (role != "") {
+		t.Errorf("%d admission policies are there, with the hub's role %q", len(policies.Items), role)
+	}
+}
+
+const (
+	accountPolicy = "shopfleet-hub-account"
+	formerPolicy  = "shopfleet-hub-former"
+)
+
+// addFormerPolicy creates an admission policy as a former version of join installed it.
+func (s *suite) addFormerPolicy(t *testing.T) {
+	t.Helper()
+	policy := &admissionv1.ValidatingAdmissionPolicy{}
+	if err := s.Members[us].Get(t.Context(), client.ObjectKey{Name: accountPolicy}, policy); err != nil {
+		t.Fatal(err)
+	}
+	policy.ObjectMeta = metav1.ObjectMeta{Name: formerPolicy, Labels: map[string]string{config.MemberPolicyLabel: "true"}}
+	if err := s.Members[us].Create(t.Context(), policy); err != nil {
+		t.Fatal(err)
 	}
 }

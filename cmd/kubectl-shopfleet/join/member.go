@@ -145,6 +145,15 @@ func (m Member) Revoke(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	policies, err := config.MemberPolicies()
+	if err != nil {
+		return fmt.Errorf("reading the member's admission policies: %w", err)
+	}
+	for _, policy := range policies { // Also those that were applied without the label.
+		if err := m.remove(ctx, []client.Object{policy}); err != nil {
+			return err
+		}
+	}
 	return m.prunePolicies(ctx, nil)
 }
 
