@@ -215,7 +215,7 @@ func numbersOf(text string) numbers {
 		return nil
 	}
 	var all numbers
-	for _, digits := range strings.Split(found, ".") {
+	for digits := range strings.SplitSeq(found, ".") {
 		number, err := strconv.Atoi(digits)
 		if err != nil {
 			return nil // At most nine digits fit.

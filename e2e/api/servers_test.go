@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -203,8 +202,8 @@ func refusals(t *testing.T, rules *cel.Validator, from, to *v1.Database) string 
 		}
 		return value
 	}
-	errs, _ := rules.Validate(context.Background(), field.NewPath("spec", "database"), nil, encode(to), encode(from), math.MaxInt64)
-	var texts []string
+	errs, _ := rules.Validate(t.Context(), field.NewPath("spec", "database"), nil, encode(to), encode(from), math.MaxInt64)
+	texts := make([]string, 0, len(errs))
 	for _, err := range errs {
 		texts = append(texts, err.Error())
 	}

@@ -318,7 +318,7 @@ func TestRowsOfAnySize(t *testing.T) {
 	spec.Backup = Backup{Enabled: true, Schedule: "0 2 * * *"}
 	script := strings.ReplaceAll(backupConfig(t, mustRender(t, spec)).Data["backup.sh"], "\\\n", "")
 	var dumps []string
-	for _, line := range strings.Split(script, "\n") {
+	for line := range strings.SplitSeq(script, "\n") {
 		if strings.Contains(line, "mysqldump --") {
 			dumps = append(dumps, line)
 		}
