@@ -45,3 +45,8 @@ func memberChanged(before, now *v1.MemberCluster) bool {
 		before.Status.Region != now.Status.Region || before.Status.ClusterUID != now.Status.ClusterUID || !maps.Equal(before.Labels, now.Labels) ||
 		connected(before) != connected(now) || ready(before) != ready(now)
 }
+
+// accountChanged reports whether an account has a bucket now and had none before, or the reverse.
+func accountChanged(before, now *v1.CloudAccount) bool {
+	return (before.Spec.ObjectStorage == nil) != (now.Spec.ObjectStorage == nil)
+}

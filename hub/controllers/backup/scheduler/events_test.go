@@ -76,3 +76,14 @@ func TestMemberChanged(t *testing.T) {
 		})
 	}
 }
+
+// TestAccountChanged: only whether there is a bucket matters.
+func TestAccountChanged(t *testing.T) {
+	t.Parallel()
+	none := &v1.CloudAccount{}
+	with := &v1.CloudAccount{Spec: v1.CloudAccountSpec{ObjectStorage: &v1.ObjectStorage{Bucket: "a"}}}
+	other := &v1.CloudAccount{Spec: v1.CloudAccountSpec{ObjectStorage: &v1.ObjectStorage{Bucket: "b"}}}
+	if !accountChanged(none, with) || !accountChanged(with, none) || accountChanged(with, other) || accountChanged(none, none) {
+		t.Error("want a change when the bucket comes or goes, and none otherwise")
+	}
+}

@@ -96,6 +96,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(requestForBackup)).
 		Watches(&v1.Restore{}, handler.EnqueueRequestsFromMapFunc(requestForRestore)).
 		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForMember), builder.WithPredicates(queues.Changes(memberChanged))).
+		Watches(&v1.CloudAccount{}, handler.EnqueueRequestsFromMapFunc(r.requestsForAccount), builder.WithPredicates(queues.Changes(accountChanged))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: runner.NewRateLimiter[reconcile.Request](retryFirst, retryLast)}).
 		Complete(r)
 	if err != nil {
@@ -160,6 +161,23 @@ func (r *Reconciler) requestsForMember(ctx context.Context, o client.Object) []r
 	requests := make([]reconcile.Request, 0, len(apps.Items))
 	for i := range apps.Items {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&apps.Items[i])})
+	}
+	return requests
+}
+
+// requestsForAccount returns requests for the applications in the members with an account: where dumps
+// should be depends on whether it has a bucket.
+func (r *Reconciler) requestsForAccount(ctx context.Context, o client.Object) []reconcile.Request {
+	members := &v1.MemberClusterList{}
+	if err := r.client.List(ctx, members, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing members failed")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range members.Items {
+		if m := &members.Items[i]; m.Spec.CloudAccountRef != nil && m.Spec.CloudAccountRef.Name == o.GetName() {
+			requests = append(requests, r.requestsForMember(ctx, m)...)
+		}
 	}
 	return requests
 }
