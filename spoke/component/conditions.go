@@ -18,8 +18,7 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 	if c.initialized {
 		initialized.Status, initialized.Reason, initialized.Message = metav1.ConditionTrue, v1.ReasonRunning, "the application has been ready"
 	}
-	own := append(progress(in, c, report), initialized, available(in, report.States))
-	own = append(own, stalled(in, c, report.States, find(own, v1.ConditionDegraded)))
+	own := append(progress(in, c, report), initialized, available(in, report.States), stalled(in, c, report.States))
 	if len(in.Unsupported) > 0 {
 		own = append(own, metav1.Condition{Type: v1.ConditionSupported, Status: metav1.ConditionFalse, Reason: v1.ReasonNotSupported,
 			Message: bounded("without a hub these fields have no effect: " + strings.Join(in.Unsupported, ", "))})
@@ -36,6 +35,7 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 			break
 		}
 	}
+	pointToDegraded(own)
 	all := make([]metav1.Condition, 0, len(in.Previous)+len(own))
 	for _, condition := range own {
 		condition.ObservedGeneration = in.Generation
@@ -69,6 +69,14 @@ func storedAsApplied(in Summary) []metav1.Condition {
 		return nil
 	}
 	return []metav1.Condition{condition}
+}
+
+// pointToDegraded keeps Stalled from saying that nothing waits for a user while Degraded says what is wrong.
+func pointToDegraded(own []metav1.Condition) {
+	stalled, degraded := find(own, v1.ConditionStalled), find(own, v1.ConditionDegraded)
+	if stalled.Status == metav1.ConditionFalse && degraded.Status == metav1.ConditionTrue {
+		stalled.Message = "no change waits for a user, and the condition Degraded says what is wrong"
+	}
 }
 
 // progress returns the conditions Ready, Progressing and Degraded.
@@ -152,13 +160,10 @@ func available(in Summary, states []State) metav1.Condition {
 
 // stalled returns the condition Stalled: the application has failed, or a part of its spec or its
 // deletion is blocked, until a user does something. A namespace that is being deleted ends by itself.
-func stalled(in Summary, c cause, states []State, degraded *metav1.Condition) metav1.Condition {
+func stalled(in Summary, c cause, states []State) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionStalled, Status: metav1.ConditionFalse, Reason: v1.ReasonProgressing, Message: "nothing waits for a user"}
 	if c.ready {
 		condition.Reason = v1.ReasonReconciled
-	}
-	if degraded != nil && degraded.Status == metav1.ConditionTrue {
-		condition.Message = "no change waits for a user, and the condition Degraded says what is wrong"
 	}
 	switch p := blocking(in.Problems); {
 	case c.phase == v1.PhaseFailed && c.reason != v1.ReasonNamespaceTerminating:

@@ -205,10 +205,11 @@ func TestImpaired(t *testing.T) {
 	want := map[string]string{
 		v1.ConditionReady: "True Running", v1.ConditionProgressing: "False Running",
 		v1.ConditionDegraded: "True LoginNotConfigured ingress: set the secret", v1.ConditionInitialized: "True Running",
+		v1.ConditionStalled: "False Reconciled no change waits for a user, and the condition Degraded says what is wrong",
 	}
 	for _, c := range report.Conditions {
 		said := string(c.Status) + " " + c.Reason
-		if c.Type == v1.ConditionDegraded {
+		if c.Type == v1.ConditionDegraded || c.Type == v1.ConditionStalled {
 			said += " " + c.Message
 		}
 		if expected, known := want[c.Type]; known && said != expected {
