@@ -180,7 +180,7 @@ func candidates(name string, value any) []any {
 	var others []any
 	switch v := value.(type) {
 	case nil: // The API server omits its zero value.
-		others = map[string][]any{"paused": {true}, "minReadySeconds": {int64(1)}, "publishNotReadyAddresses": {true}}[name]
+		others = map[string][]any{"paused": {true}, "minReadySeconds": {int64(1)}, "publishNotReadyAddresses": {true}, "externalName": {"evil.example.com"}}[name]
 	case bool:
 		others = []any{!v}
 	case int64:

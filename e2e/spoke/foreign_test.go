@@ -3,7 +3,6 @@ package spoke_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,8 +71,8 @@ func testStoppedByHand(w *environment) func(*testing.T) {
 					t.Fatal(err)
 				}
 				framework.Eventually(t, "repair of "+name, func(ctx context.Context) error {
-					if after := w.specOf(ctx, t, edit.object); !reflect.DeepEqual(before, after) {
-						return fmt.Errorf("the spec is %v, want %v", after, before)
+					if after := w.specOf(ctx, t, edit.object); !equality.Semantic.DeepEqual(before, after) {
+						return errNotYet
 					}
 					return nil
 				})

@@ -34,7 +34,7 @@ func zerosOf(r component.Resource) map[string]any {
 	case set, is(appsv1.GroupName, "StatefulSet"):
 		return map[string]any{"minReadySeconds": int64(0)}
 	case service, is(corev1.GroupName, "Service"):
-		return map[string]any{"publishNotReadyAddresses": false}
+		return map[string]any{"publishNotReadyAddresses": false, "externalName": ""}
 	default:
 		return nil
 	}
