@@ -80,7 +80,7 @@ func restarted(t *testing.T) []string {
 // workloadKey identifies a workload by its member, its application and its name in CHANGELOG.md.
 type workloadKey struct{ member, app, name string }
 
-// workload is what runs of a workload: its pods with the restarts of their containers, and how many
+// workload holds the pods of a workload with the restarts of their containers, and how many
 // pod templates it has had.
 type workload struct {
 	pods      []string

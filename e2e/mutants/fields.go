@@ -55,12 +55,12 @@ func ofFields() []Mutant {
 			component, "TestDeletedClaims",
 		},
 		{
-			"defaults-left-to-others", "the type of a Service belongs to whoever sets it",
+			"defaults-left-to-others", "the type of a Service belongs to the client that sets it",
 			render + "/manifest/objects.go", "			Type: corev1.ServiceTypeClusterIP, InternalTrafficPolicy: new(corev1.ServiceInternalTrafficPolicyCluster),\n", "",
 			render, "TestOwnedDefaults",
 		},
 		{
-			"partition-left-to-others", "the partition of a StatefulSet belongs to whoever sets it",
+			"partition-left-to-others", "the partition of a StatefulSet belongs to the client that sets it",
 			render + "/database/statefulset.go", ", RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(0))},", ",",
 			render, "TestOwnedDefaults",
 		},

@@ -100,7 +100,7 @@ type Decision struct {
 	// States are in dependency order.
 	States []State
 	Steps  []Step
-	// Problems are what keeps steps from being taken until a user does something.
+	// Problems keep steps from being taken until a user does something.
 	Problems []Problem
 }
 

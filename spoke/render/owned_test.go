@@ -15,7 +15,7 @@ import (
 )
 
 // TestOwnedDefaults checks that fields whose other values stop or redirect a shop are set although the values
-// are the defaults: what an intent leaves out belongs to whoever sets it. Package apply adds those that are
+// are the defaults: what an intent leaves out belongs to the client that sets it. Package apply adds those that are
 // omitted where they are zero.
 func TestOwnedDefaults(t *testing.T) {
 	app := apitest.Seed()

@@ -134,54 +134,6 @@ func membersOf(o client.Object) []string {
 	return names
 }
 
-func requestForBackup(_ context.Context, o client.Object) []reconcile.Request {
-	b, ok := o.(*v1.Backup)
-	if !ok {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.AppRef.Name}}}
-}
-
-// requestForRestore returns a request for the application whose backup is verified.
-func requestForRestore(_ context.Context, o client.Object) []reconcile.Request {
-	r, ok := o.(*v1.Restore)
-	if !ok || !r.Spec.Verify || r.Labels[v1.InstanceLabel] == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: r.Namespace, Name: r.Labels[v1.InstanceLabel]}}}
-}
-
-// requestsForMember returns requests for the applications with backups that are placed on a member.
-func (r *Reconciler) requestsForMember(ctx context.Context, o client.Object) []reconcile.Request {
-	apps := &v1.EcommerceAppList{}
-	if err := r.client.List(ctx, apps, client.MatchingFields{appsByMember: o.GetName()}, client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing applications failed")
-		return nil
-	}
-	requests := make([]reconcile.Request, 0, len(apps.Items))
-	for i := range apps.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&apps.Items[i])})
-	}
-	return requests
-}
-
-// requestsForAccount returns requests for the applications in the members with an account: where dumps
-// should be depends on whether it has a bucket.
-func (r *Reconciler) requestsForAccount(ctx context.Context, o client.Object) []reconcile.Request {
-	members := &v1.MemberClusterList{}
-	if err := r.client.List(ctx, members, client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing members failed")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range members.Items {
-		if m := &members.Items[i]; m.Spec.CloudAccountRef != nil && m.Spec.CloudAccountRef.Name == o.GetName() {
-			requests = append(requests, r.requestsForMember(ctx, m)...)
-		}
-	}
-	return requests
-}
-
 // Reconcile runs one pass for an application.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, request)
