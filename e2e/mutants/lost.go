@@ -40,6 +40,11 @@ func ofLostData() []Mutant {
 			initialization, "TestNext/its_volume_is_lost_again",
 		},
 		{
+			"initialized-under-backend", "the database is initialized for a dump while the backend can write to it",
+			next, "lost && s.Stopped && s.Loading", "lost && s.Loading",
+			initialization, "TestNext/a_load_while_the_backend_runs",
+		},
+		{
 			"loaded-before-success", "a load of a dump that failed ends the loss",
 			next, "mark.Consent == database.ConsentLoad && s.Loaded && ", "mark.Consent == database.ConsentLoad && ",
 			initialization, "TestNext/the_load_failed",

@@ -163,7 +163,7 @@ func (p *planner) component(c Component) {
 		return
 	}
 	for _, object := range c.Objects {
-		if len(waiting) > 0 && changed && IsWorkload(object.Resource) {
+		if len(waiting) > 0 && changed && !c.Stopped && IsWorkload(object.Resource) {
 			continue
 		}
 		p.object(c.Name, p.handovers[c.Name].intent(object, p.in.Live))

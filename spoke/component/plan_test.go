@@ -63,6 +63,8 @@ func TestPlanGates(t *testing.T) {
 	disabled[1] = component.Component{Name: "backend", DependsOn: []string{"database"}, Disabled: true}
 	newVersion := shop()
 	newVersion[1].Objects[0].Resource = deployment("backend", 2, 0, written("new", "image:2"))
+	stopping := slices.Clone(newVersion)
+	stopping[1].Stopped = true
 	databaseDown := with(running(), statefulSet("database", 1, 0))
 	otherImage := with(running(), statefulSet("database", 1, 0), deployment("backend", 2, 2, written("current", "image:edited")))
 	tests := map[string]struct {
@@ -92,6 +94,8 @@ func TestPlanGates(t *testing.T) {
 			}},
 		"a new version of the backend while the database is down": {newVersion, databaseDown, initialized(1),
 			append(append(append([]string{}, all()[:2]...), "apply service backend"), all()[4:]...), map[string]string{"backend": "Updating waiting for database"}},
+		"a new version of the backend, which is to stop, while the database is down": {stopping, databaseDown, initialized(1),
+			all(), map[string]string{"backend": "Updating waiting for database"}},
 		"an image of the backend that another client changed while the database is down": {shop(), otherImage, initialized(1), all(), map[string]string{}},
 		"a new spec while the backend is down, and the frontend's Deployment is missing": {shop(),
 			without(with(running(), deployment("backend", 2, 0)), deployment("frontend", 3, 3)), initialized(0),

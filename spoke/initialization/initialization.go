@@ -20,10 +20,10 @@ type State struct {
 	WasLost bool
 	// StartEmpty is the token of a user who consents to an empty database. Usually empty.
 	StartEmpty string
-	// Loading is the Restore that loads a dump, Restoring is true while one replaces volumes, and Loaded
-	// if the last one brought data.
-	Loading           string
-	Restoring, Loaded bool
+	// Loading is the Restore that loads a dump, and Stopped is true if nothing runs that uses the database.
+	// Restoring is true while a Restore replaces volumes, and Loaded if the last one brought data.
+	Loading                    string
+	Stopped, Restoring, Loaded bool
 }
 
 // Next returns the mark that the database is to have, and whether its data is lost.
@@ -45,9 +45,10 @@ func Next(s State) (mark database.Mark, lost bool) {
 }
 
 // consent returns the mark with the consents that are new, each of which counts once. A token that is there
-// before the data is lost would otherwise consent to a loss of later.
+// before the data is lost would otherwise consent to a loss of later. A load consents when nothing can write to
+// the empty database before it.
 func (s State) consent(mark database.Mark, lost bool) (database.Mark, bool) {
-	if lost && s.Loading != "" && s.Loading != mark.Load {
+	if lost && s.Stopped && s.Loading != "" && s.Loading != mark.Load {
 		mark.Created = s.hasData()
 		mark.Consent, mark.Load = database.ConsentLoad, s.Loading
 	}

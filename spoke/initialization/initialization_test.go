@@ -113,15 +113,16 @@ func TestNext(t *testing.T) {
 		},
 
 		"a load consents once": {
-			state{Mark: created(), WasLost: true, Loading: "r", Known: true},
+			state{Mark: created(), WasLost: true, Loading: "r", Stopped: true, Known: true},
 			database.Mark{Consent: database.ConsentLoad, Load: "r"}, true,
 		},
+		"a load while the backend runs": {state{Mark: created(), WasLost: true, Loading: "r"}, *created(), true},
 		"the database is ready to be loaded": {
-			state{Mark: &database.Mark{Consent: database.ConsentLoad, Load: "r"}, Loading: "r", Pod: ready()},
+			state{Mark: &database.Mark{Consent: database.ConsentLoad, Load: "r"}, Loading: "r", Stopped: true, Pod: ready()},
 			database.Mark{Created: true, Consent: database.ConsentLoad, Load: "r"}, true,
 		},
 		"its volume is lost again": {
-			state{Mark: &database.Mark{Created: true, Consent: database.ConsentLoad, Load: "r"}, Loading: "r"},
+			state{Mark: &database.Mark{Created: true, Consent: database.ConsentLoad, Load: "r"}, Loading: "r", Stopped: true},
 			database.Mark{Created: true, Consent: database.ConsentLoad, Load: "r"}, true,
 		},
 		"the load failed": {
@@ -129,7 +130,7 @@ func TestNext(t *testing.T) {
 			database.Mark{Created: true, Consent: database.ConsentLoad, Load: "r"}, true,
 		},
 		"another load into the same database": {
-			state{Mark: &database.Mark{Created: true, Consent: database.ConsentLoad, Load: "r"}, Loading: "s", Pod: ready()},
+			state{Mark: &database.Mark{Created: true, Consent: database.ConsentLoad, Load: "r"}, Loading: "s", Stopped: true, Pod: ready()},
 			database.Mark{Created: true, Consent: database.ConsentLoad, Load: "s"}, true,
 		},
 		"the load succeeded": {
@@ -140,7 +141,7 @@ func TestNext(t *testing.T) {
 			state{Mark: &database.Mark{Created: true, Consent: database.ConsentLoad, Load: "r"}, StartEmpty: "a", Pod: ready()},
 			database.Mark{Created: true, StartEmpty: "a"}, false,
 		},
-		"a load into a database that works": {state{Mark: created(), Claim: bound(), Pod: ready(), Loading: "r"}, *created(), false},
+		"a load into a database that works": {state{Mark: created(), Claim: bound(), Pod: ready(), Loading: "r", Stopped: true}, *created(), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mark, lost := initialization.Next(c.state)
@@ -163,7 +164,7 @@ func TestNothingElseInitializes(t *testing.T) {
 					for _, loaded := range flags {
 						s := initialization.State{
 							Mark:  &database.Mark{Created: true, StartEmpty: "a", Load: "r"},
-							Claim: claim, Pod: pod, WasLost: wasLost, Restoring: restoring, Loaded: loaded, StartEmpty: "a", Loading: "r",
+							Claim: claim, Pod: pod, WasLost: wasLost, Restoring: restoring, Loaded: loaded, StartEmpty: "a", Loading: "r", Stopped: true,
 						}
 						if mark, _ := initialization.Next(s); !mark.Created {
 							t.Fatalf("%+v may be initialized", s)

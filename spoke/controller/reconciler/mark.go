@@ -3,7 +3,9 @@ package reconciler
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -21,6 +23,9 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
+
+// clientsWait is when it is seen again whether what uses a database has ended that is to be loaded.
+const clientsWait = 2 * time.Second
 
 // observedMark is the Secret with the mark of a database, nil if there is none, and what is known of its
 // volume.
@@ -97,7 +102,31 @@ func (r *reconciler[T]) observeMark(ctx context.Context, p *pass[T], wasLost boo
 	if found, err = r.readCertainly(ctx, key(p.database.PrimaryPod()), pod, false); found {
 		seen.state.Pod = pod
 	}
+	if _, lost := initialization.Next(seen.state); err == nil && lost && seen.state.Loading != "" {
+		seen.state.Stopped, err = r.clientsStopped(ctx, p)
+	}
 	return seen, err
+}
+
+// clientsStopped reports whether no pod runs that uses the object's database. They are not watched, and looked
+// at again.
+func (r *reconciler[T]) clientsStopped(ctx context.Context, p *pass[T]) (bool, error) {
+	if r.kind.Clients == nil {
+		return true, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
+	defer cancel()
+	pods := &corev1.PodList{}
+	if err := r.member.APIReader.List(ctx, pods, client.InNamespace(p.object.GetNamespace()), client.MatchingLabels(r.kind.Clients(p.object))); err != nil {
+		return false, fmt.Errorf("listing the pods of clients: %w", err)
+	}
+	stopped := !slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
+		return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+	})
+	if !stopped {
+		p.retryIn = sooner(p.retryIn, clientsWait)
+	}
+	return stopped, nil
 }
 
 // readCertainly reads an object from the cache and, if it has none and that matters, from the API server.
