@@ -1,13 +1,21 @@
 package mutants
 
+import "slices"
+
+const (
+	initialization = "spoke/initialization"
+	nextMark       = initialization + "/initialization.go"
+)
+
 // ofLostData returns mistakes after which an empty database is served, dumped or backed up in place of one
 // that was there.
 func ofLostData() []Mutant {
-	const (
-		initialization = "spoke/initialization"
-		next           = initialization + "/initialization.go"
-		database       = "spoke/render/database"
-	)
+	return slices.Concat(ofMarks(), ofConsents(), ofLosses())
+}
+
+// ofMarks returns mistakes with the mark that a database was created.
+func ofMarks() []Mutant {
+	const database = "spoke/render/database"
 	return []Mutant{
 		{
 			"initialized-again", "the primary of a database that was created initializes an empty volume",
@@ -21,34 +29,46 @@ func ofLostData() []Mutant {
 		},
 		{
 			"bound-claim-unmarked", "a database from before there were marks counts as new",
-			next, "isBound(s.Claim) || s.serves(), StartEmpty", "s.serves(), StartEmpty",
+			nextMark, "isBound(s.Claim) || s.serves(), StartEmpty", "s.serves(), StartEmpty",
 			initialization, "TestNext/the_first_pass,_with_a_bound_claim",
 		},
 		{
 			"hub-forgotten", "a mark that is lost with its claim is not restored by what the hub knows",
-			next, "Created: s.Known || isBound", "Created: isBound",
+			nextMark, "Created: s.Known || isBound", "Created: isBound",
 			initialization, "TestNext/the_mark_is_lost_with_the_claim",
 		},
+	}
+}
+
+// ofConsents returns mistakes with what may end a loss.
+func ofConsents() []Mutant {
+	return []Mutant{
 		{
 			"token-kept", "a token that was there before the loss consents to it",
-			next, "	mark.StartEmpty = s.StartEmpty\n	if !lost", "	if !lost",
+			nextMark, "	mark.StartEmpty = s.StartEmpty\n	if !lost", "	if !lost",
 			initialization, "TestNext/a_token_of_before_the_loss",
 		},
 		{
 			"load-consents-twice", "a load of a dump consents to each loss of the volume",
-			next, "s.Loading != \"\" && s.Loading != mark.Load", "s.Loading != \"\"",
+			nextMark, "s.Loading != \"\" && s.Loading != mark.Load", "s.Loading != \"\"",
 			initialization, "TestNext/its_volume_is_lost_again",
 		},
 		{
 			"initialized-under-backend", "the database is initialized for a dump while the backend can write to it",
-			next, "lost && s.Stopped && s.Loading", "lost && s.Loading",
+			nextMark, "lost && s.Stopped && s.Loading", "lost && s.Loading",
 			initialization, "TestNext/a_load_while_the_backend_runs",
 		},
 		{
 			"loaded-before-success", "a load of a dump that failed ends the loss",
-			next, "mark.Consent == database.ConsentLoad && s.Loaded && ", "mark.Consent == database.ConsentLoad && ",
+			nextMark, "mark.Consent == database.ConsentLoad && s.Loaded && ", "mark.Consent == database.ConsentLoad && ",
 			initialization, "TestNext/the_load_failed",
 		},
+	}
+}
+
+// ofLosses returns mistakes with what a loss means.
+func ofLosses() []Mutant {
+	return []Mutant{
 		{
 			"lost-and-available", "an application whose data is lost is available",
 			component + "/summarize.go", "			s.Unavailable = \"the data of the database is lost\"\n", "",

@@ -29,11 +29,7 @@ func TestDatabaseLost(t *testing.T) {
 	both := input(member("a", running, createdDatabase), member("b", running, createdDatabase))
 	inB := with(after(both, 1), "b", lostDatabase)
 	newer := with(edited(inB), "b", func(c *Cluster) { c.Copy.HubGeneration = 2 })
-	for name, tt := range map[string]struct {
-		in            Input
-		lost, created string
-		applied       int64
-	}{
+	for name, tt := range map[string]lossCase{
 		"none":                      {both, "", "a,b", 1},
 		"in one":                    {inB, "b", "a,b", 1},
 		"in one, with a newer spec": {newer, "b", "a,b", 2},
@@ -50,32 +46,51 @@ func TestDatabaseLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := Compute(tt.in)
-			var isLost, created []string
-			for _, c := range got.Clusters {
-				if c.DatabaseLost {
-					isLost = append(isLost, c.Name)
-				}
-				if c.DatabaseCreated {
-					created = append(created, c.Name)
-				}
-			}
-			if strings.Join(isLost, ",") != tt.lost || strings.Join(created, ",") != tt.created {
-				t.Errorf("lost in %v, created in %v", isLost, created)
-			}
-			if b := byName(got.Clusters)["b"]; b.AppliedGeneration != tt.applied {
-				t.Errorf("generation %d is applied, want %d", b.AppliedGeneration, tt.applied)
-			}
-			c := meta.FindStatusCondition(got.Conditions, v1.ConditionDatabaseLost)
-			if (c != nil) != (tt.lost != "") || c != nil && (c.Status != metav1.ConditionTrue || !strings.HasSuffix(c.Message, "in 1 of 2 clusters: b")) {
-				t.Errorf("the condition is %+v", c)
-			}
+			tt.check(t, got)
 			if is := isTrue(got.Conditions, v1.ConditionStalled); is != (tt.lost != "") && name != "out of reach" {
 				t.Errorf("Stalled is %t", is)
 			}
-			if tt.lost != "" && (isTrue(got.Conditions, v1.ConditionAvailable) || !isTrue(got.Conditions, v1.ConditionDegraded)) {
-				t.Errorf("%+v", got.Conditions)
-			}
 			checkSettled(t, tt.in, got)
 		})
+	}
+}
+
+// lossCase is an input with two clusters, and where the data is lost, where a database was created, and which
+// generation the second cluster has.
+type lossCase struct {
+	in            Input
+	lost, created string
+	applied       int64
+}
+
+func (c lossCase) check(t *testing.T, got v1.EcommerceAppStatus) {
+	t.Helper()
+	var isLost, created []string
+	for _, entry := range got.Clusters {
+		if entry.DatabaseLost {
+			isLost = append(isLost, entry.Name)
+		}
+		if entry.DatabaseCreated {
+			created = append(created, entry.Name)
+		}
+	}
+	if strings.Join(isLost, ",") != c.lost || strings.Join(created, ",") != c.created {
+		t.Errorf("lost in %v, created in %v", isLost, created)
+	}
+	if b := byName(got.Clusters)["b"]; b.AppliedGeneration != c.applied {
+		t.Errorf("generation %d is applied, want %d", b.AppliedGeneration, c.applied)
+	}
+	condition := meta.FindStatusCondition(got.Conditions, v1.ConditionDatabaseLost)
+	if c.lost == "" {
+		if condition != nil {
+			t.Errorf("the condition is %+v", condition)
+		}
+		return
+	}
+	if condition == nil || condition.Status != metav1.ConditionTrue || !strings.HasSuffix(condition.Message, "in 1 of 2 clusters: b") {
+		t.Errorf("the condition is %+v", condition)
+	}
+	if isTrue(got.Conditions, v1.ConditionAvailable) || !isTrue(got.Conditions, v1.ConditionDegraded) {
+		t.Errorf("%+v", got.Conditions)
 	}
 }

@@ -1,6 +1,7 @@
 package initialization_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,14 +55,18 @@ func deleted(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// TestNext covers each way into and out of the loss of a database's data.
-func TestNext(t *testing.T) {
-	type state = initialization.State
-	for name, c := range map[string]struct {
-		state state
-		want  database.Mark
-		lost  bool
-	}{
+// transition is what follows from a state.
+type transition struct {
+	state state
+	want  database.Mark
+	lost  bool
+}
+
+type state = initialization.State
+
+// losses returns how data is lost, and found again.
+func losses() map[string]transition {
+	return map[string]transition{
 		"a new database":                          {state{}, *fresh(), false},
 		"a new database gets its volume":          {state{Mark: fresh(), Claim: bound()}, *fresh(), false},
 		"a new database is ready":                 {state{Mark: fresh(), Claim: bound(), Pod: ready()}, *created(), false},
@@ -86,7 +91,12 @@ func TestNext(t *testing.T) {
 		"a claim that is in use and gone":     {state{Mark: created(), Pod: ready()}, *created(), false},
 		"a restore begins":                    {state{Mark: created(), WasLost: true, Restoring: true}, *created(), true},
 		"a restore replaces good data":        {state{Mark: created(), Restoring: true}, *created(), false},
+	}
+}
 
+// tokens returns what the token of a user changes.
+func tokens() map[string]transition {
+	return map[string]transition{
 		"a token consents once": {
 			state{Mark: created(), WasLost: true, StartEmpty: "a"},
 			database.Mark{Consent: database.ConsentStartEmpty, StartEmpty: "a"}, false,
@@ -111,7 +121,12 @@ func TestNext(t *testing.T) {
 		"a token during a restore": {
 			state{Mark: created(), WasLost: true, Restoring: true, StartEmpty: "a"}, database.Mark{Created: true, StartEmpty: "a"}, true,
 		},
+	}
+}
 
+// loads returns what a load of a dump changes.
+func loads() map[string]transition {
+	return map[string]transition{
 		"a load consents once": {
 			state{Mark: created(), WasLost: true, Loading: "r", Stopped: true, Known: true},
 			database.Mark{Consent: database.ConsentLoad, Load: "r"}, true,
@@ -142,7 +157,15 @@ func TestNext(t *testing.T) {
 			database.Mark{Created: true, StartEmpty: "a"}, false,
 		},
 		"a load into a database that works": {state{Mark: created(), Claim: bound(), Pod: ready(), Loading: "r", Stopped: true}, *created(), false},
-	} {
+	}
+}
+
+// TestNext covers each way into and out of the loss of a database's data.
+func TestNext(t *testing.T) {
+	all := losses()
+	maps.Copy(all, tokens())
+	maps.Copy(all, loads())
+	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
 			mark, lost := initialization.Next(c.state)
 			if diff := cmp.Diff(c.want, mark); diff != "" || lost != c.lost {
@@ -154,28 +177,43 @@ func TestNext(t *testing.T) {
 
 // Whatever is observed, only a consent, and of each kind one, makes a database that was created initialize.
 func TestNothingElseInitializes(t *testing.T) {
-	claims := []*corev1.PersistentVolumeClaim{nil, unbound(), bound(), broken(), fromSnapshot()}
-	pods := []*corev1.Pod{nil, ready(), ended(0), ended(1), ended(database.ExitLost), deleted(ready())}
-	flags := []bool{false, true}
-	for _, claim := range claims {
-		for _, pod := range pods {
-			for _, wasLost := range flags {
-				for _, restoring := range flags {
-					for _, loaded := range flags {
-						s := initialization.State{
-							Mark:  &database.Mark{Created: true, StartEmpty: "a", Load: "r"},
-							Claim: claim, Pod: pod, WasLost: wasLost, Restoring: restoring, Loaded: loaded, StartEmpty: "a", Loading: "r", Stopped: true,
-						}
-						if mark, _ := initialization.Next(s); !mark.Created {
-							t.Fatalf("%+v may be initialized", s)
-						}
-						s.Mark, s.Known = nil, true
-						if mark, _ := initialization.Next(s); !mark.Created && mark.Consent == "" {
-							t.Fatalf("%+v may be initialized without its mark", s)
-						}
-					}
-				}
-			}
+	for _, s := range observations() {
+		s.Mark = &database.Mark{Created: true, StartEmpty: "a", Load: "r"}
+		if mark, _ := initialization.Next(s); !mark.Created {
+			t.Errorf("%+v may be initialized", s)
+		}
+		s.Mark, s.Known = nil, true
+		if mark, _ := initialization.Next(s); !mark.Created && mark.Consent == "" {
+			t.Errorf("%+v may be initialized without its mark", s)
 		}
 	}
+}
+
+// observations returns all that can be seen of a database whose consents have been given.
+func observations() []state {
+	all := []state{{StartEmpty: "a", Loading: "r", Stopped: true}}
+	vary := func(changes ...func(*state)) {
+		var next []state
+		for _, s := range all {
+			for _, change := range changes {
+				changed := s
+				change(&changed)
+				next = append(next, changed)
+			}
+		}
+		all = next
+	}
+	same := func(*state) {}
+	for _, claim := range []*corev1.PersistentVolumeClaim{unbound(), bound(), broken(), fromSnapshot()} {
+		all = append(all, state{StartEmpty: "a", Loading: "r", Stopped: true, Claim: claim})
+	}
+	var pods []func(*state)
+	for _, pod := range []*corev1.Pod{nil, ready(), ended(0), ended(1), ended(database.ExitLost), deleted(ready())} {
+		pods = append(pods, func(s *state) { s.Pod = pod })
+	}
+	vary(pods...)
+	vary(same, func(s *state) { s.WasLost = true })
+	vary(same, func(s *state) { s.Restoring = true })
+	vary(same, func(s *state) { s.Loaded = true })
+	return all
 }

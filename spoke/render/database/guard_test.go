@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/google/go-cmp/cmp"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -56,33 +55,35 @@ func (p *pod) refusesToStartEmpty(t *testing.T, data string) {
 
 // A pod does not start unless it knows whether the database was created.
 func TestPodsNeedTheMark(t *testing.T) {
-	for _, engine := range []v1.Engine{v1.EnginePostgreSQL, v1.EngineMySQL} {
-		for _, disposable := range []bool{false, true} {
+	const name = "DATABASE_CREATED"
+	fromMark := corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "shop-database-created"}, Key: CreatedKey,
+	}}}
+	for disposable, want := range map[bool]corev1.EnvVar{false: fromMark, true: {Name: name, Value: "false"}} {
+		for _, engine := range []v1.Engine{v1.EnginePostgreSQL, v1.EngineMySQL} {
 			spec := testSpec(engine, "15.4")
 			spec.Disposable = disposable
-			c, err := Render(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := corev1.EnvVar{Name: "DATABASE_CREATED", Value: "false"}
-			if !disposable {
-				want = corev1.EnvVar{Name: "DATABASE_CREATED", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-					LocalObjectReference: corev1.LocalObjectReference{Name: "shop-database-created"}, Key: CreatedKey,
-				}}}
-			}
-			for _, o := range c.Objects {
-				set, ok := o.Resource.(*appsv1.StatefulSet)
-				if !ok {
-					continue
-				}
-				env := set.Spec.Template.Spec.InitContainers[0].Env
-				i := slices.IndexFunc(env, func(e corev1.EnvVar) bool { return e.Name == want.Name })
-				if diff := cmp.Diff(want, env[max(i, 0)]); i < 0 || diff != "" {
-					t.Errorf("%s, disposable %t (-want +got):\n%s", engine, disposable, diff)
-				}
+			if diff := cmp.Diff([]corev1.EnvVar{want}, prepareEnv(t, spec, name)); diff != "" {
+				t.Errorf("%s, disposable %t (-want +got):\n%s", engine, disposable, diff)
 			}
 		}
 	}
+}
+
+// prepareEnv returns a variable of the init container, as often as there is one.
+func prepareEnv(t *testing.T, spec Spec, name string) []corev1.EnvVar {
+	t.Helper()
+	c, err := Render(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []corev1.EnvVar
+	for _, o := range c.Objects {
+		if set, ok := o.Resource.(*appsv1.StatefulSet); ok {
+			found = append(found, set.Spec.Template.Spec.InitContainers[0].Env...)
+		}
+	}
+	return slices.DeleteFunc(found, func(e corev1.EnvVar) bool { return e.Name != name })
 }
 
 // TestMarkSecret reads what was written.
