@@ -121,6 +121,14 @@ func podTexts() map[string]text {
 		pods(map[string]text{"priorityClassName": name, "imagePullSecrets[].name": name}))
 }
 
+// versionTexts are the texts about the version of a database in a spec.
+func versionTexts(path string, shortest int64) map[string]text {
+	return map[string]text{
+		path + "version":        {limits: limits{shortest, 64}, make: startingWith("8.0.33"[:min(shortest, 4)])},
+		path + "allowUpgradeTo": {limits: limits{0, 29}, make: startingWith("999999999.999999999.")},
+	}
+}
+
 func ingressTexts() map[string]text {
 	name := text{limits: limits{1, 253}, make: letters}
 	return map[string]text{
@@ -140,8 +148,6 @@ func texts() map[string]map[string]text {
 		"EcommerceApp": merge(map[string]text{
 			"spec.image":                                  image,
 			"spec.database.image":                         image,
-			"spec.database.version":                       {limits: limits{1, 64}, make: startingWith("1")},
-			"spec.database.allowUpgradeTo":                {limits: limits{0, 29}, make: startingWith("999999999.999999999.")},
 			"spec.database.storage":                       {limits: limits{0, 16}, make: sized},
 			"spec.database.storageClassName":              name,
 			"spec.database.credentialsSecretRef.name":     name,
@@ -162,7 +168,7 @@ func texts() map[string]map[string]text {
 			ebsBlock + ".kmsKeyID":                        {limits: limits{0, 2048}, make: startingWith("alias/")},
 			gcpBlock + ".kmsKeyID":                        {limits: limits{0, 512}, make: startingWith("projects/p/locations/l/keyRings/r/cryptoKeys/k")},
 			azureBlock + ".diskEncryptionSetID":           {limits: limits{0, 512}, make: startingWith(azureKeys)},
-		}, workloads(map[string]text{"image": image}), podTexts(), ingressTexts()),
+		}, workloads(map[string]text{"image": image}), podTexts(), ingressTexts(), versionTexts("spec.database.", 1)),
 		"MemberCluster": {
 			"spec.region":                   short,
 			"spec.kubeconfigSecretRef.name": name,
@@ -182,9 +188,7 @@ func texts() map[string]map[string]text {
 		},
 		"Plan":   planTexts(),
 		"WebApp": {"spec.image": {limits: limits{1, 512}, make: tagged}},
-		"MySQLCluster": {
-			"spec.version":                           {limits: limits{5, 64}, make: startingWith("8.0.")},
-			"spec.allowUpgradeTo":                    {limits: limits{0, 29}, make: startingWith("999999999.999999999.")},
+		"MySQLCluster": merge(versionTexts("spec.", 5), map[string]text{
 			"spec.storage.size":                      {limits: limits{0, 16}, make: sized},
 			"spec.storage.storageClass":              short,
 			"spec.storage.storageClassName":          {limits: short.limits, make: letters, with: edits{"spec.storage.storageClass": absent()}},
@@ -193,7 +197,7 @@ func texts() map[string]map[string]text {
 			"spec.cloudConfig.aws.rds.instanceClass": {limits: limits{0, 63}, make: startingWith("db.r6g.")},
 			"spec.cloudConfig.gcp.gkeMachineType":    {limits: limits{0, 63}, make: letters, with: only("gcp")},
 			"spec.cloudConfig.azure.aksNodePool":     {limits: limits{0, 63}, make: letters, with: only("azure")},
-		},
+		}),
 	}
 }
 

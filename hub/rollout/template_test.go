@@ -162,45 +162,79 @@ func FuzzMerge(f *testing.F) {
 	})
 }
 
+// postgreSQL returns a database of PostgreSQL with a change.
+func postgreSQL(change func(*v1.Database)) *v1.Database {
+	db := &v1.Database{Engine: v1.EnginePostgreSQL, Version: "17.2", Storage: "10Gi"}
+	if change != nil {
+		change(db)
+	}
+	return db
+}
+
+// keepCase is a database in a revision and in the copy, with what the copy says of its components.
+type keepCase struct {
+	revision, live, want *v1.Database
+	components           []v1.ComponentStatus
+}
+
+func checkKeepDatabase(t *testing.T, cases map[string]keepCase) {
+	t.Helper()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec, live := &v1.EcommerceAppSpec{Database: c.revision.DeepCopy()}, &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: c.live.DeepCopy()}}
+			live.Status.Components = c.components
+			KeepDatabase(spec, live)
+			if diff := cmp.Diff(c.want, spec.Database); diff != "" {
+				t.Errorf("(-want +got): %s", diff)
+			}
+			if !reflect.DeepEqual(live.Spec.Database, c.live) || spec.Database != nil && spec.Database == live.Spec.Database {
+				t.Error("the live spec is changed, or shared")
+			}
+		})
+	}
+}
+
 func TestKeepDatabase(t *testing.T) {
 	t.Parallel()
-	database := func(change func(*v1.Database)) *v1.Database {
-		db := &v1.Database{Engine: v1.EnginePostgreSQL, Version: "17.2", Storage: "10Gi"}
-		if change != nil {
-			change(db)
-		}
-		return db
-	}
-	pull := []v1.ComponentStatus{{Name: "database", Reason: v1.ReasonImagePullBackOff, UpdatedReplicas: 1}}
-	mysql := func(version, image string) *v1.Database {
-		return database(func(db *v1.Database) { db.Engine, db.Version, db.Image = v1.EngineMySQL, version, image })
-	}
-	grown := database(func(db *v1.Database) { db.Version, db.Storage = "17.4", "20Gi" })
-	for name, c := range map[string]struct {
-		revision, live, want *v1.Database
-		components           []v1.ComponentStatus
-	}{
+	grown := postgreSQL(func(db *v1.Database) { db.Version, db.Storage = "17.4", "20Gi" })
+	checkKeepDatabase(t, map[string]keepCase{
 		"none":                  {nil, nil, nil, nil},
-		"none is live":          {database(nil), nil, database(nil), nil},
+		"none is live":          {postgreSQL(nil), nil, postgreSQL(nil), nil},
 		"none in the revision":  {nil, grown, grown, nil},
-		"the same":              {database(nil), database(nil), database(nil), nil},
-		"version and size stay": {database(nil), grown, grown, nil},
+		"the same":              {postgreSQL(nil), postgreSQL(nil), postgreSQL(nil), nil},
+		"version and size stay": {postgreSQL(nil), grown, grown, nil},
 		"the class stays": {
-			database(func(db *v1.Database) { db.StorageProfile = v1.StorageFast }), database(func(db *v1.Database) { db.StorageClassName = new("slow") }),
-			database(func(db *v1.Database) { db.StorageClassName = new("slow") }), nil,
+			postgreSQL(func(db *v1.Database) { db.StorageProfile = v1.StorageFast }), postgreSQL(func(db *v1.Database) { db.StorageClassName = new("slow") }),
+			postgreSQL(func(db *v1.Database) { db.StorageClassName = new("slow") }), nil,
 		},
 		"an image goes with its version": {
-			database(func(db *v1.Database) { db.Image = "registry.example.com/pg:17.2" }), database(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }),
-			database(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }), nil,
+			postgreSQL(func(db *v1.Database) { db.Image = "registry.example.com/pg:17.2" }), postgreSQL(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }),
+			postgreSQL(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }), nil,
 		},
 		"an image of the same version of PostgreSQL returns": {
-			database(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }), database(func(db *v1.Database) { db.Image = "registry.example.com/pg:bad" }),
-			database(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }), nil,
+			postgreSQL(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }), postgreSQL(func(db *v1.Database) { db.Image = "registry.example.com/pg:bad" }),
+			postgreSQL(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }), nil,
 		},
 		"an image of another distribution does not return": {
-			database(func(db *v1.Database) { db.Image = "pg:17.2-bookworm" }), database(func(db *v1.Database) { db.Image = "pg:17.2-trixie" }),
-			database(func(db *v1.Database) { db.Image = "pg:17.2-trixie" }), nil,
+			postgreSQL(func(db *v1.Database) { db.Image = "pg:17.2-bookworm" }), postgreSQL(func(db *v1.Database) { db.Image = "pg:17.2-trixie" }),
+			postgreSQL(func(db *v1.Database) { db.Image = "pg:17.2-trixie" }), nil,
 		},
+		"what else is in the revision returns": {
+			postgreSQL(func(db *v1.Database) { db.Replicas = new(int32(2)) }), postgreSQL(func(db *v1.Database) { db.Replicas = new(int32(3)) }),
+			postgreSQL(func(db *v1.Database) { db.Replicas = new(int32(2)) }), nil,
+		},
+	})
+}
+
+// TestKeepMySQL: a server that may have started stays, since it upgrades its files then.
+func TestKeepMySQL(t *testing.T) {
+	t.Parallel()
+	pull := []v1.ComponentStatus{{Name: "database", Reason: v1.ReasonImagePullBackOff, UpdatedReplicas: 1}}
+	mysql := func(version, image string) *v1.Database {
+		return postgreSQL(func(db *v1.Database) { db.Engine, db.Version, db.Image = v1.EngineMySQL, version, image })
+	}
+	checkKeepDatabase(t, map[string]keepCase{
 		"an image of the same version of MySQL does not return": {
 			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"), nil,
 		},
@@ -226,22 +260,5 @@ func TestKeepDatabase(t *testing.T) {
 			[]v1.ComponentStatus{{Name: "backend", Reason: v1.ReasonImagePullBackOff, UpdatedReplicas: 1}},
 		},
 		"a version that never started stays": {mysql("8.4.2", ""), mysql("8.4.99", ""), mysql("8.4.99", ""), pull},
-		"what else is in the revision returns": {
-			database(func(db *v1.Database) { db.Replicas = new(int32(2)) }), database(func(db *v1.Database) { db.Replicas = new(int32(3)) }),
-			database(func(db *v1.Database) { db.Replicas = new(int32(2)) }), nil,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			spec, live := &v1.EcommerceAppSpec{Database: c.revision.DeepCopy()}, &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: c.live.DeepCopy()}}
-			live.Status.Components = c.components
-			KeepDatabase(spec, live)
-			if diff := cmp.Diff(c.want, spec.Database); diff != "" {
-				t.Errorf("(-want +got): %s", diff)
-			}
-			if !reflect.DeepEqual(live.Spec.Database, c.live) || spec.Database != nil && spec.Database == live.Spec.Database {
-				t.Error("the live spec is changed, or shared")
-			}
-		})
-	}
+	})
 }

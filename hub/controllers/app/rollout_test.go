@@ -53,8 +53,8 @@ func wants(in *aggregate.Input, db *v1.Database) {
 	}
 }
 
-// TestClustersOf is about what a rollout sees of cluster a.
-func TestClustersOf(t *testing.T) {
+// TestClustersThatAwaitABackup is about what a rollout sees of an upgrade of the database.
+func TestClustersThatAwaitABackup(t *testing.T) {
 	t.Parallel()
 	upgrade := func(app *v1.EcommerceApp, in *aggregate.Input) {
 		app.Spec.Database = &v1.Database{Version: "17.3"}
@@ -66,6 +66,28 @@ func TestClustersOf(t *testing.T) {
 	if b := clustersOf(app, 2, &in)[1]; !b.Waiting || !b.Ready {
 		t.Errorf("%+v is not ready with the earlier revision, or does not wait for a backup", b)
 	}
+	checkClustersOf(t, map[string]clusterCase{
+		"an upgrade in the edit that enables backups": {func(app *v1.EcommerceApp, in *aggregate.Input) {
+			app.Spec.Database = &v1.Database{Version: "17.3", Backup: v1.BackupPolicy{Enabled: true}}
+			wants(in, app.Spec.Database)
+			in.Clusters[0].Copy.Database.DatabaseServer = v1.DatabaseServer{Version: "17.2", Image: "postgres:17.2"}
+		}, rollout.Cluster{Waiting: true, Serving: true}},
+		"another image waits for a backup": {func(app *v1.EcommerceApp, in *aggregate.Input) {
+			upgrade(app, in)
+			wants(in, &v1.Database{Version: "17.2", Image: "mirror/postgres:17.3"})
+			app.Status.Backups[0].Image = "postgres:17.2"
+		}, rollout.Cluster{Waiting: true, Serving: true}},
+		"a server that is not known waits for nothing": {func(app *v1.EcommerceApp, in *aggregate.Input) {
+			upgrade(app, in)
+			wants(in, nil)
+		}, rollout.Cluster{Ready: true, Serving: true}},
+		"an upgrade waits for a backup": {upgrade, rollout.Cluster{Waiting: true, Serving: true}},
+	})
+}
+
+// TestClustersOf is about what a rollout sees of cluster a.
+func TestClustersOf(t *testing.T) {
+	t.Parallel()
 	const awaited = "Progressing: waiting for the cluster to reconcile generation 2"
 	checkClustersOf(t, map[string]clusterCase{
 		"ready": {func(*v1.EcommerceApp, *aggregate.Input) {}, rollout.Cluster{Ready: true, Serving: true}},
@@ -90,21 +112,6 @@ func TestClustersOf(t *testing.T) {
 		"what is propagated fails": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Clusters[0].Failure = &aggregate.Failure{Reason: v1.ReasonConflict, Propagation: true}
 		}, rollout.Cluster{Ready: true, Serving: true}},
-		"an upgrade in the edit that enables backups": {func(app *v1.EcommerceApp, in *aggregate.Input) {
-			app.Spec.Database = &v1.Database{Version: "17.3", Backup: v1.BackupPolicy{Enabled: true}}
-			wants(in, app.Spec.Database)
-			in.Clusters[0].Copy.Database.DatabaseServer = v1.DatabaseServer{Version: "17.2", Image: "postgres:17.2"}
-		}, rollout.Cluster{Waiting: true, Serving: true}},
-		"another image waits for a backup": {func(app *v1.EcommerceApp, in *aggregate.Input) {
-			upgrade(app, in)
-			wants(in, &v1.Database{Version: "17.2", Image: "mirror/postgres:17.3"})
-			app.Status.Backups[0].Image = "postgres:17.2"
-		}, rollout.Cluster{Waiting: true, Serving: true}},
-		"a server that is not known waits for nothing": {func(app *v1.EcommerceApp, in *aggregate.Input) {
-			upgrade(app, in)
-			wants(in, nil)
-		}, rollout.Cluster{Ready: true, Serving: true}},
-		"an upgrade waits for a backup": {upgrade, rollout.Cluster{Waiting: true, Serving: true}},
 		"without replicas": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Shares = map[string]v1.ReplicaShare{"a": {Frontend: new(int32(0)), Backend: new(int32(0))}}
 		}, rollout.Cluster{NoReplicas: true, Ready: true, Serving: true}},
