@@ -54,12 +54,12 @@ func (c regionalCopies) EnsureCopy(context.Context, cloud.CopySpec) (cloud.Snaps
 func newCopying(answer regionalCopies) *work {
 	w := newWork(emptyHub{}, nil)
 	w.options.Accounts = accounts.New(accounts.Options{Registry: cloud.Registry{v1.ProviderAWS: func(_ context.Context, c cloud.Config) (cloud.Session, error) {
-		answer := answer
+		copies := answer
 		if c.Region != "us-1" {
-			answer = regionalCopies{state: cloud.StateReady}
+			copies = regionalCopies{state: cloud.StateReady}
 		}
-		answer.region = c.Region
-		return cloud.Session{Snapshots: answer}, nil
+		copies.region = c.Region
+		return cloud.Session{Snapshots: copies}, nil
 	}}})
 	w.options.Accounts.Set("prod", v1.CloudAccountSpec{Provider: v1.ProviderAWS, Regions: []string{"eu-1", "us-1", "us-2"}}, nil)
 	w.backup.Spec.Method, w.backup.Spec.CopyToRegions = v1.BackupSnapshot, []string{"us-1", "us-2", "eu-1"}
