@@ -38,8 +38,7 @@
 //     the field is owned again, and what differs is read before it is compared.
 //   - Ownership says nothing about the order of lists. That of containers and of their variables
 //     is part of the fingerprint; of a CronJob, of which caches have the metadata alone, its
-//     generation is. An apply that changes nothing else does not restore the order: a merge
-//     patch of the stored spec does.
+//     generation is. An apply restores the order.
 //   - A write names the UID and the resource version that it was decided on, although an
 //     apply does not need them: a process that was stopped must not overwrite what its
 //     successor wrote. The price is a conflict when a cache is behind: the object is read

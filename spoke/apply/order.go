@@ -1,11 +1,8 @@
 package apply
 
 import (
-	"context"
 	"fmt"
 	"hash/fnv"
-	"reflect"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,68 +33,6 @@ func inOrder(live, intent []any, keys []string) bool {
 		last = i
 	}
 	return true
-}
-
-// reordered returns a value in which the items of lists are in the order of an intent; those that the intent
-// does not have keep their place. It changes the value in place.
-func reordered(live, intent any, field string) any {
-	switch want := intent.(type) {
-	case map[string]any:
-		have, ok := live.(map[string]any)
-		if !ok {
-			return live
-		}
-		for key, below := range want {
-			if value, exists := have[key]; exists {
-				have[key] = reordered(value, below, key)
-			}
-		}
-	case []any:
-		have, ok := live.([]any)
-		keys := mergeKeys(field, want)
-		if !ok || keys == nil {
-			return live
-		}
-		var places []int
-		var items []any
-		for _, item := range want {
-			if i := indexOf(have, item, keys); i >= 0 {
-				places, items = append(places, i), append(items, reordered(have[i], item, field))
-			}
-		}
-		if orderedLists(field) {
-			slices.Sort(places)
-		}
-		for i, place := range places {
-			have[place] = items[i]
-		}
-	}
-	return live
-}
-
-// putInOrder moves the items of lists of an object that was written to the places of the intent. An apply
-// does so only if it changes something else. It returns the object as it is then stored.
-func (a *Applier) putInOrder(ctx context.Context, written, intent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	spec, ok := written.Object["spec"].(map[string]any)
-	if !ok {
-		return written, nil
-	}
-	sorted := written.DeepCopy()
-	reordered(sorted.Object["spec"], intent.Object["spec"], "spec")
-	if reflect.DeepEqual(spec, sorted.Object["spec"]) {
-		return written, nil
-	}
-	body := &unstructured.Unstructured{}
-	body.SetGroupVersionKind(written.GroupVersionKind())
-	body.SetNamespace(written.GetNamespace())
-	body.SetName(written.GetName())
-	if err := a.merge(ctx, body, map[string]any{
-		"metadata": map[string]any{"uid": string(written.GetUID()), "resourceVersion": written.GetResourceVersion()},
-		"spec":     sorted.Object["spec"],
-	}); err != nil {
-		return nil, fmt.Errorf("restoring the order of lists of %s %q: %w", written.GetKind(), written.GetName(), err)
-	}
-	return body, nil
 }
 
 // orderOf returns a hash of what a fingerprint must cover and ownership does not: the order of the containers

@@ -3,7 +3,6 @@ package apply
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,29 +12,6 @@ import (
 
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
-
-// TestReordered checks which items of lists move: those of the intent, and where their order counts.
-func TestReordered(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct{ live, intent, want string }{
-		"in order":      {`{"env":[{"name":"A"},{"name":"B"}]}`, `{"env":[{"name":"A"},{"name":"B"}]}`, `{"env":[{"name":"A"},{"name":"B"}]}`},
-		"swapped":       {`{"env":[{"name":"B","value":"2"},{"name":"A"}]}`, `{"env":[{"name":"A"},{"name":"B"}]}`, `{"env":[{"name":"A"},{"name":"B","value":"2"}]}`},
-		"foreign items": {`{"env":[{"name":"X"},{"name":"B"},{"name":"Y"},{"name":"A"}]}`, `{"env":[{"name":"A"},{"name":"B"}]}`, `{"env":[{"name":"X"},{"name":"A"},{"name":"Y"},{"name":"B"}]}`},
-		"one is gone":   {`{"env":[{"name":"C"},{"name":"A"}]}`, `{"env":[{"name":"A"},{"name":"B"},{"name":"C"}]}`, `{"env":[{"name":"A"},{"name":"C"}]}`},
-		"below an item that moves": {
-			`{"containers":[{"name":"b"},{"name":"a","env":[{"name":"B"},{"name":"A"}]}]}`,
-			`{"containers":[{"name":"a","env":[{"name":"A"},{"name":"B"}]},{"name":"b"}]}`,
-			`{"containers":[{"name":"a","env":[{"name":"A"},{"name":"B"}]},{"name":"b"}]}`},
-		"volumes": {`{"volumes":[{"name":"B"},{"name":"A"}]}`, `{"volumes":[{"name":"A"},{"name":"B"}]}`, `{"volumes":[{"name":"B"},{"name":"A"}]}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if diff := cmp.Diff(decode(t, tt.want), reordered(decode(t, tt.live), decode(t, tt.intent), "")); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
 
 // TestOrderOf checks that the order of containers and variables is seen, that an object has the same with and
 // without a Go type, and that nothing else of it counts.

@@ -51,10 +51,7 @@ func (a *Applier) overwrite(ctx context.Context, intent *unstructured.Unstructur
 	if apierrors.IsInvalid(err) {
 		return a.replace(ctx, intent, over.version, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return a.putInOrder(ctx, sent, intent)
+	return sent, err
 }
 
 // overwriteNewer applies an intent after a conflict, if all that changed since the given
