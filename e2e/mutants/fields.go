@@ -65,6 +65,16 @@ func ofFields() []Mutant {
 			render, "TestOwnedDefaults",
 		},
 		{
+			"rewrite-not-noted", "the answer to a write is not compared with what was applied",
+			applier + "/update.go", "	if err := a.noteStored(written, intent); err != nil {\n		return Result{}, err\n	}\n", "",
+			applier, "TestMirror",
+		},
+		{
+			"futile-patch", "the expansion of a claim is sent in each pass although a policy keeps the size",
+			applier + "/grow.go", "	if futile {\n		return Unchanged, nil\n	}\n", "	_ = futile\n",
+			applier, "TestFutilePatches",
+		},
+		{
 			"zeros-omitted", "an intent has no field that is zero",
 			applier + "/hash.go", "	setZeros(r, content)\n", "",
 			applier, "TestZeros",

@@ -28,15 +28,9 @@ func TestReorderedByHand(t *testing.T) {
 			server := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithReturnManagedFields().Build()
 			applier := New(Options{Client: server, Reader: server, FieldManager: "test"})
 			intent := func() component.Resource {
-				d := &appsv1.Deployment{
-					TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
-					Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}, Template: corev1.PodTemplateSpec{
-						ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}},
-						Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1", Env: []corev1.EnvVar{
-							{Name: "HOST", Value: "h"}, {Name: "URL", Value: "http://$(HOST)"},
-						}}}},
-					}},
-				}
+				d := webOf(t, "web:1")
+				d.Annotations = nil
+				d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "HOST", Value: "h"}, {Name: "URL", Value: "http://$(HOST)"}}
 				if err := Stamp(d); err != nil {
 					t.Fatal(err)
 				}
