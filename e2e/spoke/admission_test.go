@@ -24,7 +24,7 @@ import (
 type admission struct {
 	// patch is the list of a JSON patch, in CEL.
 	patch string
-	// says holds the message of the condition StoredAsApplied; empty if nothing that was applied is changed.
+	// says contains what the condition StoredAsApplied says; empty if nothing that was applied is changed.
 	says string
 	// stored reports whether a workload has what the policy makes of it.
 	stored func(spec appsv1.StatefulSetSpec) bool

@@ -13,7 +13,7 @@ import (
 // maxRewrittenField bounds the path of a field that admission changed, in bytes.
 const maxRewrittenField = 100
 
-// rewritten represents what the API server stored otherwise than it was applied.
+// rewritten describes what the API server stored otherwise than it was applied.
 type rewritten struct {
 	// intent is the hash of what was applied.
 	intent string

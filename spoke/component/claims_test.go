@@ -96,7 +96,7 @@ func TestDeletedClaimsOfOthers(t *testing.T) {
 	}
 }
 
-// TestDeletedDumps checks that the status names a claim with dumps that is being deleted.
+// TestDeletedDumps checks that a claim with dumps that is being deleted is reported.
 func TestDeletedDumps(t *testing.T) {
 	dumps := component.Component{Name: "database", Objects: []component.Object{{Resource: claim("dumps", "10Gi", ""), Once: true, Retain: true}}}
 	got, err := component.Plan(component.Input{Components: []component.Component{dumps}, Live: live(deleted("dumps"))})
