@@ -293,7 +293,7 @@ func TestHindered(t *testing.T) {
 // application, although what runs there is ready.
 func TestStalledAndReady(t *testing.T) {
 	t.Parallel()
-	for _, reason := range []string{v1.ReasonStorageNotExpandable, v1.ReasonFieldManagerConflict} {
+	for _, reason := range []string{v1.ReasonStorageNotExpandable, v1.ReasonFieldManagerConflict, v1.ReasonClaimBeingDeleted} {
 		copied := &Copy{Generation: 2, HubGeneration: 2, Status: copyStatus(v1.PhaseRunning, true)}
 		copied.Status.ObservedGeneration = 2
 		for _, kind := range []string{v1.ConditionDegraded, v1.ConditionStalled} {
