@@ -303,8 +303,8 @@ func isStalled(c *Copy, generation int64) bool {
 func isRejected(status v1.EcommerceAppStatus) bool {
 	stalled := meta.FindStatusCondition(status.Conditions, v1.ConditionStalled)
 	return stalled != nil && stalled.Status == "True" && !slices.Contains([]string{
-		v1.ReasonDeadlineExceeded, v1.ReasonStorageNotExpandable, v1.ReasonFieldManagerConflict, v1.ReasonDatabaseLost,
-	}, stalled.Reason) && stalled.Reason != v1.ReasonClaimBeingDeleted
+		v1.ReasonDeadlineExceeded, v1.ReasonStorageNotExpandable, v1.ReasonFieldManagerConflict, v1.ReasonDatabaseLost, v1.ReasonClaimBeingDeleted,
+	}, stalled.Reason)
 }
 
 // degradedBy returns the condition Degraded of a copy that is, for its present spec; nil if it is not.
