@@ -170,7 +170,7 @@ func (s *server) testImageUpdates(t *testing.T) {
 			}
 			stored := s.create(t.Context(), t, k, edit(databaseOf(engine, c.from)),
 				edits{"metadata.namespace": "updates", "metadata.name": fmt.Sprintf("image-%s-%d", engine, i)})
-			tc := testCase{name: string(engine) + " " + c.from + " to " + c.to, edits: edit(databaseOf(engine, c.to)), says: c.says}
+			tc := testCase{name: string(engine) + " " + c.from + " to " + c.to, edits: edit(databaseOf(engine, c.to)), says: c.says, among: true}
 			if !strings.Contains(c.to, " ") {
 				tc.edits["spec.database.image"] = absent()
 			}

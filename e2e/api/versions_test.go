@@ -146,7 +146,7 @@ func (s *server) checkVersions(t *testing.T, engine string, all map[string][]tra
 			stored := s.create(t.Context(), t, k, at, edits{"metadata.name": name, field: from})
 			var cases []testCase
 			for _, c := range transitions {
-				tc := testCase{name: c.to, edits: edits{field: c.to}, says: c.says}
+				tc := testCase{name: c.to, edits: edits{field: c.to}, says: c.says, among: true}
 				if c.says != "" {
 					tc.field = field
 				}
