@@ -19,6 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
 	"github.com/shopfleet/shopfleet/cloud/fake/gce"
 	"github.com/shopfleet/shopfleet/cloud/fake/gcs"
+	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 	"github.com/shopfleet/shopfleet/cloud/fake/s3"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
 )
@@ -57,6 +58,10 @@ type provider struct {
 	permission string
 	// identity holds the hub's identity as the provider reports it.
 	identity string
+	// restrict gives the hub's identity the documented permissions of a hub; they were all
+	// that it needed if refused returns nothing.
+	restrict func(t *testing.T, hub string)
+	refused  func() []string
 	// throttled is how the provider asks to wait.
 	throttled faults.Answer
 }
@@ -94,11 +99,21 @@ func newAWS(t *testing.T) *provider {
 	}
 	rich, poor := newServer(), newServer()
 	poor.Deny("DescribeSnapshots")
+	dumps := bucket.NewStore(clock.RealClock{})
+	bucketOf := s3.New(dumps, s3.Options{
+		Clock: clock.RealClock{}, Bucket: bucketName, Region: "eu-west-1",
+		Keys: []s3.Key{{ID: id, Secret: key, Policy: granted(t, func(d *iam.Documents) (*iam.Policy, error) { return d.AWSBucket(bucketName, "shops") })}},
+	})
 	p := &provider{
 		name: v1.ProviderAWS, member: "aws-eu", region: "eu-west-1", other: "us-east-1", cloud: inMemory, script: &faults.Script{},
-		bucket: bucket.NewStore(clock.RealClock{}), driver: csi.EBS(inMemory, rich, awsAccount),
+		bucket: dumps, driver: csi.EBS(inMemory, rich, awsAccount),
 		wrong:    map[string][]byte{"accessKeyID": []byte(id), "secretAccessKey": []byte("wrong/" + key)},
 		identity: "arn:aws:iam::" + awsAccount + ":user/shopfleet", permission: "ec2:DescribeSnapshots",
+		restrict: func(t *testing.T, hub string) {
+			t.Helper()
+			rich.SetPolicy(id, granted(t, func(d *iam.Documents) (*iam.Policy, error) { return d.AWS(hub) }))
+		},
+		refused:   func() []string { return append(rich.Refused(), bucketOf.Refused()...) },
 		throttled: faults.Answer{Status: http.StatusServiceUnavailable, Body: ec2.ErrorBody("RequestLimitExceeded", "Request limit exceeded.")},
 	}
 	open := func(server *ec2.Server) access {
@@ -112,9 +127,7 @@ func newAWS(t *testing.T) *provider {
 	p.access, p.poor = open(rich), open(poor)
 	p.spec.ObjectStorage = &v1.ObjectStorage{
 		Bucket: bucketName, Prefix: "shops", Region: p.region,
-		Endpoint: p.serve(t, s3.New(p.bucket, s3.Options{
-			Clock: clock.RealClock{}, Bucket: bucketName, Region: p.region, Keys: []s3.Key{{ID: id, Secret: key}},
-		}), classifyObjects),
+		Endpoint: p.serve(t, bucketOf, classifyObjects),
 	}
 	return p
 }
@@ -126,7 +139,7 @@ func newGCP(t *testing.T) *provider {
 		return gce.New(inMemory, gce.Options{Clock: clock.RealClock{}, Regions: map[string][]string{
 			"europe-west1": {"europe-west1-a", "europe-west1-b", "europe-west1-c"},
 			"us-central1":  {"us-central1-a", "us-central1-b", "us-central1-c"},
-		}})
+		}, Permissions: granted(t, (*iam.Documents).Google)})
 	}
 	rich, poor := newServer(), newServer()
 	p := &provider{
@@ -138,6 +151,10 @@ func newGCP(t *testing.T) *provider {
 		},
 	}
 	poor.Forbid(p.permission)
+	dumps := gcs.New(p.bucket, gcs.Options{
+		Clock: clock.RealClock{}, Bucket: bucketName, Tokens: rich, Permissions: granted(t, (*iam.Documents).GoogleBucket),
+	})
+	p.refused = func() []string { return append(rich.Refused(), dumps.Refused()...) }
 	keyFile := func(url string, known *gce.Server) map[string][]byte {
 		file, public, err := gce.NewKey(gcpEmail, gcpProject, url+"/token")
 		if err != nil {
@@ -159,7 +176,7 @@ func newGCP(t *testing.T) *provider {
 	p.wrong = keyFile(p.spec.Endpoint, nil)
 	p.spec.ObjectStorage = &v1.ObjectStorage{
 		Bucket: bucketName, Prefix: "shops",
-		Endpoint: p.serve(t, gcs.New(p.bucket, gcs.Options{Clock: clock.RealClock{}, Bucket: bucketName, Tokens: rich}), classifyObjects),
+		Endpoint: p.serve(t, dumps, classifyObjects),
 	}
 	return p
 }
@@ -171,6 +188,9 @@ func newAzure(t *testing.T) *provider {
 	newServer := func() *arm.Server {
 		return arm.New(inMemory, arm.Options{Clock: clock.RealClock{}, Accounts: []arm.Account{{
 			Subscription: subscription, Tenant: tenant, ClientID: application, ClientSecret: phrase, Groups: []string{hubGroup, nodeGroup},
+			Roles: map[string]*iam.Role{
+				hubGroup: granted(t, (*iam.Documents).Azure), strings.ToLower(nodeGroup): granted(t, (*iam.Documents).AzureDisks),
+			},
 		}}})
 	}
 	rich, poor := newServer(), newServer()
@@ -185,10 +205,11 @@ func newAzure(t *testing.T) *provider {
 		},
 	}
 	poor.Deny(subscription, p.permission)
-	blobs := blob.New(blob.Options{Clock: clock.RealClock{}, Accounts: []blob.Account{{
+	blobs := blob.New(blob.Options{Clock: clock.RealClock{}, Role: granted(t, (*iam.Documents).AzureBucket), Accounts: []blob.Account{{
 		Name: storageAccount, Tenant: tenant, ClientID: application, ClientSecret: phrase,
 		Containers: map[string]*bucket.Store{bucketName: p.bucket},
 	}}})
+	p.refused = func() []string { return append(rich.Refused(), blobs.Refused()...) }
 	open := func(server http.Handler) access {
 		return access{
 			spec: v1.CloudAccountSpec{Provider: p.name, Endpoint: p.serve(t, server, classifyREST), Azure: &v1.AzureAccount{

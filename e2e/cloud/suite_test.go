@@ -132,6 +132,7 @@ func (s *suite) drivers() map[string]csi.Driver {
 
 func TestCloud(t *testing.T) {
 	s := newSuite(t)
+	s.restrict(t)
 	s.usurp(t)
 	s.StartHub(t)
 	var names []string

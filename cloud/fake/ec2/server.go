@@ -98,6 +98,15 @@ func (s *Server) SetLimits(l Limits) {
 	s.limits = l
 }
 
+// SetPolicy changes the policy of the user with an access key.
+func (s *Server) SetPolicy(id string, policy *iam.Policy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	who := s.keys[id]
+	who.policy = policy
+	s.keys[id] = who
+}
+
 // Refused returns what the policies of keys and roles did not allow.
 func (s *Server) Refused() []string { return s.log.Refused() }
 
