@@ -43,7 +43,10 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 		*t = texts{one}
 		return nil
 	}
-	return json.Unmarshal(raw, (*[]string)(t))
+	if err := json.Unmarshal(raw, (*[]string)(t)); err != nil {
+		return fmt.Errorf("neither a string nor a list of strings: %w", err)
+	}
+	return nil
 }
 
 // ParsePolicy reads a policy. It fails for elements and operators that Allows does not evaluate.
@@ -75,7 +78,10 @@ func ParsePolicy(document []byte) (*Policy, error) {
 func decode(document []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.DisallowUnknownFields()
-	return decoder.Decode(into)
+	if err := decoder.Decode(into); err != nil {
+		return fmt.Errorf("decoding: %w", err)
+	}
+	return nil
 }
 
 // Join returns the policies of an identity that has several.
