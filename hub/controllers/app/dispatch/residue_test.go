@@ -37,15 +37,6 @@ func testResidue(t *testing.T, m *member) {
 	m.reconcile(t)
 	m.expect(t, "an application that was created anew", 0, false)
 
-	m.record(t, residue.Record{App: "another"})
-	m.record(t, residue.Record{App: "moved", ClusterUID: "another"})
-	m.app.Status.Clusters = entries
-	m.reconcile(t)
-	m.expect(t, "an application that was created anew and runs there", 1, false)
-	if err := m.queue.options.Residue.Remove(t.Context(), "a", "moved"); err != nil {
-		t.Fatal(err)
-	}
-
 	m.record(t, residue.Record{App: uid})
 	m.app.UID, m.app.DeletionTimestamp, m.app.Status.Clusters = uid, &metav1.Time{}, nil
 	m.reconcile(t)
@@ -85,6 +76,12 @@ func testResidue(t *testing.T, m *member) {
 	m.app.UID, m.app.Status.Clusters = "", nil
 	m.reconcile(t)
 	m.expect(t, "a copy without a record", 0, false)
+
+	m.record(t, residue.Record{App: uid})
+	m.record(t, residue.Record{App: "moved", ClusterUID: "another"})
+	m.app.UID, m.app.Status.Clusters = "newer", entries
+	m.reconcile(t)
+	m.expect(t, "a copy that another application of the name takes over", 1, false)
 }
 
 // record records the copy of the application, as one that another application left behind.
