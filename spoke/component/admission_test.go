@@ -113,6 +113,10 @@ func TestStoredClaimTemplates(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				// A class that is not wanted is a default.
+				if said := len(got.Rewrites) == 1 && got.Rewrites[0].Kind == "StatefulSet"; said != (tt.action == component.Apply && name != "class") {
+					t.Errorf("rewrites %+v", got.Rewrites)
+				}
 				for _, step := range got.Steps {
 					set, ok := step.Object.Resource.(*appsv1.StatefulSet)
 					if !ok {

@@ -102,6 +102,8 @@ type Decision struct {
 	Steps  []Step
 	// Problems keep steps from being taken until a user does something.
 	Problems []Problem
+	// Rewrites are the StatefulSets of which fields that cannot change were stored otherwise than applied.
+	Rewrites []Rewrite
 }
 
 // Plan returns the writes that may be made now, in order: the objects of each component
@@ -197,6 +199,9 @@ func (p *planner) object(component string, object Object) {
 	if live == nil || live.DeletionTimestamp != nil || !ControlledBy(live, p.in.OwnerUID) {
 		p.add(Step{Action: Apply, Component: component, Object: object})
 		return
+	}
+	if rewrite, ok := storedFixed(want, live); ok {
+		p.decision.Rewrites = append(p.decision.Rewrites, rewrite)
 	}
 	object.Resource = keepTemplates(want, live, small)
 	want, _ = object.Resource.(*appsv1.StatefulSet)

@@ -2,7 +2,10 @@ package component
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -30,6 +33,43 @@ func (r Rewrite) text() string {
 		text += fmt.Sprintf(" and %d more", r.More)
 	}
 	return text
+}
+
+// storedFixed returns which field of a StatefulSet that cannot change has another value than it was applied
+// with, and false if there is none. It is kept, so that no later write shows the difference.
+func storedFixed(want, live *appsv1.StatefulSet) (Rewrite, bool) {
+	if !sameFixed(want, live) {
+		return Rewrite{}, false
+	}
+	rewrite := Rewrite{Kind: "StatefulSet", Name: want.Name}
+	switch field := fixedDifference(want, live); field {
+	case "":
+		return Rewrite{}, false
+	case "serviceName":
+		rewrite.Applied, rewrite.Stored = want.Spec.ServiceName, live.Spec.ServiceName
+		rewrite.Field = "spec." + field
+	case "volumeClaimTemplates":
+		rewrite.Field = "spec." + field
+		if len(want.Spec.VolumeClaimTemplates) > 0 && len(live.Spec.VolumeClaimTemplates) > 0 {
+			applied, stored := want.Spec.VolumeClaimTemplates[0].Spec, live.Spec.VolumeClaimTemplates[0].Spec
+			if is, was := stored.Resources.Requests.Storage(), applied.Resources.Requests.Storage(); is.Cmp(*was) != 0 {
+				rewrite.Field, rewrite.Applied, rewrite.Stored = rewrite.Field+" with a size of", was.String(), is.String()
+			}
+		}
+	default:
+		rewrite.Field = "spec." + field
+	}
+	return rewrite, true
+}
+
+// WithStored returns rewrites with those of other objects.
+func WithStored(all, others []Rewrite) []Rewrite {
+	for _, other := range others {
+		if !slices.ContainsFunc(all, func(r Rewrite) bool { return r.Kind == other.Kind && r.Name == other.Name }) {
+			all = append(all, other)
+		}
+	}
+	return all
 }
 
 // rewritesMessage says what admission changed, and what a user can do about it.

@@ -152,13 +152,19 @@ func isStatefulSet(r Resource) bool {
 // Immutable returns the first immutable field of a StatefulSet that is to differ; empty if
 // there is none.
 func Immutable(want, live *appsv1.StatefulSet) string {
+	if sameFixed(want, live) {
+		return "" // What differs is how the API server stores them: another set would be stored so, too.
+	}
+	return fixedDifference(want, live)
+}
+
+// fixedDifference returns the first immutable field of a StatefulSet that differs; empty if there is none.
+func fixedDifference(want, live *appsv1.StatefulSet) string {
 	policy := want.Spec.PodManagementPolicy
 	if policy == "" {
 		policy = appsv1.OrderedReadyPodManagement
 	}
 	switch {
-	case sameFixed(want, live):
-		return "" // What differs is how the API server stores them: another set would be stored so, too.
 	case !equality.Semantic.DeepEqual(want.Spec.Selector, live.Spec.Selector):
 		return "selector"
 	case want.Spec.ServiceName != live.Spec.ServiceName:

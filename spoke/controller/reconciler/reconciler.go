@@ -188,7 +188,7 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 	}
 	p.states, p.problems = decision.States, append(p.problems, decision.Problems...)
 	r.execute(ctx, p, decision.Steps)
-	p.rewrites = r.member.Applier.Rewrites(p.intents())
+	p.rewrites = component.WithStored(r.member.Applier.Rewrites(p.intents()), decision.Rewrites)
 	r.checkReferences(ctx, p)
 	r.checkPods(ctx, p)
 	r.followReplicas(ctx, p)
