@@ -9,7 +9,7 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.replicas)",fieldPath=".replicas",reason="FieldValueForbidden",message="replicas must be absent when autoscaling is set"
 // +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.strategy) || self.strategy != 'BlueGreen'",fieldPath=".strategy",reason="FieldValueForbidden",message="strategy must not be BlueGreen when autoscaling is set: pods that get no requests yet are not scaled to their load"
-// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.resources) || !has(self.resources.requests) || !('cpu' in self.resources.requests) || quantity(string(self.resources.requests['cpu'])).sign() > 0",fieldPath=".resources.requests",reason="FieldValueInvalid",message="resources.requests.cpu must not be 0 when autoscaling is set: the target is a part of it"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.resources) || !has(self.resources.requests) || !('cpu' in self.resources.requests) || quantity(string(self.resources.requests['cpu'])).compareTo(quantity('0')) > 0",fieldPath=".resources.requests",reason="FieldValueInvalid",message="resources.requests.cpu must not be 0 when autoscaling is set: the target is a part of it"
 type Workload struct {
 	// replicas is the number of pods in each cluster. 0 to 1000; the default is 1 for the
 	// backend and spec.replicas for the frontend. It excludes autoscaling.
