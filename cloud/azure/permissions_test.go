@@ -60,7 +60,8 @@ func everything(t *testing.T, before, roles map[string]*iam.Role) []string {
 	session = s.connect(t, nil)
 	_, _ = session.Access.Identity(ctx)
 	_, _ = session.Access.Preflight(ctx, owner(ours()))
-	for range session.Snapshots.ListSnapshots(ctx, owner(ours())) {
+	for _, err := range session.Snapshots.ListSnapshots(ctx, owner(ours())) {
+		_ = err
 		break
 	}
 	_ = ensure("more", "second")

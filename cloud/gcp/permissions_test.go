@@ -60,7 +60,8 @@ func (s *testEnv) everything(t *testing.T, permissions iam.Permissions) {
 	s.server.SetPermissions(permissions)
 	_, _ = session.Access.Identity(ctx)
 	_, _ = session.Access.Preflight(ctx, owner)
-	for range session.Snapshots.ListSnapshots(ctx, owner) {
+	for _, err := range session.Snapshots.ListSnapshots(ctx, owner) {
+		_ = err
 		break
 	}
 	_ = ensure("more", disk("third"))

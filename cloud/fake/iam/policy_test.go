@@ -1,6 +1,7 @@
 package iam
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,8 +25,8 @@ func TestPolicy(t *testing.T) {
 	const snapshot, created = "arn:aws:ec2:here::snapshot/snap-1", "arn:aws:ec2:here::snapshot/*"
 	context := func(pairs ...string) map[string][]string {
 		out := map[string][]string{}
-		for i := 0; i < len(pairs); i += 2 {
-			out[pairs[i]] = append(out[pairs[i]], pairs[i+1])
+		for pair := range slices.Chunk(pairs, 2) {
+			out[pair[0]] = append(out[pair[0]], pair[1:]...)
 		}
 		return out
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
@@ -76,7 +77,7 @@ func TestCheckProvider(t *testing.T) {
 				f := facts{account: account()}
 				known.Set(f.account.Name, f.account.Spec, nil)
 				r := &Reconciler{options: Options{Accounts: known}}
-				began := time.Now()
+				began := clock.RealClock{}.Now()
 				r.checkProvider(t.Context(), []string{"a", "b", "c"}, &f)
 				var got []string
 				for _, region := range f.regions {
@@ -88,7 +89,7 @@ func TestCheckProvider(t *testing.T) {
 				if diff := cmp.Diff(tt.asked, asked); diff != "" {
 					t.Errorf("asked for the identity (-want +got):\n%s", diff)
 				}
-				if took := time.Since(began); took < tt.longer || took > verifyTimeout {
+				if took := (clock.RealClock{}).Since(began); took < tt.longer || took > verifyTimeout {
 					t.Errorf("it took %s, want %s to %s", took, tt.longer, verifyTimeout)
 				}
 				if (f.err != nil) != tt.denied {
