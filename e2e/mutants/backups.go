@@ -1,16 +1,17 @@
 package mutants
 
-// ofPlaces returns mistakes about where backups are, what can be restored, and databases that are lost.
+const (
+	backupScheduler  = backup + "/scheduler"
+	restorePackage   = "hub/controllers/restore"
+	retentionPackage = "hub/schedule"
+	csiPackage       = "cloud/csi"
+)
+
+// ofPlaces returns mistakes about where backups are.
 func ofPlaces() []Mutant {
-	const (
-		scheduler = backup + "/scheduler"
-		restore   = "hub/controllers/restore"
-		retention = "hub/schedule"
-		volumes   = "cloud/csi"
-	)
 	return []Mutant{
 		{
-			"copy-condemns-backup", "a copy that fails fails the Backup",
+			"copy-condemns-backup", "the failure of a copy fails the Backup",
 			backup + "/copy.go", "	if v = w.untilReady(v); v.Fatal {\n", "	if v = w.untilReady(v); v.Fatal && v.Reason == \"\" {\n",
 			backup, "TestACopyFailsAlone",
 		},
@@ -22,53 +23,59 @@ func ofPlaces() []Mutant {
 		},
 		{
 			"partial-backup-unusable", "a Backup whose copy failed cannot be restored",
-			restore + "/find.go", "	case !b.Phase.IsSuccessful() && b.Phase != v1.BackupFinalizing:", "	case b.Phase != v1.BackupCompleted && b.Phase != v1.BackupFinalizing:",
-			restore, "TestPossible",
+			restorePackage + "/find.go", "	case !b.Phase.IsSuccessful() && b.Phase != v1.BackupFinalizing:", "	case b.Phase != v1.BackupCompleted && b.Phase != v1.BackupFinalizing:",
+			restorePackage, "TestPossible",
 		},
 		{
 			"partial-backup-not-counted", "a Backup whose copy failed is no good one",
-			scheduler + "/catalog.go", "	case b.Status.Phase.IsSuccessful():\n		return schedule.StateCompleted", "	case b.Status.Phase == v1.BackupCompleted:\n		return schedule.StateCompleted",
-			scheduler, "TestPartialBackupsAreGood",
+			backupScheduler + "/catalog.go", "	case b.Status.Phase.IsSuccessful():\n		return schedule.StateCompleted", "	case b.Status.Phase == v1.BackupCompleted:\n		return schedule.StateCompleted",
+			backupScheduler, "TestPartialBackupsAreGood",
 		},
 		{
 			"complete-backup-displaced", "backups that are missing in a region let those go that are there",
-			retention + "/retention_decision.go", "if in[place] < policy.KeepLast && slices.Contains(b.Places, place) {", "if in[place] < 0 && slices.Contains(b.Places, place) {",
-			retention, "TestKeepLastCountsInEachPlace",
+			retentionPackage + "/retention_decision.go", "if in[place] < p.policy.KeepLast && slices.Contains(b.Places, place) {", "if in[place] < 0 && slices.Contains(b.Places, place) {",
+			retentionPackage, "TestKeepLastCountsInEachPlace",
 		},
 		{
 			"backups-anywhere", "BackupReady does not look at where backups are",
-			scheduler + "/offsite.go", "		if good == nil || !o.last.Before(pointInTime(good)) {\n", "		if good == nil || !o.last.After(pointInTime(good)) {\n",
-			scheduler, "TestWhereSnapshotsAre",
+			backupScheduler + "/offsite.go", "		if good == nil || !o.last.Before(pointInTime(good)) {\n", "		if good == nil || !o.last.After(pointInTime(good)) {\n",
+			backupScheduler, "TestWhereSnapshotsAre",
 		},
 		{
 			"second-region-dropped", "a Backup leaves out all but one region in silence",
 			backup + "/begin.go", "	case len(b.Spec.CopyToRegions) > 1 && can.Copy == csi.CopyByLocation:", "	case len(b.Spec.CopyToRegions) > 8 && can.Copy == csi.CopyByLocation:",
 			backup, "TestAllowed",
 		},
+	}
+}
+
+// ofLoss returns mistakes about what can be restored, and about databases that are lost.
+func ofLoss() []Mutant {
+	return []Mutant{
 		{
 			"impossible-restore-begun", "a Restore begins whose volume cannot be made or attached",
-			restore + "/restorable.go", "	if o := facts.Obstacle(); o.Reason != \"\" {\n", "	if o := facts.Obstacle(); o.Reason == \"-\" {\n",
-			restore, "TestMakeable",
+			restorePackage + "/restorable.go", "	if o := facts.Obstacle(); o.Reason != \"\" {\n", "	if o := facts.Obstacle(); o.Reason == \"-\" {\n",
+			restorePackage, "TestMakeable",
 		},
 		{
 			"unknown-group-refused", "a resource group that is not known counts as another one",
-			volumes + "/restorable.go", `own == "" || f.Group == "" || strings`, `own == "" || strings`,
-			volumes, "TestObstacleOnAzure",
+			csiPackage + "/restorable.go", `own == "" || f.Group == "" || strings`, `own == "" || strings`,
+			csiPackage, "TestObstacleOnAzure",
 		},
 		{
 			"verified-in-vain", "a Backup is verified that cannot be restored",
-			scheduler + "/verify.go", "	if good != nil && in.notRestorable(good) != nil {\n", "	if good != nil && in.notRestorable(good) != nil && in.safeMode {\n",
-			scheduler, "TestWhatCannotBeRestored",
+			backupScheduler + "/verify.go", "	if good != nil && in.notRestorable(good) != nil {\n", "	if good != nil && in.notRestorable(good) != nil && in.safeMode {\n",
+			backupScheduler, "TestWhatCannotBeRestored",
 		},
 		{
 			"lost-database-backed-up", "a database that is lost is backed up",
-			scheduler + "/catalog.go", "	if in.safeMode || in.app.IsDatabaseLost(cluster) {\n", "	if in.safeMode {\n",
-			scheduler, "TestALostDatabase",
+			backupScheduler + "/catalog.go", "	if in.safeMode || in.app.IsDatabaseLost(cluster) {\n", "	if in.safeMode {\n",
+			backupScheduler, "TestALostDatabase",
 		},
 		{
 			"lost-database-pruned", "retention deletes backups of a database that is lost",
-			scheduler + "/prune.go", "	if in.app.IsDatabaseLost(cluster) {\n", "	if in.app.IsDatabaseLost(\"\") {\n",
-			scheduler, "TestALostDatabase",
+			backupScheduler + "/prune.go", "	if in.app.IsDatabaseLost(cluster) {\n", "	if in.app.IsDatabaseLost(\"\") {\n",
+			backupScheduler, "TestALostDatabase",
 		},
 		{
 			"empty-volume-backed-up", "a Backup does not ask the member whether the database is lost",
@@ -82,8 +89,8 @@ func ofPlaces() []Mutant {
 		},
 		{
 			"lost-database-waited-for", "a load waits for a lost database before it consents to its initialization",
-			restore + "/logical_shop.go", "	if v := s.dumping(ctx); v.Stops() {\n", "	if v := s.serves(ctx); v.Stops() {\n",
-			restore, "TestRestores/dumps/of_a_lost_database",
+			restorePackage + "/logical_shop.go", "	if v := s.dumping(ctx); v.Stops() {\n", "	if v := s.serves(ctx); v.Stops() {\n",
+			restorePackage, "TestRestores/dumps/of_a_lost_database",
 		},
 	}
 }

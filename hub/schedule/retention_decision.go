@@ -55,15 +55,20 @@ func newPruning(now time.Time, inventory Inventory, policy Policy) pruning {
 			if good <= policy.KeepLast {
 				p.rank(b, fmt.Sprintf("one of the %d newest", policy.KeepLast))
 			}
-			for _, place := range inventory.Wanted {
-				if in[place] < policy.KeepLast && slices.Contains(b.Places, place) {
-					in[place]++
-					p.rank(b, fmt.Sprintf("one of the %d newest in %s", policy.KeepLast, place))
-				}
-			}
+			p.rankIn(in, b, inventory.Wanted)
 		}
 	}
 	return p
+}
+
+// rankIn ranks a successful backup in each wanted place that it is in. In counts the newer ones there.
+func (p pruning) rankIn(in map[string]int, b Backup, wanted []string) {
+	for _, place := range wanted {
+		if in[place] < p.policy.KeepLast && slices.Contains(b.Places, place) {
+			in[place]++
+			p.rank(b, fmt.Sprintf("one of the %d newest in %s", p.policy.KeepLast, place))
+		}
+	}
 }
 
 // rank records that a backup is kept. If it is the newest of several kinds, the first is

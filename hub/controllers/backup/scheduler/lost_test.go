@@ -38,23 +38,29 @@ func TestALostDatabase(t *testing.T) {
 			in.backups[0].Annotations = map[string]string{v1.PrunedAnnotation: "true"}
 			in.place("us-1") // Its backups are made and pruned as ever.
 			in.members["us-1"].Status.Provider = v1.ProviderAWS
-			plan := decide(in)
-			if len(plan.Create) > 1 || len(plan.Create) == 1 && plan.Create[0].Spec.ClusterRef.Name != "us-1" || len(plan.Delete) > 0 {
-				t.Errorf("made %v, deleted %v", plan.Create, plan.Delete)
-			}
-			if c := plan.Condition; c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonDatabaseLost {
-				t.Errorf("condition %+v", c)
-			}
-			if in.members["eu-1"].Status.Provider == "" {
-				return // Neither is pruned.
-			}
-			if len(plan.Keep) != 1 || plan.Keep[0].Name != in.backups[0].Name {
-				t.Errorf("kept %v, want the one that is marked for deletion", plan.Keep)
-			}
-			in.app.Status.Clusters[0].DatabaseLost = false
-			if plan := decide(in); len(plan.Delete) == 0 {
-				t.Error("nothing is deleted when the database is there again")
-			}
+			checkLost(t, in)
 		})
+	}
+}
+
+// checkLost checks the plan while the database is lost in eu-1, and when it is there again.
+func checkLost(t *testing.T, in input) {
+	t.Helper()
+	plan := decide(in)
+	if len(plan.Create) > 1 || len(plan.Create) == 1 && plan.Create[0].Spec.ClusterRef.Name != "us-1" || len(plan.Delete) > 0 {
+		t.Errorf("made %v, deleted %v", plan.Create, plan.Delete)
+	}
+	if c := plan.Condition; c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonDatabaseLost {
+		t.Errorf("condition %+v", c)
+	}
+	if in.members["eu-1"].Status.Provider == "" {
+		return // Neither is pruned.
+	}
+	if len(plan.Keep) != 1 || plan.Keep[0].Name != in.backups[0].Name {
+		t.Errorf("kept %v, want the one that is marked for deletion", plan.Keep)
+	}
+	in.app.Status.Clusters[0].DatabaseLost = false
+	if plan := decide(in); len(plan.Delete) == 0 {
+		t.Error("nothing is deleted when the database is there again")
 	}
 }

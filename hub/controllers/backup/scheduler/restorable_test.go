@@ -31,11 +31,7 @@ func TestWhatCannotBeRestored(t *testing.T) {
 			in := situation("2026-03-03T05:00:00Z")
 			in.app.Spec.Database.Backup.Verify.Schedule = "0 4 * * *"
 			in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupCompleted), backup("2026-03-03T02:00:00Z", v1.BackupCompleted)}
-			of := 1
-			if tt.older {
-				of = 0
-			}
-			if tt.reason != "" {
+			if of := map[bool]int{true: 0, false: 1}[tt.older]; tt.reason != "" {
 				in.backups[of].Status.Conditions = []metav1.Condition{{Type: v1.ConditionRestorable, Status: metav1.ConditionFalse, Reason: tt.reason, Message: "do this"}}
 			}
 			if tt.attaches {
@@ -45,7 +41,8 @@ func TestWhatCannotBeRestored(t *testing.T) {
 			if c := plan.Condition; c.Reason != tt.condition || (c.Status == metav1.ConditionTrue) != (tt.condition == v1.ReasonBackupsRecent) {
 				t.Errorf("condition %+v, want the reason %s", c, tt.condition)
 			}
-			if tt.condition != v1.ReasonBackupsRecent && !strings.Contains(plan.Condition.Message, "eu-1: the newest successful backup, shop-eu-1-20260303-0200: do this") {
+			told := strings.Contains(plan.Condition.Message, "eu-1: the newest successful backup, shop-eu-1-20260303-0200: do this")
+			if told != (tt.verified == 0) {
 				t.Errorf("message %q", plan.Condition.Message)
 			}
 			if len(plan.Verify) != tt.verified {
