@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -239,10 +240,40 @@ func TestMemberPolicies(t *testing.T) {
 		b.check(t, map[string]attempt{"workload": b.creates(deployment("shopfleet-verify"), false), "exec": b.execs("shopfleet-verify", "a-database-0", false)})
 	})
 	t.Run("outside of namespaces", func(t *testing.T) { b.check(t, b.outside()) })
+	t.Run("parameters do not answer where a copy is", b.testParameters)
 	t.Run("others", func(t *testing.T) {
 		if err := b.admin.Create(t.Context(), foreign(deployment("kube-system")), client.DryRunAll); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// testParameters shows why the policies have no parameters: one that denies the account of the hub its
+// writes where there is no copy denies those of every user there, because the API server looks for
+// parameters before it evaluates the conditions. If it changes that, parameters are the better way.
+func (b *bounded) testParameters(t *testing.T) {
+	const name = "parameters"
+	selected := map[string]string{"example.com/selected": "true"}
+	b.must(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: selected}})
+	b.must(t, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		ParamKind: &admissionv1.ParamKind{APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp"},
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
+		}}}},
+		MatchConditions: []admissionv1.MatchCondition{{Name: "account", Expression: "request.userInfo.username == 'system:serviceaccount:shopfleet-system:shopfleet-hub'"}},
+		Validations:     []admissionv1.Validation{{Expression: "true"}},
+	}})
+	b.must(t, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: selected}},
+		ParamRef:       &admissionv1.ParamRef{Selector: &metav1.LabelSelector{}, ParameterNotFoundAction: new(admissionv1.DenyAction)},
+	}})
+	framework.Eventually(t, "a user's write to be denied", func(ctx context.Context) error {
+		if err := b.admin.Create(ctx, secret(name, "a"), client.DryRunAll); !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+			return fmt.Errorf("a Secret of an administrator: %w", err)
+		}
+		return nil
 	})
 }
 
