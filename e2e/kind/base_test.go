@@ -16,9 +16,13 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 )
 
-// baseCommit is the build that upgrades begin with until there is a release. Its pod templates are the
-// base of TestPodTemplates in spoke/render.
-const baseCommit = "14c9de47"
+const (
+	// baseCommit is the build that upgrades begin with until there is a release. Its pod templates are the
+	// base of TestPodTemplates in spoke/render.
+	baseCommit = "14c9de47"
+	// baseLogin is the image of the login that this build renders.
+	baseLogin = "quay.io/oauth2-proxy/oauth2-proxy:v7.12.0"
+)
 
 // testBase installs the base build, runs the shops with it, and follows the upgrade to this build:
 // exactly the pods restart that CHANGELOG.md names, once each. The way back that far is not tested,
@@ -31,6 +35,9 @@ func (w *environment) testBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := w.env.LoadLogin(t.Context(), baseLogin); err != nil {
+		t.Fatal(err)
+	}
 	w.hub.installFrom(t, sources, "hub", hubImage)
 	for _, r := range w.regions {
 		join := []string{"join", r.name, "--member-kubeconfig", r.Kubeconfig, "--member-server", r.InternalServer}
@@ -40,12 +47,12 @@ func (w *environment) testBase(t *testing.T) {
 		w.hub.runFrom(t, sources, join...)
 	}
 	w.applyShops(t)
-	before := w.workloads(t)
+	before := w.workloads(t.Context(), t)
 	w.follow(t, "Upgrade")
 	w.reconcile(t)
 	named := restarted(t)
-	fleettest.Within(t, patience, fmt.Sprintf("the pods of %q to be replaced", named), func(context.Context) error {
-		for key, now := range w.workloads(t) {
+	fleettest.Within(t, patience, fmt.Sprintf("the pods of %q to be replaced", named), func(ctx context.Context) error {
+		for key, now := range w.workloads(ctx, t) {
 			if slices.Contains(named, key.name) && now.templates == before[key].templates {
 				return fmt.Errorf("%w: %v", errWaiting, key)
 			}
@@ -53,7 +60,7 @@ func (w *environment) testBase(t *testing.T) {
 		return nil
 	})
 	w.running(t, shop, ledger)
-	after := w.workloads(t)
+	after := w.workloads(t.Context(), t)
 	for key, then := range before {
 		now := after[key]
 		switch {
@@ -88,13 +95,13 @@ type workload struct {
 }
 
 // workloads returns the workloads of the shops in all members.
-func (w *environment) workloads(t *testing.T) map[workloadKey]workload {
+func (w *environment) workloads(ctx context.Context, t *testing.T) map[workloadKey]workload {
 	t.Helper()
 	found := map[workloadKey]workload{}
 	for _, r := range w.regions {
 		pods, sets, revisions := &corev1.PodList{}, &appsv1.ReplicaSetList{}, &appsv1.ControllerRevisionList{}
 		for _, list := range []client.ObjectList{pods, sets, revisions} {
-			if err := r.List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{v1.InstanceLabel}); err != nil {
+			if err := r.List(ctx, list, client.InNamespace(namespace), client.HasLabels{v1.InstanceLabel}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -84,6 +84,12 @@ func (b *Builder) Objects(ctx context.Context) (string, error) {
 	return s.image, b.program(ctx, s)
 }
 
+// NameLogin gives the image of the login another name.
+func (b *Builder) NameLogin(ctx context.Context, name string) error {
+	_, err := docker(ctx, "tag", login, name)
+	return err
+}
+
 // Load gives the images to the clusters, at the same time, where they lack them.
 func (b *Builder) Load(ctx context.Context, names []string, to ...*clusters.Cluster) error {
 	lacking := make([][]string, len(to))

@@ -147,6 +147,20 @@ func (l *Environment) LoadProduct(ctx context.Context, root string) (hubImage, s
 	return hubImage, spokeImage, nil
 }
 
+// LoadLogin gives the members the image of the login under another name, that of an earlier build, so
+// that they need no registry for it.
+func (l *Environment) LoadLogin(ctx context.Context, name string) error {
+	if err := l.builder.NameLogin(ctx, name); err != nil {
+		return err
+	}
+	for _, m := range l.Members {
+		if err := l.builder.Load(ctx, []string{name}, m.Cluster); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Down deletes the existing clusters of an environment, and its folder.
 func Down(ctx context.Context, o Options) error {
 	failed := []error{removeContainer(ctx, o.storeName())}
