@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
@@ -40,15 +39,13 @@ func (e *suite) testPaused(t *testing.T) {
 		framework.Edit(t, e.hub, m, func(m *v1.MemberCluster) { m.Spec.Paused = paused })
 		e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, reason)
 	}
-	deleteDefinition := func() {
+	deleteAndAwait := func() {
 		t.Helper()
-		if err := admin.Delete(t.Context(), definition()); client.IgnoreNotFound(err) != nil {
-			t.Fatal(err)
-		}
+		deleteDefinition(t, admin)
 		framework.AwaitGone(t, admin, definition())
 	}
 
-	deleteDefinition()
+	deleteAndAwait()
 	if err := e.hub.Create(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +57,7 @@ func (e *suite) testPaused(t *testing.T) {
 	setPaused(true, v1.ReasonPaused)
 	before = framework.Mark(t, e.Fleet)
 	e.swap(t)
-	deleteDefinition()
+	deleteAndAwait()
 	lacksDefinition(before)
 	setPaused(false, v1.ReasonConnected)
 	if _, err := uidOf(t.Context(), admin); err != nil {

@@ -278,6 +278,14 @@ func (e *crashes) createSecrets(t *testing.T, in client.Client, app, another str
 	}
 }
 
+// versionOf returns a version of an engine.
+func versionOf(engine v1.Engine) string {
+	if engine == v1.EngineMySQL {
+		return "8.4.2"
+	}
+	return "15.4"
+}
+
 // createBackup creates a Backup of an application that is complete, and its snapshots.
 func (e *crashes) createBackup(t *testing.T, name, app string, engine v1.Engine) {
 	t.Helper()
@@ -295,7 +303,7 @@ func (e *crashes) createBackup(t *testing.T, name, app string, engine v1.Engine)
 	at := metav1.NewTime(e.Clock.Now().Truncate(time.Second))
 	b.Status = v1.BackupStatus{
 		Phase: v1.BackupCompleted, AppUID: "app-1", Provider: v1.ProviderAWS, Account: backupenv.Account, Region: backupenv.Region,
-		Engine: engine, Version: "15.4", SnapshotTime: &at,
+		Engine: engine, Version: versionOf(engine), SnapshotTime: &at,
 		Snapshots: []v1.VolumeSnapshot{{
 			Claim: render.DatabaseClaims(app)[0], Volume: backupenv.Volume, Zone: backupenv.Region + "a", Size: "1Gi",
 			CloudSnapshot: of("snap-0123456789abcdef0", backupenv.Region),

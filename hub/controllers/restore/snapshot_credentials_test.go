@@ -67,7 +67,7 @@ func (e *crashes) otherCredentials(t *testing.T) {
 			e.createSecrets(t, e, app, "")
 			e.createSecrets(t, e.Other, app, tt.another)
 			e.createBackup(t, app, app, tt.engine)
-			copied := apitest.App(app).Namespace(backupenv.Namespace).Database(tt.engine, "15.4", "1Gi").Obj()
+			copied := apitest.App(app).Namespace(backupenv.Namespace).Database(tt.engine, versionOf(tt.engine), "1Gi").Obj()
 			if err := e.Other.Create(t.Context(), copied); err != nil {
 				t.Fatal(err)
 			}
