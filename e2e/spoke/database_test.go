@@ -19,7 +19,7 @@ import (
 )
 
 // badImage is one that no node can pull.
-const badImage = "registry.invalid/database:1"
+const badImage = "registry.invalid/database:13.4"
 
 // testBadImage gives a database an image that cannot be pulled, and a good one
 // after that: no user has to delete the broken pod.
@@ -134,6 +134,7 @@ func (w *environment) recreateOrdered(t *testing.T, app *v1.EcommerceApp) {
 	}
 	old := set.DeepCopy()
 	old.ResourceVersion, old.UID, old.ManagedFields = "", "", nil
+	delete(old.Annotations, v1.RenderedAnnotation) // Earlier releases did not write it.
 	old.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
 	for i := range old.Spec.Template.Spec.Containers {
 		old.Spec.Template.Spec.Containers[i].Image = badImage

@@ -55,7 +55,7 @@ func deleted(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// transition is what follows from a state.
+// transition holds a state and what follows from it.
 type transition struct {
 	state state
 	want  database.Mark
