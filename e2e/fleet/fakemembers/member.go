@@ -106,7 +106,7 @@ func (m *Member) Close() error {
 }
 
 // Requests returns how often the member was asked for what: method, resource with its group, name of a
-// ConfigMap, and status code. Watches are counted when they end.
+// ConfigMap, whether nothing was to be stored, and status code. Watches are counted when they end.
 func (m *Member) Requests() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,6 +124,9 @@ func (m *Member) count(r *http.Request, code int) {
 	}
 	if t.resource == "configmaps" {
 		what += " " + t.name
+	}
+	if isDryRun(r) {
+		what += " dryRun"
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

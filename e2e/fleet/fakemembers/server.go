@@ -154,7 +154,7 @@ func (m *Member) change(w http.ResponseWriter, r *http.Request, c *collection, t
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
-	if c.Kind == "Event" {
+	if c.Kind == "Event" || r.Method == http.MethodPost && isDryRun(r) {
 		return writeJSON(w, http.StatusCreated, u.Object) // It is dropped.
 	}
 	m.store.mu.Lock()
@@ -165,6 +165,9 @@ func (m *Member) change(w http.ResponseWriter, r *http.Request, c *collection, t
 	}
 	return writeObject(w, r, c, done)
 }
+
+// isDryRun reports whether a request is to store nothing.
+func isDryRun(r *http.Request) bool { return r.URL.Query().Has("dryRun") }
 
 // result is the outcome of a write, or of a read.
 type result struct {
