@@ -264,9 +264,7 @@ func (s *suite) ensureStranger(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err == nil {
-		if err := s.Members[usMember].Delete(t.Context(), definition); err != nil {
-			t.Fatal(err)
-		}
+		framework.DeleteDefinition(t, s.Members[usMember], definition)
 		framework.AwaitGone(t, s.Members[usMember], definition)
 	}
 }

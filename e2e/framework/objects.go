@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -53,6 +54,19 @@ func Gone(ctx context.Context, c client.Reader, o client.Object) error {
 func AwaitGone(t testing.TB, c client.Reader, o client.Object) {
 	t.Helper()
 	Eventually(t, o.GetName()+" to be gone", func(ctx context.Context) error { return Gone(ctx, c, o) })
+}
+
+// DeleteDefinition deletes a CustomResourceDefinition if it exists, which a policy protects until its
+// annotation is removed.
+func DeleteDefinition(t testing.TB, c client.Writer, definition client.Object) {
+	t.Helper()
+	unprotect := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1.DeletionProtectionAnnotation+`":null}}}`))
+	Eventually(t, definition.GetName()+" to be deleted", func(ctx context.Context) error {
+		if err := c.Patch(ctx, definition.DeepCopyObject().(client.Object), unprotect); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		return client.IgnoreNotFound(c.Delete(ctx, definition))
+	})
 }
 
 // Create creates an object, and its namespace where that is missing.

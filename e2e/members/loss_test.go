@@ -40,19 +40,6 @@ func uidOf(ctx context.Context, c client.Client) (types.UID, error) {
 	return d.UID, err
 }
 
-// deleteDefinition deletes the definition, if there is one, which a policy protects until its annotation is
-// removed.
-func deleteDefinition(t *testing.T, admin client.Client) {
-	t.Helper()
-	unprotect := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1.DeletionProtectionAnnotation+`":null}}}`))
-	fleettest.Eventually(t, "the definition to be deleted", func(ctx context.Context) error {
-		if err := admin.Patch(ctx, definition(), unprotect); err != nil {
-			return client.IgnoreNotFound(err)
-		}
-		return client.IgnoreNotFound(admin.Delete(ctx, definition()))
-	})
-}
-
 // testDefinition deletes the kind that the hub works with.
 func (e *suite) testDefinition(t *testing.T) {
 	e.awaitGone(t)
@@ -65,7 +52,7 @@ func (e *suite) testDefinition(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := framework.Mark(t, e.Fleet)
-	deleteDefinition(t, admin)
+	framework.DeleteDefinition(t, admin, definition())
 	lost, took := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSetupFailed)
 	t.Logf("noticed after %s", took)
 	if got := message(lost, v1.ConditionReady); !strings.Contains(got, definitionName) {
@@ -147,7 +134,7 @@ func (e *suite) testDefinitionHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := framework.Mark(t, e.Fleet)
-	deleteDefinition(t, admin)
+	framework.DeleteDefinition(t, admin, definition())
 	// A connection that is made now does not write, works, and says what is going on.
 	e.swap(t)
 	lost, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSetupFailed)

@@ -41,7 +41,7 @@ func (e *suite) testPaused(t *testing.T) {
 	}
 	deleteAndAwait := func() {
 		t.Helper()
-		deleteDefinition(t, admin)
+		framework.DeleteDefinition(t, admin, definition())
 		framework.AwaitGone(t, admin, definition())
 	}
 

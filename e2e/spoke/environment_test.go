@@ -52,7 +52,7 @@ func start(t *testing.T) *environment {
 	t.Helper()
 	e := framework.New(t, framework.Options{
 		Fleet: fleet.Options{Members: []fleet.ClusterSpec{
-			{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3, NodeCPU: quantity("32"), NodeMemory: quantity("128Gi")},
+			{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 6, NodeCPU: quantity("32"), NodeMemory: quantity("128Gi")},
 		}},
 		Manifests: map[string][]string{"solo": {"config/crd/bases", "config/rbac/spoke"}},
 	})
