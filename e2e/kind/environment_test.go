@@ -129,7 +129,10 @@ func (w *environment) reset(t *testing.T) {
 		views = append(views, r.view)
 	}
 	for _, v := range views {
-		v.must(t, "delete", "deployment", "--namespace", config.Namespace, "--all", "--ignore-not-found", "--wait=false")
+		// A process that goes on would add its finalizers again.
+		v.must(t, "delete", "deployment", "--namespace", config.Namespace, "--all", "--ignore-not-found", "--cascade=foreground", "--timeout=3m")
+	}
+	for _, v := range views {
 		for _, kind := range []string{"restores", "backups", "ecommerceapps", "memberclusters"} {
 			v.release(t, kind)
 		}

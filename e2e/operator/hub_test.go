@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"syscall"
@@ -72,8 +73,8 @@ func (s *hubSuite) testShop(t *testing.T) {
 	s.awaitRunning(t, s.shop)
 }
 
-// testFailureMetric makes a member refuse Deployments, with a webhook without a server,
-// until the failures are counted.
+// testFailureMetric makes a member not answer writes of Deployments, with a webhook whose server never
+// answers, until the failures are counted.
 func (s *hubSuite) testFailureMetric(t *testing.T) {
 	t.Helper()
 	r := newReader(t, s.leader)
@@ -81,7 +82,7 @@ func (s *hubSuite) testFailureMetric(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	webhook := brokenWebhook()
+	webhook := silentWebhook(t)
 	if err := s.Members["eu-1"].Create(t.Context(), webhook); err != nil {
 		t.Fatal(err)
 	}
@@ -99,14 +100,22 @@ func (s *hubSuite) testFailureMetric(t *testing.T) {
 	s.awaitRunning(t, s.shop)
 }
 
-func brokenWebhook() *admissionv1.ValidatingWebhookConfiguration {
+// silentWebhook returns a webhook on Deployments whose server takes connections and never answers.
+func silentWebhook(t *testing.T) *admissionv1.ValidatingWebhookConfiguration {
+	t.Helper()
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
 	return &admissionv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "broken"},
+		ObjectMeta: metav1.ObjectMeta{Name: "silent"},
 		Webhooks: []admissionv1.ValidatingWebhook{{
-			Name:                    "broken.example.com",
+			Name:                    "silent.example.com",
 			AdmissionReviewVersions: []string{"v1"},
 			SideEffects:             new(admissionv1.SideEffectClassNone),
-			ClientConfig:            admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+			TimeoutSeconds:          new(int32(30)), // Longer than the hub waits for an answer.
+			ClientConfig:            admissionv1.WebhookClientConfig{URL: new("https://" + silent.Addr().String() + "/")},
 			Rules: []admissionv1.RuleWithOperations{{
 				Operations: []admissionv1.OperationType{admissionv1.OperationAll},
 				Rule:       admissionv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
