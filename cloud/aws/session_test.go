@@ -35,30 +35,33 @@ func (e *testEnv) ready(t *testing.T, session cloud.Session) cloud.Snapshot {
 	return made
 }
 
+// preflight returns the result of the check of each permission, or why there is none.
+func preflight(t *testing.T, session cloud.Session) map[string]string {
+	t.Helper()
+	got, err := session.Access.Preflight(t.Context(), owned())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, c := range got {
+		out[c.Permission] = cmp.Or(c.Unchecked, map[bool]string{true: "granted", false: "denied"}[c.Granted]+" by "+c.By)
+	}
+	return out
+}
+
 // TestPreflight: each documented permission has a check, which says its result, or why there is
 // none.
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t)
 	session := e.session(t, cloudtest.Options{})
-	preflight := func() map[string]string {
-		got, err := session.Access.Preflight(t.Context(), owned())
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := map[string]string{}
-		for _, c := range got {
-			out[c.Permission] = cmp.Or(c.Unchecked, map[bool]string{true: "granted", false: "denied"}[c.Granted]+" by "+c.By)
-		}
-		return out
-	}
 	const noVolume, noSnapshot = "there is no volume of a cluster to test it with", "there is no snapshot of the hub to test it with"
 	want := map[string]string{
 		"ec2:DescribeVolumes": "granted by request", "ec2:DescribeSnapshots": "granted by request", "ec2:CreateSnapshot": noVolume,
 		"ec2:CreateTags": noVolume, "ec2:CopySnapshot": noSnapshot, "ec2:DeleteSnapshot": noSnapshot, "ec2:CreateVolume": noSnapshot,
 		"ec2:DeleteVolume": "there is no restored volume to test it with",
 	}
-	if diff := gocmp.Diff(want, preflight()); diff != "" {
+	if diff := gocmp.Diff(want, preflight(t, session)); diff != "" {
 		t.Errorf("in an empty account (-want +got):\n%s", diff)
 	}
 	if diff := gocmp.Diff(slices.Sorted(slices.Values(documented(t, cloudtest.HubUID, "").Actions())), slices.Sorted(maps.Keys(want))); diff != "" {
@@ -75,7 +78,7 @@ func TestPreflight(t *testing.T) {
 	for _, verb := range []string{"CreateSnapshot", "CopySnapshot", "DeleteSnapshot", "CreateVolume", "DeleteVolume", "CreateTags"} {
 		want["ec2:"+verb] = "granted by dry run"
 	}
-	if diff := gocmp.Diff(want, preflight()); diff != "" {
+	if diff := gocmp.Diff(want, preflight(t, session)); diff != "" {
 		t.Errorf("with all rights (-want +got):\n%s", diff)
 	}
 	e.as(documented(t, cloudtest.HubUID, "").Without("ec2:CreateTags"))
@@ -84,7 +87,7 @@ func TestPreflight(t *testing.T) {
 	for _, verb := range []string{"CreateSnapshot", "CopySnapshot", "CreateVolume"} {
 		want["ec2:"+verb] = "it needs ec2:CreateTags"
 	}
-	if diff := gocmp.Diff(want, preflight()); diff != "" {
+	if diff := gocmp.Diff(want, preflight(t, session)); diff != "" {
 		t.Errorf("without the right to give tags (-want +got):\n%s", diff)
 	}
 	e.as(documented(t, cloudtest.HubUID, ""))
@@ -95,7 +98,7 @@ func TestPreflight(t *testing.T) {
 	}
 	want["ec2:DescribeVolumes"], want["ec2:CreateTags"], want["ec2:CreateSnapshot"] = "denied by request", noVolume, noVolume
 	want["ec2:DeleteVolume"], want["ec2:CreateVolume"] = "there is no restored volume to test it with", noVolume
-	if diff := gocmp.Diff(want, preflight()); diff != "" {
+	if diff := gocmp.Diff(want, preflight(t, session)); diff != "" {
 		t.Errorf("without three rights (-want +got):\n%s", diff)
 	}
 	if len(e.cloud.Snapshots()) != len(before) || len(e.cloud.Volumes()) != len(disks) {

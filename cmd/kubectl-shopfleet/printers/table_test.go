@@ -94,12 +94,29 @@ func app(change func(*v1.EcommerceApp)) v1.EcommerceApp {
 	return a
 }
 
+// appTest holds an application, and the wanted table of its components.
+type appTest struct {
+	app  v1.EcommerceApp
+	want string
+}
+
+// checkApps compares the tables of applications with the wanted ones.
+func checkApps(t *testing.T, options Options, tests map[string]appTest) {
+	t.Helper()
+	options.Now = now()
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			table := clusters
+			if len(test.app.Status.Clusters) == 0 {
+				table = components
+			}
+			check(t, Text(table(&test.app, options), options), test.want)
+		})
+	}
+}
+
 func TestApp(t *testing.T) {
-	tests := map[string]struct {
-		app     v1.EcommerceApp
-		options Options
-		want    string
-	}{
+	checkApps(t, Options{}, map[string]appTest{
 		"across the fleet, nothing stale is ready": {
 			app: app(func(*v1.EcommerceApp) {}),
 			want: `
@@ -108,55 +125,6 @@ REGION        CLUSTER   COMPONENT   READY   PHASE      AGE
 eu-west-1     eu-1      database    True    Running    60s
 eu-west-1     eu-1      frontend    False   Updating   60s
 us-central1   us-1      database    False   Unknown    42s (stale)
-`,
-		},
-		"wide": {
-			app:     app(func(a *v1.EcommerceApp) { a.Status.Clusters = a.Status.Clusters[1:2] }),
-			options: Options{Wide: true},
-			want: `
-REGION        CLUSTER   COMPONENT   READY   PHASE     AGE           PROVIDER   REPLICAS   ADDRESSES   REASON               MESSAGE
-us-central1   us-1      database    False   Unknown   42s (stale)   gcp        3/3        -           ClusterUnreachable   the cluster does not answer
-`,
-		},
-		"wide, a reason is that of one component": {
-			app: app(func(a *v1.EcommerceApp) {
-				a.Status.Clusters = []v1.ClusterStatus{{
-					Name: "eu-1", Region: "eu-west-1", Provider: v1.ProviderAWS, Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonLoginNotConfigured,
-					Message: "ingress: no user can log in", LastObservedTime: ago(time.Minute), Replicas: 1, ReadyReplicas: 1,
-					Components: []v1.ClusterComponentStatus{{Name: "database", Phase: v1.PhaseRunning, Ready: true}, {Name: "ingress", Phase: v1.PhaseRunning, Ready: true}},
-				}}
-			}),
-			options: Options{Wide: true},
-			want: `
-REGION      CLUSTER   COMPONENT   READY   PHASE     AGE   PROVIDER   REPLICAS   ADDRESSES   REASON               MESSAGE
-eu-west-1   eu-1      database    True    Running   60s   aws        1/1        -           -                    -
-eu-west-1   eu-1      ingress     True    Running   60s   aws        1/1        -           LoginNotConfigured   ingress: no user can log in
-`,
-		},
-		"wide, a reason is that of the cluster": {
-			app: app(func(a *v1.EcommerceApp) {
-				a.Status.Clusters = []v1.ClusterStatus{{
-					Name: "eu-1", Region: "eu-west-1", Provider: v1.ProviderAWS, Phase: v1.PhaseFailed, Reason: v1.ReasonForbidden,
-					Message: "deployments: the account may not patch them", LastObservedTime: ago(time.Minute), Replicas: 1, ReadyReplicas: 1,
-					Components: []v1.ClusterComponentStatus{{Name: "database", Phase: v1.PhaseRunning, Ready: true}, {Name: "ingress", Phase: v1.PhaseRunning, Ready: true}},
-				}}
-			}),
-			options: Options{Wide: true},
-			want: `
-REGION      CLUSTER   COMPONENT   READY   PHASE     AGE   PROVIDER   REPLICAS   ADDRESSES   REASON      MESSAGE
-eu-west-1   eu-1      database    True    Running   60s   aws        1/1        -           Forbidden   deployments: the account may not patch them
-eu-west-1   eu-1      ingress     True    Running   60s   aws        1/1        -           -           -
-`,
-		},
-		"wide, with a rollout": {
-			app: app(func(a *v1.EcommerceApp) {
-				a.Status.Clusters, a.Status.Rollout = a.Status.Clusters[1:2], &v1.RolloutStatus{Revision: 3}
-				a.Status.Clusters[0].Revision = 2
-			}),
-			options: Options{Wide: true},
-			want: `
-REGION        CLUSTER   COMPONENT   READY   PHASE     AGE           REVISION   PROVIDER   REPLICAS   ADDRESSES   REASON               MESSAGE
-us-central1   us-1      database    False   Unknown   42s (stale)   2          gcp        3/3        -           ClusterUnreachable   the cluster does not answer
 `,
 		},
 		"in one cluster": {
@@ -173,17 +141,57 @@ backend     False   Creating   1/2        3h    WaitingForReplicas
 `,
 		},
 		"nothing observed": {app: app(func(a *v1.EcommerceApp) { a.Status = v1.EcommerceAppStatus{} })},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			test.options.Now = now()
-			table := clusters
-			if len(test.app.Status.Clusters) == 0 {
-				table = components
-			}
-			check(t, Text(table(&test.app, test.options), test.options), test.want)
-		})
-	}
+	})
+}
+
+func TestAppWide(t *testing.T) {
+	checkApps(t, Options{Wide: true}, map[string]appTest{
+		"a cluster": {
+			app: app(func(a *v1.EcommerceApp) { a.Status.Clusters = a.Status.Clusters[1:2] }),
+			want: `
+REGION        CLUSTER   COMPONENT   READY   PHASE     AGE           PROVIDER   REPLICAS   ADDRESSES   REASON               MESSAGE
+us-central1   us-1      database    False   Unknown   42s (stale)   gcp        3/3        -           ClusterUnreachable   the cluster does not answer
+`,
+		},
+		"a reason is that of one component": {
+			app: app(func(a *v1.EcommerceApp) {
+				a.Status.Clusters = []v1.ClusterStatus{{
+					Name: "eu-1", Region: "eu-west-1", Provider: v1.ProviderAWS, Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonLoginNotConfigured,
+					Message: "ingress: no user can log in", LastObservedTime: ago(time.Minute), Replicas: 1, ReadyReplicas: 1,
+					Components: []v1.ClusterComponentStatus{{Name: "database", Phase: v1.PhaseRunning, Ready: true}, {Name: "ingress", Phase: v1.PhaseRunning, Ready: true}},
+				}}
+			}),
+			want: `
+REGION      CLUSTER   COMPONENT   READY   PHASE     AGE   PROVIDER   REPLICAS   ADDRESSES   REASON               MESSAGE
+eu-west-1   eu-1      database    True    Running   60s   aws        1/1        -           -                    -
+eu-west-1   eu-1      ingress     True    Running   60s   aws        1/1        -           LoginNotConfigured   ingress: no user can log in
+`,
+		},
+		"a reason is that of the cluster": {
+			app: app(func(a *v1.EcommerceApp) {
+				a.Status.Clusters = []v1.ClusterStatus{{
+					Name: "eu-1", Region: "eu-west-1", Provider: v1.ProviderAWS, Phase: v1.PhaseFailed, Reason: v1.ReasonForbidden,
+					Message: "deployments: the account may not patch them", LastObservedTime: ago(time.Minute), Replicas: 1, ReadyReplicas: 1,
+					Components: []v1.ClusterComponentStatus{{Name: "database", Phase: v1.PhaseRunning, Ready: true}, {Name: "ingress", Phase: v1.PhaseRunning, Ready: true}},
+				}}
+			}),
+			want: `
+REGION      CLUSTER   COMPONENT   READY   PHASE     AGE   PROVIDER   REPLICAS   ADDRESSES   REASON      MESSAGE
+eu-west-1   eu-1      database    True    Running   60s   aws        1/1        -           Forbidden   deployments: the account may not patch them
+eu-west-1   eu-1      ingress     True    Running   60s   aws        1/1        -           -           -
+`,
+		},
+		"with a rollout": {
+			app: app(func(a *v1.EcommerceApp) {
+				a.Status.Clusters, a.Status.Rollout = a.Status.Clusters[1:2], &v1.RolloutStatus{Revision: 3}
+				a.Status.Clusters[0].Revision = 2
+			}),
+			want: `
+REGION        CLUSTER   COMPONENT   READY   PHASE     AGE           REVISION   PROVIDER   REPLICAS   ADDRESSES   REASON               MESSAGE
+us-central1   us-1      database    False   Unknown   42s (stale)   2          gcp        3/3        -           ClusterUnreachable   the cluster does not answer
+`,
+		},
+	})
 }
 
 func unavailableAndStalled() []metav1.Condition {
