@@ -37,6 +37,12 @@ type archPackage struct {
 
 // archPackages returns the rules for all packages of this module.
 func archPackages() []archPackage {
+	return slices.Concat(pureArchPackages(), effectfulArchPackages())
+}
+
+// pureArchPackages returns the rules for the API types and for packages that decide without
+// a client.
+func pureArchPackages() []archPackage {
 	return []archPackage{
 		{path: "api/v1", layer: layerAPI},
 		{path: "api/webapp/v1", layer: layerAPI, also: []string{"api/v1"}}, // Share value types with ecommerce.io.
@@ -63,7 +69,12 @@ func archPackages() []archPackage {
 		{path: "spoke/initialization", layer: layerDecisions, also: []string{"spoke/component", "spoke/render"}},
 		// Defines the components that rendering returns.
 		{path: "spoke/render", layer: layerDecisions, also: []string{"spoke/component", "spoke/transfer/order"}},
+	}
+}
 
+// effectfulArchPackages returns the rules for the ports and all layers above them.
+func effectfulArchPackages() []archPackage {
+	return []archPackage{
 		{path: "cloud", layer: layerPorts},
 		// Wraps the transports of hub, members and spoke.
 		{path: "spoke/watchtimeout", layer: layerPorts},

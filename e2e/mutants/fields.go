@@ -1,5 +1,7 @@
 package mutants
 
+import "slices"
+
 const (
 	render = "spoke/render"
 )
@@ -7,6 +9,11 @@ const (
 // ofFields returns mistakes with what clusters and users do to objects: admission that changes what is
 // applied, claims that are deleted, and fields that an intent leaves to others.
 func ofFields() []Mutant {
+	return slices.Concat(ofStored(), ofClaims(), ofIntents())
+}
+
+// ofStored returns mistakes with objects that admission stores otherwise than they are applied.
+func ofStored() []Mutant {
 	return []Mutant{
 		{
 			"rendered-is-compared-with-live", "a workload is current if its live fields are as rendered",
@@ -44,6 +51,12 @@ func ofFields() []Mutant {
 			"hub/aggregate/compute.go", "	setStored(in, next)\n", "",
 			"hub/aggregate", "TestStoredAsApplied",
 		},
+	}
+}
+
+// ofClaims returns mistakes with claims that are deleted while a database uses them.
+func ofClaims() []Mutant {
+	return []Mutant{
 		{
 			"deleted-claim-overlooked", "a StatefulSet is written although one of its claims is being deleted",
 			component + "/plan.go", "	if p.holdsClaims(component, want, exists) {\n		return\n	}\n", "	p.holdsClaims(component, want, exists)\n",
@@ -54,6 +67,13 @@ func ofFields() []Mutant {
 			component + "/claims.go", "Blocking: true, Optional: exists != nil && !outdated(want, exists),", "Optional: exists != nil,",
 			component, "TestDeletedClaims",
 		},
+	}
+}
+
+// ofIntents returns mistakes with the fields that an intent has, and with how they are compared with the
+// live ones.
+func ofIntents() []Mutant {
+	return []Mutant{
 		{
 			"defaults-left-to-others", "the type of a Service belongs to the client that sets it",
 			render + "/manifest/objects.go", "			Type: corev1.ServiceTypeClusterIP, InternalTrafficPolicy: new(corev1.ServiceInternalTrafficPolicyCluster),\n", "",
