@@ -12,31 +12,33 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// TestAuthorized: the condition says what was granted, what is missing and what was not checked,
-// by which means and where.
-func TestAuthorized(t *testing.T) {
-	t.Parallel()
-	granted := func(by string, names ...string) []cloud.PermissionCheck {
-		var out []cloud.PermissionCheck
-		for _, name := range names {
-			out = append(out, cloud.PermissionCheck{Permission: name, Granted: true, By: by})
-		}
-		return out
+// authorizedTest holds the answers of the provider by region, and the wanted condition.
+type authorizedTest struct {
+	regions []regionChecks
+	status  metav1.ConditionStatus
+	reason  string
+	message string
+}
+
+func grantedBy(by string, names ...string) []cloud.PermissionCheck {
+	var out []cloud.PermissionCheck
+	for _, name := range names {
+		out = append(out, cloud.PermissionCheck{Permission: name, Granted: true, By: by})
 	}
+	return out
+}
+
+// authorizedTests returns answers of providers by a description of them.
+func authorizedTests() map[string]authorizedTest {
 	denied := []cloud.PermissionCheck{{Permission: "ec2:CopySnapshot", By: "dry run"}}
 	none := []cloud.PermissionCheck{{Permission: "ec2:CopySnapshot", Unchecked: "there is no snapshot"}}
 	elsewhere := []cloud.PermissionCheck{{Permission: "disks/read", Scope: "other groups", Unchecked: "they are not named"}}
-	describe, create := granted("request", "ec2:DescribeVolumes"), granted("dry run", "ec2:CreateTags", "ec2:CreateSnapshot")
+	describe, create := grantedBy("request", "ec2:DescribeVolumes"), grantedBy("dry run", "ec2:CreateTags", "ec2:CreateSnapshot")
 	in := func(region string, checks ...[]cloud.PermissionCheck) regionChecks {
 		return regionChecks{region: region, checks: slices.Concat(checks...)}
 	}
 	lost := func(region string, err error) regionChecks { return regionChecks{region: region, err: err} }
-	for name, tt := range map[string]struct {
-		regions []regionChecks
-		status  metav1.ConditionStatus
-		reason  string
-		message string
-	}{
+	return map[string]authorizedTest{
 		"everything": {
 			[]regionChecks{in("eu", describe, create)}, metav1.ConditionTrue, v1.ReasonAuthorized,
 			"The hub was granted ec2:CreateSnapshot, ec2:CreateTags by dry run in eu, ec2:DescribeVolumes by request in eu",
@@ -80,7 +82,14 @@ func TestAuthorized(t *testing.T) {
 			[]regionChecks{lost("eu", of(cloud.ClassInvalid, ""))}, metav1.ConditionUnknown, v1.ReasonNotChecked,
 			"the permissions are not known, because said so in eu",
 		},
-	} {
+	}
+}
+
+// TestAuthorized: the condition says what was granted, what is missing and what was not checked,
+// by which means and where.
+func TestAuthorized(t *testing.T) {
+	t.Parallel()
+	for name, tt := range authorizedTests() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := authorized(tt.regions)

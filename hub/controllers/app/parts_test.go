@@ -103,14 +103,21 @@ func TestPartsFail(t *testing.T) {
 			if entry := status.EntryOf("lost"); !entry.Stale || (status.EntryOf("new") != nil) != grows {
 				t.Errorf("clusters %+v", status.Clusters)
 			}
-			stalled := meta.FindStatusCondition(status.Conditions, v1.ConditionStalled)
-			if is := stalled.Status == metav1.ConditionTrue; is != (tt.reason != "") || is && stalled.Reason != tt.reason {
-				t.Errorf("Stalled is %s, %s: %s", stalled.Status, stalled.Reason, stalled.Message)
-			}
-			if tt.hub.existing != nil && !strings.Contains(stalled.Message, `ControllerRevision "shop-revision-1" is not of this application: delete it`) {
-				t.Errorf("Stalled says %s", stalled.Message)
-			}
+			hub.checkStalled(t, status.Conditions, tt.reason)
 		})
+	}
+}
+
+// checkStalled checks that Stalled is True for a reason, or False if there is none, and names an object of another
+// owner.
+func (p *partial) checkStalled(t *testing.T, conditions []metav1.Condition, reason string) {
+	t.Helper()
+	stalled := meta.FindStatusCondition(conditions, v1.ConditionStalled)
+	if is := stalled.Status == metav1.ConditionTrue; is != (reason != "") || is && stalled.Reason != reason {
+		t.Errorf("Stalled is %s, %s: %s", stalled.Status, stalled.Reason, stalled.Message)
+	}
+	if p.existing != nil && !strings.Contains(stalled.Message, `ControllerRevision "shop-revision-1" is not of this application: delete it`) {
+		t.Errorf("Stalled says %s", stalled.Message)
 	}
 }
 

@@ -44,31 +44,12 @@ func testResidue(t *testing.T, m *member) {
 	m.app.UID, m.app.DeletionTimestamp = "", nil
 	m.reconcile(t)
 	m.expect(t, "a copy whose finalizer holds it", 1, true)
-	if err := m.Patch(t.Context(), m.live(t), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatal(err)
-	}
-	m.reconcile(t)
+	m.release(t)
 	if n := m.recorded(t); n != 0 {
 		t.Errorf("%d records of a copy that is gone", n)
 	}
 
-	// A user asks to delete an orphan, of which the hub has an application.
-	m.app.UID, m.app.Status.Clusters = "anew", entries
-	m.reconcile(t)
-	m.app.Status.Clusters, m.app.Status.ClusterCount = nil, 1
-	m.record(t, residue.Record{App: "anew", Copy: m.live(t).UID})
-	m.reconcile(t)
-	m.expect(t, "a copy of an application that lost its inventory", 1, false)
-	m.app.Status.ClusterCount, m.app.Generation = 0, m.app.Generation-1
-	m.reconcile(t)
-	m.expect(t, "a copy that the application adopted later", 1, false)
-	m.app.Generation++
-	m.reconcile(t)
-	m.expect(t, "a copy that a user wants to be deleted", 1, true)
-	if err := m.Patch(t.Context(), m.live(t), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatal(err)
-	}
-	m.reconcile(t)
+	testOrphan(t, m, entries)
 
 	// Once: what carries the same mark later is left alone.
 	m.app.UID, m.app.Status.Clusters = uid, entries
@@ -82,6 +63,33 @@ func testResidue(t *testing.T, m *member) {
 	m.app.UID, m.app.Status.Clusters = "newer", entries
 	m.reconcile(t)
 	m.expect(t, "a copy that another application of the name takes over", 1, false)
+}
+
+// testOrphan has a user delete an orphan of which the hub has an application that was created anew.
+func testOrphan(t *testing.T, m *member, entries []v1.ClusterStatus) {
+	t.Helper()
+	m.app.UID, m.app.Status.Clusters = "anew", entries
+	m.reconcile(t)
+	m.app.Status.Clusters, m.app.Status.ClusterCount = nil, 1
+	m.record(t, residue.Record{App: "anew", Copy: m.live(t).UID})
+	m.reconcile(t)
+	m.expect(t, "a copy of an application that lost its inventory", 1, false)
+	m.app.Status.ClusterCount, m.app.Generation = 0, m.app.Generation-1
+	m.reconcile(t)
+	m.expect(t, "a copy that the application adopted later", 1, false)
+	m.app.Generation++
+	m.reconcile(t)
+	m.expect(t, "a copy that a user wants to be deleted", 1, true)
+	m.release(t)
+}
+
+// release removes the finalizers of the copy, and reconciles.
+func (m *member) release(t *testing.T) {
+	t.Helper()
+	if err := m.Patch(t.Context(), m.live(t), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	m.reconcile(t)
 }
 
 // record records the copy of the application, as one that another application left behind.
