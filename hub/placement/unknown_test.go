@@ -16,16 +16,51 @@ func unobserved(c *Cluster) {
 	c.Region, c.Provider, c.Zones, c.Ready, c.Unobserved = "", "", nil, false, true
 }
 
+// unknownTest holds the placement of an application that runs in two clusters, of which one is not observed.
+type unknownTest struct {
+	spec   v1.Placement
+	edited bool
+	// leaves is true if what is known is enough to leave the cluster.
+	leaves bool
+}
+
+// check checks the decision before and after the cluster is observed.
+func (tt unknownTest) check(t *testing.T) {
+	t.Helper()
+	known, lost := ready("known", "r", v1.ProviderAWS), ready("lost", "", "", unobserved)
+	known.Zones, known.Labels = []string{"z"}, map[string]string{"tier": "silver"}
+	d, err := Decide(Request{Placement: tt.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: tt.edited, Selected: tt.edited})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"known", "lost"}
+	if tt.leaves {
+		want = want[:1]
+	}
+	if diff := cmp.Diff(want, d.Chosen); diff != "" {
+		t.Errorf("chosen (-want +got):\n%s", diff)
+	}
+	if d.Pending() == tt.leaves {
+		t.Errorf("the decision is pending: %v; stays %v", d.Pending(), d.Stays)
+	}
+	if tt.leaves {
+		return
+	}
+	if reason, _ := d.Explain(); reason != v1.ReasonFactsUnknown {
+		t.Errorf("reason %q", reason)
+	}
+	// Known to have none of these, it leaves.
+	lost.Unobserved = false
+	if d, err = Decide(Request{Placement: tt.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: tt.edited, Selected: tt.edited}); err != nil || len(d.Chosen) != 1 {
+		t.Errorf("with its facts known it runs in %v, %v", d.Chosen, err)
+	}
+}
+
 // TestUnknownFacts: facts that are not known are neither a mismatch nor a match. A cluster that runs the
 // application stays, edited or not, until they are.
 func TestUnknownFacts(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		spec   v1.Placement
-		edited bool
-		// leaves is true if what is known is enough to leave the cluster.
-		leaves bool
-	}{
+	for name, tt := range map[string]unknownTest{
 		"region":                     {spec: v1.Placement{Regions: []string{"r"}}},
 		"region, edited":             {spec: v1.Placement{Regions: []string{"r"}}, edited: true},
 		"provider":                   {spec: v1.Placement{Providers: []v1.Provider{v1.ProviderAWS}}},
@@ -43,33 +78,7 @@ func TestUnknownFacts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			known, lost := ready("known", "r", v1.ProviderAWS), ready("lost", "", "", unobserved)
-			known.Zones, known.Labels = []string{"z"}, map[string]string{"tier": "silver"}
-			d, err := Decide(Request{Placement: tt.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: tt.edited, Selected: tt.edited})
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := []string{"known", "lost"}
-			if tt.leaves {
-				want = want[:1]
-			}
-			if diff := cmp.Diff(want, d.Chosen); diff != "" {
-				t.Errorf("chosen (-want +got):\n%s", diff)
-			}
-			if d.Pending() == tt.leaves {
-				t.Errorf("the decision is pending: %v; stays %v", d.Pending(), d.Stays)
-			}
-			if tt.leaves {
-				return
-			}
-			if reason, _ := d.Explain(); reason != v1.ReasonFactsUnknown {
-				t.Errorf("reason %q", reason)
-			}
-			// Known to have none of these, it leaves.
-			lost.Unobserved = false
-			if d, err = Decide(Request{Placement: tt.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: tt.edited, Selected: tt.edited}); err != nil || len(d.Chosen) != 1 {
-				t.Errorf("with its facts known it runs in %v, %v", d.Chosen, err)
-			}
+			tt.check(t)
 		})
 	}
 }
