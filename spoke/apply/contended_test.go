@@ -71,24 +71,11 @@ func testAutoscaler(s *server) func(*testing.T) {
 		}
 		do(t, applier, apply.Request{Intent: intent, Owned: labelled}, apply.Created)
 		for _, target := range []string{"other", "scaled"} {
-			hpa := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: target + "-by-hand"}}
-			hpa.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: target}
-			hpa.Spec.MaxReplicas = 9
-			if err := s.Create(t.Context(), hpa); err != nil {
-				t.Fatal(err)
-			}
+			createAutoscaler(t, s, target)
 		}
 		for range 100 {
 			clock.Step(time.Second)
-			scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
-			if err := s.SubResource("scale").Update(t.Context(), intent.DeepCopy(), client.WithSubResourceBody(scale), client.FieldOwner("kube-controller-manager")); err != nil {
-				t.Fatal(err)
-			}
-			live := intent.DeepCopy()
-			if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
-				t.Fatal(err)
-			}
-			live.ManagedFields = nil // As in the cache.
+			live := scaled(t, s, intent)
 			_, err := applier.Apply(t.Context(), apply.Request{Intent: intent, Live: live, Owned: labelled})
 			contended, ok := errors.AsType[*apply.ContendedError](err)
 			if !ok && err != nil {
@@ -104,4 +91,30 @@ func testAutoscaler(s *server) func(*testing.T) {
 		}
 		t.Error("the replicas were repaired without end")
 	}
+}
+
+// createAutoscaler creates a HorizontalPodAutoscaler of a Deployment.
+func createAutoscaler(t *testing.T, s *server, target string) {
+	t.Helper()
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: target + "-by-hand"}}
+	hpa.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: target}
+	hpa.Spec.MaxReplicas = 9
+	if err := s.Create(t.Context(), hpa); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scaled scales a Deployment to 5 as the controller of autoscalers does, and returns it as it is in a cache.
+func scaled(t *testing.T, s *server, intent *appsv1.Deployment) *appsv1.Deployment {
+	t.Helper()
+	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
+	if err := s.SubResource("scale").Update(t.Context(), intent.DeepCopy(), client.WithSubResourceBody(scale), client.FieldOwner("kube-controller-manager")); err != nil {
+		t.Fatal(err)
+	}
+	live := intent.DeepCopy()
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+		t.Fatal(err)
+	}
+	live.ManagedFields = nil
+	return live
 }
