@@ -117,19 +117,25 @@ func TestStoredClaimTemplates(t *testing.T) {
 				if said := len(got.Rewrites) == 1 && got.Rewrites[0].Kind == "StatefulSet"; said != (tt.action == component.Apply && name != "class") {
 					t.Errorf("rewrites %+v", got.Rewrites)
 				}
-				for _, step := range got.Steps {
-					set, ok := step.Object.Resource.(*appsv1.StatefulSet)
-					if !ok {
-						continue
-					}
-					if step.Action != tt.action {
-						t.Errorf("the set gets %s, want %s", step.Action, tt.action)
-					}
-					if step.Action == component.Apply {
-						canBeWritten(t, components[0].Objects[1].Resource.(*appsv1.StatefulSet), set, found)
-					}
-				}
+				checkSets(t, got.Steps, tt.action, components[0].Objects[1].Resource.(*appsv1.StatefulSet), found)
 			})
+		}
+	}
+}
+
+// checkSets checks that the steps with a StatefulSet have an action, and that the API server takes what they apply.
+func checkSets(t *testing.T, steps []component.Step, action component.Action, want *appsv1.StatefulSet, found component.Live) {
+	t.Helper()
+	for _, step := range steps {
+		set, ok := step.Object.Resource.(*appsv1.StatefulSet)
+		if !ok {
+			continue
+		}
+		if step.Action != action {
+			t.Errorf("the set gets %s, want %s", step.Action, action)
+		}
+		if step.Action == component.Apply {
+			canBeWritten(t, want, set, found)
 		}
 	}
 }

@@ -53,25 +53,37 @@ func TestDeletedClaims(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, step := range got.Steps {
-					if _, is := step.Object.Resource.(*appsv1.StatefulSet); is {
-						t.Errorf("the set gets %s", step.Action)
-					}
-				}
 				// A release of both is in order.
-				if written := slices.Contains(told(got.Steps), "apply deployment backend"); written != (name != "another image") {
-					t.Errorf("the backend is not written: %v", told(got.Steps))
-				}
-				report := component.Summarize(component.Summary{Generation: 1, Now: at(0), Previous: initialized(1), States: got.States, Problems: got.Problems})
-				stalled := meta.FindStatusCondition(report.Conditions, v1.ConditionStalled)
-				if stalled.Status != metav1.ConditionTrue || stalled.Reason != v1.ReasonClaimBeingDeleted || !strings.Contains(stalled.Message, tt.says) {
-					t.Errorf("Stalled is %s, %s: %s", stalled.Status, stalled.Reason, stalled.Message)
-				}
-				if database := report.States[0]; database.Ready != (name == "the same") {
-					t.Errorf("the database is ready %t: %s", database.Ready, database.Message)
-				}
+				checkHeldSteps(t, got.Steps, name != "another image")
+				checkHeldReport(t, got, tt.says, name == "the same")
 			})
 		}
+	}
+}
+
+// checkHeldSteps checks that the StatefulSet has no step, and whether the release of the backend has one.
+func checkHeldSteps(t *testing.T, steps []component.Step, release bool) {
+	t.Helper()
+	for _, step := range steps {
+		if _, is := step.Object.Resource.(*appsv1.StatefulSet); is {
+			t.Errorf("the set gets %s", step.Action)
+		}
+	}
+	if written := slices.Contains(told(steps), "apply deployment backend"); written != release {
+		t.Errorf("the backend is written %t: %v", written, told(steps))
+	}
+}
+
+// checkHeldReport checks that Stalled says that a claim is being deleted, and whether the database is ready.
+func checkHeldReport(t *testing.T, got component.Decision, says string, ready bool) {
+	t.Helper()
+	report := component.Summarize(component.Summary{Generation: 1, Now: at(0), Previous: initialized(1), States: got.States, Problems: got.Problems})
+	stalled := meta.FindStatusCondition(report.Conditions, v1.ConditionStalled)
+	if stalled.Status != metav1.ConditionTrue || stalled.Reason != v1.ReasonClaimBeingDeleted || !strings.Contains(stalled.Message, says) {
+		t.Errorf("Stalled is %s, %s: %s", stalled.Status, stalled.Reason, stalled.Message)
+	}
+	if database := report.States[0]; database.Ready != ready {
+		t.Errorf("the database is ready %t: %s", database.Ready, database.Message)
 	}
 }
 

@@ -58,6 +58,32 @@ func written(hash, image string) func(*appsv1.Deployment) {
 	}
 }
 
+// gatesTest holds a state of an application, and its wanted steps and the components that wait.
+type gatesTest struct {
+	components []component.Component
+	live       component.Live
+	conditions []metav1.Condition
+	steps      []string
+	waits      map[string]string
+}
+
+// check checks the plan of the application.
+func (tt gatesTest) check(t *testing.T) {
+	t.Helper()
+	got, err := component.Plan(component.Input{
+		Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 1, Conditions: tt.conditions,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(tt.steps, told(got.Steps)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(tt.waits, wait(got.States)); diff != "" {
+		t.Errorf("waiting (-want +got):\n%s", diff)
+	}
+}
+
 func TestPlanGates(t *testing.T) {
 	disabled := shop()
 	disabled[1] = component.Component{Name: "backend", DependsOn: []string{"database"}, Disabled: true}
@@ -67,13 +93,7 @@ func TestPlanGates(t *testing.T) {
 	stopping[1].Stopped = true
 	databaseDown := with(running(), statefulSet("database", 1, 0))
 	otherImage := with(running(), statefulSet("database", 1, 0), deployment("backend", 2, 2, written("current", "image:edited")))
-	tests := map[string]struct {
-		components []component.Component
-		live       component.Live
-		conditions []metav1.Condition
-		steps      []string
-		waits      map[string]string
-	}{
+	tests := map[string]gatesTest{
 		"nothing exists": {shop(), live(), nil, all()[:2], map[string]string{
 			"backend": "Pending waiting for database", "frontend": "Pending waiting for backend",
 			"ingress": "Pending waiting for frontend", "monitoring": "Pending waiting for backend and frontend",
@@ -106,20 +126,7 @@ func TestPlanGates(t *testing.T) {
 			[]string{all()[0], all()[1], all()[4], all()[5]}, map[string]string{"ingress": "Pending waiting for frontend", "monitoring": "Pending waiting for frontend"}},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := component.Plan(component.Input{
-				Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 1, Conditions: tt.conditions,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.steps, told(got.Steps)); diff != "" {
-				t.Errorf("steps (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.waits, wait(got.States)); diff != "" {
-				t.Errorf("waiting (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, tt.check)
 	}
 }
 
