@@ -205,7 +205,7 @@ func testAdmissionAfterStart(w *environment) func(*testing.T) {
 		w.stop()
 		mark := w.mark(t)
 		w.run(t)
-		framework.Eventually(t, "the workloads to be applied once", func(context.Context) error {
+		framework.Await(t, w, app, "the workloads to be applied once", func(*v1.EcommerceApp) error {
 			if n := len(w.writes(t, mark, app.Namespace).Of("deployments")); n < 2 {
 				return fmt.Errorf("%d writes", n)
 			}

@@ -50,7 +50,7 @@ func testCauses(w *environment) func(*testing.T) {
 			w.limit(t, app.Namespace, corev1.ResourceLimitsMemory)
 			app.Spec.Database.Resources = v1.Resources{}
 			framework.Create(t, w, app)
-			w.awaitCause(t, app, v1.ReasonFailedCreate, "database: ", "rejects the creation of pods: failed quota: quota: must specify limits.memory for: ")
+			w.awaitCause(t, app, v1.ReasonFailedCreate, "database: ", "rejects the creation of pods: failed quota: "+quotaName+": must specify limits.memory for: ")
 			awaitEvents(t, w, app, v1.ReasonFailedCreate)
 		})
 		t.Run("LimitRange", func(t *testing.T) {
@@ -72,7 +72,7 @@ func testCauses(w *environment) func(*testing.T) {
 			app := w.runningShop(t)
 			w.limit(t, app.Namespace, corev1.ResourcePods)
 			framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Backend.Replicas = new(*replicasOf(app) + 2) })
-			w.awaitCause(t, app, v1.ReasonFailedCreate, "backend: ", "exceeded quota: quota, requested: pods=1, limited: pods=0")
+			w.awaitCause(t, app, v1.ReasonFailedCreate, "backend: ", "exceeded quota: "+quotaName+", requested: pods=1, limited: pods=0")
 		})
 	}
 }
@@ -84,6 +84,9 @@ func replicasOf(app *v1.EcommerceApp) *int32 {
 	return app.Spec.Backend.Replicas
 }
 
+// quotaName is the name of the quotas that limit creates.
+const quotaName = "quota"
+
 // limit creates a quota for pods of a namespace that allows none of a resource, and waits until it is enforced.
 func (w *environment) limit(t *testing.T, namespace string, name corev1.ResourceName) {
 	t.Helper()
@@ -91,7 +94,7 @@ func (w *environment) limit(t *testing.T, namespace string, name corev1.Resource
 	if name != corev1.ResourcePods {
 		hard = quantity("10Gi")
 	}
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "quota"}}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: quotaName}}
 	quota.Spec.Hard = corev1.ResourceList{name: hard}
 	framework.Create(t, w, quota)
 	framework.Await(t, w, quota, "the quota to be enforced", func(q *corev1.ResourceQuota) error {
@@ -172,23 +175,9 @@ func testHeldDeletion(w *environment) func(*testing.T) {
 func testProtectedDefinitions(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		for _, set := range []string{"spoke", "member"} {
-			for _, file := range []string{"definitions.yaml", "definitions-binding.yaml"} {
-				raw, err := os.ReadFile(filepath.Join("..", "..", "config", "admission", set, file))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := w.cluster.Apply(t.Context(), raw); err != nil {
-					t.Fatal(err)
-				}
-			}
+			w.protectDefinitions(t, set)
 			for _, name := range []string{"ecommerceapps.ecommerce.io", "webapps.example.com", "mysqlclusters.mysql.example.com"} {
-				framework.Eventually(t, set+": the deletion of "+name+" to be denied", func(ctx context.Context) error {
-					err := w.Delete(ctx, definition(name), client.DryRunAll)
-					if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "kubectl annotate crd "+name+" ecommerce.io/deletion-protection-") {
-						return fmt.Errorf("not denied: %w", errors.Join(err, errNotYet))
-					}
-					return nil
-				})
+				w.awaitProtected(t, set, name)
 			}
 			if err := w.cluster.Apply(t.Context(), []byte(serviceMonitors)); err != nil {
 				t.Fatal(err)
@@ -206,4 +195,30 @@ func testProtectedDefinitions(w *environment) func(*testing.T) {
 		}
 		framework.Delete(t, w, definition("servicemonitors.monitoring.coreos.com"))
 	}
+}
+
+// protectDefinitions applies the policy of a set of config/admission that protects definitions, and its binding.
+func (w *environment) protectDefinitions(t *testing.T, set string) {
+	t.Helper()
+	for _, file := range []string{"definitions.yaml", "definitions-binding.yaml"} {
+		raw, err := os.ReadFile(filepath.Join("..", "..", "config", "admission", set, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.cluster.Apply(t.Context(), raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// awaitProtected blocks until the API server denies the deletion of a definition, and says how to allow it.
+func (w *environment) awaitProtected(t *testing.T, set, name string) {
+	t.Helper()
+	framework.Eventually(t, set+": the deletion of "+name+" to be denied", func(ctx context.Context) error {
+		err := w.Delete(ctx, definition(name), client.DryRunAll)
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "kubectl annotate crd "+name+" ecommerce.io/deletion-protection-") {
+			return fmt.Errorf("not denied: %w", errors.Join(err, errNotYet))
+		}
+		return nil
+	})
 }
