@@ -18,7 +18,7 @@ func TestExcerpt(t *testing.T) {
 		"ends with a word here and more":   "ends with a word...",
 		"lines\nand\ttabs":                 "lines and tabs",
 		"bad \xff\xfe text":                "bad  text",
-		"ünïcödé ünïcödé ünïcödé":          "ünïcödé...",
+		strings.Repeat("ünïcödé ", 2) + "ünïcödé": "ünïcödé...",
 	} {
 		if got := Excerpt(in, 20); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

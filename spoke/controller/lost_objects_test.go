@@ -55,9 +55,10 @@ func (d *lostDatabase) createClaim(t *testing.T, ordinal int) {
 	}
 }
 
-func (d *lostDatabase) deleteClaim(t *testing.T, ordinal int) {
+// deleteClaim deletes the claim of the primary.
+func (d *lostDatabase) deleteClaim(t *testing.T) {
 	t.Helper()
-	d.deleteObject(t, &corev1.PersistentVolumeClaim{}, "data-"+d.pod(ordinal))
+	d.deleteObject(t, &corev1.PersistentVolumeClaim{}, "data-"+d.pod(0))
 }
 
 func (d *lostDatabase) deleteObject(t *testing.T, object client.Object, name string) {
@@ -74,10 +75,11 @@ func (d *lostDatabase) deletePod(t *testing.T, ordinal int) {
 	d.deleteObject(t, &corev1.Pod{}, d.pod(ordinal))
 }
 
-func (d *lostDatabase) createPod(t *testing.T, ordinal int, ready bool) {
+// createPod creates the pod of the primary.
+func (d *lostDatabase) createPod(t *testing.T, ready bool) {
 	t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.key.Namespace, Name: d.pod(ordinal), Labels: d.names().PodSelector()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.key.Namespace, Name: d.pod(0), Labels: d.names().PodSelector()},
 		Spec: corev1.PodSpec{
 			InitContainers: []corev1.Container{{Name: component.PrepareContainer, Image: "db:1"}},
 			Containers:     []corev1.Container{{Name: database.Container, Image: "db:1"}},

@@ -48,7 +48,7 @@ func (d *lostDatabase) test(t *testing.T) {
 	d.expect(t, "a new database", false, database.Mark{})
 	d.createClaim(t, 0)
 	d.createClaim(t, 1)
-	d.createPod(t, 0, true)
+	d.createPod(t, true)
 	d.pass(t)
 	d.expect(t, "a database that is ready", false, database.Mark{Created: true})
 
@@ -73,14 +73,14 @@ func (d *lostDatabase) marks(t *testing.T) {
 	// Only the hub still knows.
 	d.deleteObject(t, &corev1.Secret{}, d.names().MarkName())
 	d.forgetStatus(t)
-	d.deleteClaim(t, 0)
+	d.deleteClaim(t)
 	d.annotate(t, v1.DatabaseCreatedAnnotation, `"true"`)
 	d.pass(t)
 	d.expect(t, "what the hub knows", true, database.Mark{Created: true})
 	d.annotate(t, v1.DatabaseCreatedAnnotation, "null")
 	// A claim that was put back by hand, with its data.
 	d.createClaim(t, 0)
-	d.createPod(t, 0, true)
+	d.createPod(t, true)
 	d.pass(t)
 	d.expect(t, "a claim that was put back", false, database.Mark{Created: true})
 }
@@ -88,7 +88,7 @@ func (d *lostDatabase) marks(t *testing.T) {
 // loss: it is said until the primary has data again, and no dump is made meanwhile.
 func (d *lostDatabase) loss(t *testing.T) {
 	d.deletePod(t, 0)
-	d.deleteClaim(t, 0)
+	d.deleteClaim(t)
 	d.pass(t)
 	d.expect(t, "without claim and pod", true, database.Mark{Created: true})
 	app := d.stored(t)
@@ -99,7 +99,7 @@ func (d *lostDatabase) loss(t *testing.T) {
 		}
 	}
 	d.createClaim(t, 0)
-	d.createPod(t, 0, false)
+	d.createPod(t, false)
 	d.pass(t)
 	d.expect(t, "before the init container has ended", true, database.Mark{Created: true})
 	d.endPrepare(t, database.ExitLost)
@@ -124,11 +124,11 @@ func (d *lostDatabase) startEmpty(t *testing.T) {
 	if err := d.Get(t.Context(), d.keyOf(d.pod(0)), &corev1.Pod{}); err == nil {
 		t.Error("the pod of the primary was not started again")
 	}
-	d.createPod(t, 0, true)
+	d.createPod(t, true)
 	d.pass(t)
 	d.expect(t, "an empty database", false, database.Mark{Created: true, StartEmpty: "b"})
 	d.deletePod(t, 0)
-	d.deleteClaim(t, 0)
+	d.deleteClaim(t)
 	d.pass(t)
 	d.expect(t, "the same token", true, database.Mark{Created: true, StartEmpty: "b"})
 }
@@ -136,7 +136,7 @@ func (d *lostDatabase) startEmpty(t *testing.T) {
 // load: nothing uses the database until the dump is loaded.
 func (d *lostDatabase) load(t *testing.T) {
 	d.createClaim(t, 0)
-	d.createPod(t, 0, false)
+	d.createPod(t, false)
 	d.endPrepare(t, database.ExitLost)
 	client := d.createBackend(t)
 	d.annotate(t, v1.LoadingAnnotation, `"monday"`)
@@ -146,7 +146,7 @@ func (d *lostDatabase) load(t *testing.T) {
 	d.pass(t)
 	mark := database.Mark{StartEmpty: "b", Consent: database.ConsentLoad, Load: "monday"}
 	d.expect(t, "a load", true, mark)
-	d.createPod(t, 0, true)
+	d.createPod(t, true)
 	d.pass(t)
 	mark.Created = true
 	d.expect(t, "a database to be loaded", true, mark)
@@ -172,7 +172,7 @@ func (d *lostDatabase) deletion(t *testing.T) {
 	d.pass(t)
 	d.expect(t, "created again", false, database.Mark{Created: true, StartEmpty: "b"})
 	d.end(t, "{}")
-	d.deleteClaim(t, 0)
+	d.deleteClaim(t)
 	d.createAgain(t)
 	d.pass(t)
 	d.expect(t, "created again without its claim", true, database.Mark{Created: true, StartEmpty: "b"})

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -40,11 +41,9 @@ case $* in
   *) exit 1 ;;
 esac
 `, 0o755)
-	for name, value := range map[string]string{
+	maps.Copy(p.env, map[string]string{
 		"PATH": bin + ":" + p.env["PATH"], "DIR": p.dir, "DB_HOST": "db", "DB_PORT": "3306", "DB_USER": "app", "DB_NAME": "app", "DB_VERSION": "8.4.2",
-	} {
-		p.env[name] = value
-	}
+	})
 	p.must(t, "sh "+p.etc+"/backup.sh")
 	path := p.dumped(t, ".sql.gz", dumpManifest{Engine: "mysql", Version: "8.4.2"})
 	p.env["DUMP"] = filepath.Base(path)
