@@ -153,6 +153,12 @@ func (b *bounded) labels(object client.Object, denied bool) attempt {
 	return attempt{func(ctx context.Context) error { return b.hub.Patch(ctx, object, patch, client.DryRunAll) }, denied}
 }
 
+// claims makes an object one of ours by our label.
+func (b *bounded) claims(object client.Object, denied bool) attempt {
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1.ManagedByLabel+`":"`+v1.ManagedBy+`"}}}`))
+	return attempt{func(ctx context.Context) error { return b.hub.Patch(ctx, object, patch, client.DryRunAll) }, denied}
+}
+
 func (b *bounded) deletes(object client.Object, denied bool) attempt {
 	return attempt{func(ctx context.Context) error { return b.hub.Delete(ctx, object, client.DryRunAll) }, denied}
 }
@@ -222,10 +228,18 @@ func TestMemberPolicies(t *testing.T) {
 		b.must(t, foreign(deployment(user)))
 		b.must(t, foreign(claim(user, "data-shop-database-0")))
 		b.must(t, foreign(claim(user, "data")))
+		offered := foreign(secret(user, "offered"))
+		offered.SetAnnotations(map[string]string{v1.AdoptAnnotation: string(v1.AdoptIfNoDiff)})
+		b.must(t, offered)
+		stripped := foreign(secret(user, "stripped"))
+		stripped.SetLabels(map[string]string{v1.OwnerUIDLabel: "1"})
+		b.must(t, stripped)
 		b.check(t, map[string]attempt{
 			"update a secret": b.labels(theirs, true), "delete a secret": b.deletes(theirs, true),
 			"update a workload": b.labels(deployment(user), true), "delete a workload": b.deletes(deployment(user), true),
 			"grow a claim that was put back": b.labels(claim(user, "data-shop-database-0"), false), "delete one that was put back": b.deletes(claim(user, "data-shop-database-0"), false),
+			"make a secret ours": b.claims(theirs, true), "make a workload ours": b.claims(deployment(user), true),
+			"adopt a secret that is offered": b.claims(offered, false), "repair the label of ours": b.claims(stripped, false),
 			"another claim": b.deletes(claim(user, "data"), true),
 			"a secret":      b.creates(foreign(secret(user, "new")), true),
 		})
@@ -235,6 +249,11 @@ func TestMemberPolicies(t *testing.T) {
 			b.must(t, object)
 			b.check(t, map[string]attempt{fmt.Sprintf("%T", object): b.deletes(object, false)})
 		}
+		b.must(t, foreign(deployment(left)))
+		b.check(t, map[string]attempt{
+			"a workload of others": b.deletes(deployment(left), true), "make it ours": b.claims(deployment(left), true),
+			"another pod": b.execs(left, "operator-0", true),
+		})
 	})
 	t.Run("verification", func(t *testing.T) {
 		b.check(t, map[string]attempt{"workload": b.creates(deployment("shopfleet-verify"), false), "exec": b.execs("shopfleet-verify", "a-database-0", false)})
