@@ -60,9 +60,18 @@ func (w *work) lostSince(ctx context.Context) (noticed time.Time, lost bool) {
 	if err != nil {
 		return time.Time{}, false
 	}
-	c := meta.FindStatusCondition(copied.Status.Conditions, v1.ConditionDatabaseLost)
+	return noticedAt(copied.Status.Conditions, w.now)
+}
+
+// noticedAt returns since when conditions of a copy say that the database is lost. A member whose clock is
+// ahead noticed it now at the latest.
+func noticedAt(conditions []metav1.Condition, now time.Time) (noticed time.Time, lost bool) {
+	c := meta.FindStatusCondition(conditions, v1.ConditionDatabaseLost)
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return time.Time{}, false
+	}
+	if c.LastTransitionTime.After(now) {
+		return now, true
 	}
 	return c.LastTransitionTime.Time, true
 }

@@ -43,6 +43,28 @@ func TestTakenOfNothing(t *testing.T) {
 	}
 }
 
+// TestNoticedAt checks that no clock of a member makes a loss later than it was reported.
+func TestNoticedAt(t *testing.T) {
+	t.Parallel()
+	at := func(status metav1.ConditionStatus, d time.Duration) []metav1.Condition {
+		return []metav1.Condition{{Type: v1.ConditionDatabaseLost, Status: status, LastTransitionTime: metav1.NewTime(now().Add(d))}}
+	}
+	for name, tt := range map[string]struct {
+		conditions []metav1.Condition
+		want       time.Time
+		lost       bool
+	}{
+		"never":         {nil, time.Time{}, false},
+		"not any more":  {at(metav1.ConditionFalse, -time.Hour), time.Time{}, false},
+		"an hour ago":   {at(metav1.ConditionTrue, -time.Hour), now().Add(-time.Hour), true},
+		"in the future": {at(metav1.ConditionTrue, 48*time.Hour), now(), true},
+	} {
+		if got, lost := noticedAt(tt.conditions, now()); !got.Equal(tt.want) || lost != tt.lost {
+			t.Errorf("%s: %s, %t", name, got, lost)
+		}
+	}
+}
+
 // TestALostDatabaseIsWaitedFor for as long as anything before the point in time, and named afterwards.
 func TestALostDatabaseIsWaitedFor(t *testing.T) {
 	t.Parallel()
