@@ -269,14 +269,5 @@ func count(states []State) (enabled, ready int) {
 	return enabled, ready
 }
 
-// bounded truncates a message to maxMessage bytes without splitting a character.
-func bounded(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	cut := maxMessage - len("...")
-	for cut > 0 && message[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return message[:cut] + "..."
-}
+// bounded cuts a message to maxMessage bytes, at a word.
+func bounded(message string) string { return v1.Excerpt(message, maxMessage) }
