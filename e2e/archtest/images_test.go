@@ -14,18 +14,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// floors has the oldest release that an image may be pinned to, by the image's name without registry.
+// floors returns the oldest release that an image may be pinned to, by the image's name without registry.
 // A floor is raised when an advisory names an older release. What is in no registry, because tests
 // build it, has none.
-var floors = map[string]string{
-	// GHSA-c5c4-8r6x-56w3, CVE-2026-40574: addresses with several @ passed an allowed domain until v7.15.2.
-	// GHSA-wr5q-7wxw-x568: forwarded addresses passed as those of the client until v7.15.5.
-	"oauth2-proxy/oauth2-proxy": "v7.15.5",
-	// What tests run stands for what users run, who choose the versions of their databases.
-	"postgres": "v13.4",
-	"mysql":    "v8.4",
-	// Those of examples and tests, which no registry has.
-	"ecommerce-frontend": "", "ecommerce-backend": "", "shopfleet-customer": "", "shop": "", "frontend": "",
+func floors() map[string]string {
+	return map[string]string{
+		// GHSA-c5c4-8r6x-56w3, CVE-2026-40574: addresses with several @ passed an allowed domain until v7.15.2.
+		// GHSA-wr5q-7wxw-x568: forwarded addresses passed as those of the client until v7.15.5.
+		"oauth2-proxy/oauth2-proxy": "v7.15.5",
+		// What tests run stands for what users run, who choose the versions of their databases.
+		"postgres": "v13.4",
+		"mysql":    "v8.4",
+		// Those of examples and tests, which no registry has.
+		"ecommerce-frontend": "", "ecommerce-backend": "", "shopfleet-customer": "", "shop": "", "frontend": "",
+	}
 }
 
 // pinned is a literal with an image and a tag that begins with a number.
@@ -63,7 +65,7 @@ func belowFloor(reference string) string {
 		return ""
 	}
 	name := parts[1]
-	floor, known := floors[name]
+	floor, known := floors()[name]
 	switch {
 	case !known:
 		return fmt.Sprintf("the image %q has no floor: add the oldest release that may be pinned to the test's table", name)

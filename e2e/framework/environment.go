@@ -29,10 +29,11 @@ import (
 )
 
 const (
-	// MemberManifests is the folder with the permissions of the hub in a member without an agent, and
-	// AgentManifests that in one with an agent. Each brings MemberPolicies, as kubectl shopfleet join does.
+	// MemberManifests is the folder with the permissions of the hub in a member without an agent. It brings
+	// MemberPolicies, as kubectl shopfleet join does.
 	MemberManifests = "config/rbac/member"
-	AgentManifests  = "config/rbac/agent"
+	// AgentManifests is the folder with those in a member with an agent, and brings MemberPolicies too.
+	AgentManifests = "config/rbac/agent"
 	// MemberPolicies is the folder with the admission policies for the hub's account in a member.
 	MemberPolicies = "config/admission/member"
 	// root is the module's root, seen from the folder of a suite.

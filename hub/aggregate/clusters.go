@@ -218,6 +218,28 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 		return
 	}
 	status := c.Copy.Status
+	setFacts(e, status)
+	// The cached copy of an application that came back may be about to be deleted. It counts once
+	// the hub has applied it.
+	settled := status.ObservedGeneration == c.Copy.Generation && !isRejected(status) && (e.AppliedGeneration > 0 || !c.Unconfirmed)
+	if settled && !c.Copy.Deleting {
+		e.AppliedGeneration = c.Copy.HubGeneration
+	}
+	current := settled && c.Copy.HubGeneration == generation && c.Copy.Revision == e.Revision
+	e.Phase, e.Available, e.Stalled = status.Phase, IsAvailable(status), isStalled(c.Copy, generation) && c.Copy.Revision == e.Revision
+	setState(e, generation, c.Copy, current)
+	switch {
+	case c.Failure.needsIntervention() || !current:
+		setFailure(e, c.Failure)
+	case c.Failure.contended():
+		// The copy works: another client changes a field of it that the hub repairs seldom.
+		e.Reason, e.Message = c.Failure.Reason, clip(c.Failure.Message)
+	}
+	e.Stalled = e.Stalled || c.Failure.contended()
+}
+
+// setFacts sets what the status of a copy says, whatever its generation.
+func setFacts(e *v1.ClusterStatus, status v1.EcommerceAppStatus) {
 	e.ReplicationLagSeconds = longestLag(status.DatabaseReplicas)
 	e.Addresses = withinBytes(v1.ValidAddresses(status.Addresses), maxAddressBytes)
 	e.SelfSigned = meta.IsStatusConditionFalse(status.Conditions, v1.ConditionCertificateTrusted)
@@ -232,23 +254,19 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 			e.Replicas, e.ReadyReplicas = component.Replicas, component.ReadyReplicas
 		}
 	}
-	// The cached copy of an application that came back may be about to be deleted. It counts once
-	// the hub has applied it.
-	settled := status.ObservedGeneration == c.Copy.Generation && !isRejected(status) && (e.AppliedGeneration > 0 || !c.Unconfirmed)
-	if settled && !c.Copy.Deleting {
-		e.AppliedGeneration = c.Copy.HubGeneration
-	}
-	current := settled && c.Copy.HubGeneration == generation && c.Copy.Revision == e.Revision
+}
+
+// setState sets the phase of an entry and its cause. A copy is current if it has reconciled what the hub wants.
+func setState(e *v1.ClusterStatus, generation int64, copied *Copy, current bool) {
+	status := copied.Status
 	condition := meta.FindStatusCondition(status.Conditions, v1.ConditionReady)
 	ready := condition != nil && condition.Status == "True"
-
-	e.Phase, e.Available, e.Stalled = status.Phase, IsAvailable(status), isStalled(c.Copy, generation) && c.Copy.Revision == e.Revision
-	degraded := degradedBy(c.Copy)
+	degraded := degradedBy(copied)
 	if degraded != nil {
 		e.DegradedReason = degraded.Reason
 	}
 	switch {
-	case c.Copy.Deleting:
+	case copied.Deleting:
 		e.Phase, e.Reason, e.Message = v1.PhaseUpdating, v1.ReasonDeleting, "the copy was deleted in the cluster; the hub creates it again after the deletion"
 	case !current && status.Phase != v1.PhaseFailed:
 		e.Phase, e.Reason = progressPhase(status), v1.ReasonProgressing
@@ -270,14 +288,6 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 			e.Reason = condition.Reason
 		}
 	}
-	switch {
-	case c.Failure.needsIntervention() || !current:
-		setFailure(e, c.Failure)
-	case c.Failure.contended():
-		// The copy works: another client changes a field of it that the hub repairs seldom.
-		e.Reason, e.Message = c.Failure.Reason, clip(c.Failure.Message)
-	}
-	e.Stalled = e.Stalled || c.Failure.contended()
 }
 
 // IsAvailable reports whether customers are served by a copy, whatever its generation. An agent
@@ -298,8 +308,7 @@ func isStalled(c *Copy, generation int64) bool {
 
 // isRejected reports whether a copy cannot reconcile its spec: it stalled before its workloads
 // were given the time to become ready. Those of a volume that cannot grow, or with a field that another
-// client keeps changing,, or whose claim is being deleted,
-// are ready, or become it, and what is lost with a database is no part of its spec.
+// client keeps changing, or whose claim is being deleted, are ready, or become it, and what is lost with a database is no part of its spec.
 func isRejected(status v1.EcommerceAppStatus) bool {
 	stalled := meta.FindStatusCondition(status.Conditions, v1.ConditionStalled)
 	return stalled != nil && stalled.Status == "True" && !slices.Contains([]string{

@@ -59,22 +59,27 @@ func summarize(in Input, clusters []v1.ClusterStatus) summary {
 				s.regions++
 			}
 		}
-		if c.DegradedReason != "" && !c.Stale && c.Phase != v1.PhaseFailed && c.Phase != v1.PhaseDeleting {
-			s.impaired = append(s.impaired, impairment(c))
-		}
-		switch {
-		case c.Stale:
-			s.lost = append(s.lost, c)
-		case c.Phase == v1.PhaseFailed, c.Phase == v1.PhaseDeleting && (c.Stalled || needsIntervention(c.Reason)):
-			s.failed = append(s.failed, c)
-		case c.Phase == v1.PhasePaused, c.Reason == v1.ReasonPaused:
-			s.paused = append(s.paused, c)
-		case !c.Ready:
-			s.waiting = append(s.waiting, c)
-		}
+		s.sort(c)
 	}
 	s.initialized = s.initialized || s.running()
 	return s
+}
+
+// sort adds a cluster to those of its kind.
+func (s *summary) sort(c v1.ClusterStatus) {
+	if c.DegradedReason != "" && !c.Stale && c.Phase != v1.PhaseFailed && c.Phase != v1.PhaseDeleting {
+		s.impaired = append(s.impaired, impairment(c))
+	}
+	switch {
+	case c.Stale:
+		s.lost = append(s.lost, c)
+	case c.Phase == v1.PhaseFailed, c.Phase == v1.PhaseDeleting && (c.Stalled || needsIntervention(c.Reason)):
+		s.failed = append(s.failed, c)
+	case c.Phase == v1.PhasePaused, c.Reason == v1.ReasonPaused:
+		s.paused = append(s.paused, c)
+	case !c.Ready:
+		s.waiting = append(s.waiting, c)
+	}
 }
 
 // impairment returns an entry with the reason for which it is degraded, and without the message of another one.

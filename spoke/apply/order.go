@@ -40,7 +40,7 @@ func inOrder(live, intent []any, keys []string) bool {
 // changes with each edit. It is 0 for other objects.
 func orderOf(r component.Resource) uint64 {
 	sum := fnv.New64a()
-	write := func(text string) { fmt.Fprintf(sum, "%q,", text) }
+	write := func(text string) { _, _ = fmt.Fprintf(sum, "%q,", text) }
 	switch o := r.(type) {
 	case *appsv1.Deployment:
 		writeNames(o.Spec.Template.Spec, write)

@@ -51,17 +51,7 @@ func (a *Applier) update(ctx context.Context, u update) (Result, error) {
 	if err := a.admit(ctx, intent, next); err != nil {
 		return Result{}, err
 	}
-	over, err := a.basisOf(key, live)
-	if err != nil {
-		return Result{}, err
-	}
-	if over.version, err = a.handOverReplicas(ctx, u, over.version); err != nil {
-		return Result{}, err
-	}
-	written, err := a.overwrite(ctx, intent, over)
-	if apierrors.IsConflict(err) {
-		written, err = a.overwriteNewer(ctx, intent, over, err)
-	}
+	written, err := a.write(ctx, u)
 	switch {
 	case err != nil:
 		return Result{}, err
@@ -72,6 +62,28 @@ func (a *Applier) update(ctx context.Context, u update) (Result, error) {
 		return answered(content, written)
 	}
 	a.noteRepair(next)
+	return a.noteWritten(u, sum, written)
+}
+
+// write applies the intent over the object as it is known.
+func (a *Applier) write(ctx context.Context, u update) (*unstructured.Unstructured, error) {
+	over, err := a.basisOf(component.KeyOf(u.intent), u.live)
+	if err != nil {
+		return nil, err
+	}
+	if over.version, err = a.handOverReplicas(ctx, u, over.version); err != nil {
+		return nil, err
+	}
+	written, err := a.overwrite(ctx, u.intent, over)
+	if apierrors.IsConflict(err) {
+		written, err = a.overwriteNewer(ctx, u.intent, over, err)
+	}
+	return written, err
+}
+
+// noteWritten remembers what was written, and what the API server stored of it.
+func (a *Applier) noteWritten(u update, sum string, written *unstructured.Unstructured) (Result, error) {
+	intent, live := u.intent, u.live
 	if err := a.noteStored(written, intent); err != nil {
 		return Result{}, err
 	}

@@ -30,23 +30,23 @@ const (
 
 // Classify returns how a component changes by the writes of some of its objects; nil means all.
 func Classify(c Component, live Live, written map[Key]bool) Change {
-	exists, changed, scaled, configured, switched := false, false, false, false, false
+	var t tally
 	h := handoverOf(c, live)
 	for _, object := range c.Objects {
 		have := h.replaces(object.Resource, live)
 		if written != nil && !written[KeyOf(object.Resource)] && (have == nil || !written[KeyOf(have)]) {
-			exists = exists || have != nil && !object.Once
+			t.exists = t.exists || have != nil && !object.Once
 			continue
 		}
 		if have == nil || object.Once {
 			// Other configuration is in a ConfigMap of another name.
 			_, config := object.Resource.(*corev1.ConfigMap)
-			configured = configured || config
+			t.configured = t.configured || config
 			continue
 		}
-		exists = true
+		t.exists = true
 		if h != nil && object.Resource == Resource(h.service) {
-			switched = !h.waits
+			t.switched = !h.waits
 			continue
 		}
 		if !outdated(object.Resource, have) && !replaced(object.Resource, have) {
@@ -56,17 +56,25 @@ func Classify(c Component, live Live, written map[Key]bool) Change {
 		if rolled(object.Resource, have) {
 			return ImageUpdated
 		}
-		scaled = scaled || w.scaling
-		changed = changed || !w.scaling
+		t.scaled = t.scaled || w.scaling
+		t.changed = t.changed || !w.scaling
 	}
+	return t.change()
+}
+
+// tally counts what changes of the objects of a component.
+type tally struct{ exists, changed, scaled, configured, switched bool }
+
+// change returns the change of the component.
+func (t tally) change() Change {
 	switch {
-	case !exists:
+	case !t.exists:
 		return New
-	case changed, scaled && configured:
+	case t.changed, t.scaled && t.configured:
 		return ConfigurationUpdated
-	case scaled:
+	case t.scaled:
 		return Scaled
-	case switched:
+	case t.switched:
 		return Switched
 	default:
 		return Unchanged

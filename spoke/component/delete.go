@@ -85,10 +85,10 @@ func heldBy(exists Resource) string {
 // expected ones. It is empty if there are none.
 func HeldBy(finalizers []string, expected ...string) string {
 	others := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return slices.Contains(expected, f) })
-	switch n := len(others); {
-	case n == 0:
+	switch n := len(others); n {
+	case 0:
 		return ""
-	case n == 1:
+	case 1:
 		return ", which finalizer " + others[0] + " holds until its controller removes it"
 	default:
 		slices.Sort(others)

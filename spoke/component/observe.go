@@ -57,12 +57,7 @@ func Observe(c Component, live Live, initialized bool) State {
 		state.observeAutoscaler(c, exists)
 		if w, ok := viewOf(object.Resource, exists); ok && !counted {
 			counted = true
-			state.Replicas, state.ReadyReplicas, state.UpdatedReplicas = w.wanted, min(w.ready, w.wanted), min(w.updated, w.wanted)
-			state.Selector, state.Awaited = w.selector, w.selector
-			state.Creation = Creation{Pods: w.replicas, Unbound: len(unboundClaims(object.Resource, live))}
-			if w.observed && w.refused {
-				state.Creation.Refusal = refusedMessage(w.refusal)
-			}
+			state.countPods(w, len(unboundClaims(object.Resource, live)))
 		}
 	}
 	h.count(&state)
@@ -79,13 +74,28 @@ func Observe(c Component, live Live, initialized bool) State {
 	if !state.Ready && !initialized && state.Phase != v1.PhaseFailed {
 		state.Phase = v1.PhaseCreating
 	}
-	for _, note := range append([]string{c.Note, c.Impairment}, notes...) {
-		if state.Ready && note != "" {
-			state.Message += "; " + note
+	state.addNotes(append([]string{c.Note, c.Impairment}, notes...))
+	return state
+}
+
+// countPods sets the numbers of pods to those of a workload, of whose claims some may have no volume.
+func (s *State) countPods(w workload, unbound int) {
+	s.Replicas, s.ReadyReplicas, s.UpdatedReplicas = w.wanted, min(w.ready, w.wanted), min(w.updated, w.wanted)
+	s.Selector, s.Awaited = w.selector, w.selector
+	s.Creation = Creation{Pods: w.replicas, Unbound: unbound}
+	if w.observed && w.refused {
+		s.Creation.Refusal = refusedMessage(w.refusal)
+	}
+}
+
+// addNotes adds notes to the message of a component that is ready.
+func (s *State) addNotes(notes []string) {
+	for _, note := range notes {
+		if s.Ready && note != "" {
+			s.Message += "; " + note
 		}
 	}
-	state.Message = bounded(state.Message)
-	return state
+	s.Message = bounded(s.Message)
 }
 
 // observeObject returns the reasons why one object does not match its desired state, and a note

@@ -77,7 +77,7 @@ func annotationsHash(template corev1.PodTemplateSpec) string { return mapHash(te
 func mapHash(all map[string]string) string {
 	sum := fnv.New64a()
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		fmt.Fprintf(sum, "%q=%q;", key, all[key])
+		_, _ = fmt.Fprintf(sum, "%q=%q;", key, all[key])
 	}
 	return encoded(sum)
 }
@@ -86,7 +86,8 @@ func mapHash(all map[string]string) string {
 func fixedHash(set *appsv1.StatefulSet) string {
 	sum := fnv.New64a()
 	encoder := json.NewEncoder(sum)
-	fields := []any{set.Spec.Selector, set.Spec.ServiceName, set.Spec.PodManagementPolicy}
+	fields := make([]any, 0, 3+4*len(set.Spec.VolumeClaimTemplates))
+	fields = append(fields, set.Spec.Selector, set.Spec.ServiceName, set.Spec.PodManagementPolicy)
 	for _, claim := range set.Spec.VolumeClaimTemplates {
 		fields = append(fields, claim.Name, claim.Labels, claim.Annotations, claim.Spec)
 	}

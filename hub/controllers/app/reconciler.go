@@ -102,15 +102,10 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 		return reconcile.Result{}, errors.Join(failed, r.release(ctx, app))
 	}
 	lost := hasLostInventory(app)
-	if app.DeletionTimestamp == nil {
-		if err := r.writeAhead(ctx, app, next); isConflict(err) {
-			return reconcile.Result{}, err
-		} else if err != nil {
-			failed = errors.Join(failed, err)
-			in.keepClusters() // Those that are new have to be recorded first.
-			next = aggregate.Compute(in.Input)
-		}
+	if next, err = r.record(ctx, app, &in, next); isConflict(err) {
+		return reconcile.Result{}, err
 	}
+	failed = errors.Join(failed, err)
 	if r.dispatcher.Planned(app) {
 		if rest := r.copiesDue(app, next); rest > 0 {
 			return reconcile.Result{RequeueAfter: rest}, failed
@@ -122,11 +117,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 		r.dispatcher.DispatchEdit(app, next)
 	}
 	result, err := r.report(ctx, app, in.Input, next)
-	if failed != nil && err == nil && result.RequeueAfter > 0 {
-		// The error would be retried later and later, and the status is to be written soon.
-		log.FromContext(ctx).Error(failed, "A part of the decision failed, and is tried again when the status is written")
-		failed = nil
-	}
+	failed = leaveToStatus(ctx, failed, err == nil && result.RequeueAfter > 0)
 	if err != nil || in.Unrevised != nil && app.Status.Rollout == nil {
 		// Copies without a revision would get the spec at once.
 		return result, errors.Join(failed, err)
@@ -138,6 +129,30 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 	r.dispatcher.Dispatch(app)
 	result.RequeueAfter = sooner(result.RequeueAfter, wait)
 	return result, errors.Join(failed, r.settle(ctx, app, &in))
+}
+
+// record writes the clusters of a decision ahead, and returns the decision. Without the record it is that of the
+// clusters that were recorded before.
+func (r *Reconciler) record(ctx context.Context, app *v1.EcommerceApp, in *observation, next v1.EcommerceAppStatus) (v1.EcommerceAppStatus, error) {
+	if app.DeletionTimestamp != nil {
+		return next, nil
+	}
+	err := r.writeAhead(ctx, app, next)
+	if err != nil && !isConflict(err) {
+		in.keepClusters()
+		next = aggregate.Compute(in.Input)
+	}
+	return next, err
+}
+
+// leaveToStatus logs an error, and returns none, if the status is written soon: the error would be retried later
+// and later.
+func leaveToStatus(ctx context.Context, failed error, soon bool) error {
+	if failed != nil && soon {
+		log.FromContext(ctx).Error(failed, "A part of the decision failed, and is tried again when the status is written")
+		return nil
+	}
+	return failed
 }
 
 // isConflict reports whether an error is about what is read anew, so that it is tried again at once.

@@ -61,13 +61,18 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 			}
 			continue
 		}
-		if step.Action == component.Grow && outcome == apply.Unchanged {
-			p.keepSize(step)
-		}
-		if outcome == apply.Created || outcome == apply.Updated {
-			p.outcomes[step.Component] = outcome
-			p.written[component.KeyOf(step.About())] = true
-		}
+		p.noteOutcome(step, outcome)
+	}
+}
+
+// noteOutcome notes what a step has changed.
+func (p *pass[T]) noteOutcome(step component.Step, outcome apply.Outcome) {
+	if step.Action == component.Grow && outcome == apply.Unchanged {
+		p.keepSize(step)
+	}
+	if outcome == apply.Created || outcome == apply.Updated {
+		p.outcomes[step.Component] = outcome
+		p.written[component.KeyOf(step.About())] = true
 	}
 }
 

@@ -298,19 +298,11 @@ func (l *MemberQueue) deleteCopy(ctx context.Context, r removal) (gone bool, err
 	if l.paused { // Before the deletion is recorded.
 		return false, apierror.ErrPaused
 	}
-	live := &v1.EcommerceApp{}
-	err = l.cluster.GetClient().Get(ctx, r.key, live)
-	if apierrors.IsNotFound(err) {
-		// A cache may be behind. Only the API server can confirm an absence.
-		call, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
-		defer cancel()
-		err = l.cluster.GetAPIReader().Get(call, r.key, live)
+	live, found, err := l.readCertainly(ctx, r.key)
+	if err != nil {
+		return false, err
 	}
-	absent := apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
-	if err != nil && !absent {
-		return false, fmt.Errorf("reading the copy: %w", err)
-	}
-	absent = absent || !r.owned(live)
+	absent := !found || !r.owned(live)
 	present := !absent && live.DeletionTimestamp == nil
 	if present && r.check != nil {
 		if err := r.check(live); err != nil {
@@ -340,6 +332,25 @@ func (l *MemberQueue) deleteCopy(ctx context.Context, r removal) (gone bool, err
 		return false, fmt.Errorf("deleting the copy: %w", err)
 	}
 	return false, nil
+}
+
+// readCertainly reads a copy, and reports whether there is one. A cache may be behind: only the API server can confirm an
+// absence.
+func (l *MemberQueue) readCertainly(ctx context.Context, key client.ObjectKey) (live *v1.EcommerceApp, found bool, err error) {
+	live = &v1.EcommerceApp{}
+	err = l.cluster.GetClient().Get(ctx, key, live)
+	if apierrors.IsNotFound(err) {
+		call, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+		defer cancel()
+		err = l.cluster.GetAPIReader().Get(call, key, live)
+	}
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("reading the copy: %w", err)
+	}
+	return live, true, nil
 }
 
 // deletesVolumes reports whether the volumes of an application's database are deleted with its copies: not
