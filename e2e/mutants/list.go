@@ -40,8 +40,8 @@ func ofErrors() []Mutant {
 		},
 		{
 			"error-swallowed", "an unknown error of a read counts as absence",
-			memberQueue, "	if err != nil && !absent {\n		return false, fmt.Errorf(\"reading the copy: %w\", err)\n	}\n",
-			"	absent = absent || err != nil\n",
+			memberQueue, "		return nil, false, fmt.Errorf(\"reading the copy: %w\", err)\n",
+			"		return nil, false, nil\n",
 			dispatch, "TestMemberQueue/absence",
 		},
 		{
@@ -140,12 +140,12 @@ func ofMembers() []Mutant {
 		},
 		{
 			"strangers-deleted", "an application that is not the copy is deleted",
-			memberQueue, "	absent = absent || !r.owned(live)\n", "",
+			memberQueue, "	absent := !found || !r.owned(live)\n", "	absent := !found\n",
 			dispatch, "TestMemberQueue/stranger",
 		},
 		{
 			"absence-from-the-cache", "the cache alone proves that a copy is gone",
-			memberQueue, "err = l.cluster.GetAPIReader().Get(call, r.key, live)", "_ = call",
+			memberQueue, "err = l.cluster.GetAPIReader().Get(call, key, live)", "_ = call",
 			dispatch, "TestMemberQueue/absence",
 		},
 		{

@@ -270,4 +270,9 @@ func count(states []State) (enabled, ready int) {
 }
 
 // bounded cuts a message to maxMessage bytes, at a word.
-func bounded(message string) string { return v1.Excerpt(message, maxMessage) }
+func bounded(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return v1.Excerpt(message, maxMessage)
+}
