@@ -190,10 +190,13 @@ func (b *bounded) check(t *testing.T, attempts map[string]attempt) {
 	}
 }
 
+// user is a namespace of users, without a copy.
+const user = "user"
+
 // TestMemberPolicies acts in a member as the account of the hub that kubectl shopfleet join creates.
 func TestMemberPolicies(t *testing.T) {
 	b := newBounded(t)
-	const reserved, fresh, left, user = "vault", "fresh", "left", "user"
+	const reserved, fresh, left = "vault", "fresh", "left"
 	for name, labels := range map[string]map[string]string{
 		reserved: {config.ReservedLabel: ""}, left: nil, user: nil, "shopfleet-verify": nil,
 	} {
@@ -222,28 +225,7 @@ func TestMemberPolicies(t *testing.T) {
 			"exec elsewhere":    b.execs(fresh, "operator-0", true), "eviction elsewhere": b.evicts(fresh, "operator-0", true),
 		})
 	})
-	t.Run("objects of users", func(t *testing.T) {
-		theirs := foreign(secret(user, "theirs"))
-		b.must(t, theirs)
-		b.must(t, foreign(deployment(user)))
-		b.must(t, foreign(claim(user, "data-shop-database-0")))
-		b.must(t, foreign(claim(user, "data")))
-		offered := foreign(secret(user, "offered"))
-		offered.SetAnnotations(map[string]string{v1.AdoptAnnotation: string(v1.AdoptIfNoDiff)})
-		b.must(t, offered)
-		stripped := foreign(secret(user, "stripped"))
-		stripped.SetLabels(map[string]string{v1.OwnerUIDLabel: "1"})
-		b.must(t, stripped)
-		b.check(t, map[string]attempt{
-			"update a secret": b.labels(theirs, true), "delete a secret": b.deletes(theirs, true),
-			"update a workload": b.labels(deployment(user), true), "delete a workload": b.deletes(deployment(user), true),
-			"grow a claim that was put back": b.labels(claim(user, "data-shop-database-0"), false), "delete one that was put back": b.deletes(claim(user, "data-shop-database-0"), false),
-			"make a secret ours": b.claims(theirs, true), "make a workload ours": b.claims(deployment(user), true),
-			"adopt a secret that is offered": b.claims(offered, false), "repair the label of ours": b.claims(stripped, false),
-			"another claim": b.deletes(claim(user, "data"), true),
-			"a secret":      b.creates(foreign(secret(user, "new")), true),
-		})
-	})
+	t.Run("objects of users", b.testObjectsOfUsers)
 	t.Run("when the copy is gone", func(t *testing.T) {
 		for _, object := range []client.Object{secret(left, "a"), claim(left, "data-shop-database-0"), job(left)} {
 			b.must(t, object)
@@ -264,6 +246,30 @@ func TestMemberPolicies(t *testing.T) {
 		if err := b.admin.Create(t.Context(), foreign(deployment("kube-system")), client.DryRunAll); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// testObjectsOfUsers acts on what users have in a namespace without a copy.
+func (b *bounded) testObjectsOfUsers(t *testing.T) {
+	theirs := foreign(secret(user, "theirs"))
+	b.must(t, theirs)
+	b.must(t, foreign(deployment(user)))
+	b.must(t, foreign(claim(user, "data-shop-database-0")))
+	b.must(t, foreign(claim(user, "data")))
+	offered := foreign(secret(user, "offered"))
+	offered.SetAnnotations(map[string]string{v1.AdoptAnnotation: string(v1.AdoptIfNoDiff)})
+	b.must(t, offered)
+	stripped := foreign(secret(user, "stripped"))
+	stripped.SetLabels(map[string]string{v1.OwnerUIDLabel: "1"})
+	b.must(t, stripped)
+	b.check(t, map[string]attempt{
+		"update a secret": b.labels(theirs, true), "delete a secret": b.deletes(theirs, true),
+		"update a workload": b.labels(deployment(user), true), "delete a workload": b.deletes(deployment(user), true),
+		"grow a claim that was put back": b.labels(claim(user, "data-shop-database-0"), false), "delete one that was put back": b.deletes(claim(user, "data-shop-database-0"), false),
+		"make a secret ours": b.claims(theirs, true), "make a workload ours": b.claims(deployment(user), true),
+		"adopt a secret that is offered": b.claims(offered, false), "repair the label of ours": b.claims(stripped, false),
+		"another claim": b.deletes(claim(user, "data"), true),
+		"a secret":      b.creates(foreign(secret(user, "new")), true),
 	})
 }
 

@@ -34,7 +34,7 @@ func Classify(c Component, live Live, written map[Key]bool) Change {
 	h := handoverOf(c, live)
 	for _, object := range c.Objects {
 		have := h.replaces(object.Resource, live)
-		if written != nil && !written[KeyOf(object.Resource)] && (have == nil || !written[KeyOf(have)]) {
+		if isLeft(object, have, written) {
 			t.exists = t.exists || have != nil && !object.Once
 			continue
 		}
@@ -60,6 +60,11 @@ func Classify(c Component, live Live, written map[Key]bool) Change {
 		t.changed = t.changed || !w.scaling
 	}
 	return t.change()
+}
+
+// isLeft reports whether neither an object nor what it replaces is among those that are written; nil means all.
+func isLeft(object Object, have Resource, written map[Key]bool) bool {
+	return written != nil && !written[KeyOf(object.Resource)] && (have == nil || !written[KeyOf(have)])
 }
 
 // tally counts what changes of the objects of a component.

@@ -15,8 +15,11 @@ import (
 )
 
 // prepare handles the annotations that request a rolling restart, and allow the application to leave
-// clusters. The application is updated from the response.
+// clusters. The application is updated from the response. One that is being deleted stays as it is.
 func (r *Reconciler) prepare(ctx context.Context, app *v1.EcommerceApp) error {
+	if app.DeletionTimestamp != nil {
+		return nil
+	}
 	if err := r.forgetMoves(ctx, app); err != nil {
 		return err
 	}

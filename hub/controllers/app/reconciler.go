@@ -79,11 +79,9 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 	if app.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
 		return reconcile.Result{}, nil
 	}
-	var failed error
-	if app.DeletionTimestamp == nil {
-		if failed = r.prepare(ctx, app); isConflict(failed) {
-			return reconcile.Result{}, failed
-		}
+	failed := r.prepare(ctx, app)
+	if isConflict(failed) {
+		return reconcile.Result{}, failed
 	}
 	in, err := r.observe(ctx, app)
 	if err != nil || in.recovering {
