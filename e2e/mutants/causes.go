@@ -31,7 +31,7 @@ func ofCauses() []Mutant {
 		},
 		{
 			"refused-image-announced", "an event says that an image is rolled out that the API server refused",
-			component + "/change.go", "if written != nil && ", "if written != nil && false && ",
+			component + "/change.go", "return written != nil && ", "return written != nil && false && ",
 			component, "TestClassifyWritten",
 		},
 		{
