@@ -19,6 +19,10 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
+// templatesCommit is the last commit that changed pod templates: between builds from there on, no pod
+// restarts. The way to it from before is testBase's.
+const templatesCommit = "ca38f79d059568e85145c643ce127fbb08817433"
+
 // testUpgrade goes back to the previous build of the hub and the agent, and then follows
 // the upgrade to this one: either way no pod of a shop is started again, and only objects that
 // the two builds render differently are written to.
@@ -104,7 +108,7 @@ func (r *region) contents(t *testing.T) map[string]string {
 
 // previousSources returns a folder with the sources of the previous build of the product: the
 // commit that changes are made on or, where nothing is changed, the one before the
-// product was changed last.
+// product was changed last, and none before the last change of a pod template.
 func (w *environment) previousSources(t *testing.T) string {
 	t.Helper()
 	product := []string{
@@ -116,6 +120,9 @@ func (w *environment) previousSources(t *testing.T) string {
 		t.Skipf("needs the history of the sources, to upgrade from: clone the repository: %v", err)
 	}
 	commit := changed + "^"
+	if _, err := w.git(t, "merge-base", "--is-ancestor", templatesCommit, commit); err != nil {
+		commit = templatesCommit // From an earlier one, pods restart.
+	}
 	if dirty, err := w.git(t, append([]string{"status", "--porcelain"}, product...)...); err == nil && dirty != "" {
 		commit = "HEAD"
 	}
