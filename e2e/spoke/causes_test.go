@@ -179,11 +179,12 @@ func testProtectedDefinitions(w *environment) func(*testing.T) {
 			for _, name := range []string{"ecommerceapps.ecommerce.io", "webapps.example.com", "mysqlclusters.mysql.example.com"} {
 				w.awaitProtected(t, set, name)
 			}
-			if err := w.cluster.Apply(t.Context(), []byte(serviceMonitors)); err != nil {
+			// One of a kind that no shop has.
+			of := strings.NewReplacer("monitoring.coreos.com", "example.org", "servicemonitor", "widget", "ServiceMonitor", "Widget")
+			if err := w.cluster.Apply(t.Context(), []byte(of.Replace(serviceMonitors))); err != nil {
 				t.Fatal(err)
 			}
-			others := definition("servicemonitors.monitoring.coreos.com")
-			if err := w.Delete(t.Context(), others, client.DryRunAll); err != nil {
+			if err := w.Delete(t.Context(), definition("widgets.example.org"), client.DryRunAll); err != nil {
 				t.Errorf("%s: the definition of others: %v", set, err)
 			}
 			name := metav1.ObjectMeta{Name: "shopfleet-deletion-protection-definitions-" + set}
@@ -193,7 +194,7 @@ func testProtectedDefinitions(w *environment) func(*testing.T) {
 				return w.Delete(ctx, definition("webapps.example.com"), client.DryRunAll)
 			})
 		}
-		framework.Delete(t, w, definition("servicemonitors.monitoring.coreos.com"))
+		framework.Delete(t, w, definition("widgets.example.org"))
 	}
 }
 
