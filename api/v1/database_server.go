@@ -11,15 +11,18 @@ import (
 
 // DatabaseServer identifies the program that runs a database. Two databases with equal ones run the same
 // program, and a change of either part is an upgrade. It is a value.
-//
-// +kubebuilder:object:generate=false
 type DatabaseServer struct {
-	// Version is the version of the spec; empty without a database.
-	Version string
-	// Image is the image of the spec, or the official one of the engine. The registry that
+	// version is the version of the spec; empty without a database. At most 64 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+
+	// image is the image of the spec, or the official one of the engine. The registry that
 	// spec.imageRegistry replaces is that of the spec: a mirror has the same program. It is empty
-	// where only the version is known.
-	Image string
+	// where only the version is known. At most 512 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
 }
 
 // OfficialImage returns the official image of a version of an engine.

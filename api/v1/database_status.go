@@ -97,37 +97,60 @@ type ClusterBackups struct {
 // +kubebuilder:object:generate=false
 type CopiedServer struct {
 	DatabaseServer
-	// NeverStarted is true if no pod can start with the server, because its image cannot be pulled: the data
-	// is that of another one. One that was started elsewhere before counts, too: what comes after it may then
-	// refuse to start, as it does.
-	NeverStarted bool
+	// Started is the server that a pod last started with, if none has started with the one of the copy: the
+	// data is of it. Zero if a pod has started with the one of the copy, and if that is not known.
+	Started DatabaseServer
 }
 
-// CopiedServerOf returns the server of a copy, which may be nil.
+// CopiedServerOf returns the server of a copy, which may be nil. A pod may have started with the server of the
+// copy unless a status that is about the present spec names another one: a process of an earlier release names
+// none, and one that does not run leaves the status as it is.
 func CopiedServerOf(copied *EcommerceApp) CopiedServer {
 	if copied == nil || copied.Spec.Database == nil {
 		return CopiedServer{}
 	}
 	s := CopiedServer{DatabaseServer: copied.Spec.Database.Server()}
-	for _, c := range copied.Status.Components {
-		// A replica is the first to be replaced, and the others wait for it.
-		s.NeverStarted = s.NeverStarted || c.Name == databaseComponent && c.Reason == ReasonImagePullBackOff && c.UpdatedReplicas <= 1 &&
-			copied.Status.ObservedGeneration == copied.Generation
+	started := ValidServer(copied.Status.StartedServer)
+	if started != nil && *started != s.DatabaseServer && copied.Status.ObservedGeneration == copied.Generation {
+		s.Started = *started
 	}
 	return s
 }
 
-// databaseComponent is the name of the database in status.components.
-const databaseComponent = "database"
+// NeverStarted reports whether no pod has started with the server of the copy, so that the data is of another
+// one.
+func (c CopiedServer) NeverStarted() bool { return c.Started != DatabaseServer{} }
+
+// OfData returns the server that the data is of, as far as is known: the one that last started.
+func (c CopiedServer) OfData() DatabaseServer {
+	if c.NeverStarted() {
+		return c.Started
+	}
+	return c.DatabaseServer
+}
+
+// DatabaseOfData returns the database of a copy with the server that its data is of, which another server has to
+// follow; nil without a copy or a database. It shares nothing with the copy.
+func DatabaseOfData(copied *EcommerceApp) *Database {
+	if copied == nil || copied.Spec.Database == nil {
+		return nil
+	}
+	db := copied.Spec.Database.DeepCopy()
+	if s := CopiedServerOf(copied); s.NeverStarted() {
+		db.SetServer(s.Started)
+	}
+	return db
+}
 
 // DatabaseServer returns the server of the database in a cluster: the wanted one, that of the spec with the
 // overrides for the cluster, unless an upgrade waits for a backup there. An upgrade waits too where backups are
-// enabled and status.backups does not have the cluster yet. Nothing waits for a backup of a server that never
-// started, unless the wanted one would upgrade the data of MySQL. The application must have a database.
+// enabled and status.backups does not have the cluster yet. A server that never started is replaced without a
+// backup, as none can be made of it, unless the wanted one would upgrade the data of MySQL: what counts is the
+// server that the data is of. The application must have a database.
 func (a *EcommerceApp) DatabaseServer(cluster string, wanted DatabaseServer, copied CopiedServer) DatabaseServer {
 	recorded := a.RecordedServer(cluster)
 	switch {
-	case copied.DatabaseServer == wanted, copied.NeverStarted && !a.Spec.Database.Engine.upgrades(copied.DatabaseServer, wanted):
+	case copied.DatabaseServer == wanted, copied.NeverStarted() && !a.Spec.Database.Engine.upgrades(copied.Started, wanted):
 		return wanted // The copy has it, or has none that a backup could be made of.
 	case recorded.Image != "":
 		return recorded

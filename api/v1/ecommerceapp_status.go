@@ -126,6 +126,12 @@ type EcommerceAppStatus struct {
 	// +optional
 	DatabaseCreated bool `json:"databaseCreated,omitempty"`
 
+	// startedServer is the server of the database that a pod was last observed to have started with
+	// (copies only): the data is of it, also while spec.database has another one that no pod has started with.
+	// Absent until one is observed.
+	// +optional
+	StartedServer *DatabaseServer `json:"startedServer,omitempty"`
+
 	// addresses are the IP addresses and DNS names at which the cluster admits requests to the
 	// application: those of its Ingress, or of the Gateway of its HTTPRoute, sorted (copies only). At most 8, of at most 253
 	// characters.

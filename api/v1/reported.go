@@ -13,6 +13,12 @@ const MaxClusterMessage = 256
 // maxReasonLength is the maximum length of a reason that a cluster reports. Ours are shorter.
 const maxReasonLength = 64
 
+// Maximum lengths of the version and of the image of a database, as in its schema.
+const (
+	maxServerVersion = 64
+	maxServerImage   = 512
+)
+
 // Excerpt returns a text that a cluster reports, on one line and of at most a number of bytes, of which it
 // needs four. A longer text is cut at a word, and ends with an ellipsis.
 func Excerpt(text string, limit int) string {
@@ -39,6 +45,26 @@ func Excerpt(text string, limit int) string {
 		text = strings.ToValidUTF8(text[:limit-len(more)], "")
 	}
 	return strings.TrimRight(text, " ,;:.-(") + more
+}
+
+// ValidServer returns a server that a cluster reports; nil if a spec cannot have it, whose version and
+// image the schema bounds.
+func ValidServer(reported *DatabaseServer) *DatabaseServer {
+	if reported == nil || !isReference(reported.Version, maxServerVersion) || !isReference(reported.Image, maxServerImage) {
+		return nil
+	}
+	return &DatabaseServer{Version: reported.Version, Image: reported.Image}
+}
+
+// isReference reports whether a text has the length and the characters of a version or of an image.
+func isReference(text string, limit int) bool {
+	for i := range len(text) {
+		letter := 'a' <= text[i]|0x20 && text[i]|0x20 <= 'z'
+		if digit := '0' <= text[i] && text[i] <= '9'; !letter && !digit && (i == 0 || !strings.ContainsRune("._/:@-", rune(text[i]))) {
+			return false
+		}
+	}
+	return text != "" && len(text) <= limit
 }
 
 // ValidReason returns a reason that a cluster reports, or another one if the API server would refuse it

@@ -37,6 +37,30 @@ func FuzzExcerpt(f *testing.F) {
 	})
 }
 
+func TestValidServer(t *testing.T) {
+	t.Parallel()
+	const version, image = "8.4.2-debian", "eu.example.com:5000/mysql:8.4.2@sha256:ab_C"
+	long := strings.Repeat("1", 64)
+	for _, in := range []DatabaseServer{
+		{version, image}, {long, image}, {version, long + strings.Repeat("b", 448)},
+	} {
+		if got := ValidServer(&in); got == nil || got == &in || *got != in {
+			t.Errorf("%v: %v", in, got)
+		}
+	}
+	for _, in := range []DatabaseServer{
+		{}, {version, ""}, {"", image}, {long + "1", image}, {version, long + strings.Repeat("b", 449)},
+		{version, "a b"}, {version, "mysql\x00"}, {"8\n", image}, {version, ":8"}, {"Ä", image}, {version, "["},
+	} {
+		if got := ValidServer(&in); got != nil {
+			t.Errorf("%v: %v", in, got)
+		}
+	}
+	if ValidServer(nil) != nil {
+		t.Error("there is none")
+	}
+}
+
 func TestValidReason(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

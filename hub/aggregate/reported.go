@@ -51,7 +51,7 @@ func reported(status *v1.EcommerceAppStatus) v1.EcommerceAppStatus {
 	out.ObservedGeneration, out.Selector = max(0, status.ObservedGeneration), validSelector(status.Selector)
 	out.Replicas, out.ClusterCount, out.RegionCount = count(status.Replicas), 0, 0
 	out.Conditions, out.Components = reportedConditions(status.Conditions), reportedComponents(status.Components)
-	out.DatabaseReplicas = reportedReplicas(status.DatabaseReplicas)
+	out.DatabaseReplicas, out.StartedServer = reportedReplicas(status.DatabaseReplicas), v1.ValidServer(status.StartedServer)
 	out.Addresses = v1.ValidAddresses(status.Addresses[:min(len(status.Addresses), maxReportedNames)])
 	out.PendingChanges, out.PendingChangeCount = reportedChanges(status.PendingChanges), count(status.PendingChangeCount)
 	out.Regions, out.Clusters, out.Backups, out.Placement, out.Rollout = nil, nil, nil, nil, nil

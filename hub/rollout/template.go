@@ -67,7 +67,10 @@ func mergeReplicas(to, from *v1.Workload) bool {
 // KeepDatabase makes a revision of an earlier time fit the database of a copy: it has its engine,
 // size and class, which never go back, and is not removed. A server of another version stays, and one whose
 // files the server of the revision cannot read. That of MySQL stays, too, once a pod may have started with it: it
-// upgrades its files then, and no earlier one can read them, not even of another patch version.
+// upgrades its files then, and no earlier one can read them, not even of another patch version. If no pod has
+// started with the server of the copy, the one that the data is of counts in its place: MySQL returns to that
+// one alone. It also stays in place of the one of the copy, if that has the same version, which the copy's schema
+// does not let lower.
 func KeepDatabase(spec *v1.EcommerceAppSpec, copied *v1.EcommerceApp) {
 	live := copied.Spec.Database.DeepCopy()
 	if live == nil {
@@ -77,12 +80,14 @@ func KeepDatabase(spec *v1.EcommerceAppSpec, copied *v1.EcommerceApp) {
 		spec.Database = live
 		return
 	}
-	from, stays := live, live.Engine == v1.EngineMySQL
-	if v1.CopiedServerOf(copied).NeverStarted {
-		from, stays = nil, false
+	from := v1.DatabaseOfData(copied)
+	kept := live
+	if from.Version == live.Version {
+		kept = from
 	}
+	stays := live.Engine == v1.EngineMySQL && spec.Database.Server() != v1.CopiedServerOf(copied).Started
 	if stays || spec.Database.Version != live.Version || v1.CheckServer(from, spec.Database) != nil {
-		spec.Database.Version, spec.Database.Image = live.Version, live.Image
+		spec.Database.Version, spec.Database.Image = kept.Version, kept.Image
 	}
 	spec.Database.Engine, spec.Database.Storage = live.Engine, live.Storage
 	spec.Database.StorageClassName, spec.Database.StorageProfile = live.StorageClassName, live.StorageProfile

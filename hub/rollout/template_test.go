@@ -171,10 +171,11 @@ func postgreSQL(change func(*v1.Database)) *v1.Database {
 	return db
 }
 
-// keepCase is a database in a revision and in the copy, with what the copy says of its components.
+// keepCase is a database in a revision and in the copy, with the server that last started there; zero if that is
+// not known.
 type keepCase struct {
 	revision, live, want *v1.Database
-	components           []v1.ComponentStatus
+	started              v1.DatabaseServer
 }
 
 func checkKeepDatabase(t *testing.T, cases map[string]keepCase) {
@@ -183,7 +184,11 @@ func checkKeepDatabase(t *testing.T, cases map[string]keepCase) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			spec, live := &v1.EcommerceAppSpec{Database: c.revision.DeepCopy()}, &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: c.live.DeepCopy()}}
-			live.Status.Components = c.components
+			if live.Status.StartedServer = new(c.started); c.started == (v1.DatabaseServer{}) {
+				live.Status.StartedServer = nil
+			}
+			// As while an image cannot be pulled, which does not say that no pod ever had it.
+			live.Status.Components = []v1.ComponentStatus{{Name: "database", Reason: v1.ReasonImagePullBackOff, UpdatedReplicas: 1}}
 			KeepDatabase(spec, live)
 			if diff := cmp.Diff(c.want, spec.Database); diff != "" {
 				t.Errorf("(-want +got): %s", diff)
@@ -198,67 +203,99 @@ func checkKeepDatabase(t *testing.T, cases map[string]keepCase) {
 func TestKeepDatabase(t *testing.T) {
 	t.Parallel()
 	grown := postgreSQL(func(db *v1.Database) { db.Version, db.Storage = "17.4", "20Gi" })
+	unknown := v1.DatabaseServer{}
+	started := v1.DatabaseServer{Version: "17.2", Image: "pg:17.2-bookworm"}
 	checkKeepDatabase(t, map[string]keepCase{
-		"none":                  {nil, nil, nil, nil},
-		"none is live":          {postgreSQL(nil), nil, postgreSQL(nil), nil},
-		"none in the revision":  {nil, grown, grown, nil},
-		"the same":              {postgreSQL(nil), postgreSQL(nil), postgreSQL(nil), nil},
-		"version and size stay": {postgreSQL(nil), grown, grown, nil},
+		"none":                  {nil, nil, nil, unknown},
+		"none is live":          {postgreSQL(nil), nil, postgreSQL(nil), unknown},
+		"none in the revision":  {nil, grown, grown, unknown},
+		"the same":              {postgreSQL(nil), postgreSQL(nil), postgreSQL(nil), unknown},
+		"version and size stay": {postgreSQL(nil), grown, grown, unknown},
 		"the class stays": {
 			postgreSQL(func(db *v1.Database) { db.StorageProfile = v1.StorageFast }), postgreSQL(func(db *v1.Database) { db.StorageClassName = new("slow") }),
-			postgreSQL(func(db *v1.Database) { db.StorageClassName = new("slow") }), nil,
+			postgreSQL(func(db *v1.Database) { db.StorageClassName = new("slow") }), unknown,
 		},
 		"an image goes with its version": {
 			postgreSQL(func(db *v1.Database) { db.Image = "registry.example.com/pg:17.2" }), postgreSQL(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }),
-			postgreSQL(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }), nil,
+			postgreSQL(func(db *v1.Database) { db.Version, db.Image = "17.4", "registry.example.com/pg:17.4" }), unknown,
 		},
 		"an image of the same version of PostgreSQL returns": {
 			postgreSQL(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }), postgreSQL(func(db *v1.Database) { db.Image = "registry.example.com/pg:bad" }),
-			postgreSQL(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }), nil,
+			postgreSQL(func(db *v1.Database) { db.Image = "registry.example.com/pg:good" }), unknown,
 		},
 		"an image of another distribution does not return": {
 			postgreSQL(func(db *v1.Database) { db.Image = "pg:17.2-bookworm" }), postgreSQL(func(db *v1.Database) { db.Image = "pg:17.2-trixie" }),
-			postgreSQL(func(db *v1.Database) { db.Image = "pg:17.2-trixie" }), nil,
+			postgreSQL(func(db *v1.Database) { db.Image = "pg:17.2-trixie" }), unknown,
+		},
+		"an image of the distribution that started returns": {
+			postgreSQL(func(db *v1.Database) { db.Image = "mirror/pg:17.2-bookworm" }), postgreSQL(func(db *v1.Database) { db.Image = "pg:17.2-typo-bookworm" }),
+			postgreSQL(func(db *v1.Database) { db.Image = "mirror/pg:17.2-bookworm" }), started,
+		},
+		"an image of another distribution than the one that started does not": {
+			postgreSQL(func(db *v1.Database) { db.Image = "pg:17.2-trixie" }), postgreSQL(func(db *v1.Database) { db.Image = "pg@sha256:typo" }),
+			postgreSQL(func(db *v1.Database) { db.Image = started.Image }), started,
 		},
 		"what else is in the revision returns": {
 			postgreSQL(func(db *v1.Database) { db.Replicas = new(int32(2)) }), postgreSQL(func(db *v1.Database) { db.Replicas = new(int32(3)) }),
-			postgreSQL(func(db *v1.Database) { db.Replicas = new(int32(2)) }), nil,
+			postgreSQL(func(db *v1.Database) { db.Replicas = new(int32(2)) }), unknown,
 		},
 	})
 }
 
-// TestKeepMySQL: a server that may have started stays, since it upgrades its files then.
+// TestKeepMySQL: a server that may have started stays, since it upgrades its files then. One that no pod has
+// started with is replaced by the one that did.
 func TestKeepMySQL(t *testing.T) {
 	t.Parallel()
-	pull := []v1.ComponentStatus{{Name: "database", Reason: v1.ReasonImagePullBackOff, UpdatedReplicas: 1}}
 	mysql := func(version, image string) *v1.Database {
 		return postgreSQL(func(db *v1.Database) { db.Engine, db.Version, db.Image = v1.EngineMySQL, version, image })
 	}
+	unknown := v1.DatabaseServer{}
+	server := func(version, image string) v1.DatabaseServer {
+		return v1.DatabaseServer{Version: version, Image: image}
+	}
 	checkKeepDatabase(t, map[string]keepCase{
 		"an image of the same version of MySQL does not return": {
-			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"), nil,
+			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"), unknown,
 		},
-		"a digest of MySQL does not return": {mysql("8.4.2", "mysql@sha256:aa"), mysql("8.4.2", "mysql@sha256:bb"), mysql("8.4.2", "mysql@sha256:bb"), nil},
+		"a digest of MySQL does not return": {mysql("8.4.2", "mysql@sha256:aa"), mysql("8.4.2", "mysql@sha256:bb"), mysql("8.4.2", "mysql@sha256:bb"), unknown},
 		"a digest of the same tag does not return": {
-			mysql("8.4.2", "mysql:8.4.2@sha256:aa"), mysql("8.4.2", "mysql:8.4.2@sha256:bb"), mysql("8.4.2", "mysql:8.4.2@sha256:bb"), nil,
+			mysql("8.4.2", "mysql:8.4.2@sha256:aa"), mysql("8.4.2", "mysql:8.4.2@sha256:bb"), mysql("8.4.2", "mysql:8.4.2@sha256:bb"), unknown,
 		},
-		"the official image of MySQL stays":       {mysql("8.4.2", "mirror/mysql:8.4.2"), mysql("8.4.3", ""), mysql("8.4.3", ""), nil},
-		"a major version of MySQL by image stays": {mysql("8", "mysql:8.4.2"), mysql("9", "mysql:9.1.0"), mysql("9", "mysql:9.1.0"), nil},
+		"the official image of MySQL stays":       {mysql("8.4.2", "mirror/mysql:8.4.2"), mysql("8.4.3", ""), mysql("8.4.3", ""), unknown},
+		"a major version of MySQL by image stays": {mysql("8", "mysql:8.4.2"), mysql("9", "mysql:9.1.0"), mysql("9", "mysql:9.1.0"), unknown},
 		"an image of MySQL that never started returns": {
-			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.99"), mysql("8.4", "mysql:8.4.2"), pull,
+			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.99"), mysql("8.4", "mysql:8.4.2"), server("8.4", "mysql:8.4.2"),
 		},
-		"another server of MySQL that crashes does not return": {
-			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"),
-			[]v1.ComponentStatus{{Name: "database", Reason: v1.ReasonCrashLoopBackOff, UpdatedReplicas: 1}},
+		"started, then its image cannot be pulled elsewhere": {
+			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"), server("8.4", "mysql:8.4.3"),
 		},
-		"a second pod has it": {
-			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"),
-			[]v1.ComponentStatus{{Name: "database", Reason: v1.ReasonImagePullBackOff, UpdatedReplicas: 2}},
+		"the official image has started": {mysql("8.4.3", "mirror/mysql:8.4.3"), mysql("8.4.3", ""), mysql("8.4.3", ""), server("8.4.3", "mysql:8.4.3")},
+		"it is not known what started": {
+			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.99"), mysql("8.4", "mysql:8.4.99"), unknown,
 		},
-		"an image of the backend cannot be pulled": {
-			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.3"), mysql("8.4", "mysql:8.4.3"),
-			[]v1.ComponentStatus{{Name: "backend", Reason: v1.ReasonImagePullBackOff, UpdatedReplicas: 1}},
+		"no server has such an image": {
+			mysql("8.4", "mysql:8.4.2"), mysql("8.4", "mysql:8.4.99"), mysql("8.4", "mysql:8.4.99"), server("8.4", "mysql 8.4.2"),
 		},
-		"a version that never started stays": {mysql("8.4.2", ""), mysql("8.4.99", ""), mysql("8.4.99", ""), pull},
+		"one from before the one that started does not return": {
+			mysql("8.4", "mysql:8.4.1"), mysql("8.4", "mysql:8.4.99"), mysql("8.4", "mysql:8.4.2"), server("8.4", "mysql:8.4.2"),
+		},
+		"nor does another digest": {
+			mysql("8.4.2", "mysql:8.4.2@sha256:aa"), mysql("8.4.2", "mysql:8.4.2@sha256:cc"), mysql("8.4.2", "mysql:8.4.2@sha256:bb"), server("8.4.2", "mysql:8.4.2@sha256:bb"),
+		},
+		"a version that never started stays": {mysql("8.4.2", ""), mysql("8.4.99", ""), mysql("8.4.99", ""), server("8.4.2", "mysql:8.4.2")},
 	})
+}
+
+// TestKeepOfAnOlderStatus: a status that is about another spec does not say that no pod has started.
+func TestKeepOfAnOlderStatus(t *testing.T) {
+	t.Parallel()
+	db := &v1.Database{Engine: v1.EngineMySQL, Version: "8.4", Image: "mysql:8.4.3", Storage: "10Gi"}
+	live := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: db.DeepCopy()}}
+	live.Generation, live.Status.ObservedGeneration = 2, 1
+	live.Status.StartedServer = &v1.DatabaseServer{Version: "8.4", Image: "mysql:8.4.2"}
+	spec := &v1.EcommerceAppSpec{Database: db.DeepCopy()}
+	spec.Database.Image = "mysql:8.4.2"
+	if KeepDatabase(spec, live); spec.Database.Image != "mysql:8.4.3" {
+		t.Errorf("the copy gets %s", spec.Database.Image)
+	}
 }

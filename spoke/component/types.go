@@ -211,6 +211,8 @@ type Report struct {
 	States     []State
 	// Replicas are the replicas of the database, as last observed.
 	Replicas []v1.DatabaseReplica
+	// DatabaseStarted is true if a pod was observed to have started with the database that the spec has.
+	DatabaseStarted bool
 	// Addresses are the IP addresses and DNS names of the application, as in its status.
 	Addresses []string
 	// Claims counts the desired volume claims, BoundClaims those that exist and are bound.

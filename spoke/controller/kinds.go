@@ -36,6 +36,7 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 				Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration,
 				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, LastHandledReconcileAt: &s.LastHandledReconcileAt,
 				LastHandledImageUpdate: &s.LastHandledImageUpdate, Inventory: &s.Inventory, DatabaseCreated: &s.DatabaseCreated,
+				StartedServer: &s.StartedServer,
 			}
 		},
 		Paused:   func(app *v1.EcommerceApp) bool { return app.Spec.Paused },
@@ -80,6 +81,9 @@ func reportEcommerceApp(app *v1.EcommerceApp, r component.Report) {
 		return
 	}
 	s.Ready, s.Addresses = r.Ready, r.Addresses
+	if r.DatabaseStarted {
+		s.StartedServer = new(app.Spec.Database.Server())
+	}
 	s.SetPendingChanges(r.Pending)
 	s.Components = nil
 	for _, state := range r.States {

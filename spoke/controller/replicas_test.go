@@ -54,6 +54,7 @@ func testReplicas(t *testing.T, w *writer) {
 	t.Run("side by side", r.sideBySide)
 	t.Run("without primary", r.withoutPrimary)
 	t.Run("replaced meanwhile", r.replacedMeanwhile)
+	t.Run("started", r.started)
 }
 
 // TestNoOldLag: a pass that observes nothing, as with a spec that cannot be rendered, keeps what is known

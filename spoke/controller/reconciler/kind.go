@@ -75,6 +75,8 @@ type Status struct {
 	LastHandledImageUpdate *string
 	// DatabaseCreated is nil for kinds without a database.
 	DatabaseCreated *bool
+	// StartedServer is nil for kinds that do not keep it. Report sets it.
+	StartedServer **v1.DatabaseServer
 	// Inventory is nil for kinds that do not keep it: after a start of the process, their children
 	// are read once.
 	Inventory *string

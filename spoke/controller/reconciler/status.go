@@ -51,6 +51,7 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 		*status.Inventory = cmp.Or(r.member.Applier.Inventory(p.intents(), p.live), *status.Inventory)
 	}
 	report.Replicas, report.Addresses = p.replicas, component.Addresses(p.components, p.live)
+	report.DatabaseStarted = component.HasStarted(p.components, p.live, database.Component, database.Container)
 	r.kind.Report(p.object, report)
 	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
 	r.member.Settings.Metrics.database(r.subject(client.ObjectKeyFromObject(p.object)), p.lost != "" && !p.deleting)
@@ -150,12 +151,14 @@ func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration 
 
 // isMinor reports whether only numbers, messages, the reason for not being ready and the parts that
 // are ready changed: phase, conditions and generation are the same. Becoming available is minor too: it
-// precedes or follows other progress.
+// precedes or follows other progress. That a server of a database has started is not, because what the hub may
+// write depends on it.
 func (r *reconciler[T]) isMinor(before, after T) bool {
 	was, is := r.kind.Status(before), r.kind.Status(after)
 	if *was.Phase != *is.Phase || *was.ObservedGeneration != *is.ObservedGeneration ||
 		was.LastHandledReconcileAt != nil && *was.LastHandledReconcileAt != *is.LastHandledReconcileAt ||
 		was.LastHandledImageUpdate != nil && *was.LastHandledImageUpdate != *is.LastHandledImageUpdate ||
+		was.StartedServer != nil && !equality.Semantic.DeepEqual(*was.StartedServer, *is.StartedServer) ||
 		len(*was.Conditions) != len(*is.Conditions) {
 		return false
 	}

@@ -27,6 +27,7 @@ func TestHoldFor(t *testing.T) {
 		"a part, beside nine others":    {9, 0, func(s *v1.EcommerceAppStatus) { s.Ready = "1/2" }, 4 * time.Second},
 		"a message, ten minutes ahead":  {0, 10 * time.Minute, func(s *v1.EcommerceAppStatus) { s.Message = "1 of 2" }, 2 * time.Second},
 		"the phase":                     {1000, 0, func(s *v1.EcommerceAppStatus) { s.Phase = v1.PhaseRunning }, 0},
+		"a server that started":         {1000, 0, func(s *v1.EcommerceAppStatus) { s.StartedServer = &v1.DatabaseServer{Version: "8.4.2"} }, 0},
 		"a condition": {1000, 0, func(s *v1.EcommerceAppStatus) {
 			s.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
 		}, 0},
@@ -36,7 +37,7 @@ func TestHoldFor(t *testing.T) {
 			r := newReconciler(Kind[*v1.EcommerceApp]{
 				Status: func(app *v1.EcommerceApp) Status {
 					s := &app.Status
-					return Status{Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration, LastUpdated: &s.LastUpdated, Conditions: &s.Conditions}
+					return Status{Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration, LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, StartedServer: &s.StartedServer}
 				},
 				SameParts: func(before, after *v1.EcommerceApp) bool { return before.Status.Ready == after.Status.Ready },
 			}, &Member{})

@@ -63,16 +63,16 @@ func keepServer(app *v1.EcommerceApp, db *v1.Database, cluster string, live *v1.
 }
 
 // checkServer returns an error if a copy would get a server that its database cannot run, or that the user has
-// not agreed to: overrides and earlier revisions pass the schema of the hub.
+// not agreed to: overrides and earlier revisions pass the schema of the hub. It has to follow the server that the
+// data is of, which is not that of the copy if no pod has started with the latter. One that stays is not checked.
 func checkServer(spec *v1.EcommerceAppSpec, live *v1.EcommerceApp) error {
 	if spec.Database == nil {
 		return nil
 	}
-	var from *v1.Database
-	if live != nil && !v1.CopiedServerOf(live).NeverStarted {
-		from = live.Spec.Database
+	if spec.Database.Server() == v1.CopiedServerOf(live).DatabaseServer {
+		return nil
 	}
-	if err := v1.CheckServer(from, spec.Database); err != nil {
+	if err := v1.CheckServer(v1.DatabaseOfData(live), spec.Database); err != nil {
 		return &apierror.SpecError{Reason: v1.ReasonUpgradeRefused, Err: fmt.Errorf("the server of the database is refused: %w", err)}
 	}
 	return nil

@@ -153,26 +153,38 @@ func TestTheServerOfACopy(t *testing.T) {
 	stuck := mysql("8.4.2", "", "")
 	stuck.Spec.Database.Version, stuck.Spec.Database.Image = "8.4", image+"8.4.99"
 	stuck.Status.Components = []v1.ComponentStatus{{Name: "database", Reason: v1.ReasonImagePullBackOff, UpdatedReplicas: 1}}
-	observed := stuck.DeepCopy()
+	never := stuck.DeepCopy()
+	never.Status.StartedServer = &v1.DatabaseServer{Version: "8.4", Image: image + "8.4.2-debian"}
+	has := stuck.DeepCopy()
+	has.Status.StartedServer = new(has.Spec.Database.Server())
+	observed := never.DeepCopy()
 	observed.Generation = 2 // Its status is about another spec.
 	for name, tt := range map[string]struct {
 		app, live *v1.EcommerceApp
 		refused   bool
 	}{
-		"stays":                             {mysql("8.4.2", image+"8.4.2", ""), live, false},
-		"of another registry":               {overridden(mysql("8.4.2", image+"8.4.2", ""), to("eu/mysql:8.4.2")), live, false},
-		"upgraded by an override":           {overridden(mysql("8.4.2", image+"8.4.2", ""), to(image+"9.1.0")), live, true},
-		"upgraded by a JSON patch":          {overridden(mysql("8.4.2", image+"8.4.2", ""), patch(image+"9.1.0")), live, true},
-		"lowered by an override":            {overridden(mysql("8.4.2", image+"8.4.2", ""), to(image+"8.4.1")), live, true},
-		"by digest":                         {overridden(mysql("8.4.2", image+"8.4.2", ""), patch("mysql@sha256:aa")), live, true},
-		"of Alpine, and new":                {overridden(mysql("8.4.2", "", ""), to("mysql:8.4.2-alpine")), nil, true},
-		"floating, and new":                 {overridden(mysql("8.4.2", "", ""), patch("mysql:8.4")), nil, true},
-		"floating all along":                {mysql("8.4", "", ""), mysql("8.4", "", ""), false},
-		"a major one with consent":          {overridden(mysql("9.1.0", image+"9.1.0", "9"), to("eu/mysql:9.1.0")), live, false},
-		"a major one without":               {mysql("9.1.0", image+"9.1.0", ""), live, true},
-		"instead of one that never started": {mysql("8.4", image+"8.4.2", ""), stuck, false},
-		"instead of one that may have":      {mysql("8.4", image+"8.4.2", ""), observed, true},
-		"of another one's major one":        {overridden(mysql("8.4.2", image+"8.4.2", "9"), to(image+"9.1.0")), live, true},
+		"stays":                                            {mysql("8.4.2", image+"8.4.2", ""), live, false},
+		"of another registry":                              {overridden(mysql("8.4.2", image+"8.4.2", ""), to("eu/mysql:8.4.2")), live, false},
+		"upgraded by an override":                          {overridden(mysql("8.4.2", image+"8.4.2", ""), to(image+"9.1.0")), live, true},
+		"upgraded by a JSON patch":                         {overridden(mysql("8.4.2", image+"8.4.2", ""), patch(image+"9.1.0")), live, true},
+		"lowered by an override":                           {overridden(mysql("8.4.2", image+"8.4.2", ""), to(image+"8.4.1")), live, true},
+		"by digest":                                        {overridden(mysql("8.4.2", image+"8.4.2", ""), patch("mysql@sha256:aa")), live, true},
+		"of Alpine, and new":                               {overridden(mysql("8.4.2", "", ""), to("mysql:8.4.2-alpine")), nil, true},
+		"floating, and new":                                {overridden(mysql("8.4.2", "", ""), patch("mysql:8.4")), nil, true},
+		"floating all along":                               {mysql("8.4", "", ""), mysql("8.4", "", ""), false},
+		"a major one with consent":                         {overridden(mysql("9.1.0", image+"9.1.0", "9"), to("eu/mysql:9.1.0")), live, false},
+		"a major one without":                              {mysql("9.1.0", image+"9.1.0", ""), live, true},
+		"instead of one that never started":                {mysql("8.4", image+"8.4.2-debian", ""), never, false},
+		"instead of one that may have":                     {mysql("8.4", image+"8.4.2-debian", ""), observed, true},
+		"instead of one that is not known to have started": {mysql("8.4", image+"8.4.2", ""), stuck, true},
+		"instead of one that started, and cannot be pulled elsewhere":       {mysql("8.4", image+"8.4.2", ""), has, true},
+		"never started, and stays":                                          {mysql("8.4", image+"8.4.99", ""), never, false},
+		"never started: compared with the one before: raised":               {mysql("8.4", image+"8.4.3-debian", ""), never, false},
+		"never started: compared with the one before: lowered":              {mysql("8.4", image+"8.4.1-debian", ""), never, true},
+		"never started: compared with the one before: another distribution": {mysql("8.4", image+"8.4.2-oraclelinux9", ""), never, true},
+		"never started: compared with the one before: major":                {mysql("9.1.0", image+"9.1.0-debian", ""), never, true},
+		"never started: compared with the one before: major, with consent":  {mysql("9.1.0", image+"9.1.0-debian", "9"), never, false},
+		"of another one's major one":                                        {overridden(mysql("8.4.2", image+"8.4.2", "9"), to(image+"9.1.0")), live, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -65,12 +65,19 @@ func (in input) server(s *History) (wanted v1.DatabaseServer, waits bool) {
 	}
 	wanted = db.Server()
 	s.Server = in.app.DatabaseServer(s.Cluster, wanted, copied)
-	if s.Server == wanted {
-		return wanted, false
-	}
 	from := &v1.Database{Engine: db.Engine}
 	from.SetServer(s.Server)
-	return wanted, v1.CheckServer(from, db) == nil // One that is refused is not worth a backup: the copy says why.
+	if copied.NeverStarted() {
+		from.SetServer(copied.Started) // The data is of it, and not of the one that is recorded.
+	}
+	refused := v1.CheckServer(from, db) != nil
+	if s.Server == wanted {
+		if refused {
+			s.Server = copied.DatabaseServer
+		}
+		return wanted, false
+	}
+	return wanted, !refused // One that is refused is not worth a backup: the copy says why.
 }
 
 // beginOf returns the snapshot time of a Backup. A dump that the hub requested cannot be

@@ -179,27 +179,33 @@ func TestAVersionWithoutImage(t *testing.T) {
 	}
 }
 
-// TestAServerThatNeverStarted is replaced at once: no backup can be made of it. An upgrade of MySQL waits all the
-// same, since its image may have been pulled before.
+// TestAServerThatNeverStarted is replaced at once by the one that the data is of: no backup can be made of it. An
+// upgrade of the data of MySQL waits all the same.
 func TestAServerThatNeverStarted(t *testing.T) {
 	t.Parallel()
 	typo := v1.DatabaseServer{Version: "8.4", Image: "mirror/mysql:8.4.9"}
+	started := v1.DatabaseServer{Version: "8.4", Image: "mirror/mysql:8.4.3"}
 	for name, tt := range map[string]struct {
-		image        string
-		neverStarted bool
-		want         string
+		image   string
+		started v1.DatabaseServer
+		want    string
+		backups int
 	}{
-		"started":       {"mirror/mysql:8.4.3", false, typo.Image},
-		"never started": {"mirror/mysql:8.4.3", true, "mirror/mysql:8.4.3"},
-		"upgraded":      {"mirror/mysql:8.4.10", true, typo.Image},
+		"started":                         {"mirror/mysql:8.4.3", v1.DatabaseServer{}, typo.Image, 0},
+		"never started":                   {"mirror/mysql:8.4.3", started, "mirror/mysql:8.4.3", 0},
+		"never started, another registry": {"mysql:8.4.3", started, "mysql:8.4.3", 0},
+		"upgraded, to less than the typo": {"mirror/mysql:8.4.4", started, typo.Image, 1},
+		"lowered, and refused":            {"mirror/mysql:8.4.2", started, typo.Image, 0},
+		"upgraded":                        {"mirror/mysql:8.4.10", started, typo.Image, 1},
 	} {
 		in := situation("2026-03-02T09:00:00Z")
 		in.app.Spec.Database.Engine, in.app.Spec.Database.Version, in.app.Spec.Database.Image = v1.EngineMySQL, "8.4", tt.image
 		in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: typo.Version, Image: typo.Image}}
 		in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupCompleted)}
-		in.copied = map[string]v1.CopiedServer{"eu-1": {DatabaseServer: typo, NeverStarted: tt.neverStarted}}
-		if got := decide(in).Clusters[0].Server.Image; got != tt.want {
-			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		in.copied = map[string]v1.CopiedServer{"eu-1": {DatabaseServer: typo, Started: tt.started}}
+		plan := decide(in)
+		if got := plan.Clusters[0].Server.Image; got != tt.want || len(plan.Create) != tt.backups {
+			t.Errorf("%s: %s and %d backups, want %s and %d", name, got, len(plan.Create), tt.want, tt.backups)
 		}
 	}
 }
