@@ -24,9 +24,19 @@ func ofUpgrades() []Mutant {
 			"hub/rollout", "TestKeepMySQL/a_digest_of_the_same_tag_does_not_return",
 		},
 		{
-			"started-unnoticed", "a server that a pod has started with counts as one that never started",
-			"api/v1/database_status.go", " && c.UpdatedReplicas <= 1 &&", " &&",
-			"hub/rollout", "TestKeepMySQL/a_second_pod_has_it",
+			"started-unnoticed", "a server counts as one that never started before the status is about it",
+			"api/v1/database_status.go", " && copied.Status.ObservedGeneration == copied.Generation {", " {",
+			"hub/rollout", "TestKeepOfAnOlderStatus",
+		},
+		{
+			"revision-before", "a pod of the revision before says that the server of the next one has started",
+			"spoke/component/started.go", "pod.Labels[appsv1.StatefulSetRevisionLabel] == newest && ", "",
+			"spoke/component", "TestHasStarted/of_the_revision_before",
+		},
+		{
+			"data-unchecked", "what follows a server that never started is not compared with the one before",
+			dispatch + "/local.go", "v1.CheckServer(v1.DatabaseOfData(live), ", "v1.CheckServer(nil, ",
+			dispatch, "TestTheServerOfACopy/never_started:_compared_with_the_one_before:_lowered",
 		},
 		{
 			"override-unchecked", "an override gets past the rules about servers",
