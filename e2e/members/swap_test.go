@@ -145,7 +145,8 @@ func (w *rivalWrites) list() (sent, done []string) {
 func (w *rivalWrites) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		path := request.URL.Path
-		if request.Method == http.MethodGet || strings.HasPrefix(path, "/apis/authorization.k8s.io/") {
+		isRead := request.Method == http.MethodGet || strings.HasPrefix(path, "/apis/authorization.k8s.io/") || request.URL.Query().Has("dryRun")
+		if isRead {
 			response, err := next.RoundTrip(request)
 			if strings.HasSuffix(path, "/rivals") {
 				w.read.Do(w.both.Done)
