@@ -63,6 +63,12 @@ func (w *environment) testBase(t *testing.T) {
 	})
 	w.running(t, shop, ledger)
 	after := w.workloads(t.Context(), t)
+	checkRestarts(t, named, before, after)
+}
+
+// checkRestarts checks that the named workloads have replaced their pods once, and no other has.
+func checkRestarts(t *testing.T, named []string, before, after map[workloadKey]workload) {
+	t.Helper()
 	for _, name := range named {
 		// No MySQLCluster and no WebApp runs here: the golden test alone knows of their templates.
 		isHere := slices.ContainsFunc(slices.Collect(maps.Keys(before)), func(key workloadKey) bool { return key.name == name })

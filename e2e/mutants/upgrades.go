@@ -1,12 +1,7 @@
 package mutants
 
-// ofUpgrades returns mistakes with the servers of databases.
+// ofUpgrades returns mistakes with databases that change their server.
 func ofUpgrades() []Mutant {
-	const (
-		server = "api/v1/database_server.go"
-		schema = "e2e/api"
-		alike  = "TestServersAreCheckedAlike"
-	)
 	return []Mutant{
 		{
 			"image-not-held", "an upgrade by image does not wait for its backup",
@@ -43,6 +38,17 @@ func ofUpgrades() []Mutant {
 			dispatch + "/copies.go", "	return out, cmp.Or(err, checkServer(&out.Spec, live))\n", "	return out, err\n",
 			dispatch, "TestTheServerOfACopy/upgraded_by_a_JSON_patch",
 		},
+	}
+}
+
+// ofServers returns mistakes with the rules about the servers of databases.
+func ofServers() []Mutant {
+	const (
+		server = "api/v1/database_server.go"
+		schema = "e2e/api"
+		alike  = "TestServersAreCheckedAlike"
+	)
+	return []Mutant{
 		{
 			"alpine-accepted", "an image of Alpine is accepted",
 			server, `strings.Contains(r.tag, "alpine")`, `strings.Contains(r.tag, "@")`,

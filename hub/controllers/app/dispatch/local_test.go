@@ -130,6 +130,12 @@ func TestTheVersionOfACopy(t *testing.T) {
 	}
 }
 
+// withOverride adds an override to an application.
+func withOverride(app *v1.EcommerceApp, override v1.Override) *v1.EcommerceApp {
+	app.Spec.Overrides = []v1.Override{override}
+	return app
+}
+
 // TestTheServerOfACopy: overrides, JSON patches and earlier revisions do not get past the rules of the schema.
 func TestTheServerOfACopy(t *testing.T) {
 	t.Parallel()
@@ -139,10 +145,6 @@ func TestTheServerOfACopy(t *testing.T) {
 		})
 	}
 	const image = "mirror/mysql:"
-	overridden := func(app *v1.EcommerceApp, override v1.Override) *v1.EcommerceApp {
-		app.Spec.Overrides = []v1.Override{override}
-		return app
-	}
 	to := func(image string) v1.Override {
 		return v1.Override{Database: v1.DatabaseOverride{ContainerOverride: v1.ContainerOverride{Image: image}}}
 	}
@@ -164,15 +166,15 @@ func TestTheServerOfACopy(t *testing.T) {
 		refused   bool
 	}{
 		"stays":                                            {mysql("8.4.2", image+"8.4.2", ""), live, false},
-		"of another registry":                              {overridden(mysql("8.4.2", image+"8.4.2", ""), to("eu/mysql:8.4.2")), live, false},
-		"upgraded by an override":                          {overridden(mysql("8.4.2", image+"8.4.2", ""), to(image+"9.1.0")), live, true},
-		"upgraded by a JSON patch":                         {overridden(mysql("8.4.2", image+"8.4.2", ""), patch(image+"9.1.0")), live, true},
-		"lowered by an override":                           {overridden(mysql("8.4.2", image+"8.4.2", ""), to(image+"8.4.1")), live, true},
-		"by digest":                                        {overridden(mysql("8.4.2", image+"8.4.2", ""), patch("mysql@sha256:aa")), live, true},
-		"of Alpine, and new":                               {overridden(mysql("8.4.2", "", ""), to("mysql:8.4.2-alpine")), nil, true},
-		"floating, and new":                                {overridden(mysql("8.4.2", "", ""), patch("mysql:8.4")), nil, true},
+		"of another registry":                              {withOverride(mysql("8.4.2", image+"8.4.2", ""), to("eu/mysql:8.4.2")), live, false},
+		"upgraded by an override":                          {withOverride(mysql("8.4.2", image+"8.4.2", ""), to(image+"9.1.0")), live, true},
+		"upgraded by a JSON patch":                         {withOverride(mysql("8.4.2", image+"8.4.2", ""), patch(image+"9.1.0")), live, true},
+		"lowered by an override":                           {withOverride(mysql("8.4.2", image+"8.4.2", ""), to(image+"8.4.1")), live, true},
+		"by digest":                                        {withOverride(mysql("8.4.2", image+"8.4.2", ""), patch("mysql@sha256:aa")), live, true},
+		"of Alpine, and new":                               {withOverride(mysql("8.4.2", "", ""), to("mysql:8.4.2-alpine")), nil, true},
+		"floating, and new":                                {withOverride(mysql("8.4.2", "", ""), patch("mysql:8.4")), nil, true},
 		"floating all along":                               {mysql("8.4", "", ""), mysql("8.4", "", ""), false},
-		"a major one with consent":                         {overridden(mysql("9.1.0", image+"9.1.0", "9"), to("eu/mysql:9.1.0")), live, false},
+		"a major one with consent":                         {withOverride(mysql("9.1.0", image+"9.1.0", "9"), to("eu/mysql:9.1.0")), live, false},
 		"a major one without":                              {mysql("9.1.0", image+"9.1.0", ""), live, true},
 		"instead of one that never started":                {mysql("8.4", image+"8.4.2-debian", ""), never, false},
 		"instead of one that may have":                     {mysql("8.4", image+"8.4.2-debian", ""), observed, true},
@@ -184,7 +186,7 @@ func TestTheServerOfACopy(t *testing.T) {
 		"never started: compared with the one before: another distribution": {mysql("8.4", image+"8.4.2-oraclelinux9", ""), never, true},
 		"never started: compared with the one before: major":                {mysql("9.1.0", image+"9.1.0-debian", ""), never, true},
 		"never started: compared with the one before: major, with consent":  {mysql("9.1.0", image+"9.1.0-debian", "9"), never, false},
-		"of another one's major one":                                        {overridden(mysql("8.4.2", image+"8.4.2", "9"), to(image+"9.1.0")), live, true},
+		"of another one's major one":                                        {withOverride(mysql("8.4.2", image+"8.4.2", "9"), to(image+"9.1.0")), live, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
