@@ -68,6 +68,10 @@ func TestNotKnownYet(t *testing.T) {
 			if isClosed(s.discovered) {
 				t.Error("reconcilers start before it is known whether the cluster serves an optional kind")
 			}
+			// Later ones may be the API server's doing, which asks for patience while it loads its own cache.
+			if n := s.lists.Load(); n != 1 {
+				t.Errorf("%d lists, want one that may take long", n)
+			}
 			close(s.release)
 			s.await(t, "the reconcilers to start", func() bool { return isClosed(s.discovered) })
 			if facts := s.facts(render.Cluster{}); !facts.Certificates || facts.CertificatesUnknown {
@@ -249,12 +253,9 @@ func (s *slow) awaitHeld(t *testing.T, retries int) {
 	s.await(t, "the list that is held", func() bool { return s.lists.Load() > 0 && s.retries >= retries })
 }
 
-// checkOneInformer checks that one list was enough, and that the informer of Certificates notifies once.
+// checkOneInformer checks that the informer of Certificates notifies once.
 func (s *slow) checkOneInformer(t *testing.T) {
 	t.Helper()
-	if n := s.lists.Load(); n != 1 {
-		t.Errorf("%d lists, want one that may take long", n)
-	}
 	found, err := s.cache.GetInformer(t.Context(), kindOf(t, certificates).sample())
 	if err != nil {
 		t.Fatal(err)
