@@ -54,6 +54,21 @@ func ofCauses() []Mutant {
 			controller + "/slim.go", "kept.Message = c.Message", "kept.Message = \"\"",
 			controller, "TestSlimDecisions",
 		},
+		{
+			"unscaled-unnoticed", "an autoscaler that does not scale is not reported",
+			component + "/autoscaler.go", `if s := &states[i]; s.Unscaled != "" && `, `if s := &states[i]; s.Unscaled == "" && `,
+			component, "TestInactiveAutoscaler",
+		},
+		{
+			"cut-in-a-word", "a long message ends within a word",
+			"api/v1/reported.go", "end > len(text)/2 {", "end > len(text) {",
+			"api/v1", "TestExcerpt",
+		},
+		{
+			"on-another-row", "a message is on the row of a component that it is not about",
+			"cmd/kubectl-shopfleet/printers/apps.go", "part.Name == name })", "part.Name != name })",
+			"cmd/kubectl-shopfleet/printers", "TestAppWide",
+		},
 	}
 }
 

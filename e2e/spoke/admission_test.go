@@ -107,13 +107,22 @@ func (w *environment) awaitStored(t *testing.T, app *v1.EcommerceApp, policy adm
 		}
 		return nil
 	})
-	deployments := &appsv1.DeploymentList{}
-	if err := w.List(t.Context(), deployments, client.InNamespace(app.Namespace)); err != nil {
-		t.Fatal(err)
+	deployments, sets := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}
+	for _, list := range []client.ObjectList{deployments, sets} {
+		if err := w.List(t.Context(), list, client.InNamespace(app.Namespace)); err != nil {
+			t.Fatal(err)
+		}
 	}
+	workloads := make(map[string]appsv1.StatefulSetSpec)
 	for _, d := range deployments.Items {
-		if policy.stored != nil && !policy.stored(appsv1.StatefulSetSpec{Replicas: d.Spec.Replicas, Template: d.Spec.Template}) {
-			t.Errorf("Deployment %s is not as the policy makes it", d.Name)
+		workloads[d.Name] = appsv1.StatefulSetSpec{Replicas: d.Spec.Replicas, Template: d.Spec.Template}
+	}
+	for _, s := range sets.Items {
+		workloads[s.Name] = s.Spec
+	}
+	for name, spec := range workloads {
+		if policy.stored != nil && !policy.stored(spec) {
+			t.Errorf("%s is not as the policy makes it", name)
 		}
 	}
 	settled := framework.MarkSettled(t, w.env.Fleet, app.Namespace, config.SpokeServiceAccount)
