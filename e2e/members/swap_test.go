@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,6 +91,15 @@ func (e *environment) testRivalsAtOnce(t *testing.T) {
 	if err := admin.Patch(t.Context(), definition(), other); err != nil {
 		t.Fatal(err)
 	}
+	// The record has the name that the policies for the hub's account let it write.
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubRecord}}
+	forget := func() {
+		if err := client.IgnoreNotFound(admin.Delete(context.Background(), record)); err != nil {
+			t.Error(err)
+		}
+	}
+	forget()
+	t.Cleanup(forget)
 	// Rivals read the record both, before one of them writes anything.
 	var read sync.WaitGroup
 	read.Add(2)
@@ -99,7 +109,7 @@ func (e *environment) testRivalsAtOnce(t *testing.T) {
 		w := &rivalWrites{both: &read}
 		options := e.fleetOptions(t)
 		options.HubUID, options.Wrap = uid, w.wrap
-		options.Record = client.ObjectKey{Namespace: config.Namespace, Name: "rivals"}
+		options.Record = client.ObjectKeyFromObject(record)
 		rivals[uid], fleets[uid] = w, members.New(options)
 		fleets[uid].Set("eu-1", members.Target{Kubeconfig: e.kubeconfig(t, e.Member("eu-1"))})
 	}
@@ -148,7 +158,7 @@ func (w *rivalWrites) wrap(next http.RoundTripper) http.RoundTripper {
 		isRead := request.Method == http.MethodGet || strings.HasPrefix(path, "/apis/authorization.k8s.io/") || request.URL.Query().Has("dryRun")
 		if isRead {
 			response, err := next.RoundTrip(request)
-			if strings.HasSuffix(path, "/rivals") {
+			if strings.HasSuffix(path, "/configmaps/"+config.HubRecord) {
 				w.read.Do(w.both.Done)
 			}
 			return response, err
