@@ -41,6 +41,10 @@ GOVULNDB ?=
 MUTANTS ?=
 # The cases that make faults runs: all, or the name of one.
 FAULTS ?= all
+# Where make push and make shop-push push images to, for example registry.example.com/shop.
+REGISTRY ?=
+# The version of the storefront that make shop-images builds: v2.0.0, or v2.1.0 to update to.
+SHOP_VERSION ?= v2.0.0
 # KIND=1: make demo uses kind. KEEP=1: make e2e-kind does not delete its clusters.
 KIND ?=
 KEEP ?=
@@ -261,14 +265,39 @@ build: ## Build static binaries: bin/hub, bin/spoke and bin/kubectl-shopfleet.
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/hub ./cmd/spoke ./cmd/kubectl-shopfleet
 
 # The images contain only a static binary: building them needs no registry, and either
-# builder of docker works. Push them to your own registry.
+# builder of docker works. Their programs are for Linux, on this machine's architecture, also where
+# make runs on another system.
 .PHONY: images
-images: build ## Build the images shopfleet-hub and shopfleet-spoke with docker.
+images: ## Build the images shopfleet-hub and shopfleet-spoke with docker.
+	@mkdir -p bin/images
+	GOOS=linux CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/images/ ./cmd/hub ./cmd/spoke
 	@for process in hub spoke; do \
 	  echo "building shopfleet-$$process:$(VERSION)"; \
 	  docker build --quiet --file cmd/Dockerfile --build-arg BINARY=$$process --build-arg VERSION=$(VERSION) \
-	    --tag shopfleet-$$process:$(VERSION) bin; \
+	    --tag shopfleet-$$process:$(VERSION) bin/images; \
 	done
+
+.PHONY: shop-images
+shop-images: ## Build the images of the storefront, ecommerce-frontend and ecommerce-backend, with docker.
+	@mkdir -p bin/shop
+	GOOS=linux CGO_ENABLED=0 go build -C $(SHOP) -trimpath -ldflags '-s -w -X main.version=$(SHOP_VERSION)' -o $(CURDIR)/bin/shop/ ./cmd/frontend ./cmd/backend
+	@for program in frontend backend; do \
+	  echo "building ecommerce-$$program:$(SHOP_VERSION)"; \
+	  docker build --quiet --file $(SHOP)/Dockerfile --build-arg BINARY=$$program --build-arg VERSION=$(SHOP_VERSION) \
+	    --tag ecommerce-$$program:$(SHOP_VERSION) bin/shop; \
+	done
+
+# pushImages tags images for REGISTRY and pushes them.
+pushImages = @[ -n "$(REGISTRY)" ] || { echo "$@: set REGISTRY, as in: make $@ REGISTRY=registry.example.com/shop"; exit 1; }; \
+	for image in $(1); do docker tag "$$image" "$(REGISTRY)/$$image"; docker push "$(REGISTRY)/$$image"; done
+
+.PHONY: push
+push: ## Push the images of make images to REGISTRY=<registry/folder>.
+	$(call pushImages,shopfleet-hub:$(VERSION) shopfleet-spoke:$(VERSION))
+
+.PHONY: shop-push
+shop-push: ## Push the images of make shop-images to REGISTRY=<registry/folder>.
+	$(call pushImages,ecommerce-frontend:$(SHOP_VERSION) ecommerce-backend:$(SHOP_VERSION))
 
 .PHONY: tools
 tools: $(CONTROLLER_GEN) $(GOLANGCI_LINT) $(GOTESTSUM) $(KUSTOMIZE) $(HELM) $(PROMTOOL) ## Build the pinned tools into .bin/.

@@ -144,11 +144,11 @@ func docker(ctx context.Context, args ...string) (string, error) {
 	return command(exec.CommandContext(ctx, "docker", args...))
 }
 
-// command runs a command; the error contains its output.
+// command runs a command; the error contains its output. Programs are for Linux, whatever runs the tests.
 func command(cmd *exec.Cmd) (string, error) {
 	var out, all bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), &all
-	cmd.Env = append(os.Environ(), "DOCKER_BUILDKIT=0", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "DOCKER_BUILDKIT=0", "CGO_ENABLED=0", "GOOS=linux")
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("running %s: %w\n%s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(all.Bytes()))
 	}
