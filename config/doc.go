@@ -11,7 +11,7 @@
 //   - admission/spoke, admission/member: the policy that protects definitions, where there is a spoke and in a member.
 //   - manager: the Deployments of hub and spoke, with their Services and policies.
 //   - hub, spoke, monitoring, charts: for kustomize and Helm; see README.md.
-//   - samples: one object of each kind.
+//   - samples: objects of each kind.
 //
 // The files of crd, rbac and manager are embedded, so that `kubectl shopfleet install`
 // and `join`, the permission checks of the hub, and kubectl use the same manifests. The

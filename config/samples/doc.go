@@ -1,8 +1,8 @@
-// Package samples embeds one complete object of each kind that users create.
+// Package samples has a sample of each kind that users create, and embeds those that programs use.
 //
 // # Purpose
 //
-// The demo and the tests use the same YAML files that users read.
+// The demo and the tests use the same YAML files that users read. config/README.md lists them.
 //
 // # Non-goals
 //

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,7 @@ import (
 
 // testSamples applies the files unchanged.
 func (s *server) testSamples(t *testing.T) {
+	t.Run("every file", s.testEveryFile)
 	t.Run("account with keys", s.testAccountWithKeys)
 	t.Run("account with a bucket", func(t *testing.T) {
 		if err := s.cluster.Apply(t.Context(), samples.CloudAccountBucket()); err != nil {
@@ -26,6 +28,22 @@ func (s *server) testSamples(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) { s.testSample(t, k) })
 		t.Run(k.name+" with an unknown field", func(t *testing.T) { s.testUnknownField(t, k) })
+	}
+}
+
+// testEveryFile applies the whole folder, as a user may.
+func (s *server) testEveryFile(t *testing.T) {
+	s.namespace(t, config.Namespace)
+	const folder = "../../config/samples"
+	files, err := filepath.Glob(folder + "/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	for _, file := range files {
+		output, err := s.kubectl(t, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--warnings-as-errors", "-f", file)
+		if err != nil || output == "" {
+			t.Errorf("%s: %v: %s", file, err, output)
+		}
 	}
 }
 

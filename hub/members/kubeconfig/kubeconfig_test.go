@@ -13,14 +13,17 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -275,6 +278,30 @@ func TestParseCopiesWhatIsAllowed(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, access.Config); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+}
+
+// TestParseSample checks that the sample of a registration Secret is accepted with a certificate in it.
+func TestParseSample(t *testing.T) {
+	raw, err := os.ReadFile("../../../config/samples/membercluster-secret.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := &corev1.Secret{}
+	if err := yaml.UnmarshalStrict(raw, sample); err != nil {
+		t.Fatal(err)
+	}
+	certificate, _ := pair(t, expiry())
+	const placeholder = "cHV0LWl0LWhlcmU="
+	given := strings.Replace(sample.StringData["kubeconfig"], placeholder, base64.StdEncoding.EncodeToString(certificate), 1)
+	if _, err := Parse([]byte(given)); err != nil {
+		t.Errorf("the sample: %v", err)
+	}
+	if sample.Labels[v1.MemberClusterLabel] != "true" {
+		t.Errorf("labels %v do not register a member", sample.Labels)
+	}
+	if key := v1.RenewedAccountAnnotation; sample.Annotations[key] == "" {
+		t.Errorf("without the annotation %s the token is not renewed", key)
 	}
 }
 
