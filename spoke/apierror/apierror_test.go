@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -158,6 +159,7 @@ func TestDecide(t *testing.T) {
 		"reset":                  {request(syscall.ECONNRESET), returned(Unreachable, "the cluster closes the connection")},
 		"end of file":            {request(io.EOF), returned(Unreachable, "the cluster closes the connection")},
 		"other network error":    {dial(errors.New("at 10.1.2.3")), returned(Unreachable, "the cluster cannot be reached")},
+		"no file of a token":     {request(&fs.PathError{Op: "open", Path: "token", Err: syscall.ENOENT}), returned(Transient, "an error of the controller: see its log")},
 		"anything else":          {errors.New("pointer 0xc000123456"), returned(Transient, "an error of the controller: see its log")},
 	})
 }

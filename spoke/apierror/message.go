@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"syscall"
 
@@ -83,8 +84,12 @@ func answer(err error) string {
 func network(err error) string {
 	failure, failed := errors.AsType[net.Error](err)
 	var status apierrors.APIStatus
+	var file *fs.PathError
 	switch {
 	case errors.As(err, &status):
+		return ""
+	// Its error number is a net.Error, and so is the url.Error of a request that a file is missing for.
+	case errors.As(err, &file):
 		return ""
 	// Also the deadline of a context.
 	case failed && failure.Timeout():

@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
+	"io/fs"
 	"net"
+	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -43,7 +46,7 @@ func For(err error) string {
 		return h.hint
 	}
 	var certificate *tls.CertificateVerificationError
-	var network net.Error
+	var file *fs.PathError
 	switch {
 	case err == nil:
 		return ""
@@ -58,8 +61,30 @@ func For(err error) string {
 		return "You lack the permission named above. See which you have: kubectl auth can-i --list. Use other credentials, or ask an administrator to grant it."
 	case errors.As(err, &certificate):
 		return "The certificate of the server is not signed by the CA in the kubeconfig. Check that the kubeconfig and the address belong to the same cluster."
-	case errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &file) && errors.Is(file, fs.ErrNotExist):
+		return "Check the name of the file, and the folder that you are in."
+	case errors.As(err, &file) && errors.Is(file, fs.ErrPermission):
+		return "You may not read the file. Choose another, or change its permissions."
+	case errors.As(err, &file):
+		return ""
+	case unanswered(err):
 		return "The cluster does not answer. Check that it is running and that the address is right, or choose another with --kubeconfig or --context."
 	}
 	return ""
+}
+
+// unanswered reports whether a request got no answer. The type net.Error does not say so: an error number of the
+// operating system is one, also about a file, and so is a url.Error, whatever ended the request.
+func unanswered(err error) bool {
+	var operation *net.OpError
+	var name *net.DNSError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &operation), errors.As(err, &name), errors.Is(err, context.DeadlineExceeded):
+		return true
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		_, sent := errors.AsType[*url.Error](err)
+		return sent
+	}
+	return errors.As(err, &timeout) && timeout.Timeout()
 }

@@ -1,11 +1,17 @@
 package hint
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +23,7 @@ import (
 func TestFor(t *testing.T) {
 	errBoom := errors.New("boom")
 	refused := &url.Error{Op: "Get", URL: "https://hub", Err: &net.OpError{Op: "dial", Err: errBoom}}
+	_, missing := os.Stat(filepath.Join(t.TempDir(), "none"))
 	resource := schema.GroupResource{Resource: "secrets"}
 	tests := map[string]struct {
 		err  error
@@ -25,6 +32,17 @@ func TestFor(t *testing.T) {
 		"nothing":          {nil, ""},
 		"unknown":          {errBoom, ""},
 		"does not answer":  {fmt.Errorf("listing: %w", refused), "does not answer"},
+		"no such host":     {&url.Error{Op: "Get", URL: "https://hub", Err: &net.DNSError{Err: "no such host"}}, "does not answer"},
+		"no time":          {fmt.Errorf("listing: %w", context.DeadlineExceeded), "does not answer"},
+		"too late":         {&url.Error{Op: "Get", URL: "https://hub", Err: os.ErrDeadlineExceeded}, "does not answer"},
+		"closed":           {&url.Error{Op: "Get", URL: "https://hub", Err: io.EOF}, "does not answer"},
+		"end of a file":    {io.EOF, ""},
+		"no file":          {fmt.Errorf("reading the kubeconfig: %w", missing), "name of the file"},
+		"secret file":      {&fs.PathError{Op: "open", Path: "member", Err: syscall.EACCES}, "may not read the file"},
+		"a folder":         {&fs.PathError{Op: "read", Path: "member", Err: syscall.EISDIR}, ""},
+		"file of a token":  {&url.Error{Op: "Get", URL: "https://hub", Err: missing}, "name of the file"},
+		"error number":     {syscall.ENOSPC, ""},
+		"no program":       {&url.Error{Op: "Get", URL: "https://hub", Err: errors.New("getting credentials: exec: executable aws not found")}, ""},
 		"not installed":    {fmt.Errorf("listing: %w", &meta.NoKindMatchError{}), "kubectl apply -f config/crd/bases"},
 		"unauthorized":     {apierrors.NewUnauthorized(""), "rejects your credentials"},
 		"forbidden":        {apierrors.NewForbidden(resource, "eu-1", errBoom), "You lack the permission"},
