@@ -57,10 +57,12 @@ func TestInstallationComesInOrder(t *testing.T) {
 		"Role/shopfleet-hub", "RoleBinding/shopfleet-hub",
 		"ValidatingAdmissionPolicy/shopfleet-deletion-protection-applications",
 		"ValidatingAdmissionPolicy/shopfleet-deletion-protection-definitions",
-		"ValidatingAdmissionPolicy/shopfleet-deletion-protection-namespaces", "ValidatingAdmissionPolicy/shopfleet-plan-requester",
+		"ValidatingAdmissionPolicy/shopfleet-deletion-protection-namespaces",
+		"ValidatingAdmissionPolicy/shopfleet-placement", "ValidatingAdmissionPolicy/shopfleet-plan-requester",
 		"ValidatingAdmissionPolicyBinding/shopfleet-deletion-protection-applications",
 		"ValidatingAdmissionPolicyBinding/shopfleet-deletion-protection-definitions",
-		"ValidatingAdmissionPolicyBinding/shopfleet-deletion-protection-namespaces", "ValidatingAdmissionPolicyBinding/shopfleet-plan-requester",
+		"ValidatingAdmissionPolicyBinding/shopfleet-deletion-protection-namespaces",
+		"ValidatingAdmissionPolicyBinding/shopfleet-placement", "ValidatingAdmissionPolicyBinding/shopfleet-plan-requester",
 		"Service/shopfleet-hub", "NetworkPolicy/shopfleet-hub", "PodDisruptionBudget/shopfleet-hub", "Deployment/shopfleet-hub",
 	}
 	objects, err := Hub.Install(Installation{})

@@ -139,6 +139,11 @@ type PlanCounts struct {
 	// +kubebuilder:validation:Minimum=0
 	Clusters int32 `json:"clusters,omitempty"`
 
+	// chosen is the number of clusters that the placement chose.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Chosen int32 `json:"chosen,omitempty"`
+
 	// unknown is the number of clusters whose changes are not known.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

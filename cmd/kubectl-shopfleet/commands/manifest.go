@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -71,6 +72,8 @@ func (m *manifest) check() error {
 type appliedManifest struct {
 	namespace, name string
 	json            string
+	// everywhere reports whether the placement excludes no cluster.
+	everywhere bool
 }
 
 // apply returns the EcommerceApp as kubectl apply would leave it on the hub, by a dry run of that.
@@ -97,7 +100,15 @@ func (m *manifest) apply(ctx context.Context, hub *cluster) (appliedManifest, er
 	if err != nil {
 		return a, fmt.Errorf("encoding EcommerceApp %q: %w", a.name, err)
 	}
-	a.json = string(raw)
+	var placed struct {
+		Spec struct {
+			Placement v1.Placement `json:"placement"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(raw, &placed); err != nil {
+		return a, fmt.Errorf("reading the placement of EcommerceApp %q: %w", a.name, err)
+	}
+	a.json, a.everywhere = string(raw), placed.Spec.Placement.ExcludesNone()
 	return a, nil
 }
 

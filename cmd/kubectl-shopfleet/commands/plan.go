@@ -64,7 +64,8 @@ For each cluster the placement says
   Stays     it runs there although the placement rejects the cluster: REASON says why it stays
   Rejected  it does not run there, or would leave: MOVE is Leaves
 
-and the changes are those of the copy and of its children. A write that a member would
+An EcommerceApp whose placement excludes no cluster runs in all that are ready; the command
+says in how many. The changes are those of the copy and of its children. A write that a member would
 refuse, as by a policy, is listed as such. What is not known, as in a cluster that does not
 respond, is said. Of a Secret only the paths are listed.
 
@@ -114,7 +115,7 @@ func (c *plan) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.show(answered, applied.name)
+	return c.show(answered, applied)
 }
 
 // ask creates a Plan and returns it when the hub has answered. The Plan is deleted in any case.
@@ -189,7 +190,7 @@ type planned struct {
 
 // show prints an answer. It returns errChanges if something would change, or is not known, or if the
 // placement would not be as the spec says.
-func (c *plan) show(answered *v1.Plan, name string) error {
+func (c *plan) show(answered *v1.Plan, applied appliedManifest) error {
 	status := answered.Status
 	status.Conditions, status.CompletionTime, status.ObservedGeneration = nil, nil, 0
 	if status.Problem != "" {
@@ -197,9 +198,9 @@ func (c *plan) show(answered *v1.Plan, name string) error {
 	}
 	var err error
 	if c.output.text() {
-		_, err = io.WriteString(c.streams.Out, printers.Plan("EcommerceApp "+answered.Namespace+"/"+name, &status))
+		_, err = io.WriteString(c.streams.Out, printers.Plan("EcommerceApp "+answered.Namespace+"/"+applied.name, &status, applied.everywhere))
 	} else {
-		err = c.output.printReport(c.Program, "Plan", &planned{Namespace: answered.Namespace, Name: name, PlanStatus: status})
+		err = c.output.printReport(c.Program, "Plan", &planned{Namespace: answered.Namespace, Name: applied.name, PlanStatus: status})
 	}
 	if err != nil {
 		return fmt.Errorf("printing the plan: %w", err)

@@ -9,8 +9,8 @@ import (
 )
 
 // Plan prints what applying an application would change: on the hub, the placement, and in each
-// cluster in the form of a diff.
-func Plan(app string, s *v1.PlanStatus) string {
+// cluster in the form of a diff. everywhere reports whether the placement excludes no cluster.
+func Plan(app string, s *v1.PlanStatus, everywhere bool) string {
 	var b strings.Builder
 	if s.Application != nil {
 		fmt.Fprintf(&b, "--- %s on the hub\n+++ %s planned\n", app, app)
@@ -18,6 +18,9 @@ func Plan(app string, s *v1.PlanStatus) string {
 		b.WriteString("\n")
 	}
 	b.WriteString(plannedPlacement(s))
+	if everywhere {
+		fmt.Fprintf(&b, "\nNo placement: runs in all %d ready clusters.\n", s.Counts.Chosen)
+	}
 	for i := range s.Waves {
 		fmt.Fprintf(&b, "%sWave %d: %s\n", firstBreak(i), i+1, strings.Join(s.Waves[i].Clusters, ", "))
 	}

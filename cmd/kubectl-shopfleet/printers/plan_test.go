@@ -58,10 +58,14 @@ Wave 2: us-1
 
 Changes in clusters: 1 create, 3 update, 1 refuse. Clusters whose changes are not all known: 1.
 `
-	if diff := cmp.Diff(want, printers.Plan("EcommerceApp p/shop", status)); diff != "" {
+	if diff := cmp.Diff(want, printers.Plan("EcommerceApp p/shop", status, false)); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
-	if got := printers.Plan("EcommerceApp p/shop", &v1.PlanStatus{}); got != "\nNo changes in clusters.\n" {
+	if got := printers.Plan("EcommerceApp p/shop", &v1.PlanStatus{}, false); got != "\nNo changes in clusters.\n" {
 		t.Errorf("an empty plan: %q", got)
+	}
+	everywhere := &v1.PlanStatus{Counts: v1.PlanCounts{Chosen: 12}}
+	if got, want := printers.Plan("EcommerceApp p/shop", everywhere, true), "\nNo placement: runs in all 12 ready clusters.\n\nNo changes in clusters.\n"; got != want {
+		t.Errorf("without a placement: %q, want %q", got, want)
 	}
 }

@@ -54,6 +54,9 @@ func statusOf(a answers) v1.PlanStatus {
 		if c.Unknown != "" {
 			status.Counts.Unknown++
 		}
+		if c.Decision == v1.PlannedDecision(placement.Chosen) {
+			status.Counts.Chosen++
+		}
 		if len(c.Changes) > 0 {
 			changing = append(changing, c.Name)
 		}

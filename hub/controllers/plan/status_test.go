@@ -53,7 +53,7 @@ func TestStatus(t *testing.T) {
 	})
 	want := v1.PlanStatus{
 		Application: &update, Problem: "one is missing",
-		Counts: v1.PlanCounts{Clusters: 4, Unknown: 1, Changes: v1.ChangeCounts{Update: 1, Delete: 1, Refuse: 1}},
+		Counts: v1.PlanCounts{Clusters: 4, Chosen: 2, Unknown: 1, Changes: v1.ChangeCounts{Update: 1, Delete: 1, Refuse: 1}},
 		Waves:  []v1.PlannedWave{{Clusters: []string{"eu-1", "us-1"}}},
 		Clusters: []v1.PlannedCluster{
 			{Name: "asia-1", Decision: "Chosen", Move: v1.PlannedJoins, Unknown: v1.ReasonClusterUnreachable, UnknownMessage: "away"},
@@ -98,7 +98,7 @@ func TestStatusIsBounded(t *testing.T) {
 	if len(raw) > 900<<10 {
 		t.Errorf("%d bytes", len(raw))
 	}
-	if got.Counts.Clusters != 500 || got.Counts.Changes.Update != 150*150 || len(got.Clusters) != v1.MaxPlannedClusters || len(got.Waves[0].Clusters) != 150 {
+	if got.Counts.Clusters != 500 || got.Counts.Chosen != 150 || got.Counts.Changes.Update != 150*150 || len(got.Clusters) != v1.MaxPlannedClusters || len(got.Waves[0].Clusters) != 150 {
 		t.Errorf("%+v, %d clusters", got.Counts, len(got.Clusters))
 	}
 	chosen := 0
