@@ -102,7 +102,7 @@ func (s *suite) testInvalid(t *testing.T) {
 // testNew plans a new application, with namespaces that members lack, and creates it.
 func (s *suite) testNew(t *testing.T) {
 	t.Helper()
-	s.run(t, manifest(t, nil)).Want(t, changes, "+EcommerceApp/"+s.shop.Name, "Joins", "+Namespace/production")
+	s.run(t, manifest(t, nil)).Want(t, changes, "+EcommerceApp/"+s.shop.Name, "Joins", "+Namespace/production", "No placement: runs in all 2 ready clusters.", "runs in every ready cluster of the fleet")
 	status := answer(t, s.run(t, manifest(t, nil), "-o", "json").Want(t, changes))
 	if status.Application == nil || status.Application.Action != "Create" || len(status.Waves) != 1 || len(status.Waves[0].Clusters) != 2 {
 		t.Errorf("%+v", status)
