@@ -74,7 +74,7 @@ func actions(o framework.Outcome) map[string]int {
 }
 
 // installed is the number of objects of a hub, of which the inventory is not in the manifests.
-const installed = 29
+const installed = 31
 
 // writes returns the write requests of the program since the mark.
 func (s *suite) writes(t *testing.T, since audit.Mark) audit.Log {
