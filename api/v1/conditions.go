@@ -66,8 +66,9 @@ const (
 	// write it in each cluster that it reaches (hub only). Applications without spec.propagate do
 	// not have it.
 	ConditionPropagated = "Propagated"
-	// ConditionSupported is False while the spec has fields that only a hub carries out, and the
-	// application has none; it names them. Applications without such fields do not have it.
+	// ConditionSupported is False while the spec has fields without effect, and names them: those
+	// that only a hub carries out, of an application that has none, and cloudConfig.aws.rds of a
+	// MySQLCluster. Objects without such fields do not have it.
 	ConditionSupported = "Supported"
 	// ConditionCertificateTrusted is False while the certificate of the ingress is self-signed although
 	// spec.security.tls.issuerRef is set: the cluster has no cert-manager. On the hub it names the

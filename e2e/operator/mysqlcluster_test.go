@@ -48,6 +48,9 @@ func (s *spokeSuite) testMySQLCluster(t *testing.T) {
 		finalizers(theirs, v1.SpokeFinalizer)
 	}
 	s.checkMySQL(t, namespace)
+	if c := framework.Condition(db.Status.Conditions, v1.ConditionSupported); c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonNotSupported {
+		t.Errorf("a managed database is described, and there is none: %+v", c)
+	}
 
 	if err := s.admin.Delete(t.Context(), db.DeepCopy()); err != nil {
 		t.Fatal(err)

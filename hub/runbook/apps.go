@@ -115,8 +115,8 @@ func appService() []Entry {
 			"kubectl get secrets,configmaps -n NAMESPACE   # in the member, or on the hub for Propagated",
 			"Create what the message names in the namespace of the application in the member, or create it on the hub and list it in spec.propagate: see [Propagate](README.md#propagate). A member is asked again within seven minutes, and at once when ecommerce.io/reconcile-at changes." +
 				"\nFor the condition Propagated, create it on the hub, or remove it from spec.propagate. It is read again within two minutes."},
-		{v1.ReasonNotSupported, "The spec has fields that only a hub carries out, and this application has no hub: snapshots, storage profiles, placement. They have no effect.",
-			"kubectl describe ecommerceapp APP -n NAMESPACE   # in the cluster",
+		{v1.ReasonNotSupported, "The spec has fields that have no effect: those that only a hub carries out, as snapshots, storage profiles and placement, in an application without a hub, or the description of a managed database in a MySQLCluster.",
+			"kubectl describe ecommerceapp APP -n NAMESPACE   # in the cluster, or mysqlcluster",
 			"Remove the fields that the message names, or create the application on a hub.\nFor backups without a hub, set spec.database.backup.method to Dump."},
 	}
 }

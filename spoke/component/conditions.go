@@ -3,7 +3,6 @@ package component
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,9 +18,8 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 		initialized.Status, initialized.Reason, initialized.Message = metav1.ConditionTrue, v1.ReasonRunning, "the application has been ready"
 	}
 	own := append(progress(in, c, report), initialized, available(in, report.States), stalled(in, c, report.States))
-	if len(in.Unsupported) > 0 {
-		own = append(own, metav1.Condition{Type: v1.ConditionSupported, Status: metav1.ConditionFalse, Reason: v1.ReasonNotSupported,
-			Message: bounded("without a hub these fields have no effect: " + strings.Join(in.Unsupported, ", "))})
+	if in.Unsupported != "" {
+		own = append(own, metav1.Condition{Type: v1.ConditionSupported, Status: metav1.ConditionFalse, Reason: v1.ReasonNotSupported, Message: bounded(in.Unsupported)})
 	}
 	if in.Lost != "" {
 		own = append(own, metav1.Condition{Type: v1.ConditionDatabaseLost, Status: metav1.ConditionTrue,

@@ -48,8 +48,8 @@ type Summary struct {
 	Problems []Problem
 	// Lost says what to do about data of the database that is lost; usually empty.
 	Lost string
-	// Unsupported are the fields of the spec that have no effect, because they need a hub.
-	Unsupported []string
+	// Unsupported says which fields of the spec have no effect, and why; empty if all have one.
+	Unsupported string
 	// Incomplete is true if a write conflicted and is retried immediately.
 	Incomplete bool
 	// Deleting is true if the application is being deleted.

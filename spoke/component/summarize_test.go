@@ -245,19 +245,19 @@ func TestLegal(t *testing.T) {
 
 // TestSupported checks that fields without effect are named for as long as there are some.
 func TestSupported(t *testing.T) {
-	in := component.Summary{Generation: 2, Now: at(0), States: []component.State{ready("db")}, Unsupported: []string{"spec.a", "spec.b"}}
+	in := component.Summary{Generation: 2, Now: at(0), States: []component.State{ready("db")}, Unsupported: "no effect: spec.a, spec.b"}
 	got := component.Summarize(in)
 	c := meta.FindStatusCondition(got.Conditions, v1.ConditionSupported)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonNotSupported || c.ObservedGeneration != 2 ||
-		c.Message != "without a hub these fields have no effect: spec.a, spec.b" || got.Phase != v1.PhaseRunning {
+		c.Message != "no effect: spec.a, spec.b" || got.Phase != v1.PhaseRunning {
 		t.Errorf("%s: %+v", got.Phase, c)
 	}
-	in.Previous, in.Now, in.Unsupported = got.Conditions, at(1), []string{"spec.a"}
+	in.Previous, in.Now, in.Unsupported = got.Conditions, at(1), "no effect: spec.a"
 	got = component.Summarize(in)
 	if c := meta.FindStatusCondition(got.Conditions, v1.ConditionSupported); c == nil || !c.LastTransitionTime.Equal(new(at(0))) {
 		t.Errorf("%+v", c)
 	}
-	in.Previous, in.Unsupported = got.Conditions, nil
+	in.Previous, in.Unsupported = got.Conditions, ""
 	if c := meta.FindStatusCondition(component.Summarize(in).Conditions, v1.ConditionSupported); c != nil {
 		t.Errorf("it stays: %+v", c)
 	}

@@ -22,14 +22,14 @@ import (
 // the other ones.
 func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 	return reconciler.Kind[*v1.EcommerceApp]{
-		Name:       "ecommerceapp",
-		CRD:        "ecommerceapps." + v1.GroupName,
-		New:        func() *v1.EcommerceApp { return &v1.EcommerceApp{} },
-		NewList:    func() client.ObjectList { return &v1.EcommerceAppList{} },
-		Selects:    func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByAgent },
-		Facts:      withMemberFacts,
-		Render:     render.EcommerceApp,
-		WithoutHub: render.WithoutHub,
+		Name:        "ecommerceapp",
+		CRD:         "ecommerceapps." + v1.GroupName,
+		New:         func() *v1.EcommerceApp { return &v1.EcommerceApp{} },
+		NewList:     func() client.ObjectList { return &v1.EcommerceAppList{} },
+		Selects:     func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByAgent },
+		Facts:       withMemberFacts,
+		Render:      render.EcommerceApp,
+		Unsupported: render.WithoutHub,
 		Status: func(app *v1.EcommerceApp) reconciler.Status {
 			s := &app.Status
 			return reconciler.Status{
@@ -167,6 +167,7 @@ func MySQLCluster() reconciler.Kind[*mysqlv1.MySQLCluster] {
 			spec, err := render.MySQLDatabase(db, known)
 			return spec, err == nil
 		},
+		Unsupported: render.WithoutRDS,
 		DeletesVolumes: func(db *mysqlv1.MySQLCluster) (database.Spec, bool) {
 			return render.MySQLNames(db), db.Spec.Deletion.Volumes == v1.DeletionDelete
 		},

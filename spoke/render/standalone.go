@@ -1,15 +1,18 @@
 package render
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Unsupported describes the part of a spec that needs a hub, of an application without one.
+// Unsupported describes the part of a spec that has no effect.
 type Unsupported struct {
-	// Fields are the paths of the fields that have no effect, in the order of the schema.
-	Fields []string
+	// Message names the fields that have no effect, in the order of the schema; empty if there is none.
+	Message string
 	// NoBackups is true if backups are enabled and nothing makes any.
 	NoBackups bool
 }
@@ -21,9 +24,10 @@ func WithoutHub(app *v1.EcommerceApp) Unsupported {
 	if app.Annotations[v1.HubAppUIDAnnotation] != "" {
 		return u
 	}
+	var fields []string
 	note := func(set bool, field string) {
 		if set {
-			u.Fields = append(u.Fields, field)
+			fields = append(fields, field)
 		}
 	}
 	if db := app.Spec.Database; db != nil {
@@ -41,5 +45,18 @@ func WithoutHub(app *v1.EcommerceApp) Unsupported {
 	note(app.Spec.Rollout != nil, "spec.rollout")
 	note(len(app.Spec.Propagate) > 0, "spec.propagate")
 	note(app.Spec.Deletion.UnreachableTimeout != nil, "spec.deletion.unreachableTimeout")
+	if len(fields) > 0 {
+		u.Message = "without a hub these fields have no effect: " + strings.Join(fields, ", ")
+	}
+	return u
+}
+
+// WithoutRDS returns what of a MySQLCluster's spec describes a managed database.
+func WithoutRDS(db *mysqlv1.MySQLCluster) Unsupported {
+	var u Unsupported
+	if aws := db.Spec.CloudConfig.AWS; aws != nil && aws.RDS != (mysqlv1.RDSConfig{}) {
+		u.Message = "spec.cloudConfig.aws.rds has no effect, because the database runs in the cluster and not in RDS: remove it, " +
+			"and set spec.backup.retention if dumps are to be kept for another time than 30 days"
+	}
 	return u
 }

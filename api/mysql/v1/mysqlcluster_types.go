@@ -176,8 +176,8 @@ type Backup struct {
 	// +kubebuilder:validation:XValidation:rule="self.findAll('[0-9]{1,2}-[0-9]{1,2}').all(r, int(r.split('-')[0]) <= int(r.split('-')[1]))",message="schedule must have its ranges from low to high, for example 1-5"
 	Schedule string `json:"schedule,omitempty"`
 
-	// retention is the number of days for which dumps are kept. 1 to 3650; the default is
-	// cloudConfig.aws.rds.backupRetention, else 30. The newest is always kept.
+	// retention is the number of days for which dumps are kept. 1 to 3650; the default is 30.
+	// The newest is always kept.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3650
@@ -216,8 +216,8 @@ type CloudConfig struct {
 
 // AWSConfig defines volumes and nodes on AWS.
 type AWSConfig struct {
-	// rds describes a managed database. It determines the preferred instance type of the
-	// nodes and the retention of dumps; no managed database is created.
+	// rds describes a managed database. It has no effect, which the condition Supported says:
+	// the database runs in the cluster.
 	// +optional
 	RDS RDSConfig `json:"rds,omitempty,omitzero"`
 
@@ -226,16 +226,17 @@ type AWSConfig struct {
 	EBS EBSConfig `json:"ebs,omitempty,omitzero"`
 }
 
-// RDSConfig describes a managed database.
+// RDSConfig describes a managed database, and has no effect.
 type RDSConfig struct {
-	// instanceClass is an instance type with the prefix db., for example db.r6g.2xlarge:
-	// nodes of the type r6g.2xlarge are preferred. At most 63 characters.
+	// instanceClass is an instance class of RDS, for example db.r6g.2xlarge. It chooses no
+	// nodes. At most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^db\.[a-z0-9-]+\.[a-z0-9]+$`
 	InstanceClass string `json:"instanceClass,omitempty"`
 
-	// backupRetention is the default of backup.retention, in days. 1 to 3650.
+	// backupRetention is a number of days. It is not that of dumps: see backup.retention. 1 to
+	// 3650.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3650

@@ -30,9 +30,8 @@ type Kind[T client.Object] struct {
 	// Render returns the components of an object. It is pure. Its error names the field of
 	// the spec that must change.
 	Render func(T, render.Cluster) ([]component.Component, error)
-	// WithoutHub returns what of the spec only a hub carries out, of an object without one.
-	// May be nil.
-	WithoutHub func(T) render.Unsupported
+	// Unsupported returns what of the spec has no effect. May be nil.
+	Unsupported func(T) render.Unsupported
 	// Status returns the status fields that every kind has.
 	Status func(T) Status
 	// Report writes the kind-specific status fields. States are nil if nothing could be

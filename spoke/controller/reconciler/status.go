@@ -88,8 +88,8 @@ func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Report 
 		last = r.kind.Last(p.object)
 	}
 	var unsupported render.Unsupported
-	if r.kind.WithoutHub != nil {
-		unsupported = r.kind.WithoutHub(p.object)
+	if r.kind.Unsupported != nil {
+		unsupported = r.kind.Unsupported(p.object)
 	}
 	problems := slices.Clone(p.problems)
 	if unsupported.NoBackups && p.states != nil && !p.deleting {
@@ -104,7 +104,7 @@ func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Report 
 		States:             p.states,
 		Problems:           problems,
 		Lost:               p.lost,
-		Unsupported:        unsupported.Fields,
+		Unsupported:        unsupported.Message,
 		Incomplete:         p.conflicted,
 		Deleting:           p.deleting,
 		Paused:             p.paused,
