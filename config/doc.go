@@ -7,7 +7,8 @@
 //   - rbac/member: permissions of the hub in each member cluster.
 //   - rbac/agent: permissions of the hub in a member with an agent.
 //   - rbac/spoke: permissions of a spoke in its cluster, alone or as the agent of a hub.
-//   - admission/hub: policies that protect from deletion, and one about the requesters of Plans.
+//   - admission/hub: policies that protect from deletion, one about the requesters of Plans, and a warning about
+//     applications without a placement.
 //   - admission/spoke, admission/member: the policy that protects definitions, where there is a spoke and in a member.
 //   - manager: the Deployments of hub and spoke, with their Services and policies.
 //   - hub, spoke, monitoring, charts: for kustomize and Helm; see README.md.
