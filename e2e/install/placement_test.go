@@ -21,7 +21,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
 
-// warnings are what the API server adds to its answers.
+// warnings collects the warnings in answers of the API server.
 type warnings struct {
 	mutex sync.Mutex
 	texts []string
@@ -42,7 +42,7 @@ func (w *warnings) take() []string {
 	return texts
 }
 
-// warned is a user whose requests are warned about.
+// warned is a client of a user, with the warnings that its requests get.
 type warned struct {
 	client.Client
 	*warnings
