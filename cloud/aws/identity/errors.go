@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io/fs"
 	"net"
 	"net/http"
 	"regexp"
@@ -95,10 +96,14 @@ func lost(changes bool) cloud.Class {
 // reason returns a deterministic text for a missing response.
 func reason(err error) string {
 	var network net.Error
+	var file *fs.PathError
 	var distrusted *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "the request was cancelled"
+	// Its error number is a net.Error.
+	case errors.As(err, &file):
+		return "the file with the token of the hub's pod cannot be read"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return "there was no answer in time"
 	case errors.Is(err, ErrAnswer):
