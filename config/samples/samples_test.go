@@ -27,7 +27,7 @@ func documents(t *testing.T) []document {
 	}
 	var all []document
 	for _, file := range files {
-		for _, part := range strings.Split(read(t, file), "\n---\n") {
+		for part := range strings.SplitSeq(read(t, file), "\n---\n") {
 			d := document{file: file}
 			if err := yaml.UnmarshalStrict([]byte(part), &d.object.Object); err != nil {
 				t.Fatalf("%s: %v", file, err)

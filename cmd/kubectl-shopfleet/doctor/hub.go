@@ -144,7 +144,7 @@ func (f *HubFacts) policies() Check {
 		return good(CheckPolicies, "Installed")
 	}
 	missing := slices.Sorted(slices.Values(f.MissingPolicies))
-	return bad(CheckPolicies, "PolicyMissing", "deletion is not protected, or Plans are refused, missing: "+strings.Join(missing, ", "), again)
+	return bad(CheckPolicies, "PolicyMissing", "deletion is not protected, Plans are refused, or users are not warned, missing: "+strings.Join(missing, ", "), again)
 }
 
 func (f *HubFacts) version() Check {
