@@ -180,41 +180,10 @@ type Deletion struct {
 	Volumes DeletionPolicy `json:"volumes,omitempty"`
 }
 
-// Placement chooses clusters. A cluster must match every field that is set; an empty
-// Placement chooses every ready cluster.
+// Placement chooses clusters among those that meet its criteria; an empty Placement chooses
+// every ready cluster.
 type Placement struct {
-	// clusterSelector selects MemberClusters by label. At most 50 matchLabels and 50
-	// matchExpressions of 100 values each.
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || (self.matchLabels.size() <= 50 && self.matchLabels.all(k, k.size() <= 317 && self.matchLabels[k].size() <= 63))",message="clusterSelector must have at most 50 matchLabels, with keys of at most 317 and values of at most 63 characters"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || (self.matchExpressions.size() <= 50 && self.matchExpressions.all(e, e.key.size() >= 1 && e.key.size() <= 317 && (!has(e.values) || e.values.size() <= 100)))",message="clusterSelector must have at most 50 matchExpressions, with keys of 1 to 317 characters and at most 100 values"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="clusterSelector must have the operators In, NotIn, Exists or DoesNotExist"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && e.values.size() > 0))",message="clusterSelector must have values with the operators In and NotIn, and none with Exists and DoesNotExist"
-	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
-
-	// clusterNames lists the MemberClusters that may be chosen. At most 500, of 1 to 63
-	// characters.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=500
-	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=63
-	ClusterNames []string `json:"clusterNames,omitempty"`
-
-	// regions lists the regions that may be chosen, for example eu-west-1. At most 100, of
-	// 1 to 63 characters.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=100
-	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=63
-	Regions []string `json:"regions,omitempty"`
-
-	// providers lists the cloud providers that may be chosen: aws, gcp, azure, local.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=4
-	Providers []Provider `json:"providers,omitempty"`
+	ClusterCriteria `json:",inline"`
 
 	// tolerations are the taints of MemberClusters that the application tolerates. A toleration
 	// with tolerationSeconds keeps the application in a cluster for that time after the taint was

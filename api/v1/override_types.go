@@ -9,9 +9,9 @@ import (
 // Override changes the spec of an application in some clusters. A field that is not set changes
 // nothing. Numbers and texts replace those of the spec, maps are merged by key and lists by name.
 type Override struct {
-	// selector chooses the clusters. Absent: every cluster.
+	// selector selects the clusters. Absent: every cluster.
 	// +optional
-	Selector OverrideSelector `json:"selector,omitempty,omitzero"`
+	Selector ClusterCriteria `json:"selector,omitempty,omitzero"`
 
 	// image replaces spec.image. 1 to 512 characters.
 	// +optional
@@ -54,53 +54,6 @@ type Override struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	JSONPatches []JSONPatch `json:"jsonPatches,omitempty"`
-}
-
-// OverrideSelector chooses the clusters of an override. A cluster must match every field that is
-// set, as in a Placement.
-type OverrideSelector struct {
-	// clusterSelector selects MemberClusters by label, as that of a Placement does.
-	// +optional
-	ClusterSelector *ClusterLabelSelector `json:"clusterSelector,omitempty"`
-
-	// clusterNames lists the MemberClusters. At most 500, of 1 to 63 characters.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=500
-	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=63
-	ClusterNames []string `json:"clusterNames,omitempty"`
-
-	// regions lists the regions, for example eu-west-1. At most 100, of 1 to 63 characters.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=100
-	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=63
-	Regions []string `json:"regions,omitempty"`
-
-	// providers lists the cloud providers: aws, gcp, azure, local.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=4
-	Providers []Provider `json:"providers,omitempty"`
-}
-
-// ClusterLabelSelector selects the clusters that meet all its requirements.
-type ClusterLabelSelector struct {
-	// matchLabels are labels that the clusters must have. At most 50, with keys of at most 317
-	// and values of at most 63 characters.
-	// +optional
-	// +kubebuilder:validation:MaxProperties=50
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="matchLabels must have keys of at most 317 and values of at most 63 characters"
-	MatchLabels map[string]string `json:"matchLabels,omitempty"`
-
-	// matchExpressions are requirements on labels of the clusters. At most 10.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=10
-	// +kubebuilder:validation:XValidation:rule="self.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="clusterSelector must have the operators In, NotIn, Exists or DoesNotExist"
-	MatchExpressions []LabelRequirement `json:"matchExpressions,omitempty"`
 }
 
 // ContainerOverride changes a container and the pods that it runs in.

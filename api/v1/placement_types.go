@@ -136,14 +136,9 @@ type WeightedClusters struct {
 	// +kubebuilder:validation:Maximum=100
 	Weight int32 `json:"weight"`
 
-	// matchLabels are the labels that the selected MemberClusters have. As in clusterSelector, they
-	// include topology.kubernetes.io/region and ecommerce.io/provider. 1 to 10, with keys of at
-	// most 317 and values of at most 63 characters.
+	// selector selects the clusters.
 	// +required
-	// +kubebuilder:validation:MinProperties=1
-	// +kubebuilder:validation:MaxProperties=10
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="matchLabels must have keys of at most 317 and values of at most 63 characters"
-	MatchLabels map[string]string `json:"matchLabels"`
+	Selector ClusterCriteria `json:"selector"`
 }
 
 // Scheduling says which applications a cluster may run.

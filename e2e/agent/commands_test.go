@@ -22,7 +22,7 @@ func (s *suite) testCommands(t *testing.T) {
 	s.stopAgent[us]()
 	s.startAgent(t, us)
 	s.shop.ObjectMeta = metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: "commanded"}
-	s.shop.Spec = v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{ClusterNames: []string{us}}}
+	s.shop.Spec = v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{us}}}}
 
 	run := func(args ...string) framework.Outcome {
 		t.Helper()

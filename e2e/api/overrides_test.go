@@ -59,17 +59,7 @@ func overrideCases() []testCase {
 	refuse("database.storageProfile", "Unsupported value", "Slow")
 	refuse("ingress.host", "host must be a DNS name", "https://shop.example.com")
 	refuse("ingress.annotations", "annotations must not begin with ecommerce.io/", m{"ecommerce.io/adopt": "Always"})
-	refuse("selector.providers", "must have at most 4 items", slices.Repeat([]any{"aws"}, 5))
-	cases[len(cases)-1].also = first + ".selector.providers[1]"
-	return append(cases, testCase{
-		name: "override of clusters by number", edits: edits{field + "[]": m{"selector": m{"clusterSelector": m{"matchExpressions": []any{
-			m{"key": "a", "operator": "Gt", "values": []any{"1"}},
-		}}}}},
-		field: first + ".selector.clusterSelector.matchExpressions", says: "clusterSelector must have the operators In, NotIn, Exists or DoesNotExist",
-	}, testCase{
-		name: "override of clusters with a long label", edits: edits{field + "[]": m{"selector": m{"clusterSelector": m{"matchLabels": m{"a": strings.Repeat("v", 64)}}}}},
-		field: first + ".selector.clusterSelector.matchLabels", says: "matchLabels must have keys of at most 317 and values of at most 63 characters",
-	})
+	return cases
 }
 
 // patchCases test JSON patches.

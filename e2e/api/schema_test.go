@@ -56,7 +56,7 @@ func visit(path string, schema apiextensionsv1.JSONSchemaProps, f func(string, a
 // foreign reports whether a path is below a type of Kubernetes. Rules on the field that
 // holds such a type bound it.
 func foreign(path string) bool {
-	for _, part := range []string{".env[]", ".envFrom[]", ".tolerations[]", ".clusterSelector.", "conditions[]"} {
+	for _, part := range []string{".env[]", ".envFrom[]", ".tolerations[]", "conditions[]"} {
 		if strings.Contains(path, part) {
 			return true
 		}
@@ -65,10 +65,10 @@ func foreign(path string) bool {
 }
 
 // nested reports whether a path is below an affinity, whose lists in lists no case can set one by
-// one, or of a list whose items need more than one field: podCases, testSpread, taintCases,
+// one, or of a list whose items need more than one field: podCases, testCriteria, testSpread, taintCases,
 // overrideCases, rolloutCases and propagateCases try them.
 func nested(path string) bool {
-	return slices.ContainsFunc([]string{".affinity.", ".placement.spread", ".placement.preferences", ".placement.replicas.weights", "spec.taints", "spec.overrides", "spec.rollout.windows", "spec.propagate"}, func(part string) bool {
+	return slices.ContainsFunc([]string{".affinity.", ".clusterSelector.", ".placement.spread", ".placement.preferences", ".placement.replicas.weights", "spec.taints", "spec.overrides", "spec.rollout.windows", "spec.propagate"}, func(part string) bool {
 		return strings.Contains(path, part)
 	})
 }

@@ -10,15 +10,14 @@ func (s *server) testSpread(t *testing.T) {
 	type m = map[string]any
 	const at = "spec.placement"
 	spread := func(fields m) edits { return edits{at + ".spread[]": fields} }
-	prefer := func(weight int64, labels m) edits {
-		return edits{at + ".preferences[]": m{"weight": weight, "matchLabels": labels}}
-	}
+	gold := m{"clusterSelector": m{"matchLabels": m{"tier": "gold"}}}
+	prefer := func(weight int64) edits { return edits{at + ".preferences[]": m{"weight": weight, "selector": gold}} }
 	var many, preferences []any
 	for _, topology := range []string{"region", "zone", "provider"} {
 		many = append(many, m{"topology": topology, "minDomains": int64(2), "maxDomains": int64(2), "maxClustersPerDomain": int64(500), "maxSkew": int64(500)})
 	}
 	for range 21 {
-		preferences = append(preferences, m{"weight": int64(1), "matchLabels": m{"tier": "gold"}})
+		preferences = append(preferences, m{"weight": int64(1), "selector": gold})
 	}
 	cases := []testCase{
 		{name: "spread over all topologies", edits: edits{at + ".spread": many}},
@@ -32,8 +31,8 @@ func (s *server) testSpread(t *testing.T) {
 			name: "more at least than at most", edits: spread(m{"topology": "zone", "minDomains": int64(3), "maxDomains": int64(2)}),
 			field: at + ".spread[0].minDomains", says: "minDomains must not exceed maxDomains",
 		},
-		{name: "a preference", edits: prefer(100, m{"tier": "gold"})},
-		{name: "replicas divided by weight", edits: edits{at + ".replicas": m{"mode": "Divided", "weights": []any{m{"weight": int64(3), "matchLabels": m{"tier": "gold"}}}}}},
+		{name: "a preference", edits: prefer(100)},
+		{name: "replicas divided by weight", edits: edits{at + ".replicas": m{"mode": "Divided", "weights": []any{m{"weight": int64(3), "selector": gold}}}}},
 		{name: "replicas divided by free capacity", edits: edits{at + ".replicas": m{"mode": "Divided", "by": "FreeCapacity"}}},
 		{name: "replicas divided by weights that are missing", edits: edits{at + ".replicas": m{"mode": "Divided", "by": "Weights"}}},
 		{
@@ -43,11 +42,15 @@ func (s *server) testSpread(t *testing.T) {
 		{name: "too many weights", edits: edits{at + ".replicas": m{"weights": preferences}}, field: at + ".replicas.weights", says: "Too many: 21"},
 		{name: "most preferences", edits: edits{at + ".preferences": preferences[:20]}},
 		{name: "too many preferences", edits: edits{at + ".preferences": preferences}, field: at + ".preferences", says: "Too many: 21"},
-		{name: "no weight", edits: prefer(0, m{"tier": "gold"}), field: at + ".preferences[0].weight", says: "should be greater than or equal to 1"},
-		{name: "a preference without labels", edits: prefer(1, m{}), field: at + ".preferences[0].matchLabels", says: "should have at least 1 properties"},
+		{name: "no weight", edits: prefer(0), field: at + ".preferences[0].weight", says: "should be greater than or equal to 1"},
+		{name: "a high weight", edits: prefer(101), field: at + ".preferences[0].weight", says: "should be less than or equal to 100"},
 		{
-			name: "a preference with a long key", edits: prefer(1, m{strings.Repeat("k", 318): "v"}),
-			field: at + ".preferences[0].matchLabels", says: "matchLabels must have keys of at most 317",
+			name: "a preference without a selector", edits: edits{at + ".preferences[]": m{"weight": int64(1)}},
+			field: at + ".preferences[0].selector", says: "Required value",
+		},
+		{
+			name: "a weight without a selector", edits: edits{at + ".replicas": m{"weights": []any{m{"weight": int64(1)}}}},
+			field: at + ".replicas.weights[0].selector", says: "Required value",
 		},
 	}
 	for field, highest := range map[string]int64{"minDomains": 100, "maxDomains": 100, "maxClustersPerDomain": 500, "maxSkew": 500} {

@@ -3,7 +3,6 @@ package api_test
 import (
 	"slices"
 	"strings"
-	"testing"
 )
 
 func workloadCases(workload string) []testCase {
@@ -178,59 +177,4 @@ func envFromCases() []testCase {
 		refuse("long prefix", "envFrom must have prefixes of at most 253 characters", m{"secretRef": m{"name": "s"}, "prefix": long})
 	}
 	return cases
-}
-
-func (s *server) testPlacement(t *testing.T) {
-	const field = "spec.placement.clusterSelector"
-	type m = map[string]any
-	labels := func(n int, key, value string) edits {
-		all := m{}
-		for i := range n {
-			all[numbered(key, i)] = value
-		}
-		return edits{field + ".matchLabels": all}
-	}
-	expression := func(key, operator string, values ...any) edits {
-		e := m{"key": key, "operator": operator}
-		if values != nil {
-			e["values"] = values
-		}
-		return edits{field + ".matchExpressions[]": e}
-	}
-	many := func(n int) []any { return slices.Repeat([]any{"v"}, n) }
-	expressions := func(n int) edits {
-		return edits{field + ".matchExpressions": slices.Repeat([]any{m{"key": "k", "operator": "Exists"}}, n)}
-	}
-	const tooManyLabels = "clusterSelector must have at most 50 matchLabels"
-	const tooManyExpressions = "clusterSelector must have at most 50 matchExpressions"
-	const operators = "clusterSelector must have the operators In, NotIn, Exists or DoesNotExist"
-	const valued = "clusterSelector must have values with the operators In and NotIn, and none with Exists and DoesNotExist"
-	s.check(t, ecommerceApps(), []testCase{
-		{name: "everything", edits: edits{"spec.placement": m{
-			"clusterSelector": m{"matchLabels": m{"tier": "gold"}}, "clusterNames": []any{"eu-1"},
-			"regions": []any{"eu-west-1"}, "providers": []any{"aws", "gcp", "azure", "local"}, "maxClusters": int64(3),
-		}}},
-		{name: "empty selector", edits: edits{field: m{}}},
-		{name: "50 labels", edits: labels(50, "key", strings.Repeat("v", 63))},
-		{name: "longest label key", edits: labels(1, strings.Repeat("k", 317), "v")},
-		{name: "51 labels", edits: labels(51, "key", "v"), field: field, says: tooManyLabels},
-		{name: "long label key", edits: labels(1, strings.Repeat("k", 318), "v"), field: field, says: tooManyLabels},
-		{name: "long label value", edits: labels(1, "k", strings.Repeat("v", 64)), field: field, says: tooManyLabels},
-		{name: "50 expressions", edits: expressions(50)},
-		{name: "51 expressions", edits: expressions(51), field: field, says: tooManyExpressions},
-		{name: "100 values", edits: expression("k", "In", many(100)...)},
-		{name: "101 values", edits: expression("k", "In", many(101)...), field: field, says: tooManyExpressions},
-		{name: "empty key", edits: expression("", "Exists"), field: field, says: tooManyExpressions},
-		{name: "long key", edits: expression(strings.Repeat("k", 318), "Exists"), field: field, says: tooManyExpressions},
-		{name: "In", edits: expression("k", "In", "v")},
-		{name: "NotIn", edits: expression("k", "NotIn", "v")},
-		{name: "Exists", edits: expression("k", "Exists")},
-		{name: "DoesNotExist", edits: expression("k", "DoesNotExist")},
-		{name: "In without values", edits: expression("k", "In"), field: field, says: valued},
-		{name: "Exists with values", edits: expression("k", "Exists", "v"), field: field, says: valued},
-		{name: "unknown operator", edits: expression("k", "Equals"), field: field, says: operators},
-		{name: "name twice", edits: edits{"spec.placement.clusterNames": []any{"a", "a"}}, field: "spec.placement.clusterNames[1]", says: "Duplicate value"},
-		{name: "region twice", edits: edits{"spec.placement.regions": []any{"a", "a"}}, field: "spec.placement.regions[1]", says: "Duplicate value"},
-		{name: "provider twice", edits: edits{"spec.placement.providers": []any{"aws", "aws"}}, field: "spec.placement.providers[1]", says: "Duplicate value"},
-	})
 }

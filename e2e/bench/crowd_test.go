@@ -119,7 +119,7 @@ func (c *crowd) create(t testing.TB, placements [][]string) {
 		app := apitest.Seed()
 		app.ObjectMeta = metav1.ObjectMeta{Namespace: crowdNamespace, Name: fmt.Sprintf("shop-%d", c.created)}
 		app.Spec.Replicas, app.Spec.Frontend.Replicas, app.Spec.Backend.Replicas = new(int32(1)), new(int32(1)), new(int32(1))
-		app.Spec.Placement = v1.Placement{ClusterNames: members}
+		app.Spec.Placement = v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: members}}
 		c.created++
 		free <- struct{}{}
 		group.Go(func() {

@@ -172,7 +172,7 @@ func (f *fixture) shop(namespace, name string) *v1.EcommerceApp {
 	app := apitest.Seed()
 	app.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: name}
 	app.Spec.Replicas, app.Spec.Frontend.Replicas, app.Spec.Backend.Replicas = new(int32(1)), new(int32(1)), new(int32(1))
-	app.Spec.Placement = v1.Placement{ClusterNames: f.names()}
+	app.Spec.Placement = v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: f.names()}}
 	return app
 }
 

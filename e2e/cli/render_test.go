@@ -21,7 +21,7 @@ func (s *suite) testRender(t *testing.T) {
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "production", Name: appName}}
 	override := func(change func(*v1.Override)) {
 		framework.Edit(t, s.Hub, app, func(app *v1.EcommerceApp) {
-			app.Spec.Overrides = []v1.Override{{Selector: v1.OverrideSelector{ClusterNames: []string{"eu-1"}}}}
+			app.Spec.Overrides = []v1.Override{{Selector: v1.ClusterCriteria{ClusterNames: []string{"eu-1"}}}}
 			change(&app.Spec.Overrides[0])
 		})
 	}

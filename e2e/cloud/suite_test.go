@@ -221,7 +221,7 @@ func newShop(name string, clusters ...string) *v1.EcommerceApp {
 	return &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1.EcommerceAppSpec{
-			Image: "shop:v1", Placement: v1.Placement{ClusterNames: clusters},
+			Image: "shop:v1", Placement: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: clusters}},
 			Database: &v1.Database{
 				Engine: v1.EnginePostgreSQL, Version: "13.4", Storage: least, StorageProfile: v1.StorageFast,
 				Backup: v1.BackupPolicy{Enabled: true, Schedule: "0 2 1 1 *"},

@@ -171,7 +171,7 @@ func AwaitRunning(t testing.TB, c client.Reader, app *v1.EcommerceApp, regions .
 func Small(namespace, name string, clusters ...string) *v1.EcommerceApp {
 	return &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{ClusterNames: clusters}},
+		Spec:       v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: clusters}}},
 	}
 }
 

@@ -243,7 +243,7 @@ func (s *suite) testPlacement(t *testing.T) {
 func (s *suite) testNodes(t *testing.T) {
 	t.Helper()
 	app := small("anchored")
-	app.Spec.Placement = v1.Placement{Providers: []v1.Provider{v1.ProviderAWS, v1.ProviderGCP}, Regions: []string{eu, us}}
+	app.Spec.Placement = v1.Placement{ClusterCriteria: v1.ClusterCriteria{Providers: []v1.Provider{v1.ProviderAWS, v1.ProviderGCP}, Regions: []string{eu, us}}}
 	s.Create(t, app)
 	s.AwaitRunning(t, app, eu, us)
 	before := s.Mark(t)

@@ -15,7 +15,7 @@ func (s *suite) testDivided(t *testing.T) {
 	app := small("divided", "eu-1", "us-1")
 	app.Spec.Replicas = new(int32(4))
 	app.Spec.Placement.Replicas = v1.PlacementReplicas{
-		Mode: v1.ReplicasDivided, Weights: []v1.WeightedClusters{{Weight: 3, MatchLabels: map[string]string{v1.ProviderLabel: "aws"}}},
+		Mode: v1.ReplicasDivided, Weights: []v1.WeightedClusters{{Weight: 3, Selector: v1.ClusterCriteria{Providers: []v1.Provider{v1.ProviderAWS}}}},
 	}
 	s.Create(t, app)
 	s.AwaitRunning(t, app, eu, us)

@@ -64,7 +64,7 @@ func (s *suite) testDraining(t *testing.T) {
 func (s *suite) testDrain(t *testing.T) {
 	app := small("drained", "eu-1", "us-1")
 	app.Spec.Placement.MaxClusters = 1
-	app.Spec.Placement.Preferences = []v1.WeightedClusters{{Weight: 1, MatchLabels: map[string]string{v1.ProviderLabel: "aws"}}}
+	app.Spec.Placement.Preferences = []v1.WeightedClusters{{Weight: 1, Selector: v1.ClusterCriteria{Providers: []v1.Provider{v1.ProviderAWS}}}}
 	s.Create(t, app)
 	s.AwaitRunning(t, app, eu)
 	before := s.Mark(t)

@@ -78,7 +78,7 @@ func (s *suite) testInventoryRecovery(t *testing.T) {
 func (s *suite) testWipedMembers(t *testing.T) {
 	app, kept := small("unmoved"), small("unmoved-too")
 	for _, app := range []*v1.EcommerceApp{app, kept} {
-		app.Spec.Placement = v1.Placement{Regions: []string{eu, us}}
+		app.Spec.Placement = v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{eu, us}}}
 		s.Create(t, app)
 		s.AwaitRunning(t, app, eu, us)
 	}

@@ -17,8 +17,8 @@ import (
 func (s *suite) testOverrides(t *testing.T) {
 	app := small("overridden", "eu-1", "us-1")
 	app.Spec.Overrides = []v1.Override{
-		{Selector: v1.OverrideSelector{Regions: []string{eu}}, Frontend: v1.WorkloadOverride{Replicas: new(int32(2))}},
-		{Selector: v1.OverrideSelector{ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}, ImageRegistry: "mirror.example.com"},
+		{Selector: v1.ClusterCriteria{Regions: []string{eu}}, Frontend: v1.WorkloadOverride{Replicas: new(int32(2))}},
+		{Selector: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}, ImageRegistry: "mirror.example.com"},
 	}
 	s.Create(t, app)
 	s.AwaitRunning(t, app, eu, us)

@@ -18,7 +18,7 @@ func (s *suite) testSpread(t *testing.T) {
 	s.setRegion(t, "asia-1", eu)
 	defer s.setRegion(t, "asia-1", asia)
 	app := small("spread")
-	app.Spec.Placement.Preferences = []v1.WeightedClusters{{Weight: 1, MatchLabels: map[string]string{v1.ProviderLabel: "aws"}}}
+	app.Spec.Placement.Preferences = []v1.WeightedClusters{{Weight: 1, Selector: v1.ClusterCriteria{Providers: []v1.Provider{v1.ProviderAWS}}}}
 	s.ExpectDeletes(oracle.Expected{Cluster: "us-1", Resource: "ecommerceapps", Namespace: app.Namespace, Name: app.Name})
 	for i, step := range []struct {
 		spread          v1.Spread

@@ -21,7 +21,7 @@ func Effective(spec *v1.EcommerceAppSpec, member *v1.MemberCluster) (v1.Ecommerc
 	out = *out.DeepCopy()
 	cluster := placement.Cluster{Name: member.Name, Labels: member.Labels, Region: member.Status.Region, Provider: member.Status.Provider}
 	for i := range spec.Overrides {
-		selected, err := placement.Matches(placement.OfSelector(&spec.Overrides[i].Selector), &cluster)
+		selected, err := placement.Matches(&spec.Overrides[i].Selector, &cluster)
 		if err != nil {
 			return v1.EcommerceAppSpec{}, fmt.Errorf("spec.overrides[%d].selector: %w", i, err)
 		}

@@ -94,29 +94,29 @@ func TestSelectors(t *testing.T) {
 	t.Parallel()
 	no := func(*v1.EcommerceAppSpec) {}
 	yes := func(s *v1.EcommerceAppSpec) { s.Image = "shop:v2" }
-	by := func(s v1.OverrideSelector) []v1.Override { return []v1.Override{{Selector: s, Image: "shop:v2"}} }
+	by := func(s v1.ClusterCriteria) []v1.Override { return []v1.Override{{Selector: s, Image: "shop:v2"}} }
 	labelled := func(tier string) *v1.ClusterLabelSelector {
 		return &v1.ClusterLabelSelector{MatchLabels: map[string]string{"tier": tier}}
 	}
 	region := func(region string) *v1.ClusterLabelSelector {
-		return &v1.ClusterLabelSelector{MatchExpressions: []v1.LabelRequirement{{Key: corev1.LabelTopologyRegion, Operator: "In", Values: []string{region}}}}
+		return &v1.ClusterLabelSelector{MatchExpressions: []v1.ClusterRequirement{{Key: corev1.LabelTopologyRegion, Operator: "In", Values: []string{region}}}}
 	}
 	check(t, map[string]effect{
 		"no overrides":                {nil, no},
-		"no selector":                 {by(v1.OverrideSelector{}), yes},
-		"its label":                   {by(v1.OverrideSelector{ClusterSelector: labelled("gold")}), yes},
-		"the label of its region":     {by(v1.OverrideSelector{ClusterSelector: region("eu-west-1")}), yes},
-		"the label of another region": {by(v1.OverrideSelector{ClusterSelector: region("us-east-1")}), no},
-		"another label":               {by(v1.OverrideSelector{ClusterSelector: labelled("silver")}), no},
-		"its name":                    {by(v1.OverrideSelector{ClusterNames: []string{"us-1", "eu-1"}}), yes},
-		"another name":                {by(v1.OverrideSelector{ClusterNames: []string{"us-1"}}), no},
-		"its region":                  {by(v1.OverrideSelector{Regions: []string{"eu-west-1"}}), yes},
-		"another region":              {by(v1.OverrideSelector{Regions: []string{"us-east-1"}}), no},
-		"its provider":                {by(v1.OverrideSelector{Providers: []v1.Provider{v1.ProviderAWS}}), yes},
-		"another provider":            {by(v1.OverrideSelector{Providers: []v1.Provider{v1.ProviderGCP}}), no},
-		"its region, not its name":    {by(v1.OverrideSelector{Regions: []string{"eu-west-1"}, ClusterNames: []string{"us-1"}}), no},
+		"no selector":                 {by(v1.ClusterCriteria{}), yes},
+		"its label":                   {by(v1.ClusterCriteria{ClusterSelector: labelled("gold")}), yes},
+		"the label of its region":     {by(v1.ClusterCriteria{ClusterSelector: region("eu-west-1")}), yes},
+		"the label of another region": {by(v1.ClusterCriteria{ClusterSelector: region("us-east-1")}), no},
+		"another label":               {by(v1.ClusterCriteria{ClusterSelector: labelled("silver")}), no},
+		"its name":                    {by(v1.ClusterCriteria{ClusterNames: []string{"us-1", "eu-1"}}), yes},
+		"another name":                {by(v1.ClusterCriteria{ClusterNames: []string{"us-1"}}), no},
+		"its region":                  {by(v1.ClusterCriteria{Regions: []string{"eu-west-1"}}), yes},
+		"another region":              {by(v1.ClusterCriteria{Regions: []string{"us-east-1"}}), no},
+		"its provider":                {by(v1.ClusterCriteria{Providers: []v1.Provider{v1.ProviderAWS}}), yes},
+		"another provider":            {by(v1.ClusterCriteria{Providers: []v1.Provider{v1.ProviderGCP}}), no},
+		"its region, not its name":    {by(v1.ClusterCriteria{Regions: []string{"eu-west-1"}, ClusterNames: []string{"us-1"}}), no},
 		"a patch for another cluster that would fail": {[]v1.Override{{
-			Selector: v1.OverrideSelector{ClusterNames: []string{"us-1"}}, JSONPatches: []v1.JSONPatch{operation("remove", "/none", "")},
+			Selector: v1.ClusterCriteria{ClusterNames: []string{"us-1"}}, JSONPatches: []v1.JSONPatch{operation("remove", "/none", "")},
 		}}, no},
 	})
 }
@@ -218,8 +218,8 @@ func TestErrors(t *testing.T) {
 		doubled = append(doubled, v1.JSONPatch{Op: "copy", From: "/ingress/annotations/large", Path: "/ingress/annotations/" + key})
 	}
 	for want, o := range map[string]v1.Override{
-		`spec.overrides[1].selector: parsing placement.clusterSelector:`: {Selector: v1.OverrideSelector{
-			ClusterSelector: &v1.ClusterLabelSelector{MatchExpressions: []v1.LabelRequirement{{Key: "a", Operator: "Equals"}}},
+		`spec.overrides[1].selector: parsing clusterSelector:`: {Selector: v1.ClusterCriteria{
+			ClusterSelector: &v1.ClusterLabelSelector{MatchExpressions: []v1.ClusterRequirement{{Key: "a", Operator: "Equals"}}},
 		}},
 		`spec.overrides[1].jsonPatches[1]: test /image: the spec has another value there: `:                                                                                         patched(operation("test", "/image", `"shop:v2"`), operation("test", "/image", `"shop:v1"`)),
 		`spec.overrides[1].jsonPatches[0]: replace /backend/probes/path: the spec has nothing there, correct the path`:                                                              patched(operation("replace", "/backend/probes/path", `"/"`)),

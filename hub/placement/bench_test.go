@@ -38,7 +38,7 @@ func unaffected(n int) []v1.EcommerceApp {
 		case 2:
 			spec.ClusterSelector, spec.MaxClusters = selector("tier", "silver"), 3
 		case 3:
-			spec.ClusterSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			spec.ClusterSelector = &v1.ClusterLabelSelector{MatchExpressions: []v1.ClusterRequirement{
 				{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"gold"}},
 			}}
 		default:
@@ -55,9 +55,9 @@ func BenchmarkDecide(b *testing.B) {
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(clusters), func(i, j int) { clusters[i], clusters[j] = clusters[j], clusters[i] })
 	for name, spec := range map[string]v1.Placement{
 		"everywhere": {MaxClusters: 100},
-		"selector":   {ClusterSelector: selector("tier", "silver"), MaxClusters: 3},
-		"region":     {Regions: []string{"region-1"}},
-		"spread": {MaxClusters: 100, Preferences: []v1.WeightedClusters{{Weight: 1, MatchLabels: map[string]string{"tier": "gold"}}}, Spread: []v1.Spread{
+		"selector":   {ClusterCriteria: v1.ClusterCriteria{ClusterSelector: selector("tier", "silver")}, MaxClusters: 3},
+		"region":     {ClusterCriteria: v1.ClusterCriteria{Regions: []string{"region-1"}}},
+		"spread": {MaxClusters: 100, Preferences: []v1.WeightedClusters{{Weight: 1, Selector: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}}}, Spread: []v1.Spread{
 			{Topology: v1.TopologyRegion, MinDomains: 10, MaxSkew: 1}, {Topology: v1.TopologyProvider, MaxClustersPerDomain: 50},
 		}},
 	} {
@@ -116,7 +116,7 @@ func TestSelects(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		w := newProblem(r)
 		s := randomSelector(r)
-		parsed, err := metav1.LabelSelectorAsSelector(s)
+		parsed, err := metav1.LabelSelectorAsSelector(labelSelector(s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,15 +137,15 @@ func TestSelects(t *testing.T) {
 }
 
 // randomSelector returns a valid selector of up to three requirements.
-func randomSelector(r *rand.Rand) *metav1.LabelSelector {
+func randomSelector(r *rand.Rand) *v1.ClusterLabelSelector {
 	keys, values := []string{"tier", "topology.kubernetes.io/region", v1.ProviderLabel, "none"}, []string{"gold", "silver", "r1", "r3", string(v1.ProviderAWS)}
-	s := &metav1.LabelSelector{}
+	s := &v1.ClusterLabelSelector{}
 	if r.IntN(2) == 0 {
 		s.MatchLabels = map[string]string{keys[r.IntN(4)]: values[r.IntN(5)]}
 	}
 	for range r.IntN(3) {
 		operator := []metav1.LabelSelectorOperator{"In", "NotIn", "Exists", "DoesNotExist"}[r.IntN(4)]
-		e := metav1.LabelSelectorRequirement{Key: keys[r.IntN(4)], Operator: operator}
+		e := v1.ClusterRequirement{Key: keys[r.IntN(4)], Operator: operator}
 		if operator == "In" || operator == "NotIn" {
 			e.Values = []string{values[r.IntN(5)], values[r.IntN(5)]}
 		}

@@ -86,7 +86,7 @@ func TestFitting(t *testing.T) {
 // free capacity decides nothing else.
 func TestDecideByCapacity(t *testing.T) {
 	t.Parallel()
-	gold := []v1.WeightedClusters{{Weight: 1, MatchLabels: map[string]string{"tier": "gold"}}}
+	gold := []v1.WeightedClusters{{Weight: 1, Selector: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}}}
 	silver := labelled("tier", "silver")
 	for name, tt := range map[string]struct {
 		spec     v1.Placement

@@ -24,17 +24,57 @@ type criteria struct {
 
 // check returns an error if the placement cannot be decided.
 func (c criteria) check() error {
-	if _, err := metav1.LabelSelectorAsSelector(c.ClusterSelector); err != nil {
-		return fmt.Errorf("parsing placement.clusterSelector: %w", err)
+	if err := checkCriteria(&c.ClusterCriteria); err != nil {
+		return fmt.Errorf("placement: %w", err)
+	}
+	for i := range c.Preferences {
+		if err := checkCriteria(&c.Preferences[i].Selector); err != nil {
+			return fmt.Errorf("placement.preferences[%d].selector: %w", i, err)
+		}
+	}
+	for i := range c.Replicas.Weights {
+		if err := checkCriteria(&c.Replicas.Weights[i].Selector); err != nil {
+			return fmt.Errorf("placement.replicas.weights[%d].selector: %w", i, err)
+		}
 	}
 	return nil
 }
 
-func (c criteria) listsName(name string) bool {
-	if c.names != nil {
-		return c.names[name]
+// checkCriteria returns an error if no API server would accept the selector as one of labels.
+func checkCriteria(by *v1.ClusterCriteria) error {
+	if by.ClusterSelector == nil {
+		return nil
 	}
-	return slices.Contains(c.ClusterNames, name)
+	if _, err := metav1.LabelSelectorAsSelector(labelSelector(by.ClusterSelector)); err != nil {
+		return fmt.Errorf("parsing clusterSelector: %w", err)
+	}
+	return nil
+}
+
+// labelSelector returns a selector as one of Kubernetes.
+func labelSelector(s *v1.ClusterLabelSelector) *metav1.LabelSelector {
+	out := &metav1.LabelSelector{MatchLabels: s.MatchLabels}
+	for _, r := range s.MatchExpressions {
+		out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement(r))
+	}
+	return out
+}
+
+// mismatch returns which of the criteria a cluster does not meet, or an empty string if it meets all.
+// Names is the set of their ClusterNames; nil if few clusters are compared with them.
+func mismatch(by *v1.ClusterCriteria, names map[string]bool, cluster *Cluster) string {
+	switch {
+	case len(by.ClusterNames) > 0 && !names[cluster.Name] && (names != nil || !slices.Contains(by.ClusterNames, cluster.Name)):
+		return v1.ReasonNameNotListed
+	case !selects(by.ClusterSelector, cluster):
+		return v1.ReasonNotSelected
+	case len(by.Regions) > 0 && !slices.Contains(by.Regions, cluster.Region):
+		return v1.ReasonRegionNotListed
+	case len(by.Providers) > 0 && !slices.Contains(by.Providers, cluster.Provider):
+		return v1.ReasonProviderNotListed
+	default:
+		return ""
+	}
 }
 
 // reject returns why a cluster does not match, or an empty string if it does. The
@@ -52,17 +92,13 @@ func (c criteria) listsName(name string) bool {
 //	not ready, and not placed yet              ClusterNotReady
 //	paused, and not placed yet                 Paused
 func (c criteria) reject(cluster *Cluster, placed bool) string {
-	switch {
-	case cluster.Detached:
+	if cluster.Detached {
 		return v1.ReasonClusterDetached
-	case len(c.ClusterNames) > 0 && !c.listsName(cluster.Name):
-		return v1.ReasonNameNotListed
-	case !selects(c.ClusterSelector, cluster):
-		return v1.ReasonNotSelected
-	case len(c.Regions) > 0 && !slices.Contains(c.Regions, cluster.Region):
-		return v1.ReasonRegionNotListed
-	case len(c.Providers) > 0 && !slices.Contains(c.Providers, cluster.Provider):
-		return v1.ReasonProviderNotListed
+	}
+	if reason := mismatch(&c.ClusterCriteria, c.names, cluster); reason != "" {
+		return reason
+	}
+	switch {
 	case cluster.Scheduling == v1.SchedulingDrained:
 		return v1.ReasonDrained
 	case c.repels(cluster, placed):
@@ -148,7 +184,7 @@ func (c criteria) toleratedUntil(cluster *Cluster) time.Time {
 func weightOf(cluster *Cluster, weights []v1.WeightedClusters) int32 {
 	var sum int32
 	for i := range weights {
-		if hasLabels(cluster, weights[i].MatchLabels) {
+		if mismatch(&weights[i].Selector, nil, cluster) == "" {
 			sum += weights[i].Weight
 		}
 	}
@@ -157,7 +193,7 @@ func weightOf(cluster *Cluster, weights []v1.WeightedClusters) int32 {
 
 // selects reports whether a selector matches the labels of a cluster, as the selector that
 // LabelSelectorAsSelector returns does. One that is not valid matches none, or ignores what is wrong.
-func selects(selector *metav1.LabelSelector, cluster *Cluster) bool {
+func selects(selector *v1.ClusterLabelSelector, cluster *Cluster) bool {
 	if selector == nil {
 		return true
 	}

@@ -87,7 +87,7 @@ func replacesShare(spec *v1.EcommerceAppSpec, c *Cluster) bool {
 		if o.Replicas == nil && o.Frontend.Replicas == nil && o.Backend.Replicas == nil && len(o.JSONPatches) == 0 {
 			return false
 		}
-		selected, err := Matches(OfSelector(&o.Selector), c)
+		selected, err := Matches(&o.Selector, c)
 		return selected && err == nil // Rendering the copy reports the error.
 	})
 }

@@ -16,7 +16,7 @@ import (
 func TestShares(t *testing.T) {
 	t.Parallel()
 	divided := v1.Placement{Replicas: v1.PlacementReplicas{
-		Mode: v1.ReplicasDivided, Weights: []v1.WeightedClusters{{Weight: 3, MatchLabels: map[string]string{v1.ProviderLabel: "aws"}}},
+		Mode: v1.ReplicasDivided, Weights: []v1.WeightedClusters{{Weight: 3, Selector: v1.ClusterCriteria{Providers: []v1.Provider{v1.ProviderAWS}}}},
 	}}
 	even := v1.Placement{Replicas: v1.PlacementReplicas{Mode: v1.ReplicasDivided}}
 	for name, tt := range map[string]struct {
@@ -51,7 +51,7 @@ func TestDecideDivided(t *testing.T) {
 		return current
 	}
 	overridden := spec.DeepCopy()
-	overridden.Overrides = []v1.Override{{Selector: v1.OverrideSelector{Regions: []string{"s"}}, Replicas: new(int32(3))}}
+	overridden.Overrides = []v1.Override{{Selector: v1.ClusterCriteria{Regions: []string{"s"}}, Replicas: new(int32(3))}}
 	withBackend := spec.DeepCopy()
 	withBackend.Backend = v1.Workload{Image: "b:1", Replicas: new(int32(2))}
 	stalled := ready(6, 2)

@@ -6,7 +6,8 @@
 // that currently run the application. It returns the clusters to run it on, those of them
 // that it should leave and does not yet, and, for every other cluster, the reason for the
 // rejection. A cluster must match all given criteria; without criteria every ready cluster
-// matches.
+// matches. Preferences, weights and overrides select by the same criteria, and Matches reports
+// what they select.
 //
 // # Non-goals
 //

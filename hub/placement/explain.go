@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/labels"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -39,15 +39,36 @@ func (e *explainer) chosen(c *candidate) string {
 		message += ", and has more free capacity than " + e.all[i].Cluster.Name
 	}
 	var by []string
-	for _, p := range e.Placement.Preferences {
-		if hasLabels(c.Cluster, p.MatchLabels) {
-			by = append(by, labels.Set(p.MatchLabels).String())
+	for i := range e.Placement.Preferences {
+		if of := &e.Placement.Preferences[i].Selector; mismatch(of, nil, c.Cluster) == "" {
+			by = append(by, describe(of))
 		}
 	}
 	if len(by) > 0 {
 		message += fmt.Sprintf("; it is preferred by %s (weight %d)", strings.Join(by[:min(len(by), maxExamples)], " and "), c.weight)
 	}
 	return message
+}
+
+// describe names the criteria that a cluster meets.
+func describe(by *v1.ClusterCriteria) string {
+	var parts []string
+	if len(by.ClusterNames) > 0 {
+		parts = append(parts, "its name")
+	}
+	if len(by.Regions) > 0 {
+		parts = append(parts, "its region")
+	}
+	if len(by.Providers) > 0 {
+		parts = append(parts, "its provider")
+	}
+	if by.ClusterSelector != nil {
+		parts = append(parts, metav1.FormatLabelSelector(labelSelector(by.ClusterSelector)))
+	}
+	if len(parts) == 0 {
+		return "a selector of every cluster"
+	}
+	return strings.Join(parts, " with ")
 }
 
 // yields reports whether a cluster would be chosen in place of another one but for its free capacity.

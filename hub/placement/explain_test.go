@@ -26,11 +26,11 @@ func TestResults(t *testing.T) {
 		},
 		"by preference": {
 			Request{Placement: v1.Placement{MaxClusters: 1, Preferences: []v1.WeightedClusters{
-				{Weight: 10, MatchLabels: map[string]string{"topology.kubernetes.io/region": "s"}}, {Weight: 5, MatchLabels: map[string]string{"tier": "gold"}},
+				{Weight: 10, Selector: v1.ClusterCriteria{Regions: []string{"s"}}}, {Weight: 5, Selector: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}},
 			}}, Clusters: []Cluster{b, c}},
 			map[string]string{
 				"b": "it is preferred less than c (weight 5 to 15)",
-				"c": matches + "; it is preferred by topology.kubernetes.io/region=s and tier=gold (weight 15)",
+				"c": matches + "; it is preferred by its region and tier=gold (weight 15)",
 			},
 		},
 		"by a maximum in each region": {
@@ -58,7 +58,7 @@ func TestResults(t *testing.T) {
 			map[string]string{"a": served, "b": runs, "d": served},
 		},
 		"all places are taken by data": {
-			Request{Placement: v1.Placement{MaxClusters: 1, Regions: []string{"s"}}, Clusters: []Cluster{b, c}, Current: serving("b"), Data: true},
+			Request{Placement: v1.Placement{MaxClusters: 1, ClusterCriteria: v1.ClusterCriteria{Regions: []string{"s"}}}, Clusters: []Cluster{b, c}, Current: serving("b"), Data: true},
 			map[string]string{
 				"b": "RegionNotListed; it stays because its database would be left behind: to move without the data, add b to the annotation ecommerce.io/move-empty",
 				"c": "maxClusters is 1, and the application runs in 1",
@@ -76,7 +76,7 @@ func TestResults(t *testing.T) {
 func TestResultsWithData(t *testing.T) {
 	t.Parallel()
 	const matches, left = "it matches the placement", "the application leaves its database behind: volumes and backups stay in the cluster"
-	named := v1.Placement{ClusterNames: []string{"us"}}
+	named := v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"us"}}}
 	edited := Request{Placement: named, Clusters: []Cluster{eu(), us()}, Current: serving("eu"), Data: true, Edited: true, Selected: true}
 	with := func(change func(*Request)) Request {
 		r := edited

@@ -97,7 +97,7 @@ func TestDecideLeaving(t *testing.T) {
 		},
 		"after an edit too, others are waited for": {
 			Request: Request{
-				Placement: v1.Placement{ClusterNames: []string{"us"}}, Edited: true, Selected: true,
+				Placement: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"us"}}}, Edited: true, Selected: true,
 				Clusters: []Cluster{eu(), us()}, Current: append(serving("eu"), on("us")...),
 			},
 			want: Decision{Chosen: []string{"eu", "us"}, Stays: []Stay{{"eu", v1.ReasonNameNotListed, v1.ReasonReplacementPending}}, Awaits: []string{"us"}},
@@ -107,7 +107,7 @@ func TestDecideLeaving(t *testing.T) {
 
 func TestDecideWithData(t *testing.T) {
 	t.Parallel()
-	named := v1.Placement{ClusterNames: []string{"us"}}
+	named := v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"us"}}}
 	checkRequests(t, map[string]request{
 		"data stays in a cluster that is drained": {
 			Request: Request{Clusters: []Cluster{eu(drained), us()}, Current: serving("eu", "us"), Data: true},
@@ -134,7 +134,7 @@ func TestDecideWithData(t *testing.T) {
 			want:    Decision{Chosen: []string{"eu", "us"}, Stays: []Stay{{"eu", v1.ReasonNameNotListed, v1.ReasonDataStays}}},
 		},
 		"data takes the place of another cluster": {
-			Request: Request{Placement: v1.Placement{MaxClusters: 1, Regions: []string{"s"}}, Clusters: []Cluster{eu(), us()}, Current: serving("eu"), Data: true},
+			Request: Request{Placement: v1.Placement{MaxClusters: 1, ClusterCriteria: v1.ClusterCriteria{Regions: []string{"s"}}}, Clusters: []Cluster{eu(), us()}, Current: serving("eu"), Data: true},
 			want:    Decision{Chosen: []string{"eu"}, Stays: []Stay{{"eu", v1.ReasonRegionNotListed, v1.ReasonDataStays}}},
 		},
 	})
@@ -195,8 +195,8 @@ func TestDecideUnused(t *testing.T) {
 		"no other can run it":    {clusters: []Cluster{eu(drained)}},
 		"a toleration is to end": {spec: tolerant, clusters: []Cluster{eu(tainted(v1.TaintNoExecute)), us()}},
 		"a bound is exceeded":    {spec: v1.Placement{MaxClusters: 1}, clusters: []Cluster{eu(notReady), us()}},
-		"it does not match":      {spec: v1.Placement{Regions: []string{"s"}}, clusters: []Cluster{eu(), us()}},
-		"no cluster matches":     {spec: v1.Placement{Regions: []string{"q"}}, clusters: []Cluster{eu(), us()}},
+		"it does not match":      {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"s"}}}, clusters: []Cluster{eu(), us()}},
+		"no cluster matches":     {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"q"}}}, clusters: []Cluster{eu(), us()}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -274,15 +274,15 @@ func TestExplain(t *testing.T) {
 // edits.
 func TestEdited(t *testing.T) {
 	t.Parallel()
-	spec := v1.Placement{ClusterNames: []string{"eu"}, MaxClusters: 2}
+	spec := v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"eu"}}, MaxClusters: 2}
 	for name, tt := range map[string]struct {
 		last             *v1.PlacementStatus
 		edited, selected bool
 	}{
 		"no status":              {},
 		"unchanged":              {last: &v1.PlacementStatus{SpecHash: Hash(spec)}},
-		"another maximum":        {last: &v1.PlacementStatus{SpecHash: Hash(v1.Placement{ClusterNames: spec.ClusterNames, MaxClusters: 1})}, edited: true},
-		"another name":           {last: &v1.PlacementStatus{SpecHash: Hash(v1.Placement{ClusterNames: []string{"us"}, MaxClusters: 2})}, edited: true, selected: true},
+		"another maximum":        {last: &v1.PlacementStatus{SpecHash: Hash(v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: spec.ClusterNames}, MaxClusters: 1})}, edited: true},
+		"another name":           {last: &v1.PlacementStatus{SpecHash: Hash(v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"us"}}, MaxClusters: 2})}, edited: true, selected: true},
 		"by an earlier release":  {last: &v1.PlacementStatus{DecidedFor: 3}},
 		"edited while that runs": {last: &v1.PlacementStatus{DecidedFor: 2}, edited: true, selected: true},
 	} {

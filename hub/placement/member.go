@@ -117,8 +117,8 @@ func edited(app *v1.EcommerceApp) (edited, selected bool) {
 // Hash returns a hash of what selects clusters, a dash, and one of the rest of a placement. They must stay
 // the same in later releases, for which each application would be edited otherwise.
 func Hash(p v1.Placement) string {
-	criteria := v1.Placement{ClusterNames: p.ClusterNames, ClusterSelector: p.ClusterSelector, Regions: p.Regions, Providers: p.Providers}
-	p.ClusterNames, p.ClusterSelector, p.Regions, p.Providers = nil, nil, nil, nil
+	criteria := v1.Placement{ClusterCriteria: p.ClusterCriteria}
+	p.ClusterCriteria = v1.ClusterCriteria{}
 	return sum(criteria) + "-" + sum(p)
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -33,8 +32,8 @@ func fleet() []Cluster {
 	}
 }
 
-func selector(key, value string) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+func selector(key, value string) *v1.ClusterLabelSelector {
+	return &v1.ClusterLabelSelector{MatchLabels: map[string]string{key: value}}
 }
 
 // on returns clusters that run an application and serve no customers.
@@ -109,7 +108,7 @@ func TestDecideReadiness(t *testing.T) {
 			},
 		},
 		"a placed cluster that is not ready and no longer matches goes": {
-			spec:     v1.Placement{Regions: []string{"s"}},
+			spec:     v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"s"}}},
 			clusters: []Cluster{ready("a", "r", v1.ProviderAWS, notReady), ready("b", "s", v1.ProviderAWS)},
 			current:  []string{"a"},
 			want: Decision{
@@ -124,7 +123,7 @@ func TestDecideAfterChanges(t *testing.T) {
 	t.Parallel()
 	check(t, map[string]decision{
 		"nothing moves when no cluster matches": {
-			spec:     v1.Placement{ClusterNames: []string{"mars-1"}},
+			spec:     v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"mars-1"}}},
 			clusters: []Cluster{ready("a", "r", v1.ProviderAWS), ready("b", "s", v1.ProviderAWS), ready("c", "s", v1.ProviderAWS, detached)},
 			current:  []string{"b", "c"},
 			want: Decision{
@@ -138,7 +137,7 @@ func TestDecideAfterChanges(t *testing.T) {
 			},
 		},
 		"a detached cluster goes even when placed and matching": {
-			spec:     v1.Placement{ClusterNames: []string{"a"}},
+			spec:     v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"a"}}},
 			clusters: []Cluster{ready("a", "r", v1.ProviderAWS, detached)},
 			current:  []string{"a"},
 			want: Decision{
@@ -157,7 +156,7 @@ func TestDecideNames(t *testing.T) {
 	t.Parallel()
 	check(t, map[string]decision{
 		"by name, and the name of no member": {
-			spec:     v1.Placement{ClusterNames: []string{"us-1", "mars-1"}},
+			spec:     v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"us-1", "mars-1"}}},
 			clusters: fleet(),
 			want: Decision{
 				Chosen: []string{"us-1"},
@@ -169,7 +168,7 @@ func TestDecideNames(t *testing.T) {
 			},
 		},
 		"by label": {
-			spec:     v1.Placement{ClusterSelector: selector("tier", "silver")},
+			spec:     v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: selector("tier", "silver")}},
 			clusters: fleet(),
 			want: Decision{
 				Chosen: []string{"asia-1"},
@@ -180,7 +179,7 @@ func TestDecideNames(t *testing.T) {
 			},
 		},
 		"by the implied label of the region, against a label that lies": {
-			spec: v1.Placement{ClusterSelector: selector(corev1.LabelTopologyRegion, "r")},
+			spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: selector(corev1.LabelTopologyRegion, "r")}},
 			clusters: []Cluster{
 				ready("a", "r", v1.ProviderAWS, labelled(corev1.LabelTopologyRegion, "elsewhere")),
 				ready("b", "s", v1.ProviderAWS, labelled(corev1.LabelTopologyRegion, "r")),
@@ -191,7 +190,7 @@ func TestDecideNames(t *testing.T) {
 			},
 		},
 		"by the implied label of the provider": {
-			spec:     v1.Placement{ClusterSelector: selector(v1.ProviderLabel, "gcp")},
+			spec:     v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: selector(v1.ProviderLabel, "gcp")}},
 			clusters: fleet()[:2],
 			want: Decision{
 				Chosen:   []string{"us-1"},
@@ -199,7 +198,7 @@ func TestDecideNames(t *testing.T) {
 			},
 		},
 		"an empty selector selects everything": {
-			spec:     v1.Placement{ClusterSelector: &metav1.LabelSelector{}},
+			spec:     v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{}}},
 			clusters: fleet()[:1],
 			want:     Decision{Chosen: []string{"us-1"}},
 		},
@@ -211,8 +210,8 @@ func TestDecideCriteria(t *testing.T) {
 	check(t, map[string]decision{
 		"by region and provider, all must hold": {
 			spec: v1.Placement{
-				Regions:   []string{"eu-west-1", "us-central1"},
-				Providers: []v1.Provider{v1.ProviderAWS, v1.ProviderAzure},
+				ClusterCriteria: v1.ClusterCriteria{Regions: []string{"eu-west-1", "us-central1"},
+					Providers: []v1.Provider{v1.ProviderAWS, v1.ProviderAzure}},
 			},
 			clusters: fleet(),
 			want: Decision{
@@ -224,7 +223,7 @@ func TestDecideCriteria(t *testing.T) {
 			},
 		},
 		"an unknown region is in no list": {
-			spec:     v1.Placement{Regions: []string{"r"}},
+			spec:     v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"r"}}},
 			clusters: []Cluster{ready("a", "", "")},
 			want: Decision{
 				Rejected: []Rejection{{"a", v1.ReasonRegionNotListed}},
@@ -261,9 +260,9 @@ func TestDecideBound(t *testing.T) {
 
 func TestDecideRefusesASelectorWithoutMeaning(t *testing.T) {
 	t.Parallel()
-	spec := v1.Placement{ClusterSelector: &metav1.LabelSelector{
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Near", Values: []string{"gold"}}},
-	}}
+	spec := v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{
+		MatchExpressions: []v1.ClusterRequirement{{Key: "tier", Operator: "Near", Values: []string{"gold"}}},
+	}}}
 	if _, err := Decide(Request{Placement: spec, Clusters: fleet()}); err == nil {
 		t.Error("Decide took a selector with an unknown operator")
 	}

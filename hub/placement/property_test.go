@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -76,7 +75,7 @@ func randomPlacement(r *rand.Rand) v1.Placement {
 		spec.Providers = []v1.Provider{v1.ProviderGCP}
 	}
 	if r.IntN(3) == 0 {
-		spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+		spec.ClusterSelector = &v1.ClusterLabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
 	}
 	if r.IntN(2) == 0 {
 		spec.MaxClusters = int32(r.IntN(5))
@@ -88,7 +87,7 @@ func randomPlacement(r *rand.Rand) v1.Placement {
 		}
 	}
 	if r.IntN(3) == 0 {
-		spec.Preferences = []v1.WeightedClusters{{Weight: 1, MatchLabels: map[string]string{"tier": "silver"}}}
+		spec.Preferences = []v1.WeightedClusters{{Weight: 1, Selector: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{"tier": "silver"}}}}}
 	}
 	for _, topology := range []v1.Topology{v1.TopologyRegion, v1.TopologyZone, v1.TopologyProvider} {
 		if r.IntN(4) == 0 {

@@ -63,7 +63,7 @@ func TestDecideSpread(t *testing.T) {
 		"a preferred cluster comes first": {
 			Request: Request{
 				Placement: v1.Placement{MaxClusters: 1, Preferences: []v1.WeightedClusters{
-					{Weight: 10, MatchLabels: map[string]string{v1.ProviderLabel: "aws"}}, {Weight: 20, MatchLabels: map[string]string{"topology.kubernetes.io/region": "s"}},
+					{Weight: 10, Selector: v1.ClusterCriteria{Providers: []v1.Provider{v1.ProviderAWS}}}, {Weight: 20, Selector: v1.ClusterCriteria{Regions: []string{"s"}}},
 				}},
 				Clusters: clusters,
 			},

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -33,7 +32,7 @@ func (c criteria) mayMatch(cluster *Cluster, reason string) bool {
 			return key == corev1.LabelTopologyRegion && cluster.Region == "" || key == v1.ProviderLabel && cluster.Provider == ""
 		}
 		maps.DeleteFunc(selector.MatchLabels, func(key, _ string) bool { return unknown(key) })
-		selector.MatchExpressions = slices.DeleteFunc(selector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return unknown(r.Key) })
+		selector.MatchExpressions = slices.DeleteFunc(selector.MatchExpressions, func(r v1.ClusterRequirement) bool { return unknown(r.Key) })
 		return selects(selector, cluster)
 	default:
 		return false

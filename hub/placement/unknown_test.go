@@ -61,20 +61,20 @@ func (tt unknownTest) check(t *testing.T) {
 func TestUnknownFacts(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]unknownTest{
-		"region":                     {spec: v1.Placement{Regions: []string{"r"}}},
-		"region, edited":             {spec: v1.Placement{Regions: []string{"r"}}, edited: true},
-		"provider":                   {spec: v1.Placement{Providers: []v1.Provider{v1.ProviderAWS}}},
-		"region as a label":          {spec: v1.Placement{ClusterSelector: selector(corev1.LabelTopologyRegion, "r")}},
-		"provider as a label":        {spec: v1.Placement{ClusterSelector: selector(v1.ProviderLabel, "aws")}},
-		"region exists":              {spec: v1.Placement{ClusterSelector: expression(corev1.LabelTopologyRegion, metav1.LabelSelectorOpExists)}},
-		"region in":                  {spec: v1.Placement{ClusterSelector: expression(corev1.LabelTopologyRegion, metav1.LabelSelectorOpIn, "r")}},
+		"region":                     {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"r"}}}},
+		"region, edited":             {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"r"}}}, edited: true},
+		"provider":                   {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{Providers: []v1.Provider{v1.ProviderAWS}}}},
+		"region as a label":          {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: selector(corev1.LabelTopologyRegion, "r")}}},
+		"provider as a label":        {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: selector(v1.ProviderLabel, "aws")}}},
+		"region exists":              {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: expression(corev1.LabelTopologyRegion, metav1.LabelSelectorOpExists)}}},
+		"region in":                  {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: expression(corev1.LabelTopologyRegion, metav1.LabelSelectorOpIn, "r")}}},
 		"spread by region, edited":   {spec: v1.Placement{Spread: []v1.Spread{{Topology: v1.TopologyRegion, MaxClustersPerDomain: 1}}}, edited: true},
 		"spread by provider, edited": {spec: v1.Placement{Spread: []v1.Spread{{Topology: v1.TopologyProvider, MinDomains: 1}}}, edited: true},
 		"spread by zone, edited":     {spec: v1.Placement{Spread: []v1.Spread{{Topology: v1.TopologyZone, MinDomains: 1}}}, edited: true},
 
-		"a name is known":               {spec: v1.Placement{ClusterNames: []string{"known"}}, leaves: true},
-		"a label is known":              {spec: v1.Placement{ClusterSelector: selector("tier", "silver")}, leaves: true},
-		"a label beside, which differs": {spec: v1.Placement{ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "silver", v1.ProviderLabel: "aws"}}}, leaves: true},
+		"a name is known":               {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"known"}}}, leaves: true},
+		"a label is known":              {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: selector("tier", "silver")}}, leaves: true},
+		"a label beside, which differs": {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{"tier": "silver", v1.ProviderLabel: "aws"}}}}, leaves: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,8 +83,8 @@ func TestUnknownFacts(t *testing.T) {
 	}
 }
 
-func expression(key string, operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
+func expression(key string, operator metav1.LabelSelectorOperator, values ...string) *v1.ClusterLabelSelector {
+	return &v1.ClusterLabelSelector{MatchExpressions: []v1.ClusterRequirement{{Key: key, Operator: operator, Values: values}}}
 }
 
 // TestRecordedLocation: the entry of an application says where a cluster is whose status was lost, before and
@@ -92,7 +92,7 @@ func expression(key string, operator metav1.LabelSelectorOperator, values ...str
 func TestRecordedLocation(t *testing.T) {
 	t.Parallel()
 	bare := v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
-	app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Placement: v1.Placement{Regions: []string{"r"}, Providers: []v1.Provider{v1.ProviderGCP}}}}
+	app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Placement: v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"r"}, Providers: []v1.Provider{v1.ProviderGCP}}}}}
 	app.Status.Clusters = []v1.ClusterStatus{{Name: "a", Region: "r", Provider: v1.ProviderGCP, Available: true}}
 	clusters := []Cluster{ClusterOf(&bare, time.Time{}), ready("b", "r", v1.ProviderGCP), ready("c", "other", v1.ProviderGCP)}
 	request := RequestOf(app, clusters, time.Time{})

@@ -99,14 +99,14 @@ func TestDecideLostFacts(t *testing.T) {
 	available := &aggregate.Copy{Status: v1.EcommerceAppStatus{Conditions: []metav1.Condition{{Type: v1.ConditionAvailable, Status: metav1.ConditionTrue}}}}
 	lost, other := member("a", metav1.ConditionUnknown, v1.ReasonConnecting), member("b", metav1.ConditionTrue, v1.ReasonConnected)
 	lost.Status, other.Status.Provider = v1.MemberClusterStatus{}, v1.ProviderAWS
-	for name, p := range map[string]v1.Placement{
+	for name, by := range map[string]v1.ClusterCriteria{
 		"regions":   {Regions: []string{"r"}},
 		"providers": {Providers: []v1.Provider{v1.ProviderAWS}},
-		"selector":  {ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1.ProviderLabel: "aws", "topology.kubernetes.io/region": "r"}}},
+		"selector":  {ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{v1.ProviderLabel: "aws", "topology.kubernetes.io/region": "r"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			app := placedBy(p)
+			app := placedBy(v1.Placement{ClusterCriteria: by})
 			app.Status.Clusters = []v1.ClusterStatus{
 				{Name: "a", Region: "r", Provider: v1.ProviderAWS, Available: true}, {Name: "b", Region: "r", Provider: v1.ProviderAWS, Available: true},
 			}
@@ -152,9 +152,9 @@ func TestDecideStaysWherePlacementCannotBeRead(t *testing.T) {
 	t.Parallel()
 	in := observation{}
 	in.Previous.Clusters = []v1.ClusterStatus{{Name: "a"}, {Name: "b", Phase: v1.PhaseDeleting}}
-	spec := v1.Placement{ClusterSelector: &metav1.LabelSelector{
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "Near"}},
-	}}
+	spec := v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{
+		MatchExpressions: []v1.ClusterRequirement{{Key: "k", Operator: "Near"}},
+	}}}
 	(&Reconciler{}).decide(&in, placedBy(spec), []v1.MemberCluster{member("c", metav1.ConditionTrue, v1.ReasonConnected)})
 	if in.Invalid == "" || !cmp.Equal(in.Chosen, []string{"a"}) {
 		t.Errorf("invalid %q, chosen %v; want the cluster that it is on and not leaving", in.Invalid, in.Chosen)
@@ -165,7 +165,7 @@ func TestDecideStaysWhereNothingMatches(t *testing.T) {
 	t.Parallel()
 	in := observation{}
 	in.Previous.Clusters = []v1.ClusterStatus{{Name: "a"}}
-	(&Reconciler{}).decide(&in, placedBy(v1.Placement{ClusterNames: []string{"typo"}}), []v1.MemberCluster{member("a", metav1.ConditionTrue, v1.ReasonConnected)})
+	(&Reconciler{}).decide(&in, placedBy(v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"typo"}}}), []v1.MemberCluster{member("a", metav1.ConditionTrue, v1.ReasonConnected)})
 	if in.Invalid == "" || !cmp.Equal(in.Chosen, []string{"a"}) {
 		t.Errorf("invalid %q, chosen %v; want the cluster that it is on", in.Invalid, in.Chosen)
 	}

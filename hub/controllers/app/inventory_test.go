@@ -67,7 +67,7 @@ func TestUndecided(t *testing.T) {
 // application.
 func TestUnobserved(t *testing.T) {
 	t.Parallel()
-	regions := v1.Placement{Regions: []string{"r"}}
+	regions := v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"r"}}}
 	known := func(m *v1.MemberCluster) { m.Status.ClusterUID, m.Status.Provider = "u", v1.ProviderAWS }
 	for name, tt := range map[string]struct {
 		spec    v1.Placement
@@ -77,11 +77,11 @@ func TestUnobserved(t *testing.T) {
 		want    []string
 	}{
 		"by region":                      {spec: regions, want: []string{"a", "b"}},
-		"by provider":                    {spec: v1.Placement{Providers: []v1.Provider{v1.ProviderAWS}}, want: []string{"a", "b"}},
-		"by labels":                      {spec: v1.Placement{ClusterSelector: &metav1.LabelSelector{}}, want: []string{"a", "b"}},
+		"by provider":                    {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{Providers: []v1.Provider{v1.ProviderAWS}}}, want: []string{"a", "b"}},
+		"by labels":                      {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{}}}, want: []string{"a", "b"}},
 		"anywhere":                       {},
-		"by name":                        {spec: v1.Placement{ClusterNames: []string{"a"}}},
-		"by region and name":             {spec: v1.Placement{ClusterNames: []string{"b"}, Regions: []string{"r"}}, want: []string{"b"}},
+		"by name":                        {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"a"}}}},
+		"by region and name":             {spec: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"b"}, Regions: []string{"r"}}}, want: []string{"b"}},
 		"observed":                       {spec: regions, change: known},
 		"its nodes are uninitialized":    {spec: regions, change: func(m *v1.MemberCluster) { m.Status.ClusterUID = "u" }, want: []string{"a", "b"}},
 		"only the spec says where it is": {spec: regions, change: func(m *v1.MemberCluster) { m.Status.Provider = v1.ProviderAWS }, want: []string{"a", "b"}},

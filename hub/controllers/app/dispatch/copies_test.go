@@ -26,7 +26,7 @@ func TestCopyForSaysWhatTheHubSaysAndNoMore(t *testing.T) {
 			},
 			OwnerReferences: []metav1.OwnerReference{{UID: "of-the-hub"}},
 		},
-		Spec: v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{Regions: []string{"r"}}},
+		Spec: v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"r"}}}},
 		Status: v1.EcommerceAppStatus{Phase: v1.PhaseRunning, Clusters: []v1.ClusterStatus{
 			{Name: "eu-1", DatabaseCreated: true}, {Name: "us-1"},
 		}},

@@ -18,7 +18,7 @@ func overridden(patch ...v1.JSONPatch) *v1.EcommerceApp {
 	return &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u-1", Generation: 7},
 		Spec: v1.EcommerceAppSpec{Image: "shop:v1", Database: &v1.Database{Engine: v1.EnginePostgreSQL, Version: "17.2", Storage: "100Gi"}, Overrides: []v1.Override{{
-			Selector: v1.OverrideSelector{ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{"tier": "gold"}}},
+			Selector: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{"tier": "gold"}}},
 			Image:    "shop:v2", Database: v1.DatabaseOverride{StorageProfile: v1.StorageFast}, JSONPatches: patch,
 		}}},
 	}
@@ -139,7 +139,7 @@ func testUnobserved(t *testing.T, m *member) {
 	plain := m.app.Spec.DeepCopy()
 	for name, change := range map[string]func(*v1.EcommerceAppSpec){
 		"overrides": func(s *v1.EcommerceAppSpec) {
-			s.Overrides = []v1.Override{{Selector: v1.OverrideSelector{Regions: []string{"eu-west-1"}}, Image: "shop:v2"}}
+			s.Overrides = []v1.Override{{Selector: v1.ClusterCriteria{Regions: []string{"eu-west-1"}}, Image: "shop:v2"}}
 		},
 		"a database": func(s *v1.EcommerceAppSpec) {
 			s.Database = &v1.Database{Engine: v1.EnginePostgreSQL, Version: "17.2", Storage: "1Gi"}
