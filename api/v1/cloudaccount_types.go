@@ -56,7 +56,7 @@ type CloudAccountList struct {
 type CloudAccountSpec struct {
 	// provider is the cloud provider: aws, gcp or azure. It cannot be changed.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self != 'local'",message="provider must be aws, gcp or azure: local clusters need no account"
+	// +kubebuilder:validation:XValidation:rule="self != 'other'",message="provider must be aws, gcp or azure: clusters of other providers need no account"
 	Provider Provider `json:"provider"`
 
 	// credentials define how the hub authenticates.

@@ -28,7 +28,7 @@ type ClusterCriteria struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	Regions []string `json:"regions,omitempty"`
 
-	// providers lists cloud providers: aws, gcp, azure, local.
+	// providers lists cloud providers: aws, gcp, azure, other.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4

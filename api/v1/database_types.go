@@ -95,7 +95,7 @@ type Database struct {
 	StorageClassName *string `json:"storageClassName,omitempty"`
 
 	// storageProfile is Standard, Fast or Archive. The hub creates a StorageClass for it
-	// that suits the provider of each cluster; clusters of the provider local use their
+	// that suits the provider of each cluster; clusters of the provider other use their
 	// default class. It cannot be changed, and excludes storageClassName.
 	// +optional
 	StorageProfile StorageProfile `json:"storageProfile,omitempty"`

@@ -235,7 +235,7 @@ type Placement struct {
 
 // Provider is a cloud provider.
 //
-// +kubebuilder:validation:Enum=aws;gcp;azure;local
+// +kubebuilder:validation:Enum=aws;gcp;azure;other
 type Provider string
 
 // Cloud providers.
@@ -243,6 +243,6 @@ const (
 	ProviderAWS   Provider = "aws"
 	ProviderGCP   Provider = "gcp"
 	ProviderAzure Provider = "azure"
-	// ProviderLocal is a cluster outside the three clouds.
-	ProviderLocal Provider = "local"
+	// ProviderOther is that of each cluster outside the three clouds, on one's own machines too.
+	ProviderOther Provider = "other"
 )

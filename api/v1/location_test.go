@@ -15,7 +15,7 @@ func TestLocated(t *testing.T) {
 		"status":   {MemberCluster{Status: MemberClusterStatus{Region: "status", Provider: ProviderGCP}, Spec: MemberClusterSpec{Region: "spec"}}, entry, "status", ProviderGCP},
 		"spec":     {MemberCluster{Spec: MemberClusterSpec{Region: "spec", Provider: ProviderAzure}}, entry, "spec", ProviderAzure},
 		"entry":    {MemberCluster{}, entry, "entry", ProviderAWS},
-		"of each":  {MemberCluster{Status: MemberClusterStatus{Provider: ProviderLocal}}, entry, "entry", ProviderLocal},
+		"of each":  {MemberCluster{Status: MemberClusterStatus{Provider: ProviderOther}}, entry, "entry", ProviderOther},
 		"no entry": {MemberCluster{}, nil, "", ""},
 	} {
 		got := tt.member.Located(tt.entry).Status

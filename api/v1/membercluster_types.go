@@ -56,7 +56,7 @@ type MemberClusterSpec struct {
 	// +optional
 	KubeconfigSecretRef KubeconfigSecretReference `json:"kubeconfigSecretRef,omitempty,omitzero"`
 
-	// provider is the cloud provider: aws, gcp, azure or local. Absent: detected from the
+	// provider is the cloud provider: aws, gcp, azure, or other for any that is none of them. Absent: detected from the
 	// nodes, once; later changes of the nodes, or removing this field, do not change it.
 	// +optional
 	Provider Provider `json:"provider,omitempty"`

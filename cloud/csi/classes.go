@@ -35,7 +35,7 @@ type ClassSet struct {
 	Snapshots *unstructured.Unstructured
 }
 
-// Classes returns the classes of a cluster. Those of a local cluster are none, and the
+// Classes returns the classes of a cluster. Those of a cluster of the provider other are none, and the
 // profiles stand for its default class. The error is ErrDriverMissing without a driver.
 func Classes(c Cluster) (ClassSet, error) {
 	driver, err := c.Driver()
@@ -115,7 +115,7 @@ func ClassOf(c Cluster, profile v1.StorageProfile, config v1.CloudConfig) (*stor
 
 // ClassName returns the name of the class that the volumes of an application get in a
 // cluster: AppClass's if there is one, else that of the profile. Empty is the cluster's
-// default class: on local clusters, and when nothing is asked for. It looks neither at
+// default class: on clusters of the provider other, and when nothing is asked for. It looks neither at
 // a storageClassName, which goes before, nor at volumes that exist, which keep theirs.
 func ClassName(c Cluster, profile v1.StorageProfile, config v1.CloudConfig) (string, error) {
 	class, err := ClassOf(c, profile, config)

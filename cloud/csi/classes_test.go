@@ -90,12 +90,12 @@ func TestProfilesAreValid(t *testing.T) {
 
 func TestClassesWithoutOurs(t *testing.T) {
 	t.Parallel()
-	set, err := Classes(Cluster{Provider: v1.ProviderLocal, Drivers: []string{DriverEBS}})
+	set, err := Classes(Cluster{Provider: v1.ProviderOther, Drivers: []string{DriverEBS}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(ClassSet{}, set); diff != "" {
-		t.Errorf("classes of a local cluster (-want +got):\n%s", diff)
+		t.Errorf("classes of another provider (-want +got):\n%s", diff)
 	}
 	_, err = Classes(Cluster{Provider: v1.ProviderGCP, Drivers: []string{DriverEBS}})
 	if !errors.Is(err, ErrDriverMissing) || !strings.Contains(err.Error(), DriverPD) {
@@ -122,7 +122,7 @@ func TestDriver(t *testing.T) {
 	}
 	for provider, drivers := range map[v1.Provider][]string{
 		v1.ProviderAWS: {DriverEBS, DriverEBSAuto}, v1.ProviderGCP: {DriverPD},
-		v1.ProviderAzure: {DriverAzureDisk}, v1.ProviderLocal: {""},
+		v1.ProviderAzure: {DriverAzureDisk}, v1.ProviderOther: {""},
 	} {
 		for _, driver := range drivers {
 			if got, known := ProviderOf(driver); !known || got != provider {
@@ -151,7 +151,7 @@ func TestClassName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	local, bare := Cluster{Provider: v1.ProviderLocal}, Cluster{Provider: v1.ProviderAWS}
+	local, bare := Cluster{Provider: v1.ProviderOther}, Cluster{Provider: v1.ProviderAWS}
 	gcpOnly := v1.CloudConfig{GCP: everything().GCP}
 	for name, tt := range map[string]struct {
 		cluster Cluster
@@ -164,7 +164,7 @@ func TestClassName(t *testing.T) {
 		"another provider's block":        {aws, v1.StorageStandard, gcpOnly, set.Profiles[0].Class.Name},
 		"nothing asked for":               {aws, "", gcpOnly, ""},
 		"nothing asked for, no driver":    {bare, "", v1.CloudConfig{}, ""},
-		"a local cluster":                 {local, v1.StorageFast, everything(), ""},
+		"another provider":                {local, v1.StorageFast, everything(), ""},
 	} {
 		if got, err := ClassName(tt.cluster, tt.profile, tt.config); err != nil || got != tt.want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, tt.want)
@@ -232,7 +232,7 @@ func TestAppClassAbsent(t *testing.T) {
 		config  v1.CloudConfig
 	}{
 		"no block":           {clusters()["aws"], v1.CloudConfig{GCP: &v1.GCPConfig{}, Azure: &v1.AzureConfig{}}},
-		"a local cluster":    {Cluster{Provider: v1.ProviderLocal}, everything()},
+		"another provider":   {Cluster{Provider: v1.ProviderOther}, everything()},
 		"no block or driver": {Cluster{Provider: v1.ProviderAzure}, v1.CloudConfig{}},
 	} {
 		if got, err := AppClass(tt.cluster, tt.config); err != nil || got != none {
@@ -274,7 +274,7 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("%s can do %+v", provider, got)
 		}
 	}
-	if diff := cmp.Diff(Capabilities{Copy: CopyNone}, CapabilitiesOf(v1.ProviderLocal)); diff != "" {
+	if diff := cmp.Diff(Capabilities{Copy: CopyNone}, CapabilitiesOf(v1.ProviderOther)); diff != "" {
 		t.Errorf("local (-want +got):\n%s", diff)
 	}
 }

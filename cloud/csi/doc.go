@@ -17,7 +17,7 @@
 //	fast      gp3, 6000 IOPS, 250    pd-ssd        Premium_LRS
 //	archive   st1                    pd-standard   Standard_LRS
 //
-// On clusters of the provider local each profile selects the cluster's default class.
+// On clusters of the provider other each profile selects the cluster's default class.
 //
 // # Non-goals
 //

@@ -39,15 +39,15 @@ type Cluster struct {
 	Drivers []string
 }
 
-// Driver returns which driver makes the cluster's volumes; empty on local clusters. The
+// Driver returns which driver makes the cluster's volumes; empty on clusters of the provider other. The
 // error wraps ErrDriverMissing when the cluster has none that its provider needs.
 func (c Cluster) Driver() (string, error) {
-	if c.Provider == v1.ProviderLocal {
+	if c.Provider == v1.ProviderOther {
 		return "", nil
 	}
 	wanted := driversOf(c.Provider)
 	if len(wanted) == 0 {
-		return "", fmt.Errorf("the provider %q has no drivers: it must be aws, gcp, azure or local", c.Provider)
+		return "", fmt.Errorf("the provider %q has no drivers: it must be aws, gcp, azure or other", c.Provider)
 	}
 	for _, driver := range wanted {
 		if slices.Contains(c.Drivers, driver) {
@@ -72,7 +72,7 @@ func driversOf(p v1.Provider) []string {
 }
 
 // ProviderOf returns the provider that a driver belongs to; false for drivers that are
-// not known here. The empty driver is the provider local's.
+// not known here. The empty driver is the provider other's.
 func ProviderOf(driver string) (v1.Provider, bool) {
 	switch driver {
 	case DriverEBS, DriverEBSAuto:
@@ -82,7 +82,7 @@ func ProviderOf(driver string) (v1.Provider, bool) {
 	case DriverAzureDisk:
 		return v1.ProviderAzure, true
 	case "":
-		return v1.ProviderLocal, true
+		return v1.ProviderOther, true
 	default:
 		return "", false
 	}

@@ -46,7 +46,7 @@ func TestObstacle(t *testing.T) {
 		"nothing is known of Azure":            {RestoreFacts{Provider: v1.ProviderAzure}, "", ""},
 		"nothing is known of Google":           {google(nil, ""), "", ""},
 		"nothing is known of AWS":              {RestoreFacts{Provider: v1.ProviderAWS}, "", ""},
-		"a path in a node":                     {RestoreFacts{Provider: v1.ProviderLocal, Handle: "/data"}, "", ""},
+		"a path in a node":                     {RestoreFacts{Provider: v1.ProviderOther, Handle: "/data"}, "", ""},
 		"a zonal disk of Google":               {google(map[string]string{"type": "pd-ssd", "csi.storage.k8s.io/fstype": "ext4", "replication-type": "none"}, zonal), "", ""},
 		"a regional class":                     {google(map[string]string{"type": "pd-ssd", "replication-type": "regional-pd"}, regional), v1.ReasonNotRestorable, "regional"},
 		"a regional disk of a class not known": {google(nil, regional), v1.ReasonNotRestorable, "regional"},

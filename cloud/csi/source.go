@@ -57,9 +57,9 @@ func sourceOf(pv *corev1.PersistentVolume) (source, error) {
 		}
 		return s, nil
 	case spec.Local != nil:
-		return source{provider: v1.ProviderLocal, handle: spec.Local.Path}, nil
+		return source{provider: v1.ProviderOther, handle: spec.Local.Path}, nil
 	case spec.HostPath != nil:
-		return source{provider: v1.ProviderLocal, handle: spec.HostPath.Path}, nil
+		return source{provider: v1.ProviderOther, handle: spec.HostPath.Path}, nil
 	default:
 		return source{}, errors.New("its volume is neither a disk of a cloud that is known nor a path in a node")
 	}

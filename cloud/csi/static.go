@@ -96,7 +96,7 @@ func staticPV(volume cloud.Volume, spec PVSpec) (*corev1.PersistentVolume, error
 func sourceFor(provider v1.Provider, volume cloud.Volume, spec PVSpec) corev1.PersistentVolumeSource {
 	handle := volume.Ref.Handle
 	switch {
-	case provider != v1.ProviderLocal:
+	case provider != v1.ProviderOther:
 		source := &corev1.CSIPersistentVolumeSource{Driver: spec.Driver, VolumeHandle: handle, FSType: cmp.Or(spec.FSType, defaultFSType)}
 		if provider == v1.ProviderAzure && uncached(volume.Type) {
 			source.VolumeAttributes = map[string]string{"cachingMode": "None"}
@@ -122,7 +122,7 @@ func affinityOf(provider v1.Provider, volume cloud.Volume, driver string) (*core
 		if zone != "" {
 			zone = strings.ToLower(volume.Ref.Region) + "-" + zone
 		}
-	case v1.ProviderLocal:
+	case v1.ProviderOther:
 		if zone == "" {
 			return nil, nil
 		}

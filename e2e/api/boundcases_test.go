@@ -139,7 +139,7 @@ func sizeCases(path string, highest int64) []testCase {
 	if strings.HasSuffix(path, ".providers") {
 		// There are as many providers as the list may have items.
 		return []testCase{{
-			name: path + " too many", edits: edits{path: []any{"aws", "gcp", "azure", "local", "aws"}},
+			name: path + " too many", edits: edits{path: []any{"aws", "gcp", "azure", "other", "aws"}},
 			field: path, says: fmt.Sprintf("Too many: 5: must have at most %d items", highest), also: path + "[4]",
 		}}
 	}
@@ -217,7 +217,7 @@ func enumCases(k kind, path string, allowed []string) []testCase {
 		}
 		cases = append(cases, testCase{name: path + " " + value, edits: changes})
 	}
-	for _, value := range []string{"other", strings.ToUpper(allowed[0]), ""} {
+	for _, value := range []string{"another", strings.ToUpper(allowed[0]), ""} {
 		cases = append(cases, testCase{
 			name: path + " not " + value, edits: nest(with, path, value), field: item(path),
 			says: fmt.Sprintf("Unsupported value: %q: supported values: ", value),

@@ -263,7 +263,7 @@ func sizes() map[string]map[string]int64 {
 }
 
 func enums() map[string]map[string][]string {
-	providers := []string{"aws", "azure", "gcp", "local"}
+	providers := []string{"aws", "azure", "gcp", "other"}
 	return map[string]map[string][]string{
 		"EcommerceApp": {
 			"spec.database.engine":         {"mysql", "postgresql"},

@@ -71,9 +71,9 @@ func cloudEnumCase(k kind, path, value string) (testCase, bool) {
 	switch {
 	case k.name == "CloudAccount" && path == "spec.provider":
 		tc.edits = on(value)
-		if value == "local" {
+		if value == "other" {
 			tc.edits = join(tc.edits, edits{"spec.aws": absent()})
-			tc.field, tc.says = path, "provider must be aws, gcp or azure: local clusters need no account"
+			tc.field, tc.says = path, "provider must be aws, gcp or azure: clusters of other providers need no account"
 		}
 	case k.name == "CloudAccount" && value == "Secret":
 		tc.edits = withSecret()

@@ -51,12 +51,12 @@ func criteriaCases(path string, set func(map[string]any) edits) []testCase {
 		}
 		return testCase{name: name, edits: set(m{at: value}), field: field, says: says}
 	}
-	tooMany := refuse("providers of more than there are", "must have at most 4 items", []any{"aws", "gcp", "azure", "local", "aws"})
+	tooMany := refuse("providers of more than there are", "must have at most 4 items", []any{"aws", "gcp", "azure", "other", "aws"})
 	tooMany.also = path + ".providers[4]"
 	return []testCase{
 		{name: "everything", edits: set(m{
 			"clusterSelector": m{"matchLabels": m{"tier": "gold"}, "matchExpressions": []any{m{"key": "k", "operator": "In", "values": []any{"v"}}}},
-			"clusterNames":    []any{"eu-1"}, "regions": []any{"eu-west-1"}, "providers": []any{"aws", "gcp", "azure", "local"},
+			"clusterNames":    []any{"eu-1"}, "regions": []any{"eu-west-1"}, "providers": []any{"aws", "gcp", "azure", "other"},
 		})},
 		{name: "nothing", edits: set(m{})},
 		{name: "the most", edits: set(m{"clusterNames": list(500), "regions": list(100)})},

@@ -109,7 +109,7 @@ func crossProviderCases() []testCase {
 	var cases []testCase
 	providers := []string{"aws", "gcp", "azure"}
 	for _, block := range providers {
-		for _, provider := range append(providers, "local") {
+		for _, provider := range append(providers, "other") {
 			tc := testCase{
 				name:  block + "'s block on " + provider,
 				edits: edits{"spec.cloud.provider": provider, "spec.cloudConfig": map[string]any{block: map[string]any{}}},

@@ -311,7 +311,7 @@ func (e *suite) testSpecWins(t *testing.T) {
 	m := &v1.MemberCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "named"},
 		Spec: v1.MemberClusterSpec{
-			Provider: v1.ProviderLocal, Region: "cellar",
+			Provider: v1.ProviderOther, Region: "cellar",
 			KubeconfigSecretRef: v1.KubeconfigSecretReference{Name: "us-1"},
 		},
 	}
@@ -326,7 +326,7 @@ func (e *suite) testSpecWins(t *testing.T) {
 	e.await(t, "named", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound)
 	e.register(t, "us-1", e.kubeconfig(t, e.Member("us-1")))
 	got, _ := e.await(t, "named", v1.ConditionReady, metav1.ConditionTrue, "")
-	if got.Status.Provider != v1.ProviderLocal || got.Status.Region != "cellar" || got.Status.Nodes != 2 {
+	if got.Status.Provider != v1.ProviderOther || got.Status.Region != "cellar" || got.Status.Nodes != 2 {
 		t.Errorf("status %+v", got.Status)
 	}
 	if err := framework.Gone(t.Context(), e.hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "us-1"}}); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 const text = `{"format":1,"hub":"hub-1","appUID":"app-1","namespace":"shops","app":"shop","cluster":"eu-1",` +
-	`"backup":"shop-eu-1-20260302-0200","scheduledTime":"2026-03-02T02:00:00Z","provider":"local","region":"berlin",` +
+	`"backup":"shop-eu-1-20260302-0200","scheduledTime":"2026-03-02T02:00:00Z","provider":"other","region":"berlin",` +
 	`"engine":"postgresql","version":"15.4","snapshotTime":"2026-03-02T02:01:00Z","completionTime":"2026-03-02T02:09:00Z",` +
 	`"claim":"shop-database-backup","file":"backup-20260302T020100Z.dump","bytes":1073741829,"sha256":"` + sum + `",` +
 	`"parts":[1073741824,5]}` + "\n"
@@ -58,7 +58,7 @@ func TestManifestsThatAreNone(t *testing.T) {
 		{`{"format":1,`, ``}, {`"format":1`, `"format":2`}, {`{"format":1`, `{"secret":"x","format":1`}, {"}\n", "}{}"}, {"}\n", "} x"},
 		{`"hub-1"`, `""`}, {`"hub-1"`, `"a/b"`}, {`"app-1"`, `".."`}, {`"app-1"`, `"` + strings.Repeat("a", 65) + `"`},
 		{`"shops"`, `"Shops"`}, {`"shop"`, `"shop/x"`}, {`"shop"`, `""`}, {`"eu-1"`, `"` + strings.Repeat("e", 64) + `"`},
-		{`"backup":"shop-eu-1`, `"backup":"-shop-eu-1`}, {`"local"`, `"Local!"`}, {`"berlin"`, `"ber/lin"`},
+		{`"backup":"shop-eu-1`, `"backup":"-shop-eu-1`}, {`"other"`, `"Other!"`}, {`"berlin"`, `"ber/lin"`},
 		{`"postgresql"`, `"oracle"`}, {`"15.4"`, `"15 4"`}, {`"15.4"`, `"` + strings.Repeat("1", 65) + `"`},
 		{`"scheduledTime":"2026`, `"scheduledTime":"0001`}, {`"snapshotTime":"2026`, `"snapshotTime":"1999`}, {`02:09:00Z`, `02:09:00.5Z`}, {`"completionTime":"2026-03-02T02:09:00Z",`, ``},
 		{`"claim":"shop`, `"claim":"../shop`}, {`"file":"backup-`, `"file":"../backup-`}, {`"file":"backup-`, `"file":"notes-`},

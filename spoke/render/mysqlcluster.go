@@ -140,7 +140,7 @@ func cloudProvider(db *mysqlv1.MySQLCluster, c Cluster) v1.Provider {
 	case given.Azure != nil:
 		return v1.ProviderAzure
 	default:
-		return cmp.Or(c.Provider, v1.ProviderLocal)
+		return cmp.Or(c.Provider, v1.ProviderOther)
 	}
 }
 

@@ -139,7 +139,7 @@ func TestMySQLCluster(t *testing.T) {
 		t.Errorf("pods that are admitted: %+v, want those of the namespace", from)
 	}
 
-	db.Spec.Cloud.Provider, db.Spec.CloudConfig = v1.ProviderLocal, mysqlv1.CloudConfig{}
+	db.Spec.Cloud.Provider, db.Spec.CloudConfig = v1.ProviderOther, mysqlv1.CloudConfig{}
 	if _, err := MySQLCluster(db, Cluster{}); err == nil || !strings.HasPrefix(err.Error(), "spec.cloud.provider") {
 		t.Errorf("error = %v, want one about spec.cloud.provider", err)
 	}

@@ -20,7 +20,7 @@ func TestClusterSettings(t *testing.T) {
 		want    map[string]string
 	}{
 		"a member":      {Cluster{Name: "eu-1", Region: "eu-west-1", Provider: v1.ProviderAWS}, map[string]string{"CLUSTER": "eu-1", "REGION": "eu-west-1", "PROVIDER": "aws"}},
-		"no region":     {Cluster{Name: "test", Provider: v1.ProviderLocal}, map[string]string{"CLUSTER": "test", "PROVIDER": "local"}},
+		"no region":     {Cluster{Name: "test", Provider: v1.ProviderOther}, map[string]string{"CLUSTER": "test", "PROVIDER": "other"}},
 		"without a hub": {Cluster{}, map[string]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {

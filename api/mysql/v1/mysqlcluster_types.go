@@ -186,8 +186,8 @@ type Backup struct {
 
 // Cloud is the provider and the region of a database.
 type Cloud struct {
-	// provider is aws, gcp, azure or local. It determines the CSI driver of the volumes;
-	// local, the default, uses the cluster's default class.
+	// provider is aws, gcp, azure or other. It determines the CSI driver of the volumes;
+	// other, the default, uses the cluster's default class.
 	// +optional
 	Provider ecommercev1.Provider `json:"provider,omitempty"`
 

@@ -22,7 +22,7 @@ func TestNewBackup(t *testing.T) {
 	}{
 		"in a cloud":            {account, v1.ProviderAWS, "", v1.BackupSnapshot},
 		"without an account":    {nil, v1.ProviderAWS, "", v1.BackupDump},
-		"without snapshots":     {account, v1.ProviderLocal, v1.BackupAuto, v1.BackupDump},
+		"without snapshots":     {account, v1.ProviderOther, v1.BackupAuto, v1.BackupDump},
 		"dumps are asked for":   {account, v1.ProviderAWS, v1.BackupDump, v1.BackupDump},
 		"snapshots all the way": {nil, v1.ProviderAWS, v1.BackupSnapshot, v1.BackupSnapshot},
 	}

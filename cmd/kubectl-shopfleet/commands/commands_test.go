@@ -66,7 +66,7 @@ func TestExitCodes(t *testing.T) {
 		"join without a name":     {[]string{"join"}, exitUsage, "accepts 1 arg"},
 		"join without a member":   {[]string{"join", "eu-1"}, exitUsage, "--member-kubeconfig is required"},
 		"join with a bad name":    {[]string{"join", "EU", "--member-kubeconfig", hub}, exitUsage, "invalid name for a member"},
-		"join with a bad cloud":   {[]string{"join", "eu-1", "--member-kubeconfig", hub, "--provider", "ibm"}, exitUsage, "must be aws, gcp, azure or local"},
+		"join with a bad cloud":   {[]string{"join", "eu-1", "--member-kubeconfig", hub, "--provider", "ibm"}, exitUsage, "must be aws, gcp, azure or other"},
 		"join with a short token": {[]string{"join", "eu-1", "--member-kubeconfig", hub, "--token-ttl", "1m"}, exitUsage, "at least 10m"},
 		"join without the file":   {[]string{"join", "eu-1", "--member-kubeconfig", hub + ".no"}, exitFailed, "no such file"},
 		"delete what":             {[]string{"delete"}, exitUsage, "accepts 1 arg"},
@@ -175,7 +175,7 @@ func TestVersionWithoutHub(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	_, plain, _ := run(t, "__complete", "join", "eu-1", "--provider", "")
 	_, renamed, _ := runAs(t, completer, "join", "eu-1", "--provider", "")
-	if want := "aws\ngcp\nazure\nlocal\n"; !strings.HasPrefix(plain, want) {
+	if want := "aws\ngcp\nazure\nother\n"; !strings.HasPrefix(plain, want) {
 		t.Errorf("completed %q, want %q", plain, want)
 	}
 	if diff := cmp.Diff(plain, renamed); diff != "" {

@@ -80,7 +80,7 @@ set --member-server. With --dry-run no token is created.`,
   kubectl shopfleet join eu-1 --member-kubeconfig new.kubeconfig --overwrite --interactive
   kubectl shopfleet join eu-1 --member-kubeconfig eu.kubeconfig --dry-run=server
   kubectl shopfleet join eu-2 --member-kubeconfig eu2.kubeconfig --cloud-account prod-aws
-  kubectl shopfleet join lab --member-kubeconfig lab.kubeconfig --provider local --region basement`,
+  kubectl shopfleet join lab --member-kubeconfig lab.kubeconfig --provider other --region basement`,
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: first(p.completeClusters),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
@@ -88,7 +88,7 @@ set --member-server. With --dry-run no token is created.`,
 	c.output = newOutput(cmd)
 	c.member.add(cmd, "required")
 	cmd.Flags().StringVar(&c.server, "member-server", "", "URL of the member as seen by the hub; default: the registered one, at first the one in the kubeconfig")
-	cmd.Flags().StringVar(&c.provider, "provider", "", "Cloud of the member: aws, gcp, azure or local; default: detected")
+	cmd.Flags().StringVar(&c.provider, "provider", "", "Cloud of the member: aws, gcp, azure or other; default: detected")
 	cmd.Flags().StringVar(&c.region, "region", "", "Region of the member; default: detected")
 	cmd.Flags().StringToStringVar(&c.labels, "labels", nil, "Labels of the MemberCluster, which a placement can select: key=value,...")
 	cmd.Flags().StringVar(&c.mode, "mode", "", "What reconciles the EcommerceApps there: agentless (the hub) or agent; default: the current mode, at first agentless")
@@ -111,7 +111,7 @@ func (c *joinCluster) check(name string) error {
 	case c.member.kubeconfig == "":
 		return usagef("--member-kubeconfig is required: a kubeconfig of an administrator of the member")
 	case c.provider != "" && !slices.Contains(join.Providers(), c.provider):
-		return usagef("--provider %q: must be aws, gcp, azure or local", c.provider)
+		return usagef("--provider %q: must be aws, gcp, azure or other", c.provider)
 	case join.ModeOf(c.mode) == "" && c.mode != "":
 		return usagef("--mode %q: must be agentless or agent", c.mode)
 	case c.ttl < minTTL:

@@ -33,7 +33,7 @@ func ModeOf(word string) v1.Mode {
 
 // Providers returns the values of --provider.
 func Providers() []string {
-	return []string{string(v1.ProviderAWS), string(v1.ProviderGCP), string(v1.ProviderAzure), string(v1.ProviderLocal)}
+	return []string{string(v1.ProviderAWS), string(v1.ProviderGCP), string(v1.ProviderAzure), string(v1.ProviderOther)}
 }
 
 // CheckName returns an error if a name is not valid for a member.

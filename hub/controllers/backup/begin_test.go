@@ -18,7 +18,7 @@ func TestAllowed(t *testing.T) {
 		"two regions on AWS":             {v1.ProviderAWS, v1.BackupSnapshot, []string{"a", "b"}, ""},
 		"a region on Google Cloud":       {v1.ProviderGCP, v1.BackupSnapshot, []string{"a"}, ""},
 		"two regions on Google Cloud":    {v1.ProviderGCP, v1.BackupSnapshot, []string{"a", "b"}, v1.ReasonInvalidSpec},
-		"snapshots of a local cluster":   {v1.ProviderLocal, v1.BackupSnapshot, nil, v1.ReasonCloudRefused},
+		"snapshots of another provider":  {v1.ProviderOther, v1.BackupSnapshot, nil, v1.ReasonCloudRefused},
 		"a region for a dump":            {v1.ProviderAWS, v1.BackupDump, []string{"a"}, v1.ReasonInvalidSpec},
 		"the provider is not known, yet": {"", v1.BackupSnapshot, []string{"a", "b"}, v1.ReasonProviderUnknown},
 	} {

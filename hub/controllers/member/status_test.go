@@ -209,7 +209,7 @@ func TestDecideChanges(t *testing.T) {
 		},
 		"most nodes are of another provider and region": {
 			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,
-			state: func(s *members.State) { s.Info.Provider, s.Info.Region = v1.ProviderLocal, "eu-west-2" },
+			state: func(s *members.State) { s.Info.Provider, s.Info.Region = v1.ProviderOther, "eu-west-2" },
 		},
 		"lost": {
 			last: good, base: lost(), apps: 2, ready: v1.ReasonProbeFailed, transition: stamp(50),
@@ -247,8 +247,8 @@ func TestDecideRestartsAndDetachments(t *testing.T) {
 		"connected after detachment": {last: gone, base: connected(), ready: v1.ReasonConnected, transition: stamp(50), want: ignoreRest},
 		"given region and provider": {
 			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,
-			spec: v1.MemberClusterSpec{Provider: v1.ProviderLocal, Region: "cellar"},
-			want: func(s *v1.MemberClusterStatus) { s.Provider, s.Region = v1.ProviderLocal, "cellar" },
+			spec: v1.MemberClusterSpec{Provider: v1.ProviderOther, Region: "cellar"},
+			want: func(s *v1.MemberClusterStatus) { s.Provider, s.Region = v1.ProviderOther, "cellar" },
 		},
 		"another UID is not taken": {
 			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,

@@ -104,7 +104,7 @@ func ofDump() *work {
 	w := situation()
 	w.backup.Spec.Method, w.backup.Status.Snapshots = v1.BackupDump, nil
 	w.backup.Status.Dump = &v1.DumpFile{Claim: "c", File: "f", Bytes: 3 << 30}
-	w.member.Spec.CloudAccountRef, w.member.Status.Provider, w.member.Status.Region = nil, v1.ProviderLocal, ""
+	w.member.Spec.CloudAccountRef, w.member.Status.Provider, w.member.Status.Region = nil, v1.ProviderOther, ""
 	return w
 }
 

@@ -9,7 +9,7 @@
 //     status.storageClasses the class of each profile.
 //   - A class of the hub that is changed or deleted is restored at once. Other classes are
 //     never changed; one that has the name of a class of the hub is a Conflict.
-//   - On local clusters the profiles are the cluster's default class, and nothing is written.
+//   - On clusters of the provider other the profiles are the cluster's default class, and nothing is written.
 //
 // # Non-goals
 //

@@ -57,7 +57,8 @@ type intent struct {
 	snapshots bool
 	// problem is the condition if there is no desired state.
 	problem *metav1.Condition
-	local   bool
+	// defaults means that the profiles are the default class of the cluster.
+	defaults bool
 }
 
 // decide returns the desired state of a member with the applications that need a class of their
@@ -65,7 +66,7 @@ type intent struct {
 func decide(member *v1.MemberCluster, apps []v1.EcommerceApp) intent {
 	of := csi.ClusterOf(member)
 	in := intent{
-		local:     of.Provider == v1.ProviderLocal,
+		defaults:  of.Provider == v1.ProviderOther,
 		snapshots: slices.Contains(member.Status.Capabilities, csi.CapabilitySnapshots),
 	}
 	set, err := csi.Classes(of)
@@ -154,7 +155,7 @@ func (in intent) status(failed error) (metav1.Condition, []v1.ProfileClass) {
 		return no(d.Reason, "the hub may not write storage classes there: run kubectl shopfleet join again ("+d.Message+")"), classes
 	case failed != nil:
 		return no(v1.ReasonApplyFailed, "a storage class cannot be written: "+d.Message), classes
-	case in.local:
+	case in.defaults:
 		return metav1.Condition{
 			Status: metav1.ConditionTrue, Reason: v1.ReasonProvisioned,
 			Message: "The profiles are the cluster's default class",

@@ -56,7 +56,7 @@ func TestDecide(t *testing.T) {
 		"an app with a wrong patch":   {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{patched(`"much"`)}, 3, 0, false, v1.ReasonProvisioned},
 		"no driver":                   {inCloud(v1.ProviderAWS), nil, 0, 0, false, v1.ReasonDriverMissing},
 		"another provider's driver":   {inCloud(v1.ProviderGCP, ebs), nil, 0, 0, false, v1.ReasonDriverMissing},
-		"a local cluster":             {inCloud(v1.ProviderLocal), nil, 0, 0, false, v1.ReasonProvisioned},
+		"another provider":            {inCloud(v1.ProviderOther), nil, 0, 0, false, v1.ReasonProvisioned},
 		"a provider that is not told": {inCloud(""), nil, 0, 0, false, v1.ReasonProviderUnknown},
 		"a status that was lost":      {&v1.MemberCluster{Status: v1.MemberClusterStatus{Provider: v1.ProviderAWS}}, nil, 0, 0, false, v1.ReasonProviderUnknown},
 	}

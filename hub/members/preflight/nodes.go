@@ -22,7 +22,7 @@ const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 // NodeFacts aggregates the nodes of a cluster.
 type NodeFacts struct {
 	// Provider is the provider of most nodes that have a providerID. If none has one, it is
-	// local, or empty without nodes or while a node is uninitialized.
+	// other, or empty without nodes or while a node is uninitialized.
 	Provider v1.Provider
 	// Region is the region of most nodes; empty if no node has the label.
 	Region string
@@ -57,7 +57,7 @@ func Nodes(nodes []corev1.Node) NodeFacts {
 	delete(zones, "")
 	facts.Provider = most(providers)
 	if facts.Provider == "" && facts.Nodes > 0 && initialized {
-		facts.Provider = v1.ProviderLocal
+		facts.Provider = v1.ProviderOther
 	}
 	facts.Region = most(regions)
 	facts.Zones = slices.Sorted(maps.Keys(zones))
@@ -89,7 +89,7 @@ func providerOf(providerID string) v1.Provider {
 	case "azure":
 		return v1.ProviderAzure
 	default:
-		return v1.ProviderLocal
+		return v1.ProviderOther
 	}
 }
 

@@ -292,8 +292,8 @@ func TestNodes(t *testing.T) {
 		},
 		"gcp":    {[]corev1.Node{node("gce://p/z/i", "", "", false)}, NodeFacts{Provider: v1.ProviderGCP, Nodes: 1}},
 		"azure":  {[]corev1.Node{node("azure:///subscriptions/s", "", "", false)}, NodeFacts{Provider: v1.ProviderAzure, Nodes: 1}},
-		"kind":   {[]corev1.Node{node("kind://docker/a", "", "", false)}, NodeFacts{Provider: v1.ProviderLocal, Nodes: 1}},
-		"no IDs": {[]corev1.Node{node("", "", "", false)}, NodeFacts{Provider: v1.ProviderLocal, Nodes: 1}},
+		"kind":   {[]corev1.Node{node("kind://docker/a", "", "", false)}, NodeFacts{Provider: v1.ProviderOther, Nodes: 1}},
+		"no IDs": {[]corev1.Node{node("", "", "", false)}, NodeFacts{Provider: v1.ProviderOther, Nodes: 1}},
 		"most have no ID yet": {
 			[]corev1.Node{node("", "", "", false), node("aws://a", "a", "", false), node("", "", "", false)},
 			NodeFacts{Provider: v1.ProviderAWS, Region: "a", Nodes: 3},

@@ -164,7 +164,7 @@ func (f found) dump(m logicalbackup.Manifest, at v1.DumpObject, whole bool) v1.B
 		},
 		Status: v1.BackupStatus{
 			Phase: v1.BackupCompleted, Message: "Rediscovered in the bucket",
-			AppUID: m.AppUID, Account: f.account.Name, Provider: m.Provider, Region: m.Region,
+			AppUID: m.AppUID, Account: f.account.Name, Provider: knownProvider(m.Provider), Region: m.Region,
 			Engine: m.Engine, Version: m.Version, Consistency: v1.ConsistencyApplication,
 			Size:         resource.NewQuantity(m.Bytes, resource.BinarySI).String(),
 			SnapshotTime: &metav1.Time{Time: m.SnapshotTime}, CompletionTime: &metav1.Time{Time: m.CompletionTime},
@@ -182,4 +182,15 @@ func (f found) dump(m logicalbackup.Manifest, at v1.DumpObject, whole bool) v1.B
 	c.Message, c.LastTransitionTime = b.Status.Message, metav1.NewTime(f.now)
 	meta.SetStatusCondition(&b.Status.Conditions, c)
 	return b
+}
+
+// knownProvider returns other for a provider that this build does not know: the build that stored the dump
+// may name more, or the same by another name, and the API server refuses a Backup with these.
+func knownProvider(p v1.Provider) v1.Provider {
+	switch p {
+	case "", v1.ProviderAWS, v1.ProviderGCP, v1.ProviderAzure:
+		return p
+	default:
+		return v1.ProviderOther
+	}
 }

@@ -43,7 +43,7 @@ func stored(t *testing.T, store *bucket.Store, change func(*v1.Backup)) string {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-1", UID: "b-1"},
 		Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump, ScheduledTime: &scheduledTime},
 		Status: v1.BackupStatus{
-			AppUID: "uid", Provider: v1.ProviderLocal, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", SnapshotTime: &scheduledTime,
+			AppUID: "uid", Provider: v1.ProviderOther, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", SnapshotTime: &scheduledTime,
 			Dump: &v1.DumpFile{Claim: "shop-database-backup", Job: "j", File: "backup-20260301T020000Z.sql.gz", Bytes: 3, SHA256: strings.Repeat("a", 64)},
 		},
 	}
@@ -77,6 +77,18 @@ func look(t *testing.T, store *bucket.Store, owner string, known ...v1.Backup) f
 
 func newStore() *bucket.Store { return bucket.NewStore(testclock.NewFakeClock(noon())) }
 
+// TestADumpOfAnUnknownProviderIsFound: another build may have other providers.
+func TestADumpOfAnUnknownProviderIsFound(t *testing.T) {
+	t.Parallel()
+	for provider, want := range map[v1.Provider]v1.Provider{"": "", v1.ProviderAWS: v1.ProviderAWS, "local": v1.ProviderOther, "moon": v1.ProviderOther} {
+		store := newStore()
+		stored(t, store, func(b *v1.Backup) { b.Status.Provider = provider })
+		if f := look(t, store, "hub"); len(f.dumps) != 1 || f.dumps[0].Status.Provider != want {
+			t.Errorf("of %q: found %+v, want the provider %q", provider, f, want)
+		}
+	}
+}
+
 func TestADumpIsFound(t *testing.T) {
 	t.Parallel()
 	store := newStore()
@@ -95,7 +107,7 @@ func TestADumpIsFound(t *testing.T) {
 		Spec: v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump, Deletion: v1.DeletionRetain, ScheduledTime: &scheduledTime},
 		Status: v1.BackupStatus{
 			Phase: v1.BackupCompleted, Message: "Rediscovered in the bucket", AppUID: "uid", Account: "prod",
-			Provider: v1.ProviderLocal, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", Size: "3",
+			Provider: v1.ProviderOther, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", Size: "3",
 			Consistency: v1.ConsistencyApplication, SnapshotTime: &scheduledTime, CompletionTime: &metav1.Time{Time: noon()},
 			Conditions: []metav1.Condition{{
 				Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted,

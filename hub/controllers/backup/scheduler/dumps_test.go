@@ -109,7 +109,7 @@ func TestHowAClusterIsBackedUp(t *testing.T) {
 	}{
 		"an account in a cloud":      {v1.BackupAuto, account, v1.ProviderAWS, v1.BackupSnapshot},
 		"left to the default":        {"", account, v1.ProviderAWS, v1.BackupSnapshot},
-		"an account for the bucket":  {v1.BackupAuto, account, v1.ProviderLocal, v1.BackupDump},
+		"an account for the bucket":  {v1.BackupAuto, account, v1.ProviderOther, v1.BackupDump},
 		"no account":                 {v1.BackupAuto, nil, v1.ProviderAWS, v1.BackupDump},
 		"no account, no provider":    {v1.BackupAuto, nil, "", v1.BackupDump},
 		"not known yet":              {v1.BackupAuto, account, "", v1.BackupAuto},
