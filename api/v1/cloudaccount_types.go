@@ -53,6 +53,7 @@ type CloudAccountList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.azure) || self.credentials.type == 'Ambient' || (has(self.azure.tenantID) && has(self.azure.clientID))",fieldPath=".azure",reason="FieldValueRequired",message="azure.tenantID and azure.clientID must be set unless credentials.type is Ambient"
 // +kubebuilder:validation:XValidation:rule="!has(self.objectStorage) || (self.provider == 'aws') == has(self.objectStorage.region)",fieldPath=".objectStorage.region",message="objectStorage.region must be set when provider is aws, and only then"
 // +kubebuilder:validation:XValidation:rule="!has(self.objectStorage) || (self.provider == 'azure') == has(self.objectStorage.storageAccount)",fieldPath=".objectStorage.storageAccount",message="objectStorage.storageAccount must be set when provider is azure, and only then"
+// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(self.regions) || self.azure.resourceGroups.size() < 2 || self.regions.all(r, r in self.azure.resourceGroups)",fieldPath=".azure.resourceGroups",message="azure.resourceGroups must have an entry for each of regions, or one entry for all"
 type CloudAccountSpec struct {
 	// provider is the cloud provider: aws, gcp or azure. It cannot be changed.
 	// +required
@@ -72,7 +73,7 @@ type CloudAccountSpec struct {
 	// +optional
 	GCP *GCPAccount `json:"gcp,omitempty"`
 
-	// azure is the resource group of Azure. Required when provider is azure, else
+	// azure is the subscription of Azure. Required when provider is azure, else
 	// forbidden.
 	// +optional
 	Azure *AzureAccount `json:"azure,omitempty"`
@@ -164,13 +165,13 @@ type AWSAccount struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_+=,.@:/-]+$`
 	ExternalID string `json:"externalID,omitempty"`
 
-	// kmsKeyIDs are the keys that encrypt copies in other regions and volumes created from
+	// keys are the KMS keys that encrypt copies in other regions and volumes created from
 	// backups, by region: ARNs or aliases. Absent: the account's default key. At most 50,
 	// with regions of at most 63 and keys of at most 2048 characters.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=50
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 63 && self[k].size() <= 2048)",message="kmsKeyIDs must have regions of at most 63 and keys of at most 2048 characters"
-	KMSKeyIDs map[string]string `json:"kmsKeyIDs,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 63 && self[k].size() <= 2048)",message="keys must have regions of at most 63 and keys of at most 2048 characters"
+	Keys map[string]string `json:"keys,omitempty"`
 }
 
 // GCPAccount is a project of Google Cloud.
@@ -198,7 +199,7 @@ type GCPAccount struct {
 	ServiceAccount string `json:"serviceAccount,omitempty"`
 }
 
-// AzureAccount is a resource group of Azure.
+// AzureAccount is a subscription of Azure, with a resource group for each region or one for all.
 type AzureAccount struct {
 	// subscriptionID is the UUID of the subscription.
 	// +required
@@ -206,12 +207,16 @@ type AzureAccount struct {
 	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
 	SubscriptionID string `json:"subscriptionID"`
 
-	// resourceGroup is the group that snapshots and volumes are created in. Use a group for
-	// this hub alone, because the hub lists all of it. At most 90 characters.
+	// resourceGroups are the groups that snapshots and volumes are created in, by region, for
+	// example westeurope. One entry alone serves all regions. Of several, each serves its own,
+	// and a region without one is not used: the condition Authorized names it. Use groups for this
+	// hub alone, because the hub lists all of them. 1 to 50, with regions of at most 63
+	// characters.
 	// +required
-	// +kubebuilder:validation:MaxLength=90
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_().-]*[A-Za-z0-9_()-]$`
-	ResourceGroup string `json:"resourceGroup"`
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 63)",message="resourceGroups must have regions of at most 63 characters"
+	ResourceGroups map[string]ResourceGroup `json:"resourceGroups"`
 
 	// tenantID is the UUID of the directory. Required unless credentials.type is Ambient.
 	// +optional
@@ -225,6 +230,22 @@ type AzureAccount struct {
 	// +kubebuilder:validation:MaxLength=36
 	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
 	ClientID string `json:"clientID,omitempty"`
+}
+
+// ResourceGroup is the name of a resource group of Azure. At most 90 characters.
+//
+// +kubebuilder:validation:MaxLength=90
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_().-]*[A-Za-z0-9_()-]$`
+type ResourceGroup string
+
+// GroupOf returns the resource group for a region; empty if there is none.
+func (a *AzureAccount) GroupOf(region string) string {
+	if len(a.ResourceGroups) == 1 {
+		for _, group := range a.ResourceGroups {
+			return string(group)
+		}
+	}
+	return string(a.ResourceGroups[region])
 }
 
 // CloudAccountStatus is the observed state of an account.

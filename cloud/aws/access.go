@@ -80,7 +80,7 @@ func (c *client) Preflight(ctx context.Context, owner cloud.Owner) ([]cloud.Perm
 	if p.wrong != nil {
 		return nil, c.fail(op, read, p.wrong)
 	}
-	return p.checks(c.account.KMSKeyIDs[c.config.Region] != ""), nil
+	return p.checks(c.account.Keys[c.config.Region] != ""), nil
 }
 
 // tagsOfClusters returns the keys of the tags that mark volumes of clusters, by which the
@@ -149,7 +149,7 @@ func (p *preflight) checks(keys bool) []cloud.PermissionCheck {
 		out = append(out, check)
 	}
 	if keys {
-		out = append(out, cloud.PermissionCheck{Permission: "kms:*", Scope: "the keys of spec.aws.kmsKeyIDs", Unchecked: "a dry run does not use them"})
+		out = append(out, cloud.PermissionCheck{Permission: "kms:*", Scope: "the keys of spec.aws.keys", Unchecked: "a dry run does not use them"})
 	}
 	return out
 }

@@ -92,7 +92,7 @@ func (c *client) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Sna
 		Description: aws.String("Shopfleet " + name), Encrypted: aws.Bool(true),
 		TagSpecifications: tagged(types.ResourceTypeSnapshot, tags),
 	}
-	if key := c.account.KMSKeyIDs[c.config.Region]; key != "" {
+	if key := c.account.Keys[c.config.Region]; key != "" {
 		in.KmsKeyId = aws.String(key)
 	}
 	out, err := c.ec2.CopySnapshot(ctx, in)

@@ -22,6 +22,7 @@ import (
 
 const (
 	hubGroup    = "shopfleet-hub"
+	hubGroupEU  = "shopfleet-hub-eu"
 	nodeGroup   = "MC_shop_eastus"
 	keyGroup    = "shop-keys"
 	goodPhrase  = "s3cr~et.VALUE"
@@ -35,7 +36,7 @@ func accounts() []arm.Account {
 		out = append(out, arm.Account{
 			Subscription: fmt.Sprintf("1111111%d-0000-4000-8000-000000000000", i), Tenant: fmt.Sprintf("2222222%d-0000-4000-8000-000000000000", i),
 			ClientID: fmt.Sprintf("3333333%d-0000-4000-8000-000000000000", i), ClientSecret: goodPhrase, Subject: subject,
-			Groups: []string{hubGroup, nodeGroup, keyGroup},
+			Groups: []string{hubGroup, hubGroupEU, nodeGroup, keyGroup},
 		})
 	}
 	return out
@@ -49,7 +50,7 @@ func documented(t testing.TB) map[string]*iam.Role {
 		t.Fatal(err)
 	}
 	out := map[string]*iam.Role{}
-	for group, read := range map[string]func() (*iam.Role, error){hubGroup: page.Azure, nodeGroup: page.AzureDisks, keyGroup: page.AzureKeys} {
+	for group, read := range map[string]func() (*iam.Role, error){hubGroup: page.Azure, hubGroupEU: page.Azure, nodeGroup: page.AzureDisks, keyGroup: page.AzureKeys} {
 		if out[strings.ToLower(group)], err = read(); err != nil {
 			t.Fatal(err)
 		}
@@ -99,6 +100,11 @@ func (s *testEnv) become(t testing.TB, roles map[string]*iam.Role) {
 	s.http = as.http
 }
 
+// groups are one of each region: copies in the other region have a source in another group.
+func groups() map[string]v1.ResourceGroup {
+	return map[string]v1.ResourceGroup{"eastus": hubGroup, "westeurope": hubGroupEU}
+}
+
 // config is that of the first account in East US, with its client secret.
 func (s *testEnv) config() cloud.Config {
 	account := accounts()[0]
@@ -106,7 +112,7 @@ func (s *testEnv) config() cloud.Config {
 		Account: "azure", Region: "eastus", Endpoint: s.http.URL,
 		Spec: v1.CloudAccountSpec{
 			Provider: v1.ProviderAzure, Credentials: v1.CloudCredentials{Type: v1.CredentialsSecret},
-			Azure: &v1.AzureAccount{SubscriptionID: account.Subscription, ResourceGroup: hubGroup, TenantID: account.Tenant, ClientID: account.ClientID},
+			Azure: &v1.AzureAccount{SubscriptionID: account.Subscription, ResourceGroups: groups(), TenantID: account.Tenant, ClientID: account.ClientID},
 		},
 		Secret: map[string][]byte{"clientSecret": []byte(goodPhrase)},
 		HTTP: &http.Client{Transport: &faults.Transport{
@@ -143,7 +149,7 @@ func classify(r *http.Request, body []byte) faults.Op {
 	_, rest, compute := strings.Cut(path, "/providers/microsoft.compute/")
 	kind, name, _ := strings.Cut(rest, "/")
 	switch {
-	case !compute && strings.HasPrefix(path, "/subscriptions/") && strings.HasSuffix(path, "/resourcegroups/"+hubGroup):
+	case !compute && strings.HasPrefix(path, "/subscriptions/") && (strings.HasSuffix(path, "/resourcegroups/"+hubGroup) || strings.HasSuffix(path, "/resourcegroups/"+hubGroupEU)):
 		return faults.OpIdentity
 	case kind == typeSnapshots && r.Method == http.MethodPut && strings.Contains(string(body), `"CopyStart"`):
 		return faults.OpCopySnapshot
@@ -213,7 +219,7 @@ func configure(c *cloud.Config, o cloudtest.Options) {
 	}
 	if o.OtherAccount {
 		other := accounts()[1]
-		c.Spec.Azure = &v1.AzureAccount{SubscriptionID: other.Subscription, ResourceGroup: hubGroup, TenantID: other.Tenant, ClientID: other.ClientID}
+		c.Spec.Azure = &v1.AzureAccount{SubscriptionID: other.Subscription, ResourceGroups: groups(), TenantID: other.Tenant, ClientID: other.ClientID}
 	}
 	if o.BadCredentials {
 		c.Secret = map[string][]byte{"clientSecret": []byte(wrongPhrase)}

@@ -48,7 +48,7 @@ func Connect(_ context.Context, config cloud.Config) (cloud.Session, error) {
 	}
 	a := &account{
 		config:       config,
-		subscription: config.Spec.Azure.SubscriptionID, group: config.Spec.Azure.ResourceGroup, region: region(config.Region),
+		subscription: config.Spec.Azure.SubscriptionID, group: config.Spec.Azure.GroupOf(region(config.Region)), region: region(config.Region),
 		bearer: bearer,
 	}
 	options := &arm.ClientOptions{
@@ -82,10 +82,10 @@ func check(config cloud.Config) error {
 		return invalid(config, "spec.azure must be set")
 	case azure.SubscriptionID == "":
 		return invalid(config, "spec.azure.subscriptionID must be set")
-	case azure.ResourceGroup == "":
-		return invalid(config, "spec.azure.resourceGroup must be set")
 	case config.Region == "":
 		return invalid(config, "a session needs a region")
+	case azure.GroupOf(region(config.Region)) == "":
+		return invalid(config, "spec.azure.resourceGroups must have an entry for %s, or one entry for all regions", region(config.Region))
 	}
 	return nil
 }

@@ -228,9 +228,12 @@ func TestConnectNamesTheField(t *testing.T) {
 		change func(*cloud.Config)
 		want   string
 	}{
-		"no account":        {func(c *cloud.Config) { c.Spec.Azure = nil }, "spec.azure"},
-		"no subscription":   {func(c *cloud.Config) { c.Spec.Azure.SubscriptionID = "" }, "spec.azure.subscriptionID"},
-		"no group":          {func(c *cloud.Config) { c.Spec.Azure.ResourceGroup = "" }, "spec.azure.resourceGroup"},
+		"no account":      {func(c *cloud.Config) { c.Spec.Azure = nil }, "spec.azure"},
+		"no subscription": {func(c *cloud.Config) { c.Spec.Azure.SubscriptionID = "" }, "spec.azure.subscriptionID"},
+		"no group":        {func(c *cloud.Config) { c.Spec.Azure.ResourceGroups = nil }, "spec.azure.resourceGroups"},
+		"no group in the region": {func(c *cloud.Config) {
+			c.Spec.Azure.ResourceGroups = map[string]v1.ResourceGroup{"westeurope": "eu", "southeastasia": "asia"}
+		}, "spec.azure.resourceGroups must have an entry for eastus"},
 		"no tenant":         {func(c *cloud.Config) { c.Spec.Azure.TenantID = "" }, "spec.azure.tenantID"},
 		"no client":         {func(c *cloud.Config) { c.Spec.Azure.ClientID = "" }, "spec.azure.clientID"},
 		"no key":            {func(c *cloud.Config) { c.Secret = map[string][]byte{"password": []byte("x")} }, "clientSecret"},

@@ -33,21 +33,25 @@ func (a *account) locateID(r request, kind, id string) (located, error) {
 	return located{group: parsed.ResourceGroupName, name: parsed.Name}, nil
 }
 
-// id returns the ID of an object in the account's resource group.
-func (a *account) id(kind, name string) string {
-	return "/subscriptions/" + a.subscription + "/resourceGroups/" + a.group + "/providers/Microsoft.Compute/" + kind + "/" + name
+// id returns the ID of an object in the resource group of the region.
+func (a *account) id(kind, name string) string { return a.idIn(a.group, kind, name) }
+
+func (a *account) idIn(group, kind, name string) string {
+	return "/subscriptions/" + a.subscription + "/resourceGroups/" + group + "/providers/Microsoft.Compute/" + kind + "/" + name
 }
 
-// spelled returns an ID with the account's spelling of subscription and group: the
-// service varies the case, and callers compare IDs exactly.
+// spelled returns an ID with the account's spelling of subscription and groups, those of other
+// regions included: the service varies the case, and callers compare IDs exactly.
 func (a *account) spelled(id string) string {
 	parsed, err := arm.ParseResourceID(id)
-	if err != nil || !strings.EqualFold(parsed.SubscriptionID, a.subscription) || !strings.EqualFold(parsed.ResourceGroupName, a.group) {
+	if err != nil || !strings.EqualFold(parsed.SubscriptionID, a.subscription) {
 		return id
 	}
-	for _, kind := range []string{typeDisks, typeSnapshots} {
-		if strings.EqualFold(parsed.ResourceType.String(), "Microsoft.Compute/"+kind) {
-			return a.id(kind, parsed.Name)
+	for _, group := range a.config.Spec.Azure.ResourceGroups {
+		for _, kind := range []string{typeDisks, typeSnapshots} {
+			if strings.EqualFold(parsed.ResourceGroupName, string(group)) && strings.EqualFold(parsed.ResourceType.String(), "Microsoft.Compute/"+kind) {
+				return a.idIn(string(group), kind, parsed.Name)
+			}
 		}
 	}
 	return id

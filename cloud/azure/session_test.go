@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 	"github.com/shopfleet/shopfleet/cloud/fake"
@@ -179,7 +180,7 @@ func TestMissingGroups(t *testing.T) {
 	t.Parallel()
 	s := newTestEnvAs(t, nil) // With roles on groups alone, missing ones are denied.
 	volume := s.disk("d", gib)
-	session := s.connect(t, func(c *cloud.Config) { c.Spec.Azure.ResourceGroup = "gone" })
+	session := s.connect(t, func(c *cloud.Config) { c.Spec.Azure.ResourceGroups = map[string]v1.ResourceGroup{"eastus": "gone"} })
 	_, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(volume))
 	if cloud.ClassOf(err) != cloud.ClassInvalid || codeOf(err) != "ResourceGroupNotFound" {
 		t.Errorf("without the account's group: %v, want class %q", err, cloud.ClassInvalid)

@@ -31,11 +31,16 @@ func (s *server) testBounds(t *testing.T) {
 	}
 }
 
-// item returns the path of the only item where the path is that of a list's items.
-func item(path string) string { return strings.Replace(path, "[]", "[0]", 1) }
+// item returns the path of the only item where the path is that of the items of a list or of a map.
+func item(path string) string {
+	return strings.Replace(strings.Replace(path, "[]", "[0]", 1), "{}", ".key", 1)
+}
 
-// entry sets a value, also in the only entry of a list of objects.
+// entry sets a value, also in the only entry of a list of objects or of a map.
 func entry(path string, value any) edits {
+	if m, isMap := strings.CutSuffix(path, "{}"); isMap {
+		return edits{m: map[string]any{"key": value}}
+	}
 	if list, name, nested := strings.Cut(path, "[]."); nested {
 		return edits{list + "[]": map[string]any{name: value}}
 	}
@@ -143,10 +148,14 @@ func sizeCases(path string, highest int64) []testCase {
 			field: path, says: fmt.Sprintf("Too many: 5: must have at most %d items", highest), also: path + "[4]",
 		}}
 	}
+	with := edits{}
+	if strings.HasPrefix(path, "spec.azure.") {
+		with = join(on("azure"), edits{"spec.regions": absent()})
+	}
 	return []testCase{
-		{name: path + " most", edits: edits{path: filled(path, highest)}},
+		{name: path + " most", edits: join(with, edits{path: filled(path, highest)})},
 		{
-			name: path + " too many", edits: edits{path: filled(path, highest+1)}, field: path,
+			name: path + " too many", edits: join(with, edits{path: filled(path, highest+1)}), field: path,
 			says: fmt.Sprintf("Too many: %d: must have at most %d items", highest+1, highest),
 		},
 	}
@@ -175,7 +184,7 @@ func filled(path string, size int64) any {
 			m[name] = "0"
 		case strings.HasSuffix(strings.ToLower(path), "regions"):
 			list = append(list, numbered("region", i))
-		case strings.HasSuffix(path, ".kmsKeyIDs"), strings.HasSuffix(strings.ToLower(path), "annotations"), strings.HasSuffix(path, ".nodeSelector"), strings.HasSuffix(path, ".labels"), strings.HasSuffix(path, ".parameters"), strings.HasSuffix(path, ".limits"):
+		case strings.HasSuffix(path, ".keys"), strings.HasSuffix(path, ".resourceGroups"), strings.HasSuffix(strings.ToLower(path), "annotations"), strings.HasSuffix(path, ".nodeSelector"), strings.HasSuffix(path, ".labels"), strings.HasSuffix(path, ".parameters"), strings.HasSuffix(path, ".limits"):
 			m[name] = "1"
 		default:
 			list = append(list, name)

@@ -23,7 +23,7 @@ func on(provider string) edits {
 	case "azure":
 		return edits{
 			"spec.provider": "azure", "spec.aws": absent(),
-			"spec.azure.subscriptionID": subscription, "spec.azure.resourceGroup": "shopfleet",
+			"spec.azure.subscriptionID": subscription, "spec.azure.resourceGroups": map[string]any{"westeurope": "shopfleet"},
 			"spec.azure.tenantID": subscription, "spec.azure.clientID": subscription,
 		}
 	default:
@@ -57,10 +57,10 @@ func accountTexts() map[string]text {
 			limits: limits{0, 128}, with: gcp,
 			make: func(n int) string { return letters(n-len("@p.iam.gserviceaccount.com")) + "@p.iam.gserviceaccount.com" },
 		},
-		"spec.azure.subscriptionID": {limits: limits{0, 36}, make: uuid, with: azure},
-		"spec.azure.resourceGroup":  {limits: limits{0, 90}, make: letters, with: azure},
-		"spec.azure.tenantID":       {limits: limits{0, 36}, make: uuid, with: azure},
-		"spec.azure.clientID":       {limits: limits{0, 36}, make: uuid, with: azure},
+		"spec.azure.subscriptionID":   {limits: limits{0, 36}, make: uuid, with: azure},
+		"spec.azure.resourceGroups{}": {limits: limits{0, 90}, make: letters, with: azure},
+		"spec.azure.tenantID":         {limits: limits{0, 36}, make: uuid, with: azure},
+		"spec.azure.clientID":         {limits: limits{0, 36}, make: uuid, with: azure},
 	})
 }
 
@@ -90,7 +90,7 @@ func cloudEnumCase(k kind, path, value string) (testCase, bool) {
 }
 
 func (s *server) testCloudAccount(t *testing.T) {
-	s.check(t, cloudAccounts(), slices.Concat(blockCases(), credentialsCases(), keyMapCases(), urlCases("spec.endpoint", nil),
+	s.check(t, cloudAccounts(), slices.Concat(blockCases(), credentialsCases(), keyMapCases(), resourceGroupCases(), urlCases("spec.endpoint", nil),
 		accountPatternCases(), bucketCases(), referenceCases("spec.credentials.secretRef.name", withSecret())))
 }
 
@@ -100,7 +100,7 @@ func blockCases() []testCase {
 	blocks := map[string]map[string]any{
 		"aws":   {"accountID": "123456789012", "roleARN": "arn:aws:iam::123456789012:role/shopfleet"},
 		"gcp":   {"project": "shop-prod", "workloadIdentityProvider": pool},
-		"azure": {"subscriptionID": subscription, "resourceGroup": "shopfleet", "tenantID": subscription, "clientID": subscription},
+		"azure": {"subscriptionID": subscription, "resourceGroups": map[string]any{"westeurope": "shopfleet"}, "tenantID": subscription, "clientID": subscription},
 	}
 	var cases []testCase
 	for _, provider := range providers {
@@ -121,7 +121,7 @@ func blockCases() []testCase {
 	}
 	for field, with := range map[string]edits{
 		"spec": nil, "spec.provider": nil, "spec.credentials": nil, "spec.credentials.type": nil, "spec.aws.accountID": nil,
-		"spec.gcp.project": on("gcp"), "spec.azure.subscriptionID": on("azure"), "spec.azure.resourceGroup": on("azure"),
+		"spec.gcp.project": on("gcp"), "spec.azure.subscriptionID": on("azure"), "spec.azure.resourceGroups": on("azure"),
 	} {
 		cases = append(cases, testCase{name: "no " + field, edits: join(with, edits{field: absent()}), field: field, says: "Required value"})
 	}
@@ -170,13 +170,46 @@ func credentialsCases() []testCase {
 }
 
 func keyMapCases() []testCase {
-	const keys = "spec.aws.kmsKeyIDs"
-	const says = "kmsKeyIDs must have regions of at most 63 and keys of at most 2048 characters"
+	const keys = "spec.aws.keys"
+	const says = "keys must have regions of at most 63 and keys of at most 2048 characters"
 	return []testCase{
 		{name: "longest key", edits: edits{keys: map[string]any{strings.Repeat("r", 63): strings.Repeat("k", 2048)}}},
 		{name: "key of a long region", edits: edits{keys: map[string]any{strings.Repeat("r", 64): "alias/shop"}}, field: keys, says: says},
 		{name: "long key", edits: edits{keys: map[string]any{"eu-west-1": strings.Repeat("k", 2049)}}, field: keys, says: says},
 	}
+}
+
+// resourceGroupCases test the resource groups of Azure: one for all regions, or one for each.
+func resourceGroupCases() []testCase {
+	type m = map[string]any
+	const field = "spec.azure.resourceGroups"
+	groups := func(all m, regions ...any) edits {
+		e := join(on("azure"), edits{field: all, "spec.regions": absent()})
+		if regions != nil {
+			e["spec.regions"] = regions
+		}
+		return e
+	}
+	const each = "azure.resourceGroups must have an entry for each of regions, or one entry for all"
+	two := m{"westeurope": "eu", "eastus": "us"}
+	cases := []testCase{
+		{name: "one group for all regions", edits: groups(m{"westeurope": "shopfleet"}, "eastus", "southeastasia")},
+		{name: "a group for each region", edits: groups(two, "eastus", "westeurope")},
+		{name: "groups for more regions", edits: groups(two, "eastus")},
+		{name: "groups for any regions", edits: groups(two)},
+		{name: "a region without a group", edits: groups(two, "eastus", "southeastasia"), field: field, says: each},
+		{name: "no groups", edits: groups(m{}), field: field, says: "should have at least 1 properties"},
+		{name: "longest group", edits: groups(m{strings.Repeat("r", 63): strings.Repeat("g", 90)})},
+		{name: "long group", edits: groups(m{"westeurope": strings.Repeat("g", 91)}), field: field + ".westeurope", says: "may not be more than 90"},
+		{name: "group of a long region", edits: groups(m{strings.Repeat("r", 64): "shopfleet"}), field: field, says: "resourceGroups must have regions of at most 63 characters"},
+	}
+	for _, good := range []string{"a", "shop_fleet.(eu)-1"} {
+		cases = append(cases, testCase{name: "group " + good, edits: groups(m{"westeurope": good})})
+	}
+	for _, bad := range []string{"", "shop.", "shop fleet", "shop/fleet"} {
+		cases = append(cases, testCase{name: "group " + bad, edits: groups(m{"westeurope": bad}), field: field + ".westeurope", says: "should match '^"})
+	}
+	return cases
 }
 
 // urlCases test the base URL of an API.
@@ -234,7 +267,6 @@ func accountPatternCases() []testCase {
 		},
 		{"spec.azure.tenantID", on("azure"), []string{subscription}, []string{"", "example.onmicrosoft.com"}},
 		{"spec.azure.clientID", on("azure"), []string{subscription}, []string{"", "shopfleet"}},
-		{"spec.azure.resourceGroup", on("azure"), []string{"a", "shop_fleet.(eu)-1"}, []string{"", "shop.", "shop fleet", "shop/fleet"}},
 		{"spec.regions[]", nil, []string{"eu-west-1", "westeurope", "eu"}, badRegions()},
 	})
 }

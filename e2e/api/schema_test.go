@@ -76,7 +76,7 @@ func nested(path string) bool {
 // bounded lists fields that a rule bounds and the schema does not.
 func bounded(path string) bool {
 	switch path {
-	case "spec.ingress.annotations{}", "spec.overrides[].ingress.annotations{}", "spec.monitoring.labels{}", "spec.database.resources.requests{}", "spec.database.resources.limits{}", "spec.storage.parameters{}", "spec.aws.kmsKeyIDs{}", "status.allocatable",
+	case "spec.ingress.annotations{}", "spec.overrides[].ingress.annotations{}", "spec.monitoring.labels{}", "spec.database.resources.requests{}", "spec.database.resources.limits{}", "spec.storage.parameters{}", "spec.aws.keys{}", "status.allocatable",
 		"status.allocatable{}", "status.requested", "status.requested{}", "spec.frontend.resources.requests{}", "spec.frontend.resources.limits{}",
 		"spec.backend.resources.requests{}", "spec.backend.resources.limits{}":
 		return true

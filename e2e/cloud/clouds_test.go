@@ -213,7 +213,7 @@ func newAzure(t *testing.T) *provider {
 	open := func(server http.Handler) access {
 		return access{
 			spec: v1.CloudAccountSpec{Provider: p.name, Endpoint: p.serve(t, server, classifyREST), Azure: &v1.AzureAccount{
-				SubscriptionID: subscription, ResourceGroup: hubGroup, TenantID: tenant, ClientID: application,
+				SubscriptionID: subscription, ResourceGroups: map[string]v1.ResourceGroup{"eastus": hubGroup}, TenantID: tenant, ClientID: application,
 			}},
 			secret: map[string][]byte{"clientSecret": []byte(phrase)},
 		}

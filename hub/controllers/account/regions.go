@@ -53,7 +53,7 @@ func regionsInUse(account *v1.CloudAccount, members []v1.MemberCluster, apps []v
 	case len(allowed) > 0:
 		return []string{slices.Min(allowed)}
 	default:
-		return []string{anyRegion(account.Spec.Provider)}
+		return []string{anyRegion(&account.Spec)}
 	}
 }
 
@@ -71,14 +71,16 @@ func copyRegions(app *v1.EcommerceApp, clusters map[string]bool) []string {
 	return database.Backup.CopyToRegions
 }
 
-// anyRegion returns a region that is enabled in every account of a provider.
-func anyRegion(provider v1.Provider) string {
-	switch provider {
-	case v1.ProviderAWS:
+// anyRegion returns a region that is enabled in every account of a provider, and that has a resource group.
+func anyRegion(account *v1.CloudAccountSpec) string {
+	switch {
+	case account.Provider == v1.ProviderAWS:
 		return "us-east-1"
-	case v1.ProviderGCP:
+	case account.Provider == v1.ProviderGCP:
 		return "us-central1"
-	default:
+	case account.Azure == nil || len(account.Azure.ResourceGroups) == 0:
 		return "eastus"
+	default:
+		return slices.Min(slices.Collect(maps.Keys(account.Azure.ResourceGroups)))
 	}
 }

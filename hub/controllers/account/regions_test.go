@@ -29,6 +29,12 @@ func TestRegionsInUse(t *testing.T) {
 	dumps, disabled := policy, policy
 	dumps.Method, disabled.Enabled = v1.BackupDump, false
 	eu := member("eu-1", "eu-west-1", "prod", v1.ProviderAWS)
+	grouped := &v1.CloudAccount{Spec: v1.CloudAccountSpec{Provider: v1.ProviderAzure, Azure: &v1.AzureAccount{
+		ResourceGroups: map[string]v1.ResourceGroup{"westeurope": "eu", "southeastasia": "asia"},
+	}}}
+	if diff := cmp.Diff([]string{"southeastasia"}, regionsInUse(grouped, nil, nil)); diff != "" {
+		t.Errorf("no members, with resource groups (-want +got):\n%s", diff)
+	}
 	for name, tt := range map[string]struct {
 		provider v1.Provider
 		allowed  []string

@@ -39,7 +39,7 @@ func (w *work) obstacle(ctx context.Context, c claim, volume cloud.Volume) csi.O
 		facts.NodeZones, facts.MayAttach = member.Status.Zones, member.Annotations[v1.AttachesVolumesAnnotation] == "true"
 	}
 	if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Status.Account}, account); err == nil && account.Spec.Azure != nil {
-		facts.Group = account.Spec.Azure.ResourceGroup
+		facts.Group = account.Spec.Azure.GroupOf(w.backup.Status.Region)
 	}
 	return facts.Obstacle()
 }

@@ -20,7 +20,7 @@ func (attachingHub) Get(_ context.Context, _ client.ObjectKey, o client.Object, 
 	case *v1.MemberCluster:
 		o.Annotations = map[string]string{v1.AttachesVolumesAnnotation: "true"}
 	case *v1.CloudAccount:
-		o.Spec.Azure = &v1.AzureAccount{ResourceGroup: "hub"}
+		o.Spec.Azure = &v1.AzureAccount{ResourceGroups: map[string]v1.ResourceGroup{"westeurope": "hub"}}
 	}
 	return nil
 }

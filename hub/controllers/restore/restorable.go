@@ -16,7 +16,7 @@ func (w *work) makeable(ctx context.Context, s *v1.VolumeSnapshot, live *claim) 
 	account := &v1.CloudAccount{}
 	group := ""
 	if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Status.Account}, account); err == nil && account.Spec.Azure != nil {
-		group = account.Spec.Azure.ResourceGroup
+		group = account.Spec.Azure.GroupOf(w.member.Status.Region)
 	}
 	facts := w.restoreFacts(s, live)
 	facts.Group = group

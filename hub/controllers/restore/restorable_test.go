@@ -21,7 +21,7 @@ func (azureHub) Get(_ context.Context, key client.ObjectKey, o client.Object, _ 
 	if !is {
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 	}
-	account.Spec.Azure = &v1.AzureAccount{ResourceGroup: "hub"}
+	account.Spec.Azure = &v1.AzureAccount{ResourceGroups: map[string]v1.ResourceGroup{"westeurope": "hub"}}
 	return nil
 }
 
