@@ -59,6 +59,6 @@ func (b *AppBuilder) DatabaseReplicas(replicas int32) *AppBuilder {
 
 // Backup enables backups of the database. Call Database first.
 func (b *AppBuilder) Backup(schedule string) *AppBuilder {
-	b.app.Spec.Database.Backup = v1.BackupPolicy{Enabled: true, Schedule: schedule}
+	b.app.Spec.Database.Backup = v1.BackupPolicy{Enabled: true, Schedule: v1.CronSchedule(schedule)}
 	return b
 }

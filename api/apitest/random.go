@@ -139,11 +139,11 @@ func completeDatabase(r *rand.Rand, db *v1.Database) {
 		db.CredentialsSecretRef = &v1.LocalSecretReference{Name: fmt.Sprintf("credentials-%d", r.IntN(3))}
 	}
 	db.Backup = v1.BackupPolicy{
-		Enabled: r.IntN(2) == 0, Schedule: fmt.Sprintf("%d 2 * * *", r.IntN(60)), TimeZone: []string{"", "UTC", "Europe/Dublin"}[r.IntN(3)],
+		Enabled: r.IntN(2) == 0, Schedule: v1.CronSchedule(fmt.Sprintf("%d 2 * * *", r.IntN(60))), TimeZone: []v1.TimeZone{"", "UTC", "Europe/Dublin"}[r.IntN(3)],
 		Method:        []v1.BackupMethod{"", v1.BackupAuto, v1.BackupDump, v1.BackupSnapshot}[r.IntN(4)],
 		CopyToRegions: []string{fmt.Sprintf("region-%d", r.IntN(3))},
 		MaxRPO:        &metav1.Duration{Duration: time.Duration(1+r.IntN(9)) * time.Hour},
-		Verify:        v1.VerifyPolicy{Schedule: fmt.Sprintf("%d 4 * * *", r.IntN(60))},
+		Verify:        v1.VerifyPolicy{Schedule: v1.CronSchedule(fmt.Sprintf("%d 4 * * *", r.IntN(60)))},
 		Retention:     v1.Retention{KeepLast: new(1 + r.Int32N(9)), KeepDays: new(1 + r.Int32N(9))},
 	}
 }

@@ -112,13 +112,10 @@ type Rollout struct {
 
 // RolloutWindow is a recurring period.
 type RolloutWindow struct {
-	// schedule is when the period begins: five fields of cron in numbers, for example 0 2 * * 1-5.
-	// 9 to 128 characters.
+	// schedule is when the period begins: a cron expression in the form of that of backups, for example
+	// 0 2 * * 1-5. At most 128 characters.
 	// +required
-	// +kubebuilder:validation:MinLength=9
-	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern=`^[0-9*/,-]+( [0-9*/,-]+){4}$`
-	Schedule string `json:"schedule"`
+	Schedule CronSchedule `json:"schedule"`
 
 	// duration is how long it lasts, in hours, minutes and seconds. 1m to 168h.
 	// +required
@@ -130,9 +127,7 @@ type RolloutWindow struct {
 	// timeZone is the IANA time zone of schedule, for example Europe/Dublin. The default is UTC. At
 	// most 64 characters.
 	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+/-]*$`
-	TimeZone string `json:"timeZone,omitempty"`
+	TimeZone TimeZone `json:"timeZone,omitempty"`
 }
 
 // RolloutState is the state of a rollout.

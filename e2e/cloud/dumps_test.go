@@ -31,7 +31,7 @@ const (
 // newBooks returns an application whose backups are dumps.
 func newBooks(name, schedule string, clusters ...string) *v1.EcommerceApp {
 	app := newShop(name, clusters...)
-	app.Spec.Database.Backup.Method, app.Spec.Database.Backup.Schedule = v1.BackupDump, schedule
+	app.Spec.Database.Backup.Method, app.Spec.Database.Backup.Schedule = v1.BackupDump, v1.CronSchedule(schedule)
 	return app
 }
 

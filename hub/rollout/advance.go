@@ -275,7 +275,7 @@ type window struct {
 func parseWindows(specs []v1.RolloutWindow) ([]window, error) {
 	windows := make([]window, 0, len(specs))
 	for i, spec := range specs {
-		s, err := schedule.Parse(spec.Schedule, spec.TimeZone)
+		s, err := schedule.Parse(string(spec.Schedule), string(spec.TimeZone))
 		if err != nil {
 			return nil, fmt.Errorf("spec.rollout.windows[%d]: %w", i, err)
 		}

@@ -118,7 +118,7 @@ func TestWindows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := Request{Revision: 2, Hash: "two", Last: complete(1), Clusters: clustersOf(t, "eu-1=1"), Now: start()}
-			r.Spec.Windows = []v1.RolloutWindow{{Schedule: c.schedule, TimeZone: c.zone, Duration: metav1.Duration{Duration: c.duration}}}
+			r.Spec.Windows = []v1.RolloutWindow{{Schedule: v1.CronSchedule(c.schedule), TimeZone: v1.TimeZone(c.zone), Duration: metav1.Duration{Duration: c.duration}}}
 			d, err := Next(r)
 			if err != nil {
 				t.Fatal(err)

@@ -237,8 +237,8 @@ func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
 		Backup: database.Backup{
 			// The hub takes snapshots.
 			Enabled:  db.Backup.Enabled && db.Backup.Method != v1.BackupSnapshot,
-			Schedule: db.Backup.Schedule,
-			TimeZone: timeZone(db.Backup.TimeZone),
+			Schedule: string(db.Backup.Schedule),
+			TimeZone: timeZone(string(db.Backup.TimeZone)),
 			KeepLast: valueOr(db.Backup.Retention.KeepLast, defaultKeepLast),
 			KeepDays: valueOr(db.Backup.Retention.KeepDays, defaultKeepDays),
 			// The database is incomplete while a dump is loaded, and empty if its data is lost.

@@ -72,7 +72,7 @@ func MySQLDatabase(db *mysqlv1.MySQLCluster, c Cluster) (database.Spec, error) {
 		NodeAffinity: nodeAffinity(db),
 		Backup: database.Backup{
 			Enabled:  db.Spec.Backup.Schedule != "",
-			Schedule: db.Spec.Backup.Schedule,
+			Schedule: string(db.Spec.Backup.Schedule),
 			KeepLast: 1,
 			KeepDays: retentionDays(db),
 			// A dump of the empty database would replace those of the data that is lost.

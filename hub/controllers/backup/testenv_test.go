@@ -140,7 +140,7 @@ func (e *testenv) createShop(t *testing.T) {
 	t.Helper()
 	e.CreateShop(t, func(a *v1.EcommerceApp) {
 		a.Spec.Database.Backup = v1.BackupPolicy{
-			Enabled: true, Schedule: fmt.Sprintf("0 2 1 %d *", (int(e.Clock.Now().Month())+5)%12+1), // Half a year off.
+			Enabled: true, Schedule: v1.CronSchedule(fmt.Sprintf("0 2 1 %d *", (int(e.Clock.Now().Month())+5)%12+1)), // Half a year off.
 			Retention: v1.Retention{KeepLast: new(int32(1)), KeepDays: new(int32(1))},
 		}
 	})

@@ -108,7 +108,7 @@ type problem struct{ reason, message string }
 // decide returns the plan for an application whose backups are enabled.
 func decide(in input) Plan {
 	policy := in.app.Spec.Database.Backup
-	when, err := schedule.Parse(policy.Schedule, policy.TimeZone)
+	when, err := schedule.Parse(string(policy.Schedule), string(policy.TimeZone))
 	plan := Plan{RequeueAt: in.now.Add(maxInterval), Missed: map[string]int{}}
 	if err != nil {
 		plan.Invalid = true

@@ -28,7 +28,7 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) problem {
 	if policy.Verify.Schedule == "" || in.members[s.Cluster].Spec.Mode == v1.ModeAgent {
 		return problem{}
 	}
-	when, err := schedule.Parse(policy.Verify.Schedule, policy.TimeZone)
+	when, err := schedule.Parse(string(policy.Verify.Schedule), string(policy.TimeZone))
 	if err != nil {
 		return problem{v1.ReasonInvalidSpec, fmt.Sprintf("spec.database.backup.verify: %v", err)}
 	}
