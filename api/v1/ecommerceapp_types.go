@@ -25,7 +25,6 @@ import (
 // +kubebuilder:printcolumn:name="Rollout",type=string,priority=1,JSONPath=`.status.rollout.state`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must be at most 63 characters: it becomes the value of a label"
-// +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.status.rollout) || self.status.rollout.state == 'Complete' || !has(self.spec.database) || !has(oldSelf.spec.database) || self.spec.database.engine != 'mysql' || int(self.spec.database.version.find('^[0-9]{1,9}')) <= int(oldSelf.spec.database.version.find('^[0-9]{1,9}'))",fieldPath=".spec.database.version",message="version must keep its major version until the rollout is complete: some clusters may have an earlier version, from which MySQL cannot upgrade to this one"
 type EcommerceApp struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.

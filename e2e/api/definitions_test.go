@@ -3,6 +3,8 @@ package api_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -38,5 +40,25 @@ func TestDefinitionsAreValid(t *testing.T) {
 		for _, fault := range validation.ValidateCustomResourceDefinition(t.Context(), internal) {
 			t.Errorf("%s: %v", file, fault)
 		}
+	}
+}
+
+// TestRulesDoNotReadTheStatus fails on a rule outside of the status that reads it: what the API accepts of a spec would
+// change without an edit, and with a status that is lost the rule would be gone.
+func TestRulesDoNotReadTheStatus(t *testing.T) {
+	reads := regexp.MustCompile(`\bstatus\b`)
+	rules := 0
+	for kind, schema := range schemas(t) {
+		visit("", schema, func(path string, field apiextensionsv1.JSONSchemaProps) {
+			for _, rule := range field.XValidations {
+				rules++
+				if inStatus := path == "status" || strings.HasPrefix(path, "status."); !inStatus && (reads.MatchString(rule.Rule) || reads.MatchString(rule.MessageExpression)) {
+					t.Errorf("%s: a rule of %q reads the status: %s", kind, path, rule.Rule)
+				}
+			}
+		})
+	}
+	if rules == 0 {
+		t.Error("found no rule")
 	}
 }

@@ -186,6 +186,7 @@ func TestTheServerOfACopy(t *testing.T) {
 		"never started: compared with the one before: another distribution": {mysql("8.4", image+"8.4.2-oraclelinux9", ""), never, true},
 		"never started: compared with the one before: major":                {mysql("9.1.0", image+"9.1.0-debian", ""), never, true},
 		"never started: compared with the one before: major, with consent":  {mysql("9.1.0", image+"9.1.0-debian", "9"), never, false},
+		"major, where the one before is not there yet":                      {mysql("9.1.0", "", "9"), mysql("8.0.36", "", ""), true},
 		"of another one's major one":                                        {withOverride(mysql("8.4.2", image+"8.4.2", "9"), to(image+"9.1.0")), live, true},
 	} {
 		t.Run(name, func(t *testing.T) {
