@@ -104,12 +104,12 @@ func completeWorkload(r *rand.Rand, w *v1.Workload) {
 	} else if r.IntN(2) == 0 {
 		w.Strategy = v1.StrategyBlueGreen
 	}
-	w.EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{
-		LocalObjectReference: corev1.LocalObjectReference{Name: fmt.Sprintf("settings-%d", r.IntN(3))},
+	w.EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.EnvFromReference{
+		Name: fmt.Sprintf("settings-%d", r.IntN(3)),
 	}}}
 	w.PodSettings = randomPods(r)
 	w.Probes = v1.Probes{ReadinessPath: fmt.Sprintf("/ready/%d", r.IntN(9)), LivenessPath: fmt.Sprintf("/live/%d", r.IntN(9))}
-	w.Resources.Limits = v1.Amounts{corev1.ResourceMemory: resource.MustParse(fmt.Sprintf("%dGi", 2+r.IntN(4)))}
+	w.Resources.Limits = v1.Amounts{v1.ResourceMemory: resource.MustParse(fmt.Sprintf("%dGi", 2+r.IntN(4)))}
 }
 
 // randomPods draws settings of pods that some node of each cluster meets.
@@ -117,7 +117,7 @@ func randomPods(r *rand.Rand) v1.PodSettings {
 	return v1.PodSettings{
 		ImagePullSecrets:          []v1.LocalSecretReference{{Name: fmt.Sprintf("registry-%d", r.IntN(9))}},
 		NodeSelector:              []map[string]string{nil, {corev1.LabelOSStable: "linux"}}[r.IntN(2)],
-		Tolerations:               []corev1.Toleration{{Key: fmt.Sprintf("dedicated-%d", r.IntN(9)), Operator: corev1.TolerationOpExists}},
+		Tolerations:               []v1.Toleration{{Key: fmt.Sprintf("dedicated-%d", r.IntN(9)), Operator: v1.TolerationExists}},
 		PriorityClassName:         []string{"", "system-cluster-critical", "system-node-critical"}[r.IntN(3)],
 		ServiceAccountAnnotations: map[string]string{"example.com/role": fmt.Sprint(r.IntN(9))},
 		Affinity: &v1.Affinity{PodAntiAffinity: &v1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredPods{{
@@ -129,8 +129,8 @@ func randomPods(r *rand.Rand) v1.PodSettings {
 func completeDatabase(r *rand.Rand, db *v1.Database) {
 	db.PodSettings = randomPods(r)
 	db.Resources = v1.Resources{
-		Requests: v1.Amounts{corev1.ResourceCPU: resource.MustParse(fmt.Sprintf("%dm", 1+r.IntN(90)))},
-		Limits:   v1.Amounts{corev1.ResourceMemory: resource.MustParse(fmt.Sprintf("%dGi", 1+r.IntN(4)))},
+		Requests: v1.Amounts{v1.ResourceCPU: resource.MustParse(fmt.Sprintf("%dm", 1+r.IntN(90)))},
+		Limits:   v1.Amounts{v1.ResourceMemory: resource.MustParse(fmt.Sprintf("%dGi", 1+r.IntN(4)))},
 	}
 	if r.IntN(2) == 0 {
 		db.Image = fmt.Sprintf("registry.example.com/database:v%d", r.IntN(9))
@@ -191,11 +191,11 @@ func randomWorkload(r *rand.Rand) v1.Workload {
 	}
 	for _, name := range []string{"DB_USER", "DATABASE_URL", "PORT", "OWN"} {
 		if r.IntN(3) == 0 {
-			w.Env = append(w.Env, corev1.EnvVar{Name: name, Value: "x"})
+			w.Env = append(w.Env, v1.EnvVar{Name: name, Value: "x"})
 		}
 	}
 	if r.IntN(2) == 0 {
-		w.Resources.Requests = v1.Amounts{corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+		w.Resources.Requests = v1.Amounts{v1.ResourceCPU: resource.MustParse("250m"), v1.ResourceMemory: resource.MustParse("1Gi")}
 	}
 	return w
 }

@@ -1,9 +1,6 @@
 package v1
 
-import (
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // EcommerceApp represents an online shop: its database, backend, frontend, ingress and
 // monitoring. Applied to the hub it runs in every cluster that its placement chooses.
@@ -191,12 +188,8 @@ type Placement struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
-	// +kubebuilder:validation:XValidation:rule="self.all(t, (!has(t.key) || t.key.size() <= 317) && (!has(t.value) || t.value.size() <= 63))",message="tolerations must have keys of at most 317 and values of at most 63 characters"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['', 'Equal', 'Exists'])",message="tolerations must have the operators Equal or Exists"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.effect) || t.effect in ['', 'NoSchedule', 'NoExecute'])",message="tolerations must have the effects NoSchedule or NoExecute"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.operator) && t.operator == 'Exists' ? !has(t.value) || t.value == '' : has(t.key) && t.key != '')",message="tolerations must have a key with the operator Equal, and no value with Exists"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.tolerationSeconds) || (has(t.effect) && t.effect == 'NoExecute'))",message="tolerations must have tolerationSeconds only with the effect NoExecute"
-	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.effect) || t.effect != 'PreferNoSchedule')",message="tolerations must have the effects NoSchedule or NoExecute"
+	Tolerations []Toleration `json:"tolerations,omitempty"`
 
 	// maxClusters is the maximum number of clusters. 0 to 500; the default, 0, is no
 	// maximum. Clusters that already run the application are preferred, then those of

@@ -1,7 +1,6 @@
 package v1
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -222,7 +221,7 @@ type MemberClusterStatus struct {
 	// 16 resources.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.size() <= 16",message="allocatable must have at most 16 resources"
-	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
+	Allocatable ResourceList `json:"allocatable,omitempty"`
 
 	// requested is the sum of the cpu and memory that the pods on the nodes request, and their
 	// number. Pods that have ended do not count. The hub lists the pods each minute, and writes a
@@ -231,7 +230,7 @@ type MemberClusterStatus struct {
 	// resources.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.size() <= 16",message="requested must have at most 16 resources"
-	Requested corev1.ResourceList `json:"requested,omitempty"`
+	Requested ResourceList `json:"requested,omitempty"`
 
 	// capabilities are the optional APIs that the cluster serves, sorted, for example
 	// cert-manager, prometheus-operator, snapshots. At most 50, of at most 128 characters.

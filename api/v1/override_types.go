@@ -1,7 +1,6 @@
 package v1
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -100,7 +99,7 @@ type ResourcesOverride struct {
 // budget of the API server.
 //
 // +kubebuilder:validation:MaxProperties=6
-type AmountsOverride map[corev1.ResourceName]resource.Quantity
+type AmountsOverride map[ResourceName]resource.Quantity
 
 // WorkloadOverride changes a backend or a frontend.
 type WorkloadOverride struct {

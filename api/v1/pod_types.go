@@ -1,9 +1,5 @@
 package v1
 
-import (
-	corev1 "k8s.io/api/core/v1"
-)
-
 // PodSettings are the settings of the pods of a component that depend on the cluster: where they
 // run, and with what identity. Each cluster must have what they refer to.
 type PodSettings struct {
@@ -27,12 +23,7 @@ type PodSettings struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
-	// +kubebuilder:validation:XValidation:rule="self.all(t, (!has(t.key) || t.key.size() <= 317) && (!has(t.value) || t.value.size() <= 63))",message="tolerations must have keys of at most 317 and values of at most 63 characters"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['', 'Equal', 'Exists'])",message="tolerations must have the operators Equal or Exists"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.effect) || t.effect in ['', 'NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="tolerations must have the effects NoSchedule, PreferNoSchedule or NoExecute"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.operator) && t.operator == 'Exists' ? !has(t.value) || t.value == '' : has(t.key) && t.key != '')",message="tolerations must have a key with the operator Equal, and no value with Exists"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.tolerationSeconds) || (has(t.effect) && t.effect == 'NoExecute'))",message="tolerations must have tolerationSeconds only with the effect NoExecute"
-	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	Tolerations []Toleration `json:"tolerations,omitempty"`
 
 	// affinity constrains the nodes by their labels, and by the pods that they run. Pods are
 	// also spread over nodes and zones if possible.

@@ -1,9 +1,6 @@
 package v1
 
-import (
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-)
+import "k8s.io/apimachinery/pkg/api/resource"
 
 // Workload defines the backend or the frontend of an application.
 //
@@ -52,10 +49,7 @@ type Workload struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
-	// +kubebuilder:validation:XValidation:rule="self.all(e, has(e.configMapRef) != has(e.secretRef))",message="envFrom must have either configMapRef or secretRef in each entry"
-	// +kubebuilder:validation:XValidation:rule="self.all(e, (!has(e.configMapRef) || (e.configMapRef.name.size() >= 1 && e.configMapRef.name.size() <= 253)) && (!has(e.secretRef) || (e.secretRef.name.size() >= 1 && e.secretRef.name.size() <= 253)))",message="envFrom must have names of 1 to 253 characters in its references"
-	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.prefix) || e.prefix.size() <= 253)",message="envFrom must have prefixes of at most 253 characters"
-	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
+	EnvFrom []EnvFromSource `json:"envFrom,omitempty"`
 
 	// autoscaling creates a HorizontalPodAutoscaler. It excludes replicas, and the strategy BlueGreen.
 	// +optional
@@ -81,21 +75,6 @@ const (
 	StrategyBlueGreen WorkloadStrategy = "BlueGreen"
 )
 
-// EnvVars are environment variables of a container.
-//
-// +listType=map
-// +listMapKey=name
-// +kubebuilder:validation:MaxItems=100
-// +kubebuilder:validation:XValidation:rule="self.all(e, e.name.size() >= 1 && e.name.size() <= 253)",message="env must have names of 1 to 253 characters"
-// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.value) || e.value.size() <= 32768)",message="env must have values of at most 32768 characters: longer ones belong in a ConfigMap"
-// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.value) || e.value.size() == 0)",message="env must have value or valueFrom, not both"
-// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || [has(e.valueFrom.configMapKeyRef), has(e.valueFrom.secretKeyRef), has(e.valueFrom.fieldRef), has(e.valueFrom.resourceFieldRef)].filter(x, x).size() == 1)",message="env must have exactly one of configMapKeyRef, secretKeyRef, fieldRef and resourceFieldRef in valueFrom"
-// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.configMapKeyRef) || (e.valueFrom.configMapKeyRef.name.size() >= 1 && e.valueFrom.configMapKeyRef.name.size() <= 253 && e.valueFrom.configMapKeyRef.key.size() >= 1 && e.valueFrom.configMapKeyRef.key.size() <= 253))",message="env must have name and key of 1 to 253 characters in configMapKeyRef"
-// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || (e.valueFrom.secretKeyRef.name.size() >= 1 && e.valueFrom.secretKeyRef.name.size() <= 253 && e.valueFrom.secretKeyRef.key.size() >= 1 && e.valueFrom.secretKeyRef.key.size() <= 253))",message="env must have name and key of 1 to 253 characters in secretKeyRef"
-// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.fieldRef) || e.valueFrom.fieldRef.fieldPath.size() <= 512)",message="env must have a fieldPath of at most 512 characters in fieldRef"
-// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.resourceFieldRef) || e.valueFrom.resourceFieldRef.resource.size() <= 253)",message="env must have a resource of at most 253 characters in resourceFieldRef"
-type EnvVars []corev1.EnvVar
-
 // Resources are the requests and limits of a container.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || quantity(string(self.requests[k])).compareTo(quantity(string(self.limits[k]))) <= 0)",fieldPath=".requests",message="requests must not exceed limits"
@@ -109,12 +88,25 @@ type Resources struct {
 	Limits Amounts `json:"limits,omitempty"`
 }
 
+// ResourceName is the name of a resource of nodes, such as cpu.
+type ResourceName string
+
+// Names of resources.
+const (
+	ResourceCPU    ResourceName = "cpu"
+	ResourceMemory ResourceName = "memory"
+	ResourcePods   ResourceName = "pods"
+)
+
+// ResourceList are quantities by name of the resource.
+type ResourceList map[ResourceName]resource.Quantity
+
 // Amounts are quantities by name of the resource, for example cpu: 500m.
 //
 // +kubebuilder:validation:MaxProperties=6
 // +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 253 && (k in ['cpu', 'memory', 'ephemeral-storage'] || k.startsWith('hugepages-') || k.contains('/')))",message="resources must be cpu, memory, ephemeral-storage, hugepages-<size> or have a domain, for example nvidia.com/gpu"
 // +kubebuilder:validation:XValidation:rule="self.all(k, !string(self[k]).startsWith('-'))",message="resources must not be negative"
-type Amounts map[corev1.ResourceName]resource.Quantity
+type Amounts map[ResourceName]resource.Quantity
 
 // Autoscaling defines a HorizontalPodAutoscaler.
 //

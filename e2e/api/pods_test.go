@@ -52,18 +52,19 @@ func tolerationCases(component string) []testCase {
 	} {
 		cases = append(cases, testCase{name: component + " tolerates " + name, edits: edits{field + "[]": toleration}})
 	}
-	refuse := func(name, says string, toleration m) {
-		cases = append(cases, testCase{name: component + " tolerates " + name, edits: edits{field + "[]": toleration}, field: field, says: says})
+	refuse := func(name, at, says string, toleration m) {
+		cases = append(cases, testCase{name: component + " tolerates " + name, edits: edits{field + "[]": toleration}, field: field + "[0]" + at, says: says})
 	}
-	refuse("a long key", "tolerations must have keys of at most 317", m{"key": strings.Repeat("k", 318)})
-	refuse("a long value", "values of at most 63 characters", m{"key": "k", "value": strings.Repeat("v", 64)})
-	refuse("by an unknown operator", "tolerations must have the operators Equal or Exists", m{"key": "k", "operator": "In"})
-	refuse("an unknown effect", "tolerations must have the effects NoSchedule, PreferNoSchedule or NoExecute", m{"key": "k", "effect": "Never"})
+	refuse("a long key", ".key", tooLong, m{"key": strings.Repeat("k", 318)})
+	refuse("a long value", ".value", tooLong, m{"key": "k", "value": strings.Repeat("v", 64)})
+	refuse("by an unknown operator", ".operator", "Unsupported value", m{"key": "k", "operator": "In"})
+	refuse("an unknown effect", ".effect", "Unsupported value", m{"key": "k", "effect": "Never"})
 	const keyed = "tolerations must have a key with the operator Equal, and no value with Exists"
-	refuse("a value alone", keyed, m{"value": "v"})
-	refuse("any value, and one", keyed, m{"key": "k", "operator": "Exists", "value": "v"})
-	refuse("for a while what does not evict", "tolerations must have tolerationSeconds only with the effect NoExecute",
+	refuse("a value alone", "", keyed, m{"value": "v"})
+	refuse("any value, and one", "", keyed, m{"key": "k", "operator": "Exists", "value": "v"})
+	refuse("for a while what does not evict", "", "tolerations must have tolerationSeconds only with the effect NoExecute",
 		m{"key": "k", "effect": "NoSchedule", "tolerationSeconds": int64(1)})
+	refuse("for less than no time", ".tolerationSeconds", "should be greater than or equal to 0", m{"key": "k", "effect": "NoExecute", "tolerationSeconds": int64(-1)})
 	return cases
 }
 

@@ -56,19 +56,14 @@ func visit(path string, schema apiextensionsv1.JSONSchemaProps, f func(string, a
 // foreign reports whether a path is below a type of Kubernetes. Rules on the field that
 // holds such a type bound it.
 func foreign(path string) bool {
-	for _, part := range []string{".env[]", ".envFrom[]", ".tolerations[]", "conditions[]"} {
-		if strings.Contains(path, part) {
-			return true
-		}
-	}
-	return !strings.HasPrefix(path, "spec") && !strings.HasPrefix(path, "status")
+	return strings.Contains(path, "conditions[]") || !strings.HasPrefix(path, "spec") && !strings.HasPrefix(path, "status")
 }
 
 // nested reports whether a path is below an affinity, whose lists in lists no case can set one by
-// one, or of a list whose items need more than one field: podCases, testCriteria, testSpread, taintCases,
-// overrideCases, rolloutCases and propagateCases try them.
+// one, or of a list whose items need more than one field: envCases, envFromCases, podCases, testCriteria, testSpread,
+// taintCases, overrideCases, rolloutCases and propagateCases try them.
 func nested(path string) bool {
-	return slices.ContainsFunc([]string{".affinity.", ".clusterSelector.", ".placement.spread", ".placement.preferences", ".placement.replicas.weights", "spec.taints", "spec.overrides", "spec.rollout.windows", "spec.propagate"}, func(part string) bool {
+	return slices.ContainsFunc([]string{".env[]", ".envFrom[]", ".tolerations[]", ".affinity.", ".clusterSelector.", ".placement.spread", ".placement.preferences", ".placement.replicas.weights", "spec.taints", "spec.overrides", "spec.rollout.windows", "spec.propagate"}, func(part string) bool {
 		return strings.Contains(path, part)
 	})
 }

@@ -70,7 +70,6 @@ func placementTolerations() []testCase {
 	cases := tolerationCases("placement")
 	for i := range cases {
 		c := &cases[i]
-		c.says = strings.Replace(c.says, "NoSchedule, PreferNoSchedule or NoExecute", "NoSchedule or NoExecute", 1)
 		if c.name == "placement tolerates value" {
 			c.field, c.says = "spec.placement.tolerations", "tolerations must have the effects NoSchedule or NoExecute"
 		}

@@ -121,38 +121,49 @@ func envCases(w string) []testCase {
 		{name: w + " env Secret", edits: env(w, from("secretKeyRef", m{"name": long[1:], "key": long[1:]}))},
 		{name: w + " env field", edits: env(w, from("fieldRef", m{"fieldPath": "metadata.name"}))},
 		{name: w + " env resource", edits: env(w, from("resourceFieldRef", m{"resource": "limits.cpu"}))},
+		{name: w + " env resource of a container", edits: env(w, from("resourceFieldRef", m{"resource": "limits.memory", "containerName": w, "divisor": "1Mi"}))},
+		{name: w + " env field of v1", edits: env(w, from("fieldRef", m{"fieldPath": "metadata.name", "apiVersion": "v1"}))},
+		{name: w + " env optional", edits: env(w, from("secretKeyRef", m{"name": "s", "key": "k", "optional": true}))},
+		{name: w + " env with both, one empty", edits: env(w, m{"name": "A", "value": "", "valueFrom": m{"fieldRef": m{"fieldPath": "metadata.name"}}})},
 		{name: w + " env twice", edits: edits{field: []any{m{"name": "A"}, m{"name": "A"}}}, field: field + "[1]", says: "Duplicate value"},
 		{name: w + " env no name", edits: env(w, m{"value": "b"}), field: field + "[0].name", says: "Required value"},
 	}
-	refuse := func(name, says string, variable m) {
-		cases = append(cases, testCase{name: w + " env " + name, edits: env(w, variable), field: field, says: says})
+	refuse := func(name, at, says string, variable m) {
+		cases = append(cases, testCase{name: w + " env " + name, edits: env(w, variable), field: field + "[0]" + at, says: says})
 	}
-	refuse("empty name", "env must have names of 1 to 253 characters", m{"name": ""})
-	refuse("long name", "env must have names of 1 to 253 characters", m{"name": long})
-	refuse("long value", "env must have values of at most 32768 characters", m{"name": "A", "value": strings.Repeat("v", 32769)})
+	refuse("empty name", ".name", "should be at least 1 chars long", m{"name": ""})
+	refuse("long name", ".name", tooLong, m{"name": long})
+	refuse("long value", ".value", tooLong, m{"name": "A", "value": strings.Repeat("v", 32769)})
 	both := from("fieldRef", m{"fieldPath": "metadata.name"})
 	both["value"] = "b"
-	refuse("value and source", "env must have value or valueFrom, not both", both)
+	refuse("value and source", "", "env must have value or valueFrom, not both", both)
 	const one = "env must have exactly one of configMapKeyRef, secretKeyRef, fieldRef and resourceFieldRef in valueFrom"
-	refuse("no source", one, m{"name": "A", "valueFrom": m{}})
-	refuse("file", one, from("fileKeyRef", m{"volumeName": "v", "path": "p", "key": "k"}))
-	refuse("two sources", one, m{"name": "A", "valueFrom": m{
+	const source = ".valueFrom"
+	refuse("no source", source, one, m{"name": "A", "valueFrom": m{}})
+	refuse("two sources", source, one, m{"name": "A", "valueFrom": m{
 		"fieldRef":        m{"fieldPath": "metadata.name"},
 		"configMapKeyRef": m{"name": "c", "key": "k"},
 	}})
-	for _, source := range []string{"configMapKeyRef", "secretKeyRef"} {
-		says := "env must have name and key of 1 to 253 characters in " + source
-		refuse(source+" without name", says, from(source, m{"key": "k"}))
-		refuse(source+" with a long name", says, from(source, m{"name": long, "key": "k"}))
-		refuse(source+" with an empty key", says, from(source, m{"name": "n", "key": ""}))
-		refuse(source+" with a long key", says, from(source, m{"name": "n", "key": long}))
+	for _, ref := range []string{"configMapKeyRef", "secretKeyRef"} {
+		at := source + "." + ref
+		refuse(ref+" without name", at+".name", "Required value", from(ref, m{"key": "k"}))
+		refuse(ref+" without key", at+".key", "Required value", from(ref, m{"name": "n"}))
+		refuse(ref+" with an empty name", at+".name", "should be at least 1 chars long", from(ref, m{"name": "", "key": "k"}))
+		refuse(ref+" with a long name", at+".name", tooLong, from(ref, m{"name": long, "key": "k"}))
+		refuse(ref+" with an empty key", at+".key", "should be at least 1 chars long", from(ref, m{"name": "n", "key": ""}))
+		refuse(ref+" with a long key", at+".key", tooLong, from(ref, m{"name": "n", "key": long}))
 	}
-	refuse("long field", "env must have a fieldPath of at most 512 characters in fieldRef",
-		from("fieldRef", m{"fieldPath": strings.Repeat("f", 513)}))
-	refuse("long resource", "env must have a resource of at most 253 characters in resourceFieldRef",
-		from("resourceFieldRef", m{"resource": long}))
+	refuse("field without path", source+".fieldRef.fieldPath", "Required value", from("fieldRef", m{}))
+	refuse("long field", source+".fieldRef.fieldPath", tooLong, from("fieldRef", m{"fieldPath": strings.Repeat("f", 513)}))
+	refuse("field of another version", source+".fieldRef.apiVersion", "Unsupported value", from("fieldRef", m{"fieldPath": "metadata.name", "apiVersion": "v2"}))
+	refuse("no resource", source+".resourceFieldRef.resource", "Required value", from("resourceFieldRef", m{}))
+	refuse("long resource", source+".resourceFieldRef.resource", tooLong, from("resourceFieldRef", m{"resource": long}))
+	refuse("long container", source+".resourceFieldRef.containerName", tooLong, from("resourceFieldRef", m{"resource": "limits.cpu", "containerName": long}))
 	return cases
 }
+
+// tooLong is in what is said of a text that is too long.
+const tooLong = "Too long"
 
 func envFromCases() []testCase {
 	type m = map[string]any
@@ -163,18 +174,19 @@ func envFromCases() []testCase {
 		accept := func(name string, source m) {
 			cases = append(cases, testCase{name: w + " envFrom " + name, edits: edits{field + "[]": source}})
 		}
-		refuse := func(name, says string, source m) {
-			cases = append(cases, testCase{name: w + " envFrom " + name, edits: edits{field + "[]": source}, field: field, says: says})
+		refuse := func(name, at, says string, source m) {
+			cases = append(cases, testCase{name: w + " envFrom " + name, edits: edits{field + "[]": source}, field: field + "[0]" + at, says: says})
 		}
 		accept("ConfigMap", m{"configMapRef": m{"name": "c"}, "prefix": long[1:]})
-		accept("Secret", m{"secretRef": m{"name": long[1:]}})
+		accept("Secret", m{"secretRef": m{"name": long[1:], "optional": true}})
 		const either = "envFrom must have either configMapRef or secretRef in each entry"
-		refuse("both", either, m{"configMapRef": m{"name": "c"}, "secretRef": m{"name": "s"}})
-		refuse("neither", either, m{"prefix": "A_"})
-		const names = "envFrom must have names of 1 to 253 characters in its references"
-		refuse("ConfigMap without name", names, m{"configMapRef": m{}})
-		refuse("Secret with a long name", names, m{"secretRef": m{"name": long}})
-		refuse("long prefix", "envFrom must have prefixes of at most 253 characters", m{"secretRef": m{"name": "s"}, "prefix": long})
+		refuse("both", "", either, m{"configMapRef": m{"name": "c"}, "secretRef": m{"name": "s"}})
+		refuse("neither", "", either, m{"prefix": "A_"})
+		refuse("ConfigMap without name", ".configMapRef.name", "Required value", m{"configMapRef": m{}})
+		refuse("ConfigMap with an empty name", ".configMapRef.name", "should be at least 1 chars long", m{"configMapRef": m{"name": ""}})
+		refuse("Secret without name", ".secretRef.name", "Required value", m{"secretRef": m{}})
+		refuse("Secret with a long name", ".secretRef.name", tooLong, m{"secretRef": m{"name": long}})
+		refuse("long prefix", ".prefix", tooLong, m{"secretRef": m{"name": "s"}, "prefix": long})
 	}
 	return cases
 }

@@ -80,7 +80,8 @@ func secretive() []client.Object {
 	app.Name, app.Annotations = "secretive", map[string]string{"example.com/password": hush, "example.com/applied": `{"spec":{"a":"` + hush + `"}}`,
 		"example.com/key": "-----BEGIN PRIVATE KEY-----\n" + hush + "\n-----END PRIVATE KEY-----"}
 	app.Spec.Placement.ClusterNames = []string{"none"}
-	app.Spec.Backend.Env, app.Spec.Frontend.Env = env, env
+	app.Spec.Backend.Env = v1.EnvVars{{Name: "LEVEL", Value: hush}, {Name: "DSN", Value: "postgres://shop:" + hush + "@db/shop"}}
+	app.Spec.Frontend.Env = app.Spec.Backend.Env
 	event := func(namespace string) *corev1.Event {
 		return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "said"}, Message: "dialing https://u:" + hush + "@db with token=" + hush + " failed",
 			InvolvedObject: corev1.ObjectReference{Namespace: namespace, Kind: "Pod", Name: "hub"}}

@@ -25,7 +25,8 @@ func (s *suite) testFreeCapacity(t *testing.T) {
 	// Each node has 4 cores. What was summed last may be of shops that are gone by now.
 	load := s.occupy(t, "load", "3")
 	framework.Await(t, s.Hub, us1, "the requests of more pods", func(m *v1.MemberCluster) error {
-		return errUnless(m.Status.Requested.Cpu().MilliValue() >= 3000, m)
+		cpu := m.Status.Requested[v1.ResourceCPU]
+		return errUnless(cpu.MilliValue() >= 3000, m)
 	})
 	t.Run("a small change is not written", s.testSmallChange)
 
@@ -46,7 +47,8 @@ func (s *suite) testFreeCapacity(t *testing.T) {
 		t.Fatal(err)
 	}
 	framework.Await(t, s.Hub, us1, "the requests of fewer pods", func(m *v1.MemberCluster) error {
-		return errUnless(m.Status.Requested.Cpu().MilliValue() < 3000, m)
+		cpu := m.Status.Requested[v1.ResourceCPU]
+		return errUnless(cpu.MilliValue() < 3000, m)
 	})
 	framework.Edit(t, s.Hub, app, func(a *v1.EcommerceApp) { a.Spec.Image = "shop:v2" })
 	s.AwaitRunning(t, app, eu, us)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -111,8 +110,8 @@ func (s *suite) testDrainWithData(t *testing.T) {
 
 func (s *suite) testTolerationEnds(t *testing.T) {
 	app := small("tolerant", "eu-1", "us-1")
-	app.Spec.Placement.Tolerations = []corev1.Toleration{{
-		Key: "maintenance", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(2)),
+	app.Spec.Placement.Tolerations = []v1.Toleration{{
+		Key: "maintenance", Operator: v1.TolerationExists, Effect: v1.ToleratesNoExecute, TolerationSeconds: new(int64(2)),
 	}}
 	s.Create(t, app)
 	s.AwaitRunning(t, app, eu, us)

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
@@ -29,7 +28,7 @@ func (s *suite) editEnv(t *testing.T, value string) framework.Marks {
 	t.Helper()
 	before := s.Mark(t)
 	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) {
-		app.Spec.Frontend.Env = []corev1.EnvVar{{Name: "EDIT", Value: value}}
+		app.Spec.Frontend.Env = []v1.EnvVar{{Name: "EDIT", Value: value}}
 		if value == "" {
 			app.Spec.Frontend.Env = nil
 		}

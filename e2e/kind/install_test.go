@@ -95,7 +95,7 @@ func (w *environment) applyShops(t *testing.T) {
 func modest(app *v1.EcommerceApp) {
 	for _, workload := range []*v1.Workload{&app.Spec.Frontend, &app.Spec.Backend} {
 		workload.Resources = v1.Resources{Requests: v1.Amounts{
-			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi"),
+			v1.ResourceCPU: resource.MustParse("10m"), v1.ResourceMemory: resource.MustParse("32Mi"),
 		}}
 	}
 }

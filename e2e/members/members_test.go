@@ -91,11 +91,12 @@ func (e *suite) testRegister(t *testing.T) {
 		UID: string(system.UID), Region: "eu-west-1", Provider: v1.ProviderAWS,
 		Nodes: 3, Ready: 3, Zones: 3, Version: true, Expires: true, CPU: "12",
 	}
+	allocatable := m.Status.Allocatable[v1.ResourceCPU]
 	got := summary{
 		UID: m.Status.ClusterUID, Region: m.Status.Region, Provider: m.Status.Provider,
 		Nodes: m.Status.Nodes, Ready: m.Status.ReadyNodes, Zones: len(m.Status.Zones),
 		Version: m.Status.KubernetesVersion != "", Expires: m.Status.CredentialsExpirationTime != nil,
-		CPU: m.Status.Allocatable.Cpu().String(),
+		CPU: allocatable.String(),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)

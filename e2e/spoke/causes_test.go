@@ -58,7 +58,7 @@ func testCauses(w *environment) func(*testing.T) {
 			limits := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "limits"}}
 			limits.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: quantity("16Mi")}}}
 			framework.Create(t, w, limits)
-			app.Spec.Database.Resources.Limits = v1.Amounts{corev1.ResourceMemory: quantity("4Gi")}
+			app.Spec.Database.Resources.Limits = v1.Amounts{v1.ResourceMemory: quantity("4Gi")}
 			framework.Create(t, w, app)
 			w.awaitCause(t, app, v1.ReasonFailedCreate, "database: ", "maximum memory usage per Container is 16Mi")
 		})
@@ -129,7 +129,7 @@ func testFailingWebhook(w *environment) func(*testing.T) {
 			return nil
 		})
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
-			app.Spec.Database.Resources.Requests = v1.Amounts{corev1.ResourceCPU: quantity("11m")}
+			app.Spec.Database.Resources.Requests = v1.Amounts{v1.ResourceCPU: quantity("11m")}
 			app.Spec.Frontend.Image = "shop:v9"
 		})
 		// The other components have the spec.

@@ -99,7 +99,7 @@ func testChanges(w *environment) func(*testing.T) {
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(5)) })
 		awaitPhases(t, seen, v1.PhaseRunning, v1.PhaseScaling, v1.PhaseRunning)
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
-			app.Spec.Backend.Env = []corev1.EnvVar{{Name: "LOG", Value: "debug"}}
+			app.Spec.Backend.Env = []v1.EnvVar{{Name: "LOG", Value: "debug"}}
 		})
 		awaitPhases(t, seen, v1.PhaseScaling, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseRunning)
 		w.changeSetting(t, app)

@@ -82,7 +82,7 @@ func testUnschedulable(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := w.runningShop(t)
 		before := app.Spec.Backend.Resources
-		large := v1.Amounts{corev1.ResourceCPU: quantity("100")}
+		large := v1.Amounts{v1.ResourceCPU: quantity("100")}
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Spec.Backend.Resources.Requests, app.Spec.Backend.Resources.Limits = large, large
 		})

@@ -32,9 +32,9 @@ func podSettings() v1.PodSettings {
 	return v1.PodSettings{
 		ImagePullSecrets: []v1.LocalSecretReference{{Name: "registry"}, {Name: "mirror"}},
 		NodeSelector:     map[string]string{corev1.LabelOSStable: "linux"},
-		Tolerations: []corev1.Toleration{
-			{Key: "dedicated", Operator: corev1.TolerationOpExists},
-			{Key: "spot", Value: "true", Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(60))},
+		Tolerations: []v1.Toleration{
+			{Key: "dedicated", Operator: v1.TolerationExists},
+			{Key: "spot", Value: "true", Effect: v1.ToleratesNoExecute, TolerationSeconds: new(int64(60))},
 		},
 		Affinity: &v1.Affinity{
 			NodeAffinity: &v1.NodeAffinity{
@@ -59,7 +59,7 @@ func testPodSettings(w *environment) func(*testing.T) {
 		app := w.shop(t)
 		spec := &app.Spec
 		spec.Database.PodSettings, spec.Backend.PodSettings, spec.Frontend.PodSettings = podSettings(), podSettings(), podSettings()
-		spec.Database.Resources = v1.Resources{Requests: v1.Amounts{corev1.ResourceCPU: quantity("100m")}, Limits: v1.Amounts{corev1.ResourceMemory: quantity("1Gi")}}
+		spec.Database.Resources = v1.Resources{Requests: v1.Amounts{v1.ResourceCPU: quantity("100m")}, Limits: v1.Amounts{v1.ResourceMemory: quantity("1Gi")}}
 		spec.Backend.Probes = v1.Probes{ReadinessPath: "/ready", LivenessPath: "/live"}
 		spec.Frontend.Probes = v1.Probes{ReadinessPath: "/ready?deep=1"}
 		spec.Monitoring.Labels = map[string]string{"release": "prometheus"}

@@ -130,7 +130,7 @@ func (w *environment) podUIDs(t *testing.T, app *v1.EcommerceApp) map[string]typ
 func testOrderByHand(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := w.shop(t)
-		app.Spec.Backend.Env = []corev1.EnvVar{{Name: "HOST_A", Value: "a"}, {Name: "URL_A", Value: "http://$(HOST_A)"}}
+		app.Spec.Backend.Env = []v1.EnvVar{{Name: "HOST_A", Value: "a"}, {Name: "URL_A", Value: "http://$(HOST_A)"}}
 		framework.Create(t, w, app)
 		w.awaitRunning(t, app)
 		for name, edit := range map[string]struct {

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/placement"
 )
@@ -83,7 +81,7 @@ func mergeWorkload(w *v1.Workload, o *v1.WorkloadOverride) {
 	replace(&w.Image, o.Image)
 	replace(&w.Replicas, o.Replicas)
 	mergeContainer(&w.Resources, &w.PodSettings, &o.ContainerOverride)
-	w.Env = mergeList(w.Env, o.Env, func(e corev1.EnvVar) string { return e.Name })
+	w.Env = mergeList(w.Env, o.Env, func(e v1.EnvVar) string { return e.Name })
 }
 
 func mergeContainer(resources *v1.Resources, pods *v1.PodSettings, o *v1.ContainerOverride) {

@@ -38,7 +38,7 @@ func spec() v1.EcommerceAppSpec {
 	}
 }
 
-func amounts(name corev1.ResourceName, quantity string) v1.Amounts {
+func amounts(name v1.ResourceName, quantity string) v1.Amounts {
 	return v1.Amounts{name: resource.MustParse(quantity)}
 }
 
@@ -191,7 +191,7 @@ func TestOrder(t *testing.T) {
 			)},
 			func(s *v1.EcommerceAppSpec) {
 				s.Backend.Port, s.Backend.Image = 0, "shop:v1"
-				s.Frontend.Env = append(s.Frontend.Env, corev1.EnvVar{Name: "C"})
+				s.Frontend.Env = append(s.Frontend.Env, v1.EnvVar{Name: "C"})
 				s.Ingress.Annotations = map[string]string{"c": "1", "b": "1"}
 				s.Database.StorageClassName = new("other")
 				s.CloudConfig.AWS = &v1.AWSConfig{EBS: v1.EBSConfig{KMSKeyID: "alias/eu"}}

@@ -1,7 +1,6 @@
 package placement
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -46,11 +45,11 @@ func compareFree(candidates []*candidate, s *spreader, keep bool) {
 // freeSteps returns the free capacity of a cluster, of its cpu or its memory, whichever has the smaller
 // part free, in steps of a tenth; 0 if it is unknown.
 func freeSteps(c *Cluster) int {
-	return min(partFree(c, corev1.ResourceCPU), partFree(c, corev1.ResourceMemory))
+	return min(partFree(c, v1.ResourceCPU), partFree(c, v1.ResourceMemory))
 }
 
 // partFree returns the part of a resource that is free, in steps of a tenth; 0 if it is unknown.
-func partFree(c *Cluster, name corev1.ResourceName) int {
+func partFree(c *Cluster, name v1.ResourceName) int {
 	allocatable, free := freeOf(c, name)
 	if allocatable <= 0 {
 		return 0
@@ -61,7 +60,7 @@ func partFree(c *Cluster, name corev1.ResourceName) int {
 // freeOf returns what is allocatable of a resource and what of that is not requested, in thousandths of
 // cpus, or in bytes; 0 if that is unknown. Requests may exceed what is allocatable, since pods stay on
 // nodes that are not ready.
-func freeOf(c *Cluster, name corev1.ResourceName) (allocatable, free int64) {
+func freeOf(c *Cluster, name v1.ResourceName) (allocatable, free int64) {
 	all, known := c.Allocatable[name]
 	used, listed := c.Requested[name]
 	if !known || !listed {
@@ -72,8 +71,8 @@ func freeOf(c *Cluster, name corev1.ResourceName) (allocatable, free int64) {
 }
 
 // amountOf returns a quantity as freeOf does.
-func amountOf(name corev1.ResourceName, q resource.Quantity) int64 {
-	if name == corev1.ResourceCPU {
+func amountOf(name v1.ResourceName, q resource.Quantity) int64 {
+	if name == v1.ResourceCPU {
 		return q.MilliValue()
 	}
 	return q.Value()
@@ -86,7 +85,7 @@ func fitting(w *v1.Workload, c *Cluster) (replicas int64, known bool) {
 		return 0, false
 	}
 	replicas = maxFitting
-	for name, each := range map[corev1.ResourceName]int64{corev1.ResourceCPU: defaultCPU, corev1.ResourceMemory: defaultMemory, corev1.ResourcePods: 1} {
+	for name, each := range map[v1.ResourceName]int64{v1.ResourceCPU: defaultCPU, v1.ResourceMemory: defaultMemory, v1.ResourcePods: 1} {
 		q, is := w.Resources.Requests[name]
 		if !is {
 			q = w.Resources.Limits[name] // They are requests too, by the defaults of Kubernetes.

@@ -6,18 +6,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // capacity returns cpus, GiB of memory, and a thousand pods for each cpu.
-func capacity(cpus, memory int64) corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU:    *resource.NewQuantity(cpus, resource.DecimalSI),
-		corev1.ResourceMemory: *resource.NewQuantity(memory<<30, resource.BinarySI),
-		corev1.ResourcePods:   *resource.NewQuantity(1000*cpus, resource.DecimalSI),
+func capacity(cpus, memory int64) v1.ResourceList {
+	return v1.ResourceList{
+		v1.ResourceCPU:    *resource.NewQuantity(cpus, resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(memory<<30, resource.BinarySI),
+		v1.ResourcePods:   *resource.NewQuantity(1000*cpus, resource.DecimalSI),
 	}
 }
 
@@ -55,10 +54,10 @@ func TestFreeSteps(t *testing.T) {
 func TestFitting(t *testing.T) {
 	t.Parallel()
 	amounts := func(cpu, memory string) v1.Amounts {
-		return v1.Amounts{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+		return v1.Amounts{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
 	}
 	few := capacity(100, 100)
-	few[corev1.ResourcePods] = resource.MustParse("7")
+	few[v1.ResourcePods] = resource.MustParse("7")
 	none := capacity(0, 0)
 	for name, tt := range map[string]struct {
 		resources v1.Resources

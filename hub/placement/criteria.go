@@ -149,7 +149,7 @@ func (c criteria) tolerates(t *Taint) (until time.Time, tolerated bool) {
 		switch {
 		case toleration.Effect != "" && string(toleration.Effect) != string(t.Effect),
 			toleration.Key != "" && toleration.Key != t.Key,
-			toleration.Operator != corev1.TolerationOpExists && toleration.Value != t.Value:
+			toleration.Operator != v1.TolerationExists && toleration.Value != t.Value:
 			continue
 		case toleration.TolerationSeconds == nil:
 			tolerated = true

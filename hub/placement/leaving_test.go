@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -183,7 +182,7 @@ func TestDecideBoundsWithData(t *testing.T) {
 // TestDecideUnused: consent that nothing needs is reported, but not where a cluster is to be left, now or later.
 func TestDecideUnused(t *testing.T) {
 	t.Parallel()
-	tolerant := v1.Placement{Tolerations: []corev1.Toleration{forSeconds(60)}}
+	tolerant := v1.Placement{Tolerations: []v1.Toleration{forSeconds(60)}}
 	for name, tt := range map[string]struct {
 		spec     v1.Placement
 		clusters []Cluster
@@ -212,21 +211,21 @@ func TestDecideTaints(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		effect       v1.TaintEffect
-		tolerations  []corev1.Toleration
+		tolerations  []v1.Toleration
 		joins, stays bool
 		until        time.Time
 	}{
 		"no schedule":              {effect: v1.TaintNoSchedule, stays: true},
 		"no execute":               {effect: v1.TaintNoExecute},
-		"tolerated by key":         {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists}}, joins: true, stays: true},
-		"tolerated by value":       {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Key: "maintenance", Value: "now"}}, joins: true, stays: true},
-		"any taint is tolerated":   {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, joins: true, stays: true},
-		"another value":            {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Key: "maintenance", Value: "later"}}},
-		"another effect":           {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}},
-		"for a time":               {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{forSeconds(60)}, stays: true, until: added().Add(time.Minute)},
-		"for a time that is over":  {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{forSeconds(0)}},
-		"the shortest time counts": {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{forSeconds(60), forSeconds(90), {Operator: corev1.TolerationOpExists}}, stays: true, until: added().Add(time.Minute)},
-		"for a very long time":     {effect: v1.TaintNoExecute, tolerations: []corev1.Toleration{forSeconds(1 << 62)}, stays: true, until: added().Add(maxToleration)},
+		"tolerated by key":         {effect: v1.TaintNoExecute, tolerations: []v1.Toleration{{Key: "maintenance", Operator: v1.TolerationExists}}, joins: true, stays: true},
+		"tolerated by value":       {effect: v1.TaintNoExecute, tolerations: []v1.Toleration{{Key: "maintenance", Value: "now"}}, joins: true, stays: true},
+		"any taint is tolerated":   {effect: v1.TaintNoExecute, tolerations: []v1.Toleration{{Operator: v1.TolerationExists}}, joins: true, stays: true},
+		"another value":            {effect: v1.TaintNoExecute, tolerations: []v1.Toleration{{Key: "maintenance", Value: "later"}}},
+		"another effect":           {effect: v1.TaintNoExecute, tolerations: []v1.Toleration{{Key: "maintenance", Operator: v1.TolerationExists, Effect: v1.ToleratesNoSchedule}}},
+		"for a time":               {effect: v1.TaintNoExecute, tolerations: []v1.Toleration{forSeconds(60)}, stays: true, until: added().Add(time.Minute)},
+		"for a time that is over":  {effect: v1.TaintNoExecute, tolerations: []v1.Toleration{forSeconds(0)}},
+		"the shortest time counts": {effect: v1.TaintNoExecute, tolerations: []v1.Toleration{forSeconds(60), forSeconds(90), {Operator: v1.TolerationExists}}, stays: true, until: added().Add(time.Minute)},
+		"for a very long time":     {effect: v1.TaintNoExecute, tolerations: []v1.Toleration{forSeconds(1 << 62)}, stays: true, until: added().Add(maxToleration)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -251,8 +250,8 @@ func TestDecideTaints(t *testing.T) {
 	}
 }
 
-func forSeconds(n int64) corev1.Toleration {
-	return corev1.Toleration{Key: "maintenance", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &n}
+func forSeconds(n int64) v1.Toleration {
+	return v1.Toleration{Key: "maintenance", Operator: v1.TolerationExists, Effect: v1.ToleratesNoExecute, TolerationSeconds: &n}
 }
 
 // TestExplain: the message says what a user can do, and names few clusters of many.

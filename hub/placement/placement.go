@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
@@ -40,7 +38,7 @@ type Cluster struct {
 	Taints []Taint
 	// Allocatable and Requested are those of the MemberCluster. What is not requested is free; how much
 	// is unknown without both.
-	Allocatable, Requested corev1.ResourceList
+	Allocatable, Requested v1.ResourceList
 }
 
 // Taint is a taint of a cluster.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -81,9 +80,9 @@ func randomPlacement(r *rand.Rand) v1.Placement {
 		spec.MaxClusters = int32(r.IntN(5))
 	}
 	if r.IntN(3) == 0 {
-		spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
+		spec.Tolerations = []v1.Toleration{{Key: "k", Operator: v1.TolerationExists}}
 		if r.IntN(2) == 0 {
-			spec.Tolerations[0].Effect, spec.Tolerations[0].TolerationSeconds = corev1.TaintEffectNoExecute, new(int64(50))
+			spec.Tolerations[0].Effect, spec.Tolerations[0].TolerationSeconds = v1.ToleratesNoExecute, new(int64(50))
 		}
 	}
 	if r.IntN(3) == 0 {

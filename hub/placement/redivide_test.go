@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -22,7 +21,7 @@ func byFree(total int32, free []int64, last []int32) Division {
 		c := ready(fmt.Sprintf("c%02d", i), "", "")
 		if n >= 0 {
 			c.Allocatable, c.Requested = capacity(1000, 1_000_000), capacity(0, 0)
-			c.Allocatable[corev1.ResourceCPU] = *resource.NewMilliQuantity(n*defaultCPU, resource.DecimalSI)
+			c.Allocatable[v1.ResourceCPU] = *resource.NewMilliQuantity(n*defaultCPU, resource.DecimalSI)
 		}
 		d.Clusters, d.Chosen = append(d.Clusters, c), append(d.Chosen, c.Name)
 		if last[i] >= 0 {

@@ -119,13 +119,13 @@ func TestRecordedLocation(t *testing.T) {
 // TestFittingUnknown: a resource of which nothing is known does not bound the replicas.
 func TestFittingUnknown(t *testing.T) {
 	t.Parallel()
-	c := Cluster{Allocatable: corev1.ResourceList{}, Requested: corev1.ResourceList{}}
+	c := Cluster{Allocatable: v1.ResourceList{}, Requested: v1.ResourceList{}}
 	if n, known := fitting(&v1.Workload{}, &c); known {
 		t.Errorf("%d fit where nothing is known", n)
 	}
 	c = Cluster{Allocatable: capacity(10, 100), Requested: capacity(1, 10)}
 	most, _ := fitting(&v1.Workload{}, &c)
-	delete(c.Requested, corev1.ResourcePods)
+	delete(c.Requested, v1.ResourcePods)
 	if n, known := fitting(&v1.Workload{}, &c); !known || n < most || n == 0 {
 		t.Errorf("%d fit with pods unknown, %d without", n, most)
 	}

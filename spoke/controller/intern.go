@@ -8,6 +8,7 @@ import (
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -68,8 +69,8 @@ func (in *interner) containers(user *metav1.ObjectMeta, all []corev1.Container) 
 	return shareList(in, user, all, func(c corev1.Container) [2]string { return [2]string{c.Name, c.Image} })
 }
 
-// amounts shares the amounts of resources of an object.
-func (in *interner) amounts(user *metav1.ObjectMeta, list corev1.ResourceList) corev1.ResourceList {
+// shareAmounts shares the amounts of resources of an object.
+func shareAmounts[M ~map[K]resource.Quantity, K ~string](in *interner, user *metav1.ObjectMeta, list M) M {
 	if len(list) == 0 {
 		return list
 	}
@@ -77,7 +78,7 @@ func (in *interner) amounts(user *metav1.ObjectMeta, list corev1.ResourceList) c
 	for name, amount := range list {
 		hash += maphash.Comparable(in.seed, [2]string{string(name), amount.String()})
 	}
-	return share(in, user, hash, list, func(a, b corev1.ResourceList) bool { return reflect.DeepEqual(a, b) })
+	return share(in, user, hash, list, func(a, b M) bool { return reflect.DeepEqual(a, b) })
 }
 
 // shareList shares a list of an object. The key of an item need not be unique.

@@ -130,14 +130,14 @@ func (s slimmer) share(object metav1.Object) {
 }
 
 func (s slimmer) resources(user *metav1.ObjectMeta, r *v1.Resources) {
-	r.Requests = v1.Amounts(s.shared.amounts(user, corev1.ResourceList(r.Requests)))
-	r.Limits = v1.Amounts(s.shared.amounts(user, corev1.ResourceList(r.Limits)))
+	r.Requests = shareAmounts(s.shared, user, r.Requests)
+	r.Limits = shareAmounts(s.shared, user, r.Limits)
 }
 
 func (s slimmer) claim(user *metav1.ObjectMeta, claim *corev1.PersistentVolumeClaim) {
 	claim.Labels = s.shared.stringMap(user, claim.Labels)
-	claim.Spec.Resources.Requests = s.shared.amounts(user, claim.Spec.Resources.Requests)
-	claim.Status.Capacity = s.shared.amounts(user, claim.Status.Capacity)
+	claim.Spec.Resources.Requests = shareAmounts(s.shared, user, claim.Spec.Resources.Requests)
+	claim.Status.Capacity = shareAmounts(s.shared, user, claim.Status.Capacity)
 }
 
 // template keeps the images and annotations of a pod template.

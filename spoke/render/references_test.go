@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
@@ -12,17 +11,16 @@ import (
 
 // refers returns environment variables and sources that refer to two Secrets and two ConfigMaps.
 func refers(w *v1.Workload, optional *bool) {
-	object := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
-	w.EnvFrom = []corev1.EnvFromSource{
-		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: object("payment"), Optional: optional}},
-		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: object("settings"), Optional: optional}},
+	w.EnvFrom = []v1.EnvFromSource{
+		{SecretRef: &v1.EnvFromReference{Name: "payment", Optional: optional}},
+		{ConfigMapRef: &v1.EnvFromReference{Name: "settings", Optional: optional}},
 	}
 	w.Env = v1.EnvVars{
 		{Name: "A", Value: "a"},
-		{Name: "B", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
-		{Name: "C", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: object("key"), Key: "k", Optional: optional}}},
-		{Name: "D", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: object("limits"), Key: "k", Optional: optional}}},
-		{Name: "E", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: object("payment"), Key: "k", Optional: optional}}},
+		{Name: "B", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.FieldReference{FieldPath: "metadata.name"}}},
+		{Name: "C", ValueFrom: &v1.EnvVarSource{SecretKeyRef: &v1.KeyReference{Name: "key", Key: "k", Optional: optional}}},
+		{Name: "D", ValueFrom: &v1.EnvVarSource{ConfigMapKeyRef: &v1.KeyReference{Name: "limits", Key: "k", Optional: optional}}},
+		{Name: "E", ValueFrom: &v1.EnvVarSource{SecretKeyRef: &v1.KeyReference{Name: "payment", Key: "k", Optional: optional}}},
 	}
 }
 

@@ -196,7 +196,7 @@ func TestBlueGreen(t *testing.T) {
 	}
 	for field, change := range map[string]func(*v1.Workload){
 		"image": func(w *v1.Workload) { w.Image = "other:v1" },
-		"env":   func(w *v1.Workload) { w.Env = []corev1.EnvVar{{Name: "LOG", Value: "debug"}} },
+		"env":   func(w *v1.Workload) { w.Env = []v1.EnvVar{{Name: "LOG", Value: "debug"}} },
 		"port":  func(w *v1.Workload) { w.Port = 8081 },
 	} {
 		if edited, _ := render(change); edited.Name == first.Name {
@@ -208,8 +208,8 @@ func TestBlueGreen(t *testing.T) {
 // The user's variables win, and stand where the shop's would.
 func TestEnvironment(t *testing.T) {
 	app := sampleShop(t)
-	app.Spec.Backend.Env = []corev1.EnvVar{{Name: "DB_USER", Value: "mine"}, {Name: "OWN", Value: "x"}}
-	app.Spec.Backend.EnvFrom = []corev1.EnvFromSource{{Prefix: "P_"}}
+	app.Spec.Backend.Env = []v1.EnvVar{{Name: "DB_USER", Value: "mine"}, {Name: "OWN", Value: "x"}}
+	app.Spec.Backend.EnvFrom = []v1.EnvFromSource{{Prefix: "P_"}}
 	c := deployment(t, mustShop(t, app), "my-ecommerce-app-backend").Spec.Template.Spec.Containers[0]
 	names := make([]string, 0, len(c.Env))
 	for _, e := range c.Env {

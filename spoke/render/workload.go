@@ -218,11 +218,8 @@ func (w workload) container() corev1.Container {
 	c.Env = w.env()
 	c.EnvFrom = append([]corev1.EnvFromSource{{
 		ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: w.config().Name}},
-	}}, w.spec.EnvFrom...)
-	c.Resources = corev1.ResourceRequirements{
-		Requests: corev1.ResourceList(w.spec.Resources.Requests),
-		Limits:   corev1.ResourceList(w.spec.Resources.Limits),
-	}
+	}}, manifest.EnvFrom(w.spec.EnvFrom)...)
+	c.Resources = manifest.Resources(w.spec.Resources)
 	probeHTTP(w.spec.Probes.ReadinessPath, c.ReadinessProbe)
 	probeHTTP(w.spec.Probes.LivenessPath, c.StartupProbe, c.LivenessProbe)
 	return c
@@ -232,11 +229,12 @@ func (w workload) container() corev1.Container {
 // precedence in place; the application's come first, so that the user's can refer to
 // them.
 func (w workload) env() []corev1.EnvVar {
-	given := make(map[string]corev1.EnvVar, len(w.spec.Env))
-	for _, e := range w.spec.Env {
+	users := manifest.EnvVars(w.spec.Env)
+	given := make(map[string]corev1.EnvVar, len(users))
+	for _, e := range users {
 		given[e.Name] = e
 	}
-	env := make([]corev1.EnvVar, 0, len(w.secrets)+len(w.spec.Env))
+	env := make([]corev1.EnvVar, 0, len(w.secrets)+len(users))
 	placed := make(map[string]bool, len(w.secrets))
 	for _, e := range w.secrets {
 		if own, ok := given[e.Name]; ok {
@@ -245,7 +243,7 @@ func (w workload) env() []corev1.EnvVar {
 		env = append(env, e)
 		placed[e.Name] = true
 	}
-	for _, e := range w.spec.Env {
+	for _, e := range users {
 		if !placed[e.Name] {
 			env = append(env, e)
 		}

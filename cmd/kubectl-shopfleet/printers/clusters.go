@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -63,9 +62,9 @@ func Summary(m *v1.MemberCluster) string {
 // unknown stands for what could not be detected.
 const unknown = "unknown"
 
-func resources(list corev1.ResourceList) string {
+func resources(list v1.ResourceList) string {
 	var parts []string
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods} {
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourcePods} {
 		if amount, ok := list[name]; ok {
 			parts = append(parts, fmt.Sprintf("%s=%s", name, amount.String()))
 		}

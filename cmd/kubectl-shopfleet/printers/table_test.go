@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -31,10 +30,10 @@ func cluster(name string, change func(*v1.MemberCluster)) v1.MemberCluster {
 		Conditions:        []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonConnected, Message: "the cluster answers"}},
 		KubernetesVersion: "v1.36.3", Provider: v1.ProviderAWS, Region: "eu-west-1", Zones: []string{"eu-west-1a", "eu-west-1b"},
 		Nodes: 3, ReadyNodes: 2, Apps: 1, OrphanCount: 2, Capabilities: []string{"ingress", "metrics"}, LastObservedTime: ago(90 * time.Second),
-		Allocatable: corev1.ResourceList{
-			corev1.ResourceMemory: resource.MustParse("48Gi"), corev1.ResourceCPU: resource.MustParse("12"),
+		Allocatable: v1.ResourceList{
+			v1.ResourceMemory: resource.MustParse("48Gi"), v1.ResourceCPU: resource.MustParse("12"),
 		},
-		Requested: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2500m"), corev1.ResourcePods: resource.MustParse("31")},
+		Requested: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2500m"), v1.ResourcePods: resource.MustParse("31")},
 	}
 	change(&c)
 	return c

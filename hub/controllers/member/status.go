@@ -121,7 +121,7 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 		}
 		next.Zones = info.Zones
 		next.Nodes, next.ReadyNodes = info.Nodes, info.ReadyNodes
-		next.Allocatable = info.Allocatable
+		next.Allocatable = resourceList(info.Allocatable)
 		next.Requested = requested(next.Requested, &info)
 		next.Capabilities = info.Capabilities
 		next.CredentialsExpirationTime = moment(info.CredentialsExpireAt)
@@ -134,21 +134,33 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 
 // requested returns what the pods in a cluster request: what was written last, unless it differs by more
 // than significantRequests of what is allocatable. Pods come and go each minute.
-func requested(last corev1.ResourceList, info *members.Info) corev1.ResourceList {
+func requested(last v1.ResourceList, info *members.Info) v1.ResourceList {
 	switch {
 	case !info.PodsListed:
 		return last
 	case last == nil || info.Requested == nil:
-		return info.Requested
+		return resourceList(info.Requested)
 	}
 	for name, is := range info.Requested {
-		was, allocatable := last[name], info.Allocatable[name]
+		was, allocatable := last[v1.ResourceName(name)], info.Allocatable[name]
 		difference := math.Abs(is.AsApproximateFloat64() - was.AsApproximateFloat64())
 		if !allocatable.IsZero() && difference > significantRequests*allocatable.AsApproximateFloat64() {
-			return info.Requested
+			return resourceList(info.Requested)
 		}
 	}
 	return last
+}
+
+// resourceList returns what was counted in a cluster as the status has it.
+func resourceList(counted corev1.ResourceList) v1.ResourceList {
+	if counted == nil {
+		return nil
+	}
+	list := make(v1.ResourceList, len(counted))
+	for name, quantity := range counted {
+		list[v1.ResourceName(name)] = quantity
+	}
+	return list
 }
 
 // setOptional sets a condition, or removes it if it has no status.

@@ -82,7 +82,7 @@ func TestDecideConnected(t *testing.T) {
 		},
 		ObservedGeneration: 4, KubernetesVersion: "v1.36.3", AgentVersion: "v1.2.3", ClusterUID: "u", Provider: v1.ProviderAWS, Region: "eu-west-1",
 		Zones: []string{"a", "b"}, Nodes: 3, ReadyNodes: 2,
-		Allocatable:  corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
+		Allocatable:  v1.ResourceList{v1.ResourceCPU: resource.MustParse("8")},
 		Capabilities: []string{"ingress"}, CredentialsExpirationTime: &metav1.Time{Time: at(59).Add(time.Hour)},
 		LastObservedTime: stamp(10), Apps: 2,
 	}
@@ -141,8 +141,8 @@ func TestRequested(t *testing.T) {
 		"without ready nodes":      {last: list("1", "10Gi"), listed: list("5", "4Gi"), want: list("1", "10Gi")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := requested(tt.last, &members.Info{Requested: tt.listed, PodsListed: !tt.unlisted, Allocatable: tt.allocatable})
-			if diff := cmp.Diff(tt.want, got); diff != "" {
+			got := requested(resourceList(tt.last), &members.Info{Requested: tt.listed, PodsListed: !tt.unlisted, Allocatable: tt.allocatable})
+			if diff := cmp.Diff(resourceList(tt.want), got); diff != "" {
 				t.Errorf("requested (-want +got):\n%s", diff)
 			}
 		})
@@ -150,7 +150,7 @@ func TestRequested(t *testing.T) {
 	// The status of a member is written when it differs: count the writes of a cluster that fills slowly.
 	state, status, writes := connected(), after(connected()), 0
 	state.Info.PodsListed, state.Info.Allocatable = true, allocatable
-	status.Allocatable = allocatable
+	status.Allocatable = resourceList(allocatable)
 	for n := range 100 {
 		state.Info.Requested = list(fmt.Sprintf("%dm", 1000+20*n), "1Gi")
 		next := decide(facts{cluster: member(status, v1.MemberClusterSpec{}), secret: "eu", registered: true, state: state, apps: 2, now: at(50)})

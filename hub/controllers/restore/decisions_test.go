@@ -272,9 +272,9 @@ func TestWhatABackupIsProvenWith(t *testing.T) {
 func TestAVerificationRunsWhereTheDatabaseMay(t *testing.T) {
 	t.Parallel()
 	nodes := &v1.NodeAffinity{}
-	resources := v1.Resources{Requests: v1.Amounts{corev1.ResourceCPU: resource.MustParse("2")}}
+	resources := v1.Resources{Requests: v1.Amounts{v1.ResourceCPU: resource.MustParse("2")}}
 	want := v1.PodSettings{
-		NodeSelector: map[string]string{"pool": "shops"}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		NodeSelector: map[string]string{"pool": "shops"}, Tolerations: []v1.Toleration{{Operator: v1.TolerationExists}},
 		ImagePullSecrets: []v1.LocalSecretReference{{Name: "registry"}}, PriorityClassName: "low", Affinity: &v1.Affinity{NodeAffinity: nodes},
 	}
 	given := *want.DeepCopy()

@@ -153,10 +153,7 @@ func (r renderer) resources() corev1.ResourceRequirements {
 	if len(r.Resources.Requests) == 0 && len(r.Resources.Limits) == 0 {
 		return manifest.Requests(100, r.engine.mebibytes)
 	}
-	return corev1.ResourceRequirements{
-		Requests: corev1.ResourceList(r.Resources.Requests),
-		Limits:   corev1.ResourceList(r.Resources.Limits),
-	}
+	return manifest.Resources(r.Resources)
 }
 
 // env returns the environment of the server and of its init container. It does not depend on the

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -34,7 +33,7 @@ func (r *References) AddSecret(ref *v1.LocalSecretReference) {
 }
 
 // AddEnv adds the sources of environment variables, unless they are optional.
-func (r *References) AddEnv(env []corev1.EnvVar, from []corev1.EnvFromSource) {
+func (r *References) AddEnv(env []v1.EnvVar, from []v1.EnvFromSource) {
 	for _, e := range env {
 		if e.ValueFrom == nil {
 			continue

@@ -28,7 +28,7 @@ func Configure(pod *corev1.PodSpec, s v1.PodSettings) {
 		pod.ImagePullSecrets = append(pod.ImagePullSecrets, corev1.LocalObjectReference{Name: secret.Name})
 	}
 	pod.NodeSelector = maps.Clone(s.NodeSelector)
-	pod.Tolerations = slices.Clone(s.Tolerations)
+	pod.Tolerations = convert(s.Tolerations, toleration)
 	pod.PriorityClassName = s.PriorityClassName
 	if s.Affinity == nil {
 		return

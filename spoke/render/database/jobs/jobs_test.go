@@ -117,7 +117,7 @@ func TestLoad(t *testing.T) {
 func TestRunsWhereTheDatabaseMay(t *testing.T) {
 	pods := v1.PodSettings{
 		ImagePullSecrets: []v1.LocalSecretReference{{Name: "registry"}},
-		Tolerations:      []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		Tolerations:      []v1.Toleration{{Operator: v1.TolerationExists}},
 	}
 	loading := testLoad(v1.EnginePostgreSQL)
 	loading.Database.Pods = pods
