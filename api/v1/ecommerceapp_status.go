@@ -113,6 +113,11 @@ type EcommerceAppStatus struct {
 	// +kubebuilder:validation:MaxItems=500
 	Backups []ClusterBackups `json:"backups,omitempty"`
 
+	// lastBackupTime is the oldest lastBackupTime of backups: each cluster has a completed backup that is as new
+	// (hub only). Absent while a cluster has none.
+	// +optional
+	LastBackupTime *metav1.Time `json:"lastBackupTime,omitempty"`
+
 	// databaseReplicas are the replicas of the database, except the primary, in the order of
 	// their pods (copies only). Absent for MySQL. At most 8.
 	// +optional

@@ -1171,6 +1171,10 @@ func (in *EcommerceAppStatus) DeepCopyInto(out *EcommerceAppStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.LastBackupTime != nil {
+		in, out := &in.LastBackupTime, &out.LastBackupTime
+		*out = (*in).DeepCopy()
+	}
 	if in.DatabaseReplicas != nil {
 		in, out := &in.DatabaseReplicas, &out.DatabaseReplicas
 		*out = make([]DatabaseReplica, len(*in))

@@ -21,8 +21,8 @@ func (s *server) testColumns(t *testing.T) {
 	}
 	both, ours := []string{"all", "shopfleet"}, []string{"shopfleet"}
 	for _, test := range []row{
-		{ecommerceApps(), "eapp", both, "Name Phase Ready Clusters Regions Age", "Image Available Stalled Rollout Message"},
-		{memberClusters(), "mcl", ours, "Name Ready Reason Provider Region Version Age", "Mode Nodes Apps Orphans Message"},
+		{ecommerceApps(), "eapp", both, "Name Phase Ready Clusters Regions Age", "Image Last Backup Available Stalled Rollout Message"},
+		{memberClusters(), "mcl", ours, "Name Ready Reason Scheduling Paused Provider Region Version Age", "Mode Nodes Apps Orphans Message"},
 		{cloudAccounts(), "cacc", ours, "Name Ready Reason Provider Identity Bucket Age", "Message"},
 		{backups(), "ebk", ours, "Name App Cluster Phase Size Taken Age", "Consistency Verified Message"},
 		{restores(), "erst", ours, "Name Backup Cluster Phase Age", "Message"},
@@ -54,6 +54,7 @@ func (s *server) testColumns(t *testing.T) {
 		})
 	}
 	t.Run("cells", s.testCells)
+	t.Run("cells of a member", s.testMemberCells)
 }
 
 // testCells tests the row of a running application.
@@ -65,6 +66,7 @@ func (s *server) testCells(t *testing.T) {
 		return fmt.Sprintf(`{"type":%q,"status":%q,"reason":"Because","message":"","lastTransitionTime":"2026-11-24T08:00:00Z"}`, kind, status)
 	}
 	s.writeStatus(t, k, created, `{"phase":"Running","ready":"2/3","clusterCount":3,"regionCount":2,"message":"Application is running",
+		"lastBackupTime":"2026-11-24T02:00:00Z",
 		"rollout":{"revision":1,"specHash":"a","state":"Progressing","total":3,"updated":1},
 		"conditions":[`+condition("Available", "True")+`,`+condition("Stalled", "False")+`]}`)
 	table := s.table(t, k, "namespaces", "columns")
@@ -72,10 +74,42 @@ func (s *server) testCells(t *testing.T) {
 		t.Fatalf("got %d rows, want 1", len(table.Rows))
 	}
 	got := table.Rows[0].Cells
-	got[5] = nil // The age.
-	want := []any{"my-ecommerce-app", "Running", "2/3", int64(3), int64(2), nil, "ecommerce-frontend:v2.0.0", "True", "False", "Progressing", "Application is running"}
+	if since, is := got[7].(string); !is || since == "" {
+		t.Errorf("the last backup is %v, want how long it is ago", got[7])
+	}
+	got[5], got[7] = nil, nil // The age, and that of the last backup.
+	want := []any{"my-ecommerce-app", "Running", "2/3", int64(3), int64(2), nil, "ecommerce-frontend:v2.0.0", nil, "True", "False", "Progressing", "Application is running"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
+	}
+	t.Run("image of the spec", func(t *testing.T) {
+		s.namespace(t, "column-image")
+		s.create(t.Context(), t, k, edits{"metadata.namespace": "column-image", "spec.frontend.image": absent(), "spec.image": "shop:v3"})
+		if got := s.table(t, k, "namespaces", "column-image").Rows[0].Cells; got[6] != "shop:v3" || got[7] != nil {
+			t.Errorf("image %v, last backup %v; want shop:v3, and no backup", got[6], got[7])
+		}
+	})
+}
+
+// testMemberCells tests the rows of members that take no applications, or that the hub does not write to.
+func (s *server) testMemberCells(t *testing.T) {
+	k := memberClusters()
+	for name, e := range map[string]edits{
+		"column-open":     {"spec.scheduling": absent(), "spec.paused": absent()},
+		"column-cordoned": {"spec.scheduling": "Cordoned"},
+		"column-paused":   {"spec.paused": true},
+	} {
+		s.create(t.Context(), t, k, edits{"metadata.name": name}, e)
+	}
+	want := map[string][2]any{"column-open": {nil, nil}, "column-cordoned": {"Cordoned", nil}, "column-paused": {nil, true}}
+	got := map[string][2]any{}
+	for _, row := range s.table(t, k).Rows {
+		if name := row.Cells[0].(string); strings.HasPrefix(name, "column-") {
+			got[name] = [2]any{row.Cells[3], row.Cells[4]}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("scheduling and paused (-want +got):\n%s", diff)
 	}
 }
 

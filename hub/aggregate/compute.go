@@ -71,6 +71,7 @@ func setBackups(in Input, next *v1.EcommerceAppStatus) {
 	if !in.Backups.KeepClusters {
 		next.Backups = in.Backups.Clusters
 	}
+	next.LastBackupTime = oldestBackup(next.Backups)
 	if in.Backups.Condition == nil {
 		meta.RemoveStatusCondition(&next.Conditions, v1.ConditionBackupReady)
 		return
@@ -78,6 +79,20 @@ func setBackups(in Input, next *v1.EcommerceAppStatus) {
 	c := *in.Backups.Condition
 	c.Type, c.LastTransitionTime = v1.ConditionBackupReady, in.Now
 	meta.SetStatusCondition(&next.Conditions, c)
+}
+
+// oldestBackup returns the time of the newest backup in the cluster where that is the oldest, nil if a cluster has none.
+func oldestBackup(clusters []v1.ClusterBackups) *metav1.Time {
+	var oldest *metav1.Time
+	for i := range clusters {
+		switch last := clusters[i].LastBackupTime; {
+		case last == nil:
+			return nil
+		case oldest == nil || last.Before(oldest):
+			oldest = last.DeepCopy()
+		}
+	}
+	return oldest
 }
 
 // undecided returns the status of an application whose inventory was lost and cannot be

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -355,6 +356,32 @@ func TestBackupsAreThoseOfTheReport(t *testing.T) {
 			}
 			if got := meta.IsStatusConditionTrue(next.Conditions, v1.ConditionBackupReady); got != tt.ready {
 				t.Errorf("BackupReady is %t, want %t", got, tt.ready)
+			}
+		})
+	}
+}
+
+// TestLastBackup: the application's last backup is that of the cluster whose newest one is the oldest.
+func TestLastBackup(t *testing.T) {
+	t.Parallel()
+	at := func(minute int) *metav1.Time {
+		return &metav1.Time{Time: time.Date(2026, 3, 2, 2, minute, 0, 0, time.UTC)}
+	}
+	for name, tt := range map[string]struct {
+		clusters []v1.ClusterBackups
+		want     *metav1.Time
+	}{
+		"backups are off": {},
+		"one cluster":     {[]v1.ClusterBackups{{Name: "a", LastBackupTime: at(3)}}, at(3)},
+		"the oldest":      {[]v1.ClusterBackups{{Name: "a", LastBackupTime: at(3)}, {Name: "b", LastBackupTime: at(1)}, {Name: "c", LastBackupTime: at(2)}}, at(1)},
+		"one has none":    {[]v1.ClusterBackups{{Name: "a", LastBackupTime: at(3)}, {Name: "b"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := everywhere()
+			in.Backups, in.Previous.LastBackupTime = &BackupReport{Clusters: tt.clusters}, at(0)
+			if diff := cmp.Diff(tt.want, Compute(in).LastBackupTime); diff != "" {
+				t.Errorf("last backup (-want +got):\n%s", diff)
 			}
 		})
 	}

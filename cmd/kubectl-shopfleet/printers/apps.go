@@ -14,12 +14,12 @@ import (
 
 // Apps lists EcommerceApps.
 func Apps(apps []v1.EcommerceApp, o Options) string {
-	t := newTable([]string{"NAME", "PHASE", "READY", "CLUSTERS", "REGIONS", "AGE", "MESSAGE"}, "IMAGE")
+	t := newTable([]string{"NAME", "PHASE", "READY", "CLUSTERS", "REGIONS", "AGE", "MESSAGE"}, "IMAGE", "LAST BACKUP")
 	for i := range apps {
 		app := &apps[i]
 		addRow(t, app,
 			app.Name, string(app.Status.Phase), app.Status.Ready, fmt.Sprint(app.Status.ClusterCount), fmt.Sprint(app.Status.RegionCount),
-			age(o.Now, &app.CreationTimestamp), app.Status.Message, cmp.Or(app.Spec.Frontend.Image, app.Spec.Image))
+			age(o.Now, &app.CreationTimestamp), app.Status.Message, cmp.Or(app.Spec.Frontend.Image, app.Spec.Image), age(o.Now, app.Status.LastBackupTime))
 	}
 	return Text(t, o)
 }

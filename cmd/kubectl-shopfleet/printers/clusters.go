@@ -31,10 +31,13 @@ func Clusters(clusters []v1.MemberCluster, o Options) string {
 }
 
 // schedulable adds to the status of a MemberCluster that it is cordoned or drained, as kubectl does
-// for nodes.
+// for nodes, and that it is paused.
 func schedulable(c *v1.MemberCluster, status string) string {
 	if scheduling := cmp.Or(c.Spec.Scheduling, v1.SchedulingEnabled); scheduling != v1.SchedulingEnabled {
-		return status + "," + string(scheduling)
+		status += "," + string(scheduling)
+	}
+	if c.IsPaused() {
+		status += ",Paused"
 	}
 	return status
 }

@@ -47,13 +47,17 @@ func TestClusters(t *testing.T) {
 			c.Status.Conditions[0].Status, c.Status.Conditions[0].Reason = metav1.ConditionFalse, v1.ReasonProbeFailed
 			c.CreationTimestamp = *ago(-time.Hour) // A server whose clock is ahead.
 		}),
+		cluster("cordoned", func(c *v1.MemberCluster) { c.Spec.Scheduling = v1.SchedulingCordoned }),
+		cluster("paused", func(c *v1.MemberCluster) { c.Spec.Scheduling, c.Spec.Paused = v1.SchedulingDrained, true }),
 	}
 	t.Run("narrow", func(t *testing.T) {
 		check(t, Clusters(clusters, Options{Now: now()}), `
-NAME           READY     REASON        PROVIDER   REGION      VERSION   NODES   APPS   AGE
-eu-1           True      Connected     aws        eu-west-1   v1.36.3   2/3     1      26h
-new            Unknown   NotChecked    -          -           -         0/0     0      26h
-lost-cluster   False     ProbeFailed   aws        eu-west-1   v1.36.3   2/3     1      0s
+NAME           READY                 REASON        PROVIDER   REGION      VERSION   NODES   APPS   AGE
+eu-1           True                  Connected     aws        eu-west-1   v1.36.3   2/3     1      26h
+new            Unknown               NotChecked    -          -           -         0/0     0      26h
+lost-cluster   False                 ProbeFailed   aws        eu-west-1   v1.36.3   2/3     1      0s
+cordoned       True,Cordoned         Connected     aws        eu-west-1   v1.36.3   2/3     1      26h
+paused         True,Drained,Paused   Connected     aws        eu-west-1   v1.36.3   2/3     1      26h
 `)
 	})
 	t.Run("wide", func(t *testing.T) {
@@ -248,9 +252,10 @@ func TestApps(t *testing.T) {
 NAME   PHASE      READY   CLUSTERS   REGIONS   AGE   MESSAGE
 shop   Updating   1/2     2          2         5m    waiting for clusters us-1
 `)
+	apps[0].Status.LastBackupTime = ago(3 * time.Hour)
 	check(t, Apps(apps, Options{Now: now(), AllNamespaces: true, Wide: true}), `
-NAMESPACE    NAME   PHASE      READY   CLUSTERS   REGIONS   AGE   MESSAGE                     IMAGE
-production   shop   Updating   1/2     2          2         5m    waiting for clusters us-1   shop:v1
+NAMESPACE    NAME   PHASE      READY   CLUSTERS   REGIONS   AGE   MESSAGE                     IMAGE     LAST BACKUP
+production   shop   Updating   1/2     2          2         5m    waiting for clusters us-1   shop:v1   3h
 `)
 }
 
