@@ -120,6 +120,8 @@ func randomPods(r *rand.Rand) v1.PodSettings {
 		Tolerations:               []v1.Toleration{{Key: fmt.Sprintf("dedicated-%d", r.IntN(9)), Operator: v1.TolerationExists}},
 		PriorityClassName:         []string{"", "system-cluster-critical", "system-node-critical"}[r.IntN(3)],
 		ServiceAccountAnnotations: map[string]string{"example.com/role": fmt.Sprint(r.IntN(9))},
+		PodLabels:                 map[string]string{"example.com/team": fmt.Sprint(r.IntN(9))},
+		PodAnnotations:            map[string]string{"example.com/inject": fmt.Sprint(r.IntN(9))},
 		Affinity: &v1.Affinity{PodAntiAffinity: &v1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredPods{{
 			Weight: 1 + r.Int32N(100), PodAffinityTerm: v1.PodAffinityTerm{TopologyKey: corev1.LabelHostname},
 		}}}},

@@ -46,6 +46,25 @@ type PodSettings struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 4096)",message="serviceAccountAnnotations must have keys of at most 317 and values of at most 4096 characters"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('ecommerce.io/'))",message="serviceAccountAnnotations must not begin with ecommerce.io/: the prefix is reserved"
 	ServiceAccountAnnotations map[string]string `json:"serviceAccountAnnotations,omitempty"`
+
+	// podLabels are added to the labels of the pods, for example azure.workload.identity/use. A change
+	// restarts the pods. At most 50, with keys of at most 317 and values of at most 63 characters. Keys of
+	// ecommerce.io and kubernetes.io, and those that controllers set, are reserved.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="podLabels must have keys of at most 317 and values of at most 63 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('ecommerce.io/') && !k.startsWith('kubernetes.io/') && !k.contains('.kubernetes.io/'))",message="podLabels must not begin with ecommerce.io/, kubernetes.io/ or a domain of kubernetes.io: the prefixes are reserved"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['pod-template-hash', 'controller-revision-hash', 'controller-uid', 'job-name']))",message="podLabels must not have pod-template-hash, controller-revision-hash, controller-uid or job-name: controllers set them"
+	PodLabels map[string]string `json:"podLabels,omitempty"`
+
+	// podAnnotations are added to the annotations of the pods, for example sidecar.istio.io/inject, and
+	// take precedence over those for Prometheus. A change restarts the pods. At most 50, with keys of at
+	// most 317 and values of at most 4096 characters. Keys of ecommerce.io are reserved.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 4096)",message="podAnnotations must have keys of at most 317 and values of at most 4096 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('ecommerce.io/'))",message="podAnnotations must not begin with ecommerce.io/: the prefix is reserved"
+	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
 }
 
 // Probes define how the kubelet probes a container.

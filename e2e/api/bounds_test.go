@@ -250,7 +250,7 @@ func sizes() map[string]map[string]int64 {
 			"spec.security.authentication.trustedProxies": 20,
 		}, workloads(map[string]int64{"env": 100, "envFrom": 20}), pods(map[string]int64{
 			"resources.requests": 6, "resources.limits": 6,
-			"imagePullSecrets": 10, "nodeSelector": 50, "tolerations": 50, "serviceAccountAnnotations": 50,
+			"imagePullSecrets": 10, "nodeSelector": 50, "tolerations": 50, "serviceAccountAnnotations": 50, "podLabels": 50, "podAnnotations": 50,
 		})),
 		"MemberCluster": {},
 		"CloudAccount":  {"spec.regions": 50, "spec.aws.keys": 50, "spec.azure.resourceGroups": 50},

@@ -26,6 +26,19 @@ func podCases(component string) []testCase {
 	refuse("long annotation", annotations, "keys of at most 317 and values of at most 4096 characters", m{"k": strings.Repeat("v", 4097)})
 	refuse("annotation of ours", annotations, "serviceAccountAnnotations must not begin with ecommerce.io/", m{"ecommerce.io/adopt": "Always"})
 
+	accept("labels of pods", ".podLabels", m{"azure.workload.identity/use": "true", "kueue.x-k8s.io/queue-name": "shops", strings.Repeat("k", 317): strings.Repeat("v", 63)})
+	refuse("long label of pods", ".podLabels", "podLabels must have keys of at most 317 and values of at most 63 characters", m{strings.Repeat("k", 318): "v"})
+	refuse("long value of a label of pods", ".podLabels", "podLabels must have keys of at most 317 and values of at most 63 characters", m{"k": strings.Repeat("v", 64)})
+	for _, key := range []string{"ecommerce.io/uid", "app.kubernetes.io/component", "kubernetes.io/os", "statefulset.kubernetes.io/pod-name"} {
+		refuse("label of pods "+key, ".podLabels", "podLabels must not begin with ecommerce.io/, kubernetes.io/ or a domain of kubernetes.io", m{key: "v"})
+	}
+	for _, key := range []string{"pod-template-hash", "controller-revision-hash", "controller-uid", "job-name"} {
+		refuse("label of pods "+key, ".podLabels", "podLabels must not have pod-template-hash", m{key: "v"})
+	}
+	accept("annotations of pods", ".podAnnotations", m{"sidecar.istio.io/inject": "false", "kubectl.kubernetes.io/default-container": "app", "k": strings.Repeat("v", 4096)})
+	refuse("long annotation of pods", ".podAnnotations", "keys of at most 317 and values of at most 4096 characters", m{"k": strings.Repeat("v", 4097)})
+	refuse("annotation of pods of ours", ".podAnnotations", "podAnnotations must not begin with ecommerce.io/", m{"ecommerce.io/restarted-at": "now"})
+
 	accept("pull secrets", ".imagePullSecrets", []any{named("a"), named("b")})
 	cases = append(cases, testCase{
 		name: component + " pull secret twice", edits: edits{at + ".imagePullSecrets": []any{named("a"), named("a")}},

@@ -76,7 +76,7 @@ func bounded(path string) bool {
 		"spec.backend.resources.requests{}", "spec.backend.resources.limits{}":
 		return true
 	}
-	for _, settings := range []string{".nodeSelector{}", ".serviceAccountAnnotations{}", ".matchLabels{}"} {
+	for _, settings := range []string{".nodeSelector{}", ".serviceAccountAnnotations{}", ".podLabels{}", ".podAnnotations{}", ".matchLabels{}"} {
 		if strings.HasSuffix(path, settings) {
 			return true
 		}

@@ -48,6 +48,8 @@ func podSettings() v1.PodSettings {
 		},
 		PriorityClassName:         "shops",
 		ServiceAccountAnnotations: map[string]string{"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/shop"},
+		PodLabels:                 map[string]string{"azure.workload.identity/use": "true"},
+		PodAnnotations:            map[string]string{"sidecar.istio.io/inject": "false"},
 	}
 }
 

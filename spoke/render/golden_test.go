@@ -164,6 +164,8 @@ spec:
           podAffinityTerm: {topologyKey: kubernetes.io/hostname, namespaces: [other], labelSelector: {matchLabels: {app: batch}}}
     priorityClassName: database-critical
     serviceAccountAnnotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/database"}
+    podLabels: {azure.workload.identity/use: "true", team: data}
+    podAnnotations: {sidecar.istio.io/inject: "false"}
     backup: {enabled: true, schedule: "30 1 * * *", timeZone: Europe/Berlin, retention: {keepLast: 3, keepDays: 14}}
   backend:
     image: registry.example.com:5000/backend@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
@@ -186,6 +188,8 @@ spec:
     tolerations: [{key: spot, value: "true", effect: NoExecute, tolerationSeconds: 60}]
     priorityClassName: web
     serviceAccountAnnotations: {example.com/identity: web}
+    podLabels: {team: web}
+    podAnnotations: {example.com/inject: "true", prometheus.io/port: "9100"}
   ingress: {host: shop.example.com, className: nginx, annotations: {example.com/a: b}}
   monitoring: {enabled: true, prometheus: true, grafana: true, labels: {release: prometheus}}
   security:

@@ -101,6 +101,7 @@ func (p proxy) deployment() component.Resource {
 	pod := statelessPod(c)
 	manifest.Configure(&pod, p.shop.frontend.spec.PodSettings)
 	d := statelessDeployment(p.part, p.name, pod)
+	manifest.Describe(&d.Spec.Template.ObjectMeta, p.shop.frontend.spec.PodSettings)
 	d.Spec.Replicas = new(p.replicas())
 	return d
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -86,6 +87,47 @@ func TestPodSettings(t *testing.T) {
 	} {
 		if got := settingsOf(t, mustShop(t, app), name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestPodLabels checks that pods have the labels and annotations of their settings, and that nothing else
+// has them: selectors and claim templates cannot be changed.
+func TestPodLabels(t *testing.T) {
+	t.Parallel()
+	mark := func(s *v1.PodSettings, of string) {
+		s.PodLabels = map[string]string{"example.com/team": of, v1.ComponentLabel: "others"}
+		s.PodAnnotations = map[string]string{"example.com/inject": of, "prometheus.io/scrape": of}
+	}
+	for _, strategy := range []v1.WorkloadStrategy{v1.StrategyRollingUpdate, v1.StrategyBlueGreen} {
+		app := everythingShop(t)
+		app.Spec.Backend.Autoscaling, app.Spec.Backend.Strategy, app.Spec.Frontend.Strategy = nil, strategy, strategy
+		mark(&app.Spec.Database.PodSettings, "data")
+		mark(&app.Spec.Backend.PodSettings, "api")
+		mark(&app.Spec.Frontend.PodSettings, "web")
+		found := map[string]int{}
+		for _, o := range mustShop(t, app) {
+			for _, p := range podTemplates(o.Resource) {
+				team := p.Labels["example.com/team"]
+				found[team]++
+				if p.Annotations["example.com/inject"] != team || p.Annotations["prometheus.io/scrape"] != team {
+					t.Errorf("%s: annotations %v, want those of %s", o.Resource.GetName(), p.Annotations, team)
+				}
+				if p.Labels[v1.ComponentLabel] == "others" {
+					t.Errorf("%s: the label that its Service selects is replaced", o.Resource.GetName())
+				}
+				delete(p.Labels, "example.com/team")
+			}
+			rest, err := yaml.Marshal(o.Resource)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(rest), "example.com/team") {
+				t.Errorf("the label is not on the pods of %s alone:\n%s", o.Resource.GetName(), rest)
+			}
+		}
+		if diff := cmp.Diff(map[string]int{"data": 2, "api": 1, "web": 2}, found); diff != "" {
+			t.Errorf("templates with the labels of each component (-want +got):\n%s", diff)
 		}
 	}
 }

@@ -202,7 +202,8 @@ func (w workload) deployment() *appsv1.Deployment {
 	pod.ServiceAccountName = w.name
 	manifest.Configure(&pod, w.spec.PodSettings)
 	d := statelessDeployment(w.part, w.name, pod)
-	d.Spec.Template.Annotations = w.annotations
+	d.Spec.Template.Annotations = maps.Clone(w.annotations)
+	manifest.Describe(&d.Spec.Template.ObjectMeta, w.spec.PodSettings)
 	switch {
 	case w.loading != "":
 		// An autoscaler does not scale a workload with zero replicas.

@@ -280,6 +280,7 @@ func TestAVerificationRunsWhereTheDatabaseMay(t *testing.T) {
 	given := *want.DeepCopy()
 	given.Affinity.PodAffinity = &v1.PodAffinity{}
 	given.ServiceAccountAnnotations = map[string]string{"eks.amazonaws.com/role-arn": "ours"}
+	given.PodLabels, given.PodAnnotations = map[string]string{"team": "data"}, map[string]string{"inject": "true"}
 	for name, w := range map[string]*work{"snapshot": situation(), "dump": ofDump()} {
 		db := w.app.Spec.Database
 		db.PodSettings, db.Resources = *given.DeepCopy(), resources

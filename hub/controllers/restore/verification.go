@@ -68,9 +68,10 @@ func (w *work) verification() verificationDatabase {
 }
 
 // settingsBeside returns the settings of the pods of a database that also apply in another
-// namespace: the pods that affinity names are not there, and nothing there needs an identity in a cloud.
+// namespace: the pods that affinity names are not there, and nothing there needs an identity in a cloud,
+// nor the sidecars that labels and annotations ask for.
 func settingsBeside(of v1.PodSettings) v1.PodSettings {
-	of.ServiceAccountAnnotations = nil
+	of.ServiceAccountAnnotations, of.PodLabels, of.PodAnnotations = nil, nil, nil
 	if of.Affinity != nil {
 		of.Affinity = &v1.Affinity{NodeAffinity: of.Affinity.NodeAffinity}
 	}

@@ -102,10 +102,7 @@ func (r renderer) cronJob() *batchv1.CronJob {
 				Spec: batchv1.JobSpec{
 					BackoffLimit: new(int32(2)), Suspend: new(false), Parallelism: new(int32(1)), Completions: new(int32(1)),
 					ActiveDeadlineSeconds: new(int64(backupSeconds)),
-					Template: corev1.PodTemplateSpec{
-						ObjectMeta: metav1.ObjectMeta{Labels: r.backupPart().PodLabels()},
-						Spec:       r.backupPod(),
-					},
+					Template:              r.described(r.backupPart(), r.backupPod()),
 				},
 			},
 		},

@@ -119,10 +119,14 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 	}
 	spec.ServiceAccountName = r.StatefulSetName()
 	manifest.Configure(&spec, r.Pods)
-	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: r.part.PodLabels()},
-		Spec:       spec,
-	}
+	return r.described(r.part, spec)
+}
+
+// described returns a template of pods of a part, with the user's labels and annotations.
+func (r renderer) described(p manifest.Part, pod corev1.PodSpec) corev1.PodTemplateSpec {
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.PodLabels()}, Spec: pod}
+	manifest.Describe(&template.ObjectMeta, r.Pods)
+	return template
 }
 
 func (r renderer) server(mounts []corev1.VolumeMount) corev1.Container {

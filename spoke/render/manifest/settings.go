@@ -54,6 +54,19 @@ func Configure(pod *corev1.PodSpec, s v1.PodSettings) {
 	}
 }
 
+// Describe adds the user's labels and annotations to those of a pod. The labels that selectors and
+// controllers depend on are reserved, and precede them.
+func Describe(pod *metav1.ObjectMeta, s v1.PodSettings) {
+	for key, value := range s.PodLabels {
+		if _, ours := pod.Labels[key]; !ours {
+			metav1.SetMetaDataLabel(pod, key, value)
+		}
+	}
+	for key, value := range s.PodAnnotations {
+		metav1.SetMetaDataAnnotation(pod, key, value)
+	}
+}
+
 // bothNodes returns the affinity to nodes that meet both a and b. Terms are alternatives, so each
 // of a is combined with each of b.
 func bothNodes(a, b *corev1.NodeAffinity) *corev1.NodeAffinity {

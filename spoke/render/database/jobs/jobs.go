@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
@@ -82,12 +83,15 @@ func (j Job) labels(ours map[string]string) map[string]string {
 }
 
 // job returns a Job that creates one pod and does not retry: the caller counts the
-// attempts.
-func (j Job) job(labels map[string]string, seconds int64, pod corev1.PodSpec) *batchv1.Job {
+// attempts. The pod has the settings of those of the database.
+func (j Job) job(labels map[string]string, seconds int64, pod corev1.PodSpec, settings v1.PodSettings) *batchv1.Job {
+	manifest.Configure(&pod, settings)
 	pod.RestartPolicy = corev1.RestartPolicyNever
 	pod.AutomountServiceAccountToken = new(false)
 	pod.EnableServiceLinks = new(false)
 	pod.SecurityContext = manifest.PodSecurity(database.UserID)
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)}, Spec: pod}
+	manifest.Describe(&template.ObjectMeta, settings)
 	return &batchv1.Job{
 		TypeMeta:   manifest.Type("batch/v1", "Job"),
 		ObjectMeta: j.meta(labels),
@@ -95,10 +99,7 @@ func (j Job) job(labels map[string]string, seconds int64, pod corev1.PodSpec) *b
 			BackoffLimit:            new(int32(0)),
 			ActiveDeadlineSeconds:   new(seconds),
 			TTLSecondsAfterFinished: new(int32(keptSeconds)),
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)},
-				Spec:       pod,
-			},
+			Template:                template,
 		},
 	}
 }

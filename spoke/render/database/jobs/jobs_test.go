@@ -118,6 +118,8 @@ func TestRunsWhereTheDatabaseMay(t *testing.T) {
 	pods := v1.PodSettings{
 		ImagePullSecrets: []v1.LocalSecretReference{{Name: "registry"}},
 		Tolerations:      []v1.Toleration{{Operator: v1.TolerationExists}},
+		PodLabels:        map[string]string{"team": "data", v1.ComponentLabel: "others"},
+		PodAnnotations:   map[string]string{"inject": "false"},
 	}
 	loading := testLoad(v1.EnginePostgreSQL)
 	loading.Database.Pods = pods
@@ -134,6 +136,10 @@ func TestRunsWhereTheDatabaseMay(t *testing.T) {
 	for _, job := range []*batchv1.Job{load, send} {
 		if pod := job.Spec.Template.Spec; len(pod.ImagePullSecrets) != 1 || len(pod.Tolerations) != 1 {
 			t.Errorf("%s: pull secrets %v, tolerations %v", job.Name, pod.ImagePullSecrets, pod.Tolerations)
+		}
+		template := job.Spec.Template
+		if template.Labels["team"] != "data" || template.Annotations["inject"] != "false" || template.Labels[v1.ComponentLabel] == "others" {
+			t.Errorf("%s: labels %v and annotations %v of the pod", job.Name, template.Labels, template.Annotations)
 		}
 	}
 }

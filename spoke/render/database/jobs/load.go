@@ -82,9 +82,8 @@ func Load(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
 		}},
 		Volumes: []corev1.Volume{backups(l.Claim), tmp},
 	}
-	manifest.Configure(&pod, l.Database.Pods)
 	if l.Fetch == nil {
-		return l.job(labels, loadSeconds, pod), nil, nil
+		return l.job(labels, loadSeconds, pod, l.Database.Pods), nil, nil
 	}
 	secret, err := l.secret(labels, l.Fetch.Order, order.Fetch)
 	if err != nil {
@@ -92,7 +91,7 @@ func Load(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
 	}
 	pod.InitContainers = []corev1.Container{transfer(FetchContainer, l.Fetch.Image, false)}
 	pod.Volumes = append(pod.Volumes, orders(l.Name))
-	return l.job(labels, loadSeconds, pod), secret, nil
+	return l.job(labels, loadSeconds, pod, l.Database.Pods), secret, nil
 }
 
 func (l LoadSpec) checkLoad() error {

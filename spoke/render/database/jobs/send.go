@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -57,6 +56,5 @@ func Send(s SendSpec) (*batchv1.Job, *corev1.Secret, error) {
 		Containers: []corev1.Container{transfer(SendContainer, s.Image, true)},
 		Volumes:    []corev1.Volume{backups(s.Claim), orders(s.Name)},
 	}
-	manifest.Configure(&pod, s.Pods)
-	return s.job(labels, sendSeconds, pod), secret, nil
+	return s.job(labels, sendSeconds, pod, s.Pods), secret, nil
 }
