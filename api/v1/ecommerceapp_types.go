@@ -58,6 +58,7 @@ type EcommerceAppList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.image) || (has(self.frontend) && has(self.frontend.image))",fieldPath=".image",reason="FieldValueRequired",message="frontend.image or image must be set"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.database) || has(self.database)",fieldPath=".database",reason="FieldValueForbidden",message="database cannot be removed: its data would be orphaned"
 // +kubebuilder:validation:XValidation:rule="!has(self.security) || !has(self.security.tls) || !has(self.security.tls.issuerRef) || (has(self.ingress) && has(self.ingress.host))",fieldPath=".ingress",reason="FieldValueRequired",message="ingress.host must be set when security.tls.issuerRef is: a certificate needs a name"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.database) || [self, oldSelf].map(s, has(s.security) && has(s.security.podUserIDs) && s.security.podUserIDs == 'Namespace').all(n, n == (has(self.security) && has(self.security.podUserIDs) && self.security.podUserIDs == 'Namespace'))",fieldPath=".security",reason="FieldValueForbidden",message="security.podUserIDs cannot be changed while there is a database: its files belong to the user that wrote them. Restore a dump into a new application"
 type EcommerceAppSpec struct {
 	// paused stops all writes of the application in its clusters except its status. The
 	// application is observed, and status.pendingChanges lists what would be written. On the

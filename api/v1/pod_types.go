@@ -67,6 +67,17 @@ type PodSettings struct {
 	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
 }
 
+// PodUserIDs represents who gives the pods of an application the IDs of their users and groups.
+//
+// +kubebuilder:validation:Enum=Fixed;Namespace
+type PodUserIDs string
+
+// Who gives the IDs.
+const (
+	PodUserIDsFixed     PodUserIDs = "Fixed"
+	PodUserIDsNamespace PodUserIDs = "Namespace"
+)
+
 // Probes define how the kubelet probes a container.
 type Probes struct {
 	// readinessPath is the path, with an optional query, of an HTTP GET on the port that must

@@ -260,6 +260,13 @@ type Security struct {
 	// authentication defines the login in front of the application.
 	// +optional
 	Authentication Authentication `json:"authentication,omitempty,omitzero"`
+
+	// podUserIDs is Fixed if the pods run as users that Shopfleet gives: 999 for the database and its
+	// dumps, 65532 for the others. With Namespace they have none, and the cluster must give them one that
+	// is not root, as OpenShift does by namespace. It cannot be changed while there is a database, whose
+	// files belong to its user. The default is Fixed.
+	// +optional
+	PodUserIDs PodUserIDs `json:"podUserIDs,omitempty"`
 }
 
 // TLS defines the encryption of the ingress.

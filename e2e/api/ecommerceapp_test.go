@@ -192,6 +192,12 @@ func securityCases() []testCase {
 			name: "login without the name of its secret", edits: edits{"spec.security.authentication.secretRef": map[string]any{}},
 			field: "spec.security.authentication.secretRef.name", says: "Required value",
 		},
+		{name: "users of the namespace", edits: edits{"spec.security.podUserIDs": "Namespace"}},
+		{name: "fixed users", edits: edits{"spec.security.podUserIDs": "Fixed"}},
+		{
+			name: "users of the cluster", edits: edits{"spec.security.podUserIDs": "Cluster"},
+			field: "spec.security.podUserIDs", says: `Unsupported value: "Cluster": supported values: "Fixed", "Namespace"`,
+		},
 		{
 			name: "unknown login", edits: edits{"spec.security.authentication.provider": "x"},
 			field: "spec.security.authentication.provider", says: `Unsupported value: "x": supported values: "oauth2"`,

@@ -35,6 +35,11 @@ func (s *server) testAppUpdates(t *testing.T) {
 		},
 		{name: "other engine", edits: edits{"spec.database.engine": "mysql"}, field: "spec.database.engine", says: "engine cannot be changed"},
 		{name: "database removed", edits: edits{"spec.database": absent()}, field: "spec.database", says: "database cannot be removed"},
+		{name: "fixed users in words", edits: edits{"spec.security.podUserIDs": "Fixed"}},
+		{
+			name: "other users", edits: edits{"spec.security.podUserIDs": "Namespace"},
+			field: "spec.security", says: "security.podUserIDs cannot be changed while there is a database",
+		},
 		{name: "a later version", edits: edits{"spec.database.version": "13.5"}},
 		{name: "a later build", edits: edits{"spec.database.version": "13.10-2"}},
 		{name: "an earlier version", edits: edits{"spec.database.version": "13.3"}, field: "spec.database.version", says: "version cannot be lowered"},
@@ -53,6 +58,16 @@ func (s *server) testAppUpdates(t *testing.T) {
 			{name: "nothing"},
 			{name: "other class", edits: edits{class: "gp2"}, field: class, says: keep},
 			{name: "class removed", edits: edits{class: absent()}, field: class, says: keep},
+		})
+	})
+	t.Run("with users of the namespace", func(t *testing.T) {
+		const field, keep = "spec.security.podUserIDs", "security.podUserIDs cannot be changed while there is a database"
+		stored := s.create(t.Context(), t, k, at, edits{"metadata.name": "assigned", field: "Namespace"})
+		s.checkUpdates(t, k, stored, []testCase{
+			{name: "nothing"},
+			{name: "fixed users", edits: edits{field: "Fixed"}, field: "spec.security", says: keep},
+			{name: "no users", edits: edits{field: absent()}, field: "spec.security", says: keep},
+			{name: "no security", edits: edits{"spec.security": absent()}, field: "spec.security", says: keep},
 		})
 	})
 	t.Run("without a database", func(t *testing.T) {

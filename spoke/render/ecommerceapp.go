@@ -230,6 +230,7 @@ func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
 		StorageClass:    db.StorageClassName,
 		Resources:       db.Resources,
 		Pods:            db.PodSettings,
+		UserIDs:         s.app.Spec.Security.PodUserIDs,
 		DatabaseName:    "shop",
 		Username:        "shop",
 		Rotated:         true,

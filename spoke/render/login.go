@@ -98,7 +98,7 @@ func (p proxy) deployment() component.Resource {
 	}
 	c.Resources = manifest.Requests(10, 32)
 	probeHTTP("/ping", c.StartupProbe, c.ReadinessProbe, c.LivenessProbe)
-	pod := statelessPod(c)
+	pod := statelessPod(c, p.shop.app.Spec.Security.PodUserIDs)
 	manifest.Configure(&pod, p.shop.frontend.spec.PodSettings)
 	d := statelessDeployment(p.part, p.name, pod)
 	manifest.Describe(&d.Spec.Template.ObjectMeta, p.shop.frontend.spec.PodSettings)

@@ -131,3 +131,34 @@ func TestPodLabels(t *testing.T) {
 		}
 	}
 }
+
+// TestPodUserIDs checks that the cluster gives the pods of every component their users, and that nothing
+// else of them differs: they stay restricted.
+func TestPodUserIDs(t *testing.T) {
+	t.Parallel()
+	fixed := everythingShop(t)
+	free := fixed.DeepCopy()
+	fixed.Spec.Security.PodUserIDs, free.Spec.Security.PodUserIDs = v1.PodUserIDsFixed, v1.PodUserIDsNamespace
+	before, after := mustShop(t, fixed), mustShop(t, free)
+	count := 0
+	for i := range before {
+		with, without := podTemplates(before[i].Resource), podTemplates(after[i].Resource)
+		for j := range with {
+			count++
+			pod := with[j].Spec.SecurityContext
+			if pod.RunAsUser == nil || pod.RunAsGroup == nil || pod.FSGroup == nil {
+				t.Errorf("%s has no user with Fixed", before[i].Resource.GetName())
+			}
+			pod.RunAsUser, pod.RunAsGroup, pod.FSGroup = nil, nil, nil
+			if diff := cmp.Diff(with[j], without[j]); diff != "" {
+				t.Errorf("%s (-without the IDs +Namespace):\n%s", before[i].Resource.GetName(), diff)
+			}
+			if violations := restricted(without[j].Spec); len(violations) > 0 {
+				t.Errorf("%s violates the restricted standard: %q", after[i].Resource.GetName(), violations)
+			}
+		}
+	}
+	if count != 5 {
+		t.Errorf("%d pod templates, want those of database, dumps, backend, frontend and login", count)
+	}
+}

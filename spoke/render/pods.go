@@ -4,11 +4,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
 const (
-	// userID is the user and group of pods with an image of the user.
+	// userID is the user and group of pods with an image of the user, unless the cluster gives others.
 	userID = 65532
 
 	// drainSeconds is how long a pod keeps serving after its deletion, while its endpoints
@@ -28,12 +29,12 @@ type scratch struct {
 
 // statelessPod returns a restricted pod with one container, and with writable
 // directories: /tmp and further ones.
-func statelessPod(c corev1.Container, further ...scratch) corev1.PodSpec {
+func statelessPod(c corev1.Container, ids v1.PodUserIDs, further ...scratch) corev1.PodSpec {
 	pod := corev1.PodSpec{
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
 		TerminationGracePeriodSeconds: new(int64(stopSeconds)),
-		SecurityContext:               manifest.PodSecurity(userID),
+		SecurityContext:               manifest.PodSecurity(userID, ids),
 	}
 	for _, s := range append([]scratch{{"tmp", "/tmp"}}, further...) {
 		volume, mount := manifest.Scratch(s.name, s.path)

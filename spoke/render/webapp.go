@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
@@ -26,7 +27,7 @@ func WebApp(app *webappv1.WebApp, c Cluster) ([]component.Component, error) {
 
 	container := statelessContainer(Web, app.Spec.Image, cmp.Or(app.Spec.Port, servicePort))
 	// nginx, the image of the examples, writes here.
-	deployment := statelessDeployment(part, name, statelessPod(container, scratch{"run", "/var/run"}, scratch{"cache", "/var/cache/nginx"}))
+	deployment := statelessDeployment(part, name, statelessPod(container, v1.PodUserIDsFixed, scratch{"run", "/var/run"}, scratch{"cache", "/var/cache/nginx"}))
 	deployment.Spec.Replicas = new(valueOr(app.Spec.Replicas, 1))
 	return []component.Component{{Name: Web, Objects: []component.Object{
 		{Resource: deployment},

@@ -38,6 +38,7 @@ type workload struct {
 	image    string
 	replicas int32
 	port     int32
+	userIDs  v1.PodUserIDs
 	// loading is the name of the Restore that scales the workload to zero; usually empty.
 	loading string
 
@@ -63,6 +64,7 @@ func (s *shop) newWorkload(role, image string, spec v1.Workload, replicas int32)
 		image:       manifest.Image(s.app.Spec.ImageRegistry, image),
 		replicas:    replicas,
 		port:        port,
+		userIDs:     s.app.Spec.Security.PodUserIDs,
 		loading:     cmp.Or(s.app.Annotations[v1.LoadingAnnotation], s.cluster.PendingLoad),
 		settings:    map[string]string{"PORT": strconv.Itoa(int(port))},
 		cluster:     s.clusterSettings(),
@@ -198,7 +200,7 @@ func (w workload) config() *corev1.ConfigMap {
 }
 
 func (w workload) deployment() *appsv1.Deployment {
-	pod := statelessPod(w.container())
+	pod := statelessPod(w.container(), w.userIDs)
 	pod.ServiceAccountName = w.name
 	manifest.Configure(&pod, w.spec.PodSettings)
 	d := statelessDeployment(w.part, w.name, pod)

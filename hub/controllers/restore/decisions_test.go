@@ -284,9 +284,13 @@ func TestAVerificationRunsWhereTheDatabaseMay(t *testing.T) {
 	for name, w := range map[string]*work{"snapshot": situation(), "dump": ofDump()} {
 		db := w.app.Spec.Database
 		db.PodSettings, db.Resources = *given.DeepCopy(), resources
+		w.app.Spec.Security.PodUserIDs = v1.PodUserIDsNamespace
 		spec := w.verification().spec()
 		if diff := cmp.Diff(want, spec.Pods); diff != "" {
 			t.Errorf("%s: settings of the pod (-want +got):\n%s", name, diff)
+		}
+		if spec.UserIDs != v1.PodUserIDsNamespace {
+			t.Errorf("%s: the user is %q, and not that of the namespace", name, spec.UserIDs)
 		}
 		if diff := cmp.Diff(resources, spec.Resources); diff != "" {
 			t.Errorf("%s: resources (-want +got):\n%s", name, diff)

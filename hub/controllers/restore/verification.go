@@ -53,6 +53,7 @@ func (w *work) verification() verificationDatabase {
 	}
 	if db != nil {
 		d.resources, d.pods, d.registry = db.Resources, settingsBeside(db.PodSettings), w.app.Spec.ImageRegistry
+		d.userIDs = w.app.Spec.Security.PodUserIDs
 	}
 	switch {
 	case w.isDump():

@@ -37,9 +37,10 @@ type verificationDatabase struct {
 	// default. Neither matters where the claim is there already.
 	storage      resource.Quantity
 	storageClass *string
-	// resources and pods are the settings of the server and of its pod.
+	// resources, pods and userIDs are the settings of the server and of its pod.
 	resources v1.Resources
 	pods      v1.PodSettings
+	userIDs   v1.PodUserIDs
 	// credentials is the Secret with the application's credentials, which the database
 	// is asked with whether it serves. Zero: the database is empty, and gets its own.
 	credentials client.ObjectKey
@@ -51,7 +52,7 @@ func (d verificationDatabase) spec() database.Spec {
 		Owner:  manifest.Owner{Kind: "restore", Name: d.name, Namespace: VerificationNamespace},
 		Suffix: "-database", Field: "the backup",
 		Engine: d.engine, Version: d.version, Image: d.image, Registry: d.registry, Replicas: 1, Storage: d.storage, StorageClass: d.storageClass,
-		Resources: d.resources, Pods: d.pods,
+		Resources: d.resources, Pods: d.pods, UserIDs: d.userIDs,
 		DatabaseName: generatedName, Username: generatedName, Disposable: true,
 	}
 	if d.credentials.Name != "" {

@@ -115,7 +115,7 @@ func (r renderer) backupPod() corev1.PodSpec {
 		RestartPolicy:                corev1.RestartPolicyNever,
 		AutomountServiceAccountToken: new(false),
 		EnableServiceLinks:           new(false),
-		SecurityContext:              manifest.PodSecurity(userID),
+		SecurityContext:              manifest.PodSecurity(userID, r.UserIDs),
 		Containers: []corev1.Container{{
 			Name:    "backup",
 			Image:   r.engine.image,

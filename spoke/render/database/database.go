@@ -64,6 +64,8 @@ type Spec struct {
 	// those of dumps.
 	Resources v1.Resources
 	Pods      v1.PodSettings
+	// UserIDs says who gives the pods their users.
+	UserIDs v1.PodUserIDs
 	// ClientComponent is the component of the owner that may connect; if empty, all pods
 	// of the namespace may.
 	ClientComponent string

@@ -16,7 +16,7 @@ import (
 const Container = "database"
 
 const (
-	// userID is the user and group of the official images of both engines.
+	// userID is the user and group of the official images of both engines, unless the cluster gives others.
 	userID = 999
 	// stopSeconds is the termination grace period of a server.
 	stopSeconds = 180
@@ -100,7 +100,7 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
 		TerminationGracePeriodSeconds: new(int64(stopSeconds)),
-		SecurityContext:               manifest.PodSecurity(userID),
+		SecurityContext:               manifest.PodSecurity(userID, r.UserIDs),
 		TopologySpreadConstraints:     r.part.Spread(),
 		InitContainers: []corev1.Container{{
 			Name:            component.PrepareContainer,

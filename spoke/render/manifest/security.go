@@ -3,20 +3,23 @@ package manifest
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // PodSecurity returns the security context of a pod that runs as the user and group with
-// this ID.
-func PodSecurity(id int64) *corev1.PodSecurityContext {
-	return &corev1.PodSecurityContext{
+// this ID, or those that the cluster gives it.
+func PodSecurity(id int64, from v1.PodUserIDs) *corev1.PodSecurityContext {
+	context := &corev1.PodSecurityContext{
 		RunAsNonRoot: new(true),
-		RunAsUser:    new(id),
-		RunAsGroup:   new(id),
-		FSGroup:      new(id),
 		// Changing the ownership of large volumes at every start would be slow.
 		FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
 		SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
+	if from != v1.PodUserIDsNamespace {
+		context.RunAsUser, context.RunAsGroup, context.FSGroup = new(id), new(id), new(id)
+	}
+	return context
 }
 
 // ContainerSecurity returns the security context of a container without privileges and

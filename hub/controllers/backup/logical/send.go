@@ -200,6 +200,7 @@ func (s Send) job(app *v1.EcommerceApp, what order.Order) (*batchv1.Job, *corev1
 			Labels: map[string]string{
 				v1.BackupLabel: manifest.LabelValue(s.Backup.Name), v1.InstanceLabel: manifest.LabelValue(s.Backup.Spec.AppRef.Name),
 			},
+			UserIDs: app.Spec.Security.PodUserIDs,
 		},
 		Image: manifest.Image(app.Spec.ImageRegistry, s.Image), Order: text, Claim: s.Backup.Status.Dump.Claim, Pods: pods,
 	})

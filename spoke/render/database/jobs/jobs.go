@@ -62,6 +62,9 @@ type Job struct {
 	Labels, Annotations map[string]string
 	// Owners are the owner references of the Job and the Secret. May be nil.
 	Owners []metav1.OwnerReference
+	// UserIDs says who gives the pod its user, as with the pods of the database: they share a volume. Load
+	// takes that of its Database.
+	UserIDs v1.PodUserIDs
 }
 
 func (j Job) meta(labels map[string]string) metav1.ObjectMeta {
@@ -89,7 +92,7 @@ func (j Job) job(labels map[string]string, seconds int64, pod corev1.PodSpec, se
 	pod.RestartPolicy = corev1.RestartPolicyNever
 	pod.AutomountServiceAccountToken = new(false)
 	pod.EnableServiceLinks = new(false)
-	pod.SecurityContext = manifest.PodSecurity(database.UserID)
+	pod.SecurityContext = manifest.PodSecurity(database.UserID, j.UserIDs)
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)}, Spec: pod}
 	manifest.Describe(&template.ObjectMeta, settings)
 	return &batchv1.Job{

@@ -122,13 +122,15 @@ func TestRunsWhereTheDatabaseMay(t *testing.T) {
 		PodAnnotations:   map[string]string{"inject": "false"},
 	}
 	loading := testLoad(v1.EnginePostgreSQL)
-	loading.Database.Pods = pods
+	loading.Database.Pods, loading.Database.UserIDs = pods, v1.PodUserIDsNamespace
+	sending := testJob()
+	sending.UserIDs = v1.PodUserIDsNamespace
 	load, _, err := Load(loading)
 	if err != nil {
 		t.Fatal(err)
 	}
 	send, _, err := Send(SendSpec{
-		Job: testJob(), Image: "spoke:v1", Order: testOrder(t, order.Send), Claim: "dumps", Pods: pods,
+		Job: sending, Image: "spoke:v1", Order: testOrder(t, order.Send), Claim: "dumps", Pods: pods,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -140,6 +142,9 @@ func TestRunsWhereTheDatabaseMay(t *testing.T) {
 		template := job.Spec.Template
 		if template.Labels["team"] != "data" || template.Annotations["inject"] != "false" || template.Labels[v1.ComponentLabel] == "others" {
 			t.Errorf("%s: labels %v and annotations %v of the pod", job.Name, template.Labels, template.Annotations)
+		}
+		if diff := cmp.Diff(manifest.PodSecurity(0, v1.PodUserIDsNamespace), template.Spec.SecurityContext); diff != "" {
+			t.Errorf("%s: security context (-want +got):\n%s", job.Name, diff)
 		}
 	}
 }
@@ -213,7 +218,7 @@ func checkJob(t *testing.T, job *batchv1.Job) {
 	if *job.Spec.BackoffLimit != 0 || pod.RestartPolicy != corev1.RestartPolicyNever || *job.Spec.TTLSecondsAfterFinished != 3600 || *pod.AutomountServiceAccountToken {
 		t.Errorf("a Job that is not made once: %+v", job.Spec)
 	}
-	if diff := cmp.Diff(manifest.PodSecurity(999), pod.SecurityContext); diff != "" {
+	if diff := cmp.Diff(manifest.PodSecurity(999, v1.PodUserIDsFixed), pod.SecurityContext); diff != "" {
 		t.Errorf("security of the pod (-want +got):\n%s", diff)
 	}
 	for _, c := range append(pod.InitContainers, pod.Containers...) {

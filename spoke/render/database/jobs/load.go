@@ -22,7 +22,7 @@ var errDump = errors.New("no file name, size above 0 and checksum of 64 hexadeci
 // LoadSpec describes a dump to load into a database.
 type LoadSpec struct {
 	Job
-	// Database is the target. It must be running.
+	// Database is the target. It must be running. The pod has its settings.
 	Database database.Spec
 	// File is the name of the dump on the claim, SHA256 its checksum in hexadecimal.
 	File, SHA256 string
@@ -59,6 +59,7 @@ func Load(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	l.UserIDs = l.Database.UserIDs
 	labels := l.labels(client.Labels)
 	tmp, tmpMount := manifest.Scratch("tmp", "/tmp")
 	pod := corev1.PodSpec{
