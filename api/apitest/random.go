@@ -83,6 +83,10 @@ func complete(r *rand.Rand, app *v1.EcommerceApp) {
 	group := r.IntN(3)
 	login.AllowedGroups, login.TrustedProxies = []string{fmt.Sprintf("group-%d", group)}, []string{fmt.Sprintf("10.%d.0.0/16", group)}
 	login.Image = fmt.Sprintf("proxy:v%d", r.IntN(9))
+	spec.NetworkPolicy = v1.NetworkPolicy{Egress: []v1.EgressPolicy{"", v1.EgressOpen, v1.EgressRestricted}[r.IntN(3)]}
+	for _, clients := range []*[]v1.ClientPods{&spec.NetworkPolicy.DatabaseClients, &spec.NetworkPolicy.BackendClients} {
+		*clients = []v1.ClientPods{{PodSelector: &v1.PodSelector{MatchLabels: map[string]string{"app": fmt.Sprint(r.IntN(3))}}}}
+	}
 	spec.Monitoring.Labels = map[string]string{"release": fmt.Sprint(r.IntN(9))}
 	for _, w := range []*v1.Workload{&spec.Backend, &spec.Frontend} {
 		completeWorkload(r, w)

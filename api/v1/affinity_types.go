@@ -133,7 +133,7 @@ type PodSelector struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
-	// +kubebuilder:validation:XValidation:rule="self.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="labelSelector must have the operators In, NotIn, Exists or DoesNotExist"
+	// +kubebuilder:validation:XValidation:rule="self.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="matchExpressions must have the operators In, NotIn, Exists or DoesNotExist"
 	MatchExpressions []LabelRequirement `json:"matchExpressions,omitempty"`
 }
 

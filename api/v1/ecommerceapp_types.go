@@ -118,6 +118,10 @@ type EcommerceAppSpec struct {
 	// +optional
 	Security Security `json:"security,omitempty,omitzero"`
 
+	// networkPolicy defines which connections of the pods are allowed.
+	// +optional
+	NetworkPolicy NetworkPolicy `json:"networkPolicy,omitempty,omitzero"`
+
 	// cloudConfig defines the volumes of the database by provider. A block applies to
 	// clusters of its provider and takes precedence over database.storageProfile. A change
 	// applies to new volumes only. It has no effect with database.storageClassName.

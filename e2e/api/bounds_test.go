@@ -288,6 +288,8 @@ func enums() map[string]map[string][]string {
 			"spec.security.authentication.provider": {"oauth2"},
 			"spec.security.tls.issuerRef.kind":      {"ClusterIssuer", "Issuer"},
 			"spec.deletion.volumes":                 {"Delete", "Retain"},
+			"spec.security.podUserIDs":              {"Fixed", "Namespace"},
+			"spec.networkPolicy.egress":             {"Open", "Restricted"},
 		},
 		"MemberCluster": {"spec.provider": providers, "spec.mode": {"Agent", "Agentless"}, "spec.scheduling": {"Cordoned", "Drained", "Enabled"}},
 		"CloudAccount":  {"spec.provider": providers, "spec.credentials.type": {"Ambient", "Federated", "Secret"}},

@@ -11,7 +11,7 @@ func (s *server) testEcommerceApp(t *testing.T) {
 		appCases(), databaseCases(), backupCases(), resourceCases(),
 		workloadCases("frontend"), workloadCases("backend"),
 		envCases("frontend"), envCases("backend"), envFromCases(),
-		ingressCases(), securityCases(), deletionCases(), loginCases(), monitoringCases(),
+		ingressCases(), securityCases(), deletionCases(), loginCases(), monitoringCases(), networkCases(),
 		overrideCases(), rolloutCases(), propagateCases(), patchCases(), registryCases(),
 		podCases("frontend"), podCases("backend"), podCases("database"), probeCases("frontend"), probeCases("backend"),
 	))

@@ -100,7 +100,7 @@ func (s *server) testMySQLCluster(t *testing.T) {
 		}
 		cases = append(cases, testCase{name: field + " " + bad, edits: join(with, edits{field: bad}), field: field, says: "should match '^"})
 	}
-	s.check(t, mySQLClusters(), slices.Concat(cases, deletedVolumes(), crossProviderCases(), referenceCases(class, nil),
+	s.check(t, mySQLClusters(), slices.Concat(cases, deletedVolumes(), clientCases("spec.clients"), crossProviderCases(), referenceCases(class, nil),
 		referenceCases(alias, edits{class: absent()})))
 }
 

@@ -109,7 +109,7 @@ func affinityCases(component string) []testCase {
 		{name: "more than a word", edits: nodes(m{"key": "a", "operator": "Gt", "values": []any{"many"}}), field: expression + ".values", says: numeric},
 		{
 			name: "pods by number", edits: pods(m{"matchExpressions": []any{m{"key": "a", "operator": "Lt", "values": []any{"1"}}}}),
-			field: inPods + ".matchExpressions", says: "labelSelector must have the operators In, NotIn, Exists or DoesNotExist",
+			field: inPods + ".matchExpressions", says: "matchExpressions must have the operators In, NotIn, Exists or DoesNotExist",
 		},
 		{
 			name: "long label of pods", edits: pods(m{"matchLabels": m{strings.Repeat("k", 318): "v"}}),

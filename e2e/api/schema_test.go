@@ -61,9 +61,13 @@ func foreign(path string) bool {
 
 // nested reports whether a path is below an affinity, whose lists in lists no case can set one by
 // one, or of a list whose items need more than one field: envCases, envFromCases, podCases, testCriteria, testSpread,
-// taintCases, overrideCases, rolloutCases and propagateCases try them.
+// taintCases, overrideCases, rolloutCases, propagateCases and clientCases try them.
 func nested(path string) bool {
-	return slices.ContainsFunc([]string{".env[]", ".envFrom[]", ".tolerations[]", ".affinity.", ".clusterSelector.", ".placement.spread", ".placement.preferences", ".placement.replicas.weights", "spec.taints", "spec.overrides", "spec.rollout.windows", "spec.propagate"}, func(part string) bool {
+	return slices.ContainsFunc([]string{
+		".env[]", ".envFrom[]", ".tolerations[]", ".affinity.", ".clusterSelector.", ".placement.spread", ".placement.preferences",
+		".placement.replicas.weights", "spec.taints", "spec.overrides", "spec.rollout.windows", "spec.propagate",
+		"spec.networkPolicy.databaseClients", "spec.networkPolicy.backendClients", "spec.clients",
+	}, func(part string) bool {
 		return strings.Contains(path, part)
 	})
 }

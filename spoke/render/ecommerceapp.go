@@ -235,6 +235,8 @@ func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
 		Username:        "shop",
 		Rotated:         true,
 		ClientComponent: Backend,
+		Clients:         s.app.Spec.NetworkPolicy.DatabaseClients,
+		Egress:          s.app.Spec.NetworkPolicy.Egress,
 		Backup: database.Backup{
 			// The hub takes snapshots.
 			Enabled:  db.Backup.Enabled && db.Backup.Method != v1.BackupSnapshot,

@@ -190,6 +190,10 @@ spec:
     serviceAccountAnnotations: {example.com/identity: web}
     podLabels: {team: web}
     podAnnotations: {example.com/inject: "true", prometheus.io/port: "9100"}
+  networkPolicy:
+    egress: Restricted
+    databaseClients: [{podSelector: {matchLabels: {app: reports}}}]
+    backendClients: [{podSelector: {matchExpressions: [{key: tier, operator: In, values: [erp]}]}, namespaces: [back-office]}]
   ingress: {host: shop.example.com, className: nginx, annotations: {example.com/a: b}}
   monitoring: {enabled: true, prometheus: true, grafana: true, labels: {release: prometheus}}
   security:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -18,6 +19,8 @@ const (
 	// proxyImage has no digest, because none is published for the release.
 	proxyImage = "quay.io/oauth2-proxy/oauth2-proxy:v7.15.6"
 	proxyPort  = 4180
+	// providerPort is the port of providers of logins, which are reached by HTTPS.
+	providerPort = 443
 
 	clientIDKey     = "client-id"
 	clientSecretKey = "client-secret"
@@ -60,7 +63,7 @@ func (s *shop) newProxy() proxy {
 func (p proxy) objects() []component.Object {
 	objects := []component.Object{
 		p.secret(),
-		{Resource: manifest.NetworkPolicy(p.part, p.name, intstr.FromInt32(proxyPort))},
+		{Resource: p.networkPolicy()},
 		{Resource: p.deployment()},
 		{Resource: manifest.Service(p.part, p.name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
 	}
@@ -85,6 +88,16 @@ func (p proxy) secret() component.Object {
 	return component.Object{Resource: secret, Once: true, Generate: &component.Generate{
 		Random: map[string]int{cookieSecretKey: keyLength, clientSecretKey: keyLength},
 	}}
+}
+
+// networkPolicy admits all. The address of the provider, which the proxy asks, is in a Secret of the user.
+func (p proxy) networkPolicy() *networkingv1.NetworkPolicy {
+	policy := manifest.NetworkPolicy(p.part, p.name, intstr.FromInt32(proxyPort))
+	if p.shop.app.Spec.NetworkPolicy.Egress == v1.EgressRestricted {
+		manifest.RestrictEgress(policy, manifest.PeerOf(p.shop.part(Frontend)))
+		manifest.AllowPort(policy, providerPort)
+	}
+	return policy
 }
 
 func (p proxy) deployment() component.Resource {

@@ -70,6 +70,7 @@ func MySQLDatabase(db *mysqlv1.MySQLCluster, c Cluster) (database.Spec, error) {
 		Username:     "app",
 		Rotated:      true,
 		NodeAffinity: nodeAffinity(db),
+		Clients:      db.Spec.Clients,
 		Backup: database.Backup{
 			Enabled:  db.Spec.Backup.Schedule != "",
 			Schedule: string(db.Spec.Backup.Schedule),

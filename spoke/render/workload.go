@@ -51,8 +51,9 @@ type workload struct {
 	cluster map[string]string
 	// annotations are the annotations of the pods.
 	annotations map[string]string
-	// peers may connect; empty allows all.
-	peers []networkingv1.NetworkPolicyPeer
+	// peers may connect; empty allows all. With restricted egress the pods may connect to dependencies.
+	peers, dependencies []networkingv1.NetworkPolicyPeer
+	egress              v1.EgressPolicy
 }
 
 func (s *shop) newWorkload(role, image string, spec v1.Workload, replicas int32) workload {
@@ -65,6 +66,7 @@ func (s *shop) newWorkload(role, image string, spec v1.Workload, replicas int32)
 		replicas:    replicas,
 		port:        port,
 		userIDs:     s.app.Spec.Security.PodUserIDs,
+		egress:      s.app.Spec.NetworkPolicy.Egress,
 		loading:     cmp.Or(s.app.Annotations[v1.LoadingAnnotation], s.cluster.PendingLoad),
 		settings:    map[string]string{"PORT": strconv.Itoa(int(port))},
 		cluster:     s.clusterSettings(),
@@ -86,13 +88,15 @@ func (s *shop) clusterSettings() map[string]string {
 func (s *shop) newBackend() workload {
 	spec := s.app.Spec.Backend
 	w := s.newWorkload(Backend, spec.Image, spec, valueOr(spec.Replicas, 1))
-	w.peers = append(s.scrapers(), manifest.FromPart(s.part(Frontend)))
+	w.peers = append(s.scrapers(), manifest.PeerOf(s.part(Frontend)))
+	w.peers = append(w.peers, manifest.Clients(s.app.Spec.NetworkPolicy.BackendClients)...)
 	if s.database == nil {
 		return w
 	}
 	if s.cluster.LoginRotation > 0 {
 		w.annotations[database.RotationAnnotation] = strconv.Itoa(s.cluster.LoginRotation)
 	}
+	w.dependencies = []networkingv1.NetworkPolicyPeer{manifest.PeerOf(s.part(database.Component))}
 	db := s.database
 	w.settings["DB_ENGINE"] = string(db.Engine)
 	w.settings["DB_HOST"] = db.Host()
@@ -111,9 +115,10 @@ func (s *shop) newFrontend(image string) workload {
 	w := s.newWorkload(Frontend, image, spec, valueOr(spec.Replicas, valueOr(s.app.Spec.Replicas, 1)))
 	if s.backend != nil {
 		w.settings["BACKEND_URL"] = "http://" + s.backend.name
+		w.dependencies = []networkingv1.NetworkPolicyPeer{manifest.PeerOf(s.part(Backend))}
 	}
 	if s.app.Spec.Security.Authentication.Enabled {
-		w.peers = append(s.scrapers(), manifest.FromPart(s.part(Ingress)))
+		w.peers = append(s.scrapers(), manifest.PeerOf(s.part(Ingress)))
 	}
 	return w
 }
@@ -141,7 +146,7 @@ func (w workload) component() (component.Component, error) {
 	objects := []component.Object{
 		{Resource: manifest.ServiceAccount(w.part, w.name, w.spec.ServiceAccountAnnotations)},
 		{Resource: w.config()},
-		{Resource: manifest.NetworkPolicy(w.part, w.name, intstr.FromString(httpPort), w.peers...)},
+		{Resource: w.networkPolicy()},
 		pods,
 		{Resource: service},
 	}
@@ -197,6 +202,14 @@ func (w workload) mostReplicas() int32 {
 
 func (w workload) config() *corev1.ConfigMap {
 	return manifest.VersionedConfigMap(w.part, "-"+w.part.Component, w.settings, w.cluster)
+}
+
+func (w workload) networkPolicy() *networkingv1.NetworkPolicy {
+	policy := manifest.NetworkPolicy(w.part, w.name, intstr.FromString(httpPort), w.peers...)
+	if w.egress == v1.EgressRestricted {
+		manifest.RestrictEgress(policy, w.dependencies...)
+	}
+	return policy
 }
 
 func (w workload) deployment() *appsv1.Deployment {

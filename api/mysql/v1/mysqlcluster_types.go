@@ -105,6 +105,13 @@ type MySQLClusterSpec struct {
 	// +optional
 	Backup Backup `json:"backup,omitempty,omitzero"`
 
+	// clients are the pods that may connect to the database. Absent: none but its own and those of its
+	// dumps. At most 10.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Clients []ecommercev1.ClientPods `json:"clients,omitempty"`
+
 	// cloud is the provider and the region of the database.
 	// +optional
 	Cloud Cloud `json:"cloud,omitempty,omitzero"`

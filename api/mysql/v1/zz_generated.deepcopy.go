@@ -5,6 +5,7 @@
 package v1
 
 import (
+	apiv1 "github.com/shopfleet/shopfleet/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -225,6 +226,13 @@ func (in *MySQLClusterSpec) DeepCopyInto(out *MySQLClusterSpec) {
 	}
 	in.Storage.DeepCopyInto(&out.Storage)
 	in.Backup.DeepCopyInto(&out.Backup)
+	if in.Clients != nil {
+		in, out := &in.Clients, &out.Clients
+		*out = make([]apiv1.ClientPods, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	out.Cloud = in.Cloud
 	in.CloudConfig.DeepCopyInto(&out.CloudConfig)
 	out.Deletion = in.Deletion

@@ -66,9 +66,12 @@ type Spec struct {
 	Pods      v1.PodSettings
 	// UserIDs says who gives the pods their users.
 	UserIDs v1.PodUserIDs
-	// ClientComponent is the component of the owner that may connect; if empty, all pods
-	// of the namespace may.
+	// ClientComponent is the component of the owner that may connect; may be empty. Clients are other pods
+	// that may.
 	ClientComponent string
+	Clients         []v1.ClientPods
+	// Egress says where the servers may connect to.
+	Egress v1.EgressPolicy
 }
 
 // Backup configures the dumps of a database.

@@ -6,6 +6,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
@@ -94,13 +95,16 @@ func (r renderer) disruptionBudget() *policyv1.PodDisruptionBudget {
 	return manifest.DisruptionBudget(r.part, r.name("", manifest.MaxName), intstr.FromInt32(1))
 }
 
-// networkPolicy admits the application, backups and the database's own pods.
+// networkPolicy admits the clients, backups and the database's own pods, which may connect to the primary.
 func (r renderer) networkPolicy() *networkingv1.NetworkPolicy {
-	name := r.name("", manifest.MaxName)
-	if r.ClientComponent == "" {
-		return manifest.NetworkPolicy(r.part, name, intstr.FromInt32(r.Port()), manifest.FromNamespace())
+	var peers []networkingv1.NetworkPolicyPeer
+	if r.ClientComponent != "" {
+		peers = append(peers, manifest.PeerOf(manifest.Part{Owner: r.Owner, Component: r.ClientComponent}))
 	}
-	client := manifest.Part{Owner: r.Owner, Component: r.ClientComponent}
-	return manifest.NetworkPolicy(r.part, name, intstr.FromInt32(r.Port()),
-		manifest.FromPart(client), manifest.FromPart(r.backupPart()), manifest.FromPart(r.part))
+	peers = append(peers, manifest.PeerOf(r.backupPart()), manifest.PeerOf(r.part))
+	policy := manifest.NetworkPolicy(r.part, r.name("", manifest.MaxName), intstr.FromInt32(r.Port()), append(peers, manifest.Clients(r.Clients)...)...)
+	if r.Egress == v1.EgressRestricted {
+		manifest.RestrictEgress(policy, manifest.PeerOf(r.part))
+	}
+	return policy
 }

@@ -4,7 +4,6 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -75,34 +74,4 @@ func DisruptionBudget(p Part, name string, maxUnavailable intstr.IntOrString) *p
 			UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow),
 		},
 	}
-}
-
-// NetworkPolicy allows only the given peers to reach the part's pods on a port, which for each pod is its
-// own if it has a name. Without peers it allows all.
-func NetworkPolicy(p Part, name string, port intstr.IntOrString, peers ...networkingv1.NetworkPolicyPeer) *networkingv1.NetworkPolicy {
-	return &networkingv1.NetworkPolicy{
-		TypeMeta:   Type("networking.k8s.io/v1", "NetworkPolicy"),
-		ObjectMeta: p.Meta(name),
-		Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: metav1.LabelSelector{MatchLabels: p.Selector()},
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress: []networkingv1.NetworkPolicyIngressRule{{
-				From: peers,
-				Ports: []networkingv1.NetworkPolicyPort{{
-					Protocol: new(corev1.ProtocolTCP),
-					Port:     &port,
-				}},
-			}},
-		},
-	}
-}
-
-// FromPart returns the pods of a part as a peer.
-func FromPart(p Part) networkingv1.NetworkPolicyPeer {
-	return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: p.Selector()}}
-}
-
-// FromNamespace returns all pods of the policy's namespace as a peer.
-func FromNamespace() networkingv1.NetworkPolicyPeer {
-	return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}}
 }

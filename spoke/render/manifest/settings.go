@@ -156,13 +156,18 @@ func preferredPods(p v1.PreferredPods) corev1.WeightedPodAffinityTerm {
 
 func podTerm(t v1.PodAffinityTerm) corev1.PodAffinityTerm {
 	term := corev1.PodAffinityTerm{TopologyKey: t.TopologyKey, Namespaces: slices.Clone(t.Namespaces)}
-	if s := t.LabelSelector; s != nil {
-		term.LabelSelector = &metav1.LabelSelector{
-			MatchLabels: maps.Clone(s.MatchLabels),
-			MatchExpressions: convert(s.MatchExpressions, func(r v1.LabelRequirement) metav1.LabelSelectorRequirement {
-				return metav1.LabelSelectorRequirement{Key: r.Key, Operator: metav1.LabelSelectorOperator(r.Operator), Values: slices.Clone(r.Values)}
-			}),
-		}
-	}
+	term.LabelSelector = labelSelector(t.LabelSelector)
 	return term
+}
+
+func labelSelector(s *v1.PodSelector) *metav1.LabelSelector {
+	if s == nil {
+		return nil
+	}
+	return &metav1.LabelSelector{
+		MatchLabels: maps.Clone(s.MatchLabels),
+		MatchExpressions: convert(s.MatchExpressions, func(r v1.LabelRequirement) metav1.LabelSelectorRequirement {
+			return metav1.LabelSelectorRequirement{Key: r.Key, Operator: metav1.LabelSelectorOperator(r.Operator), Values: slices.Clone(r.Values)}
+		}),
+	}
 }
