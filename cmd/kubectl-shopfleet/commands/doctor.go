@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
@@ -75,12 +76,22 @@ func (p *Program) runDoctor(ctx context.Context, out *output, names []string) er
 	if err != nil {
 		return fmt.Errorf("printing the checks: %w", err)
 	}
-	if failures := doctor.Failures(found.Checks); len(failures) > 0 {
-		return hint.With(fmt.Errorf("%d of %d checks %w, the first is %s of %s: %s",
-			len(failures), len(found.Checks), errFailed, failures[0].Check, failures[0].Member, failures[0].Reason),
-			"See the messages: kubectl shopfleet doctor -o wide")
+	return failure(found.Checks, names, out)
+}
+
+// failure returns an error if a check failed. Its hint is for a table without the messages.
+func failure(checks []doctor.Check, names []string, out *output) error {
+	failures := doctor.Failures(checks)
+	if len(failures) == 0 {
+		return nil
 	}
-	return nil
+	err := fmt.Errorf("%d of %d checks %w, the first is %s of %s: %s",
+		len(failures), len(checks), errFailed, failures[0].Check, failures[0].Member, failures[0].Reason)
+	if !out.text() || out.wide() {
+		return err
+	}
+	again := append([]string{"kubectl shopfleet doctor"}, names...)
+	return hint.With(err, "See the messages: "+strings.Join(again, " ")+" -o wide")
 }
 
 // diagnose checks the hub and the named members, or all. It returns an error if the hub does

@@ -131,3 +131,25 @@ func TestHub(t *testing.T) {
 		})
 	}
 }
+
+// TestMissingPolicies: the policy and the binding of a name are one in the message.
+func TestMissingPolicies(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 24, 8, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		missing []string
+		want    string
+	}{
+		"both":           {[]string{"plans", "applications", "plans", "applications"}, ": applications, plans"},
+		"a binding only": {[]string{"plans"}, ": plans"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := healthy(now)
+			f.MissingPolicies = tt.missing
+			if failures := Failures(Hub(f, now)); len(failures) != 1 || !strings.HasSuffix(failures[0].Message, tt.want) {
+				t.Errorf("failed checks %+v, want one whose message ends with %q", failures, tt.want)
+			}
+		})
+	}
+}

@@ -38,7 +38,8 @@ type HubFacts struct {
 	Lease      *coordinationv1.Lease
 	// Definitions are compared with those of the plugin.
 	Definitions preflight.DefinitionFacts
-	// MissingPolicies are the names of the admission policies and bindings that are not there.
+	// MissingPolicies are the names of the admission policies and bindings that are not there. A policy
+	// and its binding have one name, which is listed for each of them.
 	MissingPolicies []string
 	// Hub and Plugin are versions; empty if unknown.
 	Hub, Plugin string
@@ -143,8 +144,9 @@ func (f *HubFacts) policies() Check {
 	if len(f.MissingPolicies) == 0 {
 		return good(CheckPolicies, "Installed")
 	}
-	missing := slices.Sorted(slices.Values(f.MissingPolicies))
-	return bad(CheckPolicies, "PolicyMissing", "deletion is not protected, Plans are refused, or users are not warned, missing: "+strings.Join(missing, ", "), again)
+	missing := slices.Compact(slices.Sorted(slices.Values(f.MissingPolicies)))
+	return bad(CheckPolicies, "PolicyMissing",
+		"deletion is not protected, Plans are refused, or users are not warned, policies or bindings that are missing: "+strings.Join(missing, ", "), again)
 }
 
 func (f *HubFacts) version() Check {
