@@ -53,6 +53,9 @@ func headline(app *v1.EcommerceApp) string {
 	if unavailable(app) {
 		b.WriteString(", not available")
 	}
+	if meta.IsStatusConditionTrue(app.Status.Conditions, v1.ConditionDegraded) {
+		b.WriteString(", degraded")
+	}
 	if meta.IsStatusConditionTrue(app.Status.Conditions, v1.ConditionStalled) {
 		b.WriteString(", stalled")
 	}

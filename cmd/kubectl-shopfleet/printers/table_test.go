@@ -221,6 +221,16 @@ func TestHeadline(t *testing.T) {
 			change: func(a *v1.EcommerceApp) { a.Status.Message, a.Status.Conditions = "", unavailableAndStalled() },
 			want:   "production/shop: Updating, 1/2 clusters ready, not available, stalled",
 		},
+		"ready, and of no use to users": {
+			change: func(a *v1.EcommerceApp) {
+				a.Status.Phase, a.Status.Ready, a.Status.Message = v1.PhaseRunning, "2/2", ""
+				a.Status.Conditions = []metav1.Condition{
+					{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonRunning},
+					{Type: v1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1.ReasonLoginNotConfigured},
+				}
+			},
+			want: "production/shop: Running, 2/2 clusters ready, degraded",
+		},
 		"created": {
 			change: func(a *v1.EcommerceApp) {
 				a.Status = v1.EcommerceAppStatus{Phase: v1.PhaseCreating, Conditions: unavailableAndStalled()[:1]}
