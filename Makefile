@@ -98,7 +98,7 @@ help: ## Show this list.
 
 .PHONY: demo
 demo: ## Start a hub and three members on this machine and run a shop; KIND=1 uses kind.
-	$(DEMO) up $(if $(KIND),--kind)
+	$(DEMO) up --compiling-since "$$(date +%s)" $(if $(KIND),--kind)
 
 .PHONY: demo-restore
 demo-restore: ## Restore the backup of make demo in another region and run the shop there.

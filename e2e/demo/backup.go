@@ -56,6 +56,19 @@ func (d *demo) show(ctx context.Context, out io.Writer, args ...string) error {
 	return d.shown(ctx, out, d.path("bin", "kubectl-shopfleet"), args...)
 }
 
+// showHub shows the output of kubectl.
+func (d *demo) showHub(ctx context.Context, args ...string) error {
+	words := make([]string, 0, len(args))
+	for _, arg := range args {
+		if strings.ContainsAny(arg, `"(){}$`) {
+			arg = "'" + arg + "'"
+		}
+		words = append(words, arg)
+	}
+	_, _ = fmt.Fprintln(d.screen.out, "$ kubectl "+strings.Join(words, " "))
+	return d.shown(ctx, d.screen.out, d.path("bin", "kubectl"), args...)
+}
+
 // showMember shows objects in a member.
 func (d *demo) showMember(ctx context.Context, member, what string) error {
 	file := d.path(member, "kubeconfig")

@@ -53,19 +53,7 @@ func newCommand() *cobra.Command {
 	dir := command.PersistentFlags().String("dir", defaultDir, "folder with everything that the demo makes")
 	kind := command.PersistentFlags().Bool("kind", false, "run on kind clusters, with real containers; needs docker")
 	command.AddCommand(
-		&cobra.Command{
-			Use: "up", Short: "Bring the demo up and leave it running", Args: cobra.NoArgs,
-			RunE: func(command *cobra.Command, _ []string) error {
-				d, err := newDemo(*dir)
-				if err != nil {
-					return err
-				}
-				if *kind {
-					return newKindDemo(d).up(command.Context())
-				}
-				return d.up(command.Context())
-			},
-		},
+		newUp(dir, kind),
 		&cobra.Command{
 			Use: "restore", Short: "Restore the shop of a demo that runs in another region", Args: cobra.NoArgs,
 			RunE: func(command *cobra.Command, _ []string) error {
@@ -95,6 +83,29 @@ func newCommand() *cobra.Command {
 		newRollout(dir, kind),
 		newCloud(dir),
 	)
+	return command
+}
+
+// newUp returns the command that starts the demo.
+func newUp(dir *string, kind *bool) *cobra.Command {
+	var compiling int64
+	command := &cobra.Command{
+		Use: "up", Short: "Bring the demo up and leave it running", Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			d, err := newDemo(*dir)
+			if err != nil {
+				return err
+			}
+			if compiling > 0 {
+				d.compiledSince(time.Unix(compiling, 0))
+			}
+			if *kind {
+				return newKindDemo(d).up(command.Context())
+			}
+			return d.up(command.Context())
+		},
+	}
+	command.Flags().Int64Var(&compiling, "compiling-since", 0, "Unix time at which the compilation of this program began, which is part of the time that the demo takes")
 	return command
 }
 
@@ -151,6 +162,12 @@ func newDemo(dir string) (*demo, error) {
 	return &demo{root: root, dir: absolute, screen: &steps{out: os.Stdout, terminal: term.IsTerminal(int(os.Stdout.Fd()))}, begin: time.Now()}, nil
 }
 
+// compiledSince makes the compilation of this program the first step.
+func (d *demo) compiledSince(begin time.Time) {
+	d.screen.done("Compiling the demo", d.begin.Sub(begin))
+	d.begin = begin
+}
+
 // path returns a path in the demo's folder.
 func (d *demo) path(names ...string) string {
 	return filepath.Join(append([]string{d.dir}, names...)...)
@@ -172,7 +189,7 @@ func (d *demo) down(ctx context.Context) error {
 		return fmt.Errorf("ending the fleet: %w", err)
 	}
 	var failed []error
-	for _, name := range []string{"bin", operatorState, operatorConfig, operatorLog, providerState, providerLog, providerVolumes} {
+	for _, name := range []string{"bin", operatorState, operatorConfig, operatorLog, providerState, providerLog, providerVolumes, scaled} {
 		failed = append(failed, os.RemoveAll(d.path(name)))
 	}
 	// A folder with foreign files stays.

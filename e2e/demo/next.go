@@ -10,7 +10,7 @@ import (
 // guide lists commands to try, each of which works unchanged in the root of the
 // repository.
 const guide = `
-{{.Shop}} runs in all its regions, {{.Took}} after the start. Now, in this folder:
+{{.Shop}} runs in all its regions, and doctor finds nothing to do. Now, in this folder:
 
   export KUBECONFIG={{.Below}}{{.Dir}}/hub/kubeconfig PATH={{.Below}}{{.Dir}}/bin:$PATH
 
@@ -35,6 +35,8 @@ Scale everywhere; delete everywhere, in order (volumes stay):
   kubectl delete ecommerceapp {{.Shop}} -n {{.Namespace}}
 
 Logs are {{.Dir}}/{{.Log}} of the hub and {{.Dir}}/{{.CloudLog}} of the cloud. End everything: {{.Down}}
+
+The demo took {{.Took}}.
 `
 
 // restoredGuide lists commands to try after a restore.

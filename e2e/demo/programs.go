@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -109,7 +110,7 @@ func (d *demo) keepProgram() error {
 
 // fleet starts the control planes that are not running.
 func (d *demo) fleet(ctx context.Context, _ io.Writer) error {
-	_, err := quiet(d.command(ctx, d.path("bin", "fleet"), "--dir", d.dir, "up", "--driverless", home))
+	_, err := quiet(d.command(ctx, d.path("bin", "fleet"), "--dir", d.dir, "up", "--driverless", strings.Join(members(), ",")))
 	return err
 }
 

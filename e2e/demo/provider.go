@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,9 +83,7 @@ func (d *demo) introduce(ctx context.Context, progress io.Writer, members ...str
 	if err != nil {
 		return err
 	}
-	apply := d.command(ctx, d.path("bin", "kubectl"), "apply", "-f", "-")
-	apply.Stdin = strings.NewReader(manifestOf(at.Health))
-	if _, err := quiet(apply); err != nil {
+	if err := d.pipe(ctx, apply(), manifestOf(at.Health)); err != nil {
 		return err
 	}
 	if err := d.kubectl(ctx, "wait", "--for=condition=Ready", "cloudaccount", account, "--timeout="+patience); err != nil {
@@ -128,5 +127,13 @@ func manifestOf(address string) string {
 // kubectl runs kubectl against the hub.
 func (d *demo) kubectl(ctx context.Context, args ...string) error {
 	_, err := quiet(d.command(ctx, d.path("bin", "kubectl"), args...))
+	return err
+}
+
+// pipe runs kubectl with manifests for a file.
+func (d *demo) pipe(ctx context.Context, args []string, manifests string) error {
+	cmd := d.command(ctx, d.path("bin", "kubectl"), append(slices.Clone(args), "-f", "-")...)
+	cmd.Stdin = strings.NewReader(manifests)
+	_, err := quiet(cmd)
 	return err
 }

@@ -70,7 +70,7 @@ func (s *steps) stopped(ctx context.Context, err error, e ending) error {
 func (s *steps) run(what string, step func(progress io.Writer) error) error {
 	begin := time.Now()
 	s.mu.Lock()
-	s.current = fmt.Sprintf("%-46s", what)
+	s.current = title(what)
 	_, _ = fmt.Fprint(s.out, s.current)
 	s.mu.Unlock()
 
@@ -98,6 +98,14 @@ func (s *steps) run(what string, step func(progress io.Writer) error) error {
 	}
 	s.current = ""
 	return err
+}
+
+// title returns the beginning of the line of a step.
+func title(what string) string { return fmt.Sprintf("%-46s", what) }
+
+// done shows a step that is over.
+func (s *steps) done(what string, took time.Duration) {
+	_, _ = fmt.Fprintf(s.out, "%s%8s\n", title(what), fmt.Sprintf("%.1fs", took.Seconds()))
 }
 
 // count says from time to time how long the step has taken.

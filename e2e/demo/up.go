@@ -29,6 +29,8 @@ const (
 	namespace = "production"
 	// readyTimeout limits the start of the shop in all regions.
 	readyTimeout = 2 * time.Minute
+	// policyTimeout limits how long the hub may take to see that the policies of a member are in force.
+	policyTimeout = 2 * time.Minute
 	// requestTimeout bounds each of the demo's own requests.
 	requestTimeout = 15 * time.Second
 )
@@ -55,31 +57,38 @@ func (d *demo) steps(ctx context.Context) error {
 	if err := d.screen.all(ctx, []step{
 		{"Building the hub and getting a control plane", d.build},
 		{"Starting four control planes", d.fleet},
-		{"Installing definitions and permissions", func(ctx context.Context, _ io.Writer) error {
-			return d.kubectl(ctx, "apply", "-f", "config/crd/bases", "-f", "config/rbac/hub")
+		{"Installing definitions, permissions, policies", func(ctx context.Context, _ io.Writer) error {
+			return d.kubectl(ctx, append(apply(), "-f", "config/crd/bases", "-f", "config/rbac/hub", "-f", "config/admission/hub")...)
 		}},
 		{"Starting the hub", func(ctx context.Context, _ io.Writer) error { return d.ensureOperator(ctx) }},
-		{"Starting a cloud for the volumes of " + home, func(ctx context.Context, _ io.Writer) error { return d.ensureProvider(ctx) }},
+		{"Starting a cloud with storage drivers", func(ctx context.Context, _ io.Writer) error { return d.ensureProvider(ctx) }},
 		{"Joining " + strings.Join(members(), ", "), func(ctx context.Context, progress io.Writer) error {
 			return d.join(ctx, progress, members()...)
 		}},
-		{"Telling the hub whose volumes those are", func(ctx context.Context, progress io.Writer) error {
+		{"Telling the hub the account of " + home, func(ctx context.Context, progress io.Writer) error {
 			return d.introduce(ctx, progress, home)
 		}},
-		{"Applying " + sample, func(ctx context.Context, _ io.Writer) error { return d.apply(ctx) }},
+		{"Applying " + sample, func(ctx context.Context, _ io.Writer) error { return d.applySample(ctx) }},
 	}); err != nil {
 		return err
 	}
 	if err := d.watch(ctx); err != nil {
 		return err
 	}
+	if err := d.showMissing(ctx); err != nil {
+		return err
+	}
 	_, _ = fmt.Fprintln(d.screen.out)
-	if err := d.screen.run("Backing up "+home+", with a copy in "+away, func(progress io.Writer) error {
-		return d.backUp(ctx, progress)
+	if err := d.screen.all(ctx, []step{
+		{"Giving it a login and copies of its backups", d.complete},
+		{"Backing up " + home + ", with a copy in " + away, d.backUp},
 	}); err != nil {
 		return err
 	}
-	return d.listBackups(ctx)
+	if err := d.listBackups(ctx); err != nil {
+		return err
+	}
+	return d.check(ctx)
 }
 
 // join makes the clusters members, at the same time; those that are ready stay as
@@ -109,7 +118,17 @@ func (d *demo) join(ctx context.Context, progress io.Writer, members ...string) 
 	if err := errors.Join(failed...); err != nil {
 		return fmt.Errorf("%w\nthe hub's log ends with:\n%s", err, d.operator().LogTail())
 	}
-	return nil
+	return d.awaitPolicies(ctx, members)
+}
+
+// awaitPolicies waits until the hub has seen that the members enforce the admission policies that join
+// installed: an API server takes a moment for that, and the hub looks again within a minute.
+func (d *demo) awaitPolicies(ctx context.Context, members []string) error {
+	args := []string{"wait", "--for=condition=" + v1.ConditionAccountRestricted, "--timeout=" + policyTimeout.String()}
+	for _, name := range members {
+		args = append(args, "membercluster/"+name)
+	}
+	return d.kubectl(ctx, args...)
 }
 
 // joined reports whether the hub reports the member ready.
@@ -120,18 +139,16 @@ func joined(ctx context.Context, hub client.Client, name string) bool {
 		meta.IsStatusConditionTrue(member.Status.Conditions, v1.ConditionReady)
 }
 
-// apply applies the sample, with copies of its backups.
-func (d *demo) apply(ctx context.Context) error {
-	create := d.command(ctx, d.path("bin", "kubectl"), "apply", "-f", "-")
-	create.Stdin = strings.NewReader("{apiVersion: v1, kind: Namespace, metadata: {name: " + namespace + "}}")
-	if _, err := quiet(create); err != nil {
+// apply returns the arguments of kubectl that apply files as an installation does. A later run takes
+// fields back that were changed meanwhile.
+func apply() []string { return []string{"apply", "--server-side", "--force-conflicts"} }
+
+// applySample applies the sample as it is.
+func (d *demo) applySample(ctx context.Context) error {
+	if err := d.pipe(ctx, apply(), "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}"); err != nil {
 		return err
 	}
-	if err := d.kubectl(ctx, "apply", "-f", sample); err != nil {
-		return err
-	}
-	return d.kubectl(ctx, "patch", "ecommerceapp", shop, "-n", namespace, "--type=merge",
-		"-p", `{"spec":{"database":{"backup":{"copyToRegions":["`+away+`"]}}}}`)
+	return d.kubectl(ctx, append(apply(), "-f", sample)...)
 }
 
 // watch shows the shop until it runs in all regions.

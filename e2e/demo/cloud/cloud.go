@@ -12,7 +12,10 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/arm"
 	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
+	"github.com/shopfleet/shopfleet/cloud/fake/gce"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
 )
@@ -22,7 +25,12 @@ const (
 	ready = 3 * time.Second
 	// readTimeout bounds reading a request.
 	readTimeout = 10 * time.Second
+	// account names the project of Google's disks, and the subscription and resource group of Azure's.
+	account = "demo"
 )
+
+// errNoDriver means that no storage driver is simulated for a provider.
+var errNoDriver = errors.New("no storage driver is simulated for the provider")
 
 // Account is the key that the cloud accepts. It opens nothing else.
 func Account() ec2.Key {
@@ -51,11 +59,14 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	server := ec2.New(kept.cloud, ec2.Options{Clock: clock.RealClock{}, Keys: []ec2.Key{Account()}, Limits: ec2.DefaultLimits()})
-	driver := csi.EBS(kept.cloud, server, Account().Account)
 	parts := []func(context.Context) error{kept.follow}
 	for _, c := range f.Clusters() {
-		if spec := c.Spec(); !spec.Driverless || spec.Provider != fleet.AWS {
+		if !c.Spec().Driverless {
 			continue
+		}
+		driver, err := driverOf(c.Spec(), kept.cloud, server)
+		if err != nil {
+			return err
 		}
 		standIn, err := csi.New(ctx, c.AdminConfig(), driver)
 		if err != nil {
@@ -69,6 +80,22 @@ func Run(ctx context.Context, o Options) error {
 	}
 	parts = append(parts, func(ctx context.Context) error { return serve(ctx, listener, server) })
 	return all(ctx, parts)
+}
+
+// driverOf returns the driver that a cluster of the provider has. Only Amazon's API is served: the
+// disks of the other providers are in the same cloud, for their drivers alone.
+func driverOf(spec fleet.ClusterSpec, kept *fake.Cloud, server *ec2.Server) (csi.Driver, error) {
+	switch spec.Provider {
+	case fleet.AWS:
+		return csi.EBS(kept, server, Account().Account), nil
+	case fleet.GCP:
+		return csi.PD(kept, gce.New(kept, gce.Options{Clock: clock.RealClock{}}), account), nil
+	case fleet.Azure:
+		disks := arm.New(kept, arm.Options{Clock: clock.RealClock{}})
+		return csi.AzureDisk(kept, disks, arm.Disk{Subscription: account, Group: account, Region: spec.Region}), nil
+	default:
+		return csi.Driver{}, fmt.Errorf("%w %q of cluster %q", errNoDriver, spec.Provider, spec.Name)
+	}
 }
 
 // all runs parts until the context ends or one of them does, which ends the others.

@@ -1,15 +1,16 @@
-// Package cloud simulates Amazon's API and storage driver for the demo.
+// Package cloud simulates Amazon's API, and the storage drivers of three clouds, for the demo.
 //
 // # Purpose
 //
 // Run serves the fake of EC2 on an address of this machine, for the access key that Account
-// returns, and simulates the EBS driver in each member of the fleet that has no driver. A
-// snapshot is taken at once and ready after three seconds.
+// returns, and simulates the driver of its provider in each member of the fleet that has no
+// driver: that of EBS, Persistent Disk or Azure Disk. A snapshot is taken at once and ready
+// after three seconds.
 //
 // # Non-goals
 //
 // Volumes and snapshots hold no data; the nodes are simulated, too. Members that are added
-// later need a restart.
+// later need a restart. The APIs of Google and Azure are not served.
 //
 // # Trade-offs
 //
