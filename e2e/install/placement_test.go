@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -136,13 +135,13 @@ func (w warned) testPlacements(t *testing.T) {
 		want      bool
 	}{
 		"none":           {v1.Placement{}, true},
-		"tolerations":    {v1.Placement{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}, true},
+		"tolerations":    {v1.Placement{Tolerations: []v1.Toleration{{Operator: v1.TolerationExists}}}, true},
 		"replicas":       {v1.Placement{Replicas: v1.PlacementReplicas{Mode: v1.ReplicasDivided}}, true},
-		"all on purpose": {v1.Placement{ClusterSelector: &metav1.LabelSelector{}}, false},
-		"selector":       {v1.Placement{ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}, false},
-		"names":          {v1.Placement{ClusterNames: []string{"eu-1"}}, false},
-		"regions":        {v1.Placement{Regions: []string{"eu-west-1"}}, false},
-		"providers":      {v1.Placement{Providers: []v1.Provider{v1.ProviderAWS}}, false},
+		"all on purpose": {v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{}}}, false},
+		"selector":       {v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{"a": "b"}}}}, false},
+		"names":          {v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"eu-1"}}}, false},
+		"regions":        {v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"eu-west-1"}}}, false},
+		"providers":      {v1.Placement{ClusterCriteria: v1.ClusterCriteria{Providers: []v1.Provider{v1.ProviderAWS}}}, false},
 		"number":         {v1.Placement{MaxClusters: 3}, false},
 		"spread":         {v1.Placement{Spread: []v1.Spread{{Topology: v1.TopologyRegion, MaxClustersPerDomain: 1}}}, false},
 	} {
