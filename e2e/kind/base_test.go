@@ -16,6 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
 const (
@@ -49,8 +50,12 @@ func (w *environment) testBase(t *testing.T) {
 		w.hub.runFrom(t, sources, join...)
 	}
 	w.applyShops(t)
+	w.hub.must(t, "patch", "ecommerceapp", shop, "--namespace", namespace, "--type", "merge", "--patch",
+		`{"spec": {"placement": {"preferences": [{"weight": 1, "matchLabels": {"topology.kubernetes.io/region": "eu-west-1"}}]}}}`)
 	before := w.workloads(t.Context(), t)
+	w.renameFields(t)
 	w.follow(t, "Upgrade")
+	w.checkRenamed(t)
 	w.reconcile(t)
 	named := restarted(t)
 	fleettest.Within(t, patience, fmt.Sprintf("the pods of %q to be replaced", named), func(ctx context.Context) error {
@@ -64,6 +69,38 @@ func (w *environment) testBase(t *testing.T) {
 	w.running(t, shop, ledger)
 	after := w.workloads(t.Context(), t)
 	checkRestarts(t, named, before, after)
+}
+
+// renameFields runs the commands of CHANGELOG.md that rename fields of stored objects.
+func (w *environment) renameFields(t *testing.T) {
+	t.Helper()
+	changelog, err := os.ReadFile("../../CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, _ := apitest.RenamingCommands(string(changelog))
+	cmd := w.env.Command(t.Context(), "bash", "-euo", "pipefail", "-c", commands)
+	cmd.Dir = t.TempDir()
+	out, err := testenv.Run(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("renamed fields:\n%s", out)
+}
+
+// checkRenamed checks that the objects have the new names after the upgrade.
+func (w *environment) checkRenamed(t *testing.T) {
+	t.Helper()
+	for _, r := range w.regions {
+		if got := w.hub.must(t, "get", "membercluster", r.name, "--output=jsonpath={.status.provider}"); got != string(v1.ProviderOther) {
+			t.Errorf("the provider of %s is %q, want %q", r.name, got, v1.ProviderOther)
+		}
+	}
+	const selected = "{.spec.placement.preferences[0].selector.clusterSelector.matchLabels}"
+	got, want := w.hub.must(t, "get", "ecommerceapp", shop, "--namespace", namespace, "--output=jsonpath="+selected), `{"topology.kubernetes.io/region":"eu-west-1"}`
+	if got != want {
+		t.Errorf("the preference selects %s, want %s", got, want)
+	}
 }
 
 // checkRestarts checks that the named workloads have replaced their pods once, and no other has.
