@@ -93,6 +93,11 @@ func TestCaseOfIDs(t *testing.T) {
 	if err != nil || got.Ref != first.Ref {
 		t.Errorf("read %q, %v; want %q", got.Ref.ID, err, first.Ref.ID)
 	}
+	// The session of a region with another group spells it alike.
+	elsewhere := s.connect(t, func(c *cloud.Config) { c.Region = "westeurope" })
+	if got, err = elsewhere.Snapshots.GetSnapshot(t.Context(), first.Ref); err != nil || got.Ref != first.Ref {
+		t.Errorf("read %q elsewhere, %v; want %q", got.Ref.ID, err, first.Ref.ID)
+	}
 	var listed []cloud.SnapshotRef
 	for one, err := range session.Snapshots.ListSnapshots(t.Context(), owner(ours())) {
 		if err != nil {
