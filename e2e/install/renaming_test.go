@@ -13,6 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -163,7 +164,12 @@ func (s *suite) checkDefinitions(t *testing.T) {
 		if err := yaml.UnmarshalStrict(raw, want); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(want), got); err != nil {
+		stored := &unstructured.Unstructured{}
+		stored.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+		if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(want), stored); err != nil {
+			t.Fatal(err)
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, got); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want.Spec.Versions, got.Spec.Versions); diff != "" {
