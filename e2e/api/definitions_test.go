@@ -62,3 +62,29 @@ func TestRulesDoNotReadTheStatus(t *testing.T) {
 		t.Error("found no rule")
 	}
 }
+
+// maxDefinition is the size of a definition as JSON. The annotation in which kubectl apply keeps it, unless it applies
+// server-side, may have 262144 bytes together with the others.
+const maxDefinition = 230_000
+
+func TestDefinitionsAreSmall(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(definitions, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d definitions: %v", len(files), err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded, err := yaml.YAMLToJSONStrict(raw)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		t.Logf("%s: %d bytes", filepath.Base(file), len(encoded))
+		if len(encoded) > maxDefinition {
+			t.Errorf("%s has %d bytes as JSON, want at most %d: shorten descriptions, or share less by embedding", file, len(encoded), maxDefinition)
+		}
+	}
+}

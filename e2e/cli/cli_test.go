@@ -97,7 +97,7 @@ func (s *suite) run(t *testing.T, args ...string) framework.Outcome {
 
 func (s *suite) testBeforeInstallation(t *testing.T) {
 	t.Helper()
-	s.run(t, "clusters").Want(t, framework.Failed, "kubectl apply -f config/crd/bases")
+	s.run(t, "clusters").Want(t, framework.Failed, "kubectl apply --server-side -f config/crd/bases")
 }
 
 func (s *suite) testUnreachableForHub(t *testing.T) {

@@ -3,8 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,6 +55,53 @@ func TestPages(t *testing.T) {
 			t.Errorf("kubectl %s: no error", wrong)
 		}
 	}
+}
+
+// TestManifestsAreAppliedServerSide: no page or hint applies a folder of config by the client, which keeps each object
+// in an annotation: the definitions may grow beyond what that holds.
+func TestManifestsAreAppliedServerSide(t *testing.T) {
+	applied := 0
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			if entry != nil && path != "../.." && strings.HasPrefix(entry.Name(), ".") {
+				return fs.SkipDir
+			}
+			return err
+		}
+		if strings.HasSuffix(path, "_test.go") || !slices.Contains([]string{".md", ".go", ".yaml"}, filepath.Ext(path)) {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, args := range commandsIn(string(text)) {
+			if !appliesManifests(args) {
+				continue
+			}
+			applied++
+			if !slices.Contains(args, "--server-side") {
+				t.Errorf("%s: kubectl %s: add --server-side", path, strings.Join(args, " "))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if applied < 5 {
+		t.Errorf("found %d commands that apply a folder of config", applied)
+	}
+}
+
+// appliesManifests reports whether a command applies a kustomization, or a folder of config but the samples.
+func appliesManifests(args []string) bool {
+	if len(args) == 0 || args[0] != "apply" {
+		return false
+	}
+	return slices.Contains(args, "-k") || slices.ContainsFunc(args, func(a string) bool {
+		return strings.HasPrefix(a, "config/") && !strings.HasPrefix(a, "config/samples")
+	})
 }
 
 // commandsIn returns the arguments of each kubectl command in a page.

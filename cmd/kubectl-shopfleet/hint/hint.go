@@ -53,7 +53,7 @@ func For(err error) string {
 	case clientcmd.IsEmptyConfig(err):
 		return "No cluster is configured. Set --kubeconfig or KUBECONFIG."
 	case meta.IsNoMatchError(err):
-		return "The CRDs are not installed in this cluster. If it is the hub, install them: kubectl apply -f config/crd/bases. " +
+		return "The CRDs are not installed in this cluster. If it is the hub, install them: kubectl apply --server-side -f config/crd/bases. " +
 			"If it is not, choose the hub with --context or --kubeconfig."
 	case apierrors.IsUnauthorized(err):
 		return "The cluster rejects your credentials; they may have expired. Choose others with --kubeconfig or --context."

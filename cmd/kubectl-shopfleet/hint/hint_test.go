@@ -43,7 +43,7 @@ func TestFor(t *testing.T) {
 		"file of a token":  {&url.Error{Op: "Get", URL: "https://hub", Err: missing}, "name of the file"},
 		"error number":     {syscall.ENOSPC, ""},
 		"no program":       {&url.Error{Op: "Get", URL: "https://hub", Err: errors.New("getting credentials: exec: executable aws not found")}, ""},
-		"not installed":    {fmt.Errorf("listing: %w", &meta.NoKindMatchError{}), "kubectl apply -f config/crd/bases"},
+		"not installed":    {fmt.Errorf("listing: %w", &meta.NoKindMatchError{}), "kubectl apply --server-side -f config/crd/bases"},
 		"unauthorized":     {apierrors.NewUnauthorized(""), "rejects your credentials"},
 		"forbidden":        {apierrors.NewForbidden(resource, "eu-1", errBoom), "You lack the permission"},
 		"no kubeconfig":    {clientcmd.ErrEmptyConfig, "--kubeconfig"},
