@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -78,8 +79,20 @@ func (s *server) testScaleOfDefault(t *testing.T) {
 	created := s.create(t.Context(), t, k, edits{
 		"metadata.namespace": "scale", "metadata.name": "default", "spec.frontend": absent(),
 	})
+	page, err := os.ReadFile("../../api/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.scales(t).Scales("scale").Get(t.Context(), k.resource.GroupResource(), created.GetName(), metav1.GetOptions{})
+	if err == nil || !strings.Contains(string(page), "\n    "+err.Error()+"\n") {
+		t.Errorf("reading /scale: %v, want the error that api/README.md quotes", err)
+	}
 	if err := s.scaleByHand(t, k, created.GetName()); err != nil {
 		t.Fatal(err)
+	}
+	read, err := s.scales(t).Scales("scale").Get(t.Context(), k.resource.GroupResource(), created.GetName(), metav1.GetOptions{})
+	if err != nil || read.Spec.Replicas != 5 {
+		t.Errorf("reading /scale with spec.frontend.replicas: %+v, %v; want 5 replicas", read, err)
 	}
 	live, err := s.resource(k, "scale").Get(t.Context(), created.GetName(), metav1.GetOptions{})
 	if err != nil {

@@ -37,8 +37,9 @@ func (p *Program) doctorCommand() *cobra.Command {
 
 The checks of a member are its conditions, which the hub observes, and the version of its
 agent. Those of the hub are its Deployment, its leader, CRDs, admission policies and
-version. What you may not read is Unknown, and does not fail. -o wide shows all checks with
-their messages.
+version. An EcommerceApp whose /scale cannot answer, for lack of spec.frontend.replicas, is named
+and does not fail. What you may not read is Unknown, and does not fail either. -o wide shows all
+checks with their messages.
 
 The exit code is 1 if a check fails.`,
 		Example: `  kubectl shopfleet doctor
@@ -106,6 +107,9 @@ func (p *Program) diagnose(ctx context.Context, hub *cluster, names []string) (d
 	}
 	members := &v1.MemberClusterList{}
 	facts.Unreadable[doctor.CheckMembers] = hub.client.List(ctx, members)
+	apps := &v1.EcommerceAppList{}
+	facts.Unreadable[doctor.CheckScale] = hub.client.List(ctx, apps)
+	facts.Unscalable = doctor.Unscalable(apps.Items)
 	facts.Unreadable[doctor.CheckDeployment] = readHub(ctx, hub, &facts)
 	facts.Unreadable[doctor.CheckLeader] = readLease(ctx, hub, &facts)
 	objects, err := config.Hub.Install(config.Installation{})

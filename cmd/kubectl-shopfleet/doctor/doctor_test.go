@@ -110,6 +110,7 @@ func TestHub(t *testing.T) {
 		"a deleted definition":   {func(f *HubFacts) { f.Definitions = preflight.DefinitionFacts{Deleting: []string{"a"}} }, []string{"Definitions False DefinitionDeleting"}, "kubectl get a -A"},
 		"a missing policy":       {func(f *HubFacts) { f.MissingPolicies = []string{"a"} }, []string{"AdmissionPolicies False PolicyMissing"}, again},
 		"an old plugin":          {func(f *HubFacts) { f.Plugin = "v1.1.0" }, []string{"Version False VersionSkew"}, "kubectl-shopfleet"},
+		"unscalable":             {func(f *HubFacts) { f.Unscalable = []string{"a/shop"} }, nil, ""},
 		"an unknown version":     {func(f *HubFacts) { f.Hub = "" }, nil, ""},
 		"a Lease not to be read": {func(f *HubFacts) { f.Unreadable[CheckLeader] = forbidden }, nil, ""},
 		"a broken server":        {func(f *HubFacts) { f.Unreadable[CheckPolicies] = errors.New("500") }, []string{"AdmissionPolicies Unknown ReadFailed"}, "kubectl get --raw"},
@@ -119,8 +120,8 @@ func TestHub(t *testing.T) {
 			f := healthy(now)
 			tt.change(&f)
 			all := Hub(f, now)
-			if len(all) != 6 {
-				t.Errorf("%d checks, want 6", len(all))
+			if len(all) != 7 {
+				t.Errorf("%d checks, want 7", len(all))
 			}
 			if diff := cmp.Diff(tt.want, failing(all)); diff != "" {
 				t.Errorf("failed checks (-want +got):\n%s", diff)

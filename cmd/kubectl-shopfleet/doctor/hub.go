@@ -27,6 +27,7 @@ const (
 	CheckPolicies    = "AdmissionPolicies"
 	CheckVersion     = "Version"
 	CheckMembers     = "Members"
+	CheckScale       = "Scale"
 )
 
 // HubFacts holds the objects of a hub, and the errors of reading them.
@@ -41,6 +42,8 @@ type HubFacts struct {
 	// MissingPolicies are the names of the admission policies and bindings that are not there. A policy
 	// and its binding have one name, which is listed for each of them.
 	MissingPolicies []string
+	// Unscalable are the applications that Unscalable returns.
+	Unscalable []string
 	// Hub and Plugin are versions; empty if unknown.
 	Hub, Plugin string
 	// Unreadable are the errors of checks whose objects could not be read.
@@ -56,9 +59,10 @@ func Hub(f HubFacts, now time.Time) []Check {
 		CheckPolicies:    f.policies,
 		CheckVersion:     f.version,
 		CheckMembers:     func() Check { return good(CheckMembers, "Read") },
+		CheckScale:       f.scale,
 	}
 	var all []Check
-	for _, name := range []string{CheckDeployment, CheckLeader, CheckDefinitions, CheckPolicies, CheckVersion, CheckMembers} {
+	for _, name := range []string{CheckDeployment, CheckLeader, CheckDefinitions, CheckPolicies, CheckVersion, CheckMembers, CheckScale} {
 		if err := f.Unreadable[name]; err != nil {
 			all = append(all, unreadable(name, err))
 			continue
