@@ -53,7 +53,11 @@ func overrideCases() []testCase {
 	refuse("replicas", "should be less than or equal to 1000", int64(1001))
 	refuse("frontend.replicas", "should be greater than or equal to 0", int64(-1))
 	refuse("backend.image", "image must be a reference", "shop;v1")
-	refuse("backend.env", "env must have value or valueFrom, not both", []any{m{"name": "A", "value": "b", "valueFrom": m{"fieldRef": m{"fieldPath": "a"}}}})
+	both := m{"name": "A", "value": "b", "valueFrom": m{"fieldRef": m{"fieldPath": "a"}}}
+	cases = append(cases, testCase{
+		name: "override of backend.env", edits: edits{field + "[]": m{"backend": m{"env": []any{both}}}},
+		field: first + ".backend.env[0]", says: "env must have value or valueFrom, not both",
+	})
 	refuse("frontend.nodeSelector", "nodeSelector must have keys of at most 317", m{strings.Repeat("k", 318): "v"})
 	refuse("database.replicas", "should be greater than or equal to 1", int64(0))
 	refuse("database.storageProfile", "Unsupported value", "Slow")
