@@ -64,12 +64,12 @@ type EcommerceAppStatus struct {
 	// +kubebuilder:validation:MaxLength=262144
 	LastHandledImageUpdate string `json:"lastHandledImageUpdate,omitempty"`
 
-	// inventory is a hash of what was applied for a copy in its cluster, and of the fields that
+	// appliedHash is a hash of what was applied for a copy in its cluster, and of the fields that
 	// were owned afterwards: 64 lower-case hexadecimal characters. A process that starts compares
 	// it instead of reading each object. Not set on the hub.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	Inventory string `json:"inventory,omitempty"`
+	AppliedHash string `json:"appliedHash,omitempty"`
 
 	// conditions are the latest observations, which the phase is derived from. Known types
 	// are Ready, Available, Placed, Applied, Progressing, Degraded, Stalled, BackupReady,

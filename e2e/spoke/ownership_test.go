@@ -77,20 +77,20 @@ func testUnchanged(w *environment) func(*testing.T) {
 		w.reconcile(t, app, "after a restart")
 		w.checkStatusWrites(t, mark, app, 1)
 		if reads := w.childReads(t, mark, app); len(reads) > 0 {
-			t.Errorf("children that the inventory tells of were read:\n%s", reads)
+			t.Errorf("children that the applied hash tells of were read:\n%s", reads)
 		}
 
 		w.stop()
-		without := []byte(`{"status":{"inventory":null}}`)
+		without := []byte(`{"status":{"appliedHash":null}}`)
 		if err := w.Status().Patch(t.Context(), app.DeepCopy(), client.RawPatch(types.MergePatchType, without)); err != nil {
 			t.Fatal(err)
 		}
 		mark = w.mark(t)
 		w.run(t)
-		w.reconcile(t, app, "after another restart, without an inventory")
+		w.reconcile(t, app, "after another restart, without an applied hash")
 		w.checkStatusWrites(t, mark, app, 1)
 		if reads := w.childReads(t, mark, app); len(reads) < 10 {
-			t.Errorf("without an inventory the children must be read once, got:\n%s", reads)
+			t.Errorf("without an applied hash the children must be read once, got:\n%s", reads)
 		}
 
 		mark = w.mark(t)
@@ -108,7 +108,7 @@ func testUnchanged(w *environment) func(*testing.T) {
 	}
 }
 
-// checkEditWhileDown edits an app while no spoke runs: the inventory still tells of the children that are as
+// checkEditWhileDown edits an app while no spoke runs: the applied hash still tells of the children that are as
 // before.
 func (w *environment) checkEditWhileDown(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()

@@ -11,7 +11,7 @@
 //     *ConflictError.
 //   - DryRunClient, and Options.DryRun: the same writes as dry runs, with what each would change
 //     according to the API server.
-//   - Fingerprints, Inventory and Recall: a cache need not keep the content of what is
+//   - Fingerprints, AppliedHash and Recall: a cache need not keep the content of what is
 //     applied, and a process that starts need not read it.
 //
 // # Non-goals
@@ -29,7 +29,7 @@
 //   - The API server may permanently store something other than the intent, for example
 //     when an admission webhook rewrites an image. The applier remembers the result of
 //     its own write, so that it does not write repeatedly; after a restart it writes such
-//     an object once more, unless it has a fingerprint and an inventory tells of it. Rewrites
+//     an object once more, unless it has a fingerprint and the applied hash tells of it. Rewrites
 //     tells which fields it were. Of a created object that is known only of the kinds that
 //     policies usually change, as the answer about others is not read.
 //   - A fingerprint is a hash of the field paths that the API server says this applier owns.

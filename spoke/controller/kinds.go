@@ -35,7 +35,7 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 			return reconciler.Status{
 				Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration,
 				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, LastHandledReconcileAt: &s.LastHandledReconcileAt,
-				LastHandledImageUpdate: &s.LastHandledImageUpdate, Inventory: &s.Inventory, DatabaseCreated: &s.DatabaseCreated,
+				LastHandledImageUpdate: &s.LastHandledImageUpdate, AppliedHash: &s.AppliedHash, DatabaseCreated: &s.DatabaseCreated,
 				StartedServer: &s.StartedServer,
 			}
 		},

@@ -57,8 +57,8 @@ func (k Kind[T]) DryRun(ctx context.Context, m *Member, t DryRunRequest[T]) ([]v
 	if p.live, err = r.observe(ctx, p.object, components); err != nil {
 		return nil, err
 	}
-	if inventory := r.kind.Status(p.object).Inventory; inventory != nil {
-		r.member.Applier.Recall(*inventory, p.intents(), p.live)
+	if applied := r.kind.Status(p.object).AppliedHash; applied != nil {
+		r.member.Applier.Recall(*applied, p.intents(), p.live)
 	}
 	login, err := r.dryRunLogin(ctx, p)
 	if err != nil {

@@ -76,9 +76,9 @@ type Status struct {
 	DatabaseCreated *bool
 	// StartedServer is nil for kinds that do not keep it. Report sets it.
 	StartedServer **v1.DatabaseServer
-	// Inventory is nil for kinds that do not keep it: after a start of the process, their children
+	// AppliedHash is nil for kinds that do not keep it: after a start of the process, their children
 	// are read once.
-	Inventory *string
+	AppliedHash *string
 }
 
 // Runner is a Kind with the type parameter erased.

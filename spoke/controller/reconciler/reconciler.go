@@ -172,8 +172,8 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 	}
 	status := r.kind.Status(p.object)
 	// What admission changed of an object is known to the process that applied it.
-	if status.Inventory != nil && (p.paused || !wasRewritten(*status.Conditions)) {
-		r.member.Applier.Recall(*status.Inventory, p.intents(), p.live)
+	if status.AppliedHash != nil && (p.paused || !wasRewritten(*status.Conditions)) {
+		r.member.Applier.Recall(*status.AppliedHash, p.intents(), p.live)
 	}
 	decision, err := component.Plan(component.Input{
 		Components: components,

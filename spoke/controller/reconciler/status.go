@@ -47,8 +47,8 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	if status.DatabaseCreated != nil {
 		*status.DatabaseCreated = *status.DatabaseCreated || p.created
 	}
-	if status.Inventory != nil && !p.paused {
-		*status.Inventory = cmp.Or(r.member.Applier.Inventory(p.intents(), p.live), *status.Inventory)
+	if status.AppliedHash != nil && !p.paused {
+		*status.AppliedHash = cmp.Or(r.member.Applier.AppliedHash(p.intents(), p.live), *status.AppliedHash)
 	}
 	report.Replicas, report.Addresses = p.replicas, component.Addresses(p.components, p.live)
 	report.DatabaseStarted = component.HasStarted(p.components, p.live, database.Component, database.Container)
@@ -112,7 +112,7 @@ func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Report 
 		Previous:           *status.Conditions,
 		Last:               last,
 		Rewrites:           p.rewrites,
-		RewritesUnknown:    wasRewritten(*status.Conditions) && r.member.Applier.Inventory(p.intents(), p.live) == "",
+		RewritesUnknown:    wasRewritten(*status.Conditions) && r.member.Applier.AppliedHash(p.intents(), p.live) == "",
 		Now:                now,
 		Claims:             claims,
 		BoundClaims:        bound,

@@ -9,11 +9,11 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// Inventory returns a hash of the intents and fingerprints of the objects of an application, as they
+// AppliedHash returns a hash of the intents and fingerprints of the objects of an application, as they
 // were written or found last. It is empty unless all objects that are live are as intended. An
 // intent whose object does not exist does not count. Objects without fingerprint are left out.
-func (a *Applier) Inventory(intents []component.Resource, live component.Live) string {
-	return inventoryOf(intents, func(intent component.Resource) (applied component.Applied, counts, ok bool) {
+func (a *Applier) AppliedHash(intents []component.Resource, live component.Live) string {
+	return appliedHashOf(intents, func(intent component.Resource) (applied component.Applied, counts, ok bool) {
 		key := component.KeyOf(intent)
 		if !a.slim(intent) {
 			return applied, false, true
@@ -27,14 +27,14 @@ func (a *Applier) Inventory(intents []component.Resource, live component.Live) s
 	})
 }
 
-// Recall trusts an inventory that another process has left: the live objects that have the hashes and
+// Recall trusts an applied hash that another process has left: the live objects that have the hashes and
 // fingerprints of that time are as they were intended then, and need no write if they still are.
-func (a *Applier) Recall(inventory string, intents []component.Resource, live component.Live) {
-	if inventory == "" || !slices.ContainsFunc(intents, func(intent component.Resource) bool { return a.isUnknown(intent, live) }) {
+func (a *Applier) Recall(appliedHash string, intents []component.Resource, live component.Live) {
+	if appliedHash == "" || !slices.ContainsFunc(intents, func(intent component.Resource) bool { return a.isUnknown(intent, live) }) {
 		return
 	}
 	var found []component.Resource
-	now := inventoryOf(intents, func(intent component.Resource) (component.Applied, bool, bool) {
+	now := appliedHashOf(intents, func(intent component.Resource) (component.Applied, bool, bool) {
 		has := live[component.KeyOf(intent)]
 		if has == nil {
 			return component.Applied{}, false, true
@@ -48,7 +48,7 @@ func (a *Applier) Recall(inventory string, intents []component.Resource, live co
 		}
 		return applied, true, applied.Fingerprint != 0
 	})
-	if now != inventory {
+	if now != appliedHash {
 		return
 	}
 	for _, intent := range found {
@@ -64,9 +64,9 @@ func (a *Applier) isUnknown(intent component.Resource, live component.Live) bool
 	return !known && isSlim(live[key])
 }
 
-// inventoryOf returns a hash of the intents that count, in their order, with what was applied of them; empty if
+// appliedHashOf returns a hash of the intents that count, in their order, with what was applied of them; empty if
 // none counts, or one is not ok.
-func inventoryOf(intents []component.Resource, of func(component.Resource) (applied component.Applied, counts, ok bool)) string {
+func appliedHashOf(intents []component.Resource, of func(component.Resource) (applied component.Applied, counts, ok bool)) string {
 	sum, counted := sha256.New(), false
 	for _, intent := range intents {
 		applied, counts, ok := of(intent)
