@@ -17,7 +17,7 @@ import (
 // returns its path.
 func RandomEdit(r *rand.Rand, app *v1.EcommerceApp) string {
 	// A field that the schema hardly lets change is tried several times before another one.
-	const tries = 6
+	const tries = 12
 	fields := EditedFields()
 	for field, try := "", 0; ; try++ {
 		if try%tries == 0 {
@@ -39,7 +39,7 @@ func RandomEdit(r *rand.Rand, app *v1.EcommerceApp) string {
 // but those that the schema forbids to change, those that the hub decides by, and the pause.
 func EditedFields() []string {
 	return slices.DeleteFunc(fieldsOf("", reflect.TypeFor[v1.EcommerceAppSpec]()), func(field string) bool {
-		for _, prefix := range []string{".placement", ".overrides", ".rollout", ".propagate", ".deletion", ".paused", ".cloudConfig", ".database.engine", ".database.allowUpgradeTo", ".database.storageClassName", ".database.storageProfile"} {
+		for _, prefix := range []string{".placement", ".overrides", ".rollout", ".propagate", ".deletion", ".paused", ".cloudConfig", ".security.podUserIDs", ".database.engine", ".database.allowUpgradeTo", ".database.storageClassName", ".database.storageProfile"} {
 			if strings.HasPrefix(field, prefix) {
 				return true
 			}

@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
 	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
@@ -133,10 +132,6 @@ func TestMySQLCluster(t *testing.T) {
 	size := affinity.PreferredDuringSchedulingIgnoredDuringExecution[0].Preference.MatchExpressions[0]
 	if region.Values[0] != "eu-west-1" || size.Values[0] != "r6g.2xlarge" {
 		t.Errorf("region %v, size %v", region, size)
-	}
-	policy := all[*networkingv1.NetworkPolicy](objects)[0]
-	if from := policy.Spec.Ingress[0].From; len(from) != 1 || from[0].PodSelector == nil || from[0].NamespaceSelector != nil {
-		t.Errorf("pods that are admitted: %+v, want those of the namespace", from)
 	}
 
 	db.Spec.Cloud.Provider, db.Spec.CloudConfig = v1.ProviderOther, mysqlv1.CloudConfig{}
