@@ -64,6 +64,7 @@ func complete(r *rand.Rand, app *v1.EcommerceApp) {
 	if chance() {
 		spec.Ingress.GatewayRef = &v1.GatewayReference{
 			Name: fmt.Sprintf("gateway-%d", r.IntN(3)), Namespace: []string{"", "gateways"}[r.IntN(2)], SectionName: []string{"", "https"}[r.IntN(2)],
+			Protocol: []v1.GatewayProtocol{"", v1.GatewayHTTP, v1.GatewayHTTPS}[r.IntN(3)],
 		}
 	}
 	if chance() {

@@ -351,6 +351,7 @@ const (
 	ReasonHubItself              = "HubItself"
 	ReasonClusterIdentityChanged = "ClusterIdentityChanged"
 	ReasonSetupFailed            = "SetupFailed"
+	ReasonKubernetesTooOld       = "KubernetesTooOld"
 	ReasonNotChecked             = "NotChecked"
 	ReasonValid                  = "Valid"
 	ReasonExpired                = "Expired"

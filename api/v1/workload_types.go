@@ -221,7 +221,23 @@ type GatewayReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	SectionName string `json:"sectionName,omitempty"`
+
+	// protocol is HTTPS if the listener terminates TLS, else HTTP. It is the scheme of the login's URL, and
+	// with HTTPS its cookies are secure. The default is HTTPS.
+	// +optional
+	Protocol GatewayProtocol `json:"protocol,omitempty"`
 }
+
+// GatewayProtocol represents the protocol of a listener, as Gateways name it.
+//
+// +kubebuilder:validation:Enum=HTTP;HTTPS
+type GatewayProtocol string
+
+// Protocols of listeners.
+const (
+	GatewayHTTP  GatewayProtocol = "HTTP"
+	GatewayHTTPS GatewayProtocol = "HTTPS"
+)
 
 // Monitoring defines metrics, alerts and dashboards of an application.
 type Monitoring struct {

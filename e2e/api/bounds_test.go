@@ -290,6 +290,7 @@ func enums() map[string]map[string][]string {
 			"spec.deletion.volumes":                 {"Delete", "Retain"},
 			"spec.security.podUserIDs":              {"Fixed", "Namespace"},
 			"spec.networkPolicy.egress":             {"Open", "Restricted"},
+			"spec.ingress.gatewayRef.protocol":      {"HTTP", "HTTPS"},
 		},
 		"MemberCluster": {"spec.provider": providers, "spec.mode": {"Agent", "Agentless"}, "spec.scheduling": {"Cordoned", "Drained", "Enabled"}},
 		"CloudAccount":  {"spec.provider": providers, "spec.credentials.type": {"Ambient", "Federated", "Secret"}},

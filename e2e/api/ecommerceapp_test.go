@@ -142,6 +142,12 @@ func ingressCases() []testCase {
 	}
 	cases = append(cases,
 		testCase{name: "Gateway of its own namespace", edits: gateway()},
+		testCase{name: "Gateway with TLS", edits: join(gateway(), edits{"spec.ingress.gatewayRef.protocol": "HTTPS"})},
+		testCase{name: "Gateway without TLS", edits: join(gateway(), edits{"spec.ingress.gatewayRef.protocol": "HTTP"})},
+		testCase{
+			name: "Gateway with another protocol", edits: join(gateway(), edits{"spec.ingress.gatewayRef.protocol": "TLS"}),
+			field: "spec.ingress.gatewayRef.protocol", says: `Unsupported value: "TLS": supported values: "HTTP", "HTTPS"`,
+		},
 		testCase{name: "Gateway and class", edits: join(gateway(), edits{"spec.ingress.className": "nginx"})},
 		testCase{name: "names of clusters", edits: edits{"spec.ingress.host": "shop.example.com", dns: map[string]any{}}},
 		testCase{name: "names of clusters without a host", edits: edits{dns: map[string]any{}}, field: "spec.ingress.host", says: "host must be set when externalDNS is"},

@@ -127,13 +127,13 @@ func (p proxy) args() []string {
 		"--provider=oidc",
 		"--skip-provider-button=true",
 		"--cookie-samesite=lax",
-		fmt.Sprintf("--cookie-secure=%t", spec.Security.TLS.Enabled),
+		fmt.Sprintf("--cookie-secure=%t", p.isSecure()),
 	}
 	args = append(args, trust(spec.Security.Authentication.TrustedProxies)...)
 	args = append(args, admission(spec.Security.Authentication)...)
 	if spec.Ingress.Host != "" && p.shop.clusterHost() == "" { // With two names it is that of the request.
 		scheme := "http"
-		if spec.Security.TLS.Enabled {
+		if p.isSecure() {
 			scheme = "https"
 		}
 		args = append(args, "--redirect-url="+scheme+"://"+spec.Ingress.Host+"/oauth2/callback")
@@ -148,6 +148,15 @@ func (p proxy) args() []string {
 		)
 	}
 	return args
+}
+
+// isSecure reports whether users reach the login by HTTPS. The listener of a Gateway is not read: it may
+// change at any time, and with it the template of the pods.
+func (p proxy) isSecure() bool {
+	if ref := p.shop.app.Spec.Ingress.GatewayRef; ref != nil {
+		return ref.Protocol != v1.GatewayHTTP
+	}
+	return p.shop.app.Spec.Security.TLS.Enabled
 }
 
 // trust returns the arguments that say whose X-Forwarded headers the proxy believes. With the flag

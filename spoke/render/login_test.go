@@ -162,3 +162,49 @@ func TestPodUserIDs(t *testing.T) {
 		t.Errorf("%d pod templates, want those of database, dumps, backend, frontend and login", count)
 	}
 }
+
+// TestScheme checks that the login's URL and cookies are those of what users connect to: the listener of a
+// Gateway, or an Ingress.
+func TestScheme(t *testing.T) {
+	t.Parallel()
+	gateway := func(p v1.GatewayProtocol) *v1.GatewayReference {
+		return &v1.GatewayReference{Name: "public", Protocol: p}
+	}
+	secure, plain := []string{"--cookie-secure=true", "--redirect-url=https:"}, []string{"--cookie-secure=false", "--redirect-url=http:"}
+	for name, tt := range map[string]struct {
+		gateway *v1.GatewayReference
+		tls     bool
+		want    []string
+	}{
+		"Ingress":                        {nil, false, plain},
+		"Ingress with TLS":               {nil, true, secure},
+		"listener with TLS":              {gateway(""), false, secure},
+		"listener with TLS, named":       {gateway(v1.GatewayHTTPS), false, secure},
+		"listener with our certificate":  {gateway(""), true, secure},
+		"listener without TLS":           {gateway(v1.GatewayHTTP), false, plain},
+		"listener without TLS in a word": {gateway(v1.GatewayHTTP), true, plain},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := sampleShop(t)
+			app.Spec.Ingress.GatewayRef, app.Spec.Security.TLS = tt.gateway, v1.TLS{Enabled: tt.tls}
+			app.Spec.Ingress.Host = "shop.example.com"
+			for _, c := range []Cluster{{}, {HTTPRoutes: true}, {HTTPRoutesUnknown: true}} {
+				components, err := EcommerceApp(app, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				for _, arg := range deployment(t, components[3].Objects, "my-ecommerce-app-oauth2-proxy").Spec.Template.Spec.Containers[0].Args {
+					if strings.HasPrefix(arg, "--cookie-secure") || strings.HasPrefix(arg, "--redirect-url") {
+						arg, _, _ = strings.Cut(arg, "//")
+						got = append(got, arg)
+					}
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("arguments (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
