@@ -10,9 +10,11 @@
 //
 // # Non-goals
 //
-// Old versions stay in the cache. Releases are downloaded for Linux only, because there are
-// none of the control plane for other systems. Signatures are not verified, only checksums
-// from the same publisher.
+// Old versions stay in the cache. On macOS, etcd, kube-apiserver and kubectl are those of
+// envtest, which has some patches of each minor version and not all, and KWOK is released;
+// nobody releases kube-controller-manager and kube-scheduler, so that they are built. Nothing
+// is released for other systems, and a fleet does not run on Windows. Signatures are not
+// verified, only checksums from the same publisher: those of envtest are in this package.
 //
 // # Trade-offs
 //

@@ -3,6 +3,7 @@ package binaries
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path"
-	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,67 +48,89 @@ type transfer struct {
 	received, expected atomic.Int64
 }
 
-// download downloads the programs at the same time, and reports those that it does
-// not get. It returns an error only if the context ends.
+// download downloads the programs that are released, at the same time, and reports those
+// that it does not get. It returns an error only if the context ends.
 func (t *transfer) download(ctx context.Context, programs []program) error {
-	if runtime.GOOS != "linux" {
+	releases := t.of(programs, t.pins)
+	if len(releases) == 0 {
 		return nil
 	}
+	released := make([]string, 0, len(releases))
+	for _, r := range releases {
+		released = append(released, r.names())
+	}
+	what := "downloading " + strings.Join(released, ", ")
 	bounded, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
-	finish := task{what: "downloading " + names(programs), every: downloadInterval, detail: func() string {
+	finish := task{what: what, every: downloadInterval, detail: func() string {
 		return fmt.Sprintf("%d of %d MiB", t.received.Load()/mebibyte, t.expected.Load()/mebibyte)
 	}}.report(t.progress)
-	failed := make([]error, len(programs))
+	failed := make([]error, len(releases))
 	var group sync.WaitGroup
-	for i, p := range programs {
-		group.Go(func() { failed[i] = t.one(bounded, p) })
+	for i, r := range releases {
+		group.Go(func() { failed[i] = t.one(bounded, r, i) })
 	}
 	group.Wait()
 	finish()
 	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("downloading %s: %w", names(programs), err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	for i, err := range failed {
 		if err != nil {
-			_, _ = fmt.Fprintf(t.progress, "cannot download %s, building it instead: %v\n", programs[i].name, err)
+			_, _ = fmt.Fprintf(t.progress, "cannot download %s, building it instead: %v\n", releases[i].names(), err)
 		}
 	}
 	return nil
 }
 
-// one downloads a program, and puts it in place if its checksum is right.
-func (t *transfer) one(ctx context.Context, p program) error {
-	from := t.release(p.name, t.pins)
+// one downloads a release, and puts its programs in place if its checksum is right. The number
+// distinguishes it from the others.
+func (t *transfer) one(ctx context.Context, from release, number int) error {
 	published, err := t.checksum(ctx, from)
 	if err != nil {
 		return err
 	}
-	downloaded, unpacked := t.dir.Path("."+p.name+".download"), t.dir.Path("."+p.name+".partial")
-	defer func() { _, _ = os.Remove(downloaded), os.Remove(unpacked) }()
-	sum, err := t.save(ctx, from.file, downloaded)
+	downloaded := t.dir.Path(fmt.Sprintf(".%d.download", number))
+	defer func() { _ = os.Remove(downloaded) }()
+	sum, err := t.save(ctx, from, downloaded)
 	if err != nil {
 		return err
 	}
 	if sum != published {
 		return fmt.Errorf("verifying %s: %w: %s instead of %s", from.file, errChecksum, sum, published)
 	}
-	if from.member == "" {
-		unpacked = downloaded
-	} else if err := extract(downloaded, from.member, unpacked); err != nil {
-		return err
-	}
-	if err := os.Chmod(unpacked, 0o700); err != nil {
-		return fmt.Errorf("making %q executable: %w", p.name, err)
-	}
-	if err := os.Rename(unpacked, t.dir.Path(p.name)); err != nil {
-		return fmt.Errorf("putting %q in place: %w", p.name, err)
+	for name, member := range from.programs {
+		if err := t.place(downloaded, member, name); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// checksum returns the published SHA-256 of a file.
+// place puts a program of a downloaded file in place.
+func (t *transfer) place(downloaded, member, name string) error {
+	unpacked := downloaded
+	if member != "" {
+		unpacked = t.dir.Path("." + name + ".partial")
+		defer func() { _ = os.Remove(unpacked) }()
+		if err := extract(downloaded, member, unpacked); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(unpacked, 0o700); err != nil {
+		return fmt.Errorf("making %q executable: %w", name, err)
+	}
+	if err := os.Rename(unpacked, t.dir.Path(name)); err != nil {
+		return fmt.Errorf("putting %q in place: %w", name, err)
+	}
+	return nil
+}
+
+// checksum returns the published checksum of a file.
 func (t *transfer) checksum(ctx context.Context, from release) (string, error) {
+	if from.sha512 != "" {
+		return from.sha512, nil
+	}
 	var raw []byte
 	err := t.get(ctx, from.checksums, func(answer io.Reader, _ int64) (err error) {
 		raw, err = io.ReadAll(io.LimitReader(answer, maxChecksums))
@@ -123,14 +146,17 @@ func (t *transfer) checksum(ctx context.Context, from release) (string, error) {
 	return sum, nil
 }
 
-// save writes the response to a file and returns its SHA-256.
-func (t *transfer) save(ctx context.Context, address, name string) (string, error) {
+// save writes the response to a file and returns its checksum.
+func (t *transfer) save(ctx context.Context, from release, name string) (string, error) {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("creating %q: %w", name, err)
 	}
 	sum := sha256.New()
-	err = t.get(ctx, address, func(answer io.Reader, length int64) error {
+	if from.sha512 != "" {
+		sum = sha512.New()
+	}
+	err = t.get(ctx, from.file, func(answer io.Reader, length int64) error {
 		t.expected.Add(max(length, 0))
 		_, err := io.Copy(io.MultiWriter(file, sum, (*counter)(&t.received)), answer)
 		return err

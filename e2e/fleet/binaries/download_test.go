@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -53,34 +52,29 @@ type releases struct {
 	answer http.HandlerFunc
 }
 
+func sha256Of(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
 func newReleases(t *testing.T) *releases {
 	t.Helper()
-	sum := func(raw []byte) string { s := sha256.Sum256(raw); return hex.EncodeToString(s[:]) }
 	platform := "linux-" + runtime.GOARCH
 	r := &releases{files: map[string][]byte{}}
 
 	kubernetes := "/release/" + pin(t, "k8s.io/kubernetes") + "/bin/linux/" + runtime.GOARCH + "/"
 	for _, name := range []string{binaries.APIServer, binaries.ControllerManager, binaries.Scheduler, binaries.Kubectl} {
 		r.files[kubernetes+name] = []byte(released)
-		r.files[kubernetes+name+".sha256"] = []byte(sum([]byte(released)))
+		r.files[kubernetes+name+".sha256"] = []byte(sha256Of([]byte(released)))
 	}
 
 	version := pin(t, "go.etcd.io/etcd/server/v3")
 	folder, name := "/etcd-io/etcd/releases/download/"+version+"/", "etcd-"+version+"-"+platform
 	archive := archived(t, map[string]string{name + "/etcdctl": "another program", name + "/etcd": released})
 	r.files[folder+name+".tar.gz"] = archive
-	r.files[folder+"SHA256SUMS"] = []byte(strings.Repeat("0", 64) + "  etcd-of-another-platform.tar.gz\n" + sum(archive) + "  " + name + ".tar.gz\n")
+	r.files[folder+"SHA256SUMS"] = []byte(strings.Repeat("0", 64) + "  etcd-of-another-platform.tar.gz\n" + sha256Of(archive) + "  " + name + ".tar.gz\n")
 
-	version = pin(t, "sigs.k8s.io/kwok")
-	r.files["/kubernetes-sigs/kwok/releases/download/"+version+"/kwok-"+platform] = []byte(released)
-	description, err := json.Marshal(map[string]any{"assets": []map[string]string{
-		{"name": "kwokctl-" + platform, "digest": "sha256:" + strings.Repeat("0", 64)},
-		{"name": "kwok-" + platform, "digest": "sha256:" + sum([]byte(released))},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.files["/repos/kubernetes-sigs/kwok/releases/tags/"+version] = description
+	r.addKwok(t, platform)
 	return r
 }
 
@@ -117,7 +111,9 @@ func (r *releases) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 
 // at returns the release servers at an address.
 func at(address string, patience time.Duration) *binaries.Releases {
-	return &binaries.Releases{Kubernetes: address, GitHub: address, GitHubAPI: address, Patience: patience}
+	return &binaries.Releases{
+		Kubernetes: address, GitHub: address, GitHubAPI: address, Platform: "linux/" + runtime.GOARCH, Patience: patience,
+	}
 }
 
 func (r *releases) serve(t *testing.T) string {
@@ -140,13 +136,6 @@ func half(next func(*http.Request)) http.HandlerFunc {
 
 func silent(request *http.Request) { <-request.Context().Done() }
 
-func needsLinux(t *testing.T) {
-	t.Helper()
-	if runtime.GOOS != "linux" {
-		t.Skip("nothing is downloaded for this system")
-	}
-}
-
 // downloadTest is a server's response to one request, and the expected builds.
 type downloadTest struct {
 	name, at string
@@ -157,7 +146,6 @@ type downloadTest struct {
 }
 
 func TestDownload(t *testing.T) {
-	needsLinux(t)
 	for _, test := range []downloadTest{
 		{name: "everything", progress: "downloading etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, kwok\n"},
 		{
@@ -239,7 +227,6 @@ func (test downloadTest) check(t *testing.T, dir binaries.Dir) {
 }
 
 func TestDownloadWithoutNetwork(t *testing.T) {
-	needsLinux(t)
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +258,6 @@ func TestDownloadWithoutNetwork(t *testing.T) {
 }
 
 func TestDownloadIsCancelled(t *testing.T) {
-	needsLinux(t)
 	built := fakeGo(t, succeed)
 	ctx, cancel := context.WithCancel(t.Context())
 	server := newReleases(t)
