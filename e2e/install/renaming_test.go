@@ -91,7 +91,7 @@ func documents(t *testing.T, name string) []*unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	var objects []*unstructured.Unstructured
-	for _, document := range bytes.Split(raw, []byte("\n---\n")) {
+	for document := range bytes.SplitSeq(raw, []byte("\n---\n")) {
 		o := &unstructured.Unstructured{}
 		if document, err = yaml.YAMLToJSON(document); err != nil {
 			t.Fatal(err)

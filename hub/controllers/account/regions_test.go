@@ -9,6 +9,17 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
+// TestRegionOfAGroup: an account that is used nowhere is verified in a region that has a resource group.
+func TestRegionOfAGroup(t *testing.T) {
+	t.Parallel()
+	grouped := &v1.CloudAccount{Spec: v1.CloudAccountSpec{Provider: v1.ProviderAzure, Azure: &v1.AzureAccount{
+		ResourceGroups: map[string]v1.ResourceGroup{"westeurope": "eu", "southeastasia": "asia"},
+	}}}
+	if diff := cmp.Diff([]string{"southeastasia"}, regionsInUse(grouped, nil, nil)); diff != "" {
+		t.Errorf("regions (-want +got):\n%s", diff)
+	}
+}
+
 func TestRegionsInUse(t *testing.T) {
 	t.Parallel()
 	member := func(name, region, account string, provider v1.Provider) v1.MemberCluster {
@@ -29,12 +40,6 @@ func TestRegionsInUse(t *testing.T) {
 	dumps, disabled := policy, policy
 	dumps.Method, disabled.Enabled = v1.BackupDump, false
 	eu := member("eu-1", "eu-west-1", "prod", v1.ProviderAWS)
-	grouped := &v1.CloudAccount{Spec: v1.CloudAccountSpec{Provider: v1.ProviderAzure, Azure: &v1.AzureAccount{
-		ResourceGroups: map[string]v1.ResourceGroup{"westeurope": "eu", "southeastasia": "asia"},
-	}}}
-	if diff := cmp.Diff([]string{"southeastasia"}, regionsInUse(grouped, nil, nil)); diff != "" {
-		t.Errorf("no members, with resource groups (-want +got):\n%s", diff)
-	}
 	for name, tt := range map[string]struct {
 		provider v1.Provider
 		allowed  []string
