@@ -250,6 +250,15 @@ func (e Engine) upgrades(from, to DatabaseServer) bool {
 	return lowers(after.numbers(), before.numbers())
 }
 
+// RaisesMajor reports whether a database is one of MySQL with a later major version than a server.
+func (d *Database) RaisesMajor(from DatabaseServer) bool {
+	if d == nil || d.Engine != EngineMySQL {
+		return false
+	}
+	before := reference(&Database{Engine: d.Engine, Version: from.Version, Image: from.Image})
+	return reference(d).numbers()[0] > before.numbers()[0]
+}
+
 // covers reports whether consent up to a version covers another one, by the numbers that the consent has.
 func covers(allowed, to numbers) bool {
 	for i := range allowed {

@@ -193,6 +193,11 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Total int32 `json:"total,omitempty"`
 
+	// databaseServer is the server of the database that clusters get until the rollout is complete, in place of a
+	// later major version of MySQL in the spec. Absent if none waits.
+	// +optional
+	DatabaseServer *DatabaseServer `json:"databaseServer,omitempty"`
+
 	// completionTime is when all clusters that responded were healthy with the revision for the
 	// first time. Absent until then, and while a user has the revision rolled out again.
 	// +optional

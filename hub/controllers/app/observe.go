@@ -13,6 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/overrides"
 	"github.com/shopfleet/shopfleet/hub/placement"
+	"github.com/shopfleet/shopfleet/hub/rollout"
 )
 
 // observation is the input of the status.
@@ -191,7 +192,7 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 		Cause: ready.Reason, LastObserved: m.Status.LastObservedTime.DeepCopy(), LostSince: lostSince(m),
 		Paused: m.IsPaused() || r.safeMode,
 	}
-	if db, err := overrides.Database(&app.Spec, m); err == nil {
+	if db, err := overrides.Database(rollout.RevisionSpec(app), m); err == nil {
 		c.Database = db.Server() // The copy says why it cannot be known.
 	}
 	queue := r.dispatcher.Get(m.Name)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -36,12 +37,23 @@ func (r *Reconciler) planRollout(ctx context.Context, app *v1.EcommerceApp, in *
 		}
 		return nil
 	}
-	request, err := r.rolloutRequest(ctx, app, in)
+	server, err := r.serverUntilComplete(ctx, app)
+	if err != nil {
+		in.keepRevisions(apierror.Decide(err))
+		return err
+	}
+	revised := *app
+	if in.Previous.Rollout != nil {
+		revised.Status.Rollout = in.Previous.Rollout.DeepCopy()
+		revised.Status.Rollout.DatabaseServer = server
+	}
+	request, err := r.rolloutRequest(ctx, &revised, in)
 	if err != nil {
 		in.keepRevisions(apierror.Decide(err))
 		return err
 	}
 	in.rollOut(request)
+	in.setServer(app.Spec.Database, server)
 	if !in.completes(request.Last) {
 		return nil
 	}
@@ -52,6 +64,46 @@ func (r *Reconciler) planRollout(ctx context.Context, app *v1.EcommerceApp, in *
 		return err
 	}
 	return nil
+}
+
+// serverUntilComplete returns the server of the database that clusters get until the rollout is complete, or nil. It
+// reads the revision that is rolled out when the spec has another one.
+func (r *Reconciler) serverUntilComplete(ctx context.Context, app *v1.EcommerceApp) (*v1.DatabaseServer, error) {
+	last := app.Status.Rollout
+	if last == nil || last.State == v1.RolloutComplete || last.DatabaseServer != nil {
+		return rollout.ServerUntilComplete(app, nil), nil
+	}
+	_, hash, err := rollout.Template(&app.Spec)
+	if err != nil || hash == last.SpecHash || app.Spec.Database == nil || app.Spec.Database.Engine != v1.EngineMySQL {
+		return nil, err
+	}
+	released, err := r.revisions.Spec(ctx, app, last.Revision)
+	if _, missing := errors.AsType[*apierror.SpecError](err); missing {
+		return nil, nil // No cluster can get it any more.
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rollout.ServerUntilComplete(app, released.Database), nil
+}
+
+// setServer adds the server that clusters get until the rollout is complete to its status. Once it is complete, or when
+// the server is another one, what is known of the clusters is to be compared with the other spec at once.
+func (in *observation) setServer(db *v1.Database, server *v1.DatabaseServer) {
+	next, last := in.Rollout, in.Previous.Rollout
+	if next == nil {
+		return
+	}
+	next.DatabaseServer = server
+	if next.State == v1.RolloutComplete {
+		next.DatabaseServer = nil
+	}
+	if server != nil && next.DatabaseServer != nil {
+		next.Message = rollout.WithWaitingServer(next.Message, db)
+	}
+	if was := last != nil && last.DatabaseServer != nil; was != (next.DatabaseServer != nil) {
+		in.until = in.Now.Add(time.Second)
+	}
 }
 
 // keepRevisions leaves the clusters with what they have, because the revision of the spec could not be stored. One

@@ -18,6 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/logical"
 	"github.com/shopfleet/shopfleet/hub/overrides"
+	"github.com/shopfleet/shopfleet/hub/rollout"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -76,7 +77,7 @@ func (w *work) recordSource(ctx context.Context) (stepresult.Result, error) {
 // versionIn returns the version of the database in a member: that which is recorded, or that of the spec with its
 // overrides for the member.
 func versionIn(app *v1.EcommerceApp, member *v1.MemberCluster) string {
-	db, err := overrides.Database(&app.Spec, member)
+	db, err := overrides.Database(rollout.RevisionSpec(app), member)
 	if err != nil {
 		db = app.Spec.Database // The copy says why it is not known.
 	}

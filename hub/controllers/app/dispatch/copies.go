@@ -116,7 +116,7 @@ func keepDatabase(spec *v1.EcommerceAppSpec, released *v1.Database, live *v1.Eco
 
 // shared returns the spec that a cluster is to have, with its part of the replicas if they are divided.
 func shared(app *v1.EcommerceApp, p MemberFacts) *v1.EcommerceAppSpec {
-	from := cmp.Or(p.held, &app.Spec)
+	from := cmp.Or(p.held, rollout.RevisionSpec(app))
 	if entry := EntryOf(app, p.cluster); entry != nil {
 		return overrides.Shared(from, entry.Share)
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/rollout"
 )
 
 // decision is everything of an application on the hub that decides about its copies.
@@ -54,7 +55,7 @@ func decisionOf(app *v1.EcommerceApp) decision {
 		entry := &app.Status.Clusters[i]
 		m := memberDecision{deleting: entry.Phase == v1.PhaseDeleting, revision: entry.Revision}
 		if app.Spec.Database != nil {
-			m.database = app.DatabaseServer(entry.Name, app.Spec.Database.Server(), v1.CopiedServer{})
+			m.database = app.DatabaseServer(entry.Name, rollout.RevisionSpec(app).Database.Server(), v1.CopiedServer{})
 		}
 		share := ptr.Deref(entry.Share, v1.ReplicaShare{})
 		m.frontend, m.backend = ptr.Deref(share.Frontend, undivided), ptr.Deref(share.Backend, undivided)

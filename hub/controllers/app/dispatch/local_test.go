@@ -199,6 +199,24 @@ func TestTheServerOfACopy(t *testing.T) {
 	}
 }
 
+// TestAServerThatWaits: a copy gets the server of the rollout in place of that of the spec, from the version that it has.
+func TestAServerThatWaits(t *testing.T) {
+	t.Parallel()
+	mysql := func(version string) *v1.EcommerceApp {
+		return stored(func(s *v1.EcommerceAppSpec) {
+			s.Database.Engine, s.Database.Version, s.Database.AllowUpgradeTo, s.Rollout = v1.EngineMySQL, version, "9", &v1.Rollout{}
+		})
+	}
+	app := mysql("9.1.0")
+	app.Status.Rollout = &v1.RolloutStatus{Revision: 2, State: v1.RolloutProgressing, DatabaseServer: new(mysql("8.4.2").Spec.Database.Server())}
+	for _, has := range []string{"8.0.36", "8.4.2"} {
+		got, err := copyFor(app, MemberFacts{cluster: "a", member: awsMember(), revision: 2}, mysql(has))
+		if err != nil || got.Spec.Database.Version != "8.4.2" {
+			t.Errorf("a cluster with %s: %v, error %v; want 8.4.2", has, got.Spec.Database, err)
+		}
+	}
+}
+
 // TestWhatAMemberCannotHave is said with the reason, and waits for a change.
 func TestWhatAMemberCannotHave(t *testing.T) {
 	t.Parallel()

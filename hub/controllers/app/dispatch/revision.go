@@ -22,7 +22,7 @@ func (l *MemberQueue) addRevision(ctx context.Context, app *v1.EcommerceApp, fac
 	if l.holds(app) {
 		return nil // Nothing is written.
 	}
-	_, hash, err := rollout.Template(&app.Spec)
+	_, hash, err := rollout.Template(rollout.RevisionSpec(app))
 	if err != nil || hash == decided.SpecHash && entry.Revision == decided.Revision {
 		return err
 	}
@@ -41,6 +41,6 @@ func mayReturn(app *v1.EcommerceApp) bool {
 	if app.Spec.Rollout == nil || decided == nil {
 		return false
 	}
-	_, hash, err := rollout.Template(&app.Spec)
+	_, hash, err := rollout.Template(rollout.RevisionSpec(app))
 	return err != nil || hash != decided.SpecHash || decided.State != v1.RolloutComplete
 }

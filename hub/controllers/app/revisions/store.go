@@ -57,7 +57,7 @@ type Resolved struct {
 
 // Resolve returns the revision in the spec of an application: the stored one that equals it, or a new one.
 func (s *Store) Resolve(ctx context.Context, app *v1.EcommerceApp) (Resolved, error) {
-	raw, hash, err := rollout.Template(&app.Spec)
+	raw, hash, err := rollout.Template(rollout.RevisionSpec(app))
 	if err != nil {
 		return Resolved{}, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/overrides"
+	"github.com/shopfleet/shopfleet/hub/rollout"
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
@@ -58,7 +59,7 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem 
 func (in input) server(s *History) (wanted v1.DatabaseServer, waits bool) {
 	recorded, copied := in.app.RecordedServer(s.Cluster), in.copied[s.Cluster]
 	isKnown := in.compared[s.Cluster] || copied != (v1.CopiedServer{})
-	db, err := overrides.Database(&in.app.Spec, in.members[s.Cluster])
+	db, err := overrides.Database(rollout.RevisionSpec(in.app), in.members[s.Cluster])
 	if err != nil || recorded.Image == "" && !isKnown {
 		s.Server = recorded // The cluster is away, or the copy says why its server is not known.
 		return wanted, false

@@ -138,6 +138,26 @@ func checkUpgrade(t *testing.T, in input, upgrade func(*v1.EcommerceAppSpec), fr
 	}
 }
 
+// TestAServerThatWaitsForARollout: the backup is for the server that the cluster gets, and not for that of the spec, which
+// cannot follow the one that it has.
+func TestAServerThatWaitsForARollout(t *testing.T) {
+	t.Parallel()
+	in := situation("2026-03-02T09:00:00Z")
+	in.app.Spec.Rollout = &v1.Rollout{}
+	in.app.Spec.Database.Engine, in.app.Spec.Database.Version, in.app.Spec.Database.AllowUpgradeTo = v1.EngineMySQL, "9.1.0", "9"
+	next := v1.DatabaseServer{Version: "8.4.2", Image: "mysql:8.4.2"}
+	in.app.Status.Rollout = &v1.RolloutStatus{State: v1.RolloutProgressing, DatabaseServer: &next}
+	in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: "8.0.36", Image: "mysql:8.0.36"}}
+	in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupCompleted)}
+	if plan := decide(in); len(plan.Create) != 1 || plan.Clusters[0].Server.Version != "8.0.36" {
+		t.Errorf("made %v, recorded %v; want a backup, and the server before it", plan.Create, plan.Clusters[0].Server)
+	}
+	in.app.Status.Rollout.DatabaseServer = nil
+	if plan := decide(in); len(plan.Create) != 0 {
+		t.Errorf("made %v for a server that is refused", plan.Create)
+	}
+}
+
 // TestAServerThatIsRefused has no backup of its own, and is not recorded: the copy keeps what it has.
 func TestAServerThatIsRefused(t *testing.T) {
 	t.Parallel()
