@@ -26,12 +26,12 @@ type EnvVar struct {
 	// +kubebuilder:validation:MaxLength=32768
 	Value string `json:"value,omitempty"`
 
-	// valueFrom is where the value is read when a container starts. It excludes value.
+	// valueFrom is the source of the value when a container starts. It excludes value.
 	// +optional
 	ValueFrom *EnvVarSource `json:"valueFrom,omitempty"`
 }
 
-// EnvVarSource is where the value of an environment variable is read.
+// EnvVarSource is the source of the value of an environment variable.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.fieldRef), has(self.resourceFieldRef)].filter(x, x).size() == 1",message="env must have exactly one of configMapKeyRef, secretKeyRef, fieldRef and resourceFieldRef in valueFrom"
 type EnvVarSource struct {
