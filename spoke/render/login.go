@@ -122,7 +122,7 @@ func (p proxy) deployment() component.Resource {
 func (p proxy) args() []string {
 	spec := p.shop.app.Spec
 	args := []string{
-		"--http-address=0.0.0.0:" + strconv.Itoa(proxyPort),
+		"--http-address=:" + strconv.Itoa(proxyPort), // All addresses, of IPv4 and IPv6.
 		"--upstream=http://" + p.shop.frontend.name,
 		"--provider=oidc",
 		"--skip-provider-button=true",

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -206,5 +208,24 @@ func TestScheme(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestListensOnAllAddresses checks that nothing that is rendered listens on addresses of IPv4 alone: clusters
+// of IPv6 have none.
+func TestListensOnAllAddresses(t *testing.T) {
+	t.Parallel()
+	golden, err := filepath.Glob(filepath.Join("testdata", "*.golden.yaml"))
+	if err != nil || len(golden) == 0 {
+		t.Fatalf("golden files %q: %v", golden, err)
+	}
+	for _, name := range golden {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(raw), "0.0.0.0") {
+			t.Errorf("%s has an address of IPv4 that stands for all: leave it out, as in :4180", name)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -75,7 +74,7 @@ func MySQLDatabase(db *mysqlv1.MySQLCluster, c Cluster) (database.Spec, error) {
 			Enabled:  db.Spec.Backup.Schedule != "",
 			Schedule: string(db.Spec.Backup.Schedule),
 			KeepLast: 1,
-			KeepDays: retentionDays(db),
+			KeepDays: valueOr(db.Spec.Backup.Retention, defaultKeepDays),
 			// A dump of the empty database would replace those of the data that is lost.
 			Suspended: c.DatabaseLost,
 		},
@@ -84,16 +83,6 @@ func MySQLDatabase(db *mysqlv1.MySQLCluster, c Cluster) (database.Spec, error) {
 		spec.StorageClass = &name
 	}
 	return spec, nil
-}
-
-func retentionDays(db *mysqlv1.MySQLCluster) int32 {
-	if db.Spec.Backup.Retention != nil {
-		return *db.Spec.Backup.Retention
-	}
-	if aws := db.Spec.CloudConfig.AWS; aws != nil {
-		return valueOr(aws.RDS.BackupRetention, defaultKeepDays)
-	}
-	return defaultKeepDays
 }
 
 // storageClass returns the class that the spec describes, or nil. Classes are immutable,
@@ -203,8 +192,6 @@ func nodeAffinity(db *mysqlv1.MySQLCluster) *corev1.NodeAffinity {
 
 func nodeSize(given mysqlv1.CloudConfig) string {
 	switch {
-	case given.AWS != nil:
-		return strings.TrimPrefix(given.AWS.RDS.InstanceClass, "db.")
 	case given.GCP != nil:
 		return given.GCP.GKEMachineType
 	case given.Azure != nil:

@@ -115,6 +115,19 @@ func TestStorageClassNames(t *testing.T) {
 	}
 }
 
+func TestPreferredNodes(t *testing.T) {
+	for want, given := range map[string]mysqlv1.CloudConfig{
+		"n2-standard-4":   {GCP: &mysqlv1.GCPConfig{GKEMachineType: "n2-standard-4"}},
+		"Standard_D4s_v5": {Azure: &mysqlv1.AzureConfig{AKSNodePool: "Standard_D4s_v5"}},
+	} {
+		affinity := nodeAffinity(&mysqlv1.MySQLCluster{Spec: mysqlv1.MySQLClusterSpec{CloudConfig: given}})
+		preferred := affinity.PreferredDuringSchedulingIgnoredDuringExecution
+		if len(preferred) != 1 || preferred[0].Preference.MatchExpressions[0].Values[0] != want || affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+			t.Errorf("%s: %+v", want, affinity)
+		}
+	}
+}
+
 func TestMySQLCluster(t *testing.T) {
 	db := sampleMySQL(t)
 	db.Spec.Backup.Retention = nil
@@ -124,14 +137,13 @@ func TestMySQLCluster(t *testing.T) {
 	}
 	objects := components[0].Objects
 	env := all[*batchv1.CronJob](objects)[0].Spec.JobTemplate.Spec.Template.Spec.Containers[0].Env
-	if !slices.Contains(env, corev1.EnvVar{Name: "KEEP_DAYS", Value: "7"}) {
-		t.Errorf("backups are not kept for the 7 days of backupRetention: %+v", env)
+	if !slices.Contains(env, corev1.EnvVar{Name: "KEEP_DAYS", Value: "30"}) {
+		t.Errorf("dumps are not kept for the default of 30 days, whatever RDS would do: %+v", env)
 	}
 	affinity := all[*appsv1.StatefulSet](objects)[0].Spec.Template.Spec.Affinity.NodeAffinity
 	region := affinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0]
-	size := affinity.PreferredDuringSchedulingIgnoredDuringExecution[0].Preference.MatchExpressions[0]
-	if region.Values[0] != "eu-west-1" || size.Values[0] != "r6g.2xlarge" {
-		t.Errorf("region %v, size %v", region, size)
+	if region.Values[0] != "eu-west-1" || len(affinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
+		t.Errorf("%+v, want the region alone: an instance class of RDS is no size of a node", affinity)
 	}
 
 	db.Spec.Cloud.Provider, db.Spec.CloudConfig = v1.ProviderOther, mysqlv1.CloudConfig{}
