@@ -1,6 +1,7 @@
 package members
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 // HTTP, and is an http.RoundTripper that needs no network.
 type fakeAPI struct {
 	uid string
+	// version is that of the server; empty for a supported one.
+	version string
 	// fail returns the status code with which a request fails, or 0; nil fails none.
 	fail func(*http.Request) int
 	// nodes is the number of nodes, each of which is listed after a pause; if it is negative, the
@@ -72,7 +75,7 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, exists := map[string]any{
 		probePath:       object("v1", "Namespace", map[string]any{"metadata": map[string]any{"name": "kube-system", "uid": f.uid}}),
 		rulesPath:       object("authorization.k8s.io/v1", "SelfSubjectRulesReview", nil),
-		"/version":      map[string]any{"gitVersion": "v1.36.3"},
+		"/version":      map[string]any{"gitVersion": cmp.Or(f.version, "v1.36.3")},
 		"/apis":         object("v1", "APIGroupList", map[string]any{"groups": []any{}}),
 		"/api":          object("v1", "APIVersions", map[string]any{"versions": []string{"v1"}}),
 		"/api/v1/nodes": object("v1", "NodeList", map[string]any{"metadata": map[string]any{"resourceVersion": "1"}, "items": []any{}}),

@@ -50,6 +50,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	cfg.Wrap(o.Fence().Wrap)
+	reportVersion(ctx, cfg, o.Logger)
 	kinds := []controller.Runner{controller.EcommerceApp(), controller.WebApp(), controller.MySQLCluster()}
 	mgr, err := newManager(ctx, cfg, o, kinds)
 	if err != nil {

@@ -203,6 +203,9 @@ func (c *joinCluster) compare(ctx context.Context, registry join.Hub, member *cl
 		return known, at, fmt.Errorf("reaching the member: %w", err)
 	}
 	c.say("member %s (Kubernetes %s)", member.config.Host, version)
+	if err := join.CheckKubernetes(version); err != nil {
+		return known, at, err
+	}
 	uid, err := join.Identity(ctx, member.client)
 	if err != nil {
 		return known, at, fmt.Errorf("identifying the member: %w", err)

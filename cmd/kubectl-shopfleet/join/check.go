@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/config"
 )
 
 // maxName is the maximum length of the name of a member, which is also the value of a label.
@@ -24,6 +25,7 @@ var (
 	errAnother     = errors.New("the name is taken by another cluster")
 	errLeaving     = errors.New("the MemberCluster is being deleted")
 	errSecretTaken = errors.New("the Secret already exists")
+	errTooOld      = errors.New("the cluster is too old")
 )
 
 // ModeOf returns the mode for a value of --mode; empty for any other.
@@ -46,6 +48,15 @@ func CheckName(name string) error {
 		return hint.With(fmt.Errorf("joining %q: %w: %s", name, errName, problems[0]), "Choose a name such as eu-1.")
 	}
 	return nil
+}
+
+// CheckKubernetes returns an error if the hub would refuse a cluster for the version of its API server.
+func CheckKubernetes(version string) error {
+	if config.SupportsKubernetes(version) {
+		return nil
+	}
+	return hint.With(fmt.Errorf("joining a cluster of Kubernetes %s: %w: %s is the oldest version that is supported", version, errTooOld, config.OldestKubernetes),
+		"Upgrade the cluster first.")
 }
 
 // Known is the state of the hub before a registration.

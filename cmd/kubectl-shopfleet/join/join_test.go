@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 )
 
@@ -338,5 +339,16 @@ func TestKubeconfigHasOnlyTheToken(t *testing.T) {
 	}
 	if got := file.AuthInfos["eu-1"]; got.Token != "minted" || got.Username != "" || strings.Contains(string(raw), "mine") {
 		t.Error("the user's credentials are in the kubeconfig for the hub")
+	}
+}
+
+// TestCheckKubernetes checks that a cluster that the hub would refuse is not joined.
+func TestCheckKubernetes(t *testing.T) {
+	t.Parallel()
+	if err := CheckKubernetes("v" + config.OldestKubernetes + ".0"); err != nil {
+		t.Errorf("the oldest version is refused: %v", err)
+	}
+	if err := CheckKubernetes("v1.29.15"); !errors.Is(err, errTooOld) {
+		t.Errorf("error = %v, want one about the version", err)
 	}
 }

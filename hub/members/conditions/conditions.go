@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/hub/members/record"
 )
@@ -36,6 +37,12 @@ type Failure struct {
 // PermissionsMissing returns the failure for credentials of a member that lack permissions.
 func PermissionsMissing(member string, missing []authorizationv1.ResourceAttributes) *Failure {
 	return &Failure{Step: StepPermissions, Reason: v1.ReasonPermissionsMissing, Message: missingMessage(member, missing)}
+}
+
+// KubernetesTooOld returns the failure for a cluster whose API server has a version that is not supported.
+func KubernetesTooOld(server string) *Failure {
+	return &Failure{Step: StepSetup, Reason: v1.ReasonKubernetesTooOld, Message: fmt.Sprintf(
+		"the cluster runs Kubernetes %s, and %s is the oldest that is supported: upgrade the cluster; what runs there stays", server, config.OldestKubernetes)}
 }
 
 // DefinitionsMissing returns the failure for a cluster that lacks the named

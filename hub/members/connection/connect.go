@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
@@ -178,6 +179,9 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Recor
 	found, err := a.Settings.inspect(ctx, l, a.Access, a.Mode)
 	if err != nil {
 		return nil, a.stepFailed(conditions.StepPermissions, err)
+	}
+	if !config.SupportsKubernetes(found.Server.Version) {
+		return nil, conditions.KubernetesTooOld(found.Server.Version)
 	}
 	if found.Blocked() {
 		return nil, conditions.PermissionsMissing(a.Name, found.Missing)
