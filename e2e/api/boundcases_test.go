@@ -184,7 +184,7 @@ func filled(path string, size int64) any {
 			m[name] = "0"
 		case strings.HasSuffix(strings.ToLower(path), "regions"):
 			list = append(list, numbered("region", i))
-		case strings.HasSuffix(path, ".keys"), strings.HasSuffix(path, ".resourceGroups"), strings.HasSuffix(strings.ToLower(path), "annotations"), strings.HasSuffix(path, ".nodeSelector"), strings.HasSuffix(path, ".labels"), strings.HasSuffix(path, ".parameters"), strings.HasSuffix(path, ".limits"):
+		case strings.HasSuffix(path, ".keys"), strings.HasSuffix(path, ".resourceGroups"), strings.HasSuffix(strings.ToLower(path), "annotations"), strings.HasSuffix(path, ".nodeSelector"), strings.HasSuffix(strings.ToLower(path), "labels"), strings.HasSuffix(path, ".parameters"), strings.HasSuffix(path, ".limits"):
 			m[name] = "1"
 		default:
 			list = append(list, name)
@@ -203,6 +203,8 @@ func enumCases(k kind, path string, allowed []string) []testCase {
 		// Blocks of a shop are for whichever clusters it is placed on.
 	case strings.Contains(path, ".issuerRef."):
 		with = edits{"spec.ingress.host": "shop.example.com", "spec.security.tls.issuerRef": map[string]any{"name": "letsencrypt"}}
+	case strings.Contains(path, ".gatewayRef."):
+		with = gateway()
 	case strings.Contains(path, ".externalDNS."):
 		with = edits{"spec.ingress.host": "shop.example.com"}
 	case strings.HasPrefix(path, "spec.cloudConfig.gcp"):
@@ -226,7 +228,11 @@ func enumCases(k kind, path string, allowed []string) []testCase {
 		}
 		cases = append(cases, testCase{name: path + " " + value, edits: changes})
 	}
-	for _, value := range []string{"another", strings.ToUpper(allowed[0]), ""} {
+	spelled := strings.ToUpper(allowed[0])
+	if spelled == allowed[0] {
+		spelled = strings.ToLower(spelled)
+	}
+	for _, value := range []string{"another", spelled, ""} {
 		cases = append(cases, testCase{
 			name: path + " not " + value, edits: nest(with, path, value), field: item(path),
 			says: fmt.Sprintf("Unsupported value: %q: supported values: ", value),

@@ -1,6 +1,9 @@
 package api_test
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // networkCases test where pods may connect to, and who may connect to them.
 func networkCases() []testCase {
@@ -32,6 +35,12 @@ func clientCases(field string) []testCase {
 		{name: "eleven", edits: edits{field: many(11)}, field: field, says: "Too many: 11: must have at most 10 items"},
 		{name: "namespaces without pods", edits: edits{field: []any{m{"namespaces": []any{"erp"}}}}, field: field + "[0].podSelector", says: "Required value"},
 		{name: "more than a number", edits: selector(m{"key": "app", "operator": "Gt", "values": []any{"1"}}), field: field + "[0].podSelector.matchExpressions", says: "matchExpressions must have the operators"},
+		{name: "no values", edits: selector(m{"key": "app", "operator": "In"}), field: field + "[0].podSelector.matchExpressions[0].values", says: "values must be set with the operators In, NotIn, Gt and Lt, and be absent with Exists and DoesNotExist"},
+		{name: "more than a word", edits: selector(m{"key": "app", "operator": "Gt", "values": []any{"many"}}), field: field + "[0].podSelector.matchExpressions[0].values", says: "values must be one whole number with the operators Gt and Lt", also: field + "[0].podSelector.matchExpressions"},
+		{
+			name: "long label", edits: edits{field: []any{m{"podSelector": m{"matchLabels": m{strings.Repeat("k", 318): "v"}}}}},
+			field: field + "[0].podSelector.matchLabels", says: "matchLabels must have keys of at most 317 and values of at most 63 characters",
+		},
 		{name: "namespace twice", edits: edits{field: []any{m{"podSelector": m{}, "namespaces": []any{"a", "a"}}}}, field: field + "[0].namespaces[1]", says: "Duplicate value"},
 		{name: "namespace without a name", edits: edits{field: []any{m{"podSelector": m{}, "namespaces": []any{""}}}}, field: field + "[0].namespaces[0]", says: "should be at least 1 chars long"},
 	}
