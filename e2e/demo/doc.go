@@ -3,19 +3,20 @@
 //
 // # Purpose
 //
-// "demo up" builds the programs, starts a fleet, installs CRDs and permissions, starts the
-// hub as a process of its own with its ServiceAccount, joins the members with the command
-// line tool, applies the sample shop, shows its status until it runs everywhere, and backs
-// up the database of the member on aws, with a copy in another region. It leaves everything
-// running and prints commands to try. A second up repairs what is missing. "demo restore"
+// "demo up" builds the programs, starts a fleet, installs CRDs, permissions and admission
+// policies, starts the hub as a process of its own with its ServiceAccount, joins the members
+// with the command line tool, applies the sample shop, shows its status until it runs
+// everywhere and what it misses, gives it a login as a second field manager, and backs up the
+// database of the member on aws, with a copy in another region. It fails unless doctor finds
+// nothing and plan answers. It leaves everything running and prints commands to try. A second up repairs what is missing. "demo restore"
 // adds a member in that region, restores the copy there and runs the shop on it. "demo down"
 // stops and deletes everything.
 //
 // # Non-goals
 //
 // The demo runs no images, and sends no request to a cloud. The fleet's nodes are simulated; see
-// package fleet. A process of the demo simulates Amazon's API and its storage driver; see
-// package cloud. Volumes hold no data. Members on other clouds have no account.
+// package fleet. A process of the demo simulates Amazon's API and three storage drivers;
+// see package cloud. Volumes hold no data. Members on other clouds have no account.
 //
 // # Trade-offs
 //
