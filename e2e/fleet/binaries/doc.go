@@ -12,8 +12,8 @@
 //
 // Old versions stay in the cache. On macOS, etcd, kube-apiserver and kubectl are those of
 // envtest, which has some patches of each minor version and not all, and KWOK is released;
-// nobody releases kube-controller-manager and kube-scheduler, so that they are built. Nothing
-// is released for other systems, and a fleet does not run on Windows. Signatures are not
+// kube-controller-manager and kube-scheduler are not, so that they are built. Nothing is
+// downloaded for other systems, and a fleet does not run on Windows. Signatures are not
 // verified, only checksums from the same publisher: those of envtest are in this package.
 //
 // # Trade-offs

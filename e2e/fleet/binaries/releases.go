@@ -64,7 +64,7 @@ func (r release) names() string {
 	return strings.Join(slices.Sorted(maps.Keys(r.programs)), ", ")
 }
 
-// of returns the releases of programs, without those that nobody releases for the platform.
+// of returns the releases of programs, without those that are not released for the platform.
 func (r Releases) of(programs []program, pins pins) []release {
 	var found []release
 	for _, p := range programs {
@@ -82,7 +82,7 @@ func (r Releases) of(programs []program, pins pins) []release {
 }
 
 // release returns the release of a program. Kubernetes releases its servers for Linux only; envtest
-// has its API server with etcd and kubectl for macOS, and nobody the other components.
+// has its API server with etcd and kubectl for macOS. The other components are not released for it.
 func (r Releases) release(program string, pins pins) (release, bool) {
 	system, _, _ := strings.Cut(r.Platform, "/")
 	switch {
