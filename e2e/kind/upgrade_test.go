@@ -21,7 +21,7 @@ import (
 
 // templatesCommit is the last commit that changed pod templates: between builds from there on, no pod
 // restarts. The way to it from before is testBase's.
-const templatesCommit = "ca38f79d059568e85145c643ce127fbb08817433"
+const templatesCommit = "d7d86dcf3e05ea8e924f81237e9df54c4d44e4f8"
 
 // testUpgrade goes back to the previous build of the hub and the agent, and then follows
 // the upgrade to this one: either way no pod of a shop is started again, and only objects that
