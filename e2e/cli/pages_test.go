@@ -60,10 +60,15 @@ func TestPages(t *testing.T) {
 // TestManifestsAreAppliedServerSide: no page or hint applies a folder of config by the client, which keeps each object
 // in an annotation: the definitions may grow beyond what that holds.
 func TestManifestsAreAppliedServerSide(t *testing.T) {
+	repository, err := os.OpenRoot("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = repository.Close() })
 	applied := 0
-	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(repository.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
-			if entry != nil && path != "../.." && strings.HasPrefix(entry.Name(), ".") {
+			if entry != nil && path != "." && strings.HasPrefix(entry.Name(), ".") {
 				return fs.SkipDir
 			}
 			return err
@@ -71,20 +76,14 @@ func TestManifestsAreAppliedServerSide(t *testing.T) {
 		if strings.HasSuffix(path, "_test.go") || !slices.Contains([]string{".md", ".go", ".yaml"}, filepath.Ext(path)) {
 			return nil
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for _, args := range commandsIn(string(text)) {
-			if !appliesManifests(args) {
-				continue
-			}
+		text, err := repository.ReadFile(path)
+		for _, args := range slices.DeleteFunc(commandsIn(string(text)), func(args []string) bool { return !appliesManifests(args) }) {
 			applied++
 			if !slices.Contains(args, "--server-side") {
 				t.Errorf("%s: kubectl %s: add --server-side", path, strings.Join(args, " "))
 			}
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)

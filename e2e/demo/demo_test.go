@@ -19,18 +19,10 @@ const root = "../.."
 // TestDemo runs the demo as make demo does, and compares its output with the page for users. It fails
 // unless doctor finds nothing and plan answers, because the demo does.
 func TestDemo(t *testing.T) {
-	dir, err := os.MkdirTemp("", "shopfleet-demo-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
 	run(t, "go", "build", "-ldflags", "-s -w", "-o", program, "./e2e/demo")
-	t.Cleanup(func() {
-		run(t, program, "--dir", dir, "down")
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { run(t, program, "--dir", dir, "down") })
 	since := strconv.FormatInt(time.Now().Unix(), 10)
 	out := strings.ReplaceAll(run(t, program, "--dir", dir, "up", "--compiling-since", since), dir, defaultDir)
 

@@ -124,11 +124,9 @@ func (d *demo) join(ctx context.Context, progress io.Writer, members ...string) 
 // awaitPolicies waits until the hub has seen that the members enforce the admission policies that join
 // installed: an API server takes a moment for that, and the hub looks again within a minute.
 func (d *demo) awaitPolicies(ctx context.Context, members []string) error {
-	args := []string{"wait", "--for=condition=" + v1.ConditionAccountRestricted, "--timeout=" + policyTimeout.String()}
-	for _, name := range members {
-		args = append(args, "membercluster/"+name)
-	}
-	return d.kubectl(ctx, args...)
+	return d.kubectl(ctx, append([]string{
+		"wait", "membercluster", "--for=condition=" + v1.ConditionAccountRestricted, "--timeout=" + policyTimeout.String(),
+	}, members...)...)
 }
 
 // joined reports whether the hub reports the member ready.

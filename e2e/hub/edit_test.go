@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"testing"
 
-
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"

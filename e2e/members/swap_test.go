@@ -94,7 +94,7 @@ func (e *environment) testRivalsAtOnce(t *testing.T) {
 	// The record has the name that the policies for the hub's account let it write.
 	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubRecord}}
 	forget := func() {
-		if err := client.IgnoreNotFound(admin.Delete(context.Background(), record)); err != nil {
+		if err := client.IgnoreNotFound(admin.Delete(context.WithoutCancel(t.Context()), record)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -54,6 +54,12 @@ func ofCauses() []Mutant {
 			controller + "/slim.go", "kept.Message = c.Message", "kept.Message = \"\"",
 			controller, "TestSlimDecisions",
 		},
+	}
+}
+
+// ofReports returns mistakes with what is said about a component, and where.
+func ofReports() []Mutant {
+	return []Mutant{
 		{
 			"unscaled-unnoticed", "an autoscaler that does not scale is not reported",
 			component + "/autoscaler.go", `if s := &states[i]; s.Unscaled != "" && `, `if s := &states[i]; s.Unscaled == "" && `,

@@ -22,7 +22,7 @@ const (
 // All returns all mutants: the mistakes of a naive operator, and those that an earlier suite
 // did not notice.
 func All() []Mutant {
-	return slices.Concat(ofErrors(), ofOrder(), ofMembers(), ofWrites(), ofBackups(), ofRetries(), ofOutages(), ofPlacement(), ofLostData(), ofPermissions(), ofFacts(), ofCauses(), ofHolds(), ofParts(), ofPlaces(), ofUpgrades(), ofServers(), ofFields(), ofDumps(), ofLoss())
+	return slices.Concat(ofErrors(), ofOrder(), ofMembers(), ofWrites(), ofBackups(), ofRetries(), ofOutages(), ofPlacement(), ofLostData(), ofPermissions(), ofFacts(), ofCauses(), ofReports(), ofHolds(), ofParts(), ofPlaces(), ofUpgrades(), ofServers(), ofFields(), ofDumps(), ofLoss())
 }
 
 // ofErrors returns mistakes with errors, conflicts and races.

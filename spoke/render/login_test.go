@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
 // TestAdmission checks whom the login admits, and that the status says so when it admits no user.
@@ -109,29 +110,39 @@ func TestPodLabels(t *testing.T) {
 		mark(&app.Spec.Frontend.PodSettings, "web")
 		found := map[string]int{}
 		for _, o := range mustShop(t, app) {
-			for _, p := range podTemplates(o.Resource) {
-				team := p.Labels["example.com/team"]
+			for _, team := range teamsOf(t, o.Resource) {
 				found[team]++
-				if p.Annotations["example.com/inject"] != team || p.Annotations["prometheus.io/scrape"] != team {
-					t.Errorf("%s: annotations %v, want those of %s", o.Resource.GetName(), p.Annotations, team)
-				}
-				if p.Labels[v1.ComponentLabel] == "others" {
-					t.Errorf("%s: the label that its Service selects is replaced", o.Resource.GetName())
-				}
-				delete(p.Labels, "example.com/team")
-			}
-			rest, err := yaml.Marshal(o.Resource)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.Contains(string(rest), "example.com/team") {
-				t.Errorf("the label is not on the pods of %s alone:\n%s", o.Resource.GetName(), rest)
 			}
 		}
 		if diff := cmp.Diff(map[string]int{"data": 2, "api": 1, "web": 2}, found); diff != "" {
 			t.Errorf("templates with the labels of each component (-want +got):\n%s", diff)
 		}
 	}
+}
+
+// teamsOf returns the team of each pod template of an object, and checks that nothing else of it has one.
+func teamsOf(t *testing.T, object component.Resource) []string {
+	t.Helper()
+	var teams []string
+	for _, p := range podTemplates(object) {
+		team := p.Labels["example.com/team"]
+		teams = append(teams, team)
+		if p.Annotations["example.com/inject"] != team || p.Annotations["prometheus.io/scrape"] != team {
+			t.Errorf("%s: annotations %v, want those of %s", object.GetName(), p.Annotations, team)
+		}
+		if p.Labels[v1.ComponentLabel] == "others" {
+			t.Errorf("%s: the label that its Service selects is replaced", object.GetName())
+		}
+		delete(p.Labels, "example.com/team")
+	}
+	rest, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(rest), "example.com/team") {
+		t.Errorf("the label is not on the pods of %s alone:\n%s", object.GetName(), rest)
+	}
+	return teams
 }
 
 // TestPodUserIDs checks that the cluster gives the pods of every component their users, and that nothing
@@ -192,23 +203,29 @@ func TestScheme(t *testing.T) {
 			app.Spec.Ingress.GatewayRef, app.Spec.Security.TLS = tt.gateway, v1.TLS{Enabled: tt.tls}
 			app.Spec.Ingress.Host = "shop.example.com"
 			for _, c := range []Cluster{{}, {HTTPRoutes: true}, {HTTPRoutesUnknown: true}} {
-				components, err := EcommerceApp(app, c)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var got []string
-				for _, arg := range deployment(t, components[3].Objects, "my-ecommerce-app-oauth2-proxy").Spec.Template.Spec.Containers[0].Args {
-					if strings.HasPrefix(arg, "--cookie-secure") || strings.HasPrefix(arg, "--redirect-url") {
-						arg, _, _ = strings.Cut(arg, "//")
-						got = append(got, arg)
-					}
-				}
-				if diff := cmp.Diff(tt.want, got); diff != "" {
+				if diff := cmp.Diff(tt.want, schemeArgs(t, app, c)); diff != "" {
 					t.Errorf("arguments (-want +got):\n%s", diff)
 				}
 			}
 		})
 	}
+}
+
+// schemeArgs returns the arguments of the login that depend on the scheme.
+func schemeArgs(t *testing.T, app *v1.EcommerceApp, c Cluster) []string {
+	t.Helper()
+	components, err := EcommerceApp(app, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, arg := range deployment(t, components[3].Objects, "my-ecommerce-app-oauth2-proxy").Spec.Template.Spec.Containers[0].Args {
+		if strings.HasPrefix(arg, "--cookie-secure") || strings.HasPrefix(arg, "--redirect-url") {
+			arg, _, _ = strings.Cut(arg, "//")
+			got = append(got, arg)
+		}
+	}
+	return got
 }
 
 // TestListensOnAllAddresses checks that nothing that is rendered listens on addresses of IPv4 alone: clusters

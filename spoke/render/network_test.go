@@ -4,10 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/google/go-cmp/cmp"
 
 	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -64,6 +63,18 @@ func TestEgress(t *testing.T) {
 		"everything-frontend": {"backend"}, "everything-backend": {"database"}, "everything-database": {"database"},
 		"everything-oauth2-proxy": {"frontend", "443"},
 	}
+	if diff := cmp.Diff(want, destinations(t, restricted)); diff != "" {
+		t.Errorf("destinations (-want +got):\n%s", diff)
+	}
+	app.Spec.Backend, app.Spec.Database = v1.Workload{}, nil
+	if alone := policies(mustShop(t, app))["everything-frontend"]; len(alone.Spec.Egress) != 1 {
+		t.Errorf("a frontend without a backend may connect to more than DNS: %v", alone.Spec.Egress)
+	}
+}
+
+// destinations returns where the pods of each restricted policy may connect to, besides DNS.
+func destinations(t *testing.T, restricted map[string]*networkingv1.NetworkPolicy) map[string][]string {
+	t.Helper()
 	got := map[string][]string{}
 	for name, policy := range restricted {
 		if !slices.Equal(policy.Spec.PolicyTypes, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}) {
@@ -84,13 +95,7 @@ func TestEgress(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("destinations (-want +got):\n%s", diff)
-	}
-	app.Spec.Backend, app.Spec.Database = v1.Workload{}, nil
-	if alone := policies(mustShop(t, app))["everything-frontend"]; len(alone.Spec.Egress) != 1 {
-		t.Errorf("a frontend without a backend may connect to more than DNS: %v", alone.Spec.Egress)
-	}
+	return got
 }
 
 // TestClients checks who may connect to database and backend, in addition to the components.
