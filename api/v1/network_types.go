@@ -5,14 +5,14 @@ package v1
 type NetworkPolicy struct {
 	// egress is Open if the pods may connect to any destination. With Restricted those of backend,
 	// frontend, login and database connect to DNS servers, and to the component that they depend on. The
-	// login may also connect to port 443 anywhere, as the address of its provider is not known. A
+	// login may also connect to port 443 of any pod or host, as the address of its provider is not known. A
 	// NetworkPolicy of yours allows more, such as a payment provider. Pods that dump, load or transfer a
 	// database are not restricted. The default is Open.
 	// +optional
 	Egress EgressPolicy `json:"egress,omitempty"`
 
 	// databaseClients are pods that may connect to the database, in addition to the backend. They read
-	// its login from the Secret <app>-database-login. At most 10.
+	// its login from the Secret <app>-database-login, which pods of other namespaces cannot. At most 10.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10

@@ -49,13 +49,13 @@ func (s *suite) testDoctor(t *testing.T) {
 	t.Helper()
 	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
 	framework.AwaitCondition(t, s.Hub, m, metav1.Condition{Type: v1.ConditionStorageReady, Status: metav1.ConditionFalse, Reason: v1.ReasonDriverMissing})
-	s.run(t, "doctor").Want(t, framework.Failed, "(hub)    all", "eu-1     StorageReady   False    DriverMissing   Install the CSI driver", "1 of 14 checks failed")
+	s.run(t, "doctor").Want(t, framework.Failed, "(hub)    all", "eu-1     StorageReady   False    DriverMissing   Install the CSI driver", "1 of 15 checks failed")
 	s.run(t, "doctor", "eu-1", "-o", "wide").Want(t, framework.Failed, "LeaseRenewed", v1.ConditionCredentialsRenewed, "hub "+hubVersion+", plugin "+framework.CLIVersion)
 	s.run(t, "doctor", "-o", "jsonpath={.checks[?(@.failed==true)].reason}").Want(t, framework.Failed, v1.ReasonDriverMissing)
 
 	s.allow(t, "viewer", rbacv1.PolicyRule{APIGroups: []string{v1.GroupVersion.Group}, Resources: []string{"memberclusters"}, Verbs: []string{"get", "list"}})
 	s.run(t, "doctor", "--as", "viewer").Want(t, framework.Failed, "Leader", "Unknown", "Forbidden", "Ask an administrator",
-		"1 of 14 checks failed, the first is StorageReady of eu-1")
+		"1 of 15 checks failed, the first is StorageReady of eu-1")
 }
 
 // allow gives permissions to a user.
@@ -155,7 +155,7 @@ func (s *suite) testMessages(t *testing.T) {
 		{"backup " + appName + " --member none", `MemberCluster "none"`, "--member: eu-1"},
 		{"restore none", `Backup "none"`, "kubectl shopfleet backups -A"},
 		{"restore none --overwrite", `Backup "none"`, "kubectl shopfleet backups -A"},
-		{"backups rediscover", "CloudAccount", "kubectl apply -f config/samples/cloudaccount.yaml"},
+		{"backups rediscover", "CloudAccount", "kubectl apply --server-side -f config/samples/cloudaccount.yaml"},
 		{"orphans adopt none", `orphan "none"`, "kubectl shopfleet orphans"},
 		{"orphans delete none", `orphan "none"`, "kubectl shopfleet orphans"},
 		{"recover none", `EcommerceApp "none"`, "kubectl shopfleet recover -A"},

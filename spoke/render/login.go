@@ -153,10 +153,10 @@ func (p proxy) args() []string {
 // isSecure reports whether users reach the login by HTTPS. The listener of a Gateway is not read: it may
 // change at any time, and with it the template of the pods.
 func (p proxy) isSecure() bool {
-	if ref := p.shop.app.Spec.Ingress.GatewayRef; ref != nil {
-		return ref.Protocol != v1.GatewayHTTP
+	if p.shop.hasIngress() {
+		return p.shop.app.Spec.Security.TLS.Enabled
 	}
-	return p.shop.app.Spec.Security.TLS.Enabled
+	return p.shop.app.Spec.Ingress.GatewayRef.Protocol != v1.GatewayHTTP
 }
 
 // trust returns the arguments that say whose X-Forwarded headers the proxy believes. With the flag

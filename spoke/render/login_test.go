@@ -211,6 +211,32 @@ func TestScheme(t *testing.T) {
 	}
 }
 
+// TestSchemeOfAClass checks that the login behind an Ingress in place of a Gateway has the scheme of the Ingress.
+func TestSchemeOfAClass(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		protocol v1.GatewayProtocol
+		tls      bool
+		// gateway and ingress are whether the login is secure behind each.
+		gateway, ingress bool
+	}{
+		"listener with TLS, Ingress without": {v1.GatewayHTTPS, false, true, false},
+		"listener without TLS, Ingress with": {v1.GatewayHTTP, true, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := sampleShop(t)
+			app.Spec.Ingress.ClassName, app.Spec.Ingress.GatewayRef = new("nginx"), &v1.GatewayReference{Name: "public", Protocol: tt.protocol}
+			app.Spec.Security.TLS = v1.TLS{Enabled: tt.tls}
+			for c, want := range map[Cluster]bool{{}: tt.ingress, {HTTPRoutes: true}: tt.gateway} {
+				if got := slices.Contains(schemeArgs(t, app, c), "--cookie-secure=true"); got != want {
+					t.Errorf("served %t: secure cookies %t, want %t", c.HTTPRoutes, got, want)
+				}
+			}
+		})
+	}
+}
+
 // schemeArgs returns the arguments of the login that depend on the scheme.
 func schemeArgs(t *testing.T, app *v1.EcommerceApp, c Cluster) []string {
 	t.Helper()

@@ -93,7 +93,7 @@ func (c *rediscover) accounts(ctx context.Context, hub *cluster, names []string)
 	}
 	if len(list.Items) == 0 {
 		return nil, hint.With(fmt.Errorf("searching for backups: %w", errNoAccount),
-			"Create a CloudAccount for each account that has backups, for example: kubectl apply -f config/samples/cloudaccount.yaml")
+			"Create a CloudAccount for each account that has backups, for example: kubectl apply --server-side -f config/samples/cloudaccount.yaml")
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(list.Items, func(a v1.CloudAccount) bool { return a.Name == name }) {
