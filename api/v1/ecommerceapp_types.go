@@ -241,6 +241,6 @@ const (
 	ProviderAWS   Provider = "aws"
 	ProviderGCP   Provider = "gcp"
 	ProviderAzure Provider = "azure"
-	// ProviderOther is that of each cluster outside the three clouds, on one's own machines too.
+	// ProviderOther names the provider of all clusters outside of the three clouds, such as those on your own machines.
 	ProviderOther Provider = "other"
 )

@@ -1,6 +1,6 @@
 package v1
 
-// TolerationOperator is how a toleration compares with a taint.
+// TolerationOperator names how the value of a toleration is compared with that of a taint.
 //
 // +kubebuilder:validation:Enum=Equal;Exists
 type TolerationOperator string

@@ -29,8 +29,8 @@ type RestoreFacts struct {
 	Class map[string]string
 	// Zone is the zone that is asked for.
 	Zone string
-	// Handle is that of a volume that the cluster's driver attaches: the one that was snapshotted or
-	// is replaced. Volume is what its provider says of it; nil if it was not asked.
+	// Handle identifies the volume that was snapshotted, or that is replaced: one that the driver of
+	// the cluster attaches. Volume describes it, as the provider does; nil if the provider was not asked.
 	Handle string
 	Volume *cloud.Volume
 }

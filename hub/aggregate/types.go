@@ -98,7 +98,7 @@ type Input struct {
 
 // Unrevised describes a revision that could not be stored.
 type Unrevised struct {
-	// Message is one deterministic sentence fragment.
+	// Message describes the state in part of a sentence. It is the same for the same state.
 	Message string
 	// Blocking is true if that lasts until a user changes something.
 	Blocking bool
@@ -184,7 +184,7 @@ type Failure struct {
 	// Reason is one of the reasons of package v1: Conflict, NewerInMember, DeletedInMember,
 	// NewerElsewhere, Forbidden, InvalidSpec, UpgradeRefused, NamespaceTerminating, ResidueFull or ApplyFailed.
 	Reason string
-	// Message is one deterministic sentence fragment.
+	// Message describes the state in part of a sentence. It is the same for the same state.
 	Message string
 	// Propagation is true if the copy was written, and an object that the application propagates
 	// was not.

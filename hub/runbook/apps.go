@@ -84,7 +84,7 @@ func appPods() []Entry {
 			"Do as the events of the claim say. Without any, look at the pods: kubectl get pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member\nA claim without a class needs a default StorageClass: kubectl get storageclass   # in the member"},
 		{v1.ReasonProvisioningFailed, "A claim of the database gets no volume, or its volume does not grow: its StorageClass does not exist, the pool or the zone has no capacity, or the driver fails. The message has what the events of the claim say.",
 			"kubectl describe pvc -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
-			"Create the StorageClass that the message names, make room, or repair the driver: it is tried again by itself.\nA claim keeps its class. While the database is new, delete the claim and its application, and create it with another class."},
+			"Create the StorageClass that the message names, add capacity, or repair the driver. Kubernetes then tries again to create the volume.\nA claim keeps its class. While the database is new, delete the claim and its application, and create it with another class."},
 	}
 }
 

@@ -21,8 +21,8 @@ type Account struct {
 	Subscription, Tenant string
 	// Groups are the names of its resource groups.
 	Groups []string
-	// Roles are those of the application on resource groups, by name in lower case; nil allows
-	// everything in all of them.
+	// Roles has the role that the application has on each resource group, by the group's name in lower
+	// case; nil allows everything in all groups.
 	Roles map[string]*iam.Role
 	// ClientID and ClientSecret are the application's.
 	ClientID, ClientSecret string

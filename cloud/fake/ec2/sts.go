@@ -25,7 +25,7 @@ type Role struct {
 	ExternalID string
 	// Issuer and Subject are those of the web identity that may assume it; empty: none may.
 	Issuer, Subject string
-	// Policy is that of the role; nil allows everything.
+	// Policy allows the requests of the role; nil allows all.
 	Policy *iam.Policy
 }
 

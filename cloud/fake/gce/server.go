@@ -28,7 +28,7 @@ type Options struct {
 	// ForgetFailed lets snapshots disappear when they fail, so that only the
 	// operation reports it.
 	ForgetFailed bool
-	// Permissions are those of the role that identities have in their projects; nil are all.
+	// Permissions lists what an identity may do in its projects; nil allows everything.
 	Permissions iam.Permissions
 }
 

@@ -30,7 +30,7 @@ type Options struct {
 	Tokens Tokens
 	// Bland omits the reason from responses to requests that a hold forbids.
 	Bland bool
-	// Permissions are those of the role that identities have on the bucket; nil are all.
+	// Permissions lists what an identity may do with the bucket; nil allows everything.
 	Permissions iam.Permissions
 	// Foreign is the name of a bucket on which they have no role; empty is none.
 	Foreign string

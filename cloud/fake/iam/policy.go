@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Request is one authorization: a request of the API asks for one for each resource that it
-// concerns.
+// Request asks whether one action on one resource is allowed. A request of the API needs an answer
+// for each resource that it concerns.
 type Request struct {
 	// Action is the permission, for example ec2:CreateSnapshot.
 	Action string

@@ -75,7 +75,7 @@ func builtIn() map[string]*Role {
 	}
 }
 
-// Permissions are those of a role of Google Cloud. Nil Permissions allow everything.
+// Permissions lists what a role of Google Cloud allows. Nil allows everything.
 type Permissions []string
 
 // ParsePermissions reads the definition of a custom role. Such a role has no wildcards.
