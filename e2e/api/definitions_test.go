@@ -17,15 +17,7 @@ import (
 // without one: each rule must fit the budget.
 func TestDefinitionsAreValid(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join(definitions, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d definitions: %v", len(files), err)
-	}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for file, raw := range definitionFiles(t) {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.UnmarshalStrict(raw, definition); err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -69,15 +61,7 @@ const maxDefinition = 230_000
 
 func TestDefinitionsAreSmall(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join(definitions, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d definitions: %v", len(files), err)
-	}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for file, raw := range definitionFiles(t) {
 		encoded, err := yaml.YAMLToJSONStrict(raw)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -87,4 +71,20 @@ func TestDefinitionsAreSmall(t *testing.T) {
 			t.Errorf("%s has %d bytes as JSON, want at most %d: shorten descriptions, or share less by embedding", file, len(encoded), maxDefinition)
 		}
 	}
+}
+
+// definitionFiles returns the content of each definition by the path of its file.
+func definitionFiles(t *testing.T) map[string][]byte {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(definitions, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d definitions: %v", len(files), err)
+	}
+	found := make(map[string][]byte, len(files))
+	for _, file := range files {
+		if found[file], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
 }
