@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -196,8 +195,7 @@ func (w *environment) probe(ctx context.Context, t *testing.T, namespace string)
 		}}},
 	}}
 	if err := w.Create(ctx, set, client.DryRunAll); err != nil {
-		t.Error(err)
-		time.Sleep(100 * time.Millisecond)
+		t.Fatal(err)
 	}
 	return set.Spec
 }
