@@ -5,7 +5,7 @@ import "slices"
 // The packages of the tests, and files that several mutants are in.
 const (
 	member     = "hub/members"
-	dispatch   = "hub/controllers/app/dispatch"
+	dispatch   = "hub/app/copies"
 	appPackage = "hub/controllers/app"
 	backup     = "hub/controllers/backup"
 	controller = "spoke/controller"

@@ -24,8 +24,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
+	appcopies "github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/controllers/app"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/hub/controllers/plan"
@@ -287,7 +287,7 @@ func (h *hub) setupPlans(apps *app.Controller, spokes *spokes) error {
 
 // newSpokes returns the runnable that reconciles copies in members without an agent.
 // Its passes wait for copies that are about to be written, and report statuses to their queues.
-func (h *hub) newSpokes(copies *dispatch.Dispatcher) (*spokes, error) {
+func (h *hub) newSpokes(copies *appcopies.Dispatcher) (*spokes, error) {
 	counted, err := spoke.NewMetrics(h.registry)
 	if err != nil {
 		return nil, fmt.Errorf("registering the metrics of members' applications: %w", err)

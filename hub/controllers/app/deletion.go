@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/residue"
 )
 
@@ -97,7 +97,7 @@ func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, cl
 			problems = append(problems, err)
 		}
 		if recorded {
-			r.recorder.Eventf(app, dispatch.Subject(name), corev1.EventTypeWarning, "CopyLeftBehind", "Delete",
+			r.recorder.Eventf(app, copies.Subject(name), corev1.EventTypeWarning, "CopyLeftBehind", "Delete",
 				"%s cannot be reached; the copy there is deleted when it returns", name)
 		}
 	}
@@ -108,7 +108,7 @@ func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, cl
 // of a member was full.
 func (a *applications) unrecorded(member string) []reconcile.Request {
 	return a.where(func(app *v1.EcommerceApp) bool {
-		entry := dispatch.EntryOf(app, member)
+		entry := copies.EntryOf(app, member)
 		return entry != nil && entry.Reason == v1.ReasonResidueFull
 	})
 }

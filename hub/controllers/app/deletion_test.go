@@ -18,7 +18,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/residue"
 	"github.com/shopfleet/shopfleet/hub/residue/store"
 )
@@ -85,7 +85,7 @@ func TestAbandonAfterRestart(t *testing.T) {
 	app := &v1.EcommerceApp{}
 	app.DeletionTimestamp = new(metav1.NewTime(deleted))
 	app.Spec.Deletion.UnreachableTimeout = &metav1.Duration{Duration: time.Hour}
-	r := &Reconciler{dispatcher: dispatch.New(nil, dispatch.Options{})}
+	r := &Reconciler{dispatcher: copies.New(nil, copies.Options{})}
 	for name, since := range map[string]map[string]time.Time{
 		"ready before":     {v1.ConditionReady: noticed, v1.ConditionConnected: noticed},
 		"not ready before": {v1.ConditionReady: deleted.Add(-time.Hour), v1.ConditionConnected: noticed},
@@ -154,7 +154,7 @@ func (w *writer) deleted(t *testing.T, cluster string) *v1.EcommerceApp {
 // goes on when the record is no longer full.
 func testResidueFull(t *testing.T, w *writer) {
 	t.Helper()
-	w.dispatcher = dispatch.New(w.client, dispatch.Options{Residue: store.New(w.client, "default")})
+	w.dispatcher = copies.New(w.client, copies.Options{Residue: store.New(w.client, "default")})
 	w.deleted(t, "full")
 	record := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: residue.Name("full")},
@@ -210,7 +210,7 @@ func testResidue(t *testing.T, w *writer) {
 		{"every write succeeds", nil, true, true},
 	} {
 		faulty := &refusing{Client: direct, kind: step.refuses}
-		w.client, w.dispatcher = faulty, dispatch.New(faulty, dispatch.Options{Residue: store.New(faulty, "default")})
+		w.client, w.dispatcher = faulty, copies.New(faulty, copies.Options{Residue: store.New(faulty, "default")})
 		_, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: w.key})
 		if (err == nil) != step.released {
 			t.Errorf("%s: error %v", step.name, err)

@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/placement"
 )
 
@@ -32,7 +32,7 @@ func (r *Reconciler) writeAhead(ctx context.Context, app *v1.EcommerceApp, next 
 	for i := range next.Clusters {
 		name := next.Clusters[i].Name
 		names = append(names, name)
-		added = added || isRecorded && dispatch.EntryOf(app, name) == nil && !slices.Contains(recorded, name)
+		added = added || isRecorded && copies.EntryOf(app, name) == nil && !slices.Contains(recorded, name)
 	}
 	if !isNew && !added {
 		return nil
@@ -103,7 +103,7 @@ func (r *Reconciler) recoverInventory(ctx context.Context, app *v1.EcommerceApp,
 	recorded, isRecorded := app.RecordedClusters()
 	for i := range members {
 		m := &members[i]
-		if isDetached(m) || dispatch.EntryOf(app, m.Name) != nil {
+		if isDetached(m) || copies.EntryOf(app, m.Name) != nil {
 			continue
 		}
 		queue := r.dispatcher.Get(m.Name)
@@ -114,7 +114,7 @@ func (r *Reconciler) recoverInventory(ctx context.Context, app *v1.EcommerceApp,
 		if isRecorded && !slices.Contains(recorded, m.Name) && r.lacks(ctx, app, m) {
 			continue
 		}
-		presence := dispatch.Uncertain
+		presence := copies.Uncertain
 		if queue != nil {
 			presence = queue.Find(app)
 		}
@@ -133,19 +133,19 @@ func (r *Reconciler) lacks(ctx context.Context, app *v1.EcommerceApp, m *v1.Memb
 	return readyOf(m).Status == metav1.ConditionFalse
 }
 
-func (i *inventory) add(member string, presence dispatch.Presence) {
+func (i *inventory) add(member string, presence copies.Presence) {
 	entry := v1.ClusterStatus{Name: member}
 	switch presence {
-	case dispatch.NotLooked:
+	case copies.NotLooked:
 		i.pending = true
 		return
-	case dispatch.Absent:
+	case copies.Absent:
 		return
-	case dispatch.Terminating:
+	case copies.Terminating:
 		entry.Phase = v1.PhaseDeleting
-	case dispatch.Uncertain:
+	case copies.Uncertain:
 		i.uncertain[member] = true
-	case dispatch.Present:
+	case copies.Present:
 	}
 	i.entries = append(i.entries, entry)
 }

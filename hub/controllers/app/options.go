@@ -21,7 +21,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
@@ -73,7 +73,7 @@ type Options struct {
 	Residue *store.Store
 	// Revisions stores those of applications with a rollout, for which it is required.
 	Revisions *revisions.Store
-	// APIReader is dispatch.Options.APIReader.
+	// APIReader is copies.Options.APIReader.
 	APIReader client.Reader
 	// Waits overrides delays, for tests. By default the constants of this package apply.
 	Waits queues.Waits
@@ -104,7 +104,7 @@ func (o *Options) applyDefaults() {
 // for concurrent use.
 type Controller struct {
 	options    Options
-	dispatcher *dispatch.Dispatcher
+	dispatcher *copies.Dispatcher
 	backups    *backupReports
 	apps       *applications
 	// reconciler is nil until Setup.
@@ -118,7 +118,7 @@ func New(hub client.Reader, o Options) *Controller {
 	if o.Record == nil {
 		o.Record = func(string) *members.Record { return nil }
 	}
-	return &Controller{options: o, backups: newBackupReports(), apps: newApplications(), dispatcher: dispatch.New(hub, dispatch.Options{
+	return &Controller{options: o, backups: newBackupReports(), apps: newApplications(), dispatcher: copies.New(hub, copies.Options{
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
 		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync, Waits: o.Waits,
 		Residue: o.Residue, APIReader: o.APIReader, Paused: o.Paused, Revision: o.Revisions.Spec,
@@ -136,7 +136,7 @@ func New(hub client.Reader, o Options) *Controller {
 
 // Dispatcher returns the dispatcher, which writes copies to the members. Add it to a
 // multicluster manager.
-func (c *Controller) Dispatcher() *dispatch.Dispatcher { return c.dispatcher }
+func (c *Controller) Dispatcher() *copies.Dispatcher { return c.dispatcher }
 
 // Setup adds the reconciler of applications to a manager, before members are connected. The API
 // server must serve EcommerceApp and MemberCluster by then.

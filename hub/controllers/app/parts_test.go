@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
@@ -81,7 +81,7 @@ func TestPartsFail(t *testing.T) {
 			clock, hub := clocktesting.NewFakeClock(time.Unix(1000, 0)), &tt.hub
 			hub.members = []v1.MemberCluster{member("lost", metav1.ConditionFalse, v1.ReasonProbeFailed), member("new", metav1.ConditionTrue, v1.ReasonConnected)}
 			r := &Reconciler{
-				client: hub, reader: hub, dispatcher: dispatch.New(hub, dispatch.Options{}), clock: clock, recorder: events.NewFakeRecorder(10),
+				client: hub, reader: hub, dispatcher: copies.New(hub, copies.Options{}), clock: clock, recorder: events.NewFakeRecorder(10),
 				backups: newBackupReports(), revisions: revisions.New(hub, hub), burst: newBurst(), progressPeriod: progressPeriod,
 			}
 			app := &v1.EcommerceApp{
@@ -128,7 +128,7 @@ func TestPartsFailWithProgress(t *testing.T) {
 	hub := &partial{denied: apierrors.NewForbidden(schema.GroupResource{Resource: "controllerrevisions"}, "", nil)}
 	hub.members = []v1.MemberCluster{member("lost", metav1.ConditionFalse, v1.ReasonProbeFailed)}
 	r := &Reconciler{
-		client: hub, reader: hub, dispatcher: dispatch.New(hub, dispatch.Options{}), clock: clock, recorder: events.NewFakeRecorder(10),
+		client: hub, reader: hub, dispatcher: copies.New(hub, copies.Options{}), clock: clock, recorder: events.NewFakeRecorder(10),
 		backups: newBackupReports(), revisions: revisions.New(hub, hub), burst: newBurst(), progressPeriod: progressPeriod,
 	}
 	app := &v1.EcommerceApp{

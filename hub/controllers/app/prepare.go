@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/placement"
 )
 
@@ -49,7 +49,7 @@ func (r *Reconciler) forgetMoves(ctx context.Context, app *v1.EcommerceApp) erro
 	if app.Status.ObservedGeneration == 0 || app.InventoryLost() {
 		return nil
 	}
-	return r.removeMoves(ctx, app, func(name string) bool { return dispatch.EntryOf(app, name) == nil })
+	return r.removeMoves(ctx, app, func(name string) bool { return copies.EntryOf(app, name) == nil })
 }
 
 // withdrawMoves removes the clusters from the annotation that nothing makes the application leave, as after a drain
@@ -70,7 +70,7 @@ func (r *Reconciler) withdrawMoves(ctx context.Context, app *v1.EcommerceApp, in
 		if err := r.reader.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
 			return client.IgnoreNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err)) // The watch delivers that.
 		}
-		latest.Clusters[i] = placement.ClusterOf(member.Located(dispatch.EntryOf(app, name)), in.Now.Time)
+		latest.Clusters[i] = placement.ClusterOf(member.Located(copies.EntryOf(app, name)), in.Now.Time)
 	}
 	decision, err := placement.Decide(latest)
 	if err != nil {

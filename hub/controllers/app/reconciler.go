@@ -16,7 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
@@ -27,7 +27,7 @@ type Reconciler struct {
 	client client.Client
 	// reader reads from the API server.
 	reader     client.Reader
-	dispatcher *dispatch.Dispatcher
+	dispatcher *copies.Dispatcher
 	clock      clock.PassiveClock
 	recorder   events.EventRecorder
 	backups    *backupReports

@@ -17,7 +17,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/app/copies"
 )
 
 // strict is an API server that refuses statuses with a message in an entry.
@@ -50,7 +50,7 @@ func (s *strictStatus) Patch(_ context.Context, o client.Object, _ client.Patch,
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	hub, recorder, clock := &strict{}, events.NewFakeRecorder(10), clocktesting.NewFakeClock(time.Unix(1000, 0))
-	r := &Reconciler{client: hub, dispatcher: dispatch.New(nil, dispatch.Options{}), clock: clock, recorder: recorder, burst: newBurst(), progressPeriod: progressPeriod}
+	r := &Reconciler{client: hub, dispatcher: copies.New(nil, copies.Options{}), clock: clock, recorder: recorder, burst: newBurst(), progressPeriod: progressPeriod}
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", Generation: 1}}
 	problem := &aggregate.Failure{Reason: v1.ReasonForbidden, Message: "what a member says"}
 	report := func(failure *aggregate.Failure) v1.EcommerceAppStatus {

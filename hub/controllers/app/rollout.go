@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/rollout"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
@@ -362,5 +362,5 @@ func (r *Reconciler) recordRollout(app *v1.EcommerceApp, last *v1.RolloutStatus)
 		message = fmt.Sprintf("%d of %d clusters run it", next.Updated, next.Total)
 	default:
 	}
-	r.recorder.Eventf(app, dispatch.Subject("revision-"+strconv.FormatInt(next.Revision, 10)), kind, "Rollout"+reason, "Rollout", "Revision %d: %s", next.Revision, message)
+	r.recorder.Eventf(app, copies.Subject("revision-"+strconv.FormatInt(next.Revision, 10)), kind, "Rollout"+reason, "Rollout", "Revision %d: %s", next.Revision, message)
 }

@@ -19,7 +19,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/app/copies"
 )
 
 // report writes the status if it changed: immediately, or after a delay if it is mere progress, or
@@ -101,7 +101,7 @@ func (r *Reconciler) recordEvents(app *v1.EcommerceApp, in aggregate.Input, last
 	}
 	for _, entry := range next.Clusters {
 		if entry.Stale && !stale[entry.Name] {
-			r.recorder.Eventf(app, dispatch.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterUnreachable, "Observe", "%s: %s", entry.Name, entry.Message)
+			r.recorder.Eventf(app, copies.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterUnreachable, "Observe", "%s: %s", entry.Name, entry.Message)
 		}
 	}
 	r.recordRefused(app, last)
@@ -136,7 +136,7 @@ func (r *Reconciler) recordDetached(app *v1.EcommerceApp, in aggregate.Input, ne
 	for _, entry := range in.Previous.Clusters {
 		left := !slices.ContainsFunc(next.Clusters, func(c v1.ClusterStatus) bool { return c.Name == entry.Name })
 		if left && !in.Deleting && !attached[entry.Name] {
-			r.recorder.Eventf(app, dispatch.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterDetached, "Place",
+			r.recorder.Eventf(app, copies.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterDetached, "Place",
 				"%s has left the fleet; its workloads keep running unmanaged", entry.Name)
 		}
 	}

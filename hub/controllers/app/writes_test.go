@@ -25,7 +25,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
 )
 
@@ -55,7 +55,7 @@ func TestWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 			w := &writer{clock: clock, Reconciler: &Reconciler{
-				client: c, reader: c, dispatcher: dispatch.New(c, dispatch.Options{}), clock: clock, recorder: events.NewFakeRecorder(100),
+				client: c, reader: c, dispatcher: copies.New(c, copies.Options{}), clock: clock, recorder: events.NewFakeRecorder(100),
 				backups: newBackupReports(), revisions: revisions.New(c, c), burst: newBurst(), progressPeriod: progressPeriod,
 			}}
 			app := &v1.EcommerceApp{

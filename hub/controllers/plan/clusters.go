@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
 )
@@ -48,7 +48,7 @@ func (r *Reconciler) inClusters(ctx context.Context, app *v1.EcommerceApp) map[s
 
 // ask returns what would change in one cluster. A panic is a failure in this cluster alone: the
 // manifest is not validated before a member did.
-func (r *Reconciler) ask(ctx context.Context, app *v1.EcommerceApp, name string, propagated []dispatch.Propagated) (found inCluster) {
+func (r *Reconciler) ask(ctx context.Context, app *v1.EcommerceApp, name string, propagated []copies.Propagated) (found inCluster) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			log.FromContext(ctx).Error(errPanicked, "Cannot plan in a cluster", "cluster", name, "cause", cause, "stack", string(debug.Stack()))

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/placement"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
@@ -47,9 +47,9 @@ type Options struct {
 	// Place decides about an application that need not exist. Required.
 	Place func(context.Context, *v1.EcommerceApp) (Placed, error)
 	// Copies returns the queue of a member that is connected, or nil. Required.
-	Copies func(cluster string) *dispatch.MemberQueue
+	Copies func(cluster string) *copies.MemberQueue
 	// Propagated reads what an application propagates. Required.
-	Propagated func(context.Context, *v1.EcommerceApp) []dispatch.Propagated
+	Propagated func(context.Context, *v1.EcommerceApp) []copies.Propagated
 	// Children returns what would be written of the children of a copy. Required.
 	Children func(ctx context.Context, cluster string, t reconciler.DryRunRequest[*v1.EcommerceApp]) ([]v1.PlannedChange, error)
 	// Clock defaults to the real clock.

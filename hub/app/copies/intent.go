@@ -1,0 +1,82 @@
+package copies
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// intended is a copy that is to be written.
+type intended struct {
+	// former is the deletion or departure of the application that the member has recorded.
+	former members.Deletion
+	// live is the present copy; nil if there is none.
+	live, intent *v1.EcommerceApp
+}
+
+// intended returns the copy to write of an application. It returns nil while the member leaves the
+// fleet, and if the copy cannot be compared; with the error of an intent that cannot be made it
+// returns the present copy.
+func (l *MemberQueue) intended(ctx context.Context, app *v1.EcommerceApp, waiting string) (*intended, error) {
+	facts, err := l.facts(ctx, app)
+	if err != nil || facts == nil {
+		return nil, err
+	}
+	if facts.member.Status.ClusterUID == "" && (len(app.Spec.Overrides) > 0 || app.Spec.Database != nil) {
+		// Overrides select by region and provider, and a database is stored and backed up as the provider
+		// and the drivers allow. They are about to be known of a member that joins again: the copy would
+		// change twice, and its pods with it.
+		return nil, errUndecided
+	}
+	c := &intended{former: members.Deletion{App: app.UID, Left: l.options.Left(l.name, app.UID), At: l.options.DeletedAt(l.name, app.UID)}}
+	if err := knownDeletion(app, c.former.At, waiting); err != nil {
+		return nil, err
+	}
+	live := &v1.EcommerceApp{}
+	switch err := l.cluster.GetClient().Get(ctx, keyOf(app), live); {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return nil, fmt.Errorf("reading the copy: %w", err)
+	default:
+		c.live = live
+	}
+	if c.live == nil || c.live.DeletionTimestamp != nil {
+		if err := knownLeaving(app, EntryOf(app, l.name), c.former.Left, waiting); err != nil {
+			return nil, err
+		}
+	}
+	c.intent, err = l.intentFor(app, *facts, c.live)
+	return c, err
+}
+
+// copyRequest returns the request that writes a copy, unless the copy must not be created. The
+// intent becomes the one that is written.
+func (l *MemberQueue) copyRequest(ctx context.Context, app *v1.EcommerceApp, c *intended, waiting string) (apply.Request, error) {
+	request := apply.Request{Owned: adoptable(app), Check: func(live component.Resource) error {
+		err := knownCopy(comparison{
+			app: app, intent: c.intent, live: live, waiting: waiting,
+			deleted: func(former types.UID) bool { return l.wasDeleted(ctx, former) },
+		})
+		if from := v1.OriginOf(live.GetAnnotations()); err != nil || from.App == "" || from.App == app.UID {
+			return err
+		}
+		// The copy changes hands, perhaps to a hub that has taken the member over.
+		return l.options.Confirm(ctx, l.name)
+	}}
+	var err error
+	if c.live != nil {
+		request.Live = c.live
+		c.intent, err = asWritten(c.intent, c.live, follows(app, c.live, EntryOf(app, l.name), waiting))
+	} else {
+		err = l.mayCreate(ctx, app, waiting)
+	}
+	request.Intent = c.intent
+	return request, err
+}

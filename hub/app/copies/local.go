@@ -1,0 +1,79 @@
+package copies
+
+import (
+	"errors"
+	"fmt"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
+)
+
+// localize replaces the fields of a spec that depend on the member: the storage profile
+// and cloudConfig by a storage class, the backup method by the one in use, and the server
+// by the one that is released for the cluster. An existing database keeps its class, as
+// its volumes do.
+func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, live *v1.EcommerceApp) error {
+	config := spec.CloudConfig
+	spec.CloudConfig = v1.CloudConfig{}
+	db := spec.Database
+	if db == nil || p.member == nil {
+		return nil
+	}
+	keepServer(app, db, p.cluster, live)
+	profile := db.StorageProfile
+	db.StorageProfile = ""
+	if csi.BySnapshots(db.Backup.Method, p.member) && db.Backup.Enabled {
+		db.Backup.Method = v1.BackupSnapshot
+	}
+	db.Backup.CopyToRegions, db.Backup.MaxRPO = nil, nil
+	switch {
+	case db.StorageClassName != nil:
+		return nil
+	case live != nil && live.Spec.Database != nil:
+		db.StorageClassName = live.Spec.Database.StorageClassName
+		return nil
+	}
+	class, err := csi.ClassOf(csi.ClusterOf(p.member), profile, config)
+	if err == nil && class != nil {
+		db.StorageClassName = &class.Name
+		// Rendering the copy reports a malformed size.
+		if size, malformed := db.StorageQuantity(); malformed == nil {
+			err = csi.CheckSize(class, size)
+		}
+	}
+	switch {
+	case errors.Is(err, csi.ErrDriverMissing):
+		return &apierror.SpecError{Reason: v1.ReasonDriverMissing, Err: err}
+	case err != nil:
+		return &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: err}
+	default:
+		return nil
+	}
+}
+
+// keepServer gives a database that is to be upgraded, and waits for a backup, the server that it has.
+func keepServer(app *v1.EcommerceApp, db *v1.Database, cluster string, live *v1.EcommerceApp) {
+	copied := v1.CopiedServerOf(live)
+	server := app.DatabaseServer(cluster, db.Server(), copied)
+	db.SetServer(server)
+	if server == copied.DatabaseServer {
+		db.Image = live.Spec.Database.Image // It may name the official image.
+	}
+}
+
+// checkServer returns an error if a copy would get a server that its database cannot run, or that the user has
+// not agreed to: overrides and earlier revisions pass the schema of the hub. It has to follow the server that the
+// data is of, which is not that of the copy if no pod has started with the latter. One that stays is not checked.
+func checkServer(spec *v1.EcommerceAppSpec, live *v1.EcommerceApp) error {
+	if spec.Database == nil {
+		return nil
+	}
+	if spec.Database.Server() == v1.CopiedServerOf(live).DatabaseServer {
+		return nil
+	}
+	if err := v1.CheckServer(v1.DatabaseOfData(live), spec.Database); err != nil {
+		return &apierror.SpecError{Reason: v1.ReasonUpgradeRefused, Err: fmt.Errorf("the server of the database is refused: %w", err)}
+	}
+	return nil
+}

@@ -1,0 +1,392 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members"
+	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/hub/residue"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// MemberQueue reconciles the copies in one member with the applications on the hub. It is
+// safe for concurrent use.
+type MemberQueue struct {
+	name      string
+	managedBy v1.ManagedByMode
+	options   Options
+	hub       client.Reader
+	cluster   cluster.Cluster
+	applier   *apply.Applier
+	wake      *runner.Queue
+	seen      *generations
+	queue     *runner.Queue
+	reports   *reports
+	lookups   *lookups
+	written   *written
+	conflicts queues.Conflicts
+	// peer returns the queue of a connected member, or nil.
+	peer      func(member string) *MemberQueue
+	undecided *undecided
+	// precedence is the Dispatcher's.
+	precedence *precedence
+	// paused means that nothing is written in the member, and reported are the statuses of copies
+	// that their reconciler is about to write, or would have written.
+	paused   bool
+	reported *reportedStatuses
+	// sources are the Dispatcher's, and propagated is what was written of them in the member.
+	sources    *sources
+	propagated *propagated
+}
+
+// Reconcile updates the copy of one application, and reports the result.
+func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	key := request.NamespacedName
+	defer l.precedence.done(l.name, key)
+	l.reports.begin(key)
+	own := l.written.of(key)
+	app := &v1.EcommerceApp{} // Not changed: the queues of all members share it with the cache.
+	if err := l.hub.Get(ctx, key, app, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+		l.reports.end(key, nil)
+		return reconcile.Result{}, fmt.Errorf("reading the application: %w", err)
+	}
+	if app.UID != "" {
+		app, _ = own.newest(app)
+	}
+	entry := EntryOf(app, l.name)
+	if entry == nil {
+		// A missing entry or application never causes a deletion: such a copy keeps
+		// running, unless the application left a record of it when it was deleted.
+		l.reports.end(key, nil)
+		l.propagated.forget(key)
+		return l.conflicts.RetryReported(l.options.Waits, request, errors.Join(l.find(ctx, key, app), l.keepCopy(ctx, key), l.cleanUp(ctx, key, app)))
+	}
+	l.lookups.drop(key)
+	defer l.reportPanic(request, app)
+	next, err := l.sync(ctx, app, entry)
+	select {
+	case <-ctx.Done():
+		// The member was disconnected: the result is out of date.
+		return reconcile.Result{}, nil
+	default:
+	}
+	if errors.Is(err, errUndecided) {
+		l.reports.end(key, nil)
+		return reconcile.Result{}, nil
+	}
+	last, known := l.reports.about(key, app.UID)
+	if known && err != nil && next.failure == nil && last.revision == next.revision {
+		next.failure, next.failing = last.failure, last.failing
+	}
+	next.escalate(err, last, l.options.Clock.Now(), l.options.Waits.Scaled(lastingAfter))
+	l.conclude(request, app, next)
+	if next.applied {
+		err = errors.Join(err, l.dropRecords(ctx, app))
+	}
+	return l.conflicts.RetryReported(l.options.Waits, request, err)
+}
+
+// conclude reports a result.
+func (l *MemberQueue) conclude(request reconcile.Request, app *v1.EcommerceApp, next report) {
+	if last, news := l.reports.end(request.NamespacedName, &next); news {
+		l.recordEvents(app, last, next)
+		l.wake.Add(request)
+	}
+}
+
+// reportPanic reports that the copy was not written or deleted because of a panic: without a
+// report the application would wait for this member, and all its other members with it. The
+// panic goes on to the queue, which logs it with its stack, counts it, and retries.
+func (l *MemberQueue) reportPanic(request reconcile.Request, app *v1.EcommerceApp) {
+	if cause := recover(); cause != nil {
+		l.conclude(request, app, report{app: app.UID, failure: failureOf(errPanicked), unknown: l.waiting(app)})
+		panic(cause)
+	}
+}
+
+// sync applies or deletes the copy, as the entry of the inventory demands.
+func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (next report, err error) {
+	next.app, next.revision = app.UID, entry.Revision
+	waiting := l.waiting(app)
+	var written *writtenCopy
+	switch {
+	case deletes(app, entry) && l.holds(app):
+		next.pending, err = l.heldDeletion(ctx, app)
+	case deletes(app, entry):
+		leaving := removal{key: keyOf(app), owned: owned(app), deletion: l.deletionOf(app), volumes: deletesVolumes(app)}
+		if !app.Ending() {
+			// The placement may be that of an older backup.
+			leaving.check = func(live component.Resource) error {
+				return knownCopy(comparison{app: app, live: live, waiting: waiting, deleted: l.deleted})
+			}
+		}
+		next.gone, err = l.deleteCopy(ctx, leaving)
+	default:
+		written, err = l.applyCopy(ctx, app, waiting, &next)
+		next.applied = err == nil && !l.paused
+	}
+	err = l.confirmUnknown(ctx, app, waiting, err)
+	next.failure = failureOf(err)
+	next.unknown = waitingAfter(err, waiting)
+	if err != nil || written == nil {
+		return next, err
+	}
+	if err = l.propagate(ctx, app, written, &next); err != nil {
+		if next.failure = failureOf(err); next.failure != nil {
+			next.failure.Propagation = true
+		}
+	}
+	return next, err
+}
+
+// applyCopy applies the copy, and adds to the report what it held back or kept. It costs no request
+// while nothing has changed. The origin waiting is the one that waits for the user. It returns the
+// copy, or nil if the cache does not have it yet or objects must not be written beside it.
+func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiting string, next *report) (*writtenCopy, error) {
+	c, err := l.intended(ctx, app, waiting)
+	switch {
+	case c == nil:
+		return nil, err
+	case err != nil:
+		return nil, l.leaveCopy(ctx, app, c.live, err)
+	case l.holds(app):
+		next.pending, err = l.holdCopy(ctx, app, c.intent, c.live)
+		return l.copyAfter(app, c.live, apply.Result{}), err
+	}
+	request, err := l.copyRequest(ctx, app, c, waiting)
+	if err != nil {
+		return nil, err
+	}
+	if c.live != nil {
+		next.kept = keptBy(app, c.intent)
+	} else if err := l.ensureNamespace(ctx, app.Namespace); err != nil {
+		return nil, err
+	}
+	result, err := l.applier.Apply(ctx, request)
+	if err != nil {
+		return nil, fmt.Errorf("writing the copy: %w", err)
+	}
+	l.recordWrite(ctx, app, result.Outcome)
+	return l.copyAfter(app, c.live, result), l.forgetDeletion(ctx, c.former)
+}
+
+// forgetDeletion removes a deletion of the copy from the record, as the copy exists again: the user
+// approved it, or the application came back. If the copy is missing later, it is created again.
+func (l *MemberQueue) forgetDeletion(ctx context.Context, former members.Deletion) error {
+	if former.At.IsZero() && former.Left == 0 {
+		return nil
+	}
+	if err := l.options.ForgetDeletion(ctx, l.name, former); err != nil {
+		return fmt.Errorf("removing the recorded deletion: %w", err)
+	}
+	return nil
+}
+
+// deleted reports whether the member has recorded the deletion of an application.
+func (l *MemberQueue) deleted(app types.UID) bool { return !l.options.DeletedAt(l.name, app).IsZero() }
+
+// deletionOf returns the deletion of an application, or of its copy in the member alone if the
+// application goes on. That of an application has the same time in all members and attempts, so
+// that one approval covers it, and no later one.
+func (l *MemberQueue) deletionOf(app *v1.EcommerceApp) members.Deletion {
+	if app.Ending() {
+		return members.Deletion{App: app.UID, At: app.DeletionTimestamp.Time}
+	}
+	return members.Deletion{App: app.UID, Left: app.Generation, At: l.options.Clock.Now()}
+}
+
+// wasDeleted reports whether an application was deleted, according to the member or to what it
+// left behind there.
+func (l *MemberQueue) wasDeleted(ctx context.Context, app types.UID) bool {
+	// The cache fails only when the process ends.
+	left, err := l.options.Residue.List(ctx, l.name)
+	return l.deleted(app) || err == nil && slices.ContainsFunc(left, func(r residue.Record) bool { return r.App == app && r.Copy == "" })
+}
+
+// facts returns the facts about the member from the hub's cache, with the revision that an application is
+// to have there; nil while the member leaves the fleet.
+func (l *MemberQueue) facts(ctx context.Context, app *v1.EcommerceApp) (*MemberFacts, error) {
+	member := &v1.MemberCluster{}
+	if err := l.hub.Get(ctx, client.ObjectKey{Name: l.name}, member); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading the member: %w", err)
+	}
+	// A copy must not change because the status of the member was lost.
+	member = member.Located(EntryOf(app, l.name))
+	facts := &MemberFacts{cluster: l.name, managedBy: l.managedBy, region: member.Status.Region, provider: member.Status.Provider, member: member}
+	return facts, l.addRevision(ctx, app, facts)
+}
+
+// keepCopy hands over a copy that has no entry: without a reconciler it would not be
+// repaired, and would keep its finalizer when it is deleted.
+func (l *MemberQueue) keepCopy(ctx context.Context, key types.NamespacedName) error {
+	live := &v1.EcommerceApp{}
+	err := l.cluster.GetClient().Get(ctx, key, live)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return l.setManagedByMode(ctx, live)
+}
+
+// setManagedByMode records in a copy which process reconciles it, and changes nothing else. It costs no
+// request if that is recorded already.
+func (l *MemberQueue) setManagedByMode(ctx context.Context, live *v1.EcommerceApp) error {
+	if l.paused || !live.IsCopy() || live.ManagedByMode() == l.managedBy {
+		return nil
+	}
+	next := live.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	next.Annotations[v1.ManagedByModeAnnotation] = string(l.managedBy)
+	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+	defer cancel()
+	lock := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
+	if err := l.cluster.GetClient().Patch(ctx, next, lock, client.FieldOwner(v1.HubFieldManager)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("handing the copy over: %w", err)
+	}
+	return nil
+}
+
+// recordWrite records metrics and log of a copy that was written. It has no event, which would cost the
+// hub a write for each member: where an application is placed is one event.
+func (l *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, outcome apply.Outcome) {
+	if outcome != apply.Created && outcome != apply.Updated {
+		return
+	}
+	if since, ok := l.seen.since(app); ok {
+		l.options.FanOut.WithLabelValues(l.name).Observe(since.Seconds())
+	}
+	log.FromContext(ctx).V(1).Info("Applied copy", "outcome", outcome, "generation", app.Generation)
+}
+
+// removal is the end of an application's copy in a member.
+type removal struct {
+	key   types.NamespacedName
+	owned func(component.Resource) bool
+	// check returns an error if an owned copy must stay. May be nil.
+	check func(component.Resource) error
+	// deletion is recorded before, unless its application is unknown. That of an application is
+	// recorded although the copy is gone, or is being deleted.
+	deletion members.Deletion
+	// volumes is true if the volumes of the database are deleted with the copy.
+	volumes bool
+}
+
+// deleteCopy deletes a copy if it is owned, and reports whether it is confirmed gone. The
+// copy's finalizer holds it until the member is clean; the watch reports its end.
+func (l *MemberQueue) deleteCopy(ctx context.Context, r removal) (gone bool, err error) {
+	if l.paused { // Before the deletion is recorded.
+		return false, apierror.ErrPaused
+	}
+	live, found, err := l.readCertainly(ctx, r.key)
+	if err != nil {
+		return false, err
+	}
+	absent := !found || !r.owned(live)
+	present := !absent && live.DeletionTimestamp == nil
+	if present && r.check != nil {
+		if err := r.check(live); err != nil {
+			return false, err
+		}
+	}
+	if r.deletion.App != "" && (present || r.deletion.Left == 0) {
+		// Before the copy is deleted: a hub that is restored from an older backup must not
+		// create it again. It would also do so if a user had deleted the copy or its namespace.
+		if err := l.options.RecordDeletion(ctx, l.name, r.deletion); err != nil {
+			return false, fmt.Errorf("recording the deletion: %w", err)
+		}
+	}
+	switch {
+	case absent:
+		return true, nil
+	case !present:
+		// The mode may have changed, and with it the process that cleans up.
+		return false, l.setManagedByMode(ctx, live)
+	}
+	if r.volumes {
+		if err := l.askForVolumes(ctx, live); err != nil {
+			return false, err
+		}
+	}
+	if err := l.applier.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
+		return false, fmt.Errorf("deleting the copy: %w", err)
+	}
+	return false, nil
+}
+
+// readCertainly reads a copy, and reports whether there is one. A cache may be behind: only the API server can confirm an
+// absence.
+func (l *MemberQueue) readCertainly(ctx context.Context, key client.ObjectKey) (live *v1.EcommerceApp, found bool, err error) {
+	live = &v1.EcommerceApp{}
+	err = l.cluster.GetClient().Get(ctx, key, live)
+	if apierrors.IsNotFound(err) {
+		call, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+		defer cancel()
+		err = l.cluster.GetAPIReader().Get(call, key, live)
+	}
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("reading the copy: %w", err)
+	}
+	return live, true, nil
+}
+
+// deletesVolumes reports whether the volumes of an application's database are deleted with its copies: not
+// when it leaves a cluster, to which it may return.
+func deletesVolumes(app *v1.EcommerceApp) bool {
+	return app.Ending() && app.Spec.Deletion.Volumes == v1.DeletionDelete
+}
+
+// askForVolumes annotates a copy that is about to be deleted so that the volumes of its database are deleted
+// too. A copy that is deleted in the member by others has no such annotation. The copy becomes the one that
+// was written.
+func (l *MemberQueue) askForVolumes(ctx context.Context, live *v1.EcommerceApp) error {
+	if live.Annotations[v1.DeleteVolumesAnnotation] == "true" {
+		return nil
+	}
+	before := live.DeepCopy()
+	metav1.SetMetaDataAnnotation(&live.ObjectMeta, v1.DeleteVolumesAnnotation, "true")
+	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+	defer cancel()
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := l.cluster.GetClient().Patch(ctx, live, lock, client.FieldOwner(v1.HubFieldManager)); err != nil {
+		return fmt.Errorf("asking for the deletion of the volumes: %w", err)
+	}
+	return nil
+}
+
+// recordEvents records events for what changed.
+func (l *MemberQueue) recordEvents(app *v1.EcommerceApp, last, next report) {
+	switch {
+	case next.gone && !last.gone:
+		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeNormal, "CopyDeleted", "Delete", "The copy in %s is gone", l.name)
+	case next.failure != nil && (last.failure == nil || last.failure.Reason != next.failure.Reason):
+		reason := next.failure.Reason
+		if reason == v1.ReasonApplyFailed {
+			reason = "SyncFailed"
+		}
+		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeWarning, reason, "Apply", "%s: %s", l.name, next.failure.Message)
+	}
+}

@@ -1,0 +1,387 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
+)
+
+// member is a member whose queue runs when a test says so. Its cache holds what a test
+// puts there.
+type member struct {
+	cluster.Cluster
+	client.WithWatch
+	dispatcher *Dispatcher
+	queue      *MemberQueue
+	// app is the application on the hub.
+	app *v1.EcommerceApp
+	// cached is the copy in the member's cache: nil if it has none.
+	cached *v1.EcommerceApp
+	// denied is the error of each read from the API server; nil if they succeed.
+	denied error
+	// refused is the error of each creation; nil if they succeed. They are counted.
+	refused   error
+	creations int
+	// uid is the UID of the cluster in the status of the MemberCluster.
+	uid string
+}
+
+func TestMemberQueue(t *testing.T) {
+	c := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: "a", APIServerOnly: true}}}).Member("a")
+	scheme := runtime.NewScheme()
+	if err := errors.Join(
+		c.ApplyFolder(t.Context(), "../../../config/crd/bases"),
+		clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme),
+	); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := client.NewWithWatch(c.AdminConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]func(*testing.T, *member){
+		"manager":  testManager,
+		"stranger": testStranger,
+		"absence":  testAbsence,
+		"mode":     testMode,
+		"lookup":   testLookup,
+		"unasked":  testUnasked,
+		"quiet":    testQuiet,
+		"update":   testUpdate,
+		"kept":     testKept,
+		"denied":   testDenied,
+		"over":     testOver,
+		"residue":  testResidue,
+		"newer":    testNewer,
+		"deleted":  testDeleted,
+		"again":    testDeletedAgain,
+		"by-hand":  testDeletedByHand,
+		"left":     testLeft,
+		"moved":    testMoved,
+		"volumes":  testVolumes,
+		"back":     testBack,
+		"confirm":  testConfirm,
+		"compared": testCompared,
+		"behind":   testBehind,
+		"space":    testNamespace,
+		"left-as":  testLeaveCopy,
+		"unseen":   testUnobserved,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &member{WithWatch: admin, app: shop(1, 1, "a"), uid: "u"}
+			m.app.Name = name
+			m.app.Spec.Image = "shop:v1"
+			d := New(m, Options{
+				Recorder: events.NewFakeRecorder(100),
+				FanOut:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fanout_seconds", Help: "Fan-out."}, []string{"cluster"}),
+			})
+			// The dispatcher is not started.
+			if err := d.Engage(t.Context(), "a", m); err != nil {
+				t.Fatal(err)
+			}
+			m.dispatcher, m.queue = d, d.Get("a")
+			test(t, m)
+		})
+	}
+}
+
+// testManager: the hub owns what it writes as the hub, or another manager could take it
+// over without a conflict.
+func testManager(t *testing.T, m *member) {
+	t.Helper()
+	m.reconcile(t)
+	var managers []string
+	for _, entry := range m.live(t).ManagedFields {
+		managers = append(managers, entry.Manager+" "+string(entry.Operation))
+	}
+	if diff := cmp.Diff([]string{v1.HubFieldManager + " Apply"}, managers); diff != "" {
+		t.Errorf("field managers of the copy (-want +got):\n%s", diff)
+	}
+}
+
+// testStranger: an application that is not the copy is neither written nor deleted.
+func testStranger(t *testing.T, m *member) {
+	t.Helper()
+	stranger := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.app.Namespace, Name: m.app.Name},
+		Spec:       v1.EcommerceAppSpec{Image: "other:v1"},
+	}
+	m.namespace(t)
+	if err := m.Create(t.Context(), stranger); err != nil {
+		t.Fatal(err)
+	}
+	for name, cached := range map[string]*v1.EcommerceApp{"cached": stranger, "not cached": nil} {
+		m.cached, m.app.DeletionTimestamp = cached, nil
+		m.reconcile(t)
+		if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonConflict {
+			t.Errorf("%s: reported %+v, want a conflict", name, found.failure)
+		}
+		m.app.DeletionTimestamp = &metav1.Time{}
+		m.reconcile(t)
+		if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); !found.gone {
+			t.Errorf("%s: the deletion of the application waits for an object that is not its copy", name)
+		}
+		entries := m.app.Status.Clusters
+		m.app.Status.Clusters = nil
+		m.reconcile(t)
+		m.app.Status.Clusters = entries
+		if live := m.live(t); live.ResourceVersion != stranger.ResourceVersion {
+			t.Errorf("%s: an application that is not a copy was changed: %+v", name, live.ObjectMeta)
+		}
+	}
+}
+
+// testAbsence: a copy that the cache does not have yet is deleted, and not forgotten.
+func testAbsence(t *testing.T, m *member) {
+	t.Helper()
+	m.reconcile(t)
+	m.app.DeletionTimestamp = &metav1.Time{}
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.gone {
+		t.Error("a copy that exists is reported to be gone")
+	}
+	if m.live(t).DeletionTimestamp == nil {
+		t.Error("the copy is not deleted")
+	}
+	if err := m.Patch(t.Context(), m.live(t), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	m.denied = apierrors.NewForbidden(v1.GroupVersion.WithResource("ecommerceapps").GroupResource(), m.app.Name, errors.New("denied"))
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.gone || found.failure == nil {
+		t.Error("a copy that cannot be read is reported to be gone, or without a failure")
+	}
+	m.denied = nil
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); !found.gone {
+		t.Error("a copy that does not exist is not reported to be gone")
+	}
+}
+
+// testMode: who runs a copy is not written over a version that the queue has not seen.
+func testMode(t *testing.T, m *member) {
+	t.Helper()
+	m.queue.managedBy = v1.ManagedByAgent
+	m.reconcile(t)
+	m.cached = m.live(t)
+	other := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"since"}}}`))
+	if err := m.Patch(t.Context(), m.live(t), other); err != nil {
+		t.Fatal(err)
+	}
+	m.queue.managedBy = v1.ManagedByHub
+	m.app.Status.Clusters = nil
+	if result := m.reconcile(t); result.RequeueAfter == 0 {
+		t.Error("a conflict is not tried again")
+	}
+	if got := m.live(t).ManagedByMode(); got != v1.ManagedByAgent {
+		t.Errorf("the copy is managed by %s, want no change", got)
+	}
+	m.cached = m.live(t)
+	m.reconcile(t)
+	if got := m.live(t).ManagedByMode(); got != v1.ManagedByHub {
+		t.Errorf("the copy is managed by %s, want %s", got, v1.ManagedByHub)
+	}
+}
+
+// testQuiet: a conflict is no news, so that what was reported before stays.
+func testQuiet(t *testing.T, m *member) {
+	t.Helper()
+	m.reconcile(t)
+	m.cached = m.live(t)
+	other := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"since"}}}`))
+	if err := m.Patch(t.Context(), m.live(t), other); err != nil {
+		t.Fatal(err)
+	}
+	before := report{app: m.app.UID, failure: &aggregate.Failure{Reason: v1.ReasonForbidden, Message: "no"}}
+	m.queue.reports.begin(keyOf(m.app))
+	m.queue.reports.end(keyOf(m.app), &before)
+	m.app.DeletionTimestamp = &metav1.Time{}
+	if result := m.reconcile(t); result.RequeueAfter == 0 {
+		t.Error("a conflict is not tried again")
+	}
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || *found.failure != *before.failure {
+		t.Errorf("a conflict replaces the report by %+v", found.failure)
+	}
+	if m.live(t).DeletionTimestamp != nil {
+		t.Error("a version of the copy was deleted that the queue has not seen")
+	}
+}
+
+// testUpdate: neither a copy that is created nor one that is updated has an event.
+func testUpdate(t *testing.T, m *member) {
+	t.Helper()
+	recorder, ok := m.queue.options.Recorder.(*events.FakeRecorder)
+	if !ok {
+		t.Fatalf("the recorder is a %T", m.queue.options.Recorder)
+	}
+	m.reconcile(t)
+	m.cached = m.live(t)
+	m.app.Generation++
+	m.app.Spec.Image = "shop:v2"
+	m.reconcile(t)
+	if got := m.live(t).Spec.Image; got != m.app.Spec.Image {
+		t.Errorf("the copy has image %s, want %s", got, m.app.Spec.Image)
+	}
+	if len(recorder.Events) != 0 {
+		t.Errorf("event of a copy that was written: %s", <-recorder.Events)
+	}
+}
+
+// testDenied: a copy that a policy of the member denies is tried again, since no watch reports
+// that the policy is lifted.
+func testDenied(t *testing.T, m *member) {
+	t.Helper()
+	m.namespace(t)
+	trial := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: m.app.Namespace, Name: "trial"}, Spec: m.app.Spec}
+	lift := fleettest.Deny(t, m.WithWatch, trial)
+	result := m.reconcile(t)
+	if least := apierror.BlockedWait; result.RequeueAfter < least || result.RequeueAfter > least*13/10 {
+		t.Errorf("a copy that is denied is tried again after %s, want %s to %s", result.RequeueAfter, least, least*13/10)
+	}
+	found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID)
+	if found.failure == nil || found.failure.Reason != v1.ReasonInvalidSpec || !strings.Contains(found.failure.Message, fleettest.Denial) {
+		t.Errorf("reported %+v, want %s and what the policy says", found.failure, v1.ReasonInvalidSpec)
+	}
+	lift()
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure != nil {
+		t.Errorf("reported %+v after the policy was lifted", found.failure)
+	}
+	if !m.live(t).IsCopy() {
+		t.Error("what was created is not a copy")
+	}
+}
+
+// testOver: nothing is said of a member whose connection ended in the meantime.
+func testOver(t *testing.T, m *member) {
+	t.Helper()
+	m.namespace(t)
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	if _, err := m.queue.Reconcile(ctx, requestFor(m.app)); err != nil {
+		t.Error(err)
+	}
+	if found, known := m.queue.reports.about(keyOf(m.app), m.app.UID); known {
+		t.Errorf("reported %+v", found.failure)
+	}
+	if err := m.queue.lookUp(ctx, m.app); err != nil {
+		t.Error(err)
+	}
+	if got := m.queue.Find(m.app); got != NotLooked {
+		t.Errorf("found %d, want that no member was read", got)
+	}
+}
+
+// testLookup looks for the copy of an application that lost its inventory.
+func testLookup(t *testing.T, m *member) {
+	t.Helper()
+	look := func(want Presence) {
+		t.Helper()
+		if err := m.queue.lookUp(t.Context(), m.app); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.queue.Find(m.app); got != want {
+			t.Errorf("found %d, want %d", got, want)
+		}
+	}
+	m.namespace(t)
+	look(Absent)
+	m.reconcile(t)
+	look(Present)
+	live := m.live(t)
+	before := live.DeepCopy()
+	live.Labels, live.Annotations = nil, nil
+	if err := m.Patch(t.Context(), live, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	look(Absent) // It is not a copy.
+	before.ResourceVersion = live.ResourceVersion
+	if err := m.Patch(t.Context(), before, client.MergeFrom(live)); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Delete(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	look(Terminating)
+}
+
+// testUnasked: a new application has no inventory yet, and its copy is not looked for until the reconciler asks.
+func testUnasked(t *testing.T, m *member) {
+	t.Helper()
+	m.app.Status = v1.EcommerceAppStatus{}
+	m.denied = errors.New("the API server was asked")
+	m.reconcile(t)
+	m.denied = nil
+	for _, want := range []Presence{NotLooked, Absent} {
+		if got := m.queue.Find(m.app); got != want {
+			t.Errorf("found %d, want %d", got, want)
+		}
+		m.reconcile(t)
+	}
+}
+
+// reconcile runs the queue once for the application.
+func (m *member) reconcile(t *testing.T) reconcile.Result {
+	t.Helper()
+	result, err := m.queue.Reconcile(t.Context(), requestFor(m.app))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// live reads the copy from the API server.
+func (m *member) live(t *testing.T) *v1.EcommerceApp {
+	t.Helper()
+	found := &v1.EcommerceApp{}
+	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), found); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// Get reads from the cache of the hub.
+func (m *member) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	switch o := into.(type) {
+	case *v1.EcommerceApp:
+		m.app.DeepCopyInto(o)
+	case *v1.MemberCluster:
+		o.Name, o.Status.ClusterUID = key.Name, m.uid
+	}
+	return nil
+}
+
+// List finds nothing: applications are not listed while no queue runs.
+func (m *member) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+// GetAPIReader returns a client of the API server.
+func (m *member) GetAPIReader() client.Reader {
+	return interceptor.NewClient(m.WithWatch, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+			if m.denied != nil {
+				return m.denied
+			}
+			return c.Get(ctx, key, into, opts...)
+		},
+	})
+}

@@ -1,0 +1,129 @@
+package copies
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members"
+	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/hub/residue/store"
+)
+
+// controllerName is the name of the members' queues in logs and metrics.
+const controllerName = "ecommerceapp-copies"
+
+const (
+	defaultWorkers     = 4
+	defaultCallTimeout = 10 * time.Second
+
+	// lastRetry bounds the delay before a failed write is tried again.
+	lastRetry = time.Minute
+)
+
+// Options configure a Dispatcher.
+type Options struct {
+	// Clock is the source of time. The default is the real one.
+	Clock clock.PassiveClock
+	// Logger is the logger of the members' queues. The default discards.
+	Logger logr.Logger
+	// Recorder records events on applications. Required.
+	Recorder events.EventRecorder
+	// FanOut observes, by cluster, how long a generation of an application took to
+	// get there. Required.
+	FanOut *prometheus.HistogramVec
+	// CallTimeout bounds each request to a member. The default is 10 s.
+	CallTimeout time.Duration
+	// Workers is the number of copies that are written at a time in each member. The
+	// default is 4.
+	Workers int
+	// Resync is the period after which a member's queue checks all its copies. The default
+	// is that of package runner.
+	Resync time.Duration
+	// ManagedByMode returns, when a member is connected, which process reconciles its
+	// copies. The default is the hub, for all.
+	ManagedByMode func(cluster string) v1.ManagedByMode
+	// Residue records what stays behind in members. Without one, a deletion waits for each
+	// member for ever.
+	Residue *store.Store
+	// DeletedAt returns the time of the deletion of an application that a member has recorded,
+	// or zero, and Left the generation at which it left the member, or 0. RecordDeletion records
+	// a deletion, and ForgetDeletion removes one from the record, as the copy exists again. By
+	// default nothing is recorded.
+	DeletedAt      func(cluster string, app types.UID) time.Time
+	Left           func(cluster string, app types.UID) int64
+	RecordDeletion func(ctx context.Context, cluster string, deletion members.Deletion) error
+	ForgetDeletion func(ctx context.Context, cluster string, deletion members.Deletion) error
+	// APIReader reads applications from the hub's API server, to tell a cache that is behind
+	// from a hub that was restored. By default the cache is trusted.
+	APIReader client.Reader
+	// Confirm returns an error if the record of a member says that another hub manages it. By
+	// default none does.
+	Confirm func(ctx context.Context, cluster string) error
+	// Revision returns the spec of an application with an earlier revision, which must not be changed.
+	// Required for applications with a rollout.
+	Revision func(ctx context.Context, app *v1.EcommerceApp, revision int64) (*v1.EcommerceAppSpec, error)
+	// Paused reports, when a member is connected, whether it is paused. By default none is.
+	Paused func(cluster string) bool
+	// Waits changes how long the controller waits; the default leaves it as it is.
+	Waits queues.Waits
+}
+
+func (o *Options) applyDefaults() {
+	if o.Resync <= 0 {
+		o.Resync = o.Waits.Scaled(runner.DefaultResync)
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	if o.CallTimeout <= 0 {
+		o.CallTimeout = defaultCallTimeout
+	}
+	if o.Workers <= 0 {
+		o.Workers = defaultWorkers
+	}
+	if o.DeletedAt == nil {
+		o.DeletedAt = func(string, types.UID) time.Time { return time.Time{} }
+	}
+	if o.Left == nil {
+		o.Left = func(string, types.UID) int64 { return 0 }
+	}
+	if o.RecordDeletion == nil {
+		o.RecordDeletion = func(context.Context, string, members.Deletion) error { return nil }
+	}
+	if o.ForgetDeletion == nil {
+		o.ForgetDeletion = func(context.Context, string, members.Deletion) error { return nil }
+	}
+	if o.Confirm == nil {
+		o.Confirm = func(context.Context, string) error { return nil }
+	}
+	if o.Paused == nil {
+		o.Paused = func(string) bool { return false }
+	}
+	if o.ManagedByMode == nil {
+		o.ManagedByMode = func(string) v1.ManagedByMode { return v1.ManagedByHub }
+	}
+}
+
+// Subject returns the related object of an event about one cluster. Events that differ
+// only in their note would be counted as one.
+func Subject(name string) *v1.MemberCluster {
+	return &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func requestFor(o client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
+}

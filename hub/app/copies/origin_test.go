@@ -1,0 +1,312 @@
+package copies
+
+import (
+	"cmp"
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
+)
+
+// TestKnownCopy is about what a hub finds that was restored from an older backup.
+func TestKnownCopy(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]knownTest{
+		"older":                               {uid: "u-1", generation: "6"},
+		"same":                                {uid: "u-1", generation: "7"},
+		"newer":                               {uid: "u-1", generation: "8", refused: true},
+		"newer, with this spec":               {uid: "u-1", generation: "8", image: "shop:v2"},
+		"newer, restarted since":              {uid: "u-1", generation: "8", image: "shop:v2", restarted: "2026-11-23T12:00:00Z", refused: true},
+		"newer, accepted":                     {uid: "u-1", generation: "8", accepted: "u-0/3, u-1/8"},
+		"older than what is accepted":         {uid: "u-1", generation: "8", accepted: "u-1/9", refused: true},
+		"newer than what is accepted":         {uid: "u-1", generation: "9", accepted: "u-1/8", refused: true},
+		"newer, of another accepted":          {uid: "u-1", generation: "8", accepted: "u-0/8", refused: true},
+		"reached, and waits":                  {uid: "u-1", generation: "7", waiting: "u-1/7", refused: true},
+		"surpassed, and waits":                {uid: "u-1", generation: "5", waiting: "u-1/5", refused: true},
+		"surpassed, and waits, accepted":      {uid: "u-1", generation: "5", waiting: "u-1/5", accepted: "u-1/5"},
+		"surpassed, and waits, with its spec": {uid: "u-1", generation: "5", waiting: "u-1/5", image: "shop:v2"},
+		"written since another one waited":    {uid: "u-1", generation: "7", waiting: "u-1/5"},
+		"edited by hand":                      {uid: "u-1", generation: "soon"},
+		"stripped":                            {uid: "", generation: "9"},
+		"of another":                          {uid: "u-0", generation: "1", refused: true},
+		"of another, accepted":                {uid: "u-0", generation: "1", accepted: "u-0/1"},
+		"of another, with this spec":          {uid: "u-0", generation: "1", image: "shop:v2"},
+		"of one that was deleted":             {uid: "u-gone", generation: "9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tt.check(t)
+		})
+	}
+}
+
+type knownTest struct {
+	uid, generation, image string
+	accepted, waiting      string
+	restarted              string
+	refused                bool
+}
+
+// check compares the copy in both forms in which queues get it, and with a deletion.
+func (tt knownTest) check(t *testing.T) {
+	t.Helper()
+	app := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7, Annotations: map[string]string{v1.RecoverAnnotation: tt.accepted}},
+		Spec:       v1.EcommerceAppSpec{Image: "shop:v2"},
+	}
+	live := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+			v1.HubAppUIDAnnotation: tt.uid, v1.HubGenerationAnnotation: tt.generation, v1.RestartedAtAnnotation: tt.restarted,
+		}},
+		Spec: v1.EcommerceAppSpec{Image: cmp.Or(tt.image, "shop:v1")},
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := comparison{app: app, intent: app, live: live, waiting: tt.waiting, deleted: func(uid types.UID) bool { return uid == "u-gone" }}
+	raw := compared
+	raw.live = &unstructured.Unstructured{Object: content}
+	for _, err := range []error{knownCopy(compared), knownCopy(raw)} {
+		if d := apierror.Decide(err); (d.Reason == v1.ReasonNewerInMember) != tt.refused {
+			t.Errorf("got %v, want that it is refused: %t", err, tt.refused)
+		}
+		want := ""
+		if tt.refused {
+			want = tt.uid + "/" + tt.generation
+		}
+		if origin := waitingAfter(err, tt.waiting); origin != want {
+			t.Errorf("%q waits for the user, want %q", origin, want)
+		}
+	}
+	// A copy with the same spec may be newer by its placement.
+	compared.intent = nil
+	same := tt.image != "" && tt.accepted == ""
+	if err := knownCopy(compared); (err != nil) != (tt.refused || same) {
+		t.Errorf("the deletion is answered with %v", err)
+	}
+}
+
+// testNewer: a copy of a later generation stays, whether the cache has it or not, until the
+// user accepts that it is overwritten.
+func testNewer(t *testing.T, m *member) {
+	t.Helper()
+	m.app.Generation = 9
+	m.reconcile(t)
+	later := m.live(t)
+	m.app.Generation, m.app.Spec.Image = 3, "shop:v0"
+	for name, cached := range map[string]*v1.EcommerceApp{"cached": later, "not cached": nil} {
+		m.cached = cached
+		m.reconcile(t)
+		if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonNewerInMember {
+			t.Errorf("%s: reported %+v", name, found.failure)
+		}
+		if live := m.live(t); live.ResourceVersion != later.ResourceVersion {
+			t.Errorf("%s: the copy was changed: %+v", name, live.Spec)
+		}
+		m.app.Status.Clusters[0].Phase = v1.PhaseDeleting
+		m.reconcile(t)
+		m.app.Status.Clusters[0].Phase = ""
+		if live := m.live(t); live.DeletionTimestamp != nil {
+			t.Fatalf("%s: the copy was deleted, because the hub wants to leave the member", name)
+		}
+	}
+	m.panicOnce(t)
+	// Edits reach the generation: neither this process nor the next takes that as an answer, also
+	// after a panic.
+	m.app.Generation, m.cached = 9, later
+	for name, forget := range map[string]func(){
+		"this process": func() {},
+		"the next": func() {
+			m.app.Status.Clusters[0].UnknownOrigin = v1.OriginOf(later.Annotations).String()
+			m.queue.reports = newReports()
+		},
+	} {
+		forget()
+		m.reconcile(t)
+		if live := m.live(t); live.ResourceVersion != later.ResourceVersion {
+			t.Errorf("%s overwrites the copy: %+v", name, live.Spec)
+		}
+	}
+	m.app.Generation = 3
+	m.app.Annotations = map[string]string{v1.RecoverAnnotation: string(m.app.UID) + "/9"}
+	m.reconcile(t)
+	if live := m.live(t); live.Spec.Image != "shop:v0" || live.Annotations[v1.HubGenerationAnnotation] != "3" {
+		t.Errorf("after it was accepted the copy is %+v", live.Spec)
+	}
+}
+
+// panicOnce has an attempt panic.
+func (m *member) panicOnce(t *testing.T) {
+	t.Helper()
+	deletedAt := m.queue.options.DeletedAt
+	m.queue.options.DeletedAt = func(string, types.UID) time.Time { panic("poison") }
+	defer func() {
+		m.queue.options.DeletedAt = deletedAt
+		if recover() == nil {
+			t.Error("the panic does not reach the queue")
+		}
+	}()
+	m.reconcile(t)
+}
+
+// testDeleted: what was deleted is recorded first, and not created again.
+func testDeleted(t *testing.T, m *member) {
+	t.Helper()
+	kept := m.keepRecord(t)
+	m.reconcile(t)
+	first := m.deleteApp(t, time.Hour)
+	if !kept.DeletedAt(m.app.UID).Equal(first) {
+		t.Fatalf("recorded %+v", kept.Deleted)
+	}
+	m.reconcile(t)
+	m.expectDeleted(t, first)
+	recorded := *kept
+	kept.Deleted = nil // The record has aged, or is damaged.
+	m.reconcile(t)
+	m.expectDeleted(t, first)
+	*kept = recorded
+	m.accept(v1.DeletionOrigin(m.app.UID, first.Add(-time.Hour)))
+	m.reconcile(t)
+	m.expectDeleted(t, first)
+	m.accept(v1.DeletionOrigin(m.app.UID, first))
+	m.reconcile(t)
+	m.cached = m.live(t)
+	if len(kept.Deleted) > 0 {
+		t.Errorf("%+v is recorded of an application that was created again", kept.Deleted)
+	}
+	// A manifest without the approval is applied, or the hub gets new UIDs.
+	m.app.Annotations = nil
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure != nil {
+		t.Errorf("reported %+v without the approval", found.failure)
+	}
+	m.app.UID, m.app.Spec.Image = "u-2", "shop:v0"
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonNewerInMember {
+		t.Errorf("reported %+v of a copy that was created again", found.failure)
+	}
+}
+
+// testDeletedAgain: the approval of a deletion does not count for a later one of the same
+// application, although a backup, or a manifest, has it.
+func testDeletedAgain(t *testing.T, m *member) {
+	t.Helper()
+	kept := m.keepRecord(t)
+	m.reconcile(t)
+	first := m.deleteApp(t, time.Hour)
+	m.accept(v1.DeletionOrigin(m.app.UID, first))
+	m.reconcile(t)
+	second := m.deleteApp(t, 2*time.Hour)
+	if first.Equal(second) || !kept.DeletedAt(m.app.UID).Equal(second) {
+		t.Fatalf("recorded %+v", kept.Deleted)
+	}
+	m.reconcile(t)
+	m.expectDeleted(t, second)
+	m.accept(v1.DeletionOrigin(m.app.UID, first) + "," + v1.DeletionOrigin(m.app.UID, second))
+	m.reconcile(t)
+	m.live(t)
+}
+
+// keepRecord has the queue use a record of deletions, and checks that the copy exists when one
+// is recorded.
+func (m *member) keepRecord(t *testing.T) *record.Record {
+	t.Helper()
+	kept := &record.Record{}
+	m.queue.options.DeletedAt = func(_ string, app types.UID) time.Time { return kept.DeletedAt(app) }
+	m.queue.options.RecordDeletion = func(ctx context.Context, _ string, d record.Deletion) error {
+		live := &v1.EcommerceApp{}
+		if err := m.WithWatch.Get(ctx, keyOf(m.app), live); err != nil || live.DeletionTimestamp != nil || d.Left != 0 {
+			t.Errorf("recorded %+v of a copy deleted at %v, error %v", d, live.DeletionTimestamp, err)
+		}
+		if !kept.Includes(d) {
+			*kept = kept.Delete(d)
+		}
+		return nil
+	}
+	m.queue.options.ForgetDeletion = func(_ context.Context, _ string, former record.Deletion) error {
+		*kept = kept.Forget(former)
+		return nil
+	}
+	return kept
+}
+
+// deleteApp deletes the application some time after the epoch, until its copy is gone, and then
+// restores it on the hub.
+func (m *member) deleteApp(t *testing.T, after time.Duration) time.Time {
+	t.Helper()
+	at := time.Unix(0, 0).UTC().Add(after)
+	m.app.DeletionTimestamp = &metav1.Time{Time: at}
+	m.reconcile(t)
+	m.finish(t)
+	m.app.DeletionTimestamp = nil
+	return at
+}
+
+// accept sets the annotation by which the user settles what was found.
+func (m *member) accept(origins string) {
+	m.app.Annotations = map[string]string{v1.RecoverAnnotation: origins}
+}
+
+// expectDeleted checks that the application waits because of its deletion, without a copy.
+func (m *member) expectDeleted(t *testing.T, at time.Time) {
+	t.Helper()
+	found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID)
+	if found.failure == nil || found.failure.Reason != v1.ReasonDeletedInMember || found.unknown != v1.DeletionOrigin(m.app.UID, at) {
+		t.Errorf("reported %+v, and %q waits; want the deletion at %s", found.failure, found.unknown, at)
+	}
+	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the copy was created again: %v", err)
+	}
+}
+
+// testConfirm: the copy of another application is adopted only while this hub manages the
+// member.
+func testConfirm(t *testing.T, m *member) {
+	t.Helper()
+	m.reconcile(t)
+	m.cached = m.live(t)
+	m.app.UID = "u-2"
+	m.queue.options.Confirm = func(context.Context, string) error { return apierror.ErrNotConnected }
+	m.reconcile(t)
+	if live := m.live(t); live.ResourceVersion != m.cached.ResourceVersion {
+		t.Errorf("a copy in the member of another hub was changed: %+v", live.ObjectMeta)
+	}
+	m.queue.options.Confirm = func(context.Context, string) error { return nil }
+	m.reconcile(t)
+	if live := m.live(t); v1.OriginOf(live.Annotations).App != m.app.UID || live.Generation != m.cached.Generation {
+		t.Errorf("the copy with the same spec was not adopted: %+v", live.ObjectMeta)
+	}
+}
+
+// testBehind: a later copy that the hub's API server knows of is not one of a restored hub.
+func testBehind(t *testing.T, m *member) {
+	t.Helper()
+	m.app.Generation = 9
+	m.reconcile(t)
+	m.cached = m.live(t)
+	server := &caches{copied: m.app.DeepCopy()}
+	m.queue.options.APIReader = server
+	m.queue.reports = newReports()
+	m.app.Generation, m.app.Spec.Image = 3, "shop:v0"
+	if result := m.reconcile(t); result.RequeueAfter == 0 {
+		t.Error("it is not tried again when the cache of the hub is behind")
+	}
+	if origin := m.queue.waiting(m.app); origin != "" {
+		t.Errorf("%s waits for the user, and the cache of the hub is behind", origin)
+	}
+	server.copied.Generation = 3
+	m.reconcile(t)
+	if origin := m.queue.waiting(m.app); origin != string(m.app.UID)+"/9" {
+		t.Errorf("%q waits for the user in a hub that was restored", origin)
+	}
+}

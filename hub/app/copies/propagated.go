@@ -1,0 +1,278 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/propagation"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// newObject is a resource version that no object has: an API server creates a missing object with it,
+// and returns a conflict for one that exists.
+const newObject = "1"
+
+const (
+	// repairLimit is how often an object is written again although its source has not changed, before
+	// another client counts as one that keeps changing it, and repairWindow the time between two
+	// writes then. They are those of package apply.
+	repairLimit  = 10
+	repairWindow = 5 * time.Minute
+)
+
+// propagate writes the objects that an application propagates beside its copy in the member, and
+// deletes those that it no longer does. It costs no request while nothing has changed. What is held
+// back is added to the report. What cannot be read on the hub stays as it is in the member.
+func (l *MemberQueue) propagate(ctx context.Context, app *v1.EcommerceApp, beside *writtenCopy, next *report) error {
+	leftover := propagation.Leftover(beside.copy, app.Spec.Propagate)
+	if len(app.Spec.Propagate)+len(leftover) == 0 {
+		l.propagated.forget(keyOf(app))
+		return nil
+	}
+	p := propagationPass{MemberQueue: l, app: app, copied: beside.copy, created: beside.created, held: l.holds(app)}
+	p.done = l.propagated.of(keyOf(app), beside.copy.UID, app.Annotations[v1.ReconcileAtAnnotation])
+	problems := p.writeAll(ctx)
+	if mayReturn(app) {
+		leftover = nil // The revision before may refer to them.
+	}
+	for _, object := range leftover {
+		problems = append(problems, p.prune(ctx, object))
+	}
+	next.pending = append(next.pending, p.pending...)
+	l.propagated.set(keyOf(app), p.done)
+	return errors.Join(problems...)
+}
+
+// propagationPass is one pass over the objects that an application propagates to a member.
+type propagationPass struct {
+	*MemberQueue
+	app, copied *v1.EcommerceApp
+	// created means that the copy is new, so that the objects are probably missing.
+	created bool
+	// held means that nothing is written, and pending is what would be.
+	held    bool
+	pending []v1.PendingChange
+	// applied counts the writes.
+	applied int
+	done    propagatedObjects
+}
+
+// writeAll writes the objects whose content differs from what was written or found last.
+func (p *propagationPass) writeAll(ctx context.Context) []error {
+	if all, _ := p.sources.current(ctx, p.app); !slices.ContainsFunc(all, p.isStale) {
+		return nil
+	}
+	content, known := p.sources.contentOf(ctx, p.app)
+	var problems []error
+	for _, source := range known {
+		if !p.isStale(source) {
+			continue
+		}
+		if err := p.writeOne(ctx, source, content[source.PropagatedObject]); err != nil {
+			problems = append(problems, fmt.Errorf("propagating %s: %w", source, err))
+		}
+	}
+	return problems
+}
+
+// writeOne writes an object with the content of a source, and records it.
+func (p *propagationPass) writeOne(ctx context.Context, source propagation.Source, from propagation.Object) error {
+	if from == nil {
+		return errNotRead
+	}
+	former, now := p.done.written[source.PropagatedObject], p.options.Clock.Now()
+	window := p.options.Waits.Scaled(repairWindow)
+	isRepair := former.version == source.Version
+	if due := window - now.Sub(former.repaired); isRepair && former.repairs >= repairLimit && due > 0 {
+		return &apply.ContendedError{Key: component.KeyOf(propagation.ForCopy(from, p.copied, nil)), Fields: []string{"data"}, RetryIn: due}
+	}
+	p.propagated.compare(keyOf(p.app), source.PropagatedObject)
+	next := writtenObject{version: source.Version, repairs: former.repairs, repaired: former.repaired}
+	if !isRepair || now.Sub(former.repaired) >= 2*window {
+		next.repairs = 0
+	}
+	applied := p.applied
+	version, held, err := p.write(ctx, from)
+	switch {
+	case err != nil:
+		return err
+	case held != "":
+		p.pending = append(p.pending, v1.PendingChange{Kind: string(source.Kind), Name: source.Name, Action: held})
+		return nil
+	}
+	if isRepair && p.applied > applied {
+		next.repairs, next.repaired = next.repairs+1, now
+	}
+	next.resourceVersion = version
+	p.done.written[source.PropagatedObject] = next
+	delete(p.done.pruned, source.PropagatedObject)
+	return nil
+}
+
+// isStale reports whether a source may differ from the object in the member.
+func (p *propagationPass) isStale(source propagation.Source) bool {
+	if !source.IsReadable() || !slices.Contains(p.app.Spec.Propagate, source.PropagatedObject) {
+		return false
+	}
+	written := p.done.written[source.PropagatedObject]
+	return written.version != source.Version || p.propagated.hasDrifted(keyOf(p.app), source.PropagatedObject, written)
+}
+
+// write makes the object in the member match its source, and returns its resource version. If that is
+// held back, it returns the change.
+func (p *propagationPass) write(ctx context.Context, source propagation.Object) (version string, held v1.PendingAction, err error) {
+	if p.created && !p.held {
+		if version, err = p.apply(ctx, propagation.ForCopy(source, p.copied, nil), newObject); !apierrors.IsConflict(err) {
+			return version, "", err
+		}
+	}
+	live, err := p.live(ctx, propagation.RefOf(source))
+	if err != nil {
+		return "", "", err
+	}
+	if live == nil {
+		return p.unlessHeld(ctx, v1.PendingCreate, propagation.ForCopy(source, p.copied, nil), newObject)
+	}
+	intent := propagation.ForCopy(source, p.copied, live)
+	switch {
+	case !propagation.IsOurs(live) && !mayAdopt(live, intent):
+		return "", "", conflictOf(live, intent)
+	case live.GetDeletionTimestamp() != nil:
+		return "", "", apierrors.NewConflict(schema.GroupResource{Resource: string(propagation.RefOf(live).Kind)}, live.GetName(), errTerminating)
+	case propagation.Matches(live, intent):
+		return live.GetResourceVersion(), "", nil
+	case propagation.TypeOf(live) != propagation.TypeOf(intent):
+		// It cannot be changed.
+		if !p.held {
+			if err := p.applier.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
+				return "", "", err
+			}
+		}
+		return p.unlessHeld(ctx, v1.PendingRecreate, intent, newObject)
+	}
+	return p.unlessHeld(ctx, v1.PendingUpdate, intent, live.GetResourceVersion())
+}
+
+// unlessHeld applies an object over a resource version, or returns the change if it is held back.
+func (p *propagationPass) unlessHeld(ctx context.Context, change v1.PendingAction, intent propagation.Object, over string) (version string, held v1.PendingAction, err error) {
+	if p.held {
+		return "", change, nil
+	}
+	version, err = p.apply(ctx, intent, over)
+	return version, "", err
+}
+
+// prune deletes an object that is no longer propagated, unless another copy owns it as well.
+func (p *propagationPass) prune(ctx context.Context, object v1.PropagatedObject) error {
+	if p.done.pruned[object] {
+		return nil
+	}
+	live, err := p.live(ctx, object)
+	if err != nil {
+		return err
+	}
+	switch {
+	case live == nil || !propagation.IsOurs(live) || live.GetDeletionTimestamp() != nil:
+	case p.held:
+		p.pending = append(p.pending, v1.PendingChange{Kind: string(object.Kind), Name: object.Name, Action: v1.PendingDelete})
+		return nil
+	case len(propagation.Others(live, p.copied)) > 0:
+		if err := p.disown(ctx, live); err != nil {
+			return err
+		}
+	default:
+		if err := p.applier.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
+			return fmt.Errorf("pruning %s: %w", object, err)
+		}
+	}
+	p.done.pruned[object] = true
+	delete(p.done.written, object)
+	p.queue.Add(requestFor(p.app)) // The copy lists the object until it is written again.
+	return nil
+}
+
+// disown removes the reference to the copy from an object.
+func (p *propagationPass) disown(ctx context.Context, live propagation.Object) error {
+	intent := propagation.ForCopy(live, p.copied, live)
+	intent.SetOwnerReferences(propagation.Others(live, p.copied))
+	_, err := p.apply(ctx, intent, live.GetResourceVersion())
+	return err
+}
+
+// live reads an object from the member's API server; nil if it does not exist. No cache has its
+// content.
+func (p *propagationPass) live(ctx context.Context, object v1.PropagatedObject) (propagation.Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.options.CallTimeout)
+	defer cancel()
+	live := propagation.New(object.Kind)
+	err := p.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: p.app.Namespace, Name: object.Name}, live)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", object, err)
+	}
+	return live, nil
+}
+
+// apply applies an object if the one in the member has a resource version, and returns the next one.
+func (p *propagationPass) apply(ctx context.Context, intent propagation.Object, over string) (version string, err error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(intent)
+	if err != nil {
+		return "", fmt.Errorf("encoding %s: %w", propagation.RefOf(intent), err)
+	}
+	sent := &unstructured.Unstructured{Object: content}
+	sent.SetResourceVersion(over)
+	ctx, cancel := context.WithTimeout(ctx, p.options.CallTimeout)
+	defer cancel()
+	err = p.cluster.GetClient().Apply(ctx, client.ApplyConfigurationFromUnstructured(sent), client.FieldOwner(v1.HubFieldManager), client.ForceOwnership)
+	if err != nil {
+		return "", fmt.Errorf("applying %s: %w", propagation.RefOf(intent), err)
+	}
+	p.applied++
+	return sent.GetResourceVersion(), nil
+}
+
+var (
+	errTerminating = errors.New("it is being deleted")
+	// errNotRead means that the hub's API server did not respond.
+	errNotRead = errors.New("the object was not read on the hub")
+)
+
+// mayAdopt reports whether the user lets the hub replace an object that it did not write.
+func mayAdopt(live, intent propagation.Object) bool {
+	if metav1.GetControllerOf(live) != nil {
+		return false
+	}
+	switch v1.AdoptPolicy(live.GetAnnotations()[v1.AdoptAnnotation]) {
+	case v1.AdoptAlways:
+		return true
+	case v1.AdoptIfNoDiff:
+		return propagation.SameContent(live, intent)
+	default:
+		return false
+	}
+}
+
+// conflictOf returns the error about an object that the hub did not write.
+func conflictOf(live, intent propagation.Object) error {
+	conflict := &apply.ConflictError{Key: component.KeyOf(intent)}
+	if controller := metav1.GetControllerOf(live); controller != nil {
+		conflict.Controller = controller.Kind
+	} else if !propagation.SameContent(live, intent) {
+		conflict.Differences = []string{"data"}
+	}
+	return conflict
+}

@@ -1,0 +1,49 @@
+package copies
+
+import (
+	"testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// testDrift: an object that is changed or deleted in the member is written again when the watch
+// reports it, but not for ever where another client changes it each time.
+func testDrift(t *testing.T, p *propagator) {
+	t.Helper()
+	p.settle(t)
+	drift := func() {
+		t.Helper()
+		found := p.secret(t)
+		found.Data["password"] = []byte("theirs")
+		if err := p.Update(t.Context(), found); err != nil {
+			t.Fatal(err)
+		}
+		if woken := p.queue.see(found, found.ResourceVersion); len(woken) != 1 || woken[0] != keyOf(p.app) {
+			t.Errorf("the watch wakes %v, want the application", woken)
+		}
+		p.settle(t)
+	}
+	for range repairLimit {
+		drift()
+		p.wantPassword(t, "first")
+		if woken := p.queue.see(p.secret(t), p.secret(t).ResourceVersion); len(woken) > 0 {
+			t.Errorf("what the hub wrote wakes %v", woken)
+		}
+	}
+	p.quietly(t)
+	drift()
+	p.wantPassword(t, "theirs")
+	if found, _ := p.queue.reports.about(keyOf(p.app), p.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonFieldManagerConflict {
+		t.Errorf("reported %+v, want %s", found.failure, v1.ReasonFieldManagerConflict)
+	}
+	p.clock.SetTime(p.clock.Now().Add(repairWindow))
+	p.settle(t)
+	p.wantPassword(t, "first")
+	if err := p.Delete(t.Context(), p.secret(t)); err != nil {
+		t.Fatal(err)
+	}
+	p.change(t, map[string][]byte{"password": []byte("second")}) // Another version begins a new count.
+	p.clock.SetTime(p.clock.Now().Add(2 * sourcePeriod))
+	p.settle(t)
+	p.wantPassword(t, "second")
+}

@@ -1,0 +1,83 @@
+package copies
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/propagation"
+)
+
+// besideCopies returns a source that wakes the queue when an object that was written beside a copy
+// changes in the member. It watches what the reconciler of copies watches, with our label and without
+// content. With an agent there is nothing to watch: the hub may not list Secrets there.
+func (l *MemberQueue) besideCopies() source.Source {
+	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		if l.managedBy != v1.ManagedByHub {
+			return nil
+		}
+		for _, kind := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
+			informer, err := l.cluster.GetCache().GetInformer(ctx, kind)
+			if err != nil {
+				return fmt.Errorf("watching propagated objects: %w", err)
+			}
+			if _, err := informer.AddEventHandler(l.onPropagated(ctx, q)); err != nil {
+				return fmt.Errorf("watching propagated objects: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// onPropagated returns a handler that enqueues the applications whose object is not as they wrote it,
+// until ctx is done: the cache outlives the queue for a moment.
+func (l *MemberQueue) onPropagated(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) toolscache.ResourceEventHandler {
+	// The owners of before are woken: it may have lost them.
+	see := func(before, after any) {
+		object, ok := before.(propagation.Object)
+		if !ok || ctx.Err() != nil || !propagation.IsOurs(object) {
+			return
+		}
+		version := gone
+		if next, exists := after.(propagation.Object); exists {
+			version = next.GetResourceVersion()
+		}
+		for _, key := range l.see(object, version) {
+			q.Add(reconcile.Request{NamespacedName: key})
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) { see(o, o) },
+		UpdateFunc: func(before, after any) {
+			see(before, after)
+			see(after, after)
+		},
+		DeleteFunc: func(o any) {
+			if tombstone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = tombstone.Obj
+			}
+			see(o, nil)
+		},
+	}
+}
+
+// see records the resource version of an object, and returns the applications that wrote another one.
+// Its owners are those of the given object.
+func (l *MemberQueue) see(object propagation.Object, version string) []types.NamespacedName {
+	var concerned []types.NamespacedName
+	for _, owner := range propagation.Owners(object) {
+		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: owner.Name}
+		if l.propagated.see(key, propagation.RefOf(object), version) {
+			concerned = append(concerned, key)
+		}
+	}
+	return concerned
+}
