@@ -26,7 +26,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 )
 
 // TestWrites has the reconciler write to a real API server.

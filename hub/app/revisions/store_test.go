@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/revisions"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
@@ -30,7 +30,7 @@ func newHistory(t *testing.T) *history {
 	t.Helper()
 	hub := fleettest.Start(t, fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true}}).Hub()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(hub.ApplyFolder(t.Context(), "../../../../config/crd/bases"), v1.AddToScheme(scheme), appsv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(hub.ApplyFolder(t.Context(), "../../../config/crd/bases"), v1.AddToScheme(scheme), appsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(hub.AdminConfig(), client.Options{Scheme: scheme})
