@@ -98,14 +98,14 @@ func effectfulArchPackages() []archPackage {
 		// Shared by both processes.
 		{path: "spoke/operator", layer: layerAdapters, also: []string{"spoke/fencing"}},
 
-		{path: "hub/controllers/app", layer: layerControllers},
+		{path: "hub/app", layer: layerControllers},
 		{path: "hub/controllers/member", layer: layerControllers},
 		{path: "hub/controllers/account", layer: layerControllers},
 		{path: "hub/controllers/storage", layer: layerControllers},
 		{path: "hub/controllers/backup", layer: layerControllers},
 		{path: "hub/controllers/restore", layer: layerControllers},
 		// Asks the queues of copies and the reconciler of children for dry runs.
-		{path: "hub/controllers/plan", layer: layerControllers, also: []string{"hub/controllers/app", "spoke/controller"}},
+		{path: "hub/controllers/plan", layer: layerControllers, also: []string{"hub/app", "spoke/controller"}},
 		{path: "hub/webhook", layer: layerControllers},
 		{path: "spoke/controller", layer: layerControllers},
 

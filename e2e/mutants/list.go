@@ -6,7 +6,7 @@ import "slices"
 const (
 	member     = "hub/members"
 	dispatch   = "hub/app/copies"
-	appPackage = "hub/controllers/app"
+	appPackage = "hub/app"
 	backup     = "hub/controllers/backup"
 	controller = "spoke/controller"
 	reconciler = "spoke/controller/reconciler"

@@ -24,9 +24,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/hub/app"
 	appcopies "github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
-	"github.com/shopfleet/shopfleet/hub/controllers/app"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/hub/controllers/plan"
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"

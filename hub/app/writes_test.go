@@ -33,7 +33,7 @@ import (
 func TestWrites(t *testing.T) {
 	hub := fleettest.Start(t, fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true}}).Hub()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(hub.ApplyFolder(t.Context(), "../../../config/crd/bases"), v1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(hub.ApplyFolder(t.Context(), "../../config/crd/bases"), v1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(hub.AdminConfig(), client.Options{Scheme: scheme})
