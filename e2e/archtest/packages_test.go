@@ -105,7 +105,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "hub/controllers/backup", layer: layerControllers},
 		{path: "hub/controllers/restore", layer: layerControllers},
 		// Asks the queues of copies and the reconciler of children for dry runs.
-		{path: "hub/controllers/plan", layer: layerControllers, also: []string{"hub/app", "spoke/controller"}},
+		{path: "hub/app/plan", layer: layerControllers, also: []string{"hub/app", "spoke/controller"}},
 		{path: "hub/webhook", layer: layerControllers},
 		{path: "spoke/controller", layer: layerControllers},
 
