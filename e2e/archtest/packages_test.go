@@ -48,9 +48,9 @@ func pureArchPackages() []archPackage {
 		{path: "api/webapp/v1", layer: layerAPI, also: []string{"api/v1"}}, // Share value types with ecommerce.io.
 		{path: "api/mysql/v1", layer: layerAPI, also: []string{"api/v1"}},
 
-		{path: "hub/placement", layer: layerDecisions},
+		{path: "hub/app/placement", layer: layerDecisions},
 		// Selects clusters as placement does.
-		{path: "hub/overrides", layer: layerDecisions, also: []string{"hub/placement"}},
+		{path: "hub/overrides", layer: layerDecisions, also: []string{"hub/app/placement"}},
 		{path: "hub/propagation", layer: layerDecisions},
 		// Begins in windows by schedule.
 		{path: "hub/rollout", layer: layerDecisions, also: []string{"hub/schedule"}},

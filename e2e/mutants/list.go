@@ -257,7 +257,7 @@ func ofBackups() []Mutant {
 
 // ofPlacement returns mistakes with the clusters that an application leaves.
 func ofPlacement() []Mutant {
-	const placement = "hub/placement"
+	const placement = "hub/app/placement"
 	return []Mutant{
 		{
 			"data-left-behind", "an application leaves a cluster that is drained, and its data there",

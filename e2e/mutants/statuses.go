@@ -2,7 +2,7 @@ package mutants
 
 // ofFacts returns mistakes with what the hub does not know of a member, and with what members report.
 func ofFacts() []Mutant {
-	const placement = "hub/placement"
+	const placement = "hub/app/placement"
 	return []Mutant{
 		{
 			"unknown-as-mismatch", "a member whose status was lost does not match the placement",

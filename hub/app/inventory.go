@@ -13,7 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
-	"github.com/shopfleet/shopfleet/hub/placement"
+	"github.com/shopfleet/shopfleet/hub/app/placement"
 )
 
 // maxRecorded is the number of clusters from which v1.ClustersAnnotation is left out. Without it,

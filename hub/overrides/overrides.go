@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/placement"
+	"github.com/shopfleet/shopfleet/hub/app/placement"
 )
 
 // Effective returns the spec of an application's copy in a member: with the overrides that select

@@ -1,7 +1,7 @@
 package printers
 
 import (
-	"github.com/shopfleet/shopfleet/hub/placement"
+	"github.com/shopfleet/shopfleet/hub/app/placement"
 	"github.com/shopfleet/shopfleet/hub/runbook"
 )
 
