@@ -50,7 +50,7 @@ func pureArchPackages() []archPackage {
 
 		{path: "hub/app/placement", layer: layerDecisions},
 		// Selects clusters as placement does.
-		{path: "hub/overrides", layer: layerDecisions, also: []string{"hub/app/placement"}},
+		{path: "hub/app/overrides", layer: layerDecisions, also: []string{"hub/app/placement"}},
 		{path: "hub/propagation", layer: layerDecisions},
 		// Begins in windows by schedule.
 		{path: "hub/rollout", layer: layerDecisions, also: []string{"hub/schedule"}},

@@ -11,8 +11,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/overrides"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
-	"github.com/shopfleet/shopfleet/hub/overrides"
 	"github.com/shopfleet/shopfleet/hub/rollout"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
-	"github.com/shopfleet/shopfleet/hub/overrides"
+	"github.com/shopfleet/shopfleet/hub/app/overrides"
 )
 
 // render is the command that prints the effective spec of a cluster.
