@@ -53,7 +53,7 @@ func pureArchPackages() []archPackage {
 		{path: "hub/app/overrides", layer: layerDecisions, also: []string{"hub/app/placement"}},
 		{path: "hub/propagation", layer: layerDecisions},
 		// Begins in windows by schedule.
-		{path: "hub/rollout", layer: layerDecisions, also: []string{"hub/schedule"}},
+		{path: "hub/app/rollout", layer: layerDecisions, also: []string{"hub/schedule"}},
 		{path: "hub/aggregate", layer: layerDecisions},
 		{path: "hub/schedule", layer: layerDecisions},
 		{path: "hub/residue", layer: layerDecisions},

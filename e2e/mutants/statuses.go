@@ -62,8 +62,8 @@ func ofParts() []Mutant {
 		},
 		{
 			"planned-at-once", "a plan says that all clusters change at once while no revision was healthy",
-			"hub/rollout/waves.go", "	return p.status.PreviousRevision != 0 || slices", "	return p.status.PreviousRevision != 0 || r.RollbackTo != 0 && slices",
-			"hub/rollout", "TestGuardedWithoutHealthy",
+			"hub/app/rollout/waves.go", "	return p.status.PreviousRevision != 0 || slices", "	return p.status.PreviousRevision != 0 || r.RollbackTo != 0 && slices",
+			"hub/app/rollout", "TestGuardedWithoutHealthy",
 		},
 		{
 			"orphans-for-ever", "the record of orphans stays when the member is gone",

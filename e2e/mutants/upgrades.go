@@ -15,13 +15,13 @@ func ofUpgrades() []Mutant {
 		},
 		{
 			"server-of-mysql-returns", "a rollback puts an earlier MySQL on the files of a later one",
-			"hub/rollout/template.go", "live.Engine == v1.EngineMySQL", "false",
-			"hub/rollout", "TestKeepMySQL/a_digest_of_the_same_tag_does_not_return",
+			"hub/app/rollout/template.go", "live.Engine == v1.EngineMySQL", "false",
+			"hub/app/rollout", "TestKeepMySQL/a_digest_of_the_same_tag_does_not_return",
 		},
 		{
 			"started-unnoticed", "a server counts as one that never started before the status is about it",
 			"api/v1/database_status.go", " && copied.Status.ObservedGeneration == copied.Generation {", " {",
-			"hub/rollout", "TestKeepOfAnOlderStatus",
+			"hub/app/rollout", "TestKeepOfAnOlderStatus",
 		},
 		{
 			"revision-before", "a pod of the revision before says that the server of the next one has started",

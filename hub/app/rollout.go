@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
-	"github.com/shopfleet/shopfleet/hub/rollout"
+	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
-	"github.com/shopfleet/shopfleet/hub/rollout"
+	"github.com/shopfleet/shopfleet/hub/app/rollout"
 )
 
 // TestAMajorVersionWaitsForTheRollout edits the version of MySQL to the next major one while a rollout is in progress: what

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
-	"github.com/shopfleet/shopfleet/hub/rollout"
+	"github.com/shopfleet/shopfleet/hub/app/rollout"
 )
 
 // rollingShop returns a shop whose revision 2 is in cluster a, soaking, and revision 1 in cluster b, with

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/rollout"
+	"github.com/shopfleet/shopfleet/hub/app/rollout"
 )
 
 // wavesOf returns the order in which the copies of an application change, of the clusters whose copies do.

@@ -9,7 +9,7 @@
 //
 // # Non-goals
 //
-// The package does not decide which cluster has which revision: package hub/rollout does.
+// The package does not decide which cluster has which revision: package hub/app/rollout does.
 //
 // # Trade-offs
 //

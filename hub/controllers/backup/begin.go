@@ -17,8 +17,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/app/overrides"
+	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/logical"
-	"github.com/shopfleet/shopfleet/hub/rollout"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 

@@ -34,7 +34,7 @@ func TestRandom(t *testing.T) {
 			ends[runRandom(t, rand.New(rand.NewPCG(seed, i)))]++
 			ran++
 		}) {
-			t.Fatalf("repeat it with %s=%d go test -run 'TestRandom/^%d$' ./hub/rollout", seedVariable, seed, i)
+			t.Fatalf("repeat it with %s=%d go test -run 'TestRandom/^%d$' ./hub/app/rollout", seedVariable, seed, i)
 		}
 	}
 	for _, state := range []v1.RolloutState{v1.RolloutComplete, v1.RolloutRolledBack, v1.RolloutFailed} {
