@@ -15,11 +15,11 @@ func TestCheckLayers(t *testing.T) {
 		"down is fine":         {pkg{ImportPath: "hub/app", Imports: []string{module + "/hub/members", "k8s.io/client-go/rest"}}, ""},
 		"inside is fine":       {pkg{ImportPath: "spoke/render", Imports: []string{module + "/spoke/render/database"}}, ""},
 		"up":                   {pkg{ImportPath: "hub/members", Imports: []string{module + "/hub/setup"}}, "must not import"},
-		"same layer":           {pkg{ImportPath: "hub/app/placement", Imports: []string{module + "/hub/aggregate"}}, "must not import"},
+		"same layer":           {pkg{ImportPath: "hub/app/placement", Imports: []string{module + "/hub/app/aggregate"}}, "must not import"},
 		"shared value types":   {pkg{ImportPath: "api/mysql/v1", Imports: []string{module + "/api/v1"}}, ""},
 		"not the other way":    {pkg{ImportPath: "api/v1", Imports: []string{module + "/api/mysql/v1"}}, "must not import"},
 		"config from above":    {pkg{ImportPath: "hub/members", Imports: []string{module + "/config"}}, ""},
-		"config from below":    {pkg{ImportPath: "hub/aggregate", Imports: []string{module + "/config"}}, "must not import"},
+		"config from below":    {pkg{ImportPath: "hub/app/aggregate", Imports: []string{module + "/config"}}, "must not import"},
 		"a main":               {pkg{ImportPath: "cmd/hub", Imports: []string{module + "/hub/setup"}}, ""},
 		"a main that decides":  {pkg{ImportPath: "cmd/hub", Imports: []string{module + "/hub/app/placement"}}, "must not import"},
 		"test support":         {pkg{ImportPath: "hub/setup", Imports: []string{module + "/e2e/fleet"}}, "for tests only"},
@@ -35,7 +35,7 @@ func TestCheckLayers(t *testing.T) {
 		"context above":        {pkg{ImportPath: "spoke/apply", Imports: []string{"context"}}, ""},
 		"client":               {pkg{ImportPath: "hub/app/placement", Imports: []string{"k8s.io/client-go/rest"}}, "values and functions"},
 		"client in contract":   {pkg{ImportPath: "api/v1", Imports: []string{"sigs.k8s.io/controller-runtime/pkg/scheme"}}, "values and functions"},
-		"client, indirectly":   {pkg{ImportPath: "hub/aggregate", Imports: []string{"fmt"}, Deps: []string{"k8s.io/client-go/rest"}}, "through another package"},
+		"client, indirectly":   {pkg{ImportPath: "hub/app/aggregate", Imports: []string{"fmt"}, Deps: []string{"k8s.io/client-go/rest"}}, "through another package"},
 		"values":               {pkg{ImportPath: "spoke/render", Imports: []string{"time", "k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/types"}}, ""},
 	}
 	for name, c := range cases {

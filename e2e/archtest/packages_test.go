@@ -54,7 +54,7 @@ func pureArchPackages() []archPackage {
 		{path: "hub/propagation", layer: layerDecisions},
 		// Begins in windows by schedule.
 		{path: "hub/app/rollout", layer: layerDecisions, also: []string{"hub/schedule"}},
-		{path: "hub/aggregate", layer: layerDecisions},
+		{path: "hub/app/aggregate", layer: layerDecisions},
 		{path: "hub/schedule", layer: layerDecisions},
 		{path: "hub/residue", layer: layerDecisions},
 		{path: "hub/runbook", layer: layerDecisions},

@@ -8,7 +8,7 @@
 //
 // # Non-goals
 //
-// Decisions are tested where they are made: hub/app/placement, hub/aggregate.
+// Decisions are tested where they are made: hub/app/placement, hub/app/aggregate.
 //
 // # Trade-offs
 //

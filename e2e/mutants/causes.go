@@ -93,8 +93,8 @@ func ofHolds() []Mutant {
 		},
 		{
 			"contended-copy-silent", "a copy that another client keeps changing does not wait for a user",
-			"hub/aggregate/clusters.go", "e.Stalled = e.Stalled || c.Failure.contended()", "e.Stalled = e.Stalled && true",
-			"hub/aggregate", "TestContendedCopy",
+			"hub/app/aggregate/clusters.go", "e.Stalled = e.Stalled || c.Failure.contended()", "e.Stalled = e.Stalled && true",
+			"hub/app/aggregate", "TestContendedCopy",
 		},
 		{
 			"finalizer-unnamed", "a deletion does not name the finalizer that holds an object",
@@ -103,8 +103,8 @@ func ofHolds() []Mutant {
 		},
 		{
 			"held-copy-silent", "a copy that a finalizer holds does not wait for a user",
-			"hub/aggregate/clusters.go", "if in.Now.Sub(c.Copy.HeldSince) >= heldAfter {", "if in.Now.Sub(c.Copy.HeldSince) < 0 {",
-			"hub/aggregate", "TestHeldCopy",
+			"hub/app/aggregate/clusters.go", "if in.Now.Sub(c.Copy.HeldSince) >= heldAfter {", "if in.Now.Sub(c.Copy.HeldSince) < 0 {",
+			"hub/app/aggregate", "TestHeldCopy",
 		},
 		{
 			"autoscaler-unobserved", "an autoscaler that does not scale is not reported",

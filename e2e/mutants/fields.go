@@ -48,8 +48,8 @@ func ofStored() []Mutant {
 		},
 		{
 			"difference-not-said-on-the-hub", "the hub does not say what admission changes in a member",
-			"hub/aggregate/compute.go", "	setStored(in, next)\n", "",
-			"hub/aggregate", "TestStoredAsApplied",
+			"hub/app/aggregate/compute.go", "	setStored(in, next)\n", "",
+			"hub/app/aggregate", "TestStoredAsApplied",
 		},
 	}
 }

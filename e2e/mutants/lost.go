@@ -76,8 +76,8 @@ func ofLosses() []Mutant {
 		},
 		{
 			"lost-forgotten-by-entry", "the entry of a cluster forgets that there was a database",
-			"hub/aggregate/clusters.go", "e.DatabaseCreated = e.DatabaseCreated || status.DatabaseCreated", "e.DatabaseCreated = status.DatabaseCreated",
-			"hub/aggregate", "TestDatabaseLost/the_status_of_a_copy_is_lost",
+			"hub/app/aggregate/clusters.go", "e.DatabaseCreated = e.DatabaseCreated || status.DatabaseCreated", "e.DatabaseCreated = status.DatabaseCreated",
+			"hub/app/aggregate", "TestDatabaseLost/the_status_of_a_copy_is_lost",
 		},
 		{
 			"volumes-of-leavers", "an application that leaves a cluster takes its volumes with it",

@@ -16,8 +16,8 @@ func ofFacts() []Mutant {
 		},
 		{
 			"members-believed", "what members report goes into the status of the application as it is",
-			"hub/aggregate/reported.go", "		copied.Status = reported(&c.Copy.Status)\n", "",
-			"hub/aggregate", "FuzzBounded",
+			"hub/app/aggregate/reported.go", "		copied.Status = reported(&c.Copy.Status)\n", "",
+			"hub/app/aggregate", "FuzzBounded",
 		},
 		{
 			"facts-believed", "what a cluster says of itself goes into its status as it is",
@@ -31,13 +31,13 @@ func ofFacts() []Mutant {
 		},
 		{
 			"degraded-is-failed", "an application is Degraded only where it has failed or a cluster is lost",
-			"hub/aggregate/conditions.go", "slices.Concat(s.failed, s.impaired, s.lost)", "slices.Concat(s.failed, s.lost)",
-			"hub/aggregate", "TestDegraded",
+			"hub/app/aggregate/conditions.go", "slices.Concat(s.failed, s.impaired, s.lost)", "slices.Concat(s.failed, s.lost)",
+			"hub/app/aggregate", "TestDegraded",
 		},
 		{
 			"nothing-waits", "Stalled says that nothing waits for a user while something is wrong",
-			"hub/aggregate/conditions.go", "message: s.notStalledMessage()}", "message: \"nothing waits for a user\"}",
-			"hub/aggregate", "TestDegraded",
+			"hub/app/aggregate/conditions.go", "message: s.notStalledMessage()}", "message: \"nothing waits for a user\"}",
+			"hub/app/aggregate", "TestDegraded",
 		},
 	}
 }
@@ -57,8 +57,8 @@ func ofParts() []Mutant {
 		},
 		{
 			"failed-reconciled", "Progressing says nothing about a rollout that failed",
-			"hub/aggregate/conditions.go", "	case s.in.Unrevised != nil || s.in.Rollout != nil && s.in.Rollout.State == v1.RolloutFailed:\n", "	case s.in.Unrevised != nil:\n",
-			"hub/aggregate", "TestFailedRollout",
+			"hub/app/aggregate/conditions.go", "	case s.in.Unrevised != nil || s.in.Rollout != nil && s.in.Rollout.State == v1.RolloutFailed:\n", "	case s.in.Unrevised != nil:\n",
+			"hub/app/aggregate", "TestFailedRollout",
 		},
 		{
 			"planned-at-once", "a plan says that all clusters change at once while no revision was healthy",

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 )

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/queues"

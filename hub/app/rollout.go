@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 

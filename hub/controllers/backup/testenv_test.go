@@ -32,7 +32,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/rediscover"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"

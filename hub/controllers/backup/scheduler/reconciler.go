@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apierror"

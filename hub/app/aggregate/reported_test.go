@@ -10,7 +10,7 @@ import (
 )
 
 // definition is the CustomResourceDefinition of EcommerceApp, which the API server validates by.
-const definition = "../../config/crd/bases/ecommerce.io_ecommerceapps.yaml"
+const definition = "../../../config/crd/bases/ecommerce.io_ecommerceapps.yaml"
 
 // hostile returns what a member may report, made from bytes.
 func hostile(data []byte) Cluster {

@@ -123,7 +123,7 @@ func TestOwnMessagesFit(t *testing.T) {
 // reasons returns the reasons in api/v1.
 func reasons(t *testing.T) map[string]bool {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1/conditions.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../api/v1/conditions.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
