@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/propagation"
+	"github.com/shopfleet/shopfleet/hub/app/propagate"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
@@ -36,7 +36,7 @@ const (
 // deletes those that it no longer does. It costs no request while nothing has changed. What is held
 // back is added to the report. What cannot be read on the hub stays as it is in the member.
 func (l *MemberQueue) propagate(ctx context.Context, app *v1.EcommerceApp, beside *writtenCopy, next *report) error {
-	leftover := propagation.Leftover(beside.copy, app.Spec.Propagate)
+	leftover := propagate.Leftover(beside.copy, app.Spec.Propagate)
 	if len(app.Spec.Propagate)+len(leftover) == 0 {
 		l.propagated.forget(keyOf(app))
 		return nil
@@ -88,7 +88,7 @@ func (p *propagationPass) writeAll(ctx context.Context) []error {
 }
 
 // writeOne writes an object with the content of a source, and records it.
-func (p *propagationPass) writeOne(ctx context.Context, source propagation.Source, from propagation.Object) error {
+func (p *propagationPass) writeOne(ctx context.Context, source propagate.Source, from propagate.Object) error {
 	if from == nil {
 		return errNotRead
 	}
@@ -96,7 +96,7 @@ func (p *propagationPass) writeOne(ctx context.Context, source propagation.Sourc
 	window := p.options.Waits.Scaled(repairWindow)
 	isRepair := former.version == source.Version
 	if due := window - now.Sub(former.repaired); isRepair && former.repairs >= repairLimit && due > 0 {
-		return &apply.ContendedError{Key: component.KeyOf(propagation.ForCopy(from, p.copied, nil)), Fields: []string{"data"}, RetryIn: due}
+		return &apply.ContendedError{Key: component.KeyOf(propagate.ForCopy(from, p.copied, nil)), Fields: []string{"data"}, RetryIn: due}
 	}
 	p.propagated.compare(keyOf(p.app), source.PropagatedObject)
 	next := writtenObject{version: source.Version, repairs: former.repairs, repaired: former.repaired}
@@ -122,7 +122,7 @@ func (p *propagationPass) writeOne(ctx context.Context, source propagation.Sourc
 }
 
 // isStale reports whether a source may differ from the object in the member.
-func (p *propagationPass) isStale(source propagation.Source) bool {
+func (p *propagationPass) isStale(source propagate.Source) bool {
 	if !source.IsReadable() || !slices.Contains(p.app.Spec.Propagate, source.PropagatedObject) {
 		return false
 	}
@@ -132,28 +132,28 @@ func (p *propagationPass) isStale(source propagation.Source) bool {
 
 // write makes the object in the member match its source, and returns its resource version. If that is
 // held back, it returns the change.
-func (p *propagationPass) write(ctx context.Context, source propagation.Object) (version string, held v1.PendingAction, err error) {
+func (p *propagationPass) write(ctx context.Context, source propagate.Object) (version string, held v1.PendingAction, err error) {
 	if p.created && !p.held {
-		if version, err = p.apply(ctx, propagation.ForCopy(source, p.copied, nil), newObject); !apierrors.IsConflict(err) {
+		if version, err = p.apply(ctx, propagate.ForCopy(source, p.copied, nil), newObject); !apierrors.IsConflict(err) {
 			return version, "", err
 		}
 	}
-	live, err := p.live(ctx, propagation.RefOf(source))
+	live, err := p.live(ctx, propagate.RefOf(source))
 	if err != nil {
 		return "", "", err
 	}
 	if live == nil {
-		return p.unlessHeld(ctx, v1.PendingCreate, propagation.ForCopy(source, p.copied, nil), newObject)
+		return p.unlessHeld(ctx, v1.PendingCreate, propagate.ForCopy(source, p.copied, nil), newObject)
 	}
-	intent := propagation.ForCopy(source, p.copied, live)
+	intent := propagate.ForCopy(source, p.copied, live)
 	switch {
-	case !propagation.IsOurs(live) && !mayAdopt(live, intent):
+	case !propagate.IsOurs(live) && !mayAdopt(live, intent):
 		return "", "", conflictOf(live, intent)
 	case live.GetDeletionTimestamp() != nil:
-		return "", "", apierrors.NewConflict(schema.GroupResource{Resource: string(propagation.RefOf(live).Kind)}, live.GetName(), errTerminating)
-	case propagation.Matches(live, intent):
+		return "", "", apierrors.NewConflict(schema.GroupResource{Resource: string(propagate.RefOf(live).Kind)}, live.GetName(), errTerminating)
+	case propagate.Matches(live, intent):
 		return live.GetResourceVersion(), "", nil
-	case propagation.TypeOf(live) != propagation.TypeOf(intent):
+	case propagate.TypeOf(live) != propagate.TypeOf(intent):
 		// It cannot be changed.
 		if !p.held {
 			if err := p.applier.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
@@ -166,7 +166,7 @@ func (p *propagationPass) write(ctx context.Context, source propagation.Object) 
 }
 
 // unlessHeld applies an object over a resource version, or returns the change if it is held back.
-func (p *propagationPass) unlessHeld(ctx context.Context, change v1.PendingAction, intent propagation.Object, over string) (version string, held v1.PendingAction, err error) {
+func (p *propagationPass) unlessHeld(ctx context.Context, change v1.PendingAction, intent propagate.Object, over string) (version string, held v1.PendingAction, err error) {
 	if p.held {
 		return "", change, nil
 	}
@@ -184,11 +184,11 @@ func (p *propagationPass) prune(ctx context.Context, object v1.PropagatedObject)
 		return err
 	}
 	switch {
-	case live == nil || !propagation.IsOurs(live) || live.GetDeletionTimestamp() != nil:
+	case live == nil || !propagate.IsOurs(live) || live.GetDeletionTimestamp() != nil:
 	case p.held:
 		p.pending = append(p.pending, v1.PendingChange{Kind: string(object.Kind), Name: object.Name, Action: v1.PendingDelete})
 		return nil
-	case len(propagation.Others(live, p.copied)) > 0:
+	case len(propagate.Others(live, p.copied)) > 0:
 		if err := p.disown(ctx, live); err != nil {
 			return err
 		}
@@ -204,19 +204,19 @@ func (p *propagationPass) prune(ctx context.Context, object v1.PropagatedObject)
 }
 
 // disown removes the reference to the copy from an object.
-func (p *propagationPass) disown(ctx context.Context, live propagation.Object) error {
-	intent := propagation.ForCopy(live, p.copied, live)
-	intent.SetOwnerReferences(propagation.Others(live, p.copied))
+func (p *propagationPass) disown(ctx context.Context, live propagate.Object) error {
+	intent := propagate.ForCopy(live, p.copied, live)
+	intent.SetOwnerReferences(propagate.Others(live, p.copied))
 	_, err := p.apply(ctx, intent, live.GetResourceVersion())
 	return err
 }
 
 // live reads an object from the member's API server; nil if it does not exist. No cache has its
 // content.
-func (p *propagationPass) live(ctx context.Context, object v1.PropagatedObject) (propagation.Object, error) {
+func (p *propagationPass) live(ctx context.Context, object v1.PropagatedObject) (propagate.Object, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.CallTimeout)
 	defer cancel()
-	live := propagation.New(object.Kind)
+	live := propagate.New(object.Kind)
 	err := p.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: p.app.Namespace, Name: object.Name}, live)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -228,10 +228,10 @@ func (p *propagationPass) live(ctx context.Context, object v1.PropagatedObject) 
 }
 
 // apply applies an object if the one in the member has a resource version, and returns the next one.
-func (p *propagationPass) apply(ctx context.Context, intent propagation.Object, over string) (version string, err error) {
+func (p *propagationPass) apply(ctx context.Context, intent propagate.Object, over string) (version string, err error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(intent)
 	if err != nil {
-		return "", fmt.Errorf("encoding %s: %w", propagation.RefOf(intent), err)
+		return "", fmt.Errorf("encoding %s: %w", propagate.RefOf(intent), err)
 	}
 	sent := &unstructured.Unstructured{Object: content}
 	sent.SetResourceVersion(over)
@@ -239,7 +239,7 @@ func (p *propagationPass) apply(ctx context.Context, intent propagation.Object, 
 	defer cancel()
 	err = p.cluster.GetClient().Apply(ctx, client.ApplyConfigurationFromUnstructured(sent), client.FieldOwner(v1.HubFieldManager), client.ForceOwnership)
 	if err != nil {
-		return "", fmt.Errorf("applying %s: %w", propagation.RefOf(intent), err)
+		return "", fmt.Errorf("applying %s: %w", propagate.RefOf(intent), err)
 	}
 	p.applied++
 	return sent.GetResourceVersion(), nil
@@ -252,7 +252,7 @@ var (
 )
 
 // mayAdopt reports whether the user lets the hub replace an object that it did not write.
-func mayAdopt(live, intent propagation.Object) bool {
+func mayAdopt(live, intent propagate.Object) bool {
 	if metav1.GetControllerOf(live) != nil {
 		return false
 	}
@@ -260,18 +260,18 @@ func mayAdopt(live, intent propagation.Object) bool {
 	case v1.AdoptAlways:
 		return true
 	case v1.AdoptIfNoDiff:
-		return propagation.SameContent(live, intent)
+		return propagate.SameContent(live, intent)
 	default:
 		return false
 	}
 }
 
 // conflictOf returns the error about an object that the hub did not write.
-func conflictOf(live, intent propagation.Object) error {
+func conflictOf(live, intent propagate.Object) error {
 	conflict := &apply.ConflictError{Key: component.KeyOf(intent)}
 	if controller := metav1.GetControllerOf(live); controller != nil {
 		conflict.Controller = controller.Kind
-	} else if !propagation.SameContent(live, intent) {
+	} else if !propagate.SameContent(live, intent) {
 		conflict.Differences = []string{"data"}
 	}
 	return conflict

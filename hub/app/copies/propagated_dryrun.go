@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/propagation"
+	"github.com/shopfleet/shopfleet/hub/app/propagate"
 )
 
 // Propagated is an object that an application propagates, as it was read on the hub for a dry run.
 type Propagated struct {
-	source  propagation.Source
-	content propagation.Object
+	source  propagate.Source
+	content propagate.Object
 }
 
 // PropagatedDryRun holds the effect of an application on an object in a member.
@@ -61,7 +61,7 @@ func (l *MemberQueue) DryRunPropagated(ctx context.Context, app *v1.EcommerceApp
 		change, err := p.dryRunWrite(ctx, object)
 		found = append(found, PropagatedDryRun{Object: object.source.PropagatedObject, Change: change, Err: err})
 	}
-	leftover := propagation.Leftover(dry.Copy, listed)
+	leftover := propagate.Leftover(dry.Copy, listed)
 	if len(listed) > 0 && mayReturn(app) {
 		leftover = nil
 	}
@@ -78,7 +78,7 @@ func (p *propagationPass) dryRunWrite(ctx context.Context, object Propagated) (*
 	case source.Reason == v1.ReasonNotChecked:
 		return nil, fmt.Errorf("propagating %s: %w", source, errNotRead)
 	case !source.IsReadable():
-		condition := propagation.Condition(p.app.Namespace, []propagation.Source{source})
+		condition := propagate.Condition(p.app.Namespace, []propagate.Source{source})
 		return nil, &unreadableError{reason: condition.Reason, message: condition.Message}
 	}
 	_, held, err := p.write(ctx, object.content)
@@ -91,7 +91,7 @@ func (p *propagationPass) dryRunWrite(ctx context.Context, object Propagated) (*
 // dryRunPrune returns the deletion of an object, which another copy that owns it prevents.
 func (p *propagationPass) dryRunPrune(ctx context.Context, object v1.PropagatedObject) (*v1.PendingChange, error) {
 	live, err := p.live(ctx, object)
-	if err != nil || live == nil || !propagation.IsOurs(live) || live.GetDeletionTimestamp() != nil || len(propagation.Others(live, p.copied)) > 0 {
+	if err != nil || live == nil || !propagate.IsOurs(live) || live.GetDeletionTimestamp() != nil || len(propagate.Others(live, p.copied)) > 0 {
 		return nil, err
 	}
 	return &v1.PendingChange{Kind: string(object.Kind), Name: object.Name, Action: v1.PendingDelete}, nil

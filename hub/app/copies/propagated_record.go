@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/propagation"
+	"github.com/shopfleet/shopfleet/hub/app/propagate"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
@@ -141,7 +141,7 @@ func (p *propagated) hasDrifted(key types.NamespacedName, object v1.PropagatedOb
 // remaining returns the objects that a copy lists, that its application no longer propagates, and
 // that are not known to be deleted.
 func (p *propagated) remaining(app, live *v1.EcommerceApp) []v1.PropagatedObject {
-	leftover := propagation.Leftover(live, app.Spec.Propagate)
+	leftover := propagate.Leftover(live, app.Spec.Propagate)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := p.known[keyOf(app)]
@@ -159,7 +159,7 @@ func (l *MemberQueue) intentFor(app *v1.EcommerceApp, facts MemberFacts, live *v
 	if live != nil {
 		listed = slices.Concat(listed, l.propagated.remaining(app, live))
 	}
-	if text := propagation.Record(listed...); text != "" {
+	if text := propagate.Record(listed...); text != "" {
 		intent.Annotations[v1.PropagatedAnnotation] = text
 	}
 	return intent, nil

@@ -21,7 +21,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/hub/propagation"
+	"github.com/shopfleet/shopfleet/hub/app/propagate"
 )
 
 // propagator is a member, and the hub that an application propagates from.
@@ -174,7 +174,7 @@ func testWritten(t *testing.T, p *propagator) {
 	written := p.secret(t)
 	p.wantPassword(t, "first")
 	want := []metav1.OwnerReference{{APIVersion: "ecommerce.io/v1", Kind: "EcommerceApp", Name: p.app.Name, UID: p.cached.UID}}
-	if diff := cmp.Diff(want, written.OwnerReferences); diff != "" || written.Type != "example.com/registry" || !propagation.IsOurs(written) {
+	if diff := cmp.Diff(want, written.OwnerReferences); diff != "" || written.Type != "example.com/registry" || !propagate.IsOurs(written) {
 		t.Errorf("the Secret has type %s, labels %v and owners (-want +got):\n%s", written.Type, written.Labels, diff)
 	}
 	if len(written.ManagedFields) != 1 || written.ManagedFields[0].Manager != v1.HubFieldManager {

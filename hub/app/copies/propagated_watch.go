@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/propagation"
+	"github.com/shopfleet/shopfleet/hub/app/propagate"
 )
 
 // besideCopies returns a source that wakes the queue when an object that was written beside a copy
@@ -42,12 +42,12 @@ func (l *MemberQueue) besideCopies() source.Source {
 func (l *MemberQueue) onPropagated(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) toolscache.ResourceEventHandler {
 	// The owners of before are woken: it may have lost them.
 	see := func(before, after any) {
-		object, ok := before.(propagation.Object)
-		if !ok || ctx.Err() != nil || !propagation.IsOurs(object) {
+		object, ok := before.(propagate.Object)
+		if !ok || ctx.Err() != nil || !propagate.IsOurs(object) {
 			return
 		}
 		version := gone
-		if next, exists := after.(propagation.Object); exists {
+		if next, exists := after.(propagate.Object); exists {
 			version = next.GetResourceVersion()
 		}
 		for _, key := range l.see(object, version) {
@@ -71,11 +71,11 @@ func (l *MemberQueue) onPropagated(ctx context.Context, q workqueue.TypedRateLim
 
 // see records the resource version of an object, and returns the applications that wrote another one.
 // Its owners are those of the given object.
-func (l *MemberQueue) see(object propagation.Object, version string) []types.NamespacedName {
+func (l *MemberQueue) see(object propagate.Object, version string) []types.NamespacedName {
 	var concerned []types.NamespacedName
-	for _, owner := range propagation.Owners(object) {
+	for _, owner := range propagate.Owners(object) {
 		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: owner.Name}
-		if l.propagated.see(key, propagation.RefOf(object), version) {
+		if l.propagated.see(key, propagate.RefOf(object), version) {
 			concerned = append(concerned, key)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/propagation"
+	"github.com/shopfleet/shopfleet/hub/app/propagate"
 )
 
 const (
@@ -47,8 +47,8 @@ type sourcesOfApp struct {
 	generation  int64
 	reconcileAt string
 	due         time.Time
-	all         []propagation.Source
-	content     map[v1.PropagatedObject]propagation.Object
+	all         []propagate.Source
+	content     map[v1.PropagatedObject]propagate.Object
 	release     *time.Timer
 }
 
@@ -76,7 +76,7 @@ func (s *sources) forget(key types.NamespacedName) {
 
 // current returns the sources of an application, and when they are to be read again. They are read
 // now if that is due, or was asked for by an edit or by v1.ReconcileAtAnnotation.
-func (s *sources) current(ctx context.Context, app *v1.EcommerceApp) ([]propagation.Source, time.Time) {
+func (s *sources) current(ctx context.Context, app *v1.EcommerceApp) ([]propagate.Source, time.Time) {
 	if len(app.Spec.Propagate) == 0 || s.options.APIReader == nil {
 		s.forget(keyOf(app))
 		return nil, time.Time{}
@@ -97,7 +97,7 @@ func (s *sources) current(ctx context.Context, app *v1.EcommerceApp) ([]propagat
 
 // contentOf returns the content of the sources of an application that may be copied, and the sources with
 // the versions that it has. It is read unless it was a moment ago.
-func (s *sources) contentOf(ctx context.Context, app *v1.EcommerceApp) (content map[v1.PropagatedObject]propagation.Object, all []propagation.Source) {
+func (s *sources) contentOf(ctx context.Context, app *v1.EcommerceApp) (content map[v1.PropagatedObject]propagate.Object, all []propagate.Source) {
 	of := s.of(keyOf(app))
 	of.reading.Lock()
 	defer of.reading.Unlock()
@@ -110,13 +110,13 @@ func (s *sources) contentOf(ctx context.Context, app *v1.EcommerceApp) (content 
 
 // read reads the sources of an application, one after the other. What cannot be read because the API
 // server does not respond stays as it was.
-func (s *sources) read(ctx context.Context, app *v1.EcommerceApp, of *sourcesOfApp) map[v1.PropagatedObject]propagation.Object {
+func (s *sources) read(ctx context.Context, app *v1.EcommerceApp, of *sourcesOfApp) map[v1.PropagatedObject]propagate.Object {
 	// A member that is disconnected must not end a read that serves all of them.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.CallTimeout)
 	defer cancel()
 	former := of.former(app.UID)
-	content := make(map[v1.PropagatedObject]propagation.Object, len(app.Spec.Propagate))
-	all := make([]propagation.Source, 0, len(app.Spec.Propagate))
+	content := make(map[v1.PropagatedObject]propagate.Object, len(app.Spec.Propagate))
+	all := make([]propagate.Source, 0, len(app.Spec.Propagate))
 	period := sourcePeriod
 	for _, object := range app.Spec.Propagate {
 		next, source := s.readOne(ctx, app.Namespace, object)
@@ -141,8 +141,8 @@ func (s *sources) read(ctx context.Context, app *v1.EcommerceApp, of *sourcesOfA
 }
 
 // readOne reads one source. It returns no object if the API server does not respond.
-func (s *sources) readOne(ctx context.Context, namespace string, object v1.PropagatedObject) (propagation.Source, propagation.Object) {
-	source := propagation.New(object.Kind)
+func (s *sources) readOne(ctx context.Context, namespace string, object v1.PropagatedObject) (propagate.Source, propagate.Object) {
+	source := propagate.New(object.Kind)
 	err := s.options.APIReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: object.Name}, source)
 	found := sourceOf(object, source, err)
 	if found.Reason == v1.ReasonNotChecked {
@@ -155,8 +155,8 @@ func (s *sources) readOne(ctx context.Context, namespace string, object v1.Propa
 }
 
 // sourceOf returns the result of a read.
-func sourceOf(object v1.PropagatedObject, source propagation.Object, err error) propagation.Source {
-	next := propagation.Source{PropagatedObject: object}
+func sourceOf(object v1.PropagatedObject, source propagate.Object, err error) propagate.Source {
+	next := propagate.Source{PropagatedObject: object}
 	switch {
 	case apierrors.IsNotFound(err):
 		next.Reason = v1.ReasonMissing
@@ -168,18 +168,18 @@ func sourceOf(object v1.PropagatedObject, source propagation.Object, err error) 
 		next.Reason = v1.ReasonNotChecked
 		return next
 	}
-	if next.Message = propagation.Refused(source); next.Message != "" {
+	if next.Message = propagate.Refused(source); next.Message != "" {
 		next.Reason = v1.ReasonInvalidSpec
 		return next
 	}
-	if next.Version, err = propagation.Version(source); err != nil {
+	if next.Version, err = propagate.Version(source); err != nil {
 		next.Reason = v1.ReasonNotChecked
 	}
 	return next
 }
 
 // fresh returns the sources, and whether they need not be read again.
-func (o *sourcesOfApp) fresh(app *v1.EcommerceApp, now time.Time) ([]propagation.Source, time.Time, bool) {
+func (o *sourcesOfApp) fresh(app *v1.EcommerceApp, now time.Time) ([]propagate.Source, time.Time, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	ok := o.app == app.UID && o.generation >= app.Generation && o.reconcileAt == app.Annotations[v1.ReconcileAtAnnotation] && now.Before(o.due)
@@ -187,10 +187,10 @@ func (o *sourcesOfApp) fresh(app *v1.EcommerceApp, now time.Time) ([]propagation
 }
 
 // former returns the sources by object, if they are those of an application.
-func (o *sourcesOfApp) former(app types.UID) map[v1.PropagatedObject]propagation.Source {
+func (o *sourcesOfApp) former(app types.UID) map[v1.PropagatedObject]propagate.Source {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	former := make(map[v1.PropagatedObject]propagation.Source, len(o.all))
+	former := make(map[v1.PropagatedObject]propagate.Source, len(o.all))
 	if o.app == app {
 		for _, s := range o.all {
 			former[s.PropagatedObject] = s
@@ -201,17 +201,17 @@ func (o *sourcesOfApp) former(app types.UID) map[v1.PropagatedObject]propagation
 
 // set records what was read. It reports whether members are about to ask for the content: because it
 // has changed, or because the application is new or has been edited.
-func (o *sourcesOfApp) set(app *v1.EcommerceApp, all []propagation.Source, due time.Time) bool {
+func (o *sourcesOfApp) set(app *v1.EcommerceApp, all []propagate.Source, due time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	changed := o.app == app.UID && propagation.Signature(o.all) != propagation.Signature(all) || app.Status.ObservedGeneration != app.Generation
+	changed := o.app == app.UID && propagate.Signature(o.all) != propagate.Signature(all) || app.Status.ObservedGeneration != app.Generation
 	o.app, o.generation, o.reconcileAt = app.UID, app.Generation, app.Annotations[v1.ReconcileAtAnnotation]
 	o.all, o.due, o.content = all, due, nil
 	return changed
 }
 
 // keep keeps content for contentKept.
-func (o *sourcesOfApp) keep(content map[v1.PropagatedObject]propagation.Object) {
+func (o *sourcesOfApp) keep(content map[v1.PropagatedObject]propagate.Object) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.content = content
@@ -222,7 +222,7 @@ func (o *sourcesOfApp) keep(content map[v1.PropagatedObject]propagation.Object) 
 }
 
 // kept returns the content and the sources if they are those of an application, and were kept.
-func (o *sourcesOfApp) kept(app *v1.EcommerceApp) (map[v1.PropagatedObject]propagation.Object, []propagation.Source) {
+func (o *sourcesOfApp) kept(app *v1.EcommerceApp) (map[v1.PropagatedObject]propagate.Object, []propagate.Source) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.app != app.UID || o.generation < app.Generation {
@@ -245,7 +245,7 @@ func (s *sources) signature(app *v1.EcommerceApp) string {
 	of := s.of(keyOf(app))
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	return propagation.Signature(of.all)
+	return propagate.Signature(of.all)
 }
 
 // ReadSources reads the objects that an application propagates, if that is due, from the hub's API
@@ -256,5 +256,5 @@ func (d *Dispatcher) ReadSources(ctx context.Context, app *v1.EcommerceApp) (*me
 		return nil, time.Time{}
 	}
 	all, due := d.sources.current(ctx, app)
-	return propagation.Condition(app.Namespace, all), due
+	return propagate.Condition(app.Namespace, all), due
 }

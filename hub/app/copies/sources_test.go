@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/propagation"
+	"github.com/shopfleet/shopfleet/hub/app/propagate"
 )
 
 func TestSourceOf(t *testing.T) {
@@ -21,16 +21,16 @@ func TestSourceOf(t *testing.T) {
 	for name, tt := range map[string]struct {
 		secret corev1.Secret
 		err    error
-		want   propagation.Source
+		want   propagate.Source
 	}{
-		"missing":     {err: apierrors.NewNotFound(secrets, "registry"), want: propagation.Source{Reason: v1.ReasonMissing}},
-		"forbidden":   {err: apierrors.NewForbidden(secrets, "registry", errors.New("no")), want: propagation.Source{Reason: v1.ReasonForbidden}},
-		"no response": {err: errors.New("no route"), want: propagation.Source{Reason: v1.ReasonNotChecked}},
+		"missing":     {err: apierrors.NewNotFound(secrets, "registry"), want: propagate.Source{Reason: v1.ReasonMissing}},
+		"forbidden":   {err: apierrors.NewForbidden(secrets, "registry", errors.New("no")), want: propagate.Source{Reason: v1.ReasonForbidden}},
+		"no response": {err: errors.New("no route"), want: propagate.Source{Reason: v1.ReasonNotChecked}},
 		"a token of a ServiceAccount": {
 			secret: corev1.Secret{Type: corev1.SecretTypeServiceAccountToken},
-			want:   propagation.Source{Reason: v1.ReasonInvalidSpec, Message: "Secrets of type kubernetes.io/service-account-token are not copied"},
+			want:   propagate.Source{Reason: v1.ReasonInvalidSpec, Message: "Secrets of type kubernetes.io/service-account-token are not copied"},
 		},
-		"a password": {secret: corev1.Secret{Data: map[string][]byte{"password": []byte("hunter2")}}, want: propagation.Source{Version: "version"}},
+		"a password": {secret: corev1.Secret{Data: map[string][]byte{"password": []byte("hunter2")}}, want: propagate.Source{Version: "version"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +59,7 @@ func TestPropagatedObjects(t *testing.T) {
 	app.Spec.Propagate = []v1.PropagatedObject{kept}
 	live := app.DeepCopy()
 	live.UID = "copy"
-	live.Annotations = map[string]string{v1.PropagatedAnnotation: propagation.Record(kept, removed)}
+	live.Annotations = map[string]string{v1.PropagatedAnnotation: propagate.Record(kept, removed)}
 	if diff := cmp.Diff([]v1.PropagatedObject{removed}, p.remaining(app, live)); diff != "" {
 		t.Errorf("before it is pruned (-want +got):\n%s", diff)
 	}

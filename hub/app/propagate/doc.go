@@ -1,4 +1,4 @@
-// Package propagation decides what of the Secrets and ConfigMaps of an application is copied to its
+// Package propagate decides what of the Secrets and ConfigMaps of an application is copied to its
 // clusters.
 //
 // # Purpose
@@ -25,4 +25,4 @@
 //   - Tokens of ServiceAccounts and of nodes that join are credentials of the hub's cluster, and
 //     releases of Helm make helm believe that it installed something in the member: they are refused
 //     by their type, because names say little.
-package propagation
+package propagate
