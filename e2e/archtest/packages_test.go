@@ -84,7 +84,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "cloud/gcp", layer: layerAdapters, sdk: "cloud.google.com/"},
 		{path: "cloud/azure", layer: layerAdapters, sdk: "github.com/Azure/"},
 		{path: "hub/members", layer: layerAdapters, also: []string{"spoke/fencing"}},
-		{path: "hub/residue/store", layer: layerAdapters},
+		{path: "hub/app/recovery/store", layer: layerAdapters},
 		{path: "hub/statemetrics", layer: layerAdapters},
 		{path: "hub/accounts", layer: layerAdapters},
 		{path: "spoke/podexec", layer: layerAdapters},

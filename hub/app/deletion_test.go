@@ -19,8 +19,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
+	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 	"github.com/shopfleet/shopfleet/hub/residue"
-	"github.com/shopfleet/shopfleet/hub/residue/store"
 )
 
 func TestAbandon(t *testing.T) {

@@ -22,11 +22,11 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
+	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
-	"github.com/shopfleet/shopfleet/hub/residue/store"
 )
 
 const (

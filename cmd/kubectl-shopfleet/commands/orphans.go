@@ -19,8 +19,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
+	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 	"github.com/shopfleet/shopfleet/hub/residue"
-	"github.com/shopfleet/shopfleet/hub/residue/store"
 )
 
 // errSpecsDiffer means that the orphans of a name cannot become one EcommerceApp.

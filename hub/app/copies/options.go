@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
-	"github.com/shopfleet/shopfleet/hub/residue/store"
 )
 
 // controllerName is the name of the members' queues in logs and metrics.

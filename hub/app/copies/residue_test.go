@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 	"github.com/shopfleet/shopfleet/hub/residue"
-	"github.com/shopfleet/shopfleet/hub/residue/store"
 )
 
 // testResidue cleans up after applications that were deleted while the member was away.
