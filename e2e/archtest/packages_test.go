@@ -56,7 +56,7 @@ func pureArchPackages() []archPackage {
 		{path: "hub/app/rollout", layer: layerDecisions, also: []string{"hub/schedule"}},
 		{path: "hub/app/aggregate", layer: layerDecisions},
 		{path: "hub/schedule", layer: layerDecisions},
-		{path: "hub/residue", layer: layerDecisions},
+		{path: "hub/app/recovery", layer: layerDecisions},
 		{path: "hub/runbook", layer: layerDecisions},
 		// Shows the messages of API servers.
 		{path: "spoke/component", layer: layerDecisions, also: []string{"spoke/apierror"}},

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/hub/residue"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 )
 
 // testResidue is about copies in members that are away while their applications are deleted.
@@ -157,13 +157,13 @@ func (s *suite) testDetachedBefore(t *testing.T) {
 }
 
 // records returns what stayed behind in us-1.
-func (s *suite) records(t *testing.T) []residue.Record {
+func (s *suite) records(t *testing.T) []recovery.Record {
 	t.Helper()
 	found := &corev1.ConfigMap{}
-	if err := s.Hub.Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: residue.Name("us-1")}, found); err != nil {
+	if err := s.Hub.Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: recovery.Name("us-1")}, found); err != nil {
 		t.Fatal(err)
 	}
-	records, invalid := residue.Decode(found.Data)
+	records, invalid := recovery.Decode(found.Data)
 	if len(invalid) > 0 {
 		t.Errorf("invalid records %v", invalid)
 	}

@@ -13,8 +13,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/members/record"
-	"github.com/shopfleet/shopfleet/hub/residue"
 )
 
 // testRestored is about hubs that were restored from an older backup.
@@ -139,7 +139,7 @@ func (s *suite) settle(t *testing.T, app *v1.EcommerceApp, verb string, flags ..
 func (s *suite) awaitListed(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	uid := string(s.copyIn(t, app).UID)
-	list := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: residue.OrphansName("eu-1")}}
+	list := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: recovery.OrphansName("eu-1")}}
 	framework.Await(t, s.Hub, list, app.Name+" to be listed", func(list *corev1.ConfigMap) error {
 		if list.Data[uid] == "" {
 			return errNotListed

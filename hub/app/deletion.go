@@ -13,7 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
-	"github.com/shopfleet/shopfleet/hub/residue"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 )
 
 // orphan is the value of v1.OrphanAnnotation that has an effect.
@@ -90,7 +90,7 @@ func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, cl
 	for _, name := range clusters {
 		recorded, err := r.dispatcher.RecordResidue(ctx, app, name, r.clock.Now())
 		switch {
-		case errors.Is(err, residue.ErrFull):
+		case errors.Is(err, recovery.ErrFull):
 			unrecorded = append(unrecorded, name)
 		case err != nil:
 			unrecorded = append(unrecorded, name)

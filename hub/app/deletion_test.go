@@ -19,8 +19,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
-	"github.com/shopfleet/shopfleet/hub/residue"
 )
 
 func TestAbandon(t *testing.T) {
@@ -157,8 +157,8 @@ func testResidueFull(t *testing.T, w *writer) {
 	w.dispatcher = copies.New(w.client, copies.Options{Residue: store.New(w.client, "default")})
 	w.deleted(t, "full")
 	record := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: residue.Name("full")},
-		Data:       map[string]string{"others": strings.Repeat("x", residue.MaxBytes-len("others"))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: recovery.Name("full")},
+		Data:       map[string]string{"others": strings.Repeat("x", recovery.MaxBytes-len("others"))},
 	}
 	if err := w.client.Create(t.Context(), record); err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func testResidueFull(t *testing.T, w *writer) {
 func testResidue(t *testing.T, w *writer) {
 	t.Helper()
 	direct, app := w.client, w.deleted(t, "away")
-	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: residue.Name("away")}}
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: recovery.Name("away")}}
 	for _, step := range []struct {
 		name             string
 		refuses          client.Object
@@ -222,7 +222,7 @@ func testResidue(t *testing.T, w *writer) {
 			t.Errorf("%s: reading the record: %v", step.name, err)
 		}
 	}
-	records, invalid := residue.Decode(record.Data)
+	records, invalid := recovery.Decode(record.Data)
 	if len(records) != 1 || invalid != nil || records[0].Key() != w.key || records[0].App != app.UID {
 		t.Errorf("recorded %+v and %v, want %s of %s once", records, invalid, w.key, app.UID)
 	}

@@ -19,7 +19,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
-	"github.com/shopfleet/shopfleet/hub/residue"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 )
 
 // deleteTimeout is the default of --timeout for deletions.
@@ -189,7 +189,7 @@ func (c *deletion) await(ctx context.Context, hub *cluster, app *v1.EcommerceApp
 // application has left: the hub may have recorded it.
 func (c *deletion) outcome(ctx context.Context, hub *cluster, app *v1.EcommerceApp, name string) string {
 	record := &corev1.ConfigMap{}
-	err := hub.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: residue.Name(name)}, record)
+	err := hub.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: recovery.Name(name)}, record)
 	_, recorded := record.Data[string(app.UID)]
 	switch {
 	case client.IgnoreNotFound(err) != nil:

@@ -19,8 +19,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
-	"github.com/shopfleet/shopfleet/hub/residue"
 )
 
 // errSpecsDiffer means that the orphans of a name cannot become one EcommerceApp.
@@ -140,10 +140,10 @@ func (c *orphans) find(ctx context.Context, hub *cluster, keep func(*v1.Ecommerc
 	var found []v1.EcommerceApp
 	for i := range records.Items {
 		member := records.Items[i].Labels[v1.MemberRecordLabel]
-		if records.Items[i].Name != residue.OrphansName(member) || len(c.members) > 0 && !slices.Contains(c.members, member) {
+		if records.Items[i].Name != recovery.OrphansName(member) || len(c.members) > 0 && !slices.Contains(c.members, member) {
 			continue
 		}
-		for _, orphan := range residue.DecodeOrphans(records.Items[i].Data).Orphans {
+		for _, orphan := range recovery.DecodeOrphans(records.Items[i].Data).Orphans {
 			orphan.Labels = map[string]string{v1.ClusterLabel: member}
 			if keep(&orphan) {
 				found = append(found, orphan)
@@ -282,7 +282,7 @@ func (c *orphans) request(ctx context.Context, hub *cluster, orphan *v1.Ecommerc
 	if err := hub.client.Get(ctx, client.ObjectKey{Name: member}, cluster); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("getting MemberCluster %q: %w", member, err)
 	}
-	_, err := store.New(c.dryRun.client(hub.client), c.namespace).Add(ctx, member, residue.Record{
+	_, err := store.New(c.dryRun.client(hub.client), c.namespace).Add(ctx, member, recovery.Record{
 		Namespace: orphan.Namespace, Name: orphan.Name,
 		App: types.UID(orphan.Annotations[v1.HubAppUIDAnnotation]), Copy: orphan.UID,
 		ClusterUID: cluster.Status.ClusterUID, Recorded: metav1.NewTime(c.clock.Now()),
@@ -290,9 +290,9 @@ func (c *orphans) request(ctx context.Context, hub *cluster, orphan *v1.Ecommerc
 	if err != nil {
 		err = fmt.Errorf("requesting the deletion of orphan %q in %s: %w", orphan.Name, member, err)
 	}
-	if errors.Is(err, residue.ErrFull) {
+	if errors.Is(err, recovery.ErrFull) {
 		return hint.With(err, "The records are removed when the cluster is connected. If it never returns, delete the ConfigMap "+
-			residue.Name(member)+" in namespace "+c.namespace+".")
+			recovery.Name(member)+" in namespace "+c.namespace+".")
 	}
 	return err
 }

@@ -22,15 +22,15 @@ import (
 // errNothingWaits means that there is nothing to settle.
 var errNothingWaits = errors.New("no decision is pending")
 
-// recovery is the command about what a restored hub finds in its members.
-type recovery struct {
+// recoverCommand shows what a restored hub finds in its members.
+type recoverCommand struct {
 	*Program
 	output        *output
 	allNamespaces bool
 }
 
 func (p *Program) recoverCommand() *cobra.Command {
-	c := &recovery{Program: p}
+	c := &recoverCommand{Program: p}
 	cmd := &cobra.Command{
 		Use:   "recover [APP]",
 		Short: "Show what a restored hub found in the members, and settle it",
@@ -60,7 +60,7 @@ nothing of that until you decide. REASON is
 	return cmd
 }
 
-func (c *recovery) run(ctx context.Context, name string) error {
+func (c *recoverCommand) run(ctx context.Context, name string) error {
 	if err := c.output.check(); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (c *recovery) run(ctx context.Context, name string) error {
 
 // waiting returns the applications that wait for the user and, unless one is named, the
 // members that do.
-func (c *recovery) waiting(ctx context.Context, hub *cluster, name string) ([]v1.EcommerceApp, []v1.MemberCluster, error) {
+func (c *recoverCommand) waiting(ctx context.Context, hub *cluster, name string) ([]v1.EcommerceApp, []v1.MemberCluster, error) {
 	var options []client.ListOption
 	if !c.allNamespaces {
 		namespace, err := c.namespaceFlag()

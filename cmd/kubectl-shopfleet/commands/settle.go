@@ -19,8 +19,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/members/record"
-	"github.com/shopfleet/shopfleet/hub/residue"
 )
 
 // overwrite is the command that lets the hub overwrite what it found.
@@ -236,7 +236,7 @@ func (c *recoverImport) find(ctx context.Context, hub *cluster, app *v1.Ecommerc
 		return nil, hint.With(errNothingWaits, listHint)
 	}
 	list := &corev1.ConfigMap{}
-	err := hub.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: residue.OrphansName(c.member)}, list)
+	err := hub.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: recovery.OrphansName(c.member)}, list)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (c *recoverImport) find(ctx context.Context, hub *cluster, app *v1.Ecommerc
 			return nil, err
 		}
 	}
-	listed := residue.DecodeOrphans(list.Data)
+	listed := recovery.DecodeOrphans(list.Data)
 	for _, copied := range slices.Concat(listed.Waiting, listed.Orphans) {
 		waits := slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool {
 			return entry.UnknownOrigin == v1.OriginOf(copied.Annotations).String()

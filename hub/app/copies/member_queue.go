@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
-	"github.com/shopfleet/shopfleet/hub/residue"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
@@ -217,7 +217,7 @@ func (l *MemberQueue) deletionOf(app *v1.EcommerceApp) members.Deletion {
 func (l *MemberQueue) wasDeleted(ctx context.Context, app types.UID) bool {
 	// The cache fails only when the process ends.
 	left, err := l.options.Residue.List(ctx, l.name)
-	return l.deleted(app) || err == nil && slices.ContainsFunc(left, func(r residue.Record) bool { return r.App == app && r.Copy == "" })
+	return l.deleted(app) || err == nil && slices.ContainsFunc(left, func(r recovery.Record) bool { return r.App == app && r.Copy == "" })
 }
 
 // facts returns the facts about the member from the hub's cache, with the revision that an application is

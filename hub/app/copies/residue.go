@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/hub/residue"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
@@ -29,7 +29,7 @@ func (d *Dispatcher) RecordResidue(ctx context.Context, app *v1.EcommerceApp, me
 	if err := d.hub.Get(ctx, client.ObjectKey{Name: member}, cluster); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading member %q: %w", member, err)
 	}
-	return d.options.Residue.Add(ctx, member, residue.Record{
+	return d.options.Residue.Add(ctx, member, recovery.Record{
 		Namespace: app.Namespace, Name: app.Name, App: app.UID,
 		Volumes:    app.Spec.Deletion.Volumes == v1.DeletionDelete,
 		ClusterUID: cluster.Status.ClusterUID, Recorded: metav1.NewTime(now),
@@ -50,7 +50,7 @@ func (d *Dispatcher) CleanUp(ctx context.Context, member string) {
 	}
 }
 
-func requestsFor(records []residue.Record) []reconcile.Request {
+func requestsFor(records []recovery.Record) []reconcile.Request {
 	requests := make([]reconcile.Request, 0, len(records))
 	for _, r := range records {
 		requests = append(requests, reconcile.Request{NamespacedName: r.Key()})
@@ -74,7 +74,7 @@ func (l *MemberQueue) cleanUp(ctx context.Context, key types.NamespacedName, app
 	return errors.Join(problems...)
 }
 
-func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r residue.Record) error {
+func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r recovery.Record) error {
 	facts, err := l.facts(ctx, app)
 	if err != nil || facts == nil || !r.In(facts.member.Status.ClusterUID) {
 		// Another cluster under the member's name: the copy is not here.

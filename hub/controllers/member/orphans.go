@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
-	"github.com/shopfleet/shopfleet/hub/residue"
 )
 
 // orphansDelay batches changes of copies. It exceeds the time in which a copy and the
@@ -100,7 +100,7 @@ func ownerOf(object any) owner {
 // in returns the orphans in a member, and the copies there that wait for the user, from the
 // caches of the hub and of the member, and false if the member is not connected. They are not
 // to be changed.
-func (o *Orphans) in(ctx context.Context, hub client.Reader, member string) (listed residue.Listed, known bool, err error) {
+func (o *Orphans) in(ctx context.Context, hub client.Reader, member string) (listed recovery.Listed, known bool, err error) {
 	o.mu.RLock()
 	caches := o.caches[member]
 	o.mu.RUnlock()
@@ -142,12 +142,12 @@ func (r *Reconciler) observeOrphans(ctx context.Context, member string) (*int32,
 	if err != nil || !known {
 		return nil, err
 	}
-	data, err := residue.EncodeOrphans(found)
+	data, err := recovery.EncodeOrphans(found)
 	if err != nil {
 		return nil, fmt.Errorf("listing the orphans in member %q: %w", member, err)
 	}
 	last := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: r.namespace, Name: residue.OrphansName(member)}
+	key := client.ObjectKey{Namespace: r.namespace, Name: recovery.OrphansName(member)}
 	err = r.client.Get(ctx, key, last)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
@@ -174,7 +174,7 @@ func (r *Reconciler) observeOrphans(ctx context.Context, member string) (*int32,
 // nothing if there is no record.
 func (r *Reconciler) forgetOrphans(ctx context.Context, member string) error {
 	record := &corev1.ConfigMap{}
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: residue.OrphansName(member)}, record)
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: recovery.OrphansName(member)}, record)
 	if err == nil && record.Labels[v1.ManagedByLabel] == v1.ManagedBy {
 		err = r.client.Delete(ctx, record, client.Preconditions{UID: &record.UID})
 	}

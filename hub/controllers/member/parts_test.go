@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/hub/residue"
 )
 
 // partial is a hub with a MemberCluster and a record of orphans, or without, that denies writes of anything but
@@ -78,7 +78,7 @@ func TestRecordOfOrphans(t *testing.T) {
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil)
 	cluster := member(v1.MemberClusterStatus{}, v1.MemberClusterSpec{})
 	record := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: residue.OrphansName("eu"), UID: "u", Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy}}, Data: map[string]string{"1": "{}"},
+		ObjectMeta: metav1.ObjectMeta{Name: recovery.OrphansName("eu"), UID: "u", Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy}}, Data: map[string]string{"1": "{}"},
 	}
 	mine := record.DeepCopy()
 	mine.Labels = nil

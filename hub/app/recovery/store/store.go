@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/residue"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 )
 
 // Store holds the records of all members. It is safe for concurrent use.
@@ -27,20 +27,20 @@ func New(hub client.Client, namespace string) *Store {
 }
 
 // Add adds a record, and reports whether it was missing. It sends no write if not. The
-// error is residue.ErrFull if the member's ConfigMap would exceed residue.MaxBytes.
-func (s *Store) Add(ctx context.Context, member string, r residue.Record) (bool, error) {
+// error is recovery.ErrFull if the member's ConfigMap would exceed recovery.MaxBytes.
+func (s *Store) Add(ctx context.Context, member string, r recovery.Record) (bool, error) {
 	found, err := s.get(ctx, member)
 	if err != nil {
 		return false, err
 	}
-	patch, err := residue.AddPatch(found.Data, r)
+	patch, err := recovery.AddPatch(found.Data, r)
 	if err != nil || patch == nil {
 		return false, err
 	}
 	err = s.patch(ctx, member, patch)
 	if apierrors.IsNotFound(err) {
 		created := s.object(member)
-		if created.Data, err = residue.Data(r); err == nil {
+		if created.Data, err = recovery.Data(r); err == nil {
 			err = s.hub.Create(ctx, created, client.FieldOwner(v1.HubFieldManager))
 		}
 	}
@@ -52,7 +52,7 @@ func (s *Store) Add(ctx context.Context, member string, r residue.Record) (bool,
 
 // Remove removes the record with an ID. A record that is missing is no error.
 func (s *Store) Remove(ctx context.Context, member string, id types.UID) error {
-	patch, err := residue.RemovePatch(id)
+	patch, err := recovery.RemovePatch(id)
 	if err != nil {
 		return fmt.Errorf("encoding a record: %w", err)
 	}
@@ -63,7 +63,7 @@ func (s *Store) Remove(ctx context.Context, member string, id types.UID) error {
 }
 
 // List returns the records of a member. A nil store has none.
-func (s *Store) List(ctx context.Context, member string) ([]residue.Record, error) {
+func (s *Store) List(ctx context.Context, member string) ([]recovery.Record, error) {
 	if s == nil {
 		return nil, nil
 	}
@@ -71,7 +71,7 @@ func (s *Store) List(ctx context.Context, member string) ([]residue.Record, erro
 	if err != nil {
 		return nil, err
 	}
-	records, _ := residue.Decode(found.Data)
+	records, _ := recovery.Decode(found.Data)
 	return records, nil
 }
 
@@ -90,7 +90,7 @@ func (s *Store) patch(ctx context.Context, member string, patch []byte) error {
 
 func (s *Store) object(member string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: s.namespace, Name: residue.Name(member),
+		Namespace: s.namespace, Name: recovery.Name(member),
 		Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.MemberRecordLabel: member},
 	}}
 }

@@ -1,4 +1,4 @@
-package residue
+package recovery
 
 import (
 	"cmp"

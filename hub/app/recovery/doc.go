@@ -1,4 +1,4 @@
-// Package residue encodes the records of copies in members that no application owns: those
+// Package recovery encodes the records of copies in members that no application owns: those
 // that deleted applications left behind in members that did not respond, and orphans.
 //
 // # Purpose
@@ -25,4 +25,4 @@
 //     replaces the annotation when it adopts the copy, so the record no longer matches.
 //   - A ConfigMap holds at most 1 MiB. Above MaxBytes no record is added, and the deletion
 //     waits: at least 2,500 copies in one member.
-package residue
+package recovery
