@@ -59,9 +59,9 @@ func pureArchPackages() []archPackage {
 		{path: "hub/app/recovery", layer: layerDecisions},
 		{path: "hub/runbook", layer: layerDecisions},
 		// Shows the messages of API servers.
-		{path: "spoke/component", layer: layerDecisions, also: []string{"spoke/apierror"}},
+		{path: "spoke/component", layer: layerDecisions, also: []string{"spoke/runtime/apierror"}},
 		// Classifies the errors of every controller.
-		{path: "spoke/apierror", layer: layerDecisions},
+		{path: "spoke/runtime/apierror", layer: layerDecisions},
 		// The arguments of transfer Jobs, shared by the hub and the Job.
 		{path: "spoke/transfer/order", layer: layerDecisions},
 		{path: "spoke/credentials", layer: layerDecisions, also: []string{"spoke/render"}},

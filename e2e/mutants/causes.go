@@ -6,8 +6,8 @@ func ofCauses() []Mutant {
 	return []Mutant{
 		{
 			"internal-as-outage", "an API server that fails on one object counts as away",
-			"spoke/apierror/classify.go", "	case internal(err):\n		return Internal\n", "",
-			"spoke/apierror", "TestDecideInternal",
+			"spoke/runtime/apierror/classify.go", "	case internal(err):\n		return Internal\n", "",
+			"spoke/runtime/apierror", "TestDecideInternal",
 		},
 		{
 			"internal-stops-all", "nothing is written after an object that the API server fails on",
@@ -26,8 +26,8 @@ func ofCauses() []Mutant {
 		},
 		{
 			"addresses-shown", "messages of API servers have addresses",
-			"spoke/apierror/message.go", "Stable(serverMessage(err))", "serverMessage(err)",
-			"spoke/apierror", "TestDecideInternal",
+			"spoke/runtime/apierror/message.go", "Stable(serverMessage(err))", "serverMessage(err)",
+			"spoke/runtime/apierror", "TestDecideInternal",
 		},
 		{
 			"refused-image-announced", "an event says that an image is rolled out that the API server refused",
@@ -46,7 +46,7 @@ func ofCauses() []Mutant {
 		},
 		{
 			"refusal-counts", "why pods are refused changes with each attempt",
-			"spoke/apierror/stable.go", "{`, used: .*?, limited: `, \", limited: \"},\n", "",
+			"spoke/runtime/apierror/stable.go", "{`, used: .*?, limited: `, \", limited: \"},\n", "",
 			component, "TestRefusedDeployment",
 		},
 		{

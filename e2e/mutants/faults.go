@@ -9,22 +9,22 @@ func ofRetries() []Mutant {
 	return []Mutant{
 		{
 			"conflicts-as-often", "a conflict that repeats is retried as soon as the first",
-			"spoke/apierror/policy.go", "delay *= 2;", "delay *= 1;",
+			"spoke/runtime/apierror/policy.go", "delay *= 2;", "delay *= 1;",
 			"hub/queues", "TestConflictsGrow",
 		},
 		{
 			"throttled-as-failed", "a throttled request is retried like one that failed",
-			"spoke/apierror/classify.go", "		return Throttled", "		return Transient",
+			"spoke/runtime/apierror/classify.go", "		return Throttled", "		return Transient",
 			faults, "TestFaults/throttled_member",
 		},
 		{
 			"denied-as-failed", "a request that is denied is retried like one that failed",
-			"spoke/apierror/policy.go", "d.Reason, d.Blocking, d.Wait = v1.ReasonForbidden, true, BlockedWait", "d.Reason, d.Return = v1.ReasonApplyFailed, true",
+			"spoke/runtime/apierror/policy.go", "d.Reason, d.Blocking, d.Wait = v1.ReasonForbidden, true, BlockedWait", "d.Reason, d.Return = v1.ReasonApplyFailed, true",
 			faults, "TestFaults/quota",
 		},
 		{
 			"failures-not-retried", "a request that failed is not retried",
-			"spoke/apierror/policy.go", "d.Reason, d.Return = v1.ReasonApplyFailed, true\n", "d.Reason, d.Return = v1.ReasonApplyFailed, false\n",
+			"spoke/runtime/apierror/policy.go", "d.Reason, d.Return = v1.ReasonApplyFailed, true\n", "d.Reason, d.Return = v1.ReasonApplyFailed, false\n",
 			faults, "TestFaults/lost_responses",
 		},
 		{

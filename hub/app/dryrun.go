@@ -8,7 +8,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
-	"github.com/shopfleet/shopfleet/spoke/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 var (

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 // DryRun returns what would be written of the children of a copy in a cluster whose copies this

@@ -5,7 +5,7 @@ import (
 	"path"
 	"sync/atomic"
 
-	"github.com/shopfleet/shopfleet/spoke/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 // Pause blocks writes to one cluster while a user has paused it. The zero value blocks nothing.

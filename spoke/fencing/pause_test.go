@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/shopfleet/shopfleet/spoke/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 // TestPause sends each kind of request to a cluster that is paused.

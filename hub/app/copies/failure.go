@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
-	"github.com/shopfleet/shopfleet/spoke/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 // errPanicked means that writing or deleting a copy panicked.

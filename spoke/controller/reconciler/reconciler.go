@@ -15,10 +15,10 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/queues"
-	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/replication"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 // reconciler reconciles the objects of one kind in one cluster.
