@@ -83,7 +83,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "cloud/aws", layer: layerAdapters, sdk: "github.com/aws/"},
 		{path: "cloud/gcp", layer: layerAdapters, sdk: "cloud.google.com/"},
 		{path: "cloud/azure", layer: layerAdapters, sdk: "github.com/Azure/"},
-		{path: "hub/members", layer: layerAdapters, also: []string{"spoke/fencing"}},
+		{path: "hub/members", layer: layerAdapters, also: []string{"spoke/runtime/fencing"}},
 		{path: "hub/app/recovery/store", layer: layerAdapters},
 		{path: "hub/statemetrics", layer: layerAdapters},
 		{path: "hub/accounts", layer: layerAdapters},
@@ -94,9 +94,9 @@ func effectfulArchPackages() []archPackage {
 		{path: "hub/queues", layer: layerAdapters, also: []string{"hub/members"}},
 		{path: "spoke/apply", layer: layerAdapters},
 		{path: "spoke/transfer", layer: layerAdapters},
-		{path: "spoke/fencing", layer: layerAdapters},
+		{path: "spoke/runtime/fencing", layer: layerAdapters},
 		// Shared by both processes.
-		{path: "spoke/operator", layer: layerAdapters, also: []string{"spoke/fencing"}},
+		{path: "spoke/operator", layer: layerAdapters, also: []string{"spoke/runtime/fencing"}},
 
 		{path: "hub/app", layer: layerControllers},
 		{path: "hub/controllers/member", layer: layerControllers},

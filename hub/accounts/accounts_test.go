@@ -15,8 +15,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 	"github.com/shopfleet/shopfleet/cloud/fake"
-	"github.com/shopfleet/shopfleet/spoke/fencing"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/fencing"
 )
 
 // environment has accounts in a cloud in memory.

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connection"
-	"github.com/shopfleet/shopfleet/spoke/fencing"
+	"github.com/shopfleet/shopfleet/spoke/runtime/fencing"
 )
 
 // accessor holds what the fleet and the goroutine of one member share: the target, which

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/shopfleet/shopfleet/spoke/fencing"
+	"github.com/shopfleet/shopfleet/spoke/runtime/fencing"
 )
 
 // grace is the time limit for running reconciliations on shutdown. With what precedes and

@@ -23,8 +23,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/hub/members/transport"
-	"github.com/shopfleet/shopfleet/spoke/fencing"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/fencing"
 )
 
 // maxSyncs times Timeouts.Sync bounds the initial sync of caches that make progress: lists that fail
