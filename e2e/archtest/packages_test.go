@@ -87,7 +87,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "hub/app/recovery/store", layer: layerAdapters},
 		{path: "hub/statemetrics", layer: layerAdapters},
 		{path: "hub/accounts", layer: layerAdapters},
-		{path: "spoke/podexec", layer: layerAdapters},
+		{path: "spoke/runtime/podexec", layer: layerAdapters},
 		// Errors of buckets are classified by the accounts.
 		{path: "hub/logicalbackup", layer: layerAdapters, also: []string{"hub/accounts"}},
 		// Queues of controllers that work for a member or an account.

@@ -13,8 +13,8 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/hub/members/transport"
-	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
 // testCheckpoint has the shop's database write a checkpoint, as before a volume snapshot, with

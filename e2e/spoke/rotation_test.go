@@ -22,7 +22,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
-	"github.com/shopfleet/shopfleet/spoke/podexec"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
 // commands stands for the containers of databases, which simulated nodes do not run: it notes the

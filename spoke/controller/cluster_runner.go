@@ -22,8 +22,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
-	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
 // Runner is a kind that can be reconciled; see EcommerceApp, WebApp and MySQLCluster.

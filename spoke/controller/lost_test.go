@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
 // lostDatabase is an application with a database, whose claims and pods the test makes and takes.

@@ -11,8 +11,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
-	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
 // member is an engaged cluster.

@@ -18,8 +18,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
 const (

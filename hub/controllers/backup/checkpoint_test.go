@@ -14,8 +14,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
 // TestCheckpoint: PostgreSQL writes a checkpoint before each request for a snapshot, MySQL is

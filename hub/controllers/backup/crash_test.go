@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/spoke/podexec"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
 // lag is after how long the cloud shows what it has made.

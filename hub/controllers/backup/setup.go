@@ -21,7 +21,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/queues"
-	"github.com/shopfleet/shopfleet/spoke/podexec"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
 const (

@@ -17,9 +17,9 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
 // maxAttempts is how often a snapshot is asked for that fails after it was accepted.

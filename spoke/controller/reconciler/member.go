@@ -13,8 +13,8 @@ import (
 
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apply"
-	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
 // Member is a cluster, shared by the reconcilers of all kinds. It is safe for concurrent

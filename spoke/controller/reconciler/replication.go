@@ -16,9 +16,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/replication"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
 // rebuildEach is the age that a replica's pod must have to be replaced for a copy of the data, so

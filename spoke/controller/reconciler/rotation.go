@@ -19,10 +19,10 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/credentials"
-	"github.com/shopfleet/shopfleet/spoke/podexec"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
 const (
