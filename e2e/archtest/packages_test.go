@@ -77,7 +77,7 @@ func effectfulArchPackages() []archPackage {
 	return []archPackage{
 		{path: "cloud", layer: layerPorts},
 		// Wraps the transports of hub, members and spoke.
-		{path: "spoke/watchtimeout", layer: layerPorts},
+		{path: "spoke/runtime/watchtimeout", layer: layerPorts},
 		{path: "config", layer: layerPorts},
 
 		{path: "cloud/aws", layer: layerAdapters, sdk: "github.com/aws/"},

@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/operator"
-	"github.com/shopfleet/shopfleet/spoke/watchtimeout"
+	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
 )
 
 // Options configure a hub.

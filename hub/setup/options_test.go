@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/operator"
-	"github.com/shopfleet/shopfleet/spoke/watchtimeout/watchtimeouttest"
+	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout/watchtimeouttest"
 )
 
 func TestFlags(t *testing.T) {

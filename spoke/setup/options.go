@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/controller"
 	"github.com/shopfleet/shopfleet/spoke/operator"
-	"github.com/shopfleet/shopfleet/spoke/watchtimeout"
+	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
 )
 
 // The rate limit of requests to the cluster, per second, and its burst.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/shopfleet/shopfleet/spoke/operator"
-	"github.com/shopfleet/shopfleet/spoke/watchtimeout/watchtimeouttest"
+	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout/watchtimeouttest"
 )
 
 func TestFlags(t *testing.T) {

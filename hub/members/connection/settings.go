@@ -14,7 +14,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/hub/members/transport"
-	"github.com/shopfleet/shopfleet/spoke/watchtimeout"
+	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
 )
 
 // Settings are shared by all connections of a fleet. All fields but Record, Lease and Wrap are

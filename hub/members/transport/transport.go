@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 
-	"github.com/shopfleet/shopfleet/spoke/watchtimeout"
+	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/shopfleet/shopfleet/spoke/watchtimeout"
+	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
 )
 
 // TestSilence reads streams that receive one byte every so often, and then no more.
