@@ -96,7 +96,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "spoke/transfer", layer: layerAdapters},
 		{path: "spoke/runtime/fencing", layer: layerAdapters},
 		// Shared by both processes.
-		{path: "spoke/operator", layer: layerAdapters, also: []string{"spoke/runtime/fencing"}},
+		{path: "spoke/runtime/manager", layer: layerAdapters, also: []string{"spoke/runtime/fencing"}},
 
 		{path: "hub/app", layer: layerControllers},
 		{path: "hub/controllers/member", layer: layerControllers},

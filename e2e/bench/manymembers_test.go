@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
-	"github.com/shopfleet/shopfleet/spoke/operator"
+	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
 )
 
 const (
@@ -29,9 +29,9 @@ const (
 // TestManyMembers counts what a hub does that has many members: after a restart it writes nothing,
 // and when one member is lost and returns, it looks at what is placed there alone.
 func TestManyMembers(t *testing.T) {
-	level, log := &operator.Level{}, newLog(t)
+	level, log := &manager.Level{}, newLog(t)
 	c := newCrowd(t, gateMembers, gateShops, framework.Options{Hub: func(o *setup.Options) {
-		o.Timeouts, o.Logger = framework.Timeouts(), operator.NewLogger(log, level)
+		o.Timeouts, o.Logger = framework.Timeouts(), manager.NewLogger(log, level)
 	}})
 	c.log, c.verbosity = log.Name(), func(t testing.TB, n int) {
 		t.Helper()

@@ -25,7 +25,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 	"github.com/shopfleet/shopfleet/hub/setup"
-	"github.com/shopfleet/shopfleet/spoke/operator"
+	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
 )
 
 const (
@@ -216,9 +216,9 @@ func (e *Environment) Run(what string, process func(context.Context) error) (sto
 }
 
 // ProcessOptions returns those of a hub or a spoke that runs in the test's process.
-func ProcessOptions(t testing.TB) operator.Options {
+func ProcessOptions(t testing.TB) manager.Options {
 	t.Helper()
-	return operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: Log(t)}
+	return manager.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: Log(t)}
 }
 
 // StartHub runs a hub as cmd/hub does, until StopHub.

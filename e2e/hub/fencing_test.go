@@ -26,7 +26,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
-	shared "github.com/shopfleet/shopfleet/spoke/operator"
+	shared "github.com/shopfleet/shopfleet/spoke/runtime/manager"
 )
 
 // testFormerLeader stops a leader that is about to write, until its successor has written

@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
-	shared "github.com/shopfleet/shopfleet/spoke/operator"
+	shared "github.com/shopfleet/shopfleet/spoke/runtime/manager"
 )
 
 // TestProcess is about the hub as a process, with one member.

@@ -56,7 +56,7 @@ func ofOutages() []Mutant {
 		},
 		{
 			"lease-given-up", "the leader gives up when the API server restarts",
-			"spoke/operator/options.go", "new(renewDeadline(lease)), new(min(retryPeriod, lease/renewals))", "new(time.Second), new(500*time.Millisecond)",
+			"spoke/runtime/manager/options.go", "new(renewDeadline(lease)), new(min(retryPeriod, lease/renewals))", "new(time.Second), new(500*time.Millisecond)",
 			faults, "TestFaults/hub_API_server_and_etcd_restart",
 		},
 		{

@@ -15,14 +15,14 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/queues"
-	"github.com/shopfleet/shopfleet/spoke/operator"
+	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
 	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
 )
 
 // Options configure a hub.
 type Options struct {
 	// Options are shared by hub and spoke.
-	operator.Options
+	manager.Options
 
 	// Kubeconfig is the path of the hub's kubeconfig. The default is the cluster that the
 	// process runs in, then $KUBECONFIG or ~/.kube/config.

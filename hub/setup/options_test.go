@@ -14,7 +14,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/spoke/operator"
+	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
 	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout/watchtimeouttest"
 )
 
@@ -29,14 +29,14 @@ func TestFlags(t *testing.T) {
 		}
 		return o
 	}
-	want := Options{Namespace: "shopfleet-system", Limits: members.Limits{Copies: 200, Children: 500, Reads: 500}, Options: operator.Options{
+	want := Options{Namespace: "shopfleet-system", Limits: members.Limits{Copies: 200, Children: 500, Reads: 500}, Options: manager.Options{
 		MetricsBindAddress: ":8443", MetricsSecure: true, HealthProbeBindAddress: ":8081", LeaderElect: true,
 		LeaseDuration: 15 * time.Second,
 	}}
 	if diff := cmp.Diff(want, parse(), cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
-	want = Options{Kubeconfig: "k", Namespace: "n", SpokeImage: "r/spoke:v1", Limits: members.Limits{Copies: 1, Children: 2, Reads: 3}, Options: operator.Options{
+	want = Options{Kubeconfig: "k", Namespace: "n", SpokeImage: "r/spoke:v1", Limits: members.Limits{Copies: 1, Children: 2, Reads: 3}, Options: manager.Options{
 		MetricsBindAddress: "0", HealthProbeBindAddress: "0", LeaseDuration: 15 * time.Second, Verbosity: 4, SafeMode: true,
 	}}
 	got := parse("--kubeconfig", "k", "--namespace=n", "--spoke-image=r/spoke:v1", "--metrics-bind-address=0", "--metrics-secure=false",

@@ -34,8 +34,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/statemetrics"
 	spoke "github.com/shopfleet/shopfleet/spoke/controller"
-	"github.com/shopfleet/shopfleet/spoke/operator"
 	"github.com/shopfleet/shopfleet/spoke/runtime/fencing"
+	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
 )
 
 const (
@@ -324,7 +324,7 @@ func (h *hub) serveHealth(ctx context.Context, gate *gate) error {
 	if err := local.Add(gate); err != nil {
 		return fmt.Errorf("adding the gate: %w", err)
 	}
-	if err := operator.AddProbes(ctx, local); err != nil {
+	if err := manager.AddProbes(ctx, local); err != nil {
 		return err
 	}
 	if err := local.AddReadyzCheck("kinds", gate.check); err != nil {

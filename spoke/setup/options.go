@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/controller"
-	"github.com/shopfleet/shopfleet/spoke/operator"
+	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
 	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
 )
 
@@ -24,7 +24,7 @@ const (
 // Options configure a spoke.
 type Options struct {
 	// Options are shared by hub and spoke.
-	operator.Options
+	manager.Options
 
 	// Kubeconfig is the path of the cluster's kubeconfig. The default is $KUBECONFIG, then
 	// ~/.kube/config, then the ServiceAccount of the pod.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
-	"github.com/shopfleet/shopfleet/spoke/operator"
+	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
 	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout/watchtimeouttest"
 )
 
@@ -23,13 +23,13 @@ func TestFlags(t *testing.T) {
 		}
 		return o
 	}
-	want := Options{Namespace: "shopfleet-system", Options: operator.Options{
+	want := Options{Namespace: "shopfleet-system", Options: manager.Options{
 		MetricsBindAddress: ":8443", MetricsSecure: true, HealthProbeBindAddress: ":8081", LeaseDuration: 15 * time.Second,
 	}}
 	if diff := cmp.Diff(want, parse(), cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
-	want = Options{Kubeconfig: "k", Namespace: "n", Options: operator.Options{
+	want = Options{Kubeconfig: "k", Namespace: "n", Options: manager.Options{
 		MetricsBindAddress: "0", MetricsSecure: true, MetricsCertDir: "c", HealthProbeBindAddress: "0",
 		LeaderElect: true, LeaseDuration: 6 * time.Second, Profiling: true, Verbosity: 4, SafeMode: true,
 	}}

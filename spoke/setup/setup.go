@@ -17,7 +17,7 @@ import (
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/spoke/controller"
-	"github.com/shopfleet/shopfleet/spoke/operator"
+	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
 )
 
 // Scheme returns a scheme with the kinds that the spoke uses.
@@ -106,5 +106,5 @@ func newManager(ctx context.Context, cfg *rest.Config, o Options, kinds []contro
 	if err != nil {
 		return nil, fmt.Errorf("creating the manager: %w", err)
 	}
-	return mgr, operator.AddProbes(ctx, mgr)
+	return mgr, manager.AddProbes(ctx, mgr)
 }

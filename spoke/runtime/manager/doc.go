@@ -1,4 +1,4 @@
-// Package operator provides what the hub and the spoke have in common as programs:
+// Package manager provides what the hub and the spoke have in common as programs:
 // flags, logs, metrics, debugging, probes, leader election and shutdown.
 //
 // # Purpose
@@ -44,4 +44,4 @@
 //     self-signed one instead would only be noticed by clients that verify it.
 //   - Aliases are added when metrics are gathered: nothing is counted twice, and no
 //     metric of a library is changed.
-package operator
+package manager
