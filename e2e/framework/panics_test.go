@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // TestPanics has a controller recover panics: each is found, except for those that a test
@@ -26,7 +26,7 @@ func TestPanics(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				found := watchPanics()
 				ctx, cancel := context.WithCancel(t.Context())
-				c := runner.Controller{Name: t.Name(), Queue: &runner.Queue{}, Reconciler: reconcile.Func(
+				c := controller.Controller{Name: t.Name(), Queue: &controller.Queue{}, Reconciler: reconcile.Func(
 					func(context.Context, reconcile.Request) (reconcile.Result, error) { panic(test.cause) })}
 				c.Queue.Add(reconcile.Request{})
 				ended := make(chan error, 1)

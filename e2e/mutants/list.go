@@ -13,7 +13,7 @@ const (
 	component  = "spoke/component"
 	applier    = "spoke/apply"
 
-	memberRunner = "hub/members/runner"
+	memberRunner = "spoke/runtime/controller"
 	stateMetrics = "hub/statemetrics"
 	memberQueue  = dispatch + "/member_queue.go"
 	intent       = dispatch + "/intent.go"

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // backupReports are the last reports of the backup scheduler about each application,
@@ -17,7 +17,7 @@ import (
 // kept in memory. After a restart the stored status stays until the scheduler reports
 // again. Safe for concurrent use.
 type backupReports struct {
-	changed runner.Queue
+	changed controller.Queue
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]aggregate.BackupReport

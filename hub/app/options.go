@@ -25,8 +25,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
+	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 const (
@@ -164,7 +164,7 @@ func (c *Controller) Setup(ctx context.Context, mgr mcmanager.Manager) error {
 		Named(controllerName).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: c.options.Workers,
-			RateLimiter:             runner.NewRateLimiter[reconcile.Request](time.Second, 5*time.Minute),
+			RateLimiter:             runtimecontroller.NewRateLimiter[reconcile.Request](time.Second, 5*time.Minute),
 		}).
 		Watches(&v1.EcommerceApp{}, c.onApp()).
 		Watches(&corev1.ConfigMap{}, c.onResidue()).

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 const (
@@ -99,23 +99,23 @@ func checkUsage(t *testing.T, before usage) {
 }
 
 // nodeRunner runs a controller of nodes in each member.
-type nodeRunner struct{ *runner.Runner[struct{}] }
+type nodeRunner struct{ *controller.Runner[struct{}] }
 
 func (r nodeRunner) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
-	c := runner.Controller{
+	c := controller.Controller{
 		Name: "leaks", Cluster: name.String(),
 		Reconciler: reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil }),
 		Sources:    []source.Source{source.Kind(cl.GetCache(), &corev1.Node{}, &handler.TypedEnqueueRequestForObject[*corev1.Node]{})},
 		List:       func(context.Context) ([]reconcile.Request, error) { return []reconcile.Request{{}}, nil },
 	}
-	r.Runner.Engage(ctx, name, runner.Engagement[struct{}]{Cluster: cl, Run: c.Run})
+	r.Runner.Engage(ctx, name, controller.Engagement[struct{}]{Cluster: cl, Run: c.Run})
 	return nil
 }
 
 // startRunning runs a fleet with a controller in each member until the test ends.
 func startRunning(t *testing.T) *Fleet {
 	t.Helper()
-	r := nodeRunner{runner.New[struct{}](runner.Options{})}
+	r := nodeRunner{controller.New[struct{}](controller.Options{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Start(ctx) }()

@@ -3,7 +3,7 @@ package members
 import (
 	"net/url"
 
-	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // noteHost notes the host that requests with the target's kubeconfig are counted for.
@@ -19,6 +19,6 @@ func (l *loop) noteHost() {
 // deleteSeries deletes the series of requests to the addresses that the member has had.
 func (l *loop) deleteSeries() {
 	for host := range l.hosts {
-		runner.DeleteHostSeries(host)
+		controller.DeleteHostSeries(host)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 const (
@@ -48,7 +48,7 @@ type Keyed struct {
 
 // queue is that of one key.
 type queue struct {
-	runner.Queue
+	controller.Queue
 	release context.CancelFunc
 	// pending counts, by request that is not done, how often it was added.
 	pending map[reconcile.Request]int
@@ -96,7 +96,7 @@ func (k *Keyed) Start(ctx context.Context) error {
 		}
 		ctx, release := context.WithCancel(ctx)
 		q.release = release
-		c := runner.Controller{
+		c := controller.Controller{
 			Name: k.options.Name, Cluster: key, Queue: &q.Queue, Workers: k.options.Workers, Logger: k.options.Logger,
 			Reconciler: k.counting(q),
 		}

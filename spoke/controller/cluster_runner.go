@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
@@ -108,7 +108,7 @@ const restartAfter = 5 * time.Second
 // ClusterRunner runs a controller per kind in each engaged cluster. It is safe for
 // concurrent use.
 type ClusterRunner struct {
-	*runner.Runner[struct{}]
+	*runtimecontroller.Runner[struct{}]
 	options Options
 
 	mu sync.Mutex
@@ -128,13 +128,13 @@ func NewClusterRunner(o Options) *ClusterRunner {
 	return &ClusterRunner{
 		options: o,
 		running: make(map[string]*running),
-		Runner:  runner.New[struct{}](runner.Options{Logger: o.Logger, RestartDelay: restartAfter}),
+		Runner:  runtimecontroller.New[struct{}](runtimecontroller.Options{Logger: o.Logger, RestartDelay: restartAfter}),
 	}
 }
 
 // Engage runs the controllers for a cluster until ctx is done.
 func (r *ClusterRunner) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
-	r.Runner.Engage(ctx, name, runner.Engagement[struct{}]{Cluster: cl, Run: func(ctx context.Context) error {
+	r.Runner.Engage(ctx, name, runtimecontroller.Engagement[struct{}]{Cluster: cl, Run: func(ctx context.Context) error {
 		return r.run(ctx, name.String(), cl)
 	}})
 	return nil
@@ -187,7 +187,7 @@ func (r *ClusterRunner) runKind(ctx context.Context, kind Runner, cl cluster.Clu
 	if !r.awaitKind(ctx, gvk, cl, m) {
 		return nil
 	}
-	return runner.Controller{
+	return runtimecontroller.Controller{
 		Name: name, Cluster: m.Name, Logger: r.options.Logger,
 		Reconciler: r.inTurn(m.Name, kind.Reconciler(m.Member)),
 		Sources:    sources(kind, gvk.GroupKind(), cl.GetCache(), m.optional),

@@ -16,17 +16,17 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // Dispatcher runs a MemberQueue for each connected member. It is safe for concurrent use.
 type Dispatcher struct {
-	*runner.Runner[*MemberQueue]
+	*controller.Runner[*MemberQueue]
 	options Options
 	// hub reads from the hub's cache.
 	hub  client.Reader
-	wake *runner.Queue
+	wake *controller.Queue
 	seen *generations
 	// written and decisions are what the reconciler of applications handed over.
 	written   *written
@@ -43,8 +43,8 @@ type Dispatcher struct {
 func New(hub client.Reader, o Options) *Dispatcher {
 	o.applyDefaults()
 	return &Dispatcher{
-		Runner:  runner.New[*MemberQueue](runner.Options{Logger: o.Logger}),
-		options: o, hub: hub, wake: &runner.Queue{}, seen: newGenerations(o.Clock),
+		Runner:  controller.New[*MemberQueue](controller.Options{Logger: o.Logger}),
+		options: o, hub: hub, wake: &controller.Queue{}, seen: newGenerations(o.Clock),
 		written: newWritten(), decisions: newDecisions(), undecided: newUndecided(),
 		precedence: newPrecedence(), sources: newSources(o),
 	}
@@ -72,7 +72,7 @@ func (d *Dispatcher) Forget(app types.NamespacedName) {
 func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
 	m := &MemberQueue{
 		name: name.String(), managedBy: d.options.ManagedByMode(name.String()), options: d.options, hub: d.hub, cluster: cl, wake: d.wake, seen: d.seen,
-		reports: newReports(), written: d.written, lookups: newLookups(), queue: &runner.Queue{},
+		reports: newReports(), written: d.written, lookups: newLookups(), queue: &controller.Queue{},
 		peer: d.Get, undecided: d.undecided, precedence: d.precedence,
 		paused: d.options.Paused(name.String()), sources: d.sources, propagated: newPropagated(),
 		applier: apply.New(apply.Options{
@@ -82,7 +82,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	}
 	m.reported = newReportedStatuses(m.paused)
 	d.precedence.leave(m.name)
-	c := runner.Controller{
+	c := controller.Controller{
 		Name: controllerName, Cluster: m.name, Reconciler: m, Queue: m.queue, Logger: d.options.Logger,
 		Sources: []source.Source{m.copies(), m.besideCopies(), d.announce(m.name)},
 		List: func(ctx context.Context) ([]reconcile.Request, error) {
@@ -92,7 +92,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 		},
 		Workers: d.options.Workers, LastRetry: lastRetry, Resync: d.options.Resync,
 	}
-	if !d.Runner.Engage(ctx, name, runner.Engagement[*MemberQueue]{Cluster: cl, Value: m, Run: c.Run}) {
+	if !d.Runner.Engage(ctx, name, controller.Engagement[*MemberQueue]{Cluster: cl, Value: m, Run: c.Run}) {
 		return nil
 	}
 	// The member's cache is out of date from now on, not only when the last worker ends.

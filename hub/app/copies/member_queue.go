@@ -19,11 +19,11 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // MemberQueue reconciles the copies in one member with the applications on the hub. It is
@@ -35,9 +35,9 @@ type MemberQueue struct {
 	hub       client.Reader
 	cluster   cluster.Cluster
 	applier   *apply.Applier
-	wake      *runner.Queue
+	wake      *controller.Queue
 	seen      *generations
-	queue     *runner.Queue
+	queue     *controller.Queue
 	reports   *reports
 	lookups   *lookups
 	written   *written

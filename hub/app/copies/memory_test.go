@@ -16,7 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 func key() types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: "shop"} }
@@ -167,8 +167,8 @@ func TestDispatchToFormerMembers(t *testing.T) {
 	t.Parallel()
 	d := New(nil, Options{})
 	for _, name := range []string{"stays", "left", "other"} {
-		m := &MemberQueue{name: name, queue: &runner.Queue{}}
-		d.Runner.Engage(t.Context(), multicluster.ClusterName(name), runner.Engagement[*MemberQueue]{Value: m})
+		m := &MemberQueue{name: name, queue: &controller.Queue{}}
+		d.Runner.Engage(t.Context(), multicluster.ClusterName(name), controller.Engagement[*MemberQueue]{Value: m})
 	}
 	d.decisions.replace(shop(1, 1, "stays", "left"), "")
 	d.Dispatch(shop(1, 1, "stays"))
@@ -188,8 +188,8 @@ func TestDispatchToFormerMembers(t *testing.T) {
 func connected(t *testing.T, name string) (*Dispatcher, *MemberQueue) {
 	t.Helper()
 	d := New(nil, Options{})
-	m := &MemberQueue{name: name, queue: &runner.Queue{}, reports: newReports(), lookups: newLookups(), propagated: newPropagated()}
-	d.Runner.Engage(t.Context(), multicluster.ClusterName(name), runner.Engagement[*MemberQueue]{Value: m})
+	m := &MemberQueue{name: name, queue: &controller.Queue{}, reports: newReports(), lookups: newLookups(), propagated: newPropagated()}
+	d.Runner.Engage(t.Context(), multicluster.ClusterName(name), controller.Engagement[*MemberQueue]{Value: m})
 	return d, m
 }
 

@@ -16,8 +16,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // controllerName is the name of the members' queues in logs and metrics.
@@ -81,7 +81,7 @@ type Options struct {
 
 func (o *Options) applyDefaults() {
 	if o.Resync <= 0 {
-		o.Resync = o.Waits.Scaled(runner.DefaultResync)
+		o.Resync = o.Waits.Scaled(controller.DefaultResync)
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // copies returns a source that wakes the queue and the reconciler of applications for each
@@ -25,7 +25,7 @@ func (l *MemberQueue) copies() source.Source {
 			return fmt.Errorf("watching copies: %w", err)
 		}
 		changed := l.wakes(q.Add, func(r reconcile.Request) { l.wake.Add(r) })
-		first := l.wakes(func(r reconcile.Request) { runner.AddLowPriority(q, r) }, func(r reconcile.Request) { l.wake.AddLowPriority(r) })
+		first := l.wakes(func(r reconcile.Request) { controller.AddLowPriority(q, r) }, func(r reconcile.Request) { l.wake.AddLowPriority(r) })
 		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: func(o any, isFirst bool) {
 				if isFirst {

@@ -20,7 +20,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // orphansDelay batches changes of copies. It exceeds the time in which a copy and the
@@ -31,7 +31,7 @@ const orphansDelay = time.Second
 // be engaged with each connected member, which adding it to a multicluster manager does.
 // It is safe for concurrent use.
 type Orphans struct {
-	wake runner.Queue
+	wake controller.Queue
 
 	mu sync.RWMutex
 	// caches holds the caches of each member by the order of their engagement: for a moment, a

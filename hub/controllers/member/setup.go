@@ -21,8 +21,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
+	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 const (
@@ -83,7 +83,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		Watches(&v1.EcommerceApp{}, placementChanges(r.orphans)).
 		WatchesRawSource(r.orphans.wake.Source()).
 		WatchesRawSource(members.Source(options.Fleet, requestsForMember)).
-		WithOptions(controller.Options{RateLimiter: runner.NewRateLimiter[reconcile.Request](retryFirst, retryMax)}).
+		WithOptions(controller.Options{RateLimiter: runtimecontroller.NewRateLimiter[reconcile.Request](retryFirst, retryMax)}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the member cluster controller: %w", err)

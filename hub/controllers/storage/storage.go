@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 const (
@@ -51,7 +51,7 @@ type Options struct {
 // Storage runs a controller of storage classes for each connected member. It is safe for
 // concurrent use.
 type Storage struct {
-	*runner.Runner[*member]
+	*controller.Runner[*member]
 	options Options
 	hub     client.Client
 }
@@ -62,7 +62,7 @@ type member struct {
 	name    string
 	cluster cluster.Cluster
 	applier *apply.Applier
-	queue   *runner.Queue
+	queue   *controller.Queue
 
 	conflicts queues.Conflicts
 }
@@ -76,7 +76,7 @@ func New(hub client.Client, o Options) *Storage {
 	if o.Resync <= 0 {
 		o.Resync = o.Waits.Scaled(defaultResync)
 	}
-	return &Storage{Runner: runner.New[*member](runner.Options{Logger: o.Logger}), options: o, hub: hub}
+	return &Storage{Runner: controller.New[*member](controller.Options{Logger: o.Logger}), options: o, hub: hub}
 }
 
 // Watched returns the types whose informers a member's cache must have.
@@ -116,7 +116,7 @@ func clustersOf(_ context.Context, o client.Object) []reconcile.Request {
 // Engage runs the controller of a member until ctx is done.
 func (s *Storage) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
 	m := &member{
-		Storage: s, name: name.String(), cluster: cl, queue: &runner.Queue{},
+		Storage: s, name: name.String(), cluster: cl, queue: &controller.Queue{},
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(), FieldManager: v1.HubFieldManager, Timeout: callTimeout,
 		}),
@@ -125,13 +125,13 @@ func (s *Storage) Engage(ctx context.Context, name multicluster.ClusterName, cl 
 		func(context.Context, *storagev1.StorageClass) []reconcile.Request {
 			return []reconcile.Request{m.request()}
 		}))
-	c := runner.Controller{
+	c := controller.Controller{
 		Name: controllerName, Cluster: m.name, Reconciler: m, Queue: m.queue, Logger: s.options.Logger,
 		Sources: []source.Source{classes},
 		List:    func(context.Context) ([]reconcile.Request, error) { return []reconcile.Request{m.request()}, nil },
 		Workers: 1, Resync: s.options.Resync,
 	}
-	s.Runner.Engage(ctx, name, runner.Engagement[*member]{Cluster: cl, Value: m, Run: c.Run})
+	s.Runner.Engage(ctx, name, controller.Engagement[*member]{Cluster: cl, Value: m, Run: c.Run})
 	return nil
 }
 

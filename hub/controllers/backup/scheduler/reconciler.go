@@ -23,9 +23,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 const (
@@ -97,7 +97,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		Watches(&v1.Restore{}, handler.EnqueueRequestsFromMapFunc(requestForRestore)).
 		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForMember), builder.WithPredicates(queues.Changes(memberChanged))).
 		Watches(&v1.CloudAccount{}, handler.EnqueueRequestsFromMapFunc(r.requestsForAccount), builder.WithPredicates(queues.Changes(accountChanged))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: runner.NewRateLimiter[reconcile.Request](retryFirst, retryLast)}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: runtimecontroller.NewRateLimiter[reconcile.Request](retryFirst, retryLast)}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the backup scheduler: %w", err)

@@ -1,4 +1,4 @@
-// Package runner runs controllers for each cluster of a fleet.
+// Package controller runs controllers for each cluster of a fleet.
 //
 // # Purpose
 //
@@ -29,4 +29,4 @@
 //     disengagement of a busy cluster.
 //   - Requests that are in the queue when a controller fails are not carried over to the
 //     next one, which lists everything when it starts.
-package runner
+package controller
