@@ -21,7 +21,7 @@
 //
 // These writes are no points, because no later step depends on them: events, renewals of the Lease,
 // requests for tokens, access reviews and dry runs. Registrations are written by users; the hub
-// writes them only to renew a token, which tests of hub/members/connection and e2e/members cover.
+// writes them only to renew a token, which tests of hub/members/connect and e2e/members cover.
 // Dumps: the tests of the controllers of Backups and Restores end at each of their requests. The
 // agent of a member reconciles copies with the code that the hub runs for members without
 // one, whose writes are points; that its process is killed is a test of e2e/operator. Faults of

@@ -8,7 +8,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
-	"github.com/shopfleet/shopfleet/hub/members/connection"
+	"github.com/shopfleet/shopfleet/hub/members/connect"
 	"github.com/shopfleet/shopfleet/spoke/runtime/fencing"
 )
 
@@ -91,7 +91,7 @@ func (a *accessor) engaged() cluster.Cluster {
 }
 
 // provide sets what Get, Mode and Record return; nil if the member is not connected.
-func (a *accessor) provide(c *connection.Connection) {
+func (a *accessor) provide(c *connect.Connection) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cluster, a.mode, a.record, a.paused = nil, "", nil, false

@@ -17,7 +17,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
-	"github.com/shopfleet/shopfleet/hub/members/connection"
+	"github.com/shopfleet/shopfleet/hub/members/connect"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -28,7 +28,7 @@ var ErrStarted = errors.New("fleet is started already")
 // is safe for concurrent use. No method waits for the network of a member, except
 // IndexField, which may wait for a cache to sync.
 type Fleet struct {
-	settings *connection.Settings
+	settings *connect.Settings
 	periods  Periods
 	claims   *conditions.Claims
 	// safeMode is Options.SafeMode.
@@ -39,7 +39,7 @@ type Fleet struct {
 	mu        sync.RWMutex
 	started   bool
 	accessors map[string]*accessor
-	indexes   []connection.Index
+	indexes   []connect.Index
 	listeners map[*listener]struct{}
 }
 
@@ -193,7 +193,7 @@ func (f *Fleet) Record(name string) *Record {
 // IndexField adds an index to the caches of all current and future members.
 func (f *Fleet) IndexField(ctx context.Context, object client.Object, field string, extract client.IndexerFunc) error {
 	f.mu.Lock()
-	f.indexes = append(f.indexes, connection.Index{Object: object, Field: field, Extract: extract})
+	f.indexes = append(f.indexes, connect.Index{Object: object, Field: field, Extract: extract})
 	accessors := slices.Collect(maps.Values(f.accessors))
 	f.mu.Unlock()
 	for _, a := range accessors {
@@ -323,7 +323,7 @@ func (f *Fleet) notify(name string) {
 	}
 }
 
-func (f *Fleet) fieldIndexes() []connection.Index {
+func (f *Fleet) fieldIndexes() []connect.Index {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return slices.Clone(f.indexes)

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/hub/members/connection"
+	"github.com/shopfleet/shopfleet/hub/members/connect"
 	"github.com/shopfleet/shopfleet/hub/members/record"
 )
 
@@ -77,7 +77,7 @@ func TestHastenInspection(t *testing.T) {
 	for failed, want := range map[int]time.Duration{0: inspectNow, 1: time.Minute} {
 		now := clocktesting.NewFakeClock(time.Unix(1000, 0))
 		l := &loop{
-			fleet: &Fleet{settings: &connection.Settings{Clock: now}}, connection: &connection.Connection{},
+			fleet: &Fleet{settings: &connect.Settings{Clock: now}}, connection: &connect.Connection{},
 			failedInspections: failed,
 		}
 		l.schedule(taskInspect, time.Minute)

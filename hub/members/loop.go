@@ -16,7 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
-	"github.com/shopfleet/shopfleet/hub/members/connection"
+	"github.com/shopfleet/shopfleet/hub/members/connect"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 )
 
@@ -87,14 +87,14 @@ type loop struct {
 	hosts map[string]bool
 
 	// The observed state.
-	connection           *connection.Connection // nil unless engaged
+	connection           *connect.Connection // nil unless engaged
 	wasEngaged           bool
 	state                State
-	inspected            connection.Inspection
+	inspected            connect.Inspection
 	inspectedFingerprint string // the fingerprint of the kubeconfig of inspected
 	lease                conditions.LeaseMonitor
-	known                *connection.Known // about the member's record
-	unconfirmed          bool              // by the last inspection; see inspectedAgain
+	known                *connect.Known // about the member's record
+	unconfirmed          bool           // by the last inspection; see inspectedAgain
 	failure              *conditions.Failure
 	misses               int // consecutive failed probes
 	failedInspections    int // consecutive failed inspections
@@ -125,9 +125,9 @@ type result struct {
 	uid       string
 	err       error
 	failure   *conditions.Failure
-	connected *connection.Connected
+	connected *connect.Connected
 	answered  bool // a probe of an attempt to connect succeeded
-	found     *connection.Inspection
+	found     *connect.Inspection
 	sample    conditions.LeaseSample
 	renewed   *Renewed
 	requested corev1.ResourceList
@@ -141,7 +141,7 @@ func newLoop(f *Fleet, a *accessor, aware multicluster.Aware) *loop {
 		hosts:    map[string]bool{},
 		log:      f.settings.Logger.WithValues("cluster", a.name),
 		state:    a.current(),
-		known:    connection.NewKnown(),
+		known:    connect.NewKnown(),
 		backoff:  f.newBackoff(),
 		renewal:  renewal{backoff: f.newRenewBackoff()},
 		results:  make(chan result),
@@ -312,7 +312,7 @@ func (l *loop) stop(t task) {
 }
 
 func (l *loop) startConnect(ctx context.Context) {
-	a := &connection.Attempt{
+	a := &connect.Attempt{
 		Settings:     l.fleet.settings,
 		Name:         l.name,
 		Access:       l.access,

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/shopfleet/shopfleet/hub/members/connection"
+	"github.com/shopfleet/shopfleet/hub/members/connect"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/hub/members/record"
 	"github.com/shopfleet/shopfleet/hub/members/transport"
@@ -74,24 +74,24 @@ type Profile struct {
 	Permissions []authorizationv1.ResourceAttributes
 }
 
-func (p Profile) settings() connection.Profile {
+func (p Profile) settings() connect.Profile {
 	if p.CacheOptions == nil {
 		p.CacheOptions = func() cache.Options { return cache.Options{} }
 	}
 	if p.Watched == nil {
 		p.Watched = func() []client.Object { return nil }
 	}
-	return connection.Profile(p)
+	return connect.Profile(p)
 }
 
 // Timeouts bound the requests to a member.
-type Timeouts = connection.Timeouts
+type Timeouts = connect.Timeouts
 
 // Limits are the numbers of requests per second to a member.
 type Limits = transport.Limits
 
 // Record says which hub manages a member, and which applications were deleted there.
-type Record = connection.Record
+type Record = connect.Record
 
 // Deletion represents the deletion of an application, as Record.Delete records it.
 type Deletion = record.Deletion
@@ -132,7 +132,7 @@ func (p Periods) withDefaults() Periods {
 }
 
 // settings fills in defaults and returns the settings of the connections.
-func (o Options) settings() *connection.Settings {
+func (o Options) settings() *connect.Settings {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -142,13 +142,13 @@ func (o Options) settings() *connection.Settings {
 	if o.Connects <= 0 {
 		o.Connects = max(connectsPerProcessor*runtime.GOMAXPROCS(0), minConnects)
 	}
-	return &connection.Settings{
+	return &connect.Settings{
 		Scheme:    o.Scheme,
 		Clock:     o.Clock,
 		Logger:    o.Logger,
 		Timeouts:  o.Timeouts.WithDefaults(),
 		Limits:    o.Limits.WithDefaults(),
-		Slots:     connection.NewSlots(o.Connects, o.Clock),
+		Slots:     connect.NewSlots(o.Connects, o.Clock),
 		Agentless: o.Profile.settings(),
 		Agent:     o.Agent.settings(),
 		HubUID:    o.HubUID,

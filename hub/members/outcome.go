@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
-	"github.com/shopfleet/shopfleet/hub/members/connection"
+	"github.com/shopfleet/shopfleet/hub/members/connect"
 )
 
 // finish handles the result of a task.
@@ -44,7 +44,7 @@ func (l *loop) finish(ctx context.Context, r result) {
 
 // discard closes a connection that is no longer needed. The goroutine of the member waits
 // for its end before it ends itself.
-func (l *loop) discard(c *connection.Connected) {
+func (l *loop) discard(c *connect.Connected) {
 	if c != nil {
 		c.Connection.Close()
 		l.group.Go(func() { <-c.Connection.Ended() })
@@ -288,7 +288,7 @@ func (l *loop) disengage() {
 }
 
 // end stops all tasks of a connection and closes it. The connection may be nil.
-func (l *loop) end(c *connection.Connection) {
+func (l *loop) end(c *connect.Connection) {
 	l.stop(taskProbe)
 	l.stop(taskInspect)
 	l.stop(taskNodes)

@@ -8,7 +8,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
-	"github.com/shopfleet/shopfleet/hub/members/connection"
+	"github.com/shopfleet/shopfleet/hub/members/connect"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 )
 
@@ -39,7 +39,7 @@ func TestRenewalFailure(t *testing.T) {
 			l := &loop{
 				accessor: &accessor{name: "eu-1"}, target: Target{RenewedAccount: account}, renewal: tt.renewal,
 				access:    &kubeconfig.Access{Account: account, Fingerprint: "this", ExpiresAt: time.Unix(1000, 0)},
-				inspected: connection.Inspection{RenewalDenied: tt.denied}, inspectedFingerprint: tt.inspected,
+				inspected: connect.Inspection{RenewalDenied: tt.denied}, inspectedFingerprint: tt.inspected,
 			}
 			if diff := cmp.Diff(tt.want, l.credentials().Failure); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)

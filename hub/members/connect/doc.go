@@ -1,4 +1,4 @@
-// Package connection opens and holds one connection to a member cluster, including its
+// Package connect opens and holds one connection to a member cluster, including its
 // informers.
 //
 // # Purpose
@@ -22,4 +22,4 @@
 //     survives an outage.
 //   - Optional APIs are not supported here: kinds that some clusters do not serve must
 //     not be among the watched ones, because their caches would never sync.
-package connection
+package connect
