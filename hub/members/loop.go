@@ -17,7 +17,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connect"
-	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
+	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
 )
 
 const (

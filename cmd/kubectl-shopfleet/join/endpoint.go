@@ -12,7 +12,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
-	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
+	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
 )
 
 var errInsecure = errors.New("the kubeconfig of the member sets insecure-skip-tls-verify")

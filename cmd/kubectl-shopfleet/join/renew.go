@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
-	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
+	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
 )
 
 // Why a token is not renewed.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
+	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
 )
 
 // writer is a process of Shopfleet, as far as an API server can tell.

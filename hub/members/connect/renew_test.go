@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
+	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/transport"
 )
 

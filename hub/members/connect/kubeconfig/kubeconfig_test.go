@@ -283,7 +283,7 @@ func TestParseCopiesWhatIsAllowed(t *testing.T) {
 
 // TestParseSample checks that the sample of a registration Secret is accepted with a certificate in it.
 func TestParseSample(t *testing.T) {
-	raw, err := os.ReadFile("../../../config/samples/membercluster-secret.yaml")
+	raw, err := os.ReadFile("../../../../config/samples/membercluster-secret.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
