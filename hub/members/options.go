@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/hub/members/connect"
+	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/hub/members/record"
-	"github.com/shopfleet/shopfleet/hub/members/transport"
 )
 
 // Options configure a Fleet.

@@ -21,8 +21,8 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
+	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
-	"github.com/shopfleet/shopfleet/hub/members/transport"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 	"github.com/shopfleet/shopfleet/spoke/runtime/fencing"
 )

@@ -16,8 +16,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
+	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
 	"github.com/shopfleet/shopfleet/hub/members/record"
-	"github.com/shopfleet/shopfleet/hub/members/transport"
 )
 
 // errRefused means that this process must not manage the member by its record. It is retried: a repair

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
-	"github.com/shopfleet/shopfleet/hub/members/transport"
+	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 

@@ -20,7 +20,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
-	"github.com/shopfleet/shopfleet/hub/members/transport"
+	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
 )
 
 // issuer is an API server that issues tokens.

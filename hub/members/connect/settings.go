@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
-	"github.com/shopfleet/shopfleet/hub/members/transport"
 	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
 )
 
