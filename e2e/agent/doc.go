@@ -17,5 +17,5 @@
 //
 // Hub and agents run in the test's process, each with a kubeconfig of its
 // own account. They end as processes do that are told to; that one is killed differs in
-// a Lease that is not given back, which the unit tests of hub/members/conditions cover.
+// a Lease that is not given back, which the unit tests of hub/members/health cover.
 package agent

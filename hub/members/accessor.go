@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connect"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 	"github.com/shopfleet/shopfleet/spoke/runtime/fencing"
 )
 
@@ -47,7 +47,7 @@ func newAccessor(name string, target Target) *accessor {
 		done:    make(chan struct{}),
 		pause:   &fencing.Pause{},
 		target:  target,
-		state:   State{Conditions: conditions.NotObserved()},
+		state:   State{Conditions: health.NotObserved()},
 	}
 	a.pause.Set(target.Paused)
 	return a

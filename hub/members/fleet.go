@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connect"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -30,7 +30,7 @@ var ErrStarted = errors.New("fleet is started already")
 type Fleet struct {
 	settings *connect.Settings
 	periods  Periods
-	claims   *conditions.Claims
+	claims   *health.Claims
 	// safeMode is Options.SafeMode.
 	safeMode bool
 	// pending wakes Start when there are accessors to start.
@@ -58,7 +58,7 @@ func New(options Options) *Fleet {
 	return &Fleet{
 		settings:  options.settings(),
 		periods:   options.Periods.withDefaults(),
-		claims:    conditions.NewClaims(options.HubUID),
+		claims:    health.NewClaims(options.HubUID),
 		safeMode:  options.SafeMode,
 		pending:   make(chan struct{}, 1),
 		accessors: map[string]*accessor{},

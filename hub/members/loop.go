@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connect"
 	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 )
 
 const (
@@ -92,10 +92,10 @@ type loop struct {
 	state                State
 	inspected            connect.Inspection
 	inspectedFingerprint string // the fingerprint of the kubeconfig of inspected
-	lease                conditions.LeaseMonitor
+	lease                health.LeaseMonitor
 	known                *connect.Known // about the member's record
 	unconfirmed          bool           // by the last inspection; see inspectedAgain
-	failure              *conditions.Failure
+	failure              *health.Failure
 	misses               int // consecutive failed probes
 	failedInspections    int // consecutive failed inspections
 	failures             int // consecutive failed attempts to connect
@@ -124,11 +124,11 @@ type result struct {
 	started   time.Time
 	uid       string
 	err       error
-	failure   *conditions.Failure
+	failure   *health.Failure
 	connected *connect.Connected
 	answered  bool // a probe of an attempt to connect succeeded
 	found     *connect.Inspection
-	sample    conditions.LeaseSample
+	sample    health.LeaseSample
 	renewed   *Renewed
 	requested corev1.ResourceList
 }
@@ -208,7 +208,7 @@ func (l *loop) await(ctx context.Context) {
 	case <-l.unserved:
 		l.hastenInspection()
 	case <-ended:
-		l.lose(&conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cache of the cluster stopped unexpectedly"})
+		l.lose(&health.Failure{Step: health.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cache of the cluster stopped unexpectedly"})
 	}
 }
 
@@ -294,8 +294,8 @@ func (l *loop) attempt(ctx context.Context, do func(context.Context) result) (r 
 		for _, handle := range utilruntime.PanicHandlers { // They log the stack.
 			handle(ctx, cause)
 		}
-		r = result{err: errPanicked, failure: &conditions.Failure{
-			Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the hub panicked while it connected to the cluster: see its log, and report it",
+		r = result{err: errPanicked, failure: &health.Failure{
+			Step: health.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the hub panicked while it connected to the cluster: see its log, and report it",
 		}}
 		l.log.Error(r.err, "Recovered a panic", "cause", fmt.Sprint(cause))
 	}()
@@ -325,7 +325,7 @@ func (l *loop) startConnect(ctx context.Context) {
 		Lease:        l.lease,
 		Probes:       1,
 		Period:       min(l.target.Health.Period, recoveryPeriod),
-		Admit:        func(uid string) *conditions.Failure { return l.fleet.claims.Admit(ctx, l.name, uid) },
+		Admit:        func(uid string) *health.Failure { return l.fleet.claims.Admit(ctx, l.name, uid) },
 		Indexes:      l.fleet.fieldIndexes(),
 		NodesChanged: func() { nudge(l.nodes) },
 		Unserved:     func() { nudge(l.unserved) },
@@ -372,8 +372,8 @@ func (l *loop) retarget() {
 		l.failure = nil
 		l.settleRenewal()
 	default:
-		if l.connection == nil && l.failure != nil && l.failure.Step == conditions.StepKubeconfig {
-			l.state.Conditions = conditions.NotObserved()
+		if l.connection == nil && l.failure != nil && l.failure.Step == health.StepKubeconfig {
+			l.state.Conditions = health.NotObserved()
 		}
 		l.failure = nil
 		l.schedule(taskConnect, delay)
@@ -383,7 +383,7 @@ func (l *loop) retarget() {
 // reject records a kubeconfig that must not be used. If the kubeconfig was removed, the
 // connection ends; otherwise the connection of the previous kubeconfig continues.
 func (l *loop) reject(err *kubeconfig.Error) {
-	f := &conditions.Failure{Step: conditions.StepKubeconfig, Reason: err.Reason, Message: err.Message}
+	f := &health.Failure{Step: health.StepKubeconfig, Reason: err.Reason, Message: err.Message}
 	l.failure = f
 	l.state.Settled = true
 	if err.Reason == v1.ReasonKubeconfigMissing && l.connection != nil {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connect"
+	membershealth "github.com/shopfleet/shopfleet/hub/members/health"
 )
 
 // finish handles the result of a task.
@@ -85,7 +85,7 @@ func (l *loop) retryDelay(r result) time.Duration {
 // conclusive reports whether a failure may be published: immediately if the cluster
 // returned an error; after as many attempts and as much time as it takes to lose a member
 // if it did not answer.
-func (l *loop) conclusive(f *conditions.Failure) bool {
+func (l *loop) conclusive(f *membershealth.Failure) bool {
 	health := l.target.Health
 	return f.Reason != v1.ReasonProbeFailed ||
 		l.failures >= health.FailureThreshold &&
@@ -101,7 +101,7 @@ func (l *loop) use(r result) {
 		l.log.Error(err, "Engaging member failed")
 		l.provide(former)
 		l.discard(c)
-		r.failure = &conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the hub's reconcilers could not be started for the cluster"}
+		r.failure = &membershealth.Failure{Step: membershealth.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the hub's reconcilers could not be started for the cluster"}
 		l.failed(r)
 		return
 	}
@@ -138,7 +138,7 @@ func (l *loop) listened(r result) {
 		l.recordLease()
 	}
 	period := l.target.Health.Period
-	if l.lease.State == conditions.LeaseUnknown {
+	if l.lease.State == membershealth.LeaseUnknown {
 		period = min(period, listenSoon)
 	}
 	l.due[taskListen] = r.started.Add(wait.Jitter(period, spread))
@@ -148,7 +148,7 @@ func (l *loop) listened(r result) {
 // the hub started is kept.
 func (l *loop) recordLease() {
 	l.state.AgentLastSeen = l.lease.LastRenewal
-	if l.connection.Mode != v1.ModeAgent || l.lease.State != conditions.LeaseUnknown {
+	if l.connection.Mode != v1.ModeAgent || l.lease.State != membershealth.LeaseUnknown {
 		l.state.Settled = true
 	}
 }
@@ -220,17 +220,17 @@ func (l *loop) inspectedAgain(r result) {
 	}
 	l.inspected = *r.found
 	if l.inspected.Blocked() {
-		l.lose(conditions.PermissionsMissing(l.name, l.inspected.Missing))
+		l.lose(membershealth.PermissionsMissing(l.name, l.inspected.Missing))
 		return
 	}
 	switch gone := l.inspected.Definitions.Absent; {
 	case len(gone) > 0 && l.connection.Paused:
-		l.lose(conditions.DefinitionsHeldBack(l.connection.Mode, gone))
+		l.lose(membershealth.DefinitionsHeldBack(l.connection.Mode, gone))
 		return
 	case len(gone) > 0:
 		// Reconnecting installs them, independently of any backoff: the informers list
 		// immediately, and every workload in the member is reconciled.
-		l.lose(conditions.DefinitionsMissing(l.connection.Mode, gone))
+		l.lose(membershealth.DefinitionsMissing(l.connection.Mode, gone))
 		return
 	}
 	l.scheduleInspection()
@@ -265,7 +265,7 @@ func (l *loop) countNodes(ctx context.Context) {
 }
 
 // lose closes the connection and schedules a new attempt to connect.
-func (l *loop) lose(f *conditions.Failure) {
+func (l *loop) lose(f *membershealth.Failure) {
 	f = l.credentials().Rejected(f)
 	l.log.Info("Member lost", "reason", f.Reason, "message", f.Message)
 	l.disengage()
@@ -312,7 +312,7 @@ func (l *loop) publish() {
 			l.state.Info.AgentVersion = l.lease.Version()
 		}
 	}
-	observation := conditions.Observation{
+	observation := membershealth.Observation{
 		Member: l.name, Engaged: l.state.Engaged, Missing: l.inspected.Missing, Restricted: l.inspected.Restricted,
 		Deleting: l.inspected.Definitions.Deleting, Outdated: l.inspected.Definitions.Outdated,
 		Wanted: l.target.Mode, Lease: l.lease, Failure: l.failure,
@@ -321,7 +321,7 @@ func (l *loop) publish() {
 		observation.Mode = l.connection.Mode
 		observation.Paused, observation.SafeMode = l.connection.Paused, l.fleet.safeMode
 	}
-	l.state.Conditions = conditions.Compute(l.state.Conditions, observation)
+	l.state.Conditions = membershealth.Compute(l.state.Conditions, observation)
 	l.state.OtherHub = ""
 	if l.failure != nil {
 		l.state.OtherHub = l.failure.OtherHub

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/shopfleet/shopfleet/hub/members/conditions"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 )
 
 // renewFactor bounds the delay between failed renewals, as a multiple of Periods.Renew.
@@ -54,7 +54,7 @@ func (a *accessor) offered() *Renewed {
 type renewal struct {
 	// last is the time of the last successful renewal since the hub started.
 	last    time.Time
-	failure *conditions.Failure
+	failure *health.Failure
 	// failed is the fingerprint of the kubeconfig that the failure is about. Another one, as
 	// join stores, may be renewed.
 	failed  string
@@ -71,12 +71,12 @@ func (f *Fleet) newRenewBackoff() wait.Backoff {
 }
 
 // credentials returns those of the connection or, without one, the requested ones.
-func (l *loop) credentials() conditions.Credentials {
+func (l *loop) credentials() health.Credentials {
 	access := l.access
 	if l.connection != nil {
 		access = l.connection.Access
 	}
-	c := conditions.Credentials{Member: l.name}
+	c := health.Credentials{Member: l.name}
 	if access == nil {
 		return c
 	}
@@ -87,7 +87,7 @@ func (l *loop) credentials() conditions.Credentials {
 		c.Failure = l.renewal.failure
 	case l.inspected.RenewalDenied && l.inspectedFingerprint == access.Fingerprint:
 		// Known long before the first renewal.
-		c.Failure = conditions.RenewalDenied(access.Account)
+		c.Failure = health.RenewalDenied(access.Account)
 	}
 	return c
 }

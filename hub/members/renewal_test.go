@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connect"
 	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 )
 
 // TestRenewalFailure: a failed renewal is about the kubeconfig that it was tried with, as is a
@@ -17,14 +17,14 @@ import (
 func TestRenewalFailure(t *testing.T) {
 	t.Parallel()
 	const account = "shopfleet-system/shopfleet-hub"
-	tried := &conditions.Failure{Reason: v1.ReasonRenewalFailed, Message: "tried"}
-	denied := conditions.RenewalDenied(account)
+	tried := &health.Failure{Reason: v1.ReasonRenewalFailed, Message: "tried"}
+	denied := health.RenewalDenied(account)
 	for name, tt := range map[string]struct {
 		renewal renewal
 		denied  bool
 		// inspected is the fingerprint of the kubeconfig that was inspected.
 		inspected string
-		want      *conditions.Failure
+		want      *health.Failure
 	}{
 		"none":                                    {},
 		"of this kubeconfig":                      {renewal: renewal{failure: tried, failed: "this"}, want: tried},

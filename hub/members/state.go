@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/conditions"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 )
 
@@ -108,10 +108,10 @@ type State struct {
 }
 
 // Conditions are the conditions of a member.
-type Conditions = conditions.Conditions
+type Conditions = health.Conditions
 
 // Condition is one condition of a member.
-type Condition = conditions.Condition
+type Condition = health.Condition
 
 // Info represents the observed facts about a cluster.
 type Info struct {

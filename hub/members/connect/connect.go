@@ -19,9 +19,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 	"github.com/shopfleet/shopfleet/spoke/runtime/fencing"
@@ -55,14 +55,14 @@ type Attempt struct {
 	// Replaces is the ID of the record of another hub that this one may replace; empty for none.
 	Replaces string
 	// Lease is the known state of the agent.
-	Lease conditions.LeaseMonitor
+	Lease health.LeaseMonitor
 	// Probes is how many probes must succeed in a row, a Period apart. Connect sets Answered
 	// once one has succeeded.
 	Probes   int
 	Period   time.Duration
 	Answered bool
 	// Admit returns a failure if the cluster with the UID must not be the member.
-	Admit func(uid string) *conditions.Failure
+	Admit func(uid string) *health.Failure
 	// Indexes are added before the caches are filled.
 	Indexes []Index
 	// NodesChanged is called on each change of a node until the connection ends. It must
@@ -81,7 +81,7 @@ type Connected struct {
 	Inspection
 	Nodes preflight.NodeFacts
 	// Lease is the state of the agent, in mode Agent.
-	Lease conditions.LeaseMonitor
+	Lease health.LeaseMonitor
 }
 
 // Inspection holds the results of the periodic checks of a connected member.
@@ -97,7 +97,7 @@ type Inspection struct {
 	// Definitions are those that are missing, outdated or being deleted.
 	Definitions preflight.DefinitionFacts
 	// Refused is why the hub must not manage the member any more; nil if it may.
-	Refused *conditions.Failure
+	Refused *health.Failure
 }
 
 // Unreadable reports whether Refused is about a record that cannot be read.
@@ -112,7 +112,7 @@ func (i *Inspection) Blocked() bool { return slices.ContainsFunc(i.Missing, pref
 // Connect runs the attempt within ctx. The connection ends with the context of the
 // member, not with ctx. If Connect returns no failure, the caller must engage or close
 // the connection.
-func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, failure *conditions.Failure) {
+func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, failure *health.Failure) {
 	access := rest.CopyConfig(a.Access.Config)
 	access.Wrap(a.Settings.Wrap)
 	always := &fencing.Pause{}
@@ -123,7 +123,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, fa
 	}
 	l, err := transport.Open(access, a.Settings.Timeouts.transport(), a.Settings.Limits)
 	if err != nil {
-		return nil, a.fail(conditions.StepKubeconfig, v1.ReasonKubeconfigInvalid, "the kubeconfig cannot be used to connect", err)
+		return nil, a.fail(health.StepKubeconfig, v1.ReasonKubeconfigInvalid, "the kubeconfig cannot be used to connect", err)
 	}
 	var conn *Connection
 	defer func() { // Also after a panic.
@@ -138,7 +138,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, fa
 	}()
 	kept, err := a.newRecord(l)
 	if err != nil {
-		return nil, a.stepFailed(conditions.StepSetup, err)
+		return nil, a.stepFailed(health.StepSetup, err)
 	}
 	uid, f := a.reach(ctx, l)
 	if f != nil {
@@ -146,7 +146,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, fa
 	}
 	release, err := a.Settings.Slots.take(ctx, l.Received)
 	if err != nil {
-		return nil, a.stepFailed(conditions.StepReach, err)
+		return nil, a.stepFailed(health.StepReach, err)
 	}
 	defer release()
 	result, f := a.check(ctx, l, kept)
@@ -155,7 +155,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, fa
 	}
 	result.UID = uid
 	if conn, err = a.Settings.open(member, a, l); err != nil {
-		return nil, a.stepFailed(conditions.StepSetup, err)
+		return nil, a.stepFailed(health.StepSetup, err)
 	}
 	conn.Record = kept
 	result.Connection = conn
@@ -166,7 +166,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, fa
 }
 
 // reach probes the cluster and returns its UID, if it may be the member.
-func (a *Attempt) reach(ctx context.Context, l *transport.Transport) (string, *conditions.Failure) {
+func (a *Attempt) reach(ctx context.Context, l *transport.Transport) (string, *health.Failure) {
 	uid, err := a.probe(ctx, l)
 	if err != nil {
 		return "", explainProbe(a.Access, a.Settings.Clock.Now(), err)
@@ -175,30 +175,30 @@ func (a *Attempt) reach(ctx context.Context, l *transport.Transport) (string, *c
 }
 
 // check runs the other steps that need no informers.
-func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Record) (*Connected, *conditions.Failure) {
+func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Record) (*Connected, *health.Failure) {
 	found, err := a.Settings.inspect(ctx, l, a.Access, a.Mode)
 	if err != nil {
-		return nil, a.stepFailed(conditions.StepPermissions, err)
+		return nil, a.stepFailed(health.StepPermissions, err)
 	}
 	if !config.SupportsKubernetes(found.Server.Version) {
-		return nil, conditions.KubernetesTooOld(found.Server.Version)
+		return nil, health.KubernetesTooOld(found.Server.Version)
 	}
 	if found.Blocked() {
-		return nil, conditions.PermissionsMissing(a.Name, found.Missing)
+		return nil, health.PermissionsMissing(a.Name, found.Missing)
 	}
 	switch f, err := a.takeOver(ctx, l, kept, found); {
 	case f != nil:
 		return nil, f
 	case err != nil && len(found.Missing) > 0 && apierror.Classify(err) == apierror.Forbidden:
-		return nil, conditions.PermissionsMissing(a.Name, found.Missing)
+		return nil, health.PermissionsMissing(a.Name, found.Missing)
 	case err != nil:
-		return nil, a.stepFailed(conditions.StepSetup, err)
+		return nil, a.stepFailed(health.StepSetup, err)
 	}
 	switch absent := found.Definitions.Absent; {
 	case len(absent) > 0 && a.Paused:
-		return nil, conditions.DefinitionsHeldBack(a.Mode, absent)
+		return nil, health.DefinitionsHeldBack(a.Mode, absent)
 	case len(absent) > 0:
-		return nil, conditions.DefinitionsMissing(a.Mode, absent)
+		return nil, health.DefinitionsMissing(a.Mode, absent)
 	}
 	result := &Connected{Inspection: *found}
 	if f := a.listen(ctx, l, result); f != nil {
@@ -210,12 +210,12 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Recor
 // takeOver claims the record and installs the definitions. The claim is the first write, so
 // that of two hubs that connect the member at once, only one writes anything else. A hub that
 // lacks permissions replaces no other hub, which would stop without a successor.
-func (a *Attempt) takeOver(ctx context.Context, l *transport.Transport, kept *Record, found *Inspection) (*conditions.Failure, error) {
+func (a *Attempt) takeOver(ctx context.Context, l *transport.Transport, kept *Record, found *Inspection) (*health.Failure, error) {
 	if f, err := kept.check(ctx); f != nil || err != nil {
 		return f, err
 	}
 	if len(found.Missing) > 0 && kept.isOfAnotherHub() {
-		return conditions.PermissionsMissing(a.Name, found.Missing), nil
+		return health.PermissionsMissing(a.Name, found.Missing), nil
 	}
 	var err error
 	if !a.Paused {
@@ -229,7 +229,7 @@ func (a *Attempt) takeOver(ctx context.Context, l *transport.Transport, kept *Re
 
 // listen reads the agent's Lease once, or until it is renewed if the attempt requires
 // that.
-func (a *Attempt) listen(ctx context.Context, l *transport.Transport, result *Connected) *conditions.Failure {
+func (a *Attempt) listen(ctx context.Context, l *transport.Transport, result *Connected) *health.Failure {
 	if a.Mode != v1.ModeAgent {
 		return nil
 	}
@@ -238,7 +238,7 @@ func (a *Attempt) listen(ctx context.Context, l *transport.Transport, result *Co
 	for {
 		sign, err := a.Settings.sampleLease(ctx, l)
 		if err != nil {
-			return a.stepFailed(conditions.StepSetup, err)
+			return a.stepFailed(health.StepSetup, err)
 		}
 		now := a.Settings.Clock.Now()
 		heard := result.Lease.LastRenewal
@@ -247,10 +247,10 @@ func (a *Attempt) listen(ctx context.Context, l *transport.Transport, result *Co
 		case !a.RequireAgent, result.Lease.LastRenewal.After(heard):
 			return nil
 		case !sign.Present, now.Sub(began) >= a.Settings.Timeouts.AgentTakeover:
-			return conditions.AgentSilent(result.Lease)
+			return health.AgentSilent(result.Lease)
 		}
 		if err := a.pause(ctx, listenPeriod); err != nil {
-			return a.stepFailed(conditions.StepSetup, err)
+			return a.stepFailed(health.StepSetup, err)
 		}
 	}
 }
@@ -295,19 +295,19 @@ func (a *Attempt) ensureDefinitions(ctx context.Context, l *transport.Transport)
 }
 
 // fill waits until the caches are synced, and reads the nodes from them.
-func (a *Attempt) fill(ctx context.Context, result *Connected) *conditions.Failure {
+func (a *Attempt) fill(ctx context.Context, result *Connected) *health.Failure {
 	ctx, cancel := context.WithTimeout(ctx, maxSyncs*a.Settings.Timeouts.Sync)
 	defer cancel()
 	s := result.Connection
 	if err := s.sync(ctx, a.Settings.profile(a.Mode).Watched(), a.Indexes); err != nil {
-		return a.stepFailed(conditions.StepSetup, err)
+		return a.stepFailed(health.StepSetup, err)
 	}
 	if err := s.onNodes(ctx, a.NodesChanged); err != nil {
-		return a.stepFailed(conditions.StepSetup, err)
+		return a.stepFailed(health.StepSetup, err)
 	}
 	nodes, err := s.Nodes(ctx)
 	if err != nil {
-		return a.stepFailed(conditions.StepSetup, err)
+		return a.stepFailed(health.StepSetup, err)
 	}
 	result.Nodes = nodes
 	return nil
@@ -350,27 +350,27 @@ func (o *Settings) inspect(ctx context.Context, l *transport.Transport, access *
 }
 
 // explainProbe returns the failure for the error of a probe.
-func explainProbe(access *kubeconfig.Access, now time.Time, err error) *conditions.Failure {
+func explainProbe(access *kubeconfig.Access, now time.Time, err error) *health.Failure {
 	fault := transport.Classify(err)
 	if fault.Reason == v1.ReasonUnauthorized && !access.ExpiresAt.IsZero() && now.After(access.ExpiresAt) {
-		return &conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonExpired, Message: "the credentials of the kubeconfig have expired"}
+		return &health.Failure{Step: health.StepReach, Reason: v1.ReasonExpired, Message: "the credentials of the kubeconfig have expired"}
 	}
-	return &conditions.Failure{Step: conditions.StepReach, Reason: fault.Reason, Message: fault.Message}
+	return &health.Failure{Step: health.StepReach, Reason: fault.Reason, Message: fault.Message}
 }
 
 // stepFailed returns the failure for an error after the probe: the cluster stopped
 // answering, or the step failed.
-func (a *Attempt) stepFailed(at conditions.Step, err error) *conditions.Failure {
+func (a *Attempt) stepFailed(at health.Step, err error) *health.Failure {
 	var late *syncError
 	var status apierrors.APIStatus
 	class := apierror.Classify(err)
 	switch {
 	case errors.Is(err, preflight.ErrUndecided):
-		return a.fail(conditions.StepReach, v1.ReasonProbeFailed, preflight.ErrUndecided.Error(), err)
+		return a.fail(health.StepReach, v1.ReasonProbeFailed, preflight.ErrUndecided.Error(), err)
 	case errors.As(err, &late):
-		return a.fail(conditions.StepSetup, v1.ReasonSetupFailed, "the cluster could not be set up: "+late.Error()+" in time", err)
+		return a.fail(health.StepSetup, v1.ReasonSetupFailed, "the cluster could not be set up: "+late.Error()+" in time", err)
 	case class == apierror.Forbidden:
-		return a.fail(conditions.StepPermissions, v1.ReasonPermissionsMissing, "the credentials do not allow to review permissions or to install definitions", err)
+		return a.fail(health.StepPermissions, v1.ReasonPermissionsMissing, "the credentials do not allow to review permissions or to install definitions", err)
 	case errors.As(err, &status) && class != apierror.Unauthorized:
 		what := "the cluster could not be set up"
 		if definition, ok := errors.AsType[*preflight.DefinitionError](err); ok {
@@ -387,13 +387,13 @@ func (a *Attempt) stepFailed(at conditions.Step, err error) *conditions.Failure 
 	return f
 }
 
-func (a *Attempt) fail(at conditions.Step, reason, message string, err error) *conditions.Failure {
-	f := &conditions.Failure{Step: at, Reason: reason, Message: message}
+func (a *Attempt) fail(at health.Step, reason, message string, err error) *health.Failure {
+	f := &health.Failure{Step: at, Reason: reason, Message: message}
 	a.log(f, err)
 	return f
 }
 
 // log logs the cause, which conditions omit because its text may differ between attempts.
-func (a *Attempt) log(f *conditions.Failure, err error) {
+func (a *Attempt) log(f *health.Failure, err error) {
 	a.Settings.Logger.V(1).Info("Connecting member failed", "cluster", a.Name, "reason", f.Reason, "error", err.Error())
 }

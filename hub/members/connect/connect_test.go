@@ -20,8 +20,8 @@ import (
 	"k8s.io/utils/clock"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
@@ -39,12 +39,12 @@ const (
 type failureTest struct {
 	err         error
 	class       apierror.Class
-	probe, step conditions.Failure
+	probe, step health.Failure
 }
 
 // reach returns a case for an error that a probe and a step report alike.
 func reach(err error, class apierror.Class, reason, message string) failureTest {
-	f := conditions.Failure{Step: conditions.StepReach, Reason: reason, Message: message}
+	f := health.Failure{Step: health.StepReach, Reason: reason, Message: message}
 	return failureTest{err, class, f, f}
 }
 
@@ -52,16 +52,16 @@ func reach(err error, class apierror.Class, reason, message string) failureTest 
 func answer(err error, class apierror.Class, message string) failureTest {
 	return failureTest{
 		err, class,
-		conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonProbeFailed, Message: "the cluster answers with an error"},
-		conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: message},
+		health.Failure{Step: health.StepReach, Reason: v1.ReasonProbeFailed, Message: "the cluster answers with an error"},
+		health.Failure{Step: health.StepSetup, Reason: v1.ReasonSetupFailed, Message: message},
 	}
 }
 
 func forbidden(err error) failureTest {
 	return failureTest{
 		err, apierror.Forbidden,
-		conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonPermissionsMissing, Message: notGet},
-		conditions.Failure{Step: conditions.StepPermissions, Reason: v1.ReasonPermissionsMissing, Message: notReview},
+		health.Failure{Step: health.StepReach, Reason: v1.ReasonPermissionsMissing, Message: notGet},
+		health.Failure{Step: health.StepPermissions, Reason: v1.ReasonPermissionsMissing, Message: notReview},
 	}
 }
 
@@ -108,13 +108,13 @@ func TestFailures(t *testing.T) {
 			"the cluster's certificate is not signed by the kubeconfig's certificate-authority-data"),
 		"undecided permission": {
 			preflight.ErrUndecided, apierror.Transient,
-			conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonProbeFailed, Message: "the cluster cannot be reached"},
-			conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonProbeFailed, Message: preflight.ErrUndecided.Error()},
+			health.Failure{Step: health.StepReach, Reason: v1.ReasonProbeFailed, Message: "the cluster cannot be reached"},
+			health.Failure{Step: health.StepReach, Reason: v1.ReasonProbeFailed, Message: preflight.ErrUndecided.Error()},
 		},
 		"anything else": reach(errors.New("x"), apierror.Transient, v1.ReasonProbeFailed, "the cluster cannot be reached"),
 	}
 	late := reach(&syncError{kinds: []string{"Shop"}}, apierror.Transient, v1.ReasonProbeFailed, "the cluster cannot be reached")
-	late.step = conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cluster could not be set up: cannot list Shop in time"}
+	late.step = health.Failure{Step: health.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cluster could not be set up: cannot list Shop in time"}
 	tests["late informers"] = late
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestFailures(t *testing.T) {
 			if diff := cmp.Diff(&tt.probe, explainProbe(attempt.Access, attempt.Settings.Clock.Now(), err)); diff != "" {
 				t.Errorf("probe (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(&tt.step, attempt.stepFailed(conditions.StepSetup, err)); diff != "" {
+			if diff := cmp.Diff(&tt.step, attempt.stepFailed(health.StepSetup, err)); diff != "" {
 				t.Errorf("step (-want +got):\n%s", diff)
 			}
 		})
@@ -136,9 +136,9 @@ func TestFailures(t *testing.T) {
 func TestExplainInspection(t *testing.T) {
 	t.Parallel()
 	s := &Connection{settings: &Settings{Clock: clock.RealClock{}, Logger: logr.Discard()}, Access: &kubeconfig.Access{}}
-	for err, want := range map[error]conditions.Failure{
-		context.DeadlineExceeded: {Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "permissions, definitions and the record could not be read in time"},
-		syscall.ECONNREFUSED:     {Step: conditions.StepReach, Reason: v1.ReasonProbeFailed, Message: "the cluster refuses connections"},
+	for err, want := range map[error]health.Failure{
+		context.DeadlineExceeded: {Step: health.StepSetup, Reason: v1.ReasonSetupFailed, Message: "permissions, definitions and the record could not be read in time"},
+		syscall.ECONNREFUSED:     {Step: health.StepReach, Reason: v1.ReasonProbeFailed, Message: "the cluster refuses connections"},
 	} {
 		if diff := cmp.Diff(&want, s.ExplainInspection("eu-1", fmt.Errorf("inspecting: %w", err))); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)

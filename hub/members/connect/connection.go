@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
@@ -66,7 +66,7 @@ func (s *Connection) Ended() <-chan struct{} { return s.ended }
 func (s *Connection) Probe(ctx context.Context) (string, error) { return s.transport.Probe(ctx) }
 
 // Explain returns the failure for an error of Probe at the given time.
-func (s *Connection) Explain(err error, now time.Time) *conditions.Failure {
+func (s *Connection) Explain(err error, now time.Time) *health.Failure {
 	return explainProbe(s.Access, now, err)
 }
 
@@ -97,12 +97,12 @@ func (s *Connection) Inspect(ctx context.Context) (*Inspection, error) {
 }
 
 // ExplainInspection returns the failure for an error of Inspect.
-func (s *Connection) ExplainInspection(member string, err error) *conditions.Failure {
+func (s *Connection) ExplainInspection(member string, err error) *health.Failure {
 	a := &Attempt{Settings: s.settings, Name: member, Access: s.Access}
 	if errors.Is(err, context.DeadlineExceeded) { // Probes, which ask less, may succeed.
-		return a.fail(conditions.StepSetup, v1.ReasonSetupFailed, "permissions, definitions and the record could not be read in time", err)
+		return a.fail(health.StepSetup, v1.ReasonSetupFailed, "permissions, definitions and the record could not be read in time", err)
 	}
-	return a.stepFailed(conditions.StepSetup, err)
+	return a.stepFailed(health.StepSetup, err)
 }
 
 func (s *Connection) compareDefinitions(ctx context.Context) (preflight.DefinitionFacts, error) {
@@ -115,26 +115,26 @@ func (s *Connection) compareDefinitions(ctx context.Context) (preflight.Definiti
 }
 
 // SampleLease reads the agent's Lease.
-func (s *Connection) SampleLease(ctx context.Context) (conditions.LeaseSample, error) {
+func (s *Connection) SampleLease(ctx context.Context) (health.LeaseSample, error) {
 	return s.settings.sampleLease(ctx, s.transport)
 }
 
 // sampleLease reads the Lease of a cluster's agent.
-func (o *Settings) sampleLease(ctx context.Context, l *transport.Transport) (conditions.LeaseSample, error) {
+func (o *Settings) sampleLease(ctx context.Context, l *transport.Transport) (health.LeaseSample, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeouts.Probe)
 	defer cancel()
 	leases, err := coordinationv1client.NewForConfigAndClient(l.Config(), l.Client())
 	if err != nil {
-		return conditions.LeaseSample{}, fmt.Errorf("creating a client for leases: %w", err)
+		return health.LeaseSample{}, fmt.Errorf("creating a client for leases: %w", err)
 	}
 	lease, err := leases.Leases(o.Lease.Namespace).Get(ctx, o.Lease.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return conditions.LeaseSample{}, nil
+		return health.LeaseSample{}, nil
 	}
 	if err != nil {
-		return conditions.LeaseSample{}, fmt.Errorf("reading the agent's lease: %w", err)
+		return health.LeaseSample{}, fmt.Errorf("reading the agent's lease: %w", err)
 	}
-	sample := conditions.LeaseSample{Present: true, Version: lease.Labels[v1.VersionLabel]}
+	sample := health.LeaseSample{Present: true, Version: lease.Labels[v1.VersionLabel]}
 	if lease.Spec.HolderIdentity != nil {
 		sample.Holder = *lease.Spec.HolderIdentity
 	}

@@ -15,8 +15,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 	"github.com/shopfleet/shopfleet/hub/members/record"
 )
 
@@ -57,7 +57,7 @@ func (a *Attempt) newRecord(l *transport.Transport) (*Record, error) {
 }
 
 // check reads the record. It returns a failure if this process must not manage the member.
-func (r *Record) check(ctx context.Context) (*conditions.Failure, error) {
+func (r *Record) check(ctx context.Context) (*health.Failure, error) {
 	if r == nil {
 		return nil, nil
 	}
@@ -68,7 +68,7 @@ func (r *Record) check(ctx context.Context) (*conditions.Failure, error) {
 	return r.read(ctx)
 }
 
-func (r *Record) read(ctx context.Context) (*conditions.Failure, error) {
+func (r *Record) read(ctx context.Context) (*health.Failure, error) {
 	name, known := r.settings.Record, r.known.deleted.Load()
 	live, err := r.client.ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
@@ -81,7 +81,7 @@ func (r *Record) read(ctx context.Context) (*conditions.Failure, error) {
 	}
 	current, err := record.Parse(live.Data)
 	if err != nil { // The last record that was read stays known.
-		return conditions.RecordInvalid(name, err), nil
+		return health.RecordInvalid(name, err), nil
 	}
 	current, lost := r.restore(current, known)
 	r.remember(current, live.ResourceVersion)
@@ -106,12 +106,12 @@ func (r *Record) restore(read record.Record, known *[]record.Deletion) (record.R
 }
 
 // refused returns a failure if this process must not manage the member, by what was read last.
-func (r *Record) refused() *conditions.Failure {
+func (r *Record) refused() *health.Failure {
 	switch r.standing() {
 	case record.Foreign:
-		return conditions.ManagedByAnotherHub(r.current)
+		return health.ManagedByAnotherHub(r.current)
 	case record.Superseded:
-		return conditions.Superseded()
+		return health.Superseded()
 	case record.Current, record.Unclaimed:
 	}
 	return nil
@@ -140,7 +140,7 @@ func (r *Record) isOfAnotherHub() bool {
 }
 
 // refusal returns the error for a failure of check.
-func refusal(f *conditions.Failure) error {
+func refusal(f *health.Failure) error {
 	return fmt.Errorf("%w: %s", errRefused, f.Message)
 }
 

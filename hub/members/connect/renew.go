@@ -13,9 +13,9 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -44,7 +44,7 @@ func renewalPermissions(access *kubeconfig.Access) []authorizationv1.ResourceAtt
 // long as that one did, and connects with it. It returns the kubeconfig, which must be the
 // one of the connection, with the new token, once the cluster with the UID has accepted
 // that. It takes at most Timeouts.Review.
-func (s *Connection) Renew(ctx context.Context, raw []byte, uid string) ([]byte, *conditions.Failure) {
+func (s *Connection) Renew(ctx context.Context, raw []byte, uid string) ([]byte, *health.Failure) {
 	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeouts.Review)
 	defer cancel()
 	renewed, err := s.renew(ctx, raw, uid)
@@ -56,12 +56,12 @@ func (s *Connection) Renew(ctx context.Context, raw []byte, uid string) ([]byte,
 }
 
 // renewalFailed returns the failure for an error of a renewal.
-func (s *Connection) renewalFailed(err error) *conditions.Failure {
-	f := &conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonRenewalFailed}
+func (s *Connection) renewalFailed(err error) *health.Failure {
+	f := &health.Failure{Step: health.StepReach, Reason: v1.ReasonRenewalFailed}
 	class := apierror.Classify(err)
 	switch {
 	case class == apierror.Forbidden:
-		return conditions.RenewalDenied(s.Access.Account)
+		return health.RenewalDenied(s.Access.Account)
 	case class == apierror.NotFound:
 		f.Message = "the cluster has no ServiceAccount " + s.Access.Account
 	case errors.Is(err, errOtherCluster):

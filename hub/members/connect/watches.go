@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/shopfleet/shopfleet/hub/members/conditions"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 )
 
 // minStream is how long after an accepted watch the next error begins a new refusal: an API server
@@ -145,9 +145,9 @@ func resourceIn(path string) string {
 // Unwatched returns the failure for kinds whose lists and watches the API server has refused for
 // Timeouts.Unwatched, so that the cache is as old as that; nil if there are none. It sends no
 // request.
-func (s *Connection) Unwatched() *conditions.Failure {
+func (s *Connection) Unwatched() *health.Failure {
 	if refused := s.watches.failing(s.settings.Timeouts.Unwatched); len(refused) > 0 {
-		return conditions.Unwatched(refused)
+		return health.Unwatched(refused)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package conditions computes the conditions of a member cluster.
+// Package health computes the conditions of a member cluster.
 //
 // # Purpose
 //
@@ -18,4 +18,4 @@
 // What was verified before a member was lost stays in its conditions: when a cluster
 // stops answering, only Connected and Ready change, because nothing else is known to
 // have changed. The state of its agent becomes Unknown.
-package conditions
+package health
