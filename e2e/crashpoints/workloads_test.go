@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 )
 
 // workload is something that a user asks for, and what the hub makes of it.
@@ -215,7 +215,7 @@ func (s *suite) epochsOf(ctx context.Context) (map[string]int64, error) {
 		if err := c.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: config.HubRecord}, stored); err != nil {
 			return nil, err
 		}
-		r, err := record.Parse(stored.Data)
+		r, err := ownership.Parse(stored.Data)
 		if err != nil {
 			return nil, err
 		}

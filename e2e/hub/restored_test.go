@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 )
 
 // testRestored is about hubs that were restored from an older backup.
@@ -158,8 +158,8 @@ func (s *suite) testNewUIDs(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: "eu-1"}}
 	before := framework.MarkSettled(t, s.Fleet, app.Namespace, config.HubServiceAccount)
 	s.StopHub()
-	s.editRecord(t, func(r record.Record) record.Record {
-		return record.Record{Hub: "former", Epoch: 41, Deleted: r.Deleted}
+	s.editRecord(t, func(r ownership.Record) ownership.Record {
+		return ownership.Record{Hub: "former", Epoch: 41, Deleted: r.Deleted}
 	})
 	former := app.UID
 	for _, o := range []client.Object{app, member, secret} {
@@ -191,7 +191,7 @@ func (s *suite) testNewUIDs(t *testing.T) {
 	if uid := s.copyIn(t, app).Annotations[v1.HubAppUIDAnnotation]; uid != string(app.UID) {
 		t.Errorf("the copy is of %s, want %s", uid, app.UID)
 	}
-	s.editRecord(t, func(r record.Record) record.Record {
+	s.editRecord(t, func(r ownership.Record) ownership.Record {
 		if r.Hub == "former" || r.Epoch != 42 {
 			t.Errorf("the record is %+v after the takeover", r)
 		}
@@ -218,15 +218,17 @@ func (s *suite) editCopy(t *testing.T, app *v1.EcommerceApp, change func(*v1.Eco
 // recordDeletion adds a deletion to the record in eu-1.
 func (s *suite) recordDeletion(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	s.editRecord(t, func(r record.Record) record.Record { return r.Delete(record.Deletion{App: app.UID, At: time.Now()}) })
+	s.editRecord(t, func(r ownership.Record) ownership.Record {
+		return r.Delete(ownership.Deletion{App: app.UID, At: time.Now()})
+	})
 }
 
 // editRecord changes the record in eu-1.
-func (s *suite) editRecord(t *testing.T, change func(record.Record) record.Record) {
+func (s *suite) editRecord(t *testing.T, change func(ownership.Record) ownership.Record) {
 	t.Helper()
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubRecord}}
 	framework.Edit(t, s.Members["eu-1"], kept, func(kept *corev1.ConfigMap) {
-		r, err := record.Parse(kept.Data)
+		r, err := ownership.Parse(kept.Data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 )
 
 var errUnexpected = errors.New("not as expected")
@@ -60,7 +60,7 @@ func (e *environment) testRecord(t *testing.T) {
 	expect := func(hub string, epoch int64) {
 		t.Helper()
 		framework.Await(t, admin, kept, "the record", func(c *corev1.ConfigMap) error {
-			r, err := record.Parse(c.Data)
+			r, err := ownership.Parse(c.Data)
 			if err == nil && (r.Hub != hub || r.Epoch != epoch) {
 				err = fmt.Errorf("%+v: %w", r, errUnexpected)
 			}
@@ -87,12 +87,12 @@ func (e *environment) testRecord(t *testing.T) {
 	}
 
 	// A record that is deleted by hand is restored by an inspection, with its deletions.
-	deletion := record.Deletion{App: "deleted-app", At: time.Now()}
+	deletion := ownership.Deletion{App: "deleted-app", At: time.Now()}
 	if err := errors.Join(first.fleet.Record("eu-1").Delete(t.Context(), deletion), admin.Delete(t.Context(), kept)); err != nil {
 		t.Fatal(err)
 	}
 	expect("hub", 2)
-	if r, err := record.Parse(kept.Data); err != nil || !r.Includes(deletion) {
+	if r, err := ownership.Parse(kept.Data); err != nil || !r.Includes(deletion) {
 		t.Errorf("the record lost the deletion of an application: %+v, %v", r, err)
 	}
 

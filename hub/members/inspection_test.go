@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/members/connect"
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 )
 
 const (
@@ -103,7 +103,7 @@ func TestTakeoverBehindErrors(t *testing.T) {
 	expect := p.watch(t, f)
 	f.Set("a", Target{Kubeconfig: p.kubeconfig, Health: Health{Period: 10 * time.Millisecond, FailureThreshold: 50}})
 	expect("connected", true, p.answer(true))
-	other := record.Record{}.Claim(record.Process{Hub: "other", ID: "p"}, time.Unix(1000, 0))
+	other := ownership.Record{}.Claim(ownership.Process{Hub: "other", ID: "p"}, time.Unix(1000, 0))
 	const taken = "/api/v1/namespaces/default/configmaps/taken"
 	admin, err := kubernetes.NewForConfig(cluster.AdminConfig())
 	if err != nil {

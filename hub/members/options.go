@@ -17,8 +17,8 @@ import (
 
 	"github.com/shopfleet/shopfleet/hub/members/connect"
 	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
-	"github.com/shopfleet/shopfleet/hub/members/record"
 )
 
 // Options configure a Fleet.
@@ -94,7 +94,7 @@ type Limits = transport.Limits
 type Record = connect.Record
 
 // Deletion represents the deletion of an application, as Record.Delete records it.
-type Deletion = record.Deletion
+type Deletion = ownership.Deletion
 
 // Defaults of Periods.
 const (

@@ -20,7 +20,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 )
 
 // overwrite is the command that lets the hub overwrite what it found.
@@ -125,7 +125,7 @@ func (c *overwrite) approvals(app *v1.EcommerceApp, origins []string) string {
 		former = strings.TrimSpace(former)
 		waits := slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool { return entry.UnknownOrigin == former })
 		_, at, deletion := v1.ParseDeletionOrigin(former)
-		recorded := deletion && c.clock.Since(at) <= record.MaxAge
+		recorded := deletion && c.clock.Since(at) <= ownership.MaxAge
 		if former != "" && !slices.Contains(origins, former) && (waits || recorded) {
 			kept = append(kept, former)
 		}

@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -20,7 +20,7 @@ import (
 func testLeft(t *testing.T, m *member) {
 	t.Helper()
 	var generation int64
-	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d record.Deletion) error {
+	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d ownership.Deletion) error {
 		generation = d.Left
 		return nil
 	}
@@ -74,13 +74,13 @@ func testLeft(t *testing.T, m *member) {
 // move creates it, also if it is deleted by hand later.
 func testMoved(t *testing.T, m *member) {
 	t.Helper()
-	kept := &record.Record{}
+	kept := &ownership.Record{}
 	m.queue.options.Left = func(_ string, app types.UID) int64 { return kept.Left(app) }
-	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d record.Deletion) error {
+	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d ownership.Deletion) error {
 		*kept = kept.Delete(d)
 		return nil
 	}
-	m.queue.options.ForgetDeletion = func(_ context.Context, _ string, former record.Deletion) error {
+	m.queue.options.ForgetDeletion = func(_ context.Context, _ string, former ownership.Deletion) error {
 		*kept = kept.Forget(former)
 		return nil
 	}
@@ -160,7 +160,7 @@ func testBack(t *testing.T, m *member) {
 func testDeletedByHand(t *testing.T, m *member) {
 	t.Helper()
 	kept := m.keepRecord(t)
-	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d record.Deletion) error {
+	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d ownership.Deletion) error {
 		*kept = kept.Delete(d)
 		return nil
 	}
@@ -187,7 +187,7 @@ func testDeletedByHand(t *testing.T, m *member) {
 	check("being deleted", false)
 	m.finish(t)
 	check("gone", true)
-	m.queue.options.RecordDeletion = func(context.Context, string, record.Deletion) error { return apierror.ErrNotConnected }
+	m.queue.options.RecordDeletion = func(context.Context, string, ownership.Deletion) error { return apierror.ErrNotConnected }
 	m.app.DeletionTimestamp = &metav1.Time{Time: time.Unix(7200, 0)}
 	m.reconcile(t)
 	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.gone {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -219,11 +219,11 @@ func testDeletedAgain(t *testing.T, m *member) {
 
 // keepRecord has the queue use a record of deletions, and checks that the copy exists when one
 // is recorded.
-func (m *member) keepRecord(t *testing.T) *record.Record {
+func (m *member) keepRecord(t *testing.T) *ownership.Record {
 	t.Helper()
-	kept := &record.Record{}
+	kept := &ownership.Record{}
 	m.queue.options.DeletedAt = func(_ string, app types.UID) time.Time { return kept.DeletedAt(app) }
-	m.queue.options.RecordDeletion = func(ctx context.Context, _ string, d record.Deletion) error {
+	m.queue.options.RecordDeletion = func(ctx context.Context, _ string, d ownership.Deletion) error {
 		live := &v1.EcommerceApp{}
 		if err := m.WithWatch.Get(ctx, keyOf(m.app), live); err != nil || live.DeletionTimestamp != nil || d.Left != 0 {
 			t.Errorf("recorded %+v of a copy deleted at %v, error %v", d, live.DeletionTimestamp, err)
@@ -233,7 +233,7 @@ func (m *member) keepRecord(t *testing.T) *record.Record {
 		}
 		return nil
 	}
-	m.queue.options.ForgetDeletion = func(_ context.Context, _ string, former record.Deletion) error {
+	m.queue.options.ForgetDeletion = func(_ context.Context, _ string, former ownership.Deletion) error {
 		*kept = kept.Forget(former)
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 )
 
 // Known represents the knowledge of this process about the record of a member. All attempts and
@@ -16,14 +16,14 @@ type Known struct {
 	// epoch is the one that this process claimed; 0 if it knows of none.
 	epoch atomic.Int64
 	// deleted are the deletions in the record as this process read or wrote it last; nil before.
-	deleted atomic.Pointer[[]record.Deletion]
+	deleted atomic.Pointer[[]ownership.Deletion]
 }
 
 // NewKnown returns the knowledge of a process that never connected the member.
 func NewKnown() *Known { return &Known{process: string(uuid.NewUUID())} }
 
 // deletions returns the deletions in the record as this process read or wrote it last.
-func (k *Known) deletions() []record.Deletion {
+func (k *Known) deletions() []ownership.Deletion {
 	if last := k.deleted.Load(); last != nil {
 		return *last
 	}

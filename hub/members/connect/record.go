@@ -17,7 +17,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
 	"github.com/shopfleet/shopfleet/hub/members/health"
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 )
 
 // errRefused means that this process must not manage the member by its record. It is retried: a repair
@@ -37,7 +37,7 @@ type Record struct {
 	waiting waiting
 	// mu is held during requests: a member's record has one writer.
 	mu      sync.Mutex
-	current record.Record
+	current ownership.Record
 	// version is the resource version of the ConfigMap; empty if there is none.
 	version string
 	// lost is true if the ConfigMap lacks deletions of current.
@@ -73,20 +73,20 @@ func (r *Record) read(ctx context.Context) (*health.Failure, error) {
 	live, err := r.client.ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		r.current, r.version = record.Record{Deleted: r.known.deletions()}, "" // The next inspection writes it again.
+		r.current, r.version = ownership.Record{Deleted: r.known.deletions()}, "" // The next inspection writes it again.
 		r.lost = len(r.current.Deleted) > 0
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading ConfigMap %s: %w", name, err)
 	}
-	current, err := record.Parse(live.Data)
+	current, err := ownership.Parse(live.Data)
 	if err != nil { // The last record that was read stays known.
 		return health.RecordInvalid(name, err), nil
 	}
 	current, lost := r.restore(current, known)
 	r.remember(current, live.ResourceVersion)
 	r.lost = lost
-	if r.standing() == record.Current { // Also by a claim whose response was lost.
+	if r.standing() == ownership.Current { // Also by a claim whose response was lost.
 		r.known.epoch.Store(current.Epoch)
 	}
 	return r.refused(), nil
@@ -95,7 +95,7 @@ func (r *Record) read(ctx context.Context) (*health.Failure, error) {
 // restore returns a record that was read with the known deletions that it lost by an edit, and
 // whether it lost any. Before its claim, and in the record of another hub, this process cannot
 // tell an edit from what the other one forgot.
-func (r *Record) restore(read record.Record, known *[]record.Deletion) (record.Record, bool) {
+func (r *Record) restore(read ownership.Record, known *[]ownership.Deletion) (ownership.Record, bool) {
 	switch {
 	case r.known.epoch.Load() == 0, read.Hub != "" && read.Hub != r.settings.HubUID:
 		return read, false
@@ -108,25 +108,25 @@ func (r *Record) restore(read record.Record, known *[]record.Deletion) (record.R
 // refused returns a failure if this process must not manage the member, by what was read last.
 func (r *Record) refused() *health.Failure {
 	switch r.standing() {
-	case record.Foreign:
+	case ownership.Foreign:
 		return health.ManagedByAnotherHub(r.current)
-	case record.Superseded:
+	case ownership.Superseded:
 		return health.Superseded()
-	case record.Current, record.Unclaimed:
+	case ownership.Current, ownership.Unclaimed:
 	}
 	return nil
 }
 
 // remember stores a record that was read or written.
-func (r *Record) remember(current record.Record, version string) {
+func (r *Record) remember(current ownership.Record, version string) {
 	r.current, r.version, r.lost = current, version, false
 	r.known.deleted.Store(&current.Deleted)
 }
 
-func (r *Record) standing() record.Standing { return r.current.Check(r.process()) }
+func (r *Record) standing() ownership.Standing { return r.current.Check(r.process()) }
 
-func (r *Record) process() record.Process {
-	return record.Process{Hub: r.settings.HubUID, ID: r.known.process, Epoch: r.known.epoch.Load(), Replaces: r.replaces}
+func (r *Record) process() ownership.Process {
+	return ownership.Process{Hub: r.settings.HubUID, ID: r.known.process, Epoch: r.known.epoch.Load(), Replaces: r.replaces}
 }
 
 // isOfAnotherHub reports whether another hub manages the member, which this one may replace.
@@ -164,15 +164,15 @@ func (r *Record) claim(ctx context.Context) error {
 	defer cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.standing() == record.Current && !r.lost {
+	if r.standing() == ownership.Current && !r.lost {
 		return nil
 	}
 	return r.write(ctx, r.claimed())
 }
 
 // claimed returns the record with this process as the one that manages the member.
-func (r *Record) claimed() record.Record {
-	if r.standing() == record.Current {
+func (r *Record) claimed() ownership.Record {
+	if r.standing() == ownership.Current {
 		return r.current
 	}
 	return r.current.Claim(r.process(), r.settings.Clock.Now())
@@ -184,7 +184,7 @@ func (r *Record) DeletedAt(app types.UID) time.Time {
 	if r == nil {
 		return time.Time{}
 	}
-	return record.Record{Deleted: r.known.deletions()}.DeletedAt(app)
+	return ownership.Record{Deleted: r.known.deletions()}.DeletedAt(app)
 }
 
 // Left returns the generation at which an application left the member last; 0 if it did not. It
@@ -193,18 +193,18 @@ func (r *Record) Left(app types.UID) int64 {
 	if r == nil {
 		return 0
 	}
-	return record.Record{Deleted: r.known.deletions()}.Left(app)
+	return ownership.Record{Deleted: r.known.deletions()}.Left(app)
 }
 
 // Delete records a deletion with one write, unless it is recorded: deletions at the same time share one. It
 // returns an error if this process does not manage the member any more, and if the record cannot be read.
-func (r *Record) Delete(ctx context.Context, deletion record.Deletion) error {
+func (r *Record) Delete(ctx context.Context, deletion ownership.Deletion) error {
 	if r == nil {
 		return nil
 	}
 	r.waiting.add(deletion)
 	defer r.waiting.remove(deletion)
-	return r.change(ctx, func(current record.Record) (record.Record, bool) {
+	return r.change(ctx, func(current ownership.Record) (ownership.Record, bool) {
 		next := current
 		for _, each := range r.waiting.all() {
 			next = next.Delete(each)
@@ -214,9 +214,9 @@ func (r *Record) Delete(ctx context.Context, deletion record.Deletion) error {
 }
 
 // Forget removes a deletion from the record with one write, unless it is not recorded; see
-// record.Record.Forget. The error is that of Delete.
-func (r *Record) Forget(ctx context.Context, former record.Deletion) error {
-	return r.change(ctx, func(current record.Record) (record.Record, bool) {
+// ownership.Record.Forget. The error is that of Delete.
+func (r *Record) Forget(ctx context.Context, former ownership.Deletion) error {
+	return r.change(ctx, func(current ownership.Record) (ownership.Record, bool) {
 		next := current.Forget(former)
 		return next, len(next.Deleted) < len(current.Deleted)
 	})
@@ -224,7 +224,7 @@ func (r *Record) Forget(ctx context.Context, former record.Deletion) error {
 
 // change writes the record that next returns, if next reports that it has to be written, or if
 // the ConfigMap lost deletions.
-func (r *Record) change(ctx context.Context, next func(record.Record) (record.Record, bool)) error {
+func (r *Record) change(ctx context.Context, next func(ownership.Record) (ownership.Record, bool)) error {
 	if r == nil {
 		return nil
 	}
@@ -259,7 +259,7 @@ func (r *Record) change(ctx context.Context, next func(record.Record) (record.Re
 
 // write writes the record over the one that was read. If another process wrote it since, the
 // error is a conflict.
-func (r *Record) write(ctx context.Context, next record.Record) error {
+func (r *Record) write(ctx context.Context, next ownership.Record) error {
 	name := r.settings.Record
 	object := &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},

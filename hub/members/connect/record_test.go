@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -106,7 +106,7 @@ func (s *server) open(t *testing.T) *Record {
 func TestDamagedRecord(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_000_000_000, 0)
-	s := &server{data: record.Record{Hub: "hub", Epoch: 3, Deleted: []record.Deletion{{App: "deleted", At: at}, {App: "left", Left: 4, At: at}}}.Data()}
+	s := &server{data: ownership.Record{Hub: "hub", Epoch: 3, Deleted: []ownership.Deletion{{App: "deleted", At: at}, {App: "left", Left: 4, At: at}}}.Data()}
 	r := s.open(t)
 	s.data["epoch"] = "damaged"
 	if f, err := r.check(t.Context()); f == nil || err != nil {
@@ -124,14 +124,14 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]map[string]string{
 		"damaged":         {"epoch": "damaged"},
-		"another hub":     record.Record{Hub: "other", Epoch: 4}.Data(),
-		"another process": record.Record{Hub: "hub", Epoch: 4, Process: "q"}.Data(),
+		"another hub":     ownership.Record{Hub: "other", Epoch: 4}.Data(),
+		"another process": ownership.Record{Hub: "hub", Epoch: 4, Process: "q"}.Data(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &server{data: record.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
+			s := &server{data: ownership.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
 			r := s.open(t)
-			repaired, deletion := s.data, record.Deletion{App: "a", At: time.Unix(1_000_000_000, 0)}
+			repaired, deletion := s.data, ownership.Deletion{App: "a", At: time.Unix(1_000_000_000, 0)}
 			s.version, s.data = 1, data
 			for range 2 { // The second attempt knows what the first one read.
 				for _, err := range []error{r.Delete(t.Context(), deletion), r.Confirm(t.Context())} {
@@ -155,9 +155,9 @@ func TestRefusals(t *testing.T) {
 // connection read or wrote.
 func TestDeletedRecord(t *testing.T) {
 	t.Parallel()
-	deletion := record.Deletion{App: "a", At: clock.RealClock{}.Now()}
-	last := record.Record{Hub: "hub", Epoch: 3, Process: "p"}
-	for name, before := range map[string]record.Record{"read": last.Delete(deletion), "written": last} {
+	deletion := ownership.Deletion{App: "a", At: clock.RealClock{}.Now()}
+	last := ownership.Record{Hub: "hub", Epoch: 3, Process: "p"}
+	for name, before := range map[string]ownership.Record{"read": last.Delete(deletion), "written": last} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &server{data: before.Data()}
@@ -175,7 +175,7 @@ func TestDeletedRecord(t *testing.T) {
 			if err == nil {
 				err = next.claim(t.Context())
 			}
-			stored, malformed := record.Parse(s.data)
+			stored, malformed := ownership.Parse(s.data)
 			if f != nil || err != nil || malformed != nil || !stored.Includes(deletion) || next.DeletedAt("a").IsZero() {
 				t.Errorf("restored %+v: %+v, %v, %v", stored, f, err, malformed)
 			}
@@ -187,7 +187,7 @@ func TestDeletedRecord(t *testing.T) {
 // hub replaced it.
 func TestStrippedRecord(t *testing.T) {
 	t.Parallel()
-	deletion := record.Deletion{App: "a", At: clock.RealClock{}.Now()}
+	deletion := ownership.Deletion{App: "a", At: clock.RealClock{}.Now()}
 	for name, tt := range map[string]struct {
 		strip   func(data map[string]string)
 		epoch   int64
@@ -200,7 +200,7 @@ func TestStrippedRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &server{data: record.Record{Hub: "hub", Epoch: 3, Process: "p"}.Delete(deletion).Data()}
+			s := &server{data: ownership.Record{Hub: "hub", Epoch: 3, Process: "p"}.Delete(deletion).Data()}
 			r := s.open(t)
 			tt.strip(s.data)
 			stranger := &Record{client: r.client, known: NewKnown(), settings: &Settings{HubUID: "stranger", Record: r.settings.Record, Timeouts: r.settings.Timeouts}}
@@ -210,7 +210,7 @@ func TestStrippedRecord(t *testing.T) {
 			for range 2 { // The second inspection writes nothing.
 				r.inspect(t, tt.foreign)
 			}
-			stored, err := record.Parse(s.data)
+			stored, err := ownership.Parse(s.data)
 			if want := map[bool]string{false: "hub", true: "other"}[tt.foreign]; err != nil || stored.Hub != want || stored.Epoch != tt.epoch || stored.Includes(deletion) == tt.foreign || s.version > 1 {
 				t.Errorf("version %d with %+v, %v", s.version, stored, err)
 			}
@@ -236,16 +236,16 @@ func (r *Record) inspect(t *testing.T, foreign bool) {
 // TestForgottenElsewhere: what another hub, process or connection has forgotten is not restored.
 func TestForgottenElsewhere(t *testing.T) {
 	t.Parallel()
-	deletion := record.Deletion{App: "a", At: clock.RealClock{}.Now()}
-	last := record.Record{Hub: "hub", Epoch: 3, Process: "p"}
+	deletion := ownership.Deletion{App: "a", At: clock.RealClock{}.Now()}
+	last := ownership.Record{Hub: "hub", Epoch: 3, Process: "p"}
 	for name, forget := range map[string]func(s *server, r *Record){
 		"by another hub": func(s *server, r *Record) {
-			r.replaces, s.data = "other/4", record.Record{Hub: "other", Epoch: 4}.Data()
+			r.replaces, s.data = "other/4", ownership.Record{Hub: "other", Epoch: 4}.Data()
 		},
 		"before the claim": func(s *server, r *Record) { r.known.epoch.Store(0); s.data = last.Data() },
 		"meanwhile": func(s *server, r *Record) {
 			other := &Record{client: r.client, known: r.known, settings: r.settings, current: r.current, version: r.version}
-			s.before = func() { _ = other.Forget(t.Context(), record.Deletion{App: "a", At: r.current.DeletedAt("a")}) }
+			s.before = func() { _ = other.Forget(t.Context(), ownership.Deletion{App: "a", At: r.current.DeletedAt("a")}) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestForgottenElsewhere(t *testing.T) {
 			if err == nil {
 				err = r.claim(t.Context())
 			}
-			stored, malformed := record.Parse(s.data)
+			stored, malformed := ownership.Parse(s.data)
 			if f != nil || err != nil || malformed != nil || stored.Hub != "hub" || len(stored.Deleted) > 0 {
 				t.Errorf("stored %+v: %+v, %v, %v", stored, f, err, malformed)
 			}
@@ -268,8 +268,8 @@ func TestForgottenElsewhere(t *testing.T) {
 // TestDeleteRestores: a deletion that is known is written again before it counts as recorded.
 func TestDeleteRestores(t *testing.T) {
 	t.Parallel()
-	deletion := record.Deletion{App: "a", At: clock.RealClock{}.Now()}
-	last := record.Record{Hub: "hub", Epoch: 3, Process: "p"}
+	deletion := ownership.Deletion{App: "a", At: clock.RealClock{}.Now()}
+	last := ownership.Record{Hub: "hub", Epoch: 3, Process: "p"}
 	for name, stripped := range map[string]map[string]string{"deleted": nil, "stripped": last.Data()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -280,7 +280,7 @@ func TestDeleteRestores(t *testing.T) {
 			if err == nil {
 				err = r.Delete(t.Context(), deletion)
 			}
-			stored, malformed := record.Parse(s.data)
+			stored, malformed := ownership.Parse(s.data)
 			if err != nil || malformed != nil || !stored.Includes(deletion) || s.version != 1 {
 				t.Errorf("version %d with %+v, %v, %v", s.version, stored, err, malformed)
 			}
@@ -291,15 +291,15 @@ func TestDeleteRestores(t *testing.T) {
 // TestDeleteClaims: a deletion that finds no record claims the member with the same write.
 func TestDeleteClaims(t *testing.T) {
 	t.Parallel()
-	deletion := record.Deletion{App: "a", At: clock.RealClock{}.Now()}
-	s := &server{data: record.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
+	deletion := ownership.Deletion{App: "a", At: clock.RealClock{}.Now()}
+	s := &server{data: ownership.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
 	r := s.open(t)
 	s.data = nil
 	if err := r.Confirm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	err := r.Delete(t.Context(), deletion)
-	stored, malformed := record.Parse(s.data)
+	stored, malformed := ownership.Parse(s.data)
 	if err != nil || malformed != nil || stored.Hub != "hub" || stored.Epoch != 4 || stored.Process != "p" || !stored.Includes(deletion) || s.version != 1 {
 		t.Errorf("version %d with %+v, %v, %v", s.version, stored, err, malformed)
 	}
@@ -314,11 +314,11 @@ func TestClaimWithoutResponse(t *testing.T) {
 		epoch     int64
 	}{
 		"the record was deleted":   {nil, "", 4},
-		"the member is taken back": {record.Record{Hub: "other", Epoch: 7, Process: "o"}.Data(), "other/7", 8},
+		"the member is taken back": {ownership.Record{Hub: "other", Epoch: 7, Process: "o"}.Data(), "other/7", 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &server{data: record.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
+			s := &server{data: ownership.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
 			r, rival := s.open(t), s.open(t)
 			rival.known = &Known{process: "q"}
 			rival.known.epoch.Store(3)
@@ -347,7 +347,7 @@ func TestReplacesWithPermissionsOnly(t *testing.T) {
 	t.Parallel()
 	s := &server{}
 	r := s.open(t)
-	r.known, r.replaces, s.data = NewKnown(), "other/2", record.Record{Hub: "other", Epoch: 2}.Data()
+	r.known, r.replaces, s.data = NewKnown(), "other/2", ownership.Record{Hub: "other", Epoch: 2}.Data()
 	missing := []authorizationv1.ResourceAttributes{{Verb: "patch", Resource: "secrets"}}
 	f, err := (&Attempt{Name: "eu-1"}).takeOver(t.Context(), nil, r, &Inspection{Missing: missing})
 	if err != nil || f == nil || f.Reason != v1.ReasonPermissionsMissing || s.version != 0 {
@@ -360,20 +360,20 @@ func TestReplacesWithPermissionsOnly(t *testing.T) {
 func TestForget(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_000_000_000, 0)
-	former := record.Deletion{App: "a", Left: 4, At: at}
-	deleted, left := record.Deletion{App: "a", At: at}, record.Deletion{App: "a", Left: 4, At: at}
-	again, leftAgain := record.Deletion{App: "a", At: at.Add(time.Hour)}, record.Deletion{App: "a", Left: 6, At: at}
-	before := record.Record{Hub: "hub", Epoch: 3, Deleted: []record.Deletion{deleted, left}}
+	former := ownership.Deletion{App: "a", Left: 4, At: at}
+	deleted, left := ownership.Deletion{App: "a", At: at}, ownership.Deletion{App: "a", Left: 4, At: at}
+	again, leftAgain := ownership.Deletion{App: "a", At: at.Add(time.Hour)}, ownership.Deletion{App: "a", Left: 6, At: at}
+	before := ownership.Record{Hub: "hub", Epoch: 3, Deleted: []ownership.Deletion{deleted, left}}
 	for name, tt := range map[string]struct {
-		meanwhile record.Record
-		want      []record.Deletion
+		meanwhile ownership.Record
+		want      []ownership.Deletion
 		version   int
 	}{
 		"alone":              {before, nil, 1},
-		"another is deleted": {before.Delete(record.Deletion{App: "b", At: at}), []record.Deletion{{App: "b", At: at}}, 2},
-		"it is deleted":      {before.Delete(again), []record.Deletion{again}, 1},
+		"another is deleted": {before.Delete(ownership.Deletion{App: "b", At: at}), []ownership.Deletion{{App: "b", At: at}}, 2},
+		"it is deleted":      {before.Delete(again), []ownership.Deletion{again}, 1},
 		"it only left":       {before.Forget(deleted), nil, 2},
-		"it leaves again":    {before.Delete(leftAgain), []record.Deletion{leftAgain}, 2},
+		"it leaves again":    {before.Delete(leftAgain), []ownership.Deletion{leftAgain}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -387,12 +387,12 @@ func TestForget(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			stored, err := record.Parse(s.data)
+			stored, err := ownership.Parse(s.data)
 			if err != nil || s.version != tt.version {
 				t.Errorf("version %d, want %d; error %v", s.version, tt.version, err)
 			}
-			got := [][]record.Deletion{stored.Deleted, r.current.Deleted}
-			if diff := cmp.Diff([][]record.Deletion{tt.want, tt.want}, got, cmpopts.EquateEmpty()); diff != "" {
+			got := [][]ownership.Deletion{stored.Deleted, r.current.Deleted}
+			if diff := cmp.Diff([][]ownership.Deletion{tt.want, tt.want}, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("deletions in the member and in memory (-want +got):\n%s", diff)
 			}
 		})

@@ -8,18 +8,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 )
 
 // TestDeletionsShareWrites: while one is written, others come, and are written together.
 func TestDeletionsShareWrites(t *testing.T) {
 	t.Parallel()
 	const later = 8
-	s := &server{data: record.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
+	s := &server{data: ownership.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
 	r := s.open(t)
-	all := make([]record.Deletion, 1+later)
+	all := make([]ownership.Deletion, 1+later)
 	for i := range all {
-		all[i] = record.Deletion{App: types.UID(strconv.Itoa(i)), At: time.Unix(1000, 0)}
+		all[i] = ownership.Deletion{App: types.UID(strconv.Itoa(i)), At: time.Unix(1000, 0)}
 	}
 	failed := make(chan error)
 	s.before = func() {
@@ -36,7 +36,7 @@ func TestDeletionsShareWrites(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	stored, malformed := record.Parse(s.data)
+	stored, malformed := ownership.Parse(s.data)
 	for _, deletion := range all {
 		if malformed != nil || !stored.Includes(deletion) {
 			t.Errorf("%s is not recorded: %v", deletion.App, malformed)

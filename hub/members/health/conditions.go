@@ -9,8 +9,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
-	"github.com/shopfleet/shopfleet/hub/members/record"
 )
 
 // Step is a step of connecting a member.
@@ -65,7 +65,7 @@ func DefinitionsHeldBack(mode v1.Mode, names []string) *Failure {
 }
 
 // ManagedByAnotherHub returns the failure for a cluster with the record of another hub.
-func ManagedByAnotherHub(r record.Record) *Failure {
+func ManagedByAnotherHub(r ownership.Record) *Failure {
 	message := "the hub with the UID " + r.Hub + " manages the cluster: remove the cluster there, or see kubectl shopfleet recover"
 	if r.Hub == "" {
 		message = "the record in the cluster no longer names the hub that manages it: see kubectl shopfleet recover"

@@ -1,4 +1,4 @@
-// Package record defines what the hub stores in each of its members: which hub manages
+// Package ownership defines what the hub stores in each of its members: which hub manages
 // the member, and which applications were deleted or left it.
 //
 // # Purpose
@@ -25,4 +25,4 @@
 //   - Applications that were deleted, or left the member, are kept for 30 days, at most
 //     1000, the youngest: a hub that is restored from an older backup may create the copies
 //     of older ones again. They take about 60 KB then.
-package record
+package ownership
