@@ -99,7 +99,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "spoke/runtime/manager", layer: layerAdapters, also: []string{"spoke/runtime/fencing"}},
 
 		{path: "hub/app", layer: layerControllers},
-		{path: "hub/controllers/member", layer: layerControllers},
+		{path: "hub/members/controller", layer: layerControllers},
 		{path: "hub/controllers/account", layer: layerControllers},
 		{path: "hub/controllers/storage", layer: layerControllers},
 		{path: "hub/controllers/backup", layer: layerControllers},

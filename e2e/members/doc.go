@@ -3,7 +3,7 @@
 //
 // # Purpose
 //
-// A hub process made of hub/members and hub/controllers/member, as the hub's
+// A hub process made of hub/members and hub/members/controller, as the hub's
 // setup composes it, with the permissions that ship. The tests make Secrets, freeze and
 // thaw clusters, and read MemberClusters and audit logs.
 //

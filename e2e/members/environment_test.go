@@ -26,8 +26,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/hub/members"
+	"github.com/shopfleet/shopfleet/hub/members/controller"
 )
 
 const namespace = config.Namespace
@@ -157,9 +157,9 @@ func (e *environment) startHub(t *testing.T) *hubProcess {
 	if err := manager.Add(p.engaged); err != nil {
 		t.Fatal(err)
 	}
-	options := member.Options{Namespace: namespace, Fleet: p.fleet, Recorder: local.GetEventRecorder("shopfleet-hub")}
+	options := controller.Options{Namespace: namespace, Fleet: p.fleet, Recorder: local.GetEventRecorder("shopfleet-hub")}
 	p.stop = e.env.Run("the hub", func(ctx context.Context) error {
-		if err := member.Setup(ctx, local, options); err != nil {
+		if err := controller.Setup(ctx, local, options); err != nil {
 			return err
 		}
 		return manager.Start(ctx)

@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/hub/controllers/member"
+	"github.com/shopfleet/shopfleet/hub/members/controller"
 )
 
 // lossBound is how long it may take until a member that does not answer is known to
@@ -111,7 +111,7 @@ func (e *suite) testRegister(t *testing.T) {
 	if err := c.GetClient().List(t.Context(), &v1.EcommerceAppList{}); err != nil {
 		t.Errorf("reading a kind that the hub installed: %v", err)
 	}
-	e.awaitEvent(t, m, corev1.EventTypeNormal, member.EventConnected)
+	e.awaitEvent(t, m, corev1.EventTypeNormal, controller.EventConnected)
 	if _, err := e.process.fleet.Get(t.Context(), "none"); !errors.Is(err, multicluster.ErrClusterNotFound) {
 		t.Errorf("getting a member that does not exist: %v", err)
 	}

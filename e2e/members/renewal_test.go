@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/hub/controllers/member"
+	"github.com/shopfleet/shopfleet/hub/members/controller"
 )
 
 // The tokens of these tests live for a day: they are renewed when half of it has passed,
@@ -217,7 +217,7 @@ func (r *renewals) testWarning(t *testing.T) {
 			return err
 		}
 		for i := range list.Items {
-			if e := &list.Items[i]; e.Regarding.Name == "eu-1" && e.Reason == member.EventCredentialsExpiring && e.Series == nil {
+			if e := &list.Items[i]; e.Regarding.Name == "eu-1" && e.Reason == controller.EventCredentialsExpiring && e.Series == nil {
 				return nil
 			}
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/hub/members"
+	"github.com/shopfleet/shopfleet/hub/members/controller"
 )
 
 func awaitEngaged(t *testing.T, hub *hubProcess, name string) {
@@ -42,8 +42,8 @@ func (e *suite) testRestart(t *testing.T) {
 	good, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	bad, _ := e.await(t, "bad", v1.ConditionReady, metav1.ConditionFalse, "")
 	// Events are written in the background, after the status: this hub's must not count as the next one's.
-	e.awaitEvent(t, good, corev1.EventTypeNormal, member.EventConnected)
-	e.awaitEvent(t, bad, corev1.EventTypeWarning, member.EventNotReady)
+	e.awaitEvent(t, good, corev1.EventTypeNormal, controller.EventConnected)
+	e.awaitEvent(t, bad, corev1.EventTypeWarning, controller.EventNotReady)
 	hub.stop()
 
 	m := framework.Mark(t, e.Fleet)

@@ -21,8 +21,8 @@ func ofFacts() []Mutant {
 		},
 		{
 			"facts-believed", "what a cluster says of itself goes into its status as it is",
-			"hub/controllers/member/status.go", "bounded(f.state.Info)", "f.state.Info",
-			"hub/controllers/member", "TestBounded",
+			"hub/members/controller/status.go", "bounded(f.state.Info)", "f.state.Info",
+			"hub/members/controller", "TestBounded",
 		},
 		{
 			"refused-for-ever", "a status that the API server refuses is tried again and again",
@@ -67,8 +67,8 @@ func ofParts() []Mutant {
 		},
 		{
 			"orphans-for-ever", "the record of orphans stays when the member is gone",
-			"hub/controllers/member/reconciler.go", "errors.Join(r.register(ctx, name), r.forgetOrphans(ctx, name))", "errors.Join(r.register(ctx, name))",
-			"hub/controllers/member", "TestRecordOfOrphans",
+			"hub/members/controller/reconciler.go", "errors.Join(r.register(ctx, name), r.forgetOrphans(ctx, name))", "errors.Join(r.register(ctx, name))",
+			"hub/members/controller", "TestRecordOfOrphans",
 		},
 	}
 }

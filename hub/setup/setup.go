@@ -29,9 +29,9 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/plan"
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
-	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
 	"github.com/shopfleet/shopfleet/hub/members"
+	"github.com/shopfleet/shopfleet/hub/members/controller"
 	"github.com/shopfleet/shopfleet/hub/statemetrics"
 	spoke "github.com/shopfleet/shopfleet/spoke/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/fencing"
@@ -244,7 +244,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	orphans := member.NewOrphans()
+	orphans := controller.NewOrphans()
 	for _, r := range []mcmanager.Runnable{apps.Dispatcher(), spokes, clouds.storage, orphans} {
 		if err := h.mgr.Add(r); err != nil {
 			return fmt.Errorf("adding a multi-cluster runnable: %w", err)
@@ -258,7 +258,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		if err := clouds.setup(ctx); err != nil {
 			return err
 		}
-		if err := member.Setup(ctx, h.mgr.GetLocalManager(), member.Options{
+		if err := controller.Setup(ctx, h.mgr.GetLocalManager(), controller.Options{
 			Namespace: h.options.Namespace, Fleet: h.fleet, Recorder: recorder, Orphans: orphans, Waits: h.options.Waits,
 		}); err != nil {
 			return err

@@ -1,4 +1,4 @@
-// Package member is the controller for MemberClusters: it adds and removes the members
+// Package controller is the controller for MemberClusters: it adds and removes the members
 // of the fleet and reports their state in the status of each MemberCluster.
 //
 // # Purpose
@@ -42,4 +42,4 @@
 //     member look the same and count too.
 //   - Before a MemberCluster is created, its Secret is read from the API server: the
 //     cache may not reflect the removal of the label yet.
-package member
+package controller
