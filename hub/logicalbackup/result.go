@@ -5,16 +5,16 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // FromError returns the result of an error of this package or of a bucket, with the
 // reasons of logical backups instead of those of stepresult.
-func FromError(err error, what string) stepresult.Result {
+func FromError(err error, what string) steps.Result {
 	if errors.Is(err, ErrManifest) {
-		return stepresult.Fail(v1.ReasonDumpMissing, "%s: the manifest in the bucket is not that of the dump", what)
+		return steps.Fail(v1.ReasonDumpMissing, "%s: the manifest in the bucket is not that of the dump", what)
 	}
-	v := stepresult.FromError(err, what)
+	v := steps.FromError(err, what)
 	switch class := cloud.ClassOf(err); {
 	case v.Reason == v1.ReasonAccountNotFound:
 	case class == cloud.ClassNotFound:

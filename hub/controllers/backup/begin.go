@@ -15,10 +15,10 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/app/overrides"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/logical"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -30,15 +30,15 @@ var errUnbound = errors.New("the claim is not bound to a volume")
 
 // begin writes down what the backup is of, once. Later changes of the application or
 // the member do not matter to it any more.
-func (w *work) begin(ctx context.Context) (stepresult.Result, error) {
+func (w *work) begin(ctx context.Context) (steps.Result, error) {
 	v, err := w.recordSource(ctx)
 	return w.untilTaken(v), err
 }
 
-func (w *work) recordSource(ctx context.Context) (stepresult.Result, error) {
+func (w *work) recordSource(ctx context.Context) (steps.Result, error) {
 	s := &w.backup.Status
 	if s.StartTime != nil {
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	}
 	if v, err := w.mayBegin(ctx); v.Stops() || err != nil {
 		return v, err
@@ -47,16 +47,16 @@ func (w *work) recordSource(ctx context.Context) (stepresult.Result, error) {
 	key := client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}
 	if err := w.client.Get(ctx, key, app); err != nil {
 		if apierrors.IsNotFound(err) {
-			return stepresult.Fail(v1.ReasonApplicationNotFound, "there is no EcommerceApp %q", key.Name), nil
+			return steps.Fail(v1.ReasonApplicationNotFound, "there is no EcommerceApp %q", key.Name), nil
 		}
-		return stepresult.Result{}, fmt.Errorf("getting the application: %w", err)
+		return steps.Result{}, fmt.Errorf("getting the application: %w", err)
 	}
 	member := &v1.MemberCluster{}
 	if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Spec.ClusterRef.Name}, member); err != nil {
 		if apierrors.IsNotFound(err) {
-			return stepresult.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q", w.backup.Spec.ClusterRef.Name), nil
+			return steps.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q", w.backup.Spec.ClusterRef.Name), nil
 		}
-		return stepresult.Result{}, fmt.Errorf("getting the member: %w", err)
+		return steps.Result{}, fmt.Errorf("getting the member: %w", err)
 	}
 	if v := allowed(w.backup, app, member); v.Stops() {
 		return v, nil
@@ -71,7 +71,7 @@ func (w *work) recordSource(ctx context.Context) (stepresult.Result, error) {
 	s.Provider, s.Region = member.Status.Provider, member.Status.Region
 	s.Engine, s.Version = app.Spec.Database.Engine, versionIn(app, member)
 	s.StartTime = seconds(w.now)
-	return stepresult.Result{}, nil
+	return steps.Result{}, nil
 }
 
 // versionIn returns the version of the database in a member: that which is recorded, or that of the spec with its
@@ -87,37 +87,37 @@ func versionIn(app *v1.EcommerceApp, member *v1.MemberCluster) string {
 }
 
 // allowed reports whether a backup can be made at all.
-func allowed(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) stepresult.Result {
+func allowed(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) steps.Result {
 	can := csi.CapabilitiesOf(member.Status.Provider)
 	switch {
 	case app.Spec.Database == nil:
-		return stepresult.Fail(v1.ReasonNoDatabase, "EcommerceApp %q has no database", app.Name)
+		return steps.Fail(v1.ReasonNoDatabase, "EcommerceApp %q has no database", app.Name)
 	case b.Spec.Method == v1.BackupDump:
 		return dumpable(b, app, member)
 	case member.Status.Provider == "" || member.Status.Region == "":
-		return stepresult.Hold(stepresult.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", member.Name)
+		return steps.Hold(steps.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", member.Name)
 	case !can.Snapshots:
-		return stepresult.Fail(v1.ReasonCloudRefused, "clusters of the provider %s have no snapshots", member.Status.Provider)
+		return steps.Fail(v1.ReasonCloudRefused, "clusters of the provider %s have no snapshots", member.Status.Provider)
 	case member.Spec.CloudAccountRef == nil:
-		return stepresult.Fail(v1.ReasonAccountNotFound, "MemberCluster %q has no spec.cloudAccountRef", member.Name)
+		return steps.Fail(v1.ReasonAccountNotFound, "MemberCluster %q has no spec.cloudAccountRef", member.Name)
 	case len(b.Spec.CopyToRegions) > 0 && can.Copy == csi.CopyNone:
-		return stepresult.Fail(v1.ReasonCloudRefused, "snapshots of the provider %s cannot be copied to other regions", member.Status.Provider)
+		return steps.Fail(v1.ReasonCloudRefused, "snapshots of the provider %s cannot be copied to other regions", member.Status.Provider)
 	case len(b.Spec.CopyToRegions) > 1 && can.Copy == csi.CopyByLocation:
-		return stepresult.Fail(v1.ReasonInvalidSpec, "the provider %s stores a snapshot in one region: make a Backup with one region in copyToRegions", member.Status.Provider)
+		return steps.Fail(v1.ReasonInvalidSpec, "the provider %s stores a snapshot in one region: make a Backup with one region in copyToRegions", member.Status.Provider)
 	default:
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 }
 
 // findVolumes finds the volumes to snapshot, once, and names their snapshots.
-func (w *work) findVolumes(ctx context.Context) (stepresult.Result, error) {
+func (w *work) findVolumes(ctx context.Context) (steps.Result, error) {
 	return w.untilTaken(w.nameSnapshots(ctx)), nil
 }
 
-func (w *work) nameSnapshots(ctx context.Context) stepresult.Result {
+func (w *work) nameSnapshots(ctx context.Context) steps.Result {
 	s := &w.backup.Status
 	if len(s.Snapshots) > 0 {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	if v := w.available(ctx); v.Stops() {
 		return v
@@ -128,7 +128,7 @@ func (w *work) nameSnapshots(ctx context.Context) stepresult.Result {
 	}
 	session, err := w.options.Accounts.Session(ctx, s.Account, s.Region)
 	if err != nil {
-		return stepresult.FromError(err, "connecting to the cloud")
+		return steps.FromError(err, "connecting to the cloud")
 	}
 	var (
 		found    []v1.VolumeSnapshot
@@ -139,9 +139,9 @@ func (w *work) nameSnapshots(ctx context.Context) stepresult.Result {
 		volume, err := session.Volumes.DescribeVolume(ctx, c.ref)
 		if err != nil {
 			if cloud.ClassOf(err) == cloud.ClassNotFound {
-				return stepresult.Fail(v1.ReasonClaimNotFound, "the volume of the claim %s is not in the CloudAccount %q", c.name, s.Account)
+				return steps.Fail(v1.ReasonClaimNotFound, "the volume of the claim %s is not in the CloudAccount %q", c.name, s.Account)
 			}
-			return stepresult.FromError(err, "looking at the volume of the claim "+c.name)
+			return steps.FromError(err, "looking at the volume of the claim "+c.name)
 		}
 		total += volume.SizeBytes
 		if obstacle == (csi.Obstacle{}) {
@@ -154,11 +154,11 @@ func (w *work) nameSnapshots(ctx context.Context) stepresult.Result {
 	}
 	s.Snapshots, s.Size = found, size(total)
 	w.concludeRestorable(obstacle)
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // available reports whether the database has data to back up; see logical.Available.
-func (w *work) available(ctx context.Context) stepresult.Result {
+func (w *work) available(ctx context.Context) steps.Result {
 	copied, err := w.copyInMember(ctx)
 	if client.IgnoreNotFound(err) != nil {
 		return w.memberError(err)
@@ -221,17 +221,17 @@ func (e *unusableError) Error() string { return fmt.Sprintf("the claim %s: %v", 
 func (e *unusableError) Unwrap() error { return e.err }
 
 // memberError returns the result for an error of the member.
-func (w *work) memberError(err error) stepresult.Result {
+func (w *work) memberError(err error) steps.Result {
 	var unusable *unusableError
 	switch {
 	case errors.As(err, &unusable):
-		return stepresult.Fail(v1.ReasonCloudRefused, "%s", unusable.Error())
+		return steps.Fail(v1.ReasonCloudRefused, "%s", unusable.Error())
 	case errors.Is(err, errUnbound):
-		return stepresult.Hold(stepresult.Member, v1.ReasonWaitingForStorage, "the database's claim in %s has no volume yet", w.backup.Spec.ClusterRef.Name)
+		return steps.Hold(steps.Member, v1.ReasonWaitingForStorage, "the database's claim in %s has no volume yet", w.backup.Spec.ClusterRef.Name)
 	case apierrors.IsNotFound(err):
-		return stepresult.Fail(v1.ReasonClaimNotFound, "the database has no claim in %s", w.backup.Spec.ClusterRef.Name)
+		return steps.Fail(v1.ReasonClaimNotFound, "the database has no claim in %s", w.backup.Spec.ClusterRef.Name)
 	default:
-		return stepresult.FromMember(err, w.backup.Spec.ClusterRef.Name, "read claims and volumes")
+		return steps.FromMember(err, w.backup.Spec.ClusterRef.Name, "read claims and volumes")
 	}
 }
 

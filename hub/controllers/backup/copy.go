@@ -7,14 +7,14 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // copy requests the missing copies and observes the others. Where snapshots
 // have no region there is none to make.
-func (w *work) copy(ctx context.Context) (stepresult.Result, error) {
+func (w *work) copy(ctx context.Context) (steps.Result, error) {
 	if csi.CapabilitiesOf(w.backup.Status.Provider).Copy != csi.CopyByCopy {
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	}
 	w.wantCopies()
 	var asking []*v1.CloudSnapshot
@@ -30,9 +30,9 @@ func (w *work) copy(ctx context.Context) (stepresult.Result, error) {
 		return v, err
 	}
 	if err := w.intend(ctx, asking); err != nil {
-		return stepresult.Result{}, err
+		return steps.Result{}, err
 	}
-	waiting := stepresult.Result{}
+	waiting := steps.Result{}
 	for i := range w.backup.Status.Snapshots {
 		s := &w.backup.Status.Snapshots[i]
 		for j := range s.Copies {
@@ -47,31 +47,31 @@ func (w *work) copy(ctx context.Context) (stepresult.Result, error) {
 
 // advanceCopy brings one copy up to date. A copy that cannot be made fails alone: the snapshot
 // and the other copies are as good as before. The zero Result means that nothing more is done.
-func (w *work) advanceCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) stepresult.Result {
+func (w *work) advanceCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) steps.Result {
 	if c.State == string(cloud.StateFailed) {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	v := w.observeCopy(ctx, s, c, may)
 	ready := c.State == string(cloud.StateReady)
 	switch {
 	case ready && !v.Fatal && w.age() > readyTimeout:
-		return stepresult.Result{} // What is left to do is to delete its duplicates.
+		return steps.Result{} // What is left to do is to delete its duplicates.
 	case !ready && !v.Stops():
-		v = stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonCopying, "the snapshots are ready; copying to other regions")
+		v = steps.Hold(steps.Poll(w.age()), v1.ReasonCopying, "the snapshots are ready; copying to other regions")
 	}
 	if v = w.untilReady(v); v.Fatal {
-		c.State, c.Message = string(cloud.StateFailed), stepresult.Clip(v.Message)
-		return stepresult.Result{}
+		c.State, c.Message = string(cloud.StateFailed), steps.Clip(v.Message)
+		return steps.Result{}
 	}
 	return v
 }
 
 // observeCopy brings one copy up to date.
-func (w *work) observeCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) stepresult.Result {
+func (w *work) observeCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) steps.Result {
 	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, c.Region)
 	if err != nil {
 		w.settle(c, "", err)
-		return stepresult.FromError(err, "connecting to the cloud in "+c.Region)
+		return steps.FromError(err, "connecting to the cloud in "+c.Region)
 	}
 	return w.observeSnapshot(ctx, session, c, func(ctx context.Context) (cloud.Snapshot, error) {
 		return session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{

@@ -16,7 +16,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // emptyHub is a hub without objects that accepts each write of a status.
@@ -114,7 +114,7 @@ func TestACopyFailsAlone(t *testing.T) {
 			w.now = w.now.Add(tt.after)
 			w.options.Clock = testclock.NewFakeClock(w.now)
 			for range maxAttempts {
-				v, err := stepresult.Advance(t.Context(), []stepresult.Step{{Name: "Copy", Run: w.copy}})
+				v, err := steps.Advance(t.Context(), []steps.Step{{Name: "Copy", Run: w.copy}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -138,7 +138,7 @@ func TestStoredElsewhere(t *testing.T) {
 	for state, want := range map[cloud.State]metav1.ConditionStatus{cloud.StateTaken: metav1.ConditionFalse, cloud.StateReady: metav1.ConditionTrue} {
 		w := newCopying(regionalCopies{})
 		w.backup.Status.Provider, w.backup.Status.Snapshots[0].State = v1.ProviderGCP, string(state)
-		w.conclude(stepresult.Hold(time.Minute, v1.ReasonUploading, "uploading"))
+		w.conclude(steps.Hold(time.Minute, v1.ReasonUploading, "uploading"))
 		if c := meta.FindStatusCondition(w.backup.Status.Conditions, v1.ConditionCopied); c == nil || c.Status != want {
 			t.Errorf("%s: %+v, want %s", state, c, want)
 		}

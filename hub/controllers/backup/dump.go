@@ -14,24 +14,24 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/logical"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
 // dumpable reports whether a dump can be made at all: with the member's CronJob.
-func dumpable(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) stepresult.Result {
+func dumpable(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) steps.Result {
 	policy := app.Spec.Database.Backup
 	switch {
 	case len(b.Spec.CopyToRegions) > 0:
-		return stepresult.Fail(v1.ReasonInvalidSpec, "dumps are not copied to regions: make a Backup without copyToRegions")
+		return steps.Fail(v1.ReasonInvalidSpec, "dumps are not copied to regions: make a Backup without copyToRegions")
 	case !policy.Enabled:
-		return stepresult.Fail(v1.ReasonCronJobNotFound, "EcommerceApp %q has no CronJob to dump with: set spec.database.backup.enabled", app.Name)
+		return steps.Fail(v1.ReasonCronJobNotFound, "EcommerceApp %q has no CronJob to dump with: set spec.database.backup.enabled", app.Name)
 	case csi.BySnapshots(policy.Method, member):
-		return stepresult.Fail(v1.ReasonCronJobNotFound, "databases in %s are backed up by snapshots: make a Backup of the method Snapshot", member.Name)
+		return steps.Fail(v1.ReasonCronJobNotFound, "databases in %s are backed up by snapshots: make a Backup of the method Snapshot", member.Name)
 	default:
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 }
 
@@ -41,9 +41,9 @@ func dumped(b *v1.Backup) bool {
 }
 
 // makeDump has the dump made in the member.
-func (w *work) makeDump(ctx context.Context) (stepresult.Result, error) {
+func (w *work) makeDump(ctx context.Context) (steps.Result, error) {
 	if dumped(w.backup) {
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	}
 	v := w.runDump(ctx)
 	if w.backup.Status.Dump == nil {
@@ -54,17 +54,17 @@ func (w *work) makeDump(ctx context.Context) (stepresult.Result, error) {
 
 // sendDump has the dump sent to the bucket, if there is one. A dump that cannot be sent is as good
 // in its cluster as before, unless its file is another one or gone.
-func (w *work) sendDump(ctx context.Context) (stepresult.Result, error) {
+func (w *work) sendDump(ctx context.Context) (steps.Result, error) {
 	v, err := w.send(ctx)
 	v = w.untilReady(v)
 	if v.Fatal && v.Reason != v1.ReasonDumpFailed && v.Reason != v1.ReasonDumpMissing {
 		w.unsent = "the dump is not in the bucket: " + v.Message
-		return stepresult.Result{}, err
+		return steps.Result{}, err
 	}
 	return v, err
 }
 
-func (w *work) runDump(ctx context.Context) stepresult.Result {
+func (w *work) runDump(ctx context.Context) steps.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
@@ -76,40 +76,40 @@ func (w *work) runDump(ctx context.Context) stepresult.Result {
 
 // send sends a dump that is complete to the bucket of the member's account. Once that has
 // begun, later changes of the member do not matter to it any more.
-func (w *work) send(ctx context.Context) (stepresult.Result, error) {
+func (w *work) send(ctx context.Context) (steps.Result, error) {
 	s := &w.backup.Status
 	account := s.Account
 	if s.Dump.Object == nil {
 		member := &v1.MemberCluster{}
 		if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Spec.ClusterRef.Name}, member); err != nil {
 			if apierrors.IsNotFound(err) {
-				return stepresult.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q any more", w.backup.Spec.ClusterRef.Name), nil
+				return steps.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q any more", w.backup.Spec.ClusterRef.Name), nil
 			}
-			return stepresult.Result{}, fmt.Errorf("getting the member: %w", err)
+			return steps.Result{}, fmt.Errorf("getting the member: %w", err)
 		}
 		if member.Spec.CloudAccountRef == nil {
-			return stepresult.Result{}, nil
+			return steps.Result{}, nil
 		}
 		account = member.Spec.CloudAccountRef.Name
 	}
 	bucket, err := w.options.Accounts.Bucket(ctx, account)
 	switch {
 	case err != nil && s.Dump.Object == nil && without(err):
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	case err != nil && without(err):
-		return stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady, "the CloudAccount %q has no bucket any more", account), nil
+		return steps.Hold(steps.Refused, v1.ReasonAccountNotReady, "the CloudAccount %q has no bucket any more", account), nil
 	case err != nil:
-		v := stepresult.FromError(err, "connecting to the bucket")
+		v := steps.FromError(err, "connecting to the bucket")
 		if v.Fatal { // The account may be put right, and nothing is wrong with the dump.
-			v = stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady, "%s", v.Message)
+			v = steps.Hold(steps.Refused, v1.ReasonAccountNotReady, "%s", v.Message)
 		}
 		return v, nil
 	case s.Dump.Object == nil && order.Sizes(s.Dump.Bytes) == nil:
 		w.unsent = fmt.Sprintf("the dump is not in the bucket: more than %d GiB are not sent", order.MaxParts*order.PartBytes>>30)
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	case w.options.SpokeImage == "":
 		w.unsent = "the dump is not in the bucket: the hub has no --spoke-image to send it with"
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	}
 	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
@@ -129,19 +129,19 @@ func without(err error) bool {
 }
 
 // deleteDump deletes the dump from its bucket. Its file in the cluster is pruned there.
-func (w *work) deleteDump(ctx context.Context) stepresult.Result {
+func (w *work) deleteDump(ctx context.Context) steps.Result {
 	d := w.backup.Status.Dump
 	if d == nil || d.Object == nil {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	if !logicalbackup.Owns(w.owner(), d.Object.Prefix) {
 		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonSnapshotForeign, "Delete",
 			"The dump below %s is another hub's, and was left alone", d.Object.Prefix)
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	bucket, err := w.options.Accounts.Bucket(ctx, w.backup.Status.Account)
 	if err != nil {
-		return patient(stepresult.FromError(err, "connecting to the bucket"))
+		return patient(steps.FromError(err, "connecting to the bucket"))
 	}
 	r := logical.Removal{Backup: w.backup, Bucket: bucket, Now: w.now}
 	if in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name)); err == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -105,7 +105,7 @@ func (e *crashes) whetherADumpIsSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWork(e, bucket.NewStore(testclock.NewFakeClock(now())))
 			tt.change(w)
-			v, err := stepresult.Advance(t.Context(), w.steps())
+			v, err := steps.Advance(t.Context(), w.steps())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +137,7 @@ func TestHowLongADumpMayTake(t *testing.T) {
 	} {
 		w := newWork(nil, nil)
 		w.backup.Status.Dump, w.backup.Status.SnapshotTime, w.now = tt.dump, nil, now().Add(tt.after)
-		if v, err := stepresult.Advance(t.Context(), w.steps()); err != nil || v.Reason != tt.want {
+		if v, err := steps.Advance(t.Context(), w.steps()); err != nil || v.Reason != tt.want {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
 	}
@@ -152,20 +152,20 @@ func TestWhatOfADumpIsDeleted(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		change func(*work)
-		want   stepresult.Result
+		want   steps.Result
 		left   int
 	}{
-		"in no bucket": {func(*work) {}, stepresult.Result{}, 1},
-		"sent":         {sent, stepresult.Result{}, 0},
-		"under way": {(*work).sending, stepresult.Hold(stepresult.Member, v1.ReasonDeleting,
+		"in no bucket": {func(*work) {}, steps.Result{}, 1},
+		"sent":         {sent, steps.Result{}, 0},
+		"under way": {(*work).sending, steps.Hold(steps.Member, v1.ReasonDeleting,
 			"waiting until nothing more can be sent to the bucket dumps"), 0},
-		"under way, an hour later": {func(w *work) { w.sending(); w.now = now().Add(time.Hour) }, stepresult.Result{}, 0},
-		"of another hub":           {func(w *work) { sent(w); w.options.HubUID = "hub-2" }, stepresult.Result{}, 1},
-		"of another application":   {func(w *work) { sent(w); w.backup.Status.AppUID = "app-2" }, stepresult.Result{}, 1},
+		"under way, an hour later": {func(w *work) { w.sending(); w.now = now().Add(time.Hour) }, steps.Result{}, 0},
+		"of another hub":           {func(w *work) { sent(w); w.options.HubUID = "hub-2" }, steps.Result{}, 1},
+		"of another application":   {func(w *work) { sent(w); w.backup.Status.AppUID = "app-2" }, steps.Result{}, 1},
 		"the account is gone": {func(w *work) { sent(w); w.backup.Status.Account = "missing" },
-			stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotFound, `there is no CloudAccount "missing"`), 1},
-		"the bucket is gone": {func(w *work) { sent(w); w.backup.Status.Account = "bare" }, stepresult.Result{
-			Reason: v1.ReasonCloudRefused, Message: `connecting to the bucket: CloudAccount "bare" has no spec.objectStorage`, Fatal: true, Wait: stepresult.Refused,
+			steps.Hold(steps.Refused, v1.ReasonAccountNotFound, `there is no CloudAccount "missing"`), 1},
+		"the bucket is gone": {func(w *work) { sent(w); w.backup.Status.Account = "bare" }, steps.Result{
+			Reason: v1.ReasonCloudRefused, Message: `connecting to the bucket: CloudAccount "bare" has no spec.objectStorage`, Fatal: true, Wait: steps.Refused,
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

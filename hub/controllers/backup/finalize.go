@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // finalize removes the finalizer of a Backup, after it has deleted its data where
@@ -33,7 +33,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 	if !v.Stops() {
 		return reconcile.Result{}, w.removeFinalizer(ctx)
 	}
-	w.backup.Status.Phase, w.backup.Status.Message = v1.BackupDeleting, stepresult.Clip(v.Message)
+	w.backup.Status.Phase, w.backup.Status.Message = v1.BackupDeleting, steps.Clip(v.Message)
 	w.backup.Status.ObservedGeneration = w.backup.Generation
 	if err := w.write(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -42,7 +42,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 }
 
 // deleteData deletes the dump in its bucket, or the snapshots and their copies.
-func (w *work) deleteData(ctx context.Context) (stepresult.Result, error) {
+func (w *work) deleteData(ctx context.Context) (steps.Result, error) {
 	if v, err := w.mayDelete(ctx); v.Stops() || err != nil {
 		return v, err
 	}
@@ -62,19 +62,19 @@ func (w *work) removeFinalizer(ctx context.Context) error {
 }
 
 // inUse returns a Result that waits while a Restore needs the Backup.
-func (w *work) inUse(ctx context.Context) (stepresult.Result, error) {
+func (w *work) inUse(ctx context.Context) (steps.Result, error) {
 	restoring, err := w.restoring(ctx)
 	if err != nil || restoring == "" {
-		return stepresult.Result{}, err
+		return steps.Result{}, err
 	}
-	return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "the Restore %s uses it", restoring), nil
+	return steps.Hold(steps.Member, v1.ReasonInUse, "the Restore %s uses it", restoring), nil
 }
 
 // deleteAll deletes copies and then snapshots. A failure of one does not keep the others,
 // but a snapshot stays while copies of it are looked for, which are found by their source.
-func (w *work) deleteAll(ctx context.Context) stepresult.Result {
-	first := stepresult.Result{}
-	note := func(v stepresult.Result) {
+func (w *work) deleteAll(ctx context.Context) steps.Result {
+	first := steps.Result{}
+	note := func(v steps.Result) {
 		if v.Stops() && !first.Stops() {
 			first = v
 		}
@@ -95,19 +95,19 @@ func (w *work) deleteAll(ctx context.Context) stepresult.Result {
 }
 
 // delete deletes one snapshot. The zero result means that it is gone, or not ours.
-func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) stepresult.Result {
+func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) steps.Result {
 	if c.ID == "" && c.SentTime == nil && c.Attempt == 0 {
-		return stepresult.Result{} // Never asked for, or known not to be there.
+		return steps.Result{} // Never asked for, or known not to be there.
 	}
 	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, c.Region)
 	if err != nil {
-		return patient(stepresult.FromError(err, "connecting to the cloud in "+c.Region))
+		return patient(steps.FromError(err, "connecting to the cloud in "+c.Region))
 	}
 	if v := w.deleteEarlier(ctx, session, s, c, isCopy); v.Stops() {
 		return v
 	}
 	if c.ID == "" && c.SentTime == nil {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	if v := w.deleteAllDuplicates(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy}); v.Stops() {
 		return v
@@ -121,37 +121,37 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 	if !intentOf(c).MaySend(w.now) {
 		if _, err := session.Snapshots.GetSnapshot(ctx, ref); cloud.ClassOf(err) == cloud.ClassNotFound {
 			// Deleting what is not visible yet has no effect.
-			return stepresult.Hold(intentOf(c).Wait(w.now), v1.ReasonRetrying, "waiting until the snapshot in %s is visible", c.Region)
+			return steps.Hold(intentOf(c).Wait(w.now), v1.ReasonRetrying, "waiting until the snapshot in %s is visible", c.Region)
 		}
 	}
 	err = session.Snapshots.DeleteSnapshot(ctx, ref, w.owner())
 	switch {
 	case err == nil, cloud.ClassOf(err) == cloud.ClassNotFound:
 		c.ID, c.State, c.SentTime = "", "", nil
-		return stepresult.Result{}
+		return steps.Result{}
 	case foreign(err):
 		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonSnapshotForeign, "Delete",
 			"The snapshot %s in %s is not ours, or lost the tags that say so; it was left alone", c.ID, c.Region)
 		c.ID, c.State, c.SentTime = "", "", nil
-		return stepresult.Result{}
+		return steps.Result{}
 	}
-	return patient(stepresult.FromError(err, "deleting the snapshot in "+c.Region))
+	return patient(steps.FromError(err, "deleting the snapshot in "+c.Region))
 }
 
 // find looks for a snapshot that may have been created although its response was lost.
-func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) (v stepresult.Result, gone bool) {
+func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) (v steps.Result, gone bool) {
 	found, err := w.lookUp(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy})
 	switch class := cloud.ClassOf(err); {
 	case err == nil:
 		c.ID = found.Ref.ID
-		return stepresult.Result{}, false
+		return steps.Result{}, false
 	case class == cloud.ClassAmbiguous && !intentOf(c).MaySend(w.now):
-		return stepresult.Hold(intentOf(c).Wait(w.now), v1.ReasonRetrying, "looking for a snapshot in %s whose response was lost", c.Region), false
+		return steps.Hold(intentOf(c).Wait(w.now), v1.ReasonRetrying, "looking for a snapshot in %s whose response was lost", c.Region), false
 	case class == cloud.ClassAmbiguous, class == cloud.ClassNotFound, class == cloud.ClassConflict:
 		c.SentTime = nil
-		return stepresult.Result{}, true
+		return steps.Result{}, true
 	default:
-		return patient(stepresult.FromError(err, "looking for a snapshot in "+c.Region)), false
+		return patient(steps.FromError(err, "looking for a snapshot in "+c.Region)), false
 	}
 }
 
@@ -175,17 +175,17 @@ func (w *work) lookUp(ctx context.Context, session cloud.Session, s *v1.VolumeSn
 }
 
 // deleteEarlier deletes what attempts left behind that failed after they were accepted.
-func (w *work) deleteEarlier(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) stepresult.Result {
+func (w *work) deleteEarlier(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) steps.Result {
 	for n := range c.Attempt {
 		found, err := w.lookUp(ctx, session, s, attempt{c: c, number: n, isCopy: isCopy})
 		if err == nil {
 			err = session.Snapshots.DeleteSnapshot(ctx, found.Ref, w.owner())
 		}
 		if err != nil && !absent(err) && !foreign(err) {
-			return patient(stepresult.FromError(err, "deleting a failed snapshot in "+c.Region))
+			return patient(steps.FromError(err, "deleting a failed snapshot in "+c.Region))
 		}
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // absent reports whether an error of an observation means that there is no such object, or
@@ -201,21 +201,21 @@ func absent(err error) bool {
 
 // deleteAllDuplicates deletes what lost responses left behind beside a snapshot, and waits until no
 // more can turn up.
-func (w *work) deleteAllDuplicates(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, a attempt) stepresult.Result {
+func (w *work) deleteAllDuplicates(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, a attempt) steps.Result {
 	if a.c.Requests < 2 {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	found, err := w.lookUp(ctx, session, s, a)
 	if err == nil {
 		err = w.removeDuplicates(ctx, session, found)
 	}
 	if err != nil && !absent(err) {
-		return patient(stepresult.FromError(err, "deleting what lost responses left behind in "+a.c.Region))
+		return patient(steps.FromError(err, "deleting what lost responses left behind in "+a.c.Region))
 	}
 	if w.mayHaveDuplicates(a.c) {
-		return stepresult.Hold(duplicateDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", a.c.Region)
+		return steps.Hold(duplicateDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", a.c.Region)
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // foreign reports whether an error is the refusal to touch what is not ours.
@@ -226,9 +226,9 @@ func foreign(err error) bool {
 
 // patient turns what fails a backup into what a deletion waits for: an object that is
 // deleted while its snapshots are not would be the end of what is known of them.
-func patient(v stepresult.Result) stepresult.Result {
+func patient(v steps.Result) steps.Result {
 	if v.Stops() && (v.Wait == 0 || v.Reason == v1.ReasonAccountNotFound) {
-		v.Wait = stepresult.Refused
+		v.Wait = steps.Refused
 	}
 	return v
 }

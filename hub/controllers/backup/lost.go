@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // noticedLate is how long after a database was lost its copy may still say nothing.
@@ -19,27 +19,27 @@ const noticedLate = time.Hour
 
 // lost returns a Result that waits while the database of a Backup that retention deletes is lost:
 // the data may be needed after all.
-func (w *work) lost(ctx context.Context) (stepresult.Result, error) {
+func (w *work) lost(ctx context.Context) (steps.Result, error) {
 	app := &v1.EcommerceApp{}
 	key := client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}
 	if err := w.client.Get(ctx, key, app, client.UnsafeDisableDeepCopy); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			return stepresult.Result{}, nil
+			return steps.Result{}, nil
 		}
-		return stepresult.Result{}, fmt.Errorf("getting the application: %w", err)
+		return steps.Result{}, fmt.Errorf("getting the application: %w", err)
 	}
 	if string(app.UID) != w.backup.Status.AppUID || !app.IsDatabaseLost(w.backup.Spec.ClusterRef.Name) {
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	}
-	return stepresult.Hold(stepresult.Refused, v1.ReasonDatabaseLost, "the data is kept while the database in %s is lost", w.backup.Spec.ClusterRef.Name), nil
+	return steps.Hold(steps.Refused, v1.ReasonDatabaseLost, "the data is kept while the database in %s is lost", w.backup.Spec.ClusterRef.Name), nil
 }
 
 // checkDatabase fails a Backup that would complete, but is of the empty volume of a lost database. A
 // member that does not answer fails nothing.
-func (w *work) checkDatabase(ctx context.Context) (stepresult.Result, error) {
+func (w *work) checkDatabase(ctx context.Context) (steps.Result, error) {
 	noticed, lost := w.lostSince(ctx)
 	if !lost {
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	}
 	// Without claims the volume that was snapshotted is not that of the database any more.
 	volumes := map[string]string{}
@@ -49,9 +49,9 @@ func (w *work) checkDatabase(ctx context.Context) (stepresult.Result, error) {
 		}
 	}
 	if !takenOfNothing(&w.backup.Status, noticed, volumes) {
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	}
-	return stepresult.Fail(v1.ReasonDatabaseLost, "the database in %s was lost before the backup was taken, which is of an empty volume", w.backup.Spec.ClusterRef.Name), nil
+	return steps.Fail(v1.ReasonDatabaseLost, "the database in %s was lost before the backup was taken, which is of an empty volume", w.backup.Spec.ClusterRef.Name), nil
 }
 
 // lostSince returns when the member noticed that the database is lost, if it says so.

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/logical"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // TestTakenOfNothing: a good backup of a database that was lost later stays good.
@@ -80,7 +80,7 @@ func TestALostDatabaseIsWaitedFor(t *testing.T) {
 		}
 	}
 	// A member that does not answer says nothing about its database.
-	if v, err := stepresult.Advance(t.Context(), []stepresult.Step{{Name: "CheckDatabase", Run: w.checkDatabase}}); v.Stops() || err != nil {
+	if v, err := steps.Advance(t.Context(), []steps.Step{{Name: "CheckDatabase", Run: w.checkDatabase}}); v.Stops() || err != nil {
 		t.Errorf("%+v, %v of a member that does not answer", v, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
@@ -73,7 +73,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
 	}
 	w.backup = w.stored.DeepCopy()
-	v, err := stepresult.Advance(ctx, w.steps())
+	v, err := steps.Advance(ctx, w.steps())
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -113,7 +113,7 @@ func (w *work) unstarted(ctx context.Context, err error) error {
 		return err
 	}
 	w.backup = w.stored.DeepCopy()
-	w.conclude(stepresult.Hold(d.Wait, d.Reason, "%s", d.Message))
+	w.conclude(steps.Hold(d.Wait, d.Reason, "%s", d.Message))
 	return errors.Join(err, w.write(ctx))
 }
 
@@ -131,7 +131,7 @@ func (w *work) write(ctx context.Context) error {
 	if w.backup.Status.Phase == v1.BackupCompleted {
 		kind, reason = corev1.EventTypeNormal, v1.ReasonCompleted
 	}
-	if Done(w.backup) && !Done(before) || stepresult.Rejected(reason) && readyOf(before).Reason != reason {
+	if Done(w.backup) && !Done(before) || steps.Rejected(reason) && readyOf(before).Reason != reason {
 		w.options.Recorder.Eventf(w.backup, nil, kind, reason, "BackUp", "%s", w.backup.Status.Message)
 	}
 	return nil

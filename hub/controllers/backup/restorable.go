@@ -12,7 +12,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // concludeRestorable sets the condition Restorable to False if it is known that a volume of the database
@@ -22,7 +22,7 @@ func (w *work) concludeRestorable(o csi.Obstacle) {
 		meta.RemoveStatusCondition(&w.backup.Status.Conditions, v1.ConditionRestorable)
 		return
 	}
-	w.set(v1.ConditionRestorable, metav1.Condition{Status: metav1.ConditionFalse, Reason: o.Reason, Message: stepresult.Clip("The backup cannot be restored as it is: " + o.Message)})
+	w.set(v1.ConditionRestorable, metav1.Condition{Status: metav1.ConditionFalse, Reason: o.Reason, Message: steps.Clip("The backup cannot be restored as it is: " + o.Message)})
 }
 
 // obstacle returns what prevents a restore of a volume of the database. What cannot be read is not known,

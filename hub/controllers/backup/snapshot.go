@@ -16,7 +16,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
@@ -33,11 +33,11 @@ const (
 )
 
 // takeSnapshots requests the missing snapshots and observes the others.
-func (w *work) takeSnapshots(ctx context.Context) (stepresult.Result, error) {
+func (w *work) takeSnapshots(ctx context.Context) (steps.Result, error) {
 	s := &w.backup.Status
 	session, err := w.options.Accounts.Session(ctx, s.Account, s.Region)
 	if err != nil {
-		return w.untilTaken(stepresult.FromError(err, "connecting to the cloud")), nil
+		return w.untilTaken(steps.FromError(err, "connecting to the cloud")), nil
 	}
 	var asking []*v1.CloudSnapshot
 	for i := range s.Snapshots {
@@ -53,7 +53,7 @@ func (w *work) takeSnapshots(ctx context.Context) (stepresult.Result, error) {
 		w.checkpoint(ctx)
 	}
 	if err := w.intend(ctx, asking); err != nil {
-		return stepresult.Result{}, err
+		return steps.Result{}, err
 	}
 	first := w.observeSnapshots(ctx, session, asking)
 	if first.Fatal {
@@ -64,11 +64,11 @@ func (w *work) takeSnapshots(ctx context.Context) (stepresult.Result, error) {
 	case first.Stops():
 		return w.untilTaken(first), nil
 	case !w.allTaken():
-		return w.untilTaken(stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonCreatingSnapshots, "waiting for the point in time of %s", w.names())), nil
+		return w.untilTaken(steps.Hold(steps.Poll(w.age()), v1.ReasonCreatingSnapshots, "waiting for the point in time of %s", w.names())), nil
 	case !w.allReady():
-		return w.untilReady(stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonUploading, "the point in time is fixed; the provider stores the data")), nil
+		return w.untilReady(steps.Hold(steps.Poll(w.age()), v1.ReasonUploading, "the point in time is fixed; the provider stores the data")), nil
 	default:
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	}
 }
 
@@ -105,8 +105,8 @@ func (w *work) execInDatabase(ctx context.Context, command []string) error {
 }
 
 // observeSnapshots observes each snapshot, and requests those that may be requested.
-func (w *work) observeSnapshots(ctx context.Context, session cloud.Session, asking []*v1.CloudSnapshot) stepresult.Result {
-	first := stepresult.Result{}
+func (w *work) observeSnapshots(ctx context.Context, session cloud.Session, asking []*v1.CloudSnapshot) steps.Result {
+	first := steps.Result{}
 	for i := range w.backup.Status.Snapshots {
 		snapshot := &w.backup.Status.Snapshots[i]
 		may := slices.Contains(asking, &snapshot.CloudSnapshot)
@@ -169,9 +169,9 @@ func (w *work) ensure(session cloud.Session, s *v1.VolumeSnapshot, may bool) fun
 
 // observeSnapshot updates what is known of one snapshot. It goes by the name until it
 // is ready, not by the ID: requests whose responses were lost may have made others.
-func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot, ensure func(context.Context) (cloud.Snapshot, error)) stepresult.Result {
+func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot, ensure func(context.Context) (cloud.Snapshot, error)) steps.Result {
 	if c.State == string(cloud.StateReady) && !w.mayHaveDuplicates(c) {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	found, err := ensure(ctx)
 	if c.ID != "" && (cloud.ClassOf(err) == cloud.ClassAmbiguous || cloud.ClassOf(err) == cloud.ClassNotFound) {
@@ -179,9 +179,9 @@ func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1
 	}
 	w.settle(c, found.State, err)
 	if err != nil {
-		v := stepresult.FromError(err, "creating the snapshot")
+		v := steps.FromError(err, "creating the snapshot")
 		if cloud.ClassOf(err) == cloud.ClassAmbiguous {
-			v.Wait = max(min(intentOf(c).Wait(w.now), v.Wait), stepresult.PollFirst)
+			v.Wait = max(min(intentOf(c).Wait(w.now), v.Wait), steps.PollFirst)
 		}
 		return v
 	}
@@ -190,12 +190,12 @@ func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1
 		return v
 	}
 	if duplicates != nil {
-		return stepresult.FromError(duplicates, "deleting what a lost response left behind")
+		return steps.FromError(duplicates, "deleting what a lost response left behind")
 	}
 	if c.State == string(cloud.StateReady) && w.mayHaveDuplicates(c) {
-		return stepresult.Hold(duplicateDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", c.Region)
+		return steps.Hold(duplicateDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", c.Region)
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // mayHaveDuplicates reports whether another snapshot of the name may still turn up: after more
@@ -205,32 +205,32 @@ func (w *work) mayHaveDuplicates(c *v1.CloudSnapshot) bool {
 }
 
 // look reads a snapshot that is known and was not found by its name.
-func (w *work) look(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot) stepresult.Result {
+func (w *work) look(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot) steps.Result {
 	found, err := session.Snapshots.GetSnapshot(ctx, cloud.SnapshotRef{Region: c.Region, ID: c.ID})
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassNotFound && !intentOf(c).MaySend(w.now):
-		return stepresult.Result{} // It may not be shown yet.
+		return steps.Result{} // It may not be shown yet.
 	case cloud.ClassOf(err) == cloud.ClassNotFound:
 		c.State, c.Message = "", "it is not there any more"
-		return stepresult.Fail(v1.ReasonSnapshotMissing, "the snapshot in %s was deleted while it was made", c.Region)
+		return steps.Fail(v1.ReasonSnapshotMissing, "the snapshot in %s was deleted while it was made", c.Region)
 	case err != nil:
-		return stepresult.FromError(err, "looking at the snapshot")
+		return steps.FromError(err, "looking at the snapshot")
 	case !w.owner().Owns(found.Tags):
-		return stepresult.Fail(v1.ReasonSnapshotForeign, "the snapshot in %s has lost the tags that make it ours, and is left alone", c.Region)
+		return steps.Fail(v1.ReasonSnapshotForeign, "the snapshot in %s has lost the tags that make it ours, and is left alone", c.Region)
 	}
 	return w.take(c, found)
 }
 
 // take writes down how a snapshot is.
-func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) stepresult.Result {
+func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) steps.Result {
 	if found.State == cloud.StateFailed {
-		c.ID, c.State, c.Progress, c.Message = "", "", 0, stepresult.Clip(found.Message)
+		c.ID, c.State, c.Progress, c.Message = "", "", 0, steps.Clip(found.Message)
 		c.Requests = 0 // The next attempt has a name of its own.
 		if c.Attempt++; c.Attempt >= maxAttempts {
 			c.State = string(cloud.StateFailed)
-			return stepresult.Fail(v1.ReasonSnapshotFailed, "the provider gave up on the snapshot in %s: %s", c.Region, stepresult.Clip(found.Message))
+			return steps.Fail(v1.ReasonSnapshotFailed, "the provider gave up on the snapshot in %s: %s", c.Region, steps.Clip(found.Message))
 		}
-		return stepresult.Hold(stepresult.Transient, v1.ReasonRetrying, "the provider gave up on the snapshot in %s; asking again", c.Region)
+		return steps.Hold(steps.Transient, v1.ReasonRetrying, "the provider gave up on the snapshot in %s; asking again", c.Region)
 	}
 	c.ID, c.State, c.Message = found.Ref.ID, string(found.State), ""
 	c.Progress = int32(min(max(found.Progress, 0), 100)) / 10 * 10 // In tenths: each change is a write.
@@ -239,7 +239,7 @@ func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) stepresult.Result
 			w.takenAt(c, at)
 		}
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // takenAt moves the backup's point in time: that of the last of its own volumes, not of

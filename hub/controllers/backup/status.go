@@ -11,11 +11,11 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // conclude writes what a pass came to into the status.
-func (w *work) conclude(v stepresult.Result) {
+func (w *work) conclude(v steps.Result) {
 	s := &w.backup.Status
 	s.ObservedGeneration = w.backup.Generation
 	if w.wasPaused() && v.Reason != v1.ReasonPaused {
@@ -33,12 +33,12 @@ func (w *work) conclude(v stepresult.Result) {
 	case v.Stops():
 	case failed != "":
 		s.Phase, s.CompletionTime = v1.BackupPartiallyCompleted, seconds(w.now)
-		ready.Reason, ready.Message = v1.ReasonPartiallyCompleted, stepresult.Clip("The backup can be restored where it is: "+failed)
+		ready.Reason, ready.Message = v1.ReasonPartiallyCompleted, steps.Clip("The backup can be restored where it is: "+failed)
 	default:
 		s.Phase, s.CompletionTime = v1.BackupCompleted, seconds(w.now)
 	}
 	if v.Stops() {
-		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: v.Reason, Message: stepresult.Clip(v.Message)}
+		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: v.Reason, Message: steps.Clip(v.Message)}
 	}
 	s.Message = ready.Message
 	w.set(v1.ConditionReady, ready)
@@ -63,7 +63,7 @@ func (w *work) concludeCopies(failed string) {
 		c.Reason, c.Message = v1.ReasonSending, "Not all of the dump is in the bucket"
 	}
 	if failed != "" {
-		c.Reason, c.Message = v1.ReasonCopyFailed, stepresult.Clip(failed)
+		c.Reason, c.Message = v1.ReasonCopyFailed, steps.Clip(failed)
 	}
 	w.set(v1.ConditionCopied, c)
 }
@@ -100,16 +100,16 @@ func readyOf(b *v1.Backup) metav1.Condition {
 }
 
 // untilTaken ends what may go on only for so long.
-func (w *work) untilTaken(v stepresult.Result) stepresult.Result {
+func (w *work) untilTaken(v steps.Result) steps.Result {
 	return w.within(v, snapshotTimeout, "the point in time could not be fixed within")
 }
 
 // untilReady ends what may go on only for so long.
-func (w *work) untilReady(v stepresult.Result) stepresult.Result {
+func (w *work) untilReady(v steps.Result) steps.Result {
 	return w.within(v, readyTimeout, "not complete within")
 }
 
-func (w *work) within(v stepresult.Result, limit time.Duration, what string) stepresult.Result {
+func (w *work) within(v steps.Result, limit time.Duration, what string) steps.Result {
 	switch {
 	case v.Reason == v1.ReasonPaused:
 		return v // A pause has no time limit.
@@ -125,7 +125,7 @@ func (w *work) within(v stepresult.Result, limit time.Duration, what string) ste
 	case w.backup.Spec.Method == v1.BackupDump:
 		reason = v1.ReasonDumpFailed
 	}
-	return stepresult.Fail(reason, "%s %s: %s", what, limit, v.Message)
+	return steps.Fail(reason, "%s %s: %s", what, limit, v.Message)
 }
 
 func (w *work) allTaken() bool {

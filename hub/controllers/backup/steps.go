@@ -2,18 +2,18 @@ package backup
 
 import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // steps returns the steps of a Backup in their order, by its method.
-func (w *work) steps() []stepresult.Step {
+func (w *work) steps() []steps.Step {
 	if w.backup.Spec.Method == v1.BackupDump {
-		return []stepresult.Step{
+		return []steps.Step{
 			{Name: "Begin", Run: w.begin}, {Name: "MakeDump", Run: w.makeDump}, {Name: "SendDump", Run: w.sendDump},
 			{Name: "CheckDatabase", Run: w.checkDatabase},
 		}
 	}
-	return []stepresult.Step{
+	return []steps.Step{
 		{Name: "Begin", Run: w.begin}, {Name: "FindVolumes", Run: w.findVolumes},
 		{Name: "TakeSnapshots", Run: w.takeSnapshots}, {Name: "Copy", Run: w.copy},
 		{Name: "CheckDatabase", Run: w.checkDatabase},

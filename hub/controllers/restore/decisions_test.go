@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // situation is a Restore of a complete backup of eu-1 into us-1, with a copy there.
@@ -93,7 +93,7 @@ func TestNoWayBack(t *testing.T) {
 	t.Parallel()
 	w := situation()
 	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", State: v1.RestoredVolumeReplacing}}
-	v, err := w.giveUp(t.Context(), stepresult.Fail(v1.ReasonRegionNotAllowed, "not any more"))
+	v, err := w.giveUp(t.Context(), steps.Fail(v1.ReasonRegionNotAllowed, "not any more"))
 	if err != nil || v.Fatal || v.Reason != v1.ReasonRegionNotAllowed || v.Wait == 0 {
 		t.Errorf("%+v, %v: want to wait with the reason", v, err)
 	}
@@ -175,17 +175,17 @@ func TestPatience(t *testing.T) {
 
 func TestPhasesOfDumps(t *testing.T) {
 	t.Parallel()
-	hold := stepresult.Hold(time.Second, v1.ReasonLoading, "loading")
+	hold := steps.Hold(time.Second, v1.ReasonLoading, "loading")
 	for name, tt := range map[string]struct {
 		dump *v1.RestoredDump
-		v    stepresult.Result
+		v    steps.Result
 		want v1.RestorePhase
 	}{
 		"waits":   {nil, hold, v1.RestorePending},
 		"loads":   {&v1.RestoredDump{}, hold, v1.RestoreInProgress},
 		"loaded":  {&v1.RestoredDump{Loaded: true}, hold, v1.RestoreStarting},
-		"serves":  {&v1.RestoredDump{Loaded: true}, stepresult.Result{}, v1.RestoreCompleted},
-		"refused": {nil, stepresult.Fail(v1.ReasonDumpMissing, "no"), v1.RestoreFailed},
+		"serves":  {&v1.RestoredDump{Loaded: true}, steps.Result{}, v1.RestoreCompleted},
+		"refused": {nil, steps.Fail(v1.ReasonDumpMissing, "no"), v1.RestoreFailed},
 	} {
 		w := ofDump()
 		w.restore.Status.Dump = tt.dump

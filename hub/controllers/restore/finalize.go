@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // finalize releases the lock of the database, deletes volumes that no claim got, and removes
@@ -29,11 +29,11 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, err
 		}
 		if v.Stops() {
-			w.restore.Status.Message = stepresult.Clip("being deleted: " + v.Message)
+			w.restore.Status.Message = steps.Clip("being deleted: " + v.Message)
 			if err := w.write(ctx); err != nil {
 				return reconcile.Result{}, err
 			}
-			return w.options.Waits.Later(max(v.Wait, stepresult.Member)), nil
+			return w.options.Waits.Later(max(v.Wait, steps.Member)), nil
 		}
 	}
 	before := w.stored.DeepCopy()
@@ -45,7 +45,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 }
 
 // undo ends a Restore that is under way.
-func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
+func (w *work) undo(ctx context.Context) (steps.Result, error) {
 	if w.restore.Spec.Verify {
 		return w.deleteVerification(ctx)
 	}
@@ -55,10 +55,10 @@ func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
 	if w.targetFacts == nil && w.restore.Status.Dump != nil && w.restore.DeletionTimestamp.IsZero() {
 		// The workloads that use the database are stopped there, and only this Restore starts
 		// them again. A user who deletes the Restore gives that up.
-		return stepresult.Hold(stepresult.Member, v1.ReasonClusterDetached, "waiting for the cluster and the backup to be there again, to start the application again"), nil
+		return steps.Hold(steps.Member, v1.ReasonClusterDetached, "waiting for the cluster and the backup to be there again, to start the application again"), nil
 	}
 	if w.targetFacts == nil {
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	}
 	if w.isDump() {
 		return w.cancelLoad(ctx), nil
@@ -77,9 +77,9 @@ func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
 
 // look reads what a Restore works on. A member or a backup that no longer exists needs
 // nothing any more, and leaves targetFacts nil.
-func (w *work) look(ctx context.Context) (stepresult.Result, error) {
+func (w *work) look(ctx context.Context) (steps.Result, error) {
 	if missing, err := w.get(ctx); missing.Stops() || err != nil {
-		return stepresult.Result{}, err
+		return steps.Result{}, err
 	}
 	return w.lookAround(ctx), nil
 }
@@ -96,9 +96,9 @@ func (w *work) releaseDatabaseLock(ctx context.Context) error {
 }
 
 // deleteUnused deletes the volumes that were created and that no claim got.
-func (w *work) deleteUnused(ctx context.Context) stepresult.Result {
+func (w *work) deleteUnused(ctx context.Context) steps.Result {
 	if w.replaced() {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]
@@ -112,20 +112,20 @@ func (w *work) deleteUnused(ctx context.Context) stepresult.Result {
 			return w.memberError(err)
 		}
 		if err := w.maker().delete(ctx, v); err != nil {
-			return stepresult.FromError(err, "deleting the volume of the claim "+v.Claim)
+			return steps.FromError(err, "deleting the volume of the claim "+v.Claim)
 		}
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // memberError returns the result for an error of the member or of the cloud.
-func (w *work) memberError(err error) stepresult.Result {
+func (w *work) memberError(err error) steps.Result {
 	switch {
 	case errors.Is(err, errBusy):
-		return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "another Restore works on the database in %s", w.member.Name)
+		return steps.Hold(steps.Member, v1.ReasonInUse, "another Restore works on the database in %s", w.member.Name)
 	case cloud.ClassOf(err) != "":
-		return stepresult.FromError(err, "restoring")
+		return steps.FromError(err, "restoring")
 	default:
-		return stepresult.FromMember(err, w.member.Name, "replace volumes")
+		return steps.FromMember(err, w.member.Name, "replace volumes")
 	}
 }

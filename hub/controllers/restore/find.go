@@ -9,22 +9,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/app/overrides"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // find reads what is to be restored on the hub, and reports whether it can be.
-func (w *work) find(ctx context.Context) (stepresult.Result, error) {
+func (w *work) find(ctx context.Context) (steps.Result, error) {
 	if v, err := w.get(ctx); v.Stops() || err != nil {
 		return v, err
 	}
 	switch {
 	case w.member.Spec.Paused:
-		return stepresult.Hold(stepresult.Member, v1.ReasonPaused, "the restore is held back by spec.paused of MemberCluster %s", w.member.Name), nil
+		return steps.Hold(steps.Member, v1.ReasonPaused, "the restore is held back by spec.paused of MemberCluster %s", w.member.Name), nil
 	case w.member.IsPaused():
-		return stepresult.Hold(stepresult.Member, v1.ReasonPaused, "the restore is held back by the hub's safe mode, or until %s is connected again", w.member.Name), nil
+		return steps.Hold(steps.Member, v1.ReasonPaused, "the restore is held back by the hub's safe mode, or until %s is connected again", w.member.Name), nil
 	case w.app != nil && w.app.Spec.Paused && !w.restore.Spec.Verify:
-		return stepresult.Hold(stepresult.Member, v1.ReasonPaused, "the restore is held back by spec.paused of EcommerceApp %s", w.app.Name), nil
+		return steps.Hold(steps.Member, v1.ReasonPaused, "the restore is held back by spec.paused of EcommerceApp %s", w.app.Name), nil
 	}
 	if w.restore.Status.StartTime == nil {
 		w.restore.Status.StartTime = seconds(w.now)
@@ -35,33 +35,33 @@ func (w *work) find(ctx context.Context) (stepresult.Result, error) {
 }
 
 // get reads what a Restore works on from the hub. Backup or member may be no more.
-func (w *work) get(ctx context.Context) (stepresult.Result, error) {
+func (w *work) get(ctx context.Context) (steps.Result, error) {
 	w.backup, w.member, w.app = &v1.Backup{}, &v1.MemberCluster{}, &v1.EcommerceApp{}
 	err := w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.restore.Spec.BackupRef.Name}, w.backup)
 	if apierrors.IsNotFound(err) {
-		return stepresult.Fail(v1.ReasonBackupNotFound, "there is no Backup %q", w.restore.Spec.BackupRef.Name), nil
+		return steps.Fail(v1.ReasonBackupNotFound, "there is no Backup %q", w.restore.Spec.BackupRef.Name), nil
 	}
 	if err != nil {
-		return stepresult.Result{}, fmt.Errorf("getting the backup: %w", err)
+		return steps.Result{}, fmt.Errorf("getting the backup: %w", err)
 	}
 	err = w.client.Get(ctx, client.ObjectKey{Name: w.clusterName()}, w.member)
 	if apierrors.IsNotFound(err) {
-		return stepresult.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q", w.clusterName()), nil
+		return steps.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q", w.clusterName()), nil
 	}
 	if err != nil {
-		return stepresult.Result{}, fmt.Errorf("getting the member: %w", err)
+		return steps.Result{}, fmt.Errorf("getting the member: %w", err)
 	}
 	err = w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppRef.Name}, w.app)
 	if apierrors.IsNotFound(err) {
 		w.app = nil
 	} else if err != nil {
-		return stepresult.Result{}, fmt.Errorf("getting the application: %w", err)
+		return steps.Result{}, fmt.Errorf("getting the application: %w", err)
 	} else if spec, err := overrides.Effective(&w.app.Spec, w.member.Located(w.app.Status.EntryOf(w.member.Name))); err != nil {
 		w.invalid = err
 	} else {
 		w.app.Spec = spec
 	}
-	return stepresult.Result{}, nil
+	return steps.Result{}, nil
 }
 
 // database is the application's, as the member is to have it; nil if there is none.
@@ -87,39 +87,39 @@ func removed(b *v1.BackupStatus) bool {
 }
 
 // possible reports whether the backup can be restored there.
-func (w *work) possible() stepresult.Result {
+func (w *work) possible() steps.Result {
 	b, m := &w.backup.Status, w.member
 	switch {
 	case w.replaced(), w.loading():
-		return stepresult.Result{} // Too late to refuse.
+		return steps.Result{} // Too late to refuse.
 	case w.invalid != nil:
-		return stepresult.Hold(stepresult.Member, v1.ReasonInvalidSpec, "the spec of EcommerceApp %s in %s is not known: %v", w.app.Name, m.Name, w.invalid)
+		return steps.Hold(steps.Member, v1.ReasonInvalidSpec, "the spec of EcommerceApp %s in %s is not known: %v", w.app.Name, m.Name, w.invalid)
 	case !w.backup.DeletionTimestamp.IsZero():
-		return stepresult.Fail(v1.ReasonBackupNotFound, "Backup %q is being deleted", w.backup.Name)
+		return steps.Fail(v1.ReasonBackupNotFound, "Backup %q is being deleted", w.backup.Name)
 	case removed(b):
-		return stepresult.Fail(v1.ReasonDumpMissing, "Backup %q cannot be restored: %s", w.backup.Name, b.Message)
+		return steps.Fail(v1.ReasonDumpMissing, "Backup %q cannot be restored: %s", w.backup.Name, b.Message)
 	case b.Phase == v1.BackupFailed && b.Dump != nil && b.Dump.File != "" && b.SnapshotTime != nil && !w.restore.Spec.Verify:
-		return stepresult.Result{} // It could not be sent, and may be on its claim.
+		return steps.Result{} // It could not be sent, and may be on its claim.
 	case b.Phase == v1.BackupFailed:
-		return stepresult.Fail(v1.ReasonBackupNotReady, "Backup %q has failed: %s", w.backup.Name, b.Message)
+		return steps.Fail(v1.ReasonBackupNotReady, "Backup %q has failed: %s", w.backup.Name, b.Message)
 	case !b.Phase.IsSuccessful() && b.Phase != v1.BackupFinalizing:
-		return stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "Backup %q is not complete", w.backup.Name)
+		return steps.Hold(steps.Member, v1.ReasonBackupNotReady, "Backup %q is not complete", w.backup.Name)
 	case w.isDump() && !w.restore.Spec.Verify:
-		return stepresult.Result{} // Of any provider: the database to load it into is in the member.
+		return steps.Result{} // Of any provider: the database to load it into is in the member.
 	case w.isDump():
 		return w.provable()
 	case m.Status.Provider == "" || m.Status.Region == "":
-		return stepresult.Hold(stepresult.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", m.Name)
+		return steps.Hold(steps.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", m.Name)
 	case m.Status.Provider != b.Provider:
-		return stepresult.Fail(v1.ReasonProviderMismatch, "Backup %q has snapshots of the provider %s, and %s is of %s", w.backup.Name, b.Provider, m.Name, m.Status.Provider)
+		return steps.Fail(v1.ReasonProviderMismatch, "Backup %q has snapshots of the provider %s, and %s is of %s", w.backup.Name, b.Provider, m.Name, m.Status.Provider)
 	case m.Spec.CloudAccountRef == nil || m.Spec.CloudAccountRef.Name != b.Account:
-		return stepresult.Fail(v1.ReasonProviderMismatch, "the snapshots are in CloudAccount %q, and %s has another in spec.cloudAccountRef", b.Account, m.Name)
+		return steps.Fail(v1.ReasonProviderMismatch, "the snapshots are in CloudAccount %q, and %s has another in spec.cloudAccountRef", b.Account, m.Name)
 	}
 	if w.restore.Spec.Verify {
 		return w.provable()
 	}
 	if why := filesMismatch(w.database(), b); why != "" {
-		return stepresult.Fail(v1.ReasonEngineMismatch, "%s", why)
+		return steps.Fail(v1.ReasonEngineMismatch, "%s", why)
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }

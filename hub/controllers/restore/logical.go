@@ -6,7 +6,7 @@ import (
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
@@ -25,27 +25,27 @@ func (w *work) loading() bool {
 }
 
 // loadDump loads a dump into the application's database.
-func (w *work) loadDump(ctx context.Context) (stepresult.Result, error) {
+func (w *work) loadDump(ctx context.Context) (steps.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
 	defer cancel()
 	return w.shop().proceed(ctx)
 }
 
 // chooseDump chooses where a dump is read from that is verified, and stores it, once.
-func (w *work) chooseDump(ctx context.Context) (stepresult.Result, error) {
+func (w *work) chooseDump(ctx context.Context) (steps.Result, error) {
 	if w.restore.Status.Dump != nil {
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
 	defer cancel()
 	if v := w.verificationLoad().chooseSource(ctx); v.Stops() {
 		return v, nil
 	}
-	return stepresult.Result{}, w.save(ctx)
+	return steps.Result{}, w.save(ctx)
 }
 
 // loadVerification loads a dump into a database that it is verified with.
-func (w *work) loadVerification(ctx context.Context) (stepresult.Result, error) {
+func (w *work) loadVerification(ctx context.Context) (steps.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
 	defer cancel()
 	return w.verificationLoad().load(ctx)
@@ -63,7 +63,7 @@ func (w *work) shop() shopLoad {
 }
 
 // cancelLoad ends a Restore of a dump, and starts what uses the database again.
-func (w *work) cancelLoad(ctx context.Context) stepresult.Result {
+func (w *work) cancelLoad(ctx context.Context) steps.Result {
 	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
 	defer cancel()
 	return w.shop().cancel(ctx)
@@ -71,9 +71,9 @@ func (w *work) cancelLoad(ctx context.Context) stepresult.Result {
 
 // cancelVerificationLoad ends the Job that loads a dump to verify it, and deletes what it was
 // loaded with.
-func (w *work) cancelVerificationLoad(ctx context.Context) stepresult.Result {
+func (w *work) cancelVerificationLoad(ctx context.Context) steps.Result {
 	if !w.isDump() {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	return w.verificationLoad().tidy(ctx)
 }

@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // expectRejected checks that the Restore waits for the member to accept its Job, and that
@@ -42,7 +42,7 @@ func (d *dumpTest) denied(t *testing.T) {
 	d.createRestore(t, func(*v1.RestoreSpec) {})
 	d.passes(t, 1)
 	lift()
-	d.Clock.Step(stepresult.Refused)
+	d.Clock.Step(steps.Refused)
 	d.until(t, v1.ReasonLoading)
 	d.expectChanges(t, patchCopy, createClaim, createJob)
 }

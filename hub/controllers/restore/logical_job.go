@@ -13,7 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
@@ -30,7 +30,7 @@ type made struct {
 
 // begin makes the Job of an attempt when the database is ready for it, after it was
 // written down. An error is one of the hub's API server.
-func (r dumpLoad) begin(ctx context.Context) (stepresult.Result, error) {
+func (r dumpLoad) begin(ctx context.Context) (steps.Result, error) {
 	if v := r.isReady(ctx); v.Stops() {
 		return v, nil
 	}
@@ -40,7 +40,7 @@ func (r dumpLoad) begin(ctx context.Context) (stepresult.Result, error) {
 		return r.memberError(err), nil
 	}
 	if running {
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", r.member.Name), nil
+		return steps.Hold(steps.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", r.member.Name), nil
 	}
 	if v := r.chooseSource(ctx); v.Stops() {
 		return v, nil
@@ -58,18 +58,18 @@ func (r dumpLoad) begin(ctx context.Context) (stepresult.Result, error) {
 		d.Claim = wanted.claim.Name
 	}
 	if err := r.save(ctx); err != nil {
-		return stepresult.Result{}, err
+		return steps.Result{}, err
 	}
 	if err := r.deliver(ctx, r.writer(), wanted); err != nil {
 		return r.undelivered(err), nil
 	}
 	d.RequestTime = nil
-	return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, r.member.Name), nil
+	return steps.Hold(steps.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, r.member.Name), nil
 }
 
 // tryDelivery reports whether the member accepts what an attempt takes, without creating it. A
 // rejection is waited for while nothing is stopped yet.
-func (r dumpLoad) tryDelivery(ctx context.Context) stepresult.Result {
+func (r dumpLoad) tryDelivery(ctx context.Context) steps.Result {
 	wanted, v := r.make(ctx)
 	if v.Stops() {
 		return v
@@ -78,34 +78,34 @@ func (r dumpLoad) tryDelivery(ctx context.Context) stepresult.Result {
 	if client.IgnoreAlreadyExists(err) != nil {
 		return r.deliveryError(err)
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // undelivered returns the result for a Job that could not be created. A rejection fails the
 // Restore of an application, and so does any other error after startLimit, because the
 // workloads that use the database must not stay stopped until a user has looked; tryDelivery
 // asked before they were.
-func (r dumpLoad) undelivered(err error) stepresult.Result {
+func (r dumpLoad) undelivered(err error) steps.Result {
 	v, d := r.deliveryError(err), r.restore.Status.Dump
 	left := startLimit - r.since(d.RequestTime.Time)
 	switch {
 	case r.restore.Spec.Verify, v.Reason == v1.ReasonPaused:
 		return v
 	case apierror.Decide(err).Blocking:
-		return stepresult.Fail(v.Reason, "%s", v.Message)
+		return steps.Fail(v.Reason, "%s", v.Message)
 	case left < 0:
-		return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not be created within %s: %s", d.Job, r.member.Name, startLimit, v.Message)
+		return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not be created within %s: %s", d.Job, r.member.Name, startLimit, v.Message)
 	default:
 		return v.Within(left)
 	}
 }
 
 // deliveryError returns the result for an error of deliver.
-func (r dumpLoad) deliveryError(err error) stepresult.Result {
+func (r dumpLoad) deliveryError(err error) steps.Result {
 	v := r.memberError(err)
 	switch apierror.Classify(err) {
 	case apierror.Forbidden, apierror.NamespaceTerminating:
-		return stepresult.Hold(v.Wait, v1.ReasonForbidden, "%s rejects the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
+		return steps.Hold(v.Wait, v1.ReasonForbidden, "%s rejects the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
 			r.member.Name, r.into.Owner.Namespace)
 	case apierror.Invalid:
 		v.Message = r.member.Name + " rejects the Job, the claim or the Secret"
@@ -126,7 +126,7 @@ func (r dumpLoad) deliver(ctx context.Context, writer client.Writer, wanted made
 }
 
 // make returns what the next attempt takes.
-func (r dumpLoad) make(ctx context.Context) (made, stepresult.Result) {
+func (r dumpLoad) make(ctx context.Context) (made, steps.Result) {
 	d, dump := r.restore.Status.Dump, r.backup.Status.Dump
 	spec := jobs.LoadSpec{
 		Job:      jobs.Job{Namespace: r.into.Owner.Namespace, Name: r.jobName(d.Attempt), Labels: r.labels(), Owners: r.owners()},
@@ -145,10 +145,10 @@ func (r dumpLoad) make(ctx context.Context) (made, stepresult.Result) {
 	}
 	var err error
 	if wanted.job, wanted.secret, err = jobs.Load(spec); err != nil {
-		return made{}, stepresult.Fail(v1.ReasonInvalidSpec, "the dump cannot be loaded: %v", err)
+		return made{}, steps.Fail(v1.ReasonInvalidSpec, "the dump cannot be loaded: %v", err)
 	}
 	wanted.job.Spec.TTLSecondsAfterFinished = new(int32(keepSeconds))
-	return wanted, stepresult.Result{}
+	return wanted, steps.Result{}
 }
 
 // owners returns the owner references of what is created: the copy, which a verification has
@@ -162,7 +162,7 @@ func (r dumpLoad) owners() []metav1.OwnerReference {
 }
 
 // order returns the order that brings the dump from its bucket. It is a secret.
-func (r dumpLoad) order(ctx context.Context) ([]byte, stepresult.Result) {
+func (r dumpLoad) order(ctx context.Context) ([]byte, steps.Result) {
 	bucket, v := r.open(ctx)
 	if v.Stops() {
 		return nil, v
@@ -173,29 +173,29 @@ func (r dumpLoad) order(ctx context.Context) ([]byte, stepresult.Result) {
 	}
 	text, err := o.Write()
 	if err != nil {
-		return nil, stepresult.Fail(v1.ReasonLoadFailed, "the dump cannot be downloaded from the bucket: %v", err)
+		return nil, steps.Fail(v1.ReasonLoadFailed, "the dump cannot be downloaded from the bucket: %v", err)
 	}
-	return text, stepresult.Result{}
+	return text, steps.Result{}
 }
 
 // open returns the bucket that the dump is in.
-func (r dumpLoad) open(ctx context.Context) (accounts.Bucket, stepresult.Result) {
+func (r dumpLoad) open(ctx context.Context) (accounts.Bucket, steps.Result) {
 	account, dump := r.backup.Status.Account, r.backup.Status.Dump
 	bucket, err := r.options.Accounts.Bucket(ctx, account)
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassUnsupported:
-		return bucket, stepresult.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q has no spec.objectStorage any more", dump.Object.Bucket, account)
+		return bucket, steps.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q has no spec.objectStorage any more", dump.Object.Bucket, account)
 	case err != nil:
 		return bucket, logicalbackup.FromError(err, "connecting to the bucket")
 	case bucket.Name != dump.Object.Bucket:
-		return bucket, stepresult.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q names %s by now", dump.Object.Bucket, account, bucket.Name)
+		return bucket, steps.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q names %s by now", dump.Object.Bucket, account, bucket.Name)
 	default:
-		return bucket, stepresult.Result{}
+		return bucket, steps.Result{}
 	}
 }
 
 // there reports whether the dump is in the bucket, before anything is stopped for it.
-func (r dumpLoad) there(ctx context.Context) stepresult.Result {
+func (r dumpLoad) there(ctx context.Context) steps.Result {
 	bucket, v := r.open(ctx)
 	if v.Stops() {
 		return v
@@ -203,5 +203,5 @@ func (r dumpLoad) there(ctx context.Context) stepresult.Result {
 	if _, err := logicalbackup.Find(ctx, bucket, r.backup.Status.Dump.Object.Prefix); err != nil {
 		return logicalbackup.FromError(err, "looking for the dump in the bucket")
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }

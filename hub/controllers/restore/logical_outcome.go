@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
@@ -151,13 +151,13 @@ func (e ending) left() string {
 }
 
 // result returns the result of n for the Restore.
-func (n next) result() stepresult.Result {
+func (n next) result() steps.Result {
 	switch {
 	case n.loaded:
-		return stepresult.Result{}
+		return steps.Result{}
 	case n.again:
-		return stepresult.Hold(stepresult.Transient, n.reason, "%s", n.message)
+		return steps.Hold(steps.Transient, n.reason, "%s", n.message)
 	default:
-		return stepresult.Fail(n.reason, "%s", n.message)
+		return steps.Fail(n.reason, "%s", n.message)
 	}
 }

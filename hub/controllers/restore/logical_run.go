@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
@@ -30,7 +30,7 @@ type dumpLoad struct {
 	// into is the database. Its owner is enough for tidy.
 	into database.Spec
 	// isReady reports whether the database can be loaded now. load needs it.
-	isReady func(ctx context.Context) stepresult.Result
+	isReady func(ctx context.Context) steps.Result
 }
 
 // here reports whether the dump was made in the cluster and namespace of the database.
@@ -39,7 +39,7 @@ func (r dumpLoad) here() bool {
 }
 
 // chooseSource decides where the dump is read, and begins status.dump. Nothing is changed yet.
-func (r dumpLoad) chooseSource(ctx context.Context) stepresult.Result {
+func (r dumpLoad) chooseSource(ctx context.Context) steps.Result {
 	at := dumpTarget{here: r.here()}
 	if d := r.restore.Status.Dump; d != nil {
 		at.last = d.From
@@ -57,7 +57,7 @@ func (r dumpLoad) chooseSource(ctx context.Context) stepresult.Result {
 		return v
 	}
 	if from == v1.DumpFromBucket && r.options.SpokeImage == "" {
-		return stepresult.Fail(v1.ReasonDumpMissing, "the dump is in a bucket, and this hub has no --spoke-image to download it with")
+		return steps.Fail(v1.ReasonDumpMissing, "the dump is in a bucket, and this hub has no --spoke-image to download it with")
 	}
 	if r.restore.Status.Dump == nil {
 		if from == v1.DumpFromBucket {
@@ -68,7 +68,7 @@ func (r dumpLoad) chooseSource(ctx context.Context) stepresult.Result {
 		r.restore.Status.Dump = &v1.RestoredDump{}
 	}
 	r.restore.Status.Dump.From = from
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // startLimit is how long a Job may wait for its creation, and then for a node, a volume or an
@@ -77,10 +77,10 @@ const startLimit = 15 * time.Minute
 
 // load has the dump loaded, and looks how far that is. The zero Result means that it is.
 // An error is one of the hub's API server. chooseSource comes first.
-func (r dumpLoad) load(ctx context.Context) (stepresult.Result, error) {
+func (r dumpLoad) load(ctx context.Context) (steps.Result, error) {
 	d := r.restore.Status.Dump
 	if d.Loaded {
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	}
 	if d.Job == "" {
 		return r.begin(ctx)
@@ -94,25 +94,25 @@ func (r dumpLoad) load(ctx context.Context) (stepresult.Result, error) {
 	case err != nil:
 		return r.memberError(err), nil
 	case job.Labels[v1.RestoreLabel] != r.labels()[v1.RestoreLabel]:
-		return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s is not that of this Restore", d.Job, r.member.Name), nil
+		return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s is not that of this Restore", d.Job, r.member.Name), nil
 	}
 	d.RequestTime = nil
 	return r.observe(ctx, job), nil
 }
 
 // observe looks how far a Job is, and decides what follows when it has ended.
-func (r dumpLoad) observe(ctx context.Context, job *batchv1.Job) stepresult.Result {
+func (r dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 	outcome, err := logicalbackup.Look(ctx, r.reader(), job)
 	if err != nil {
 		return r.memberError(err)
 	}
 	if !outcome.Ended {
-		v := stepresult.Hold(stepresult.Poll(r.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, r.member.Name)
+		v := steps.Hold(steps.Poll(r.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, r.member.Name)
 		switch {
 		case outcome.Why == "":
 		case outcome.Container == "" && r.since(job.CreationTimestamp.Time) > startLimit:
 			// What uses the database is stopped meanwhile.
-			return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, r.member.Name, startLimit, outcome.Why)
+			return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, r.member.Name, startLimit, outcome.Why)
 		default:
 			v.Message += ": " + outcome.Why
 		}
@@ -129,7 +129,7 @@ func (r dumpLoad) observe(ctx context.Context, job *batchv1.Job) stepresult.Resu
 	case n.loaded:
 		d.Loaded = true
 		// Written down before anything follows from it.
-		return stepresult.Hold(time.Second, v1.ReasonLoading, "the dump is loaded")
+		return steps.Hold(time.Second, v1.ReasonLoading, "the dump is loaded")
 	case n.again:
 		d.Attempt++
 		d.Job = ""
@@ -152,7 +152,7 @@ func expired(job *batchv1.Job) bool {
 
 // tidy takes away Jobs, orders and the claim that the dump was brought to. The zero
 // Result means that they are gone.
-func (r dumpLoad) tidy(ctx context.Context) stepresult.Result {
+func (r dumpLoad) tidy(ctx context.Context) steps.Result {
 	gone, err := r.stop(ctx)
 	if d := r.restore.Status.Dump; err == nil && gone && d != nil && d.Claim != "" {
 		member := cleaner{reader: r.reader(), writer: r.writer(), now: r.now}
@@ -165,9 +165,9 @@ func (r dumpLoad) tidy(ctx context.Context) stepresult.Result {
 	case err != nil:
 		return r.memberError(err)
 	case !gone:
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "taking away in %s what the dump was loaded with", r.member.Name)
+		return steps.Hold(steps.PollFirst, v1.ReasonDeleting, "taking away in %s what the dump was loaded with", r.member.Name)
 	default:
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 }
 
@@ -252,6 +252,6 @@ func (r dumpLoad) labels() map[string]string {
 }
 
 // memberError returns the result for an error of the member.
-func (r dumpLoad) memberError(err error) stepresult.Result {
-	return stepresult.FromMember(err, r.member.Name, "create and read Jobs, claims and pods")
+func (r dumpLoad) memberError(err error) steps.Result {
+	return steps.FromMember(err, r.member.Name, "create and read Jobs, claims and pods")
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -23,22 +23,22 @@ type shopLoad struct{ dumpLoad }
 // proceed does what can be done now. The zero Result means that the dump is loaded, what
 // uses the database is started, and what was created for it is gone. An error is one of the
 // hub's API server.
-func (s shopLoad) proceed(ctx context.Context) (stepresult.Result, error) {
+func (s shopLoad) proceed(ctx context.Context) (steps.Result, error) {
 	if d := s.restore.Status.Dump; d != nil && d.Loaded {
 		return s.finish(ctx), nil
 	}
 	if s.targetFacts.copy == nil && s.restore.Status.Dump != nil && s.restore.Status.Dump.Started {
-		return stepresult.Fail(v1.ReasonLoadFailed, "the application is not in %s any more", s.member.Name), nil
+		return steps.Fail(v1.ReasonLoadFailed, "the application is not in %s any more", s.member.Name), nil
 	}
 	if s.targetFacts.copy == nil || s.targetFacts.copy.Spec.Database == nil || !s.targetFacts.copy.DeletionTimestamp.IsZero() {
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonNoDatabase, "waiting for the application with a database to be placed in %s", s.member.Name), nil
+		return steps.Hold(steps.PollFirst, v1.ReasonNoDatabase, "waiting for the application with a database to be placed in %s", s.member.Name), nil
 	}
 	if s.ended() {
 		return s.alreadyRestored(), nil
 	}
 	into, err := render.Database(s.targetFacts.copy, render.Cluster{Name: s.member.Name})
 	if err != nil {
-		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.member.Name, err), nil
+		return steps.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.member.Name, err), nil
 	}
 	s.into = into
 	if v, err := s.announce(ctx); v.Stops() || err != nil {
@@ -50,7 +50,7 @@ func (s shopLoad) proceed(ctx context.Context) (stepresult.Result, error) {
 
 // announce sets the annotation on the copy with which the spoke stops the workloads, once the
 // dump may be loaded. An error is one of the hub's API server.
-func (s shopLoad) announce(ctx context.Context) (stepresult.Result, error) {
+func (s shopLoad) announce(ctx context.Context) (steps.Result, error) {
 	if d := s.restore.Status.Dump; d == nil || !d.Started {
 		if v := s.mayLoad(ctx); v.Stops() {
 			return v, nil
@@ -60,7 +60,7 @@ func (s shopLoad) announce(ctx context.Context) (stepresult.Result, error) {
 		// Save comes first: the status records every change in the member, and a hub that
 		// has read an old status stops nothing.
 		if err := s.save(ctx); err != nil {
-			return stepresult.Result{}, err
+			return steps.Result{}, err
 		}
 	}
 	taken, err := takeLock(ctx, s.writer(), s.targetFacts.copy, v1.LoadingAnnotation, s.restore.Name)
@@ -68,20 +68,20 @@ func (s shopLoad) announce(ctx context.Context) (stepresult.Result, error) {
 	case err != nil:
 		return s.copyError(err), nil
 	case taken:
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "stopping what uses the database in %s", s.member.Name), nil
+		return steps.Hold(steps.PollFirst, v1.ReasonStoppingApplication, "stopping what uses the database in %s", s.member.Name), nil
 	default:
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	}
 }
 
 // mayLoad reports whether the dump may be loaded, chooses its source, and asks the member
 // once before anything is stopped.
-func (s shopLoad) mayLoad(ctx context.Context) stepresult.Result {
+func (s shopLoad) mayLoad(ctx context.Context) steps.Result {
 	if why := dumpMismatch(s.targetFacts.copy.Spec.Database, &s.backup.Status); why != "" {
-		return stepresult.Fail(v1.ReasonEngineMismatch, "%s", why)
+		return steps.Fail(v1.ReasonEngineMismatch, "%s", why)
 	}
 	if holder := lockHolder(s.targetFacts.copy); holder != "" && holder != s.restore.Name {
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.member.Name)
+		return steps.Hold(steps.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.member.Name)
 	}
 	if v := s.dumping(ctx); v.Stops() {
 		return v
@@ -94,10 +94,10 @@ func (s shopLoad) mayLoad(ctx context.Context) stepresult.Result {
 
 // dumping checks whether the database is being dumped: otherwise the load would wait for that
 // dump with the application stopped.
-func (s shopLoad) dumping(ctx context.Context) stepresult.Result {
+func (s shopLoad) dumping(ctx context.Context) steps.Result {
 	of, err := s.into.Client()
 	if err != nil {
-		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.member.Name, err)
+		return steps.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.member.Name, err)
 	}
 	pods := &corev1.PodList{}
 	err = s.reader().List(ctx, pods, client.InNamespace(s.targetFacts.copy.Namespace), client.MatchingLabels{
@@ -107,21 +107,21 @@ func (s shopLoad) dumping(ctx context.Context) stepresult.Result {
 		return s.memberError(err)
 	}
 	if anyAlive(pods.Items) {
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "waiting in %s for a dump of the database to end", s.member.Name)
+		return steps.Hold(steps.PollFirst, v1.ReasonInUse, "waiting in %s for a dump of the database to end", s.member.Name)
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // ready reports whether the database runs, and nothing that uses it.
-func (s shopLoad) ready(ctx context.Context) stepresult.Result {
+func (s shopLoad) ready(ctx context.Context) steps.Result {
 	for _, c := range s.targetFacts.copy.Status.Components {
 		if slices.Contains(clients(), c.Name) && c.Replicas > 0 {
-			return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "%s in %s is to be stopped", c.Name, s.member.Name)
+			return steps.Hold(steps.PollFirst, v1.ReasonStoppingApplication, "%s in %s is to be stopped", c.Name, s.member.Name)
 		}
 	}
 	users, err := s.users()
 	if err != nil {
-		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.member.Name, err)
+		return steps.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.member.Name, err)
 	}
 	pods := &corev1.PodList{}
 	err = s.reader().List(ctx, pods, client.InNamespace(s.targetFacts.copy.Namespace), client.MatchingLabelsSelector{Selector: users})
@@ -129,7 +129,7 @@ func (s shopLoad) ready(ctx context.Context) stepresult.Result {
 		return s.memberError(err)
 	}
 	if anyAlive(pods.Items) {
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "waiting in %s for what uses the database to stop", s.member.Name)
+		return steps.Hold(steps.PollFirst, v1.ReasonStoppingApplication, "waiting in %s for what uses the database to stop", s.member.Name)
 	}
 	return s.serves(ctx)
 }
@@ -153,8 +153,8 @@ func (s shopLoad) users() (labels.Selector, error) {
 }
 
 // serves reports whether the database is ready.
-func (s shopLoad) serves(ctx context.Context) stepresult.Result {
-	waiting := stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", s.member.Name)
+func (s shopLoad) serves(ctx context.Context) steps.Result {
+	waiting := steps.Hold(steps.PollFirst, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", s.member.Name)
 	pod := &corev1.Pod{}
 	err := s.reader().Get(ctx, client.ObjectKey{Namespace: s.targetFacts.copy.Namespace, Name: render.DatabasePod(s.targetFacts.copy.Name)}, pod)
 	switch {
@@ -166,11 +166,11 @@ func (s shopLoad) serves(ctx context.Context) stepresult.Result {
 	if !serves(pod) {
 		return waiting
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // finish starts what uses the database again, and deletes what was created to load it.
-func (s shopLoad) finish(ctx context.Context) stepresult.Result {
+func (s shopLoad) finish(ctx context.Context) steps.Result {
 	if v := s.startApplication(ctx); v.Stops() {
 		return v
 	}
@@ -178,20 +178,20 @@ func (s shopLoad) finish(ctx context.Context) stepresult.Result {
 		return v
 	}
 	if s.targetFacts.copy == nil {
-		return stepresult.Result{} // Taken from the member in between.
+		return steps.Result{} // Taken from the member in between.
 	}
 	return s.serves(ctx)
 }
 
 // cancel ends a Restore that is under way or has failed: no Job is at work when it
 // starts what uses the database again. The zero Result means that nothing is left of it.
-func (s shopLoad) cancel(ctx context.Context) stepresult.Result {
+func (s shopLoad) cancel(ctx context.Context) steps.Result {
 	stopped, err := s.stop(ctx)
 	if err != nil {
 		return s.memberError(err)
 	}
 	if !stopped {
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.member.Name)
+		return steps.Hold(steps.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.member.Name)
 	}
 	if v := s.startApplication(ctx); v.Stops() {
 		return v
@@ -200,28 +200,28 @@ func (s shopLoad) cancel(ctx context.Context) stepresult.Result {
 }
 
 // startApplication releases the lock, so that what uses the database starts again.
-func (s shopLoad) startApplication(ctx context.Context) stepresult.Result {
+func (s shopLoad) startApplication(ctx context.Context) steps.Result {
 	if s.targetFacts.copy == nil {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	given, err := releaseLock(ctx, s.writer(), s.targetFacts.copy, s.restore)
 	switch {
 	case err != nil:
 		return s.copyError(err)
 	case given:
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "what uses the database in %s starts again", s.member.Name)
+		return steps.Hold(steps.PollFirst, v1.ReasonStartingDatabase, "what uses the database in %s starts again", s.member.Name)
 	default:
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 }
 
 // copyError returns the result for an error that concerns the copy.
-func (s shopLoad) copyError(err error) stepresult.Result {
+func (s shopLoad) copyError(err error) steps.Result {
 	switch {
 	case errors.Is(err, errBusy):
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "another Restore works on the database in %s", s.member.Name)
+		return steps.Hold(steps.PollFirst, v1.ReasonInUse, "another Restore works on the database in %s", s.member.Name)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "the EcommerceApp in %s was changed by another client; the hub retries", s.member.Name)
+		return steps.Hold(steps.PollFirst, v1.ReasonRetrying, "the EcommerceApp in %s was changed by another client; the hub retries", s.member.Name)
 	default:
 		return s.memberError(err)
 	}

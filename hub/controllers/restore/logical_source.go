@@ -2,7 +2,7 @@ package restore
 
 import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // dumpTarget describes where a dump is available to a database.
@@ -16,22 +16,22 @@ type dumpTarget struct {
 }
 
 // dumpSource decides where the dump of a Backup is read, which is neither pending nor failed.
-func dumpSource(b *v1.Backup, at dumpTarget) (v1.DumpSource, stepresult.Result) {
+func dumpSource(b *v1.Backup, at dumpTarget) (v1.DumpSource, steps.Result) {
 	d := b.Status.Dump
 	switch {
 	case d == nil || d.File == "":
-		return "", stepresult.Fail(v1.ReasonDumpMissing, "Backup %q does not say which file its dump is", b.Name)
+		return "", steps.Fail(v1.ReasonDumpMissing, "Backup %q does not say which file its dump is", b.Name)
 	case at.here && at.claim && at.last != v1.DumpFromBucket:
-		return v1.DumpFromClaim, stepresult.Result{}
+		return v1.DumpFromClaim, steps.Result{}
 	case sent(b):
-		return v1.DumpFromBucket, stepresult.Result{}
+		return v1.DumpFromBucket, steps.Result{}
 	case d.Object != nil && b.Status.Phase == v1.BackupFinalizing:
-		return "", stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "the dump of Backup %q is on its way to the bucket", b.Name)
+		return "", steps.Hold(steps.Member, v1.ReasonBackupNotReady, "the dump of Backup %q is on its way to the bucket", b.Name)
 	case at.here:
-		return "", stepresult.Fail(v1.ReasonDumpMissing, "the dump %s is not on the claim %s of %s any more, and in no bucket: "+
+		return "", steps.Fail(v1.ReasonDumpMissing, "the dump %s is not on the claim %s of %s any more, and in no bucket: "+
 			"give the CloudAccount of %s spec.objectStorage for dumps to come", d.File, d.Claim, b.Spec.ClusterRef.Name, b.Spec.ClusterRef.Name)
 	default:
-		return "", stepresult.Fail(v1.ReasonDumpMissing, "the dump is only in %s: give its CloudAccount spec.objectStorage for dumps to come", b.Spec.ClusterRef.Name)
+		return "", steps.Fail(v1.ReasonDumpMissing, "the dump is only in %s: give its CloudAccount spec.objectStorage for dumps to come", b.Spec.ClusterRef.Name)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -20,27 +20,27 @@ import (
 func TestAbandon(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
-	waits := stepresult.Hold(time.Minute, v1.ReasonStoppingApplication, "waiting")
-	paused := stepresult.Hold(time.Minute, v1.ReasonPaused, "paused")
+	waits := steps.Hold(time.Minute, v1.ReasonStoppingApplication, "waiting")
+	paused := steps.Hold(time.Minute, v1.ReasonPaused, "paused")
 	verify := func(w *work) { w.restore.Spec.Verify = true }
 	for name, tt := range map[string]struct {
 		change  func(*work)
-		v       stepresult.Result
+		v       steps.Result
 		age     time.Duration
 		resumed time.Duration
-		want    stepresult.Result
+		want    steps.Result
 	}{
 		"in time":                  {nil, waits, time.Hour, 0, waits},
-		"shortly before its limit": {nil, waits, limit - 9*time.Second, 0, stepresult.Hold(10*time.Second, v1.ReasonStoppingApplication, "waiting")},
-		"at its limit":             {nil, waits, limit + time.Second, 0, stepresult.Fail(v1.ReasonStoppingApplication, "given up after 6h0m0s: waiting")},
+		"shortly before its limit": {nil, waits, limit - 9*time.Second, 0, steps.Hold(10*time.Second, v1.ReasonStoppingApplication, "waiting")},
+		"at its limit":             {nil, waits, limit + time.Second, 0, steps.Fail(v1.ReasonStoppingApplication, "given up after 6h0m0s: waiting")},
 		"paused at its limit":      {nil, paused, limit + time.Second, 0, paused},
 		"paused before its limit":  {nil, paused, limit - 9*time.Second, 0, paused},
 		"resumed":                  {nil, waits, 2 * limit, 2 * limit, waits},
-		"resumed long ago":         {nil, waits, 3 * limit, limit, stepresult.Fail(v1.ReasonStoppingApplication, "given up after 6h0m0s: waiting")},
-		"it is done":               {nil, stepresult.Result{}, 2 * limit, 0, stepresult.Result{}},
-		"it has failed":            {nil, stepresult.Fail("X", "x"), 2 * limit, 0, stepresult.Fail("X", "x")},
+		"resumed long ago":         {nil, waits, 3 * limit, limit, steps.Fail(v1.ReasonStoppingApplication, "given up after 6h0m0s: waiting")},
+		"it is done":               {nil, steps.Result{}, 2 * limit, 0, steps.Result{}},
+		"it has failed":            {nil, steps.Fail("X", "x"), 2 * limit, 0, steps.Fail("X", "x")},
 		"between two attempts":     {(*work).started, waits, limit + time.Second, 0, waits},
-		"verified too long":        {verify, waits, limit + time.Second, 0, stepresult.Fail(v1.ReasonVerificationFailed, "not verified within 6h0m0s: waiting")},
+		"verified too long":        {verify, waits, limit + time.Second, 0, steps.Fail(v1.ReasonVerificationFailed, "not verified within 6h0m0s: waiting")},
 		"verification is paused":   {verify, paused, limit + time.Second, 0, paused},
 		"verification is resumed":  {verify, waits, 2 * limit, 2 * limit, waits},
 	} {

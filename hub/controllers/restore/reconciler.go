@@ -16,7 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
@@ -115,7 +115,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 
 // abandon returns the result of a pass, which is fatal if the Restore has waited for too long. A
 // pause has no time limit.
-func (w *work) abandon(v stepresult.Result) stepresult.Result {
+func (w *work) abandon(v steps.Result) steps.Result {
 	patience, age := w.patience(), w.age()
 	switch {
 	case !v.Stops(), v.Fatal, v.Reason == v1.ReasonPaused, patience == 0:
@@ -123,9 +123,9 @@ func (w *work) abandon(v stepresult.Result) stepresult.Result {
 	case age <= patience:
 		return v.Within(patience - age)
 	case w.restore.Spec.Verify:
-		return stepresult.Fail(v1.ReasonVerificationFailed, "not verified within %s: %s", patience, v.Message)
+		return steps.Fail(v1.ReasonVerificationFailed, "not verified within %s: %s", patience, v.Message)
 	default:
-		return stepresult.Fail(v.Reason, "given up after %s: %s", patience, v.Message)
+		return steps.Fail(v.Reason, "given up after %s: %s", patience, v.Message)
 	}
 }
 
@@ -149,26 +149,26 @@ func (w *work) patience() time.Duration {
 // giveUp ends a Restore that cannot be: the database goes on with what it had, and what
 // was made in the cloud goes. Without its claim it must not start: there is no giving
 // up then, but for one whose place another has taken.
-func (w *work) giveUp(ctx context.Context, v stepresult.Result) (stepresult.Result, error) {
+func (w *work) giveUp(ctx context.Context, v steps.Result) (steps.Result, error) {
 	if v.Reason == v1.ReasonAlreadyRestored {
 		return v, nil // The database may use the volumes.
 	}
 	if w.replaced() && v.Reason != v1.ReasonConflict {
-		return stepresult.Hold(stepresult.Refused, v.Reason, "%s", v.Message), nil
+		return steps.Hold(steps.Refused, v.Reason, "%s", v.Message), nil
 	}
 	if w.targetFacts == nil {
 		if held, err := w.look(ctx); held.Stops() || err != nil {
-			return stepresult.Hold(max(held.Wait, stepresult.Member), v.Reason, "%s (the database starts again when %s answers)", v.Message, w.member.Name), err
+			return steps.Hold(max(held.Wait, steps.Member), v.Reason, "%s (the database starts again when %s answers)", v.Message, w.member.Name), err
 		}
 	}
 	if w.targetFacts == nil {
 		return v, nil // The member or the backup is no more.
 	}
 	if !w.databaseReleased(ctx) {
-		return stepresult.Hold(stepresult.Member, v.Reason, "%s (starting the database again)", v.Message), nil
+		return steps.Hold(steps.Member, v.Reason, "%s (starting the database again)", v.Message), nil
 	}
 	if held := w.deleteUnused(ctx); held.Stops() {
-		return stepresult.Hold(max(held.Wait, stepresult.Member), v.Reason, "%s (%s)", v.Message, held.Message), nil
+		return steps.Hold(max(held.Wait, steps.Member), v.Reason, "%s (%s)", v.Message, held.Message), nil
 	}
 	return v, nil
 }
@@ -189,7 +189,7 @@ func (w *work) unstarted(ctx context.Context, err error) error {
 		return err
 	}
 	w.restore = w.stored.DeepCopy()
-	v := stepresult.Hold(d.Wait, d.Reason, "%s", d.Message)
+	v := steps.Hold(d.Wait, d.Reason, "%s", d.Message)
 	if w.restore.Spec.Verify {
 		w.concludeVerification(v)
 	} else {
@@ -210,7 +210,7 @@ func (w *work) ensureFinalizer(ctx context.Context) error {
 }
 
 // conclude writes what a pass came to into the status.
-func (w *work) conclude(v stepresult.Result) {
+func (w *work) conclude(v steps.Result) {
 	s := &w.restore.Status
 	s.ObservedGeneration = w.restore.Generation
 	ready := metav1.Condition{
@@ -236,7 +236,7 @@ func (w *work) conclude(v stepresult.Result) {
 		s.Phase, s.CompletionTime = v1.RestoreCompleted, seconds(w.now)
 	}
 	if v.Stops() {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v.Reason, stepresult.Clip(v.Message)
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v.Reason, steps.Clip(v.Message)
 	}
 	s.Message = ready.Message
 	meta.SetStatusCondition(&s.Conditions, ready)
@@ -267,7 +267,7 @@ func (w *work) write(ctx context.Context) error {
 	if w.restore.Status.Phase == v1.RestoreCompleted {
 		kind, reason = corev1.EventTypeNormal, v1.ReasonCompleted
 	}
-	rejected := stepresult.Rejected(reason) && reasonOf(before) != reason && w.restore.Status.Phase != v1.RestoreCleaningUp
+	rejected := steps.Rejected(reason) && reasonOf(before) != reason && w.restore.Status.Phase != v1.RestoreCleaningUp
 	if done(w.restore) && !done(before) || rejected {
 		w.options.Recorder.Eventf(w.restore, nil, kind, reason, "Restore", "%s", w.restore.Status.Message)
 	}

@@ -7,12 +7,12 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // makeable reports whether a volume can be made from a snapshot that the cluster can attach, before
 // anything is stopped. What cannot be read is not known, and is no reason to refuse.
-func (w *work) makeable(ctx context.Context, s *v1.VolumeSnapshot, live *claim) stepresult.Result {
+func (w *work) makeable(ctx context.Context, s *v1.VolumeSnapshot, live *claim) steps.Result {
 	account := &v1.CloudAccount{}
 	group := ""
 	if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Status.Account}, account); err == nil && account.Spec.Azure != nil {
@@ -28,9 +28,9 @@ func (w *work) makeable(ctx context.Context, s *v1.VolumeSnapshot, live *claim) 
 		}
 	}
 	if o := facts.Obstacle(); o.Reason != "" {
-		return stepresult.Fail(o.Reason, "Backup %q cannot be restored to %s: %s", w.backup.Name, w.member.Name, o.Message)
+		return steps.Fail(o.Reason, "Backup %q cannot be restored to %s: %s", w.backup.Name, w.member.Name, o.Message)
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // restoreFacts returns what is known without the cloud.

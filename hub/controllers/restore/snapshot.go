@@ -6,11 +6,11 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // choose writes down which snapshots the volumes are made from, and where, once.
-func (w *work) choose(ctx context.Context) stepresult.Result {
+func (w *work) choose(ctx context.Context) steps.Result {
 	if v := w.lookAround(ctx); v.Stops() {
 		return v
 	}
@@ -19,7 +19,7 @@ func (w *work) choose(ctx context.Context) stepresult.Result {
 	}
 	s := &w.restore.Status
 	if len(s.Volumes) > 0 {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	if v := w.replaceable(ctx); v.Stops() {
 		return v
@@ -29,7 +29,7 @@ func (w *work) choose(ctx context.Context) stepresult.Result {
 		snapshot := &w.backup.Status.Snapshots[i]
 		id := snapshotIn(w.member.Status.Region, &w.backup.Status, snapshot)
 		if id == "" && w.backup.Status.Phase == v1.BackupFinalizing && slices.Contains(w.backup.Spec.CopyToRegions, w.member.Status.Region) {
-			return stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
+			return steps.Hold(steps.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
 		}
 		if id == "" {
 			return missingIn(w.member.Status.Region, w.backup, snapshot)
@@ -37,7 +37,7 @@ func (w *work) choose(ctx context.Context) stepresult.Result {
 		name := w.claimName(snapshot.Claim)
 		live := w.targetFacts.claims[name]
 		if live != nil && !w.restore.Spec.Overwrite {
-			return stepresult.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
+			return steps.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
 				name, w.member.Name)
 		}
 		if v := w.makeable(ctx, snapshot, live); v.Stops() {
@@ -49,34 +49,34 @@ func (w *work) choose(ctx context.Context) stepresult.Result {
 		})
 	}
 	if len(chosen) == 0 {
-		return stepresult.Fail(v1.ReasonBackupNotReady, "Backup %q has no snapshots", w.backup.Name)
+		return steps.Fail(v1.ReasonBackupNotReady, "Backup %q has no snapshots", w.backup.Name)
 	}
 	s.Volumes = chosen
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // missingIn returns the result for a Backup without a snapshot in a region.
-func missingIn(region string, b *v1.Backup, s *v1.VolumeSnapshot) stepresult.Result {
+func missingIn(region string, b *v1.Backup, s *v1.VolumeSnapshot) steps.Result {
 	for _, c := range s.Copies {
 		if c.Region == region && c.State == string(cloud.StateFailed) {
-			return stepresult.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s, because the copy failed: %s", b.Name, region, c.Message)
+			return steps.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s, because the copy failed: %s", b.Name, region, c.Message)
 		}
 	}
-	return stepresult.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s: give %s in copyToRegions of the backups to come", b.Name, region, region)
+	return steps.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s: give %s in copyToRegions of the backups to come", b.Name, region, region)
 }
 
 // replaceable reports whether the data of a database that runs there can be replaced: by
 // data that its pods can all work with, and that has the credentials it is asked with.
-func (w *work) replaceable(ctx context.Context) stepresult.Result {
+func (w *work) replaceable(ctx context.Context) steps.Result {
 	if w.targetFacts.copy == nil || w.targetFacts.copy.Spec.Database == nil {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	if n := w.targetFacts.copy.Spec.Database.Replicas; n != nil && *n > 1 {
-		return stepresult.Fail(v1.ReasonInUse, "the database in %s has %d pods, and all but the first would keep the data that they have: "+
+		return steps.Fail(v1.ReasonInUse, "the database in %s has %d pods, and all but the first would keep the data that they have: "+
 			"set spec.database.replicas to 1, and delete the claims of the others before there are more again", w.member.Name, *n)
 	}
 	if w.member.Name == w.backup.Spec.ClusterRef.Name {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	return w.sameCredentials(ctx)
 }
@@ -87,7 +87,7 @@ func (w *work) nameOf(claim string) string {
 }
 
 // makeVolumes makes the volumes in the cloud.
-func (w *work) makeVolumes(ctx context.Context) stepresult.Result {
+func (w *work) makeVolumes(ctx context.Context) steps.Result {
 	return w.maker().makeAll(ctx, w.restore.Status.Volumes)
 }
 

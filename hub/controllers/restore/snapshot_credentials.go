@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 // ensureSecrets copies the passwords that are in the data to a cluster that has never had
 // the database.
-func (w *work) ensureSecrets(ctx context.Context) stepresult.Result {
+func (w *work) ensureSecrets(ctx context.Context) steps.Result {
 	if w.targetFacts.copy != nil || w.member.Name == w.backup.Spec.ClusterRef.Name {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
@@ -31,24 +31,24 @@ func (w *work) ensureSecrets(ctx context.Context) stepresult.Result {
 		return w.memberError(err)
 	}
 	if missing == "" {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	source, err := w.source(ctx)
 	if err == nil {
 		err = copySecrets(ctx, source, w.targetFacts.cluster, w.appKey())
 	}
 	if err == nil {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	from := w.backup.Spec.ClusterRef.Name
-	return stepresult.Hold(stepresult.FromMember(err, from, "read Secrets").Wait, v1.ReasonCredentialsMissing,
+	return steps.Hold(steps.FromMember(err, from, "read Secrets").Wait, v1.ReasonCredentialsMissing,
 		"the claims are there, but the database's passwords are not: Secret %s of %s could not be copied to %s; create it there by hand if %s is lost",
 		missing, from, w.member.Name, from)
 }
 
 // sameCredentials reports whether the database of the target can use the data of another cluster that
 // runs the application as well. The pod of PostgreSQL sets all passwords in the data when it starts.
-func (w *work) sameCredentials(ctx context.Context) stepresult.Result {
+func (w *work) sameCredentials(ctx context.Context) steps.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	from, different := w.backup.Spec.ClusterRef.Name, ""
@@ -62,13 +62,13 @@ func (w *work) sameCredentials(ctx context.Context) stepresult.Result {
 	}
 	switch {
 	case err != nil:
-		return stepresult.Hold(stepresult.FromMember(err, from, "read Secrets").Wait, v1.ReasonCredentialsMissing,
+		return steps.Hold(steps.FromMember(err, from, "read Secrets").Wait, v1.ReasonCredentialsMissing,
 			"the credentials of %s cannot be compared with those of the database in %s until the hub can read both Secrets", from, w.member.Name)
 	case different != "":
-		return stepresult.Fail(v1.ReasonCredentialsMissing, "the data of %s does not have %s as the database in %s: "+
+		return steps.Fail(v1.ReasonCredentialsMissing, "the data of %s does not have %s as the database in %s: "+
 			"give both one Secret by spec.database.credentialsSecretRef, or make Secret %s the same", from, what, w.member.Name, different)
 	default:
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 }
 

@@ -13,14 +13,14 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // stopDatabase stops the database, if there is one, until nothing uses its claims.
-func (w *work) stopDatabase(ctx context.Context) stepresult.Result {
+func (w *work) stopDatabase(ctx context.Context) steps.Result {
 	if w.bound() || w.targetFacts.copy == nil {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
@@ -32,19 +32,19 @@ func (w *work) stopDatabase(ctx context.Context) stepresult.Result {
 	err := w.reader().Get(ctx, key, pod)
 	switch {
 	case apierrors.IsNotFound(err):
-		return stepresult.Result{}
+		return steps.Result{}
 	case err != nil:
 		return w.memberError(err)
 	default:
-		return stepresult.Hold(memberDelay, v1.ReasonStoppingDatabase, "waiting for the database in %s to stop", w.member.Name)
+		return steps.Hold(memberDelay, v1.ReasonStoppingDatabase, "waiting for the database in %s to stop", w.member.Name)
 	}
 }
 
 // replaceClaims puts the restored volumes in their place.
-func (w *work) replaceClaims(ctx context.Context) stepresult.Result {
+func (w *work) replaceClaims(ctx context.Context) steps.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	waiting := stepresult.Result{}
+	waiting := steps.Result{}
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]
 		bound, err := w.replaceClaim(ctx, v)
@@ -52,7 +52,7 @@ func (w *work) replaceClaims(ctx context.Context) stepresult.Result {
 			return w.memberError(err)
 		}
 		if !bound {
-			waiting = stepresult.Hold(memberDelay, v1.ReasonCreatingVolumes, "waiting for the claim %s in %s to be bound", v.Claim, w.member.Name)
+			waiting = steps.Hold(memberDelay, v1.ReasonCreatingVolumes, "waiting for the claim %s in %s to be bound", v.Claim, w.member.Name)
 		}
 	}
 	return waiting
@@ -175,18 +175,18 @@ func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume) error {
 }
 
 // startDatabase releases the lock of the database, and waits until it is ready.
-func (w *work) startDatabase(ctx context.Context) stepresult.Result {
+func (w *work) startDatabase(ctx context.Context) steps.Result {
 	if w.targetFacts.copy == nil {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	if taken := w.superseded(); taken != "" {
-		return stepresult.Fail(v1.ReasonConflict, "the claim %s in %s was given another volume meanwhile", taken, w.member.Name)
+		return steps.Fail(v1.ReasonConflict, "the claim %s in %s was given another volume meanwhile", taken, w.member.Name)
 	}
 	if !bound(w.stored) {
 		// Written down before the copy records the end of the Restore.
-		return stepresult.Hold(memberDelay, v1.ReasonStartingDatabase, "the claims in %s are bound", w.member.Name)
+		return steps.Hold(memberDelay, v1.ReasonStartingDatabase, "the claims in %s are bound", w.member.Name)
 	}
 	given, err := releaseLock(ctx, w.writer(), w.targetFacts.copy, w.restore)
 	if err != nil {
@@ -199,9 +199,9 @@ func (w *work) startDatabase(ctx context.Context) stepresult.Result {
 		return w.memberError(err)
 	}
 	if given || err != nil || !serves(pod) {
-		return stepresult.Hold(memberDelay, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", w.member.Name)
+		return steps.Hold(memberDelay, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", w.member.Name)
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // superseded returns a restored claim that has another volume by now; empty if none has.

@@ -7,7 +7,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // maxVolumeAttempts is how often a volume is asked for that fails after it was accepted.
@@ -34,7 +34,7 @@ func volumeReady(v *v1.RestoredVolume) bool {
 
 // makeAll requests the missing volumes, and updates their states. The zero Result means that
 // all exist.
-func (m volumeMaker) makeAll(ctx context.Context, all []v1.RestoredVolume) stepresult.Result {
+func (m volumeMaker) makeAll(ctx context.Context, all []v1.RestoredVolume) steps.Result {
 	var missing []*v1.RestoredVolume
 	for i := range all {
 		if v := &all[i]; !volumeReady(v) {
@@ -42,13 +42,13 @@ func (m volumeMaker) makeAll(ctx context.Context, all []v1.RestoredVolume) stepr
 		}
 	}
 	if len(missing) == 0 {
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 	session, err := m.connect(ctx)
 	if err != nil {
-		return stepresult.FromError(err, "connecting to the cloud")
+		return steps.FromError(err, "connecting to the cloud")
 	}
-	waiting := stepresult.Result{}
+	waiting := steps.Result{}
 	for _, v := range missing {
 		if stop := m.makeOne(ctx, session, v); stop.Stops() {
 			if stop.Fatal {
@@ -60,13 +60,13 @@ func (m volumeMaker) makeAll(ctx context.Context, all []v1.RestoredVolume) stepr
 	return waiting
 }
 
-func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.RestoredVolume) stepresult.Result {
+func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.RestoredVolume) steps.Result {
 	fresh := v.State == ""
 	if fresh {
 		v.State = v1.RestoredVolumeCreating
 		if err := m.save(ctx); err != nil {
 			v.State = ""
-			return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "recording the request for the volume of the claim %s", v.Claim)
+			return steps.Hold(steps.PollFirst, v1.ReasonRetrying, "recording the request for the volume of the claim %s", v.Claim)
 		}
 	}
 	made, err := session.Volumes.EnsureVolume(ctx, m.spec(v))
@@ -74,25 +74,25 @@ func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.R
 		if fresh && !perhaps(err) {
 			v.State = ""
 		}
-		return stepresult.FromError(err, "creating the volume of the claim "+v.Claim)
+		return steps.FromError(err, "creating the volume of the claim "+v.Claim)
 	}
 	v.Volume, v.State = made.Ref.Handle, v1.RestoredVolumeCreating
 	switch made.State {
 	case cloud.StateReady:
 		v.State = v1.RestoredVolumeReady
-		return stepresult.Result{}
+		return steps.Result{}
 	case cloud.StateFailed:
 		v.State = v1.RestoredVolumeFailed
 		// It may exist all the same, and would not be requested again.
 		if err := m.deleteVolume(ctx, session, v); err != nil {
-			return stepresult.FromError(err, "deleting the volume of the claim "+v.Claim+" that failed")
+			return steps.FromError(err, "deleting the volume of the claim "+v.Claim+" that failed")
 		}
 		if v.Attempt++; v.Attempt >= maxVolumeAttempts {
-			return stepresult.Fail(v1.ReasonSnapshotFailed, "the provider could not create the volume of the claim %s: %s", v.Claim, stepresult.Clip(made.Message))
+			return steps.Fail(v1.ReasonSnapshotFailed, "the provider could not create the volume of the claim %s: %s", v.Claim, steps.Clip(made.Message))
 		}
-		return stepresult.Hold(stepresult.Transient, v1.ReasonRetrying, "the provider could not create the volume of the claim %s; asking again", v.Claim)
+		return steps.Hold(steps.Transient, v1.ReasonRetrying, "the provider could not create the volume of the claim %s; asking again", v.Claim)
 	default:
-		return stepresult.Hold(stepresult.Poll(m.age), v1.ReasonCreatingVolumes, "the provider makes the volumes")
+		return steps.Hold(steps.Poll(m.age), v1.ReasonCreatingVolumes, "the provider makes the volumes")
 	}
 }
 

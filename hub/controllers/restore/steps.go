@@ -3,27 +3,27 @@ package restore
 import (
 	"context"
 
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // steps returns the steps of a Restore in their order, by its strategy, once its Backup is
 // known.
-func (w *work) steps() []stepresult.Step {
+func (w *work) steps() []steps.Step {
 	switch verify := w.restore.Spec.Verify; {
 	case w.isDump() && verify:
-		return []stepresult.Step{
+		return []steps.Step{
 			inMember("FindTarget", w.lookAround), {Name: "ChooseDump", Run: w.chooseDump},
 			{Name: "LoadDump", Run: w.loadVerification}, inMember("Verify", w.prove),
 		}
 	case w.isDump():
-		return []stepresult.Step{inMember("FindTarget", w.lookAround), {Name: "LoadDump", Run: w.loadDump}}
+		return []steps.Step{inMember("FindTarget", w.lookAround), {Name: "LoadDump", Run: w.loadDump}}
 	case verify:
-		return []stepresult.Step{
+		return []steps.Step{
 			inMember("ChooseSnapshots", w.choose), inMember("CreateVolumes", w.makeVolumes),
 			inMember("ReplaceClaims", w.replaceClaims), inMember("Verify", w.prove),
 		}
 	default:
-		return []stepresult.Step{
+		return []steps.Step{
 			inMember("ChooseSnapshots", w.choose), inMember("CreateVolumes", w.makeVolumes),
 			inMember("StopDatabase", w.stopDatabase), inMember("ReplaceClaims", w.replaceClaims),
 			inMember("CopySecrets", w.ensureSecrets), inMember("StartDatabase", w.startDatabase),
@@ -32,14 +32,14 @@ func (w *work) steps() []stepresult.Step {
 }
 
 // inMember returns a step that has no error of the hub's API server.
-func inMember(name string, run func(context.Context) stepresult.Result) stepresult.Step {
-	return stepresult.Step{Name: name, Run: func(ctx context.Context) (stepresult.Result, error) { return run(ctx), nil }}
+func inMember(name string, run func(context.Context) steps.Result) steps.Step {
+	return steps.Step{Name: name, Run: func(ctx context.Context) (steps.Result, error) { return run(ctx), nil }}
 }
 
 // advance finds what the Restore works on, and runs its steps.
-func (w *work) advance(ctx context.Context) (stepresult.Result, error) {
+func (w *work) advance(ctx context.Context) (steps.Result, error) {
 	if v, err := w.find(ctx); v.Stops() || err != nil {
 		return v, err
 	}
-	return stepresult.Advance(ctx, w.steps())
+	return steps.Advance(ctx, w.steps())
 }

@@ -17,7 +17,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // memberTimeout bounds the requests of one step to a member.
@@ -54,18 +54,18 @@ func (c *claim) zone() string {
 }
 
 // lookAround reads what there is in the member, from its API server.
-func (w *work) lookAround(ctx context.Context) stepresult.Result {
+func (w *work) lookAround(ctx context.Context) steps.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	found, err := w.read(ctx)
 	switch {
 	case errors.Is(err, csi.ErrDriverMissing):
-		return stepresult.Hold(stepresult.Member, v1.ReasonDriverMissing, "%s: %v", w.member.Name, err)
+		return steps.Hold(steps.Member, v1.ReasonDriverMissing, "%s: %v", w.member.Name, err)
 	case err != nil:
-		return stepresult.FromMember(err, w.member.Name, "read claims and volumes")
+		return steps.FromMember(err, w.member.Name, "read claims and volumes")
 	}
 	w.targetFacts = found
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 func (w *work) read(ctx context.Context) (*targetFacts, error) {
@@ -113,8 +113,8 @@ func (w *work) ended() bool {
 	return w.targetFacts != nil && w.targetFacts.copy != nil && restored(w.targetFacts.copy, w.restore)
 }
 
-func (w *work) alreadyRestored() stepresult.Result {
-	return stepresult.Fail(v1.ReasonAlreadyRestored, "the copy in %s records that this Restore has ended, which the hub does not know: "+
+func (w *work) alreadyRestored() steps.Result {
+	return steps.Fail(v1.ReasonAlreadyRestored, "the copy in %s records that this Restore has ended, which the hub does not know: "+
 		"nothing is replaced again; create another Restore if that is wanted", w.member.Name)
 }
 

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -80,51 +80,51 @@ func settingsBeside(of v1.PodSettings) v1.PodSettings {
 }
 
 // provable reports whether a backup can be proven in the member.
-func (w *work) provable() stepresult.Result {
+func (w *work) provable() steps.Result {
 	switch {
 	case w.member.Spec.Mode == v1.ModeAgent:
-		return stepresult.Fail(v1.ReasonForbidden, "in members of mode Agent the hub may start no database: verify in one of mode Agentless")
+		return steps.Fail(v1.ReasonForbidden, "in members of mode Agent the hub may start no database: verify in one of mode Agentless")
 	case w.isDump():
-		return stepresult.Result{}
+		return steps.Result{}
 	case len(w.backup.Status.Snapshots) != 1:
-		return stepresult.Fail(v1.ReasonBackupNotReady, "Backup %q is of %d volumes, and one can be verified", w.backup.Name, len(w.backup.Status.Snapshots))
+		return steps.Fail(v1.ReasonBackupNotReady, "Backup %q is of %d volumes, and one can be verified", w.backup.Name, len(w.backup.Status.Snapshots))
 	default:
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 }
 
 // prove starts the database and, when it serves, marks the Backup as verified.
-func (w *work) prove(ctx context.Context) stepresult.Result {
+func (w *work) prove(ctx context.Context) steps.Result {
 	if v := w.startVerification(ctx); v.Stops() {
 		return v
 	}
 	before := w.backup.DeepCopy()
 	w.backup.Status.LastVerifiedTime = seconds(w.now)
 	if err := w.client.Status().Patch(ctx, w.backup, locked(before)); err != nil {
-		return stepresult.Hold(memberDelay, v1.ReasonVerifying, "the database has started; recording that on the Backup")
+		return steps.Hold(memberDelay, v1.ReasonVerifying, "the database has started; recording that on the Backup")
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // startVerification starts the database, and reports whether it serves.
-func (w *work) startVerification(ctx context.Context) stepresult.Result {
+func (w *work) startVerification(ctx context.Context) steps.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	ready, err := w.verification().start(ctx, w.targetFacts.cluster)
 	switch {
 	case apierrors.IsNotFound(err):
-		return stepresult.Hold(stepresult.Member, v1.ReasonCredentialsMissing, "%s does not have the Secret with the credentials of the application's database", w.member.Name)
+		return steps.Hold(steps.Member, v1.ReasonCredentialsMissing, "%s does not have the Secret with the credentials of the application's database", w.member.Name)
 	case err != nil:
 		return w.memberError(err)
 	case !ready:
-		return stepresult.Hold(memberDelay, v1.ReasonVerifying, "waiting for the database that the backup is verified with to start in %s", w.member.Name)
+		return steps.Hold(memberDelay, v1.ReasonVerifying, "waiting for the database that the backup is verified with to start in %s", w.member.Name)
 	default:
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 }
 
 // concludeVerification writes what came of it, and has everything deleted.
-func (w *work) concludeVerification(v stepresult.Result) {
+func (w *work) concludeVerification(v steps.Result) {
 	s := &w.restore.Status
 	w.conclude(v)
 	switch {
@@ -149,7 +149,7 @@ func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
 	if ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady); ready != nil {
 		s.Message = ready.Message
 		if v.Stops() {
-			s.Message = stepresult.Clip(ready.Message + " (" + v.Message + ")")
+			s.Message = steps.Clip(ready.Message + " (" + v.Message + ")")
 		}
 	}
 	if v.Stops() {
@@ -167,15 +167,15 @@ func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
 
 // deleteVerification deletes the database, its claim and its volume. What is not reached is tried
 // again for as long as the member is one.
-func (w *work) deleteVerification(ctx context.Context) (stepresult.Result, error) {
+func (w *work) deleteVerification(ctx context.Context) (steps.Result, error) {
 	if len(w.restore.Status.Volumes) == 0 && w.restore.Status.Dump == nil {
-		return stepresult.Result{}, nil // Nothing was made.
+		return steps.Result{}, nil // Nothing was made.
 	}
 	if v, err := w.look(ctx); v.Stops() || err != nil {
 		return v, err
 	}
 	if w.targetFacts == nil {
-		return stepresult.Result{}, nil // The member or the backup is no more.
+		return steps.Result{}, nil // The member or the backup is no more.
 	}
 	short, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
@@ -188,7 +188,7 @@ func (w *work) deleteVerification(ctx context.Context) (stepresult.Result, error
 		return w.memberError(err), nil
 	}
 	if !gone {
-		return stepresult.Hold(memberDelay, v1.ReasonDeleting, "deleting the database"), nil
+		return steps.Hold(memberDelay, v1.ReasonDeleting, "deleting the database"), nil
 	}
 	for i := range w.restore.Status.Volumes {
 		gone, err := member.volume(short, w.restore.Status.Volumes[i].PersistentVolume, w.restore.UID)
@@ -196,14 +196,14 @@ func (w *work) deleteVerification(ctx context.Context) (stepresult.Result, error
 			return w.memberError(err), nil
 		}
 		if !gone {
-			return stepresult.Hold(memberDelay, v1.ReasonDeleting, "waiting for the driver to delete the volume"), nil
+			return steps.Hold(memberDelay, v1.ReasonDeleting, "waiting for the driver to delete the volume"), nil
 		}
 	}
 	// Those that the driver did not delete, or does not know.
 	for i := range w.restore.Status.Volumes {
 		if err := w.maker().delete(ctx, &w.restore.Status.Volumes[i]); err != nil {
-			return stepresult.FromError(err, "deleting the volume that was verified"), nil
+			return steps.FromError(err, "deleting the volume that was verified"), nil
 		}
 	}
-	return stepresult.Result{}, nil
+	return steps.Result{}, nil
 }

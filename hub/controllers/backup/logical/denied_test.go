@@ -8,7 +8,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // denied: a policy of the member denies Jobs, and is lifted. A retry succeeds.
@@ -32,14 +32,14 @@ func (e *testenv) deniedToSend(t *testing.T) {
 	lift := e.DenyJobs(t, backupenv.Namespace)
 	expectRejected(t, e.send(t))
 	lift()
-	e.Clock.Step(stepresult.Refused)
+	e.Clock.Step(steps.Refused)
 	if v := e.send(t); v.Reason != v1.ReasonSending || e.object().Attempt != 0 {
 		t.Errorf("result %+v, object %+v", v, e.object())
 	}
 	e.job(t, sendJob)
 }
 
-func expectRejected(t *testing.T, v stepresult.Result) {
+func expectRejected(t *testing.T, v steps.Result) {
 	t.Helper()
 	if v.Reason != v1.ReasonApplyFailed || v.Fatal || v.Wait != 5*time.Minute {
 		t.Errorf("result %+v, want %s and a retry after 5m", v, v1.ReasonApplyFailed)

@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 )
 
@@ -36,10 +36,10 @@ type Removal struct {
 // Advance deletes the parts of the dump. The zero Result means that nothing is left, and
 // that nothing more can come: while a Job, or another holder of its requests, may still
 // send, the parts it sends would be left behind.
-func (r Removal) Advance(ctx context.Context) stepresult.Result {
+func (r Removal) Advance(ctx context.Context) steps.Result {
 	o := r.Backup.Status.Dump.Object
 	if !r.Bucket.Has(o) {
-		return stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady,
+		return steps.Hold(steps.Refused, v1.ReasonAccountNotReady,
 			"the dump is in %s, and the CloudAccount %q has another bucket or prefix now: put that back, or set spec.deletion to Retain", cmp.Or(o.Location, o.Bucket), r.Backup.Status.Account)
 	}
 	// Asked before the list is read, which is then the last one.
@@ -49,11 +49,11 @@ func (r Removal) Advance(ctx context.Context) stepresult.Result {
 	case err != nil:
 		return logicalbackup.FromError(err, "deleting the dump")
 	case more:
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "the dump is being deleted from the bucket %s", o.Bucket)
+		return steps.Hold(steps.PollFirst, v1.ReasonDeleting, "the dump is being deleted from the bucket %s", o.Bucket)
 	case wait > 0:
-		return stepresult.Hold(min(wait, stepresult.Member), v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket %s", o.Bucket)
+		return steps.Hold(min(wait, steps.Member), v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket %s", o.Bucket)
 	default:
-		return stepresult.Result{}
+		return steps.Result{}
 	}
 }
 

@@ -12,15 +12,15 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
 // removes: a dump goes when nothing more can be sent.
 func (e *testenv) removes(t *testing.T) {
-	waiting := func(wait time.Duration) stepresult.Result {
-		return stepresult.Hold(wait, v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket dumps")
+	waiting := func(wait time.Duration) steps.Result {
+		return steps.Hold(wait, v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket dumps")
 	}
 	underWay := func(t *testing.T) { t.Helper(); e.send(t); e.putPart() }
 	almostExpired := func(t *testing.T) { t.Helper(); underWay(t); e.Clock.Step(time.Hour - time.Second) }
@@ -33,20 +33,20 @@ func (e *testenv) removes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change  func(*testing.T)
 		reached bool
-		want    []stepresult.Result
+		want    []steps.Result
 	}{
-		"sent":                         {sent, true, []stepresult.Result{{}}},
-		"sent, and the member is away": {sent, false, []stepresult.Result{{}}},
-		"under way":                    {underWay, true, []stepresult.Result{waiting(stepresult.Member), {}}},
-		"under way, and away":          {almostExpired, false, []stepresult.Result{waiting(time.Second), {}}},
+		"sent":                         {sent, true, []steps.Result{{}}},
+		"sent, and the member is away": {sent, false, []steps.Result{{}}},
+		"under way":                    {underWay, true, []steps.Result{waiting(steps.Member), {}}},
+		"under way, and away":          {almostExpired, false, []steps.Result{waiting(time.Second), {}}},
 		"under way, and Jobs are not ours": {func(t *testing.T) { t.Helper(); almostExpired(t); e.process.Refuse("delete", errForbidden()) },
-			true, []stepresult.Result{waiting(time.Second), {}}},
-		"ended, and not read": {func(t *testing.T) { t.Helper(); underWay(t); e.endSend(t, order.ExitRetry, "x") }, true, []stepresult.Result{{}}},
+			true, []steps.Result{waiting(time.Second), {}}},
+		"ended, and not read": {func(t *testing.T) { t.Helper(); underWay(t); e.endSend(t, order.ExitRetry, "x") }, true, []steps.Result{{}}},
 		"never begun": {func(t *testing.T) {
 			t.Helper()
 			e.process.Refuse("create", errors.New("x"))
 			e.send(t)
-		}, true, []stepresult.Result{{}}},
+		}, true, []steps.Result{{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e.resetToSend(t)

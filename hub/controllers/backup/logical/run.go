@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
@@ -42,18 +42,18 @@ type Run struct {
 
 // Advance creates the Job if there is none, and observes it. The zero Result means that the
 // dump is complete and described in the status.
-func (r Run) Advance(ctx context.Context) stepresult.Result {
+func (r Run) Advance(ctx context.Context) steps.Result {
 	job := &batchv1.Job{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.jobName()}, job)
 	switch {
 	case apierrors.IsNotFound(err) && r.Backup.Status.Dump == nil:
 		return r.begin(ctx)
 	case apierrors.IsNotFound(err):
-		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", r.jobName())
+		return steps.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", r.jobName())
 	case err != nil:
 		return r.memberError(err)
 	case !r.ours(job):
-		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", r.jobName())
+		return steps.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", r.jobName())
 	}
 	r.take(job)
 	return r.observe(ctx, job)
@@ -81,17 +81,17 @@ func (r Run) ours(job *batchv1.Job) bool {
 }
 
 // begin makes the Job.
-func (r Run) begin(ctx context.Context) stepresult.Result {
+func (r Run) begin(ctx context.Context) steps.Result {
 	from := &batchv1.CronJob{}
 	name := render.DatabaseCronJob(r.Backup.Spec.AppRef.Name)
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: name}, from)
 	switch {
 	case apierrors.IsNotFound(err):
-		return stepresult.Hold(stepresult.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", r.Backup.Spec.ClusterRef.Name, name)
+		return steps.Hold(steps.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", r.Backup.Spec.ClusterRef.Name, name)
 	case err != nil:
 		return r.memberError(err)
 	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != manifest.LabelValue(r.Backup.Spec.AppRef.Name):
-		return stepresult.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, r.Backup.Spec.ClusterRef.Name)
+		return steps.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, r.Backup.Spec.ClusterRef.Name)
 	}
 	if v := r.serves(ctx); v.Stops() {
 		return v
@@ -104,7 +104,7 @@ func (r Run) begin(ctx context.Context) stepresult.Result {
 		v.Message = fmt.Sprintf("%s rejects the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, logicalbackup.Said(apierror.Message(err)))
 		return v
 	case apierrors.IsAlreadyExists(err):
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
+		return steps.Hold(steps.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
 	case err != nil:
 		return r.memberError(err)
 	}
@@ -114,7 +114,7 @@ func (r Run) begin(ctx context.Context) stepresult.Result {
 
 // serves reports whether there is a database to dump: one that was just placed, or that is
 // being restored, is waited for instead of being dumped in vain.
-func (r Run) serves(ctx context.Context) stepresult.Result {
+func (r Run) serves(ctx context.Context) steps.Result {
 	copied := &v1.EcommerceApp{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.Backup.Spec.AppRef.Name}, copied)
 	if client.IgnoreNotFound(err) != nil {
@@ -130,27 +130,27 @@ func (r Run) serves(ctx context.Context) stepresult.Result {
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return stepresult.Result{}
+			return steps.Result{}
 		}
 	}
-	return stepresult.Hold(stepresult.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterRef.Name)
+	return steps.Hold(steps.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterRef.Name)
 }
 
 // Available reports whether the database of a copy has data to back up: no Restore works on it, until
 // whose end it has neither the old nor the new data, and it is not lost.
-func Available(b *v1.Backup, copied *v1.EcommerceApp) stepresult.Result {
+func Available(b *v1.Backup, copied *v1.EcommerceApp) steps.Result {
 	if name := cmp.Or(copied.Annotations[v1.LoadingAnnotation], copied.Annotations[v1.RestoringAnnotation]); name != "" {
-		return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "the Restore %s works on the database in %s", name, b.Spec.ClusterRef.Name)
+		return steps.Hold(steps.Member, v1.ReasonInUse, "the Restore %s works on the database in %s", name, b.Spec.ClusterRef.Name)
 	}
 	if meta.IsStatusConditionTrue(copied.Status.Conditions, v1.ConditionDatabaseLost) {
 		return Lost(b)
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // Lost returns the result for a Backup of a database that is lost.
-func Lost(b *v1.Backup) stepresult.Result {
-	return stepresult.Hold(stepresult.Member, v1.ReasonDatabaseLost, "the database in %s is lost, and there is nothing to back up: "+
+func Lost(b *v1.Backup) steps.Result {
+	return steps.Hold(steps.Member, v1.ReasonDatabaseLost, "the database in %s is lost, and there is nothing to back up: "+
 		"restore a Backup with kubectl shopfleet restore BACKUP --overwrite", b.Spec.ClusterRef.Name)
 }
 
@@ -215,19 +215,19 @@ func claimOf(job *batchv1.Job) string {
 	return "unknown"
 }
 
-func (r Run) dumping(job *batchv1.Job, why string) stepresult.Result {
+func (r Run) dumping(job *batchv1.Job, why string) steps.Result {
 	age := time.Duration(0)
 	if r.Backup.Status.StartTime != nil {
 		age = r.Now.Sub(r.Backup.Status.StartTime.Time)
 	}
 	if why != "" {
-		return stepresult.Hold(stepresult.Poll(age), v1.ReasonDumping, "the Job %s is to dump the database, and waits: %s", job.Name, why)
+		return steps.Hold(steps.Poll(age), v1.ReasonDumping, "the Job %s is to dump the database, and waits: %s", job.Name, why)
 	}
-	return stepresult.Hold(stepresult.Poll(age), v1.ReasonDumping, "the Job %s dumps the database", job.Name)
+	return steps.Hold(steps.Poll(age), v1.ReasonDumping, "the Job %s dumps the database", job.Name)
 }
 
 // observe returns the result of a Job, or waits for its end.
-func (r Run) observe(ctx context.Context, job *batchv1.Job) stepresult.Result {
+func (r Run) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 	out, err := logicalbackup.Look(ctx, r.Reader, job)
 	if err != nil {
 		return r.memberError(err)
@@ -244,22 +244,22 @@ func (r Run) observe(ctx context.Context, job *batchv1.Job) stepresult.Result {
 	switch {
 	case made != nil:
 		made.record(&r.Backup.Status, r.Now)
-		return stepresult.Result{}
+		return steps.Result{}
 	case out.Succeeded:
-		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s succeeded, but no pod of it says which file the dump is", job.Name)
+		return steps.Fail(v1.ReasonDumpFailed, "the Job %s succeeded, but no pod of it says which file the dump is", job.Name)
 	case out.Said != "":
-		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s: %s", job.Name, out.Why, out.Said)
+		return steps.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s: %s", job.Name, out.Why, out.Said)
 	default:
-		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s", job.Name, out.Why)
+		return steps.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s", job.Name, out.Why)
 	}
 }
 
-func (r Run) memberError(err error) stepresult.Result {
+func (r Run) memberError(err error) steps.Result {
 	return memberError(r.Backup.Spec.ClusterRef.Name, "Jobs", err)
 }
 
 // memberError returns the result for an error of a member's API server. The parameter what
 // names the kind of the requested objects.
-func memberError(member, what string, err error) stepresult.Result {
-	return stepresult.FromMember(err, member, "create or read "+what)
+func memberError(member, what string, err error) steps.Result {
+	return steps.FromMember(err, member, "create or read "+what)
 }

@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 )
 
@@ -26,7 +26,7 @@ const (
 // dump goes from the request to the manifest, with a hub that forgets in between.
 func (e *testenv) dump(t *testing.T) {
 	e.reset(t)
-	want := stepresult.Result{Reason: v1.ReasonDumping, Message: "the Job " + jobName + " dumps the database", Wait: stepresult.PollFirst}
+	want := steps.Result{Reason: v1.ReasonDumping, Message: "the Job " + jobName + " dumps the database", Wait: steps.PollFirst}
 	for pass := range 3 {
 		if pass == 1 {
 			e.backup = manualBackup() // The status was not written.
@@ -124,7 +124,7 @@ func (e *testenv) obstaclesOfDump(t *testing.T) {
 	}
 }
 
-func checkObstacle(t *testing.T, got stepresult.Result, want ...any) {
+func checkObstacle(t *testing.T, got steps.Result, want ...any) {
 	t.Helper()
 	if diff := cmp.Diff(want, []any{got.Reason, got.Message, got.Fatal}); diff != "" {
 		t.Errorf("reason, message and fatal (-want +got):\n%s", diff)
@@ -168,9 +168,9 @@ func (e *testenv) dumpEnds(t *testing.T) {
 			e.reset(t)
 			e.run(t)
 			e.EndJob(t, tt.exits...)
-			want := stepresult.Result{}
+			want := steps.Result{}
 			if tt.want != "" {
-				want = stepresult.Fail(v1.ReasonDumpFailed, "the Job %s %s", jobName, tt.want)
+				want = steps.Fail(v1.ReasonDumpFailed, "the Job %s %s", jobName, tt.want)
 			}
 			if diff := cmp.Diff(want, e.run(t)); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
@@ -185,11 +185,11 @@ func (e *testenv) dumpEnds(t *testing.T) {
 // scheduledName: the Job of a scheduled time is the CronJob's where there is one, and else
 // created under its name, so that the CronJob controller takes it for its own.
 func (e *testenv) scheduledName(t *testing.T) {
-	dumping := stepresult.Result{Reason: v1.ReasonDumping, Message: "the Job " + scheduledJob + " dumps the database", Wait: stepresult.PollFirst}
-	foreign := stepresult.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", scheduledJob)
+	dumping := steps.Result{Reason: v1.ReasonDumping, Message: "the Job " + scheduledJob + " dumps the database", Wait: steps.PollFirst}
+	foreign := steps.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", scheduledJob)
 	for name, tt := range map[string]struct {
 		kind, owner, backup string
-		want                stepresult.Result
+		want                steps.Result
 	}{
 		"the CronJob's":         {"CronJob", cronJobName, "", dumping},
 		"ours":                  {"EcommerceApp", backupenv.Shop, scheduledBackup().Name, dumping},
@@ -226,7 +226,7 @@ func (e *testenv) checkScheduled(t *testing.T, created bool) {
 		t.Errorf("the Job is %+v", job)
 	}
 	e.deleteJob(t, scheduledJob) // As the limits of the history do.
-	want := stepresult.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", scheduledJob)
+	want := steps.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", scheduledJob)
 	if diff := cmp.Diff(want, e.run(t)); diff != "" {
 		t.Errorf("once it is gone, result (-want +got):\n%s", diff)
 	}

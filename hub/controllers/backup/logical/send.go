@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
@@ -31,8 +31,8 @@ const (
 	signLimit = 3 * time.Minute
 	// createLast is the longest wait after the Job could not be created, which grows with the
 	// age of the dump: each time, the bucket is listed and what is missing is signed.
-	createLast = stepresult.Refused
-	// againLast is the longest wait for another attempt, which grows from stepresult.Transient.
+	createLast = steps.Refused
+	// againLast is the longest wait for another attempt, which grows from steps.Transient.
 	againLast = 30 * time.Minute
 )
 
@@ -57,7 +57,7 @@ type Send struct {
 
 // Advance has the dump sent, one Job after the other, until all of it is in the bucket.
 // The zero Result means that it is, with its manifest. An error is one of Intend.
-func (s Send) Advance(ctx context.Context) (stepresult.Result, error) {
+func (s Send) Advance(ctx context.Context) (steps.Result, error) {
 	o := s.Backup.Status.Dump.Object
 	if o == nil {
 		o = &v1.DumpObject{Bucket: s.Bucket.Name, Location: s.Bucket.Location, Prefix: logicalbackup.Prefix(s.Owner, s.Backup)}
@@ -65,9 +65,9 @@ func (s Send) Advance(ctx context.Context) (stepresult.Result, error) {
 	}
 	switch {
 	case o.State == v1.DumpSent:
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	case !s.Bucket.Has(o):
-		return stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady,
+		return steps.Hold(steps.Refused, v1.ReasonAccountNotReady,
 			"parts of the dump are in %s, and the CloudAccount %q has another bucket or prefix now", cmp.Or(o.Location, o.Bucket), s.Backup.Status.Account), nil
 	case o.ExpirationTime == nil:
 		return s.attempt(ctx)
@@ -83,7 +83,7 @@ func (s Send) Advance(ctx context.Context) (stepresult.Result, error) {
 	case err != nil:
 		return s.memberError(err), nil
 	case job.Labels[v1.BackupLabel] != manifest.LabelValue(s.Backup.Name):
-		return stepresult.Fail(v1.ReasonSendFailed, "the Job %s is not that of this Backup", job.Name), nil
+		return steps.Fail(v1.ReasonSendFailed, "the Job %s is not that of this Backup", job.Name), nil
 	}
 	out, err := logicalbackup.Look(asking, s.Reader, job)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s Send) Advance(ctx context.Context) (stepresult.Result, error) {
 }
 
 // settle decides what follows from the end of a Job.
-func (s Send) settle(ctx context.Context, job string, out logicalbackup.Outcome) stepresult.Result {
+func (s Send) settle(ctx context.Context, job string, out logicalbackup.Outcome) steps.Result {
 	switch {
 	case out.Succeeded:
 		sealed, err := logicalbackup.Seal(ctx, s.Bucket, s.Owner.Hub, s.Backup)
@@ -114,7 +114,7 @@ func (s Send) settle(ctx context.Context, job string, out logicalbackup.Outcome)
 		if sealed {
 			o := s.Backup.Status.Dump.Object
 			o.State, o.ExpirationTime = v1.DumpSent, nil
-			return stepresult.Result{}
+			return steps.Result{}
 		}
 		return s.again("the Job %s sent the dump, and not all of it is in the bucket", job)
 	case out.Ended && (out.ExitCode == order.ExitFinal || out.ExitCode == order.ExitGone):
@@ -123,7 +123,7 @@ func (s Send) settle(ctx context.Context, job string, out logicalbackup.Outcome)
 		if out.ExitCode == order.ExitGone {
 			reason = v1.ReasonDumpMissing
 		}
-		return stepresult.Fail(reason, "the Job %s cannot send the dump: %s", job, cmp.Or(out.Said, out.Why))
+		return steps.Fail(reason, "the Job %s cannot send the dump: %s", job, cmp.Or(out.Said, out.Why))
 	case !out.Ended:
 		return s.again("the Job %s has not sent the dump in time: %s", job, cmp.Or(out.Why, "it has not ended"))
 	default:
@@ -133,23 +133,23 @@ func (s Send) settle(ctx context.Context, job string, out logicalbackup.Outcome)
 
 // again counts an attempt that did not send all of it, and waits for the next one: the
 // longer the more there were, but for one that had as much time as there is.
-func (s Send) again(format string, args ...any) stepresult.Result {
+func (s Send) again(format string, args ...any) steps.Result {
 	o := s.Backup.Status.Dump.Object
 	wait := againLast
 	if o.Attempt < 8 {
-		wait = min(stepresult.Transient<<o.Attempt, againLast)
+		wait = min(steps.Transient<<o.Attempt, againLast)
 	}
 	if o.ExpirationTime != nil && s.Now.After(o.ExpirationTime.Add(-late)) {
-		wait = stepresult.PollFirst
+		wait = steps.PollFirst
 	}
 	o.Attempt++
 	o.ExpirationTime = nil
-	return stepresult.Hold(wait, v1.ReasonRetrying, format, args...)
+	return steps.Hold(wait, v1.ReasonRetrying, format, args...)
 }
 
 // attempt makes the Job that sends what is missing. When its requests expire is written
 // down before any pod has them.
-func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
+func (s Send) attempt(ctx context.Context) (steps.Result, error) {
 	o := s.Backup.Status.Dump.Object
 	app, v := s.copyInMember(ctx)
 	if v.Stops() {
@@ -161,7 +161,7 @@ func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 	}
 	job, secret, err := s.job(app, what)
 	if err != nil {
-		return stepresult.Fail(v1.ReasonSendFailed, "no Job can send the dump: %v", err), nil
+		return steps.Fail(v1.ReasonSendFailed, "no Job can send the dump: %v", err), nil
 	}
 	// No pod has the signed requests yet. A recorded time that is late enough for them remains,
 	// so that a pass soon after one that could not create the Job writes nothing.
@@ -170,7 +170,7 @@ func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 		o.ExpirationTime = &metav1.Time{Time: s.Now.Add(cloud.MaxLife).Truncate(time.Second)}
 	}
 	if err := s.Intend(ctx); err != nil {
-		return stepresult.Result{}, err
+		return steps.Result{}, err
 	}
 	writing, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
@@ -207,18 +207,18 @@ func (s Send) job(app *v1.EcommerceApp, what order.Order) (*batchv1.Job, *corev1
 }
 
 // copyInMember returns the copy that Job and Secret belong to.
-func (s Send) copyInMember(ctx context.Context) (*v1.EcommerceApp, stepresult.Result) {
+func (s Send) copyInMember(ctx context.Context) (*v1.EcommerceApp, steps.Result) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	app := &v1.EcommerceApp{}
 	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Backup.Namespace, Name: s.Backup.Spec.AppRef.Name}, app)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, stepresult.Fail(v1.ReasonSendFailed, "the application is not in %s any more", s.Backup.Spec.ClusterRef.Name)
+		return nil, steps.Fail(v1.ReasonSendFailed, "the application is not in %s any more", s.Backup.Spec.ClusterRef.Name)
 	case err != nil:
 		return nil, s.memberError(err)
 	}
-	return app, stepresult.Result{}
+	return app, steps.Result{}
 }
 
 // key is that of the Job and the Secret of the attempt.
@@ -234,23 +234,23 @@ func sendKey(b *v1.Backup) client.ObjectKey {
 	return client.ObjectKey{Namespace: b.Namespace, Name: manifest.Name(base, ending, manifest.MaxName)}
 }
 
-func (s Send) sending(job, why string) stepresult.Result {
+func (s Send) sending(job, why string) steps.Result {
 	age := s.Now.Sub(s.Backup.Status.Dump.Object.ExpirationTime.Add(-cloud.MaxLife))
 	if why != "" {
-		return stepresult.Hold(stepresult.Poll(age), v1.ReasonSending, "the Job %s is to send the dump, and waits: %s", job, why)
+		return steps.Hold(steps.Poll(age), v1.ReasonSending, "the Job %s is to send the dump, and waits: %s", job, why)
 	}
-	return stepresult.Hold(stepresult.Poll(age), v1.ReasonSending, "the Job %s sends the dump", job)
+	return steps.Hold(steps.Poll(age), v1.ReasonSending, "the Job %s sends the dump", job)
 }
 
-func (s Send) memberError(err error) stepresult.Result {
+func (s Send) memberError(err error) steps.Result {
 	return memberError(s.Backup.Spec.ClusterRef.Name, "Jobs and Secrets", err)
 }
 
 // classify returns the result for an error of the bucket. A missing bucket is waited for.
-func (s Send) classify(err error, what string) stepresult.Result {
+func (s Send) classify(err error, what string) steps.Result {
 	v := logicalbackup.FromError(err, what)
 	if cloud.ClassOf(err) == cloud.ClassNotFound && v.Fatal {
-		return stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady, "%s: the bucket %s is not there", what, s.Bucket.Name)
+		return steps.Hold(steps.Refused, v1.ReasonAccountNotReady, "%s: the bucket %s is not there", what, s.Bucket.Name)
 	}
 	return v
 }

@@ -14,7 +14,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
@@ -22,7 +22,7 @@ import (
 // sends goes from the first pass to the manifest, with what is written in between.
 func (e *testenv) sends(t *testing.T) {
 	e.resetToSend(t)
-	sending := stepresult.Hold(stepresult.PollFirst, v1.ReasonSending, "the Job %s sends the dump", sendJob)
+	sending := steps.Hold(steps.PollFirst, v1.ReasonSending, "the Job %s sends the dump", sendJob)
 	for range 2 {
 		if diff := cmp.Diff(sending, e.send(t)); diff != "" {
 			t.Fatalf("result (-want +got):\n%s", diff)
@@ -85,8 +85,8 @@ func (e *testenv) order(t *testing.T) (*corev1.Secret, order.Order) {
 
 // sendEnds: another attempt follows, or the Backup fails.
 func (e *testenv) sendEnds(t *testing.T) {
-	retry := func(wait time.Duration, format string) stepresult.Result {
-		return stepresult.Hold(wait, v1.ReasonRetrying, format, sendJob)
+	retry := func(wait time.Duration, format string) steps.Result {
+		return steps.Hold(wait, v1.ReasonRetrying, format, sendJob)
 	}
 	ends := func(code int32, message string) func(*testing.T) {
 		return func(t *testing.T) { t.Helper(); e.endSend(t, code, message) }
@@ -96,34 +96,34 @@ func (e *testenv) sendEnds(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		change func(*testing.T)
-		want   stepresult.Result
+		want   steps.Result
 	}{
 		"the network": {ends(order.ExitRetry, "no route to the storage"),
-			retry(stepresult.Transient, "the Job %s has not sent all of the dump: no route to the storage")},
+			retry(steps.Transient, "the Job %s has not sent all of the dump: no route to the storage")},
 		"refused": {ends(order.ExitRefused, "refused"),
-			retry(stepresult.Transient, "the Job %s has not sent all of the dump: refused")},
+			retry(steps.Transient, "the Job %s has not sent all of the dump: refused")},
 		"expired": {after(55*time.Minute, ends(order.ExitRefused, "refused")),
-			retry(stepresult.PollFirst, "the Job %s has not sent all of the dump: refused")},
+			retry(steps.PollFirst, "the Job %s has not sent all of the dump: refused")},
 		"killed": {ends(137, ""),
-			retry(stepresult.Transient, "the Job %s has not sent all of the dump: PodEnded: the pod ended")},
+			retry(steps.Transient, "the Job %s has not sent all of the dump: PodEnded: the pod ended")},
 		"well, and a part is missing": {ends(order.ExitDone, "sent"),
-			retry(stepresult.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
+			retry(steps.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
 		"well, and a part is short": {func(t *testing.T) {
 			t.Helper()
 			e.Buckets.Put(logicalbackup.PartKey(dumpPrefix, 0), []byte("1234"))
 			e.endSend(t, order.ExitDone, "sent")
-		}, retry(stepresult.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
+		}, retry(steps.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
 		"not in time": {after(71*time.Minute, func(*testing.T) {}),
-			retry(stepresult.PollFirst, "the Job %s has not sent the dump in time: it has not ended")},
+			retry(steps.PollFirst, "the Job %s has not sent the dump in time: it has not ended")},
 		"damaged, though the parts are there": {func(t *testing.T) {
 			t.Helper()
 			e.putPart()
 			e.endSend(t, order.ExitFinal, "the file has another checksum")
-		}, stepresult.Fail(v1.ReasonDumpFailed, "the Job %s cannot send the dump: the file has another checksum", sendJob)},
+		}, steps.Fail(v1.ReasonDumpFailed, "the Job %s cannot send the dump: the file has another checksum", sendJob)},
 		"pruned": {ends(order.ExitGone, "there is no such file"),
-			stepresult.Fail(v1.ReasonDumpMissing, "the Job %s cannot send the dump: there is no such file", sendJob)},
+			steps.Fail(v1.ReasonDumpMissing, "the Job %s cannot send the dump: there is no such file", sendJob)},
 		"in time, just so": {after(69*time.Minute, func(*testing.T) {}),
-			stepresult.Hold(time.Minute, v1.ReasonSending, "the Job %s sends the dump", sendJob)},
+			steps.Hold(time.Minute, v1.ReasonSending, "the Job %s sends the dump", sendJob)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e.resetToSend(t)
@@ -152,7 +152,7 @@ func (e *testenv) succeedsThen(t *testing.T) {
 	if got := e.object().Attempt; got != 1 {
 		t.Errorf("attempt %d", got)
 	}
-	want := stepresult.Hold(stepresult.PollFirst, v1.ReasonSending, "the Job %s sends the dump", scheduledJob+"-send-1")
+	want := steps.Hold(steps.PollFirst, v1.ReasonSending, "the Job %s sends the dump", scheduledJob+"-send-1")
 	if next := e.send(t); next != want {
 		t.Errorf("the next attempt: %+v", next)
 	}
@@ -214,10 +214,10 @@ func (e *testenv) notCreated(t *testing.T) {
 	e.resetToSend(t)
 	e.process.Refuse("create *v1.Job", errors.New("timeout"))
 	for _, tt := range []struct{ after, expires, wait time.Duration }{
-		{0, time.Hour, stepresult.Member},
-		{2 * time.Minute, time.Hour, stepresult.Member},
+		{0, time.Hour, steps.Member},
+		{2 * time.Minute, time.Hour, steps.Member},
 		{3 * time.Minute, 63 * time.Minute, 21 * time.Second},
-		{5 * time.Hour, 6 * time.Hour, stepresult.Refused},
+		{5 * time.Hour, 6 * time.Hour, steps.Refused},
 	} {
 		e.Clock.SetTime(now().Add(tt.after))
 		if v := e.send(t); v.Reason != v1.ReasonClusterUnreachable || v.Wait != tt.wait {
@@ -277,7 +277,7 @@ func (e *testenv) obstaclesOfSending(t *testing.T) {
 func (e *testenv) noBucket(t *testing.T) {
 	e.resetToSend(t)
 	e.options.Missing = true
-	want := stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady, "preparing to send the dump: the bucket dumps is not there")
+	want := steps.Hold(steps.Refused, v1.ReasonAccountNotReady, "preparing to send the dump: the bucket dumps is not there")
 	if diff := cmp.Diff(want, e.send(t)); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}

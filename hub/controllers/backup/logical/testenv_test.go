@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
@@ -116,12 +116,12 @@ func scheduledBackup() *v1.Backup {
 
 // run is one pass of the hub that has a dump made, send one that has it sent, and remove
 // one that deletes it.
-func (e *testenv) run(t *testing.T) stepresult.Result {
+func (e *testenv) run(t *testing.T) steps.Result {
 	t.Helper()
 	return Run{Backup: e.backup, Reader: e.process.Client, Writer: e.process.Client, Now: now()}.Advance(t.Context())
 }
 
-func (e *testenv) send(t *testing.T) stepresult.Result {
+func (e *testenv) send(t *testing.T) steps.Result {
 	t.Helper()
 	v, err := Send{
 		Backup: e.backup, Bucket: e.connect(), Owner: cloud.Owner{Hub: backupenv.HubUID, App: "app-1"}, Image: "spoke:1",
@@ -133,7 +133,7 @@ func (e *testenv) send(t *testing.T) stepresult.Result {
 	return v
 }
 
-func (e *testenv) remove(t *testing.T, reached bool) stepresult.Result {
+func (e *testenv) remove(t *testing.T, reached bool) steps.Result {
 	t.Helper()
 	r := Removal{Backup: e.backup, Bucket: e.connect(), Now: e.Clock.Now()}
 	if reached {

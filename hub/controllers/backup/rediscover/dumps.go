@@ -17,7 +17,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 )
 
@@ -37,17 +37,17 @@ type dumpStore struct {
 }
 
 // listDumps adds the dumps in the account's bucket that have no Backup.
-func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner) (stepresult.Result, error) {
+func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner) (steps.Result, error) {
 	bucket, err := r.options.Accounts.Bucket(ctx, f.account.Name)
 	if e, of := errors.AsType[*cloud.Error](err); of && e.Code == accounts.CodeNoBucket {
-		return stepresult.Result{}, nil
+		return steps.Result{}, nil
 	}
 	if err != nil {
-		return stepresult.FromError(err, "connecting to the bucket"), nil
+		return steps.FromError(err, "connecting to the bucket"), nil
 	}
 	known, err := r.knownDumps(ctx, f.account.Name, bucket.Name)
 	if err != nil {
-		return stepresult.Result{}, err
+		return steps.Result{}, err
 	}
 	listed, v := list(ctx, bucket, logicalbackup.Root(owner))
 	if v.Stops() {
@@ -72,11 +72,11 @@ func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner)
 			f.unread++
 		case cloud.ClassOf(err) == cloud.ClassNotFound: // Deleted in the meantime.
 		default:
-			return stepresult.FromError(err, "reading the manifest of a dump"), nil
+			return steps.FromError(err, "reading the manifest of a dump"), nil
 		}
 	}
 	f.dumps = sorted(f.dumps)
-	return stepresult.Result{}, nil
+	return steps.Result{}, nil
 }
 
 // knownDumps returns the prefixes of the dumps in a bucket that have a Backup.
@@ -96,21 +96,21 @@ func (r *Reconciler) knownDumps(ctx context.Context, account, bucket string) (ma
 }
 
 // list lists the objects below a root. The listing is complete unless the result is a failure.
-func list(ctx context.Context, objects cloud.Objects, root string) (dumpStore, stepresult.Result) {
+func list(ctx context.Context, objects cloud.Objects, root string) (dumpStore, steps.Result) {
 	listed := dumpStore{sizes: map[string]int64{}}
 	for o, err := range objects.ListObjects(ctx, root) {
 		if err != nil {
-			return dumpStore{}, stepresult.FromError(err, "listing the bucket")
+			return dumpStore{}, steps.FromError(err, "listing the bucket")
 		}
 		if len(listed.sizes) == maxObjects {
-			return dumpStore{}, stepresult.Fail(v1.ReasonQuotaExceeded, "There are more than %d objects of the hub in the bucket", maxObjects)
+			return dumpStore{}, steps.Fail(v1.ReasonQuotaExceeded, "There are more than %d objects of the hub in the bucket", maxObjects)
 		}
 		listed.sizes[o.Key] = o.Bytes
 		if prefix, is := logicalbackup.IsManifest(o.Key); is {
 			listed.prefixes = append(listed.prefixes, prefix)
 		}
 	}
-	return listed, stepresult.Result{}
+	return listed, steps.Result{}
 }
 
 // read reads a manifest. It waits and retries when the rate limit is exceeded.

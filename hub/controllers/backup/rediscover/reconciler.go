@@ -21,7 +21,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
@@ -118,7 +118,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // list lists the hub's snapshots in all regions of the account, and the dumps in its
 // bucket.
-func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found, stepresult.Result, error) {
+func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found, steps.Result, error) {
 	f := found{account: account, now: r.options.Clock.Now()}
 	owner := cloud.Owner{Hub: r.options.HubUID}
 	if other := account.Annotations[v1.RediscoverHubAnnotation]; other != "" && other != owner.Hub {
@@ -126,10 +126,10 @@ func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found,
 	}
 	regions, err := r.regions(ctx, account)
 	if err != nil {
-		return f, stepresult.Result{}, err
+		return f, steps.Result{}, err
 	}
 	if len(regions) == 0 && account.Spec.ObjectStorage == nil {
-		return f, stepresult.Fail(v1.ReasonProviderUnknown, "No region is known: set spec.regions, or register a member that references this account"), nil
+		return f, steps.Fail(v1.ReasonProviderUnknown, "No region is known: set spec.regions, or register a member that references this account"), nil
 	}
 	if v := r.listSnapshots(ctx, &f, owner, regions); v.Stops() {
 		if s := account.Spec.ObjectStorage; s == nil || s.Endpoint == "" {
@@ -143,21 +143,21 @@ func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found,
 }
 
 // listSnapshots lists the snapshots in all regions.
-func (r *Reconciler) listSnapshots(ctx context.Context, f *found, owner cloud.Owner, regions []string) stepresult.Result {
+func (r *Reconciler) listSnapshots(ctx context.Context, f *found, owner cloud.Owner, regions []string) steps.Result {
 	account := f.account
 	seen := map[string]bool{}
 	for _, region := range regions {
 		session, err := r.options.Accounts.Session(ctx, account.Name, region)
 		if err != nil {
-			return stepresult.FromError(err, "connecting to the cloud in "+region)
+			return steps.FromError(err, "connecting to the cloud in "+region)
 		}
 		count := 0
 		for s, err := range session.Snapshots.ListSnapshots(ctx, owner) {
 			if err != nil {
-				return stepresult.FromError(err, "listing the snapshots in "+region)
+				return steps.FromError(err, "listing the snapshots in "+region)
 			}
 			if count++; count > maxSnapshots {
-				return stepresult.Fail(v1.ReasonQuotaExceeded, "There are more than %d snapshots in %s", maxSnapshots, region)
+				return steps.Fail(v1.ReasonQuotaExceeded, "There are more than %d snapshots in %s", maxSnapshots, region)
 			}
 			// Global snapshots are listed in every region.
 			if !seen[s.Ref.ID] {
@@ -166,7 +166,7 @@ func (r *Reconciler) listSnapshots(ctx context.Context, f *found, owner cloud.Ow
 			}
 		}
 	}
-	return stepresult.Result{}
+	return steps.Result{}
 }
 
 // regions returns the regions to list: those of the spec, otherwise those of members and

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
@@ -288,7 +288,7 @@ func (p *Plan) condition(all []problem, unknown []string) metav1.Condition {
 				c.Reason = t.reason
 			}
 		}
-		c.Message = stepresult.Clip(joinSorted(append(messages, p.pending...)))
+		c.Message = steps.Clip(joinSorted(append(messages, p.pending...)))
 		return c
 	case len(without) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNoBackupYet
@@ -305,7 +305,7 @@ func (p *Plan) condition(all []problem, unknown []string) metav1.Condition {
 	if len(messages) > 0 {
 		c.Message += "; " + joinSorted(messages)
 	}
-	c.Message = stepresult.Clip(c.Message)
+	c.Message = steps.Clip(c.Message)
 	return c
 }
 

@@ -1,4 +1,4 @@
-// Package stepresult runs the steps of a controller that works with a cloud, and maps errors
+// Package steps runs the steps of a controller that works with a cloud, and maps errors
 // of cloud providers to what it does next: the condition to report, whether to continue, and
 // when to retry.
 //
@@ -19,4 +19,4 @@
 // completed before. A recorded number of the current step could contradict what the member and
 // the cloud hold. The answer of a member's API server is left out of messages, because it may
 // quote a Job with a signed URL: users see the class of the error only.
-package stepresult
+package steps

@@ -1,4 +1,4 @@
-package stepresult
+package steps
 
 import (
 	"errors"
