@@ -86,10 +86,10 @@ func effectfulArchPackages() []archPackage {
 		{path: "hub/members", layer: layerAdapters, also: []string{"spoke/runtime/fencing"}},
 		{path: "hub/app/recovery/store", layer: layerAdapters},
 		{path: "hub/statemetrics", layer: layerAdapters},
-		{path: "hub/accounts", layer: layerAdapters},
+		{path: "hub/data/accounts", layer: layerAdapters},
 		{path: "spoke/runtime/podexec", layer: layerAdapters},
 		// Errors of buckets are classified by the accounts.
-		{path: "hub/logicalbackup", layer: layerAdapters, also: []string{"hub/accounts"}},
+		{path: "hub/logicalbackup", layer: layerAdapters, also: []string{"hub/data/accounts"}},
 		// Queues of controllers that work for a member or an account.
 		{path: "hub/queues", layer: layerAdapters, also: []string{"hub/members"}},
 		{path: "spoke/apply", layer: layerAdapters},

@@ -19,9 +19,9 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
-	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/app"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"
+	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/statemetrics"
 	"github.com/shopfleet/shopfleet/spoke/controller"
 )

@@ -18,7 +18,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/app"
 	"github.com/shopfleet/shopfleet/hub/controllers/account"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup"
@@ -26,6 +25,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore"
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
+	"github.com/shopfleet/shopfleet/hub/data/accounts"
 )
 
 const (

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
-	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/data/accounts"
 )
 
 // maxPasses bounds the passes over one object.

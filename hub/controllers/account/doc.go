@@ -4,7 +4,7 @@
 // # Purpose
 //
 //   - The spec and, for credentials of type Secret, the Secret are passed to
-//     hub/accounts. A change of either takes effect and is verified immediately.
+//     hub/data/accounts. A change of either takes effect and is verified immediately.
 //   - Verification asks the provider for the identity of the credentials and, without
 //     changing anything, for each required permission in each region in use. If there is
 //     a bucket, it lists the first of the hub's objects. decide is a pure function from the
