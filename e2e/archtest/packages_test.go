@@ -100,7 +100,7 @@ func effectfulArchPackages() []archPackage {
 
 		{path: "hub/app", layer: layerControllers},
 		{path: "hub/members/controller", layer: layerControllers},
-		{path: "hub/controllers/account", layer: layerControllers},
+		{path: "hub/data/accounts/controller", layer: layerControllers},
 		{path: "hub/controllers/storage", layer: layerControllers},
 		{path: "hub/controllers/backup", layer: layerControllers},
 		{path: "hub/controllers/restore", layer: layerControllers},

@@ -3,7 +3,7 @@ package mutants
 // ofPermissions returns mistakes with the permissions of accounts: with what is documented and
 // enforced, and with what is said about them.
 func ofPermissions() []Mutant {
-	const accounts = "hub/controllers/account"
+	const accounts = "hub/data/accounts/controller"
 	return []Mutant{
 		{
 			"copy-without-tags", "a copy of a snapshot carries no tags, and the policy denies it",

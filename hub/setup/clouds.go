@@ -19,13 +19,13 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/app"
-	"github.com/shopfleet/shopfleet/hub/controllers/account"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/rediscover"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore"
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
+	"github.com/shopfleet/shopfleet/hub/data/accounts/controller"
 )
 
 const (
@@ -113,7 +113,7 @@ func (c *clouds) setup(ctx context.Context) error {
 	steps := []func(ctrl.Manager) error{
 		func(mgr ctrl.Manager) error { return c.storage.Setup(ctx, mgr) },
 		func(mgr ctrl.Manager) error {
-			return account.Setup(mgr, account.Options{
+			return controller.Setup(mgr, controller.Options{
 				Namespace: c.hub.options.Namespace, HubUID: c.hub.uid, Accounts: c.accounts, Secrets: c.secrets,
 				Recorder: c.recorder, Logger: logger.WithName("accounts"), Waits: waits,
 			})

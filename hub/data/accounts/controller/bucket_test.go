@@ -1,4 +1,4 @@
-package account
+package controller
 
 import (
 	"context"
@@ -216,7 +216,7 @@ func TestTheBucketIsAskedForOneObject(t *testing.T) {
 // cloud/README.md prints.
 func TestBucketPermissions(t *testing.T) {
 	t.Parallel()
-	page, err := iam.Read("../../../cloud/README.md")
+	page, err := iam.Read("../../../../cloud/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package account is the controller for CloudAccounts: it passes their credentials to
+// Package controller is the controller for CloudAccounts: it passes their credentials to
 // package accounts, and verifies identity and permissions.
 //
 // # Purpose
@@ -32,4 +32,4 @@
 //     region in use is checked within the hour. A provider tests not every permission, and
 //     some only if there is something to test them with: Authorized names the others, and is
 //     True, since they are not known to be missing.
-package account
+package controller
