@@ -101,7 +101,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "hub/app", layer: layerControllers},
 		{path: "hub/members/controller", layer: layerControllers},
 		{path: "hub/data/accounts/controller", layer: layerControllers},
-		{path: "hub/controllers/storage", layer: layerControllers},
+		{path: "hub/data/storage", layer: layerControllers},
 		{path: "hub/controllers/backup", layer: layerControllers},
 		{path: "hub/controllers/restore", layer: layerControllers},
 		// Asks the queues of copies and the reconciler of children for dry runs.

@@ -23,9 +23,9 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/rediscover"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore"
-	"github.com/shopfleet/shopfleet/hub/controllers/storage"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/accounts/controller"
+	"github.com/shopfleet/shopfleet/hub/data/storage"
 )
 
 const (

@@ -29,7 +29,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/plan"
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
-	"github.com/shopfleet/shopfleet/hub/controllers/storage"
+	"github.com/shopfleet/shopfleet/hub/data/storage"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/controller"
 	"github.com/shopfleet/shopfleet/hub/statemetrics"
