@@ -53,9 +53,9 @@ func pureArchPackages() []archPackage {
 		{path: "hub/app/overrides", layer: layerDecisions, also: []string{"hub/app/placement"}},
 		{path: "hub/app/propagate", layer: layerDecisions},
 		// Begins in windows by schedule.
-		{path: "hub/app/rollout", layer: layerDecisions, also: []string{"hub/schedule"}},
+		{path: "hub/app/rollout", layer: layerDecisions, also: []string{"hub/data/schedule"}},
 		{path: "hub/app/aggregate", layer: layerDecisions},
-		{path: "hub/schedule", layer: layerDecisions},
+		{path: "hub/data/schedule", layer: layerDecisions},
 		{path: "hub/app/recovery", layer: layerDecisions},
 		{path: "hub/runbook", layer: layerDecisions},
 		// Shows the messages of API servers.

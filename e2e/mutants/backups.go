@@ -3,7 +3,7 @@ package mutants
 const (
 	backupScheduler  = backup + "/scheduler"
 	restorePackage   = "hub/controllers/restore"
-	retentionPackage = "hub/schedule"
+	retentionPackage = "hub/data/schedule"
 	csiPackage       = "cloud/csi"
 )
 

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
-	"github.com/shopfleet/shopfleet/hub/schedule"
+	"github.com/shopfleet/shopfleet/hub/data/schedule"
 )
 
 // backupTimeout is the default of --timeout for backups and restores.

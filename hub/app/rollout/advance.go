@@ -7,7 +7,7 @@ import (
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/schedule"
+	"github.com/shopfleet/shopfleet/hub/data/schedule"
 )
 
 // maxNamed bounds the clusters that a message names.

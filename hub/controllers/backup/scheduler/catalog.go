@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/schedule"
+	"github.com/shopfleet/shopfleet/hub/data/schedule"
 )
 
 // by returns the application's Backups of one cluster that use a method.

@@ -10,7 +10,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/schedule"
+	"github.com/shopfleet/shopfleet/hub/data/schedule"
 )
 
 // bucket is the place of dumps that are not only in their cluster. The place of a snapshot is a region.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/schedule"
+	"github.com/shopfleet/shopfleet/hub/data/schedule"
 )
 
 // prune plans which Backups of a cluster go.

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/overrides"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
-	"github.com/shopfleet/shopfleet/hub/schedule"
+	"github.com/shopfleet/shopfleet/hub/data/schedule"
 )
 
 // clockSlack is how far the clock of the hub's API server may be behind the process's.
