@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/app/overrides"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
-	"github.com/shopfleet/shopfleet/hub/controllers/backup/logical"
+	"github.com/shopfleet/shopfleet/hub/data/backup/dump"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
@@ -62,7 +62,7 @@ func (w *work) recordSource(ctx context.Context) (steps.Result, error) {
 		return v, nil
 	}
 	if app.IsDatabaseLost(member.Name) {
-		return logical.Lost(w.backup), nil
+		return dump.Lost(w.backup), nil
 	}
 	s.AppUID = string(app.UID)
 	if w.backup.Spec.Method != v1.BackupDump {
@@ -157,13 +157,13 @@ func (w *work) nameSnapshots(ctx context.Context) steps.Result {
 	return steps.Result{}
 }
 
-// available reports whether the database has data to back up; see logical.Available.
+// available reports whether the database has data to back up; see dump.Available.
 func (w *work) available(ctx context.Context) steps.Result {
 	copied, err := w.copyInMember(ctx)
 	if client.IgnoreNotFound(err) != nil {
 		return w.memberError(err)
 	}
-	return logical.Available(w.backup, copied)
+	return dump.Available(w.backup, copied)
 }
 
 // claim is a claim of the database and its volume.

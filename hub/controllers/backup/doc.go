@@ -1,7 +1,7 @@
 // Package backup is the controller of Backups. It requests snapshots of the databases' volumes
 // from the clouds, observes them, copies them to other regions and deletes them. Databases
 // without snapshots are dumped, and the dumps sent to a bucket (package
-// hub/controllers/backup/logical).
+// hub/data/backup/dump).
 //
 // # Purpose
 //

@@ -13,8 +13,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/controllers/backup/logical"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
+	"github.com/shopfleet/shopfleet/hub/data/backup/dump"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
@@ -71,7 +71,7 @@ func (w *work) runDump(ctx context.Context) steps.Result {
 	if err != nil {
 		return w.memberError(err)
 	}
-	return logical.Run{Backup: w.backup, Reader: in.GetAPIReader(), Writer: in.GetClient(), Now: w.now}.Advance(ctx)
+	return dump.Run{Backup: w.backup, Reader: in.GetAPIReader(), Writer: in.GetClient(), Now: w.now}.Advance(ctx)
 }
 
 // send sends a dump that is complete to the bucket of the member's account. Once that has
@@ -116,7 +116,7 @@ func (w *work) send(ctx context.Context) (steps.Result, error) {
 		return w.memberError(err), nil
 	}
 	s.Account = account
-	return logical.Send{
+	return dump.Send{
 		Backup: w.backup, Bucket: bucket, Owner: w.owner(), Image: w.options.SpokeImage,
 		Reader: in.GetAPIReader(), Writer: in.GetClient(), Intend: w.writeIntent, Now: w.now,
 	}.Advance(ctx)
@@ -143,7 +143,7 @@ func (w *work) deleteDump(ctx context.Context) steps.Result {
 	if err != nil {
 		return patient(steps.FromError(err, "connecting to the bucket"))
 	}
-	r := logical.Removal{Backup: w.backup, Bucket: bucket, Now: w.now}
+	r := dump.Removal{Backup: w.backup, Bucket: bucket, Now: w.now}
 	if in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name)); err == nil {
 		r.Reader, r.Writer = in.GetAPIReader(), in.GetClient()
 	}

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/backup/logical"
+	backupdump "github.com/shopfleet/shopfleet/hub/data/backup/dump"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
@@ -69,13 +69,13 @@ func TestNoticedAt(t *testing.T) {
 func TestALostDatabaseIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWork(emptyHub{}, nil)
-	if v := w.untilTaken(logical.Lost(w.backup)); v.Fatal || v.Wait <= 0 {
+	if v := w.untilTaken(backupdump.Lost(w.backup)); v.Fatal || v.Wait <= 0 {
 		t.Errorf("%+v, want to wait", v)
 	}
 	w.now = now().Add(snapshotTimeout + time.Second)
 	for _, method := range []v1.BackupMethod{v1.BackupSnapshot, v1.BackupDump} {
 		w.backup.Spec.Method, w.backup.Status.SnapshotTime = method, nil
-		if v := w.untilTaken(logical.Lost(w.backup)); !v.Fatal || v.Reason != v1.ReasonDatabaseLost {
+		if v := w.untilTaken(backupdump.Lost(w.backup)); !v.Fatal || v.Reason != v1.ReasonDatabaseLost {
 			t.Errorf("%s: %+v, want it to fail with the reason", method, v)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/backup/logical"
+	"github.com/shopfleet/shopfleet/hub/data/backup/dump"
 )
 
 // failRemoved fails the completed Backups whose dumps were removed from the claim before
@@ -25,7 +25,7 @@ func (w *work) failRemoved(ctx context.Context) error {
 		return fmt.Errorf("listing backups: %w", err)
 	}
 	for i := range list.Items {
-		if b := &list.Items[i]; b.DeletionTimestamp.IsZero() && logical.Gone(b, w.backup) {
+		if b := &list.Items[i]; b.DeletionTimestamp.IsZero() && dump.Gone(b, w.backup) {
 			if err := w.failOne(ctx, b); err != nil {
 				return err
 			}

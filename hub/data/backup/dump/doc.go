@@ -1,4 +1,4 @@
-// Package logical makes the dumps of Backups with method Dump by Jobs in the members, and sends
+// Package dump makes the dumps of Backups with method Dump by Jobs in the members, and sends
 // them to a bucket.
 //
 // # Purpose
@@ -34,4 +34,4 @@
 //     which they expire. Removal waits for that time while the member does not respond.
 //   - Attempts are bounded only by the time that a backup may take: each has an hour, and a
 //     large dump on a slow connection takes many. Attempts that fail at once become rare.
-package logical
+package dump
