@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/shopfleet/shopfleet/hub/app"
-	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
+	"github.com/shopfleet/shopfleet/hub/data/backup/scheduler"
 	"github.com/shopfleet/shopfleet/hub/statemetrics"
 	"github.com/shopfleet/shopfleet/spoke/controller"
 )

@@ -27,7 +27,7 @@
 //
 // # Non-goals
 //
-// The package has no schedule and no retention: package hub/controllers/backup/scheduler creates
+// The package has no schedule and no retention: package hub/data/backup/scheduler creates
 // and deletes Backups. In a member it writes only the Jobs of dumps, with their orders. The data
 // of a Backup in the cloud is deleted with it only if spec.deletion is Delete, and the file of a
 // dump in the cluster never.
