@@ -212,7 +212,7 @@ crashpoints: binaries $(GOTESTSUM) ## Kill the hub at each of its writes; CRASHP
 	@export SHOPFLEET_CRASHPOINTS='$(CRASHPOINTS)'; \
 	$(call runTests,crashpoints,standard-verbose) -count=1 -timeout 2h $(GOTEST_FLAGS) ./e2e/crashpoints
 	$(if $(filter all,$(CRASHPOINTS)),@export SHOPFLEET_CRASHPOINTS=all; \
-	$(call runTests,crashes,pkgname-and-test-fails) -count=1 -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./hub/controllers/backup ./hub/controllers/restore)
+	$(call runTests,crashes,pkgname-and-test-fails) -count=1 -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./hub/data/backup ./hub/controllers/restore)
 
 .PHONY: faults
 faults: binaries $(GOTESTSUM) ## Run all fault cases of e2e/faults, of which make test has a third; FAULTS=<name> selects one.

@@ -102,7 +102,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "hub/members/controller", layer: layerControllers},
 		{path: "hub/data/accounts/controller", layer: layerControllers},
 		{path: "hub/data/storage", layer: layerControllers},
-		{path: "hub/controllers/backup", layer: layerControllers},
+		{path: "hub/data/backup", layer: layerControllers},
 		{path: "hub/controllers/restore", layer: layerControllers},
 		// Asks the queues of copies and the reconciler of children for dry runs.
 		{path: "hub/app/plan", layer: layerControllers, also: []string{"hub/app", "spoke/controller"}},

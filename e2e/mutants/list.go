@@ -7,7 +7,7 @@ const (
 	member     = "hub/members"
 	dispatch   = "hub/app/copies"
 	appPackage = "hub/app"
-	backup     = "hub/controllers/backup"
+	backup     = "hub/data/backup"
 	controller = "spoke/controller"
 	reconciler = "spoke/controller/reconciler"
 	component  = "spoke/component"

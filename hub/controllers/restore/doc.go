@@ -45,7 +45,7 @@
 // In a cloud the controller deletes only volumes that this Restore created and no claim is
 // bound to, and in a member only what it created there to load or to verify. Backups are not
 // changed except for the time of their verification; one that is being restored cannot be
-// deleted (package hub/controllers/backup). Secrets that an application names itself are not
+// deleted (package hub/data/backup). Secrets that an application names itself are not
 // copied. What Jobs do is in package spoke/render/database/jobs, and what they transfer in
 // package hub/logicalbackup.
 //

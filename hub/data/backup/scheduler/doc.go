@@ -11,7 +11,7 @@
 //     Job, or creates one if there is none.
 //   - Retention applies the plan of hub/data/schedule to the Backups of an application in a
 //     cluster. It sets spec.deletion: Delete on a Backup and then deletes it, so that its
-//     data is deleted too (package hub/controllers/backup). No other deletion of a Backup
+//     data is deleted too (package hub/data/backup). No other deletion of a Backup
 //     deletes data.
 //   - The condition BackupReady of the application reports whether each cluster has a
 //     sufficiently recent backup in each place where it should be, which can be restored, and
