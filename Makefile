@@ -18,7 +18,7 @@ GOTEST_FLAGS ?=
 # control planes often wait. A control plane takes about 0.6 GB, and the largest suite has six.
 PARALLEL ?= $(shell cores=$$(nproc 2>/dev/null || echo 4); echo $$((cores > 4 ? cores : 4)))
 # The packages that make test begins with, so that none of them runs alone at the end.
-LONGEST := ./e2e/hub ./e2e/spoke ./e2e/members ./e2e/cloud ./hub/controllers/restore
+LONGEST := ./e2e/hub ./e2e/spoke ./e2e/members ./e2e/cloud ./hub/data/restore
 # The limit for the tests of one package. A test that hangs ends with a stack trace.
 GOTEST_TIMEOUT ?= 20m
 # Nothing needs cgo but the race detector. With it, package plugin, which kubectl has through
@@ -212,7 +212,7 @@ crashpoints: binaries $(GOTESTSUM) ## Kill the hub at each of its writes; CRASHP
 	@export SHOPFLEET_CRASHPOINTS='$(CRASHPOINTS)'; \
 	$(call runTests,crashpoints,standard-verbose) -count=1 -timeout 2h $(GOTEST_FLAGS) ./e2e/crashpoints
 	$(if $(filter all,$(CRASHPOINTS)),@export SHOPFLEET_CRASHPOINTS=all; \
-	$(call runTests,crashes,pkgname-and-test-fails) -count=1 -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./hub/data/backup ./hub/controllers/restore)
+	$(call runTests,crashes,pkgname-and-test-fails) -count=1 -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./hub/data/backup ./hub/data/restore)
 
 .PHONY: faults
 faults: binaries $(GOTESTSUM) ## Run all fault cases of e2e/faults, of which make test has a third; FAULTS=<name> selects one.

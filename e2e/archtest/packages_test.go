@@ -103,7 +103,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "hub/data/accounts/controller", layer: layerControllers},
 		{path: "hub/data/storage", layer: layerControllers},
 		{path: "hub/data/backup", layer: layerControllers},
-		{path: "hub/controllers/restore", layer: layerControllers},
+		{path: "hub/data/restore", layer: layerControllers},
 		// Asks the queues of copies and the reconciler of children for dry runs.
 		{path: "hub/app/plan", layer: layerControllers, also: []string{"hub/app", "spoke/controller"}},
 		{path: "hub/webhook", layer: layerControllers},

@@ -17,7 +17,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore"
+	"github.com/shopfleet/shopfleet/hub/data/restore"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 

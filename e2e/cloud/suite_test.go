@@ -24,7 +24,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore"
+	"github.com/shopfleet/shopfleet/hub/data/restore"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/render"

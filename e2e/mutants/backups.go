@@ -2,7 +2,7 @@ package mutants
 
 const (
 	backupScheduler  = backup + "/scheduler"
-	restorePackage   = "hub/controllers/restore"
+	restorePackage   = "hub/data/restore"
 	retentionPackage = "hub/data/schedule"
 	csiPackage       = "cloud/csi"
 )

@@ -19,7 +19,7 @@
 // # Non-goals
 //
 // The package writes no status, and does not decide what follows from the result of a Job: that
-// differs between packages hub/data/backup and hub/controllers/restore. Package
+// differs between packages hub/data/backup and hub/data/restore. Package
 // spoke/render/database/jobs renders the Jobs.
 //
 // # Trade-offs

@@ -19,12 +19,12 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/app"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/accounts/controller"
 	"github.com/shopfleet/shopfleet/hub/data/backup"
 	"github.com/shopfleet/shopfleet/hub/data/backup/scheduler"
 	"github.com/shopfleet/shopfleet/hub/data/rediscover"
+	"github.com/shopfleet/shopfleet/hub/data/restore"
 	"github.com/shopfleet/shopfleet/hub/data/storage"
 )
 
