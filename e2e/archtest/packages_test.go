@@ -89,7 +89,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "hub/data/accounts", layer: layerAdapters},
 		{path: "spoke/runtime/podexec", layer: layerAdapters},
 		// Errors of buckets are classified by the accounts.
-		{path: "hub/logicalbackup", layer: layerAdapters, also: []string{"hub/data/accounts"}},
+		{path: "hub/data/dumps", layer: layerAdapters, also: []string{"hub/data/accounts"}},
 		// Queues of controllers that work for a member or an account.
 		{path: "hub/queues", layer: layerAdapters, also: []string{"hub/members"}},
 		{path: "spoke/apply", layer: layerAdapters},

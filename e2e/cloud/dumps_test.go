@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
@@ -167,11 +167,11 @@ func (s *suite) testSend(t *testing.T) {
 		if object == nil || object.State != v1.DumpSent || object.Attempt != attempts || b.Status.Account != p.account() || object.Bucket != p.spec.ObjectStorage.Bucket {
 			t.Fatalf("the dump is %+v in account %q, want it sent after %d attempts", object, b.Status.Account, attempts)
 		}
-		part, made := p.content(t, logicalbackup.PartKey(object.Prefix, 0))
+		part, made := p.content(t, dumps.PartKey(object.Prefix, 0))
 		if !made || string(part) != string(s.fileOf(t, p.member, b.Status.Dump)) {
 			t.Errorf("the part is there: %t, with %d bytes; want what the file has", made, len(part))
 		}
-		if _, made := p.content(t, logicalbackup.ManifestKey(object.Prefix)); !made {
+		if _, made := p.content(t, dumps.ManifestKey(object.Prefix)); !made {
 			t.Error("there is no manifest")
 		}
 	})

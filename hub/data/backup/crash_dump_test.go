@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
 
@@ -42,7 +42,7 @@ func (e *crashes) jobExit(t *testing.T, job *batchv1.Job) backupenv.Exit {
 	const content = "content"
 	if job.Spec.Template.Spec.Containers[0].Name == jobs.SendContainer {
 		prefix := e.Backup(t, job.Labels[v1.BackupLabel]).Status.Dump.Object.Prefix
-		e.Buckets.Put(logicalbackup.PartKey(prefix, 0), []byte(content))
+		e.Buckets.Put(dumps.PartKey(prefix, 0), []byte(content))
 		return backupenv.Exit{Container: jobs.SendContainer, Message: "sent"}
 	}
 	at := e.Clock.Now().UTC().Format(time.RFC3339)

@@ -15,8 +15,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/backup/dump"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -134,7 +134,7 @@ func (w *work) deleteDump(ctx context.Context) steps.Result {
 	if d == nil || d.Object == nil {
 		return steps.Result{}
 	}
-	if !logicalbackup.Owns(w.owner(), d.Object.Prefix) {
+	if !dumps.Owns(w.owner(), d.Object.Prefix) {
 		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonSnapshotForeign, "Delete",
 			"The dump below %s is another hub's, and was left alone", d.Object.Prefix)
 		return steps.Result{}

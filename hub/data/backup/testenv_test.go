@@ -35,8 +35,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/backup"
 	"github.com/shopfleet/shopfleet/hub/data/backup/scheduler"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/rediscover"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -173,10 +173,10 @@ func (e *testenv) storeDump(t *testing.T, name string) {
 			Dump: &v1.DumpFile{Claim: "shop-database-backup", Job: "j", File: "backup-20260301T020000Z.dump", Bytes: 3, SHA256: strings.Repeat("a", 64)},
 		}
 	}).Obj()
-	prefix := logicalbackup.Prefix(cloud.Owner{Hub: backupenv.HubUID, App: b.Status.AppUID}, b)
+	prefix := dumps.Prefix(cloud.Owner{Hub: backupenv.HubUID, App: b.Status.AppUID}, b)
 	b.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Prefix: prefix}
-	e.Buckets.Put(logicalbackup.PartKey(prefix, 0), []byte("abc"))
-	if sealed, err := logicalbackup.Seal(t.Context(), bucket.Connect(e.Buckets, bucket.Options{}), backupenv.HubUID, b); err != nil || !sealed {
+	e.Buckets.Put(dumps.PartKey(prefix, 0), []byte("abc"))
+	if sealed, err := dumps.Seal(t.Context(), bucket.Connect(e.Buckets, bucket.Options{}), backupenv.HubUID, b); err != nil || !sealed {
 		t.Fatalf("sealed %t: %v", sealed, err)
 	}
 }
@@ -214,7 +214,7 @@ func (e *testenv) stored(t *testing.T, want ...string) {
 		count[s.Tags[cloud.TagBackup]]++
 	}
 	for _, key := range e.Buckets.Keys() {
-		name, _, _ := strings.Cut(strings.TrimPrefix(key, logicalbackup.Root(cloud.Owner{Hub: backupenv.HubUID, App: "app-1"})), "/")
+		name, _, _ := strings.Cut(strings.TrimPrefix(key, dumps.Root(cloud.Owner{Hub: backupenv.HubUID, App: "app-1"})), "/")
 		count[name[:strings.LastIndex(name, "-")]]++
 	}
 	var got []string

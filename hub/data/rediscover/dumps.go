@@ -17,8 +17,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 )
 
 const (
@@ -49,7 +49,7 @@ func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner)
 	if err != nil {
 		return steps.Result{}, err
 	}
-	listed, v := list(ctx, bucket, logicalbackup.Root(owner))
+	listed, v := list(ctx, bucket, dumps.Root(owner))
 	if v.Stops() {
 		return v, nil
 	}
@@ -68,7 +68,7 @@ func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner)
 		switch {
 		case err == nil && m.Hub == owner.Hub && matchesPrefix(m, prefix):
 			f.dumps = append(f.dumps, f.dump(m, v1.DumpObject{Bucket: bucket.Name, Location: bucket.Location, Prefix: prefix, State: v1.DumpSent}, whole(m, listed, prefix)))
-		case err == nil, errors.Is(err, logicalbackup.ErrManifest), cloud.ClassOf(err) == cloud.ClassInvalid:
+		case err == nil, errors.Is(err, dumps.ErrManifest), cloud.ClassOf(err) == cloud.ClassInvalid:
 			f.unread++
 		case cloud.ClassOf(err) == cloud.ClassNotFound: // Deleted in the meantime.
 		default:
@@ -106,7 +106,7 @@ func list(ctx context.Context, objects cloud.Objects, root string) (dumpStore, s
 			return dumpStore{}, steps.Fail(v1.ReasonQuotaExceeded, "There are more than %d objects of the hub in the bucket", maxObjects)
 		}
 		listed.sizes[o.Key] = o.Bytes
-		if prefix, is := logicalbackup.IsManifest(o.Key); is {
+		if prefix, is := dumps.IsManifest(o.Key); is {
 			listed.prefixes = append(listed.prefixes, prefix)
 		}
 	}
@@ -114,9 +114,9 @@ func list(ctx context.Context, objects cloud.Objects, root string) (dumpStore, s
 }
 
 // read reads a manifest. It waits and retries when the rate limit is exceeded.
-func (r *Reconciler) read(ctx context.Context, objects cloud.Objects, prefix string) (logicalbackup.Manifest, error) {
+func (r *Reconciler) read(ctx context.Context, objects cloud.Objects, prefix string) (dumps.Manifest, error) {
 	for {
-		m, err := logicalbackup.Find(ctx, objects, prefix)
+		m, err := dumps.Find(ctx, objects, prefix)
 		if cloud.ClassOf(err) != cloud.ClassThrottled {
 			return m, err
 		}
@@ -132,15 +132,15 @@ func (r *Reconciler) read(ctx context.Context, objects cloud.Objects, prefix str
 
 // matchesPrefix reports whether a manifest describes the dump at its prefix; it could
 // have been copied there.
-func matchesPrefix(m logicalbackup.Manifest, prefix string) bool {
-	hash, at := strings.CutPrefix(prefix, logicalbackup.Root(cloud.Owner{Hub: m.Hub, App: m.AppUID})+m.Backup+"-")
+func matchesPrefix(m dumps.Manifest, prefix string) bool {
+	hash, at := strings.CutPrefix(prefix, dumps.Root(cloud.Owner{Hub: m.Hub, App: m.AppUID})+m.Backup+"-")
 	return at && hash != "" && !strings.Contains(hash, "/")
 }
 
 // whole reports whether all parts of a dump exist.
-func whole(m logicalbackup.Manifest, listed dumpStore, prefix string) bool {
+func whole(m dumps.Manifest, listed dumpStore, prefix string) bool {
 	for i, size := range m.Parts {
-		if got, found := listed.sizes[logicalbackup.PartKey(prefix, i)]; !found || got != size {
+		if got, found := listed.sizes[dumps.PartKey(prefix, i)]; !found || got != size {
 			return false
 		}
 	}
@@ -156,7 +156,7 @@ func sorted(backups []v1.Backup) []v1.Backup {
 }
 
 // dump returns the Backup for a dump.
-func (f found) dump(m logicalbackup.Manifest, at v1.DumpObject, whole bool) v1.Backup {
+func (f found) dump(m dumps.Manifest, at v1.DumpObject, whole bool) v1.Backup {
 	b := v1.Backup{
 		ObjectMeta: f.meta(m.Namespace, m.Backup, labels{m.App, m.Cluster}),
 		Spec: v1.BackupSpec{

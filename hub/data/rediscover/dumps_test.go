@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 )
 
 // hub has the Backups that it knows.
@@ -50,10 +50,10 @@ func stored(t *testing.T, store *bucket.Store, change func(*v1.Backup)) string {
 	if change != nil {
 		change(b)
 	}
-	b.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Location: "/dumps at aws:", Prefix: logicalbackup.Prefix(cloud.Owner{Hub: "hub", App: b.Status.AppUID}, b)}
+	b.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Location: "/dumps at aws:", Prefix: dumps.Prefix(cloud.Owner{Hub: "hub", App: b.Status.AppUID}, b)}
 	prefix := b.Status.Dump.Object.Prefix
-	store.Put(logicalbackup.PartKey(prefix, 0), []byte("abc"))
-	if done, err := logicalbackup.Seal(t.Context(), bucket.Connect(store, bucket.Options{}), "hub", b); err != nil || !done {
+	store.Put(dumps.PartKey(prefix, 0), []byte("abc"))
+	if done, err := dumps.Seal(t.Context(), bucket.Connect(store, bucket.Options{}), "hub", b); err != nil || !done {
 		t.Fatalf("sealed %t, %v", done, err)
 	}
 	return prefix
@@ -142,23 +142,23 @@ func TestWhatIsNoDump(t *testing.T) {
 		phases []v1.BackupPhase
 		unread int
 	}{
-		"a part is missing": {func(s *bucket.Store, prefix string) { s.Remove(logicalbackup.PartKey(prefix, 0)) }, []v1.BackupPhase{v1.BackupFailed}, 0},
-		"a part is short": {func(s *bucket.Store, prefix string) { s.Put(logicalbackup.PartKey(prefix, 0), []byte("ab")) },
+		"a part is missing": {func(s *bucket.Store, prefix string) { s.Remove(dumps.PartKey(prefix, 0)) }, []v1.BackupPhase{v1.BackupFailed}, 0},
+		"a part is short": {func(s *bucket.Store, prefix string) { s.Put(dumps.PartKey(prefix, 0), []byte("ab")) },
 			[]v1.BackupPhase{v1.BackupFailed}, 0},
-		"no manifest":    {func(s *bucket.Store, prefix string) { s.Remove(logicalbackup.ManifestKey(prefix)) }, nil, 0},
-		"not a manifest": {func(s *bucket.Store, prefix string) { s.Put(logicalbackup.ManifestKey(prefix), []byte("{}")) }, nil, 1},
+		"no manifest":    {func(s *bucket.Store, prefix string) { s.Remove(dumps.ManifestKey(prefix)) }, nil, 0},
+		"not a manifest": {func(s *bucket.Store, prefix string) { s.Put(dumps.ManifestKey(prefix), []byte("{}")) }, nil, 1},
 		"a large one": {func(s *bucket.Store, prefix string) {
-			s.Put(logicalbackup.ManifestKey(prefix), []byte(strings.Repeat(" ", logicalbackup.MaxManifest+1)))
+			s.Put(dumps.ManifestKey(prefix), []byte(strings.Repeat(" ", dumps.MaxManifest+1)))
 		}, nil, 1},
 		"carried elsewhere": {func(s *bucket.Store, prefix string) {
-			text, _ := s.Content(logicalbackup.ManifestKey(prefix))
+			text, _ := s.Content(dumps.ManifestKey(prefix))
 			s.Put("shopfleet/hub/uid/shop-2-0123/manifest.json", text)
 			s.Put("shopfleet/hub/other/shop-1-0123/manifest.json", text)
 			s.Put("shopfleet/hub/uid/shop-1-0123/more/manifest.json", text)
 		}, []v1.BackupPhase{v1.BackupCompleted}, 3},
 		"of another hub": {func(s *bucket.Store, prefix string) {
-			text, _ := s.Content(logicalbackup.ManifestKey(prefix))
-			s.Put(logicalbackup.ManifestKey(prefix), []byte(strings.Replace(string(text), `"hub":"hub"`, `"hub":"bub"`, 1)))
+			text, _ := s.Content(dumps.ManifestKey(prefix))
+			s.Put(dumps.ManifestKey(prefix), []byte(strings.Replace(string(text), `"hub":"hub"`, `"hub":"bub"`, 1)))
 		}, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@
 // changed except for the time of their verification; one that is being restored cannot be
 // deleted (package hub/data/backup). Secrets that an application names itself are not
 // copied. What Jobs do is in package spoke/render/database/jobs, and what they transfer in
-// package hub/logicalbackup.
+// package hub/data/dumps.
 //
 // # Trade-offs
 //

@@ -13,8 +13,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
@@ -122,7 +122,7 @@ func (r dumpLoad) deliver(ctx context.Context, writer client.Writer, wanted made
 			return fmt.Errorf("creating the claim %s: %w", wanted.claim.Name, err)
 		}
 	}
-	return logicalbackup.Deliver(ctx, writer, wanted.job, wanted.secret)
+	return dumps.Deliver(ctx, writer, wanted.job, wanted.secret)
 }
 
 // make returns what the next attempt takes.
@@ -167,9 +167,9 @@ func (r dumpLoad) order(ctx context.Context) ([]byte, steps.Result) {
 	if v.Stops() {
 		return nil, v
 	}
-	o, err := logicalbackup.ToFetch(ctx, bucket, r.backup.Status.Dump, bucket.CABundle, r.now)
+	o, err := dumps.ToFetch(ctx, bucket, r.backup.Status.Dump, bucket.CABundle, r.now)
 	if err != nil {
-		return nil, logicalbackup.FromError(err, "downloading the dump from the bucket")
+		return nil, dumps.FromError(err, "downloading the dump from the bucket")
 	}
 	text, err := o.Write()
 	if err != nil {
@@ -186,7 +186,7 @@ func (r dumpLoad) open(ctx context.Context) (accounts.Bucket, steps.Result) {
 	case cloud.ClassOf(err) == cloud.ClassUnsupported:
 		return bucket, steps.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q has no spec.objectStorage any more", dump.Object.Bucket, account)
 	case err != nil:
-		return bucket, logicalbackup.FromError(err, "connecting to the bucket")
+		return bucket, dumps.FromError(err, "connecting to the bucket")
 	case bucket.Name != dump.Object.Bucket:
 		return bucket, steps.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q names %s by now", dump.Object.Bucket, account, bucket.Name)
 	default:
@@ -200,8 +200,8 @@ func (r dumpLoad) there(ctx context.Context) steps.Result {
 	if v.Stops() {
 		return v
 	}
-	if _, err := logicalbackup.Find(ctx, bucket, r.backup.Status.Dump.Object.Prefix); err != nil {
-		return logicalbackup.FromError(err, "looking for the dump in the bucket")
+	if _, err := dumps.Find(ctx, bucket, r.backup.Status.Dump.Object.Prefix); err != nil {
+		return dumps.FromError(err, "looking for the dump in the bucket")
 	}
 	return steps.Result{}
 }

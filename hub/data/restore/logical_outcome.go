@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
@@ -32,7 +32,7 @@ type ending struct {
 	attempt int32
 	// expired is true if the Job exceeded its deadline.
 	expired bool
-	outcome logicalbackup.Outcome
+	outcome dumps.Outcome
 }
 
 // next represents the step that follows the end of an attempt.

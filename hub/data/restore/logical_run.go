@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
@@ -102,7 +102,7 @@ func (r dumpLoad) load(ctx context.Context) (steps.Result, error) {
 
 // observe looks how far a Job is, and decides what follows when it has ended.
 func (r dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
-	outcome, err := logicalbackup.Look(ctx, r.reader(), job)
+	outcome, err := dumps.Look(ctx, r.reader(), job)
 	if err != nil {
 		return r.memberError(err)
 	}
@@ -118,7 +118,7 @@ func (r dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 		}
 		return v
 	}
-	if err := logicalbackup.Withdraw(ctx, r.writer(), client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
+	if err := dumps.Withdraw(ctx, r.writer(), client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
 		return r.memberError(err)
 	}
 	d := r.restore.Status.Dump
@@ -196,14 +196,14 @@ func (r dumpLoad) stopJob(ctx context.Context, key client.ObjectKey) (gone bool,
 	err = r.reader().Get(ctx, key, job)
 	gone = apierrors.IsNotFound(err)
 	if err == nil {
-		if err = logicalbackup.Stop(ctx, r.writer(), job); apierrors.IsForbidden(err) && ended(job) {
+		if err = dumps.Stop(ctx, r.writer(), job); apierrors.IsForbidden(err) && ended(job) {
 			gone, err = true, nil
 		}
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("ending the Job %s: %w", key.Name, err)
 	}
-	if err := logicalbackup.Withdraw(ctx, r.writer(), key); err != nil && !apierrors.IsForbidden(err) {
+	if err := dumps.Withdraw(ctx, r.writer(), key); err != nil && !apierrors.IsForbidden(err) {
 		return false, err
 	}
 	return gone, nil

@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
@@ -148,7 +148,7 @@ func (d *dumpTest) renameBucket() {
 // manifestKey returns the key of the dump's manifest in the bucket.
 func (d *dumpTest) manifestKey(t *testing.T) string {
 	t.Helper()
-	return logicalbackup.ManifestKey(d.Backup(t, d.backup).Status.Dump.Object.Prefix)
+	return dumps.ManifestKey(d.Backup(t, d.backup).Status.Dump.Object.Prefix)
 }
 
 // oneJob: a hub that ends, or that has read an old Restore, creates no second Job.

@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
@@ -138,8 +138,8 @@ func (d *dumpTest) createBackup(t *testing.T, changes []func(*v1.Backup)) string
 	d.MustCreate(t, b)
 	b.Status = status
 	if o := b.Status.Dump.Object; o != nil {
-		d.Buckets.Put(logicalbackup.PartKey(o.Prefix, 0), []byte("content"))
-		if sealed, err := logicalbackup.Seal(t.Context(), bucket.Connect(d.Buckets, bucket.Options{}), backupenv.HubUID, b); err != nil || !sealed {
+		d.Buckets.Put(dumps.PartKey(o.Prefix, 0), []byte("content"))
+		if sealed, err := dumps.Seal(t.Context(), bucket.Connect(d.Buckets, bucket.Options{}), backupenv.HubUID, b); err != nil || !sealed {
 			t.Fatalf("sealed %t: %v", sealed, err)
 		}
 	}
@@ -153,7 +153,7 @@ func (d *dumpTest) createBackup(t *testing.T, changes []func(*v1.Backup)) string
 // dump is only there.
 func sentDump(b *v1.Backup) {
 	b.Status.Dump.Object = &v1.DumpObject{
-		Bucket: "dumps", Prefix: logicalbackup.Prefix(cloud.Owner{Hub: backupenv.HubUID, App: b.Status.AppUID}, b), State: v1.DumpSent,
+		Bucket: "dumps", Prefix: dumps.Prefix(cloud.Owner{Hub: backupenv.HubUID, App: b.Status.AppUID}, b), State: v1.DumpSent,
 	}
 }
 

@@ -11,7 +11,7 @@
 // # Non-goals
 //
 // The package uses no network and no files: package spoke/transfer does. It signs nothing:
-// package hub/logicalbackup does.
+// package hub/data/dumps does.
 //
 // # Trade-offs
 //

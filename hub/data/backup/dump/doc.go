@@ -10,7 +10,7 @@
 //     does, under a name that is derived from the Backup's UID. The manifest of the dump is the
 //     termination message of the Job's pod (package spoke/render/database).
 //   - Send uploads the file, if the account of the member has a bucket: by one Job after the
-//     other, each with signed requests for the missing parts (package hub/logicalbackup). It
+//     other, each with signed requests for the missing parts (package hub/data/dumps). It
 //     writes the manifest last, when all parts are in the bucket and a Job has checked the whole
 //     file against the checksum of the dump.
 //   - Removal deletes the parts in the bucket until no Job can send more.

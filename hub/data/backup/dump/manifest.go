@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
@@ -50,7 +50,7 @@ func parse(text string) (dumped, error) {
 	if err := json.Unmarshal([]byte(strings.TrimSpace(text)), &m); err != nil {
 		return dumped{}, fmt.Errorf("reading a manifest: %w", err)
 	}
-	good := logicalbackup.IsFile(m.File) &&
+	good := dumps.IsFile(m.File) &&
 		regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(m.SHA256) &&
 		m.Bytes > 0 && len(m.Version) <= maxVersion &&
 		(m.Engine == v1.EnginePostgreSQL || m.Engine == v1.EngineMySQL) &&
@@ -75,7 +75,7 @@ func (m dumped) record(s *v1.BackupStatus, now time.Time) {
 // removedUpTo returns the time of the newest dump that the containers of a Job report as
 // removed before its retention ended; nil if they report none. Those that fail report it in
 // the last line of their message.
-func removedUpTo(ends []logicalbackup.End) *metav1.Time {
+func removedUpTo(ends []dumps.End) *metav1.Time {
 	var newest *metav1.Time
 	for _, end := range ends {
 		stamp := database.RemovedEarly(end.Message)
@@ -106,7 +106,7 @@ func Gone(b, later *v1.Backup) bool {
 func inBucket(d *v1.DumpFile) bool { return d.Object != nil && d.Object.State == v1.DumpSent }
 
 // newest returns the newest dump that the containers of a Job tell of, if any.
-func newest(ends []logicalbackup.End) *dumped {
+func newest(ends []dumps.End) *dumped {
 	var made *dumped
 	for _, end := range ends {
 		if m, err := parse(end.Message); err == nil && (made == nil || made.CompletionTime.Before(m.CompletionTime)) {

@@ -12,8 +12,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 )
 
 // eraseAtOnce bounds how many objects one pass deletes.
@@ -44,10 +44,10 @@ func (r Removal) Advance(ctx context.Context) steps.Result {
 	}
 	// Asked before the list is read, which is then the last one.
 	wait := r.stillSent(ctx)
-	more, err := logicalbackup.Erase(ctx, r.Bucket, o.Prefix, eraseAtOnce)
+	more, err := dumps.Erase(ctx, r.Bucket, o.Prefix, eraseAtOnce)
 	switch {
 	case err != nil:
-		return logicalbackup.FromError(err, "deleting the dump")
+		return dumps.FromError(err, "deleting the dump")
 	case more:
 		return steps.Hold(steps.PollFirst, v1.ReasonDeleting, "the dump is being deleted from the bucket %s", o.Bucket)
 	case wait > 0:
@@ -66,7 +66,7 @@ func (r Removal) stillSent(ctx context.Context) time.Duration {
 			// An attempt that was not followed to its end leaves nothing of use.
 			asking, cancel := context.WithTimeout(ctx, memberTimeout)
 			defer cancel()
-			_ = logicalbackup.Withdraw(asking, r.Writer, sendKey(r.Backup))
+			_ = dumps.Withdraw(asking, r.Writer, sendKey(r.Backup))
 		}
 		return 0
 	}
@@ -87,10 +87,10 @@ func (r Removal) stopped(ctx context.Context) bool {
 		return false
 	}
 	if err == nil {
-		if out, err := logicalbackup.Look(ctx, r.Reader, job); err != nil || !out.Ended {
+		if out, err := dumps.Look(ctx, r.Reader, job); err != nil || !out.Ended {
 			// Where the hub may not, the requests expire.
-			_ = logicalbackup.Stop(ctx, r.Writer, job)
-			_ = logicalbackup.Withdraw(ctx, r.Writer, key)
+			_ = dumps.Stop(ctx, r.Writer, job)
+			_ = dumps.Withdraw(ctx, r.Writer, key)
 			return false
 		}
 	}
@@ -103,5 +103,5 @@ func (r Removal) stopped(ctx context.Context) bool {
 			return false
 		}
 	}
-	return logicalbackup.Withdraw(ctx, r.Writer, key) == nil
+	return dumps.Withdraw(ctx, r.Writer, key) == nil
 }

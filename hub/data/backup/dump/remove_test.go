@@ -12,8 +12,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -87,7 +87,7 @@ func (e *testenv) obstaclesOfRemoval(t *testing.T) {
 	e.resetToSend(t)
 	e.send(t)
 	e.putPart()
-	part := logicalbackup.PartKey(dumpPrefix, 0)
+	part := dumps.PartKey(dumpPrefix, 0)
 	e.Buckets.Lock(part, true)
 	if v := e.remove(t, true); v.Reason != v1.ReasonInUse || v.Wait <= 0 {
 		t.Errorf("a part that is held: %+v", v)

@@ -13,8 +13,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 )
 
 const (
@@ -265,9 +265,9 @@ func TestRemovedUpTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var ends []logicalbackup.End
+			var ends []dumps.End
 			for _, message := range tt.messages {
-				ends = append(ends, logicalbackup.End{Message: message})
+				ends = append(ends, dumps.End{Message: message})
 			}
 			got := ""
 			if at := removedUpTo(ends); at != nil {

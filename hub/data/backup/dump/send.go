@@ -15,8 +15,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
@@ -60,7 +60,7 @@ type Send struct {
 func (s Send) Advance(ctx context.Context) (steps.Result, error) {
 	o := s.Backup.Status.Dump.Object
 	if o == nil {
-		o = &v1.DumpObject{Bucket: s.Bucket.Name, Location: s.Bucket.Location, Prefix: logicalbackup.Prefix(s.Owner, s.Backup)}
+		o = &v1.DumpObject{Bucket: s.Bucket.Name, Location: s.Bucket.Location, Prefix: dumps.Prefix(s.Owner, s.Backup)}
 		s.Backup.Status.Dump.Object = o
 	}
 	switch {
@@ -85,18 +85,18 @@ func (s Send) Advance(ctx context.Context) (steps.Result, error) {
 	case job.Labels[v1.BackupLabel] != manifest.LabelValue(s.Backup.Name):
 		return steps.Fail(v1.ReasonSendFailed, "the Job %s is not that of this Backup", job.Name), nil
 	}
-	out, err := logicalbackup.Look(asking, s.Reader, job)
+	out, err := dumps.Look(asking, s.Reader, job)
 	if err != nil {
 		return s.memberError(err), nil
 	}
 	if !out.Ended && s.Now.Before(o.ExpirationTime.Add(late)) {
 		return s.sending(job.Name, out.Why), nil
 	}
-	if err := logicalbackup.Withdraw(asking, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
+	if err := dumps.Withdraw(asking, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
 		return s.memberError(err), nil
 	}
 	if !out.Ended {
-		if err := logicalbackup.Stop(asking, s.Writer, job); err != nil && !apierrors.IsForbidden(err) {
+		if err := dumps.Stop(asking, s.Writer, job); err != nil && !apierrors.IsForbidden(err) {
 			return s.memberError(err), nil
 		}
 	}
@@ -104,10 +104,10 @@ func (s Send) Advance(ctx context.Context) (steps.Result, error) {
 }
 
 // settle decides what follows from the end of a Job.
-func (s Send) settle(ctx context.Context, job string, out logicalbackup.Outcome) steps.Result {
+func (s Send) settle(ctx context.Context, job string, out dumps.Outcome) steps.Result {
 	switch {
 	case out.Succeeded:
-		sealed, err := logicalbackup.Seal(ctx, s.Bucket, s.Owner.Hub, s.Backup)
+		sealed, err := dumps.Seal(ctx, s.Bucket, s.Owner.Hub, s.Backup)
 		if err != nil {
 			return s.classify(err, "completing the dump in the bucket")
 		}
@@ -155,7 +155,7 @@ func (s Send) attempt(ctx context.Context) (steps.Result, error) {
 	if v.Stops() {
 		return v, nil
 	}
-	what, _, err := logicalbackup.ToSend(ctx, s.Bucket, s.Backup.Status.Dump, s.Bucket.CABundle, s.Now)
+	what, _, err := dumps.ToSend(ctx, s.Bucket, s.Backup.Status.Dump, s.Bucket.CABundle, s.Now)
 	if err != nil {
 		return s.classify(err, "preparing to send the dump"), nil
 	}
@@ -166,7 +166,7 @@ func (s Send) attempt(ctx context.Context) (steps.Result, error) {
 	// No pod has the signed requests yet. A recorded time that is late enough for them remains,
 	// so that a pass soon after one that could not create the Job writes nothing.
 	o.State = v1.DumpSending
-	if o.ExpirationTime == nil || o.ExpirationTime.Time.Before(s.Now.Add(logicalbackup.Life+signLimit)) {
+	if o.ExpirationTime == nil || o.ExpirationTime.Time.Before(s.Now.Add(dumps.Life+signLimit)) {
 		o.ExpirationTime = &metav1.Time{Time: s.Now.Add(cloud.MaxLife).Truncate(time.Second)}
 	}
 	if err := s.Intend(ctx); err != nil {
@@ -174,7 +174,7 @@ func (s Send) attempt(ctx context.Context) (steps.Result, error) {
 	}
 	writing, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	if err := logicalbackup.Deliver(writing, s.Writer, job, secret); err != nil {
+	if err := dumps.Deliver(writing, s.Writer, job, secret); err != nil {
 		v := s.memberError(err)
 		v.Wait = max(v.Wait, min(s.Now.Sub(s.Backup.Status.SnapshotTime.Time)/10, createLast))
 		return v, nil
@@ -248,7 +248,7 @@ func (s Send) memberError(err error) steps.Result {
 
 // classify returns the result for an error of the bucket. A missing bucket is waited for.
 func (s Send) classify(err error, what string) steps.Result {
-	v := logicalbackup.FromError(err, what)
+	v := dumps.FromError(err, what)
 	if cloud.ClassOf(err) == cloud.ClassNotFound && v.Fatal {
 		return steps.Hold(steps.Refused, v1.ReasonAccountNotReady, "%s: the bucket %s is not there", what, s.Bucket.Name)
 	}

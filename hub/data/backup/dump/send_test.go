@@ -14,8 +14,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -57,7 +57,7 @@ func (e *testenv) sends(t *testing.T) {
 	if diff := cmp.Diff(v1.DumpObject{Bucket: "dumps", Prefix: dumpPrefix, State: v1.DumpSent}, e.object()); diff != "" {
 		t.Errorf("in the end (-want +got):\n%s", diff)
 	}
-	m, err := logicalbackup.Find(t.Context(), e.connect(), dumpPrefix)
+	m, err := dumps.Find(t.Context(), e.connect(), dumpPrefix)
 	if err != nil || m.SHA256 != sum || m.Backup != e.backup.Name || m.Hub != backupenv.HubUID {
 		t.Errorf("manifest %+v, %v", m, err)
 	}
@@ -110,7 +110,7 @@ func (e *testenv) sendEnds(t *testing.T) {
 			retry(steps.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
 		"well, and a part is short": {func(t *testing.T) {
 			t.Helper()
-			e.Buckets.Put(logicalbackup.PartKey(dumpPrefix, 0), []byte("1234"))
+			e.Buckets.Put(dumps.PartKey(dumpPrefix, 0), []byte("1234"))
 			e.endSend(t, order.ExitDone, "sent")
 		}, retry(steps.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
 		"not in time": {after(71*time.Minute, func(*testing.T) {}),
@@ -132,7 +132,7 @@ func (e *testenv) sendEnds(t *testing.T) {
 			if diff := cmp.Diff(tt.want, e.send(t)); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
-			if _, sealed := e.Buckets.Content(logicalbackup.ManifestKey(dumpPrefix)); sealed {
+			if _, sealed := e.Buckets.Content(dumps.ManifestKey(dumpPrefix)); sealed {
 				t.Error("there is a manifest")
 			}
 			under := tt.want.Reason == v1.ReasonSending
@@ -261,7 +261,7 @@ func (e *testenv) obstaclesOfSending(t *testing.T) {
 			t.Helper()
 			e.send(t)
 			e.putPart()
-			e.Buckets.Put(logicalbackup.ManifestKey(dumpPrefix), []byte("{}"))
+			e.Buckets.Put(dumps.ManifestKey(dumpPrefix), []byte("{}"))
 			e.endSend(t, order.ExitDone, "sent")
 		}, v1.ReasonDumpMissing, "completing the dump in the bucket: the manifest in the bucket is not that of the dump", true},
 	} {

@@ -18,8 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
 
@@ -158,7 +158,7 @@ func (e *testenv) endSend(t *testing.T, code int32, message string) {
 }
 
 // putPart puts the part of the dump into the bucket.
-func (e *testenv) putPart() { e.Buckets.Put(logicalbackup.PartKey(dumpPrefix, 0), []byte("12345")) }
+func (e *testenv) putPart() { e.Buckets.Put(dumps.PartKey(dumpPrefix, 0), []byte("12345")) }
 
 func (e *testenv) object() v1.DumpObject { return *e.backup.Status.Dump.Object }
 
@@ -169,7 +169,7 @@ func (e *testenv) deleteJob(t *testing.T, name string) {
 	if err := e.Get(t.Context(), client.ObjectKey{Namespace: backupenv.Namespace, Name: name}, job); err != nil {
 		t.Fatal(err)
 	}
-	if err := logicalbackup.Stop(t.Context(), e, job); err != nil {
+	if err := dumps.Stop(t.Context(), e, job); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package logicalbackup defines the layout of dumps in a bucket, and runs the Jobs in members that
+// Package dumps defines the layout of dumps in a bucket, and runs the Jobs in members that
 // upload and download them.
 //
 // # Purpose
@@ -34,4 +34,4 @@
 //     newest part in the bucket. A hub that restarts after writing it writes the same one
 //     again, which the bucket accepts.
 //   - Manifests are not trusted: every user who may write to the bucket can write one.
-package logicalbackup
+package dumps

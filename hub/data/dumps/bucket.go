@@ -1,4 +1,4 @@
-package logicalbackup
+package dumps
 
 import (
 	"context"
