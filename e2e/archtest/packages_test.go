@@ -85,7 +85,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "cloud/azure", layer: layerAdapters, sdk: "github.com/Azure/"},
 		{path: "hub/members", layer: layerAdapters, also: []string{"spoke/runtime/fencing"}},
 		{path: "hub/app/recovery/store", layer: layerAdapters},
-		{path: "hub/statemetrics", layer: layerAdapters},
+		{path: "hub/metrics", layer: layerAdapters},
 		{path: "hub/data/accounts", layer: layerAdapters},
 		{path: "spoke/runtime/podexec", layer: layerAdapters},
 		// Errors of buckets are classified by the accounts.

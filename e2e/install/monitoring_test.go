@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/backup/scheduler"
-	"github.com/shopfleet/shopfleet/hub/statemetrics"
+	"github.com/shopfleet/shopfleet/hub/metrics"
 	"github.com/shopfleet/shopfleet/spoke/controller"
 )
 
@@ -154,7 +154,7 @@ func ours(t *testing.T) names {
 	if _, err := app.NewMetrics(found); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := statemetrics.NewMetrics(found); err != nil {
+	if _, err := metrics.NewMetrics(found); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := controller.NewMetrics(found); err != nil {

@@ -14,7 +14,7 @@ const (
 	applier    = "spoke/apply"
 
 	memberRunner = "spoke/runtime/controller"
-	stateMetrics = "hub/statemetrics"
+	stateMetrics = "hub/metrics"
 	memberQueue  = dispatch + "/member_queue.go"
 	intent       = dispatch + "/intent.go"
 )

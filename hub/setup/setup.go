@@ -32,7 +32,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/storage"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/controller"
-	"github.com/shopfleet/shopfleet/hub/statemetrics"
+	hubmetrics "github.com/shopfleet/shopfleet/hub/metrics"
 	spoke "github.com/shopfleet/shopfleet/spoke/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/fencing"
 	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
@@ -222,7 +222,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	if err := h.options.ReportSafeMode(h.registry); err != nil {
 		return err
 	}
-	state, err := statemetrics.NewMetrics(h.registry)
+	state, err := hubmetrics.NewMetrics(h.registry)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package statemetrics
+package metrics
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-// Package statemetrics exports the state of each member and of each application as metrics.
+// Package metrics exports the state of each member and of each application as metrics.
 //
 // # Purpose
 //
@@ -27,4 +27,4 @@
 //     does not answer: what was lost is so until the opposite is observed.
 //   - The number of series is bounded by the fleet: at most six for a member, two for an
 //     application and six for an application in a cluster.
-package statemetrics
+package metrics
