@@ -28,7 +28,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/render/meta"
 )
 
 const (
@@ -269,7 +269,7 @@ func comparableContent(object *unstructured.Unstructured, app *v1.EcommerceApp) 
 	encoded := anyTemplate(object, encode(content))
 	var result map[string]any
 	text := strings.NewReplacer(
-		app.Namespace, "NAMESPACE", string(app.UID), "UID", manifest.Hash(app.Namespace, app.Name), "HASH",
+		app.Namespace, "NAMESPACE", string(app.UID), "UID", meta.Hash(app.Namespace, app.Name), "HASH",
 	).Replace(encoded)
 	return result, json.Unmarshal([]byte(text), &result)
 }

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/render/meta"
 )
 
 const (
@@ -15,9 +15,9 @@ const (
 
 // dashboard returns a ConfigMap that Grafana's sidecar selects by its label.
 func (s *shop) dashboard() (*corev1.ConfigMap, error) {
-	name := s.owner.ChildName("-dashboard", manifest.MaxName)
+	name := s.owner.ChildName("-dashboard", meta.MaxName)
 	file, err := encodeJSON(map[string]any{
-		"uid":           manifest.Hash(s.owner.Namespace, s.owner.Name),
+		"uid":           meta.Hash(s.owner.Namespace, s.owner.Name),
 		"title":         "Shop " + s.owner.Namespace + "/" + s.owner.Name,
 		"tags":          []any{"shopfleet"},
 		"schemaVersion": 39,
@@ -31,7 +31,7 @@ func (s *shop) dashboard() (*corev1.ConfigMap, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding dashboard: %w", err)
 	}
-	cm := manifest.ConfigMap(s.monitoringPart(), name, map[string]string{name + ".json": file})
+	cm := meta.ConfigMap(s.monitoringPart(), name, map[string]string{name + ".json": file})
 	cm.Labels["grafana_dashboard"] = "1"
 	return cm, nil
 }

@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/render/meta"
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 // proxy is the oauth2-proxy in front of the frontend.
 type proxy struct {
 	shop *shop
-	part manifest.Part
+	part meta.Part
 	name string
 	// client is the name of the Secret with the OAuth client's credentials.
 	client string
@@ -48,10 +48,10 @@ type proxy struct {
 
 func (s *shop) newProxy() proxy {
 	p := proxy{
-		shop: s, part: s.ingressPart(), name: s.owner.ChildName("-oauth2-proxy", manifest.MaxName),
-		image: manifest.Image(s.app.Spec.ImageRegistry, cmp.Or(s.app.Spec.Security.Authentication.Image, proxyImage)),
+		shop: s, part: s.ingressPart(), name: s.owner.ChildName("-oauth2-proxy", meta.MaxName),
+		image: meta.Image(s.app.Spec.ImageRegistry, cmp.Or(s.app.Spec.Security.Authentication.Image, proxyImage)),
 	}
-	p.part.App, p.part.Version = "oauth2-proxy", manifest.ImageVersion(p.image)
+	p.part.App, p.part.Version = "oauth2-proxy", meta.ImageVersion(p.image)
 	if ref := s.app.Spec.Security.Authentication.SecretRef; ref != nil {
 		p.client = ref.Name
 		return p
@@ -65,7 +65,7 @@ func (p proxy) objects() []component.Object {
 		p.secret(),
 		{Resource: p.networkPolicy()},
 		{Resource: p.deployment()},
-		{Resource: manifest.Service(p.part, p.name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
+		{Resource: meta.Service(p.part, p.name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
 	}
 	if p.replicas() > 1 {
 		objects = append(objects, component.Object{Resource: statelessBudget(p.part, p.name)})
@@ -81,7 +81,7 @@ func (p proxy) replicas() int32 {
 // secret returns the Secret with the cookie key, and with placeholder credentials unless
 // the user provides a Secret.
 func (p proxy) secret() component.Object {
-	secret := manifest.Secret(p.part, p.name, map[string]string{
+	secret := meta.Secret(p.part, p.name, map[string]string{
 		clientIDKey:  "placeholder",
 		issuerURLKey: placeholderIssuer,
 	})
@@ -92,10 +92,10 @@ func (p proxy) secret() component.Object {
 
 // networkPolicy admits all. The address of the provider, which the proxy asks, is in a Secret of the user.
 func (p proxy) networkPolicy() *networkingv1.NetworkPolicy {
-	policy := manifest.NetworkPolicy(p.part, p.name, intstr.FromInt32(proxyPort))
+	policy := meta.NetworkPolicy(p.part, p.name, intstr.FromInt32(proxyPort))
 	if p.shop.app.Spec.NetworkPolicy.Egress == v1.EgressRestricted {
-		manifest.RestrictEgress(policy, manifest.PeerOf(p.shop.part(Frontend)))
-		manifest.AllowPort(policy, providerPort)
+		meta.RestrictEgress(policy, meta.PeerOf(p.shop.part(Frontend)))
+		meta.AllowPort(policy, providerPort)
 	}
 	return policy
 }
@@ -104,17 +104,17 @@ func (p proxy) deployment() component.Resource {
 	c := statelessContainer("oauth2-proxy", p.image, proxyPort)
 	c.Args = p.args()
 	c.Env = []corev1.EnvVar{
-		manifest.SecretEnv("OAUTH2_PROXY_CLIENT_ID", p.client, clientIDKey),
-		manifest.SecretEnv("OAUTH2_PROXY_CLIENT_SECRET", p.client, clientSecretKey),
-		manifest.SecretEnv("OAUTH2_PROXY_OIDC_ISSUER_URL", p.client, issuerURLKey),
-		manifest.SecretEnv("OAUTH2_PROXY_COOKIE_SECRET", p.name, cookieSecretKey),
+		meta.SecretEnv("OAUTH2_PROXY_CLIENT_ID", p.client, clientIDKey),
+		meta.SecretEnv("OAUTH2_PROXY_CLIENT_SECRET", p.client, clientSecretKey),
+		meta.SecretEnv("OAUTH2_PROXY_OIDC_ISSUER_URL", p.client, issuerURLKey),
+		meta.SecretEnv("OAUTH2_PROXY_COOKIE_SECRET", p.name, cookieSecretKey),
 	}
-	c.Resources = manifest.Requests(10, 32)
+	c.Resources = meta.Requests(10, 32)
 	probeHTTP("/ping", c.StartupProbe, c.ReadinessProbe, c.LivenessProbe)
 	pod := statelessPod(c, p.shop.app.Spec.Security.PodUserIDs)
-	manifest.Configure(&pod, p.shop.frontend.spec.PodSettings)
+	meta.Configure(&pod, p.shop.frontend.spec.PodSettings)
 	d := statelessDeployment(p.part, p.name, pod)
-	manifest.Describe(&d.Spec.Template.ObjectMeta, p.shop.frontend.spec.PodSettings)
+	meta.Describe(&d.Spec.Template.ObjectMeta, p.shop.frontend.spec.PodSettings)
 	d.Spec.Replicas = new(p.replicas())
 	return d
 }

@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	rendermeta "github.com/shopfleet/shopfleet/spoke/render/meta"
 )
 
 const (
@@ -86,7 +86,7 @@ func (s *shop) scrapers() []networkingv1.NetworkPolicyPeer {
 	}
 }
 
-func (s *shop) monitoringPart() manifest.Part {
+func (s *shop) monitoringPart() rendermeta.Part {
 	p := s.part(Monitoring)
 	p.App = Monitoring
 	return p
@@ -103,7 +103,7 @@ func (s *shop) serviceMonitor() *unstructured.Unstructured {
 		"spec": map[string]any{
 			"selector": map[string]any{
 				"matchLabels": map[string]any{
-					v1.InstanceLabel: manifest.LabelValue(s.owner.Name),
+					v1.InstanceLabel: rendermeta.LabelValue(s.owner.Name),
 					v1.PartOfLabel:   s.owner.Kind,
 				},
 				"matchExpressions": []any{map[string]any{
@@ -115,8 +115,8 @@ func (s *shop) serviceMonitor() *unstructured.Unstructured {
 			"endpoints": []any{map[string]any{"port": httpPort, "path": metricsPath, "interval": "30s"}},
 		},
 	}}
-	identify(u, manifest.Type("monitoring.coreos.com/v1", "ServiceMonitor"),
-		s.selectable(s.monitoringPart().Meta(s.owner.ChildName("-monitoring", manifest.MaxName))))
+	identify(u, rendermeta.Type("monitoring.coreos.com/v1", "ServiceMonitor"),
+		s.selectable(s.monitoringPart().Meta(s.owner.ChildName("-monitoring", rendermeta.MaxName))))
 	return u
 }
 
@@ -124,17 +124,17 @@ func (s *shop) serviceMonitor() *unstructured.Unstructured {
 // does not serve that kind.
 func (s *shop) alertRules() (component.Resource, error) {
 	groups := []any{map[string]any{"name": s.owner.Namespace + "/" + s.owner.Name, "rules": s.alerts()}}
-	meta := s.monitoringPart().Meta(s.owner.ChildName("-alerts", manifest.MaxName))
+	meta := s.monitoringPart().Meta(s.owner.ChildName("-alerts", rendermeta.MaxName))
 	if s.cluster.PrometheusRules {
 		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"groups": groups}}}
-		identify(u, manifest.Type("monitoring.coreos.com/v1", "PrometheusRule"), s.selectable(meta))
+		identify(u, rendermeta.Type("monitoring.coreos.com/v1", "PrometheusRule"), s.selectable(meta))
 		return u, nil
 	}
 	file, err := encodeJSON(map[string]any{"groups": groups})
 	if err != nil {
 		return nil, fmt.Errorf("encoding alert rules: %w", err)
 	}
-	return manifest.ConfigMap(s.monitoringPart(), meta.Name, map[string]string{"alerts.yaml": file}), nil
+	return rendermeta.ConfigMap(s.monitoringPart(), meta.Name, map[string]string{"alerts.yaml": file}), nil
 }
 
 // metric returns a metric of the Deployment of a workload, or the sum of those of each template of its pods.

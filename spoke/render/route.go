@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/render/meta"
 )
 
 const (
@@ -87,7 +87,7 @@ func (s *shop) route(backend string) *unstructured.Unstructured {
 		spec["hostnames"] = untyped(hosts)
 	}
 	route := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	identify(route, manifest.Type(component.GatewayAPI().String(), "HTTPRoute"), s.ingressPart().Meta(s.owner.ChildName("-ingress", manifest.MaxName)))
+	identify(route, meta.Type(component.GatewayAPI().String(), "HTTPRoute"), s.ingressPart().Meta(s.owner.ChildName("-ingress", meta.MaxName)))
 	if annotations := s.edgeAnnotations(dnsRouteSource); len(annotations) > 0 {
 		route.SetAnnotations(maps.Clone(annotations))
 	}

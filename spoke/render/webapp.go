@@ -9,7 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/render/meta"
 )
 
 // Web is the only component of a WebApp.
@@ -21,9 +21,9 @@ func WebApp(app *webappv1.WebApp, c Cluster) ([]component.Component, error) {
 	if app.Spec.Image == "" {
 		return nil, errors.New("spec.image must be set, for example to nginx:1.25")
 	}
-	owner := manifest.Owner{Kind: "webapp", Name: app.Name, Namespace: app.Namespace, UID: app.UID, Cluster: c.Name}
-	part := manifest.Part{Owner: owner, Component: Web, App: Web, Version: manifest.ImageVersion(app.Spec.Image)}
-	name := owner.ChildName("", manifest.MaxName)
+	owner := meta.Owner{Kind: "webapp", Name: app.Name, Namespace: app.Namespace, UID: app.UID, Cluster: c.Name}
+	part := meta.Part{Owner: owner, Component: Web, App: Web, Version: meta.ImageVersion(app.Spec.Image)}
+	name := owner.ChildName("", meta.MaxName)
 
 	container := statelessContainer(Web, app.Spec.Image, cmp.Or(app.Spec.Port, servicePort))
 	// nginx, the image of the examples, writes here.
@@ -31,6 +31,6 @@ func WebApp(app *webappv1.WebApp, c Cluster) ([]component.Component, error) {
 	deployment.Spec.Replicas = new(valueOr(app.Spec.Replicas, 1))
 	return []component.Component{{Name: Web, Objects: []component.Object{
 		{Resource: deployment},
-		{Resource: manifest.Service(part, name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
+		{Resource: meta.Service(part, name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
 	}}}, nil
 }

@@ -19,7 +19,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/render/meta"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 
 // workload is a backend or a frontend.
 type workload struct {
-	part     manifest.Part
+	part     meta.Part
 	name     string
 	spec     v1.Workload
 	image    string
@@ -59,10 +59,10 @@ type workload struct {
 func (s *shop) newWorkload(role, image string, spec v1.Workload, replicas int32) workload {
 	port := cmp.Or(spec.Port, defaultPort)
 	w := workload{
-		part:        manifest.Part{Owner: s.owner, Component: role, App: role, Version: manifest.ImageVersion(image)},
-		name:        s.owner.ChildName("-"+role, manifest.MaxName),
+		part:        meta.Part{Owner: s.owner, Component: role, App: role, Version: meta.ImageVersion(image)},
+		name:        s.owner.ChildName("-"+role, meta.MaxName),
 		spec:        spec,
-		image:       manifest.Image(s.app.Spec.ImageRegistry, image),
+		image:       meta.Image(s.app.Spec.ImageRegistry, image),
 		replicas:    replicas,
 		port:        port,
 		userIDs:     s.app.Spec.Security.PodUserIDs,
@@ -88,23 +88,23 @@ func (s *shop) clusterSettings() map[string]string {
 func (s *shop) newBackend() workload {
 	spec := s.app.Spec.Backend
 	w := s.newWorkload(Backend, spec.Image, spec, valueOr(spec.Replicas, 1))
-	w.peers = append(s.scrapers(), manifest.PeerOf(s.part(Frontend)))
-	w.peers = append(w.peers, manifest.Clients(s.app.Spec.NetworkPolicy.BackendClients)...)
+	w.peers = append(s.scrapers(), meta.PeerOf(s.part(Frontend)))
+	w.peers = append(w.peers, meta.Clients(s.app.Spec.NetworkPolicy.BackendClients)...)
 	if s.database == nil {
 		return w
 	}
 	if s.cluster.LoginRotation > 0 {
 		w.annotations[database.RotationAnnotation] = strconv.Itoa(s.cluster.LoginRotation)
 	}
-	w.dependencies = []networkingv1.NetworkPolicyPeer{manifest.PeerOf(s.part(database.Component))}
+	w.dependencies = []networkingv1.NetworkPolicyPeer{meta.PeerOf(s.part(database.Component))}
 	db := s.database
 	w.settings["DB_ENGINE"] = string(db.Engine)
 	w.settings["DB_HOST"] = db.Host()
 	w.settings["DB_PORT"] = strconv.Itoa(int(db.Port()))
 	w.secrets = []corev1.EnvVar{
-		manifest.SecretEnv("DB_NAME", db.ClientSecret(), database.DatabaseKey),
-		manifest.SecretEnv("DB_USER", db.ClientSecret(), database.UsernameKey),
-		manifest.SecretEnv("DB_PASSWORD", db.ClientSecret(), database.PasswordKey),
+		meta.SecretEnv("DB_NAME", db.ClientSecret(), database.DatabaseKey),
+		meta.SecretEnv("DB_USER", db.ClientSecret(), database.UsernameKey),
+		meta.SecretEnv("DB_PASSWORD", db.ClientSecret(), database.PasswordKey),
 		{Name: "DATABASE_URL", Value: fmt.Sprintf("%s://$(DB_USER):$(DB_PASSWORD)@$(DB_HOST):$(DB_PORT)/$(DB_NAME)", db.Engine)},
 	}
 	return w
@@ -115,24 +115,24 @@ func (s *shop) newFrontend(image string) workload {
 	w := s.newWorkload(Frontend, image, spec, valueOr(spec.Replicas, valueOr(s.app.Spec.Replicas, 1)))
 	if s.backend != nil {
 		w.settings["BACKEND_URL"] = "http://" + s.backend.name
-		w.dependencies = []networkingv1.NetworkPolicyPeer{manifest.PeerOf(s.part(Backend))}
+		w.dependencies = []networkingv1.NetworkPolicyPeer{meta.PeerOf(s.part(Backend))}
 	}
 	if s.app.Spec.Security.Authentication.Enabled {
-		w.peers = append(s.scrapers(), manifest.PeerOf(s.part(Ingress)))
+		w.peers = append(s.scrapers(), meta.PeerOf(s.part(Ingress)))
 	}
 	return w
 }
 
 // part returns the Part of a component, for selectors.
-func (s *shop) part(name string) manifest.Part {
-	return manifest.Part{Owner: s.owner, Component: name}
+func (s *shop) part(name string) meta.Part {
+	return meta.Part{Owner: s.owner, Component: name}
 }
 
 // component returns the objects of a workload: first the dependencies of its pods, and
 // the Deployment before the Service.
 func (w workload) component() (component.Component, error) {
 	deployment := w.deployment()
-	service := manifest.Service(w.part, w.name, corev1.ServicePort{Name: httpPort, Port: servicePort})
+	service := meta.Service(w.part, w.name, corev1.ServicePort{Name: httpPort, Port: servicePort})
 	budget := statelessBudget(w.part, w.name)
 	if w.spec.Strategy == v1.StrategyBlueGreen {
 		if err := separate(deployment, budget, service); err != nil {
@@ -144,7 +144,7 @@ func (w workload) component() (component.Component, error) {
 		pods.StartReplicas = w.leastReplicas()
 	}
 	objects := []component.Object{
-		{Resource: manifest.ServiceAccount(w.part, w.name, w.spec.ServiceAccountAnnotations)},
+		{Resource: meta.ServiceAccount(w.part, w.name, w.spec.ServiceAccountAnnotations)},
 		{Resource: w.config()},
 		{Resource: w.networkPolicy()},
 		pods,
@@ -157,7 +157,7 @@ func (w workload) component() (component.Component, error) {
 	if w.mostReplicas() > 1 {
 		objects = append(objects, component.Object{Resource: budget})
 	}
-	refs := manifest.NewReferences(w.part.Owner.Namespace, w.spec.PodSettings)
+	refs := meta.NewReferences(w.part.Owner.Namespace, w.spec.PodSettings)
 	refs.AddEnv(w.spec.Env, w.spec.EnvFrom)
 	c := component.Component{Name: w.part.Component, Objects: objects, References: refs.Keys()}
 	if w.loading != "" {
@@ -174,8 +174,8 @@ func separate(d *appsv1.Deployment, budget *policyv1.PodDisruptionBudget, servic
 	if err != nil {
 		return fmt.Errorf("encoding the pods of Deployment %q: %w", d.Name, err)
 	}
-	hash := manifest.Hash(string(template))
-	d.Name, budget.Name = manifest.Name(d.Name, "-"+hash, manifest.MaxName), manifest.Name(budget.Name, "-"+hash, manifest.MaxName)
+	hash := meta.Hash(string(template))
+	d.Name, budget.Name = meta.Name(d.Name, "-"+hash, meta.MaxName), meta.Name(budget.Name, "-"+hash, meta.MaxName)
 	for _, labels := range []map[string]string{
 		d.Labels, d.Spec.Selector.MatchLabels, d.Spec.Template.Labels, budget.Labels, budget.Spec.Selector.MatchLabels,
 		service.Labels, service.Spec.Selector,
@@ -201,13 +201,13 @@ func (w workload) mostReplicas() int32 {
 }
 
 func (w workload) config() *corev1.ConfigMap {
-	return manifest.VersionedConfigMap(w.part, "-"+w.part.Component, w.settings, w.cluster)
+	return meta.VersionedConfigMap(w.part, "-"+w.part.Component, w.settings, w.cluster)
 }
 
 func (w workload) networkPolicy() *networkingv1.NetworkPolicy {
-	policy := manifest.NetworkPolicy(w.part, w.name, intstr.FromString(httpPort), w.peers...)
+	policy := meta.NetworkPolicy(w.part, w.name, intstr.FromString(httpPort), w.peers...)
 	if w.egress == v1.EgressRestricted {
-		manifest.RestrictEgress(policy, w.dependencies...)
+		meta.RestrictEgress(policy, w.dependencies...)
 	}
 	return policy
 }
@@ -215,10 +215,10 @@ func (w workload) networkPolicy() *networkingv1.NetworkPolicy {
 func (w workload) deployment() *appsv1.Deployment {
 	pod := statelessPod(w.container(), w.userIDs)
 	pod.ServiceAccountName = w.name
-	manifest.Configure(&pod, w.spec.PodSettings)
+	meta.Configure(&pod, w.spec.PodSettings)
 	d := statelessDeployment(w.part, w.name, pod)
 	d.Spec.Template.Annotations = maps.Clone(w.annotations)
-	manifest.Describe(&d.Spec.Template.ObjectMeta, w.spec.PodSettings)
+	meta.Describe(&d.Spec.Template.ObjectMeta, w.spec.PodSettings)
 	switch {
 	case w.loading != "":
 		// An autoscaler does not scale a workload with zero replicas.
@@ -234,8 +234,8 @@ func (w workload) container() corev1.Container {
 	c.Env = w.env()
 	c.EnvFrom = append([]corev1.EnvFromSource{{
 		ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: w.config().Name}},
-	}}, manifest.EnvFrom(w.spec.EnvFrom)...)
-	c.Resources = manifest.Resources(w.spec.Resources)
+	}}, meta.EnvFrom(w.spec.EnvFrom)...)
+	c.Resources = meta.Resources(w.spec.Resources)
 	probeHTTP(w.spec.Probes.ReadinessPath, c.ReadinessProbe)
 	probeHTTP(w.spec.Probes.LivenessPath, c.StartupProbe, c.LivenessProbe)
 	return c
@@ -245,7 +245,7 @@ func (w workload) container() corev1.Container {
 // precedence in place; the application's come first, so that the user's can refer to
 // them.
 func (w workload) env() []corev1.EnvVar {
-	users := manifest.EnvVars(w.spec.Env)
+	users := meta.EnvVars(w.spec.Env)
 	given := make(map[string]corev1.EnvVar, len(users))
 	for _, e := range users {
 		given[e.Name] = e
@@ -270,7 +270,7 @@ func (w workload) env() []corev1.EnvVar {
 func (w workload) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	a := w.spec.Autoscaling
 	return &autoscalingv2.HorizontalPodAutoscaler{
-		TypeMeta:   manifest.Type("autoscaling/v2", "HorizontalPodAutoscaler"),
+		TypeMeta:   meta.Type("autoscaling/v2", "HorizontalPodAutoscaler"),
 		ObjectMeta: w.part.Meta(w.name),
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: w.name},
@@ -296,16 +296,16 @@ func (w workload) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 }
 
 // statelessBudget allows the eviction of a quarter of the pods at a time, at least one.
-func statelessBudget(p manifest.Part, name string) *policyv1.PodDisruptionBudget {
-	return manifest.DisruptionBudget(p, name, intstr.FromString("25%"))
+func statelessBudget(p meta.Part, name string) *policyv1.PodDisruptionBudget {
+	return meta.DisruptionBudget(p, name, intstr.FromString("25%"))
 }
 
 // statelessDeployment returns a Deployment that is updated without falling below its
 // number of replicas, a quarter at a time, at least one.
-func statelessDeployment(p manifest.Part, name string, pod corev1.PodSpec) *appsv1.Deployment {
+func statelessDeployment(p meta.Part, name string, pod corev1.PodSpec) *appsv1.Deployment {
 	pod.TopologySpreadConstraints = p.Spread()
 	return &appsv1.Deployment{
-		TypeMeta:   manifest.Type("apps/v1", "Deployment"),
+		TypeMeta:   meta.Type("apps/v1", "Deployment"),
 		ObjectMeta: p.Meta(name),
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: p.Selector()},

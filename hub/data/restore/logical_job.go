@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/render/meta"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -141,7 +141,7 @@ func (r dumpLoad) make(ctx context.Context) (made, steps.Result) {
 		holder := spec.Job
 		holder.Name = r.name("")
 		wanted.claim = jobs.Claim(jobs.ClaimSpec{Job: holder, Bytes: dump.Bytes, StorageClass: r.into.StorageClass})
-		spec.Claim, spec.Fetch = wanted.claim.Name, &jobs.Fetch{Image: manifest.Image(r.into.Registry, r.options.SpokeImage), Order: text}
+		spec.Claim, spec.Fetch = wanted.claim.Name, &jobs.Fetch{Image: meta.Image(r.into.Registry, r.options.SpokeImage), Order: text}
 	}
 	var err error
 	if wanted.job, wanted.secret, err = jobs.Load(spec); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/render/meta"
 )
 
 // keepSeconds is how long a finished Job stays that the hub does not delete: longer than
@@ -222,7 +222,7 @@ func ended(job *batchv1.Job) bool {
 // running reports whether a pod of this Restore may still be at work.
 func (r dumpLoad) running(ctx context.Context) (bool, error) {
 	pods := &corev1.PodList{}
-	ours := client.MatchingLabels{v1.RestoreLabel: r.labels()[v1.RestoreLabel], v1.InstanceLabel: manifest.LabelValue(r.into.Owner.Name)}
+	ours := client.MatchingLabels{v1.RestoreLabel: r.labels()[v1.RestoreLabel], v1.InstanceLabel: meta.LabelValue(r.into.Owner.Name)}
 	if err := r.reader().List(ctx, pods, client.InNamespace(r.into.Owner.Namespace), ours); err != nil {
 		return false, fmt.Errorf("listing the pods that load: %w", err)
 	}
@@ -242,13 +242,13 @@ func anyAlive(pods []corev1.Pod) bool {
 // name returns the name of an object that is created for a Restore, the same in each
 // process that computes it.
 func (r dumpLoad) name(suffix string) string {
-	return manifest.Name(r.into.Owner.Name, "-restore-"+manifest.Hash(string(r.restore.UID))+suffix, manifest.MaxName)
+	return meta.Name(r.into.Owner.Name, "-restore-"+meta.Hash(string(r.restore.UID))+suffix, meta.MaxName)
 }
 
 func (r dumpLoad) jobName(attempt int32) string { return r.name("-" + strconv.Itoa(int(attempt))) }
 
 func (r dumpLoad) labels() map[string]string {
-	return map[string]string{v1.RestoreLabel: manifest.LabelValue(r.restore.Name), v1.ManagedByLabel: v1.ManagedBy}
+	return map[string]string{v1.RestoreLabel: meta.LabelValue(r.restore.Name), v1.ManagedByLabel: v1.ManagedBy}
 }
 
 // memberError returns the result for an error of the member.

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/render/meta"
 )
 
 // Further keys of the login Secret.
@@ -85,7 +85,7 @@ func (s Spec) GeneratedCredentials() (component.Object, error) {
 
 // LoginSecretName returns the name of the Secret with the login that clients use. The hub or the
 // agent writes it.
-func (s Spec) LoginSecretName() string { return s.name("-login", manifest.MaxName) }
+func (s Spec) LoginSecretName() string { return s.name("-login", meta.MaxName) }
 
 // LoginSecret returns the Secret with a login.
 func (s Spec) LoginSecret(l Login) (*corev1.Secret, error) {
@@ -93,7 +93,7 @@ func (s Spec) LoginSecret(l Login) (*corev1.Secret, error) {
 	if err != nil {
 		return nil, err
 	}
-	return manifest.Secret(s.renderer(e).part, s.LoginSecretName(), map[string]string{
+	return meta.Secret(s.renderer(e).part, s.LoginSecretName(), map[string]string{
 		OwnerKey: l.Owner, UsernameKey: l.Username, PasswordKey: l.Password, DatabaseKey: l.Database,
 		OtherKey: l.Other(s.Engine), PhaseKey: string(l.Phase), RotationKey: strconv.Itoa(l.Rotation),
 	}), nil

@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	rendermeta "github.com/shopfleet/shopfleet/spoke/render/meta"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -66,13 +66,13 @@ func (r Run) jobName() string {
 	if scheduledTime := r.Backup.Spec.ScheduledTime; scheduledTime != nil {
 		return cronJob + "-" + strconv.FormatInt(scheduledTime.Unix()/60, 10)
 	}
-	return cronJob + "-" + manifest.Hash(string(r.Backup.UID))
+	return cronJob + "-" + rendermeta.Hash(string(r.Backup.UID))
 }
 
 // ours reports whether a Job of that name is one that was made for this Backup, or by the
 // CronJob for its scheduled time.
 func (r Run) ours(job *batchv1.Job) bool {
-	if job.Labels[v1.BackupLabel] == manifest.LabelValue(r.Backup.Name) {
+	if job.Labels[v1.BackupLabel] == rendermeta.LabelValue(r.Backup.Name) {
 		return true
 	}
 	owner := metav1.GetControllerOf(job)
@@ -90,7 +90,7 @@ func (r Run) begin(ctx context.Context) steps.Result {
 		return steps.Hold(steps.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", r.Backup.Spec.ClusterRef.Name, name)
 	case err != nil:
 		return r.memberError(err)
-	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != manifest.LabelValue(r.Backup.Spec.AppRef.Name):
+	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != rendermeta.LabelValue(r.Backup.Spec.AppRef.Name):
 		return steps.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, r.Backup.Spec.ClusterRef.Name)
 	}
 	if v := r.serves(ctx); v.Stops() {
@@ -170,7 +170,7 @@ func (r Run) job(from *batchv1.CronJob) *batchv1.Job {
 	if job.Annotations == nil {
 		job.Annotations = map[string]string{}
 	}
-	job.Labels[v1.BackupLabel] = manifest.LabelValue(r.Backup.Name)
+	job.Labels[v1.BackupLabel] = rendermeta.LabelValue(r.Backup.Name)
 	if scheduledTime := r.Backup.Spec.ScheduledTime; scheduledTime != nil {
 		// As the CronJob's controller makes it, which takes it for its own when it comes second:
 		// one that is not would have it wait for longer than until the next scheduled time.

@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/render/meta"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -82,7 +82,7 @@ func (s Send) Advance(ctx context.Context) (steps.Result, error) {
 		return s.attempt(ctx)
 	case err != nil:
 		return s.memberError(err), nil
-	case job.Labels[v1.BackupLabel] != manifest.LabelValue(s.Backup.Name):
+	case job.Labels[v1.BackupLabel] != meta.LabelValue(s.Backup.Name):
 		return steps.Fail(v1.ReasonSendFailed, "the Job %s is not that of this Backup", job.Name), nil
 	}
 	out, err := dumps.Look(asking, s.Reader, job)
@@ -198,11 +198,11 @@ func (s Send) job(app *v1.EcommerceApp, what order.Order) (*batchv1.Job, *corev1
 				APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: app.Name, UID: app.UID,
 			}},
 			Labels: map[string]string{
-				v1.BackupLabel: manifest.LabelValue(s.Backup.Name), v1.InstanceLabel: manifest.LabelValue(s.Backup.Spec.AppRef.Name),
+				v1.BackupLabel: meta.LabelValue(s.Backup.Name), v1.InstanceLabel: meta.LabelValue(s.Backup.Spec.AppRef.Name),
 			},
 			UserIDs: app.Spec.Security.PodUserIDs,
 		},
-		Image: manifest.Image(app.Spec.ImageRegistry, s.Image), Order: text, Claim: s.Backup.Status.Dump.Claim, Pods: pods,
+		Image: meta.Image(app.Spec.ImageRegistry, s.Image), Order: text, Claim: s.Backup.Status.Dump.Claim, Pods: pods,
 	})
 }
 
@@ -231,7 +231,7 @@ func sendKey(b *v1.Backup) client.ObjectKey {
 		base = Run{Backup: b}.jobName()
 	}
 	ending := "-send-" + strconv.Itoa(int(b.Status.Dump.Object.Attempt))
-	return client.ObjectKey{Namespace: b.Namespace, Name: manifest.Name(base, ending, manifest.MaxName)}
+	return client.ObjectKey{Namespace: b.Namespace, Name: meta.Name(base, ending, meta.MaxName)}
 }
 
 func (s Send) sending(job, why string) steps.Result {

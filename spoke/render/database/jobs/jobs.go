@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/render/meta"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -88,15 +88,15 @@ func (j Job) labels(ours map[string]string) map[string]string {
 // job returns a Job that creates one pod and does not retry: the caller counts the
 // attempts. The pod has the settings of those of the database.
 func (j Job) job(labels map[string]string, seconds int64, pod corev1.PodSpec, settings v1.PodSettings) *batchv1.Job {
-	manifest.Configure(&pod, settings)
+	meta.Configure(&pod, settings)
 	pod.RestartPolicy = corev1.RestartPolicyNever
 	pod.AutomountServiceAccountToken = new(false)
 	pod.EnableServiceLinks = new(false)
-	pod.SecurityContext = manifest.PodSecurity(database.UserID, j.UserIDs)
+	pod.SecurityContext = meta.PodSecurity(database.UserID, j.UserIDs)
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)}, Spec: pod}
-	manifest.Describe(&template.ObjectMeta, settings)
+	meta.Describe(&template.ObjectMeta, settings)
 	return &batchv1.Job{
-		TypeMeta:   manifest.Type("batch/v1", "Job"),
+		TypeMeta:   meta.Type("batch/v1", "Job"),
 		ObjectMeta: j.meta(labels),
 		Spec: batchv1.JobSpec{
 			BackoffLimit:            new(int32(0)),
@@ -117,7 +117,7 @@ func (j Job) secret(labels map[string]string, text []byte, direction order.Direc
 		return nil, fmt.Errorf("the order of Job %q: %w %s", j.Name, errDirection, direction)
 	}
 	return &corev1.Secret{
-		TypeMeta:   manifest.Type("v1", "Secret"),
+		TypeMeta:   meta.Type("v1", "Secret"),
 		ObjectMeta: j.meta(maps.Clone(labels)),
 		Type:       corev1.SecretTypeOpaque,
 		Immutable:  new(true),
@@ -127,7 +127,7 @@ func (j Job) secret(labels map[string]string, text []byte, direction order.Direc
 
 func (j Job) check(claim string) error {
 	switch {
-	case j.Namespace == "" || j.Name == "" || len(j.Name) > manifest.MaxName:
+	case j.Namespace == "" || j.Name == "" || len(j.Name) > meta.MaxName:
 		return fmt.Errorf("job %q in namespace %q: %w", j.Name, j.Namespace, errName)
 	case claim == "":
 		return fmt.Errorf("job %q: %w", j.Name, errClaim)
@@ -142,8 +142,8 @@ func transfer(name, image string, readOnly bool) corev1.Container {
 		Image:                    image,
 		Args:                     []string{"transfer", "--order=" + orderPath + "/" + order.FileName, "--dir=" + backupsPath},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		Resources:                manifest.Requests(50, 64),
-		SecurityContext:          manifest.ContainerSecurity(),
+		Resources:                meta.Requests(50, 64),
+		SecurityContext:          meta.ContainerSecurity(),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: backupsVolume, MountPath: backupsPath, ReadOnly: readOnly},
 			{Name: orderVolume, MountPath: orderPath, ReadOnly: true},
