@@ -19,7 +19,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
@@ -267,7 +267,7 @@ func (s *suite) testRepair(t *testing.T) {
 func (s *suite) testPrune(t *testing.T) {
 	t.Helper()
 	former := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "shopfleet-former"}}
-	if err := s.client.Apply(t.Context(), rbacv1ac.ClusterRole(former.Name).WithLabels(map[string]string{"app.kubernetes.io/part-of": "shopfleet"}), client.FieldOwner(manifests.FieldManager)); err != nil {
+	if err := s.client.Apply(t.Context(), rbacv1ac.ClusterRole(former.Name).WithLabels(map[string]string{"app.kubernetes.io/part-of": "shopfleet"}), client.FieldOwner(installer.FieldManager)); err != nil {
 		t.Fatal(err)
 	}
 	theirs := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "shopfleet-theirs"}}

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
 )
 
 // The exit codes.
@@ -79,7 +79,7 @@ func (p *Program) exit(ctx context.Context, err error) int {
 		p.say("See: kubectl shopfleet --help")
 		return exitUsage
 	case errors.Is(err, errTimeout), errors.Is(err, join.ErrNotReady), errors.Is(err, join.ErrNotGone),
-		errors.Is(err, manifests.ErrNotRolledOut), errors.Is(err, manifests.ErrNotStopped):
+		errors.Is(err, installer.ErrNotRolledOut), errors.Is(err, installer.ErrNotStopped):
 		return exitNotReady
 	case errors.As(err, &compared):
 		return exitDiffFailed

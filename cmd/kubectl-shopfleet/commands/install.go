@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -107,9 +107,9 @@ func (c *install) run(ctx context.Context, set config.Set) error {
 	if err != nil {
 		return fmt.Errorf("reading the manifests of the %s: %w", set, err)
 	}
-	plan := manifests.Plan{Objects: objects, DryRun: c.dryRun == dryRunServer}
+	plan := installer.Plan{Objects: objects, DryRun: c.dryRun == dryRunServer}
 	if c.dryRun == dryRunClient {
-		return plan.Preview(manifests.Created, c.output.results(c.Program))
+		return plan.Preview(installer.Created, c.output.results(c.Program))
 	}
 	plan = plan.WithInventory(c.installNamespace(), inventoryName(set))
 	at, err := c.hub()
@@ -187,10 +187,10 @@ func (p *Program) installNamespace() string {
 }
 
 // rollout returns a wait for the Deployment.
-func (p *Program) rollout(at *cluster, set config.Set) (manifests.Rollout, error) {
+func (p *Program) rollout(at *cluster, set config.Set) (installer.Rollout, error) {
 	query, err := at.query(p.retrying)
 	name := deploymentName(set)
-	return manifests.Rollout{
+	return installer.Rollout{
 		Query: query, Namespace: p.installNamespace(), Name: name,
 		Report: func(progress string) { p.say("%s: %s", name, progress) },
 	}, err

@@ -13,7 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
 )
 
 // wide is the output format of tables with all columns.
@@ -119,8 +119,8 @@ func (o *output) printReport(p *Program, kind string, fields any) error {
 }
 
 // results returns a function that prints what was done to objects of manifests.
-func (o *output) results(p *Program) func(manifests.Result) error {
-	return func(done manifests.Result) error {
+func (o *output) results(p *Program) func(installer.Result) error {
+	return func(done installer.Result) error {
 		return o.printDone(p, done.Object, runtime.NewScheme(), done.Operation())
 	}
 }

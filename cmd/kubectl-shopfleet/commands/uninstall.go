@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -63,8 +63,8 @@ func (c *uninstall) run(ctx context.Context, set config.Set) error {
 	if set == config.Spoke {
 		lease = config.SpokeLease
 	}
-	plan := manifests.Plan{
-		Objects: append(objects, manifests.Lease(c.installNamespace(), lease)),
+	plan := installer.Plan{
+		Objects: append(objects, installer.Lease(c.installNamespace(), lease)),
 		DryRun:  c.dryRun == dryRunServer,
 	}.WithInventory(c.installNamespace(), inventoryName(set)).Complete()
 	at, err := c.hub()
@@ -92,7 +92,7 @@ func (c *uninstall) run(ctx context.Context, set config.Set) error {
 }
 
 // remove stops the pods, and then deletes their permissions.
-func (c *uninstall) remove(ctx context.Context, at *cluster, set config.Set, plan manifests.Plan) error {
+func (c *uninstall) remove(ctx context.Context, at *cluster, set config.Set, plan installer.Plan) error {
 	if err := c.delete(ctx, at, plan.Deployments()); err != nil {
 		return err
 	}
@@ -114,17 +114,17 @@ func (c *uninstall) remove(ctx context.Context, at *cluster, set config.Set, pla
 }
 
 // prune deletes what former versions have installed.
-func (c *uninstall) prune(ctx context.Context, at *cluster, plan manifests.Plan) error {
+func (c *uninstall) prune(ctx context.Context, at *cluster, plan installer.Plan) error {
 	if c.dryRun == dryRunClient {
 		return nil
 	}
 	return plan.Prune(ctx, at.client, c.output.results(c.Program))
 }
 
-func (c *uninstall) delete(ctx context.Context, at *cluster, plan manifests.Plan) error {
+func (c *uninstall) delete(ctx context.Context, at *cluster, plan installer.Plan) error {
 	report := c.output.results(c.Program)
 	if c.dryRun == dryRunClient {
-		return plan.Reversed().Preview(manifests.Deleted, report)
+		return plan.Reversed().Preview(installer.Deleted, report)
 	}
 	return c.during("deleting in "+at.config.Host, func() error { return plan.Remove(ctx, at.client, report) })
 }

@@ -16,7 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watch"
 	"github.com/shopfleet/shopfleet/config"
 )
@@ -45,16 +45,16 @@ type Agent struct {
 	Say func(format string, args ...any)
 }
 
-func (a Agent) plan(image string) (manifests.Plan, error) {
+func (a Agent) plan(image string) (installer.Plan, error) {
 	objects, err := config.Spoke.Install(config.Installation{Image: image})
 	if err != nil {
-		return manifests.Plan{}, fmt.Errorf("reading the manifests of the agent: %w", err)
+		return installer.Plan{}, fmt.Errorf("reading the manifests of the agent: %w", err)
 	}
-	return manifests.Plan{Objects: objects}, nil
+	return installer.Plan{Objects: objects}, nil
 }
 
-func (a Agent) report(done manifests.Result) error {
-	if done.Action != manifests.Unchanged {
+func (a Agent) report(done installer.Result) error {
+	if done.Action != installer.Unchanged {
 		a.Say("  %s", done)
 	}
 	return nil
@@ -93,7 +93,7 @@ func (a Agent) Install(ctx context.Context) error {
 	if err := plan.Apply(ctx, a.Member.Client, a.report); err != nil || a.DryRun {
 		return err
 	}
-	return manifests.Rollout{
+	return installer.Rollout{
 		Query: a.Query, Namespace: config.Namespace, Name: config.SpokeServiceAccount,
 		Report: func(progress string) { a.Say("  %s", progress) },
 	}.Wait(ctx)
@@ -117,7 +117,7 @@ func (a Agent) Remove(ctx context.Context) error {
 		return err
 	}
 	plan.DryRun = a.DryRun
-	for _, part := range []manifests.Plan{plan.Deployments(), plan.Surroundings()} {
+	for _, part := range []installer.Plan{plan.Deployments(), plan.Surroundings()} {
 		if err := part.Remove(ctx, a.Member.Client, a.report); err != nil {
 			return err
 		}

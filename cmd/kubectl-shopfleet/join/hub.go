@@ -16,7 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -150,7 +150,7 @@ func (h Hub) set(ctx context.Context, r Registration) error {
 	if equality.Semantic.DeepEqual(before.Spec, member.Spec) {
 		return nil
 	}
-	if err := h.Client.Patch(ctx, member, client.MergeFrom(before), client.FieldOwner(manifests.FieldManager)); err != nil {
+	if err := h.Client.Patch(ctx, member, client.MergeFrom(before), client.FieldOwner(installer.FieldManager)); err != nil {
 		return fmt.Errorf("setting the mode and the CloudAccount of MemberCluster %q: %w", r.Name, err)
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -81,8 +81,8 @@ func (m Member) Grant(ctx context.Context, mode v1.Mode) error {
 	objects = append(policies, objects...)
 	if m.DryRun {
 		// It does without the Namespace, which is not persisted.
-		plan := manifests.Plan{Objects: objects, DryRun: true}
-		return plan.Apply(ctx, m.Client, func(manifests.Result) error { return nil })
+		plan := installer.Plan{Objects: objects, DryRun: true}
+		return plan.Apply(ctx, m.Client, func(installer.Result) error { return nil })
 	}
 	for _, object := range objects {
 		err := apply(ctx, m.Client, object)
@@ -159,7 +159,7 @@ func (m Member) Revoke(ctx context.Context) error {
 
 // apply applies the full intent, and takes over its fields from other managers.
 func apply(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
-	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner(manifests.FieldManager), client.ForceOwnership)
+	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner(installer.FieldManager), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("applying %s %q: %w", object.GetKind(), object.GetName(), err)
 	}

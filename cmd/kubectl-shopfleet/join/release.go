@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
 )
 
 // Release removes the finalizer of the copies that the hub has managed, and returns how many. With it no user
@@ -49,6 +49,6 @@ func (m Member) release(ctx context.Context, copied *v1.EcommerceApp) error {
 			return nil
 		}
 		return client.IgnoreNotFound(m.Client.Patch(ctx, copied,
-			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(manifests.FieldManager)))
+			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(installer.FieldManager)))
 	})
 }

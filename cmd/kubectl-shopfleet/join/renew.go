@@ -14,7 +14,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
 	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
 )
 
@@ -43,7 +43,7 @@ func (h Hub) RequestRenewal(ctx context.Context, name, request string) error {
 		member.Annotations = map[string]string{}
 	}
 	member.Annotations[v1.RenewAtAnnotation] = request
-	if err := h.Client.Patch(ctx, member, client.MergeFrom(before), client.FieldOwner(manifests.FieldManager)); err != nil {
+	if err := h.Client.Patch(ctx, member, client.MergeFrom(before), client.FieldOwner(installer.FieldManager)); err != nil {
 		return fmt.Errorf("annotating MemberCluster %q: %w", name, err)
 	}
 	return nil
@@ -127,7 +127,7 @@ func (h Hub) Store(ctx context.Context, r Renewal, token Token) error {
 	changed := r.secret.DeepCopy()
 	changed.Data[r.key] = raw
 	patch := client.MergeFromWithOptions(r.secret, client.MergeFromWithOptimisticLock{})
-	if err := h.Client.Patch(ctx, changed, patch, client.FieldOwner(manifests.FieldManager)); err != nil {
+	if err := h.Client.Patch(ctx, changed, patch, client.FieldOwner(installer.FieldManager)); err != nil {
 		return fmt.Errorf("writing Secret %s/%s: %w", r.secret.Namespace, r.secret.Name, err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-// Package manifests applies the objects of the hub or of a spoke to a cluster, and deletes them.
+// Package installer applies the objects of the hub or of a spoke to a cluster, and deletes them.
 //
 // # Purpose
 //
@@ -25,4 +25,4 @@
 //   - Namespaces and CRDs are not deleted with the rest, because that deletes the
 //     registrations and every EcommerceApp. Deleting CRDs is a separate step, which
 //     fails while one of them has an object.
-package manifests
+package installer
