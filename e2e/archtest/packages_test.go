@@ -91,7 +91,7 @@ func effectfulArchPackages() []archPackage {
 		// Errors of buckets are classified by the accounts.
 		{path: "hub/data/dumps", layer: layerAdapters, also: []string{"hub/data/accounts"}},
 		// Queues of controllers that work for a member or an account.
-		{path: "hub/queues", layer: layerAdapters, also: []string{"hub/members"}},
+		{path: "spoke/runtime/queues", layer: layerAdapters, also: []string{"hub/members"}},
 		{path: "spoke/apply", layer: layerAdapters},
 		{path: "spoke/transfer", layer: layerAdapters},
 		{path: "spoke/runtime/fencing", layer: layerAdapters},

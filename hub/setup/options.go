@@ -14,8 +14,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
+	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
 	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
 )
 

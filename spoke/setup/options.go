@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
+	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
 	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
 )
 

@@ -21,8 +21,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/hub/queues"
 	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
+	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
 )
 
 const (

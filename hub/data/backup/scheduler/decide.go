@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/data/schedule"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
 )
 
 // dumpGrace is how long to wait after the scheduled time for the CronJob's Job.

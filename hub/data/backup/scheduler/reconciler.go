@@ -23,9 +23,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
-	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
+	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
 )
 
 const (
