@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	hubsetup "github.com/shopfleet/shopfleet/hub/setup"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
 
@@ -58,7 +58,7 @@ func newSuite(t *testing.T) *suite {
 		},
 		Manifests: map[string][]string{us: {framework.AgentManifests}},
 		Hub: func(o *hubsetup.Options) {
-			o.Waits, o.Timeouts = queues.Waits{Scale: 0.1, Longest: longestWait}, framework.Timeouts()
+			o.Waits, o.Timeouts = retry.Waits{Scale: 0.1, Longest: longestWait}, framework.Timeouts()
 		},
 	})}
 }
@@ -75,7 +75,7 @@ func (s *suite) startAgentWith(t *testing.T, name, kubeconfig string) {
 	options := setup.Options{
 		Kubeconfig: kubeconfig,
 		Namespace:  config.Namespace, Version: "test", Options: framework.ProcessOptions(t),
-		Registry: prometheus.NewRegistry(), Waits: queues.Waits{Longest: longestWait},
+		Registry: prometheus.NewRegistry(), Waits: retry.Waits{Longest: longestWait},
 	}
 	options.LeaderElect = true
 	s.stopAgent[name] = s.Run("the agent of "+name, func(ctx context.Context) error { return setup.Run(ctx, options) })

@@ -27,7 +27,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/restore"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/render"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 func TestMain(m *testing.M) {
@@ -105,7 +105,7 @@ func (s *suite) hubOptions(o *setup.Options) {
 	o.Clouds = cloud.Registry{v1.ProviderAWS: aws.Connect, v1.ProviderGCP: gcp.Connect, v1.ProviderAzure: azure.Connect}
 	o.Buckets = cloud.Buckets{v1.ProviderAWS: awsobjects.Open, v1.ProviderGCP: gcpobjects.Open, v1.ProviderAzure: azureobjects.Open}
 	o.SpokeImage = "shopfleet-spoke:test"
-	o.Waits = queues.Waits{Scale: 0.1, Longest: longestWait}
+	o.Waits = retry.Waits{Scale: 0.1, Longest: longestWait}
 }
 
 func members() []fleet.ClusterSpec {

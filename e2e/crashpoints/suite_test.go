@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -90,7 +90,7 @@ func (s *suite) newHub(t *testing.T) *hub {
 	h := &hub{clusters: map[string]string{}, clock: skipping, options: setup.Options{
 		Kubeconfig: s.KubeconfigFile(t, s.Fleet.Hub(), config.HubServiceAccount),
 		Namespace:  config.Namespace, Version: "test", Options: framework.ProcessOptions(t),
-		Waits: queues.Waits{Scale: 0.1, Longest: longestWait}, Timeouts: framework.Timeouts(),
+		Waits: retry.Waits{Scale: 0.1, Longest: longestWait}, Timeouts: framework.Timeouts(),
 		ProgressPeriod: progressPeriod, Registry: prometheus.NewRegistry(), Clock: skipping,
 	}}
 	h.options.LeaderElect, h.options.LeaseDuration = true, leaseDuration

@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -121,7 +121,7 @@ func newSuite(t *testing.T) *suite {
 		}},
 		Health: framework.Health(),
 		Hub: func(o *setup.Options) {
-			o.Waits, o.Timeouts = queues.Waits{Longest: s.longest}, framework.Timeouts()
+			o.Waits, o.Timeouts = retry.Waits{Longest: s.longest}, framework.Timeouts()
 			o.Timeouts.Watch, o.Timeouts.Unwatched = s.silence, s.unwatched
 			o.LeaderElect, o.LeaseDuration, o.Wrap = true, leaseDuration, s.poison.wrap
 		},

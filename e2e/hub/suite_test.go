@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 func TestMain(m *testing.M) {
@@ -51,7 +51,7 @@ func newSuite(t *testing.T, members ...fleet.ClusterSpec) *suite {
 	s.Environment = framework.New(t, framework.Options{
 		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members}, Health: framework.Health(),
 		Hub: func(o *setup.Options) {
-			o.Waits, o.Timeouts = queues.Waits{Scale: 0.1, Longest: longestWait}, framework.Timeouts()
+			o.Waits, o.Timeouts = retry.Waits{Scale: 0.1, Longest: longestWait}, framework.Timeouts()
 			o.ProgressPeriod, o.SafeMode = s.progressPeriod, s.safeMode
 		},
 	})

@@ -10,7 +10,7 @@ func ofRetries() []Mutant {
 		{
 			"conflicts-as-often", "a conflict that repeats is retried as soon as the first",
 			"spoke/runtime/apierror/policy.go", "delay *= 2;", "delay *= 1;",
-			"spoke/runtime/queues", "TestConflictsGrow",
+			"spoke/runtime/retry", "TestConflictsGrow",
 		},
 		{
 			"throttled-as-failed", "a throttled request is retried like one that failed",

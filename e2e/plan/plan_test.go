@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -49,7 +49,7 @@ func TestPlan(t *testing.T) {
 		}},
 		Health: framework.Health(),
 		Hub: func(o *setup.Options) {
-			o.Waits, o.Timeouts = queues.Waits{Scale: 0.1, Longest: 20 * time.Second}, framework.Timeouts()
+			o.Waits, o.Timeouts = retry.Waits{Scale: 0.1, Longest: 20 * time.Second}, framework.Timeouts()
 		},
 	})}
 	s.StartHub(t)

@@ -20,7 +20,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -79,7 +79,7 @@ func prometheusRules() string {
 
 // defineOptionalKinds defines the kinds that the spoke applies where they are defined, and starts
 // the spoke again: it knows them then, so that it does not begin with what stands in for them.
-func (w *environment) defineOptionalKinds(t *testing.T, waits queues.Waits) {
+func (w *environment) defineOptionalKinds(t *testing.T, waits retry.Waits) {
 	t.Helper()
 	w.stop()
 	for _, definition := range []string{serviceMonitors, prometheusRules(), certificates()} {
@@ -95,7 +95,7 @@ func (w *environment) defineOptionalKinds(t *testing.T, waits queues.Waits) {
 // starts the spoke again, without resyncs. The engine of the database is that of the seed.
 func (w *environment) everything(t *testing.T, seed uint64) *v1.EcommerceApp {
 	t.Helper()
-	w.defineOptionalKinds(t, queues.Waits{})
+	w.defineOptionalKinds(t, retry.Waits{})
 	app := w.shop(t)
 	app.Spec.Backend.Replicas = nil
 	app.Spec.Backend.Autoscaling = &v1.Autoscaling{MinReplicas: 2, MaxReplicas: 4}

@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
 
@@ -64,11 +64,11 @@ func start(t *testing.T) *environment {
 // run starts the spoke.
 func (w *environment) run(t testing.TB) {
 	t.Helper()
-	w.runWith(t, queues.Waits{Longest: longestWait})
+	w.runWith(t, retry.Waits{Longest: longestWait})
 }
 
 // runWith starts the spoke with waits of its own.
-func (w *environment) runWith(t testing.TB, waits queues.Waits) {
+func (w *environment) runWith(t testing.TB, waits retry.Waits) {
 	t.Helper()
 	options := setup.Options{
 		Options: framework.ProcessOptions(t), Kubeconfig: w.kubeconfig(t), Registry: prometheus.NewRegistry(),

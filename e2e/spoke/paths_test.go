@@ -28,7 +28,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/meta"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -53,7 +53,7 @@ func testPaths(w *environment) func(*testing.T) {
 			}
 		}
 		t.Logf("replay with %s=%d %s=%d go test -run 'TestSpoke/paths' ./e2e/spoke", pathsVariable, edits, pathsSeedVariable, seed)
-		w.defineOptionalKinds(t, queues.Waits{Longest: longestWait})
+		w.defineOptionalKinds(t, retry.Waits{Longest: longestWait})
 		paths := max(2, (edits+longest-1)/longest)
 		for i := range paths {
 			p := &path{environment: w, random: rand.New(rand.NewPCG(seed, uint64(i)))}

@@ -26,7 +26,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // awaitFailed waits until an app is failed for a reason, and its message says something.
@@ -137,7 +137,7 @@ func testDenied(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		const resync = 10 * time.Minute / 25 // A denial is retried after half of it, and up to three tenths more.
 		w.stop()
-		w.runWith(t, queues.Waits{Scale: 1.0 / 25})
+		w.runWith(t, retry.Waits{Scale: 1.0 / 25})
 		app := w.shop(t)
 		trial := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "trial"}}
 		trial.Spec.Ports = []corev1.ServicePort{{Port: 80}}

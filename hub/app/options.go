@@ -26,7 +26,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/members"
 	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -76,7 +76,7 @@ type Options struct {
 	// APIReader is copies.Options.APIReader.
 	APIReader client.Reader
 	// Waits overrides delays, for tests. By default the constants of this package apply.
-	Waits queues.Waits
+	Waits retry.Waits
 }
 
 func (o *Options) applyDefaults() {

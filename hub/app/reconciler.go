@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // Reconciler decides about applications. It sends requests to the hub only.
@@ -32,10 +32,10 @@ type Reconciler struct {
 	recorder   events.EventRecorder
 	backups    *backupReports
 	revisions  *revisions.Store
-	waits      queues.Waits
-	conflicts  queues.Conflicts
+	waits      retry.Waits
+	conflicts  retry.Conflicts
 	burst      *burst
-	pace       queues.Pace
+	pace       retry.Pace
 	// safeMode is Options.SafeMode.
 	safeMode bool
 	// progressPeriod is Options.ProgressPeriod.

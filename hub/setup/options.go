@@ -15,7 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
 )
 
@@ -41,7 +41,7 @@ type Options struct {
 	// Waits changes how long the hub waits before it looks again at what no watch
 	// reports. It is not a flag: the default is right for every fleet, and tests in
 	// process shorten it.
-	Waits queues.Waits
+	Waits retry.Waits
 	// ProgressPeriod is the minimum time between writes of mere progress to the status of an
 	// application, while few applications make any. Timeouts bound the requests to members;
 	// Timeouts.Watch also bounds the silence of the hub's own watches. They are no flags either;

@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // Runner is a kind that can be reconciled; see EcommerceApp, WebApp and MySQLCluster.
@@ -65,7 +65,7 @@ type Options struct {
 	// Timeout is the deadline of each request. The default is 10 s.
 	Timeout time.Duration
 	// Waits changes how long the reconcilers wait; the default leaves it as it is.
-	Waits queues.Waits
+	Waits retry.Waits
 	// Exec runs a command in a container of a cluster. The default does so through its API
 	// server.
 	Exec Exec

@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/spoke/render"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -224,7 +224,7 @@ func startSlow(t *testing.T, config *rest.Config, path string) *slow {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := Options{Logger: logr.Discard(), Clock: s.clock, Waits: queues.Waits{Scale: 0.02}}.withDefaults()
+	options := Options{Logger: logr.Discard(), Clock: s.clock, Waits: retry.Waits{Scale: 0.02}}.withDefaults()
 	if s.optional, err = newOptional(cl, options); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/spoke/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
 )
 
@@ -39,7 +39,7 @@ type Options struct {
 	// Registry registers the metrics; the default is the registry that is served.
 	Registry prometheus.Registerer
 	// Waits changes how long the reconcilers wait; the default leaves it as it is.
-	Waits queues.Waits
+	Waits retry.Waits
 	// Exec runs commands in containers; the default does so through the API server.
 	Exec controller.Exec
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // MemberQueue reconciles the copies in one member with the applications on the hub. It is
@@ -41,7 +41,7 @@ type MemberQueue struct {
 	reports   *reports
 	lookups   *lookups
 	written   *written
-	conflicts queues.Conflicts
+	conflicts retry.Conflicts
 	// peer returns the queue of a connected member, or nil.
 	peer      func(member string) *MemberQueue
 	undecided *undecided

@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // controllerName is the name of the members' queues in logs and metrics.
@@ -76,7 +76,7 @@ type Options struct {
 	// Paused reports, when a member is connected, whether it is paused. By default none is.
 	Paused func(cluster string) bool
 	// Waits changes how long the controller waits; the default leaves it as it is.
-	Waits queues.Waits
+	Waits retry.Waits
 }
 
 func (o *Options) applyDefaults() {

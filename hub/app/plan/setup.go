@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -55,7 +55,7 @@ type Options struct {
 	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
 	// Waits changes how long the controller waits; the default leaves it as it is.
-	Waits queues.Waits
+	Waits retry.Waits
 }
 
 // Setup adds the controller to the hub's own manager, whose cache holds Plans and MemberClusters.
@@ -81,5 +81,5 @@ type Reconciler struct {
 	// reader reads from the API server.
 	reader    client.Reader
 	options   Options
-	conflicts queues.Conflicts
+	conflicts retry.Conflicts
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 type Reconciler struct {
 	client    client.Client
 	options   Options
-	conflicts queues.Conflicts
+	conflicts retry.Conflicts
 }
 
 // work is one pass over a Backup. Its status is that of the next write.

@@ -22,6 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -58,7 +59,7 @@ type Options struct {
 	// Clock defaults to the real clock.
 	Clock clock.Clock
 	// Waits changes how long the controller waits; the default leaves it as it is.
-	Waits queues.Waits
+	Waits retry.Waits
 }
 
 // NewReconciler returns a reconciler that works with a client of the hub.
@@ -132,5 +133,5 @@ func (r *Reconciler) clusterOf(ctx context.Context, request reconcile.Request) (
 		}
 		return "", fmt.Errorf("getting the backup: %w", err)
 	}
-	return queues.OfMember(ctx, r.client, backup.Spec.ClusterRef.Name)
+	return members.QueueKey(ctx, r.client, backup.Spec.ClusterRef.Name)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -48,14 +49,14 @@ type Options struct {
 	// Clock is the real clock by default.
 	Clock clock.Clock
 	// Waits changes how long the controller waits; the default leaves it as it is.
-	Waits queues.Waits
+	Waits retry.Waits
 }
 
 // Reconciler handles requests for rediscovery.
 type Reconciler struct {
 	client    client.Client
 	options   Options
-	conflicts queues.Conflicts
+	conflicts retry.Conflicts
 }
 
 // Setup adds the controller to the hub's own manager.

@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 type Reconciler struct {
 	client    client.Client
 	options   Options
-	conflicts queues.Conflicts
+	conflicts retry.Conflicts
 }
 
 // work is one pass over a Restore. Its status is that of the next write.

@@ -23,6 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -52,7 +53,7 @@ type Options struct {
 	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
 	// Waits changes how long the controller waits; the default leaves it as it is.
-	Waits queues.Waits
+	Waits retry.Waits
 }
 
 // NewReconciler returns a reconciler that works with a client of the hub.
@@ -120,7 +121,7 @@ func (r *Reconciler) clusterOf(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return "", err
 	}
-	return queues.OfMember(ctx, r.client, name)
+	return members.QueueKey(ctx, r.client, name)
 }
 
 // membersOf returns the names of the member of a Restore, and of the one that was backed up.

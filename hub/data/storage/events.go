@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // memberChanged reports whether a member needs a pass: its provider, region, capabilities or permissions
@@ -31,7 +31,7 @@ func memberChanged(before, now *v1.MemberCluster) bool {
 
 // appChanges passes events of an application that change the classes that it needs.
 func appChanges() predicate.Predicate {
-	changes := queues.Changes(appChanged)
+	changes := controller.Changes(appChanged)
 	// A class that no application needs any more stays: volumes may refer to it.
 	changes.DeleteFunc = func(event.DeleteEvent) bool { return false }
 	return changes

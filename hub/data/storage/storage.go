@@ -21,7 +21,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -45,7 +45,7 @@ type Options struct {
 	// 1 h.
 	Resync time.Duration
 	// Waits changes how long the controller waits; the default leaves it as it is.
-	Waits queues.Waits
+	Waits retry.Waits
 }
 
 // Storage runs a controller of storage classes for each connected member. It is safe for
@@ -64,7 +64,7 @@ type member struct {
 	applier *apply.Applier
 	queue   *controller.Queue
 
-	conflicts queues.Conflicts
+	conflicts retry.Conflicts
 }
 
 // New returns a Storage without members. Its hub reads MemberClusters and EcommerceApps
@@ -89,7 +89,7 @@ func (s *Storage) Setup(ctx context.Context, mgr manager.Manager) error {
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName+"-router").
-		For(&v1.MemberCluster{}, builder.WithPredicates(queues.Changes(memberChanged))).
+		For(&v1.MemberCluster{}, builder.WithPredicates(controller.Changes(memberChanged))).
 		Watches(&v1.EcommerceApp{}, handler.EnqueueRequestsFromMapFunc(clustersOf), builder.WithPredicates(appChanges())).
 		Complete(reconcile.Func(func(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
 			if m, engaged := s.Get(request.Name); engaged {

@@ -20,7 +20,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // Reconciler reconciles MemberClusters with the fleet.
@@ -33,8 +33,8 @@ type Reconciler struct {
 	clock     clock.Clock
 	recorder  events.EventRecorder
 	orphans   *Orphans
-	waits     queues.Waits
-	conflicts queues.Conflicts
+	waits     retry.Waits
+	conflicts retry.Conflicts
 
 	pinning sync.Mutex
 	pinned  bool

@@ -22,7 +22,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
 	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -49,7 +49,7 @@ type Options struct {
 	// Clock is the real clock by default.
 	Clock clock.Clock
 	// Waits changes how long the controller waits; the default leaves it as it is.
-	Waits queues.Waits
+	Waits retry.Waits
 }
 
 // Setup adds the controller to the hub's manager, whose cache must hold MemberClusters,

@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // Member is a cluster, shared by the reconcilers of all kinds. It is safe for concurrent
@@ -62,7 +62,7 @@ type Settings struct {
 	// Timeout bounds each request.
 	Timeout time.Duration
 	// Waits changes how long the reconcilers wait.
-	Waits queues.Waits
+	Waits retry.Waits
 	// Clock is the time source, Random the source of generated secrets.
 	Clock  clock.Clock
 	Random io.Reader

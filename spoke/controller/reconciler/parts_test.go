@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 func errTerminating() error {
@@ -99,7 +99,7 @@ func TestResult(t *testing.T) {
 			for _, err := range tt.errs {
 				p.fail("web", err)
 			}
-			got, err := p.result(Settings{}, new(queues.Conflicts).Wait(reconcile.Request{}, p.raced))
+			got, err := p.result(Settings{}, new(retry.Conflicts).Wait(reconcile.Request{}, p.raced))
 			if (err != nil) != tt.fails || got.RequeueAfter < tt.after[0] || got.RequeueAfter > tt.after[1] {
 				t.Errorf("got %v and %v, want between %v and %v", got.RequeueAfter, err, tt.after[0], tt.after[1])
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/replication"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // reconciler reconciles the objects of one kind in one cluster.
@@ -38,8 +38,8 @@ type reconciler[T client.Object] struct {
 	// failures are those of writes that may pass by themselves.
 	failures    perObject[failures]
 	terminating *terminating
-	conflicts   queues.Conflicts
-	pace        queues.Pace
+	conflicts   retry.Conflicts
+	pace        retry.Pace
 }
 
 func newReconciler[T client.Object](kind Kind[T], m *Member) *reconciler[T] {

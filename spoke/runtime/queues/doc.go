@@ -5,15 +5,10 @@
 //   - Keyed runs a controller with its own queue and workers for each key: a member or an
 //     account. No key waits for another.
 //   - Router hands the requests of the hub's own controllers over to a Keyed.
-//   - Conflicts turns the policy of package apierror into the result of a reconciler, and
-//     lets the wait grow while conflicts repeat.
-//   - Pace lets progress be written less often while many objects make it.
-//   - Waits spreads attempts, so that what failed together does not come back together, and
-//     shortens them for tests.
 //
 // # Non-goals
 //
-// The package has no reconciler, and does not know what is reconciled. Package runner runs the
+// The package has no reconciler, and does not know what is reconciled. Package controller runs the
 // controllers that end when a cluster is disconnected.
 //
 // # Trade-offs

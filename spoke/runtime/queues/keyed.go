@@ -15,8 +15,6 @@ import (
 const (
 	defaultWorkers = 2
 	defaultIdle    = 10 * time.Minute
-	// jitterFactor spreads retries.
-	jitterFactor = 0.3
 )
 
 // Options configure a Keyed.

@@ -16,7 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -38,7 +38,7 @@ const (
 type Reconciler struct {
 	client    client.Client
 	options   Options
-	conflicts queues.Conflicts
+	conflicts retry.Conflicts
 }
 
 // Reconcile passes an account to package accounts, verifies it and writes its status.

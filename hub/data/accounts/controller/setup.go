@@ -20,6 +20,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const controllerName = "cloudaccount"
@@ -42,7 +43,7 @@ type Options struct {
 	// Clock is the real clock by default.
 	Clock clock.PassiveClock
 	// Waits changes how long the controller waits; the default leaves it as it is.
-	Waits queues.Waits
+	Waits retry.Waits
 }
 
 // Setup adds the controller to the hub's own manager.

@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/data/schedule"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // dumpGrace is how long to wait after the scheduled time for the CronJob's Job.
@@ -43,7 +43,7 @@ type input struct {
 	// safeMode is true if nothing is to be created or deleted.
 	safeMode bool
 	// waits changes how long dumps and pruning are waited for.
-	waits queues.Waits
+	waits retry.Waits
 }
 
 // Plan represents the actions that are due for an application.

@@ -25,7 +25,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -68,14 +68,14 @@ type Options struct {
 	// Clock is the real clock by default.
 	Clock clock.PassiveClock
 	// Waits overrides delays, for tests. By default the constants of this package apply.
-	Waits queues.Waits
+	Waits retry.Waits
 }
 
 // Reconciler creates and deletes Backups.
 type Reconciler struct {
 	client    client.Client
 	options   Options
-	conflicts queues.Conflicts
+	conflicts retry.Conflicts
 	// started returns the time of the first pass.
 	started func() time.Time
 }
@@ -92,11 +92,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName).
-		For(&v1.EcommerceApp{}, builder.WithPredicates(queues.Changes(appChanged))).
+		For(&v1.EcommerceApp{}, builder.WithPredicates(runtimecontroller.Changes(appChanged))).
 		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(requestForBackup)).
 		Watches(&v1.Restore{}, handler.EnqueueRequestsFromMapFunc(requestForRestore)).
-		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForMember), builder.WithPredicates(queues.Changes(memberChanged))).
-		Watches(&v1.CloudAccount{}, handler.EnqueueRequestsFromMapFunc(r.requestsForAccount), builder.WithPredicates(queues.Changes(accountChanged))).
+		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForMember), builder.WithPredicates(runtimecontroller.Changes(memberChanged))).
+		Watches(&v1.CloudAccount{}, handler.EnqueueRequestsFromMapFunc(r.requestsForAccount), builder.WithPredicates(runtimecontroller.Changes(accountChanged))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: runtimecontroller.NewRateLimiter[reconcile.Request](retryFirst, retryLast)}).
 		Complete(r)
 	if err != nil {

@@ -1,4 +1,4 @@
-package queues
+package retry
 
 import (
 	"errors"
@@ -8,10 +8,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
+
+func request(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
+}
 
 // TestConflictsGrow: the wait doubles while conflicts repeat, up to a bound, has jitter, and
 // is the first one again after anything else.

@@ -1,4 +1,4 @@
-package queues
+package controller
 
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"

@@ -1,4 +1,4 @@
-package queues
+package members
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// OfMember returns the key of a member: its name, and one key for all names that no member
+// QueueKey returns the key of a member in queues of its own: its name, and one key for all names that no member
 // has, since users can create objects with any name of a member.
-func OfMember(ctx context.Context, hub client.Reader, name string) (string, error) {
+func QueueKey(ctx context.Context, hub client.Reader, name string) (string, error) {
 	err := hub.Get(ctx, client.ObjectKey{Name: name}, &v1.MemberCluster{}, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return "-", nil

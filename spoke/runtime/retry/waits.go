@@ -1,4 +1,4 @@
-package queues
+package retry
 
 import (
 	"time"
@@ -6,6 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
+
+// jitterFactor spreads attempts.
+const jitterFactor = 0.3
 
 // Waits changes how long controllers wait before they look again at what no watch
 // reports. They take the times themselves from constants. The zero value leaves these as

@@ -1,0 +1,19 @@
+// Package retry decides when a controller tries again.
+//
+// # Purpose
+//
+//   - Conflicts turns the policy of package apierror into the result of a reconciler, and
+//     lets the wait grow while conflicts repeat.
+//   - Waits spreads attempts, so that what failed together does not come back together, and
+//     shortens them for tests.
+//   - Pace lets progress be written less often while many objects make it.
+//
+// # Non-goals
+//
+// The package has no queue, and does not know what is reconciled.
+//
+// # Trade-offs
+//
+//   - Conflicts counts by request, and forgets a request at its first attempt without a
+//     conflict: a request that is never tried again stays counted.
+package retry
