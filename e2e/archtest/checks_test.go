@@ -73,14 +73,15 @@ func TestCheckLinked(t *testing.T) {
 }
 
 func TestLinterNames(t *testing.T) {
-	config := "- ${base-path}/spoke/render/**\n- ${base-path}/hub/controllers/**\n- ${base-path}/cloud/*.go\n"
+	config := "- ${base-path}/spoke/render/**\n- ${base-path}/hub/data/restore/**\n- ${base-path}/cloud/*.go\n"
 	for path, want := range map[string]bool{
-		"spoke/render": true,
-		"hub/app":      true,
-		"cloud":        true,
-		"cloud/aws":    false,
-		"spoke":        false,
-		"hub/members":  false,
+		"spoke/render":           true,
+		"hub/data/restore/steps": true,
+		"hub/data":               false,
+		"cloud":                  true,
+		"cloud/aws":              false,
+		"spoke":                  false,
+		"hub/members":            false,
 	} {
 		if got := linterNames(config, path); got != want {
 			t.Errorf("linterNames(%q) = %v, want %v", path, got, want)

@@ -35,8 +35,9 @@ func TestLayers(t *testing.T) {
 		config := readFile(t, ".golangci.yml")
 		for _, p := range pkgs {
 			r, ok := packageOf(p.ImportPath)
-			if ok && r.layer != layerTests && !r.free && !linterNames(config, r.path) {
-				t.Errorf("no depguard rule in .golangci.yml is for %s", r.path)
+			path := strings.TrimPrefix(p.ImportPath, module+"/")
+			if ok && r.layer != layerTests && !r.free && !linterNames(config, path) {
+				t.Errorf("no depguard rule in .golangci.yml is for %s", path)
 			}
 		}
 	})

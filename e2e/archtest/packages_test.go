@@ -83,30 +83,27 @@ func effectfulArchPackages() []archPackage {
 		{path: "cloud/aws", layer: layerAdapters, sdk: "github.com/aws/"},
 		{path: "cloud/gcp", layer: layerAdapters, sdk: "cloud.google.com/"},
 		{path: "cloud/azure", layer: layerAdapters, sdk: "github.com/Azure/"},
-		{path: "hub/members", layer: layerAdapters, also: []string{"spoke/runtime/fencing"}},
+		{path: "hub/members", layer: layerAdapters, also: []string{"spoke/runtime"}},
 		{path: "hub/app/recovery/store", layer: layerAdapters},
 		{path: "hub/metrics", layer: layerAdapters},
 		{path: "hub/data/accounts", layer: layerAdapters},
-		{path: "spoke/runtime/podexec", layer: layerAdapters},
+		{path: "hub/data/steps", layer: layerAdapters, also: []string{"hub/data/accounts"}},
 		// Errors of buckets are classified by the accounts.
-		{path: "hub/data/dumps", layer: layerAdapters, also: []string{"hub/data/accounts"}},
-		// Queues of controllers that work for a member or an account.
-		{path: "spoke/runtime/queues", layer: layerAdapters, also: []string{"hub/members"}},
+		{path: "hub/data/dumps", layer: layerAdapters, also: []string{"hub/data/accounts", "hub/data/steps"}},
 		{path: "spoke/apply", layer: layerAdapters},
 		{path: "spoke/transfer", layer: layerAdapters},
-		{path: "spoke/runtime/fencing", layer: layerAdapters},
-		// Shared by both processes.
-		{path: "spoke/runtime/manager", layer: layerAdapters, also: []string{"spoke/runtime/fencing"}},
+		// What both programs need of a process.
+		{path: "spoke/runtime", layer: layerAdapters},
 
 		{path: "hub/app", layer: layerControllers},
 		{path: "hub/members/controller", layer: layerControllers},
 		{path: "hub/data/accounts/controller", layer: layerControllers},
 		{path: "hub/data/storage", layer: layerControllers},
 		{path: "hub/data/backup", layer: layerControllers},
+		{path: "hub/data/rediscover", layer: layerControllers},
 		{path: "hub/data/restore", layer: layerControllers},
 		// Asks the queues of copies and the reconciler of children for dry runs.
 		{path: "hub/app/plan", layer: layerControllers, also: []string{"hub/app", "spoke/controller"}},
-		{path: "hub/webhook", layer: layerControllers},
 		{path: "spoke/controller", layer: layerControllers},
 
 		{path: "hub/setup", layer: layerSetup},
