@@ -79,8 +79,8 @@ func ofLoss() []Mutant {
 		},
 		{
 			"empty-volume-backed-up", "a Backup does not ask the member whether the database is lost",
-			backup + "/logical/run.go", "	if meta.IsStatusConditionTrue(copied.Status.Conditions, v1.ConditionDatabaseLost) {\n", "	if meta.IsStatusConditionTrue(nil, v1.ConditionDatabaseLost) {\n",
-			backup + "/logical", "TestAvailable",
+			backup + "/dump/run.go", "	if meta.IsStatusConditionTrue(copied.Status.Conditions, v1.ConditionDatabaseLost) {\n", "	if meta.IsStatusConditionTrue(nil, v1.ConditionDatabaseLost) {\n",
+			backup + "/dump", "TestAvailable",
 		},
 		{
 			"last-good-backup-failed", "the backup of a volume that was lost later fails",

@@ -51,7 +51,7 @@ func ofOutages() []Mutant {
 		},
 		{
 			"silence-unnoticed", "a watch of a member may be silent for ever",
-			member + "/transport/transport.go", "watchtimeout.Wrap(timeouts.Watch)(base)", "watchtimeout.Wrap(time.Hour)(base)",
+			member + "/connect/transport/transport.go", "watchtimeout.Wrap(timeouts.Watch)(base)", "watchtimeout.Wrap(time.Hour)(base)",
 			faults, "TestFaults/silent_watch",
 		},
 		{

@@ -120,8 +120,8 @@ func ofMembers() []Mutant {
 	return []Mutant{
 		{
 			"no-pings", "HTTP/2 connections to members are not pinged",
-			member + "/transport/transport.go", "SendPingTimeout:  pingAfter,", "SendPingTimeout:  0,",
-			member + "/transport", "TestDeadConnectionsEnd",
+			member + "/connect/transport/transport.go", "SendPingTimeout:  pingAfter,", "SendPingTimeout:  0,",
+			member + "/connect/transport", "TestDeadConnectionsEnd",
 		},
 		{
 			"one-failure-loses", "one failed probe loses a member",

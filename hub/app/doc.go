@@ -10,7 +10,7 @@
 //     what applications propagate. It decides the
 //     placement (package placement), aggregates the status (package aggregate), and
 //     writes the application's finalizer, annotations and status on the hub.
-//   - Dispatcher has one queue per connected member (package dispatch), with its own
+//   - Dispatcher has one queue per connected member (package copies), with its own
 //     workers. After each pass the Reconciler enqueues the application for the members
 //     whose copies its decision changes. A worker applies the copy if status.clusters
 //     lists the member, and deletes it and confirms the deletion if that entry is Deleting.
@@ -68,7 +68,7 @@
 //     event, unless the application is being deleted. Its workloads keep running, and the entry returns with the cluster. If it
 //     does not return, the copy is an orphan, which package member counts.
 //   - A deletion that no longer waits for a member records the copy there before its entry
-//     goes (package residue), also if the member left the fleet meanwhile. The member's
+//     goes (package recovery), also if the member left the fleet meanwhile. The member's
 //     queue deletes what is recorded, and then the record, each step as often as needed. The
 //     times of the last response and of its loss bound the wait, so a member that comes and
 //     goes is waited for longer.

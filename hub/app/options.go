@@ -54,7 +54,7 @@ type Options struct {
 	// concurrent writes in each member. The defaults are 16 and 4.
 	Workers, WorkersPerMember int
 	// Resync is the period after which all copies of a member are checked. The default is
-	// that of package runner.
+	// that of package controller.
 	Resync time.Duration
 	// ManagedByMode returns whether the hub or an agent reconciles the copies of a
 	// connected member. By default the hub does.

@@ -9,7 +9,7 @@
 // # Non-goals
 //
 // The package reads no environment beyond what client-go reads to find a kubeconfig. The
-// behaviour is in package controller; package operator has what hub and spoke share.
+// behaviour is in package controller; package manager has what hub and spoke share.
 //
 // # Trade-offs
 //

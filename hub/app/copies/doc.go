@@ -14,7 +14,7 @@
 // no process would remove their finalizer.
 //
 // Beside a copy, a MemberQueue writes the Secrets and ConfigMaps that the application propagates
-// (package propagation). They are read from the hub's API server, by name, once for all members.
+// (package propagate). They are read from the hub's API server, by name, once for all members.
 //
 // MemberQueue.DryRun returns what would be written of a copy, by dry runs, outside of the queue.
 //

@@ -48,7 +48,7 @@ type Options struct {
 	// default is 4.
 	Workers int
 	// Resync is the period after which a member's queue checks all its copies. The default
-	// is that of package runner.
+	// is that of package controller.
 	Resync time.Duration
 	// ManagedByMode returns, when a member is connected, which process reconciles its
 	// copies. The default is the hub, for all.

@@ -10,7 +10,7 @@
 //
 // The package does not validate the result: the API server of the member does, as it validates
 // each copy. It does not decide on what depends on the facts about a member, such as storage classes:
-// package dispatch does that with the effective spec.
+// package copies does that with the effective spec.
 //
 // # Trade-offs
 //

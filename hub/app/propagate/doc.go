@@ -9,7 +9,7 @@
 //
 // # Non-goals
 //
-// The package reads and writes nothing: package dispatch does. It does not find out what a spec
+// The package reads and writes nothing: package copies does. It does not find out what a spec
 // refers to: users list it, because the list is also their consent.
 //
 // # Trade-offs

@@ -17,7 +17,7 @@
 //     from the caches of both, whenever a copy or an application is added or removed. They
 //     are listed in a ConfigMap, from which users choose those to adopt or delete.
 //   - The number of copies that deleted applications left behind is that of the records of
-//     package residue.
+//     package recovery.
 //   - If the Secret is deleted or no longer labelled, the member is detached: Ready is
 //     False with reason SecretNotFound. Deleting a MemberCluster detaches the member too,
 //     and sets the label of its Secret to "false", so that it is not created again.

@@ -11,7 +11,7 @@
 //
 // # Non-goals
 //
-// The package reads and writes nothing: package connection does.
+// The package reads and writes nothing: package connect does.
 //
 // # Trade-offs
 //

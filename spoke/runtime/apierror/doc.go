@@ -10,7 +10,7 @@
 //
 // # Non-goals
 //
-// The package uses no client, context, clock or logger. It does not spread waits: package queues
+// The package uses no client, context, clock or logger. It does not spread waits: package retry
 // adds jitter and shortens them for tests.
 //
 // # Trade-offs

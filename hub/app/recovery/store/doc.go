@@ -1,4 +1,4 @@
-// Package store reads and writes the records of package residue in the hub's namespace.
+// Package store reads and writes the records of package recovery in the hub's namespace.
 //
 // # Purpose
 //
