@@ -176,7 +176,7 @@ vulncheck: $(GOVULNCHECK) ## Search the modules for known vulnerabilities; says 
 	  exit 0; \
 	fi; \
 	found=0; \
-	for checked in '. ./...' '$(SHOP) ./...' 'e2e/kind/login github.com/oauth2-proxy/oauth2-proxy/v7'; do \
+	for checked in '. ./...' '$(SHOP) ./...' 'e2e/kind/oauth2proxy github.com/oauth2-proxy/oauth2-proxy/v7'; do \
 	  set -- $$checked; \
 	  echo "vulncheck: $$2 in $$1"; \
 	  $(GOVULNCHECK) $(if $(GOVULNDB),-db $(GOVULNDB)) -C $$1 $$2 || found=1; \
@@ -202,7 +202,7 @@ test-unit: $(GOTESTSUM) ## Run the tests that need no control plane; PACKAGES=<p
 # The trap deletes the clusters also after a failure or an interruption.
 .PHONY: e2e-kind
 e2e-kind: $(GOTESTSUM) ## Run the end-to-end tests on kind clusters; needs docker. KEEP=1 keeps the clusters.
-	cd e2e/kind/login && go test -count=1 .
+	cd e2e/kind/oauth2proxy && go test -count=1 .
 	@trap '[ -n "$(KEEP)" ] || go run ./e2e/kind/cmd/testenv down' EXIT; \
 	export SHOPFLEET_KIND=1 KEEP=$(KEEP); \
 	$(call runTests,kind,standard-verbose) -count=1 -timeout 45m $(GOTEST_FLAGS) ./e2e/kind

@@ -121,9 +121,9 @@ func TestBelowFloor(t *testing.T) {
 func TestLoginProgram(t *testing.T) {
 	const program = "github.com/oauth2-proxy/oauth2-proxy/v7"
 	files := listFiles(t)
-	at := slices.IndexFunc(files, func(f file) bool { return f.path == "e2e/kind/login/go.mod" })
+	at := slices.IndexFunc(files, func(f file) bool { return f.path == "e2e/kind/oauth2proxy/go.mod" })
 	if at < 0 {
-		t.Fatal("e2e/kind/login/go.mod is missing")
+		t.Fatal("e2e/kind/oauth2proxy/go.mod is missing")
 	}
 	required := regexp.MustCompile(regexp.QuoteMeta(program) + ` (v[0-9.]+)`).FindStringSubmatch(files[at].text)
 	if required == nil {

@@ -1,4 +1,4 @@
-module github.com/shopfleet/shopfleet/e2e/kind/login
+module github.com/shopfleet/shopfleet/e2e/kind/oauth2proxy
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-package login_test
+package oauth2proxy_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-// Package login pins the login proxy that a stand-in image is made from, and tests whom it admits.
+// Package oauth2proxy pins the login proxy that a stand-in image is made from, and tests whom it admits.
 //
 // # Purpose
 //
@@ -14,4 +14,4 @@
 //
 // It is a module of its own, so that the proxy's dependencies do not become those of the
 // product. Its versions are therefore updated separately.
-package login
+package oauth2proxy
