@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 	"github.com/shopfleet/shopfleet/hub/data/restore"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/render"
@@ -82,11 +82,11 @@ func newSuite(t *testing.T) *suite {
 	})
 	s.ExpectDeletes(
 		// Databases beside the application's, in which backups are verified.
-		oracle.Expected{Namespace: restore.VerificationNamespace},
+		invariants.Expected{Namespace: restore.VerificationNamespace},
 		// The orders of Jobs that have sent a dump.
-		oracle.Expected{Resource: "secrets", Name: "*-send-*"},
+		invariants.Expected{Resource: "secrets", Name: "*-send-*"},
 		// A database whose volumes grow gets another StatefulSet, and keeps its pods and claims.
-		oracle.Expected{Resource: "statefulsets", Namespace: "shop", Name: "shop-database"},
+		invariants.Expected{Resource: "statefulsets", Namespace: "shop", Name: "shop-database"},
 	)
 	drivers := s.drivers()
 	for _, m := range members() {

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 	"github.com/shopfleet/shopfleet/hub/members/ownership"
 )
 
@@ -80,7 +80,7 @@ func appWorkloads() []workload {
 			name: "move", created: true, clusters: []string{euMember}, regions: []string{us},
 			step: func(t *testing.T, s *suite, app *v1.EcommerceApp) {
 				t.Helper()
-				s.ExpectDeletes(oracle.Expected{Cluster: euMember, Resource: "ecommerceapps", Namespace: app.Namespace, Name: app.Name})
+				s.ExpectDeletes(invariants.Expected{Cluster: euMember, Resource: "ecommerceapps", Namespace: app.Namespace, Name: app.Name})
 				edit(func(spec *v1.EcommerceAppSpec) { spec.Placement.ClusterNames = []string{usMember} })(t, s, app)
 			},
 		},

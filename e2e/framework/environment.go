@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
 )
@@ -82,7 +82,7 @@ type Environment struct {
 	// restored are the times at which clusters were restored, by name.
 	restored map[string][]time.Time
 	// expected are the deletions that tests asked for.
-	expected []oracle.Expected
+	expected []invariants.Expected
 }
 
 // New starts a fleet that ends with the test, together with what runs by then. Audit logs
@@ -127,7 +127,7 @@ func New(t testing.TB, o Options) *Environment {
 
 // ExpectDeletes declares deletions by Shopfleet that a test asks for in a way that audit
 // logs do not show.
-func (e *Environment) ExpectDeletes(expected ...oracle.Expected) {
+func (e *Environment) ExpectDeletes(expected ...invariants.Expected) {
 	e.expected = append(e.expected, expected...)
 }
 

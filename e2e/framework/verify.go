@@ -23,7 +23,7 @@ import (
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 // all tests and the hub have ended, for what must never happen.
 func (e *Environment) verify() {
 	ctx := context.WithoutCancel(e.t.Context())
-	logs, hub := oracle.Logs{}, ""
+	logs, hub := invariants.Logs{}, ""
 	for _, c := range e.Fleet.Clusters() {
 		if c == e.Fleet.Hub() {
 			hub = c.Name()
@@ -49,18 +49,18 @@ func (e *Environment) verify() {
 		logs[c.Name()] = log
 	}
 	end, texts, secrets := e.collect(ctx)
-	maps.Copy(texts, oracle.Reports(logs))
+	maps.Copy(texts, invariants.Reports(logs))
 	for what, found := range map[string][]string{
-		"no user asked for deletions":              oracle.UnexpectedDeletes(logs, hub, e.expected...),
-		"objects were created twice":               oracle.Duplicates(logs),
-		"requests failed too often":                oracle.HotLoops(logs),
-		"statuses went backwards":                  oracle.Statuses(e.apart(logs)),
-		"reasons have no entry in the runbook":     oracle.UnknownReasons(logs),
-		"two processes wrote at the same time":     oracle.Overlaps(logs),
-		"generations have no effect and no report": oracle.LostIntents(logs, end),
-		"clusters are not as ready as reported":    oracle.FalseReady(logs, end),
+		"no user asked for deletions":              invariants.UnexpectedDeletes(logs, hub, e.expected...),
+		"objects were created twice":               invariants.Duplicates(logs),
+		"requests failed too often":                invariants.HotLoops(logs),
+		"statuses went backwards":                  invariants.Statuses(e.apart(logs)),
+		"reasons have no entry in the runbook":     invariants.UnknownReasons(logs),
+		"two processes wrote at the same time":     invariants.Overlaps(logs),
+		"generations have no effect and no report": invariants.LostIntents(logs, end),
+		"clusters are not as ready as reported":    invariants.FalseReady(logs, end),
 		"children outlive their owners":            e.leftovers(ctx, end),
-		"credentials are not kept secret":          oracle.Leaks(secrets, texts),
+		"credentials are not kept secret":          invariants.Leaks(secrets, texts),
 	} {
 		if len(found) > 0 {
 			e.t.Errorf("%s:\n%s", what, strings.Join(found, "\n"))
@@ -69,7 +69,7 @@ func (e *Environment) verify() {
 }
 
 // apart returns the logs with those of restored clusters cut where these were restored.
-func (e *Environment) apart(logs oracle.Logs) oracle.Logs {
+func (e *Environment) apart(logs invariants.Logs) invariants.Logs {
 	cut := maps.Clone(logs)
 	for name, times := range e.restored {
 		part := name
@@ -85,9 +85,9 @@ func (e *Environment) apart(logs oracle.Logs) oracle.Logs {
 
 // leftovers returns the children whose owners are gone, when the garbage collectors of the members
 // have had time to delete them.
-func (e *Environment) leftovers(ctx context.Context, end *oracle.End) []string {
-	found := oracle.Leftovers(end)
-	for until := time.Now().Add(collectTimeout); len(found) > 0 && time.Now().Before(until); found = oracle.Leftovers(end) {
+func (e *Environment) leftovers(ctx context.Context, end *invariants.End) []string {
+	found := invariants.Leftovers(end)
+	for until := time.Now().Add(collectTimeout); len(found) > 0 && time.Now().Before(until); found = invariants.Leftovers(end) {
 		<-time.After(collectPoll)
 		end, _, _ = e.collect(ctx)
 	}
@@ -96,8 +96,8 @@ func (e *Environment) leftovers(ctx context.Context, end *oracle.End) []string {
 
 // collect reads the clusters that respond: their state, texts that must not have credentials in
 // them, and the credentials.
-func (e *Environment) collect(ctx context.Context) (end *oracle.End, texts map[string]string, secrets map[string][]string) {
-	end = &oracle.End{Since: e.started, Until: time.Now(), Members: map[string]oracle.Member{}}
+func (e *Environment) collect(ctx context.Context) (end *invariants.End, texts map[string]string, secrets map[string][]string) {
+	end = &invariants.End{Since: e.started, Until: time.Now(), Members: map[string]invariants.Member{}}
 	texts, secrets = map[string]string{"the metrics": gather()}, map[string][]string{}
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -114,7 +114,7 @@ func (e *Environment) collect(ctx context.Context) (end *oracle.End, texts map[s
 				return
 			}
 			texts["an object of "+c.Name()] = found.text
-			for name, values := range oracle.Confidential(found.secrets) {
+			for name, values := range invariants.Confidential(found.secrets) {
 				secrets[c.Name()+" "+name] = values
 			}
 			if c == e.Fleet.Hub() {
@@ -140,7 +140,7 @@ func (e *Environment) clientOf(c *fleet.Cluster) client.Client {
 
 // view holds what one cluster has.
 type view struct {
-	member  oracle.Member
+	member  invariants.Member
 	secrets []corev1.Secret
 	// text has the objects that clients read that may not read Secrets, as JSON.
 	text string

@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // longestWait bounds all waits of the hub, resyncs included. It adds up to 30 % by chance.
@@ -205,7 +205,7 @@ func (s *suite) testAnnotations(t *testing.T) {
 // testPlacement takes the shop out of a region, and back.
 func (s *suite) testPlacement(t *testing.T) {
 	t.Helper()
-	s.ExpectDeletes(oracle.Expected{Cluster: "asia-1", Resource: "ecommerceapps", Namespace: s.shop.Namespace, Name: s.shop.Name})
+	s.ExpectDeletes(invariants.Expected{Cluster: "asia-1", Resource: "ecommerceapps", Namespace: s.shop.Namespace, Name: s.shop.Name})
 	before := s.Mark(t)
 	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Placement.Regions = []string{eu, us} })
 	s.AwaitApp(t, s.shop, "the shop to leave asia", func(status *v1.EcommerceAppStatus) error {

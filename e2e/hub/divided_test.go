@@ -6,12 +6,12 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // testDivided divides the replicas of a shop among two members, scales it, and drains one of them.
 func (s *suite) testDivided(t *testing.T) {
-	s.ExpectDeletes(oracle.Expected{Cluster: "eu-1", Namespace: "small", Name: "divided*"}) // By the drain.
+	s.ExpectDeletes(invariants.Expected{Cluster: "eu-1", Namespace: "small", Name: "divided*"}) // By the drain.
 	app := small("divided", "eu-1", "us-1")
 	app.Spec.Replicas = new(int32(4))
 	app.Spec.Placement.Replicas = v1.PlacementReplicas{

@@ -14,7 +14,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 var errElsewhere = errors.New("it is placed on other clusters")
@@ -53,7 +53,7 @@ func (s *suite) awaitPlaced(t *testing.T, app *v1.EcommerceApp, clusters ...stri
 func (s *suite) testDraining(t *testing.T) {
 	// What is done to a member asks for them.
 	for _, name := range []string{"drained", "stays", "tolerant"} {
-		s.ExpectDeletes(oracle.Expected{Cluster: "eu-1", Namespace: "small", Name: name + "*"})
+		s.ExpectDeletes(invariants.Expected{Cluster: "eu-1", Namespace: "small", Name: name + "*"})
 	}
 	t.Run("a shop is served elsewhere before it leaves", s.testDrain)
 	t.Run("data stays until the user says otherwise", s.testDrainWithData)

@@ -10,14 +10,14 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // testOrphans makes copies in a member by hand that belong to no application.
 func (s *suite) testOrphans(t *testing.T) {
 	s.orphan(t, "one")
 	zero := s.orphan(t, "zero")
-	s.ExpectDeletes(oracle.Expected{Namespace: zero.Namespace, Name: zero.Name + "*"})
+	s.ExpectDeletes(invariants.Expected{Namespace: zero.Namespace, Name: zero.Name + "*"})
 	s.awaitOrphans(t, 2)
 	framework.CLI(t, s.Fleet.Hub(), "orphans", "delete", "zero", "-n", "small", "--dry-run=client").
 		Want(t, framework.Done, "ecommerceapp.ecommerce.io/zero deleted in eu-1 (dry run)")
@@ -60,7 +60,7 @@ func (s *suite) testOrphans(t *testing.T) {
 	s.awaitGone(t, app, "eu-1")
 
 	three := s.orphan(t, "three")
-	s.ExpectDeletes(oracle.Expected{Namespace: three.Namespace, Name: three.Name + "*"})
+	s.ExpectDeletes(invariants.Expected{Namespace: three.Namespace, Name: three.Name + "*"})
 	s.awaitOrphans(t, 1)
 	framework.CLI(t, s.Fleet.Hub(), "orphans", "delete", "three", "-n", "small").
 		Want(t, framework.Done, "ecommerceapp.ecommerce.io/three deleted in eu-1")

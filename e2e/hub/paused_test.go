@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // testPaused pauses an application, a member and the whole hub.
@@ -168,7 +168,7 @@ func (s *suite) testDeletionsInPausedMember(t *testing.T) {
 	for _, app := range apps {
 		s.Create(t, app)
 	}
-	s.ExpectDeletes(oracle.Expected{Cluster: "eu-1", Resource: "ecommerceapps", Namespace: moved.Namespace, Name: moved.Name})
+	s.ExpectDeletes(invariants.Expected{Cluster: "eu-1", Resource: "ecommerceapps", Namespace: moved.Namespace, Name: moved.Name})
 	s.AwaitRunning(t, deleted, eu, us)
 	s.AwaitRunning(t, moved, eu)
 	s.AwaitRunning(t, left, eu)

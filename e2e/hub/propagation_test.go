@@ -13,7 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // propagating is the namespace whose Secrets and ConfigMaps are propagated. What their keys contain
@@ -177,7 +177,7 @@ func (s *suite) testPropagatedChanges(t *testing.T, app *v1.EcommerceApp) {
 // that of the hub. When it is no longer propagated, it is deleted there alone.
 func (s *suite) testPropagatedConflict(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	s.ExpectDeletes(oracle.Expected{Cluster: "eu-1", Resource: "secrets", Namespace: propagating, Name: "foreign"})
+	s.ExpectDeletes(invariants.Expected{Cluster: "eu-1", Resource: "secrets", Namespace: propagating, Name: "foreign"})
 	framework.Create(t, s.Members["us-1"], confidential("foreign", "password-of-somebody-else"))
 	framework.Create(t, s.Hub, confidential("foreign", "password-of-the-hub"))
 	framework.Edit(t, s.Hub, app, func(a *v1.EcommerceApp) {

@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // testSnapshot restores etcd of the hub from a snapshot, after applications were edited, moved,
@@ -32,7 +32,7 @@ func (s *suite) testSnapshot(t *testing.T) {
 
 	framework.Edit(t, s.Hub, edited, func(app *v1.EcommerceApp) { app.Spec.Image = "shop:v2" })
 	s.AwaitRunning(t, edited, eu)
-	s.ExpectDeletes(oracle.Expected{Cluster: "eu-1", Resource: "ecommerceapps", Namespace: moved.Namespace, Name: moved.Name})
+	s.ExpectDeletes(invariants.Expected{Cluster: "eu-1", Resource: "ecommerceapps", Namespace: moved.Namespace, Name: moved.Name})
 	framework.Edit(t, s.Hub, moved, func(app *v1.EcommerceApp) { app.Spec.Placement.ClusterNames = []string{"us-1"} })
 	s.AwaitRunning(t, moved, us)
 	s.Delete(t, deleted)

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // testSpread spreads a shop over regions while asia-1 is in that of eu-1.
@@ -19,7 +19,7 @@ func (s *suite) testSpread(t *testing.T) {
 	defer s.setRegion(t, "asia-1", asia)
 	app := small("spread")
 	app.Spec.Placement.Preferences = []v1.WeightedClusters{{Weight: 1, Selector: v1.ClusterCriteria{Providers: []v1.Provider{v1.ProviderAWS}}}}
-	s.ExpectDeletes(oracle.Expected{Cluster: "us-1", Resource: "ecommerceapps", Namespace: app.Namespace, Name: app.Name})
+	s.ExpectDeletes(invariants.Expected{Cluster: "us-1", Resource: "ecommerceapps", Namespace: app.Namespace, Name: app.Name})
 	for i, step := range []struct {
 		spread          v1.Spread
 		placed, regions []string

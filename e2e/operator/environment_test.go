@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // leaseDuration is that of the processes. It is shorter than by default, because several
@@ -245,7 +245,7 @@ func (s *environment) testLogSecrets(t *testing.T) {
 		}
 	}
 	for _, own := range s.kubeconfigs {
-		inside, err := oracle.InKubeconfig(own)
+		inside, err := invariants.InKubeconfig(own)
 		if err != nil {
 			t.Fatal(err)
 		}

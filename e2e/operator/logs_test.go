@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // secretsOf returns the confidential values of the Secrets in a cluster, which logs must
@@ -21,7 +21,7 @@ func secretsOf(t *testing.T, c client.Client) map[string][]string {
 	if err := c.List(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
-	return oracle.Confidential(list.Items)
+	return invariants.Confidential(list.Items)
 }
 
 // checkSecrecy looks for secrets in the logs of processes.

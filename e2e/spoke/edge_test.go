@@ -19,7 +19,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // podSettings are settings of all sorts, which the simulated nodes meet.
@@ -189,7 +189,7 @@ func testCertificate(w *environment) func(*testing.T) {
 		if c := framework.Condition(app.Status.Conditions, v1.ConditionCertificateTrusted); c.Type != "" {
 			t.Errorf("with a certificate of the issuer the condition is %+v", c)
 		}
-		w.env.ExpectDeletes(oracle.Expected{Resource: "secrets", Namespace: app.Namespace, Name: "shop-tls"})
+		w.env.ExpectDeletes(invariants.Expected{Resource: "secrets", Namespace: app.Namespace, Name: "shop-tls"})
 		framework.AwaitGone(t, w, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "shop-tls"}})
 		framework.Delete(t, w, app)
 		framework.Delete(t, w, definition("certificates.cert-manager.io"))

@@ -21,7 +21,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
@@ -85,7 +85,7 @@ func (w *environment) kubeconfig(t testing.TB) string {
 
 // expectReplaced declares that the database's StatefulSet is replaced: its claim templates cannot be changed.
 func (w *environment) expectReplaced(app *v1.EcommerceApp) {
-	w.env.ExpectDeletes(oracle.Expected{Resource: "statefulsets", Namespace: app.Namespace, Name: app.Name + "-database"})
+	w.env.ExpectDeletes(invariants.Expected{Resource: "statefulsets", Namespace: app.Namespace, Name: app.Name + "-database"})
 }
 
 // namespace makes a namespace for a test.

@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
@@ -166,7 +166,7 @@ func testGateway(w *environment) func(*testing.T) {
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Spec.Ingress.ClassName, app.Spec.Ingress.GatewayRef = new("nginx"), nil
 		})
-		w.env.ExpectDeletes(oracle.Expected{Resource: "httproutes", Namespace: app.Namespace, Name: "routed-ingress"})
+		w.env.ExpectDeletes(invariants.Expected{Resource: "httproutes", Namespace: app.Namespace, Name: "routed-ingress"})
 		framework.AwaitGone(t, w, gatewayObject("HTTPRoute", app.Namespace, "routed-ingress"))
 		w.awaitRunning(t, app)
 		w.awaitAddresses(t, app, "127.0.0.1")
@@ -192,7 +192,7 @@ func (w *environment) routeRequests(t *testing.T, app *v1.EcommerceApp) {
 		})
 	}
 	address("192.0.2.10")
-	w.env.ExpectDeletes(oracle.Expected{Resource: "ingresses", Namespace: app.Namespace, Name: "routed-ingress"})
+	w.env.ExpectDeletes(invariants.Expected{Resource: "ingresses", Namespace: app.Namespace, Name: "routed-ingress"})
 	w.setStatus(t, route, func() {
 		condition := func(kind string) any {
 			return map[string]any{"type": kind, "status": "True", "reason": kind, "message": "", "observedGeneration": route.GetGeneration(), "lastTransitionTime": "2026-01-01T00:00:00Z"}

@@ -15,7 +15,7 @@ import (
 	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // noClaims is a quota that lets a namespace have no other claims than it has, so that a primary whose claim
@@ -55,9 +55,9 @@ func testLostDatabase(w *environment) func(*testing.T) {
 		w.lose(t, app.Namespace, "data-"+pods[0].Name, pods[0].Name)
 		w.awaitFailed(t, app, v1.ReasonDatabaseLost) // The token has consented once.
 		for _, claim := range []string{"data-" + pods[0].Name, "data-" + pods[1].Name} {
-			w.env.ExpectDeletes(oracle.Expected{Resource: "persistentvolumeclaims", Namespace: app.Namespace, Name: claim})
+			w.env.ExpectDeletes(invariants.Expected{Resource: "persistentvolumeclaims", Namespace: app.Namespace, Name: claim})
 		}
-		w.env.ExpectDeletes(oracle.Expected{Resource: "secrets", Namespace: app.Namespace, Name: app.Name + "-database-created"})
+		w.env.ExpectDeletes(invariants.Expected{Resource: "secrets", Namespace: app.Namespace, Name: app.Name + "-database-created"})
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Deletion.Volumes = v1.DeletionDelete })
 		w.recreate(t, app)
 		framework.Await(t, w, app, "the database to be another one", func(app *v1.EcommerceApp) error {

@@ -25,7 +25,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/meta"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
@@ -62,7 +62,7 @@ func testPaths(w *environment) func(*testing.T) {
 			limit(p.app)
 			w.expectReplaced(p.app)
 			for _, generated := range []string{"shop-tls", "shop-oauth2-proxy"} {
-				w.env.ExpectDeletes(oracle.Expected{Resource: "secrets", Namespace: p.app.Namespace, Name: generated})
+				w.env.ExpectDeletes(invariants.Expected{Resource: "secrets", Namespace: p.app.Namespace, Name: generated})
 			}
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()

@@ -21,7 +21,7 @@ import (
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
@@ -237,7 +237,7 @@ func testLeftOverLogin(w *environment) func(*testing.T) {
 		app = w.leaveLogin(t)
 		app.Spec.Database.CredentialsSecretRef = &v1.LocalSecretReference{Name: "ours"}
 		left := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-login"}}
-		w.env.ExpectDeletes(oracle.Expected{Resource: "secrets", Namespace: left.Namespace, Name: left.Name})
+		w.env.ExpectDeletes(invariants.Expected{Resource: "secrets", Namespace: left.Namespace, Name: left.Name})
 		framework.Create(t, w, app)
 		w.awaitFailed(t, app, v1.ReasonCredentialsMissing, "create Secret ours")
 		framework.AwaitGone(t, w, left)

@@ -81,7 +81,7 @@ func TestEveryReasonHasAnEntry(t *testing.T) {
 }
 
 // TestReasonsAreConstants: a reason that is a literal or converted from another type has no entry.
-// What an argument or a variable holds, package e2e/framework/oracle checks.
+// What an argument or a variable holds, package e2e/framework/invariants checks.
 func TestReasonsAreConstants(t *testing.T) {
 	set := token.NewFileSet()
 	files := 0

@@ -1,4 +1,4 @@
-// Package oracle finds what must never happen in the audit logs and at the end of a fleet.
+// Package invariants finds what must never happen in the audit logs and at the end of a fleet.
 //
 // # Purpose
 //
@@ -21,4 +21,4 @@
 // Secrets and claims. The deletion of an application does not count as a request to delete its
 // claims and credentials, which outlive it. Whatever else is right, such as a move to another cluster or the
 // retention of backups, a test declares.
-package oracle
+package invariants

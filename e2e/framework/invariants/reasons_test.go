@@ -1,4 +1,4 @@
-package oracle_test
+package invariants_test
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 func TestUnknownReasons(t *testing.T) {
@@ -38,7 +38,7 @@ func TestUnknownReasons(t *testing.T) {
 				e.Object = w.object
 				log = append(log, e)
 			}
-			got := oracle.UnknownReasons(oracle.Logs{"hub": log})
+			got := invariants.UnknownReasons(invariants.Logs{"hub": log})
 			if len(got) != test.want || slices.ContainsFunc(got, func(line string) bool { return !strings.Contains(line, "MadeUp") }) {
 				t.Errorf("got %q, want %d", got, test.want)
 			}

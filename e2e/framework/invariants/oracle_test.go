@@ -1,4 +1,4 @@
-package oracle_test
+package invariants_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // The users of the logs.
@@ -34,7 +34,7 @@ func TestUnexpectedDeletes(t *testing.T) {
 	const deployment, claim = "delete deployments shop/web-frontend", "delete persistentvolumeclaims shop/data-web-database-0"
 	for name, test := range map[string]struct {
 		hub, member audit.Log
-		expected    []oracle.Expected
+		expected    []invariants.Expected
 		want        int
 	}{
 		"no user asked":          {hub: audit.Log{event(0, user, app)}, member: audit.Log{event(1, hub, deployment)}, want: 1},
@@ -45,13 +45,13 @@ func TestUnexpectedDeletes(t *testing.T) {
 		"login after a deletion": {hub: audit.Log{event(0, user, gone)}, member: audit.Log{event(1, hub, "delete secrets shop/web-database-credentials"), event(1, hub, "delete secrets shop/web-database-system"), event(1, hub, "delete secrets shop/web-database-created")}, want: 3},
 		"other Secret":           {hub: audit.Log{event(0, user, gone)}, member: audit.Log{event(1, hub, "delete secrets shop/web-tls")}},
 		"dumps by a user":        {member: audit.Log{event(0, user, "delete persistentvolumeclaims shop/web-database-backup"), event(1, hub, "delete persistentvolumeclaims shop/web-database-backup")}},
-		"dumps, declared":        {hub: audit.Log{event(0, user, gone)}, member: audit.Log{event(1, hub, "delete persistentvolumeclaims shop/web-database-backup")}, expected: []oracle.Expected{{Resource: "persistentvolumeclaims"}}},
+		"dumps, declared":        {hub: audit.Log{event(0, user, gone)}, member: audit.Log{event(1, hub, "delete persistentvolumeclaims shop/web-database-backup")}, expected: []invariants.Expected{{Resource: "persistentvolumeclaims"}}},
 		"claim after a Backup":   {hub: audit.Log{event(0, user, "delete backups shop/nightly")}, member: audit.Log{event(1, hub, "delete persistentvolumeclaims shop/nightly-load")}},
 		"deletion by the hub":    {hub: audit.Log{event(0, hub, gone)}, want: 1},
 		"edit":                   {hub: audit.Log{event(0, user, edit)}, member: audit.Log{event(1, hub, deployment)}},
 		"copy after an edit":     {hub: audit.Log{event(0, user, edit)}, member: audit.Log{event(1, hub, gone)}, want: 1},
 		"data after an edit":     {hub: audit.Log{event(0, user, edit)}, member: audit.Log{event(1, hub, "delete statefulsets shop/web-database")}, want: 1},
-		"expected copy":          {hub: audit.Log{event(0, user, app)}, member: audit.Log{event(1, hub, gone), event(2, spoke, deployment)}, expected: []oracle.Expected{{Resource: "ecommerceapps"}}},
+		"expected copy":          {hub: audit.Log{event(0, user, app)}, member: audit.Log{event(1, hub, gone), event(2, spoke, deployment)}, expected: []invariants.Expected{{Resource: "ecommerceapps"}}},
 		"of a longer name":       {hub: audit.Log{event(0, user, app), event(0, user, "create ecommerceapps shop/web-2"), event(1, user, gone)}, member: audit.Log{event(2, hub, "delete deployments shop/web-2-frontend")}, want: 1},
 		"record":                 {member: audit.Log{event(1, hub, "delete configmaps shopfleet-system/shopfleet-hub")}, want: 1},
 		"edit in the member":     {member: audit.Log{event(0, user, edit), event(1, hub, deployment)}},
@@ -72,12 +72,12 @@ func TestUnexpectedDeletes(t *testing.T) {
 		"refused":                {member: audit.Log{{User: hub, Verb: "delete", Resource: "deployments", Code: 403}}},
 		"collection":             {member: audit.Log{event(1, hub, "deletecollection secrets shop/")}, want: 1},
 		"definition":             {member: audit.Log{event(1, hub, "delete customresourcedefinitions /ecommerceapps.ecommerce.io")}, want: 1},
-		"expected":               {member: audit.Log{event(1, hub, deployment)}, expected: []oracle.Expected{{Resource: "deployments", Name: "web-*"}}},
-		"expected elsewhere":     {member: audit.Log{event(1, hub, deployment)}, expected: []oracle.Expected{{Namespace: "other"}}, want: 1},
+		"expected":               {member: audit.Log{event(1, hub, deployment)}, expected: []invariants.Expected{{Resource: "deployments", Name: "web-*"}}},
+		"expected elsewhere":     {member: audit.Log{event(1, hub, deployment)}, expected: []invariants.Expected{{Namespace: "other"}}, want: 1},
 		"backup without a user":  {hub: audit.Log{event(0, user, edit), event(1, hub, "delete backups other/b")}, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := oracle.UnexpectedDeletes(oracle.Logs{"hub": test.hub, "eu-1": test.member}, "hub", test.expected...); len(got) != test.want {
+			if got := invariants.UnexpectedDeletes(invariants.Logs{"hub": test.hub, "eu-1": test.member}, "hub", test.expected...); len(got) != test.want {
 				t.Errorf("got %q, want %d", got, test.want)
 			}
 		})
@@ -99,7 +99,7 @@ func TestDuplicates(t *testing.T) {
 		"of a user":     {audit.Log{event(0, hub, job), event(1, user, job)}, 0},
 		"another place": {audit.Log{event(0, hub, job), event(1, hub, "create jobs other/dump")}, 0},
 	} {
-		if got := oracle.Duplicates(oracle.Logs{"eu-1": test.log}); len(got) != test.want {
+		if got := invariants.Duplicates(invariants.Logs{"eu-1": test.log}); len(got) != test.want {
 			t.Errorf("%s: got %q, want %d", name, got, test.want)
 		}
 	}
@@ -125,7 +125,7 @@ func TestHotLoops(t *testing.T) {
 		"success":   {failures(500, 200, time.Millisecond), 0},
 		"not found": {failures(500, 404, time.Millisecond), 0},
 	} {
-		if got := oracle.HotLoops(oracle.Logs{"eu-1": test.log}); len(got) != test.want {
+		if got := invariants.HotLoops(invariants.Logs{"eu-1": test.log}); len(got) != test.want {
 			t.Errorf("%s: got %d, want %d", name, len(got), test.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package oracle_test
+package invariants_test
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // app is an application of generation 3 that runs in eu-1.
@@ -26,10 +26,10 @@ func app(change func(*v1.EcommerceApp)) v1.EcommerceApp {
 }
 
 // end is the end of a hub that ran for 100 s.
-func end(onHub v1.EcommerceApp, copies ...v1.EcommerceApp) *oracle.End {
-	return &oracle.End{
+func end(onHub v1.EcommerceApp, copies ...v1.EcommerceApp) *invariants.End {
+	return &invariants.End{
 		Since: time.Unix(0, 0), Until: time.Unix(100, 0), Hub: "hub", Apps: []v1.EcommerceApp{onHub},
-		Members: map[string]oracle.Member{"eu-1": {Copies: copies}},
+		Members: map[string]invariants.Member{"eu-1": {Copies: copies}},
 	}
 }
 
@@ -59,8 +59,8 @@ func TestLostIntents(t *testing.T) {
 			if test.edited < 0 {
 				e.Since = time.Time{}
 			}
-			logs := oracle.Logs{"hub": audit.Log{event(test.edited, user, "patch ecommerceapps shop/web"), event(99, hub, "patch ecommerceapps/status shop/web")}}
-			if got := oracle.LostIntents(logs, e); len(got) != test.want {
+			logs := invariants.Logs{"hub": audit.Log{event(test.edited, user, "patch ecommerceapps shop/web"), event(99, hub, "patch ecommerceapps/status shop/web")}}
+			if got := invariants.LostIntents(logs, e); len(got) != test.want {
 				t.Errorf("got %q, want %d", got, test.want)
 			}
 		})
@@ -72,7 +72,7 @@ func TestFalseReady(t *testing.T) {
 	away := end(app(nil))
 	away.Members = nil
 	for name, test := range map[string]struct {
-		end     *oracle.End
+		end     *invariants.End
 		changed int
 		want    int
 	}{
@@ -84,8 +84,8 @@ func TestFalseReady(t *testing.T) {
 		"without an answer": {away, 10, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			logs := oracle.Logs{"eu-1": audit.Log{event(test.changed, hub, "patch ecommerceapps/status shop/web")}}
-			if got := oracle.FalseReady(logs, test.end); len(got) != test.want {
+			logs := invariants.Logs{"eu-1": audit.Log{event(test.changed, hub, "patch ecommerceapps/status shop/web")}}
+			if got := invariants.FalseReady(logs, test.end); len(got) != test.want {
 				t.Errorf("got %q, want %d", got, test.want)
 			}
 		})
@@ -108,8 +108,8 @@ func TestLeftovers(t *testing.T) {
 		"deleting": {child("gone", &now), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			member := oracle.Member{Owners: []types.UID{"present"}, Children: []metav1.PartialObjectMetadata{test.child}}
-			if got := oracle.Leftovers(&oracle.End{Members: map[string]oracle.Member{"eu-1": member}}); len(got) != test.want {
+			member := invariants.Member{Owners: []types.UID{"present"}, Children: []metav1.PartialObjectMetadata{test.child}}
+			if got := invariants.Leftovers(&invariants.End{Members: map[string]invariants.Member{"eu-1": member}}); len(got) != test.want {
 				t.Errorf("got %q, want %d", got, test.want)
 			}
 		})
@@ -123,11 +123,11 @@ func TestLeaks(t *testing.T) {
 	}}
 	log := audit.Log{event(0, hub, "patch ecommerceapps/status shop/web"), event(0, user, "get secrets shop/database")}
 	log[0].Object, log[1].URI = `{"status": "correct horse"}`, "/correct horse"
-	texts := oracle.Reports(oracle.Logs{"hub": log})
+	texts := invariants.Reports(invariants.Logs{"hub": log})
 	texts["an event"] = "well-known, short"
 	texts["a log"] = "Y29ycmVjdCBob3JzZQ=="
 	want := []string{"a log contains shop/database password", "the audit log of hub contains shop/database password"}
-	if diff := cmp.Diff(want, oracle.Leaks(oracle.Confidential(secrets), texts)); diff != "" {
+	if diff := cmp.Diff(want, invariants.Leaks(invariants.Confidential(secrets), texts)); diff != "" {
 		t.Error(diff)
 	}
 }

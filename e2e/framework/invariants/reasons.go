@@ -1,4 +1,4 @@
-package oracle
+package invariants
 
 import (
 	"encoding/json"

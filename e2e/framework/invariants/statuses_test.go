@@ -1,4 +1,4 @@
-package oracle_test
+package invariants_test
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
 // status is a written status. The object's generation is 9.
@@ -86,7 +86,7 @@ func TestStatuses(t *testing.T) {
 		"an agent's, as seen by the hub": {status{who: spoke, observed: 3}, status{who: spoke, observed: 2}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := oracle.Statuses(oracle.Logs{"eu-1": reports(t, test.before, test.after)})
+			got := invariants.Statuses(invariants.Logs{"eu-1": reports(t, test.before, test.after)})
 			if len(got) != test.want {
 				t.Errorf("got %q, want %d", got, test.want)
 			}
@@ -99,7 +99,7 @@ func TestStatusesAfterALostResponse(t *testing.T) {
 	for code, want := range map[int]int{0: 0, 200: 0, 409: 1, 499: 0, 504: 0} {
 		log := reports(t, status{who: hub, observed: 3}, status{who: hub}, status{who: hub, observed: 2})
 		log[1].Code, log[1].Object = code, ""
-		if got := oracle.Statuses(oracle.Logs{"hub": log}); len(got) != want {
+		if got := invariants.Statuses(invariants.Logs{"hub": log}); len(got) != want {
 			t.Errorf("after %d: got %q, want %d", code, got, want)
 		}
 	}
@@ -134,14 +134,14 @@ func TestOverlaps(t *testing.T) {
 		"in a member": {join(by(member, "a", 1, 3), by("former", "a", 2, 4)), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := oracle.Overlaps(oracle.Logs{"eu-1": test.log}); len(got) != test.want {
+			if got := invariants.Overlaps(invariants.Logs{"eu-1": test.log}); len(got) != test.want {
 				t.Errorf("got %q, want %d", got, test.want)
 			}
 		})
 	}
 	late := by(here, "a", 5)
 	late[0].Code = 409
-	if got := oracle.Overlaps(oracle.Logs{"hub": join(by(here, "a", 1), by(here, "b", 2), late)}); len(got) != 0 {
+	if got := invariants.Overlaps(invariants.Logs{"hub": join(by(here, "a", 1), by(here, "b", 2), late)}); len(got) != 0 {
 		t.Errorf("a write that failed counts: %q", got)
 	}
 }
