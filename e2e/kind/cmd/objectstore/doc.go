@@ -13,4 +13,4 @@
 //
 // The bucket is in memory, so that nothing has to be cleaned up, and is as large as memory
 // permits.
-package main
+package objectstore
