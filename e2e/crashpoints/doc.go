@@ -24,7 +24,7 @@
 // writes them only to renew a token, which tests of hub/members/connect and e2e/members cover.
 // Dumps: the tests of the controllers of Backups and Restores end at each of their requests. The
 // agent of a member reconciles copies with the code that the hub runs for members without
-// one, whose writes are points; that its process is killed is a test of e2e/operator. Faults of
+// one, whose writes are points; that its process is killed is a test of e2e/processes. Faults of
 // the network and of API servers, where the hub lives on.
 //
 // # Trade-offs

@@ -14,7 +14,7 @@
 // # Non-goals
 //
 // What only one suite needs stays in that suite, such as a hub without its composition
-// root (e2e/members) or binaries that are killed (e2e/operator). The tests inside of the
+// root (e2e/members) or binaries that are killed (e2e/processes). The tests inside of the
 // hub's packages use package backupenv, which does not import the hub's setup.
 //
 // # Trade-offs

@@ -1,4 +1,4 @@
-// Package operator holds the tests of the hub and the spoke as processes: the real
+// Package processes holds the tests of the hub and the spoke as processes: the real
 // binaries, on fleets of real control planes.
 //
 // # Purpose
@@ -16,4 +16,4 @@
 //
 // The subtests share a fleet and its leader. One that runs alone first runs those that it
 // needs. Leases are shorter than by default, because several subtests wait until one expires.
-package operator
+package processes

@@ -1,4 +1,4 @@
-package operator_test
+package processes_test
 
 import (
 	"context"
