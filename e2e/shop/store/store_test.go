@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/shopfleet/shopfleet/e2e/shop"
-	"github.com/shopfleet/shopfleet/e2e/shop/api"
 	"github.com/shopfleet/shopfleet/e2e/shop/database"
 	"github.com/shopfleet/shopfleet/e2e/shop/dbtest"
+	"github.com/shopfleet/shopfleet/e2e/shop/httpapi"
 	"github.com/shopfleet/shopfleet/e2e/shop/migrate"
 	"github.com/shopfleet/shopfleet/e2e/shop/store/storetest"
 )
@@ -22,7 +22,7 @@ func TestStore(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			server := dbtest.Start(t, engine)
-			storetest.Contract(t, func(t *testing.T, release shop.Release, now func() time.Time) api.Store {
+			storetest.Contract(t, func(t *testing.T, release shop.Release, now func() time.Time) httpapi.Store {
 				t.Helper()
 				db := server.Open(t)
 				install(t, db, release)

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/shopfleet/shopfleet/e2e/shop"
-	"github.com/shopfleet/shopfleet/e2e/shop/api"
+	"github.com/shopfleet/shopfleet/e2e/shop/httpapi"
 	"github.com/shopfleet/shopfleet/e2e/shop/serve"
 )
 
@@ -89,12 +89,12 @@ func (b *Backend) Order(ctx context.Context, id string) (shop.Order, error) {
 }
 
 // Orders returns a page of orders, newest first.
-func (b *Backend) Orders(ctx context.Context, page shop.Page) (api.OrderList, error) {
+func (b *Backend) Orders(ctx context.Context, page shop.Page) (httpapi.OrderList, error) {
 	query := url.Values{"limit": {strconv.Itoa(page.Limit)}}
 	if page.Before != "" {
 		query.Set("before", page.Before)
 	}
-	var list api.OrderList
+	var list httpapi.OrderList
 	err := b.call(ctx, request{method: http.MethodGet, path: "/api/orders?" + query.Encode()}, &list)
 	return list, err
 }
@@ -173,7 +173,7 @@ func (b *Backend) send(ctx context.Context, r request, into any) error {
 
 // failure converts an error response.
 func failure(code int, body []byte) error {
-	var f api.Failure
+	var f httpapi.Failure
 	_ = json.Unmarshal(body, &f) // A proxy's page is no JSON.
 	switch code {
 	case http.StatusNotFound:

@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/shopfleet/shopfleet/e2e/shop"
-	"github.com/shopfleet/shopfleet/e2e/shop/api"
+	"github.com/shopfleet/shopfleet/e2e/shop/httpapi"
 	"github.com/shopfleet/shopfleet/e2e/shop/store/storetest"
 	"github.com/shopfleet/shopfleet/e2e/shop/web"
 )
@@ -35,7 +35,7 @@ func newSite(t *testing.T, version string) *site {
 	release := shop.NewRelease(version)
 	log := slog.New(slog.DiscardHandler)
 	s := &site{memory: storetest.NewMemory(release, storetest.Clock())}
-	next := api.New(s.memory, log, prometheus.NewRegistry())
+	next := httpapi.New(s.memory, log, prometheus.NewRegistry())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if before := s.before.Load(); before != nil {
 			(*before)(w, r, next)

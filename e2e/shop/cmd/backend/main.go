@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/shopfleet/shopfleet/e2e/shop"
-	"github.com/shopfleet/shopfleet/e2e/shop/api"
 	"github.com/shopfleet/shopfleet/e2e/shop/database"
+	"github.com/shopfleet/shopfleet/e2e/shop/httpapi"
 	"github.com/shopfleet/shopfleet/e2e/shop/migrate"
 	"github.com/shopfleet/shopfleet/e2e/shop/serve"
 	"github.com/shopfleet/shopfleet/e2e/shop/store"
@@ -70,7 +70,7 @@ func run(ctx context.Context, log *slog.Logger, start, drain time.Duration) erro
 	registry.MustRegister(collectors.NewDBStatsCollector(db.DB, "shop"))
 	orders := store.New(db, release, time.Now)
 	return serve.New(serve.Options{
-		Version: version, Handler: api.New(orders, log, registry), Ready: orders.Ready,
+		Version: version, Handler: httpapi.New(orders, log, registry), Ready: orders.Ready,
 		Log: log, Registry: registry, Timeout: requestTimeout, Drain: drain, Grace: serve.DefaultGrace,
 	}).Run(ctx, listener)
 }

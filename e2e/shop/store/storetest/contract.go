@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/shopfleet/shopfleet/e2e/shop"
-	"github.com/shopfleet/shopfleet/e2e/shop/api"
+	"github.com/shopfleet/shopfleet/e2e/shop/httpapi"
 )
 
 // Open returns an empty, migrated store of a release.
-type Open func(t *testing.T, release shop.Release, now func() time.Time) api.Store
+type Open func(t *testing.T, release shop.Release, now func() time.Time) httpapi.Store
 
 // Clock returns a clock that goes on by a second each time it is read.
 func Clock() func() time.Time {
@@ -42,7 +42,7 @@ func Contract(t *testing.T, open Open) {
 	t.Run("calls that are given up fail", func(t *testing.T) { givenUp(t, open(t, newest, Clock())) })
 }
 
-func kept(t *testing.T, s api.Store) {
+func kept(t *testing.T, s httpapi.Store) {
 	t.Helper()
 	if err := s.Ready(t.Context()); err != nil {
 		t.Fatalf("not ready: %v", err)
@@ -80,7 +80,7 @@ func kept(t *testing.T, s api.Store) {
 	}
 }
 
-func replayed(t *testing.T, s api.Store) {
+func replayed(t *testing.T, s httpapi.Store) {
 	t.Helper()
 	draft := draftOf(t, s)
 	first, _, err := s.PlaceOrder(t.Context(), "key-00001", draft)
@@ -105,7 +105,7 @@ func replayed(t *testing.T, s api.Store) {
 	expect(t, len(all(t, s)), 2)
 }
 
-func refused(t *testing.T, s api.Store) {
+func refused(t *testing.T, s httpapi.Store) {
 	t.Helper()
 	draft := draftOf(t, s)
 	draft.Items = append(draft.Items, shop.Item{ProductID: "zeppelin", Quantity: 1})
@@ -122,7 +122,7 @@ func refused(t *testing.T, s api.Store) {
 	}
 }
 
-func paged(t *testing.T, s api.Store) {
+func paged(t *testing.T, s httpapi.Store) {
 	t.Helper()
 	draft := draftOf(t, s)
 	var want []shop.Order
@@ -150,7 +150,7 @@ func paged(t *testing.T, s api.Store) {
 	expect(t, got, want)
 }
 
-func noNotes(t *testing.T, s api.Store) {
+func noNotes(t *testing.T, s httpapi.Store) {
 	t.Helper()
 	draft := draftOf(t, s)
 	draft.Note = "not yet"
@@ -167,7 +167,7 @@ func noNotes(t *testing.T, s api.Store) {
 }
 
 // testManyCustomers places a hundred orders at once with forty keys.
-func testManyCustomers(t *testing.T, s api.Store) {
+func testManyCustomers(t *testing.T, s httpapi.Store) {
 	t.Helper()
 	const calls, keys = 100, 40
 	draft := draftOf(t, s)
@@ -206,7 +206,7 @@ func testManyCustomers(t *testing.T, s api.Store) {
 	}
 }
 
-func givenUp(t *testing.T, s api.Store) {
+func givenUp(t *testing.T, s httpapi.Store) {
 	t.Helper()
 	draft := draftOf(t, s)
 	if _, isMemory := s.(*Memory); isMemory {
@@ -223,7 +223,7 @@ func givenUp(t *testing.T, s api.Store) {
 	expect(t, len(all(t, s)), 0)
 }
 
-func assortment(t *testing.T, s api.Store) []shop.Product {
+func assortment(t *testing.T, s httpapi.Store) []shop.Product {
 	t.Helper()
 	products, err := s.Products(t.Context())
 	if err != nil {
@@ -235,12 +235,12 @@ func assortment(t *testing.T, s api.Store) []shop.Product {
 	return products
 }
 
-func draftOf(t *testing.T, s api.Store) shop.Draft {
+func draftOf(t *testing.T, s httpapi.Store) shop.Draft {
 	t.Helper()
 	return shop.Draft{Customer: "Ada", Items: []shop.Item{{ProductID: assortment(t, s)[0].ID, Quantity: 2}}}
 }
 
-func all(t *testing.T, s api.Store) []shop.Order {
+func all(t *testing.T, s httpapi.Store) []shop.Order {
 	t.Helper()
 	orders, err := s.Orders(t.Context(), shop.Page{Limit: 100})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package api serves the shop's products and orders as JSON.
+// Package httpapi serves the shop's products and orders as JSON.
 //
 // # Purpose
 //
@@ -14,4 +14,4 @@
 // Unknown fields are ignored, since a newer frontend may talk to an older backend during an
 // update. Responses describe database errors in general terms only; the details are in the
 // log.
-package api
+package httpapi

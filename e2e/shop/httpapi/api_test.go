@@ -1,4 +1,4 @@
-package api_test
+package httpapi_test
 
 import (
 	"encoding/json"
@@ -14,13 +14,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/shopfleet/shopfleet/e2e/shop"
-	"github.com/shopfleet/shopfleet/e2e/shop/api"
+	"github.com/shopfleet/shopfleet/e2e/shop/httpapi"
 	"github.com/shopfleet/shopfleet/e2e/shop/store/storetest"
 )
 
 func newAPI() (http.Handler, *storetest.Memory) {
 	memory := storetest.NewMemory(shop.NewRelease("v2.1.0"), storetest.Clock())
-	return api.New(memory, slog.New(slog.DiscardHandler), prometheus.NewRegistry()), memory
+	return httpapi.New(memory, slog.New(slog.DiscardHandler), prometheus.NewRegistry()), memory
 }
 
 type call struct {
@@ -83,7 +83,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, memory := newAPI()
 			w := c.call.do(t, h)
-			failure := read[api.Failure](t, w)
+			failure := read[httpapi.Failure](t, w)
 			if w.Code != c.code || !strings.Contains(failure.Error, c.error) {
 				t.Errorf("answer %d %q, want %d with %q", w.Code, failure.Error, c.code, c.error)
 			}
@@ -134,8 +134,8 @@ func TestPages(t *testing.T) {
 	for i := range 3 {
 		call{method: "POST", path: "/api/orders", key: fmt.Sprintf("key-%05d", i), body: order}.do(t, h)
 	}
-	first := read[api.OrderList](t, call{method: "GET", path: "/api/orders?limit=2"}.do(t, h))
-	second := read[api.OrderList](t, call{method: "GET", path: "/api/orders?limit=2&before=" + first.Next}.do(t, h))
+	first := read[httpapi.OrderList](t, call{method: "GET", path: "/api/orders?limit=2"}.do(t, h))
+	second := read[httpapi.OrderList](t, call{method: "GET", path: "/api/orders?limit=2&before=" + first.Next}.do(t, h))
 	if len(first.Orders) != 2 || len(second.Orders) != 1 || second.Next != "" {
 		t.Fatalf("pages of %d and %d orders, then %q", len(first.Orders), len(second.Orders), second.Next)
 	}
@@ -166,7 +166,7 @@ func TestFailures(t *testing.T) {
 				if w.Code != c.code || w.Header().Get("Retry-After") != c.retry {
 					t.Errorf("%s %s: %d %v", call.method, call.path, w.Code, w.Header())
 				}
-				if diff := cmp.Diff(api.Failure{Error: c.text}, read[api.Failure](t, w)); diff != "" {
+				if diff := cmp.Diff(httpapi.Failure{Error: c.text}, read[httpapi.Failure](t, w)); diff != "" {
 					t.Errorf("%s %s (-want +got):\n%s", call.method, call.path, diff)
 				}
 			}
