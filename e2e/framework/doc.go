@@ -8,7 +8,7 @@
 // runs kubectl-shopfleet. Create, Edit and Delete change objects as a person would. The
 // Await functions block until an object is as wanted. Marks are places in the audit logs,
 // from which By returns what a ServiceAccount asked. Steps are subtests with prerequisites.
-// Health and Timeouts have outages noticed soon. When an environment ends, package oracle
+// Health and Timeouts have outages noticed soon. When an environment ends, package invariants
 // searches its audit logs; ExpectDeletes declares what these do not show.
 //
 // # Non-goals

@@ -86,7 +86,7 @@ type Environment struct {
 }
 
 // New starts a fleet that ends with the test, together with what runs by then. Audit logs
-// and clusters are searched then for what must never happen: see package oracle. A panic
+// and clusters are searched then for what must never happen: see package invariants. A panic
 // that a controller recovered fails the test as well, unless it is Poison.
 func New(t testing.TB, o Options) *Environment {
 	t.Helper()
