@@ -1,8 +1,8 @@
 package v1
 
 import (
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Override changes the spec of an application in some clusters. A field that is not set changes
@@ -185,5 +185,7 @@ type JSONPatch struct {
 
 	// value is the value for add, replace and test, which require it. It cannot be null.
 	// +optional
-	Value apiextensionsv1.JSON `json:"value,omitempty,omitzero"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Value runtime.RawExtension `json:"value,omitempty,omitzero"`
 }

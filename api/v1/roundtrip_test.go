@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +32,7 @@ func filler(seed int64) *randfill.Filler {
 			*at = metav1.NewMicroTime(time.UnixMicro(c.Int63n(1 << 52)))
 		},
 		func(at *metav1.Time, c randfill.Continue) { *at = metav1.Unix(c.Int63n(1<<32), 0) },
-		func(value *apiextensionsv1.JSON, c randfill.Continue) { value.Raw = []byte(strconv.Itoa(c.Intn(9))) },
+		func(value *runtime.RawExtension, c randfill.Continue) { value.Raw = []byte(strconv.Itoa(c.Intn(9))) },
 		func(raw *metav1.FieldsV1, _ randfill.Continue) { *raw = *metav1.NewFieldsV1(`{"f:spec":{}}`) },
 	)
 }

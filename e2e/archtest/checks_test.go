@@ -37,6 +37,8 @@ func TestCheckLayers(t *testing.T) {
 		"client in contract":   {pkg{ImportPath: "api/v1", Imports: []string{"sigs.k8s.io/controller-runtime/pkg/scheme"}}, "values and functions"},
 		"client, indirectly":   {pkg{ImportPath: "hub/app/aggregate", Imports: []string{"fmt"}, Deps: []string{"k8s.io/client-go/rest"}}, "through another package"},
 		"values":               {pkg{ImportPath: "spoke/render", Imports: []string{"time", "k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/types"}}, ""},
+		"types of the API":     {pkg{ImportPath: "api/v1", Imports: []string{"time", "k8s.io/apimachinery/pkg/types"}}, ""},
+		"more in the API":      {pkg{ImportPath: "api/v1", Imports: []string{"k8s.io/api/core/v1"}}, "imports k8s.io/api/core/v1"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
@@ -91,7 +91,7 @@ func TestTheVersionOfACopy(t *testing.T) {
 	}
 	patch := func(s *v1.EcommerceAppSpec) {
 		database(before, "pg:17.2")(s)
-		s.Overrides = []v1.Override{{JSONPatches: []v1.JSONPatch{{Op: "replace", Path: "/database/image", Value: apiextensionsv1.JSON{Raw: []byte(`"pg:17.9"`)}}}}}
+		s.Overrides = []v1.Override{{JSONPatches: []v1.JSONPatch{{Op: "replace", Path: "/database/image", Value: runtime.RawExtension{Raw: []byte(`"pg:17.9"`)}}}}}
 	}
 	for name, tt := range map[string]struct {
 		spec           func(*v1.EcommerceAppSpec)
@@ -149,7 +149,7 @@ func TestTheServerOfACopy(t *testing.T) {
 		return v1.Override{Database: v1.DatabaseOverride{ContainerOverride: v1.ContainerOverride{Image: image}}}
 	}
 	patch := func(image string) v1.Override {
-		return v1.Override{JSONPatches: []v1.JSONPatch{{Op: "add", Path: "/database/image", Value: apiextensionsv1.JSON{Raw: []byte(`"` + image + `"`)}}}}
+		return v1.Override{JSONPatches: []v1.JSONPatch{{Op: "add", Path: "/database/image", Value: runtime.RawExtension{Raw: []byte(`"` + image + `"`)}}}}
 	}
 	live := mysql("8.4.2", image+"8.4.2", "")
 	stuck := mysql("8.4.2", "", "")

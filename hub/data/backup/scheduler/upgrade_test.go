@@ -3,8 +3,8 @@ package scheduler
 import (
 	"testing"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -81,7 +81,7 @@ func TestAnUpgradeWaitsForABackup(t *testing.T) {
 		"by a JSON patch": {
 			engine: v1.EnginePostgreSQL,
 			after: func(s *v1.EcommerceAppSpec) {
-				s.Overrides = []v1.Override{{JSONPatches: []v1.JSONPatch{{Op: "add", Path: "/database/image", Value: apiextensionsv1.JSON{Raw: []byte(`"pg:13.5"`)}}}}}
+				s.Overrides = []v1.Override{{JSONPatches: []v1.JSONPatch{{Op: "add", Path: "/database/image", Value: runtime.RawExtension{Raw: []byte(`"pg:13.5"`)}}}}}
 			},
 			from: v1.DatabaseServer{Version: "13.4", Image: "postgres:13.4"}, to: v1.DatabaseServer{Version: "13.4", Image: "pg:13.5"},
 		},
