@@ -176,6 +176,8 @@ func differs(key string, value any) bool {
 		return true
 	case "rejected": // Other clusters by reason, which are written with the next change of the application.
 		return true
+	case v1.DatabaseCreatedAnnotation: // Of a copy whose status says the same: written with its next change.
+		return true
 	case "password", "salt", "root-password", "replication-password": // They are generated.
 		return true
 	}
