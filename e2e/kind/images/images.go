@@ -26,7 +26,7 @@ const (
 	BackendOld  = "ecommerce-backend:v2.0.0"
 	BackendNew  = "ecommerce-backend:v2.1.0"
 	Customer    = "shopfleet-customer:e2e"
-	Objects     = "objects"
+	Objects     = "objectstore"
 	Postgres    = "postgres:13.4"
 	MySQL       = "mysql:8.4.2"
 	login       = "quay.io/oauth2-proxy/oauth2-proxy:v7.15.6"

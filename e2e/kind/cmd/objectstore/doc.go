@@ -1,4 +1,4 @@
-// Command objects is an object store that speaks S3, over TLS, for tests on kind.
+// Command objectstore is an object store that speaks S3, over TLS, for tests on kind.
 //
 // # Purpose
 //
@@ -13,4 +13,4 @@
 //
 // The bucket is in memory, so that nothing has to be cleaned up, and is as large as memory
 // permits.
-package objectstore
+package main
