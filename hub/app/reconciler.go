@@ -44,7 +44,6 @@ type Reconciler struct {
 
 // Reconcile updates the status of one application.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	defer r.dispatcher.Decided(request.NamespacedName)
 	app := &v1.EcommerceApp{}
 	if err := r.client.Get(ctx, request.NamespacedName, app); err != nil {
 		if apierrors.IsNotFound(err) {

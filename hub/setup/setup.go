@@ -286,7 +286,7 @@ func (h *hub) setupPlans(apps *app.Controller, spokes *spokes) error {
 }
 
 // newSpokes returns the runnable that reconciles copies in members without an agent.
-// Its passes wait for copies that are about to be written, and report statuses to their queues.
+// Its passes report statuses to the queues of the members.
 func (h *hub) newSpokes(copies *appcopies.Dispatcher) (*spokes, error) {
 	counted, err := spoke.NewMetrics(h.registry)
 	if err != nil {
@@ -298,7 +298,7 @@ func (h *hub) newSpokes(copies *appcopies.Dispatcher) (*spokes, error) {
 		Kinds:   []spoke.Runner{kind},
 		Metrics: counted,
 		Logger:  h.options.Logger.WithName("spoke"),
-		Paused:  h.fleet.Paused, Reported: copies.Report, Before: copies.AwaitCopies,
+		Paused:  h.fleet.Paused, Reported: copies.Report,
 		Waits: h.options.Waits,
 	})
 	return &spokes{ClusterRunner: runner, fleet: h.fleet}, nil

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/shopfleet/shopfleet/spoke/apply"
@@ -56,8 +55,6 @@ type Options struct {
 	// Reported receives each object with the status that is about to be written or, in a cluster
 	// that is paused, is then not written either. It must not block. May be nil.
 	Reported func(ctx context.Context, cluster string, object client.Object)
-	// Before is called before each pass, which waits for it. It must return soon. May be nil.
-	Before func(ctx context.Context, cluster string)
 
 	// Workers is the number of applications of one kind that are reconciled at a time in
 	// one cluster. The default is 4.
@@ -189,21 +186,10 @@ func (r *ClusterRunner) runKind(ctx context.Context, kind Runner, cl cluster.Clu
 	}
 	return runtimecontroller.Controller{
 		Name: name, Cluster: m.Name, Logger: r.options.Logger,
-		Reconciler: r.inTurn(m.Name, kind.Reconciler(m.Member)),
+		Reconciler: kind.Reconciler(m.Member),
 		Sources:    sources(kind, gvk.GroupKind(), cl.GetCache(), m.optional),
 		Workers:    r.options.Workers,
 	}.Run(ctx)
-}
-
-// inTurn returns a reconciler that waits for its turn.
-func (r *ClusterRunner) inTurn(cluster string, next reconcile.Reconciler) reconcile.Reconciler {
-	if r.options.Before == nil {
-		return next
-	}
-	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-		r.options.Before(ctx, cluster)
-		return next.Reconcile(ctx, request)
-	})
 }
 
 // awaitKind blocks until a cluster serves a kind, and reports false if ctx ends first. It

@@ -32,8 +32,6 @@ type Dispatcher struct {
 	written   *written
 	decisions *decisions
 	undecided *undecided
-	// precedence is that of copies over what is made from them.
-	precedence *precedence
 	// sources are the objects that applications propagate.
 	sources *sources
 }
@@ -46,7 +44,7 @@ func New(hub client.Reader, o Options) *Dispatcher {
 		Runner:  controller.New[*MemberQueue](controller.Options{Logger: o.Logger}),
 		options: o, hub: hub, wake: &controller.Queue{}, seen: newGenerations(o.Clock),
 		written: newWritten(), decisions: newDecisions(), undecided: newUndecided(),
-		precedence: newPrecedence(), sources: newSources(o),
+		sources: newSources(o),
 	}
 }
 
@@ -59,7 +57,6 @@ func (d *Dispatcher) Forget(app types.NamespacedName) {
 	d.written.forget(app)
 	d.decisions.forget(app)
 	d.undecided.take(app)
-	d.precedence.decided(app)
 	d.sources.forget(app)
 	for _, m := range d.All() {
 		m.lookups.forget(app)
@@ -73,7 +70,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	m := &MemberQueue{
 		name: name.String(), managedBy: d.options.ManagedByMode(name.String()), options: d.options, hub: d.hub, cluster: cl, wake: d.wake, seen: d.seen,
 		reports: newReports(), written: d.written, lookups: newLookups(), queue: &controller.Queue{},
-		peer: d.Get, undecided: d.undecided, precedence: d.precedence,
+		peer: d.Get, undecided: d.undecided,
 		paused: d.options.Paused(name.String()), sources: d.sources, propagated: newPropagated(),
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(),
@@ -81,7 +78,6 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 		}),
 	}
 	m.reported = newReportedStatuses(m.paused)
-	d.precedence.leave(m.name)
 	c := controller.Controller{
 		Name: controllerName, Cluster: m.name, Reconciler: m, Queue: m.queue, Logger: d.options.Logger,
 		Sources: []source.Source{m.copies(), m.besideCopies(), d.announce(m.name)},
@@ -97,7 +93,6 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	}
 	// The member's cache is out of date from now on, not only when the last worker ends.
 	context.AfterFunc(ctx, func() {
-		d.precedence.leave(m.name)
 		if pending, others, err := d.requests(context.WithoutCancel(ctx), m.name); err == nil {
 			d.wake.AddLowPriority(slices.Concat(pending, others)...)
 		} // The cache fails only when the process ends.
@@ -229,21 +224,8 @@ func (d *Dispatcher) Revisit(ctx context.Context, member string) []reconcile.Req
 }
 
 // See records when a generation of an application reached the hub, to measure how long
-// it takes to reach the members. Before is nil for an application that is new. Until Decided, the
-// objects of other applications wait for it.
-func (d *Dispatcher) See(before, app *v1.EcommerceApp) {
-	d.seen.see(before, app)
-	if app.Generation != app.Status.ObservedGeneration && (before == nil || before.Generation != app.Generation) {
-		d.precedence.decide(keyOf(app))
-	}
-}
-
-// Decided ends what See began: the copies of an application are dispatched, or cannot be.
-func (d *Dispatcher) Decided(app types.NamespacedName) { d.precedence.decided(app) }
-
-// AwaitCopies blocks while copies are about to be written in a member, for two seconds at most.
-// What is made from copies there is to wait for it.
-func (d *Dispatcher) AwaitCopies(ctx context.Context, member string) { d.precedence.await(ctx, member) }
+// it takes to reach the members. Before is nil for an application that is new.
+func (d *Dispatcher) See(before, app *v1.EcommerceApp) { d.seen.see(before, app) }
 
 // Newest returns the newer of an application in the hub's cache and what the hub wrote
 // last, and whether the cache has yet to catch up.
@@ -321,7 +303,6 @@ func (d *Dispatcher) Dispatch(app *v1.EcommerceApp) {
 	}
 	for name := range names {
 		if m := d.Get(name); m != nil {
-			d.precedence.expect(name, keyOf(app))
 			m.queue.Add(requestFor(app))
 		}
 	}

@@ -66,9 +66,6 @@
 //     Of a member that the hub has no entry for, the copy was created by the later generation
 //     that added the member, which is its bound (hasLater). A copy that waits for the user is
 //     not kept: when it is settled, it is written.
-//   - Copies are written before the objects that are made from other copies: a pass in a member
-//     waits while applications are decided on the hub or copies are about to be written
-//     there, two seconds at most. It waits for no other member.
 //   - A status that the hub's own reconciler is about to write in a member counts before it is
 //     written (Dispatcher.Report), while the cache has the version that it replaces. If the
 //     write fails, the hub says for a moment what was observed and the copy does not say yet.

@@ -45,8 +45,6 @@ type MemberQueue struct {
 	// peer returns the queue of a connected member, or nil.
 	peer      func(member string) *MemberQueue
 	undecided *undecided
-	// precedence is the Dispatcher's.
-	precedence *precedence
 	// paused means that nothing is written in the member, and reported are the statuses of copies
 	// that their reconciler is about to write, or would have written.
 	paused   bool
@@ -59,7 +57,6 @@ type MemberQueue struct {
 // Reconcile updates the copy of one application, and reports the result.
 func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := request.NamespacedName
-	defer l.precedence.done(l.name, key)
 	l.reports.begin(key)
 	own := l.written.of(key)
 	app := &v1.EcommerceApp{} // Not changed: the queues of all members share it with the cache.
