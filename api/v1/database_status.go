@@ -148,7 +148,11 @@ func DatabaseOfData(copied *EcommerceApp) *Database {
 // backup, as none can be made of it, unless the wanted one would upgrade the data of MySQL: what counts is the
 // server that the data is of. The application must have a database.
 func (a *EcommerceApp) DatabaseServer(cluster string, wanted DatabaseServer, copied CopiedServer) DatabaseServer {
-	recorded := a.RecordedServer(cluster)
+	return a.ServerAfter(a.RecordedServer(cluster), wanted, copied)
+}
+
+// ServerAfter returns what DatabaseServer does in a cluster whose server in status.backups is given.
+func (a *EcommerceApp) ServerAfter(recorded, wanted DatabaseServer, copied CopiedServer) DatabaseServer {
 	switch {
 	case copied.DatabaseServer == wanted, copied.NeverStarted() && !a.Spec.Database.Engine.upgrades(copied.Started, wanted):
 		return wanted // The copy has it, or has none that a backup could be made of.

@@ -46,8 +46,8 @@ func ofErrors() []Mutant {
 		},
 		{
 			"conflict-at-once", "a conflict is retried at once from the same cache",
-			appPackage + "/reconciler.go", "	result, err := r.reconcile(ctx, app, stored)\n",
-			"	result, err := r.reconcile(ctx, app, stored)\n	if apierrors.IsConflict(err) {\n		return r.Reconcile(ctx, request)\n	}\n",
+			appPackage + "/reconciler.go", "	result, err := r.reconcile(ctx, app)\n",
+			"	result, err := r.reconcile(ctx, app)\n	if apierrors.IsConflict(err) {\n		return r.Reconcile(ctx, request)\n	}\n",
 			appPackage, "TestWrites/conflicts_are_no_errors",
 		},
 		{
@@ -150,7 +150,7 @@ func ofMembers() []Mutant {
 		},
 		{
 			"protected-copies-deleted", "the copies of a protected application that was deleted are deleted",
-			dispatch + "/dispatcher.go", "return entry != nil && (app.Ending() ||", "return entry != nil && (app.DeletionTimestamp != nil ||",
+			dispatch + "/decision.go", "Delete: app.Ending() ||", "Delete: app.DeletionTimestamp != nil ||",
 			"e2e/hub", "TestHub/protection",
 		},
 		{
@@ -165,12 +165,12 @@ func ofMembers() []Mutant {
 		},
 		{
 			"rollout-unstored", "members get an edit before the end of a rollout is stored",
-			dispatch + "/decision.go", " || app.Status.Rollout != nil || next.Rollout != nil", "",
+			dispatch + "/decision.go", "app.UID, d.App.Generation, d.App.Ending(), d.MayReturn,", "app.UID, d.App.Generation, d.App.Ending(), false,",
 			dispatch, "TestEditsPrecedeTheirStatus",
 		},
 		{
 			"edits-wait", "members get an edit after its status is stored",
-			appPackage + "/reconciler.go", "	r.dispatcher.DispatchEdit(app, next)\n", "",
+			appPackage + "/reconciler.go", "isDecided && r.dispatcher.IsStored(app, decision)", "false",
 			"e2e/hub", "TestHub/edit_precedes_its_status",
 		},
 	}

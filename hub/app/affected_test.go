@@ -21,7 +21,7 @@ func elsewhere(apps int) (*Controller, memberChange) {
 			app.Spec.Placement.ClusterNames = append(app.Spec.Placement.ClusterNames, fmt.Sprintf("member-%d", m))
 		}
 		app.Status = shop(1, app.Spec.Placement.ClusterNames...).Status
-		c.apps.set(app)
+		c.state.Deliver(nil, app)
 	}
 	return c, lossOf("new")
 }
@@ -51,7 +51,7 @@ func BenchmarkAffectedByLoss(b *testing.B) {
 		name := fmt.Sprintf("member-%d", i%1000)
 		app := shop(1, name)
 		app.Name, app.Spec.Placement.ClusterNames = fmt.Sprintf("shop-%d", i), []string{name}
-		c.apps.set(app)
+		c.state.Deliver(nil, app)
 	}
 	change := lossOf("member-7")
 	b.ReportAllocs()

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 )
 
 // inventoryOf returns a status of the first generation with entries for members.
@@ -35,7 +35,6 @@ func testWriteAhead(t *testing.T, w *writer) {
 		if err := w.writeAhead(t.Context(), app, inventoryOf(step.next...)); err != nil {
 			t.Fatal(err)
 		}
-		w.dispatcher.EndPlan(w.key)
 		if changed := app.ResourceVersion != before.ResourceVersion; changed != (step.writes == 1) {
 			t.Errorf("%v: written %t, want %d writes", step.next, changed, step.writes)
 		}
@@ -56,33 +55,56 @@ func testWriteAhead(t *testing.T, w *writer) {
 	}
 }
 
-// testFailedPlan: the queues work with the status of a new application before it is stored, and
-// with what is stored if it is not written.
-func testFailedPlan(t *testing.T, w *writer) {
+// testHandedOver: the copies of a new application are ordered before its status is stored, which waits for them for a
+// second. If it is not written, nothing stands for it, and its clusters are recorded.
+func testHandedOver(t *testing.T, w *writer) {
 	t.Helper()
-	app, planned := w.stored(t), inventoryOf("a")
-	cached := app.DeepCopy()
-	if err := w.writeAhead(t.Context(), app, planned); err != nil {
+	app, next := w.stored(t), inventoryOf("a")
+	in := &observation{isNew: true}
+	if err := w.writeAhead(t.Context(), app, next); err != nil {
 		t.Fatal(err)
 	}
-	for name, cached := range map[string]*v1.EcommerceApp{"without the metadata": cached, "with it": w.stored(t)} {
-		newest, ahead := w.dispatcher.Newest(cached)
-		if diff := cmp.Diff(planned, newest.Status); !ahead || diff != "" {
-			t.Errorf("a cache %s: ahead %t, status (-want +got):\n%s", name, ahead, diff)
-		}
+	if err := w.dispatcher.Engage(t.Context(), "a", idle{}); err != nil {
+		t.Fatal(err)
 	}
-	if !w.dispatcher.Planned(app) {
-		t.Error("the status is not planned")
+	result, err := w.carryOut(t.Context(), app, in, next)
+	if order := w.state.Decision(w.key).Order("a"); err != nil || result.RequeueAfter != statusPeriod || order == nil {
+		t.Errorf("the status waits for %s, %v; order %+v", result.RequeueAfter, err, order)
+	}
+	if stored := w.stored(t); w.hasLostInventory(stored) || w.ahead(stored) == nil {
+		t.Error("the clusters of a new application are looked for")
 	}
 	w.change(t)
-	if _, err := w.report(t.Context(), app, aggregate.Input{}, planned); !apierrors.IsConflict(err) {
+	w.clock.Step(statusPeriod)
+	if _, err := w.carryOut(t.Context(), app, in, next); !apierrors.IsConflict(err) {
 		t.Fatalf("writing the status: %v, want a conflict", err)
 	}
 	stored := w.stored(t)
-	if newest, ahead := w.dispatcher.Newest(stored); ahead || !newest.InventoryLost() || w.dispatcher.Planned(app) {
-		t.Error("a status that was planned for another version is still worked with")
-	}
-	if names, _ := stored.RecordedClusters(); strings.Join(names, ",") != "a" {
+	if names, _ := stored.RecordedClusters(); strings.Join(names, ",") != "a" || !stored.InventoryLost() {
 		t.Errorf("%v are recorded, want the cluster that may have a copy", names)
 	}
 }
+
+// testGone: of a new application that is deleted meanwhile no copy is ordered.
+func testGone(t *testing.T, w *writer) {
+	t.Helper()
+	app, next := w.stored(t), inventoryOf("a")
+	if err := w.client.Delete(t.Context(), w.stored(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.writeAhead(t.Context(), app, next); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.carryOut(t.Context(), app, &observation{isNew: true}, next); err != nil {
+		t.Fatal(err)
+	}
+	if d := w.state.Decision(w.key); d != nil && len(d.Orders) > 0 {
+		t.Errorf("ordered %+v", d.Orders)
+	}
+}
+
+// idle is a member whose queue does not run.
+type idle struct{ cluster.Cluster }
+
+func (idle) GetClient() client.Client    { return nil }
+func (idle) GetAPIReader() client.Reader { return nil }

@@ -106,9 +106,9 @@ func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, cl
 
 // unrecorded returns a request for each application whose deletion waits because the record
 // of a member was full.
-func (a *applications) unrecorded(member string) []reconcile.Request {
-	return a.where(func(app *v1.EcommerceApp) bool {
+func (c *Controller) unrecorded(member string) []reconcile.Request {
+	return requestsOf(c.state.Where(func(app *v1.EcommerceApp) bool {
 		entry := copies.EntryOf(app, member)
 		return entry != nil && entry.Reason == v1.ReasonResidueFull
-	})
+	}))
 }

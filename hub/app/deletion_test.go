@@ -173,12 +173,12 @@ func testResidueFull(t *testing.T, w *writer) {
 	if held == nil || held.Reason != v1.ReasonResidueFull || !strings.Contains(held.Message, "delete the ConfigMap "+record.Name) {
 		t.Errorf("condition %+v does not say what to do", held)
 	}
-	apps := newApplications()
-	apps.set(waiting)
-	if woken := apps.unrecorded("full"); len(woken) != 1 || woken[0].NamespacedName != w.key {
+	w.state.Deliver(nil, waiting)
+	c := &Controller{state: w.state}
+	if woken := c.unrecorded("full"); len(woken) != 1 || woken[0].NamespacedName != w.key {
 		t.Errorf("a change of the record wakes %v", woken)
 	}
-	if woken := apps.unrecorded("other"); len(woken) > 0 {
+	if woken := c.unrecorded("other"); len(woken) > 0 {
 		t.Errorf("a change of another record wakes %v", woken)
 	}
 	if err := w.client.Delete(t.Context(), record); err != nil {

@@ -11,18 +11,17 @@
 //     placement (package placement), aggregates the status (package aggregate), and
 //     writes the application's finalizer, annotations and status on the hub.
 //   - Dispatcher has one queue per connected member (package copies), with its own
-//     workers. After each pass the Reconciler enqueues the application for the members
-//     whose copies its decision changes. A worker applies the copy if status.clusters
-//     lists the member, and deletes it and confirms the deletion if that entry is Deleting.
+//     workers. Each pass of the Reconciler ends with a Decision (package state), which it hands
+//     over: an order about each copy. A worker carries out the order that it was handed,
+//     and nothing else. Its result carries the hash of the order. Whoever finds a result about
+//     another order enqueues again: each pass does.
 //
-// status.clusters is the inventory that both share. The Reconciler removes an entry after a
-// worker confirmed that the copy is deleted, and writes it before a worker may write the
-// copy. The copies of a new application need not wait for it: their clusters are recorded
-// in its metadata (v1.ClustersAnnotation) with the finalizer, in one write, and the workers
-// get the status that is about to be written. It is written when they have reported, or after a
-// second: before, it would compete with the copies. An edit that changes nothing for its clusters but their
-// spec reaches the workers before the status that says so is written. A missing entry never causes a
-// deletion.
+// status.clusters is the inventory. What it does not say yet, a new cluster, a deletion, a share or a
+// revision, is handed over after it was written. Everything else, as most edits, is handed over before.
+// So are the copies of a new application: their clusters are recorded in its metadata
+// (v1.ClustersAnnotation) with the finalizer, in one write. Its status is written when the workers have
+// acted, or after a second: before, it would compete with the copies. The Reconciler removes an entry after a
+// worker confirmed that the copy is deleted. A missing entry never causes a deletion.
 //
 // Controller.DryRun decides about an application that need not exist, for a Plan (package plan).
 //
@@ -34,28 +33,21 @@
 //
 // # Trade-offs
 //
-//   - The reports of a member's queue are kept in memory. A new queue has none, and until
-//     it has processed an application the member's entry stays unchanged. Therefore a
-//     restart causes no writes.
-//   - The absence of a copy counts only while no worker is processing the application:
-//     it could be writing the copy again, based on an older read. Workers read the same
-//     cache as the Reconciler, or the object that it wrote last while that is newer. The
-//     Reconciler reads the application before the report, so an entry cannot be removed
-//     while a copy is being written.
+//   - Decisions and results are kept in memory. After a restart a worker does nothing until the first pass
+//     over the application has decided, and until it has acted the member's entry stays unchanged.
+//     Therefore a restart causes no writes.
+//   - The absence of a copy counts only as the result of the last order: a worker could be writing the copy
+//     again by a later one. An order that comes a second time needs another result.
 //   - An event of a member costs work for the applications that it concerns. Those that run
-//     there come from an index of the hub's cache (dispatch.Dispatcher.Index), which is as new
-//     as the cache: the member's queue starts with them. Those that may be placed there are
+//     there have an order about it. Those that may be placed there are
 //     found by a look at all placements (package placement), which are kept by reference,
 //     since listing 10,000 applications from the cache copies 13 MB. These may be behind the
 //     cache for a moment: an application that changes then is enqueued by its own event.
 //   - The status has one writer. The backup scheduler reports its condition and entries to
 //     this controller, which keeps them in memory. Until the scheduler reports again after a
 //     restart, the stored ones stay.
-//   - Progress is written at most every five seconds, and every thirty while many applications make
-//     it (see queues.Pace), other changes immediately (see aggregate.Urgent). If more than twenty applications change within a second, as when a
-//     member is lost, the others of them are written at the end of that second, so that one
-//     whose clusters are lost one after the other is written once. What a user waits for
-//     (aggregate.Requested) is not held back. The status is not computed again until the previous write is in
+//   - A status is written at once, and then at most once in a second; if it changes by mere progress
+//     (see aggregate.Urgent), every five seconds. It is not computed again until the previous write is in
 //     the cache: the decision would be based on the old status.
 //   - A copy with another UID of the hub's application is adopted if it has the
 //     managed-by label: the application was deleted and created again while the member

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -14,6 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
 // maxRecorded is the number of clusters from which v1.ClustersAnnotation is left out. Without it,
@@ -21,9 +21,7 @@ import (
 const maxRecorded = 500
 
 // writeAhead adds the finalizer, and the clusters that a decision adds to the inventory, in one
-// patch of metadata before any copy is written. The decision about a new application is then
-// planned: its copies need not wait until the status is stored. Dispatcher.EndPlan has to follow the
-// attempt to store it.
+// patch of metadata before any copy is written.
 func (r *Reconciler) writeAhead(ctx context.Context, app *v1.EcommerceApp, next v1.EcommerceAppStatus) error {
 	isNew := !controllerutil.ContainsFinalizer(app, v1.HubFinalizer)
 	recorded, isRecorded := app.RecordedClusters()
@@ -44,12 +42,8 @@ func (r *Reconciler) writeAhead(ctx context.Context, app *v1.EcommerceApp, next 
 		app.ObjectMeta = before.ObjectMeta
 		return fmt.Errorf("adding the finalizer and clusters: %w", err)
 	}
-	stored := app.ResourceVersion != before.ResourceVersion // Otherwise the application is gone.
-	if stored && isNew && app.InventoryLost() {
-		planned := app.DeepCopy()
-		// The response to the write of the status is decoded into it, while queues read the plan.
-		next.DeepCopyInto(&planned.Status)
-		r.dispatcher.Plan(planned)
+	if app.ResourceVersion == before.ResourceVersion {
+		app.ObjectMeta = before.ObjectMeta // The application is gone: nothing is recorded.
 	}
 	return nil
 }
@@ -59,13 +53,20 @@ func (o *observation) keepClusters() {
 	o.Chosen = slices.DeleteFunc(slices.Clone(o.Chosen), func(name string) bool { return o.Previous.EntryOf(name) == nil })
 }
 
-// copiesDue returns how long a planned status waits for the copies, which would compete with it: until
-// the members that are connected have reported, for burstWindow at most.
-func (r *Reconciler) copiesDue(app *v1.EcommerceApp, next v1.EcommerceAppStatus) time.Duration {
-	if r.dispatcher.Reported(app, next.Clusters) {
-		return 0
+// ahead returns the Decision whose clusters are recorded in the metadata of an application and not in its status
+// yet, or nil.
+func (r *Reconciler) ahead(app *v1.EcommerceApp) *state.Decision {
+	if last := r.state.Decision(keyOf(app)); last.IsOf(app.UID) && last.Ahead && app.InventoryLost() {
+		return last
 	}
-	return r.burst.hold(keyOf(app), r.clock.Now())
+	return nil
+}
+
+// isRecorded reports whether the metadata of an application lists the clusters of a status.
+func isRecorded(app *v1.EcommerceApp, next *v1.EcommerceAppStatus) bool {
+	recorded, is := app.RecordedClusters()
+	return is && controllerutil.ContainsFinalizer(app, v1.HubFinalizer) &&
+		!slices.ContainsFunc(next.Clusters, func(c v1.ClusterStatus) bool { return !slices.Contains(recorded, c.Name) })
 }
 
 // record sets v1.ClustersAnnotation.
@@ -90,15 +91,17 @@ type inventory struct {
 	pending bool
 }
 
-// hasLostInventory reports whether an inventory is to be recovered. An application without our finalizer is new.
-func hasLostInventory(app *v1.EcommerceApp) bool {
-	return app.InventoryLost() && controllerutil.ContainsFinalizer(app, v1.HubFinalizer)
+// hasLostInventory reports whether an inventory is to be recovered. An application without our finalizer is new, and so
+// is one whose first status is about to be written.
+func (r *Reconciler) hasLostInventory(app *v1.EcommerceApp) bool {
+	return app.InventoryLost() && controllerutil.ContainsFinalizer(app, v1.HubFinalizer) && r.ahead(app) == nil
 }
 
 // recoverInventory looks for copies of an application in the members that are recorded in its
 // metadata, or in all if none are, and in those that may hold one all the same. A member that
 // cannot be checked may hold one, so it gets an entry, which keeps the finalizer in place.
 func (r *Reconciler) recoverInventory(ctx context.Context, app *v1.EcommerceApp, members []v1.MemberCluster) inventory {
+	r.state.Undecide(keyOf(app))
 	found := inventory{entries: slices.Clone(app.Status.Clusters), uncertain: map[string]bool{}}
 	recorded, isRecorded := app.RecordedClusters()
 	for i := range members {
@@ -114,7 +117,7 @@ func (r *Reconciler) recoverInventory(ctx context.Context, app *v1.EcommerceApp,
 		if isRecorded && !slices.Contains(recorded, m.Name) && r.lacks(ctx, app, m) {
 			continue
 		}
-		presence := copies.Uncertain
+		presence := state.Uncertain
 		if queue != nil {
 			presence = queue.Find(app)
 		}
@@ -133,19 +136,19 @@ func (r *Reconciler) lacks(ctx context.Context, app *v1.EcommerceApp, m *v1.Memb
 	return readyOf(m).Status == metav1.ConditionFalse
 }
 
-func (i *inventory) add(member string, presence copies.Presence) {
+func (i *inventory) add(member string, presence state.Presence) {
 	entry := v1.ClusterStatus{Name: member}
 	switch presence {
-	case copies.NotLooked:
+	case state.NotLooked:
 		i.pending = true
 		return
-	case copies.Absent:
+	case state.Absent:
 		return
-	case copies.Terminating:
+	case state.Terminating:
 		entry.Phase = v1.PhaseDeleting
-	case copies.Uncertain:
+	case state.Uncertain:
 		i.uncertain[member] = true
-	case copies.Present:
+	case state.Present:
 	}
 	i.entries = append(i.entries, entry)
 }

@@ -6,31 +6,33 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
 // TestUndecided recovers inventories from what members say, and decides about them.
 func TestUndecided(t *testing.T) {
 	t.Parallel()
-	const lost, none, held, ending = copies.Uncertain, copies.Absent, copies.Present, copies.Terminating
+	const lost, none, held, ending = state.Uncertain, state.Absent, state.Present, state.Terminating
 	for name, tt := range map[string]struct {
-		found           map[string]copies.Presence
+		found           map[string]state.Presence
 		maxClusters     int32
 		deleting        bool
 		chosen, waiting []string
 	}{
-		"no member has a copy":                 {found: map[string]copies.Presence{"a": none, "b": none}, maxClusters: 1, chosen: []string{"a"}},
-		"a copy stays":                         {found: map[string]copies.Presence{"a": none, "b": held}, maxClusters: 1, chosen: []string{"b"}},
-		"a copy that ends does not":            {found: map[string]copies.Presence{"a": none, "b": ending}, maxClusters: 1, chosen: []string{"a"}},
-		"who may hold one stays":               {found: map[string]copies.Presence{"a": none, "b": lost}, maxClusters: 1, chosen: []string{"b"}},
-		"there is room for all":                {found: map[string]copies.Presence{"a": held, "b": lost}, chosen: []string{"a", "b"}},
-		"who holds one stays first":            {found: map[string]copies.Presence{"a": lost, "b": held}, maxClusters: 1, chosen: []string{"b"}},
-		"there is room for one of two":         {found: map[string]copies.Presence{"a": lost, "b": lost}, maxClusters: 1, waiting: []string{"a", "b"}},
-		"there is room for one of two besides": {found: map[string]copies.Presence{"a": lost, "b": lost, "c": held}, maxClusters: 2, waiting: []string{"a", "b"}},
-		"room does not matter to a deletion":   {found: map[string]copies.Presence{"a": lost, "b": lost}, maxClusters: 1, deleting: true, chosen: []string{"a"}},
+		"no member has a copy":                 {found: map[string]state.Presence{"a": none, "b": none}, maxClusters: 1, chosen: []string{"a"}},
+		"a copy stays":                         {found: map[string]state.Presence{"a": none, "b": held}, maxClusters: 1, chosen: []string{"b"}},
+		"a copy that ends does not":            {found: map[string]state.Presence{"a": none, "b": ending}, maxClusters: 1, chosen: []string{"a"}},
+		"who may hold one stays":               {found: map[string]state.Presence{"a": none, "b": lost}, maxClusters: 1, chosen: []string{"b"}},
+		"there is room for all":                {found: map[string]state.Presence{"a": held, "b": lost}, chosen: []string{"a", "b"}},
+		"who holds one stays first":            {found: map[string]state.Presence{"a": lost, "b": held}, maxClusters: 1, chosen: []string{"b"}},
+		"there is room for one of two":         {found: map[string]state.Presence{"a": lost, "b": lost}, maxClusters: 1, waiting: []string{"a", "b"}},
+		"there is room for one of two besides": {found: map[string]state.Presence{"a": lost, "b": lost, "c": held}, maxClusters: 2, waiting: []string{"a", "b"}},
+		"room does not matter to a deletion":   {found: map[string]state.Presence{"a": lost, "b": lost}, maxClusters: 1, deleting: true, chosen: []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,11 +119,11 @@ func TestUnobserved(t *testing.T) {
 func TestInventoryWaitsForLookups(t *testing.T) {
 	t.Parallel()
 	i := inventory{uncertain: map[string]bool{}}
-	i.add("a", copies.Present)
+	i.add("a", state.Present)
 	if i.pending {
 		t.Error("waits although every member answered")
 	}
-	i.add("b", copies.NotLooked)
+	i.add("b", state.NotLooked)
 	if !i.pending || len(i.entries) != 1 {
 		t.Errorf("pending %t, entries %v; want to wait for b", i.pending, i.entries)
 	}
@@ -138,7 +140,7 @@ func TestRecoverRecorded(t *testing.T) {
 		member("connecting", metav1.ConditionTrue, v1.ReasonConnected),
 		member("new", metav1.ConditionUnknown, v1.ReasonConnecting),
 	}
-	r := &Reconciler{dispatcher: copies.New(nil, copies.Options{})}
+	r := &Reconciler{state: state.New(clock.RealClock{}), dispatcher: copies.New(nil, copies.Options{})}
 	for name, tt := range map[string]struct {
 		recorded *string
 		status   []string

@@ -57,7 +57,7 @@ func (c *Controller) onMember() handler.EventHandler {
 // run them. It looks at each, which costs milliseconds for 10,000 and no garbage
 // (BenchmarkAffected).
 func (c *Controller) affected(change memberChange) []reconcile.Request {
-	return c.apps.where(change.affects)
+	return requestsOf(c.state.Where(change.affects))
 }
 
 // memberFacts is the part of a member that affects applications.

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,11 +16,14 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/overrides"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
 // observation is the input of the status.
 type observation struct {
 	aggregate.Input
+	// isNew is true if no status has recorded clusters of the application, and none was lost.
+	isNew bool
 	// recovering is true while a lost inventory is being recovered. There is no input then.
 	recovering bool
 	// until is when placement and rollout are to be decided again; zero if nothing but an event changes
@@ -62,12 +67,15 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 		ReconcileAt: app.Annotations[v1.ReconcileAtAnnotation],
 
 		HandledImageUpdate: v1.HandledImageUpdate(app.Annotations, app.Status.LastHandledImageUpdate),
-		Backups:            r.backups.about(keyOf(app), app.UID),
+		Backups:            r.state.Backups(keyOf(app), app.UID),
 		Previous:           *app.Status.DeepCopy(),
 		Now:                metav1.NewTime(r.clock.Now()).Rfc3339Copy(),
 	}}
+	in.isNew = app.InventoryLost() && !r.hasLostInventory(app)
 	var uncertain map[string]bool
-	if hasLostInventory(app) {
+	if last := r.ahead(app); last != nil {
+		in.Previous.Clusters = entriesOf(last)
+	} else if r.hasLostInventory(app) {
 		found := r.recoverInventory(ctx, app, members.Items)
 		if found.pending {
 			return observation{recovering: true}, nil
@@ -82,7 +90,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 		return observation{}, err
 	}
 	r.decide(&in, app, members.Items)
-	if in.Undecided = undecided(in.Input, in.decision.Rejected, uncertain); len(in.Undecided) == 0 && app.InventoryLost() {
+	if in.Undecided = undecided(in.Input, in.decision.Rejected, uncertain); len(in.Undecided) == 0 && uncertain != nil {
 		in.Undecided = unobserved(in.Input, app.Spec.Placement, members.Items)
 	}
 	if len(in.Undecided) > 0 {
@@ -97,6 +105,15 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 		return observation{}, err
 	}
 	return in, nil
+}
+
+// entriesOf returns an entry for each cluster that may have got a copy by a Decision that no status has yet.
+func entriesOf(d *state.Decision) []v1.ClusterStatus {
+	entries := make([]v1.ClusterStatus, 0, len(d.Orders))
+	for _, name := range slices.Sorted(maps.Keys(d.Orders)) {
+		entries = append(entries, v1.ClusterStatus{Name: name})
+	}
+	return entries
 }
 
 // observeMembers adds what is known of the application in some members.

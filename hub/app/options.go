@@ -24,6 +24,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/hub/members"
 	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
@@ -65,8 +66,7 @@ type Options struct {
 	Paused func(cluster string) bool
 	// SafeMode means that every member is paused, connected or not.
 	SafeMode bool
-	// ProgressPeriod is the minimum time between writes of mere progress, while few applications
-	// make any. The default is 5 s.
+	// ProgressPeriod is the minimum time between writes of mere progress. The default is 5 s.
 	ProgressPeriod time.Duration
 	// Residue records what deleted applications leave behind in members. Without one, a
 	// deletion waits for each member for ever.
@@ -105,8 +105,9 @@ func (o *Options) applyDefaults() {
 type Controller struct {
 	options    Options
 	dispatcher *copies.Dispatcher
-	backups    *backupReports
-	apps       *applications
+	state      *state.State
+	// backups are the applications whose backups have changed.
+	backups runtimecontroller.Queue
 	// reconciler is nil until Setup.
 	reconciler atomic.Pointer[Reconciler]
 }
@@ -118,7 +119,9 @@ func New(hub client.Reader, o Options) *Controller {
 	if o.Record == nil {
 		o.Record = func(string) *members.Record { return nil }
 	}
-	return &Controller{options: o, backups: newBackupReports(), apps: newApplications(), dispatcher: copies.New(hub, copies.Options{
+	known := state.New(o.Clock)
+	return &Controller{options: o, state: known, dispatcher: copies.New(hub, copies.Options{
+		State: known,
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
 		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync, Waits: o.Waits,
 		Residue: o.Residue, APIReader: o.APIReader, Paused: o.Paused, Revision: o.Revisions.Spec,
@@ -142,19 +145,15 @@ func (c *Controller) Dispatcher() *copies.Dispatcher { return c.dispatcher }
 // server must serve EcommerceApp and MemberCluster by then.
 func (c *Controller) Setup(ctx context.Context, mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
-	if err := c.dispatcher.Index(ctx, local.GetFieldIndexer()); err != nil {
-		return err
-	}
 	r := &Reconciler{
 		client:     local.GetClient(),
 		reader:     local.GetAPIReader(),
 		dispatcher: c.dispatcher,
-		backups:    c.backups,
+		state:      c.state,
 		revisions:  c.options.Revisions,
 		clock:      c.options.Clock,
 		recorder:   c.options.Recorder,
 		waits:      c.options.Waits,
-		burst:      newBurst(),
 
 		progressPeriod: c.options.ProgressPeriod,
 		safeMode:       c.options.SafeMode,
@@ -170,7 +169,7 @@ func (c *Controller) Setup(ctx context.Context, mgr mcmanager.Manager) error {
 		Watches(&corev1.ConfigMap{}, c.onResidue()).
 		Watches(&v1.MemberCluster{}, c.onMember()).
 		WatchesRawSource(c.dispatcher.News()).
-		WatchesRawSource(c.backups.changed.Source()).
+		WatchesRawSource(c.backups.Source()).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the application controller: %w", err)
@@ -185,21 +184,19 @@ func (c *Controller) onApp() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			if app, ok := e.Object.(*v1.EcommerceApp); ok {
-				c.apps.set(app)
-				c.dispatcher.See(nil, app)
+				c.state.Deliver(nil, app)
 			}
 			q.Add(requestFor(e.Object))
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, _ := e.ObjectOld.(*v1.EcommerceApp)
 			if app, ok := e.ObjectNew.(*v1.EcommerceApp); ok {
-				c.apps.set(app)
-				c.dispatcher.See(before, app)
+				c.state.Deliver(before, app)
 			}
 			q.Add(requestFor(e.ObjectNew))
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			c.apps.forget(client.ObjectKeyFromObject(e.Object))
+			c.state.Withdraw(client.ObjectKeyFromObject(e.Object))
 			q.Add(requestFor(e.Object))
 		},
 	}
@@ -212,11 +209,19 @@ func (c *Controller) onResidue() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, record client.Object) []reconcile.Request {
 		member := record.GetLabels()[v1.MemberRecordLabel]
 		c.dispatcher.CleanUp(ctx, member)
-		return c.apps.unrecorded(member)
+		return c.unrecorded(member)
 	})
 }
 
 func keyOf(app *v1.EcommerceApp) client.ObjectKey { return client.ObjectKeyFromObject(app) }
+
+func requestsOf(keys []types.NamespacedName) []reconcile.Request {
+	requests := make([]reconcile.Request, 0, len(keys))
+	for _, key := range keys {
+		requests = append(requests, reconcile.Request{NamespacedName: key})
+	}
+	return requests
+}
 
 func requestFor(o client.Object) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}

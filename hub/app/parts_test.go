@@ -18,6 +18,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -80,9 +81,10 @@ func TestPartsFail(t *testing.T) {
 			t.Parallel()
 			clock, hub := clocktesting.NewFakeClock(time.Unix(1000, 0)), &tt.hub
 			hub.members = []v1.MemberCluster{member("lost", metav1.ConditionFalse, v1.ReasonProbeFailed), member("new", metav1.ConditionTrue, v1.ReasonConnected)}
+			known := state.New(clock)
 			r := &Reconciler{
-				client: hub, reader: hub, dispatcher: copies.New(hub, copies.Options{}), clock: clock, recorder: events.NewFakeRecorder(10),
-				backups: newBackupReports(), revisions: revisions.New(hub, hub), burst: newBurst(), progressPeriod: progressPeriod,
+				client: hub, reader: hub, state: known, dispatcher: copies.New(hub, copies.Options{State: known}), clock: clock, recorder: events.NewFakeRecorder(10),
+				revisions: revisions.New(hub, hub), progressPeriod: progressPeriod,
 			}
 			app := &v1.EcommerceApp{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u", Generation: 1, Finalizers: []string{v1.HubFinalizer}},
@@ -91,7 +93,7 @@ func TestPartsFail(t *testing.T) {
 			app.Status.Clusters = []v1.ClusterStatus{{Name: "lost", Phase: v1.PhaseRunning, Ready: true}}
 			app.Status.ObservedGeneration, app.Status.LastUpdated = 1, new(metav1.NewTime(clock.Now()))
 			tt.change(app)
-			_, err := r.reconcile(t.Context(), app, app.Status)
+			_, err := r.reconcile(t.Context(), app)
 			if err == nil || apierror.Classify(err) == apierror.Conflict {
 				t.Errorf("error %v, want one that is logged and tried again", err)
 			}
@@ -127,26 +129,27 @@ func TestPartsFailWithProgress(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	hub := &partial{denied: apierrors.NewForbidden(schema.GroupResource{Resource: "controllerrevisions"}, "", nil)}
 	hub.members = []v1.MemberCluster{member("lost", metav1.ConditionFalse, v1.ReasonProbeFailed)}
+	known := state.New(clock)
 	r := &Reconciler{
-		client: hub, reader: hub, dispatcher: copies.New(hub, copies.Options{}), clock: clock, recorder: events.NewFakeRecorder(10),
-		backups: newBackupReports(), revisions: revisions.New(hub, hub), burst: newBurst(), progressPeriod: progressPeriod,
+		client: hub, reader: hub, state: known, dispatcher: copies.New(hub, copies.Options{State: known}), clock: clock, recorder: events.NewFakeRecorder(10),
+		revisions: revisions.New(hub, hub), progressPeriod: progressPeriod,
 	}
 	app := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u", Generation: 1, Finalizers: []string{v1.HubFinalizer}},
 		Spec:       v1.EcommerceAppSpec{Image: "shop:v1", Rollout: &v1.Rollout{}},
 	}
 	app.Status.Clusters, app.Status.ObservedGeneration = []v1.ClusterStatus{{Name: "lost"}}, 1
-	if _, err := r.reconcile(t.Context(), app, app.Status); err == nil || len(hub.written) != 1 {
+	if _, err := r.reconcile(t.Context(), app); err == nil || len(hub.written) != 1 {
 		t.Fatalf("%d statuses are written: %v", len(hub.written), err)
 	}
 	// The message alone changes.
 	hub.existing = &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "shop-revision-1"}}
-	result, err := r.reconcile(t.Context(), app, app.Status)
+	result, err := r.reconcile(t.Context(), app)
 	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > progressPeriod || len(hub.written) != 1 {
 		t.Errorf("tried again after %s, %v; %d statuses", result.RequeueAfter, err, len(hub.written))
 	}
 	clock.Step(progressPeriod)
-	if _, err := r.reconcile(t.Context(), app, app.Status); err == nil || len(hub.written) != 2 {
+	if _, err := r.reconcile(t.Context(), app); err == nil || len(hub.written) != 2 {
 		t.Errorf("%d statuses are written: %v", len(hub.written), err)
 	}
 }

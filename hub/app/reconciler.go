@@ -18,6 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
@@ -30,12 +31,10 @@ type Reconciler struct {
 	dispatcher *copies.Dispatcher
 	clock      clock.PassiveClock
 	recorder   events.EventRecorder
-	backups    *backupReports
+	state      *state.State
 	revisions  *revisions.Store
 	waits      retry.Waits
 	conflicts  retry.Conflicts
-	burst      *burst
-	pace       retry.Pace
 	// safeMode is Options.SafeMode.
 	safeMode bool
 	// progressPeriod is Options.ProgressPeriod.
@@ -51,29 +50,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return r.conflicts.Retry(r.waits, request, reconcile.Result{}, client.IgnoreNotFound(err))
 	}
-	newest, ahead := r.dispatcher.Newest(app)
-	if ahead && newest.ResourceVersion != app.ResourceVersion {
+	if r.state.IsBehind(app) {
 		// The watch will deliver what was written, and with it comes the next decision.
 		return reconcile.Result{}, nil
 	}
-	stored := app.Status
-	if ahead {
-		// The status is planned: copies are being written with it, and it follows them.
-		if rest := r.copiesDue(newest, newest.Status); rest > 0 {
-			return reconcile.Result{RequeueAfter: rest}, nil
-		}
-		newest.Status.DeepCopyInto(&app.Status)
+	if rest := r.untilResults(app); rest > 0 {
+		return reconcile.Result{RequeueAfter: rest}, nil
 	}
-	result, err := r.reconcile(ctx, app, stored)
+	result, err := r.reconcile(ctx, app)
 	result, err = r.conflicts.Retry(r.waits, request, result, err)
 	// Only the first pass after a start is less urgent than an edit. A request keeps its priority otherwise.
 	result.Priority = new(0)
 	return result, err
 }
 
-// reconcile decides about an application. Its status is the one that is stored, or planned. An error in one part
+// reconcile decides about an application, and hands the Decision over. An error in one part
 // is returned after the rest was reported: a status that is not written says of each cluster what was.
-func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored v1.EcommerceAppStatus) (reconcile.Result, error) {
+func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (reconcile.Result, error) {
 	deleting := app.Ending()
 	if app.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
 		return reconcile.Result{}, nil
@@ -98,34 +91,48 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp, stored
 	if deleting && len(next.Clusters) == 0 {
 		return reconcile.Result{}, errors.Join(failed, r.release(ctx, app))
 	}
-	lost := hasLostInventory(app)
 	if next, err = r.record(ctx, app, &in, next); isConflict(err) {
 		return reconcile.Result{}, err
 	}
 	failed = errors.Join(failed, err)
-	if r.dispatcher.Planned(app) {
-		if rest := r.copiesDue(app, next); rest > 0 {
-			return reconcile.Result{RequeueAfter: rest}, failed
-		}
-		defer r.dispatcher.EndPlan(keyOf(app))
-		app.Status = stored
-	}
-	if in.Unrevised == nil {
-		r.dispatcher.DispatchEdit(app, next)
-	}
-	result, err := r.report(ctx, app, in.Input, next)
+	result, err := r.carryOut(ctx, app, &in, next)
 	failed = leaveToStatus(ctx, failed, err == nil && result.RequeueAfter > 0)
-	if err != nil || in.Unrevised != nil && app.Status.Rollout == nil {
-		// Copies without a revision would get the spec at once.
+	if err != nil {
 		return result, errors.Join(failed, err)
 	}
-	if lost && !app.InventoryLost() {
-		r.dispatcher.Recovered(keyOf(app))
-	}
-	// What is stored, and not what is yet to be written.
-	r.dispatcher.Dispatch(app)
 	result.RequeueAfter = sooner(result.RequeueAfter, wait)
 	return result, errors.Join(failed, r.settle(ctx, app, &in))
+}
+
+// carryOut hands the Decision over and writes the status. What the stored objects do not say yet is handed over after
+// they do: another hub that starts in between would not know of it.
+func (r *Reconciler) carryOut(ctx context.Context, app *v1.EcommerceApp, in *observation, next v1.EcommerceAppStatus) (reconcile.Result, error) {
+	decision := r.dispatcher.DecisionOf(app, &next)
+	decision.Ahead = in.isNew && app.Spec.Rollout == nil && app.DeletionTimestamp == nil && isRecorded(app, &next)
+	// Copies without a revision would get the spec at once, and a lost inventory is not known yet.
+	isDecided := len(in.Undecided) == 0 && (in.Unrevised == nil || app.Status.Rollout != nil)
+	isStored := isDecided && r.dispatcher.IsStored(app, decision)
+	if isStored {
+		r.dispatcher.HandOver(decision)
+	}
+	if rest := r.untilResults(app); rest > 0 {
+		return reconcile.Result{RequeueAfter: rest}, nil
+	}
+	result, err := r.writeStatus(ctx, app, in.Input, next)
+	if err == nil && result.RequeueAfter == 0 && isDecided && !isStored {
+		r.dispatcher.HandOver(r.dispatcher.DecisionOf(app, &app.Status))
+	}
+	return result, err
+}
+
+// untilResults returns how long the first status of an application waits for the results of the members, whose copies
+// it would compete with: for statusPeriod at most.
+func (r *Reconciler) untilResults(app *v1.EcommerceApp) time.Duration {
+	last := r.ahead(app)
+	if last == nil || last.App.Generation != app.Generation || app.DeletionTimestamp != nil || r.dispatcher.HaveActed(last) {
+		return 0
+	}
+	return r.state.UntilResults(keyOf(app), statusPeriod)
 }
 
 // record writes the clusters of a decision ahead, and returns the decision. Without the record it is that of the
@@ -186,8 +193,6 @@ func (r *Reconciler) compute(ctx context.Context, app *v1.EcommerceApp, in *aggr
 // forget removes the state of a deleted application.
 func (r *Reconciler) forget(request reconcile.Request) {
 	r.dispatcher.Forget(request.NamespacedName)
-	r.backups.forget(request.NamespacedName)
-	r.burst.settle(request.NamespacedName)
 }
 
 // release removes the finalizer of an application whose copies are all deleted, or
@@ -211,6 +216,6 @@ func (r *Reconciler) patch(ctx context.Context, before, app *v1.EcommerceApp) er
 	if err := r.client.Patch(ctx, app, lock); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	r.dispatcher.WrittenMetadata(app, version)
+	r.state.Written(app, version)
 	return nil
 }

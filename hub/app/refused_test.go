@@ -18,6 +18,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
 // strict is an API server that refuses statuses with a message in an entry.
@@ -50,7 +51,8 @@ func (s *strictStatus) Patch(_ context.Context, o client.Object, _ client.Patch,
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	hub, recorder, clock := &strict{}, events.NewFakeRecorder(10), clocktesting.NewFakeClock(time.Unix(1000, 0))
-	r := &Reconciler{client: hub, dispatcher: copies.New(nil, copies.Options{}), clock: clock, recorder: recorder, burst: newBurst(), progressPeriod: progressPeriod}
+	known := state.New(clock)
+	r := &Reconciler{client: hub, state: known, dispatcher: copies.New(nil, copies.Options{State: known}), clock: clock, recorder: recorder, progressPeriod: progressPeriod}
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", Generation: 1}}
 	problem := &aggregate.Failure{Reason: v1.ReasonForbidden, Message: "what a member says"}
 	report := func(failure *aggregate.Failure) v1.EcommerceAppStatus {
@@ -58,7 +60,7 @@ func TestRefused(t *testing.T) {
 			Generation: 1, Chosen: []string{"eu-1", "us-1"}, Previous: *app.Status.DeepCopy(), Now: metav1.NewTime(clock.Now()),
 			Clusters: []aggregate.Cluster{{Name: "eu-1", Copy: running()}, {Name: "us-1", Copy: running(), Failure: failure}},
 		}
-		if _, err := r.report(t.Context(), app, in, aggregate.Compute(in)); err != nil {
+		if _, err := r.writeStatus(t.Context(), app, in, aggregate.Compute(in)); err != nil {
 			t.Fatal(err)
 		}
 		return app.Status

@@ -22,43 +22,45 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 )
 
-// report writes the status if it changed: immediately, or after a delay if it is mere progress, or
-// if many applications change together.
-func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in aggregate.Input, next v1.EcommerceAppStatus) (reconcile.Result, error) {
+// statusPeriod is the time in which the status of an application is written once.
+const statusPeriod = time.Second
+
+// writeStatus writes the status if it changed: at once, but once in a statusPeriod, and in a longer one if it is mere
+// progress.
+func (r *Reconciler) writeStatus(ctx context.Context, app *v1.EcommerceApp, in aggregate.Input, next v1.EcommerceAppStatus) (reconcile.Result, error) {
 	last := app.Status
 	if equality.Semantic.DeepEqual(last, next) {
-		r.burst.settle(keyOf(app))
 		return reconcile.Result{}, nil
 	}
 	if rest := r.delay(keyOf(app), last, next); rest > 0 {
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
 	before := app.DeepCopy()
-	err := r.writeStatus(ctx, before, app, next)
+	err := r.patchStatus(ctx, before, app, next)
 	if apierrors.IsInvalid(err) {
 		in.Refused = refusal(err, &next)
 		log.FromContext(ctx).Error(err, "The API server refuses a status, which is written without what members report")
 		if next = aggregate.Compute(in); equality.Semantic.DeepEqual(last, next) {
 			app.Status = last
-			r.burst.settle(keyOf(app))
 			return reconcile.Result{}, nil
 		}
-		err = r.writeStatus(ctx, before, app, next)
+		err = r.patchStatus(ctx, before, app, next)
 	}
 	if err != nil {
 		if client.IgnoreNotFound(err) == nil {
+			app.Status = last // The application is gone: nothing more is handed over.
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("writing the status: %w", err)
 	}
-	r.burst.settle(keyOf(app))
-	r.dispatcher.Written(app, before.ResourceVersion)
+	r.state.StatusWritten(keyOf(app))
+	r.state.Written(app, before.ResourceVersion)
 	r.recordEvents(app, in, last)
 	return reconcile.Result{}, nil
 }
 
-// writeStatus writes a status of an application in place of the one before.
-func (r *Reconciler) writeStatus(ctx context.Context, before, app *v1.EcommerceApp, next v1.EcommerceAppStatus) error {
+// patchStatus writes a status of an application in place of the one before.
+func (r *Reconciler) patchStatus(ctx context.Context, before, app *v1.EcommerceApp, next v1.EcommerceAppStatus) error {
 	// The response is decoded into it, and next shares fields with what is cached.
 	next.DeepCopyInto(&app.Status)
 	return r.client.Status().Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
@@ -81,15 +83,10 @@ func refusal(err error, status *v1.EcommerceAppStatus) string {
 
 // delay returns how long a change of status waits for others that are written with it.
 func (r *Reconciler) delay(app types.NamespacedName, last, next v1.EcommerceAppStatus) time.Duration {
-	switch {
-	case last.LastUpdated != nil && !aggregate.Urgent(last, next):
-		period := r.pace.Period(app, r.progressPeriod, r.clock.Now())
-		return min(period-r.clock.Since(last.LastUpdated.Time), period)
-	case aggregate.Requested(last, next):
-		return 0
-	default:
-		return r.burst.wait(app, r.clock.Now())
+	if last.LastUpdated != nil && !aggregate.Urgent(last, next) {
+		return r.state.UntilStatus(app, last.LastUpdated.Time, r.progressPeriod)
 	}
+	return r.state.UntilStatus(app, time.Time{}, statusPeriod)
 }
 
 // recordEvents records events for transitions of the status.

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"strconv"
 	"testing"
 	"time"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
 // TestWrites has the reconciler write to a real API server.
@@ -42,11 +42,12 @@ func TestWrites(t *testing.T) {
 	}
 	for name, test := range map[string]func(*testing.T, *writer){
 		"progress waits":          testProgress,
-		"bursts are batched":      testBurst,
+		"one write in a second":   testPace,
 		"statuses are locked":     testStatusLock,
 		"finalizers of others":    testMetadataLock,
 		"written ahead":           testWriteAhead,
-		"a plan that fails":       testFailedPlan,
+		"handed over first":       testHandedOver,
+		"gone meanwhile":          testGone,
 		"conflicts are no errors": testConflict,
 		"consent is withdrawn":    testConsent,
 		"residue is recorded":     testResidue,
@@ -54,9 +55,10 @@ func TestWrites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+			known := state.New(clock)
 			w := &writer{clock: clock, Reconciler: &Reconciler{
-				client: c, reader: c, dispatcher: copies.New(c, copies.Options{}), clock: clock, recorder: events.NewFakeRecorder(100),
-				backups: newBackupReports(), revisions: revisions.New(c, c), burst: newBurst(), progressPeriod: progressPeriod,
+				client: c, reader: c, state: known, dispatcher: copies.New(c, copies.Options{State: known}), clock: clock, recorder: events.NewFakeRecorder(100),
+				revisions: revisions.New(c, c), progressPeriod: progressPeriod,
 			}}
 			app := &v1.EcommerceApp{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "shop-"},
@@ -114,7 +116,7 @@ func testProgress(t *testing.T, w *writer) {
 	report := func(phase v1.Phase, replicas int32) reconcile.Result {
 		t.Helper()
 		before := app.ResourceVersion
-		result, err := w.report(t.Context(), app, aggregate.Input{}, w.status(phase, replicas))
+		result, err := w.writeStatus(t.Context(), app, aggregate.Input{}, w.status(phase, replicas))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,12 +140,7 @@ func testProgress(t *testing.T, w *writer) {
 	if writes != 2 {
 		t.Errorf("%d writes after %s, want another for the progress", writes, progressPeriod)
 	}
-	for i := range 9 {
-		w.pace.Period(types.NamespacedName{Name: strconv.Itoa(i)}, progressPeriod, w.clock.Now())
-	}
-	if rest := report(v1.PhaseCreating, 2).RequeueAfter; rest != 2*progressPeriod {
-		t.Errorf("progress beside that of nine others is written in %s", rest)
-	}
+	w.clock.Step(time.Second)
 	report(v1.PhaseRunning, 1)
 	if writes != 3 {
 		t.Errorf("%d writes, want another for the phase", writes)
@@ -191,46 +188,31 @@ func testConsent(t *testing.T, w *writer) {
 	withdraw(" asia-1")
 }
 
-// testBurst: while many applications change, one that changes several times is written once, but
-// what a user asked for is written at once.
-func testBurst(t *testing.T, w *writer) {
+// testPace: what is urgent is written at once, and one that changes several times in a second once.
+func testPace(t *testing.T, w *writer) {
 	t.Helper()
 	app := w.stored(t)
 	report := func(next v1.EcommerceAppStatus) (written bool, rest time.Duration) {
 		t.Helper()
 		before := app.ResourceVersion
-		result, err := w.report(t.Context(), app, aggregate.Input{}, next)
+		result, err := w.writeStatus(t.Context(), app, aggregate.Input{}, next)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return app.ResourceVersion != before, result.RequeueAfter
 	}
-	for i := range burstSize {
-		w.burst.wait(types.NamespacedName{Name: strconv.Itoa(i)}, w.clock.Now())
-	}
 	if written, _ := report(w.status(v1.PhaseCreating, 0)); !written {
-		t.Error("the first status waits for a burst of others")
+		t.Error("the first status waits")
 	}
 	for step, phase := range []v1.Phase{v1.PhaseRunning, v1.PhaseUnknown, v1.PhaseFailed} {
-		if written, rest := report(w.status(phase, 0)); written || rest != burstWindow-time.Duration(step)*100*time.Millisecond {
+		if written, rest := report(w.status(phase, 0)); written || rest != statusPeriod-time.Duration(step)*100*time.Millisecond {
 			t.Errorf("%s is written: %t, or in %s", phase, written, rest)
 		}
 		w.clock.Step(100 * time.Millisecond)
 	}
-	w.clock.Step(burstWindow)
+	w.clock.Step(statusPeriod)
 	if written, _ := report(w.status(v1.PhaseFailed, 0)); !written {
-		t.Error("the change is not written after the burst")
-	}
-	for i := range burstSize {
-		w.burst.wait(types.NamespacedName{Name: strconv.Itoa(i)}, w.clock.Now())
-	}
-	if written, _ := report(w.status(v1.PhaseRunning, 0)); written {
-		t.Error("the second burst is not noticed")
-	}
-	handled := w.status(v1.PhaseRunning, 0)
-	handled.LastHandledReconcileAt = "now"
-	if written, _ := report(handled); !written {
-		t.Error("the response to a user waits for a burst of others")
+		t.Error("the change is not written after a second")
 	}
 }
 
@@ -239,7 +221,7 @@ func testStatusLock(t *testing.T, w *writer) {
 	t.Helper()
 	app := w.stored(t)
 	w.change(t)
-	if _, err := w.report(t.Context(), app, aggregate.Input{}, w.status(v1.PhaseRunning, 1)); !apierrors.IsConflict(err) {
+	if _, err := w.writeStatus(t.Context(), app, aggregate.Input{}, w.status(v1.PhaseRunning, 1)); !apierrors.IsConflict(err) {
 		t.Errorf("writing the status of an older version: %v, want a conflict", err)
 	}
 	if got := w.stored(t).Status.Phase; got == v1.PhaseRunning {
@@ -301,7 +283,9 @@ func TestMembersThatLeave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := New(placedApps{}, Options{Metrics: metrics})
+	c := New(nil, Options{Metrics: metrics})
+	app := shop(1, "leaves")
+	c.dispatcher.HandOver(c.dispatcher.DecisionOf(app, &app.Status))
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
 	for _, name := range []string{"leaves", "stays"} {
@@ -323,14 +307,4 @@ func TestMembersThatLeave(t *testing.T) {
 	if _, there := got["shopfleet_fanout_seconds/stays"]; !there {
 		t.Error("the series of a member that stays is gone")
 	}
-}
-
-// placedApps is a cache of the hub with an application that runs in the member that leaves.
-type placedApps struct{ client.Client }
-
-func (placedApps) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
-	if apps, ok := into.(*v1.EcommerceAppList); ok {
-		apps.Items = []v1.EcommerceApp{*shop(1, "leaves")}
-	}
-	return nil
 }

@@ -7,17 +7,6 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Requested reports whether an urgent change of status is about what a user has asked for, and must
-// not wait for others: that of a new application, of another generation, of a deletion, or the
-// response to an annotation.
-func Requested(before, after v1.EcommerceAppStatus) bool {
-	return before.LastUpdated == nil ||
-		before.ObservedGeneration != after.ObservedGeneration ||
-		before.LastHandledReconcileAt != after.LastHandledReconcileAt ||
-		before.LastHandledImageUpdate != after.LastHandledImageUpdate ||
-		after.Phase == v1.PhaseDeleting
-}
-
 // Urgent reports whether a change of status must be written immediately. Other changes
 // are progress: components and clusters that become ready while the application as a
 // whole does not. They may wait a few seconds, to be written together with later ones. So may

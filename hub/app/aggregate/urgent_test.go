@@ -49,34 +49,6 @@ func TestUrgent(t *testing.T) {
 	}
 }
 
-// TestRequested: what a user waits for is told from what happens in clusters.
-func TestRequested(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		change func(before, after *v1.EcommerceAppStatus)
-		want   bool
-	}{
-		"first status":   {func(before, _ *v1.EcommerceAppStatus) { before.LastUpdated = nil }, true},
-		"generation":     {func(_, after *v1.EcommerceAppStatus) { after.ObservedGeneration = 2 }, true},
-		"reconciliation": {func(_, after *v1.EcommerceAppStatus) { after.LastHandledReconcileAt = "now" }, true},
-		"restart":        {func(_, after *v1.EcommerceAppStatus) { after.LastHandledImageUpdate = "now" }, true},
-		"deletion":       {func(_, after *v1.EcommerceAppStatus) { after.Phase = v1.PhaseDeleting }, true},
-		"loss":           {func(_, after *v1.EcommerceAppStatus) { after.Phase = v1.PhaseUnknown }, false},
-		"new cluster":    {func(_, after *v1.EcommerceAppStatus) { after.Clusters = []v1.ClusterStatus{{Name: "a"}} }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			updated := at(0)
-			before := v1.EcommerceAppStatus{ObservedGeneration: 1, Phase: v1.PhaseRunning, LastUpdated: &updated}
-			after := *before.DeepCopy()
-			tt.change(&before, &after)
-			if got := Requested(before, after); got != tt.want {
-				t.Errorf("requested: %t, want %t", got, tt.want)
-			}
-		})
-	}
-}
-
 // TestUnrelatedMember: a member that joins and is rejected is no change of an application that is
 // placed elsewhere, and progress of one that is not placed.
 func TestUnrelatedMember(t *testing.T) {

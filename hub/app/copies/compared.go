@@ -18,15 +18,15 @@ func (d *Dispatcher) Compared(ctx context.Context, app *v1.EcommerceApp, member 
 	if l == nil {
 		return false, v1.CopiedServer{}, nil
 	}
-	waiting := l.waiting(app)
-	isKnown := knownDeletion(app, l.options.DeletedAt(l.name, app.UID), waiting) == nil
+	t := l.stored(app)
+	isKnown := knownDeletion(app, l.options.DeletedAt(l.name, app.UID), t.waiting) == nil
 	live := &v1.EcommerceApp{}
 	err = l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		return isKnown && knownLeaving(app, EntryOf(app, member), l.options.Left(l.name, app.UID), waiting) == nil, v1.CopiedServer{}, nil
+		return isKnown && t.knownLeaving(l.options.Left(l.name, app.UID)) == nil, v1.CopiedServer{}, nil
 	}
 	if err != nil {
 		return false, v1.CopiedServer{}, fmt.Errorf("reading the copy in member %q: %w", member, err)
 	}
-	return isKnown && l.unknownOrigin(ctx, app, live) == "", v1.CopiedServerOf(live), nil
+	return isKnown && l.unknownOrigin(ctx, t, live) == "", v1.CopiedServerOf(live), nil
 }

@@ -14,7 +14,7 @@ func testCompared(t *testing.T, m *member) {
 	t.Helper()
 	m.app.Generation = 2
 	m.reconcile(t)
-	m.queue.reports = newReports()
+	m.reconnect()
 	expect := func(when, member string, want bool) {
 		t.Helper()
 		if got, _, err := m.dispatcher.Compared(t.Context(), m.app, member); got != want || err != nil {

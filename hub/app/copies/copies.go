@@ -9,11 +9,13 @@ import (
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/overrides"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
@@ -31,6 +33,8 @@ type MemberFacts struct {
 	revision int64
 	held     *v1.EcommerceAppSpec
 	holdErr  error
+	// order is what was decided about the member; nil if nothing was.
+	order *state.Order
 }
 
 // copyFor returns the full intent for an application's copy in a member, where live is
@@ -51,7 +55,7 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	if p.revision != 0 {
 		annotations[v1.RevisionAnnotation] = strconv.FormatInt(p.revision, 10)
 	}
-	if entry := EntryOf(app, p.cluster); entry != nil && entry.DatabaseCreated {
+	if p.order != nil && p.order.DatabaseCreated {
 		annotations[v1.DatabaseCreatedAnnotation] = "true"
 	}
 	for _, key := range []string{v1.ReconcileAtAnnotation, v1.RestartedAtAnnotation, v1.StartEmptyAnnotation} {
@@ -116,9 +120,9 @@ func keepDatabase(spec *v1.EcommerceAppSpec, released *v1.Database, live *v1.Eco
 
 // shared returns the spec that a cluster is to have, with its part of the replicas if they are divided.
 func shared(app *v1.EcommerceApp, p MemberFacts) *v1.EcommerceAppSpec {
-	from := cmp.Or(p.held, rollout.RevisionSpec(app))
-	if entry := EntryOf(app, p.cluster); entry != nil {
-		return overrides.Shared(from, entry.Share)
+	from := cmp.Or(p.held, &app.Spec)
+	if p.order != nil {
+		return overrides.Shared(from, p.order.Share)
 	}
 	return from
 }
@@ -178,54 +182,51 @@ func asWritten(intent, live *v1.EcommerceApp, follows bool) (*v1.EcommerceApp, e
 // follows reports whether the generation of an application follows the one of its copy in a member,
 // without any between that the copy is not known to have had. A copy that waits for the user was
 // not compared.
-func follows(app, live *v1.EcommerceApp, entry *v1.ClusterStatus, waiting string) bool {
+func (t *task) follows(live *v1.EcommerceApp) bool {
 	from := v1.OriginOf(live.Annotations)
-	return entry != nil && waiting == "" && from.App == app.UID && from.Generation < app.Generation &&
-		max(from.Generation, entry.AppliedGeneration) >= app.Generation-1
-}
-
-// kept names a generation of an application whose copy is as an earlier one made it. It is zero if
-// the copy was made from the present one.
-type kept struct {
-	generation, from int64
+	return t.order != nil && t.waiting == "" && from.App == t.App.UID && from.Generation < t.App.Generation &&
+		max(from.Generation, t.order.Applied) >= t.App.Generation-1
 }
 
 // keptBy returns what an intent for a copy keeps.
-func keptBy(app, intent *v1.EcommerceApp) kept {
+func keptBy(app, intent *v1.EcommerceApp) state.Kept {
 	if from := v1.OriginOf(intent.Annotations).Generation; from != app.Generation {
-		return kept{generation: app.Generation, from: from}
+		return state.Kept{Generation: app.Generation, From: from}
 	}
-	return kept{}
+	return state.Kept{}
 }
 
 // keeps reports whether a copy of an earlier generation is also that of the present one: its queue
-// found that, or will. Last is the report of the queue.
-func (l *MemberQueue) keeps(ctx context.Context, app, live *v1.EcommerceApp, last report) bool {
-	if from := v1.OriginOf(live.Annotations).Generation; last.kept == (kept{generation: app.Generation, from: from}) {
+// found that, or will. Last is the result of the queue.
+func (l *MemberQueue) keeps(ctx context.Context, t *task, live *v1.EcommerceApp, last state.Result) bool {
+	if from := v1.OriginOf(live.Annotations).Generation; last.Kept == (state.Kept{Generation: t.App.Generation, From: from}) {
 		return true
 	}
-	if !follows(app, live, EntryOf(app, l.name), l.waiting(app)) {
+	if !t.follows(live) {
 		return false
 	}
-	facts, err := l.facts(ctx, app)
+	facts, err := l.facts(ctx, t)
 	if err != nil || facts == nil {
 		return false
 	}
-	intent, err := l.intentFor(app, *facts, live)
+	intent, err := l.intentFor(t.App, *facts, live)
 	if err != nil {
 		return false
 	}
 	intent, err = asWritten(intent, live, true)
-	return err == nil && keptBy(app, intent) != kept{}
+	return err == nil && keptBy(t.App, intent) != state.Kept{}
 }
 
 // owned returns a function that reports whether an object in a member is the copy of an
 // application: made from it, or stripped of its origin. Any one mark of a copy is enough,
 // since an object without an owner is left behind when the hub's application is deleted.
-func owned(app *v1.EcommerceApp) func(component.Resource) bool {
+func owned(app *v1.EcommerceApp) func(component.Resource) bool { return isOwnedBy(app.UID) }
+
+// isOwnedBy returns the function for an application with a UID.
+func isOwnedBy(app types.UID) func(component.Resource) bool {
 	return func(live component.Resource) bool {
 		uid := live.GetAnnotations()[v1.HubAppUIDAnnotation]
-		return uid == string(app.UID) || uid == "" &&
+		return uid == string(app) || uid == "" &&
 			(live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy || live.GetAnnotations()[v1.HubGenerationAnnotation] != "")
 	}
 }

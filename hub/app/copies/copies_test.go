@@ -101,10 +101,17 @@ func TestObservedCopy(t *testing.T) {
 	}
 }
 
+// copyOf returns the copy that follows from the status of an application.
+func copyOf(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
+	d := DecisionOf(app, &app.Status, "")
+	p.order = d.Order(p.cluster)
+	return copyFor(d.App, p, live)
+}
+
 // made returns the copy of an application that a member does not have yet.
 func made(t *testing.T, app *v1.EcommerceApp, p MemberFacts) *v1.EcommerceApp {
 	t.Helper()
-	copied, err := copyFor(app, p, nil)
+	copied, err := copyOf(app, p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -124,10 +126,10 @@ func (tt createTest) queue() *MemberQueue {
 		status = metav1.ConditionFalse
 	}
 	hub := &caches{members: []v1.MemberCluster{memberIn("a", metav1.ConditionTrue, v1.ReasonConnected), memberIn("b", status, tt.away)}}
-	other := &MemberQueue{name: "b", hub: hub, cluster: b, reports: newReports()}
+	other := &MemberQueue{name: "b", hub: hub, cluster: b, memory: newMemory("b")}
 	options := Options{}
 	options.applyDefaults()
-	return &MemberQueue{name: "a", hub: hub, options: options, undecided: newUndecided(), reports: newReports(), peer: func(name string) *MemberQueue {
+	return &MemberQueue{name: "a", hub: hub, options: options, state: state.New(clock.RealClock{}), memory: newMemory("a"), peer: func(name string) *MemberQueue {
 		if name != "b" || tt.away != "" {
 			return nil
 		}
@@ -137,8 +139,8 @@ func (tt createTest) queue() *MemberQueue {
 
 func (tt createTest) check(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	queue := tt.queue()
-	err := queue.mayCreate(t.Context(), app, tt.waiting)
+	queue, d := tt.queue(), DecisionOf(app, &app.Status, "")
+	err := queue.mayCreate(t.Context(), &task{Decision: d, order: d.Order("a"), waiting: tt.waiting})
 	got, waits := apierror.Decide(err).Reason, waitingAfter(err, "")
 	if errors.Is(err, errUndecided) {
 		got = errorUndecided
@@ -147,25 +149,7 @@ func (tt createTest) check(t *testing.T, app *v1.EcommerceApp) {
 		t.Errorf("%q for %q, want %q for %q: %v", got, waits, tt.want, tt.waits, err)
 	}
 	compared := tt.existed || tt.waiting != ""
-	if got := queue.undecided.requests(); len(got) == 1 != (compared && tt.want != "") {
-		t.Errorf("undecided: %v", got)
-	}
-	if again := queue.undecided.take(keyOf(app))["a"]; again != (compared && tt.want != "") {
-		t.Errorf("the next news of the application is waited for: %t", again)
-	}
-}
-
-// TestDispatchToUndecided enqueues a creation that waited for other members, once.
-func TestDispatchToUndecided(t *testing.T) {
-	t.Parallel()
-	u := newUndecided()
-	u.add(key(), "a")
-	u.add(key(), "b")
-	u.remove(key(), "b")
-	if got := u.take(key()); len(got) != 1 || !got["a"] {
-		t.Errorf("got %v", got)
-	}
-	if got := u.take(key()); len(got) > 0 || len(u.known) > 0 {
-		t.Errorf("got %v again", got)
+	if _, _, open := queue.state.Concerned("c"); len(open) == 1 != (compared && tt.want != "") {
+		t.Errorf("the queue waits for other members: %v", open)
 	}
 }

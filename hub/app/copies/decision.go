@@ -1,130 +1,83 @@
 package copies
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 )
-
-// decision is everything of an application on the hub that decides about its copies.
-type decision struct {
-	app        types.UID
-	generation int64
-	deleting   bool
-	// startEmpty is the token that consents to an empty database.
-	reconcileAt, restarted, startEmpty string
-	// accepted is the annotation by which the user settles what a member has.
-	accepted string
-	// sources is the signature of what the application propagates.
-	sources string
-	// unknown are the origins that wait for the user, by member.
-	unknown string
-	// members are the clusters in the inventory, by name.
-	members map[string]memberDecision
-}
-
-// memberDecision is the part of a decision that concerns one cluster.
-type memberDecision struct {
-	deleting bool
-	// database differs from the spec's while an upgrade waits for a backup.
-	database v1.DatabaseServer
-	// revision is the one that the cluster is to have; 0 without a rollout.
-	revision int64
-	// frontend and backend are the cluster's share of the replicas; undivided if they are not divided.
-	frontend, backend int32
-}
 
 // undivided is not a number of replicas: a share may be 0.
 const undivided = -1
 
-func decisionOf(app *v1.EcommerceApp) decision {
-	d := decision{
-		app: app.UID, generation: app.Generation, deleting: app.Ending(),
-		reconcileAt: app.Annotations[v1.ReconcileAtAnnotation], restarted: app.Annotations[v1.RestartedAtAnnotation],
-		startEmpty: app.Annotations[v1.StartEmptyAnnotation],
-		accepted:   app.Annotations[v1.RecoverAnnotation],
-		members:    make(map[string]memberDecision, len(app.Status.Clusters)),
+// hashLength is the length of the hash of an order, in bytes.
+const hashLength = 8
+
+// DecisionOf returns the Decision that a status says about an application: the one that was computed, or the one that is
+// stored, as facts. It shares the memory of both. Sources is the signature of what the application propagates.
+func DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus, sources string) *state.Decision {
+	decided := *app
+	decided.Status = *status
+	d := &state.Decision{
+		App:       &v1.EcommerceApp{TypeMeta: app.TypeMeta, ObjectMeta: app.ObjectMeta, Spec: *rollout.RevisionSpec(&decided)},
+		MayReturn: mayReturn(&decided), Unknown: map[string]string{}, Orders: make(map[string]*state.Order, len(status.Clusters)),
 	}
-	for i := range app.Status.Clusters {
-		entry := &app.Status.Clusters[i]
-		m := memberDecision{deleting: entry.Phase == v1.PhaseDeleting, revision: entry.Revision}
-		if app.Spec.Database != nil {
-			m.database = app.DatabaseServer(entry.Name, rollout.RevisionSpec(app).Database.Server(), v1.CopiedServer{})
+	for i := range status.Clusters {
+		if entry := &status.Clusters[i]; entry.UnknownOrigin != "" {
+			d.Unknown[entry.Name] = entry.UnknownOrigin
 		}
-		share := ptr.Deref(entry.Share, v1.ReplicaShare{})
-		m.frontend, m.backend = ptr.Deref(share.Frontend, undivided), ptr.Deref(share.Backend, undivided)
-		d.members[entry.Name] = m
-		if entry.UnknownOrigin != "" {
-			d.unknown += entry.Name + "=" + entry.UnknownOrigin + ","
+	}
+	common := commonOf(d, sources)
+	isReleased := releases(&decided)
+	for i := range status.Clusters {
+		entry := &status.Clusters[i]
+		o := &state.Order{
+			Delete: app.Ending() || entry.Phase == v1.PhaseDeleting, Share: entry.Share.DeepCopy(), Recorded: decided.RecordedServer(entry.Name),
+			Applied: entry.AppliedGeneration, DatabaseCreated: entry.DatabaseCreated, Region: entry.Region, Provider: entry.Provider,
 		}
+		if isReleased != nil {
+			o.Revision, o.Earlier = isReleased(entry.Revision)
+		}
+		o.Hash = hashOf(common, o)
+		d.Orders[entry.Name] = o
 	}
 	return d
 }
 
-// concerned returns the clusters whose copies a decision changes, sorted. A cluster that
-// left the inventory is one of them: its queue forgets the application.
-func (d decision) concerned(last decision) []string {
-	if d.app != last.app {
-		last = decision{}
+// commonOf returns what a Decision tells all queues.
+func commonOf(d *state.Decision, sources string) []byte {
+	var server v1.DatabaseServer
+	if d.App.Spec.Database != nil {
+		server = d.App.Spec.Database.Server()
 	}
-	all := d.generation != last.generation || d.deleting != last.deleting ||
-		d.reconcileAt != last.reconcileAt || d.restarted != last.restarted || d.startEmpty != last.startEmpty ||
-		d.accepted != last.accepted || d.sources != last.sources || d.unknown != last.unknown
-	names := map[string]bool{}
-	for name, next := range d.members {
-		if before, was := last.members[name]; all || !was || before != next {
-			names[name] = true
-		}
+	text := fmt.Appendf(nil, "%q %d %t %t %q %q", d.App.UID, d.App.Generation, d.App.Ending(), d.MayReturn, server, sources)
+	for _, key := range []string{v1.ReconcileAtAnnotation, v1.RestartedAtAnnotation, v1.StartEmptyAnnotation, v1.RecoverAnnotation} {
+		text = fmt.Appendf(text, " %q", d.App.Annotations[key])
 	}
-	for name := range last.members {
-		if _, is := d.members[name]; !is {
-			names[name] = true
-		}
+	for _, name := range slices.Sorted(maps.Keys(d.Unknown)) {
+		text = fmt.Appendf(text, " %q=%q", name, d.Unknown[name])
 	}
-	return slices.Sorted(maps.Keys(names))
+	return text
 }
 
-// keepsMembers reports whether the decision about an edited application changes nothing for any member
-// but the spec that it has, so that the queues may work before the status that says so is stored. With
-// a rollout they also need its state.
-func keepsMembers(app *v1.EcommerceApp, next v1.EcommerceAppStatus) bool {
-	if app.Generation == app.Status.ObservedGeneration || len(app.Status.Clusters) == 0 || app.Status.Rollout != nil || next.Rollout != nil {
-		return false
-	}
-	decided := *app
-	decided.Status = next
-	before, after := decisionOf(app), decisionOf(&decided)
-	return maps.Equal(before.members, after.members) && before.unknown == after.unknown
+// hashOf returns the hash of an order, with what concerns all queues.
+func hashOf(common []byte, o *state.Order) string {
+	share := ptr.Deref(o.Share, v1.ReplicaShare{})
+	sum := sha256.Sum256(fmt.Appendf(slices.Clone(common), " %t %d %t %d %d %q", o.Delete, o.Revision, o.Earlier,
+		ptr.Deref(share.Frontend, undivided), ptr.Deref(share.Backend, undivided), o.Recorded))
+	return hex.EncodeToString(sum[:hashLength])
 }
 
-// decisions are the last decision about each application. They are safe for concurrent use.
-type decisions struct {
-	mu    sync.Mutex
-	known map[types.NamespacedName]decision
-}
-
-func newDecisions() *decisions { return &decisions{known: map[types.NamespacedName]decision{}} }
-
-// replace records a decision and returns the clusters that it concerns. Sources is the signature of
-// what the application propagates.
-func (d *decisions) replace(app *v1.EcommerceApp, sources string) []string {
-	next := decisionOf(app)
-	next.sources = sources
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	last := d.known[keyOf(app)]
-	d.known[keyOf(app)] = next
-	return next.concerned(last)
-}
-
-func (d *decisions) forget(key types.NamespacedName) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.known, key)
+// IsStored reports whether a Decision is that of the stored status: its orders may be carried out before another
+// status is stored. So may those about a new application whose clusters are recorded in its metadata.
+func (d *Dispatcher) IsStored(app *v1.EcommerceApp, decision *state.Decision) bool {
+	stored := d.DecisionOf(app, &app.Status)
+	return decision.Ahead || maps.EqualFunc(stored.Orders, decision.Orders, func(a, b *state.Order) bool { return a.Hash == b.Hash })
 }

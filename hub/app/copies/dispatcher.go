@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
@@ -27,11 +28,8 @@ type Dispatcher struct {
 	// hub reads from the hub's cache.
 	hub  client.Reader
 	wake *controller.Queue
-	seen *generations
-	// written and decisions are what the reconciler of applications handed over.
-	written   *written
-	decisions *decisions
-	undecided *undecided
+	// state is what is remembered of applications.
+	state *state.State
 	// sources are the objects that applications propagate.
 	sources *sources
 }
@@ -42,9 +40,7 @@ func New(hub client.Reader, o Options) *Dispatcher {
 	o.applyDefaults()
 	return &Dispatcher{
 		Runner:  controller.New[*MemberQueue](controller.Options{Logger: o.Logger}),
-		options: o, hub: hub, wake: &controller.Queue{}, seen: newGenerations(o.Clock),
-		written: newWritten(), decisions: newDecisions(), undecided: newUndecided(),
-		sources: newSources(o),
+		options: o, hub: hub, wake: &controller.Queue{}, state: o.State, sources: newSources(o),
 	}
 }
 
@@ -53,31 +49,25 @@ func (d *Dispatcher) News() source.Source { return d.wake.Source() }
 
 // Forget drops what is remembered of an application that is gone.
 func (d *Dispatcher) Forget(app types.NamespacedName) {
-	d.seen.forget(app)
-	d.written.forget(app)
-	d.decisions.forget(app)
-	d.undecided.take(app)
+	d.state.Forget(app)
 	d.sources.forget(app)
 	for _, m := range d.All() {
-		m.lookups.forget(app)
-		m.reports.forget(app)
 		m.propagated.forget(app)
 	}
 }
 
 // Engage runs the queue of a member until ctx is done.
 func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
+	paused := d.options.Paused(name.String())
 	m := &MemberQueue{
-		name: name.String(), managedBy: d.options.ManagedByMode(name.String()), options: d.options, hub: d.hub, cluster: cl, wake: d.wake, seen: d.seen,
-		reports: newReports(), written: d.written, lookups: newLookups(), queue: &controller.Queue{},
-		peer: d.Get, undecided: d.undecided,
-		paused: d.options.Paused(name.String()), sources: d.sources, propagated: newPropagated(),
+		name: name.String(), managedBy: d.options.ManagedByMode(name.String()), options: d.options, hub: d.hub, cluster: cl, wake: d.wake,
+		state: d.state, memory: d.state.Connect(name.String(), paused), queue: &controller.Queue{},
+		peer: d.Get, paused: paused, sources: d.sources, propagated: newPropagated(),
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(),
 			FieldManager: v1.HubFieldManager, Timeout: d.options.CallTimeout,
 		}),
 	}
-	m.reported = newReportedStatuses(m.paused)
 	c := controller.Controller{
 		Name: controllerName, Cluster: m.name, Reconciler: m, Queue: m.queue, Logger: d.options.Logger,
 		Sources: []source.Source{m.copies(), m.besideCopies(), d.announce(m.name)},
@@ -89,13 +79,14 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 		Workers: d.options.Workers, LastRetry: lastRetry, Resync: d.options.Resync,
 	}
 	if !d.Runner.Engage(ctx, name, controller.Engagement[*MemberQueue]{Cluster: cl, Value: m, Run: c.Run}) {
+		m.memory.Close()
 		return nil
 	}
 	// The member's cache is out of date from now on, not only when the last worker ends.
 	context.AfterFunc(ctx, func() {
-		if pending, others, err := d.requests(context.WithoutCancel(ctx), m.name); err == nil {
-			d.wake.AddLowPriority(slices.Concat(pending, others)...)
-		} // The cache fails only when the process ends.
+		m.memory.Close()
+		pending, others, _ := d.state.Concerned(m.name)
+		d.wake.AddLowPriority(requestsOf(slices.Concat(pending, others))...)
 	})
 	return nil
 }
@@ -107,32 +98,27 @@ func (d *Dispatcher) Get(name string) *MemberQueue {
 }
 
 // Observe fills in the copy of an application from the member's cache, and the result of
-// the last attempt to write or delete it. It reports false if there was no attempt yet.
+// the last attempt to write or delete it. It reports false if there was no attempt yet. That the copy
+// is gone, or was applied, counts only as a result of the order that was handed over last.
 func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggregate.Cluster) (bool, error) {
-	entry := EntryOf(app, l.name)
-	if deletes(app, entry) {
-		l.reports.leave(keyOf(app))
-	} else {
-		// A member that is left later needs an absence that is found later.
-		l.reports.forgetAbsence(keyOf(app))
-	}
-	found, known := l.reports.about(keyOf(app), app.UID)
-	if !known && entry != nil {
+	t := l.stored(app)
+	found, known := l.memory.Result(keyOf(app), app.UID)
+	if !known && t.order != nil {
 		return false, nil
 	}
-	c.Failure, c.Unknown, c.Gone = found.failure, found.unknown, found.gone
-	if entry != nil && found.revision != entry.Revision {
+	c.Failure, c.Unknown, c.Gone = found.Failure, found.Unknown, found.Gone && t.deletes()
+	if t.order != nil && found.Revision != t.order.Revision {
 		c.Failure = nil // It is about the revision before.
 	}
-	c.Pending, c.Paused = found.pending, c.Paused || l.paused
-	// Only an entry without an applied generation needs it, and it may cost another reconciliation.
-	c.Unconfirmed = deletes(app, entry) || (entry == nil || entry.AppliedGeneration == 0) && !l.reports.confirmed(keyOf(app), app.UID)
+	c.Pending, c.Paused = found.Pending, c.Paused || l.paused
+	// Only an entry without an applied generation needs it.
+	c.Unconfirmed = t.deletes() || !t.hadCopy() && !found.Applied
 	live, reported, err := l.observed(ctx, app)
 	if live == nil || err != nil {
 		return true, err
 	}
 	c.Copy = observedCopy(app, live)
-	if c.Copy != nil && c.Copy.HubGeneration < app.Generation && l.keeps(ctx, app, live, found) {
+	if c.Copy != nil && c.Copy.HubGeneration < app.Generation && l.keeps(ctx, t, live, found) {
 		c.Copy.HubGeneration = app.Generation
 	}
 	if reported != nil && c.Copy != nil {
@@ -140,7 +126,7 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 	}
 	if !known {
 		// The member is about to be chosen: no other one gets a copy before this one is compared.
-		c.Unknown = l.unknownOrigin(ctx, app, live)
+		c.Unknown = l.unknownOrigin(ctx, t, live)
 	}
 	return true, nil
 }
@@ -152,7 +138,7 @@ func (l *MemberQueue) observed(ctx context.Context, app *v1.EcommerceApp) (*v1.E
 	var status *v1.EcommerceAppStatus
 	err := l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
 	if err == nil {
-		status = l.reported.of(live)
+		status = l.memory.Status(live)
 	}
 	if err == nil && status == nil {
 		// If the cache got the status between the two, it has it now, and no event follows.
@@ -167,45 +153,32 @@ func (l *MemberQueue) observed(ctx context.Context, app *v1.EcommerceApp) (*v1.E
 	return live, status, nil
 }
 
-// requests returns requests for the applications that a member's queue is concerned with, those first
+// requests returns requests for the applications that a member's queue has orders about, those first
 // of which the member has missed something, and for the copies that deleted ones left behind in the
-// member. What the hub wrote counts before its cache has it: a decision that was dispatched before the
-// member was connected is not dispatched again.
+// member.
 func (d *Dispatcher) requests(ctx context.Context, member string) (pending, others []reconcile.Request, err error) {
-	apps, err := d.concerned(ctx, member)
-	if err != nil {
-		return nil, nil, err
-	}
 	records, err := d.options.Residue.List(ctx, member)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, app := range apps {
-		if isPending(app, member) {
-			pending = append(pending, requestFor(app))
-		} else {
-			others = append(others, requestFor(app))
-		}
-	}
-	return pending, append(others, requestsFor(records)...), nil
+	missed, held, _ := d.state.Concerned(member)
+	return requestsOf(missed), append(requestsOf(held), requestsFor(records)...), nil
 }
 
-// announce wakes the reconciler of applications when a member is connected: for those that it runs or
-// may run, and for those whose copies elsewhere wait for what it has. The placement follows from
+// announce wakes the reconciler of applications when a member is connected: for those that it runs, and for
+// those that are not decided, or whose copies elsewhere wait for what it has. The placement follows from
 // the MemberCluster.
 func (d *Dispatcher) announce(member string) source.Source {
-	return source.Func(func(ctx context.Context, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		apps, err := d.concerned(ctx, member)
-		if err != nil {
-			return err
-		}
-		for _, app := range apps {
-			d.seen.see(nil, app)
-			d.wake.AddLowPriority(requestFor(app))
-		}
-		d.wake.AddLowPriority(d.undecided.requests()...)
+	return source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		d.wake.AddLowPriority(d.affected(member)...)
 		return nil
 	})
+}
+
+// affected returns requests for the applications that what a member has may affect.
+func (d *Dispatcher) affected(member string) []reconcile.Request {
+	pending, others, open := d.state.Concerned(member)
+	return requestsOf(slices.Concat(pending, others, open))
 }
 
 // Revisit enqueues the copies of a member, for a change of the member that they mention. It returns
@@ -220,90 +193,38 @@ func (d *Dispatcher) Revisit(ctx context.Context, member string) []reconcile.Req
 		m.queue.Add(pending...)
 		m.queue.AddLowPriority(others...)
 	}
-	return slices.Concat(pending, others, d.undecided.requests())
+	return d.affected(member)
 }
 
-// See records when a generation of an application reached the hub, to measure how long
-// it takes to reach the members. Before is nil for an application that is new.
-func (d *Dispatcher) See(before, app *v1.EcommerceApp) { d.seen.see(before, app) }
-
-// Newest returns the newer of an application in the hub's cache and what the hub wrote
-// last, and whether the cache has yet to catch up.
-//
-// An application with a planned status is ahead of a cache that has its metadata. A plan ends when
-// the application is changed meanwhile.
-func (d *Dispatcher) Newest(cached *v1.EcommerceApp) (app *v1.EcommerceApp, ahead bool) {
-	planned := d.written.of(keyOf(cached)).planned
-	if app, ahead = d.written.newest(cached); planned && !ahead {
-		d.decisions.forget(keyOf(cached))
-	}
-	return app, ahead
-}
-
-// Planned reports whether the queues work with a status of an application that is yet to be written.
-func (d *Dispatcher) Planned(app *v1.EcommerceApp) bool { return d.written.of(keyOf(app)).planned }
-
-// Reported reports whether all of the clusters that are connected have a result about an application.
-func (d *Dispatcher) Reported(app *v1.EcommerceApp, clusters []v1.ClusterStatus) bool {
-	return !slices.ContainsFunc(clusters, func(c v1.ClusterStatus) bool {
-		m := d.Get(c.Name)
-		if m == nil {
-			return false
-		}
-		_, known := m.reports.about(keyOf(app), app.UID)
-		return !known
-	})
-}
-
-// Written hands over an application as the API server returned it after a write that
-// replaced a version. The queues work with it before the hub's cache has it.
-func (d *Dispatcher) Written(app *v1.EcommerceApp, replaced string) {
-	d.written.record(app, replaced, false)
-}
-
-// WrittenMetadata does as Written does after a write of metadata alone: a planned status is still to follow.
-func (d *Dispatcher) WrittenMetadata(app *v1.EcommerceApp, replaced string) {
-	d.written.record(app, replaced, true)
-}
-
-// Plan hands over an application with the status that it is about to get, and enqueues it as
-// Dispatch does. Its stored metadata must list each member of the status, so that the copies are
-// found again if that is never written.
-func (d *Dispatcher) Plan(app *v1.EcommerceApp) {
-	d.written.plan(app)
-	d.Dispatch(app)
-}
-
-// EndPlan ends a plan: if the status was not written, the queues work with what is stored, and the
-// next decision concerns all of them.
-func (d *Dispatcher) EndPlan(app types.NamespacedName) {
-	if d.written.endPlan(app) {
-		d.decisions.forget(app)
-	}
-}
-
-// DispatchEdit does as Dispatch does with an application whose next status is yet to be stored, if that
-// changes no more than what the spec is: its copies need not wait for the write.
-func (d *Dispatcher) DispatchEdit(app *v1.EcommerceApp, next v1.EcommerceAppStatus) {
-	if keepsMembers(app, next) {
-		d.Dispatch(app)
-	}
-}
-
-// Dispatch enqueues an application in the queues of the members whose copies its stored
-// status and spec change, and of those that are no longer among them. It costs nothing for
-// the others.
-func (d *Dispatcher) Dispatch(app *v1.EcommerceApp) {
-	names := d.undecided.take(keyOf(app))
-	for _, name := range d.decisions.replace(app, d.sources.signature(app)) {
-		if names == nil {
-			names = map[string]bool{}
-		}
-		names[name] = true
-	}
-	for name := range names {
+// HaveActed reports whether the queues of all members that are connected have a result about their order.
+func (d *Dispatcher) HaveActed(decision *state.Decision) bool {
+	for name, order := range decision.Orders {
 		if m := d.Get(name); m != nil {
-			m.queue.Add(requestFor(app))
+			if last, known := m.memory.Result(keyOf(decision.App), decision.App.UID); !known || last.Hash != order.Hash {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// DecisionOf returns the Decision that a computed status says about an application.
+func (d *Dispatcher) DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus) *state.Decision {
+	return DecisionOf(app, status, d.sources.signature(app))
+}
+
+// HandOver hands a Decision over to the queues, and enqueues it where a queue has not acted on its order. It costs
+// nothing for the others. A queue that begins catches up before it compares what has been written.
+func (d *Dispatcher) HandOver(decision *state.Decision) {
+	for _, member := range d.state.HandOver(decision) {
+		m := d.Get(member)
+		if m == nil {
+			continue
+		}
+		if _, known := m.memory.Result(keyOf(decision.App), decision.App.UID); known || decision.IsPending(member) {
+			m.queue.Add(requestFor(decision.App))
+		} else {
+			m.queue.AddLowPriority(requestFor(decision.App))
 		}
 	}
 }
@@ -311,11 +232,6 @@ func (d *Dispatcher) Dispatch(app *v1.EcommerceApp) {
 // EntryOf returns the inventory's entry about a member, or nil.
 func EntryOf(app *v1.EcommerceApp, member string) *v1.ClusterStatus {
 	return app.Status.EntryOf(member)
-}
-
-// deletes reports whether the copy of an application is to be deleted where the entry says.
-func deletes(app *v1.EcommerceApp, entry *v1.ClusterStatus) bool {
-	return entry != nil && (app.Ending() || entry.Phase == v1.PhaseDeleting)
 }
 
 // keyOf returns the key of an application and of its copies.

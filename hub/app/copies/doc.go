@@ -3,9 +3,8 @@
 // # Purpose
 //
 // The Dispatcher runs a MemberQueue for each connected member: a queue with its own workers,
-// which make the member's copies follow the applications on the hub, as package app
-// describes. The results are kept in memory while the member is connected; Observe reads
-// them.
+// which carry out the orders about the member's copies, as package app describes. The results are
+// kept in memory (package state) while the member is connected; Observe reads them.
 //
 // A MemberQueue also records in each copy which process reconciles it, which follows from
 // the mode in which the member is connected. A change of the mode connects the member anew,
@@ -56,7 +55,7 @@
 //     it: the copy keeps the generation that it was made from, and counts as applied for the
 //     present one. That generation is therefore a lower bound. It is kept only if the copy
 //     was made from the generation before the present one, or its entry says that it was
-//     applied for that (follows), so that all generations from the bound on had this copy in
+//     applied for that (task.follows), so that all generations from the bound on had this copy in
 //     this member: an edit and its reversal, of which the member saw neither, write the copy.
 //     This keeps the comparisons with a hub that was restored to an older generation right:
 //     below the bound, the copy is later, as before. From the bound on, the hub would write

@@ -36,18 +36,18 @@ type DryRunResult struct {
 // application is that of the decision about it, and its UID is not empty.
 func (l *MemberQueue) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunResult, error) {
 	found := DryRunResult{ManagedBy: l.managedBy}
-	waiting := l.waiting(app)
-	if deletes(app, EntryOf(app, l.name)) {
-		return l.dryRunDeletion(ctx, app, waiting, found)
+	t := l.stored(app)
+	if t.deletes() {
+		return l.dryRunDeletion(ctx, app, t.waiting, found)
 	}
-	c, err := l.intended(ctx, app, waiting)
+	c, err := l.intended(ctx, t)
 	if err == nil && c == nil {
 		err = errLeaving
 	}
 	if err != nil {
 		return found, err
 	}
-	request, err := l.copyRequest(ctx, app, c, waiting)
+	request, err := l.copyRequest(ctx, t, c)
 	if err != nil {
 		return found, err
 	}

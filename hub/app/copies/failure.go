@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -23,15 +24,15 @@ func failureOf(err error) *aggregate.Failure {
 // lastingAfter is the time after which a copy that the member's API server fails on waits for a user.
 const lastingAfter = 3 * time.Minute
 
-// escalate makes a failure that may pass by itself one that waits for a user if it lasts. The report before
+// lasts reports whether an error may pass by itself and, if it does not, waits for a user.
+func lasts(err error) bool { return apierror.Classify(err) == apierror.Internal }
+
+// escalate makes a failure that may pass by itself one that waits for a user if it lasts. The result before
 // says since when it does.
-func (r *report) escalate(err error, last report, now time.Time, after time.Duration) {
-	if r.failure == nil || apierror.Classify(err) != apierror.Internal {
-		return
+func escalate(r *state.Result, last state.Result, now time.Time, after time.Duration) {
+	r.Failing = now
+	if last.App == r.App && last.Revision == r.Revision && !last.Failing.IsZero() {
+		r.Failing = last.Failing
 	}
-	r.failing = now
-	if last.app == r.app && last.revision == r.revision && !last.failing.IsZero() {
-		r.failing = last.failing
-	}
-	r.failure.Lasting = now.Sub(r.failing) >= after
+	r.Failure.Lasting = now.Sub(r.Failing) >= after
 }

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
@@ -53,27 +54,29 @@ func TestEscalate(t *testing.T) {
 	t.Parallel()
 	failed, away := apierrors.NewInternalError(errors.New("failed calling webhook")), apierrors.NewServiceUnavailable("starting")
 	now := time.Unix(10000, 0)
-	since := func(d time.Duration) report { return report{app: "a", revision: 2, failing: now.Add(-d)} }
+	since := func(d time.Duration) state.Result { return state.Result{App: "a", Revision: 2, Failing: now.Add(-d)} }
 	for name, tt := range map[string]struct {
 		err     error
-		last    report
+		last    state.Result
 		lasting bool
 		failing time.Time
 	}{
-		"first":                {failed, report{}, false, now},
+		"first":                {failed, state.Result{}, false, now},
 		"a minute":             {failed, since(time.Minute), false, now.Add(-time.Minute)},
 		"three minutes":        {failed, since(3 * time.Minute), true, now.Add(-3 * time.Minute)},
-		"another revision":     {failed, report{app: "a", revision: 1, failing: now.Add(-time.Hour)}, false, now},
-		"another application":  {failed, report{app: "b", revision: 2, failing: now.Add(-time.Hour)}, false, now},
-		"another failure then": {failed, report{app: "a", revision: 2}, false, now},
+		"another revision":     {failed, state.Result{App: "a", Revision: 1, Failing: now.Add(-time.Hour)}, false, now},
+		"another application":  {failed, state.Result{App: "b", Revision: 2, Failing: now.Add(-time.Hour)}, false, now},
+		"another failure then": {failed, state.Result{App: "a", Revision: 2}, false, now},
 		"an outage":            {away, since(time.Hour), false, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			next := report{app: "a", revision: 2, failure: failureOf(tt.err)}
-			next.escalate(tt.err, tt.last, now, lastingAfter)
-			if next.failure.Lasting != tt.lasting || !next.failing.Equal(tt.failing) {
-				t.Errorf("lasting: %t, want %t; failing since %v, want %v", next.failure.Lasting, tt.lasting, next.failing, tt.failing)
+			next := state.Result{App: "a", Revision: 2, Failure: failureOf(tt.err)}
+			if lasts(tt.err) {
+				escalate(&next, tt.last, now, lastingAfter)
+			}
+			if next.Failure.Lasting != tt.lasting || !next.Failing.Equal(tt.failing) {
+				t.Errorf("lasting: %t, want %t; failing since %v, want %v", next.Failure.Lasting, tt.lasting, next.Failing, tt.failing)
 			}
 		})
 	}

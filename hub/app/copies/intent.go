@@ -24,8 +24,9 @@ type intended struct {
 // intended returns the copy to write of an application. It returns nil while the member leaves the
 // fleet, and if the copy cannot be compared; with the error of an intent that cannot be made it
 // returns the present copy.
-func (l *MemberQueue) intended(ctx context.Context, app *v1.EcommerceApp, waiting string) (*intended, error) {
-	facts, err := l.facts(ctx, app)
+func (l *MemberQueue) intended(ctx context.Context, t *task) (*intended, error) {
+	app := t.App
+	facts, err := l.facts(ctx, t)
 	if err != nil || facts == nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func (l *MemberQueue) intended(ctx context.Context, app *v1.EcommerceApp, waitin
 		return nil, errUndecided
 	}
 	c := &intended{former: members.Deletion{App: app.UID, Left: l.options.Left(l.name, app.UID), At: l.options.DeletedAt(l.name, app.UID)}}
-	if err := knownDeletion(app, c.former.At, waiting); err != nil {
+	if err := knownDeletion(app, c.former.At, t.waiting); err != nil {
 		return nil, err
 	}
 	live := &v1.EcommerceApp{}
@@ -48,7 +49,7 @@ func (l *MemberQueue) intended(ctx context.Context, app *v1.EcommerceApp, waitin
 		c.live = live
 	}
 	if c.live == nil || c.live.DeletionTimestamp != nil {
-		if err := knownLeaving(app, EntryOf(app, l.name), c.former.Left, waiting); err != nil {
+		if err := t.knownLeaving(c.former.Left); err != nil {
 			return nil, err
 		}
 	}
@@ -58,10 +59,11 @@ func (l *MemberQueue) intended(ctx context.Context, app *v1.EcommerceApp, waitin
 
 // copyRequest returns the request that writes a copy, unless the copy must not be created. The
 // intent becomes the one that is written.
-func (l *MemberQueue) copyRequest(ctx context.Context, app *v1.EcommerceApp, c *intended, waiting string) (apply.Request, error) {
+func (l *MemberQueue) copyRequest(ctx context.Context, t *task, c *intended) (apply.Request, error) {
+	app := t.App
 	request := apply.Request{Owned: adoptable(app), Check: func(live component.Resource) error {
 		err := knownCopy(comparison{
-			app: app, intent: c.intent, live: live, waiting: waiting,
+			app: app, intent: c.intent, live: live, waiting: t.waiting,
 			deleted: func(former types.UID) bool { return l.wasDeleted(ctx, former) },
 		})
 		if from := v1.OriginOf(live.GetAnnotations()); err != nil || from.App == "" || from.App == app.UID {
@@ -73,9 +75,9 @@ func (l *MemberQueue) copyRequest(ctx context.Context, app *v1.EcommerceApp, c *
 	var err error
 	if c.live != nil {
 		request.Live = c.live
-		c.intent, err = asWritten(c.intent, c.live, follows(app, c.live, EntryOf(app, l.name), waiting))
+		c.intent, err = asWritten(c.intent, c.live, t.follows(c.live))
 	} else {
-		err = l.mayCreate(ctx, app, waiting)
+		err = l.mayCreate(ctx, t)
 	}
 	request.Intent = c.intent
 	return request, err

@@ -45,11 +45,13 @@ func TestFollows(t *testing.T) {
 			if tt.uid != "" {
 				app.UID = tt.uid
 			}
-			entry := &v1.ClusterStatus{Name: "a", AppliedGeneration: tt.applied}
+			app.Status.Clusters[0].AppliedGeneration = tt.applied
 			if tt.noEntry {
-				entry = nil
+				app.Status.Clusters = nil
 			}
-			if got := follows(app, live, entry, tt.waiting); got != tt.want {
+			d := DecisionOf(app, &app.Status, "")
+			followed := task{Decision: d, order: d.Order("a"), waiting: tt.waiting}
+			if got := followed.follows(live); got != tt.want {
 				t.Errorf("follows: %t, want %t", got, tt.want)
 			}
 		})
@@ -76,8 +78,8 @@ func testKept(t *testing.T, m *member) {
 	// A hub that is restored to a generation between finds the copy that it would write.
 	m.app.Generation = 2
 	m.reconcile(t)
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure != nil || m.live(t).ResourceVersion != first.ResourceVersion {
-		t.Errorf("a restored hub reports %+v, and the copy has %v", found.failure, m.live(t).Annotations)
+	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Failure != nil || m.live(t).ResourceVersion != first.ResourceVersion {
+		t.Errorf("a restored hub reports %+v, and the copy has %v", found.Failure, m.live(t).Annotations)
 	}
 	m.app.Generation = 4
 	m.app.Status.Clusters[0].AppliedGeneration = 4

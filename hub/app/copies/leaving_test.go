@@ -35,8 +35,8 @@ func testLeft(t *testing.T, m *member) {
 	m.finish(t)
 	m.app.Generation, m.app.Status.Clusters[0].Phase = 3, ""
 	m.reconcile(t)
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonNewerElsewhere {
-		t.Errorf("reported %+v", found.failure)
+	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Failure == nil || found.Failure.Reason != v1.ReasonNewerElsewhere {
+		t.Errorf("reported %+v", found.Failure)
 	}
 	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the copy was created again: %v", err)
@@ -49,13 +49,13 @@ func testLeft(t *testing.T, m *member) {
 	m.app.Generation = 3
 	m.accept(string(m.app.UID) + "/4") // That of a copy in another member.
 	m.reconcile(t)
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.unknown != v1.LeavingOrigin(m.app.UID, 4) {
-		t.Errorf("%q waits for the user", found.unknown)
+	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Unknown != v1.LeavingOrigin(m.app.UID, 4) {
+		t.Errorf("%q waits for the user", found.Unknown)
 	}
 	generation = 0 // The record has aged.
 	m.reconcile(t)
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.unknown != v1.LeavingOrigin(m.app.UID, 4) {
-		t.Errorf("%q waits for the user without the record", found.unknown)
+	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Unknown != v1.LeavingOrigin(m.app.UID, 4) {
+		t.Errorf("%q waits for the user without the record", found.Unknown)
 	}
 	generation = 4
 	m.app.Annotations = map[string]string{v1.RecoverAnnotation: v1.LeavingOrigin(m.app.UID, 4)}
@@ -91,11 +91,12 @@ func testMoved(t *testing.T, m *member) {
 	m.reconcile(t)
 	restored := func(when string) {
 		t.Helper()
-		entry.Phase, entry.AppliedGeneration, m.queue.reports = v1.PhaseRunning, 5, newReports()
+		entry.Phase, entry.AppliedGeneration = v1.PhaseRunning, 5
+		m.reconnect()
 		for range 2 {
 			m.reconcile(t)
-			if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonNewerElsewhere {
-				t.Errorf("reported %+v %s", found.failure, when)
+			if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Failure == nil || found.Failure.Reason != v1.ReasonNewerElsewhere {
+				t.Errorf("reported %+v %s", found.Failure, when)
 			}
 			entry.AppliedGeneration = 0 // The status follows.
 		}
@@ -105,7 +106,7 @@ func testMoved(t *testing.T, m *member) {
 	m.finish(t)
 	restored("after the copy was deleted")
 
-	m.queue.reports = newReports()
+	m.reconnect()
 	m.reconcile(t)
 	if m.live(t); kept.Left(m.app.UID) != 0 {
 		t.Errorf("recorded %+v of an application that came back", kept.Deleted)
@@ -137,21 +138,20 @@ func testBack(t *testing.T, m *member) {
 	expect("applied", true)
 	entry.Phase = v1.PhaseDeleting
 	expect("leaving", false)
+	m.handOver()
 	entry.Phase = ""
+	m.handOver()
 	expect("back", false)
 	m.reconcile(t)
 	expect("back, and applied", true)
-	m.queue.reports.begin(keyOf(m.app))
-	expect("while a worker is busy, perhaps with a former entry", false)
-	entry.AppliedGeneration = 1
-	expect("while a worker is busy with what the status has", true)
-	entry.Phase = v1.PhaseDeleting
+	entry.AppliedGeneration, entry.Phase = 1, v1.PhaseDeleting
 	expect("leaving what the status has", false)
 	entry.AppliedGeneration = 0
-	entry.Phase = v1.PhaseDeleting
 	m.reconcile(t)
 	entry.Phase = ""
 	expect("back after the deletion", false)
+	m.handOver()
+	expect("back after the deletion, as decided", false)
 	m.finish(t)
 }
 
@@ -178,9 +178,9 @@ func testDeletedByHand(t *testing.T, m *member) {
 		}
 		entry.Phase, m.app.DeletionTimestamp = "", &metav1.Time{Time: time.Unix(3600, 0)}
 		m.reconcile(t)
-		found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID)
-		if found.gone != gone || !kept.DeletedAt(m.app.UID).Equal(time.Unix(3600, 0)) {
-			t.Errorf("%s: recorded %+v, and that the copy is gone: %t", name, kept.Deleted, found.gone)
+		found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID)
+		if found.Gone != gone || !kept.DeletedAt(m.app.UID).Equal(time.Unix(3600, 0)) {
+			t.Errorf("%s: recorded %+v, and that the copy is gone: %t", name, kept.Deleted, found.Gone)
 		}
 		m.app.DeletionTimestamp = nil
 	}
@@ -190,7 +190,7 @@ func testDeletedByHand(t *testing.T, m *member) {
 	m.queue.options.RecordDeletion = func(context.Context, string, ownership.Deletion) error { return apierror.ErrNotConnected }
 	m.app.DeletionTimestamp = &metav1.Time{Time: time.Unix(7200, 0)}
 	m.reconcile(t)
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.gone {
+	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Gone {
 		t.Error("the application is released before its deletion is recorded")
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -20,7 +21,7 @@ func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, li
 	if db == nil || p.member == nil {
 		return nil
 	}
-	keepServer(app, db, p.cluster, live)
+	keepServer(app, db, p.order, live)
 	profile := db.StorageProfile
 	db.StorageProfile = ""
 	if csi.BySnapshots(db.Backup.Method, p.member) && db.Backup.Enabled {
@@ -53,9 +54,12 @@ func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, li
 }
 
 // keepServer gives a database that is to be upgraded, and waits for a backup, the server that it has.
-func keepServer(app *v1.EcommerceApp, db *v1.Database, cluster string, live *v1.EcommerceApp) {
-	copied := v1.CopiedServerOf(live)
-	server := app.DatabaseServer(cluster, db.Server(), copied)
+func keepServer(app *v1.EcommerceApp, db *v1.Database, order *state.Order, live *v1.EcommerceApp) {
+	copied, recorded := v1.CopiedServerOf(live), v1.DatabaseServer{}
+	if order != nil {
+		recorded = order.Recorded
+	}
+	server := app.ServerAfter(recorded, db.Server(), copied)
 	db.SetServer(server)
 	if server == copied.DatabaseServer {
 		db.Image = live.Spec.Database.Image // It may name the official image.

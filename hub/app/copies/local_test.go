@@ -60,7 +60,7 @@ func TestTheClassOfACopy(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := copyFor(tt.app, MemberFacts{cluster: "eu-1", member: member}, tt.live)
+			got, err := copyOf(tt.app, MemberFacts{cluster: "eu-1", member: member}, tt.live)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,8 @@ func TestTheVersionOfACopy(t *testing.T) {
 			app := stored(tt.spec)
 			version, image, _ := strings.Cut(tt.recorded, " ")
 			app.Status.Backups = []v1.ClusterBackups{{Name: "a", Version: version, Image: image}}
-			copied, err := copyFor(app, MemberFacts{cluster: "a", member: awsMember()}, tt.live)
+			app.Status.Clusters = []v1.ClusterStatus{{Name: "a"}}
+			copied, err := copyOf(app, MemberFacts{cluster: "a", member: awsMember()}, tt.live)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +192,7 @@ func TestTheServerOfACopy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := copyFor(tt.app, MemberFacts{cluster: "a", member: awsMember()}, tt.live)
+			_, err := copyOf(tt.app, MemberFacts{cluster: "a", member: awsMember()}, tt.live)
 			if d := apierror.Decide(err); (err != nil) != tt.refused || tt.refused && d.Reason != v1.ReasonUpgradeRefused {
 				t.Errorf("error %v, decision %+v, refused %t", err, d, tt.refused)
 			}
@@ -210,7 +211,7 @@ func TestAServerThatWaits(t *testing.T) {
 	app := mysql("9.1.0")
 	app.Status.Rollout = &v1.RolloutStatus{Revision: 2, State: v1.RolloutProgressing, DatabaseServer: new(mysql("8.4.2").Spec.Database.Server())}
 	for _, has := range []string{"8.0.36", "8.4.2"} {
-		got, err := copyFor(app, MemberFacts{cluster: "a", member: awsMember(), revision: 2}, mysql(has))
+		got, err := copyOf(app, MemberFacts{cluster: "a", member: awsMember(), revision: 2}, mysql(has))
 		if err != nil || got.Spec.Database.Version != "8.4.2" {
 			t.Errorf("a cluster with %s: %v, error %v; want 8.4.2", has, got.Spec.Database, err)
 		}
@@ -233,7 +234,7 @@ func TestWhatAMemberCannotHave(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := copyFor(tt.app, MemberFacts{cluster: "eu-1", member: tt.member}, nil)
+			_, err := copyOf(tt.app, MemberFacts{cluster: "eu-1", member: tt.member}, nil)
 			if d := apierror.Decide(err); d.Class != apierror.InvalidSpec || d.Reason != tt.reason {
 				t.Errorf("error %v, decision %+v, want the reason %s", err, d, tt.reason)
 			}
@@ -265,7 +266,7 @@ func TestTheMethodOfACopy(t *testing.T) {
 					CopyToRegions: []string{"us-east-1"}, MaxRPO: &metav1.Duration{Duration: time.Hour},
 				}
 			})
-			got, err := copyFor(app, MemberFacts{cluster: "eu-1", member: tt.member}, nil)
+			got, err := copyOf(app, MemberFacts{cluster: "eu-1", member: tt.member}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -303,12 +304,12 @@ func TestImportedSpec(t *testing.T) {
 			newer.Spec.Image, newer.Annotations = "shop:v2", map[string]string{v1.RestartedAtAnnotation: "2026-11-23T12:00:00Z"}
 			older.Spec.Placement.ClusterNames = []string{"eu-1"}
 			older.Spec.Propagate = []v1.PropagatedObject{{Kind: v1.PropagatedSecret, Name: "registry"}}
-			copied, err := copyFor(newer, facts, nil)
+			copied, err := copyOf(newer, facts, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			imported := older.WithSpecOf(copied)
-			intent, err := copyFor(imported, facts, copied)
+			intent, err := copyOf(imported, facts, copied)
 			if err != nil {
 				t.Fatal(err)
 			}

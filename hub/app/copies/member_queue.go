@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
@@ -26,8 +28,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
-// MemberQueue reconciles the copies in one member with the applications on the hub. It is
-// safe for concurrent use.
+// MemberQueue writes and deletes the copies in one member as Decisions order. It is safe for
+// concurrent use.
 type MemberQueue struct {
 	name      string
 	managedBy v1.ManagedByMode
@@ -36,48 +38,36 @@ type MemberQueue struct {
 	cluster   cluster.Cluster
 	applier   *apply.Applier
 	wake      *controller.Queue
-	seen      *generations
 	queue     *controller.Queue
-	reports   *reports
-	lookups   *lookups
-	written   *written
+	// state is the Dispatcher's, and memory the part that ends with the connection.
+	state     *state.State
+	memory    *state.Member
 	conflicts retry.Conflicts
 	// peer returns the queue of a connected member, or nil.
-	peer      func(member string) *MemberQueue
-	undecided *undecided
-	// paused means that nothing is written in the member, and reported are the statuses of copies
-	// that their reconciler is about to write, or would have written.
-	paused   bool
-	reported *reportedStatuses
+	peer func(member string) *MemberQueue
+	// paused means that nothing is written in the member.
+	paused bool
 	// sources are the Dispatcher's, and propagated is what was written of them in the member.
 	sources    *sources
 	propagated *propagated
 }
 
-// Reconcile updates the copy of one application, and reports the result.
+// Reconcile carries out the order about one application, and records the result.
 func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := request.NamespacedName
-	l.reports.begin(key)
-	own := l.written.of(key)
-	app := &v1.EcommerceApp{} // Not changed: the queues of all members share it with the cache.
-	if err := l.hub.Get(ctx, key, app, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
-		l.reports.end(key, nil)
-		return reconcile.Result{}, fmt.Errorf("reading the application: %w", err)
+	decision := l.memory.Begin(key)
+	if app := l.memory.Asked(key); app != "" {
+		if err := l.lookUp(ctx, key, app); err != nil {
+			l.memory.End(key, nil)
+			return l.conflicts.RetryReported(l.options.Waits, request, err)
+		}
 	}
-	if app.UID != "" {
-		app, _ = own.newest(app)
+	if decision.Order(l.name) == nil {
+		return l.conflicts.RetryReported(l.options.Waits, request, l.leaveAlone(ctx, request, decision))
 	}
-	entry := EntryOf(app, l.name)
-	if entry == nil {
-		// A missing entry or application never causes a deletion: such a copy keeps
-		// running, unless the application left a record of it when it was deleted.
-		l.reports.end(key, nil)
-		l.propagated.forget(key)
-		return l.conflicts.RetryReported(l.options.Waits, request, errors.Join(l.find(ctx, key, app), l.keepCopy(ctx, key), l.cleanUp(ctx, key, app)))
-	}
-	l.lookups.drop(key)
-	defer l.reportPanic(request, app)
-	next, err := l.sync(ctx, app, entry)
+	t := l.taskOf(decision)
+	defer l.recordPanic(request, t)
+	next, err := l.sync(ctx, t)
 	select {
 	case <-ctx.Done():
 		// The member was disconnected: the result is out of date.
@@ -85,94 +75,129 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	default:
 	}
 	if errors.Is(err, errUndecided) {
-		l.reports.end(key, nil)
+		l.memory.End(key, nil)
 		return reconcile.Result{}, nil
 	}
-	last, known := l.reports.about(key, app.UID)
-	if known && err != nil && next.failure == nil && last.revision == next.revision {
-		next.failure, next.failing = last.failure, last.failing
+	last, known := l.memory.Result(key, t.App.UID)
+	if known && err != nil && next.Failure == nil && last.Revision == next.Revision {
+		next.Failure, next.Failing = last.Failure, last.Failing
 	}
-	next.escalate(err, last, l.options.Clock.Now(), l.options.Waits.Scaled(lastingAfter))
-	l.conclude(request, app, next)
-	if next.applied {
-		err = errors.Join(err, l.dropRecords(ctx, app))
+	if next.Failure != nil && lasts(err) {
+		escalate(&next, last, l.options.Clock.Now(), l.options.Waits.Scaled(lastingAfter))
+	}
+	l.conclude(request, t, next)
+	if next.Applied {
+		err = errors.Join(err, l.dropRecords(ctx, t.App))
 	}
 	return l.conflicts.RetryReported(l.options.Waits, request, err)
 }
 
-// conclude reports a result.
-func (l *MemberQueue) conclude(request reconcile.Request, app *v1.EcommerceApp, next report) {
-	if last, news := l.reports.end(request.NamespacedName, &next); news {
-		l.recordEvents(app, last, next)
+// leaveAlone does what is due about a copy without an order. A missing order or application never causes a deletion:
+// such a copy keeps running, unless the application left a record of it when it was deleted. While the application is
+// not decided, nothing is done about its copy.
+func (l *MemberQueue) leaveAlone(ctx context.Context, request reconcile.Request, decision *state.Decision) error {
+	key := request.NamespacedName
+	if _, news := l.memory.End(key, nil); news {
+		l.wake.Add(request)
+	}
+	l.propagated.forget(key)
+	if decision == nil {
+		if exists, err := l.awaitsDecision(ctx, key); exists || err != nil {
+			return err
+		}
+		decision = &state.Decision{App: &v1.EcommerceApp{}}
+	}
+	return errors.Join(l.keepCopy(ctx, key), l.cleanUp(ctx, key, l.taskOf(decision)))
+}
+
+// awaitsDecision reports whether an application without a Decision exists: its first pass is to come, and wakes the
+// queue.
+func (l *MemberQueue) awaitsDecision(ctx context.Context, key types.NamespacedName) (bool, error) {
+	err := l.hub.Get(ctx, key, &v1.EcommerceApp{}, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading the application: %w", err)
+	}
+	if err == nil {
+		l.state.Await(key, l.name, true)
+	}
+	return err == nil, nil
+}
+
+// conclude records a result, with the hash of the order that it is about.
+func (l *MemberQueue) conclude(request reconcile.Request, t *task, next state.Result) {
+	next.App, next.Hash, next.Revision = t.App.UID, t.order.Hash, t.order.Revision
+	if last, news := l.memory.End(request.NamespacedName, &next); news {
+		l.recordEvents(t.App, last, next)
 		l.wake.Add(request)
 	}
 }
 
-// reportPanic reports that the copy was not written or deleted because of a panic: without a
-// report the application would wait for this member, and all its other members with it. The
+// recordPanic records that the copy was not written or deleted because of a panic: without a
+// result the application would wait for this member, and all its other members with it. The
 // panic goes on to the queue, which logs it with its stack, counts it, and retries.
-func (l *MemberQueue) reportPanic(request reconcile.Request, app *v1.EcommerceApp) {
+func (l *MemberQueue) recordPanic(request reconcile.Request, t *task) {
 	if cause := recover(); cause != nil {
-		l.conclude(request, app, report{app: app.UID, failure: failureOf(errPanicked), unknown: l.waiting(app)})
+		l.conclude(request, t, state.Result{Failure: failureOf(errPanicked), Unknown: t.waiting})
 		panic(cause)
 	}
 }
 
-// sync applies or deletes the copy, as the entry of the inventory demands.
-func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (next report, err error) {
-	next.app, next.revision = app.UID, entry.Revision
-	waiting := l.waiting(app)
+// sync applies or deletes the copy, as the order demands.
+func (l *MemberQueue) sync(ctx context.Context, t *task) (next state.Result, err error) {
+	next.Revision = t.order.Revision
+	app := t.App
 	var written *writtenCopy
 	switch {
-	case deletes(app, entry) && l.holds(app):
-		next.pending, err = l.heldDeletion(ctx, app)
-	case deletes(app, entry):
+	case t.deletes() && l.holds(app):
+		next.Pending, err = l.heldDeletion(ctx, app)
+	case t.deletes():
 		leaving := removal{key: keyOf(app), owned: owned(app), deletion: l.deletionOf(app), volumes: deletesVolumes(app)}
 		if !app.Ending() {
 			// The placement may be that of an older backup.
 			leaving.check = func(live component.Resource) error {
-				return knownCopy(comparison{app: app, live: live, waiting: waiting, deleted: l.deleted})
+				return knownCopy(comparison{app: app, live: live, waiting: t.waiting, deleted: l.deleted})
 			}
 		}
-		next.gone, err = l.deleteCopy(ctx, leaving)
+		next.Gone, err = l.deleteCopy(ctx, leaving)
 	default:
-		written, err = l.applyCopy(ctx, app, waiting, &next)
-		next.applied = err == nil && !l.paused
+		written, err = l.applyCopy(ctx, t, &next)
+		next.Applied = err == nil && !l.paused
 	}
-	err = l.confirmUnknown(ctx, app, waiting, err)
-	next.failure = failureOf(err)
-	next.unknown = waitingAfter(err, waiting)
+	err = l.confirmUnknown(ctx, t, err)
+	next.Failure = failureOf(err)
+	next.Unknown = waitingAfter(err, t.waiting)
 	if err != nil || written == nil {
 		return next, err
 	}
-	if err = l.propagate(ctx, app, written, &next); err != nil {
-		if next.failure = failureOf(err); next.failure != nil {
-			next.failure.Propagation = true
+	if err = l.propagate(ctx, t, written, &next); err != nil {
+		if next.Failure = failureOf(err); next.Failure != nil {
+			next.Failure.Propagation = true
 		}
 	}
 	return next, err
 }
 
-// applyCopy applies the copy, and adds to the report what it held back or kept. It costs no request
-// while nothing has changed. The origin waiting is the one that waits for the user. It returns the
-// copy, or nil if the cache does not have it yet or objects must not be written beside it.
-func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiting string, next *report) (*writtenCopy, error) {
-	c, err := l.intended(ctx, app, waiting)
+// applyCopy applies the copy, and adds to the result what it held back or kept. It costs no request
+// while nothing has changed. It returns the copy, or nil if the cache does not have it yet or objects
+// must not be written beside it.
+func (l *MemberQueue) applyCopy(ctx context.Context, t *task, next *state.Result) (*writtenCopy, error) {
+	app := t.App
+	c, err := l.intended(ctx, t)
 	switch {
 	case c == nil:
 		return nil, err
 	case err != nil:
 		return nil, l.leaveCopy(ctx, app, c.live, err)
 	case l.holds(app):
-		next.pending, err = l.holdCopy(ctx, app, c.intent, c.live)
+		next.Pending, err = l.holdCopy(ctx, app, c.intent, c.live)
 		return l.copyAfter(app, c.live, apply.Result{}), err
 	}
-	request, err := l.copyRequest(ctx, app, c, waiting)
+	request, err := l.copyRequest(ctx, t, c)
 	if err != nil {
 		return nil, err
 	}
 	if c.live != nil {
-		next.kept = keptBy(app, c.intent)
+		next.Kept = keptBy(app, c.intent)
 	} else if err := l.ensureNamespace(ctx, app.Namespace); err != nil {
 		return nil, err
 	}
@@ -219,7 +244,7 @@ func (l *MemberQueue) wasDeleted(ctx context.Context, app types.UID) bool {
 
 // facts returns the facts about the member from the hub's cache, with the revision that an application is
 // to have there; nil while the member leaves the fleet.
-func (l *MemberQueue) facts(ctx context.Context, app *v1.EcommerceApp) (*MemberFacts, error) {
+func (l *MemberQueue) facts(ctx context.Context, t *task) (*MemberFacts, error) {
 	member := &v1.MemberCluster{}
 	if err := l.hub.Get(ctx, client.ObjectKey{Name: l.name}, member); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -228,9 +253,11 @@ func (l *MemberQueue) facts(ctx context.Context, app *v1.EcommerceApp) (*MemberF
 		return nil, fmt.Errorf("reading the member: %w", err)
 	}
 	// A copy must not change because the status of the member was lost.
-	member = member.Located(EntryOf(app, l.name))
-	facts := &MemberFacts{cluster: l.name, managedBy: l.managedBy, region: member.Status.Region, provider: member.Status.Provider, member: member}
-	return facts, l.addRevision(ctx, app, facts)
+	member = member.Located(t.entry())
+	facts := &MemberFacts{
+		cluster: l.name, managedBy: l.managedBy, region: member.Status.Region, provider: member.Status.Provider, member: member, order: t.order,
+	}
+	return facts, l.addRevision(ctx, t, facts)
 }
 
 // keepCopy hands over a copy that has no entry: without a reconciler it would not be
@@ -270,7 +297,7 @@ func (l *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, out
 	if outcome != apply.Created && outcome != apply.Updated {
 		return
 	}
-	if since, ok := l.seen.since(app); ok {
+	if since, ok := l.state.Since(app); ok {
 		l.options.FanOut.WithLabelValues(l.name).Observe(since.Seconds())
 	}
 	log.FromContext(ctx).V(1).Info("Applied copy", "outcome", outcome, "generation", app.Generation)
@@ -375,15 +402,16 @@ func (l *MemberQueue) askForVolumes(ctx context.Context, live *v1.EcommerceApp) 
 }
 
 // recordEvents records events for what changed.
-func (l *MemberQueue) recordEvents(app *v1.EcommerceApp, last, next report) {
+func (l *MemberQueue) recordEvents(app *v1.EcommerceApp, last *state.Result, next state.Result) {
+	last = cmp.Or(last, &state.Result{})
 	switch {
-	case next.gone && !last.gone:
+	case next.Gone && !last.Gone:
 		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeNormal, "CopyDeleted", "Delete", "The copy in %s is gone", l.name)
-	case next.failure != nil && (last.failure == nil || last.failure.Reason != next.failure.Reason):
-		reason := next.failure.Reason
+	case next.Failure != nil && (last.Failure == nil || last.Failure.Reason != next.Failure.Reason):
+		reason := next.Failure.Reason
 		if reason == v1.ReasonApplyFailed {
 			reason = "SyncFailed"
 		}
-		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeWarning, reason, "Apply", "%s: %s", l.name, next.failure.Message)
+		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeWarning, reason, "Apply", "%s: %s", l.name, next.Failure.Message)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -133,12 +134,12 @@ func testStranger(t *testing.T, m *member) {
 	for name, cached := range map[string]*v1.EcommerceApp{"cached": stranger, "not cached": nil} {
 		m.cached, m.app.DeletionTimestamp = cached, nil
 		m.reconcile(t)
-		if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonConflict {
-			t.Errorf("%s: reported %+v, want a conflict", name, found.failure)
+		if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Failure == nil || found.Failure.Reason != v1.ReasonConflict {
+			t.Errorf("%s: reported %+v, want a conflict", name, found.Failure)
 		}
 		m.app.DeletionTimestamp = &metav1.Time{}
 		m.reconcile(t)
-		if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); !found.gone {
+		if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); !found.Gone {
 			t.Errorf("%s: the deletion of the application waits for an object that is not its copy", name)
 		}
 		entries := m.app.Status.Clusters
@@ -157,7 +158,7 @@ func testAbsence(t *testing.T, m *member) {
 	m.reconcile(t)
 	m.app.DeletionTimestamp = &metav1.Time{}
 	m.reconcile(t)
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.gone {
+	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Gone {
 		t.Error("a copy that exists is reported to be gone")
 	}
 	if m.live(t).DeletionTimestamp == nil {
@@ -168,12 +169,12 @@ func testAbsence(t *testing.T, m *member) {
 	}
 	m.denied = apierrors.NewForbidden(v1.GroupVersion.WithResource("ecommerceapps").GroupResource(), m.app.Name, errors.New("denied"))
 	m.reconcile(t)
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.gone || found.failure == nil {
+	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Gone || found.Failure == nil {
 		t.Error("a copy that cannot be read is reported to be gone, or without a failure")
 	}
 	m.denied = nil
 	m.reconcile(t)
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); !found.gone {
+	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); !found.Gone {
 		t.Error("a copy that does not exist is not reported to be gone")
 	}
 }
@@ -212,15 +213,14 @@ func testQuiet(t *testing.T, m *member) {
 	if err := m.Patch(t.Context(), m.live(t), other); err != nil {
 		t.Fatal(err)
 	}
-	before := report{app: m.app.UID, failure: &aggregate.Failure{Reason: v1.ReasonForbidden, Message: "no"}}
-	m.queue.reports.begin(keyOf(m.app))
-	m.queue.reports.end(keyOf(m.app), &before)
+	before := state.Result{App: m.app.UID, Failure: &aggregate.Failure{Reason: v1.ReasonForbidden, Message: "no"}}
+	m.queue.memory.End(keyOf(m.app), &before)
 	m.app.DeletionTimestamp = &metav1.Time{}
 	if result := m.reconcile(t); result.RequeueAfter == 0 {
 		t.Error("a conflict is not tried again")
 	}
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || *found.failure != *before.failure {
-		t.Errorf("a conflict replaces the report by %+v", found.failure)
+	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Failure == nil || *found.Failure != *before.Failure {
+		t.Errorf("a conflict replaces the report by %+v", found.Failure)
 	}
 	if m.live(t).DeletionTimestamp != nil {
 		t.Error("a version of the copy was deleted that the queue has not seen")
@@ -258,14 +258,14 @@ func testDenied(t *testing.T, m *member) {
 	if least := apierror.BlockedWait; result.RequeueAfter < least || result.RequeueAfter > least*13/10 {
 		t.Errorf("a copy that is denied is tried again after %s, want %s to %s", result.RequeueAfter, least, least*13/10)
 	}
-	found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID)
-	if found.failure == nil || found.failure.Reason != v1.ReasonInvalidSpec || !strings.Contains(found.failure.Message, fleettest.Denial) {
-		t.Errorf("reported %+v, want %s and what the policy says", found.failure, v1.ReasonInvalidSpec)
+	found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID)
+	if found.Failure == nil || found.Failure.Reason != v1.ReasonInvalidSpec || !strings.Contains(found.Failure.Message, fleettest.Denial) {
+		t.Errorf("reported %+v, want %s and what the policy says", found.Failure, v1.ReasonInvalidSpec)
 	}
 	lift()
 	m.reconcile(t)
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure != nil {
-		t.Errorf("reported %+v after the policy was lifted", found.failure)
+	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Failure != nil {
+		t.Errorf("reported %+v after the policy was lifted", found.Failure)
 	}
 	if !m.live(t).IsCopy() {
 		t.Error("what was created is not a copy")
@@ -278,16 +278,17 @@ func testOver(t *testing.T, m *member) {
 	m.namespace(t)
 	ctx, end := context.WithCancel(t.Context())
 	end()
+	m.handOver()
 	if _, err := m.queue.Reconcile(ctx, requestFor(m.app)); err != nil {
 		t.Error(err)
 	}
-	if found, known := m.queue.reports.about(keyOf(m.app), m.app.UID); known {
-		t.Errorf("reported %+v", found.failure)
+	if found, known := m.queue.memory.Result(keyOf(m.app), m.app.UID); known {
+		t.Errorf("reported %+v", found.Failure)
 	}
-	if err := m.queue.lookUp(ctx, m.app); err != nil {
+	if err := m.queue.lookUp(ctx, keyOf(m.app), m.app.UID); err != nil {
 		t.Error(err)
 	}
-	if got := m.queue.Find(m.app); got != NotLooked {
+	if got := m.queue.Find(m.app); got != state.NotLooked {
 		t.Errorf("found %d, want that no member was read", got)
 	}
 }
@@ -295,9 +296,10 @@ func testOver(t *testing.T, m *member) {
 // testLookup looks for the copy of an application that lost its inventory.
 func testLookup(t *testing.T, m *member) {
 	t.Helper()
-	look := func(want Presence) {
+	look := func(want state.Presence) {
 		t.Helper()
-		if err := m.queue.lookUp(t.Context(), m.app); err != nil {
+		m.queue.Find(m.app)
+		if err := m.queue.lookUp(t.Context(), keyOf(m.app), m.app.UID); err != nil {
 			t.Fatal(err)
 		}
 		if got := m.queue.Find(m.app); got != want {
@@ -305,16 +307,16 @@ func testLookup(t *testing.T, m *member) {
 		}
 	}
 	m.namespace(t)
-	look(Absent)
+	look(state.Absent)
 	m.reconcile(t)
-	look(Present)
+	look(state.Present)
 	live := m.live(t)
 	before := live.DeepCopy()
 	live.Labels, live.Annotations = nil, nil
 	if err := m.Patch(t.Context(), live, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	look(Absent) // It is not a copy.
+	look(state.Absent) // It is not a copy.
 	before.ResourceVersion = live.ResourceVersion
 	if err := m.Patch(t.Context(), before, client.MergeFrom(live)); err != nil {
 		t.Fatal(err)
@@ -322,7 +324,7 @@ func testLookup(t *testing.T, m *member) {
 	if err := m.Delete(t.Context(), before); err != nil {
 		t.Fatal(err)
 	}
-	look(Terminating)
+	look(state.Terminating)
 }
 
 // testUnasked: a new application has no inventory yet, and its copy is not looked for until the reconciler asks.
@@ -332,7 +334,7 @@ func testUnasked(t *testing.T, m *member) {
 	m.denied = errors.New("the API server was asked")
 	m.reconcile(t)
 	m.denied = nil
-	for _, want := range []Presence{NotLooked, Absent} {
+	for _, want := range []state.Presence{state.NotLooked, state.Absent} {
 		if got := m.queue.Find(m.app); got != want {
 			t.Errorf("found %d, want %d", got, want)
 		}
@@ -340,9 +342,29 @@ func testUnasked(t *testing.T, m *member) {
 	}
 }
 
-// reconcile runs the queue once for the application.
+// handOver hands over the Decision that the status of the application says: none without an application, or if its
+// inventory is lost.
+func (m *member) handOver() {
+	switch {
+	case m.app.UID == "":
+		m.dispatcher.Forget(keyOf(m.app))
+	case m.app.InventoryLost():
+		m.dispatcher.state.Undecide(keyOf(m.app))
+	default:
+		m.dispatcher.HandOver(m.dispatcher.DecisionOf(m.app, &m.app.Status))
+	}
+}
+
+// reconnect drops what is remembered of the connection.
+func (m *member) reconnect() {
+	m.queue.memory.Close()
+	m.queue.memory = m.dispatcher.state.Connect("a", false)
+}
+
+// reconcile runs the queue once for the application, as it was decided.
 func (m *member) reconcile(t *testing.T) reconcile.Result {
 	t.Helper()
+	m.handOver()
 	result, err := m.queue.Reconcile(t.Context(), requestFor(m.app))
 	if err != nil {
 		t.Fatal(err)
@@ -364,6 +386,9 @@ func (m *member) live(t *testing.T) *v1.EcommerceApp {
 func (m *member) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	switch o := into.(type) {
 	case *v1.EcommerceApp:
+		if m.app.UID == "" {
+			return apierrors.NewNotFound(v1.GroupVersion.WithResource("ecommerceapps").GroupResource(), key.Name)
+		}
 		m.app.DeepCopyInto(o)
 	case *v1.MemberCluster:
 		o.Name, o.Status.ClusterUID = key.Name, m.uid

@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
@@ -75,6 +76,8 @@ type Options struct {
 	Revision func(ctx context.Context, app *v1.EcommerceApp, revision int64) (*v1.EcommerceAppSpec, error)
 	// Paused reports, when a member is connected, whether it is paused. By default none is.
 	Paused func(cluster string) bool
+	// State is what is remembered of applications. By default it is a new one.
+	State *state.State
 	// Waits changes how long the controller waits; the default leaves it as it is.
 	Waits retry.Waits
 }
@@ -85,6 +88,9 @@ func (o *Options) applyDefaults() {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.State == nil {
+		o.State = state.New(o.Clock)
 	}
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
@@ -122,6 +128,14 @@ func (o *Options) applyDefaults() {
 // only in their note would be counted as one.
 func Subject(name string) *v1.MemberCluster {
 	return &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func requestsOf(keys []types.NamespacedName) []reconcile.Request {
+	requests := make([]reconcile.Request, 0, len(keys))
+	for _, key := range keys {
+		requests = append(requests, reconcile.Request{NamespacedName: key})
+	}
+	return requests
 }
 
 func requestFor(o client.Object) reconcile.Request {

@@ -35,14 +35,15 @@ func knownDeletion(app *v1.EcommerceApp, deletedAt time.Time, waiting string) er
 // it, because the hub was restored from an older backup, or if that waits for the user since.
 // The generation left, at which it left, is 0 if it did not. It is about a member without a copy
 // or with one that is being deleted.
-func knownLeaving(app *v1.EcommerceApp, entry *v1.ClusterStatus, left int64, waiting string) error {
-	former, generation, waits := v1.ParseLeavingOrigin(waiting)
+func (t *task) knownLeaving(left int64) error {
+	app := t.App
+	former, generation, waits := v1.ParseLeavingOrigin(t.waiting)
 	if waits = waits && former == app.UID; waits {
 		left = max(left, generation) // The record may have aged.
 	}
 	// A member's labels move an application without a new generation. A hub that knows of that
 	// does not expect the copy to exist.
-	unknown := waits || left > app.Generation || left == app.Generation && entry != nil && entry.AppliedGeneration > 0
+	unknown := waits || left > app.Generation || left == app.Generation && t.hadCopy()
 	origin := v1.LeavingOrigin(app.UID, left)
 	if !unknown || accepts(app, origin) {
 		return nil

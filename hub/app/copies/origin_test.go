@@ -107,8 +107,8 @@ func testNewer(t *testing.T, m *member) {
 	for name, cached := range map[string]*v1.EcommerceApp{"cached": later, "not cached": nil} {
 		m.cached = cached
 		m.reconcile(t)
-		if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonNewerInMember {
-			t.Errorf("%s: reported %+v", name, found.failure)
+		if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Failure == nil || found.Failure.Reason != v1.ReasonNewerInMember {
+			t.Errorf("%s: reported %+v", name, found.Failure)
 		}
 		if live := m.live(t); live.ResourceVersion != later.ResourceVersion {
 			t.Errorf("%s: the copy was changed: %+v", name, live.Spec)
@@ -128,7 +128,7 @@ func testNewer(t *testing.T, m *member) {
 		"this process": func() {},
 		"the next": func() {
 			m.app.Status.Clusters[0].UnknownOrigin = v1.OriginOf(later.Annotations).String()
-			m.queue.reports = newReports()
+			m.reconnect()
 		},
 	} {
 		forget()
@@ -187,13 +187,13 @@ func testDeleted(t *testing.T, m *member) {
 	// A manifest without the approval is applied, or the hub gets new UIDs.
 	m.app.Annotations = nil
 	m.reconcile(t)
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure != nil {
-		t.Errorf("reported %+v without the approval", found.failure)
+	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Failure != nil {
+		t.Errorf("reported %+v without the approval", found.Failure)
 	}
 	m.app.UID, m.app.Spec.Image = "u-2", "shop:v0"
 	m.reconcile(t)
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonNewerInMember {
-		t.Errorf("reported %+v of a copy that was created again", found.failure)
+	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Failure == nil || found.Failure.Reason != v1.ReasonNewerInMember {
+		t.Errorf("reported %+v of a copy that was created again", found.Failure)
 	}
 }
 
@@ -260,9 +260,9 @@ func (m *member) accept(origins string) {
 // expectDeleted checks that the application waits because of its deletion, without a copy.
 func (m *member) expectDeleted(t *testing.T, at time.Time) {
 	t.Helper()
-	found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID)
-	if found.failure == nil || found.failure.Reason != v1.ReasonDeletedInMember || found.unknown != v1.DeletionOrigin(m.app.UID, at) {
-		t.Errorf("reported %+v, and %q waits; want the deletion at %s", found.failure, found.unknown, at)
+	found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID)
+	if found.Failure == nil || found.Failure.Reason != v1.ReasonDeletedInMember || found.Unknown != v1.DeletionOrigin(m.app.UID, at) {
+		t.Errorf("reported %+v, and %q waits; want the deletion at %s", found.Failure, found.Unknown, at)
 	}
 	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the copy was created again: %v", err)
@@ -296,17 +296,17 @@ func testBehind(t *testing.T, m *member) {
 	m.cached = m.live(t)
 	server := &caches{copied: m.app.DeepCopy()}
 	m.queue.options.APIReader = server
-	m.queue.reports = newReports()
+	m.reconnect()
 	m.app.Generation, m.app.Spec.Image = 3, "shop:v0"
 	if result := m.reconcile(t); result.RequeueAfter == 0 {
 		t.Error("it is not tried again when the cache of the hub is behind")
 	}
-	if origin := m.queue.waiting(m.app); origin != "" {
+	if origin := m.queue.stored(m.app).waiting; origin != "" {
 		t.Errorf("%s waits for the user, and the cache of the hub is behind", origin)
 	}
 	server.copied.Generation = 3
 	m.reconcile(t)
-	if origin := m.queue.waiting(m.app); origin != string(m.app.UID)+"/9" {
+	if origin := m.queue.stored(m.app).waiting; origin != string(m.app.UID)+"/9" {
 		t.Errorf("%q waits for the user in a hub that was restored", origin)
 	}
 }

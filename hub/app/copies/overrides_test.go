@@ -83,7 +83,7 @@ func TestBadOverride(t *testing.T) {
 	t.Parallel()
 	app := overridden(v1.JSONPatch{Op: "remove", Path: "/none"})
 	made(t, app, in("us-1", "silver"))
-	_, err := copyFor(app, in("eu-1", "gold"), nil)
+	_, err := copyOf(app, in("eu-1", "gold"), nil)
 	refused, is := errors.AsType[*apierror.SpecError](err)
 	if !is || refused.Reason != v1.ReasonInvalidSpec || !strings.Contains(err.Error(), "spec.overrides[0].jsonPatches[0]") {
 		t.Errorf("error %v, want that of the patch", err)
@@ -126,9 +126,9 @@ func testLeaveCopy(t *testing.T, m *member) {
 	if live.Spec.Image != "shop:v1" || live.ManagedByMode() != v1.ManagedByAgent || !live.Spec.Paused {
 		t.Errorf("image %s, managed by %s, paused %t", live.Spec.Image, live.ManagedByMode(), live.Spec.Paused)
 	}
-	found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID)
-	if found.failure == nil || found.failure.Reason != v1.ReasonInvalidSpec || !strings.Contains(found.failure.Message, "spec.overrides[0].jsonPatches[0]") {
-		t.Errorf("reported %+v, want what is wrong with the override", found.failure)
+	found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID)
+	if found.Failure == nil || found.Failure.Reason != v1.ReasonInvalidSpec || !strings.Contains(found.Failure.Message, "spec.overrides[0].jsonPatches[0]") {
+		t.Errorf("reported %+v, want what is wrong with the override", found.Failure)
 	}
 }
 
@@ -148,7 +148,7 @@ func testUnobserved(t *testing.T, m *member) {
 		m.app.Spec = *plain.DeepCopy()
 		change(&m.app.Spec)
 		m.reconcile(t)
-		if _, known := m.queue.reports.about(keyOf(m.app), m.app.UID); known {
+		if _, known := m.queue.memory.Result(keyOf(m.app), m.app.UID); known {
 			t.Errorf("%s: the copy counts as written, although nothing is known of its member", name)
 		}
 		if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); !apierrors.IsNotFound(err) {

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
 // pausedMember is a member that is paused and whose cache reports deletions when a test says so.
@@ -46,12 +47,6 @@ func TestHeldStatusesEndWithTheirCopies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds := func(what string, want int) {
-		t.Helper()
-		if got := len(queue.reported.known); got != want {
-			t.Errorf("%s: %d statuses are held, want %d", what, got, want)
-		}
-	}
 	hold := func(uid types.UID) *v1.EcommerceApp {
 		copied := shop(1, 0)
 		copied.UID, copied.Status.Message = uid, string(uid)
@@ -60,12 +55,23 @@ func TestHeldStatusesEndWithTheirCopies(t *testing.T) {
 		return copied
 	}
 	first, second := hold("c-1"), hold("c-2")
+	holds := func(what string, want int) {
+		t.Helper()
+		got := 0
+		for _, copied := range []*v1.EcommerceApp{first, second} {
+			if queue.memory.Status(copied) != nil {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %d statuses are held, want %d", what, got, want)
+		}
+	}
 
 	m.cached = first.DeepCopy()
 	m.cached.Status = v1.EcommerceAppStatus{}
 	d.Report(t.Context(), "a", first)
-	queue.reports.begin(key())
-	queue.reports.end(key(), &report{app: m.app.UID})
+	queue.memory.End(key(), &state.Result{App: m.app.UID})
 	observed := aggregate.Cluster{}
 	if _, err := queue.Observe(t.Context(), m.app, &observed); err != nil || observed.Copy == nil || observed.Copy.Status.Message != "c-1" {
 		t.Errorf("observed %+v, %v, want the status that is held", observed.Copy, err)

@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
@@ -34,8 +35,9 @@ const (
 
 // propagate writes the objects that an application propagates beside its copy in the member, and
 // deletes those that it no longer does. It costs no request while nothing has changed. What is held
-// back is added to the report. What cannot be read on the hub stays as it is in the member.
-func (l *MemberQueue) propagate(ctx context.Context, app *v1.EcommerceApp, beside *writtenCopy, next *report) error {
+// back is added to the result. What cannot be read on the hub stays as it is in the member.
+func (l *MemberQueue) propagate(ctx context.Context, t *task, beside *writtenCopy, next *state.Result) error {
+	app := t.App
 	leftover := propagate.Leftover(beside.copy, app.Spec.Propagate)
 	if len(app.Spec.Propagate)+len(leftover) == 0 {
 		l.propagated.forget(keyOf(app))
@@ -44,13 +46,13 @@ func (l *MemberQueue) propagate(ctx context.Context, app *v1.EcommerceApp, besid
 	p := propagationPass{MemberQueue: l, app: app, copied: beside.copy, created: beside.created, held: l.holds(app)}
 	p.done = l.propagated.of(keyOf(app), beside.copy.UID, app.Annotations[v1.ReconcileAtAnnotation])
 	problems := p.writeAll(ctx)
-	if mayReturn(app) {
+	if t.MayReturn {
 		leftover = nil // The revision before may refer to them.
 	}
 	for _, object := range leftover {
 		problems = append(problems, p.prune(ctx, object))
 	}
-	next.pending = append(next.pending, p.pending...)
+	next.Pending = append(next.Pending, p.pending...)
 	l.propagated.set(keyOf(app), p.done)
 	return errors.Join(problems...)
 }

@@ -33,8 +33,8 @@ func testDrift(t *testing.T, p *propagator) {
 	p.quietly(t)
 	drift()
 	p.wantPassword(t, "theirs")
-	if found, _ := p.queue.reports.about(keyOf(p.app), p.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonFieldManagerConflict {
-		t.Errorf("reported %+v, want %s", found.failure, v1.ReasonFieldManagerConflict)
+	if found, _ := p.queue.memory.Result(keyOf(p.app), p.app.UID); found.Failure == nil || found.Failure.Reason != v1.ReasonFieldManagerConflict {
+		t.Errorf("reported %+v, want %s", found.Failure, v1.ReasonFieldManagerConflict)
 	}
 	p.clock.SetTime(p.clock.Now().Add(repairWindow))
 	p.settle(t)

@@ -66,7 +66,7 @@ func TestPropagation(t *testing.T) {
 func newPropagator(t *testing.T, namespace string, hub, admin client.WithWatch) *propagator {
 	t.Helper()
 	p := &propagator{hub: hub, clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))}
-	p.WithWatch, p.app = admin, shop(1, 0, "a")
+	p.WithWatch, p.app = admin, shop(1, 1, "a")
 	p.app.Namespace, p.app.Spec.Image = namespace, "shop:v1"
 	p.app.Spec.Propagate = []v1.PropagatedObject{{Kind: v1.PropagatedSecret, Name: "registry"}, {Kind: v1.PropagatedConfigMap, Name: "settings"}}
 	p.create(t, hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
@@ -236,7 +236,7 @@ func testUnreadable(t *testing.T, p *propagator) {
 	p.clock.SetTime(due)
 	p.settle(t)
 	p.wantPassword(t, "first")
-	if found, _ := p.queue.reports.about(keyOf(p.app), p.app.UID); found.failure != nil || !found.applied {
+	if found, _ := p.queue.memory.Result(keyOf(p.app), p.app.UID); found.Failure != nil || !found.Applied {
 		t.Errorf("reported %+v", found)
 	}
 	p.engage(t)
@@ -277,8 +277,8 @@ func testForeign(t *testing.T, p *propagator) {
 	p.create(t, p.WithWatch, &corev1.Secret{ObjectMeta: p.named("registry"), Type: "example.com/registry", Data: map[string][]byte{"password": []byte("theirs")}})
 	p.settle(t)
 	p.wantPassword(t, "theirs")
-	found, _ := p.queue.reports.about(keyOf(p.app), p.app.UID)
-	if found.failure == nil || found.failure.Reason != v1.ReasonConflict || !found.failure.Propagation || !found.applied {
+	found, _ := p.queue.memory.Result(keyOf(p.app), p.app.UID)
+	if found.Failure == nil || found.Failure.Reason != v1.ReasonConflict || !found.Failure.Propagation || !found.Applied {
 		t.Errorf("reported %+v, want a conflict about an object beside a copy that was applied", found)
 	}
 	p.app.Spec.Propagate = nil
@@ -294,8 +294,8 @@ func testForeign(t *testing.T, p *propagator) {
 	}
 	p.settle(t)
 	p.wantPassword(t, "first")
-	if found, _ := p.queue.reports.about(keyOf(p.app), p.app.UID); found.failure != nil {
-		t.Errorf("reported %+v after the adoption", found.failure)
+	if found, _ := p.queue.memory.Result(keyOf(p.app), p.app.UID); found.Failure != nil {
+		t.Errorf("reported %+v after the adoption", found.Failure)
 	}
 }
 
@@ -345,9 +345,9 @@ func testHeld(t *testing.T, p *propagator) {
 	p.app.Spec.Propagate = p.app.Spec.Propagate[:1]
 	p.settle(t)
 	p.wantPassword(t, "first")
-	found, _ := p.queue.reports.about(keyOf(p.app), p.app.UID)
+	found, _ := p.queue.memory.Result(keyOf(p.app), p.app.UID)
 	want := []v1.PendingChange{{Kind: "Secret", Name: "registry", Action: v1.PendingUpdate}, {Kind: "ConfigMap", Name: "settings", Action: v1.PendingDelete}}
-	if diff := cmp.Diff(want, found.pending); diff != "" {
+	if diff := cmp.Diff(want, found.Pending); diff != "" {
 		t.Errorf("pending (-want +got):\n%s", diff)
 	}
 	p.app.Spec.Paused = false

@@ -8,55 +8,6 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestReportedStatuses: a status that is about to be written counts until the cache has another version
-// of the copy. In a paused member it is not written, and counts until another one is handed over.
-func TestReportedStatuses(t *testing.T) {
-	t.Parallel()
-	copied := func(version, message string) *v1.EcommerceApp {
-		app := &v1.EcommerceApp{Status: v1.EcommerceAppStatus{Message: message}}
-		app.UID, app.ResourceVersion = "c-1", version
-		return app
-	}
-	for name, tt := range map[string]struct {
-		paused  bool
-		version string
-		seen    []string
-		// want holds the message of the status that counts for the version, and known how many are kept.
-		want  string
-		known int
-	}{
-		"about to be written":               {version: "5", want: "new", known: 1},
-		"the cache is behind":               {version: "4"},
-		"behind, and then not":              {version: "5", seen: []string{"4"}, known: 0},
-		"the version that it replaces":      {version: "5", seen: []string{"5"}, want: "new", known: 1},
-		"written":                           {version: "6", seen: []string{"6"}},
-		"paused":                            {paused: true, version: "5", want: "new", known: 1},
-		"paused, and written to by another": {paused: true, version: "6", seen: []string{"6"}, want: "new", known: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newReportedStatuses(tt.paused)
-			r.set(copied("5", "new"))
-			if tt.seen == nil && len(r.known) != 1 {
-				t.Error("it is not kept")
-			}
-			for _, version := range tt.seen {
-				r.see(copied(version, "old"))
-			}
-			got := ""
-			if status := r.of(copied(tt.version, "old")); status != nil {
-				got = status.Message
-			}
-			if got != tt.want || tt.seen != nil && len(r.known) != tt.known {
-				t.Errorf("%q counts, and %d are kept; want %q and %d", got, len(r.known), tt.want, tt.known)
-			}
-			if r.forget("c-1"); r.of(copied("5", "old")) != nil {
-				t.Error("it is known after it was forgotten")
-			}
-		})
-	}
-}
-
 // TestConcerns: the status of a copy is nothing that the member's queue compares, and one that was reported
 // is no news for the reconciler of applications.
 func TestConcerns(t *testing.T) {
@@ -82,9 +33,9 @@ func TestConcerns(t *testing.T) {
 			reported, after := before.DeepCopy(), before.DeepCopy()
 			reported.Status.Message, after.ResourceVersion = "reported", "6"
 			tt.change(after)
-			r := newReportedStatuses(false)
-			r.set(reported)
-			if queue, reconciler := concerns(before, after, r.see(after)); queue != tt.queue || reconciler != tt.reconciler {
+			m := newMemory("a")
+			m.SetStatus(reported)
+			if queue, reconciler := concerns(before, after, m.SeeStatus(after)); queue != tt.queue || reconciler != tt.reconciler {
 				t.Errorf("queue %t, reconciler %t; want %t, %t", queue, reconciler, tt.queue, tt.reconciler)
 			}
 		})

@@ -58,9 +58,9 @@ func requestsFor(records []recovery.Record) []reconcile.Request {
 	return requests
 }
 
-// cleanUp deletes the copy of a key if a record names it, and then the record. App is the
+// cleanUp deletes the copy of a key if a record names it, and then the record. The task is about the
 // application of that key on the hub; its UID is empty if there is none.
-func (l *MemberQueue) cleanUp(ctx context.Context, key types.NamespacedName, app *v1.EcommerceApp) error {
+func (l *MemberQueue) cleanUp(ctx context.Context, key types.NamespacedName, t *task) error {
 	records, err := l.options.Residue.List(ctx, l.name)
 	if err != nil {
 		return err
@@ -68,20 +68,18 @@ func (l *MemberQueue) cleanUp(ctx context.Context, key types.NamespacedName, app
 	var problems []error
 	for _, r := range records {
 		if r.Key() == key {
-			problems = append(problems, l.cleanUpOne(ctx, app, r))
+			problems = append(problems, l.cleanUpOne(ctx, t, r))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r recovery.Record) error {
-	facts, err := l.facts(ctx, app)
-	if err != nil || facts == nil || !r.In(facts.member.Status.ClusterUID) {
-		// Another cluster under the member's name: the copy is not here.
-		return err
-	}
-	if r.Copy != "" && app.UID != "" && app.InventoryLost() {
-		return nil // The application may own the copy.
+func (l *MemberQueue) cleanUpOne(ctx context.Context, t *task, r recovery.Record) error {
+	app := t.App
+	member := &v1.MemberCluster{}
+	if err := l.hub.Get(ctx, client.ObjectKey{Name: l.name}, member); err != nil || !r.In(member.Status.ClusterUID) {
+		// The member leaves the fleet, or another cluster has its name: the copy is not here.
+		return client.IgnoreNotFound(err)
 	}
 	// An application that was created anew owns what it finds, or leaves it an orphan, which
 	// a user may ask to delete.
@@ -98,7 +96,7 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r re
 			// An orphan of an application that goes on elsewhere, and may have adopted it after
 			// the backup that the hub was restored from.
 			leaving.check = func(live component.Resource) error {
-				return knownCopy(comparison{app: app, live: live, waiting: l.waiting(app), deleted: l.deleted})
+				return knownCopy(comparison{app: app, live: live, waiting: t.waiting, deleted: l.deleted})
 			}
 		}
 		gone, err := l.deleteCopy(ctx, leaving)

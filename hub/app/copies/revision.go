@@ -10,24 +10,33 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
-// addRevision adds the revision that an application is to have in the member. An edit that is yet to be
-// decided about does not reach the copy: its revision is the one that was decided last. A revision that
-// does not exist is a fact about the copy, not an error.
-func (l *MemberQueue) addRevision(ctx context.Context, app *v1.EcommerceApp, facts *MemberFacts) error {
-	entry, decided := EntryOf(app, l.name), app.Status.Rollout
-	if app.Spec.Rollout == nil || decided == nil || entry == nil {
+// releases returns a function that returns the revision that a cluster is to have, and whether it is another one than
+// that of the spec, where the one that was decided is given. An edit that is yet to be decided about does not reach
+// the copy. It returns nil for an application without a rollout.
+func releases(app *v1.EcommerceApp) func(revision int64) (int64, bool) {
+	decided := app.Status.Rollout
+	if app.Spec.Rollout == nil || decided == nil {
 		return nil
 	}
-	facts.revision = entry.Revision
-	if l.holds(app) {
-		return nil // Nothing is written.
-	}
 	_, hash, err := rollout.Template(rollout.RevisionSpec(app))
-	if err != nil || hash == decided.SpecHash && entry.Revision == decided.Revision {
-		return err
+	isOfSpec := err == nil && hash == decided.SpecHash
+	return func(revision int64) (int64, bool) {
+		return cmp.Or(revision, decided.Target()), !isOfSpec || revision != decided.Revision
 	}
-	facts.revision = cmp.Or(entry.Revision, decided.Target())
-	facts.held, err = l.options.Revision(ctx, app, facts.revision)
+}
+
+// addRevision adds the revision that an application is to have in the member. A revision that does not exist is a fact
+// about the copy, not an error.
+func (l *MemberQueue) addRevision(ctx context.Context, t *task, facts *MemberFacts) error {
+	if t.order == nil {
+		return nil
+	}
+	facts.revision = t.order.Revision
+	if !t.order.Earlier || l.holds(t.App) {
+		return nil // Of an application that is held nothing is written.
+	}
+	var err error
+	facts.held, err = l.options.Revision(ctx, t.App, facts.revision)
 	if missing, is := errors.AsType[*apierror.SpecError](err); is {
 		facts.holdErr, err = missing, nil
 	}

@@ -50,12 +50,12 @@ func TestRevisionOfACopy(t *testing.T) {
 			if tt.missing {
 				stored = nil
 			}
-			l := &MemberQueue{name: "a", options: Options{Revision: revisionOf(stored)}}
+			l := &MemberQueue{name: "a", options: Options{Revision: revisionOf(stored)}, memory: newMemory("a")}
 			facts := &MemberFacts{cluster: "a"}
-			if err := l.addRevision(t.Context(), tt.app, facts); err != nil {
+			if err := l.addRevision(t.Context(), l.stored(tt.app), facts); err != nil {
 				t.Fatal(err)
 			}
-			copied, err := copyFor(tt.app, *facts, nil)
+			copied, err := copyOf(tt.app, *facts, nil)
 			if errors.Is(err, errNoRevision) != tt.missing || err != nil && !tt.missing {
 				t.Fatalf("error %v, want one %t", err, tt.missing)
 			}
@@ -98,7 +98,7 @@ func TestDatabaseStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			copied, err := copyFor(app, MemberFacts{cluster: "a", member: awsMember(), held: tt.held}, tt.live)
+			copied, err := copyOf(app, MemberFacts{cluster: "a", member: awsMember(), held: tt.held}, tt.live)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestReplicasStay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			copied, err := copyFor(app, MemberFacts{cluster: "a", member: awsMember(), held: held}, tt.live)
+			copied, err := copyOf(app, MemberFacts{cluster: "a", member: awsMember(), held: held}, tt.live)
 			if err != nil {
 				t.Fatal(err)
 			}

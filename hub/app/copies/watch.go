@@ -40,7 +40,7 @@ func (l *MemberQueue) copies() source.Source {
 					o = tombstone.Obj
 				}
 				if copied, ok := o.(*v1.EcommerceApp); ok {
-					l.reported.forget(copied.UID)
+					l.memory.DropStatus(keyOf(copied), copied.UID)
 				}
 				changed(ctx, nil, o)
 			},
@@ -60,7 +60,7 @@ func (l *MemberQueue) wakes(queue, reconciler func(reconcile.Request)) func(ctx 
 			return
 		}
 		former, _ := before.(*v1.EcommerceApp)
-		toQueue, toReconciler := concerns(former, copied, l.reported.see(copied))
+		toQueue, toReconciler := concerns(former, copied, l.memory.SeeStatus(copied))
 		if toQueue {
 			queue(requestFor(copied))
 		}

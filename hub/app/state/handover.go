@@ -1,0 +1,112 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// HandOver replaces the Decision about an application, and returns the members whose queues are to look at it:
+// those that have not acted on their order and are not about to, those that know of a copy without an order, and
+// those that wait for this pass. It compares with what queues did, not with what they were told: one that never got an
+// order, as it was not connected, gets it with the next pass.
+//
+// A result about another order does not count any more: neither that a copy is gone nor that it was applied.
+func (s *State) HandOver(next *Decision) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := client.ObjectKeyFromObject(next.App)
+	a := s.of(key)
+	a.decision = next.detached(a.delivered)
+	var concerned []string
+	for m := range s.members {
+		c, order := m.copies[key], next.Order(m.name)
+		if a.waiting[m.name] || c.isBehind(order) {
+			concerned = append(concerned, m.name)
+		}
+		if c == nil {
+			continue
+		}
+		c.lookup = lookup{} // The inventory is known: if it is lost again, that begins with new ones.
+		if c.result != nil && order != nil && c.result.Hash != order.Hash {
+			c.result = c.result.outdated()
+		}
+	}
+	a.waiting = nil
+	return concerned
+}
+
+// Decision returns the last Decision about an application, or nil.
+func (s *State) Decision(key types.NamespacedName) *Decision {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.about(key).decision
+}
+
+// Undecide forgets the Decision about an application whose inventory was lost: until the next one its queues do
+// nothing but look for copies.
+func (s *State) Undecide(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.apps[key]; a != nil {
+		a.decision = nil
+	}
+}
+
+// Await records that the queue of a member waits for the next pass over an application, or no longer does.
+func (s *State) Await(key types.NamespacedName, member string, waits bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch a := s.of(key); {
+	case !waits:
+		delete(a.waiting, member)
+	case a.waiting == nil:
+		a.waiting = map[string]bool{member: true}
+	default:
+		a.waiting[member] = true
+	}
+}
+
+// Concerned returns the applications that a member has an order about: those first of which it has missed something.
+// Open are the others that a change of any member may decide: they are not decided, or a queue waits for others.
+func (s *State) Concerned(member string) (pending, others, open []types.NamespacedName) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for key, a := range s.apps {
+		switch {
+		case a.decision.IsPending(member):
+			pending = append(pending, key)
+		case a.decision.Order(member) != nil:
+			others = append(others, key)
+		case a.decision == nil && a.delivered != nil || len(a.waiting) > 0:
+			open = append(open, key)
+		}
+	}
+	slices.SortFunc(pending, compare)
+	slices.SortFunc(others, compare)
+	return pending, others, open
+}
+
+// detached returns a Decision that shares nothing with what its maker goes on to change. The memory of one spec is
+// enough if the watch has delivered the same.
+func (d *Decision) detached(delivered *v1.EcommerceApp) *Decision {
+	out, app := *d, &v1.EcommerceApp{TypeMeta: d.App.TypeMeta}
+	app.ObjectMeta = *d.App.ObjectMeta.DeepCopy()
+	app.ManagedFields = nil
+	if delivered != nil && delivered.UID == app.UID && equality.Semantic.DeepEqual(delivered.Spec, d.App.Spec) {
+		app.Spec = delivered.Spec
+	} else {
+		d.App.Spec.DeepCopyInto(&app.Spec)
+	}
+	out.App = app
+	return &out
+}
+
+func compare(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

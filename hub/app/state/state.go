@@ -1,0 +1,188 @@
+package state
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/aggregate"
+)
+
+// State is what this process remembers of applications. It is safe for concurrent use.
+type State struct {
+	clock clock.PassiveClock
+
+	mu      sync.RWMutex
+	apps    map[types.NamespacedName]*application
+	members map[*Member]struct{}
+}
+
+// application is what is remembered of one application.
+type application struct {
+	// delivered is the application as the watch delivered it last; nil if it did not.
+	delivered *v1.EcommerceApp
+	seen      firstSeen
+	written   written
+	decision  *Decision
+	// waiting are the members whose queues wait for the next pass over the application.
+	waiting map[string]bool
+	backups *aggregate.BackupReport
+	// statusAt is when its status was written last, and handedOver since when it waits for the results of a
+	// Decision. They are zero if that never was, or is over.
+	statusAt, handedOver time.Time
+}
+
+// New returns a State that remembers nothing.
+func New(c clock.PassiveClock) *State {
+	return &State{clock: c, apps: map[types.NamespacedName]*application{}, members: map[*Member]struct{}{}}
+}
+
+// of returns what is remembered of an application, to be changed. The lock is held.
+func (s *State) of(key types.NamespacedName) *application {
+	if s.apps[key] == nil {
+		s.apps[key] = &application{}
+	}
+	return s.apps[key]
+}
+
+// about returns what is remembered of an application, not to be changed. The lock is held.
+func (s *State) about(key types.NamespacedName) *application {
+	if a := s.apps[key]; a != nil {
+		return a
+	}
+	return &application{}
+}
+
+// Forget drops what is remembered of an application that is gone.
+func (s *State) Forget(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.apps, key)
+	for m := range s.members {
+		delete(m.copies, key)
+	}
+}
+
+// Deliver records an application that the watch delivered, and that is shared with the cache. Before is nil for one
+// that is new.
+func (s *State) Deliver(before, app *v1.EcommerceApp) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.of(client.ObjectKeyFromObject(app))
+	a.delivered = app
+	a.seen.see(before, app, s.clock.Now())
+}
+
+// Withdraw records that the watch has delivered the end of an application: Where no longer finds it.
+func (s *State) Withdraw(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.apps[key]; a != nil {
+		a.delivered = nil
+	}
+}
+
+// Where returns the applications, as they were delivered, that a condition holds for.
+func (s *State) Where(holds func(*v1.EcommerceApp) bool) []types.NamespacedName {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var keys []types.NamespacedName
+	for key, a := range s.apps {
+		if a.delivered != nil && holds(a.delivered) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// firstSeen is when the hub first saw the present generation of an application, to measure how long it takes
+// to reach the members.
+type firstSeen struct {
+	app        types.UID
+	generation int64
+	at         time.Time
+	// settled means that the inventory changed after the placement of this generation had been decided:
+	// copies that are created from then on follow from a change in the fleet, not in the spec.
+	settled bool
+}
+
+func (f *firstSeen) see(before, app *v1.EcommerceApp, now time.Time) {
+	if f.app != app.UID || f.generation != app.Generation {
+		*f = firstSeen{app: app.UID, generation: app.Generation, at: now}
+		return
+	}
+	if before != nil && before.Status.ObservedGeneration == app.Generation && !f.settled {
+		f.settled = len(before.Status.Clusters) != len(app.Status.Clusters)
+	}
+}
+
+// Since returns how long ago the generation of an application was first seen, and whether that measures fan-out.
+func (s *State) Since(app *v1.EcommerceApp) (time.Duration, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	seen := s.about(client.ObjectKeyFromObject(app)).seen
+	if seen.app != app.UID || seen.generation != app.Generation || seen.settled {
+		return 0, false
+	}
+	return s.clock.Since(seen.at), true
+}
+
+// written remembers the versions that the hub's own writes replaced, until the watch delivers another one.
+type written struct {
+	app      types.UID
+	replaced []string
+}
+
+// Written records that the hub wrote an application in place of a version. A write that changed nothing creates no
+// version, and no watch event follows it.
+func (s *State) Written(app *v1.EcommerceApp, replaced string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := &s.of(client.ObjectKeyFromObject(app)).written
+	if app.ResourceVersion == replaced {
+		return
+	}
+	if w.app != app.UID {
+		*w = written{app: app.UID}
+	}
+	w.replaced = append(w.replaced, replaced)
+}
+
+// IsBehind reports whether an application in the cache is one that the hub has replaced: the watch is about to deliver
+// what it wrote. Otherwise the writes are forgotten. Versions are only compared for equality.
+func (s *State) IsBehind(cached *v1.EcommerceApp) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := &s.of(client.ObjectKeyFromObject(cached)).written
+	if w.app == cached.UID && slices.Contains(w.replaced, cached.ResourceVersion) {
+		return true
+	}
+	*w = written{}
+	return false
+}
+
+// ReplaceBackups records what the backup scheduler says about an application, and returns what it said before; nil if
+// it did not.
+func (s *State) ReplaceBackups(key types.NamespacedName, next aggregate.BackupReport) *aggregate.BackupReport {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.of(key)
+	last := a.backups
+	a.backups = &next
+	return last
+}
+
+// Backups returns what the backup scheduler last said about an application, or nil. It is not to be changed.
+func (s *State) Backups(key types.NamespacedName, app types.UID) *aggregate.BackupReport {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if found := s.about(key).backups; found != nil && found.App == app {
+		return found
+	}
+	return nil
+}
