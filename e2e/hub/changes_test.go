@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
-// longestWait bounds all waits of the hub, resyncs included. It adds up to 30 % by chance.
+// longestWait bounds all waits of the hub, except for the resync of copies. It adds up to 30 % by chance.
 const longestWait = 3 * time.Second
 
 // testUnchanged counts the writes of a restart, of applying the same again, and of

@@ -35,6 +35,9 @@ const (
 // memberNames returns the members, sorted.
 func memberNames() []string { return []string{"asia-1", "eu-1", "us-1"} }
 
+// noResync switches the resync of copies off: no test may depend on it.
+const noResync = 24 * time.Hour
+
 // suite is an environment, and the sample's shop in it.
 type suite struct {
 	*framework.Environment
@@ -52,7 +55,7 @@ func newSuite(t *testing.T, members ...fleet.ClusterSpec) *suite {
 		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members}, Health: framework.Health(),
 		Hub: func(o *setup.Options) {
 			o.Waits, o.Timeouts = retry.Waits{Scale: 0.1, Longest: longestWait}, framework.Timeouts()
-			o.ProgressPeriod, o.SafeMode = s.progressPeriod, s.safeMode
+			o.ProgressPeriod, o.SafeMode, o.Resync = s.progressPeriod, s.safeMode, noResync
 		},
 	})
 	s.StartHub(t)

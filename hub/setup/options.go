@@ -42,8 +42,11 @@ type Options struct {
 	// reports. It is not a flag: the default is right for every fleet, and tests in
 	// process shorten it.
 	Waits retry.Waits
+	// Resync is the period after which the hub checks all copies of a member; 0 is the default. It is no
+	// flag: tests show that nothing depends on it.
+	Resync time.Duration
 	// ProgressPeriod is the minimum time between writes of mere progress to the status of an
-	// application, while few applications make any. Timeouts bound the requests to members;
+	// application. Timeouts bound the requests to members;
 	// Timeouts.Watch also bounds the silence of the hub's own watches. They are no flags either;
 	// zero values have defaults.
 	ProgressPeriod time.Duration

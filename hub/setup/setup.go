@@ -231,7 +231,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		ManagedByMode: func(name string) v1.ManagedByMode { return h.fleet.Mode(name).ManagedBy() },
 		Record:        h.fleet.Record,
 		Paused:        h.fleet.Paused, SafeMode: h.options.SafeMode,
-		Waits: h.options.Waits, ProgressPeriod: h.options.ProgressPeriod,
+		Waits: h.options.Waits, ProgressPeriod: h.options.ProgressPeriod, Resync: h.options.Resync,
 		Residue:   store.New(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
 		APIReader: h.mgr.GetLocalManager().GetAPIReader(),
 		Revisions: revisions.New(h.mgr.GetLocalManager().GetClient(), h.mgr.GetLocalManager().GetAPIReader()),
