@@ -13,15 +13,16 @@ import (
 const hashLength = 8
 
 // Template returns the revision in a spec as JSON, and its hash. Fields that later releases add do not
-// change the hash of a spec that does not have them. The JSON has the numbers of replicas, which the hash
-// leaves out: they count where a later spec has autoscaling in their place.
+// change the hash of a spec that does not have them. The JSON has the numbers of replicas and the propagated objects,
+// which the hash leaves out: the numbers count where a later spec has autoscaling in their place, and the objects where
+// a cluster has the revision.
 func Template(spec *v1.EcommerceAppSpec) (raw []byte, hash string, err error) {
 	template := *spec
-	copyRest(&template, &v1.EcommerceAppSpec{})
+	copyRest(&template, &v1.EcommerceAppSpec{Propagate: spec.Propagate})
 	if raw, err = json.Marshal(template); err != nil {
 		return nil, "", fmt.Errorf("encoding the revision: %w", err)
 	}
-	template.Replicas, template.Frontend.Replicas, template.Backend.Replicas = nil, nil, nil
+	template.Replicas, template.Frontend.Replicas, template.Backend.Replicas, template.Propagate = nil, nil, nil, nil
 	counted, err := json.Marshal(template)
 	if err != nil {
 		return nil, "", fmt.Errorf("encoding the revision: %w", err)
