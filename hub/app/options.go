@@ -124,7 +124,7 @@ func New(hub client.Reader, o Options) *Controller {
 		State: known,
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
 		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync, Waits: o.Waits,
-		Residue: o.Residue, APIReader: o.APIReader, Paused: o.Paused, Revision: o.Revisions.Spec,
+		Residue: o.Residue, APIReader: o.APIReader, Paused: o.Paused, Revisions: o.Revisions,
 		DeletedAt: func(cluster string, app types.UID) time.Time { return o.Record(cluster).DeletedAt(app) },
 		Left:      func(cluster string, app types.UID) int64 { return o.Record(cluster).Left(app) },
 		RecordDeletion: func(ctx context.Context, cluster string, deletion members.Deletion) error {

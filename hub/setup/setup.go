@@ -209,6 +209,8 @@ type hub struct {
 	uid string
 	// registry holds the metrics of this hub.
 	registry *prometheus.Registry
+	// revisions says what clusters have of applications.
+	revisions *revisions.Store
 }
 
 // compose adds everything to the manager: runnables that engage with members immediately,
@@ -226,6 +228,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
+	h.revisions = revisions.New(h.mgr.GetLocalManager().GetClient(), h.mgr.GetLocalManager().GetAPIReader())
 	apps := app.New(h.mgr.GetLocalManager().GetClient(), app.Options{
 		Logger: h.options.Logger.WithName("apps"), Recorder: recorder, Metrics: appMetrics,
 		ManagedByMode: func(name string) v1.ManagedByMode { return h.fleet.Mode(name).ManagedBy() },
@@ -234,7 +237,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		Waits: h.options.Waits, ProgressPeriod: h.options.ProgressPeriod, Resync: h.options.Resync,
 		Residue:   store.New(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
 		APIReader: h.mgr.GetLocalManager().GetAPIReader(),
-		Revisions: revisions.New(h.mgr.GetLocalManager().GetClient(), h.mgr.GetLocalManager().GetAPIReader()),
+		Revisions: h.revisions,
 	})
 	spokes, err := h.newSpokes(apps.Dispatcher())
 	if err != nil {

@@ -13,12 +13,11 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
-	"github.com/shopfleet/shopfleet/hub/app/overrides"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 // MemberFacts are the facts about a member that its copies carry.
@@ -28,11 +27,10 @@ type MemberFacts struct {
 	managedBy       v1.ManagedByMode
 	// member decides on storage and on how databases are backed up.
 	member *v1.MemberCluster
-	// revision is the number of the revision that the copy is to have; 0 without a rollout. Held is the
-	// spec with that revision if the application's has another one, and holdErr why it cannot be read.
-	revision int64
-	held     *v1.EcommerceAppSpec
-	holdErr  error
+	// effective is the spec that the cluster has, with its revision. The copy may keep parts of it. SpecErr is why
+	// it is not known.
+	effective revisions.Effective
+	specErr   error
 	// order is what was decided about the member; nil if nothing was.
 	order *state.Order
 }
@@ -52,8 +50,8 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	if p.provider != "" {
 		annotations[v1.ProviderAnnotation] = string(p.provider)
 	}
-	if p.revision != 0 {
-		annotations[v1.RevisionAnnotation] = strconv.FormatInt(p.revision, 10)
+	if p.effective.Revision != 0 {
+		annotations[v1.RevisionAnnotation] = strconv.FormatInt(p.effective.Revision, 10)
 	}
 	if p.order != nil && p.order.DatabaseCreated {
 		annotations[v1.DatabaseCreatedAnnotation] = "true"
@@ -72,16 +70,13 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 			Finalizers:  []string{v1.SpokeFinalizer},
 		},
 	}
-	if p.holdErr != nil {
-		return out, p.holdErr
+	if p.specErr != nil {
+		return out, p.specErr
 	}
-	var err error
-	if out.Spec, err = overrides.Effective(shared(app, p), cmp.Or(p.member, &v1.MemberCluster{})); err != nil {
-		return out, &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: err}
-	}
+	out.Spec = p.effective.Spec
 	released := out.Spec.Database.DeepCopy()
-	err = localize(app, &out.Spec, p, live)
-	if p.held != nil {
+	err := localize(app, &out.Spec, p, live)
+	if p.effective.Earlier {
 		keepDatabase(&out.Spec, released, live)
 		keepReplicas(&out.Spec, &app.Spec, live)
 	}
@@ -116,15 +111,6 @@ func keepDatabase(spec *v1.EcommerceAppSpec, released *v1.Database, live *v1.Eco
 	if live != nil {
 		rollout.KeepDatabase(spec, live)
 	}
-}
-
-// shared returns the spec that a cluster is to have, with its part of the replicas if they are divided.
-func shared(app *v1.EcommerceApp, p MemberFacts) *v1.EcommerceAppSpec {
-	from := cmp.Or(p.held, &app.Spec)
-	if p.order != nil {
-		return overrides.Shared(from, p.order.Share)
-	}
-	return from
 }
 
 // leaveCopy leaves a copy as it is, because a cause keeps it from being made from its application. It

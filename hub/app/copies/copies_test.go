@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
@@ -101,10 +102,18 @@ func TestObservedCopy(t *testing.T) {
 	}
 }
 
-// copyOf returns the copy that follows from the status of an application.
+// copyOf returns the copy that follows from the status of an application, without an earlier revision.
 func copyOf(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	d := DecisionOf(app, &app.Status, "")
 	p.order = d.Order(p.cluster)
+	target := revisions.Target{Member: &v1.MemberCluster{}}
+	if p.member != nil {
+		target.Member = p.member
+	}
+	if p.order != nil {
+		target.Share = p.order.Share
+	}
+	p.effective, p.specErr = target.Effective(&d.App.Spec)
 	return copyFor(d.App, p, live)
 }
 

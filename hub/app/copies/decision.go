@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
@@ -27,7 +28,7 @@ func DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus, sources str
 	decided.Status = *status
 	d := &state.Decision{
 		App:       &v1.EcommerceApp{TypeMeta: app.TypeMeta, ObjectMeta: app.ObjectMeta, Spec: *rollout.RevisionSpec(&decided)},
-		MayReturn: mayReturn(&decided), Unknown: map[string]string{}, Orders: make(map[string]*state.Order, len(status.Clusters)),
+		MayReturn: revisions.MayReturn(&decided), Unknown: map[string]string{}, Orders: make(map[string]*state.Order, len(status.Clusters)),
 	}
 	for i := range status.Clusters {
 		if entry := &status.Clusters[i]; entry.UnknownOrigin != "" {

@@ -257,7 +257,7 @@ func (l *MemberQueue) facts(ctx context.Context, t *task) (*MemberFacts, error) 
 	facts := &MemberFacts{
 		cluster: l.name, managedBy: l.managedBy, region: member.Status.Region, provider: member.Status.Provider, member: member, order: t.order,
 	}
-	return facts, l.addRevision(ctx, t, facts)
+	return facts, l.addSpec(ctx, t, facts)
 }
 
 // keepCopy hands over a copy that has no entry: without a reconciler it would not be

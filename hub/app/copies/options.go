@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
@@ -71,9 +72,8 @@ type Options struct {
 	// Confirm returns an error if the record of a member says that another hub manages it. By
 	// default none does.
 	Confirm func(ctx context.Context, cluster string) error
-	// Revision returns the spec of an application with an earlier revision, which must not be changed.
-	// Required for applications with a rollout.
-	Revision func(ctx context.Context, app *v1.EcommerceApp, revision int64) (*v1.EcommerceAppSpec, error)
+	// Revisions says what members have of applications. Required for those with a rollout.
+	Revisions *revisions.Store
 	// Paused reports, when a member is connected, whether it is paused. By default none is.
 	Paused func(cluster string) bool
 	// State is what is remembered of applications. By default it is a new one.

@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 )
 
 // Propagated is an object that an application propagates, as it was read on the hub for a dry run.
@@ -62,7 +63,7 @@ func (l *MemberQueue) DryRunPropagated(ctx context.Context, app *v1.EcommerceApp
 		found = append(found, PropagatedDryRun{Object: object.source.PropagatedObject, Change: change, Err: err})
 	}
 	leftover := propagate.Leftover(dry.Copy, listed)
-	if len(listed) > 0 && mayReturn(app) {
+	if len(listed) > 0 && revisions.MayReturn(app) {
 		leftover = nil
 	}
 	for _, object := range leftover {

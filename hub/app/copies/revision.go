@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
@@ -25,31 +26,17 @@ func releases(app *v1.EcommerceApp) func(revision int64) (int64, bool) {
 	}
 }
 
-// addRevision adds the revision that an application is to have in the member. A revision that does not exist is a fact
-// about the copy, not an error.
-func (l *MemberQueue) addRevision(ctx context.Context, t *task, facts *MemberFacts) error {
-	if t.order == nil {
-		return nil
-	}
-	facts.revision = t.order.Revision
-	if !t.order.Earlier || l.holds(t.App) {
-		return nil // Of an application that is held nothing is written.
+// addSpec adds the spec that an application has in the member; that of its next copy while nothing is written. A
+// revision that does not exist, or an override that cannot be applied, is a fact about the copy, not an error.
+func (l *MemberQueue) addSpec(ctx context.Context, t *task, facts *MemberFacts) error {
+	target := revisions.Target{Member: facts.member}
+	if t.order != nil {
+		target.Revision, target.Earlier, target.Share = t.order.Revision, t.order.Earlier && !l.holds(t.App), t.order.Share
 	}
 	var err error
-	facts.held, err = l.options.Revision(ctx, t.App, facts.revision)
-	if missing, is := errors.AsType[*apierror.SpecError](err); is {
-		facts.holdErr, err = missing, nil
+	facts.effective, err = l.options.Revisions.In(ctx, t.App, target)
+	if refused, is := errors.AsType[*apierror.SpecError](err); is {
+		facts.specErr, err = refused, nil
 	}
 	return err
-}
-
-// mayReturn reports whether clusters have another revision of an application than the spec, or may get
-// one again: a rollout is not complete, or an edit is yet to be decided about.
-func mayReturn(app *v1.EcommerceApp) bool {
-	decided := app.Status.Rollout
-	if app.Spec.Rollout == nil || decided == nil {
-		return false
-	}
-	_, hash, err := rollout.Template(rollout.RevisionSpec(app))
-	return err != nil || hash != decided.SpecHash || decided.State != v1.RolloutComplete
 }

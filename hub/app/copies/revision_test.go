@@ -1,79 +1,20 @@
 package copies
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/app/rollout"
-	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 )
 
-var errNoRevision = errors.New("it was deleted")
-
-// TestRevisionOfACopy: a copy has the revision that was decided, whatever the spec says by now.
-func TestRevisionOfACopy(t *testing.T) {
-	t.Parallel()
-	earlier := &v1.EcommerceAppSpec{Image: "shop:v1"}
-	decided := func(revision int64, change func(*v1.EcommerceApp)) *v1.EcommerceApp {
-		app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Image: "shop:v2", Rollout: &v1.Rollout{}}}
-		_, hash, err := rollout.Template(&app.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		app.Status.Rollout = &v1.RolloutStatus{Revision: 2, PreviousRevision: 1, SpecHash: hash, State: v1.RolloutProgressing}
-		app.Status.Clusters = []v1.ClusterStatus{{Name: "a", Revision: revision}}
-		if change != nil {
-			change(app)
-		}
-		return app
+// earlier returns the facts about a member that has an earlier revision.
+func earlier(t *testing.T, spec *v1.EcommerceAppSpec) MemberFacts {
+	t.Helper()
+	effective, err := revisions.Target{Member: &v1.MemberCluster{}, Revision: 1, Earlier: true}.Effective(spec)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, tt := range map[string]struct {
-		app      *v1.EcommerceApp
-		missing  bool
-		revision int64
-		image    string
-	}{
-		"the one of the spec":           {app: decided(2, nil), revision: 2, image: "shop:v2"},
-		"an earlier one":                {app: decided(1, nil), revision: 1, image: "shop:v1"},
-		"an edit that is not decided":   {app: decided(2, func(a *v1.EcommerceApp) { a.Spec.Image = "shop:v3" }), revision: 2, image: "shop:v1"},
-		"replicas are no revision":      {app: decided(2, func(a *v1.EcommerceApp) { a.Spec.Replicas = new(int32(5)) }), revision: 2, image: "shop:v2"},
-		"a cluster that is yet unknown": {app: decided(0, func(a *v1.EcommerceApp) { a.Status.Rollout.State = v1.RolloutRolledBack }), revision: 1, image: "shop:v1"},
-		"nothing is decided":            {app: decided(0, func(a *v1.EcommerceApp) { a.Status.Rollout = nil }), image: "shop:v2"},
-		"no rollout any more":           {app: decided(1, func(a *v1.EcommerceApp) { a.Spec.Rollout = nil }), image: "shop:v2"},
-		"one that does not exist":       {app: decided(1, nil), missing: true, revision: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			stored := earlier
-			if tt.missing {
-				stored = nil
-			}
-			l := &MemberQueue{name: "a", options: Options{Revision: revisionOf(stored)}, memory: newMemory("a")}
-			facts := &MemberFacts{cluster: "a"}
-			if err := l.addRevision(t.Context(), l.stored(tt.app), facts); err != nil {
-				t.Fatal(err)
-			}
-			copied, err := copyOf(tt.app, *facts, nil)
-			if errors.Is(err, errNoRevision) != tt.missing || err != nil && !tt.missing {
-				t.Fatalf("error %v, want one %t", err, tt.missing)
-			}
-			if got := v1.RevisionOf(copied.Annotations); got != tt.revision || copied.Spec.Image != tt.image {
-				t.Errorf("revision %d with %q, want %d with %q", got, copied.Spec.Image, tt.revision, tt.image)
-			}
-		})
-	}
-}
-
-// revisionOf returns the only revision that is stored, or an error if that is nil.
-func revisionOf(stored *v1.EcommerceAppSpec) func(context.Context, *v1.EcommerceApp, int64) (*v1.EcommerceAppSpec, error) {
-	return func(context.Context, *v1.EcommerceApp, int64) (*v1.EcommerceAppSpec, error) {
-		if stored == nil {
-			return nil, &apierror.SpecError{Reason: v1.ReasonRevisionNotFound, Err: errNoRevision}
-		}
-		return stored, nil
-	}
+	return MemberFacts{cluster: "a", member: awsMember(), effective: effective}
 }
 
 // TestDatabaseStays: the database of an earlier revision keeps the version and the size that it has.
@@ -98,7 +39,7 @@ func TestDatabaseStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			copied, err := copyOf(app, MemberFacts{cluster: "a", member: awsMember(), held: tt.held}, tt.live)
+			copied, err := copyFor(app, earlier(t, tt.held), tt.live)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,42 +68,12 @@ func TestReplicasStay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			copied, err := copyOf(app, MemberFacts{cluster: "a", member: awsMember(), held: held}, tt.live)
+			copied, err := copyFor(app, earlier(t, held), tt.live)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := copied.Spec; *got.Replicas != tt.frontend || *got.Backend.Replicas != tt.backend {
 				t.Errorf("%d and %d replicas, want %d and %d", *got.Replicas, *got.Backend.Replicas, tt.frontend, tt.backend)
-			}
-		})
-	}
-}
-
-// TestMayReturn: what an earlier revision may refer to stays until no cluster can have that any more.
-func TestMayReturn(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		change func(*v1.EcommerceApp)
-		want   bool
-	}{
-		"complete":                    {func(*v1.EcommerceApp) {}, false},
-		"in progress":                 {func(a *v1.EcommerceApp) { a.Status.Rollout.State = v1.RolloutProgressing }, true},
-		"rolled back":                 {func(a *v1.EcommerceApp) { a.Status.Rollout.State = v1.RolloutRolledBack }, true},
-		"an edit that is not decided": {func(a *v1.EcommerceApp) { a.Spec.Image = "shop:v2" }, true},
-		"nothing is decided":          {func(a *v1.EcommerceApp) { a.Status.Rollout = nil }, false},
-		"no rollout":                  {func(a *v1.EcommerceApp) { a.Spec.Rollout = nil }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Image: "shop:v1", Rollout: &v1.Rollout{}}}
-			_, hash, err := rollout.Template(&app.Spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			app.Status.Rollout = &v1.RolloutStatus{Revision: 1, SpecHash: hash, State: v1.RolloutComplete}
-			tt.change(app)
-			if got := mayReturn(app); got != tt.want {
-				t.Errorf("got %t, want %t", got, tt.want)
 			}
 		})
 	}

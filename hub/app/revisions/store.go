@@ -183,27 +183,36 @@ var errMissing = errors.New("edit the spec, or ask for another revision: see kub
 // Spec returns the spec of an application with an earlier revision in place of its own. The error is an
 // *apierror.SpecError if the revision does not exist.
 func (s *Store) Spec(ctx context.Context, app *v1.EcommerceApp, revision int64) (*v1.EcommerceAppSpec, error) {
-	s.mu.Lock()
-	raw := s.held[app.UID][revision]
-	s.mu.Unlock()
-	if raw == nil {
-		stored, err := s.get(ctx, app, revision)
-		if err != nil {
-			return nil, err
-		}
-		raw = stored.Data.Raw
-		s.mu.Lock()
-		if s.held[app.UID] == nil {
-			s.held[app.UID] = map[int64][]byte{}
-		}
-		s.held[app.UID][revision] = raw
-		s.mu.Unlock()
+	raw, err := s.raw(ctx, app, revision)
+	if err != nil {
+		return nil, err
 	}
 	spec, err := rollout.Merge(&app.Spec, raw)
 	if err != nil {
 		return nil, &apierror.SpecError{Reason: v1.ReasonRevisionNotFound, Err: fmt.Errorf("reading revision %d: %w", revision, err)}
 	}
 	return spec, nil
+}
+
+// raw returns a stored revision as JSON, and remembers it.
+func (s *Store) raw(ctx context.Context, app *v1.EcommerceApp, revision int64) ([]byte, error) {
+	s.mu.Lock()
+	raw := s.held[app.UID][revision]
+	s.mu.Unlock()
+	if raw != nil {
+		return raw, nil
+	}
+	stored, err := s.get(ctx, app, revision)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[app.UID] == nil {
+		s.held[app.UID] = map[int64][]byte{}
+	}
+	s.held[app.UID][revision] = stored.Data.Raw
+	return stored.Data.Raw, nil
 }
 
 func (s *Store) get(ctx context.Context, app *v1.EcommerceApp, revision int64) (*appsv1.ControllerRevision, error) {
