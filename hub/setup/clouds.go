@@ -80,7 +80,7 @@ func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder, apps *a
 	return &clouds{
 		hub: h, recorder: recorder, secrets: secrets, metrics: planned, apps: apps,
 		storage: storage.New(local.GetClient(), storage.Options{
-			Recorder: recorder, Logger: h.options.Logger.WithName("storage"), Waits: h.options.Waits,
+			Recorder: recorder, Logger: h.options.Logger.WithName("storage"), Revisions: h.revisions, Waits: h.options.Waits,
 		}),
 		accounts: accounts.New(accounts.Options{
 			Registry: h.options.Clouds, Buckets: h.options.Buckets, Token: tokens, Requests: requests,
@@ -129,7 +129,7 @@ func (c *clouds) setup(ctx context.Context) error {
 			return backup.Setup(ctx, mgr, backup.Options{
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet.Connections(),
 				SpokeImage: c.hub.options.SpokeImage, SafeMode: c.hub.options.SafeMode, Clock: c.hub.options.Clock,
-				Recorder: c.recorder, Logger: logger.WithName("backups"), Waits: waits,
+				Recorder: c.recorder, Logger: logger.WithName("backups"), Revisions: c.hub.revisions, Waits: waits,
 			})
 		},
 		func(mgr ctrl.Manager) error {
@@ -141,7 +141,7 @@ func (c *clouds) setup(ctx context.Context) error {
 			return restore.Setup(ctx, mgr, restore.Options{
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet.Connections(),
 				SpokeImage: c.hub.options.SpokeImage, Clock: c.hub.options.Clock,
-				Recorder: c.recorder, Logger: logger.WithName("restores"), Waits: waits,
+				Recorder: c.recorder, Logger: logger.WithName("restores"), Revisions: c.hub.revisions, Waits: waits,
 			})
 		},
 	}

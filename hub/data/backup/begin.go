@@ -15,11 +15,10 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/app/overrides"
-	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/hub/data/backup/dump"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 // memberTimeout bounds what is read in a member.
@@ -69,21 +68,29 @@ func (w *work) recordSource(ctx context.Context) (steps.Result, error) {
 		s.Account = member.Spec.CloudAccountRef.Name
 	}
 	s.Provider, s.Region = member.Status.Provider, member.Status.Region
-	s.Engine, s.Version = app.Spec.Database.Engine, versionIn(app, member)
+	version, err := w.versionIn(ctx, app, member)
+	if err != nil {
+		return steps.Result{}, err
+	}
+	s.Engine, s.Version = app.Spec.Database.Engine, version
 	s.StartTime = seconds(w.now)
 	return steps.Result{}, nil
 }
 
-// versionIn returns the version of the database in a member: that which is recorded, or that of the spec with its
-// overrides for the member.
-func versionIn(app *v1.EcommerceApp, member *v1.MemberCluster) string {
-	db, err := overrides.Database(rollout.RevisionSpec(app), member)
-	if err != nil {
-		db = app.Spec.Database // The copy says why it is not known.
+// versionIn returns the version of the database in a member: that which is recorded, or that of the spec that the
+// member has.
+func (w *work) versionIn(ctx context.Context, app *v1.EcommerceApp, member *v1.MemberCluster) (string, error) {
+	db := app.Spec.Database.DeepCopy()
+	has, err := w.options.Revisions.InMember(ctx, app, member)
+	switch _, wrong := errors.AsType[*apierror.SpecError](err); {
+	case wrong: // The copy says why it is not known.
+	case err != nil:
+		return "", fmt.Errorf("finding what %s has of the application: %w", member.Name, err)
+	case has.Spec.Database != nil:
+		db = has.Spec.Database
 	}
-	db = db.DeepCopy()
 	db.SetServer(app.DatabaseServer(member.Name, db.Server(), v1.CopiedServer{}))
-	return db.ExactVersion()
+	return db.ExactVersion(), nil
 }
 
 // allowed reports whether a backup can be made at all.

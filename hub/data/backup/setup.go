@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
@@ -46,6 +47,8 @@ type Options struct {
 	// Member finds the members, and Members reports their changes. Required.
 	Member  Member
 	Members members.Changes
+	// Revisions says what members have of applications. Required for those with a rollout.
+	Revisions *revisions.Store
 	// Exec runs commands in databases. The default is podexec.Run.
 	Exec Exec
 	// SafeMode makes Backups wait: none is begun, goes on to another write, or deletes its data.

@@ -2,6 +2,7 @@ package restore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -9,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/app/overrides"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 // find reads what is to be restored on the hub, and reports whether it can be.
@@ -51,17 +52,26 @@ func (w *work) get(ctx context.Context) (steps.Result, error) {
 	if err != nil {
 		return steps.Result{}, fmt.Errorf("getting the member: %w", err)
 	}
-	err = w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppRef.Name}, w.app)
+	return steps.Result{}, w.getApp(ctx)
+}
+
+// getApp reads the application with the spec that it has in the member; it may be no more.
+func (w *work) getApp(ctx context.Context) error {
+	err := w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppRef.Name}, w.app)
 	if apierrors.IsNotFound(err) {
 		w.app = nil
-	} else if err != nil {
-		return steps.Result{}, fmt.Errorf("getting the application: %w", err)
-	} else if spec, err := overrides.Effective(&w.app.Spec, w.member.Located(w.app.Status.EntryOf(w.member.Name))); err != nil {
-		w.invalid = err
-	} else {
-		w.app.Spec = spec
+		return nil
 	}
-	return steps.Result{}, nil
+	if err != nil {
+		return fmt.Errorf("getting the application: %w", err)
+	}
+	has, err := w.options.Revisions.InMember(ctx, w.app, w.member)
+	if refused, is := errors.AsType[*apierror.SpecError](err); is {
+		w.invalid = refused
+		return nil
+	}
+	w.app.Spec = has.Spec
+	return err
 }
 
 // database is the application's, as the member is to have it; nil if there is none.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
@@ -44,6 +45,8 @@ type Options struct {
 	// Member finds the members, and Members reports their changes. Required.
 	Member  Member
 	Members members.Changes
+	// Revisions says what members have of applications. Required for those with a rollout.
+	Revisions *revisions.Store
 	// SpokeImage is the image that brings dumps from buckets. Empty: none can be.
 	SpokeImage string
 	// Recorder records events. Required.

@@ -40,24 +40,30 @@ func appChanges() predicate.Predicate {
 // appChanged reports whether an application needs other classes, or needs them in another cluster.
 func appChanged(before, now *v1.EcommerceApp) bool {
 	return !equality.Semantic.DeepEqual(before.Spec.CloudConfig, now.Spec.CloudConfig) ||
-		!equality.Semantic.DeepEqual(before.Spec.Overrides, now.Spec.Overrides) || !maps.Equal(clustersIn(before), clustersIn(now))
+		!equality.Semantic.DeepEqual(before.Spec.Overrides, now.Spec.Overrides) || !maps.Equal(revisionsOf(before), revisionsOf(now))
 }
 
-func clustersIn(app *v1.EcommerceApp) map[string]bool {
-	names := make(map[string]bool, len(app.Status.Clusters))
+// revisionsOf returns the revision of an application in each of its clusters.
+func revisionsOf(app *v1.EcommerceApp) map[string]int64 {
+	numbers := make(map[string]int64, len(app.Status.Clusters))
 	for i := range app.Status.Clusters {
-		names[app.Status.Clusters[i].Name] = true
+		numbers[app.Status.Clusters[i].Name] = app.Status.Clusters[i].Revision
 	}
-	return names
+	return numbers
 }
 
 // clustersWithClass returns the clusters in which an application may need a class of its own, for the
-// index appsByCluster.
+// index appsByCluster: all if its spec may name one, and those that have another revision.
 func clustersWithClass(o client.Object) []string {
 	app, ok := o.(*v1.EcommerceApp)
-	patched := ok && slices.ContainsFunc(app.Spec.Overrides, func(o v1.Override) bool { return len(o.JSONPatches) > 0 })
-	if !ok || app.Spec.CloudConfig == (v1.CloudConfig{}) && !patched {
+	if !ok {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(clustersIn(app)))
+	own := app.Spec.CloudConfig != (v1.CloudConfig{}) ||
+		slices.ContainsFunc(app.Spec.Overrides, func(o v1.Override) bool { return len(o.JSONPatches) > 0 })
+	numbers := revisionsOf(app)
+	maps.DeleteFunc(numbers, func(_ string, revision int64) bool {
+		return !own && (app.Status.Rollout == nil || revision == 0 || revision == app.Status.Rollout.Revision)
+	})
+	return slices.Sorted(maps.Keys(numbers))
 }

@@ -59,6 +59,7 @@ func TestAppChanged(t *testing.T) {
 		"a cluster more": {func(a *v1.EcommerceApp) {
 			a.Status.Clusters = append(a.Status.Clusters, v1.ClusterStatus{Name: "us-1"})
 		}, true},
+		"another revision": {func(a *v1.EcommerceApp) { a.Status.Clusters[0].Revision++ }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,12 +79,18 @@ func TestClustersWithClass(t *testing.T) {
 	plain, special, patched := app(v1.CloudConfig{}), app(v1.CloudConfig{AWS: &v1.AWSConfig{}}), app(v1.CloudConfig{})
 	plain.Spec.Overrides = []v1.Override{{Image: "shop:v2"}}
 	patched.Spec.Overrides = []v1.Override{{JSONPatches: []v1.JSONPatch{{Op: "remove", Path: "/a"}}}}
-	for name, a := range map[string]*v1.EcommerceApp{"its own": &special, "a patch": &patched} {
+	earlier, own := app(v1.CloudConfig{}), app(v1.CloudConfig{})
+	earlier.Status.Clusters = []v1.ClusterStatus{{Name: "eu-1", Revision: 1}, {Name: "us-1", Revision: 2}, {Name: "us-2"}}
+	earlier.Status.Rollout, own.Status.Rollout = &v1.RolloutStatus{Revision: 2}, &v1.RolloutStatus{Revision: 2}
+	own.Status.Clusters[0].Revision = 2
+	for name, a := range map[string]*v1.EcommerceApp{"its own": &special, "a patch": &patched, "an earlier revision": &earlier} {
 		if diff := cmp.Diff([]string{"eu-1"}, clustersWithClass(a)); diff != "" {
 			t.Errorf("with a class by %s (-want +got):\n%s", name, diff)
 		}
 	}
-	if got := clustersWithClass(&plain); len(got) > 0 {
-		t.Errorf("without a class: %v", got)
+	for name, a := range map[string]*v1.EcommerceApp{"the spec": &plain, "the revision of the spec": &own} {
+		if got := clustersWithClass(a); len(got) > 0 {
+			t.Errorf("without a class by %s: %v", name, got)
+		}
 	}
 }

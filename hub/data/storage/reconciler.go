@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -16,7 +17,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/app/overrides"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
@@ -32,7 +33,8 @@ func (m *member) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if err := m.hub.List(ctx, apps, client.MatchingFields{appsByCluster: m.name}, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing applications: %w", err)
 	}
-	wanted := decide(cluster, apps.Items)
+	specs, unknown := m.specs(ctx, cluster, apps.Items)
+	wanted := decide(cluster, specs)
 	failed := m.write(ctx, wanted)
 	select {
 	case <-ctx.Done():
@@ -46,7 +48,24 @@ func (m *member) Reconcile(ctx context.Context, request reconcile.Request) (reco
 		}
 	}
 	// What a member lacks, such as a driver, becomes an event of its MemberCluster.
-	return m.conflicts.RetryReported(m.options.Waits, request, failed)
+	return m.conflicts.RetryReported(m.options.Waits, request, errors.Join(failed, unknown))
+}
+
+// specs returns what the member has of applications. One whose copy reports what is wrong with it is left out. The
+// error is that of those that cannot be read on the hub.
+func (m *member) specs(ctx context.Context, cluster *v1.MemberCluster, apps []v1.EcommerceApp) ([]revisions.Effective, error) {
+	specs := make([]revisions.Effective, 0, len(apps))
+	var failed error
+	for i := range apps {
+		spec, err := m.options.Revisions.InMember(ctx, &apps[i], cluster)
+		switch _, wrong := errors.AsType[*apierror.SpecError](err); {
+		case err == nil:
+			specs = append(specs, spec)
+		case !wrong:
+			failed = errors.Join(failed, fmt.Errorf("finding what EcommerceApp %s/%s has: %w", apps[i].Namespace, apps[i].Name, err))
+		}
+	}
+	return specs, failed
 }
 
 // intent is the desired state of a member.
@@ -61,9 +80,9 @@ type intent struct {
 	defaults bool
 }
 
-// decide returns the desired state of a member with the applications that need a class of their
+// decide returns the desired state of a member with what it has of the applications that need a class of their
 // own there.
-func decide(member *v1.MemberCluster, apps []v1.EcommerceApp) intent {
+func decide(member *v1.MemberCluster, specs []revisions.Effective) intent {
 	of := csi.ClusterOf(member)
 	in := intent{
 		defaults:  of.Provider == v1.ProviderOther,
@@ -79,13 +98,8 @@ func decide(member *v1.MemberCluster, apps []v1.EcommerceApp) intent {
 		return in
 	}
 	in.set = set
-	for i := range apps {
-		// The application's copy reports what is wrong with overrides or a cloudConfig.
-		spec, err := overrides.Effective(&apps[i].Spec, member)
-		if err != nil {
-			continue
-		}
-		class, err := csi.AppClass(of, spec.CloudConfig)
+	for i := range specs {
+		class, err := specs[i].Class(of) // The application's copy reports what is wrong with a cloudConfig.
 		known := func(c *storagev1.StorageClass) bool { return class != nil && c.Name == class.Name }
 		if err == nil && class != nil && !slices.ContainsFunc(in.extra, known) {
 			in.extra = append(in.extra, class)

@@ -63,7 +63,12 @@ func TestDecide(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in := decide(tt.member, tt.apps)
+			m := &member{Storage: New(nil, Options{})}
+			specs, err := m.specs(t.Context(), tt.member, tt.apps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := decide(tt.member, specs)
 			if len(in.set.Profiles) != tt.profiles || len(in.extra) != tt.ofApps || in.snapshots != tt.snapshots {
 				t.Errorf("%d profiles, %d classes of apps, snapshots %t; want %d, %d, %t",
 					len(in.set.Profiles), len(in.extra), in.snapshots, tt.profiles, tt.ofApps, tt.snapshots)

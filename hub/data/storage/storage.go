@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
@@ -37,6 +38,8 @@ const (
 type Options struct {
 	// Recorder records events on MemberClusters. Required.
 	Recorder events.EventRecorder
+	// Revisions says what members have of applications. Required for those with a rollout.
+	Revisions *revisions.Store
 	// Logger is the logger of the members' queues. The default discards.
 	Logger logr.Logger
 	// Clock is the source of time. The default is the real one.
