@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
-	"github.com/shopfleet/shopfleet/hub/app/overrides"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 )
 
 // render is the command that prints the effective spec of a cluster.
@@ -28,9 +28,10 @@ func (p *Program) renderCommand() *cobra.Command {
 		Short: "Print an EcommerceApp with its overrides for a member",
 		Long: `Print an EcommerceApp with its overrides for a member.
 
-The spec is the one that the hub writes to the member: with the overrides that select it,
-with its share of divided replicas, and without placement, deletion and overrides. The
-member need not run the EcommerceApp; it has no share then, and the replicas are the total.
+The spec is the one that the hub writes to the member: of the revision that the member
+has, with the overrides that select it, with its share of divided replicas, and without
+placement, deletion and overrides. The member need not run the EcommerceApp; it has the
+revision then that it would get, and the replicas are the total.
 What else the hub derives from facts about the member is not in it: the StorageClass of
 storageProfile and cloudConfig, the method of backups, and a version of the database that
 waits for a backup.
@@ -75,38 +76,21 @@ func (c *render) run(ctx context.Context, name string) error {
 	if err := hub.client.Get(ctx, client.ObjectKey{Name: c.member}, member); err != nil {
 		return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", c.member, err), "List all: kubectl get memberclusters")
 	}
-	c.noteRevision(app)
 	rendered := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: c.member},
 	}}
-	if rendered.Spec, err = effective(app, member); err != nil {
+	has, err := revisions.New(hub.client, hub.client).InMember(ctx, app, member)
+	if err != nil {
 		return fmt.Errorf("rendering EcommerceApp %q for %s: %w", name, c.member, err)
 	}
+	if has.Earlier {
+		c.say("This is revision %d, which %s has. The spec of EcommerceApp %s is another one: see kubectl shopfleet history %s.", has.Revision, c.member, name, name)
+	}
+	rendered.Spec = has.Spec
 	if err := c.validate(ctx, hub, rendered); err != nil {
 		return err
 	}
 	return c.output.print(c.Program, rendered, hub.scheme)
-}
-
-// effective returns the spec for a member as the hub makes it.
-func effective(app *v1.EcommerceApp, member *v1.MemberCluster) (v1.EcommerceAppSpec, error) {
-	spec := &app.Spec
-	for i := range app.Status.Clusters {
-		if entry := &app.Status.Clusters[i]; entry.Name == member.Name {
-			spec = overrides.Shared(spec, entry.Share)
-		}
-	}
-	return overrides.Effective(spec, member)
-}
-
-// noteRevision says so if the member has another revision than the spec.
-func (c *render) noteRevision(app *v1.EcommerceApp) {
-	for i := range app.Status.Clusters {
-		entry := &app.Status.Clusters[i]
-		if r := app.Status.Rollout; r != nil && entry.Name == c.member && entry.Revision != r.Revision {
-			c.say("%s has revision %d. This is revision %d, that of the spec.", c.member, entry.Revision, r.Revision)
-		}
-	}
 }
 
 // validate sends the spec to the hub as a new object, which is not stored. As an update of the
