@@ -41,7 +41,7 @@ func ofOutages() []Mutant {
 	return []Mutant{
 		{
 			"own-writes-forgotten", "what was written is not remembered until the watch delivers it",
-			reconciler + "/newest.go", "	if !slices.Contains(last.before, cached.GetResourceVersion()) {", "	if !slices.Contains(last.before, \"\") {",
+			"spoke/runtime/ownwrites/write.go", "slices.Contains(w.replaced, cached.GetResourceVersion()) && ", "slices.Contains(w.replaced, \"\") && ",
 			reconciler, "TestNewest",
 		},
 		{

@@ -18,6 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/replication"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/ownwrites"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
@@ -25,7 +26,8 @@ import (
 type reconciler[T client.Object] struct {
 	kind   Kind[T]
 	member *Member
-	newest newest[T]
+	// writes are the last ones of objects, until the cache has them.
+	writes perObject[ownwrites.Write[T]]
 	stamps stamps
 	// observations are the last ones of the replicas of databases. A process that starts observes again.
 	observations perObject[replication.Observation]
@@ -46,7 +48,6 @@ func newReconciler[T client.Object](kind Kind[T], m *Member) *reconciler[T] {
 	return &reconciler[T]{
 		kind:        kind,
 		member:      m,
-		newest:      newest[T]{objects: make(map[types.NamespacedName]response[T])},
 		terminating: newTerminating(m.Settings.Clock),
 	}
 }
@@ -67,7 +68,7 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 		return reconcile.Result{}, nil
 	}
 	defer r.reportPanic(ctx, req)
-	p := &pass[T]{object: r.newest.of(object)}
+	p := &pass[T]{object: r.newest(object)}
 	p.paused = r.member.Paused
 	if p.object.GetDeletionTimestamp() != nil {
 		r.finalize(ctx, p)
@@ -95,7 +96,7 @@ func (r *reconciler[T]) reportPanic(ctx context.Context, req reconcile.Request) 
 	// The pass may have changed its object halfway.
 	object := r.kind.New()
 	if err := r.member.Reader.Get(ctx, req.NamespacedName, object); err == nil {
-		p := &pass[T]{object: r.newest.of(object), deleting: object.GetDeletionTimestamp() != nil}
+		p := &pass[T]{object: r.newest(object), deleting: object.GetDeletionTimestamp() != nil}
 		p.fail("", errPanicked)
 		r.report(ctx, p)
 	}
@@ -149,7 +150,7 @@ func (r *reconciler[T]) patch(ctx context.Context, object T, change func(T)) err
 		client.FieldOwner(v1.SpokeFieldManager)); err != nil {
 		return err
 	}
-	r.newest.keep(before, object)
+	r.keepWrite(before, object)
 	return nil
 }
 
@@ -219,10 +220,27 @@ func (p *pass[T]) reject(err error) {
 	p.fail("", &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: err})
 }
 
+// newest returns the newer of an object in the cache and the last one that was written. The caller may change it.
+func (r *reconciler[T]) newest(cached T) T {
+	name := client.ObjectKeyFromObject(cached)
+	newest, ahead := r.writes.of(name).Newest(cached)
+	if !ahead {
+		r.writes.forget(name)
+		return cached
+	}
+	return r.copyOf(newest)
+}
+
+// keepWrite records the response to a write.
+func (r *reconciler[T]) keepWrite(before, after T) {
+	name := client.ObjectKeyFromObject(after)
+	r.writes.keep(name, r.writes.of(name).Next(before.GetResourceVersion(), after))
+}
+
 func (r *reconciler[T]) copyOf(object T) T { return object.DeepCopyObject().(T) }
 
 func (r *reconciler[T]) forget(name types.NamespacedName) {
-	r.newest.forget(name)
+	r.writes.forget(name)
 	r.stamps.forget(name)
 	r.observations.forget(name)
 	r.references.forget(name)

@@ -182,6 +182,6 @@ func (r *reconciler[T]) write(ctx context.Context, before, after T) error {
 		client.FieldOwner(v1.SpokeFieldManager)); err != nil {
 		return err
 	}
-	r.newest.keep(before, after)
+	r.keepWrite(before, after)
 	return nil
 }
