@@ -109,7 +109,7 @@ func ofOrder() []Mutant {
 		},
 		{
 			"finalizer-from-a-stale-object", "the finalizer is written over what changed meanwhile",
-			reconciler + "/reconciler.go", "client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),", "client.MergeFrom(before),",
+			reconciler + "/reconciler.go", "retry.MergeFromLocked(before),", "client.MergeFrom(before),",
 			controller, "TestWrites/finalizers_of_others",
 		},
 	}
@@ -249,7 +249,7 @@ func ofBackups() []Mutant {
 		},
 		{
 			"status-without-lock", "the status of a copy is written over what changed meanwhile",
-			reconciler + "/status.go", "client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),", "client.MergeFrom(before),",
+			reconciler + "/status.go", "retry.MergeFromLocked(before),", "client.MergeFrom(before),",
 			controller, "TestWrites/statuses_are_locked",
 		},
 	}

@@ -54,30 +54,24 @@ func copied(in Summary, now State) bool {
 // deadlineIn returns the time until a component fails that is waited for, until what finalizers hold waits for a
 // user, or until an autoscaler that does not work is reported; 0 if no deadline applies.
 func deadlineIn(in Summary, c cause, report Report) time.Duration {
-	var soonest time.Duration
+	var waits []time.Duration
 	for _, s := range report.States {
 		if !s.HeldSince.IsZero() && !isHeld(s, in.Now.Time) {
-			soonest = sooner(soonest, heldAfter-in.Now.Sub(s.HeldSince))
+			waits = append(waits, heldAfter-in.Now.Sub(s.HeldSince))
 		}
 		if s.Unscaled != "" && s.Impaired == "" {
-			soonest = sooner(soonest, unscaledIn(s, in.Now.Time))
+			waits = append(waits, unscaledIn(s, in.Now.Time))
 		}
 	}
-	if c.ready || c.phase == v1.PhaseFailed || in.Deleting || in.Paused ||
-		!slices.ContainsFunc(report.States, func(s State) bool { return s.Name == c.component && s.Timed && !s.Copying }) {
-		return soonest
+	if !c.ready && c.phase != v1.PhaseFailed && !in.Deleting && !in.Paused &&
+		slices.ContainsFunc(report.States, func(s State) bool { return s.Name == c.component && s.Timed && !s.Copying }) {
+		since := find(report.Conditions, v1.ConditionProgressing).LastTransitionTime
+		waits = append(waits, ProgressDeadline-in.Now.Sub(since.Time))
 	}
-	since := find(report.Conditions, v1.ConditionProgressing).LastTransitionTime
-	return sooner(soonest, ProgressDeadline-in.Now.Sub(since.Time))
-}
-
-// sooner returns the shorter of two waits, of which the first is 0 if there is none yet; at least a second.
-func sooner(a, b time.Duration) time.Duration {
-	b = max(b, time.Second)
-	if a == 0 {
-		return b
+	if len(waits) == 0 {
+		return 0
 	}
-	return min(a, b)
+	return max(slices.Min(waits), time.Second)
 }
 
 // resetsTransition reports whether the transition time of an unchanged condition must be

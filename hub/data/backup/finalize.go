@@ -13,6 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // finalize removes the finalizer of a Backup, after it has deleted its data where
@@ -55,7 +56,7 @@ func (w *work) deleteData(ctx context.Context) (steps.Result, error) {
 func (w *work) removeFinalizer(ctx context.Context) error {
 	before := w.stored.DeepCopy()
 	controllerutil.RemoveFinalizer(w.stored, v1.BackupFinalizer)
-	if err := w.client.Patch(ctx, w.stored, locked(before)); err != nil {
+	if err := w.client.Patch(ctx, w.stored, retry.MergeFromLocked(before)); err != nil {
 		return fmt.Errorf("removing the finalizer: %w", err)
 	}
 	return nil

@@ -99,7 +99,7 @@ func (w *work) ensureFinalizer(ctx context.Context) error {
 	if !controllerutil.AddFinalizer(w.stored, v1.BackupFinalizer) {
 		return nil
 	}
-	if err := w.client.Patch(ctx, w.stored, locked(before)); err != nil {
+	if err := w.client.Patch(ctx, w.stored, retry.MergeFromLocked(before)); err != nil {
 		return fmt.Errorf("adding the finalizer: %w", err)
 	}
 	return nil
@@ -123,7 +123,7 @@ func (w *work) write(ctx context.Context) error {
 		return nil
 	}
 	before := w.stored
-	if err := w.client.Status().Patch(ctx, w.backup, locked(before)); err != nil {
+	if err := w.client.Status().Patch(ctx, w.backup, retry.MergeFromLocked(before)); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	w.stored = w.backup.DeepCopy()
@@ -156,11 +156,6 @@ func (w *work) age() time.Duration {
 		since = s.ResumeTime.Time
 	}
 	return w.now.Sub(since)
-}
-
-// locked returns a merge patch that fails with a conflict if the object has changed.
-func locked(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
 // seconds returns a time as the API stores it.

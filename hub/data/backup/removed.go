@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/backup/dump"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // failRemoved fails the completed Backups whose dumps were removed from the claim before
@@ -43,7 +44,7 @@ func (w *work) failOne(ctx context.Context, stored *v1.Backup) error {
 		Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonDumpMissing, Message: b.Status.Message,
 		ObservedGeneration: b.Generation, LastTransitionTime: metav1.NewTime(w.now),
 	})
-	if err := w.client.Status().Patch(ctx, b, locked(stored)); client.IgnoreNotFound(err) != nil {
+	if err := w.client.Status().Patch(ctx, b, retry.MergeFromLocked(stored)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing the status of %q: %w", b.Name, err)
 	}
 	w.options.Recorder.Eventf(b, nil, corev1.EventTypeWarning, v1.ReasonDumpMissing, "BackUp", "%s", b.Status.Message)

@@ -262,7 +262,7 @@ func (r *Reconciler) createOne(ctx context.Context, b *v1.Backup) error {
 	before := b.DeepCopy()
 	b.Status = wanted
 	b.Status.ObservedGeneration = b.Generation
-	return r.client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.client.Status().Patch(ctx, b, retry.MergeFromLocked(before))
 }
 
 func (r *Reconciler) recordResult(ctx context.Context, account *v1.CloudAccount, requested, summary string) error {
@@ -271,7 +271,7 @@ func (r *Reconciler) recordResult(ctx context.Context, account *v1.CloudAccount,
 	}
 	before := account.DeepCopy()
 	account.Status.LastHandledRediscoverAt, account.Status.Rediscovered = requested, summary
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	lock := retry.MergeFromLocked(before)
 	if err := r.client.Status().Patch(ctx, account, lock); err != nil {
 		return fmt.Errorf("handling annotation %s: %w", v1.RediscoverAtAnnotation, err)
 	}

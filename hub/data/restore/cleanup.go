@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -112,7 +113,7 @@ func (m cleaner) volume(ctx context.Context, name string, by types.UID) (gone bo
 }
 
 func (m cleaner) patch(ctx context.Context, pv, before *corev1.PersistentVolume) error {
-	locked := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	locked := retry.MergeFromLocked(before)
 	if err := m.writer.Patch(ctx, pv, locked, client.FieldOwner(v1.HubFieldManager)); err != nil {
 		return fmt.Errorf("patching the volume %s to have it deleted: %w", pv.Name, err)
 	}

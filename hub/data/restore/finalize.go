@@ -14,6 +14,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // finalize releases the lock of the database, deletes volumes that no claim got, and removes
@@ -38,7 +39,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 	}
 	before := w.stored.DeepCopy()
 	controllerutil.RemoveFinalizer(w.stored, v1.RestoreFinalizer)
-	if err := w.client.Patch(ctx, w.stored, locked(before)); err != nil {
+	if err := w.client.Patch(ctx, w.stored, retry.MergeFromLocked(before)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("removing the finalizer: %w", err)
 	}
 	return reconcile.Result{}, nil

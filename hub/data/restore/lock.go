@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -97,7 +98,7 @@ func withRestored(copied *v1.EcommerceApp, r *v1.Restore) string {
 }
 
 func write(ctx context.Context, w client.Writer, copied, before *v1.EcommerceApp) error {
-	locked := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	locked := retry.MergeFromLocked(before)
 	if err := w.Patch(ctx, copied, locked, client.FieldOwner(lockFieldManager)); err != nil {
 		return fmt.Errorf("patching EcommerceApp %q in %q: %w", copied.Name, copied.Namespace, err)
 	}

@@ -203,7 +203,7 @@ func (w *work) ensureFinalizer(ctx context.Context) error {
 	if !controllerutil.AddFinalizer(w.stored, v1.RestoreFinalizer) {
 		return nil
 	}
-	if err := w.client.Patch(ctx, w.stored, locked(before)); err != nil {
+	if err := w.client.Patch(ctx, w.stored, retry.MergeFromLocked(before)); err != nil {
 		return fmt.Errorf("adding the finalizer: %w", err)
 	}
 	return nil
@@ -247,7 +247,7 @@ func (w *work) conclude(v steps.Result) {
 // into it.
 func (w *work) save(ctx context.Context) error {
 	saved := w.restore.DeepCopy()
-	if err := w.client.Status().Patch(ctx, saved, locked(w.stored)); err != nil {
+	if err := w.client.Status().Patch(ctx, saved, retry.MergeFromLocked(w.stored)); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	w.stored, w.restore.ResourceVersion = saved, saved.ResourceVersion
@@ -260,7 +260,7 @@ func (w *work) write(ctx context.Context) error {
 		return nil
 	}
 	before := w.stored
-	if err := w.client.Status().Patch(ctx, w.restore, locked(before)); err != nil {
+	if err := w.client.Status().Patch(ctx, w.restore, retry.MergeFromLocked(before)); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	kind, reason := corev1.EventTypeWarning, reasonOf(w.restore)
@@ -301,11 +301,6 @@ func (w *work) since(t time.Time) time.Duration {
 		t = resumed.Time
 	}
 	return w.now.Sub(t)
-}
-
-// locked returns a merge patch that fails with a conflict if the object has changed.
-func locked(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
 // seconds returns a time as the API stores it.

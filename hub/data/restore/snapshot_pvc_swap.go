@@ -15,6 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // stopDatabase stops the database, if there is one, until nothing uses its claims.
@@ -91,7 +92,7 @@ func (w *work) retire(ctx context.Context, v *v1.RestoredVolume, live *claim) er
 			before := live.pv.DeepCopy()
 			live.pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 			// Optimistic: the deletion below must not come before it is true.
-			if err := c.Patch(ctx, live.pv, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			if err := c.Patch(ctx, live.pv, retry.MergeFromLocked(before)); err != nil {
 				return fmt.Errorf("keeping the volume %s: %w", live.pv.Name, err)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // verifyLimit is how long a backup has to be proven; a dump, which travels, has limit.
@@ -100,7 +101,7 @@ func (w *work) prove(ctx context.Context) steps.Result {
 	}
 	before := w.backup.DeepCopy()
 	w.backup.Status.LastVerifiedTime = seconds(w.now)
-	if err := w.client.Status().Patch(ctx, w.backup, locked(before)); err != nil {
+	if err := w.client.Status().Patch(ctx, w.backup, retry.MergeFromLocked(before)); err != nil {
 		return steps.Hold(memberDelay, v1.ReasonVerifying, "the database has started; recording that on the Backup")
 	}
 	return steps.Result{}

@@ -21,6 +21,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // Reconcile applies a member's classes, and reports them in its status.
@@ -193,7 +194,7 @@ func (m *member) say(ctx context.Context, cluster *v1.MemberCluster, c metav1.Co
 	if equality.Semantic.DeepEqual(before.Status, cluster.Status) {
 		return nil
 	}
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	lock := retry.MergeFromLocked(before)
 	if err := m.hub.Status().Patch(ctx, cluster, lock); err != nil {
 		return fmt.Errorf("writing the storage of member %q: %w", m.name, err)
 	}

@@ -106,7 +106,7 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, cluster *v1.MemberClus
 	if !controllerutil.AddFinalizer(cluster, v1.MemberFinalizer) {
 		return nil
 	}
-	if err := r.client.Patch(ctx, cluster, locked(before)); err != nil {
+	if err := r.client.Patch(ctx, cluster, retry.MergeFromLocked(before)); err != nil {
 		return fmt.Errorf("adding the finalizer to member cluster %q: %w", cluster.Name, err)
 	}
 	return nil
@@ -174,18 +174,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, cluster *v1.MemberCluster,
 	}
 	before := cluster.DeepCopy()
 	cluster.Status = status
-	if err := r.client.Status().Patch(ctx, cluster, locked(before)); err != nil {
+	if err := r.client.Status().Patch(ctx, cluster, retry.MergeFromLocked(before)); err != nil {
 		return fmt.Errorf("writing the status of member cluster %q: %w", cluster.Name, err)
 	}
 	for _, e := range transitions(&before.Status, &status) {
 		r.record(cluster, e)
 	}
 	return nil
-}
-
-// locked returns a merge patch that fails if the object was changed concurrently.
-func locked(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
 var _ reconcile.Reconciler = (*Reconciler)(nil)

@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // registered is the label value that registers a Secret, unregistered the one that
@@ -106,7 +107,7 @@ func (r *Reconciler) detach(ctx context.Context, cluster *v1.MemberCluster) erro
 	}
 	before := cluster.DeepCopy()
 	controllerutil.RemoveFinalizer(cluster, v1.MemberFinalizer)
-	if err := r.client.Patch(ctx, cluster, locked(before)); client.IgnoreNotFound(err) != nil {
+	if err := r.client.Patch(ctx, cluster, retry.MergeFromLocked(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing the finalizer from member cluster %q: %w", cluster.Name, err)
 	}
 	r.record(cluster, detachedEvent())

@@ -11,6 +11,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // maxRenewRequest is the maximum length of status.lastHandledRenewAt. Longer requests are
@@ -47,7 +48,7 @@ func (r *Reconciler) store(ctx context.Context, cluster *v1.MemberCluster, regis
 	}
 	secret := registration.DeepCopy()
 	secret.Data[key] = renewed.Kubeconfig
-	if err := r.client.Patch(ctx, secret, locked(registration), client.FieldOwner(v1.HubFieldManager)); err != nil {
+	if err := r.client.Patch(ctx, secret, retry.MergeFromLocked(registration), client.FieldOwner(v1.HubFieldManager)); err != nil {
 		if apierror.Decide(err).Blocking {
 			r.record(cluster, notStoredEvent(err))
 		}

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // lastingAfter is the time after which an object that the API server fails on waits for a user.
@@ -48,7 +49,7 @@ func (r *reconciler[T]) escalate(p *pass[T], now time.Time) {
 			since = now
 		}
 		next.since[problem.Component] = since
-		p.retryIn = sooner(p.retryIn, min(max(now.Sub(since), firstRetry), lastRetry))
+		p.retryIn = retry.Sooner(p.retryIn, min(max(now.Sub(since), firstRetry), lastRetry))
 		problem.Blocking = now.Sub(since) >= r.member.Settings.Waits.Scaled(lastingAfter) || saidBefore(stalled, next.generation, *problem)
 	}
 	if len(next.since) == 0 {

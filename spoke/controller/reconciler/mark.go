@@ -22,6 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // clientsWait is when it is seen again whether what uses a database has ended that is to be loaded.
@@ -124,7 +125,7 @@ func (r *reconciler[T]) clientsStopped(ctx context.Context, p *pass[T]) (bool, e
 		return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 	})
 	if !stopped {
-		p.retryIn = sooner(p.retryIn, clientsWait)
+		p.retryIn = retry.Sooner(p.retryIn, clientsWait)
 	}
 	return stopped, nil
 }
@@ -163,8 +164,8 @@ func (r *reconciler[T]) writeMark(ctx context.Context, p *pass[T], seen observed
 	if err != nil {
 		return err
 	}
-	if p.retryIn = sooner(p.retryIn, result.Wait); result.Outcome == apply.Terminating {
-		p.retryIn = sooner(p.retryIn, rotationWait)
+	if p.retryIn = retry.Sooner(p.retryIn, result.Wait); result.Outcome == apply.Terminating {
+		p.retryIn = retry.Sooner(p.retryIn, rotationWait)
 	}
 	if last, pod := seen.state.Mark, seen.state.Pod; last != nil && last.Created && !mark.Created && pod != nil && !component.IsReady(pod) {
 		if err := r.evict(ctx, pod); err != nil {

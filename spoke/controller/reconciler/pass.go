@@ -13,6 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // resync is the period of reconciliations without an event. They cost no request unless
@@ -86,7 +87,7 @@ func (p *pass[T]) fail(name string, err error) bool {
 		p.raced, p.conflicted = true, true
 		return true
 	case apierror.Fenced:
-		p.retryIn, p.conflicted = sooner(p.retryIn, d.Wait), true
+		p.retryIn, p.conflicted = retry.Sooner(p.retryIn, d.Wait), true
 		return true
 	case apierror.Paused:
 		// The pause has just begun: another pass tells what it holds back.
@@ -97,7 +98,7 @@ func (p *pass[T]) fail(name string, err error) bool {
 	case apierror.Internal:
 		// The queue would double its delay with each pass, whatever caused it. Most are tried again earlier: see
 		// escalate.
-		p.retryIn = sooner(p.retryIn, lastRetry)
+		p.retryIn = retry.Sooner(p.retryIn, lastRetry)
 		p.problems = append(p.problems, component.Problem{Component: name, Reason: d.Reason, Message: d.Message, Lasting: true})
 		return true
 	case apierror.NamespaceTerminating:
@@ -105,14 +106,14 @@ func (p *pass[T]) fail(name string, err error) bool {
 		name = ""
 	default:
 	}
-	p.retryIn = sooner(p.retryIn, d.Wait)
+	p.retryIn = retry.Sooner(p.retryIn, d.Wait)
 	p.problems = append(p.problems, component.Problem{Component: name, Reason: d.Reason, Message: d.Message, Blocking: d.Blocking})
 	return d.Blocking && d.Class != apierror.NamespaceTerminating
 }
 
 // rejectExpansion records that a claim cannot be expanded. The component keeps its volume.
 func (p *pass[T]) rejectExpansion(step component.Step, err error) {
-	p.retryIn = sooner(p.retryIn, apierror.Decide(err).Wait)
+	p.retryIn = retry.Sooner(p.retryIn, apierror.Decide(err).Wait)
 	p.problems = append(p.problems, component.Problem{
 		Component: step.Component, Reason: v1.ReasonStorageNotExpandable, Message: notExpandable(step, err),
 		Blocking: !step.Optional, Optional: step.Optional,
@@ -130,7 +131,7 @@ func (p *pass[T]) keepSize(step component.Step) {
 // leaveContended records that another client keeps changing an object, until a user ends that. The component
 // may work all the same.
 func (p *pass[T]) leaveContended(name string, contended *apply.ContendedError) {
-	p.retryIn = sooner(p.retryIn, contended.RetryIn)
+	p.retryIn = retry.Sooner(p.retryIn, contended.RetryIn)
 	p.problems = append(p.problems, component.Problem{
 		Component: name, Reason: contended.ConditionReason(), Message: apierror.Message(contended),
 		Blocking: true, Harmless: true,
@@ -142,19 +143,11 @@ func (p *pass[T]) result(s Settings, conflict time.Duration) (reconcile.Result, 
 	if err := errors.Join(p.errs...); err != nil {
 		return reconcile.Result{}, err
 	}
-	after := s.Waits.Later(sooner(p.retryIn, conflict)).RequeueAfter
-	after = sooner(sooner(after, p.statusDue), sooner(p.deadlineDue, p.checkDue))
+	after := s.Waits.Later(retry.Sooner(p.retryIn, conflict)).RequeueAfter
+	after = retry.Sooner(retry.Sooner(after, p.statusDue), retry.Sooner(p.deadlineDue, p.checkDue))
 	again := s.Waits.Later(resync).RequeueAfter
 	if p.rejected || after > 0 && after < again {
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	return reconcile.Result{RequeueAfter: again, Priority: new(handler.LowPriority)}, nil
-}
-
-// sooner returns the shorter of two waits, of which 0 is none.
-func sooner(a, b time.Duration) time.Duration {
-	if a <= 0 || b > 0 && b < a {
-		return max(b, 0)
-	}
-	return a
 }

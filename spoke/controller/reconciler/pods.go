@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -76,7 +77,7 @@ func (r *reconciler[T]) checkPods(ctx context.Context, p *pass[T]) {
 		last.due, last.period = now.Add(settings.Waits.Scaled(last.period)), min(2*last.period, lastPodPeriod)
 	}
 	r.pods.keep(name, last)
-	p.checkDue = sooner(p.checkDue, last.due.Sub(now))
+	p.checkDue = retry.Sooner(p.checkDue, last.due.Sub(now))
 	if last.found {
 		p.problems = append(p.problems, last.problem)
 	}

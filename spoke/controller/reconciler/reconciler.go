@@ -146,7 +146,7 @@ func (r *reconciler[T]) patch(ctx context.Context, object T, change func(T)) err
 	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()
 	if err := r.member.Client.Patch(ctx, object,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+		retry.MergeFromLocked(before),
 		client.FieldOwner(v1.SpokeFieldManager)); err != nil {
 		return err
 	}

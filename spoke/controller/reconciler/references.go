@@ -17,6 +17,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // maxMissing bounds the number of missing objects that a message names.
@@ -77,7 +78,7 @@ func (r *reconciler[T]) checkReferences(ctx context.Context, p *pass[T]) {
 			}
 		}
 		if len(missing) > 0 {
-			p.retryIn = sooner(p.retryIn, apierror.BlockedWait)
+			p.retryIn = retry.Sooner(p.retryIn, apierror.BlockedWait)
 			p.problems = append(p.problems, component.Problem{
 				Component: c.Name, Reason: v1.ReasonMissing, Explains: true, Optional: true, Message: describeMissing(missing, copied),
 			})

@@ -19,6 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/replication"
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // rebuildEach is the age that a replica's pod must have to be replaced for a copy of the data, so
@@ -46,7 +47,7 @@ func (r *reconciler[T]) followReplicas(ctx context.Context, p *pass[T]) {
 			r.rebuildLost(ctx, p, pods, last)
 		}
 	}
-	p.replicas, p.checkDue = seen.Statuses(), sooner(p.checkDue, seen.Due.Sub(now))
+	p.replicas, p.checkDue = seen.Statuses(), retry.Sooner(p.checkDue, seen.Due.Sub(now))
 	if kept := replication.Kept(p.replicas); len(kept) > 0 {
 		p.problems = append(p.problems, component.Problem{
 			Component: database.Component, Reason: v1.ReasonReplicaDiverged, Optional: true, Message: diverged(kept),

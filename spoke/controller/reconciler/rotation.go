@@ -23,6 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -161,7 +162,7 @@ func (r *reconciler[T]) takeStep(ctx context.Context, p *pass[T], seen observedL
 		return nil, err
 	}
 	if step.Waiting && state.Clients.Rotation == state.Login.Rotation {
-		p.retryIn = sooner(p.retryIn, drainWait)
+		p.retryIn = retry.Sooner(p.retryIn, drainWait)
 	}
 	if step.Change != nil {
 		if err := r.changeLogin(ctx, p.object, seen.db, *step.Change); err != nil {
@@ -186,13 +187,13 @@ func (r *reconciler[T]) failRotation(p *pass[T], state credentials.State, err er
 		if works {
 			wait = apierror.BlockedWait
 		}
-		p.retryIn = sooner(p.retryIn, wait)
+		p.retryIn = retry.Sooner(p.retryIn, wait)
 	case errors.Is(err, credentials.ErrInvalid):
 		problem.Reason, problem.Blocking = v1.ReasonCredentialsInvalid, !works
-		p.retryIn = sooner(p.retryIn, apierror.BlockedWait)
+		p.retryIn = retry.Sooner(p.retryIn, apierror.BlockedWait)
 	case errors.Is(err, errRotation):
 		problem.Reason = v1.ReasonRotationFailed
-		p.retryIn = sooner(p.retryIn, rotationWait)
+		p.retryIn = retry.Sooner(p.retryIn, rotationWait)
 	default:
 		p.fail(database.Component, err)
 		return

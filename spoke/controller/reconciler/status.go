@@ -17,6 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // countsEvery is the minimum time between status writes in which only replica counts and
@@ -178,7 +179,7 @@ func (r *reconciler[T]) write(ctx context.Context, before, after T) error {
 	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()
 	if err := r.member.Client.Status().Patch(ctx, after,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+		retry.MergeFromLocked(before),
 		client.FieldOwner(v1.SpokeFieldManager)); err != nil {
 		return err
 	}

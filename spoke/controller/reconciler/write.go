@@ -15,6 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // creationExpected is the time for which a child that was created is expected to appear in the cache. If
@@ -93,7 +94,7 @@ func (r *reconciler[T]) take(ctx context.Context, p *pass[T], step component.Ste
 		if result.Change != nil {
 			p.pending = append(p.pending, *result.Change)
 		}
-		p.retryIn = sooner(p.retryIn, result.Wait)
+		p.retryIn = retry.Sooner(p.retryIn, result.Wait)
 		return result.Outcome, err
 	case component.Grow:
 		claim, ok := step.Target.(*corev1.PersistentVolumeClaim)

@@ -6,10 +6,17 @@ import (
 	"sync"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
+
+// MergeFromLocked returns a merge patch of what changes in an object. It ends in a conflict if the object is another
+// one than before meanwhile.
+func MergeFromLocked(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
 
 // Conflicts counts how often in a row a controller's request ended in a conflict, so that the
 // wait for the next attempt grows. The zero value is ready for use, and safe for concurrent

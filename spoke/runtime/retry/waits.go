@@ -32,6 +32,14 @@ func (w Waits) Scaled(d time.Duration) time.Duration {
 	return d
 }
 
+// Sooner returns the shorter of two waits, of which 0 or less is none; 0 if there is none.
+func Sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || b > 0 && b < a {
+		return max(b, 0)
+	}
+	return a
+}
+
 // Later asks for another attempt after about the given time. It adds up to 30 % by
 // chance, so that what failed together does not try again together.
 func (w Waits) Later(d time.Duration) reconcile.Result {

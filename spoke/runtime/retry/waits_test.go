@@ -32,6 +32,24 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+func TestSooner(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ a, b, want time.Duration }{
+		"neither":           {0, 0, 0},
+		"the first alone":   {time.Second, 0, time.Second},
+		"the second alone":  {0, time.Second, time.Second},
+		"the first":         {time.Second, time.Minute, time.Second},
+		"the second":        {time.Minute, time.Second, time.Second},
+		"the first is over": {-time.Second, time.Minute, time.Minute},
+		"the other is over": {time.Minute, -time.Second, time.Minute},
+		"both are over":     {-time.Minute, -time.Second, 0},
+	} {
+		if got := Sooner(tt.a, tt.b); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
 // draws is how often a wait with jitter is drawn. Even draws are less than half as far apart as
 // they may be once in 10^13 runs.
 const draws = 50

@@ -161,7 +161,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, account *v1.CloudAccount, 
 	}
 	before := account.DeepCopy()
 	account.Status = status
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	lock := retry.MergeFromLocked(before)
 	if err := r.client.Status().Patch(ctx, account, lock); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("writing the status of cloud account %q: %w", account.Name, err))
 	}

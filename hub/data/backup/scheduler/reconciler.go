@@ -312,7 +312,7 @@ func (r *Reconciler) mark(ctx context.Context, b *v1.Backup, deletion v1.Deletio
 	} else {
 		delete(b.Annotations, v1.PrunedAnnotation)
 	}
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	lock := retry.MergeFromLocked(before)
 	if err := r.client.Patch(ctx, b, lock, client.FieldOwner(v1.HubFieldManager)); err != nil {
 		return fmt.Errorf("setting spec.deletion of backup %q to %s: %w", b.Name, deletion, err)
 	}
