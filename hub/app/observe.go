@@ -17,6 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/hub/app/state"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // observation is the input of the status.
@@ -45,7 +46,7 @@ func (o *observation) wait() time.Duration {
 	var wait time.Duration
 	for _, due := range []time.Time{o.until, o.sourcesDue} {
 		if !due.IsZero() {
-			wait = sooner(wait, due.Sub(o.Now.Time))
+			wait = retry.Sooner(wait, due.Sub(o.Now.Time))
 		}
 	}
 	return wait

@@ -85,7 +85,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	} else if err != nil {
 		failed = errors.Join(failed, err)
 	}
-	wait := sooner(abandon(app, in.Clusters, in.Now.Time), in.wait())
+	wait := retry.Sooner(abandon(app, in.Clusters, in.Now.Time), in.wait())
 	next, err := r.compute(ctx, app, &in.Input)
 	failed = errors.Join(failed, err)
 	if deleting && len(next.Clusters) == 0 {
@@ -100,7 +100,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	if err != nil {
 		return result, errors.Join(failed, err)
 	}
-	result.RequeueAfter = sooner(result.RequeueAfter, wait)
+	result.RequeueAfter = retry.Sooner(result.RequeueAfter, wait)
 	return result, errors.Join(failed, r.settle(ctx, app, &in))
 }
 
@@ -170,14 +170,6 @@ func (r *Reconciler) settle(ctx context.Context, app *v1.EcommerceApp, in *obser
 	return errors.Join(r.settleRollout(ctx, app, in), r.withdrawMoves(ctx, app, in))
 }
 
-// sooner returns the shorter of two waits, of which 0 is none.
-func sooner(a, b time.Duration) time.Duration {
-	if b > 0 && (a == 0 || b < a) {
-		return b
-	}
-	return a
-}
-
 // compute returns the next status. What an application leaves behind in members is recorded
 // before the status leaves them out; where that fails it does not, and there is an error.
 func (r *Reconciler) compute(ctx context.Context, app *v1.EcommerceApp, in *aggregate.Input) (v1.EcommerceAppStatus, error) {
@@ -212,7 +204,7 @@ func (r *Reconciler) patch(ctx context.Context, before, app *v1.EcommerceApp) er
 	version := before.ResourceVersion
 	// A merge patch replaces lists as a whole, so the resource version protects finalizers
 	// of others.
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	lock := retry.MergeFromLocked(before)
 	if err := r.client.Patch(ctx, app, lock); err != nil {
 		return client.IgnoreNotFound(err)
 	}

@@ -20,6 +20,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // statusPeriod is the time in which the status of an application is written once.
@@ -63,7 +64,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, app *v1.EcommerceApp, in a
 func (r *Reconciler) patchStatus(ctx context.Context, before, app *v1.EcommerceApp, next v1.EcommerceAppStatus) error {
 	// The response is decoded into it, and next shares fields with what is cached.
 	next.DeepCopyInto(&app.Status)
-	return r.client.Status().Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.client.Status().Patch(ctx, app, retry.MergeFromLocked(before))
 }
 
 // refusal describes an error about a status that is invalid.

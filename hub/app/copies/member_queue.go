@@ -284,7 +284,7 @@ func (l *MemberQueue) setManagedByMode(ctx context.Context, live *v1.EcommerceAp
 	next.Annotations[v1.ManagedByModeAnnotation] = string(l.managedBy)
 	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
 	defer cancel()
-	lock := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
+	lock := retry.MergeFromLocked(live)
 	if err := l.cluster.GetClient().Patch(ctx, next, lock, client.FieldOwner(v1.HubFieldManager)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("handing the copy over: %w", err)
 	}
@@ -394,7 +394,7 @@ func (l *MemberQueue) askForVolumes(ctx context.Context, live *v1.EcommerceApp) 
 	metav1.SetMetaDataAnnotation(&live.ObjectMeta, v1.DeleteVolumesAnnotation, "true")
 	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
 	defer cancel()
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	lock := retry.MergeFromLocked(before)
 	if err := l.cluster.GetClient().Patch(ctx, live, lock, client.FieldOwner(v1.HubFieldManager)); err != nil {
 		return fmt.Errorf("asking for the deletion of the volumes: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // Reconcile answers a Plan, once, or deletes one that was answered a while ago.
@@ -39,7 +40,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	plan.Status = next
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	lock := retry.MergeFromLocked(before)
 	if err := r.client.Status().Patch(ctx, plan, lock); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			return reconcile.Result{}, nil // The user deleted it.
