@@ -73,7 +73,7 @@ func (w *work) recordSource(ctx context.Context) (steps.Result, error) {
 		return steps.Result{}, err
 	}
 	s.Engine, s.Version = app.Spec.Database.Engine, version
-	s.StartTime = seconds(w.now)
+	s.StartTime = v1.Seconds(w.now)
 	return steps.Result{}, nil
 }
 

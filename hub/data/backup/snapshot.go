@@ -235,7 +235,7 @@ func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) steps.Result {
 	c.ID, c.State, c.Message = found.Ref.ID, string(found.State), ""
 	c.Progress = int32(min(max(found.Progress, 0), 100)) / 10 * 10 // In tenths: each change is a write.
 	if !found.TakenAt.IsZero() && found.State != cloud.StateCreating {
-		if at := seconds(found.TakenAt); w.backup.Status.SnapshotTime == nil || w.backup.Status.SnapshotTime.Before(at) {
+		if at := v1.Seconds(found.TakenAt); w.backup.Status.SnapshotTime == nil || w.backup.Status.SnapshotTime.Before(at) {
 			w.takenAt(c, at)
 		}
 	}
@@ -255,7 +255,7 @@ func (w *work) takenAt(c *v1.CloudSnapshot, at *metav1.Time) {
 // recordTaken sets the time of a backup whose provider reports none.
 func (w *work) recordTaken() {
 	if w.backup.Status.SnapshotTime == nil && w.allTaken() {
-		w.backup.Status.SnapshotTime = seconds(w.now)
+		w.backup.Status.SnapshotTime = v1.Seconds(w.now)
 	}
 }
 

@@ -19,23 +19,23 @@ func (w *work) conclude(v steps.Result) {
 	s := &w.backup.Status
 	s.ObservedGeneration = w.backup.Generation
 	if w.wasPaused() && v.Reason != v1.ReasonPaused {
-		s.ResumeTime = seconds(w.now)
+		s.ResumeTime = v1.Seconds(w.now)
 	}
 	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The backup can be restored"}
 	failed := w.failedCopies()
 	switch {
 	case v.Fatal:
-		s.Phase, s.CompletionTime = v1.BackupFailed, seconds(w.now)
+		s.Phase, s.CompletionTime = v1.BackupFailed, v1.Seconds(w.now)
 	case v.Stops() && (w.allTaken() || dumped(w.backup)):
 		s.Phase = v1.BackupFinalizing
 	case v.Stops() && s.Phase != v1.BackupInProgress:
 		s.Phase = v1.BackupPending
 	case v.Stops():
 	case failed != "":
-		s.Phase, s.CompletionTime = v1.BackupPartiallyCompleted, seconds(w.now)
+		s.Phase, s.CompletionTime = v1.BackupPartiallyCompleted, v1.Seconds(w.now)
 		ready.Reason, ready.Message = v1.ReasonPartiallyCompleted, steps.Clip("The backup can be restored where it is: "+failed)
 	default:
-		s.Phase, s.CompletionTime = v1.BackupCompleted, seconds(w.now)
+		s.Phase, s.CompletionTime = v1.BackupCompleted, v1.Seconds(w.now)
 	}
 	if v.Stops() {
 		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: v.Reason, Message: steps.Clip(v.Message)}

@@ -126,7 +126,7 @@ func add(status *v1.BackupStatus, s cloud.Snapshot) {
 	})
 	status.Region = cmp.Or(status.Region, s.Ref.Region)
 	if s.Tags[cloud.TagCopyOf] == "" && !s.TakenAt.IsZero() && (status.SnapshotTime == nil || s.TakenAt.After(status.SnapshotTime.Time)) {
-		status.SnapshotTime = &metav1.Time{Time: s.TakenAt.Truncate(time.Second)}
+		status.SnapshotTime = v1.Seconds(s.TakenAt)
 	}
 }
 
@@ -164,6 +164,6 @@ func (f found) setPhase(b *v1.Backup, tags cloud.Tags) {
 		c.Reason, c.Message = v1.ReasonPartiallyCompleted, s.Message
 	}
 	c.LastTransitionTime = metav1.NewTime(f.now)
-	s.CompletionTime = &metav1.Time{Time: f.now.Truncate(time.Second)}
+	s.CompletionTime = v1.Seconds(f.now)
 	meta.SetStatusCondition(&s.Conditions, c)
 }

@@ -28,9 +28,9 @@ func (w *work) find(ctx context.Context) (steps.Result, error) {
 		return steps.Hold(steps.Member, v1.ReasonPaused, "the restore is held back by spec.paused of EcommerceApp %s", w.app.Name), nil
 	}
 	if w.restore.Status.StartTime == nil {
-		w.restore.Status.StartTime = seconds(w.now)
+		w.restore.Status.StartTime = v1.Seconds(w.now)
 	} else if reasonOf(w.stored) == v1.ReasonPaused {
-		w.restore.Status.ResumeTime = seconds(w.now)
+		w.restore.Status.ResumeTime = v1.Seconds(w.now)
 	}
 	return w.possible(), nil
 }

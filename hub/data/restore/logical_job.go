@@ -52,7 +52,7 @@ func (r dumpLoad) begin(ctx context.Context) (steps.Result, error) {
 	d := r.restore.Status.Dump
 	d.Job, d.Started = wanted.job.Name, true
 	if d.RequestTime == nil {
-		d.RequestTime = seconds(r.now)
+		d.RequestTime = v1.Seconds(r.now)
 	}
 	if wanted.claim != nil {
 		d.Claim = wanted.claim.Name

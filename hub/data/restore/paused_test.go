@@ -50,9 +50,9 @@ func TestAbandon(t *testing.T) {
 			if tt.change != nil {
 				tt.change(w)
 			}
-			w.now, w.restore.Status.StartTime = began.Add(tt.age), seconds(began)
+			w.now, w.restore.Status.StartTime = began.Add(tt.age), v1.Seconds(began)
 			if tt.resumed > 0 {
-				w.restore.Status.ResumeTime = seconds(began.Add(tt.resumed))
+				w.restore.Status.ResumeTime = v1.Seconds(began.Add(tt.resumed))
 			}
 			if got := w.abandon(tt.v); got != tt.want {
 				t.Errorf("%+v, want %+v", got, tt.want)
@@ -80,9 +80,9 @@ func TestUndeliveredInAPause(t *testing.T) {
 		"resumed long ago": {broken, 3 * startLimit, startLimit, true},
 	} {
 		w := ofDump()
-		w.now, w.restore.Status.Dump = requested.Add(tt.age), &v1.RestoredDump{RequestTime: seconds(requested)}
+		w.now, w.restore.Status.Dump = requested.Add(tt.age), &v1.RestoredDump{RequestTime: v1.Seconds(requested)}
 		if tt.resumed > 0 {
-			w.restore.Status.ResumeTime = seconds(requested.Add(tt.resumed))
+			w.restore.Status.ResumeTime = v1.Seconds(requested.Add(tt.resumed))
 		}
 		if got := w.shop().undelivered(tt.err); got.Fatal != tt.fatal {
 			t.Errorf("%s: %+v, want fatal %t", name, got, tt.fatal)

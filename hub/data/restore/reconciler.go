@@ -225,7 +225,7 @@ func (w *work) conclude(v steps.Result) {
 	}
 	switch {
 	case v.Fatal:
-		s.Phase, s.CompletionTime = v1.RestoreFailed, seconds(w.now)
+		s.Phase, s.CompletionTime = v1.RestoreFailed, v1.Seconds(w.now)
 	case v.Stops() && (w.bound() || s.Dump != nil && s.Dump.Loaded):
 		s.Phase = v1.RestoreStarting
 	case v.Stops() && (len(s.Volumes) > 0 || s.Dump != nil):
@@ -233,7 +233,7 @@ func (w *work) conclude(v steps.Result) {
 	case v.Stops():
 		s.Phase = v1.RestorePending
 	default:
-		s.Phase, s.CompletionTime = v1.RestoreCompleted, seconds(w.now)
+		s.Phase, s.CompletionTime = v1.RestoreCompleted, v1.Seconds(w.now)
 	}
 	if v.Stops() {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v.Reason, steps.Clip(v.Message)
@@ -302,6 +302,3 @@ func (w *work) since(t time.Time) time.Duration {
 	}
 	return w.now.Sub(t)
 }
-
-// seconds returns a time as the API stores it.
-func seconds(t time.Time) *metav1.Time { return &metav1.Time{Time: t.Truncate(time.Second)} }

@@ -100,7 +100,7 @@ func (w *work) prove(ctx context.Context) steps.Result {
 		return v
 	}
 	before := w.backup.DeepCopy()
-	w.backup.Status.LastVerifiedTime = seconds(w.now)
+	w.backup.Status.LastVerifiedTime = v1.Seconds(w.now)
 	if err := w.client.Status().Patch(ctx, w.backup, retry.MergeFromLocked(before)); err != nil {
 		return steps.Hold(memberDelay, v1.ReasonVerifying, "the database has started; recording that on the Backup")
 	}
@@ -159,7 +159,7 @@ func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
 		}
 		return w.options.Waits.Later(max(v.Wait, memberDelay)), nil
 	}
-	s.Phase, s.CompletionTime = v1.RestoreFailed, seconds(w.now)
+	s.Phase, s.CompletionTime = v1.RestoreFailed, v1.Seconds(w.now)
 	if meta.IsStatusConditionTrue(s.Conditions, v1.ConditionReady) {
 		s.Phase = v1.RestoreCompleted
 	}

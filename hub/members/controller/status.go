@@ -124,7 +124,7 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 		next.Allocatable = resourceList(info.Allocatable)
 		next.Requested = requested(next.Requested, &info)
 		next.Capabilities = info.Capabilities
-		next.CredentialsExpirationTime = moment(info.CredentialsExpireAt)
+		next.CredentialsExpirationTime = v1.Seconds(info.CredentialsExpireAt)
 	}
 	// Placement follows the provider and the region, so nodes that come and go must not
 	// change them: that would delete copies.
@@ -187,9 +187,9 @@ func (f *facts) set(next *v1.MemberClusterStatus, kind string, c members.Conditi
 // together with other changes only. If the agent is silent, it is the time of the last
 // Lease renewal.
 func (f *facts) observed(last, next *v1.MemberClusterStatus) *metav1.Time {
-	probed := moment(f.state.LastProbe)
+	probed := v1.Seconds(f.state.LastProbe)
 	if f.state.Engaged && silent(f.state.Ready) {
-		probed = moment(f.state.AgentLastSeen)
+		probed = v1.Seconds(f.state.AgentLastSeen)
 	}
 	if !f.registered || probed == nil {
 		return last.LastObservedTime
@@ -203,12 +203,4 @@ func (f *facts) observed(last, next *v1.MemberClusterStatus) *metav1.Time {
 // silent reports whether a member is not ready because of its agent.
 func silent(ready members.Condition) bool {
 	return ready.Reason == v1.ReasonAgentSilent || ready.Reason == v1.ReasonAgentMissing
-}
-
-// moment returns a time in whole seconds, as the API stores it, or nil for the zero time.
-func moment(t time.Time) *metav1.Time {
-	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 { // Others have no representation in the API.
-		return nil
-	}
-	return &metav1.Time{Time: t.Truncate(time.Second)}
 }

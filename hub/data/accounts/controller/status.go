@@ -65,7 +65,7 @@ func (f *facts) setAccountConditions(next *v1.CloudAccountStatus, bucket metav1.
 	next.Identity = f.identity.Name
 	last := f.account.Status.LastVerifiedTime
 	if changed || last == nil || f.now.Sub(last.Time) >= verifyPeriod {
-		next.LastVerifiedTime = &metav1.Time{Time: f.now.Truncate(time.Second)}
+		next.LastVerifiedTime = v1.Seconds(f.now)
 	}
 }
 

@@ -69,7 +69,7 @@ func (m dumped) record(s *v1.BackupStatus, now time.Time) {
 	s.Dump.File, s.Dump.Bytes, s.Dump.SHA256 = m.File, m.Bytes, m.SHA256
 	s.Engine, s.Version, s.Consistency = m.Engine, m.Version, v1.ConsistencyApplication
 	s.Size = resource.NewQuantity(m.Bytes, resource.BinarySI).String()
-	s.SnapshotTime = &metav1.Time{Time: m.SnapshotTime.Truncate(time.Second)}
+	s.SnapshotTime = v1.Seconds(m.SnapshotTime)
 }
 
 // removedUpTo returns the time of the newest dump that the containers of a Job report as

@@ -167,7 +167,7 @@ func (s Send) attempt(ctx context.Context) (steps.Result, error) {
 	// so that a pass soon after one that could not create the Job writes nothing.
 	o.State = v1.DumpSending
 	if o.ExpirationTime == nil || o.ExpirationTime.Time.Before(s.Now.Add(dumps.Life+signLimit)) {
-		o.ExpirationTime = &metav1.Time{Time: s.Now.Add(cloud.MaxLife).Truncate(time.Second)}
+		o.ExpirationTime = v1.Seconds(s.Now.Add(cloud.MaxLife))
 	}
 	if err := s.Intend(ctx); err != nil {
 		return steps.Result{}, err

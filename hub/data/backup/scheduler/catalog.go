@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/schedule"
@@ -81,17 +80,11 @@ func (in input) busy(cluster string, mine []*v1.Backup) bool {
 // entries returns the status entries for histories.
 func entries(histories []History) []v1.ClusterBackups {
 	out := make([]v1.ClusterBackups, 0, len(histories))
-	at := func(t time.Time) *metav1.Time {
-		if t.IsZero() {
-			return nil
-		}
-		return &metav1.Time{Time: t.Truncate(time.Second)}
-	}
 	for _, s := range histories {
 		out = append(out, v1.ClusterBackups{
-			Name: s.Cluster, LastScheduledTime: at(s.LastScheduledTime), LastBackupTime: at(s.LastGood), NextBackupTime: at(s.Next),
-			Version: s.Server.Version, Image: s.Server.Image, UpgradeTime: at(s.UpgradeTime),
-			LastVerifyScheduledTime: at(s.LastVerifyScheduledTime), LastVerifiedTime: at(s.LastVerified),
+			Name: s.Cluster, LastScheduledTime: v1.Seconds(s.LastScheduledTime), LastBackupTime: v1.Seconds(s.LastGood), NextBackupTime: v1.Seconds(s.Next),
+			Version: s.Server.Version, Image: s.Server.Image, UpgradeTime: v1.Seconds(s.UpgradeTime),
+			LastVerifyScheduledTime: v1.Seconds(s.LastVerifyScheduledTime), LastVerifiedTime: v1.Seconds(s.LastVerified),
 		})
 	}
 	slices.SortFunc(out, func(a, b v1.ClusterBackups) int { return strings.Compare(a.Name, b.Name) })
