@@ -2,8 +2,6 @@ package v1
 
 import (
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // MaxClusterMessage is the number of bytes that the hub keeps of a message about a cluster. It is enough for a
@@ -18,34 +16,6 @@ const (
 	maxServerVersion = 64
 	maxServerImage   = 512
 )
-
-// Excerpt returns a text that a cluster reports, on one line and of at most a number of bytes, of which it
-// needs four. A longer text is cut at a word, and ends with an ellipsis.
-func Excerpt(text string, limit int) string {
-	const more = "..."
-	long := len(text) > limit
-	if long {
-		text = text[:limit-len(more)+1] // One byte more shows whether a word ends there.
-	}
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == utf8.RuneError:
-			return -1
-		case unicode.IsSpace(r) || unicode.IsControl(r):
-			return ' '
-		}
-		return r
-	}, text)
-	if !long {
-		return strings.TrimSpace(text)
-	}
-	if end := strings.LastIndexByte(text, ' '); end > len(text)/2 {
-		text = text[:end]
-	} else if len(text) > limit-len(more) {
-		text = strings.ToValidUTF8(text[:limit-len(more)], "")
-	}
-	return strings.TrimRight(text, " ,;:.-(") + more
-}
 
 // ValidServer returns a server that a cluster reports; nil if a spec cannot have it, whose version and
 // image the schema bounds.

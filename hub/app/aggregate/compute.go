@@ -100,7 +100,7 @@ func oldestBackup(clusters []v1.ClusterBackups) *metav1.Time {
 func undecided(in Input) v1.EcommerceAppStatus {
 	next := in.Previous.DeepCopy()
 	next.Phase = v1.PhaseUnknown
-	next.Message = "the status was lost; waiting for clusters that may run the application: " + firstOf(in.Undecided) +
+	next.Message = "the status was lost; waiting for clusters that may run the application: " + v1.FirstOf(in.Undecided) +
 		"; connect them, or delete the MemberClusters of those that are gone"
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
 		Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonClusterUnreachable,

@@ -220,11 +220,11 @@ func (s summary) deletingFact() fact {
 			v1.DeletionProtectionAnnotation)
 	case len(s.in.Unrecorded) > 0 && s.in.UnrecordedBy != "":
 		f.reason = v1.ReasonApplyFailed
-		f.message = fmt.Sprintf("what stays behind in %s cannot be recorded: %s", firstOf(s.in.Unrecorded), s.in.UnrecordedBy)
+		f.message = fmt.Sprintf("what stays behind in %s cannot be recorded: %s", v1.FirstOf(s.in.Unrecorded), s.in.UnrecordedBy)
 	case len(s.in.Unrecorded) > 0:
 		f.reason = v1.ReasonResidueFull
 		f.message = fmt.Sprintf("the record of what stays behind is full for %s: connect the cluster again, or, if it never returns, "+
-			"delete the ConfigMap shopfleet-residue-%s in the hub's namespace", firstOf(s.in.Unrecorded), s.in.Unrecorded[0])
+			"delete the ConfigMap shopfleet-residue-%s in the hub's namespace", v1.FirstOf(s.in.Unrecorded), s.in.Unrecorded[0])
 	case len(s.lost) > 0 || len(s.paused) > 0:
 		f.reason, f.message = s.blockedDeletion()
 	case len(s.left) > 0:

@@ -54,7 +54,7 @@ func Refusal(status *v1.EcommerceAppStatus, fields []string, cause string) strin
 		}
 	}
 	slices.Sort(clusters)
-	of := firstOf(slices.Compact(clusters))
+	of := v1.FirstOf(slices.Compact(clusters))
 	if of == "" {
 		of = "a cluster"
 	}

@@ -273,15 +273,7 @@ func names(clusters []v1.ClusterStatus) string {
 	for _, c := range clusters {
 		all = append(all, c.Name)
 	}
-	return firstOf(all)
-}
-
-// firstOf lists at most maxNamed names.
-func firstOf(all []string) string {
-	if len(all) <= maxNamed {
-		return strings.Join(all, ", ")
-	}
-	return fmt.Sprintf("%s, and %d more", strings.Join(all[:maxNamed], ", "), len(all)-maxNamed)
+	return v1.FirstOf(all)
 }
 
 func areClusters(n int32) string {

@@ -25,9 +25,6 @@ type Source struct {
 // IsReadable reports whether the source is copied.
 func (s Source) IsReadable() bool { return s.Reason == "" }
 
-// maxNamed bounds the number of objects that a message names.
-const maxNamed = 3
-
 // Condition returns the condition Propagated, without timestamps, of an application whose sources
 // have been read; nil if it has none. Of several reasons, it has the first of Forbidden, Missing,
 // InvalidSpec and NotChecked; the message is about all of them.
@@ -80,17 +77,14 @@ func withReason(sources []Source, reason string) []Source {
 	return concerned
 }
 
-// names lists sources, sorted.
+// names lists sources for a message.
 func names(sources []Source) string {
 	listed := make([]string, 0, len(sources))
 	for _, s := range sources {
 		listed = append(listed, string(s.Kind)+" "+s.Name)
 	}
 	slices.Sort(listed)
-	if more := len(listed) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(listed[:maxNamed], ", "), more)
-	}
-	return strings.Join(listed, ", ")
+	return v1.FirstOf(listed)
 }
 
 // Signature returns a text that differs between sources of which something other is to be copied.

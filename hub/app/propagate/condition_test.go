@@ -37,7 +37,7 @@ func TestCondition(t *testing.T) {
 			[]Source{source("d", v1.ReasonMissing), source("c", v1.ReasonMissing), source("b", v1.ReasonMissing), source("e", v1.ReasonMissing), source("a", v1.ReasonMissing)},
 			&metav1.Condition{
 				Status: metav1.ConditionFalse, Reason: v1.ReasonMissing,
-				Message: "namespace shops on the hub does not have Secret a, Secret b, Secret c and 2 more: create what is missing, or remove it from spec.propagate",
+				Message: "namespace shops on the hub does not have Secret a, Secret b, Secret c, and 2 more: create what is missing, or remove it from spec.propagate",
 			},
 		},
 		"one is forbidden and one missing": {[]Source{source("a", v1.ReasonMissing), source("b", v1.ReasonForbidden)}, &metav1.Condition{

@@ -3,15 +3,11 @@ package rollout
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/schedule"
 )
-
-// maxNamed bounds the clusters that a message names.
-const maxNamed = 3
 
 // advance begins with the clusters whose turn it is.
 func (p *planner) advance() {
@@ -62,7 +58,7 @@ func (p *planner) pending() []string {
 func (p *planner) finish(pending []string) {
 	switch {
 	case len(pending) > 0 && p.status.Message == "":
-		p.status.Message = "waiting for " + firstOf(pending)
+		p.status.Message = "waiting for " + v1.FirstOf(pending)
 	case len(pending) == 0 && (p.responds() || p.status.CompletionTime != nil):
 		p.status.State, p.status.Region = v1.RolloutComplete, ""
 		if p.status.CompletionTime == nil {
@@ -193,7 +189,7 @@ func (p *planner) startSome(pending []*progress) {
 	case blocked && !p.startDown():
 		p.status.Message = p.blockedBy()
 	case !blocked && len(waiting) > 0:
-		p.status.Message = "waiting for backups before the upgrade of the database: " + firstOf(waiting)
+		p.status.Message = "waiting for backups before the upgrade of the database: " + v1.FirstOf(waiting)
 	}
 }
 
@@ -253,17 +249,9 @@ func (p *planner) blockedBy() string {
 		}
 	}
 	if len(down) == 0 {
-		return "waiting for updates that were superseded: " + firstOf(superseded)
+		return "waiting for updates that were superseded: " + v1.FirstOf(superseded)
 	}
-	return "waiting for clusters that do not serve customers: " + firstOf(down)
-}
-
-// firstOf lists at most maxNamed names.
-func firstOf(names []string) string {
-	if len(names) <= maxNamed {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s, and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
+	return "waiting for clusters that do not serve customers: " + v1.FirstOf(down)
 }
 
 // window is a recurring period.

@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"strings"
 	"testing"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -94,16 +93,4 @@ func TestClustersThatWaitForABackup(t *testing.T) {
 			want: "RollingBack 0/2 eu-1: CrashLoopBackOff | eu-1=1(0s) us-1=1",
 		},
 	})
-}
-
-// TestNames bounds the clusters that a message names.
-func TestNames(t *testing.T) {
-	t.Parallel()
-	var names []string
-	for want := range strings.SplitSeq("|a|a, b|a, b, c|a, b, c, and 1 more|a, b, c, and 2 more", "|") {
-		if got := firstOf(names); got != want {
-			t.Errorf("%d names: %q, want %q", len(names), got, want)
-		}
-		names = append(names, string(rune('a'+len(names))))
-	}
 }
