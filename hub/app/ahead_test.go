@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -32,7 +33,7 @@ func testWriteAhead(t *testing.T, w *writer) {
 		{[]string{"a", "c"}, 1, "a,c"},
 	} {
 		before := app.DeepCopy()
-		if err := w.writeAhead(t.Context(), app, inventoryOf(step.next...)); err != nil {
+		if _, err := w.writeAhead(t.Context(), before, app, inventoryOf(step.next...)); err != nil {
 			t.Fatal(err)
 		}
 		if changed := app.ResourceVersion != before.ResourceVersion; changed != (step.writes == 1) {
@@ -47,11 +48,37 @@ func testWriteAhead(t *testing.T, w *writer) {
 	for i := range many {
 		many[i] = strconv.Itoa(i)
 	}
-	if err := w.writeAhead(t.Context(), app, inventoryOf(many...)); err != nil {
+	if _, err := w.writeAhead(t.Context(), app.DeepCopy(), app, inventoryOf(many...)); err != nil {
 		t.Fatal(err)
 	}
 	if _, recorded := w.stored(t).RecordedClusters(); recorded {
 		t.Errorf("%d clusters are recorded, want that nothing is beyond %d", len(many), maxRecorded)
+	}
+}
+
+// testOneWrite: a restart, and the clusters of a new application, are one write.
+func testOneWrite(t *testing.T, w *writer) {
+	t.Helper()
+	request := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1.ImageUpdatedAnnotation+`":"`+v1.RestartNow+`"}}}`))
+	if err := w.client.Patch(t.Context(), w.stored(t), request); err != nil {
+		t.Fatal(err)
+	}
+	app := w.stored(t)
+	before := app.DeepCopy()
+	restarts := w.prepare(app)
+	if got := w.stored(t); !restarts || got.ResourceVersion != before.ResourceVersion {
+		t.Errorf("restarts %t; version %s is written before the clusters are known", restarts, got.ResourceVersion)
+	}
+	if _, err := w.writeAhead(t.Context(), before, app, inventoryOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	stored := w.stored(t)
+	_, requested := stored.Annotations[v1.ImageUpdatedAnnotation]
+	if names, _ := stored.RecordedClusters(); requested || stored.Annotations[v1.RestartedAtAnnotation] == "" || strings.Join(names, ",") != "a" {
+		t.Errorf("annotations %v", stored.Annotations)
+	}
+	if w.prepare(app) {
+		t.Error("the restart is repeated")
 	}
 }
 
@@ -61,7 +88,7 @@ func testHandedOver(t *testing.T, w *writer) {
 	t.Helper()
 	app, next := w.stored(t), inventoryOf("a")
 	in := &observation{isNew: true}
-	if err := w.writeAhead(t.Context(), app, next); err != nil {
+	if _, err := w.writeAhead(t.Context(), app.DeepCopy(), app, next); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.dispatcher.Engage(t.Context(), "a", idle{}); err != nil {
@@ -92,7 +119,7 @@ func testGone(t *testing.T, w *writer) {
 	if err := w.client.Delete(t.Context(), w.stored(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.writeAhead(t.Context(), app, next); err != nil {
+	if _, err := w.writeAhead(t.Context(), app.DeepCopy(), app, next); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.carryOut(t.Context(), app, &observation{isNew: true}, next); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -20,9 +21,27 @@ import (
 // an inventory that was lost is looked for in all members.
 const maxRecorded = 500
 
-// writeAhead adds the finalizer, and the clusters that a decision adds to the inventory, in one
-// patch of metadata before any copy is written.
-func (r *Reconciler) writeAhead(ctx context.Context, app *v1.EcommerceApp, next v1.EcommerceAppStatus) error {
+// writeAhead stores the metadata of a pass in one patch, before any copy is written: what prepare changed, and, with the
+// finalizer, the clusters that a decision adds to the inventory. If that fails the application is as before, and
+// unrecorded reports whether its new clusters have to wait.
+func (r *Reconciler) writeAhead(ctx context.Context, before, app *v1.EcommerceApp, next v1.EcommerceAppStatus) (unrecorded bool, err error) {
+	unrecorded = addClusters(app, next)
+	if equality.Semantic.DeepEqual(before.ObjectMeta, app.ObjectMeta) {
+		return false, nil
+	}
+	if err := r.patch(ctx, before, app); err != nil {
+		app.ObjectMeta = before.ObjectMeta
+		return unrecorded, fmt.Errorf("writing the metadata of the decision: %w", err)
+	}
+	if app.ResourceVersion == before.ResourceVersion {
+		app.ObjectMeta = before.ObjectMeta // The application is gone: nothing is recorded.
+	}
+	return false, nil
+}
+
+// addClusters adds the finalizer to an application that is new, and the clusters of a status to those that are recorded.
+// It reports whether there are any to add.
+func addClusters(app *v1.EcommerceApp, next v1.EcommerceAppStatus) bool {
 	isNew := !controllerutil.ContainsFinalizer(app, v1.HubFinalizer)
 	recorded, isRecorded := app.RecordedClusters()
 	names := make([]string, 0, len(next.Clusters))
@@ -33,19 +52,11 @@ func (r *Reconciler) writeAhead(ctx context.Context, app *v1.EcommerceApp, next 
 		added = added || isRecorded && copies.EntryOf(app, name) == nil && !slices.Contains(recorded, name)
 	}
 	if !isNew && !added {
-		return nil
+		return false
 	}
-	before := app.DeepCopy()
 	controllerutil.AddFinalizer(app, v1.HubFinalizer)
 	record(app, names)
-	if err := r.patch(ctx, before, app); err != nil {
-		app.ObjectMeta = before.ObjectMeta
-		return fmt.Errorf("adding the finalizer and clusters: %w", err)
-	}
-	if app.ResourceVersion == before.ResourceVersion {
-		app.ObjectMeta = before.ObjectMeta // The application is gone: nothing is recorded.
-	}
-	return nil
+	return true
 }
 
 // keepClusters takes the clusters out of the decision that the application does not run in yet.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -14,42 +13,27 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 )
 
-// prepare handles the annotations that request a rolling restart, and allow the application to leave
-// clusters. The application is updated from the response. One that is being deleted stays as it is.
-func (r *Reconciler) prepare(ctx context.Context, app *v1.EcommerceApp) error {
+// prepare handles the annotations that request a rolling restart, and allow the application to leave clusters, and
+// reports whether it restarts. It changes the application alone: writeAhead stores it, so that the restart token and the
+// removal of the request are one write, and a crash neither loses nor repeats the restart. An application that is being
+// deleted stays as it is.
+func (r *Reconciler) prepare(app *v1.EcommerceApp) (restarts bool) {
 	if app.DeletionTimestamp != nil {
-		return nil
+		return false
 	}
-	if err := r.forgetMoves(ctx, app); err != nil {
-		return err
+	if app.Status.ObservedGeneration != 0 && !app.InventoryLost() {
+		// It must not lose the data that it has when it runs there again.
+		removeMoves(app, func(name string) bool { return copies.EntryOf(app, name) == nil })
 	}
 	restart := v1.RequestedRestart(app.Annotations, app.Status.LastHandledImageUpdate, r.clock.Now())
 	if restart == "" {
-		return nil
+		return false
 	}
-	// The restart token and the removal of the request are one write, so that a crash
-	// neither loses nor repeats the restart.
-	before := app.DeepCopy()
 	if app.Annotations[v1.ImageUpdatedAnnotation] == v1.RestartNow {
 		delete(app.Annotations, v1.ImageUpdatedAnnotation)
 	}
 	app.Annotations[v1.RestartedAtAnnotation] = restart
-	if err := r.patch(ctx, before, app); err != nil {
-		app.Annotations = before.Annotations // It goes on without the restart.
-		return fmt.Errorf("handling annotation %s: %w", v1.ImageUpdatedAnnotation, err)
-	}
-	r.recorder.Eventf(app, nil, corev1.EventTypeNormal, "ImageUpdated", "Restart",
-		"Restarting backend and frontend, as requested by %s", v1.ImageUpdatedAnnotation)
-	return nil
-}
-
-// forgetMoves removes the clusters from the annotation that the application has left: it must not lose
-// the data that it has when it runs there again.
-func (r *Reconciler) forgetMoves(ctx context.Context, app *v1.EcommerceApp) error {
-	if app.Status.ObservedGeneration == 0 || app.InventoryLost() {
-		return nil
-	}
-	return r.removeMoves(ctx, app, func(name string) bool { return copies.EntryOf(app, name) == nil })
+	return true
 }
 
 // withdrawMoves removes the clusters from the annotation that nothing makes the application leave, as after a drain
@@ -76,11 +60,19 @@ func (r *Reconciler) withdrawMoves(ctx context.Context, app *v1.EcommerceApp, in
 	if err != nil {
 		return fmt.Errorf("deciding the placement: %w", err)
 	}
-	return r.removeMoves(ctx, app, func(name string) bool { return slices.Contains(decision.Unused, name) })
+	before := app.DeepCopy()
+	if !removeMoves(app, func(name string) bool { return slices.Contains(decision.Unused, name) }) {
+		return nil
+	}
+	if err := r.patch(ctx, before, app); err != nil {
+		app.Annotations = before.Annotations
+		return fmt.Errorf("removing clusters from annotation %s: %w", v1.MoveEmptyAnnotation, err)
+	}
+	return nil
 }
 
-// removeMoves removes clusters from the annotation, if it lists any.
-func (r *Reconciler) removeMoves(ctx context.Context, app *v1.EcommerceApp, remove func(name string) bool) error {
+// removeMoves removes clusters from the annotation, and reports whether it listed any.
+func removeMoves(app *v1.EcommerceApp, remove func(name string) bool) bool {
 	listed := app.Annotations[v1.MoveEmptyAnnotation]
 	var kept []string
 	for name := range strings.SplitSeq(listed, ",") {
@@ -89,16 +81,11 @@ func (r *Reconciler) removeMoves(ctx context.Context, app *v1.EcommerceApp, remo
 		}
 	}
 	if listed == "" || strings.Join(kept, ",") == listed {
-		return nil
+		return false
 	}
-	before := app.DeepCopy()
 	app.Annotations[v1.MoveEmptyAnnotation] = strings.Join(kept, ",")
 	if len(kept) == 0 {
 		delete(app.Annotations, v1.MoveEmptyAnnotation)
 	}
-	if err := r.patch(ctx, before, app); err != nil {
-		app.Annotations = before.Annotations
-		return fmt.Errorf("removing clusters from annotation %s: %w", v1.MoveEmptyAnnotation, err)
-	}
-	return nil
+	return true
 }

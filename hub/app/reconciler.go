@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -71,14 +72,14 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	if app.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
 		return reconcile.Result{}, nil
 	}
-	failed := r.prepare(ctx, app)
-	if isConflict(failed) {
-		return reconcile.Result{}, failed
-	}
+	before := *app
+	before.ObjectMeta = *app.ObjectMeta.DeepCopy()
+	restarts := r.prepare(app)
 	in, err := r.observe(ctx, app)
 	if err != nil || in.recovering {
-		return reconcile.Result{}, errors.Join(failed, err)
+		return reconcile.Result{}, err
 	}
+	var failed error
 	in.Propagated, in.sourcesDue = r.dispatcher.ReadSources(ctx, app)
 	if err := r.planRollout(ctx, app, &in); isConflict(err) {
 		return reconcile.Result{}, err
@@ -91,7 +92,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	if deleting && len(next.Clusters) == 0 {
 		return reconcile.Result{}, errors.Join(failed, r.release(ctx, app))
 	}
-	if next, err = r.record(ctx, app, &in, next); isConflict(err) {
+	if next, err = r.record(ctx, ahead{&before, app, restarts}, &in, next); isConflict(err) {
 		return reconcile.Result{}, err
 	}
 	failed = errors.Join(failed, err)
@@ -135,15 +136,28 @@ func (r *Reconciler) untilResults(app *v1.EcommerceApp) time.Duration {
 	return r.state.UntilResults(keyOf(app), statusPeriod)
 }
 
-// record writes the clusters of a decision ahead, and returns the decision. Without the record it is that of the
-// clusters that were recorded before.
-func (r *Reconciler) record(ctx context.Context, app *v1.EcommerceApp, in *observation, next v1.EcommerceAppStatus) (v1.EcommerceAppStatus, error) {
-	if app.DeletionTimestamp != nil {
+// ahead is an application with the metadata that a decision changes, and before that.
+type ahead struct {
+	before, app *v1.EcommerceApp
+	restarts    bool
+}
+
+// record writes the metadata of a decision ahead, and returns the decision. Without the record it is that of the
+// clusters that were recorded before, without a restart.
+func (r *Reconciler) record(ctx context.Context, a ahead, in *observation, next v1.EcommerceAppStatus) (v1.EcommerceAppStatus, error) {
+	if a.app.DeletionTimestamp != nil {
 		return next, nil
 	}
-	err := r.writeAhead(ctx, app, next)
-	if err != nil && !isConflict(err) {
-		in.keepClusters()
+	unrecorded, err := r.writeAhead(ctx, a.before, a.app, next)
+	switch {
+	case err == nil && a.restarts:
+		r.recorder.Eventf(a.app, nil, corev1.EventTypeNormal, "ImageUpdated", "Restart",
+			"Restarting backend and frontend, as requested by %s", v1.ImageUpdatedAnnotation)
+	case err != nil && !isConflict(err):
+		if unrecorded {
+			in.keepClusters()
+		}
+		in.HandledImageUpdate = v1.HandledImageUpdate(a.app.Annotations, a.app.Status.LastHandledImageUpdate)
 		next = aggregate.Compute(in.Input)
 	}
 	return next, err

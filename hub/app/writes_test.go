@@ -46,6 +46,7 @@ func TestWrites(t *testing.T) {
 		"statuses are locked":     testStatusLock,
 		"finalizers of others":    testMetadataLock,
 		"written ahead":           testWriteAhead,
+		"one write of metadata":   testOneWrite,
 		"handed over first":       testHandedOver,
 		"gone meanwhile":          testGone,
 		"conflicts are no errors": testConflict,
@@ -234,7 +235,7 @@ func testMetadataLock(t *testing.T, w *writer) {
 	t.Helper()
 	app := w.stored(t)
 	w.change(t)
-	if err := w.writeAhead(t.Context(), app, inventoryOf("a")); !apierrors.IsConflict(err) {
+	if _, err := w.writeAhead(t.Context(), app.DeepCopy(), app, inventoryOf("a")); !apierrors.IsConflict(err) {
 		t.Errorf("adding the finalizer to an older version: %v, want a conflict", err)
 	}
 	if !controllerutil.ContainsFinalizer(w.stored(t), "example.com/hold") {
