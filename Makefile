@@ -27,14 +27,16 @@ GOTEST_TIMEOUT ?= 20m
 export CGO_ENABLED ?= $(if $(findstring -race,$(GOTEST_FLAGS)),1,0)
 # The packages that make test-unit tests.
 PACKAGES ?= ./...
-# The regular expression of the figures that make bench measures, the number of interleaved pairs of
-# those that have some, the number of shops in a burst, and the number of members.
-BENCH ?= .
+# The figures that make bench measures, as a regular expression of their names (empty for all), the number of
+# interleaved pairs of those that have some, the number of shops in a burst, and the number of members.
+BENCH ?=
 PAIRS ?= 10
 SHOPS ?= 50
 MEMBERS ?= 3
 # The points that make crashpoints runs: all, names of workloads with commas, or the key of one.
 CRASHPOINTS ?= all
+# The faults that make isolation injects, as a regular expression of their names; empty for all.
+ISOLATION ?=
 # The vulnerability database that make vulncheck reads; empty for that of Go.
 GOVULNDB ?=
 # The IDs of the mutants that make mutants applies, with spaces; empty for all.
@@ -75,9 +77,14 @@ SHOP := e2e/shop
 # GOGC=400 trades memory for CPU time, which limits make test on few cores: a kube-apiserver
 # that starts and gets the CRDs took 2.7 s instead of 3.7 s of it, and 370 MB instead of 320 MB.
 # Vet is left out because make verify runs it.
+#
+# A selection that names nothing is an error: the last argument of runTests is the end of the command, and after it
+# at least one package must have run a test. Go says of a package whose tests have no such name, and also of a test
+# whose subtests have none, that there are no tests to run.
 RESULTS := $(CURDIR)/.results
 PROFILES := $(RESULTS)/profiles
-runTests = mkdir -p $(RESULTS) && GOGC=400 SHOPFLEET_NO_DOWNLOAD=1 $(GOTESTSUM) --format $(2) --format-hide-empty-pkg --format-icons text --jsonfile-timing-events $(RESULTS)/$(1).json -- -vet=off
+runTests = mkdir -p $(RESULTS) && GOGC=400 SHOPFLEET_NO_DOWNLOAD=1 $(GOTESTSUM) --format $(2) --format-hide-empty-pkg --format-icons text --jsonfile $(RESULTS)/$(1).json -- -vet=off $(3) && \
+	awk -F '"Package":"' '{ split($$2, name, "\"") } /"Action":"run"/ { ran[name[1]] } /"Output":"testing: warning: no tests to run/ { delete ran[name[1]] } END { for (one in ran) exit; print "$@: the selection names no test"; exit 1 }' $(RESULTS)/$(1).json
 
 FLEET := go run ./e2e/fleet/cmd/fleet
 DEMO := go run ./e2e/demo
@@ -187,17 +194,21 @@ vulncheck: $(GOVULNCHECK) ## Search the modules for known vulnerabilities; says 
 
 .PHONY: test
 test: binaries $(GOTESTSUM) ## Run all tests, on real control planes and databases.
-	@$(call runTests,test,pkgname-and-test-fails) -p $(PARALLEL) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) $(LONGEST) ./...
-	@cd $(SHOP) && $(call runTests,shop,pkgname-and-test-fails) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...
+	@$(call runTests,test,pkgname-and-test-fails,-p $(PARALLEL) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) $(LONGEST) ./...)
+	@cd $(SHOP) && $(call runTests,shop,pkgname-and-test-fails,$(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...)
 
 # The tests of a package need a fleet if they link the package that builds control planes.
 .PHONY: test-unit
 test-unit: $(GOTESTSUM) ## Run the tests that need no control plane; PACKAGES=<patterns> selects some.
-	@packages="$$(go list -test -f '{{.ImportPath}}{{range .Deps}} {{.}}{{end}}' $(PACKAGES) | awk ' \
+	@for pattern in $(PACKAGES); do \
+	  [ -n "$$(go list $$pattern 2>/dev/null)" ] || { echo "$@: PACKAGES: no package is $$pattern"; exit 1; }; \
+	done; \
+	packages="$$(go list -test -f '{{.ImportPath}}{{range .Deps}} {{.}}{{end}}' $(PACKAGES) | awk ' \
 	  $$1 !~ /\.test$$/ { next } \
 	  { for (i = 2; i <= NF; i++) if ($$i == "$(MODULE)/e2e/fleet/binaries") next } \
 	  { sub(/\.test$$/, "", $$1); print $$1 }')"; \
-	$(call runTests,unit,pkgname-and-test-fails) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) $$packages
+	[ -n "$$packages" ] || { echo "$@: PACKAGES: no test of $(PACKAGES) does without a control plane"; exit 1; }; \
+	$(call runTests,unit,pkgname-and-test-fails,$(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) $$packages)
 
 # The trap deletes the clusters also after a failure or an interruption.
 .PHONY: e2e-kind
@@ -205,25 +216,25 @@ e2e-kind: $(GOTESTSUM) ## Run the end-to-end tests on kind clusters; needs docke
 	cd e2e/kind/oauth2proxy && go test -count=1 .
 	@trap '[ -n "$(KEEP)" ] || go run ./e2e/kind/cmd/testenv down' EXIT; \
 	export SHOPFLEET_KIND=1 KEEP=$(KEEP); \
-	$(call runTests,kind,standard-verbose) -count=1 -timeout 45m $(GOTEST_FLAGS) ./e2e/kind
+	$(call runTests,kind,standard-verbose,-count=1 -timeout 45m $(GOTEST_FLAGS) ./e2e/kind)
 
 .PHONY: crashpoints
 crashpoints: binaries $(GOTESTSUM) ## Kill the hub at each of its writes; CRASHPOINTS=<workloads or key> selects some.
 	@export SHOPFLEET_CRASHPOINTS='$(CRASHPOINTS)'; \
-	$(call runTests,crashpoints,standard-verbose) -count=1 -timeout 2h $(GOTEST_FLAGS) ./e2e/crashpoints
+	$(call runTests,crashpoints,standard-verbose,-count=1 -timeout 2h $(GOTEST_FLAGS) ./e2e/crashpoints)
 	$(if $(filter all,$(CRASHPOINTS)),@export SHOPFLEET_CRASHPOINTS=all; \
-	$(call runTests,crashes,pkgname-and-test-fails) -count=1 -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./hub/data/backup ./hub/data/restore)
+	$(call runTests,crashes,pkgname-and-test-fails,-count=1 -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./hub/data/backup ./hub/data/restore))
 
 .PHONY: faults
 faults: binaries $(GOTESTSUM) ## Run all fault cases of e2e/faults, of which make test has a third; FAULTS=<name> selects one.
 	@export SHOPFLEET_FAULTS='$(FAULTS)'; \
-	$(call runTests,faults,standard-verbose) -count=1 -run TestFaults -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./e2e/faults
+	$(call runTests,faults,standard-verbose,-count=1 -run TestFaults -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./e2e/faults)
 
 .PHONY: cloud-contract
 cloud-contract: ## Run the contract tests of every cloud provider and print a table of the results.
 	go test -count=1 -json -run '^TestContract' ./cloud/... | go run ./cloud/cloudtest/cmd/matrix
 
-runBench = SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_BENCH_PAIRS=$(PAIRS) SHOPFLEET_BENCH_SHOPS=$(SHOPS) SHOPFLEET_BENCH_MEMBERS=$(MEMBERS) go test -vet=off -run '^$$' -bench '^BenchmarkHub$$/($(1))' -benchtime 1x -timeout 2h $(GOTEST_FLAGS) ./e2e/bench
+runBench = SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_BENCH='$(1)' SHOPFLEET_BENCH_PAIRS=$(PAIRS) SHOPFLEET_BENCH_SHOPS=$(SHOPS) SHOPFLEET_BENCH_MEMBERS=$(MEMBERS) go test -vet=off -run '^$$' -bench '^BenchmarkHub$$' -benchtime 1x -timeout 2h $(GOTEST_FLAGS) ./e2e/bench
 
 .PHONY: bench
 bench: binaries ## Measure the hub beside a bare writer; BENCH=<regexp> selects figures, PAIRS=<n>, SHOPS=<n> and MEMBERS=<n> their size.
@@ -241,8 +252,8 @@ mutants: binaries ## Break the product in the ways of e2e/mutants, one by one, a
 	SHOPFLEET_NO_DOWNLOAD=1 go run ./e2e/mutants/cmd/mutants $(MUTANTS)
 
 .PHONY: isolation
-isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitted, slow, forbidden or flapping, and half while half is frozen.
-	SHOPFLEET_NO_DOWNLOAD=1 go test -run '^$$' -bench Isolation -benchtime 1x -timeout 20m $(GOTEST_FLAGS) ./e2e/bench
+isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitted, slow, forbidden or flapping, and half while half is frozen; ISOLATION=<regexp> selects some.
+	SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_ISOLATION='$(ISOLATION)' go test -vet=off -run '^$$' -bench '^BenchmarkIsolation$$' -benchtime 1x -timeout 20m $(GOTEST_FLAGS) ./e2e/bench
 
 # KUBEBUILDER_ASSETS names a folder with programs to use; SHOPFLEET_NO_DOWNLOAD=1 disables downloads.
 .PHONY: binaries

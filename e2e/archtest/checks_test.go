@@ -174,10 +174,16 @@ func TestCheckTestNames(t *testing.T) {
 		"not there":    {file{"a.md", "| `TestB/case` |"}, "names TestB"},
 		"not a test":   {file{"a.md", "`Testing`"}, ""},
 		"not Markdown": {file{"a.go", "// `TestB`"}, ""},
+		"command":      {file{"Makefile", "go test -run TestB -bench '^BenchmarkA$$'"}, "names TestB"},
+		"benchmark":    {file{".ci/run", "go test -bench BenchmarkB"}, "names BenchmarkB"},
+		"skips":        {file{".ci/skips", "# TestB\ncloud/*  TestA/*  reason\ncloud/*  Test*/*  reason"}, ""},
+		"skips a test": {file{".ci/skips", "cloud/*  TestB  reason"}, "no test is cloud/* TestB"},
+		"in a package": {file{".ci/skips", "hub/*  TestA  reason"}, "no test is hub/* TestA"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			expectProblem(t, checkTestNames(c.file, map[string]bool{"TestA": true}), c.want)
+			exist := map[string][]string{"TestA": {"cloud/aws"}, "BenchmarkA": {"e2e/bench"}}
+			expectProblem(t, append(checkTestNames(c.file, exist), checkSkips(c.file, exist)...), c.want)
 		})
 	}
 }

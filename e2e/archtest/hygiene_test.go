@@ -38,38 +38,6 @@ func checkMachinePaths(f file) []string {
 	return problems
 }
 
-// TestTestNames fails on pages that name a test that does not exist, as after a renaming.
-func TestTestNames(t *testing.T) {
-	files := listFiles(t)
-	exist := map[string]bool{}
-	for _, f := range files {
-		if f.isTest() {
-			for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(f.text, -1) {
-				exist[m[1]] = true
-			}
-		}
-	}
-	for _, f := range files {
-		for _, problem := range checkTestNames(f, exist) {
-			t.Error(problem)
-		}
-	}
-}
-
-// checkTestNames looks up the tests that a page names as code. Subtests are not checked.
-func checkTestNames(f file, exist map[string]bool) []string {
-	if path.Ext(f.path) != ".md" {
-		return nil
-	}
-	var problems []string
-	for _, m := range regexp.MustCompile("`(Test[A-Z]\\w*)[`/]").FindAllStringSubmatch(f.text, -1) {
-		if !exist[m[1]] {
-			problems = append(problems, fmt.Sprintf("%s names %s, which does not exist", f.path, m[1]))
-		}
-	}
-	return problems
-}
-
 // TestLinks fails on links in Markdown to files that do not exist, as after a renaming.
 func TestLinks(t *testing.T) {
 	exists := func(name string) bool {

@@ -37,28 +37,34 @@ const (
 // fault before and after it. It fails if the 99th percentile is more than 1.5 times as
 // high. At last half of the members are frozen and return together.
 func BenchmarkIsolation(b *testing.B) {
+	chosen := choose(b, faultsVariable, []figure[*isolation]{
+		{"frozen", while("frozen", (*isolation).freeze, (*isolation).thaw)},
+		{"tar-pitted", while("tar-pitted", with(faults.Trickle(100*time.Millisecond)), (*isolation).removeFault)},
+		{"latency-5s", while("latency-5s", with(faults.Delay(5*time.Second)), (*isolation).removeFault)},
+		{"forbidden", while("forbidden", (*isolation).takePermissions, (*isolation).givePermissions)},
+		{"flapping", while("flapping", (*isolation).flap, (*isolation).settle)},
+		{"half", (*isolation).measureHalf},
+	})
 	f := newIsolation(b)
 	for b.Loop() {
-		for _, fault := range []struct {
-			name          string
-			inject, clear func(*testing.B)
-		}{
-			{"frozen", f.freeze, f.thaw},
-			{"tar-pitted", f.with(faults.Trickle(100 * time.Millisecond)), f.removeFault},
-			{"latency-5s", f.with(faults.Delay(5 * time.Second)), f.removeFault},
-			{"forbidden", f.takePermissions, f.givePermissions},
-			{"flapping", f.flap, f.settle},
-		} {
-			before := f.samples(b)
-			fault.inject(b)
-			during := f.samples(b)
-			fault.clear(b)
-			f.AwaitMembers(b, faulty)
-			baseline := slices.Concat(before, f.samples(b))
-			compare(b, fault.name, during, baseline)
+		for _, each := range chosen {
+			each.measure(f, b)
 		}
 	}
-	f.measureHalf(b)
+}
+
+// while returns a function that compares the members without a fault while the other one has it with
+// themselves before and after.
+func while(fault string, inject, undo func(*isolation, *testing.B)) func(*isolation, *testing.B) {
+	return func(f *isolation, b *testing.B) {
+		b.Helper()
+		before := f.samples(b)
+		inject(f, b)
+		during := f.samples(b)
+		undo(f, b)
+		f.AwaitMembers(b, faulty)
+		compare(b, fault, during, slices.Concat(before, f.samples(b)))
+	}
 }
 
 // compare reports the ratio of two 99th percentiles, and fails if it is above isolationLimit.
@@ -199,8 +205,8 @@ func (f *isolation) change(b *testing.B) []time.Duration {
 }
 
 // with returns a function that makes the proxy take an action for each request.
-func (f *isolation) with(action faults.Action) func(*testing.B) {
-	return func(*testing.B) { f.fault = f.proxy.Inject(faults.Match{}, action) }
+func with(action faults.Action) func(*isolation, *testing.B) {
+	return func(f *isolation, _ *testing.B) { f.fault = f.proxy.Inject(faults.Match{}, action) }
 }
 
 func (f *isolation) removeFault(*testing.B) { f.fault.Remove() }

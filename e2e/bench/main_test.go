@@ -9,6 +9,10 @@ import (
 )
 
 const (
+	// figuresVariable is the environment variable with a regular expression that selects figures of
+	// BenchmarkHub, faultsVariable the one for BenchmarkIsolation.
+	figuresVariable = "SHOPFLEET_BENCH"
+	faultsVariable  = "SHOPFLEET_ISOLATION"
 	// pairsVariable is the environment variable with the number of interleaved pairs of the figures
 	// that have some, shopsVariable with the number of shops in a burst, and membersVariable with that of
 	// the members.
@@ -30,25 +34,23 @@ func TestMain(m *testing.M) {
 // BenchmarkHub runs the figures on one fleet, and prints them as a table. Each runs alone as well:
 // those that need running shops create them.
 func BenchmarkHub(b *testing.B) {
+	chosen := choose(b, figuresVariable, []figure[*fixture]{
+		{"create", (*fixture).measureCreate},
+		{"edit", (*fixture).measureEdit},
+		{"status", (*fixture).measureStatus},
+		{"drift", (*fixture).measureDrift},
+		{"burst", (*fixture).measureBurst},
+		{"restart", (*fixture).measureRestart},
+		{"freeze", (*fixture).measureFreeze},
+		{"deletion", (*fixture).measureDeletion},
+		{"memory", (*fixture).measureMemory},
+		{"members", (*fixture).measureMembers},
+	})
 	f := newFixture(b)
-	for _, figure := range []struct {
-		name    string
-		measure func(*testing.B)
-	}{
-		{"create", f.measureCreate},
-		{"edit", f.measureEdit},
-		{"status", f.measureStatus},
-		{"drift", f.measureDrift},
-		{"burst", f.measureBurst},
-		{"restart", f.measureRestart},
-		{"freeze", f.measureFreeze},
-		{"deletion", f.measureDeletion},
-		{"memory", f.measureMemory},
-		{"members", f.measureMembers},
-	} {
-		b.Run(figure.name, func(b *testing.B) {
+	for _, each := range chosen {
+		b.Run(each.name, func(b *testing.B) {
 			for b.Loop() {
-				figure.measure(b)
+				each.measure(f, b)
 			}
 		})
 	}

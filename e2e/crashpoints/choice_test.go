@@ -43,8 +43,12 @@ func replay(key string) string {
 	return fmt.Sprintf("%s='%s' go test -count=1 -timeout 2h ./e2e/crashpoints", pointsVariable, key)
 }
 
-// errKey is returned for a selection that cannot be made.
-var errKey = errors.New("want all, names of workloads, or WORKLOAD/SITE#NUMBER@MOMENT")
+var (
+	// errKey is returned for a selection that cannot be made.
+	errKey = errors.New("want all, names of workloads, or WORKLOAD/SITE#NUMBER@MOMENT")
+	// errUnwritten is returned for the key of a write that the workload does not make.
+	errUnwritten = errors.New("the workload does not write there")
+)
 
 // one returns the chosen point, and false if several are chosen.
 func (c choice) one() (point, bool, error) {
@@ -89,8 +93,18 @@ func (c choice) groups() ([]group, error) {
 }
 
 // points returns the chosen points of workloads. Those about members are last, because
-// they need a fleet without other applications.
-func (c choice) points(refs map[string]*reference) []point {
+// they need a fleet without other applications. It fails for the key of a point that no
+// workload has.
+func (c choice) points(refs map[string]*reference) ([]point, error) {
+	p, isOne, err := c.one()
+	switch {
+	case err != nil:
+		return nil, err
+	case isOne && (refs[p.workload] == nil || !refs[p.workload].has(p)):
+		return nil, fmt.Errorf("%s=%q: %w", pointsVariable, c.variable, errUnwritten)
+	case isOne:
+		return []point{p}, nil
+	}
 	var chosen, last []point
 	byWorkload := map[string][]point{}
 	for name, ref := range refs {
@@ -109,7 +123,12 @@ func (c choice) points(refs map[string]*reference) []point {
 			chosen = append(chosen, p)
 		}
 	}
-	return append(chosen, last...)
+	return append(chosen, last...), nil
+}
+
+// has reports whether the workload makes the write of a point.
+func (r *reference) has(p point) bool {
+	return slices.ContainsFunc(r.sites, func(site point) bool { return site.site == p.site && site.nth == p.nth })
 }
 
 // take returns all points, or a sample: the first points of each workload in turn.

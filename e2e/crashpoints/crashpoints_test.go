@@ -62,13 +62,9 @@ func (g group) test(t *testing.T, chosen choice, sum *table) {
 	t.Helper()
 	s := newSuite(t, g, sum)
 	refs := s.references(t)
-	p, isOne, err := chosen.one()
+	points, err := chosen.points(refs)
 	if err != nil {
 		t.Fatal(err)
-	}
-	points := []point{p}
-	if !isOne {
-		points = chosen.points(refs)
 	}
 	s.testAll(t, refs, points)
 }

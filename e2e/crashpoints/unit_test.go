@@ -144,28 +144,39 @@ func TestSample(t *testing.T) {
 		}
 		refs[w.name] = ref
 	}
-	first := choice{seed: 7}.points(refs)
+	points := func(c choice) []point {
+		chosen, err := c.points(refs)
+		if err != nil {
+			t.Errorf("%s: %v", c, err)
+		}
+		return chosen
+	}
+	first := points(choice{seed: 7})
 	for _, ref := range refs {
 		slices.Reverse(ref.sites)
 	}
-	if diff := cmp.Diff(keys(first), keys(choice{seed: 7}.points(refs))); diff != "" {
+	if diff := cmp.Diff(keys(first), keys(points(choice{seed: 7}))); diff != "" {
 		t.Errorf("one seed, two samples (-first +second):\n%s", diff)
 	}
-	if keys(first) == keys(choice{seed: 8}.points(refs)) {
+	if keys(first) == keys(points(choice{seed: 8})) {
 		t.Error("two seeds have one sample")
 	}
 	chosen := map[string]bool{}
 	for _, p := range first {
 		chosen[p.workload] = true
-		one, isOne, err := choice{variable: p.String()}.one()
-		if err != nil || !isOne || one != p {
-			t.Errorf("the key %s is that of %s, error %v", p, one, err)
+		if one := points(choice{variable: p.String()}); len(one) != 1 || one[0] != p {
+			t.Errorf("the key %s is that of %s", p, keys(one))
 		}
 	}
 	if len(first) != sampleSize || len(chosen) != len(refs) {
 		t.Errorf("%d points of the workloads %q", len(first), slices.Sorted(maps.Keys(chosen)))
 	}
-	if all := (choice{variable: everything}).points(refs); len(all) != len(refs)*len(moments())*3 {
+	for _, key := range []string{"create/d#1@before-send", "create/a#2@before-send"} {
+		if chosen, err := (choice{variable: key}).points(refs); !errors.Is(err, errUnwritten) {
+			t.Errorf("%s selects %q, error %v", key, keys(chosen), err)
+		}
+	}
+	if all := points(choice{variable: everything}); len(all) != len(refs)*len(moments())*3 {
 		t.Errorf("%d points in all", len(all))
 	}
 }

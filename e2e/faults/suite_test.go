@@ -61,12 +61,12 @@ type suite struct {
 func TestFaults(t *testing.T) {
 	c := choice{variable: os.Getenv(casesVariable), seed: fleettest.Seed(t, seedVariable)}
 	t.Cleanup(func() { t.Logf("The same cases again: %s", c) })
-	s := newSuite(t)
-	s.seed = c.seed
+	s := &suite{proxies: map[string]*faults.Proxy{}, longest: shortWait, seed: c.seed}
 	chosen, err := c.take(s.cases())
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.start(t)
 	ran := false
 	for _, each := range chosen {
 		t.Run(each.name, func(t *testing.T) {
@@ -111,9 +111,9 @@ func (s *suite) cases() []faultCase {
 	}
 }
 
-func newSuite(t *testing.T) *suite {
+// start starts the fleet and its hub.
+func (s *suite) start(t *testing.T) {
 	t.Helper()
-	s := &suite{proxies: map[string]*faults.Proxy{}, longest: shortWait}
 	s.Environment = framework.New(t, framework.Options{
 		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: hub}, Members: []fleet.ClusterSpec{
 			{Name: eu, Provider: fleet.AWS, Region: euRegion, Nodes: 1},
@@ -141,7 +141,6 @@ func newSuite(t *testing.T) *suite {
 	s.StartHub(t)
 	s.Register(t, eu, us)
 	s.AwaitMembers(t, eu, us)
-	return s
 }
 
 // awaitLong has the hub wait as long as in production from now on: no resync repairs what an

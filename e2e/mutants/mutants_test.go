@@ -61,6 +61,31 @@ func TestApplyOnce(t *testing.T) {
 	}
 }
 
+func TestSelect(t *testing.T) {
+	t.Parallel()
+	all := []Mutant{{ID: "a"}, {ID: "b"}, {ID: "c"}}
+	for _, test := range []struct {
+		ids  []string
+		want string
+		err  error
+	}{
+		{nil, "a b c", nil},
+		{[]string{"c", "a"}, "a c", nil},
+		{[]string{"nosuch"}, "", errUnknown},
+		{[]string{"a", "nosuch"}, "", errUnknown},
+		{[]string{""}, "", errUnknown},
+	} {
+		chosen, err := Select(all, test.ids...)
+		var ids []string
+		for _, m := range chosen {
+			ids = append(ids, m.ID)
+		}
+		if got := strings.Join(ids, " "); got != test.want || !errors.Is(err, test.err) {
+			t.Errorf("%q: %q, error %v, want %q, error %v", test.ids, got, err, test.want, test.err)
+		}
+	}
+}
+
 // TestRunner runs the tests of a small module: a mutant is noticed only if the named test
 // fails because of it.
 func TestRunner(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,7 @@ import (
 var ErrSurvivors = errors.New("at least one mutant was not noticed, see above")
 
 var (
+	errUnknown   = errors.New("no mutant has the ID")
 	errNotOnce   = errors.New("the text to replace must be in the file exactly once")
 	errSurvived  = errors.New("the test passes with the mutant")
 	errUnmutated = errors.New("the test is not there, or fails without a mutant")
@@ -31,6 +33,20 @@ type Mutant struct {
 	// Package is the package of the test, from the module's root, and Test the test's full name,
 	// with that of the subtest if there is one.
 	Package, Test string
+}
+
+// Select returns the mutants with the IDs, in their own order; all of them without an ID. It fails
+// if no mutant has one of the IDs.
+func Select(all []Mutant, ids ...string) ([]Mutant, error) {
+	if len(ids) == 0 {
+		return all, nil
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(all, func(m Mutant) bool { return m.ID == id }) {
+			return nil, fmt.Errorf("selecting mutants: %w %q", errUnknown, id)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(m Mutant) bool { return !slices.Contains(ids, m.ID) }), nil
 }
 
 // Header returns the head of the table, with a newline.

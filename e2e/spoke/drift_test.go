@@ -38,6 +38,10 @@ const (
 // the object. Nothing is resynced meanwhile: what is repaired was seen by a watch.
 func testDrift(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		every := os.Getenv(driftVariable)
+		if every != "" && every != "all" {
+			t.Fatalf("%s is %q, want all, or nothing for a sample", driftVariable, every)
+		}
 		seed := fleettest.Seed(t, driftSeedVariable)
 		app := w.everything(t, seed)
 		took := &durations{}
@@ -46,7 +50,7 @@ func testDrift(w *environment) func(*testing.T) {
 			for _, child := range w.applied(t, app) {
 				kinds[child.GetKind()] = true
 				t.Run(child.GetKind()+" "+child.GetName(), func(t *testing.T) {
-					if os.Getenv(driftVariable) == "" { // Otherwise, one edit must not hide that another is not seen.
+					if every == "" { // Otherwise, one edit must not hide that another is not seen.
 						t.Parallel()
 					}
 					d := newDrift(t, w, child)

@@ -1,6 +1,7 @@
 package backupenv
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -13,12 +14,24 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 )
 
-// The variables of package crashpoints also choose the crashes of TestCrashes: without the first,
-// every third one, others each day.
+// The variables of package crashpoints also choose the crashes of TestCrashes: all, or without the
+// first every third one, others each day. Those have no keys.
 const (
 	pointsVariable = "SHOPFLEET_CRASHPOINTS"
 	seedVariable   = "SHOPFLEET_CRASHPOINTS_SEED"
+	everything     = "all"
 )
+
+var errCrash = errors.New("want all, or nothing for a sample")
+
+// takesAll reports whether a value of pointsVariable chooses all crashes. It fails for one that chooses
+// points of other tests.
+func takesAll(value string) (bool, error) {
+	if value != "" && value != everything {
+		return false, fmt.Errorf("%s=%q: %w", pointsVariable, value, errCrash)
+	}
+	return value == everything, nil
+}
 
 // Crash represents the point at which a process ends: a request that changes something in
 // the API server or in the cloud, counted from 1. The zero value never ends a process.
@@ -76,8 +89,6 @@ type CrashTest struct {
 	Recovered func(t *testing.T, key client.ObjectKey) bool
 	// Check checks the outcome by the requests of both hubs that had an effect.
 	Check func(t *testing.T, key client.ObjectKey, sent []string)
-	// Lost limits the crashes to those after one request. Optional.
-	Lost string
 }
 
 // TestCrashes runs the test with an object of its own for each crash of the sample.
@@ -95,11 +106,15 @@ func (e *Env) TestCrashes(t *testing.T, test CrashTest) {
 	if test.Recovered == nil {
 		test.Recovered = test.Done
 	}
-	seed, complete := fleettest.Seed(t, seedVariable), test.Lost != "" || os.Getenv(pointsVariable) != ""
+	seed := fleettest.Seed(t, seedVariable)
+	complete, err := takesAll(os.Getenv(pointsVariable))
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { t.Logf("The same crashes again: %s=%d; all: %s=all", seedVariable, seed, pointsVariable) })
 	const days = 3 // It takes as many until samples had all crashes.
 	for i, crash := range all.Crashes() {
-		if test.Lost != "" && (!crash.Arrives || crash.Request != test.Lost) || !complete && uint64(i)%days != seed%days {
+		if !complete && uint64(i)%days != seed%days {
 			continue
 		}
 		t.Run(crash.String(), func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"time"
 
 	"github.com/shopfleet/shopfleet/e2e/mutants"
@@ -31,13 +30,14 @@ func run(ctx context.Context, selected []string) error {
 		return fmt.Errorf("creating a folder for mutants: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	chosen, err := mutants.Select(mutants.All(), selected...)
+	if err != nil {
+		return err
+	}
 	runner := mutants.NewRunner(root, dir)
 	fmt.Print(mutants.Header())
 	var failed error
-	for _, m := range mutants.All() {
-		if len(selected) > 0 && !slices.Contains(selected, m.ID) {
-			continue
-		}
+	for _, m := range chosen {
 		began := time.Now()
 		if err := runner.Run(ctx, &m); err != nil {
 			fmt.Fprintln(os.Stderr, err)
