@@ -3,6 +3,7 @@ package bench_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -24,7 +25,8 @@ const (
 	// returnRequests bounds the hub's requests to its own API server for each member that returns:
 	// the status of the MemberCluster, an event, the status of the idle application, and as many more.
 	returnRequests = 6
-	// returnReads bounds how often the hub reads all objects of a kind in a member that returns.
+	// returnReads bounds how often the hub reads the objects of a kind in a member that returns, of all
+	// namespaces or of one.
 	returnReads = 2
 	// pendingWrites bounds the hub's writes of what was changed while a member was lost: the last
 	// change, and two that the frozen member had received.
@@ -107,15 +109,49 @@ func (f *isolation) checkReturn(b *testing.B, marked framework.Marks, lost []str
 		if most := changes + pendingWrites; len(copies) > most {
 			b.Errorf("%s: the copy was written %d times, want at most %d", name, len(copies), most)
 		}
-		reads := map[string]int{}
-		for _, e := range log.Where(func(e audit.Event) bool { return e.Verb == "list" || e.InitialEvents() }) {
-			if reads[e.Resource]++; reads[e.Resource] == returnReads+1 {
-				b.Errorf("%s: all %s were read more than %d times", name, e.Resource, returnReads)
+		for collection, events := range collections(log) {
+			if len(events) > returnReads {
+				b.Errorf("%s: %s was read %d times, want at most %d:\n%s", name, collection, len(events), returnReads, events)
 			}
 		}
 	}
 	onHub := f.Since(b, marked, f.Fleet.Hub()).Except("leases").Where(func(e audit.Event) bool { return !changed(e) && e.Verb != "watch" })
 	if most := returnRequests * len(lost); len(onHub) > most {
 		b.Errorf("the hub's own API server had %d requests, want at most %d:\n%s", len(onHub), most, onHub)
+	}
+}
+
+// collections returns the reads of collections by what they read: all objects of a kind, or those of a
+// namespace, such as the pods of one application. Requests that the member received before it was frozen
+// fail when it returns, and read nothing.
+func collections(log audit.Log) map[string]audit.Log {
+	reads := map[string]audit.Log{}
+	for _, e := range log.Succeeded().Where(func(e audit.Event) bool { return e.Verb == "list" || e.InitialEvents() }) {
+		collection := "all of " + e.Resource
+		if e.Namespace != "" {
+			collection = e.Resource + " of namespace " + e.Namespace
+		}
+		reads[collection] = append(reads[collection], e)
+	}
+	return reads
+}
+
+func TestCollections(t *testing.T) {
+	t.Parallel()
+	list := func(namespace string, code int) audit.Event {
+		return audit.Event{Verb: "list", Resource: "pods", Namespace: namespace, Code: code}
+	}
+	log := audit.Log{
+		list("", 200), list("a", 500), list("a", 200), list("b", 200), {Verb: "get", Resource: "pods", Namespace: "a", Code: 200},
+		{Verb: "watch", Resource: "pods", URI: "/api/v1/pods?watch=true&sendInitialEvents=true", Code: 200},
+		{Verb: "watch", Resource: "pods", URI: "/api/v1/pods?watch=true", Code: 200},
+	}
+	want := map[string]int{"all of pods": 2, "pods of namespace a": 1, "pods of namespace b": 1}
+	got := map[string]int{}
+	for collection, events := range collections(log) {
+		got[collection] = len(events)
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("read %v, want %v", got, want)
 	}
 }
