@@ -89,6 +89,8 @@ type CrashTest struct {
 	Recovered func(t *testing.T, key client.ObjectKey) bool
 	// Check checks the outcome by the requests of both hubs that had an effect.
 	Check func(t *testing.T, key client.ObjectKey, sent []string)
+	// Lost limits the crashes to those after one request. Optional.
+	Lost string
 }
 
 // TestCrashes runs the test with an object of its own for each crash of the sample.
@@ -114,7 +116,7 @@ func (e *Env) TestCrashes(t *testing.T, test CrashTest) {
 	t.Cleanup(func() { t.Logf("The same crashes again: %s=%d; all: %s=all", seedVariable, seed, pointsVariable) })
 	const days = 3 // It takes as many until samples had all crashes.
 	for i, crash := range all.Crashes() {
-		if !complete && uint64(i)%days != seed%days {
+		if test.Lost != "" && (!crash.Arrives || crash.Request != test.Lost) || test.Lost == "" && !complete && uint64(i)%days != seed%days {
 			continue
 		}
 		t.Run(crash.String(), func(t *testing.T) {

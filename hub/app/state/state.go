@@ -1,7 +1,6 @@
 package state
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
+	"github.com/shopfleet/shopfleet/spoke/runtime/ownwrites"
 )
 
 // State is what this process remembers of applications. It is safe for concurrent use.
@@ -27,7 +27,7 @@ type application struct {
 	// delivered is the application as the watch delivered it last; nil if it did not.
 	delivered *v1.EcommerceApp
 	seen      firstSeen
-	written   written
+	written   ownwrites.Write[*v1.EcommerceApp]
 	decision  *Decision
 	// waiting are the members whose queues wait for the next pass over the application.
 	waiting map[string]bool
@@ -132,38 +132,25 @@ func (s *State) Since(app *v1.EcommerceApp) (time.Duration, bool) {
 	return s.clock.Since(seen.at), true
 }
 
-// written remembers the versions that the hub's own writes replaced, until the watch delivers another one.
-type written struct {
-	app      types.UID
-	replaced []string
-}
-
-// Written records that the hub wrote an application in place of a version. A write that changed nothing creates no
-// version, and no watch event follows it.
+// Written records that the hub wrote an application in place of a version.
 func (s *State) Written(app *v1.EcommerceApp, replaced string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := &s.of(client.ObjectKeyFromObject(app)).written
-	if app.ResourceVersion == replaced {
-		return
-	}
-	if w.app != app.UID {
-		*w = written{app: app.UID}
-	}
-	w.replaced = append(w.replaced, replaced)
+	a := s.of(client.ObjectKeyFromObject(app))
+	a.written = a.written.Next(replaced, app)
 }
 
 // IsBehind reports whether an application in the cache is one that the hub has replaced: the watch is about to deliver
-// what it wrote. Otherwise the writes are forgotten. Versions are only compared for equality.
+// what it wrote. Otherwise the writes are forgotten.
 func (s *State) IsBehind(cached *v1.EcommerceApp) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := &s.of(client.ObjectKeyFromObject(cached)).written
-	if w.app == cached.UID && slices.Contains(w.replaced, cached.ResourceVersion) {
-		return true
+	a := s.of(client.ObjectKeyFromObject(cached))
+	_, ahead := a.written.Newest(cached)
+	if !ahead {
+		a.written = ownwrites.Write[*v1.EcommerceApp]{}
 	}
-	*w = written{}
-	return false
+	return ahead
 }
 
 // ReplaceBackups records what the backup scheduler says about an application, and returns what it said before; nil if
