@@ -21,7 +21,7 @@ func ofCauses() []Mutant {
 		},
 		{
 			"internal-copy-never-stalls", "a copy that the API server fails on never waits for a user",
-			dispatch + "/failure.go", "r.failing = last.failing", "r.failing = now",
+			dispatch + "/failure.go", "r.Failing = last.Failing", "r.Failing = now",
 			dispatch, "TestEscalate",
 		},
 		{

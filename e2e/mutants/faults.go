@@ -29,7 +29,7 @@ func ofRetries() []Mutant {
 		},
 		{
 			"failures-not-reported", "a member that refuses a copy is not reported",
-			memberQueue, "	err = l.confirmUnknown(ctx, app, waiting, err)\n	next.failure = failureOf(err)", "	err = l.confirmUnknown(ctx, app, waiting, err)",
+			memberQueue, "	err = l.confirmUnknown(ctx, t, err)\n	next.Failure = failureOf(err)", "	err = l.confirmUnknown(ctx, t, err)",
 			faults, "TestFaults/etcd_of_a_member_is_full",
 		},
 	}
@@ -46,7 +46,7 @@ func ofOutages() []Mutant {
 		},
 		{
 			"deleted-revived", "an application from an older list is created again in members that recorded its deletion",
-			intent, "	if err := knownDeletion(app, c.former.At, waiting); err != nil {\n		return nil, err\n	}\n", "",
+			intent, "	if err := knownDeletion(app, c.former.At, t.waiting); err != nil {\n		return nil, err\n	}\n", "",
 			faults, "TestFaults/older_list_after_a_restart",
 		},
 		{

@@ -165,8 +165,18 @@ func ofMembers() []Mutant {
 		},
 		{
 			"rollout-unstored", "members get an edit before the end of a rollout is stored",
-			dispatch + "/decision.go", "app.UID, d.App.Generation, d.App.Ending(), d.MayReturn,", "app.UID, d.App.Generation, d.App.Ending(), false,",
+			dispatch + "/decision.go", "d.App.Ending(), d.MayReturn, server, sources)", "d.App.Ending(), false, server, sources)",
 			dispatch, "TestEditsPrecedeTheirStatus",
+		},
+		{
+			"absence-of-another-order", "that a copy is gone counts for an order that came later",
+			appPackage + "/state/handover.go", "			c.result = c.result.outdated()\n", "",
+			appPackage + "/state", "TestResultsAreAboutOneOrder",
+		},
+		{
+			"orders-as-told", "a queue that has acted on another order than the last one is not woken",
+			appPackage + "/state/member.go", "(c.result == nil || c.result.Hash != order.Hash)", "c.result == nil",
+			appPackage + "/state", "TestHandOver",
 		},
 		{
 			"edits-wait", "members get an edit after its status is stored",
