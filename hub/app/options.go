@@ -39,6 +39,13 @@ const (
 	defaultProgressPeriod = 5 * time.Second
 )
 
+// Fleet says how members are connected, and what they have recorded. *members.Fleet is one.
+type Fleet interface {
+	copies.Fleet
+	// Record returns the record of a connected member, or nil.
+	Record(cluster string) *members.Record
+}
+
 // Options configure a Controller.
 type Options struct {
 	// Clock is the real clock by default.
@@ -57,13 +64,9 @@ type Options struct {
 	// Resync is the period after which all copies of a member are checked. The default is
 	// that of package controller.
 	Resync time.Duration
-	// ManagedByMode returns whether the hub or an agent reconciles the copies of a
-	// connected member. By default the hub does.
-	ManagedByMode func(cluster string) v1.ManagedByMode
-	// Record returns the record of a connected member, or nil. By default there are none.
-	Record func(cluster string) *members.Record
-	// Paused reports whether a connected member is paused. By default none is.
-	Paused func(cluster string) bool
+	// Fleet says how members are connected, and what they have recorded. By default the hub reconciles the copies of
+	// all, none is paused, and nothing is recorded.
+	Fleet Fleet
 	// SafeMode means that every member is paused, connected or not.
 	SafeMode bool
 	// ProgressPeriod is the minimum time between writes of mere progress. The default is 5 s.
@@ -116,25 +119,17 @@ type Controller struct {
 // it to a manager.
 func New(hub client.Reader, o Options) *Controller {
 	o.applyDefaults()
-	if o.Record == nil {
-		o.Record = func(string) *members.Record { return nil }
-	}
 	known := state.New(o.Clock)
-	return &Controller{options: o, state: known, dispatcher: copies.New(hub, copies.Options{
+	queues := copies.Options{
 		State: known,
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
-		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync, Waits: o.Waits,
-		Residue: o.Residue, APIReader: o.APIReader, Paused: o.Paused, Revisions: o.Revisions,
-		DeletedAt: func(cluster string, app types.UID) time.Time { return o.Record(cluster).DeletedAt(app) },
-		Left:      func(cluster string, app types.UID) int64 { return o.Record(cluster).Left(app) },
-		RecordDeletion: func(ctx context.Context, cluster string, deletion members.Deletion) error {
-			return o.Record(cluster).Delete(ctx, deletion)
-		},
-		ForgetDeletion: func(ctx context.Context, cluster string, deletion members.Deletion) error {
-			return o.Record(cluster).Forget(ctx, deletion)
-		},
-		Confirm: func(ctx context.Context, cluster string) error { return o.Record(cluster).Confirm(ctx) },
-	})}
+		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, Resync: o.Resync, Waits: o.Waits,
+		Residue: o.Residue, APIReader: o.APIReader, Revisions: o.Revisions,
+	}
+	if o.Fleet != nil {
+		queues.Fleet, queues.Record = o.Fleet, func(cluster string) copies.Record { return o.Fleet.Record(cluster) }
+	}
+	return &Controller{options: o, state: known, dispatcher: copies.New(hub, queues)}
 }
 
 // Dispatcher returns the dispatcher, which writes copies to the members. Add it to a

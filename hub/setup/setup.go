@@ -231,9 +231,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	h.revisions = revisions.New(h.mgr.GetLocalManager().GetClient(), h.mgr.GetLocalManager().GetAPIReader())
 	apps := app.New(h.mgr.GetLocalManager().GetClient(), app.Options{
 		Logger: h.options.Logger.WithName("apps"), Recorder: recorder, Metrics: appMetrics,
-		ManagedByMode: func(name string) v1.ManagedByMode { return h.fleet.Mode(name).ManagedBy() },
-		Record:        h.fleet.Record,
-		Paused:        h.fleet.Paused, SafeMode: h.options.SafeMode,
+		Fleet: h.fleet, SafeMode: h.options.SafeMode,
 		Waits: h.options.Waits, ProgressPeriod: h.options.ProgressPeriod, Resync: h.options.Resync,
 		Residue:   store.New(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
 		APIReader: h.mgr.GetLocalManager().GetAPIReader(),

@@ -19,11 +19,11 @@ func (d *Dispatcher) Compared(ctx context.Context, app *v1.EcommerceApp, member 
 		return false, v1.CopiedServer{}, nil
 	}
 	t := l.stored(app)
-	isKnown := knownDeletion(app, l.options.DeletedAt(l.name, app.UID), t.waiting) == nil
+	isKnown := knownDeletion(app, l.record().DeletedAt(app.UID), t.waiting) == nil
 	live := &v1.EcommerceApp{}
 	err = l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		return isKnown && t.knownLeaving(l.options.Left(l.name, app.UID)) == nil, v1.CopiedServer{}, nil
+		return isKnown && t.knownLeaving(l.record().Left(app.UID)) == nil, v1.CopiedServer{}, nil
 	}
 	if err != nil {
 		return false, v1.CopiedServer{}, fmt.Errorf("reading the copy in member %q: %w", member, err)

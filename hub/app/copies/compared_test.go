@@ -32,10 +32,10 @@ func testCompared(t *testing.T, m *member) {
 	m.accept(v1.OriginOf(m.cached.Annotations).String())
 	expect("accepted by the user", "a", true)
 	m.app.Annotations, m.cached = nil, nil
-	m.queue.options.Left = func(string, types.UID) int64 { return 2 }
+	m.kept.left = func(types.UID) int64 { return 2 }
 	expect("an unknown departure", "a", false)
 	m.app.Generation = 4
 	expect("a former departure", "a", true)
-	m.queue.options.DeletedAt = func(string, types.UID) time.Time { return time.Unix(1, 0) }
+	m.kept.deletedAt = func(types.UID) time.Time { return time.Unix(1, 0) }
 	expect("a recorded deletion", "a", false)
 }

@@ -58,9 +58,9 @@ func (d *Dispatcher) Forget(app types.NamespacedName) {
 
 // Engage runs the queue of a member until ctx is done.
 func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
-	paused := d.options.Paused(name.String())
+	paused := d.options.Fleet.Paused(name.String())
 	m := &MemberQueue{
-		name: name.String(), managedBy: d.options.ManagedByMode(name.String()), options: d.options, hub: d.hub, cluster: cl, wake: d.wake,
+		name: name.String(), managedBy: d.options.Fleet.Mode(name.String()).ManagedBy(), options: d.options, hub: d.hub, cluster: cl, wake: d.wake,
 		state: d.state, memory: d.state.Connect(name.String(), paused), queue: &controller.Queue{},
 		peer: d.Get, paused: paused, sources: d.sources, propagated: newPropagated(),
 		applier: apply.New(apply.Options{

@@ -36,7 +36,7 @@ func (l *MemberQueue) intended(ctx context.Context, t *task) (*intended, error) 
 		// change twice, and its pods with it.
 		return nil, errUndecided
 	}
-	c := &intended{former: members.Deletion{App: app.UID, Left: l.options.Left(l.name, app.UID), At: l.options.DeletedAt(l.name, app.UID)}}
+	c := &intended{former: members.Deletion{App: app.UID, Left: l.record().Left(app.UID), At: l.record().DeletedAt(app.UID)}}
 	if err := knownDeletion(app, c.former.At, t.waiting); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (l *MemberQueue) copyRequest(ctx context.Context, t *task, c *intended) (ap
 			return err
 		}
 		// The copy changes hands, perhaps to a hub that has taken the member over.
-		return l.options.Confirm(ctx, l.name)
+		return l.record().Confirm(ctx)
 	}}
 	var err error
 	if c.live != nil {

@@ -20,11 +20,11 @@ import (
 func testLeft(t *testing.T, m *member) {
 	t.Helper()
 	var generation int64
-	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d ownership.Deletion) error {
+	m.kept.delete = func(_ context.Context, d ownership.Deletion) error {
 		generation = d.Left
 		return nil
 	}
-	m.queue.options.Left = func(string, types.UID) int64 { return generation }
+	m.kept.left = func(types.UID) int64 { return generation }
 	m.app.Generation = 3
 	m.reconcile(t)
 	m.app.Generation, m.app.Status.Clusters[0].Phase = 4, v1.PhaseDeleting
@@ -75,12 +75,12 @@ func testLeft(t *testing.T, m *member) {
 func testMoved(t *testing.T, m *member) {
 	t.Helper()
 	kept := &ownership.Record{}
-	m.queue.options.Left = func(_ string, app types.UID) int64 { return kept.Left(app) }
-	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d ownership.Deletion) error {
+	m.kept.left = func(app types.UID) int64 { return kept.Left(app) }
+	m.kept.delete = func(_ context.Context, d ownership.Deletion) error {
 		*kept = kept.Delete(d)
 		return nil
 	}
-	m.queue.options.ForgetDeletion = func(_ context.Context, _ string, former ownership.Deletion) error {
+	m.kept.forget = func(_ context.Context, former ownership.Deletion) error {
 		*kept = kept.Forget(former)
 		return nil
 	}
@@ -160,7 +160,7 @@ func testBack(t *testing.T, m *member) {
 func testDeletedByHand(t *testing.T, m *member) {
 	t.Helper()
 	kept := m.keepRecord(t)
-	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d ownership.Deletion) error {
+	m.kept.delete = func(_ context.Context, d ownership.Deletion) error {
 		*kept = kept.Delete(d)
 		return nil
 	}
@@ -187,7 +187,7 @@ func testDeletedByHand(t *testing.T, m *member) {
 	check("being deleted", false)
 	m.finish(t)
 	check("gone", true)
-	m.queue.options.RecordDeletion = func(context.Context, string, ownership.Deletion) error { return apierror.ErrNotConnected }
+	m.kept.delete = func(context.Context, ownership.Deletion) error { return apierror.ErrNotConnected }
 	m.app.DeletionTimestamp = &metav1.Time{Time: time.Unix(7200, 0)}
 	m.reconcile(t)
 	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Gone {

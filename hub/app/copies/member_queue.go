@@ -215,14 +215,17 @@ func (l *MemberQueue) forgetDeletion(ctx context.Context, former members.Deletio
 	if former.At.IsZero() && former.Left == 0 {
 		return nil
 	}
-	if err := l.options.ForgetDeletion(ctx, l.name, former); err != nil {
+	if err := l.record().Forget(ctx, former); err != nil {
 		return fmt.Errorf("removing the recorded deletion: %w", err)
 	}
 	return nil
 }
 
+// record returns the member's record.
+func (l *MemberQueue) record() Record { return l.options.Record(l.name) }
+
 // deleted reports whether the member has recorded the deletion of an application.
-func (l *MemberQueue) deleted(app types.UID) bool { return !l.options.DeletedAt(l.name, app).IsZero() }
+func (l *MemberQueue) deleted(app types.UID) bool { return !l.record().DeletedAt(app).IsZero() }
 
 // deletionOf returns the deletion of an application, or of its copy in the member alone if the
 // application goes on. That of an application has the same time in all members and attempts, so
@@ -336,7 +339,7 @@ func (l *MemberQueue) deleteCopy(ctx context.Context, r removal) (gone bool, err
 	if r.deletion.App != "" && (present || r.deletion.Left == 0) {
 		// Before the copy is deleted: a hub that is restored from an older backup must not
 		// create it again. It would also do so if a user had deleted the copy or its namespace.
-		if err := l.options.RecordDeletion(ctx, l.name, r.deletion); err != nil {
+		if err := l.record().Delete(ctx, r.deletion); err != nil {
 			return false, fmt.Errorf("recording the deletion: %w", err)
 		}
 	}

@@ -43,6 +43,8 @@ type member struct {
 	// refused is the error of each creation; nil if they succeed. They are counted.
 	refused   error
 	creations int
+	// kept is what the member has recorded.
+	kept fakeRecord
 	// uid is the UID of the cluster in the status of the MemberCluster.
 	uid string
 }
@@ -93,8 +95,8 @@ func TestMemberQueue(t *testing.T) {
 			m.app.Name = name
 			m.app.Spec.Image = "shop:v1"
 			d := New(m, Options{
-				Recorder: events.NewFakeRecorder(100),
-				FanOut:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fanout_seconds", Help: "Fan-out."}, []string{"cluster"}),
+				Recorder: events.NewFakeRecorder(100), Record: func(string) Record { return &m.kept },
+				FanOut: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fanout_seconds", Help: "Fan-out."}, []string{"cluster"}),
 			})
 			// The dispatcher is not started.
 			if err := d.Engage(t.Context(), "a", m); err != nil {

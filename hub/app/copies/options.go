@@ -33,6 +33,32 @@ const (
 	lastRetry = time.Minute
 )
 
+// Fleet says how members are connected. *members.Fleet is one.
+type Fleet interface {
+	// Mode returns in which mode a member is connected, and Paused whether nothing is written there.
+	Mode(cluster string) v1.Mode
+	Paused(cluster string) bool
+}
+
+// agentless is a fleet without agents and pauses.
+type agentless struct{}
+
+func (agentless) Mode(string) v1.Mode { return v1.ModeAgentless }
+func (agentless) Paused(string) bool  { return false }
+
+// Record is what a member has recorded about applications. *members.Record is one.
+type Record interface {
+	// DeletedAt returns the time of the deletion of an application, or zero, and Left the generation at
+	// which it left the member, or 0.
+	DeletedAt(app types.UID) time.Time
+	Left(app types.UID) int64
+	// Delete records a deletion. Forget removes one, as the copy exists again.
+	Delete(ctx context.Context, deletion members.Deletion) error
+	Forget(ctx context.Context, deletion members.Deletion) error
+	// Confirm returns an error if another hub manages the member.
+	Confirm(ctx context.Context) error
+}
+
 // Options configure a Dispatcher.
 type Options struct {
 	// Clock is the source of time. The default is the real one.
@@ -52,30 +78,20 @@ type Options struct {
 	// Resync is the period after which a member's queue checks all its copies. The default
 	// is that of package controller.
 	Resync time.Duration
-	// ManagedByMode returns, when a member is connected, which process reconciles its
-	// copies. The default is the hub, for all.
-	ManagedByMode func(cluster string) v1.ManagedByMode
+	// Fleet says how each member is connected. By default the hub reconciles the copies of all, and none is
+	// paused.
+	Fleet Fleet
 	// Residue records what stays behind in members. Without one, a deletion waits for each
 	// member for ever.
 	Residue *store.Store
-	// DeletedAt returns the time of the deletion of an application that a member has recorded,
-	// or zero, and Left the generation at which it left the member, or 0. RecordDeletion records
-	// a deletion, and ForgetDeletion removes one from the record, as the copy exists again. By
-	// default nothing is recorded.
-	DeletedAt      func(cluster string, app types.UID) time.Time
-	Left           func(cluster string, app types.UID) int64
-	RecordDeletion func(ctx context.Context, cluster string, deletion members.Deletion) error
-	ForgetDeletion func(ctx context.Context, cluster string, deletion members.Deletion) error
+	// Record returns the record of a member, whose methods do nothing if it is not connected. By default
+	// nothing is recorded.
+	Record func(cluster string) Record
 	// APIReader reads applications from the hub's API server, to tell a cache that is behind
 	// from a hub that was restored. By default the cache is trusted.
 	APIReader client.Reader
-	// Confirm returns an error if the record of a member says that another hub manages it. By
-	// default none does.
-	Confirm func(ctx context.Context, cluster string) error
 	// Revisions says what members have of applications. Required for those with a rollout.
 	Revisions *revisions.Store
-	// Paused reports, when a member is connected, whether it is paused. By default none is.
-	Paused func(cluster string) bool
 	// State is what is remembered of applications. By default it is a new one.
 	State *state.State
 	// Waits changes how long the controller waits; the default leaves it as it is.
@@ -101,26 +117,11 @@ func (o *Options) applyDefaults() {
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
 	}
-	if o.DeletedAt == nil {
-		o.DeletedAt = func(string, types.UID) time.Time { return time.Time{} }
+	if o.Record == nil {
+		o.Record = func(string) Record { return (*members.Record)(nil) }
 	}
-	if o.Left == nil {
-		o.Left = func(string, types.UID) int64 { return 0 }
-	}
-	if o.RecordDeletion == nil {
-		o.RecordDeletion = func(context.Context, string, members.Deletion) error { return nil }
-	}
-	if o.ForgetDeletion == nil {
-		o.ForgetDeletion = func(context.Context, string, members.Deletion) error { return nil }
-	}
-	if o.Confirm == nil {
-		o.Confirm = func(context.Context, string) error { return nil }
-	}
-	if o.Paused == nil {
-		o.Paused = func(string) bool { return false }
-	}
-	if o.ManagedByMode == nil {
-		o.ManagedByMode = func(string) v1.ManagedByMode { return v1.ManagedByHub }
+	if o.Fleet == nil {
+		o.Fleet = agentless{}
 	}
 }
 

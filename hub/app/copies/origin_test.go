@@ -148,10 +148,10 @@ func testNewer(t *testing.T, m *member) {
 // panicOnce has an attempt panic.
 func (m *member) panicOnce(t *testing.T) {
 	t.Helper()
-	deletedAt := m.queue.options.DeletedAt
-	m.queue.options.DeletedAt = func(string, types.UID) time.Time { panic("poison") }
+	deletedAt := m.kept.deletedAt
+	m.kept.deletedAt = func(types.UID) time.Time { panic("poison") }
 	defer func() {
-		m.queue.options.DeletedAt = deletedAt
+		m.kept.deletedAt = deletedAt
 		if recover() == nil {
 			t.Error("the panic does not reach the queue")
 		}
@@ -222,8 +222,8 @@ func testDeletedAgain(t *testing.T, m *member) {
 func (m *member) keepRecord(t *testing.T) *ownership.Record {
 	t.Helper()
 	kept := &ownership.Record{}
-	m.queue.options.DeletedAt = func(_ string, app types.UID) time.Time { return kept.DeletedAt(app) }
-	m.queue.options.RecordDeletion = func(ctx context.Context, _ string, d ownership.Deletion) error {
+	m.kept.deletedAt = func(app types.UID) time.Time { return kept.DeletedAt(app) }
+	m.kept.delete = func(ctx context.Context, d ownership.Deletion) error {
 		live := &v1.EcommerceApp{}
 		if err := m.WithWatch.Get(ctx, keyOf(m.app), live); err != nil || live.DeletionTimestamp != nil || d.Left != 0 {
 			t.Errorf("recorded %+v of a copy deleted at %v, error %v", d, live.DeletionTimestamp, err)
@@ -233,7 +233,7 @@ func (m *member) keepRecord(t *testing.T) *ownership.Record {
 		}
 		return nil
 	}
-	m.queue.options.ForgetDeletion = func(_ context.Context, _ string, former ownership.Deletion) error {
+	m.kept.forget = func(_ context.Context, former ownership.Deletion) error {
 		*kept = kept.Forget(former)
 		return nil
 	}
@@ -276,12 +276,12 @@ func testConfirm(t *testing.T, m *member) {
 	m.reconcile(t)
 	m.cached = m.live(t)
 	m.app.UID = "u-2"
-	m.queue.options.Confirm = func(context.Context, string) error { return apierror.ErrNotConnected }
+	m.kept.confirm = func(context.Context) error { return apierror.ErrNotConnected }
 	m.reconcile(t)
 	if live := m.live(t); live.ResourceVersion != m.cached.ResourceVersion {
 		t.Errorf("a copy in the member of another hub was changed: %+v", live.ObjectMeta)
 	}
-	m.queue.options.Confirm = func(context.Context, string) error { return nil }
+	m.kept.confirm = func(context.Context) error { return nil }
 	m.reconcile(t)
 	if live := m.live(t); v1.OriginOf(live.Annotations).App != m.app.UID || live.Generation != m.cached.Generation {
 		t.Errorf("the copy with the same spec was not adopted: %+v", live.ObjectMeta)

@@ -21,6 +21,11 @@ type pausedMember struct {
 	informers *informertest.FakeInformers
 }
 
+// pausedFleet is a fleet whose members are paused.
+type pausedFleet struct{ agentless }
+
+func (pausedFleet) Paused(string) bool { return true }
+
 // GetCache returns the informers.
 func (m *pausedMember) GetCache() cache.Cache { return m.informers }
 
@@ -33,7 +38,7 @@ func TestHeldStatusesEndWithTheirCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &pausedMember{informers: &informertest.FakeInformers{Scheme: scheme}, member: member{app: shop(1, 1, "a")}}
-	d := New(&m.member, Options{Paused: func(string) bool { return true }})
+	d := New(&m.member, Options{Fleet: pausedFleet{}})
 	if err := d.Engage(t.Context(), "a", m); err != nil {
 		t.Fatal(err)
 	}
