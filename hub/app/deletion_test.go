@@ -100,7 +100,7 @@ func TestAbandonAfterRestart(t *testing.T) {
 					Type: kind, Status: metav1.ConditionFalse, Reason: v1.ReasonProbeFailed, LastTransitionTime: metav1.NewTime(at),
 				})
 			}
-			c, err := r.observeMember(t.Context(), app, m)
+			c, err := r.observeMember(t.Context(), app, m, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,6 +23,8 @@ import (
 // observation is the input of the status.
 type observation struct {
 	aggregate.Input
+	// stored is the Decision that the stored status says.
+	stored *state.Decision
 	// isNew is true if no status has recorded clusters of the application, and none was lost.
 	isNew bool
 	// recovering is true while a lost inventory is being recovered. There is no input then.
@@ -72,6 +74,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 		Previous:           *app.Status.DeepCopy(),
 		Now:                metav1.NewTime(r.clock.Now()).Rfc3339Copy(),
 	}}
+	in.stored = r.dispatcher.DecisionOf(app, &app.Status)
 	in.isNew = app.InventoryLost() && !r.hasLostInventory(app)
 	var uncertain map[string]bool
 	if last := r.ahead(app); last != nil {
@@ -87,7 +90,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 	for _, entry := range in.Previous.Clusters {
 		relevant[entry.Name] = true
 	}
-	if err := r.observeMembers(ctx, app, members.Items, &in.Input, relevant); err != nil {
+	if err := r.observeMembers(ctx, app, members.Items, &in, relevant); err != nil {
 		return observation{}, err
 	}
 	r.decide(&in, app, members.Items)
@@ -102,7 +105,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 	for _, name := range in.Chosen {
 		added[name] = !relevant[name]
 	}
-	if err := r.observeMembers(ctx, app, members.Items, &in.Input, added); err != nil {
+	if err := r.observeMembers(ctx, app, members.Items, &in, added); err != nil {
 		return observation{}, err
 	}
 	return in, nil
@@ -118,12 +121,12 @@ func entriesOf(d *state.Decision) []v1.ClusterStatus {
 }
 
 // observeMembers adds what is known of the application in some members.
-func (r *Reconciler) observeMembers(ctx context.Context, app *v1.EcommerceApp, members []v1.MemberCluster, in *aggregate.Input, named map[string]bool) error {
+func (r *Reconciler) observeMembers(ctx context.Context, app *v1.EcommerceApp, members []v1.MemberCluster, in *observation, named map[string]bool) error {
 	for i := range members {
 		if !named[members[i].Name] {
 			continue
 		}
-		c, err := r.observeMember(ctx, app, &members[i])
+		c, err := r.observeMember(ctx, app, &members[i], in.stored)
 		if err != nil {
 			return err
 		}
@@ -202,8 +205,8 @@ func currentOf(entry *v1.ClusterStatus, copies map[string]*aggregate.Copy) place
 	return c
 }
 
-// observeMember returns what is known of the application in one member.
-func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m *v1.MemberCluster) (aggregate.Cluster, error) {
+// observeMember returns what is known of the application in one member, where what the stored status says is given.
+func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m *v1.MemberCluster, stored *state.Decision) (aggregate.Cluster, error) {
 	ready := readyOf(m)
 	c := aggregate.Cluster{
 		Name: m.Name, Region: m.Status.Region, Provider: m.Status.Provider,
@@ -225,7 +228,7 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 		c.Connection = aggregate.Lost
 		return c, nil
 	}
-	processed, err := queue.Observe(ctx, app, &c)
+	processed, err := queue.Observe(ctx, stored, &c)
 	switch {
 	case err != nil:
 		return c, err

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
@@ -101,6 +102,9 @@ func TestObservedCopy(t *testing.T) {
 		t.Errorf("the copy of an earlier application is observed as %+v", c)
 	}
 }
+
+// facts returns what the status of an application says.
+func facts(app *v1.EcommerceApp) *state.Decision { return DecisionOf(app, &app.Status, "") }
 
 // copyOf returns the copy that follows from the status of an application, without an earlier revision.
 func copyOf(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {

@@ -98,10 +98,11 @@ func (d *Dispatcher) Get(name string) *MemberQueue {
 }
 
 // Observe fills in the copy of an application from the member's cache, and the result of
-// the last attempt to write or delete it. It reports false if there was no attempt yet. That the copy
+// the last attempt to write or delete it. What is stored is the Decision that the stored status says, as facts.
+// Observe reports false if there was no attempt yet. That the copy
 // is gone, or was applied, counts only as a result of the order that was handed over last.
-func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggregate.Cluster) (bool, error) {
-	t := l.stored(app)
+func (l *MemberQueue) Observe(ctx context.Context, stored *state.Decision, c *aggregate.Cluster) (bool, error) {
+	t, app := l.taskOf(stored), stored.App
 	found, known := l.memory.Result(keyOf(app), app.UID)
 	if !known && t.order != nil {
 		return false, nil

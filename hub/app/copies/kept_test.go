@@ -128,7 +128,7 @@ func (m *member) expectWritten(t *testing.T, generation string) {
 func (m *member) expectCounted(t *testing.T, when string, want int64) {
 	t.Helper()
 	c := aggregate.Cluster{Name: "a"}
-	if known, err := m.queue.Observe(t.Context(), m.app, &c); err != nil || !known || c.Copy == nil || c.Copy.HubGeneration != want {
+	if known, err := m.queue.Observe(t.Context(), facts(m.app), &c); err != nil || !known || c.Copy == nil || c.Copy.HubGeneration != want {
 		t.Errorf("%s: known %t, error %v, copy %+v; want generation %d", when, known, err, c.Copy, want)
 	}
 }

@@ -129,7 +129,7 @@ func testBack(t *testing.T, m *member) {
 	expect := func(when string, confirmed bool) {
 		t.Helper()
 		c := &aggregate.Cluster{}
-		if processed, err := m.queue.Observe(t.Context(), m.app, c); err != nil || !processed || c.Copy == nil || c.Unconfirmed == confirmed {
+		if processed, err := m.queue.Observe(t.Context(), facts(m.app), c); err != nil || !processed || c.Copy == nil || c.Unconfirmed == confirmed {
 			t.Errorf("%s: observed %+v, %t, %v", when, c, processed, err)
 		}
 	}

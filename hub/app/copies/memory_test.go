@@ -98,7 +98,7 @@ func TestObserveAbsence(t *testing.T) {
 	gone := func(app *v1.EcommerceApp) bool {
 		t.Helper()
 		c := aggregate.Cluster{}
-		if _, err := m.Observe(t.Context(), app, &c); err != nil {
+		if _, err := m.Observe(t.Context(), facts(app), &c); err != nil {
 			t.Fatal(err)
 		}
 		return c.Gone

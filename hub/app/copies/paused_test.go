@@ -78,7 +78,7 @@ func TestHeldStatusesEndWithTheirCopies(t *testing.T) {
 	d.Report(t.Context(), "a", first)
 	queue.memory.End(key(), &state.Result{App: m.app.UID})
 	observed := aggregate.Cluster{}
-	if _, err := queue.Observe(t.Context(), m.app, &observed); err != nil || observed.Copy == nil || observed.Copy.Status.Message != "c-1" {
+	if _, err := queue.Observe(t.Context(), facts(m.app), &observed); err != nil || observed.Copy == nil || observed.Copy.Status.Message != "c-1" {
 		t.Errorf("observed %+v, %v, want the status that is held", observed.Copy, err)
 	}
 	holds("a copy", 1)
