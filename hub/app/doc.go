@@ -13,8 +13,8 @@
 //   - Dispatcher has one queue per connected member (package copies), with its own
 //     workers. Each pass of the Reconciler ends with a Decision (package state), which it hands
 //     over: an order about each copy. A worker carries out the order that it was handed,
-//     and nothing else. Its result carries the hash of the order. Whoever finds a result about
-//     another order enqueues again: each pass does.
+//     and nothing else. Its result carries the hash of the order. Each pass compares, and
+//     enqueues again where the result is about another order.
 //
 // status.clusters is the inventory. What it does not say yet, a new cluster, a deletion, a share or a
 // revision, is handed over after it was written. Everything else, as most edits, is handed over before.

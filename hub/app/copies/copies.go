@@ -31,7 +31,7 @@ type MemberFacts struct {
 	// it is not known.
 	effective revisions.Effective
 	specErr   error
-	// order is what was decided about the member; nil if nothing was.
+	// order says what was decided about the member; nil if nothing was.
 	order *state.Order
 }
 

@@ -28,7 +28,7 @@ type Dispatcher struct {
 	// hub reads from the hub's cache.
 	hub  client.Reader
 	wake *controller.Queue
-	// state is what is remembered of applications.
+	// state remembers applications.
 	state *state.State
 	// sources are the objects that applications propagate.
 	sources *sources

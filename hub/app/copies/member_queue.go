@@ -1,20 +1,17 @@
 package copies
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -294,18 +291,6 @@ func (l *MemberQueue) setManagedByMode(ctx context.Context, live *v1.EcommerceAp
 	return nil
 }
 
-// recordWrite records metrics and log of a copy that was written. It has no event, which would cost the
-// hub a write for each member: where an application is placed is one event.
-func (l *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, outcome apply.Outcome) {
-	if outcome != apply.Created && outcome != apply.Updated {
-		return
-	}
-	if since, ok := l.state.Since(app); ok {
-		l.options.FanOut.WithLabelValues(l.name).Observe(since.Seconds())
-	}
-	log.FromContext(ctx).V(1).Info("Applied copy", "outcome", outcome, "generation", app.Generation)
-}
-
 // removal is the end of an application's copy in a member.
 type removal struct {
 	key   types.NamespacedName
@@ -402,19 +387,4 @@ func (l *MemberQueue) askForVolumes(ctx context.Context, live *v1.EcommerceApp) 
 		return fmt.Errorf("asking for the deletion of the volumes: %w", err)
 	}
 	return nil
-}
-
-// recordEvents records events for what changed.
-func (l *MemberQueue) recordEvents(app *v1.EcommerceApp, last *state.Result, next state.Result) {
-	last = cmp.Or(last, &state.Result{})
-	switch {
-	case next.Gone && !last.Gone:
-		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeNormal, "CopyDeleted", "Delete", "The copy in %s is gone", l.name)
-	case next.Failure != nil && (last.Failure == nil || last.Failure.Reason != next.Failure.Reason):
-		reason := next.Failure.Reason
-		if reason == v1.ReasonApplyFailed {
-			reason = "SyncFailed"
-		}
-		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeWarning, reason, "Apply", "%s: %s", l.name, next.Failure.Message)
-	}
 }

@@ -43,7 +43,7 @@ type member struct {
 	// refused is the error of each creation; nil if they succeed. They are counted.
 	refused   error
 	creations int
-	// kept is what the member has recorded.
+	// kept holds what the member has recorded.
 	kept fakeRecord
 	// uid is the UID of the cluster in the status of the MemberCluster.
 	uid string
@@ -342,25 +342,6 @@ func testUnasked(t *testing.T, m *member) {
 		}
 		m.reconcile(t)
 	}
-}
-
-// handOver hands over the Decision that the status of the application says: none without an application, or if its
-// inventory is lost.
-func (m *member) handOver() {
-	switch {
-	case m.app.UID == "":
-		m.dispatcher.Forget(keyOf(m.app))
-	case m.app.InventoryLost():
-		m.dispatcher.state.Undecide(keyOf(m.app))
-	default:
-		m.dispatcher.HandOver(m.dispatcher.DecisionOf(m.app, &m.app.Status))
-	}
-}
-
-// reconnect drops what is remembered of the connection.
-func (m *member) reconnect() {
-	m.queue.memory.Close()
-	m.queue.memory = m.dispatcher.state.Connect("a", false)
 }
 
 // reconcile runs the queue once for the application, as it was decided.

@@ -46,7 +46,7 @@ type agentless struct{}
 func (agentless) Mode(string) v1.Mode { return v1.ModeAgentless }
 func (agentless) Paused(string) bool  { return false }
 
-// Record is what a member has recorded about applications. *members.Record is one.
+// Record says what a member has recorded about applications. *members.Record is one.
 type Record interface {
 	// DeletedAt returns the time of the deletion of an application, or zero, and Left the generation at
 	// which it left the member, or 0.
@@ -92,7 +92,7 @@ type Options struct {
 	APIReader client.Reader
 	// Revisions says what members have of applications. Required for those with a rollout.
 	Revisions *revisions.Store
-	// State is what is remembered of applications. By default it is a new one.
+	// State remembers applications. By default it is a new one.
 	State *state.State
 	// Waits changes how long the controller waits; the default leaves it as it is.
 	Waits retry.Waits

@@ -51,3 +51,22 @@ func (f *fakeRecord) Confirm(ctx context.Context) error {
 	}
 	return f.confirm(ctx)
 }
+
+// handOver hands over the Decision that the status of the application says: none without an application, or if its
+// inventory is lost.
+func (m *member) handOver() {
+	switch {
+	case m.app.UID == "":
+		m.dispatcher.Forget(keyOf(m.app))
+	case m.app.InventoryLost():
+		m.dispatcher.state.Undecide(keyOf(m.app))
+	default:
+		m.dispatcher.HandOver(m.dispatcher.DecisionOf(m.app, &m.app.Status))
+	}
+}
+
+// reconnect drops what is remembered of the connection.
+func (m *member) reconnect() {
+	m.queue.memory.Close()
+	m.queue.memory = m.dispatcher.state.Connect("a", false)
+}

@@ -7,7 +7,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
-// task is what a queue does about one application.
+// task represents what a queue does about one application.
 type task struct {
 	*state.Decision
 	// order is that about the member; nil if it has none.

@@ -6,7 +6,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Decision is what a pass over an application decided about its copies. Neither it nor what it refers
+// Decision holds what a pass over an application decided about its copies. Neither it nor what it refers
 // to is changed after it was handed over: the queues of all members share it.
 type Decision struct {
 	// App has the metadata of the application and its spec as it is rolled out. It has no status.

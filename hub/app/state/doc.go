@@ -9,7 +9,7 @@
 //
 // # Non-goals
 //
-// The package reads and writes no API, decides nothing, and wakes nobody: each method says what
+// The package reads and writes no API, decides nothing, and wakes no queue: each method says what
 // changed, and its caller acts on that.
 //
 // # Trade-offs

@@ -10,7 +10,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 )
 
-// Member is what is remembered of the copies in a member while one connection to it lasts. It shares the lock of its
+// Member remembers the copies in a member while one connection to it lasts. It shares the lock of its
 // State and is safe for concurrent use.
 type Member struct {
 	state *State
@@ -21,7 +21,7 @@ type Member struct {
 	copies map[types.NamespacedName]*copied
 }
 
-// copied is what is remembered of one copy.
+// copied remembers one copy.
 type copied struct {
 	// acting is the hash of the order that a worker acts on; empty if none does.
 	acting   string

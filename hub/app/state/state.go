@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/ownwrites"
 )
 
-// State is what this process remembers of applications. It is safe for concurrent use.
+// State remembers all that this process knows of applications. It is safe for concurrent use.
 type State struct {
 	clock clock.PassiveClock
 
@@ -22,7 +22,7 @@ type State struct {
 	members map[*Member]struct{}
 }
 
-// application is what is remembered of one application.
+// application remembers one application.
 type application struct {
 	// delivered is the application as the watch delivered it last; nil if it did not.
 	delivered *v1.EcommerceApp
