@@ -165,7 +165,7 @@ func TestMessages(t *testing.T) {
 		t.Fatalf("%v is not a *cloud.Error", err)
 	}
 	want := "first line second https://ec2.eu-west-1.amazonaws.com/ key ASIA… ΩΩ"
-	if !strings.HasPrefix(e.Message, want) || len(e.Message) > 1024 || !strings.HasSuffix(e.Message, "…") {
+	if !strings.HasPrefix(e.Message, want) || len(e.Message) > 1024 || !strings.HasSuffix(e.Message, "...") {
 		t.Errorf("message of %d bytes %q, want one of at most 1024 that begins with %q", len(e.Message), e.Message, want)
 	}
 	if strings.ToValidUTF8(e.Message, "") != e.Message {

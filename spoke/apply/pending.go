@@ -126,7 +126,7 @@ func fields(kind string, all []difference) []string {
 		if kind != "Secret" {
 			text += ": " + describe(d.live) + " -> " + describe(d.intent)
 		}
-		described = append(described, cut(text, maxPendingField))
+		described = append(described, v1.Excerpt(text, maxPendingField))
 	}
 	return described
 }
@@ -150,14 +150,5 @@ func describe(value any) string {
 	default:
 		text = fmt.Sprint(v)
 	}
-	return cut(text, maxPendingValue)
-}
-
-// cut shortens a text to a number of bytes without splitting a character.
-func cut(text string, limit int) string {
-	const more = "..."
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len(more)], "") + more
+	return v1.Excerpt(text, maxPendingValue)
 }

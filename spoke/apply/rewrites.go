@@ -56,7 +56,7 @@ func (a *Applier) noteStored(answer, intent *unstructured.Unstructured) error {
 		return nil
 	}
 	slices.SortFunc(all, func(x, y difference) int { return strings.Compare(x.path, y.path) })
-	first := component.Rewrite{Kind: intent.GetKind(), Name: intent.GetName(), Field: cut(all[0].path, maxRewrittenField), More: len(all) - 1}
+	first := component.Rewrite{Kind: intent.GetKind(), Name: intent.GetName(), Field: v1.Excerpt(all[0].path, maxRewrittenField), More: len(all) - 1}
 	if first.Kind != "Secret" {
 		first.Applied, first.Stored = describe(all[0].intent), describe(all[0].live)
 	}

@@ -66,7 +66,7 @@ func requestsCPU(c Component) bool {
 func withAutoscalers(states []State, now time.Time) {
 	for i := range states {
 		if s := &states[i]; s.Unscaled != "" && s.Impaired == "" && unscaledIn(*s, now) <= 0 {
-			s.Impaired, s.Impairment = v1.ReasonAutoscalerInactive, bounded(s.Unscaled)
+			s.Impaired, s.Impairment = v1.ReasonAutoscalerInactive, v1.Excerpt(s.Unscaled, maxMessage)
 		}
 	}
 }

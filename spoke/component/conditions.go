@@ -19,17 +19,17 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 	}
 	own := append(progress(in, c, report), initialized, available(in, report.States), stalled(in, c, report.States))
 	if in.Unsupported != "" {
-		own = append(own, metav1.Condition{Type: v1.ConditionSupported, Status: metav1.ConditionFalse, Reason: v1.ReasonNotSupported, Message: bounded(in.Unsupported)})
+		own = append(own, metav1.Condition{Type: v1.ConditionSupported, Status: metav1.ConditionFalse, Reason: v1.ReasonNotSupported, Message: v1.Excerpt(in.Unsupported, maxMessage)})
 	}
 	if in.Lost != "" {
 		own = append(own, metav1.Condition{Type: v1.ConditionDatabaseLost, Status: metav1.ConditionTrue,
-			Reason: v1.ReasonDatabaseLost, Message: bounded(in.Lost)})
+			Reason: v1.ReasonDatabaseLost, Message: v1.Excerpt(in.Lost, maxMessage)})
 	}
 	own = append(own, storedAsApplied(in)...)
 	for _, s := range report.States {
 		if s.SelfSigned != "" {
 			own = append(own, metav1.Condition{Type: v1.ConditionCertificateTrusted, Status: metav1.ConditionFalse,
-				Reason: v1.ReasonSelfSignedCertificate, Message: bounded(s.SelfSigned)})
+				Reason: v1.ReasonSelfSignedCertificate, Message: v1.Excerpt(s.SelfSigned, maxMessage)})
 			break
 		}
 	}
@@ -149,7 +149,7 @@ func available(in Summary, states []State) metav1.Condition {
 	}
 	for _, s := range states {
 		if s.Unavailable != "" {
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1.ReasonUnavailable, bounded(s.Name+": "+s.Unavailable)
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1.ReasonUnavailable, v1.Excerpt(s.Name+": "+s.Unavailable, maxMessage)
 			break
 		}
 	}

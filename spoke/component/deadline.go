@@ -32,7 +32,7 @@ func withDeadline(in Summary, states []State) []State {
 	failedBefore := last.Status == metav1.ConditionFalse && last.Reason == v1.ReasonDeadlineExceeded
 	if spent || failedBefore {
 		s.Phase, s.Reason = v1.PhaseFailed, v1.ReasonDeadlineExceeded
-		s.Message = bounded(fmt.Sprintf("no progress within %d minutes: %s", int(ProgressDeadline.Minutes()), s.Message))
+		s.Message = v1.Excerpt(fmt.Sprintf("no progress within %d minutes: %s", int(ProgressDeadline.Minutes()), s.Message), maxMessage)
 	}
 	return states
 }

@@ -85,7 +85,7 @@ func observeCertificate(certificate *unstructured.Unstructured) []fact {
 	case ready.Message == "":
 		return waiting("")
 	default:
-		return waiting(": " + bounded(ready.Message))
+		return waiting(": " + v1.Excerpt(ready.Message, maxMessage))
 	}
 }
 

@@ -95,7 +95,7 @@ func (s *State) addNotes(notes []string) {
 			s.Message += "; " + note
 		}
 	}
-	s.Message = bounded(s.Message)
+	s.Message = v1.Excerpt(s.Message, maxMessage)
 }
 
 // observeObject returns the reasons why one object does not match its desired state, and a note

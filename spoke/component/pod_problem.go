@@ -160,7 +160,7 @@ func explanation(reason, message string) Problem {
 		}
 		return r
 	}, message)
-	return Problem{Reason: reason, Message: bounded(strings.Join(strings.Fields(printable), " ")), Optional: true, Explains: true}
+	return Problem{Reason: reason, Message: v1.Excerpt(strings.Join(strings.Fields(printable), " "), maxMessage), Optional: true, Explains: true}
 }
 
 // explains reports whether a reason says why pods are waited for.

@@ -81,6 +81,6 @@ func rewritesMessage(all []Rewrite) string {
 	if n := len(all) - maxRewrites; n > 0 {
 		texts = append(texts, fmt.Sprintf("%d more objects are changed", n))
 	}
-	return bounded("an admission policy or webhook of the cluster changes what is applied: " + strings.Join(texts, ", ") +
-		"; if that is not intended, exempt the application from it and set the annotation " + v1.ReconcileAtAnnotation)
+	return v1.Excerpt("an admission policy or webhook of the cluster changes what is applied: "+strings.Join(texts, ", ")+
+		"; if that is not intended, exempt the application from it and set the annotation "+v1.ReconcileAtAnnotation, maxMessage)
 }

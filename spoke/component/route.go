@@ -103,9 +103,9 @@ func (v routeView) rejection(route Resource, parent parentRef) string {
 		case accepted == nil:
 			why = "its controller has not reported the condition Accepted"
 		case accepted.Status != metav1.ConditionTrue:
-			why = accepted.Reason + ": " + bounded(accepted.Message)
+			why = accepted.Reason + ": " + v1.Excerpt(accepted.Message, maxMessage)
 		case resolved != nil && resolved.Status != metav1.ConditionTrue:
-			why = resolved.Reason + ": " + bounded(resolved.Message)
+			why = resolved.Reason + ": " + v1.Excerpt(resolved.Message, maxMessage)
 		default:
 			return ""
 		}

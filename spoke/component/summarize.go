@@ -122,9 +122,10 @@ type cause struct {
 
 func (c cause) text() string {
 	if c.component == "" {
-		return bounded(c.message)
+		return v1.Excerpt(c.message, maxMessage)
 	}
-	return bounded(c.component + ": " + c.message)
+	prefix := c.component + ": "
+	return prefix + v1.Excerpt(c.message, maxMessage-len(prefix))
 }
 
 func causeOf(in Summary, states []State) cause {
@@ -226,7 +227,7 @@ func withProblems(states []State, problems []Problem) []State {
 			s.Unavailable = "the data of the database is lost"
 		}
 		if !s.Ready {
-			s.Reason, s.Message = p.Reason, bounded(p.Message)
+			s.Reason, s.Message = p.Reason, v1.Excerpt(p.Message, maxMessage)
 		}
 	}
 	return states
@@ -238,13 +239,13 @@ func (s *State) explain(p Problem) {
 	switch {
 	case s.Reason == v1.ReasonWaitingForStorage && OfCreation(p):
 		// A claim waits for its first pod, and a message about it has its name.
-		s.Reason, s.Message = p.Reason, bounded(p.Message)
+		s.Reason, s.Message = p.Reason, v1.Excerpt(p.Message, maxMessage)
 		return
 	case s.Reason == v1.ReasonWaitingForReplicas, s.Reason == v1.ReasonWaitingForStorage && p.Reason != v1.ReasonMissing:
 		s.Reason = p.Reason
 	}
 	if !strings.Contains(s.Message, p.Message) {
-		s.Message = bounded(s.Message + "; " + p.Message)
+		s.Message = v1.Excerpt(s.Message+"; "+p.Message, maxMessage)
 	}
 }
 
@@ -252,7 +253,7 @@ func (s *State) explain(p Problem) {
 // cannot be expanded: it works as before.
 func (s *State) tolerateSmallVolumes(p Problem) {
 	if s.Growing && !s.Ready {
-		s.Ready, s.Phase, s.Reason, s.Message = true, v1.PhaseRunning, p.Reason, bounded(p.Message)
+		s.Ready, s.Phase, s.Reason, s.Message = true, v1.PhaseRunning, p.Reason, v1.Excerpt(p.Message, maxMessage)
 	}
 }
 
@@ -267,12 +268,4 @@ func count(states []State) (enabled, ready int) {
 		}
 	}
 	return enabled, ready
-}
-
-// bounded cuts a message to maxMessage bytes, at a word.
-func bounded(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return v1.Excerpt(message, maxMessage)
 }

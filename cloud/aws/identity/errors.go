@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
@@ -168,9 +167,5 @@ func Sanitize(message string) string {
 	message, _, _ = strings.Cut(message, "Encoded authorization failure message")
 	message = regexp.MustCompile(`(https?://[^\s?]+)\?\S*`).ReplaceAllString(message, "$1")
 	message = regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{12,}\b`).ReplaceAllString(message, "$1…")
-	message = strings.Join(strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage-len("…")], "") + "…"
-	}
-	return message
+	return v1.Excerpt(strings.Join(strings.Fields(message), " "), maxMessage)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // DefaultRetryAfter is the wait before a retry if the service throttles without a Retry-After.
@@ -37,9 +39,5 @@ func Line(text string) string {
 			words[i] = "…"
 		}
 	}
-	out := strings.Join(words, " ")
-	if len(out) > longestLine {
-		out = strings.ToValidUTF8(out[:longestLine-len("…")], "") + "…"
-	}
-	return out
+	return v1.Excerpt(strings.Join(words, " "), longestLine)
 }

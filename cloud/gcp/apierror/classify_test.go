@@ -121,7 +121,7 @@ func TestOneLine(t *testing.T) {
 		"token":     {"Bearer ya29.a0AfH6-x_y is bad", "Bearer [...] is bad"},
 		"signature": {"eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhIn0.c2ln is bad", "[...] is bad"},
 		"query":     {`Get "https://h/p?access_token=secret&a=b": reset`, `Get "https://h/p[...]": reset`},
-		"too long":  {strings.Repeat("aé ", 600), strings.TrimSuffix(strings.Repeat("aé ", 256), " ") + " "},
+		"too long":  {strings.Repeat("aé ", 600), strings.TrimSuffix(strings.Repeat("aé ", 255), " ") + "..."},
 		"unharmed":  {"Required 'compute.snapshots.delete' permission for 'projects/p/global/snapshots/s'", "Required 'compute.snapshots.delete' permission for 'projects/p/global/snapshots/s'"},
 	}
 	for name, tt := range tests {

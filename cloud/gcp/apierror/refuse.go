@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
@@ -15,17 +14,13 @@ func Refuse(op string, class cloud.Class, format string, args ...any) *cloud.Err
 	return &cloud.Error{Class: class, Provider: v1.ProviderGCP, Op: op, Message: OneLine(fmt.Sprintf(format, args...))}
 }
 
-// OneLine returns a text as one line of at most 1024 characters, without tokens and the
+// most bounds a message, in bytes.
+const most = 1024
+
+// OneLine returns a text as one line of at most 1024 bytes, without tokens and the
 // queries of signed URLs.
 func OneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	text = regexp.MustCompile(`(?:ya29\.|eyJ)[A-Za-z0-9_.~+/=-]+|\?[^\s"]*=[^\s"]*|[A-Za-z0-9_.~+=-]{128,}`).ReplaceAllString(text, "[...]")
-	const most = 1024
-	if len(text) > most {
-		text = text[:most]
-		for !utf8.ValidString(text) {
-			text = text[:len(text)-1]
-		}
-	}
-	return strings.ToValidUTF8(text, "")
+	return v1.Excerpt(text, most)
 }

@@ -169,19 +169,19 @@ func leaving(e *v1.ClusterStatus, in Input, c Cluster) {
 		e.Stalled = stalled // As the reason.
 	case c.Failure != nil:
 		e.Stale, e.Stalled = false, c.Failure.needsIntervention()
-		e.Reason, e.Message = c.Failure.Reason, clip(c.Failure.Message)
+		e.Reason, e.Message = c.Failure.Reason, v1.Excerpt(c.Failure.Message, maxMessage)
 	default:
 		e.Stale = false
 		e.Reason, e.Message = v1.ReasonDeleting, "waiting for the copy to be deleted"
 		switch {
 		case c.Copy == nil || !c.Copy.Deleting:
 		case c.Copy.Held != "": // Its reconciler no longer writes its status.
-			e.Message = clip(e.Message + c.Copy.Held)
+			e.Message = v1.Excerpt(e.Message+c.Copy.Held, maxMessage)
 			if in.Now.Sub(c.Copy.HeldSince) >= heldAfter {
 				e.Reason, e.Stalled = v1.ReasonSomeFinalizersRemain, true
 			}
 		case c.Copy.Status.Message != "":
-			e.Message = clip(c.Copy.Status.Message)
+			e.Message = v1.Excerpt(c.Copy.Status.Message, maxMessage)
 			if reason := stalledDeletion(c.Copy); reason != "" {
 				e.Reason, e.Stalled = reason, true
 			}
@@ -233,7 +233,7 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 		setFailure(e, c.Failure)
 	case c.Failure.contended():
 		// The copy works: another client changes a field of it that the hub repairs seldom.
-		e.Reason, e.Message = c.Failure.Reason, clip(c.Failure.Message)
+		e.Reason, e.Message = c.Failure.Reason, v1.Excerpt(c.Failure.Message, maxMessage)
 	}
 	e.Stalled = e.Stalled || c.Failure.contended()
 }
@@ -283,7 +283,7 @@ func setState(e *v1.ClusterStatus, generation int64, copied *Copy, current bool)
 		if status.Phase != v1.PhaseFailed {
 			e.Phase = progressPhase(status)
 		}
-		e.Reason, e.Message = v1.ReasonProgressing, clip(status.Message)
+		e.Reason, e.Message = v1.ReasonProgressing, v1.Excerpt(status.Message, maxMessage)
 		if condition != nil {
 			e.Reason = condition.Reason
 		}
@@ -328,7 +328,7 @@ func degradedBy(c *Copy) *metav1.Condition {
 // explain copies the reason and message of a condition, if there is one, into an entry.
 func explain(e *v1.ClusterStatus, cause *metav1.Condition) {
 	if cause != nil {
-		e.Reason, e.Message = cause.Reason, clip(cause.Message)
+		e.Reason, e.Message = cause.Reason, v1.Excerpt(cause.Message, maxMessage)
 	}
 }
 
@@ -351,7 +351,7 @@ func setFailure(e *v1.ClusterStatus, f *Failure) {
 		return
 	}
 	e.Ready = false
-	e.Reason, e.Message = f.Reason, clip(f.Message)
+	e.Reason, e.Message = f.Reason, v1.Excerpt(f.Message, maxMessage)
 	if f.needsIntervention() {
 		e.Phase, e.Stalled = v1.PhaseFailed, true
 		return

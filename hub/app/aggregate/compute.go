@@ -216,6 +216,3 @@ func setOf(names []string) map[string]bool {
 func sortClusters(entries []v1.ClusterStatus) {
 	slices.SortFunc(entries, func(a, b v1.ClusterStatus) int { return strings.Compare(a.Name, b.Name) })
 }
-
-// clip shortens a message to maxMessage bytes.
-func clip(s string) string { return v1.Excerpt(s, maxMessage) }

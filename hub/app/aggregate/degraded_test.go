@@ -114,7 +114,7 @@ func TestOwnMessagesFit(t *testing.T) {
 		}
 	}
 	for _, message := range all {
-		if clip(message) != message || strings.HasSuffix(message, "...") {
+		if v1.Excerpt(message, maxMessage) != message || strings.HasSuffix(message, "...") {
 			t.Errorf("it is cut: %s", message)
 		}
 	}

@@ -23,7 +23,7 @@ func setPropagated(in Input, next *v1.EcommerceAppStatus) {
 	c := *in.Propagated
 	if refused, first := refusing(in, next.Clusters); c.Status == metav1.ConditionTrue && first != nil {
 		c.Status, c.Reason = metav1.ConditionFalse, first.Reason
-		c.Message = fmt.Sprintf("not written in %s: %s", names(refused), clip(first.Message))
+		c.Message = fmt.Sprintf("not written in %s: %s", names(refused), v1.Excerpt(first.Message, maxMessage))
 	}
 	c.ObservedGeneration, c.LastTransitionTime = in.Generation, in.Now
 	meta.SetStatusCondition(&next.Conditions, c)

@@ -35,7 +35,7 @@ func setStored(in Input, next *v1.EcommerceAppStatus) {
 	said := meta.FindStatusCondition(first.Copy.Status.Conditions, v1.ConditionStoredAsApplied)
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
 		Type: v1.ConditionStoredAsApplied, Status: metav1.ConditionFalse, Reason: v1.ReasonChangedByAdmission,
-		Message:            clip(fmt.Sprintf("in %d of %s; %s: %s", len(changed), plural(next.ClusterCount, "cluster"), first.Name, said.Message)),
+		Message:            v1.Excerpt(fmt.Sprintf("in %d of %s; %s: %s", len(changed), plural(next.ClusterCount, "cluster"), first.Name, said.Message), maxMessage),
 		ObservedGeneration: in.Generation, LastTransitionTime: in.Now,
 	})
 }

@@ -72,7 +72,7 @@ func (r *Reconciler) answer(ctx context.Context, plan *v1.Plan) (v1.PlanStatus, 
 	switch {
 	case is:
 		status = v1.PlanStatus{}
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, refused.Reason, cut(refused.Error(), maxMessage)
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, refused.Reason, v1.Excerpt(refused.Error(), maxMessage)
 	case err != nil:
 		return status, err
 	}

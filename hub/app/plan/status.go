@@ -45,7 +45,7 @@ type answers struct {
 // statusOf returns the status of a Plan, within its bounds.
 func statusOf(a answers) v1.PlanStatus {
 	all := a.plannedClusters()
-	status := v1.PlanStatus{Application: a.application, Problem: cut(a.placed.Problem, maxProblem)}
+	status := v1.PlanStatus{Application: a.application, Problem: v1.Excerpt(a.placed.Problem, maxProblem)}
 	var changing []string
 	for i := range all {
 		c := &all[i]
@@ -81,13 +81,13 @@ func (a answers) plannedClusters() []v1.PlannedCluster {
 	for _, result := range a.placed.Results {
 		byName[result.Cluster] = v1.PlannedCluster{
 			Name: result.Cluster, Decision: v1.PlannedDecision(result.Decision), Move: moveOf(result, runs[result.Cluster]),
-			Reason: cut(result.Reason, maxReason), Message: cut(result.Message, maxClusterMessage),
+			Reason: v1.Excerpt(result.Reason, maxReason), Message: v1.Excerpt(result.Message, maxClusterMessage),
 		}
 	}
 	for name, answer := range a.clusters {
 		c := byName[name]
 		c.Name, c.Changes, c.Paused = name, valid(answer.changes), answer.paused
-		c.Unknown, c.UnknownMessage = cut(answer.unknown, maxReason), cut(answer.message, maxClusterMessage)
+		c.Unknown, c.UnknownMessage = v1.Excerpt(answer.unknown, maxReason), v1.Excerpt(answer.message, maxClusterMessage)
 		byName[name] = c
 	}
 	return slices.SortedFunc(maps.Values(byName), func(a, b v1.PlannedCluster) int { return strings.Compare(a.Name, b.Name) })
@@ -100,7 +100,7 @@ func valid(changes []v1.PlannedChange) []v1.PlannedChange {
 	for i := range all {
 		c := &all[i]
 		c.Kind, c.Name = v1.Excerpt(c.Kind, maxKind), v1.Excerpt(c.Name, maxName)
-		c.Reason, c.Message = cut(c.Reason, maxReason), v1.Excerpt(c.Message, maxClusterMessage)
+		c.Reason, c.Message = v1.Excerpt(c.Reason, maxReason), v1.Excerpt(c.Message, maxClusterMessage)
 		c.Fields = slices.Clone(c.Fields[:min(len(c.Fields), maxFields)])
 		for j := range c.Fields {
 			c.Fields[j] = v1.Excerpt(c.Fields[j], maxField)
@@ -234,15 +234,7 @@ func mapFields(path string, before, after map[string]string) []string {
 		if !has {
 			is = "none"
 		}
-		fields = append(fields, cut(fmt.Sprintf("%s[%s]: %s -> %s", path, key, was, is), maxField))
+		fields = append(fields, v1.Excerpt(fmt.Sprintf("%s[%s]: %s -> %s", path, key, was, is), maxField))
 	}
 	return fields
-}
-
-// cut shortens a text to a number of bytes without splitting a character.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "")
 }

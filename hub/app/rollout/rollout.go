@@ -275,11 +275,7 @@ func (p *planner) observeUpdate(c *progress) {
 
 // fail notes that the cluster failed. The cause may be what the cluster says.
 func (c *progress) fail(cause string) {
-	const more = "..."
-	c.failure = c.Name + ": " + cause
-	if len(c.failure) > maxMessage {
-		c.failure = strings.ToValidUTF8(c.failure[:maxMessage-len(more)], "") + more
-	}
+	c.failure = v1.Excerpt(c.Name+": "+cause, maxMessage)
 }
 
 // failBecause notes that the cluster failed by a rule of the rollout, and why it is not ready.

@@ -60,7 +60,7 @@ func (w *work) advanceCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.Clou
 		v = steps.Hold(steps.Poll(w.age()), v1.ReasonCopying, "the snapshots are ready; copying to other regions")
 	}
 	if v = w.untilReady(v); v.Fatal {
-		c.State, c.Message = string(cloud.StateFailed), steps.Clip(v.Message)
+		c.State, c.Message = string(cloud.StateFailed), v1.Excerpt(v.Message, steps.MaxMessage)
 		return steps.Result{}
 	}
 	return v

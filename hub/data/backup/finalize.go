@@ -34,7 +34,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 	if !v.Stops() {
 		return reconcile.Result{}, w.removeFinalizer(ctx)
 	}
-	w.backup.Status.Phase, w.backup.Status.Message = v1.BackupDeleting, steps.Clip(v.Message)
+	w.backup.Status.Phase, w.backup.Status.Message = v1.BackupDeleting, v1.Excerpt(v.Message, steps.MaxMessage)
 	w.backup.Status.ObservedGeneration = w.backup.Generation
 	if err := w.write(ctx); err != nil {
 		return reconcile.Result{}, err

@@ -22,7 +22,7 @@ func (w *work) concludeRestorable(o csi.Obstacle) {
 		meta.RemoveStatusCondition(&w.backup.Status.Conditions, v1.ConditionRestorable)
 		return
 	}
-	w.set(v1.ConditionRestorable, metav1.Condition{Status: metav1.ConditionFalse, Reason: o.Reason, Message: steps.Clip("The backup cannot be restored as it is: " + o.Message)})
+	w.set(v1.ConditionRestorable, metav1.Condition{Status: metav1.ConditionFalse, Reason: o.Reason, Message: v1.Excerpt("The backup cannot be restored as it is: "+o.Message, steps.MaxMessage)})
 }
 
 // obstacle returns what prevents a restore of a volume of the database. What cannot be read is not known,

@@ -224,11 +224,11 @@ func (w *work) look(ctx context.Context, session cloud.Session, c *v1.CloudSnaps
 // take writes down how a snapshot is.
 func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) steps.Result {
 	if found.State == cloud.StateFailed {
-		c.ID, c.State, c.Progress, c.Message = "", "", 0, steps.Clip(found.Message)
+		c.ID, c.State, c.Progress, c.Message = "", "", 0, v1.Excerpt(found.Message, steps.MaxMessage)
 		c.Requests = 0 // The next attempt has a name of its own.
 		if c.Attempt++; c.Attempt >= maxAttempts {
 			c.State = string(cloud.StateFailed)
-			return steps.Fail(v1.ReasonSnapshotFailed, "the provider gave up on the snapshot in %s: %s", c.Region, steps.Clip(found.Message))
+			return steps.Fail(v1.ReasonSnapshotFailed, "the provider gave up on the snapshot in %s: %s", c.Region, v1.Excerpt(found.Message, steps.MaxMessage))
 		}
 		return steps.Hold(steps.Transient, v1.ReasonRetrying, "the provider gave up on the snapshot in %s; asking again", c.Region)
 	}

@@ -33,12 +33,12 @@ func (w *work) conclude(v steps.Result) {
 	case v.Stops():
 	case failed != "":
 		s.Phase, s.CompletionTime = v1.BackupPartiallyCompleted, v1.Seconds(w.now)
-		ready.Reason, ready.Message = v1.ReasonPartiallyCompleted, steps.Clip("The backup can be restored where it is: "+failed)
+		ready.Reason, ready.Message = v1.ReasonPartiallyCompleted, v1.Excerpt("The backup can be restored where it is: "+failed, steps.MaxMessage)
 	default:
 		s.Phase, s.CompletionTime = v1.BackupCompleted, v1.Seconds(w.now)
 	}
 	if v.Stops() {
-		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: v.Reason, Message: steps.Clip(v.Message)}
+		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: v.Reason, Message: v1.Excerpt(v.Message, steps.MaxMessage)}
 	}
 	s.Message = ready.Message
 	w.set(v1.ConditionReady, ready)
@@ -63,7 +63,7 @@ func (w *work) concludeCopies(failed string) {
 		c.Reason, c.Message = v1.ReasonSending, "Not all of the dump is in the bucket"
 	}
 	if failed != "" {
-		c.Reason, c.Message = v1.ReasonCopyFailed, steps.Clip(failed)
+		c.Reason, c.Message = v1.ReasonCopyFailed, v1.Excerpt(failed, steps.MaxMessage)
 	}
 	w.set(v1.ConditionCopied, c)
 }

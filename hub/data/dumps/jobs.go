@@ -157,11 +157,7 @@ func waitsFor(pods []corev1.Pod) string {
 
 // Said converts an untrusted message to one line of at most 512 bytes.
 func Said(text string) string {
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
-	if len(text) > maxSaid {
-		return strings.ToValidUTF8(text[:maxSaid-3], "") + "..."
-	}
-	return text
+	return v1.Excerpt(strings.Join(strings.Fields(text), " "), maxSaid)
 }
 
 // Deliver creates a Job, and before it the Secret that the Job reads, if any. An existing

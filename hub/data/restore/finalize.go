@@ -30,7 +30,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, err
 		}
 		if v.Stops() {
-			w.restore.Status.Message = steps.Clip("being deleted: " + v.Message)
+			w.restore.Status.Message = v1.Excerpt("being deleted: "+v.Message, steps.MaxMessage)
 			if err := w.write(ctx); err != nil {
 				return reconcile.Result{}, err
 			}

@@ -236,7 +236,7 @@ func (w *work) conclude(v steps.Result) {
 		s.Phase, s.CompletionTime = v1.RestoreCompleted, v1.Seconds(w.now)
 	}
 	if v.Stops() {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v.Reason, steps.Clip(v.Message)
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v.Reason, v1.Excerpt(v.Message, steps.MaxMessage)
 	}
 	s.Message = ready.Message
 	meta.SetStatusCondition(&s.Conditions, ready)

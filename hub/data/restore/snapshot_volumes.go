@@ -88,7 +88,7 @@ func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.R
 			return steps.FromError(err, "deleting the volume of the claim "+v.Claim+" that failed")
 		}
 		if v.Attempt++; v.Attempt >= maxVolumeAttempts {
-			return steps.Fail(v1.ReasonSnapshotFailed, "the provider could not create the volume of the claim %s: %s", v.Claim, steps.Clip(made.Message))
+			return steps.Fail(v1.ReasonSnapshotFailed, "the provider could not create the volume of the claim %s: %s", v.Claim, v1.Excerpt(made.Message, steps.MaxMessage))
 		}
 		return steps.Hold(steps.Transient, v1.ReasonRetrying, "the provider could not create the volume of the claim %s; asking again", v.Claim)
 	default:

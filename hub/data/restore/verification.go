@@ -150,7 +150,7 @@ func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
 	if ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady); ready != nil {
 		s.Message = ready.Message
 		if v.Stops() {
-			s.Message = steps.Clip(ready.Message + " (" + v.Message + ")")
+			s.Message = v1.Excerpt(ready.Message+" ("+v.Message+")", steps.MaxMessage)
 		}
 	}
 	if v.Stops() {

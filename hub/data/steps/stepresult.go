@@ -3,7 +3,6 @@ package steps
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -137,17 +136,8 @@ func Rejected(reason string) bool {
 	return reason == v1.ReasonForbidden || reason == v1.ReasonApplyFailed
 }
 
-// maxMessage bounds a message in a status, in bytes.
-const maxMessage = 1024
-
-// Clip truncates a message to 1024 bytes, the limit of a status, without splitting a
-// character.
-func Clip(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
-}
+// MaxMessage bounds a message in a status, in bytes.
+const MaxMessage = 1024
 
 func code(e *cloud.Error) string {
 	if e.Code == "" {

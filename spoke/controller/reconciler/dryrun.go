@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -188,6 +187,6 @@ func Refusal(kind, name string, err error) (v1.PlannedChange, bool) {
 	if !d.Blocking && d.Class != apierror.NotFound && d.Class != apierror.Internal {
 		return v1.PlannedChange{}, false
 	}
-	message := strings.ToValidUTF8(d.Message[:min(len(d.Message), maxRefusal)], "")
+	message := v1.Excerpt(d.Message, maxRefusal)
 	return v1.PlannedChange{Kind: kind, Name: name, Action: v1.PlannedRefuse, Reason: d.Reason, Message: message}, true
 }

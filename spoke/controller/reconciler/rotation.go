@@ -326,10 +326,7 @@ func causeOf(err error, secrets ...string) string {
 			}
 		}
 	}
-	if len(cause) > causeBytes {
-		cause = strings.ToValidUTF8(cause[:causeBytes], "") + "..."
-	}
-	return cause
+	return v1.Excerpt(cause, causeBytes)
 }
 
 // keepLogin writes the login Secret if it differs.

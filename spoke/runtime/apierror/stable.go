@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // maxStable bounds what Stable returns, in bytes.
@@ -30,8 +32,8 @@ func Stable(message string) string {
 			return ' '
 		}
 		return r
-	}, strings.ToValidUTF8(message, ""))
-	return atWord(strings.Join(strings.Fields(message), " "))
+	}, message)
+	return v1.Excerpt(strings.Join(strings.Fields(message), " "), maxStable)
 }
 
 // Refusal returns why a controller of Kubernetes could not create an object, from its condition or event, as
@@ -52,16 +54,4 @@ func Refusal(message string) string {
 		message = regexp.MustCompile(r.pattern).ReplaceAllString(message, r.by)
 	}
 	return Stable(message)
-}
-
-// atWord cuts a text at the end of a word if it is longer than maxStable.
-func atWord(text string) string {
-	if len(text) <= maxStable {
-		return text
-	}
-	text = strings.ToValidUTF8(text[:maxStable-len("...")], "")
-	if end := strings.LastIndexByte(text, ' '); end > 0 {
-		text = text[:end]
-	}
-	return text + "..."
 }

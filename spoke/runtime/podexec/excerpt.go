@@ -3,6 +3,8 @@ package podexec
 import (
 	"strings"
 	"sync"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // errorBytes bounds the text of an error.
@@ -33,12 +35,6 @@ func (e *excerpt) String() string {
 }
 
 // oneLine converts an untrusted text for a message.
-func oneLine(text string) string {
-	printable := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-	return strings.Join(strings.Fields(printable), " ")
+func oneLine(text string, limit int) string {
+	return v1.Excerpt(strings.Join(strings.Fields(text), " "), limit)
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -149,10 +148,7 @@ func (e *executor) stream(ctx context.Context, options remotecommand.StreamOptio
 		return nil
 	}
 	// The command is part of the URLs of the hub's and the member's requests.
-	text := oneLine(regexp.MustCompile(`\?command=[^\s"]*`).ReplaceAllString(err.Error(), ""))
-	if len(text) > errorBytes {
-		text = strings.ToValidUTF8(text[:errorBytes], "") + "..."
-	}
+	text := oneLine(regexp.MustCompile(`\?command=[^\s"]*`).ReplaceAllString(err.Error(), ""), errorBytes)
 	return &streamError{text: text, causes: []error{err, e.refused}}
 }
 

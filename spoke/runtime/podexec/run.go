@@ -43,7 +43,7 @@ func Run(ctx context.Context, in cluster.Cluster, target Container, command Comm
 	if err == nil {
 		return output.String(), nil
 	}
-	if text := oneLine(said.String()); text != "" {
+	if text := oneLine(said.String(), saidBytes); text != "" {
 		err = &FailedError{Stderr: text, Err: err}
 	}
 	return "", err

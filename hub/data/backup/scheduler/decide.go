@@ -288,7 +288,7 @@ func (p *Plan) condition(all []problem, unknown []string) metav1.Condition {
 				c.Reason = t.reason
 			}
 		}
-		c.Message = steps.Clip(joinSorted(append(messages, p.pending...)))
+		c.Message = v1.Excerpt(joinSorted(append(messages, p.pending...)), steps.MaxMessage)
 		return c
 	case len(without) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNoBackupYet
@@ -305,7 +305,7 @@ func (p *Plan) condition(all []problem, unknown []string) metav1.Condition {
 	if len(messages) > 0 {
 		c.Message += "; " + joinSorted(messages)
 	}
-	c.Message = steps.Clip(c.Message)
+	c.Message = v1.Excerpt(c.Message, steps.MaxMessage)
 	return c
 }
 

@@ -3,6 +3,7 @@ package scheduler
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
@@ -15,5 +16,5 @@ func (p *Plan) refused(d apierror.Decision) {
 	if p.Condition.Status != metav1.ConditionFalse {
 		p.Condition.Status, p.Condition.Reason = metav1.ConditionFalse, d.Reason
 	}
-	p.Condition.Message = steps.Clip("Backups cannot be created or deleted: " + d.Message + "; " + p.Condition.Message)
+	p.Condition.Message = v1.Excerpt("Backups cannot be created or deleted: "+d.Message+"; "+p.Condition.Message, steps.MaxMessage)
 }
