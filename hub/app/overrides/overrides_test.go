@@ -174,6 +174,10 @@ func TestOrder(t *testing.T) {
 			[]v1.Override{{Image: "shop:v2", Replicas: new(int32(2))}, {Image: "shop:v3"}},
 			func(s *v1.EcommerceAppSpec) { s.Image, s.Replicas = "shop:v3", new(int32(2)) },
 		},
+		"one for another cluster comes first": {
+			[]v1.Override{{Selector: v1.ClusterCriteria{ClusterNames: []string{"us-1"}}, Image: "shop:v2"}, {Image: "shop:v3"}},
+			func(s *v1.EcommerceAppSpec) { s.Image = "shop:v3" },
+		},
 		"patches come after the fields, and before the next override": {
 			[]v1.Override{
 				{Image: "shop:v2", JSONPatches: []v1.JSONPatch{operation("test", "/image", `"shop:v2"`), operation("replace", "/image", `"shop:v3"`)}},
@@ -208,6 +212,83 @@ func TestNoDatabase(t *testing.T) {
 	got, err := Effective(&given, member())
 	if diff := cmp.Diff(v1.EcommerceAppSpec{Image: "shop:v2"}, got); err != nil || diff != "" {
 		t.Errorf("%v, spec (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestShared gives a cluster its part of the replicas, unless a workload scales itself or has a number of its own.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	share := &v1.ReplicaShare{Frontend: new(int32(3)), Backend: new(int32(2))}
+	for name, test := range map[string]struct {
+		share        *v1.ReplicaShare
+		given, wants func(*v1.EcommerceAppSpec)
+	}{
+		"not divided": {nil, func(*v1.EcommerceAppSpec) {}, func(*v1.EcommerceAppSpec) {}},
+		"the total": {
+			share, func(*v1.EcommerceAppSpec) {},
+			func(s *v1.EcommerceAppSpec) { s.Replicas, s.Backend.Replicas = new(int32(3)), new(int32(2)) },
+		},
+		"the frontend has a number": {
+			share, func(s *v1.EcommerceAppSpec) { s.Frontend.Replicas = new(int32(9)) },
+			func(s *v1.EcommerceAppSpec) { s.Frontend.Replicas, s.Backend.Replicas = new(int32(3)), new(int32(2)) },
+		},
+		"the frontend scales itself": {
+			share, func(s *v1.EcommerceAppSpec) { s.Frontend.Autoscaling = &v1.Autoscaling{} },
+			func(s *v1.EcommerceAppSpec) { s.Backend.Replicas = new(int32(2)) },
+		},
+		"the backend scales itself": {
+			share, func(s *v1.EcommerceAppSpec) { s.Backend.Autoscaling = &v1.Autoscaling{} },
+			func(s *v1.EcommerceAppSpec) { s.Replicas = new(int32(3)) },
+		},
+		"nothing for one": {
+			&v1.ReplicaShare{}, func(s *v1.EcommerceAppSpec) { s.Backend.Replicas = new(int32(4)) }, func(*v1.EcommerceAppSpec) {},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			given := spec()
+			test.given(&given)
+			before, want := given.DeepCopy(), given.DeepCopy()
+			test.wants(want)
+			if diff := cmp.Diff(want, Shared(&given, test.share)); diff != "" {
+				t.Errorf("spec (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, &given); diff != "" {
+				t.Errorf("the spec was changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDatabase returns the database of a member only if it is known which overrides select it.
+func TestDatabase(t *testing.T) {
+	t.Parallel()
+	replicas := v1.Override{Database: v1.DatabaseOverride{Replicas: new(int32(3))}}
+	known := member()
+	known.Status.ClusterUID = "eu"
+	for name, test := range map[string]struct {
+		change func(*v1.EcommerceAppSpec)
+		member *v1.MemberCluster
+		want   *int32
+		fails  bool
+	}{
+		"no override, unknown member":  {func(*v1.EcommerceAppSpec) {}, member(), nil, false},
+		"an override, unknown member":  {func(s *v1.EcommerceAppSpec) { s.Overrides = []v1.Override{replicas} }, member(), nil, true},
+		"an override, known member":    {func(s *v1.EcommerceAppSpec) { s.Overrides = []v1.Override{replicas} }, known, new(int32(3)), false},
+		"an override that is an error": {func(s *v1.EcommerceAppSpec) { s.Overrides = []v1.Override{patched(operation("remove", "/none", ""))} }, known, nil, true},
+	} {
+		given := spec()
+		test.change(&given)
+		got, err := Database(&given, test.member)
+		if (err != nil) != test.fails || (got == nil) != test.fails {
+			t.Errorf("%s: database %v, error %v", name, got, err)
+		} else if got != nil && !cmp.Equal(got.Replicas, test.want) {
+			t.Errorf("%s: %v replicas, want %v", name, got.Replicas, test.want)
+		}
+	}
+	without := v1.EcommerceAppSpec{Overrides: []v1.Override{replicas}}
+	if got, err := Database(&without, member()); got != nil || err != nil {
+		t.Errorf("without a database: %v, error %v", got, err)
 	}
 }
 
