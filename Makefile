@@ -39,7 +39,7 @@ CRASHPOINTS ?= all
 ISOLATION ?=
 # The vulnerability database that make vulncheck reads; empty for that of Go.
 GOVULNDB ?=
-# The IDs of the mutants that make mutants applies, with spaces; empty for all.
+# The IDs of the mutants that make mutants applies, with spaces; sample for four, others each day; empty for all.
 MUTANTS ?=
 # The cases that make faults runs: all, or the name of one.
 FAULTS ?= all
@@ -85,6 +85,11 @@ RESULTS := $(CURDIR)/.results
 PROFILES := $(RESULTS)/profiles
 runTests = mkdir -p $(RESULTS) && GOGC=400 SHOPFLEET_NO_DOWNLOAD=1 $(GOTESTSUM) --format $(2) --format-hide-empty-pkg --format-icons text --jsonfile $(RESULTS)/$(1).json -- -vet=off $(3) && \
 	awk -F '"Package":"' '{ split($$2, name, "\"") } /"Action":"run"/ { ran[name[1]] } /"Output":"testing: warning: no tests to run/ { delete ran[name[1]] } END { for (one in ran) exit; print "$@: the selection names no test"; exit 1 }' $(RESULTS)/$(1).json
+
+# What takes too long for each change runs whole on demand, and by a sample in continuous integration. A run of the whole
+# that passes is recorded here, with its day and commit.
+INSTRUMENTS := e2e/instruments.txt
+recordRun = @sed -i.old "s|^$@ .*|$@ $$(date +%F) $$(git rev-parse --short=8 HEAD)|" $(INSTRUMENTS) && rm $(INSTRUMENTS).old
 
 FLEET := go run ./e2e/fleet/cmd/fleet
 DEMO := go run ./e2e/demo
@@ -224,6 +229,7 @@ crashpoints: binaries $(GOTESTSUM) ## Kill the hub at each of its writes; CRASHP
 	$(call runTests,crashpoints,standard-verbose,-count=1 -timeout 2h $(GOTEST_FLAGS) ./e2e/crashpoints)
 	$(if $(filter all,$(CRASHPOINTS)),@export SHOPFLEET_CRASHPOINTS=all; \
 	$(call runTests,crashes,pkgname-and-test-fails,-count=1 -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./hub/data/backup ./hub/data/restore))
+	$(if $(filter all,$(CRASHPOINTS)),$(recordRun))
 
 .PHONY: faults
 faults: binaries $(GOTESTSUM) ## Run all fault cases of e2e/faults, of which make test has a third; FAULTS=<name> selects one.
@@ -239,6 +245,7 @@ runBench = SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_BENCH='$(1)' SHOPFLEET_BENCH_PAIRS=
 .PHONY: bench
 bench: binaries ## Measure the hub beside a bare writer; BENCH=<regexp> selects figures, PAIRS=<n>, SHOPS=<n> and MEMBERS=<n> their size.
 	$(call runBench,$(BENCH))
+	$(if $(BENCH),,$(recordRun))
 
 .PHONY: profile
 profile: binaries ## Profile the hub in a burst of SHOPS=<n> shops, and show what costs most.
@@ -250,10 +257,20 @@ profile: binaries ## Profile the hub in a burst of SHOPS=<n> shops, and show wha
 .PHONY: mutants
 mutants: binaries ## Break the product in the ways of e2e/mutants, one by one, and show which test notices; MUTANTS=<IDs> selects some.
 	SHOPFLEET_NO_DOWNLOAD=1 go run ./e2e/mutants/cmd/mutants $(MUTANTS)
+	$(if $(MUTANTS),,$(recordRun))
 
 .PHONY: isolation
 isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitted, slow, forbidden or flapping, and half while half is frozen; ISOLATION=<regexp> selects some.
 	SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_ISOLATION='$(ISOLATION)' go test -vet=off -run '^$$' -bench '^BenchmarkIsolation$$' -benchtime 1x -timeout 20m $(GOTEST_FLAGS) ./e2e/bench
+	$(if $(ISOLATION),,$(recordRun))
+
+# The sample of crash points is a part of make test.
+.PHONY: instruments
+instruments: ## Run a short sample of mutants, isolation and bench, and show when the whole of each last ran.
+	@$(MAKE) --no-print-directory mutants MUTANTS=sample
+	@$(MAKE) --no-print-directory isolation ISOLATION=half
+	@$(MAKE) --no-print-directory bench BENCH='create|edit' PAIRS=2
+	@echo "the last run of the whole:"; cat $(INSTRUMENTS)
 
 # KUBEBUILDER_ASSETS names a folder with programs to use; SHOPFLEET_NO_DOWNLOAD=1 disables downloads.
 .PHONY: binaries
@@ -331,6 +348,7 @@ $(HELM): TOOL = helm.sh/helm/v3/cmd/helm
 $(PROMTOOL): TOOL = github.com/prometheus/prometheus/cmd/promtool
 $(GOVULNCHECK): TOOL = golang.org/x/vuln/cmd/govulncheck
 
+TOOLFLAGS :=
 # The Kubernetes version that helm assumes without a cluster; the default of go build is 1.20.
 $(HELM): TOOLFLAGS = -ldflags '$(foreach v,lint/rules chartutil,-X helm.sh/helm/v3/pkg/$(v).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(v).k8sVersionMinor=36)'
 # Only rules are checked, so promtool is built without service discovery and its cloud SDKs.
