@@ -71,11 +71,9 @@ func (c *Claims) Admit(ctx context.Context, name, uid string) *Failure {
 			Message: "the kubeconfig is for another cluster than the one registered under this name: " +
 				"to replace the cluster, delete the MemberCluster and register it again"}
 	}
-	for other, theirs := range c.members {
-		if other != name && theirs.holds(uid) && precedes(uid, theirs, mine, other < name) {
-			return &Failure{Step: StepIdentity, Reason: v1.ReasonDuplicateCluster,
-				Message: fmt.Sprintf("the cluster is already registered as %q: remove one of the two registrations", c.first(uid, name))}
-		}
+	if owner := c.owner(uid, name); owner != name {
+		return &Failure{Step: StepIdentity, Reason: v1.ReasonDuplicateCluster,
+			Message: fmt.Sprintf("the cluster is already registered as %q: remove one of the two registrations", owner)}
 	}
 	if ctx.Err() == nil {
 		mine.seen = uid
@@ -84,25 +82,25 @@ func (c *Claims) Admit(ctx context.Context, name, uid string) *Failure {
 	return nil
 }
 
-// first returns the other name to which the UID belongs.
-func (c *Claims) first(uid, name string) string {
-	best := ""
+// owner returns the name to which the UID belongs, of the given one and those that hold it.
+func (c *Claims) owner(uid, name string) string {
+	best := name
 	for other, theirs := range c.members {
-		if other != name && theirs.holds(uid) && (best == "" || precedes(uid, theirs, c.members[best], other < best)) {
+		if theirs.holds(uid) && c.compare(uid, other, best) < 0 {
 			best = other
 		}
 	}
 	return best
 }
 
-// precedes reports whether claim a takes precedence over b for the UID: a pinned UID
+// compare returns a negative number if name a takes precedence over b for the UID: a pinned UID
 // first, then the earlier registration, then the name.
-func precedes(uid string, a, b claim, nameFirst bool) bool {
-	if pinnedA, pinnedB := a.pinned == uid, b.pinned == uid; pinnedA != pinnedB {
-		return pinnedA
+func (c *Claims) compare(uid, a, b string) int {
+	unpinned := func(name string) int {
+		if c.members[name].pinned == uid {
+			return 0
+		}
+		return 1
 	}
-	if order := a.since.Compare(b.since); order != 0 {
-		return order < 0
-	}
-	return nameFirst
+	return cmp.Or(cmp.Compare(unpinned(a), unpinned(b)), c.members[a].since.Compare(c.members[b].since), cmp.Compare(a, b))
 }

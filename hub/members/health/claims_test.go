@@ -68,6 +68,10 @@ func TestAdmitOneOfMany(t *testing.T) {
 			pins: []pin{{"a", "1", 2}, {"b", "1", 1}},
 			name: "a", uid: "1", reason: v1.ReasonDuplicateCluster, names: "b",
 		},
+		"of two pins of the same time, the first by name": {
+			pins: []pin{{"a", "1", 1}, {"b", "1", 1}},
+			name: "a", uid: "1",
+		},
 		"of three, the best is named": {
 			pins: []pin{{"a", "", 3}, {"b", "1", 2}, {"c", "1", 1}},
 			name: "a", uid: "1", reason: v1.ReasonDuplicateCluster, names: "c",

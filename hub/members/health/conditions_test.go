@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/ownership"
 )
 
 // short is a condition as a test reads it: T, F or U and the reason.
@@ -174,6 +175,28 @@ func TestMessages(t *testing.T) {
 	}
 	if want := "user.exec; the previous kubeconfig is still in use"; got.CredentialsValid.Message != want {
 		t.Errorf("message %q, want %q", got.CredentialsValid.Message, want)
+	}
+}
+
+// TestFailures: each failure says what is done about it, and by whom.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	definitions := []string{"a.example.com", "b.example.com"}
+	for _, test := range []struct {
+		failure      *Failure
+		reason, says string
+	}{
+		{DefinitionsMissing(v1.ModeAgent, definitions), v1.ReasonAgentMissing, "lacks the CustomResourceDefinition a.example.com, b.example.com: " + messageInstall},
+		{DefinitionsHeldBack(v1.ModeAgent, definitions), v1.ReasonAgentMissing, "lacks the CustomResourceDefinition a.example.com, b.example.com: " + messageInstall},
+		{DefinitionsHeldBack(v1.ModeAgentless, definitions), v1.ReasonSetupFailed, "the hub installs it at the end of spec.paused"},
+		{ManagedByAnotherHub(ownership.Record{Hub: "other"}), v1.ReasonManagedByAnotherHub, "the hub with the UID other manages the cluster"},
+		{ManagedByAnotherHub(ownership.Record{}), v1.ReasonManagedByAnotherHub, "no longer names the hub"},
+		{AgentSilent(LeaseMonitor{}), v1.ReasonAgentSilent, LeaseMonitor{State: LeaseExpired}.Condition().Message},
+		{AgentSilent(LeaseMonitor{State: LeaseMissing}), v1.ReasonAgentMissing, LeaseMonitor{State: LeaseMissing}.Condition().Message},
+	} {
+		if test.failure.Reason != test.reason || !strings.Contains(test.failure.Message, test.says) {
+			t.Errorf("%s: %q, want %s: %q", test.failure.Reason, test.failure.Message, test.reason, test.says)
+		}
 	}
 }
 
