@@ -86,6 +86,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "hub/members", layer: layerAdapters, also: []string{"spoke/runtime"}},
 		{path: "hub/app/recovery/store", layer: layerAdapters},
 		{path: "hub/app/state", layer: layerAdapters},
+		{path: "hub/app/revisions", layer: layerAdapters},
 		{path: "hub/metrics", layer: layerAdapters},
 		{path: "hub/data/accounts", layer: layerAdapters},
 		{path: "hub/data/steps", layer: layerAdapters, also: []string{"hub/data/accounts"}},

@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
-// Target is what was decided about an application in one cluster.
+// Target represents a decision about an application in one cluster.
 type Target struct {
 	// Member has the labels, region and provider by which overrides select it. It is only read.
 	Member *v1.MemberCluster
