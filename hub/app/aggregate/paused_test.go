@@ -119,3 +119,24 @@ func TestPausedDeletion(t *testing.T) {
 		})
 	}
 }
+
+// TestPendingWhileLost: the changes that wait in a paused member are kept while the hub connects to it, and
+// dropped once it is lost.
+func TestPendingWhileLost(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*Cluster)
+		want   int32
+	}{
+		"connecting": {func(c *Cluster) { c.Paused = true; connectingNow(c) }, 2},
+		"lost":       {func(c *Cluster) { c.Paused = true; lost(c) }, 0},
+		"resumed":    {func(c *Cluster) { connectingNow(c) }, 0},
+	} {
+		c := member("a", running)
+		test.change(&c)
+		old := v1.ClusterStatus{Name: "a", Phase: v1.PhaseRunning, PendingChangeCount: 2}
+		if e, _ := clusterEntry(input(c), c, old, true); e.PendingChangeCount != test.want {
+			t.Errorf("%s: %d changes wait, want %d", name, e.PendingChangeCount, test.want)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package aggregate
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// TestComponentOfSome: a component that is disabled in one cluster is that of the others.
+func TestComponentOfSome(t *testing.T) {
+	t.Parallel()
+	in := func(phase v1.Phase, ready bool) v1.ClusterStatus {
+		return v1.ClusterStatus{Phase: v1.PhaseRunning, Components: []v1.ClusterComponentStatus{{Name: "monitoring", Phase: phase, Ready: ready}}}
+	}
+	disabled, running, leaving := in(v1.PhaseDisabled, true), in(v1.PhaseRunning, true), in(v1.PhaseFailed, false)
+	leaving.Phase = v1.PhaseDeleting
+	for name, test := range map[string]struct {
+		clusters []v1.ClusterStatus
+		want     v1.ComponentStatus
+	}{
+		"nowhere":  {nil, v1.ComponentStatus{Phase: v1.PhasePending, Reason: v1.ReasonWaitingForClusters}},
+		"disabled": {[]v1.ClusterStatus{disabled, disabled}, v1.ComponentStatus{Phase: v1.PhaseDisabled, Ready: true, Reason: v1.ReasonDisabled}},
+		"in the second": {
+			[]v1.ClusterStatus{disabled, running},
+			v1.ComponentStatus{Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonRunning, Clusters: 1, ReadyClusters: 1},
+		},
+		"behind one that leaves": {
+			[]v1.ClusterStatus{leaving, running},
+			v1.ComponentStatus{Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonRunning, Clusters: 1, ReadyClusters: 1},
+		},
+	} {
+		test.want.Name = "monitoring"
+		if diff := cmp.Diff(test.want, componentEntry("monitoring", test.clusters)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestComponentsOfMany: without details of each cluster, what is known of the components is kept until all
+// clusters are connected, and not longer.
+func TestComponentsOfMany(t *testing.T) {
+	t.Parallel()
+	var many []Cluster
+	for i := range maxDetailed + 1 {
+		many = append(many, member(fmt.Sprintf("c%03d", i), running))
+	}
+	in := after(input(many...), 1)
+	before := in.Previous.Components
+	in.Clusters[0].Copy = new(Copy)
+	*in.Clusters[0].Copy = Copy{Generation: 1, HubGeneration: 1, Status: copyStatus(v1.PhaseFailed, false)}
+	if diff := cmp.Diff(before, Compute(in).Components); diff == "" {
+		t.Error("a component that failed in one of many clusters is as before")
+	}
+	in.Clusters[1].Connection = Connecting
+	if diff := cmp.Diff(before, Compute(in).Components); diff != "" {
+		t.Errorf("while one is connecting (-before +after):\n%s", diff)
+	}
+}
