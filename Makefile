@@ -25,8 +25,10 @@ GOTEST_TIMEOUT ?= 20m
 # kustomize, keeps each exported method in a program: a test of 90 MB took 3.9 s of CPU time to link,
 # and without it one of 69 MB takes 2.3 s.
 export CGO_ENABLED ?= $(if $(findstring -race,$(GOTEST_FLAGS)),1,0)
-# The packages that make test-unit tests.
+# The packages that make test-unit tests, and those whose operators make mutate changes; then the least percentage of the
+# changes that their tests must notice.
 PACKAGES ?= ./...
+MARK ?= 95
 # The figures that make bench measures, as a regular expression of their names (empty for all), the number of
 # interleaved pairs of those that have some, the number of shops in a burst, and the number of members.
 BENCH ?=
@@ -60,11 +62,12 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint
 KUSTOMIZE := $(TOOLS)/kustomize
 GOTESTSUM := $(TOOLS)/gotestsum
 
-# Helm, promtool and govulncheck have modules of their own, because their dependencies conflict with
+# Helm, promtool, gremlins and govulncheck have modules of their own, because their dependencies conflict with
 # those of the other tools.
 moduleKey = $(shell (go env GOVERSION GOOS GOARCH; cat config/tools/$(1)/go.mod config/tools/$(1)/go.sum) | git hash-object --stdin | cut -c1-12)
 HELM := $(CURDIR)/.bin/helm-$(call moduleKey,helm)/helm
 PROMTOOL := $(CURDIR)/.bin/promtool-$(call moduleKey,promtool)/promtool
+GREMLINS := $(CURDIR)/.bin/gremlins-$(call moduleKey,gremlins)/gremlins
 GOVULNCHECK := $(CURDIR)/.bin/govulncheck-$(call moduleKey,govulncheck)/govulncheck
 
 # The storefront is a separate module, because the product does not need its database drivers.
@@ -259,6 +262,11 @@ mutants: binaries ## Break the product in the ways of e2e/mutants, one by one, a
 	SHOPFLEET_NO_DOWNLOAD=1 go run ./e2e/mutants/cmd/mutants $(MUTANTS)
 	$(if $(MUTANTS),,$(recordRun))
 
+.PHONY: mutate
+mutate: $(GREMLINS) ## Change each operator of PACKAGES=<patterns>, and show which changes their own tests do not notice; fails below MARK=<percent>.
+	@[ '$(PACKAGES)' != ./... ] || { echo "$@: set PACKAGES, as in: make $@ PACKAGES=./hub/app/overrides"; exit 1; }
+	go run ./e2e/mutants/cmd/mutate -gremlins $(GREMLINS) -mark $(MARK) $(PACKAGES)
+
 .PHONY: isolation
 isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitted, slow, forbidden or flapping, and half while half is frozen; ISOLATION=<regexp> selects some.
 	SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_ISOLATION='$(ISOLATION)' go test -vet=off -run '^$$' -bench '^BenchmarkIsolation$$' -benchtime 1x -timeout 20m $(GOTEST_FLAGS) ./e2e/bench
@@ -346,6 +354,7 @@ $(CONTROLLER_GEN) $(GOLANGCI_LINT) $(GOTESTSUM) $(KUSTOMIZE):
 
 $(HELM): TOOL = helm.sh/helm/v3/cmd/helm
 $(PROMTOOL): TOOL = github.com/prometheus/prometheus/cmd/promtool
+$(GREMLINS): TOOL = github.com/go-gremlins/gremlins/cmd/gremlins
 $(GOVULNCHECK): TOOL = golang.org/x/vuln/cmd/govulncheck
 
 TOOLFLAGS :=
@@ -360,7 +369,7 @@ promtool: $(PROMTOOL)
 helm promtool: # Build the program and print its path, for tests.
 	@echo $(if $(filter helm,$@),$(HELM),$(PROMTOOL))
 
-$(HELM) $(PROMTOOL) $(GOVULNCHECK):
+$(HELM) $(PROMTOOL) $(GREMLINS) $(GOVULNCHECK):
 	@echo "building $(@F) (once for each change in config/tools/$(@F))"
 	@mkdir -p $(@D)
 	@CGO_ENABLED=0 go -C config/tools/$(@F) build -trimpath $(TOOLFLAGS) -o $@ $(TOOL)

@@ -23,6 +23,7 @@ func TestSelections(t *testing.T) {
 		{"test-unit", "PACKAGES=./hub/app/overrides", "-run=TestNoSuch", noTest},
 		{"test-unit", "PACKAGES=./hub/app/overrides", "-run=TestSelectors/nosuch", noTest},
 		{"mutants", "MUTANTS=nosuch", "", `no mutant has the ID "nosuch"`},
+		{"mutate", "PACKAGES=./hub/app/overrides ./nosuch", "", noPackage},
 		{"bench", "BENCH=nosuch", "", noFigure},
 		{"isolation", "ISOLATION=nosuch", "", noFigure},
 		{"crashpoints", "CRASHPOINTS=nosuch", "", `"nosuch": want all`},

@@ -6,12 +6,13 @@
 // implementation would do, and names the test that must then fail. A Runner applies one to a
 // copy of the file, and runs the test with go's -overlay, so that the tree stays as it is; and
 // before that once without the mutant, when the test must pass.
-// `make mutants` runs all of them and prints the table of e2e/README.md.
+// `make mutants` runs all of them and prints the table of e2e/README.md. A Report has the changes of single
+// operators that gremlins makes for `make mutate`.
 //
 // # Non-goals
 //
-// The package does not search for mutants that survive: a list made by hand says which
-// mistakes matter.
+// The package makes no mutants by chance: a list made by hand says which mistakes matter, and
+// gremlins finds the operators.
 //
 // # Trade-offs
 //
