@@ -196,3 +196,20 @@ func TestBlueGreenOfAPlan(t *testing.T) {
 		}
 	}
 }
+
+// TestServes: a Service that was not read serves nothing.
+func TestServes(t *testing.T) {
+	selecting := func(r component.Resource, hash string) component.Resource {
+		r.SetLabels(map[string]string{v1.PodTemplateLabel: hash})
+		return r
+	}
+	step := component.Step{Target: selecting(deployment("web", 1, 1), "new")}
+	for name, tt := range map[string]struct {
+		service component.Resource
+		want    bool
+	}{"not read": {nil, false}, "these pods": {selecting(service("web"), "new"), true}, "others": {selecting(service("web"), "old"), false}} {
+		if got := step.Serves(tt.service); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -238,3 +238,21 @@ func TestClassifyWritten(t *testing.T) {
 		}
 	}
 }
+
+// TestWantedPods: pods that others scaled to are counted, unless there are to be none, or are none.
+func TestWantedPods(t *testing.T) {
+	for name, tt := range map[string]struct {
+		wanted, live, counted int32
+	}{
+		"as wanted":         {3, 3, 3},
+		"scaled by others":  {3, 5, 5},
+		"to none by others": {3, 0, 3},
+		"none are wanted":   {0, 2, 0},
+		"neither has pods":  {0, 0, 0},
+	} {
+		got := component.Observe(part("web", nil, deployment("web", tt.wanted, 0)), live(deployment("web", tt.live, 0)), true)
+		if got.Replicas != tt.counted {
+			t.Errorf("%s: %d pods, want %d", name, got.Replicas, tt.counted)
+		}
+	}
+}

@@ -330,3 +330,26 @@ func TestDeletePlan(t *testing.T) {
 		})
 	}
 }
+
+// TestSelectedVolumes: a selector that a policy adds to the claims is kept, one that is wanted must be there.
+func TestSelectedVolumes(t *testing.T) {
+	selecting := func(tier string) func(*appsv1.StatefulSet) {
+		return func(s *appsv1.StatefulSet) {
+			s.Spec.VolumeClaimTemplates[0].Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": tier}}
+		}
+	}
+	for name, tt := range map[string]struct {
+		want, live *appsv1.StatefulSet
+		field      string
+	}{
+		"none":    {statefulSet("db", 1, 0), statefulSet("db", 1, 0), ""},
+		"added":   {statefulSet("db", 1, 0), statefulSet("db", 1, 0, selecting("ssd")), ""},
+		"same":    {statefulSet("db", 1, 0, selecting("ssd")), statefulSet("db", 1, 0, selecting("ssd")), ""},
+		"another": {statefulSet("db", 1, 0, selecting("ssd")), statefulSet("db", 1, 0, selecting("hdd")), "volumeClaimTemplates"},
+		"removed": {statefulSet("db", 1, 0, selecting("ssd")), statefulSet("db", 1, 0), "volumeClaimTemplates"},
+	} {
+		if got := component.Immutable(tt.want, tt.live); got != tt.field {
+			t.Errorf("%s: %q differs, want %q", name, got, tt.field)
+		}
+	}
+}

@@ -93,7 +93,7 @@ func TestCopying(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := component.Observe(part("db", nil, statefulSet("db", 3, 0)), with(live(tt.pods...), statefulSet("db", 3, 1)), true)
+			got := component.Observe(part("db", nil, service("db"), statefulSet("db", 3, 0)), with(live(tt.pods...), service("db"), statefulSet("db", 3, 1)), true)
 			if got.Reason != tt.reason || got.Message != tt.message || got.Copying != (tt.reason == v1.ReasonCopyingData) {
 				t.Errorf("got copying %t, %s, %q", got.Copying, got.Reason, got.Message)
 			}
@@ -101,5 +101,44 @@ func TestCopying(t *testing.T) {
 				t.Errorf("got timed %t, ready %t, %s", got.Timed, got.Ready, got.Phase)
 			}
 		})
+	}
+}
+
+// TestPrepareExit: the last end of the init container counts, also while it runs again.
+func TestPrepareExit(t *testing.T) {
+	ended := func(code int32) *corev1.ContainerStateTerminated {
+		return &corev1.ContainerStateTerminated{ExitCode: code}
+	}
+	prepare := func(now, last *corev1.ContainerStateTerminated) corev1.ContainerStatus {
+		return corev1.ContainerStatus{
+			Name: component.PrepareContainer, State: corev1.ContainerState{Terminated: now}, LastTerminationState: corev1.ContainerState{Terminated: last},
+		}
+	}
+	other := corev1.ContainerStatus{Name: "copy", State: corev1.ContainerState{Terminated: ended(9)}}
+	for name, tt := range map[string]struct {
+		statuses []corev1.ContainerStatus
+		deleted  bool
+		want     int32
+	}{
+		"not started":             {nil, false, -1},
+		"runs":                    {[]corev1.ContainerStatus{prepare(nil, nil)}, false, -1},
+		"ended":                   {[]corev1.ContainerStatus{prepare(ended(3), nil)}, false, 3},
+		"ended twice":             {[]corev1.ContainerStatus{prepare(ended(3), ended(4))}, false, 3},
+		"runs again":              {[]corev1.ContainerStatus{prepare(nil, ended(4))}, false, 4},
+		"behind another":          {[]corev1.ContainerStatus{other, prepare(ended(3), nil)}, false, 3},
+		"another":                 {[]corev1.ContainerStatus{other}, false, -1},
+		"the pod is deleted soon": {[]corev1.ContainerStatus{prepare(ended(3), nil)}, true, -1},
+	} {
+		p := pod("app-db-0")
+		p.Status.InitContainerStatuses = tt.statuses
+		if tt.deleted {
+			p.DeletionTimestamp = new(at(0))
+		}
+		if got := component.PrepareExit(p); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+	if got := component.PrepareExit(nil); got != -1 {
+		t.Errorf("without a pod: %d", got)
 	}
 }

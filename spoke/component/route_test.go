@@ -80,6 +80,7 @@ func TestObserveRoute(t *testing.T) {
 		"accepted, and nothing is said about its backends": {route(reported(https, accepted())), ""},
 		"no Gateway has seen it":                           {route(), "check that the Gateway exists, and that the controller of its GatewayClass runs"},
 		"another listener accepts it":                      {route(reported(parent("http"), accepted(), resolved())), "check that the Gateway exists, and that the controller of its GatewayClass runs"},
+		"another listener is reported first":               {route(reported(parent("http"), rejected), reported(https, accepted(), resolved())), ""},
 		"one of two controllers accepts it":                {route(reported(https, rejected), reported(https, accepted(), resolved())), ""},
 		"seen":                                             {route(reported(https, resolved())), "its controller has not reported the condition Accepted"},
 		"accepted before it changed":                       {route(reported(https, old, resolved())), "its controller has not reported the condition Accepted"},

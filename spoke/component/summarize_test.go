@@ -296,3 +296,20 @@ func TestDatabaseLost(t *testing.T) {
 		}
 	}
 }
+
+// TestEachProblem: a problem that explains one component, or that is tolerated, does not hide that of the next.
+func TestEachProblem(t *testing.T) {
+	off := component.State{Name: "cache", Phase: v1.PhaseDisabled, Ready: true}
+	explains := component.Problem{Component: "web", Reason: v1.ReasonCrashLoopBackOff, Message: "exit code 1", Optional: true, Explains: true}
+	small := component.Problem{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "too small", Blocking: true}
+	optional := component.Problem{Component: "web", Reason: v1.ReasonMissing, Message: "no rule", Optional: true}
+	blocked := component.Problem{Component: "api", Reason: v1.ReasonForbidden, Message: "not allowed", Blocking: true}
+	for name, first := range map[string]component.Problem{"explains": explains, "tolerated": small, "optional": optional, "elsewhere": {Component: "gone", Message: "m"}} {
+		got := component.Summarize(component.Summary{Problems: []component.Problem{first, blocked}, States: []component.State{
+			off, ready("db"), unready("web", v1.PhaseCreating, v1.ReasonWaitingForReplicas), ready("api"),
+		}})
+		if got.Phase != v1.PhaseFailed || got.Ready != "1/3" {
+			t.Errorf("%s: phase %s, ready %s", name, got.Phase, got.Ready)
+		}
+	}
+}
