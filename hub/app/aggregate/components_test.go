@@ -59,3 +59,34 @@ func TestComponentsOfMany(t *testing.T) {
 		t.Errorf("while one is connecting (-before +after):\n%s", diff)
 	}
 }
+
+// TestSelectorOf: /scale has the selector of the last status, or else that of the first cluster by name that
+// reports one and is chosen.
+func TestSelectorOf(t *testing.T) {
+	t.Parallel()
+	selecting := func(selector string) func(*Cluster) {
+		return func(c *Cluster) { running(c); c.Copy.Status.Selector = selector }
+	}
+	unchosen := input(member("a", selecting("a")), member("b", selecting("b")))
+	unchosen.Chosen = []string{"b"}
+	previous := input(member("a", selecting("a")), member("b", selecting("b")))
+	previous.Previous.Selector = "b"
+	stale := input(member("a", lost), member("b", connectingNow))
+	stale.Previous.Selector = "x"
+	for name, test := range map[string]struct {
+		in   Input
+		want string
+	}{
+		"first by name":     {input(member("b", selecting("b")), member("a", selecting("a")), member("c", selecting("c"))), "a"},
+		"not chosen":        {unchosen, "b"},
+		"lost":              {input(member("a", selecting("a"), lost), member("b", selecting("b"))), "b"},
+		"no copy":           {input(member("a"), member("b", selecting("b"))), "b"},
+		"reports none":      {input(member("a", selecting("")), member("b", selecting("b"))), "b"},
+		"that of before":    {previous, "b"},
+		"nobody reports it": {stale, "x"},
+	} {
+		if got := selectorOf(test.in); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

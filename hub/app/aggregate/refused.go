@@ -49,7 +49,7 @@ func Refusal(status *v1.EcommerceAppStatus, fields []string, cause string) strin
 	var clusters []string
 	for _, field := range fields {
 		var i int
-		if n, err := fmt.Sscanf(field, "status.clusters[%d]", &i); n == 1 && err == nil && i >= 0 && i < len(status.Clusters) {
+		if _, err := fmt.Sscanf(field, "status.clusters[%d]", &i); err == nil && i >= 0 && i < len(status.Clusters) {
 			clusters = append(clusters, status.Clusters[i].Name)
 		}
 	}
