@@ -299,7 +299,7 @@ func (h *hub) newSpokes(copies *appcopies.Dispatcher) (*spokes, error) {
 		Kinds:   []spoke.Runner{kind},
 		Metrics: counted,
 		Logger:  h.options.Logger.WithName("spoke"),
-		Paused:  h.fleet.Paused, Reported: copies.Report,
+		Paused:  h.fleet.Paused, Reported: copies.ObserveStatus,
 		Waits: h.options.Waits,
 	})
 	return &spokes{ClusterRunner: runner, fleet: h.fleet}, nil

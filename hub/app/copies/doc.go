@@ -66,7 +66,7 @@
 //     that added the member, which is its bound (hasLater). A copy that waits for the user is
 //     not kept: when it is settled, it is written.
 //   - A status that the hub's own reconciler is about to write in a member counts before it is
-//     written (Dispatcher.Report), while the cache has the version that it replaces. If the
+//     written (Dispatcher.ObserveStatus), while the cache has the version that it replaces. If the
 //     write fails, the hub says for a moment what was observed and the copy does not say yet.
 //   - The user's approvals are not used up, because a manifest that is applied again may bring
 //     them back. One names what was found: a deletion by its time on the hub, which is the same

@@ -75,7 +75,7 @@ func TestHeldStatusesEndWithTheirCopies(t *testing.T) {
 
 	m.cached = first.DeepCopy()
 	m.cached.Status = v1.EcommerceAppStatus{}
-	d.Report(t.Context(), "a", first)
+	d.ObserveStatus(t.Context(), "a", first)
 	queue.memory.End(key(), &state.Result{App: m.app.UID})
 	observed := aggregate.Cluster{}
 	if _, err := queue.Observe(t.Context(), facts(m.app), &observed); err != nil || observed.Copy == nil || observed.Copy.Status.Message != "c-1" {
@@ -85,11 +85,11 @@ func TestHeldStatusesEndWithTheirCopies(t *testing.T) {
 	m.cached = nil
 	informer.Delete(first)
 	holds("its deletion", 0)
-	d.Report(t.Context(), "a", first)
+	d.ObserveStatus(t.Context(), "a", first)
 	holds("a status that comes later", 0)
 	m.cached = second
-	d.Report(t.Context(), "a", first)
+	d.ObserveStatus(t.Context(), "a", first)
 	holds("a status that comes later than another copy", 0)
-	d.Report(t.Context(), "a", second)
+	d.ObserveStatus(t.Context(), "a", second)
 	holds("another copy", 1)
 }

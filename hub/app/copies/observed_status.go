@@ -9,20 +9,20 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Report takes the status of a copy that its reconciler, in this process, is about to write or, in a
+// ObserveStatus takes the status of a copy that its reconciler, in this process, is about to write or, in a
 // member that is paused, would have written. The status on the hub then need not wait for the write,
 // and for the watch that tells of it. It does not block.
-func (d *Dispatcher) Report(ctx context.Context, cluster string, object client.Object) {
+func (d *Dispatcher) ObserveStatus(ctx context.Context, cluster string, object client.Object) {
 	app, ok := object.(*v1.EcommerceApp)
 	if m := d.Get(cluster); ok && m != nil {
-		m.observeStatus(ctx, app)
+		m.keepStatus(ctx, app)
 		m.wake.Add(requestFor(app))
 	}
 }
 
-// observeStatus keeps the status of a copy while the cache has the copy. A reconciler may hand over the
+// keepStatus keeps the status of a copy while the cache has the copy. A reconciler may hand over the
 // status of a copy that has changed, or gone, since it was read.
-func (l *MemberQueue) observeStatus(ctx context.Context, copied *v1.EcommerceApp) {
+func (l *MemberQueue) keepStatus(ctx context.Context, copied *v1.EcommerceApp) {
 	l.memory.SetStatus(copied)
 	live := &v1.EcommerceApp{}
 	err := l.cluster.GetClient().Get(ctx, keyOf(copied), live, client.UnsafeDisableDeepCopy)
