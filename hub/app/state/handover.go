@@ -18,11 +18,12 @@ import (
 //
 // A result about another order does not count any more: neither that a copy is gone nor that it was applied.
 func (s *State) HandOver(next *Decision) []string {
+	key := client.ObjectKeyFromObject(next.App)
+	next = next.detached(s.deliveredAs(key)) // All applications would wait for the copy.
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := client.ObjectKeyFromObject(next.App)
 	a := s.of(key)
-	a.decision = next.detached(a.delivered)
+	a.decision = next
 	var concerned []string
 	for m := range s.members {
 		c, order := m.copies[key], next.Order(m.name)
@@ -90,6 +91,13 @@ func (s *State) Concerned(member string) (pending, others, open []types.Namespac
 	slices.SortFunc(pending, compare)
 	slices.SortFunc(others, compare)
 	return pending, others, open
+}
+
+// deliveredAs returns an application as the watch delivered it last; nil if it did not.
+func (s *State) deliveredAs(key types.NamespacedName) *v1.EcommerceApp {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.about(key).delivered
 }
 
 // detached returns a Decision that shares nothing with what its maker goes on to change. The memory of one spec is
