@@ -36,7 +36,7 @@ func (r *Reconciler) prepare(app *v1.EcommerceApp) (restarts bool) {
 	return true
 }
 
-// withdrawMoves removes the clusters from the annotation that nothing makes the application leave, as after a drain
+// withdrawMoves takes the clusters out of the annotation that nothing makes the application leave, as after a drain
 // that was ended: the consent must not count for the next one. The members are read from the API server, because
 // who drains one annotates the applications next, and the cache may have the annotation first.
 func (r *Reconciler) withdrawMoves(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
@@ -60,19 +60,12 @@ func (r *Reconciler) withdrawMoves(ctx context.Context, app *v1.EcommerceApp, in
 	if err != nil {
 		return fmt.Errorf("deciding the placement: %w", err)
 	}
-	before := app.DeepCopy()
-	if !removeMoves(app, func(name string) bool { return slices.Contains(decision.Unused, name) }) {
-		return nil
-	}
-	if err := r.patch(ctx, before, app); err != nil {
-		app.Annotations = before.Annotations
-		return fmt.Errorf("removing clusters from annotation %s: %w", v1.MoveEmptyAnnotation, err)
-	}
+	removeMoves(app, func(name string) bool { return slices.Contains(decision.Unused, name) })
 	return nil
 }
 
-// removeMoves removes clusters from the annotation, and reports whether it listed any.
-func removeMoves(app *v1.EcommerceApp, remove func(name string) bool) bool {
+// removeMoves removes clusters from the annotation, if it lists any.
+func removeMoves(app *v1.EcommerceApp, remove func(name string) bool) {
 	listed := app.Annotations[v1.MoveEmptyAnnotation]
 	var kept []string
 	for name := range strings.SplitSeq(listed, ",") {
@@ -81,11 +74,10 @@ func removeMoves(app *v1.EcommerceApp, remove func(name string) bool) bool {
 		}
 	}
 	if listed == "" || strings.Join(kept, ",") == listed {
-		return false
+		return
 	}
 	app.Annotations[v1.MoveEmptyAnnotation] = strings.Join(kept, ",")
 	if len(kept) == 0 {
 		delete(app.Annotations, v1.MoveEmptyAnnotation)
 	}
-	return true
 }

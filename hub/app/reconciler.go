@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -176,12 +177,22 @@ func leaveToStatus(ctx context.Context, failed error, soon bool) error {
 // isConflict reports whether an error is about what is read anew, so that it is tried again at once.
 func isConflict(err error) bool { return apierror.Classify(err) == apierror.Conflict }
 
-// settle records what the decision has brought to an end.
+// settle takes the annotations out of the application that the decision has brought to an end, with one patch.
 func (r *Reconciler) settle(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
-	if in.Unrevised != nil {
-		return r.withdrawMoves(ctx, app, in)
+	before := *app
+	before.ObjectMeta = *app.ObjectMeta.DeepCopy()
+	if in.Unrevised == nil {
+		r.settleRollout(app, in)
 	}
-	return errors.Join(r.settleRollout(ctx, app, in), r.withdrawMoves(ctx, app, in))
+	err := r.withdrawMoves(ctx, app, in)
+	if maps.Equal(before.Annotations, app.Annotations) {
+		return err
+	}
+	if err := r.patch(ctx, &before, app); err != nil {
+		app.Annotations = before.Annotations
+		return fmt.Errorf("removing annotations that are handled: %w", err)
+	}
+	return err
 }
 
 // compute returns the next status. What an application leaves behind in members is recorded

@@ -304,33 +304,21 @@ func (r *Reconciler) rollbackTo(ctx context.Context, app *v1.EcommerceApp, spec 
 	return revision, err
 }
 
-// settleRollout removes annotations that are handled, after the status says what was decided, and drops the
-// earlier revisions that are remembered if no cluster has one.
-func (r *Reconciler) settleRollout(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
+// settleRollout takes annotations that are handled out of the application, after the status says what was decided, and
+// drops the earlier revisions that are remembered if no cluster has one.
+func (r *Reconciler) settleRollout(app *v1.EcommerceApp, in *observation) {
 	decided := app.Status.Rollout
 	if decided == nil || !slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool {
 		return c.Phase != v1.PhaseDeleting && c.Revision != decided.Revision
 	}) {
 		r.revisions.Forget(app.UID)
 	}
-	var handled []string
-	if app.Annotations[v1.RollbackToAnnotation] != "" && in.rollbackDecided && equality.Semantic.DeepEqual(decided, in.Rollout) {
-		handled = append(handled, v1.RollbackToAnnotation)
+	if in.rollbackDecided && equality.Semantic.DeepEqual(decided, in.Rollout) {
+		delete(app.Annotations, v1.RollbackToAnnotation)
 	}
 	if approvalEnded(app) {
-		handled = append(handled, v1.ApproveAnnotation)
+		delete(app.Annotations, v1.ApproveAnnotation)
 	}
-	if len(handled) == 0 {
-		return nil
-	}
-	before := app.DeepCopy()
-	for _, key := range handled {
-		delete(app.Annotations, key)
-	}
-	if err := r.patch(ctx, before, app); err != nil {
-		return fmt.Errorf("removing annotations %s: %w", strings.Join(handled, ", "), err)
-	}
-	return nil
 }
 
 // approvalEnded reports whether the region that the user approved has begun, or a later revision is rolled
