@@ -108,6 +108,8 @@ func replacements() map[string]replacement {
 			[]string{"apply app-frontend", keep}, "Updating Deployment app-frontend is being created", component.ConfigurationUpdated, served2},
 		"the Service was deleted": {wanting(second), without(served(first, second), service("frontend")),
 			[]string{create, keep}, "Updating 0 of 3 replicas are ready", component.Unchanged, served2},
+		"the Service was deleted, and two could have the requests": {wanting(second), without(served(withTemplate("1", 3), withTemplate("0", 3)), service("frontend")),
+			[]string{create, "apply app-frontend of 0", "delete app-frontend-1"}, "Updating Deployment app-frontend-2 is being created", component.ImageUpdated, served2},
 		"another number of pods": {wanting(withTemplate("2", 0, replicas(new(int32(5))))), served(first, withTemplate("2", 1, replicas(new(int32(5))))),
 			[]string{create, keep, "scale app-frontend-1 to 5"}, "Updating 1 of 5 replicas are ready", component.Unchanged, served2},
 		"scaled to zero": {wanting(withTemplate("2", 0, replicas(new(int32(0))))), served(first, withTemplate("2", 0, replicas(new(int32(0))))),

@@ -163,3 +163,15 @@ func TestUnobservedKeepsItsTime(t *testing.T) {
 		t.Error("a condition that is as it was got another time")
 	}
 }
+
+// TestDeadlineWithoutReady: progress of a component for which nobody waited before has its own time.
+func TestDeadlineWithoutReady(t *testing.T) {
+	progress := metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: v1.ReasonWaitingForReplicas, ObservedGeneration: 7, LastTransitionTime: at(0)}
+	got := component.Summarize(component.Summary{
+		Generation: 7, ObservedGeneration: 7, Previous: []metav1.Condition{progress}, Now: at(5),
+		States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)},
+	})
+	if c := meta.FindStatusCondition(got.Conditions, v1.ConditionProgressing); c == nil || !c.LastTransitionTime.Equal(new(at(5))) {
+		t.Errorf("condition %+v, want it since %s", c, new(at(5)))
+	}
+}

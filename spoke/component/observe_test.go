@@ -256,3 +256,19 @@ func TestWantedPods(t *testing.T) {
 		}
 	}
 }
+
+// TestScaledByAnAutoscaler: a number that was left to an autoscaler counts by what is stored.
+func TestScaledByAnAutoscaler(t *testing.T) {
+	left := func(stored int32) *appsv1.Deployment {
+		d := deployment("web", 0, 0, old)
+		d.Spec.Replicas = nil
+		component.Record(d)
+		d.Spec.Replicas = new(stored)
+		return d
+	}
+	for stored, want := range map[int32]v1.Phase{3: v1.PhaseUpdating, 5: v1.PhaseScaling} {
+		if got := component.Observe(part("web", nil, deployment("web", 3, 0)), live(left(stored)), true); got.Phase != want {
+			t.Errorf("%d stored, 3 wanted: phase %s, want %s", stored, got.Phase, want)
+		}
+	}
+}
