@@ -92,6 +92,7 @@ func TestStoredClaimTemplates(t *testing.T) {
 		"size":           func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Spec = claimSpec("5Gi") },
 		"label":          func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Labels = map[string]string{"team": "b"} },
 		"service":        func(s *appsv1.StatefulSet) { s.Spec.ServiceName = "other" },
+		"no claims":      func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates = nil },
 		"pod management": func(s *appsv1.StatefulSet) { s.Spec.PodManagementPolicy = appsv1.ParallelPodManagement },
 	}
 	label := func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Labels = map[string]string{"team": "a"} }
