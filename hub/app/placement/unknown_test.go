@@ -119,6 +119,11 @@ func TestRecordedLocation(t *testing.T) {
 // TestFittingUnknown: a resource of which nothing is known does not bound the replicas.
 func TestFittingUnknown(t *testing.T) {
 	t.Parallel()
+	for _, c := range []Cluster{{}, {Allocatable: capacity(10, 100)}, {Requested: capacity(1, 10)}} {
+		if n, known := fitting(&v1.Workload{}, &c); n != 0 || known {
+			t.Errorf("%d fit, known: %t", n, known)
+		}
+	}
 	c := Cluster{Allocatable: v1.ResourceList{}, Requested: v1.ResourceList{}}
 	if n, known := fitting(&v1.Workload{}, &c); known {
 		t.Errorf("%d fit where nothing is known", n)
