@@ -20,7 +20,7 @@ func Claims(r Resource) []Key {
 		return nil
 	}
 	replicas := int(valueOr(set.Spec.Replicas, 1))
-	keys := make([]Key, 0, replicas*len(set.Spec.VolumeClaimTemplates))
+	keys := make([]Key, 0, replicas) // Mostly one for each pod.
 	for i := range replicas {
 		for _, template := range set.Spec.VolumeClaimTemplates {
 			keys = append(keys, Key{
