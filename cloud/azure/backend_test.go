@@ -88,16 +88,16 @@ func newTestEnvAs(t testing.TB, roles map[string]*iam.Role) *testEnv {
 }
 
 // become replaces the service by one of the same cloud with other roles.
-func (s *testEnv) become(t testing.TB, roles map[string]*iam.Role) {
+func (e *testEnv) become(t testing.TB, roles map[string]*iam.Role) {
 	t.Helper()
 	as := newTestEnvAs(t, roles)
 	known := accounts()
 	for i := range known {
 		known[i].Roles = roles
 	}
-	s.server = arm.New(s.cloud, arm.Options{Clock: s.clock, Accounts: known})
-	as.http.Config.Handler = s.server
-	s.http = as.http
+	e.server = arm.New(e.cloud, arm.Options{Clock: e.clock, Accounts: known})
+	as.http.Config.Handler = e.server
+	e.http = as.http
 }
 
 // groups are one of each region: copies in the other region have a source in another group.
@@ -106,25 +106,25 @@ func groups() map[string]v1.ResourceGroup {
 }
 
 // config is that of the first account in East US, with its client secret.
-func (s *testEnv) config() cloud.Config {
+func (e *testEnv) config() cloud.Config {
 	account := accounts()[0]
 	return cloud.Config{
-		Account: "azure", Region: "eastus", Endpoint: s.http.URL,
+		Account: "azure", Region: "eastus", Endpoint: e.http.URL,
 		Spec: v1.CloudAccountSpec{
 			Provider: v1.ProviderAzure, Credentials: v1.CloudCredentials{Type: v1.CredentialsSecret},
 			Azure: &v1.AzureAccount{SubscriptionID: account.Subscription, ResourceGroups: groups(), TenantID: account.Tenant, ClientID: account.ClientID},
 		},
 		Secret: map[string][]byte{"clientSecret": []byte(goodPhrase)},
 		HTTP: &http.Client{Transport: &faults.Transport{
-			Next: s.http.Client().Transport, Classify: classify, Script: s.script, Clock: s.clock,
+			Next: e.http.Client().Transport, Classify: classify, Script: e.script, Clock: e.clock,
 		}},
-		Clock: s.clock,
+		Clock: e.clock,
 	}
 }
 
-func (s *testEnv) connect(t testing.TB, change func(*cloud.Config)) cloud.Session {
+func (e *testEnv) connect(t testing.TB, change func(*cloud.Config)) cloud.Session {
 	t.Helper()
-	config := s.config()
+	config := e.config()
 	if change != nil {
 		change(&config)
 	}
@@ -136,8 +136,8 @@ func (s *testEnv) connect(t testing.TB, change func(*cloud.Config)) cloud.Sessio
 }
 
 // disk adds a disk in the group of the member's nodes.
-func (s *testEnv) disk(name string, sizeBytes int64) cloud.VolumeRef {
-	v := s.server.AddDisk(arm.Disk{
+func (e *testEnv) disk(name string, sizeBytes int64) cloud.VolumeRef {
+	v := e.server.AddDisk(arm.Disk{
 		Subscription: accounts()[0].Subscription, Group: nodeGroup, Name: name, Region: "eastus", Zone: "eastus-1", SizeBytes: sizeBytes,
 	})
 	return cloud.VolumeRef{Region: "eastus", Zone: "1", Handle: v.ID}

@@ -151,7 +151,7 @@ func TestAmbientManaged(t *testing.T) {
 
 type transport func(*http.Request) (*http.Response, error)
 
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 func TestTokenRefusals(t *testing.T) {
 	t.Parallel()

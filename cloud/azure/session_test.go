@@ -21,10 +21,10 @@ func snapshotOf(volume cloud.VolumeRef) cloud.SnapshotSpec {
 }
 
 // sent is the body of the last request of an operation.
-func (s *testEnv) sent(t *testing.T, op faults.Op) string {
+func (e *testEnv) sent(t *testing.T, op faults.Op) string {
 	t.Helper()
 	body := ""
-	for _, call := range s.script.Calls() {
+	for _, call := range e.script.Calls() {
 		if call.Op == op {
 			_, body, _ = strings.Cut(call.Request, "\n")
 		}

@@ -177,9 +177,9 @@ func foreign(id string) *cloud.Error {
 type access struct{ *memory }
 
 // Identity implements cloud.Access.
-func (m access) Identity(ctx context.Context) (cloud.Identity, error) {
-	return send(ctx, m.memory, request{"Identity", faults.OpIdentity, m.Account}, func() (cloud.Identity, *cloud.Error) {
-		return cloud.Identity{Name: "memory:" + m.Account, Account: m.Account}, nil
+func (a access) Identity(ctx context.Context) (cloud.Identity, error) {
+	return send(ctx, a.memory, request{"Identity", faults.OpIdentity, a.Account}, func() (cloud.Identity, *cloud.Error) {
+		return cloud.Identity{Name: "memory:" + a.Account, Account: a.Account}, nil
 	})
 }
 
@@ -187,8 +187,8 @@ func (m access) Identity(ctx context.Context) (cloud.Identity, error) {
 const byRequest = "request"
 
 // Preflight implements cloud.Access.
-func (m access) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.PermissionCheck, error) {
-	return send(ctx, m.memory, request{"Preflight", faults.OpOther, m.Account}, func() ([]cloud.PermissionCheck, *cloud.Error) {
+func (a access) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.PermissionCheck, error) {
+	return send(ctx, a.memory, request{"Preflight", faults.OpOther, a.Account}, func() ([]cloud.PermissionCheck, *cloud.Error) {
 		return []cloud.PermissionCheck{
 			{Permission: "memory." + string(faults.OpCreateSnapshot), Granted: true, By: byRequest},
 			{Permission: "memory." + string(faults.OpDeleteSnapshot), Granted: true, By: byRequest},

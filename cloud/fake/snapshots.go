@@ -38,74 +38,74 @@ func attempted(name string, attempt int) string {
 }
 
 // EnsureSnapshot implements cloud.Snapshots.
-func (m snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (cloud.Snapshot, error) {
+func (s snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (cloud.Snapshot, error) {
 	w := want{
 		request: request{"EnsureSnapshot", faults.OpCreateSnapshot, spec.Name}, name: attempted(spec.Name, spec.Attempt), tags: spec.Tags,
 		source: spec.Source.Handle, uid: spec.SourceUID, locations: spec.Locations, maySend: spec.MaySend,
 	}
-	if got, err := m.look(ctx, w); err != nil || got.Ref.ID != "" {
+	if got, err := s.look(ctx, w); err != nil || got.Ref.ID != "" {
 		return got, err
 	}
-	volume, err := m.volume(ctx, w.method, spec.Source)
+	volume, err := s.volume(ctx, w.method, spec.Source)
 	if err != nil {
 		return cloud.Snapshot{}, err
 	}
 	if w.uid != "" && w.uid != volume.UID {
-		return cloud.Snapshot{}, m.fail(w.request, conflict(volume.ID, "is another volume with the same handle"))
+		return cloud.Snapshot{}, s.fail(w.request, conflict(volume.ID, "is another volume with the same handle"))
 	}
 	w.uid = volume.UID
-	return m.create(ctx, w, Snapshot{SizeBytes: volume.SizeBytes, Encrypted: volume.Encrypted, SourceUID: volume.UID})
+	return s.create(ctx, w, Snapshot{SizeBytes: volume.SizeBytes, Encrypted: volume.Encrypted, SourceUID: volume.UID})
 }
 
 // EnsureCopy implements cloud.Snapshots.
-func (m snapshots) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Snapshot, error) {
+func (s snapshots) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Snapshot, error) {
 	w := want{
 		request: request{"EnsureCopy", faults.OpCopySnapshot, spec.Name}, name: attempted(spec.Name, spec.Attempt),
 		tags: spec.Tags.With(cloud.Tags{cloud.TagCopyOf: spec.Source.ID}), isCopy: true, source: spec.Source.ID, maySend: spec.MaySend,
 	}
-	if m.Rules.Locations {
-		return cloud.Snapshot{}, m.fail(w.request, &cloud.Error{Class: cloud.ClassUnsupported, Code: "Locations", Message: "snapshots are global"})
+	if s.Rules.Locations {
+		return cloud.Snapshot{}, s.fail(w.request, &cloud.Error{Class: cloud.ClassUnsupported, Code: "Locations", Message: "snapshots are global"})
 	}
-	if got, err := m.look(ctx, w); err != nil || got.Ref.ID != "" {
+	if got, err := s.look(ctx, w); err != nil || got.Ref.ID != "" {
 		return got, err
 	}
-	source, err := m.get(ctx, w.method, spec.Source)
+	source, err := s.get(ctx, w.method, spec.Source)
 	if err != nil {
 		return cloud.Snapshot{}, err
 	}
 	if source.State != cloud.StateReady {
-		return cloud.Snapshot{}, m.fail(w.request, &cloud.Error{Class: cloud.ClassTransient, Code: "NotReady", Message: fmt.Sprintf("%q is not ready", source.ID)})
+		return cloud.Snapshot{}, s.fail(w.request, &cloud.Error{Class: cloud.ClassTransient, Code: "NotReady", Message: fmt.Sprintf("%q is not ready", source.ID)})
 	}
-	return m.create(ctx, w, Snapshot{SizeBytes: source.SizeBytes, Encrypted: source.Encrypted})
+	return s.create(ctx, w, Snapshot{SizeBytes: source.SizeBytes, Encrypted: source.Encrypted})
 }
 
 // look returns the requested snapshot if it exists, and an empty one if it may be
 // created.
-func (m snapshots) look(ctx context.Context, w want) (cloud.Snapshot, error) {
-	found, err := m.named(ctx, w)
+func (s snapshots) look(ctx context.Context, w want) (cloud.Snapshot, error) {
+	found, err := s.named(ctx, w)
 	switch {
 	case err != nil:
 		return cloud.Snapshot{}, err
 	case len(found) > 0:
-		return m.adopt(w, found)
+		return s.adopt(w, found)
 	case !w.maySend:
-		return cloud.Snapshot{}, m.fail(w.request, notVisible(w.name))
+		return cloud.Snapshot{}, s.fail(w.request, notVisible(w.name))
 	default:
 		return cloud.Snapshot{}, nil
 	}
 }
 
 // named returns the snapshots of a name, at most one where names are unique.
-func (m snapshots) named(ctx context.Context, w want) ([]Snapshot, error) {
-	if m.Rules.UniqueNames {
-		found, err := m.get(ctx, w.method, cloud.SnapshotRef{Region: m.Region, ID: m.id(w.name)})
+func (s snapshots) named(ctx context.Context, w want) ([]Snapshot, error) {
+	if s.Rules.UniqueNames {
+		found, err := s.get(ctx, w.method, cloud.SnapshotRef{Region: s.Region, ID: s.id(w.name)})
 		if cloud.ClassOf(err) == cloud.ClassNotFound {
 			return nil, nil
 		}
 		return []Snapshot{found}, err
 	}
 	var found []Snapshot
-	for snapshot, err := range m.pages(ctx, w.method, cloud.Owner{Hub: w.tags[cloud.TagHub]}) {
+	for snapshot, err := range s.pages(ctx, w.method, cloud.Owner{Hub: w.tags[cloud.TagHub]}) {
 		if err != nil {
 			return nil, err
 		}
@@ -118,71 +118,71 @@ func (m snapshots) named(ctx context.Context, w want) ([]Snapshot, error) {
 }
 
 // id returns the ID of a snapshot whose name is unique.
-func (m snapshots) id(name string) string {
-	if m.Rules.Locations {
-		return fmt.Sprintf("memory/%s/snapshots/%s", m.Account, name)
+func (s snapshots) id(name string) string {
+	if s.Rules.Locations {
+		return fmt.Sprintf("memory/%s/snapshots/%s", s.Account, name)
 	}
-	return fmt.Sprintf("memory/%s/%s/snapshots/%s", m.Account, m.Region, name)
+	return fmt.Sprintf("memory/%s/%s/snapshots/%s", s.Account, s.Region, name)
 }
 
 // adopt returns the oldest of the snapshots of a name, if it is the requested one.
-func (m snapshots) adopt(w want, found []Snapshot) (cloud.Snapshot, error) {
+func (s snapshots) adopt(w want, found []Snapshot) (cloud.Snapshot, error) {
 	first := found[0]
 	owner := cloud.Owner{Hub: w.tags[cloud.TagHub], App: w.tags[cloud.TagApp]}
 	if first.Source != w.source || w.uid != "" && first.SourceUID != w.uid || first.IsCopy != w.isCopy || !owner.Owns(first.Tags) {
-		return cloud.Snapshot{}, m.fail(w.request, conflict(w.name, "is the name of another snapshot"))
+		return cloud.Snapshot{}, s.fail(w.request, conflict(w.name, "is the name of another snapshot"))
 	}
-	out := m.snapshot(first)
+	out := s.snapshot(first)
 	for _, other := range found[1:] {
 		if other.Source == first.Source {
-			out.Duplicates = append(out.Duplicates, m.ref(other))
+			out.Duplicates = append(out.Duplicates, s.ref(other))
 		}
 	}
 	return out, nil
 }
 
 // create sends the one request to create; s has the fields that depend on the source.
-func (m snapshots) create(ctx context.Context, w want, s Snapshot) (cloud.Snapshot, error) {
-	s.Account, s.Region, s.Source, s.IsCopy, s.Locations = m.Account, m.Region, w.source, w.isCopy, w.locations
-	s.Tags = w.tags.With(cloud.Tags{cloud.TagName: w.name})
+func (s snapshots) create(ctx context.Context, w want, snapshot Snapshot) (cloud.Snapshot, error) {
+	snapshot.Account, snapshot.Region, snapshot.Source, snapshot.IsCopy, snapshot.Locations = s.Account, s.Region, w.source, w.isCopy, w.locations
+	snapshot.Tags = w.tags.With(cloud.Tags{cloud.TagName: w.name})
 	if !w.isCopy {
-		s.Tags[cloud.TagVolume] = w.uid
+		snapshot.Tags[cloud.TagVolume] = w.uid
 	}
-	made, err := send(ctx, m.memory, w.request, func() (Snapshot, *cloud.Error) {
-		if !m.Rules.UniqueNames {
-			s.ID = fmt.Sprintf("snap-%08d", m.cloud.Serial())
-			return m.cloud.AddSnapshot(s), nil
+	made, err := send(ctx, s.memory, w.request, func() (Snapshot, *cloud.Error) {
+		if !s.Rules.UniqueNames {
+			snapshot.ID = fmt.Sprintf("snap-%08d", s.cloud.Serial())
+			return s.cloud.AddSnapshot(snapshot), nil
 		}
-		s.ID = m.id(w.name)
-		there, added := m.cloud.NewSnapshot(s)
+		snapshot.ID = s.id(w.name)
+		there, added := s.cloud.NewSnapshot(snapshot)
 		if !added {
 			return there, conflict(w.name, "exists")
 		}
 		return there, nil
 	})
 	if cloud.ClassOf(err) != cloud.ClassConflict {
-		return m.snapshotOf(made, err)
+		return s.snapshotOf(made, err)
 	}
 	// A concurrent request created it.
-	found, err := m.named(ctx, w)
+	found, err := s.named(ctx, w)
 	if err == nil && len(found) == 0 {
-		err = m.fail(w.request, notVisible(w.name))
+		err = s.fail(w.request, notVisible(w.name))
 	}
 	if err != nil {
 		return cloud.Snapshot{}, err
 	}
-	return m.adopt(w, found)
+	return s.adopt(w, found)
 }
 
 // GetSnapshot implements cloud.Snapshots.
-func (m snapshots) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (cloud.Snapshot, error) {
-	return m.snapshotOf(m.get(ctx, "GetSnapshot", ref))
+func (s snapshots) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (cloud.Snapshot, error) {
+	return s.snapshotOf(s.get(ctx, "GetSnapshot", ref))
 }
 
-func (m snapshots) get(ctx context.Context, method string, ref cloud.SnapshotRef) (Snapshot, error) {
-	return send(ctx, m.memory, request{method, faults.OpGetSnapshot, ref.ID}, func() (Snapshot, *cloud.Error) {
-		found, ok := m.cloud.Snapshot(ref.ID)
-		if !ok || found.Account != m.Account || !m.Rules.Locations && found.Region != ref.Region {
+func (s snapshots) get(ctx context.Context, method string, ref cloud.SnapshotRef) (Snapshot, error) {
+	return send(ctx, s.memory, request{method, faults.OpGetSnapshot, ref.ID}, func() (Snapshot, *cloud.Error) {
+		found, ok := s.cloud.Snapshot(ref.ID)
+		if !ok || found.Account != s.Account || !s.Rules.Locations && found.Region != ref.Region {
 			return Snapshot{}, notFound("snapshot " + ref.ID)
 		}
 		return found, nil
@@ -190,10 +190,10 @@ func (m snapshots) get(ctx context.Context, method string, ref cloud.SnapshotRef
 }
 
 // ListSnapshots implements cloud.Snapshots.
-func (m snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq2[cloud.Snapshot, error] {
+func (s snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq2[cloud.Snapshot, error] {
 	return func(yield func(cloud.Snapshot, error) bool) {
-		for found, err := range m.pages(ctx, "ListSnapshots", owner) {
-			if !yield(m.snapshotOf(found, err)) {
+		for found, err := range s.pages(ctx, "ListSnapshots", owner) {
+			if !yield(s.snapshotOf(found, err)) {
 				return
 			}
 		}
@@ -202,11 +202,11 @@ func (m snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Se
 
 // pages returns all pages of a list. The next page begins after the last ID of this one,
 // so that concurrent changes shift nothing.
-func (m snapshots) pages(ctx context.Context, method string, owner cloud.Owner) iter.Seq2[Snapshot, error] {
+func (s snapshots) pages(ctx context.Context, method string, owner cloud.Owner) iter.Seq2[Snapshot, error] {
 	return func(yield func(Snapshot, error) bool) {
 		for last, more := "", true; more; {
-			page, err := send(ctx, m.memory, request{method, faults.OpListSnapshots, last}, func() ([]Snapshot, *cloud.Error) {
-				return m.page(owner, last), nil
+			page, err := send(ctx, s.memory, request{method, faults.OpListSnapshots, last}, func() ([]Snapshot, *cloud.Error) {
+				return s.page(owner, last), nil
 			})
 			if err != nil {
 				yield(Snapshot{}, err)
@@ -218,18 +218,18 @@ func (m snapshots) pages(ctx context.Context, method string, owner cloud.Owner) 
 					return
 				}
 			}
-			more = m.Rules.PageSize > 0 && len(page) == m.Rules.PageSize
+			more = s.Rules.PageSize > 0 && len(page) == s.Rules.PageSize
 		}
 	}
 }
 
-func (m snapshots) page(owner cloud.Owner, last string) []Snapshot {
+func (s snapshots) page(owner cloud.Owner, last string) []Snapshot {
 	var page []Snapshot
-	for _, s := range m.cloud.Visible() {
-		if s.ID > last && s.Account == m.Account && (m.Rules.Locations || s.Region == m.Region) && owner.Owns(s.Tags) {
-			page = append(page, s)
+	for _, snapshot := range s.cloud.Visible() {
+		if snapshot.ID > last && snapshot.Account == s.Account && (s.Rules.Locations || snapshot.Region == s.Region) && owner.Owns(snapshot.Tags) {
+			page = append(page, snapshot)
 		}
-		if m.Rules.PageSize > 0 && len(page) == m.Rules.PageSize {
+		if s.Rules.PageSize > 0 && len(page) == s.Rules.PageSize {
 			break
 		}
 	}
@@ -237,51 +237,51 @@ func (m snapshots) page(owner cloud.Owner, last string) []Snapshot {
 }
 
 // DeleteSnapshot implements cloud.Snapshots.
-func (m snapshots) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, owner cloud.Owner) error {
+func (s snapshots) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, owner cloud.Owner) error {
 	r := request{"DeleteSnapshot", faults.OpDeleteSnapshot, ref.ID}
-	found, err := m.get(ctx, r.method, ref)
+	found, err := s.get(ctx, r.method, ref)
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassNotFound:
 		return nil
 	case err != nil:
 		return err
 	case !owner.Owns(found.Tags):
-		return m.fail(r, foreign(ref.ID))
+		return s.fail(r, foreign(ref.ID))
 	}
-	_, err = send(ctx, m.memory, r, func() (struct{}, *cloud.Error) {
-		switch now, ok := m.cloud.Snapshot(ref.ID); {
+	_, err = send(ctx, s.memory, r, func() (struct{}, *cloud.Error) {
+		switch now, ok := s.cloud.Snapshot(ref.ID); {
 		case ok && now.Locked:
 			return struct{}{}, &cloud.Error{Class: cloud.ClassLocked, Code: "Locked", Message: "a lock prevents it"}
 		case ok && now.Used:
 			return struct{}{}, &cloud.Error{Class: cloud.ClassInUse, Code: "InUse", Message: "the snapshot is in use"}
 		}
-		m.cloud.RemoveSnapshot(ref.ID)
+		s.cloud.RemoveSnapshot(ref.ID)
 		return struct{}{}, nil
 	})
 	return err
 }
 
-func (m snapshots) ref(s Snapshot) cloud.SnapshotRef {
-	if m.Rules.Locations {
-		return cloud.SnapshotRef{Region: m.Region, ID: s.ID}
+func (s snapshots) ref(snapshot Snapshot) cloud.SnapshotRef {
+	if s.Rules.Locations {
+		return cloud.SnapshotRef{Region: s.Region, ID: snapshot.ID}
 	}
-	return cloud.SnapshotRef{Region: s.Region, ID: s.ID}
+	return cloud.SnapshotRef{Region: snapshot.Region, ID: snapshot.ID}
 }
 
-func (m snapshots) snapshotOf(s Snapshot, err error) (cloud.Snapshot, error) {
+func (s snapshots) snapshotOf(snapshot Snapshot, err error) (cloud.Snapshot, error) {
 	if err != nil {
 		return cloud.Snapshot{}, err
 	}
-	return m.snapshot(s), nil
+	return s.snapshot(snapshot), nil
 }
 
 // snapshot converts a snapshot of the fake to cloud.Snapshot.
-func (m snapshots) snapshot(s Snapshot) cloud.Snapshot {
+func (s snapshots) snapshot(snapshot Snapshot) cloud.Snapshot {
 	out := cloud.Snapshot{
-		Ref: m.ref(s), Name: s.Tags[cloud.TagName], State: s.State, TakenAt: s.Created, Progress: s.Progress, SizeBytes: s.SizeBytes,
-		Encrypted: s.Encrypted, SourceHandle: s.Source, Locations: s.Locations, Tags: s.Tags, Message: s.Message, ObservedAt: m.cloud.Now(),
+		Ref: s.ref(snapshot), Name: snapshot.Tags[cloud.TagName], State: snapshot.State, TakenAt: snapshot.Created, Progress: snapshot.Progress, SizeBytes: snapshot.SizeBytes,
+		Encrypted: snapshot.Encrypted, SourceHandle: snapshot.Source, Locations: snapshot.Locations, Tags: snapshot.Tags, Message: snapshot.Message, ObservedAt: s.cloud.Now(),
 	}
-	switch s.State {
+	switch snapshot.State {
 	case cloud.StateTaken, cloud.StateReady, cloud.StateFailed, cloud.StateDeleting:
 	default: // Its point in time is not fixed.
 		out.State, out.TakenAt = cloud.StateCreating, time.Time{}

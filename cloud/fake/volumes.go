@@ -15,8 +15,8 @@ import (
 type volumes struct{ *memory }
 
 // DescribeVolume implements cloud.Volumes.
-func (m volumes) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (cloud.Volume, error) {
-	found, err := m.volume(ctx, "DescribeVolume", ref)
+func (v volumes) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (cloud.Volume, error) {
+	found, err := v.volume(ctx, "DescribeVolume", ref)
 	if err != nil {
 		return cloud.Volume{}, err
 	}
@@ -41,44 +41,44 @@ func Handle(account, zone, name string) string {
 }
 
 // EnsureVolume implements cloud.Volumes.
-func (m volumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud.Volume, error) {
+func (v volumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud.Volume, error) {
 	r := request{"EnsureVolume", faults.OpCreateVolume, spec.Name}
 	name := attempted(spec.Name, spec.Attempt)
-	ref := cloud.VolumeRef{Region: m.Region, Zone: spec.Zone, Handle: Handle(m.Account, spec.Zone, name)}
-	found, err := m.volume(ctx, r.method, ref)
+	ref := cloud.VolumeRef{Region: v.Region, Zone: spec.Zone, Handle: Handle(v.Account, spec.Zone, name)}
+	found, err := v.volume(ctx, r.method, ref)
 	if err == nil || cloud.ClassOf(err) != cloud.ClassNotFound {
-		return m.restored(r, spec, found, err)
+		return v.restored(r, spec, found, err)
 	}
-	from, err := snapshots(m).get(ctx, r.method, spec.Snapshot)
+	from, err := snapshots(v).get(ctx, r.method, spec.Snapshot)
 	if err != nil {
 		return cloud.Volume{}, err
 	}
-	v, e := m.plan(spec, from)
+	volume, e := v.plan(spec, from)
 	if e != nil {
-		return cloud.Volume{}, m.fail(r, e)
+		return cloud.Volume{}, v.fail(r, e)
 	}
-	v.ID = ref.Handle
-	v.Tags = spec.Tags.With(cloud.Tags{cloud.TagName: name})
-	made, err := send(ctx, m.memory, r, func() (Volume, *cloud.Error) {
-		there, _ := m.cloud.NewVolume(v)
+	volume.ID = ref.Handle
+	volume.Tags = spec.Tags.With(cloud.Tags{cloud.TagName: name})
+	made, err := send(ctx, v.memory, r, func() (Volume, *cloud.Error) {
+		there, _ := v.cloud.NewVolume(volume)
 		return there, nil
 	})
-	return m.restored(r, spec, made, err)
+	return v.restored(r, spec, made, err)
 }
 
 // plan returns the volume for a spec.
-func (m volumes) plan(spec cloud.VolumeSpec, from Snapshot) (Volume, *cloud.Error) {
+func (v volumes) plan(spec cloud.VolumeSpec, from Snapshot) (Volume, *cloud.Error) {
 	switch {
 	case from.State != cloud.StateReady:
 		return Volume{}, &cloud.Error{Class: cloud.ClassTransient, Code: "NotReady", Message: fmt.Sprintf("%q is not ready", from.ID)}
 	case spec.SizeBytes != 0 && spec.SizeBytes < from.SizeBytes:
 		return Volume{}, &cloud.Error{Class: cloud.ClassInvalid, Code: "TooSmall", Message: fmt.Sprintf("%d bytes are less than the snapshot's %d", spec.SizeBytes, from.SizeBytes)}
 	}
-	v := Volume{
-		Account: m.Account, Region: m.Region, Zone: spec.Zone, SizeBytes: max(spec.SizeBytes, from.SizeBytes),
+	volume := Volume{
+		Account: v.Account, Region: v.Region, Zone: spec.Zone, SizeBytes: max(spec.SizeBytes, from.SizeBytes),
 		Type: spec.Class["type"], Encrypted: spec.Class["encrypted"] == "true", From: from.ID,
 	}
-	for key, field := range map[string]*int64{"iops": &v.IOPS, "throughput": &v.Throughput} {
+	for key, field := range map[string]*int64{"iops": &volume.IOPS, "throughput": &volume.Throughput} {
 		text := spec.Class[key]
 		if text == "" {
 			continue
@@ -89,37 +89,37 @@ func (m volumes) plan(spec cloud.VolumeSpec, from Snapshot) (Volume, *cloud.Erro
 		}
 		*field = n
 	}
-	return v, nil
+	return volume, nil
 }
 
 // restored returns a volume if it is the requested one.
-func (m volumes) restored(r request, spec cloud.VolumeSpec, v Volume, err error) (cloud.Volume, error) {
+func (v volumes) restored(r request, spec cloud.VolumeSpec, volume Volume, err error) (cloud.Volume, error) {
 	owner := cloud.Owner{Hub: spec.Tags[cloud.TagHub], App: spec.Tags[cloud.TagApp]}
 	switch {
 	case err != nil:
 		return cloud.Volume{}, err
-	case v.From != spec.Snapshot.ID || !owner.Owns(v.Tags):
-		return cloud.Volume{}, m.fail(r, conflict(spec.Name, "is the name of another volume"))
+	case volume.From != spec.Snapshot.ID || !owner.Owns(volume.Tags):
+		return cloud.Volume{}, v.fail(r, conflict(spec.Name, "is the name of another volume"))
 	}
-	return describe(v), nil
+	return describe(volume), nil
 }
 
 // DeleteVolume implements cloud.Volumes.
-func (m volumes) DeleteVolume(ctx context.Context, ref cloud.VolumeRef, owner cloud.Owner) error {
+func (v volumes) DeleteVolume(ctx context.Context, ref cloud.VolumeRef, owner cloud.Owner) error {
 	r := request{"DeleteVolume", faults.OpDeleteVolume, ref.Handle}
-	found, err := m.volume(ctx, r.method, ref)
+	found, err := v.volume(ctx, r.method, ref)
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassNotFound:
 		return nil
 	case err != nil:
 		return err
 	case found.From == "" || !owner.Owns(found.Tags):
-		return m.fail(r, foreign(ref.Handle))
+		return v.fail(r, foreign(ref.Handle))
 	case found.Attached:
-		return m.fail(r, &cloud.Error{Class: cloud.ClassInUse, Code: "Attached", Message: "the volume is attached"})
+		return v.fail(r, &cloud.Error{Class: cloud.ClassInUse, Code: "Attached", Message: "the volume is attached"})
 	}
-	_, err = send(ctx, m.memory, r, func() (struct{}, *cloud.Error) {
-		m.cloud.RemoveVolume(ref.Handle)
+	_, err = send(ctx, v.memory, r, func() (struct{}, *cloud.Error) {
+		v.cloud.RemoveVolume(ref.Handle)
 		return struct{}{}, nil
 	})
 	return err

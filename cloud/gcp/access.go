@@ -16,25 +16,25 @@ import (
 // probe is the name of the snapshot and disk whose permissions are tested.
 const probe = "eb-preflight"
 
-type access struct{ s *session }
+type access struct{ session *session }
 
 // Identity reads the project, and returns the identity of the credentials.
-func (p access) Identity(ctx context.Context) (cloud.Identity, error) {
-	found, _, err := do(ctx, p.s, call[*compute.ProjectsClient, *computepb.Project]{
+func (a access) Identity(ctx context.Context) (cloud.Identity, error) {
+	found, _, err := do(ctx, a.s, call[*compute.ProjectsClient, *computepb.Project]{
 		op: "Identity", client: compute.NewProjectsRESTClient,
 		send: func(ctx context.Context, c *compute.ProjectsClient, o ...gax.CallOption) (*computepb.Project, error) {
-			return c.Get(ctx, &computepb.GetProjectRequest{Project: p.s.project}, o...)
+			return c.Get(ctx, &computepb.GetProjectRequest{Project: a.s.project}, o...)
 		},
 	})
 	if err != nil {
 		return cloud.Identity{}, err
 	}
-	if found.GetName() != p.s.project {
-		return cloud.Identity{}, refuseCode("Identity", cloud.ClassDenied, "WrongAccount", "the project is %q, not %q as spec.gcp.project says", found.GetName(), p.s.project)
+	if found.GetName() != a.s.project {
+		return cloud.Identity{}, refuseCode("Identity", cloud.ClassDenied, "WrongAccount", "the project is %q, not %q as spec.gcp.project says", found.GetName(), a.s.project)
 	}
 	named, cancel := context.WithTimeout(ctx, identity.RequestTimeout)
 	defer cancel()
-	return cloud.Identity{Name: p.s.credentials.Name(named), Account: found.GetName()}, nil
+	return cloud.Identity{Name: a.s.credentials.Name(named), Account: found.GetName()}, nil
 }
 
 // The means of checks.
@@ -66,12 +66,12 @@ func neededOfOperations() []string {
 
 // Preflight tests the permissions for snapshots, and those for disks in a zone of the
 // region.
-func (p access) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.PermissionCheck, error) {
-	checks, err := p.snapshots(ctx)
+func (a access) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.PermissionCheck, error) {
+	checks, err := a.snapshots(ctx)
 	if err != nil {
 		return nil, err
 	}
-	zone, err := p.zone(ctx)
+	zone, err := a.zone(ctx)
 	listed := cloud.PermissionCheck{Permission: "compute.zones.list", By: byRequest, Granted: err == nil}
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassDenied:
@@ -81,7 +81,7 @@ func (p access) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.Permissio
 	case zone == "":
 		checks = append(checks, unchecked(neededOfDisks(), "the region has no zone")...)
 	default:
-		disks, err := p.disks(ctx, zone)
+		disks, err := a.disks(ctx, zone)
 		if err != nil {
 			return nil, err
 		}
@@ -99,26 +99,26 @@ func unchecked(permissions []string, reason string) []cloud.PermissionCheck {
 	return out
 }
 
-func (p access) snapshots(ctx context.Context) ([]cloud.PermissionCheck, error) {
+func (a access) snapshots(ctx context.Context) ([]cloud.PermissionCheck, error) {
 	asked := neededOfSnapshots()
-	held, _, err := do(ctx, p.s, call[*compute.SnapshotsClient, *computepb.TestPermissionsResponse]{
+	held, _, err := do(ctx, a.s, call[*compute.SnapshotsClient, *computepb.TestPermissionsResponse]{
 		op: "Preflight", client: compute.NewSnapshotsRESTClient,
 		send: func(ctx context.Context, c *compute.SnapshotsClient, o ...gax.CallOption) (*computepb.TestPermissionsResponse, error) {
 			return c.TestIamPermissions(ctx, &computepb.TestIamPermissionsSnapshotRequest{
-				Project: p.s.project, Resource: probe, TestPermissionsRequestResource: &computepb.TestPermissionsRequest{Permissions: asked},
+				Project: a.s.project, Resource: probe, TestPermissionsRequestResource: &computepb.TestPermissionsRequest{Permissions: asked},
 			}, o...)
 		},
 	})
 	return checked(asked, held, err)
 }
 
-func (p access) disks(ctx context.Context, zone string) ([]cloud.PermissionCheck, error) {
+func (a access) disks(ctx context.Context, zone string) ([]cloud.PermissionCheck, error) {
 	asked := neededOfDisks()
-	held, _, err := do(ctx, p.s, call[*compute.DisksClient, *computepb.TestPermissionsResponse]{
+	held, _, err := do(ctx, a.s, call[*compute.DisksClient, *computepb.TestPermissionsResponse]{
 		op: "Preflight", client: compute.NewDisksRESTClient,
 		send: func(ctx context.Context, c *compute.DisksClient, o ...gax.CallOption) (*computepb.TestPermissionsResponse, error) {
 			return c.TestIamPermissions(ctx, &computepb.TestIamPermissionsDiskRequest{
-				Project: p.s.project, Zone: zone, Resource: probe, TestPermissionsRequestResource: &computepb.TestPermissionsRequest{Permissions: asked},
+				Project: a.s.project, Zone: zone, Resource: probe, TestPermissionsRequestResource: &computepb.TestPermissionsRequest{Permissions: asked},
 			}, o...)
 		},
 	})
@@ -151,17 +151,17 @@ func checked(asked []string, held *computepb.TestPermissionsResponse, err error)
 }
 
 // zone returns a zone of the session's region, or an empty string if there is none.
-func (p access) zone(ctx context.Context) (string, error) {
-	name, _, err := do(ctx, p.s, call[*compute.ZonesClient, string]{
+func (a access) zone(ctx context.Context) (string, error) {
+	name, _, err := do(ctx, a.s, call[*compute.ZonesClient, string]{
 		op: "Preflight", client: compute.NewZonesRESTClient,
 		send: func(ctx context.Context, c *compute.ZonesClient, o ...gax.CallOption) (string, error) {
-			all := c.List(ctx, &computepb.ListZonesRequest{Project: p.s.project}, o...)
+			all := c.List(ctx, &computepb.ListZonesRequest{Project: a.s.project}, o...)
 			for {
 				found, err := all.Next()
 				if done, err := finished(err); done || err != nil {
 					return "", err
 				}
-				if regionOf(found.GetName()) == p.s.region {
+				if regionOf(found.GetName()) == a.s.region {
 					return found.GetName(), nil
 				}
 			}

@@ -127,7 +127,7 @@ func documented(t testing.TB) iam.Permissions {
 
 // transport sends requests as the script wants it. What the server answers is compared
 // with Google's description.
-func (s *testEnv) transport(t testing.TB) http.RoundTripper {
+func (e *testEnv) transport(t testing.TB) http.RoundTripper {
 	t.Helper()
 	checked := identity.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := http.DefaultTransport.RoundTrip(r)
@@ -139,25 +139,25 @@ func (s *testEnv) transport(t testing.TB) http.RoundTripper {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.api.Answer(r.Method, r.URL.EscapedPath(), body); err != nil {
+		if err := e.api.Answer(r.Method, r.URL.EscapedPath(), body); err != nil {
 			t.Errorf("%s %s: the fake's answer is not as Google describes it: %v\n%s", r.Method, r.URL.Path, err, body)
 		}
 		response.Body = io.NopCloser(bytes.NewReader(body))
 		return response, nil
 	})
-	return &faults.Transport{Next: checked, Classify: classifyRequest, Script: s.script, Clock: s.clock}
+	return &faults.Transport{Next: checked, Classify: classifyRequest, Script: e.script, Clock: e.clock}
 }
 
 // config is an account's, with the key of a service account.
-func (s *testEnv) config(t testing.TB) cloud.Config {
+func (e *testEnv) config(t testing.TB) cloud.Config {
 	t.Helper()
 	return cloud.Config{
-		Account: "google", Region: region, Endpoint: s.url, Secret: s.keys.ours.secret(s.url),
+		Account: "google", Region: region, Endpoint: e.url, Secret: e.keys.ours.secret(e.url),
 		Spec: v1.CloudAccountSpec{
 			Provider: v1.ProviderGCP, GCP: &v1.GCPAccount{Project: project},
 			Credentials: v1.CloudCredentials{Type: v1.CredentialsSecret},
 		},
-		HTTP: &http.Client{Transport: s.transport(t)}, Clock: s.clock,
+		HTTP: &http.Client{Transport: e.transport(t)}, Clock: e.clock,
 	}
 }
 
@@ -170,35 +170,35 @@ func connect(t testing.TB, config cloud.Config) cloud.Session {
 	return session
 }
 
-func (s *testEnv) disk(_ testing.TB, name string, sizeBytes int64) cloud.VolumeRef {
-	return cloud.VolumeRef{Region: region, Zone: zone, Handle: s.server.CSIDisk(project, zone, name, sizeBytes)}
+func (e *testEnv) disk(_ testing.TB, name string, sizeBytes int64) cloud.VolumeRef {
+	return cloud.VolumeRef{Region: region, Zone: zone, Handle: e.server.CSIDisk(project, zone, name, sizeBytes)}
 }
 
-func (s *testEnv) backend() *cloudtest.Backend {
+func (e *testEnv) backend() *cloudtest.Backend {
 	regions := [2]string{region, "us-central1"}
 	return &cloudtest.Backend{
-		Provider: v1.ProviderGCP, Clock: s.clock, Cloud: s.cloud, Script: s.script,
+		Provider: v1.ProviderGCP, Clock: e.clock, Cloud: e.cloud, Script: e.script,
 		Regions: regions, Zones: [2]string{zone, "us-central1-a"},
 		Connect: func(t testing.TB, o cloudtest.Options) cloud.Session {
 			t.Helper()
-			config := s.config(t)
+			config := e.config(t)
 			config.Region = regions[o.Region]
 			if o.OtherAccount {
 				config.Spec.GCP = &v1.GCPAccount{Project: "shop-test"}
-				config.Secret = s.keys.others.secret(s.url)
+				config.Secret = e.keys.others.secret(e.url)
 			}
 			if o.BadCredentials {
-				config.Secret = s.keys.wrong.secret(s.url)
+				config.Secret = e.keys.wrong.secret(e.url)
 			}
 			if o.HTTP != nil {
 				config.HTTP.Transport = o.HTTP(config.HTTP.Transport)
 			}
 			return connect(t, config)
 		},
-		Disk: s.disk,
+		Disk: e.disk,
 		ForeignSnapshot: func(testing.TB) cloud.SnapshotRef {
-			id := fmt.Sprintf("projects/%s/global/snapshots/by-hand-%d", project, s.cloud.Serial())
-			s.cloud.AddSnapshot(fake.Snapshot{ID: id, Source: "projects/" + project + "/zones/" + zone + "/disks/x", SourceUID: "7", SizeBytes: 10 << 30, Locations: []string{"eu"}})
+			id := fmt.Sprintf("projects/%s/global/snapshots/by-hand-%d", project, e.cloud.Serial())
+			e.cloud.AddSnapshot(fake.Snapshot{ID: id, Source: "projects/" + project + "/zones/" + zone + "/disks/x", SourceUID: "7", SizeBytes: 10 << 30, Locations: []string{"eu"}})
 			return cloud.SnapshotRef{Region: region, ID: id}
 		},
 		Refusal: refusal,
@@ -213,9 +213,9 @@ func (s *testEnv) backend() *cloudtest.Backend {
 			"csi.storage.k8s.io/fstype": "ext4",
 		},
 		ClassVolume: cloud.Volume{Type: "hyperdisk-balanced", IOPS: 6000, Throughput: 250, Encrypted: true},
-		PageSize:    s.server.SetPageSize,
-		Validate:    func(call faults.Call) error { return s.api.Request(call.Request) },
-		Refused:     s.server.Refused,
+		PageSize:    e.server.SetPageSize,
+		Validate:    func(call faults.Call) error { return e.api.Request(call.Request) },
+		Refused:     e.server.Refused,
 		Secrets:     []string{"PRIVATE KEY", "ya29.", "eyJ"},
 		Spare: map[int]string{
 			15: "snapshots of Google Cloud are global: see case 16",

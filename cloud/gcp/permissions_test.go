@@ -38,10 +38,10 @@ func TestPermissions(t *testing.T) {
 }
 
 // everything calls all methods with some permissions, and ignores the results.
-func (s *testEnv) everything(t *testing.T, permissions iam.Permissions) {
+func (e *testEnv) everything(t *testing.T, permissions iam.Permissions) {
 	t.Helper()
-	ctx, session, owner := t.Context(), connect(t, s.config(t)), cloud.Owner{Hub: "hub", App: "app"}
-	disk := func(name string) cloud.VolumeRef { return s.disk(t, name, 20<<30) }
+	ctx, session, owner := t.Context(), connect(t, e.config(t)), cloud.Owner{Hub: "hub", App: "app"}
+	disk := func(name string) cloud.VolumeRef { return e.disk(t, name, 20<<30) }
 	ensure := func(name string, of cloud.VolumeRef) cloud.SnapshotRef {
 		made, _ := session.Snapshots.EnsureSnapshot(ctx, spec(name, of))
 		return made.Ref
@@ -52,12 +52,12 @@ func (s *testEnv) everything(t *testing.T, permissions iam.Permissions) {
 		return made.Ref
 	}
 	own, late := ensure("own", disk("first")), disk("late")
-	s.cloud.FailNext("by chance")
+	e.cloud.FailNext("by chance")
 	failed := ensure("failed", disk("second"))
-	s.clock.Step(time.Hour)
+	e.clock.Step(time.Hour)
 	restored := restore("restored", own)
 
-	s.server.SetPermissions(permissions)
+	e.server.SetPermissions(permissions)
 	_, _ = session.Access.Identity(ctx)
 	_, _ = session.Access.Preflight(ctx, owner)
 	for _, err := range session.Snapshots.ListSnapshots(ctx, owner) {
@@ -68,7 +68,7 @@ func (s *testEnv) everything(t *testing.T, permissions iam.Permissions) {
 	_ = restore("again", own)
 	_ = session.Volumes.DeleteVolume(ctx, restored, owner)
 	_, _ = session.Snapshots.GetSnapshot(ctx, failed)
-	s.cloud.SetPace(fake.Pace{Lag: time.Minute}) // What is not visible is asked of the operation.
+	e.cloud.SetPace(fake.Pace{Lag: time.Minute}) // What is not visible is asked of the operation.
 	_ = ensure("unseen", late)
 	_ = restore("unseen-volume", own)
 	_ = session.Snapshots.DeleteSnapshot(ctx, own, owner)

@@ -33,11 +33,11 @@ type location struct {
 }
 
 // path is the disk's, from projects/ on: the volume handle.
-func (p location) path(project string) string {
-	if p.zone == "" {
-		return "projects/" + project + "/regions/" + p.region + "/disks/" + p.name
+func (l location) path(project string) string {
+	if l.zone == "" {
+		return "projects/" + project + "/regions/" + l.region + "/disks/" + l.name
 	}
-	return "projects/" + project + "/zones/" + p.zone + "/disks/" + p.name
+	return "projects/" + project + "/zones/" + l.zone + "/disks/" + l.name
 }
 
 // regionOf returns the region of a zone.

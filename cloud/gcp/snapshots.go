@@ -17,7 +17,7 @@ import (
 // pageSize is the number of items per page, Google's maximum.
 const pageSize = 500
 
-type snapshots struct{ s *session }
+type snapshots struct{ session *session }
 
 // EnsureSnapshot implements cloud.Snapshots.
 func (p snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (cloud.Snapshot, error) {
@@ -33,7 +33,7 @@ func (p snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) 
 	if !spec.MaySend {
 		return cloud.Snapshot{}, refuseCode(op, cloud.ClassAmbiguous, codeNotVisible, "there is no snapshot %q yet, and none may be asked for", w.name)
 	}
-	disk, _, err := p.s.disk(ctx, op, w.location)
+	disk, _, err := p.session.disk(ctx, op, w.location)
 	if err != nil {
 		return cloud.Snapshot{}, err
 	}
@@ -72,10 +72,10 @@ func (p snapshots) want(op string, spec cloud.SnapshotSpec) (wanted, error) {
 	if w.name, err = attemptName(op, spec.Name, spec.Attempt); err != nil {
 		return w, err
 	}
-	if w.location, err = p.s.place(op, spec.Source); err != nil {
+	if w.location, err = p.session.place(op, spec.Source); err != nil {
 		return w, err
 	}
-	w.path = w.location.path(p.s.project)
+	w.path = w.location.path(p.session.project)
 	if spec.Tags[cloud.TagHub] == "" {
 		return w, refuse(op, cloud.ClassInvalid, "snapshot %q has no tag %s", w.name, cloud.TagHub)
 	}
@@ -113,13 +113,13 @@ func (p snapshots) insert(ctx context.Context, op string, w wanted) (*computepb.
 		return nil, err
 	}
 	request := &computepb.InsertSnapshotRequest{
-		Project: p.s.project, RequestId: new(p.s.requestID("insert", p.s.snapshotID(w.name))),
+		Project: p.session.project, RequestId: new(p.session.requestID("insert", p.session.snapshotID(w.name))),
 		SnapshotResource: &computepb.Snapshot{
 			Name: new(w.name), SourceDisk: new(w.path), Description: new(description), Labels: labels,
 			StorageLocations: w.spec.Locations, SnapshotType: new("STANDARD"),
 		},
 	}
-	started, _, err := do(ctx, p.s, call[*compute.SnapshotsClient, *compute.Operation]{
+	started, _, err := do(ctx, p.session, call[*compute.SnapshotsClient, *compute.Operation]{
 		op: op, mutates: true, makes: true, client: compute.NewSnapshotsRESTClient,
 		send: func(ctx context.Context, c *compute.SnapshotsClient, o ...gax.CallOption) (*compute.Operation, error) {
 			return c.Insert(ctx, request, o...)
@@ -136,7 +136,7 @@ func (p snapshots) insert(ctx context.Context, op string, w wanted) (*computepb.
 // snapshot was requested.
 func (p snapshots) inserted(ctx context.Context, op string, w wanted, started *computepb.Operation) (cloud.Snapshot, error) {
 	made := cloud.Snapshot{
-		Ref: cloud.SnapshotRef{Region: p.s.region, ID: p.s.snapshotID(w.name)}, Name: w.name, State: cloud.StateCreating, Progress: -1,
+		Ref: cloud.SnapshotRef{Region: p.session.region, ID: p.session.snapshotID(w.name)}, Name: w.name, State: cloud.StateCreating, Progress: -1,
 		Encrypted: true, SourceHandle: w.spec.Source.Handle, Locations: w.spec.Locations,
 		Tags: w.spec.Tags.With(cloud.Tags{cloud.TagName: w.name, cloud.TagVolume: w.uid}),
 	}
@@ -147,7 +147,7 @@ func (p snapshots) inserted(ctx context.Context, op string, w wanted, started *c
 	if cloud.ClassOf(err) != cloud.ClassNotFound {
 		return made, nil
 	}
-	failed := p.s.failed(ctx, op, location{}, started)
+	failed := p.session.failed(ctx, op, location{}, started)
 	switch {
 	case failed == nil:
 		return made, nil
@@ -167,7 +167,7 @@ func (p snapshots) EnsureCopy(_ context.Context, spec cloud.CopySpec) (cloud.Sna
 // GetSnapshot implements cloud.Snapshots.
 func (p snapshots) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (cloud.Snapshot, error) {
 	const op = "GetSnapshot"
-	name, err := p.s.snapshotName(op, ref)
+	name, err := p.session.snapshotName(op, ref)
 	if err != nil {
 		return cloud.Snapshot{}, err
 	}
@@ -175,19 +175,19 @@ func (p snapshots) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (clou
 }
 
 func (p snapshots) get(ctx context.Context, op, name string) (cloud.Snapshot, error) {
-	found, seen, err := do(ctx, p.s, call[*compute.SnapshotsClient, *computepb.Snapshot]{
+	found, seen, err := do(ctx, p.session, call[*compute.SnapshotsClient, *computepb.Snapshot]{
 		op: op, client: compute.NewSnapshotsRESTClient,
 		send: func(ctx context.Context, c *compute.SnapshotsClient, o ...gax.CallOption) (*computepb.Snapshot, error) {
-			return c.Get(ctx, &computepb.GetSnapshotRequest{Project: p.s.project, Snapshot: name}, o...)
+			return c.Get(ctx, &computepb.GetSnapshotRequest{Project: p.session.project, Snapshot: name}, o...)
 		},
 	})
 	if err != nil {
 		return cloud.Snapshot{}, err
 	}
-	out := p.s.snapshot(found)
+	out := p.session.snapshot(found)
 	out.ObservedAt = seen.Date()
 	if out.State == cloud.StateFailed {
-		out.Message = p.s.whyFailed(ctx, op, found.GetId())
+		out.Message = p.session.whyFailed(ctx, op, found.GetId())
 	}
 	return out, nil
 }
@@ -243,7 +243,7 @@ func (p snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Se
 				return
 			}
 			for _, item := range page {
-				found := p.s.snapshot(item)
+				found := p.session.snapshot(item)
 				found.ObservedAt = seen.Date()
 				if owner.Owns(found.Tags) && !yield(found, nil) {
 					return
@@ -259,10 +259,10 @@ func (p snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Se
 // page reads one page of a list.
 func (p snapshots) page(ctx context.Context, op, filter, token string) ([]*computepb.Snapshot, string, apierror.Answer, error) {
 	var items []*computepb.Snapshot
-	next, seen, err := do(ctx, p.s, call[*compute.SnapshotsClient, string]{
+	next, seen, err := do(ctx, p.session, call[*compute.SnapshotsClient, string]{
 		op: op, client: compute.NewSnapshotsRESTClient,
 		send: func(ctx context.Context, c *compute.SnapshotsClient, o ...gax.CallOption) (string, error) {
-			request := &computepb.ListSnapshotsRequest{Project: p.s.project, Filter: new(filter), MaxResults: new(uint32(pageSize))}
+			request := &computepb.ListSnapshotsRequest{Project: p.session.project, Filter: new(filter), MaxResults: new(uint32(pageSize))}
 			if token != "" {
 				request.PageToken = new(token)
 			}
@@ -283,7 +283,7 @@ func (p snapshots) page(ctx context.Context, op, filter, token string) ([]*compu
 // DeleteSnapshot deletes a snapshot that the owner has.
 func (p snapshots) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, owner cloud.Owner) error {
 	const op = "DeleteSnapshot"
-	name, err := p.s.snapshotName(op, ref)
+	name, err := p.session.snapshotName(op, ref)
 	if err != nil {
 		return err
 	}
@@ -296,11 +296,11 @@ func (p snapshots) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, ow
 	case !owner.Owns(found.Tags):
 		return refuseCode(op, cloud.ClassDenied, cloud.CodeForeign, "snapshot %q is not ours", name)
 	}
-	_, _, err = do(ctx, p.s, call[*compute.SnapshotsClient, *compute.Operation]{
+	_, _, err = do(ctx, p.session, call[*compute.SnapshotsClient, *compute.Operation]{
 		op: op, mutates: true, client: compute.NewSnapshotsRESTClient,
 		send: func(ctx context.Context, c *compute.SnapshotsClient, o ...gax.CallOption) (*compute.Operation, error) {
 			return c.Delete(ctx, &computepb.DeleteSnapshotRequest{
-				Project: p.s.project, Snapshot: name, RequestId: new(p.s.requestID("delete", ref.ID)),
+				Project: p.session.project, Snapshot: name, RequestId: new(p.session.requestID("delete", ref.ID)),
 			}, o...)
 		},
 	})

@@ -14,16 +14,16 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/gcp/apierror"
 )
 
-type volumes struct{ s *session }
+type volumes struct{ session *session }
 
 // DescribeVolume reads a disk.
-func (p volumes) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (cloud.Volume, error) {
+func (v volumes) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (cloud.Volume, error) {
 	const op = "DescribeVolume"
-	at, err := p.s.place(op, ref)
+	at, err := v.s.place(op, ref)
 	if err != nil {
 		return cloud.Volume{}, err
 	}
-	found, _, err := p.s.disk(ctx, op, at)
+	found, _, err := v.s.disk(ctx, op, at)
 	if err != nil {
 		return cloud.Volume{}, err
 	}
@@ -67,17 +67,17 @@ func volume(in *computepb.Disk, ref cloud.VolumeRef) cloud.Volume {
 }
 
 // EnsureVolume implements cloud.Volumes.
-func (p volumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud.Volume, error) {
+func (v volumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud.Volume, error) {
 	const op = "EnsureVolume"
-	w, err := p.want(op, spec)
+	w, err := v.want(op, spec)
 	if err != nil {
 		return cloud.Volume{}, err
 	}
-	found, _, err := p.s.disk(ctx, op, w.location)
+	found, _, err := v.s.disk(ctx, op, w.location)
 	if cloud.ClassOf(err) != cloud.ClassNotFound {
-		return p.adopt(w, found, err)
+		return v.adopt(w, found, err)
 	}
-	source, err := snapshots(p).get(ctx, op, w.snapshot)
+	source, err := snapshots(v).get(ctx, op, w.snapshot)
 	if err != nil {
 		return cloud.Volume{}, err
 	}
@@ -89,16 +89,16 @@ func (p volumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud
 		return cloud.Volume{}, refuse(op, cloud.ClassInvalid, "a disk of %d GiB is smaller than snapshot %q of %d GiB", size, w.snapshot, source.SizeBytes/gib)
 	}
 	w.body.SizeGb = new(size)
-	started, err := p.insert(ctx, op, w)
+	started, err := v.insert(ctx, op, w)
 	switch cloud.ClassOf(err) {
 	case "":
-		return p.inserted(ctx, op, w, started)
+		return v.inserted(ctx, op, w, started)
 	case cloud.ClassConflict:
-		found, _, err := p.s.disk(ctx, op, w.location)
+		found, _, err := v.s.disk(ctx, op, w.location)
 		if cloud.ClassOf(err) == cloud.ClassNotFound {
 			return cloud.Volume{}, refuseCode(op, cloud.ClassAmbiguous, codeNotVisible, "the name %q is taken by what is not shown yet", w.name)
 		}
-		return p.adopt(w, found, err)
+		return v.adopt(w, found, err)
 	default:
 		return cloud.Volume{}, err
 	}
@@ -117,32 +117,32 @@ func (w wantedDisk) ref(project string) cloud.VolumeRef {
 	return cloud.VolumeRef{Region: w.region, Zone: w.zone, Handle: w.path(project)}
 }
 
-func (p volumes) want(op string, spec cloud.VolumeSpec) (wantedDisk, error) {
+func (v volumes) want(op string, spec cloud.VolumeSpec) (wantedDisk, error) {
 	w := wantedDisk{spec: spec}
 	name, err := attemptName(op, spec.Name, spec.Attempt)
 	if err != nil {
 		return w, err
 	}
-	if w.snapshot, err = p.s.snapshotName(op, spec.Snapshot); err != nil {
+	if w.snapshot, err = v.s.snapshotName(op, spec.Snapshot); err != nil {
 		return w, err
 	}
 	switch {
 	case spec.Zone == "":
 		return w, refuse(op, cloud.ClassUnsupported, "disk %q has no zone, and regional disks are not made", name)
-	case !matches(`^`+namePattern+`$`, spec.Zone) || regionOf(spec.Zone) != p.s.region:
-		return w, refuse(op, cloud.ClassInvalid, "zone %q is not in region %q", spec.Zone, p.s.region)
+	case !matches(`^`+namePattern+`$`, spec.Zone) || regionOf(spec.Zone) != v.s.region:
+		return w, refuse(op, cloud.ClassInvalid, "zone %q is not in region %q", spec.Zone, v.s.region)
 	case spec.Tags[cloud.TagHub] == "":
 		return w, refuse(op, cloud.ClassInvalid, "disk %q has no tag %s", name, cloud.TagHub)
 	}
-	w.location = location{region: p.s.region, zone: spec.Zone, name: name}
+	w.location = location{region: v.s.region, zone: spec.Zone, name: name}
 	labels, description, err := encode(op, spec.Tags.With(cloud.Tags{cloud.TagName: name}))
 	if err != nil {
 		return w, err
 	}
 	w.body = &computepb.Disk{
-		Name: new(name), Labels: labels, Description: new(description), SourceSnapshot: new(p.s.snapshotID(w.snapshot)),
+		Name: new(name), Labels: labels, Description: new(description), SourceSnapshot: new(v.s.snapshotID(w.snapshot)),
 	}
-	return w, p.s.asClass(op, w.body, spec)
+	return w, v.s.asClass(op, w.body, spec)
 }
 
 // asClass sets the fields of a disk from the parameters of a StorageClass of Google's
@@ -186,29 +186,29 @@ func amount(text string) (*int64, error) {
 }
 
 // adopt returns a disk that was found, if it is the one that is wanted.
-func (p volumes) adopt(w wantedDisk, found *computepb.Disk, err error) (cloud.Volume, error) {
+func (v volumes) adopt(w wantedDisk, found *computepb.Disk, err error) (cloud.Volume, error) {
 	const op = "EnsureVolume"
 	if err != nil {
 		return cloud.Volume{}, err
 	}
-	out := volume(found, w.ref(p.s.project))
+	out := volume(found, w.ref(v.s.project))
 	owner := cloud.Owner{Hub: w.spec.Tags[cloud.TagHub], App: w.spec.Tags[cloud.TagApp]}
 	switch {
 	case !owner.Owns(out.Tags):
 		return cloud.Volume{}, refuse(op, cloud.ClassConflict, "disk %q is not ours", w.name)
-	case pathOf(found.GetSourceSnapshot()) != p.s.snapshotID(w.snapshot):
+	case pathOf(found.GetSourceSnapshot()) != v.s.snapshotID(w.snapshot):
 		return cloud.Volume{}, refuse(op, cloud.ClassConflict, "disk %q is of %q, not of snapshot %q", w.name, found.GetSourceSnapshot(), w.snapshot)
 	default:
 		return out, nil
 	}
 }
 
-func (p volumes) insert(ctx context.Context, op string, w wantedDisk) (*computepb.Operation, error) {
-	started, _, err := do(ctx, p.s, call[*compute.DisksClient, *compute.Operation]{
+func (v volumes) insert(ctx context.Context, op string, w wantedDisk) (*computepb.Operation, error) {
+	started, _, err := do(ctx, v.s, call[*compute.DisksClient, *compute.Operation]{
 		op: op, mutates: true, makes: true, client: compute.NewDisksRESTClient,
 		send: func(ctx context.Context, c *compute.DisksClient, o ...gax.CallOption) (*compute.Operation, error) {
 			return c.Insert(ctx, &computepb.InsertDiskRequest{
-				Project: p.s.project, Zone: w.zone, DiskResource: w.body, RequestId: new(p.s.requestID("insert", w.path(p.s.project))),
+				Project: v.s.project, Zone: w.zone, DiskResource: w.body, RequestId: new(v.s.requestID("insert", w.path(v.s.project))),
 			}, o...)
 		},
 	})
@@ -219,20 +219,20 @@ func (p volumes) insert(ctx context.Context, op string, w wantedDisk) (*computep
 }
 
 // inserted returns the disk that an accepted request makes; see snapshots.inserted.
-func (p volumes) inserted(ctx context.Context, op string, w wantedDisk, started *computepb.Operation) (cloud.Volume, error) {
+func (v volumes) inserted(ctx context.Context, op string, w wantedDisk, started *computepb.Operation) (cloud.Volume, error) {
 	made := cloud.Volume{
-		Ref: w.ref(p.s.project), UID: fmt.Sprint(started.GetTargetId()), State: cloud.StateCreating, SizeBytes: w.body.GetSizeGb() * gib, Encrypted: true,
+		Ref: w.ref(v.s.project), UID: fmt.Sprint(started.GetTargetId()), State: cloud.StateCreating, SizeBytes: w.body.GetSizeGb() * gib, Encrypted: true,
 		Type: tail(w.body.GetType()), IOPS: w.body.GetProvisionedIops(), Throughput: w.body.GetProvisionedThroughput(),
 		Tags: w.spec.Tags.With(cloud.Tags{cloud.TagName: w.name}),
 	}
-	found, _, err := p.s.disk(ctx, op, w.location)
+	found, _, err := v.s.disk(ctx, op, w.location)
 	if err == nil {
-		return p.adopt(w, found, nil)
+		return v.adopt(w, found, nil)
 	}
 	if cloud.ClassOf(err) != cloud.ClassNotFound {
 		return made, nil
 	}
-	failed := p.s.failed(ctx, op, w.location, started)
+	failed := v.s.failed(ctx, op, w.location, started)
 	switch {
 	case failed == nil:
 		return made, nil
@@ -245,13 +245,13 @@ func (p volumes) inserted(ctx context.Context, op string, w wantedDisk, started 
 }
 
 // DeleteVolume deletes a disk that EnsureVolume made for the owner and nothing uses.
-func (p volumes) DeleteVolume(ctx context.Context, ref cloud.VolumeRef, owner cloud.Owner) error {
+func (v volumes) DeleteVolume(ctx context.Context, ref cloud.VolumeRef, owner cloud.Owner) error {
 	const op = "DeleteVolume"
-	at, err := p.s.place(op, ref)
+	at, err := v.s.place(op, ref)
 	if err != nil {
 		return err
 	}
-	found, _, err := p.s.disk(ctx, op, at)
+	found, _, err := v.s.disk(ctx, op, at)
 	if cloud.ClassOf(err) == cloud.ClassNotFound {
 		return nil
 	}
@@ -266,11 +266,11 @@ func (p volumes) DeleteVolume(ctx context.Context, ref cloud.VolumeRef, owner cl
 	case out.Attached:
 		return refuse(op, cloud.ClassInUse, "disk %q is attached to a machine", at.name)
 	}
-	_, _, err = do(ctx, p.s, call[*compute.DisksClient, *compute.Operation]{
+	_, _, err = do(ctx, v.s, call[*compute.DisksClient, *compute.Operation]{
 		op: op, mutates: true, client: compute.NewDisksRESTClient,
 		send: func(ctx context.Context, c *compute.DisksClient, o ...gax.CallOption) (*compute.Operation, error) {
 			return c.Delete(ctx, &computepb.DeleteDiskRequest{
-				Project: p.s.project, Zone: at.zone, Disk: at.name, RequestId: new(p.s.requestID("delete", at.path(p.s.project))),
+				Project: v.s.project, Zone: at.zone, Disk: at.name, RequestId: new(v.s.requestID("delete", at.path(v.s.project))),
 			}, o...)
 		},
 	})

@@ -69,19 +69,19 @@ func newPeer(t testing.TB, url, bucket string) *peer {
 	return m
 }
 
-func (m *peer) backend(described *model) *objectstore.Backend {
-	e := newTestEnv(m.TB)
-	e.clock, e.endpoint, e.oracle.model = testclock.NewFakeClock(m.began), m.url, described
+func (p *peer) backend(described *model) *objectstore.Backend {
+	e := newTestEnv(p.TB)
+	e.clock, e.endpoint, e.oracle.model = testclock.NewFakeClock(p.began), p.url, described
 	const unsigned = "gofakes3 looks at no signature, and at no time"
 	return &objectstore.Backend{
-		Provider: "aws", Clock: e.clock, Store: m, Script: e.script,
+		Provider: "aws", Clock: e.clock, Store: p, Script: e.script,
 		Open: func(t testing.TB, o objectstore.Options) (cloud.Objects, error) {
 			t.Helper()
 			config := e.configure(t, o)
 			config.Secret["accessKeyID"] = []byte(keyID)
 			config.HTTP = e.client(http.DefaultTransport)
 			if !o.Missing {
-				config.Spec.ObjectStorage.Bucket = m.bucket
+				config.Spec.ObjectStorage.Bucket = p.bucket
 			}
 			return open(t, config), nil
 		},
@@ -96,14 +96,14 @@ func (m *peer) backend(described *model) *objectstore.Backend {
 }
 
 // Keys are those of all objects.
-func (m *peer) Keys() []string {
-	m.Helper()
+func (p *peer) Keys() []string {
+	p.Helper()
 	var keys []string
-	pages := awss3.NewListObjectsV2Paginator(m.client, &awss3.ListObjectsV2Input{Bucket: &m.bucket})
+	pages := awss3.NewListObjectsV2Paginator(p.client, &awss3.ListObjectsV2Input{Bucket: &p.bucket})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(m.Context())
+		page, err := pages.NextPage(p.Context())
 		if err != nil {
-			m.Fatalf("listing in gofakes3: %v", err)
+			p.Fatalf("listing in gofakes3: %v", err)
 		}
 		for _, o := range page.Contents {
 			keys = append(keys, *o.Key)
@@ -114,36 +114,36 @@ func (m *peer) Keys() []string {
 }
 
 // Content returns the content of an object and whether the object exists.
-func (m *peer) Content(key string) ([]byte, bool) {
-	m.Helper()
-	out, err := m.client.GetObject(m.Context(), &awss3.GetObjectInput{Bucket: &m.bucket, Key: &key})
+func (p *peer) Content(key string) ([]byte, bool) {
+	p.Helper()
+	out, err := p.client.GetObject(p.Context(), &awss3.GetObjectInput{Bucket: &p.bucket, Key: &key})
 	if _, missing := errors.AsType[*types.NoSuchKey](err); missing {
 		return nil, false
 	}
 	if err != nil {
-		m.Fatalf("reading in gofakes3: %v", err)
+		p.Fatalf("reading in gofakes3: %v", err)
 	}
 	defer func() { _ = out.Body.Close() }()
 	content, err := io.ReadAll(out.Body)
 	if err != nil {
-		m.Fatalf("reading in gofakes3: %v", err)
+		p.Fatalf("reading in gofakes3: %v", err)
 	}
 	return content, true
 }
 
 // Put writes an object, over what is there.
-func (m *peer) Put(key string, content []byte) {
-	m.Helper()
-	if _, err := m.client.PutObject(m.Context(), &awss3.PutObjectInput{Bucket: &m.bucket, Key: &key, Body: bytes.NewReader(content)}); err != nil {
-		m.Fatalf("writing in gofakes3: %v", err)
+func (p *peer) Put(key string, content []byte) {
+	p.Helper()
+	if _, err := p.client.PutObject(p.Context(), &awss3.PutObjectInput{Bucket: &p.bucket, Key: &key, Body: bytes.NewReader(content)}); err != nil {
+		p.Fatalf("writing in gofakes3: %v", err)
 	}
 }
 
 // Remove takes an object away.
-func (m *peer) Remove(key string) {
-	m.Helper()
-	if _, err := m.client.DeleteObject(m.Context(), &awss3.DeleteObjectInput{Bucket: &m.bucket, Key: sdk.String(key)}); err != nil {
-		m.Fatalf("deleting in gofakes3: %v", err)
+func (p *peer) Remove(key string) {
+	p.Helper()
+	if _, err := p.client.DeleteObject(p.Context(), &awss3.DeleteObjectInput{Bucket: &p.bucket, Key: sdk.String(key)}); err != nil {
+		p.Fatalf("deleting in gofakes3: %v", err)
 	}
 }
 

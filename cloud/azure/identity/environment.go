@@ -22,9 +22,9 @@ type Environment struct {
 }
 
 // Endpoint is the base URL of the API.
-func (p Environment) Endpoint() string { return p.Services[p.service].Endpoint }
+func (e Environment) Endpoint() string { return e.Services[e.service].Endpoint }
 
-func (p Environment) scope() string { return p.Services[p.service].Audience + "/.default" }
+func (e Environment) scope() string { return e.Services[e.service].Audience + "/.default" }
 
 // nation is a public or sovereign cloud, with the domain of its storage.
 type nation struct {
@@ -74,10 +74,10 @@ func Locate(endpoint string) (Environment, error) {
 // Blobs returns the environment of a storage account in the same cloud: at an endpoint, or
 // at the cloud's own address if endpoint is empty. The endpoint must be https, or http on a
 // loopback address. It selects the cloud if no endpoint of Resource Manager did.
-func (p Environment) Blobs(storageAccount, endpoint string) (Environment, error) {
-	authority, named, base := p.ActiveDirectoryAuthorityHost, p.named, ""
+func (e Environment) Blobs(storageAccount, endpoint string) (Environment, error) {
+	authority, named, base := e.ActiveDirectoryAuthorityHost, e.named, ""
 	if endpoint == "" {
-		base = "https://" + storageAccount + ".blob." + p.storage()
+		base = "https://" + storageAccount + ".blob." + e.storage()
 	} else {
 		u, loopback, err := parse(endpoint)
 		if err != nil {
@@ -85,11 +85,11 @@ func (p Environment) Blobs(storageAccount, endpoint string) (Environment, error)
 		}
 		base = strings.TrimSuffix(endpoint, "/")
 		for _, known := range nations() {
-			if !p.named && strings.HasSuffix(strings.ToLower(u.Hostname()), "."+known.storage) {
+			if !e.named && strings.HasSuffix(strings.ToLower(u.Hostname()), "."+known.storage) {
 				authority, named = known.ActiveDirectoryAuthorityHost, true
 			}
 		}
-		if !p.named && loopback {
+		if !e.named && loopback {
 			authority, named = base+"/", true
 		}
 	}
@@ -102,9 +102,9 @@ func (p Environment) Blobs(storageAccount, endpoint string) (Environment, error)
 }
 
 // storage is the domain of the cloud's storage.
-func (p Environment) storage() string {
+func (e Environment) storage() string {
 	for _, known := range nations() {
-		if known.ActiveDirectoryAuthorityHost == p.ActiveDirectoryAuthorityHost {
+		if known.ActiveDirectoryAuthorityHost == e.ActiveDirectoryAuthorityHost {
 			return known.storage
 		}
 	}

@@ -70,27 +70,27 @@ func documented(t testing.TB) *iam.Role {
 }
 
 // config is that of an account with its client secret.
-func (s *testEnv) config() cloud.Config {
+func (e *testEnv) config() cloud.Config {
 	return cloud.Config{
 		Account: "azure",
 		Spec: v1.CloudAccountSpec{
 			Provider: v1.ProviderAzure, Credentials: v1.CloudCredentials{Type: v1.CredentialsSecret},
 			Azure:         &v1.AzureAccount{TenantID: tenant, ClientID: client},
-			ObjectStorage: &v1.ObjectStorage{Bucket: dumps, StorageAccount: storage, Endpoint: s.http.URL + "/" + storage},
+			ObjectStorage: &v1.ObjectStorage{Bucket: dumps, StorageAccount: storage, Endpoint: e.http.URL + "/" + storage},
 		},
 		Secret: map[string][]byte{"clientSecret": []byte(goodPhrase)},
-		HTTP:   &http.Client{Transport: s.scripted(s.http.Client().Transport)},
-		Clock:  s.clock,
+		HTTP:   &http.Client{Transport: e.scripted(e.http.Client().Transport)},
+		Clock:  e.clock,
 	}
 }
 
-func (s *testEnv) scripted(next http.RoundTripper) http.RoundTripper {
-	return &faults.Transport{Next: next, Classify: classify, Script: s.script, Clock: s.clock}
+func (e *testEnv) scripted(next http.RoundTripper) http.RoundTripper {
+	return &faults.Transport{Next: next, Classify: classify, Script: e.script, Clock: e.clock}
 }
 
-func (s *testEnv) open(t testing.TB, change func(*cloud.Config)) cloud.Objects {
+func (e *testEnv) open(t testing.TB, change func(*cloud.Config)) cloud.Objects {
 	t.Helper()
-	config := s.config()
+	config := e.config()
 	if change != nil {
 		change(&config)
 	}
@@ -136,7 +136,7 @@ func newBackend(t testing.TB) *objectstore.Backend {
 	}
 }
 
-func (s *testEnv) configure(t testing.TB, c *cloud.Config, o objectstore.Options) {
+func (e *testEnv) configure(t testing.TB, c *cloud.Config, o objectstore.Options) {
 	t.Helper()
 	of := c.Spec.ObjectStorage
 	of.Prefix = o.Prefix
@@ -154,7 +154,7 @@ func (s *testEnv) configure(t testing.TB, c *cloud.Config, o objectstore.Options
 		t.Cleanup(nowhere.Close)
 		of.Endpoint, c.Endpoint = nowhere.URL, of.Endpoint
 		// Requests for tokens succeed, and are not counted.
-		direct, scripted := s.http.Client().Transport, c.HTTP.Transport
+		direct, scripted := e.http.Client().Transport, c.HTTP.Transport
 		c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 			if classify(r, nil) == faults.OpOther {
 				return direct.RoundTrip(r)
@@ -163,18 +163,18 @@ func (s *testEnv) configure(t testing.TB, c *cloud.Config, o objectstore.Options
 		})}
 	}
 	if o.TLS {
-		secure := httptest.NewTLSServer(s.server)
+		secure := httptest.NewTLSServer(e.server)
 		t.Cleanup(secure.Close)
 		of.Endpoint = secure.URL + "/" + storage
 		if o.Trusted {
-			c.HTTP = &http.Client{Transport: s.scripted(secure.Client().Transport)}
+			c.HTTP = &http.Client{Transport: e.scripted(secure.Client().Transport)}
 		}
 	}
 }
 
 type transport func(*http.Request) (*http.Response, error)
 
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 // refusalOf returns the service's response of a class.
 func refusalOf(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {

@@ -52,25 +52,25 @@ func (s *source) next() uint64 {
 // among returns a number from 0 to n-1, for a small n.
 func (s *source) among(n int) int { return int(s.next()>>33) % n }
 
-func (r *schedule) prepare() {
-	r.Helper()
+func (s *schedule) prepare() {
+	s.Helper()
 	for i := range 3 {
-		r.volumes = append(r.volumes, r.Volume(fmt.Sprintf("data-%d", i)))
+		s.volumes = append(s.volumes, s.Volume(fmt.Sprintf("data-%d", i)))
 	}
-	r.foreign[r.ForeignSnapshot(r).ID] = true
-	r.foreign[r.Ensure(r.Theirs(), r.SpecOf(r.OtherHub(), r.volumes[0], "0")).Ref.ID] = true
-	r.Clock.Step(30 * time.Minute)
-	r.Pace(fake.Pace{Taken: r.seconds(20), Ready: 20*time.Second + r.seconds(100), Lag: r.seconds(80)})
-	r.Script.Chance(r.chance())
-	r.begin()
+	s.foreign[s.ForeignSnapshot(s).ID] = true
+	s.foreign[s.Ensure(s.Theirs(), s.SpecOf(s.OtherHub(), s.volumes[0], "0")).Ref.ID] = true
+	s.Clock.Step(30 * time.Minute)
+	s.Pace(fake.Pace{Taken: s.seconds(20), Ready: 20*time.Second + s.seconds(100), Lag: s.seconds(80)})
+	s.Script.Chance(s.chance())
+	s.begin()
 }
 
-func (r *schedule) seconds(n int) time.Duration { return time.Duration(r.rng.among(n)) * time.Second }
+func (s *schedule) seconds(n int) time.Duration { return time.Duration(s.rng.among(n)) * time.Second }
 
 // chance fails a quarter of the requests. It has a source of its own, because sessions
 // call it at any time.
-func (r *schedule) chance() func(faults.Op) (faults.Fault, bool) {
-	rng := source(r.rng.next())
+func (s *schedule) chance() func(faults.Op) (faults.Fault, bool) {
+	rng := source(s.rng.next())
 	classes := []cloud.Class{cloud.ClassThrottled, cloud.ClassTransient, cloud.ClassThrottled, cloud.ClassTransient, cloud.ClassDenied}
 	kinds := []faults.Kind{faults.DropBefore, faults.DropAfter, faults.Truncate, faults.Garble, faults.Refuse, faults.Refuse}
 	return func(op faults.Op) (faults.Fault, bool) {
@@ -79,55 +79,55 @@ func (r *schedule) chance() func(faults.Op) (faults.Fault, bool) {
 		}
 		fault := faults.Fault{Op: op, Kind: kinds[rng.among(len(kinds))]}
 		if fault.Kind == faults.Refuse {
-			fault.Answer = r.Refusal(classes[rng.among(len(classes))], op, 10*time.Second)
+			fault.Answer = s.Refusal(classes[rng.among(len(classes))], op, 10*time.Second)
 		}
 		return fault, true
 	}
 }
 
-func (r *schedule) begin() {
-	r.Helper()
-	if n := len(r.clients); n < 8 {
-		r.clients = append(r.clients, r.NewClient(r.Session(fixture.Options{}), r.volumes[n%len(r.volumes)], strconv.Itoa(n)))
+func (s *schedule) begin() {
+	s.Helper()
+	if n := len(s.clients); n < 8 {
+		s.clients = append(s.clients, s.NewClient(s.Session(fixture.Options{}), s.volumes[n%len(s.volumes)], strconv.Itoa(n)))
 	}
 }
 
-func (r *schedule) step() {
-	r.Helper()
-	c := r.clients[r.rng.among(len(r.clients))]
-	switch r.rng.among(12) {
+func (s *schedule) step() {
+	s.Helper()
+	c := s.clients[s.rng.among(len(s.clients))]
+	switch s.rng.among(12) {
 	case 0, 1:
-		r.begin()
+		s.begin()
 	case 2, 3, 4:
-		r.Clock.Step(time.Second + r.seconds(60))
+		s.Clock.Step(time.Second + s.seconds(60))
 	case 5:
-		if !r.going[c] {
+		if !s.going[c] {
 			c.Crash()
 		}
 	case 6:
 		if c.Done() && c.Stopped == nil && c.Err == nil {
-			r.going[c] = true
+			s.going[c] = true
 		}
 	case 7:
-		if r.Cloud != nil {
-			r.Cloud.FailNext("by chance")
+		if s.Cloud != nil {
+			s.Cloud.FailNext("by chance")
 		}
 	default:
-		for _, c := range r.clients {
-			r.advance(c)
+		for _, c := range s.clients {
+			s.advance(c)
 		}
 	}
 }
 
 // advance runs the next step of a client.
-func (r *schedule) advance(c *fixture.Client) {
-	r.Helper()
+func (s *schedule) advance(c *fixture.Client) {
+	s.Helper()
 	switch {
-	case r.gone[c]:
-	case r.going[c]:
+	case s.gone[c]:
+	case s.going[c]:
 		// The next step retries after an error.
-		if c.Session.Snapshots.DeleteSnapshot(r.Context(), c.Snapshot.Ref, r.Owner) == nil {
-			r.gone[c] = true
+		if c.Session.Snapshots.DeleteSnapshot(s.Context(), c.Snapshot.Ref, s.Owner) == nil {
+			s.gone[c] = true
 		}
 	case c.Snapshot.State != cloud.StateReady:
 		c.Step()
@@ -135,51 +135,51 @@ func (r *schedule) advance(c *fixture.Client) {
 }
 
 // finish runs all clients to completion, after the denied permissions were restored.
-func (r *schedule) finish() {
-	r.Helper()
-	for _, c := range r.clients {
+func (s *schedule) finish() {
+	s.Helper()
+	for _, c := range s.clients {
 		c.Stopped, c.Next = nil, time.Time{}
-		if !r.going[c] {
+		if !s.going[c] {
 			c.Settle()
 			continue
 		}
 		for range 5 {
-			r.advance(c)
-			r.Clock.Step(time.Minute)
+			s.advance(c)
+			s.Clock.Step(time.Minute)
 		}
 	}
-	r.Clock.Step(10 * time.Minute)
+	s.Clock.Step(10 * time.Minute)
 }
 
 // check compares the cloud with the expected snapshots.
-func (r *schedule) check() {
-	r.Helper()
-	for i, c := range r.clients {
+func (s *schedule) check() {
+	s.Helper()
+	for i, c := range s.clients {
 		want := 1
-		if r.going[c] {
+		if s.going[c] {
 			want = 0
 		}
-		if all := r.Owned(r.Owner, c.Spec.Name); len(all) != want {
-			r.Errorf("the cloud has %d snapshots of scheduledTime %d, want %d: %v", len(all), i, want, all)
+		if all := s.Owned(s.Owner, c.Spec.Name); len(all) != want {
+			s.Errorf("the cloud has %d snapshots of scheduledTime %d, want %d: %v", len(all), i, want, all)
 		}
 	}
-	for _, snapshot := range r.Store.Snapshots() {
-		delete(r.foreign, snapshot.ID)
+	for _, snapshot := range s.Store.Snapshots() {
+		delete(s.foreign, snapshot.ID)
 	}
-	for id := range r.foreign {
-		r.Errorf("%q, which is not ours, was deleted", id)
+	for id := range s.foreign {
+		s.Errorf("%q, which is not ours, was deleted", id)
 	}
-	listed := r.IDs(r.Session(fixture.Options{}), r.Owner)
-	for i, c := range r.clients {
-		if slices.Contains(listed, c.Snapshot.Ref.ID) == r.going[c] {
-			r.Errorf("scheduledTime %d: %q is in the list: %t, and deleted: %t", i, c.Snapshot.Ref.ID, r.going[c], r.going[c])
+	listed := s.IDs(s.Session(fixture.Options{}), s.Owner)
+	for i, c := range s.clients {
+		if slices.Contains(listed, c.Snapshot.Ref.ID) == s.going[c] {
+			s.Errorf("scheduledTime %d: %q is in the list: %t, and deleted: %t", i, c.Snapshot.Ref.ID, s.going[c], s.going[c])
 		}
 	}
-	sent, allowed := r.Script.Count(faults.OpCreateSnapshot), 1
-	for _, c := range r.clients {
+	sent, allowed := s.Script.Count(faults.OpCreateSnapshot), 1
+	for _, c := range s.clients {
 		allowed += c.Steps
 	}
 	if sent > allowed {
-		r.Errorf("%d requests to create in %d steps", sent, allowed)
+		s.Errorf("%d requests to create in %d steps", sent, allowed)
 	}
 }

@@ -96,14 +96,14 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-func (tt transported) check(t *testing.T) {
+func (tr transported) check(t *testing.T) {
 	t.Helper()
 	next, script := &server{}, &Script{}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if tt.fault != nil {
-		script.Add(*tt.fault)
-		if tt.fault.Kind == Hang {
+	if tr.fault != nil {
+		script.Add(*tr.fault)
+		if tr.fault.Kind == Hang {
 			cancel()
 		}
 	}
@@ -116,7 +116,7 @@ func (tt transported) check(t *testing.T) {
 		t.Fatal(err)
 	}
 	response, err := transport.RoundTrip(request)
-	if next.asked != tt.asked || tt.lost != (err != nil) {
+	if next.asked != tr.asked || tr.lost != (err != nil) {
 		t.Fatalf("asked %d times, error %v", next.asked, err)
 	}
 	if call := script.Calls()[0]; call.Op != "question" || call.Request != "POST /path?a=b\nquestion" {
@@ -127,7 +127,7 @@ func (tt transported) check(t *testing.T) {
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
-	if string(body) != tt.body || response.StatusCode != tt.status || errors.Is(err, io.ErrUnexpectedEOF) != tt.broken {
+	if string(body) != tr.body || response.StatusCode != tr.status || errors.Is(err, io.ErrUnexpectedEOF) != tr.broken {
 		t.Errorf("status %d, body %q, %v", response.StatusCode, body, err)
 	}
 	if date := response.Header.Get("Date"); date != "Sun, 01 Mar 2026 02:00:00 GMT" {

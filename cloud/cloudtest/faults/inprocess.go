@@ -12,7 +12,7 @@ func InProcess(h http.Handler) http.RoundTripper { return inProcess{h} }
 type inProcess struct{ handler http.Handler }
 
 // RoundTrip implements http.RoundTripper.
-func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+func (i inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 		in.Body = http.NoBody
 	}
 	w := httptest.NewRecorder()
-	t.handler.ServeHTTP(w, in)
+	i.handler.ServeHTTP(w, in)
 	response := w.Result()
 	response.Request = r
 	return response, nil

@@ -67,11 +67,11 @@ func throttledThenServed(s *Fixture) {
 }
 
 // throttled fails unless the error is Throttled and says when to retry.
-func (s *Fixture) throttled(op faults.Op, err error, refusal faults.Answer) {
-	s.Helper()
-	s.WantClass(err, cloud.ClassThrottled)
+func (f *Fixture) throttled(op faults.Op, err error, refusal faults.Answer) {
+	f.Helper()
+	f.WantClass(err, cloud.ClassThrottled)
 	if after := cloud.RetryAfter(err); refusal.Header.Get("Retry-After") != "" && after != 20*time.Second {
-		s.Errorf("%s: retry after %s, the provider said 20 s", op, after)
+		f.Errorf("%s: retry after %s, the provider said 20 s", op, after)
 	}
 }
 

@@ -53,50 +53,50 @@ func newFixture(t testing.TB, build func(testing.TB) *Backend) *Fixture {
 	return s
 }
 
-func (s *Fixture) check() {
-	s.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.recorder.CheckErrors(s, s.Provider, slices.Concat(s.Secrets, s.signed))
-	fixture.CheckRequests(s, s.Script.Calls(), s.Validate)
-	if s.Refused != nil && !s.Unauthorized {
-		fixture.CheckRefused(s, s.Refused())
+func (f *Fixture) check() {
+	f.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.recorder.CheckErrors(f, f.Provider, slices.Concat(f.Secrets, f.signed))
+	fixture.CheckRequests(f, f.Script.Calls(), f.Validate)
+	if f.Refused != nil && !f.Unauthorized {
+		fixture.CheckRefused(f, f.Refused())
 	}
 }
 
 // Objects opens the bucket anew, as after a restart, and records the errors of its
 // methods.
-func (s *Fixture) Objects(o Options) cloud.Objects {
-	s.Helper()
-	opened, err := s.Open(s, o)
+func (f *Fixture) Objects(o Options) cloud.Objects {
+	f.Helper()
+	opened, err := f.Open(f, o)
 	if err != nil {
-		s.Fatalf("opening the bucket: %v", err)
+		f.Fatalf("opening the bucket: %v", err)
 	}
-	return recorded{opened, s}
+	return recorded{opened, f}
 }
 
 // Default opens the bucket with the prefix of most cases.
-func (s *Fixture) Default() cloud.Objects {
-	s.Helper()
-	return s.Objects(Options{Prefix: prefix})
+func (f *Fixture) Default() cloud.Objects {
+	f.Helper()
+	return f.Objects(Options{Prefix: prefix})
 }
 
 // Put calls PutObject and fails the test on an error.
-func (s *Fixture) Put(objects cloud.Objects, key, content string) {
-	s.Helper()
-	if err := objects.PutObject(s.Context(), key, []byte(content)); err != nil {
-		s.Fatalf("putting %q: %v", key, err)
+func (f *Fixture) Put(objects cloud.Objects, key, content string) {
+	f.Helper()
+	if err := objects.PutObject(f.Context(), key, []byte(content)); err != nil {
+		f.Fatalf("putting %q: %v", key, err)
 	}
 }
 
 // List reads a list to its end, and fails the test if anything follows an error.
-func (s *Fixture) List(objects cloud.Objects, below string) ([]cloud.Object, error) {
-	s.Helper()
+func (f *Fixture) List(objects cloud.Objects, below string) ([]cloud.Object, error) {
+	f.Helper()
 	var all []cloud.Object
 	var wrong error
-	for o, err := range objects.ListObjects(s.Context(), below) {
+	for o, err := range objects.ListObjects(f.Context(), below) {
 		if wrong != nil {
-			s.Fatalf("after the error %v comes %q, %v", wrong, o.Key, err)
+			f.Fatalf("after the error %v comes %q, %v", wrong, o.Key, err)
 		}
 		if wrong = err; err == nil {
 			all = append(all, o)
@@ -106,115 +106,115 @@ func (s *Fixture) List(objects cloud.Objects, below string) ([]cloud.Object, err
 }
 
 // WantList fails unless the list has exactly these keys, in this order.
-func (s *Fixture) WantList(objects cloud.Objects, below string, want ...string) {
-	s.Helper()
-	all, err := s.List(objects, below)
+func (f *Fixture) WantList(objects cloud.Objects, below string, want ...string) {
+	f.Helper()
+	all, err := f.List(objects, below)
 	if err != nil {
-		s.Fatalf("listing %q: %v", below, err)
+		f.Fatalf("listing %q: %v", below, err)
 	}
 	got := make([]string, 0, len(all))
 	for _, o := range all {
 		got = append(got, o.Key)
 	}
 	if diff := cmp.Diff(append([]string{}, want...), got); diff != "" {
-		s.Fatalf("keys of the list of %q (-want +got):\n%s", below, diff)
+		f.Fatalf("keys of the list of %q (-want +got):\n%s", below, diff)
 	}
 }
 
 // WantContent fails unless the bucket has an object with this content.
-func (s *Fixture) WantContent(key, want string) {
-	s.Helper()
-	got, ok := s.Store.Content(key)
+func (f *Fixture) WantContent(key, want string) {
+	f.Helper()
+	got, ok := f.Store.Content(key)
 	if !ok || string(got) != want {
-		s.Fatalf("the bucket has %t, with %d bytes, under %q; want %d bytes, or they differ", ok, len(got), key, len(want))
+		f.Fatalf("the bucket has %t, with %d bytes, under %q; want %d bytes, or they differ", ok, len(got), key, len(want))
 	}
 }
 
 // WantKeys fails unless the bucket has exactly these keys.
-func (s *Fixture) WantKeys(want ...string) {
-	s.Helper()
-	if diff := cmp.Diff(append([]string{}, want...), append([]string{}, s.Store.Keys()...)); diff != "" {
-		s.Fatalf("keys in the bucket (-want +got):\n%s", diff)
+func (f *Fixture) WantKeys(want ...string) {
+	f.Helper()
+	if diff := cmp.Diff(append([]string{}, want...), append([]string{}, f.Store.Keys()...)); diff != "" {
+		f.Fatalf("keys in the bucket (-want +got):\n%s", diff)
 	}
 }
 
 // WantClass fails unless err has one of these classes.
-func (s *Fixture) WantClass(err error, classes ...cloud.Class) {
-	s.Helper()
+func (f *Fixture) WantClass(err error, classes ...cloud.Class) {
+	f.Helper()
 	if err == nil || !slices.Contains(classes, cloud.ClassOf(err)) {
-		s.Fatalf("class %q of error %v, want one of %q", cloud.ClassOf(err), err, classes)
+		f.Fatalf("class %q of error %v, want one of %q", cloud.ClassOf(err), err, classes)
 	}
 }
 
 // Sent returns how many requests a call sends.
-func (s *Fixture) Sent(call func()) int {
-	before := s.Script.Count(faults.OpAny)
+func (f *Fixture) Sent(call func()) int {
+	before := f.Script.Count(faults.OpAny)
 	call()
-	return s.Script.Count(faults.OpAny) - before
+	return f.Script.Count(faults.OpAny) - before
 }
 
 // Sign signs one request and fails the test on an error.
-func (s *Fixture) Sign(objects cloud.Objects, method, key string) cloud.SignedRequest {
-	s.Helper()
-	signed, err := objects.SignRequests(s.Context(), []cloud.ObjectRequest{{Method: method, Key: key}}, 10*time.Minute)
+func (f *Fixture) Sign(objects cloud.Objects, method, key string) cloud.SignedRequest {
+	f.Helper()
+	signed, err := objects.SignRequests(f.Context(), []cloud.ObjectRequest{{Method: method, Key: key}}, 10*time.Minute)
 	if err != nil || len(signed) != 1 {
-		s.Fatalf("signing a %s of %q: %d requests, %v", method, key, len(signed), err)
+		f.Fatalf("signing a %s of %q: %d requests, %v", method, key, len(signed), err)
 	}
 	return signed[0]
 }
 
 // Do sends a signed request without credentials, and returns the status and the body.
-func (s *Fixture) Do(signed cloud.SignedRequest, content string) (int, string) {
-	s.Helper()
+func (f *Fixture) Do(signed cloud.SignedRequest, content string) (int, string) {
+	f.Helper()
 	var body io.Reader
 	if signed.Method == http.MethodPut {
 		body = bytes.NewReader([]byte(content))
 	}
-	r, err := http.NewRequestWithContext(s.Context(), signed.Method, signed.URL, body)
+	r, err := http.NewRequestWithContext(f.Context(), signed.Method, signed.URL, body)
 	if err != nil {
-		s.Fatalf("building the signed request: %v", err)
+		f.Fatalf("building the signed request: %v", err)
 	}
 	for name, value := range signed.Header {
 		r.Header.Set(name, value)
 	}
-	response, err := s.Send(r)
+	response, err := f.Send(r)
 	if err != nil {
-		s.Fatalf("sending a signed %s: %v", signed.Method, err)
+		f.Fatalf("sending a signed %s: %v", signed.Method, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		s.Fatalf("reading the response to a signed %s: %v", signed.Method, err)
+		f.Fatalf("reading the response to a signed %s: %v", signed.Method, err)
 	}
 	return response.StatusCode, string(answer)
 }
 
 // WantDone fails unless a signed request succeeds.
-func (s *Fixture) WantDone(signed cloud.SignedRequest, content string) string {
-	s.Helper()
-	status, answer := s.Do(signed, content)
+func (f *Fixture) WantDone(signed cloud.SignedRequest, content string) string {
+	f.Helper()
+	status, answer := f.Do(signed, content)
 	if status/100 != 2 {
-		s.Fatalf("status %d to a signed %s: %s", status, signed.Method, answer)
+		f.Fatalf("status %d to a signed %s: %s", status, signed.Method, answer)
 	}
 	return answer
 }
 
 // WantRefused fails unless a signed request is refused for another reason than a missing
 // object.
-func (s *Fixture) WantRefused(signed cloud.SignedRequest, content, why string) {
-	s.Helper()
-	if status, answer := s.Do(signed, content); status/100 != 4 || status == http.StatusNotFound {
-		s.Errorf("%s: status %d to a signed %s, want a refusal: %s", why, status, signed.Method, answer)
+func (f *Fixture) WantRefused(signed cloud.SignedRequest, content, why string) {
+	f.Helper()
+	if status, answer := f.Do(signed, content); status/100 != 4 || status == http.StatusNotFound {
+		f.Errorf("%s: status %d to a signed %s, want a refusal: %s", why, status, signed.Method, answer)
 	}
 }
 
 // keepSecret records the queries of signed URLs, which must not appear in errors.
-func (s *Fixture) keepSecret(signed []cloud.SignedRequest) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (f *Fixture) keepSecret(signed []cloud.SignedRequest) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, r := range signed {
 		if u, err := url.Parse(r.URL); err == nil && u.RawQuery != "" {
-			s.signed = append(s.signed, u.RawQuery)
+			f.signed = append(f.signed, u.RawQuery)
 		}
 	}
 }
@@ -226,24 +226,24 @@ type recorded struct {
 	s *Fixture
 }
 
-func (o recorded) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
-	got, err := o.Objects.SignRequests(ctx, wanted, life)
-	o.s.keepSecret(got)
-	return got, o.s.recorder.Record(err)
+func (r recorded) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
+	got, err := r.Objects.SignRequests(ctx, wanted, life)
+	r.s.keepSecret(got)
+	return got, r.s.recorder.Record(err)
 }
 
-func (o recorded) PutObject(ctx context.Context, key string, content []byte) error {
-	return o.s.recorder.Record(o.Objects.PutObject(ctx, key, content))
+func (r recorded) PutObject(ctx context.Context, key string, content []byte) error {
+	return r.s.recorder.Record(r.Objects.PutObject(ctx, key, content))
 }
 
-func (o recorded) GetObject(ctx context.Context, key string, limit int64) ([]byte, error) {
-	return fixture.Result[[]byte](&o.s.recorder)(o.Objects.GetObject(ctx, key, limit))
+func (r recorded) GetObject(ctx context.Context, key string, limit int64) ([]byte, error) {
+	return fixture.Result[[]byte](&r.s.recorder)(r.Objects.GetObject(ctx, key, limit))
 }
 
-func (o recorded) ListObjects(ctx context.Context, below string) iter.Seq2[cloud.Object, error] {
-	return fixture.Items(&o.s.recorder, o.Objects.ListObjects(ctx, below))
+func (r recorded) ListObjects(ctx context.Context, below string) iter.Seq2[cloud.Object, error] {
+	return fixture.Items(&r.s.recorder, r.Objects.ListObjects(ctx, below))
 }
 
-func (o recorded) DeleteObject(ctx context.Context, key string) error {
-	return o.s.recorder.Record(o.Objects.DeleteObject(ctx, key))
+func (r recorded) DeleteObject(ctx context.Context, key string) error {
+	return r.s.recorder.Record(r.Objects.DeleteObject(ctx, key))
 }

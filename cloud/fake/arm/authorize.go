@@ -47,9 +47,9 @@ type link struct{ action, id string }
 // Azure checks them: https://github.com/Azure/OpenShift/issues/186 for the source disk of a
 // snapshot, and https://github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2609 for a disk
 // encryption set.
-func (to target) links(in resource) []link {
+func (t target) links(in resource) []link {
 	var out []link
-	if data := in.Properties.CreationData; to.kind == kindSnapshots && data.CreateOption == optionCopy {
+	if data := in.Properties.CreationData; t.kind == kindSnapshots && data.CreateOption == optionCopy {
 		out = append(out, link{"Microsoft.Compute/disks/beginGetAccess/action", data.SourceResourceID})
 	}
 	if e := in.Properties.Encryption; e != nil && e.DiskEncryptionSetID != "" {

@@ -93,19 +93,19 @@ func parse(path string) (target, bool) {
 }
 
 // id is the ID of a disk or snapshot.
-func (to target) id() string {
-	return "/subscriptions/" + to.subscription + "/resourceGroups/" + to.group + "/providers/Microsoft.Compute/" + to.kind + "/" + to.name
+func (t target) id() string {
+	return "/subscriptions/" + t.subscription + "/resourceGroups/" + t.group + "/providers/Microsoft.Compute/" + t.kind + "/" + t.name
 }
 
 // action is the permission that a request needs.
-func (to target) action(method string) string {
+func (t target) action(method string) string {
 	verb := map[string]string{http.MethodGet: "read", http.MethodPut: "write", http.MethodDelete: "delete"}[method]
-	switch to.kind {
+	switch t.kind {
 	case kindGroup:
 		return "Microsoft.Resources/subscriptions/resourceGroups/" + verb
 	case kindPermissions:
 		return "Microsoft.Authorization/permissions/" + verb
 	default:
-		return "Microsoft.Compute/" + to.kind + "/" + verb
+		return "Microsoft.Compute/" + t.kind + "/" + verb
 	}
 }

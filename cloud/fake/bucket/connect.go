@@ -52,59 +52,59 @@ type objects struct {
 }
 
 // SignRequests implements cloud.Objects. It sends nothing.
-func (m *objects) SignRequests(_ context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
+func (o *objects) SignRequests(_ context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
 	const op = "SignRequests"
 	if err := cloud.CheckRequests(wanted, life); err != nil {
-		return nil, m.fail(op, &cloud.Error{Class: cloud.ClassInvalid, Message: err.Error(), Err: err})
+		return nil, o.fail(op, &cloud.Error{Class: cloud.ClassInvalid, Message: err.Error(), Err: err})
 	}
-	if m.BadCredentials {
-		return nil, m.fail(op, badCredentials())
+	if o.BadCredentials {
+		return nil, o.fail(op, badCredentials())
 	}
 	out := make([]cloud.SignedRequest, 0, len(wanted))
 	for _, w := range wanted {
-		out = append(out, m.store.sign(m.URL, w.Method, m.Prefix+w.Key, life))
+		out = append(out, o.store.sign(o.URL, w.Method, o.Prefix+w.Key, life))
 	}
 	return out, nil
 }
 
 // PutObject implements cloud.Objects.
-func (m *objects) PutObject(ctx context.Context, key string, content []byte) error {
+func (o *objects) PutObject(ctx context.Context, key string, content []byte) error {
 	const op = "PutObject"
-	if err := m.check(op, key, int64(len(content))); err != nil {
+	if err := o.check(op, key, int64(len(content))); err != nil {
 		return err
 	}
-	_, err := ask(ctx, m, request{op, faults.OpPutObject, key}, func() (Object, error) {
-		return m.store.Create(m.Prefix+key, bytes.NewReader(content))
+	_, err := ask(ctx, o, request{op, faults.OpPutObject, key}, func() (Object, error) {
+		return o.store.Create(o.Prefix+key, bytes.NewReader(content))
 	})
 	if !errors.Is(err, ErrExists) {
 		return err
 	}
-	same, err := m.read(ctx, op, key)
+	same, err := o.read(ctx, op, key)
 	if err == nil && !bytes.Equal(same, content) {
-		err = m.fail(op, &cloud.Error{Class: cloud.ClassConflict, Code: "Exists", Message: fmt.Sprintf("object %q has another content", key)})
+		err = o.fail(op, &cloud.Error{Class: cloud.ClassConflict, Code: "Exists", Message: fmt.Sprintf("object %q has another content", key)})
 	}
 	return err
 }
 
 // GetObject implements cloud.Objects.
-func (m *objects) GetObject(ctx context.Context, key string, limit int64) ([]byte, error) {
+func (o *objects) GetObject(ctx context.Context, key string, limit int64) ([]byte, error) {
 	const op = "GetObject"
-	if err := m.check(op, key, limit); err != nil {
+	if err := o.check(op, key, limit); err != nil {
 		return nil, err
 	}
-	content, err := m.read(ctx, op, key)
+	content, err := o.read(ctx, op, key)
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(content)) > limit {
-		return nil, m.fail(op, &cloud.Error{Class: cloud.ClassInvalid, Code: "TooLarge", Message: fmt.Sprintf("object %q has more than %d bytes", key, limit)})
+		return nil, o.fail(op, &cloud.Error{Class: cloud.ClassInvalid, Code: "TooLarge", Message: fmt.Sprintf("object %q has more than %d bytes", key, limit)})
 	}
 	return content, nil
 }
 
-func (m *objects) read(ctx context.Context, op, key string) ([]byte, error) {
-	return ask(ctx, m, request{op, faults.OpGetObject, key}, func() ([]byte, error) {
-		_, reader, err := m.store.Open(m.Prefix + key)
+func (o *objects) read(ctx context.Context, op, key string) ([]byte, error) {
+	return ask(ctx, o, request{op, faults.OpGetObject, key}, func() ([]byte, error) {
+		_, reader, err := o.store.Open(o.Prefix + key)
 		if err != nil {
 			return nil, err
 		}
@@ -120,24 +120,24 @@ type page struct {
 }
 
 // ListObjects implements cloud.Objects.
-func (m *objects) ListObjects(ctx context.Context, prefix string) iter.Seq2[cloud.Object, error] {
+func (o *objects) ListObjects(ctx context.Context, prefix string) iter.Seq2[cloud.Object, error] {
 	return func(yield func(cloud.Object, error) bool) {
 		size, after := 1000, ""
-		if m.PageSize != nil && m.PageSize() > 0 {
-			size = m.PageSize()
+		if o.PageSize != nil && o.PageSize() > 0 {
+			size = o.PageSize()
 		}
 		for more := true; more; {
-			got, err := ask(ctx, m, request{"ListObjects", faults.OpListObjects, prefix}, func() (page, error) {
-				list, more := m.store.Page(m.Prefix+prefix, after, size)
+			got, err := ask(ctx, o, request{"ListObjects", faults.OpListObjects, prefix}, func() (page, error) {
+				list, more := o.store.Page(o.Prefix+prefix, after, size)
 				return page{list, more}, nil
 			})
 			if err != nil {
 				yield(cloud.Object{}, err)
 				return
 			}
-			for _, o := range got.objects {
-				after = o.Key
-				if !yield(cloud.Object{Key: strings.TrimPrefix(o.Key, m.Prefix), Bytes: o.Bytes, ModifiedAt: o.ModifiedAt}, nil) {
+			for _, object := range got.objects {
+				after = object.Key
+				if !yield(cloud.Object{Key: strings.TrimPrefix(object.Key, o.Prefix), Bytes: object.Bytes, ModifiedAt: object.ModifiedAt}, nil) {
 					return
 				}
 			}
@@ -147,13 +147,13 @@ func (m *objects) ListObjects(ctx context.Context, prefix string) iter.Seq2[clou
 }
 
 // DeleteObject implements cloud.Objects.
-func (m *objects) DeleteObject(ctx context.Context, key string) error {
+func (o *objects) DeleteObject(ctx context.Context, key string) error {
 	const op = "DeleteObject"
-	if err := m.check(op, key, 0); err != nil {
+	if err := o.check(op, key, 0); err != nil {
 		return err
 	}
-	_, err := ask(ctx, m, request{op, faults.OpDeleteObject, key}, func() (struct{}, error) {
-		if err := m.store.Delete(m.Prefix + key); !errors.Is(err, ErrMissing) {
+	_, err := ask(ctx, o, request{op, faults.OpDeleteObject, key}, func() (struct{}, error) {
+		if err := o.store.Delete(o.Prefix + key); !errors.Is(err, ErrMissing) {
 			return struct{}{}, err
 		}
 		return struct{}{}, nil
@@ -162,13 +162,13 @@ func (m *objects) DeleteObject(ctx context.Context, key string) error {
 }
 
 // check refuses what the port does not allow. Nothing is sent.
-func (m *objects) check(op, key string, size int64) error {
+func (o *objects) check(op, key string, size int64) error {
 	err := cloud.CheckKey(key)
 	if err == nil && (size < 0 || size > maxWhole) {
 		err = fmt.Errorf("%d bytes are not 0 to %d", size, maxWhole)
 	}
 	if err != nil {
-		return m.fail(op, &cloud.Error{Class: cloud.ClassInvalid, Message: err.Error(), Err: err})
+		return o.fail(op, &cloud.Error{Class: cloud.ClassInvalid, Message: err.Error(), Err: err})
 	}
 	return nil
 }
@@ -214,16 +214,16 @@ func ask[T any](ctx context.Context, m *objects, r request, do func() (T, error)
 }
 
 // answer returns the error with which the bucket reports an error of the store.
-func (m *objects) answer(r request, err error) error {
+func (o *objects) answer(r request, err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrExists):
 		return err
 	case errors.Is(err, ErrMissing):
-		return m.fail(r.method, &cloud.Error{Class: cloud.ClassNotFound, Code: "NoSuchKey", Message: fmt.Sprintf("object %q does not exist", r.what), Err: err})
+		return o.fail(r.method, &cloud.Error{Class: cloud.ClassNotFound, Code: "NoSuchKey", Message: fmt.Sprintf("object %q does not exist", r.what), Err: err})
 	case errors.Is(err, ErrLocked):
-		return m.fail(r.method, &cloud.Error{Class: cloud.ClassLocked, Code: "Locked", Message: fmt.Sprintf("object %q is locked", r.what), Err: err})
+		return o.fail(r.method, &cloud.Error{Class: cloud.ClassLocked, Code: "Locked", Message: fmt.Sprintf("object %q is locked", r.what), Err: err})
 	default:
-		return m.lost(r, err)
+		return o.lost(r, err)
 	}
 }
 
@@ -238,12 +238,12 @@ func (*objects) fail(op string, e *cloud.Error) error {
 }
 
 // lost is the error of a request without an answer.
-func (m *objects) lost(r request, cause error) error {
+func (o *objects) lost(r request, cause error) error {
 	class := cloud.ClassTransient
 	if r.op.Mutates() {
 		class = cloud.ClassAmbiguous
 	}
-	return m.fail(r.method, &cloud.Error{Class: class, Message: cause.Error(), Err: cause})
+	return o.fail(r.method, &cloud.Error{Class: class, Message: cause.Error(), Err: cause})
 }
 
 // The headers of a refusal.
@@ -262,7 +262,7 @@ func Refusal(class cloud.Class, op faults.Op, after time.Duration) faults.Answer
 }
 
 // refused is the error of a refusal by script.
-func (m *objects) refused(r request, a faults.Answer) error {
+func (o *objects) refused(r request, a faults.Answer) error {
 	e := &cloud.Error{Class: cloud.Class(a.Header.Get(headerClass)), Message: a.Body}
 	e.Code = "Refused" + string(e.Class)
 	if seconds, err := strconv.Atoi(a.Header.Get(headerAfter)); err == nil {
@@ -274,5 +274,5 @@ func (m *objects) refused(r request, a faults.Answer) error {
 	if e.Class == cloud.ClassTransient && r.op.Mutates() {
 		e.Class = cloud.ClassAmbiguous // As with any 5xx.
 	}
-	return m.fail(r.method, e)
+	return o.fail(r.method, e)
 }

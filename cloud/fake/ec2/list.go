@@ -16,19 +16,19 @@ type item struct {
 }
 
 // passes reports whether an item passes all filters.
-func (it item) passes(filters []filter) bool {
+func (i item) passes(filters []filter) bool {
 	for _, f := range filters {
 		key, isTag := strings.CutPrefix(f.name, "tag:")
-		has := []string{it.fields[f.name]}
+		has := []string{i.fields[f.name]}
 		if isTag {
-			value, ok := it.tags[key]
+			value, ok := i.tags[key]
 			if !ok {
 				return false
 			}
 			has = []string{value}
 		}
 		if f.name == "tag-key" {
-			has = slices.Collect(maps.Keys(it.tags))
+			has = slices.Collect(maps.Keys(i.tags))
 		}
 		if !f.matches(has...) {
 			return false

@@ -106,32 +106,32 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-func (tt narrowing) run(t *testing.T) {
+func (n narrowing) run(t *testing.T) {
 	t.Helper()
 	now := clock.RealClock{}.Now()
-	service := &exchanger{answers: tt.answers, status: tt.status}
+	service := &exchanger{answers: n.answers, status: n.status}
 	from := &source{expires: now.Add(42 * time.Minute)}
 	c := newCredentials(from, nil)
 	c.client = &http.Client{Transport: tokenTransport(service)}
 	c.exchangeURL, c.clock = "https://sts.googleapis.com/v1/token", testclock.NewFakePassiveClock(now)
-	if tt.cached {
+	if n.cached {
 		if _, _, err := c.Get(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := c.Narrow(t.Context(), Boundary{Resource: "//storage.googleapis.com/projects/_/buckets/b", Role: "roles/r", Condition: "true"}, time.Hour)
-	if len(service.sent) != tt.sent || from.made != tt.made {
-		t.Errorf("exchanges %q of %d tokens, want %d of %d", service.sent, from.made, tt.sent, tt.made)
+	if len(service.sent) != n.sent || from.made != n.made {
+		t.Errorf("exchanges %q of %d tokens, want %d of %d", service.sent, from.made, n.sent, n.made)
 	}
-	if tt.class == "" {
-		if err != nil || got.Value != "ya29.narrow" || got.ExpiresAt.Sub(now) != tt.lives {
-			t.Errorf("token %q for %s, %v; want one for %s", got.Value, got.ExpiresAt.Sub(now), err, tt.lives)
+	if n.class == "" {
+		if err != nil || got.Value != "ya29.narrow" || got.ExpiresAt.Sub(now) != n.lives {
+			t.Errorf("token %q for %s, %v; want one for %s", got.Value, got.ExpiresAt.Sub(now), err, n.lives)
 		}
 		return
 	}
 	var e *Error
-	if !errors.As(err, &e) || e.Class != tt.class || e.Code != tt.code || got.Value != "" {
-		t.Fatalf("token %q, error %+v; want class %q and code %q", got.Value, err, tt.class, tt.code)
+	if !errors.As(err, &e) || e.Class != n.class || e.Code != n.code || got.Value != "" {
+		t.Fatalf("token %q, error %+v; want class %q and code %q", got.Value, err, n.class, n.code)
 	}
 	if text := fmt.Sprintf("%v %+v", err, e); strings.Contains(text, "ya29") {
 		t.Errorf("the error contains a token: %s", text)

@@ -23,7 +23,7 @@ var errNoToken = errors.New("the answer has no token")
 type RoundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip sends a request.
-func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (t RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 // NoRedirect does not follow redirects, whose targets must not receive tokens or
 // signatures.

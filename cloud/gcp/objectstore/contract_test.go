@@ -113,7 +113,7 @@ func documented(t testing.TB) iam.Permissions {
 
 // transport sends requests as the script wants it. What the server answers is compared
 // with Google's description.
-func (s *testEnv) transport(t testing.TB, next http.RoundTripper) http.RoundTripper {
+func (e *testEnv) transport(t testing.TB, next http.RoundTripper) http.RoundTripper {
 	t.Helper()
 	checked := identity.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
@@ -125,32 +125,32 @@ func (s *testEnv) transport(t testing.TB, next http.RoundTripper) http.RoundTrip
 		if err != nil {
 			return nil, err
 		}
-		if err := s.api.Answer(r.Method, r.URL.EscapedPath(), body); err != nil {
+		if err := e.api.Answer(r.Method, r.URL.EscapedPath(), body); err != nil {
 			t.Errorf("%s %s: the fake's answer is not as Google describes it: %v\n%s", r.Method, r.URL.Path, err, body)
 		}
 		response.Body = io.NopCloser(bytes.NewReader(body))
 		return response, nil
 	})
-	return &faults.Transport{Next: checked, Classify: classifyRequest, Script: s.script, Clock: s.clock}
+	return &faults.Transport{Next: checked, Classify: classifyRequest, Script: e.script, Clock: e.clock}
 }
 
 // config is an account's, with the key of a service account.
-func (s *testEnv) config(t testing.TB) cloud.Config {
+func (e *testEnv) config(t testing.TB) cloud.Config {
 	t.Helper()
 	return cloud.Config{
-		Account: "google", Secret: s.secret(s.ours),
+		Account: "google", Secret: e.secret(e.ours),
 		Spec: v1.CloudAccountSpec{
 			Provider: v1.ProviderGCP, GCP: &v1.GCPAccount{Project: project},
 			Credentials:   v1.CloudCredentials{Type: v1.CredentialsSecret},
-			ObjectStorage: &v1.ObjectStorage{Bucket: dumps, Endpoint: s.url},
+			ObjectStorage: &v1.ObjectStorage{Bucket: dumps, Endpoint: e.url},
 		},
-		HTTP: &http.Client{Transport: s.transport(t, http.DefaultTransport)}, Clock: s.clock,
+		HTTP: &http.Client{Transport: e.transport(t, http.DefaultTransport)}, Clock: e.clock,
 	}
 }
 
 // secret returns the data of an account's Secret.
-func (s *testEnv) secret(key []byte) map[string][]byte {
-	return map[string][]byte{"serviceAccountKey": bytes.ReplaceAll(key, []byte(elsewhere), []byte(s.url+"/token"))}
+func (e *testEnv) secret(key []byte) map[string][]byte {
+	return map[string][]byte{"serviceAccountKey": bytes.ReplaceAll(key, []byte(elsewhere), []byte(e.url+"/token"))}
 }
 
 func open(t testing.TB, config cloud.Config) cloud.Objects {
@@ -162,15 +162,15 @@ func open(t testing.TB, config cloud.Config) cloud.Objects {
 	return objects
 }
 
-func (s *testEnv) backend() *suite.Backend {
+func (e *testEnv) backend() *suite.Backend {
 	return &suite.Backend{
-		Provider: v1.ProviderGCP, Clock: s.clock, Store: s.store, Script: s.script,
-		Open:     s.open,
+		Provider: v1.ProviderGCP, Clock: e.clock, Store: e.store, Script: e.script,
+		Open:     e.open,
 		Send:     http.DefaultTransport.RoundTrip,
 		Refusal:  refusal,
-		PageSize: s.server.SetPageSize,
-		Validate: func(call faults.Call) error { return s.api.Request(call.Request) },
-		Refused:  s.server.Refused,
+		PageSize: e.server.SetPageSize,
+		Validate: func(call faults.Call) error { return e.api.Request(call.Request) },
+		Refused:  e.server.Refused,
 		Secrets:  []string{"PRIVATE KEY", "ya29.", "eyJ"},
 		Spare: map[int]string{
 			68: "Google sets the lifetime of its tokens: see TestTokensExpire",
@@ -179,13 +179,13 @@ func (s *testEnv) backend() *suite.Backend {
 }
 
 // open makes Objects as a case wants them.
-func (s *testEnv) open(t testing.TB, o suite.Options) (cloud.Objects, error) {
+func (e *testEnv) open(t testing.TB, o suite.Options) (cloud.Objects, error) {
 	t.Helper()
-	config := s.config(t)
+	config := e.config(t)
 	storage := config.Spec.ObjectStorage
 	storage.Prefix = o.Prefix
 	if o.BadCredentials {
-		config.Secret = s.secret(s.wrong)
+		config.Secret = e.secret(e.wrong)
 	}
 	if o.Foreign {
 		storage.Bucket = "dumps-of-others"
@@ -194,14 +194,14 @@ func (s *testEnv) open(t testing.TB, o suite.Options) (cloud.Objects, error) {
 		storage.Bucket = "shop-none"
 	}
 	if o.TLS {
-		server := httptest.NewTLSServer(s.server)
+		server := httptest.NewTLSServer(e.server)
 		t.Cleanup(server.Close)
 		storage.Endpoint = server.URL
 		trusted := x509.NewCertPool()
 		if o.Trusted {
 			trusted.AddCert(server.Certificate())
 		}
-		config.HTTP.Transport = s.transport(t, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}})
+		config.HTTP.Transport = e.transport(t, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}})
 	}
 	if !o.Elsewhere {
 		return Open(t.Context(), config)

@@ -50,10 +50,10 @@ func send(t *testing.T, signed cloud.SignedRequest, content string, want int) {
 }
 
 // boundaries are the options of all exchanges so far.
-func (s *testEnv) boundaries(t *testing.T) []string {
+func (e *testEnv) boundaries(t *testing.T) []string {
 	t.Helper()
 	var out []string
-	for _, call := range s.script.Calls() {
+	for _, call := range e.script.Calls() {
 		line, body, _ := strings.Cut(call.Request, "\n")
 		form, err := url.ParseQuery(body)
 		if strings.HasPrefix(line, "POST /v1/token") && err == nil {
