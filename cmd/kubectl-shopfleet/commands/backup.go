@@ -63,15 +63,15 @@ The schedule is not affected. Retention counts these Backups like any other.`,
 	return cmd
 }
 
-func (c *backup) run(ctx context.Context, name string) error {
-	if err := errors.Join(c.output.check(), c.wait.check(), c.dryRun.check()); err != nil {
+func (b *backup) run(ctx context.Context, name string) error {
+	if err := errors.Join(b.output.check(), b.wait.check(), b.dryRun.check()); err != nil {
 		return err
 	}
-	namespace, err := c.namespaceFlag()
+	namespace, err := b.namespaceFlag()
 	if err != nil {
 		return err
 	}
-	hub, err := c.hub()
+	hub, err := b.hub()
 	if err != nil {
 		return err
 	}
@@ -79,28 +79,28 @@ func (c *backup) run(ctx context.Context, name string) error {
 	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
 		return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
 	}
-	clusters, err := clustersToBackUp(app, c.members)
+	clusters, err := clustersToBackUp(app, b.members)
 	if err != nil {
 		return err
 	}
 	var names []string
-	now := c.clock.Now()
+	now := b.clock.Now()
 	for _, name := range clusters {
 		member := &v1.MemberCluster{}
 		if err := hub.client.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
 			return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err), "List all: kubectl shopfleet clusters")
 		}
-		b := newBackup(app, member, now)
-		if err := c.create(ctx, hub, creation{c.output, c.dryRun, b}); err != nil {
+		created := newBackup(app, member, now)
+		if err := b.create(ctx, hub, creation{b.output, b.dryRun, created}); err != nil {
 			return err
 		}
-		names = append(names, b.Name)
+		names = append(names, created.Name)
 	}
-	if !c.wait.enabled || c.dryRun != dryRunNone {
+	if !b.wait.enabled || b.dryRun != dryRunNone {
 		return nil
 	}
-	return c.await(ctx, hub, awaiting{
-		resource: "backup", list: &v1.BackupList{}, namespace: namespace, names: names, wait: c.wait,
+	return b.await(ctx, hub, awaiting{
+		resource: "backup", list: &v1.BackupList{}, namespace: namespace, names: names, wait: b.wait,
 		progress: backupProgress,
 	})
 }

@@ -43,32 +43,32 @@ recovered with kubectl shopfleet backups rediscover.`,
 	return cmd
 }
 
-func (c *backups) run(ctx context.Context, args []string) error {
-	if err := c.output.check(); err != nil {
+func (b *backups) run(ctx context.Context, args []string) error {
+	if err := b.output.check(); err != nil {
 		return err
 	}
 	namespace := ""
 	var err error
-	if !c.allNamespaces {
-		if namespace, err = c.namespaceFlag(); err != nil {
+	if !b.allNamespaces {
+		if namespace, err = b.namespaceFlag(); err != nil {
 			return err
 		}
 	}
-	hub, err := c.hub()
+	hub, err := b.hub()
 	if err != nil {
 		return err
 	}
 	show := &list{
-		Program: c.Program, hub: hub, output: c.output, kind: &v1.BackupList{},
+		Program: b.Program, hub: hub, output: b.output, kind: &v1.BackupList{},
 		options: []client.ListOption{client.InNamespace(namespace)},
 		keep: func(o client.Object) bool {
-			b, ok := o.(*v1.Backup)
-			return ok && (len(args) == 0 || b.Spec.AppRef.Name == args[0])
+			each, ok := o.(*v1.Backup)
+			return ok && (len(args) == 0 || each.Spec.AppRef.Name == args[0])
 		},
 		empty: "No Backups. Create one with kubectl shopfleet backup APP, or set spec.database.backup.schedule of an EcommerceApp.",
 		render: func(objects []client.Object, now time.Time) string {
 			return printers.Backups(itemsOf[v1.Backup](objects),
-				printers.Options{Now: now, Wide: c.output.wide(), AllNamespaces: c.allNamespaces})
+				printers.Options{Now: now, Wide: b.output.wide(), AllNamespaces: b.allNamespaces})
 		},
 	}
 	return show.run(ctx)

@@ -137,18 +137,18 @@ func (p *Program) completeBackups(cmd *cobra.Command, args []string, begun strin
 }
 
 // completeOrphans completes the names of the orphans in the namespace.
-func (c *orphans) completeOrphans(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	namespace, err := c.namespaceFlag()
+func (o *orphans) completeOrphans(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	namespace, err := o.namespaceFlag()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	hub, err := c.hubForShell()
+	hub, err := o.hubForShell()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	found, err := c.find(ctx, hub, func(o *v1.EcommerceApp) bool { return o.Namespace == namespace })
+	found, err := o.find(ctx, hub, func(object *v1.EcommerceApp) bool { return object.Namespace == namespace })
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -69,69 +69,69 @@ run the command again.`,
 }
 
 // check rejects wrong flags.
-func (c *deletion) check() error {
-	return errors.Join(c.output.check(), c.wait.check(), c.dryRun.check())
+func (d *deletion) check() error {
+	return errors.Join(d.output.check(), d.wait.check(), d.dryRun.check())
 }
 
-func (c *deletion) run(ctx context.Context, name string) error {
-	if err := c.check(); err != nil {
+func (d *deletion) run(ctx context.Context, name string) error {
+	if err := d.check(); err != nil {
 		return err
 	}
-	namespace, err := c.namespaceFlag()
+	namespace, err := d.namespaceFlag()
 	if err != nil {
 		return err
 	}
-	hub, err := c.hub()
+	hub, err := d.hub()
 	if err != nil {
 		return err
 	}
 	app := &v1.EcommerceApp{}
 	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
-		if c.ignoreNotFound && apierrors.IsNotFound(err) {
+		if d.ignoreNotFound && apierrors.IsNotFound(err) {
 			return nil
 		}
 		return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
 	}
-	if confirmed, err := c.confirm(ctx, app); err != nil || !confirmed {
+	if confirmed, err := d.confirm(ctx, app); err != nil || !confirmed {
 		return err
 	}
-	return c.delete(ctx, hub, app)
+	return d.delete(ctx, hub, app)
 }
 
 // delete deletes the application, and waits until it is gone.
-func (c *deletion) delete(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
-	if err := c.request(ctx, hub, app); err != nil {
+func (d *deletion) delete(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
+	if err := d.request(ctx, hub, app); err != nil {
 		if ctx.Err() != nil {
-			c.say("The deletion may have been requested. To go on, run the command again.")
+			d.say("The deletion may have been requested. To go on, run the command again.")
 		}
 		return err
 	}
-	if c.dryRun != dryRunNone {
-		return c.output.printDone(c.Program, app, hub.scheme, "deleted"+c.dryRun.suffix())
+	if d.dryRun != dryRunNone {
+		return d.output.printDone(d.Program, app, hub.scheme, "deleted"+d.dryRun.suffix())
 	}
-	if !c.wait.enabled {
-		return c.output.printDone(c.Program, app, hub.scheme, "deletion requested")
+	if !d.wait.enabled {
+		return d.output.printDone(d.Program, app, hub.scheme, "deletion requested")
 	}
-	if err := c.await(ctx, hub, app); err != nil {
+	if err := d.await(ctx, hub, app); err != nil {
 		return err
 	}
-	return c.output.printDone(c.Program, app, hub.scheme, "deleted")
+	return d.output.printDone(d.Program, app, hub.scheme, "deleted")
 }
 
-func (c *deletion) confirm(ctx context.Context, app *v1.EcommerceApp) (bool, error) {
-	return c.interactive.confirm(ctx, c.Program, "deletion", fmt.Sprintf("delete EcommerceApp %s/%s in %d clusters: %s",
+func (d *deletion) confirm(ctx context.Context, app *v1.EcommerceApp) (bool, error) {
+	return d.interactive.confirm(ctx, d.Program, "deletion", fmt.Sprintf("delete EcommerceApp %s/%s in %d clusters: %s",
 		app.Namespace, app.Name, len(app.Status.Clusters), strings.Join(namesOf(app), ", ")))
 }
 
 // request deletes the application, and then releases it: in this order nothing changes for
 // an application that is not being deleted.
-func (c *deletion) request(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
-	if c.dryRun == dryRunClient {
+func (d *deletion) request(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
+	if d.dryRun == dryRunClient {
 		return nil
 	}
 	if app.DeletionTimestamp == nil {
 		options := []client.DeleteOption{client.Preconditions{UID: &app.UID}}
-		if c.dryRun == dryRunServer {
+		if d.dryRun == dryRunServer {
 			options = append(options, client.DryRunAll)
 		}
 		err := hub.client.Delete(ctx, app, options...)
@@ -139,7 +139,7 @@ func (c *deletion) request(ctx context.Context, hub *cluster, app *v1.EcommerceA
 			return fmt.Errorf("deleting EcommerceApp %q: %w", app.Name, err)
 		}
 	}
-	if !c.orphan || c.dryRun != dryRunNone || app.Annotations[v1.OrphanAnnotation] == "true" {
+	if !d.orphan || d.dryRun != dryRunNone || app.Annotations[v1.OrphanAnnotation] == "true" {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -157,39 +157,39 @@ func (c *deletion) request(ctx context.Context, hub *cluster, app *v1.EcommerceA
 }
 
 // await reports the progress of each cluster until the application is gone.
-func (c *deletion) await(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
-	waiting, cancel := c.wait.limit(ctx, errTimeout)
+func (d *deletion) await(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
+	waiting, cancel := d.wait.limit(ctx, errTimeout)
 	defer cancel()
-	query, err := hub.query(c.retrying)
+	query, err := hub.query(d.retrying)
 	if err != nil {
 		return err
 	}
 	query.List = &v1.EcommerceAppList{}
 	query.Options = []client.ListOption{client.InNamespace(app.Namespace), client.MatchingFields{"metadata.name": app.Name}}
 	seen := newClusterProgress(app)
-	err = c.during("deleting EcommerceApp "+app.Name, func() error {
+	err = d.during("deleting EcommerceApp "+app.Name, func() error {
 		return query.Run(waiting, func(objects []client.Object) (bool, error) {
 			current := find(objects, app.UID)
-			for _, line := range seen.update(current, func(cluster string) string { return c.outcome(waiting, hub, app, cluster) }) {
-				c.say("%s", line)
+			for _, line := range seen.update(current, func(cluster string) string { return d.outcome(waiting, hub, app, cluster) }) {
+				d.say("%s", line)
 			}
 			return current == nil, nil
 		})
 	})
 	switch {
 	case errors.Is(err, errTimeout):
-		return hint.With(fmt.Errorf("EcommerceApp %q is not deleted: %w after %s", app.Name, err, c.wait.timeout), seen.hint(app))
+		return hint.With(fmt.Errorf("EcommerceApp %q is not deleted: %w after %s", app.Name, err, d.wait.timeout), seen.hint(app))
 	case ctx.Err() != nil:
-		c.say("%s The deletion continues on the hub. To follow it, run the command again.", seen.open())
+		d.say("%s The deletion continues on the hub. To follow it, run the command again.", seen.open())
 	}
 	return err
 }
 
 // outcome returns what has become of the copy of the application in a cluster that the
 // application has left: the hub may have recorded it.
-func (c *deletion) outcome(ctx context.Context, hub *cluster, app *v1.EcommerceApp, name string) string {
+func (d *deletion) outcome(ctx context.Context, hub *cluster, app *v1.EcommerceApp, name string) string {
 	record := &corev1.ConfigMap{}
-	err := hub.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: recovery.Name(name)}, record)
+	err := hub.client.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: recovery.Name(name)}, record)
 	_, recorded := record.Data[string(app.UID)]
 	switch {
 	case client.IgnoreNotFound(err) != nil:

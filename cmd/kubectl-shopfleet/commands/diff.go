@@ -75,23 +75,23 @@ error, as that of kubectl diff.`,
 	return cmd
 }
 
-func (c *diff) run(ctx context.Context, name string) error {
-	if err := c.output.check(); err != nil {
+func (d *diff) run(ctx context.Context, name string) error {
+	if err := d.output.check(); err != nil {
 		return err
 	}
-	hub, err := c.hub()
+	hub, err := d.hub()
 	if err != nil {
 		return err
 	}
-	app, members, err := c.fleetApp(ctx, hub, name)
+	app, members, err := d.fleetApp(ctx, hub, name)
 	if err != nil {
 		return err
 	}
-	found, err := compare(app, members, c.members)
+	found, err := compare(app, members, d.members)
 	if err != nil {
 		return err
 	}
-	return c.show(found)
+	return d.show(found)
 }
 
 // compare returns what is not written of an application in the named members, or in all.
@@ -138,15 +138,15 @@ func compare(app *v1.EcommerceApp, members []v1.MemberCluster, named []string) (
 	return found, nil
 }
 
-func (c *diff) show(found differences) error {
+func (d *diff) show(found differences) error {
 	for _, note := range found.notes() {
-		c.say("%s", note)
+		d.say("%s", note)
 	}
 	var err error
-	if c.output.text() {
-		_, err = io.WriteString(c.streams.Out, printers.Diff("EcommerceApp "+found.Namespace+"/"+found.Name, found.Clusters))
+	if d.output.text() {
+		_, err = io.WriteString(d.streams.Out, printers.Diff("EcommerceApp "+found.Namespace+"/"+found.Name, found.Clusters))
 	} else {
-		err = c.output.printReport(c.Program, "Differences", &found)
+		err = d.output.printReport(d.Program, "Differences", &found)
 	}
 	if err != nil {
 		return fmt.Errorf("printing the differences: %w", err)

@@ -78,73 +78,73 @@ applications: they report in status.pendingChanges what they would write.`,
 }
 
 // check rejects flags before any request.
-func (c *install) check(set config.Set) error {
+func (i *install) check(set config.Set) error {
 	switch {
-	case c.spokeImage != "" && set != config.Hub:
-		return usagef("--spoke-image %q: is for the hub; name the image of the spoke with --image", c.spokeImage)
-	case strings.ContainsAny(c.spokeImage, " \t\n"):
-		return usagef("--spoke-image %q: must not contain spaces", c.spokeImage)
-	case c.replicas < 1:
-		return usagef("--replicas %d: must be at least 1", c.replicas)
-	case strings.ContainsAny(c.image, " \t\n"):
-		return usagef("--image %q: must not contain spaces", c.image)
+	case i.spokeImage != "" && set != config.Hub:
+		return usagef("--spoke-image %q: is for the hub; name the image of the spoke with --image", i.spokeImage)
+	case strings.ContainsAny(i.spokeImage, " \t\n"):
+		return usagef("--spoke-image %q: must not contain spaces", i.spokeImage)
+	case i.replicas < 1:
+		return usagef("--replicas %d: must be at least 1", i.replicas)
+	case strings.ContainsAny(i.image, " \t\n"):
+		return usagef("--image %q: must not contain spaces", i.image)
 	}
-	return errors.Join(c.output.check(), c.wait.check(), c.dryRun.check())
+	return errors.Join(i.output.check(), i.wait.check(), i.dryRun.check())
 }
 
-func (c *install) run(ctx context.Context, set config.Set) error {
-	if err := c.check(set); err != nil {
+func (i *install) run(ctx context.Context, set config.Set) error {
+	if err := i.check(set); err != nil {
 		return err
 	}
-	wanted := config.Installation{Namespace: c.installNamespace(), Image: c.image, SpokeImage: c.spokeImage, Replicas: c.replicas, SafeMode: c.safeMode}
+	wanted := config.Installation{Namespace: i.installNamespace(), Image: i.image, SpokeImage: i.spokeImage, Replicas: i.replicas, SafeMode: i.safeMode}
 	if wanted.Image == "" {
-		wanted.Image = set.Image(c.version)
+		wanted.Image = set.Image(i.version)
 	}
 	if set == config.Hub && wanted.SpokeImage == "" && config.SpokeImage(wanted.Image) == "" {
-		c.say("warning: the image of the spoke cannot be derived from %s, so dumps are not uploaded. Name it with --spoke-image", wanted.Image)
+		i.say("warning: the image of the spoke cannot be derived from %s, so dumps are not uploaded. Name it with --spoke-image", wanted.Image)
 	}
 	objects, err := set.Install(wanted)
 	if err != nil {
 		return fmt.Errorf("reading the manifests of the %s: %w", set, err)
 	}
-	plan := installer.Plan{Objects: objects, DryRun: c.dryRun == dryRunServer}
-	if c.dryRun == dryRunClient {
-		return plan.Preview(installer.Created, c.output.results(c.Program))
+	plan := installer.Plan{Objects: objects, DryRun: i.dryRun == dryRunServer}
+	if i.dryRun == dryRunClient {
+		return plan.Preview(installer.Created, i.output.results(i.Program))
 	}
-	plan = plan.WithInventory(c.installNamespace(), inventoryName(set))
-	at, err := c.hub()
+	plan = plan.WithInventory(i.installNamespace(), inventoryName(set))
+	at, err := i.hub()
 	if err != nil {
 		return err
 	}
-	if err := c.checkConflict(ctx, at, set); err != nil {
+	if err := i.checkConflict(ctx, at, set); err != nil {
 		return err
 	}
-	if err := c.during("installing in "+at.config.Host, func() error {
-		return plan.Apply(ctx, at.client, c.output.results(c.Program))
+	if err := i.during("installing in "+at.config.Host, func() error {
+		return plan.Apply(ctx, at.client, i.output.results(i.Program))
 	}); err != nil {
 		return err
 	}
-	if plan.DryRun || !c.wait.enabled {
+	if plan.DryRun || !i.wait.enabled {
 		return nil
 	}
-	rollout, err := c.rollout(at, set)
+	rollout, err := i.rollout(at, set)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := c.wait.limit(ctx, nil)
+	ctx, cancel := i.wait.limit(ctx, nil)
 	defer cancel()
-	return c.during("waiting for the pods to be ready", func() error { return rollout.Wait(ctx) })
+	return i.during("waiting for the pods to be ready", func() error { return rollout.Wait(ctx) })
 }
 
 // checkConflict returns an error if there is a hub where a spoke is to be installed, or
 // the other way round: both would reconcile the same objects.
-func (c *install) checkConflict(ctx context.Context, at *cluster, set config.Set) error {
+func (i *install) checkConflict(ctx context.Context, at *cluster, set config.Set) error {
 	for _, name := range sets() {
 		other := config.Set(name)
 		if other == set {
 			continue
 		}
-		key := client.ObjectKey{Namespace: c.installNamespace(), Name: deploymentName(other)}
+		key := client.ObjectKey{Namespace: i.installNamespace(), Name: deploymentName(other)}
 		err := at.client.Get(ctx, key, &appsv1.Deployment{})
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("looking for a %s: %w", name, err)

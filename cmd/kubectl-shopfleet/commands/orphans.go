@@ -92,36 +92,36 @@ Backups are kept. If the cluster cannot be reached, the hub does so when it retu
 }
 
 // command returns a command with the flags that all of them have.
-func (c *orphans) command(use, short, long, example string) *cobra.Command {
+func (o *orphans) command(use, short, long, example string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example,
-		Args: usage(cobra.ExactArgs(1)), ValidArgsFunction: c.completeOrphans,
+		Args: usage(cobra.ExactArgs(1)), ValidArgsFunction: o.completeOrphans,
 	}
-	cmd.Flags().StringSliceVar(&c.members, "member", nil, "Only the orphans in this `MEMBER`; repeat it for more; default: all members")
+	cmd.Flags().StringSliceVar(&o.members, "member", nil, "Only the orphans in this `MEMBER`; repeat it for more; default: all members")
 	return cmd
 }
 
 // list prints the orphans of all namespaces.
-func (c *orphans) list(ctx context.Context) error {
-	if err := c.output.check(); err != nil {
+func (o *orphans) list(ctx context.Context) error {
+	if err := o.output.check(); err != nil {
 		return err
 	}
-	hub, err := c.hub()
+	hub, err := o.hub()
 	if err != nil {
 		return err
 	}
-	found, err := c.find(ctx, hub, func(*v1.EcommerceApp) bool { return true })
+	found, err := o.find(ctx, hub, func(*v1.EcommerceApp) bool { return true })
 	switch {
 	case err != nil:
 		return err
-	case !c.output.text():
-		return c.output.print(c.Program, &v1.EcommerceAppList{Items: found}, hub.scheme)
+	case !o.output.text():
+		return o.output.print(o.Program, &v1.EcommerceAppList{Items: found}, hub.scheme)
 	case len(found) == 0:
-		c.say("No orphans.")
+		o.say("No orphans.")
 		return nil
 	}
-	text := printers.Orphans(found, printers.Options{Now: c.clock.Now(), Wide: c.output.wide(), AllNamespaces: true})
-	if _, err := io.WriteString(c.streams.Out, text); err != nil {
+	text := printers.Orphans(found, printers.Options{Now: o.clock.Now(), Wide: o.output.wide(), AllNamespaces: true})
+	if _, err := io.WriteString(o.streams.Out, text); err != nil {
 		return fmt.Errorf("writing: %w", err)
 	}
 	return nil
@@ -129,10 +129,10 @@ func (c *orphans) list(ctx context.Context) error {
 
 // find returns the orphans of the clusters that the user chose, with the name of each
 // one's cluster as a label.
-func (c *orphans) find(ctx context.Context, hub *cluster, keep func(*v1.EcommerceApp) bool) ([]v1.EcommerceApp, error) {
+func (o *orphans) find(ctx context.Context, hub *cluster, keep func(*v1.EcommerceApp) bool) ([]v1.EcommerceApp, error) {
 	records := &corev1.ConfigMapList{}
-	err := c.during("waiting for the hub at "+hub.config.Host, func() error {
-		return hub.client.List(ctx, records, client.InNamespace(c.namespace), client.HasLabels{v1.MemberRecordLabel})
+	err := o.during("waiting for the hub at "+hub.config.Host, func() error {
+		return hub.client.List(ctx, records, client.InNamespace(o.namespace), client.HasLabels{v1.MemberRecordLabel})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing orphans from the hub: %w", err)
@@ -140,7 +140,7 @@ func (c *orphans) find(ctx context.Context, hub *cluster, keep func(*v1.Ecommerc
 	var found []v1.EcommerceApp
 	for i := range records.Items {
 		member := records.Items[i].Labels[v1.MemberRecordLabel]
-		if records.Items[i].Name != recovery.OrphansName(member) || len(c.members) > 0 && !slices.Contains(c.members, member) {
+		if records.Items[i].Name != recovery.OrphansName(member) || len(o.members) > 0 && !slices.Contains(o.members, member) {
 			continue
 		}
 		for _, orphan := range recovery.DecodeOrphans(records.Items[i].Data).Orphans {
@@ -154,12 +154,12 @@ func (c *orphans) find(ctx context.Context, hub *cluster, keep func(*v1.Ecommerc
 }
 
 // named returns the orphans of a name; there is at least one.
-func (c *orphans) named(ctx context.Context, hub *cluster, name string) ([]v1.EcommerceApp, error) {
-	namespace, err := c.namespaceFlag()
+func (o *orphans) named(ctx context.Context, hub *cluster, name string) ([]v1.EcommerceApp, error) {
+	namespace, err := o.namespaceFlag()
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.find(ctx, hub, func(o *v1.EcommerceApp) bool { return o.Namespace == namespace && o.Name == name })
+	found, err := o.find(ctx, hub, func(object *v1.EcommerceApp) bool { return object.Namespace == namespace && object.Name == name })
 	if err == nil && len(found) == 0 {
 		err = hint.With(fmt.Errorf("finding orphan %q in namespace %q: %w", name, namespace, errNotFound), "List all: kubectl shopfleet orphans")
 	}
@@ -175,15 +175,15 @@ func clustersOf(found []v1.EcommerceApp) []string {
 	return names
 }
 
-func (c *orphans) adopt(ctx context.Context, name string) error {
-	if err := errors.Join(c.output.check(), c.dryRun.check()); err != nil {
+func (o *orphans) adopt(ctx context.Context, name string) error {
+	if err := errors.Join(o.output.check(), o.dryRun.check()); err != nil {
 		return err
 	}
-	hub, err := c.hub()
+	hub, err := o.hub()
 	if err != nil {
 		return err
 	}
-	found, err := c.named(ctx, hub, name)
+	found, err := o.named(ctx, hub, name)
 	if err != nil {
 		return err
 	}
@@ -192,14 +192,14 @@ func (c *orphans) adopt(ctx context.Context, name string) error {
 		return hint.With(fmt.Errorf("adopting orphan %q in %s: %w", name, strings.Join(clustersOf(found), ", "), err),
 			"Adopt one with --member, and then add the others to the placement of the EcommerceApp.")
 	}
-	switch err := c.create(ctx, hub, app); {
+	switch err := o.create(ctx, hub, app); {
 	case apierrors.IsAlreadyExists(err):
 		return hint.With(fmt.Errorf("adopting orphan %q: %w", name, err),
 			"Add the cluster to the placement of the EcommerceApp, which takes the orphan over: "+strings.Join(clustersOf(found), ", "))
 	case err != nil:
 		return fmt.Errorf("adopting orphan %q: %w", name, err)
 	}
-	return c.output.printDone(c.Program, app, hub.scheme, "adopted in "+strings.Join(clustersOf(found), ", ")+c.dryRun.suffix())
+	return o.output.printDone(o.Program, app, hub.scheme, "adopted in "+strings.Join(clustersOf(found), ", ")+o.dryRun.suffix())
 }
 
 // ownerOf returns the EcommerceApp that owns orphans of a name without changing them: the hub
@@ -219,56 +219,56 @@ func ownerOf(found []v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	return app, nil
 }
 
-func (c *orphans) create(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
-	if c.dryRun == dryRunClient {
+func (o *orphans) create(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
+	if o.dryRun == dryRunClient {
 		return nil
 	}
-	return c.dryRun.client(hub.client).Create(ctx, app)
+	return o.dryRun.client(hub.client).Create(ctx, app)
 }
 
-func (c *orphans) delete(ctx context.Context, name string) error {
-	if err := errors.Join(c.output.check(), c.wait.check(), c.dryRun.check()); err != nil {
+func (o *orphans) delete(ctx context.Context, name string) error {
+	if err := errors.Join(o.output.check(), o.wait.check(), o.dryRun.check()); err != nil {
 		return err
 	}
-	hub, err := c.hub()
+	hub, err := o.hub()
 	if err != nil {
 		return err
 	}
-	found, err := c.named(ctx, hub, name)
+	found, err := o.named(ctx, hub, name)
 	if err != nil {
 		return err
 	}
 	where := strings.Join(clustersOf(found), ", ")
-	if len(found) > 1 && len(c.members) == 0 {
+	if len(found) > 1 && len(o.members) == 0 {
 		return usagef("orphan %q is in several members: choose with --member among %s", name, where)
 	}
-	if confirmed, err := c.interactive.confirm(ctx, c.Program, "deletion", fmt.Sprintf("delete orphan %q in %s", name, where)); err != nil || !confirmed {
+	if confirmed, err := o.interactive.confirm(ctx, o.Program, "deletion", fmt.Sprintf("delete orphan %q in %s", name, where)); err != nil || !confirmed {
 		return err
 	}
 	for i := range found {
-		if c.dryRun == dryRunClient {
+		if o.dryRun == dryRunClient {
 			break
 		}
-		if err := c.request(ctx, hub, &found[i]); err != nil {
+		if err := o.request(ctx, hub, &found[i]); err != nil {
 			return err
 		}
 	}
-	if c.dryRun != dryRunNone {
-		return c.done(hub, found, "deleted", c.dryRun.suffix())
+	if o.dryRun != dryRunNone {
+		return o.done(hub, found, "deleted", o.dryRun.suffix())
 	}
-	if !c.wait.enabled {
-		return c.done(hub, found, "deletion requested", "")
+	if !o.wait.enabled {
+		return o.done(hub, found, "deletion requested", "")
 	}
-	if err := c.awaitGone(ctx, hub, found); err != nil {
+	if err := o.awaitGone(ctx, hub, found); err != nil {
 		return err
 	}
-	return c.done(hub, found, "deleted", "")
+	return o.done(hub, found, "deleted", "")
 }
 
-func (c *orphans) done(hub *cluster, found []v1.EcommerceApp, operation, suffix string) error {
+func (o *orphans) done(hub *cluster, found []v1.EcommerceApp, operation, suffix string) error {
 	for i := range found {
 		text := operation + " in " + found[i].Labels[v1.ClusterLabel] + suffix
-		if err := c.output.printDone(c.Program, &found[i], hub.scheme, text); err != nil {
+		if err := o.output.printDone(o.Program, &found[i], hub.scheme, text); err != nil {
 			return err
 		}
 	}
@@ -276,38 +276,38 @@ func (c *orphans) done(hub *cluster, found []v1.EcommerceApp, operation, suffix 
 }
 
 // request asks the hub to delete an orphan, by a record of what has to be cleaned up.
-func (c *orphans) request(ctx context.Context, hub *cluster, orphan *v1.EcommerceApp) error {
+func (o *orphans) request(ctx context.Context, hub *cluster, orphan *v1.EcommerceApp) error {
 	member := orphan.Labels[v1.ClusterLabel]
 	cluster := &v1.MemberCluster{}
 	if err := hub.client.Get(ctx, client.ObjectKey{Name: member}, cluster); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("getting MemberCluster %q: %w", member, err)
 	}
-	_, err := store.New(c.dryRun.client(hub.client), c.namespace).Add(ctx, member, recovery.Record{
+	_, err := store.New(o.dryRun.client(hub.client), o.namespace).Add(ctx, member, recovery.Record{
 		Namespace: orphan.Namespace, Name: orphan.Name,
 		App: types.UID(orphan.Annotations[v1.HubAppUIDAnnotation]), Copy: orphan.UID,
-		ClusterUID: cluster.Status.ClusterUID, Recorded: metav1.NewTime(c.clock.Now()),
+		ClusterUID: cluster.Status.ClusterUID, Recorded: metav1.NewTime(o.clock.Now()),
 	})
 	if err != nil {
 		err = fmt.Errorf("requesting the deletion of orphan %q in %s: %w", orphan.Name, member, err)
 	}
 	if errors.Is(err, recovery.ErrFull) {
 		return hint.With(err, "The records are removed when the cluster is connected. If it never returns, delete the ConfigMap "+
-			recovery.Name(member)+" in namespace "+c.namespace+".")
+			recovery.Name(member)+" in namespace "+o.namespace+".")
 	}
 	return err
 }
 
 // awaitGone waits until the hub has removed its records, and lists the orphans no more.
-func (c *orphans) awaitGone(ctx context.Context, hub *cluster, found []v1.EcommerceApp) error {
-	waiting, cancel := c.wait.limit(ctx, errTimeout)
+func (o *orphans) awaitGone(ctx context.Context, hub *cluster, found []v1.EcommerceApp) error {
+	waiting, cancel := o.wait.limit(ctx, errTimeout)
 	defer cancel()
-	query, err := hub.query(c.retrying)
+	query, err := hub.query(o.retrying)
 	if err != nil {
 		return err
 	}
 	query.List = &corev1.ConfigMapList{}
-	query.Options = []client.ListOption{client.InNamespace(c.namespace), client.HasLabels{v1.MemberRecordLabel}}
-	err = c.during("waiting for the orphan to be deleted in "+strings.Join(clustersOf(found), ", "), func() error {
+	query.Options = []client.ListOption{client.InNamespace(o.namespace), client.HasLabels{v1.MemberRecordLabel}}
+	err = o.during("waiting for the orphan to be deleted in "+strings.Join(clustersOf(found), ", "), func() error {
 		return query.Run(waiting, func(records []client.Object) (bool, error) {
 			for i := range found {
 				if recorded(records, &found[i]) {
@@ -319,10 +319,10 @@ func (c *orphans) awaitGone(ctx context.Context, hub *cluster, found []v1.Ecomme
 	})
 	switch {
 	case errors.Is(err, errTimeout):
-		return hint.With(fmt.Errorf("orphan %q is not deleted in %s: %w after %s", found[0].Name, strings.Join(clustersOf(found), ", "), err, c.wait.timeout),
+		return hint.With(fmt.Errorf("orphan %q is not deleted in %s: %w after %s", found[0].Name, strings.Join(clustersOf(found), ", "), err, o.wait.timeout),
 			"The hub continues when the cluster is connected. See which are: kubectl shopfleet clusters")
 	case ctx.Err() != nil:
-		c.say("The deletion continues on the hub. To see what is left: kubectl shopfleet orphans")
+		o.say("The deletion continues on the hub. To see what is left: kubectl shopfleet orphans")
 	}
 	return err
 }

@@ -96,30 +96,30 @@ would not be as the spec says.`,
 	return cmd
 }
 
-func (c *plan) run(ctx context.Context) error {
-	if err := errors.Join(c.output.check(), c.manifest.check()); err != nil {
+func (p *plan) run(ctx context.Context) error {
+	if err := errors.Join(p.output.check(), p.manifest.check()); err != nil {
 		return err
 	}
-	if c.timeout < 0 {
-		return usagef("--timeout %s: must not be negative", c.timeout)
+	if p.timeout < 0 {
+		return usagef("--timeout %s: must not be negative", p.timeout)
 	}
-	hub, err := c.hub()
+	hub, err := p.hub()
 	if err != nil {
 		return err
 	}
-	applied, err := c.manifest.apply(ctx, hub)
+	applied, err := p.manifest.apply(ctx, hub)
 	if err != nil {
 		return err
 	}
-	answered, err := c.ask(ctx, hub, applied)
+	answered, err := p.ask(ctx, hub, applied)
 	if err != nil {
 		return err
 	}
-	return c.show(answered, applied)
+	return p.show(answered, applied)
 }
 
 // ask creates a Plan and returns it when the hub has answered. The Plan is deleted in any case.
-func (c *plan) ask(ctx context.Context, hub *cluster, applied appliedManifest) (*v1.Plan, error) {
+func (p *plan) ask(ctx context.Context, hub *cluster, applied appliedManifest) (*v1.Plan, error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := hub.client.Create(ctx, review); err != nil {
 		return nil, fmt.Errorf("asking the hub for your user: %w", err)
@@ -135,31 +135,31 @@ func (c *plan) ask(ctx context.Context, hub *cluster, applied appliedManifest) (
 	if err := hub.client.Create(ctx, asked); err != nil {
 		return nil, fmt.Errorf("creating a Plan: %w", err)
 	}
-	defer c.forget(ctx, hub, asked)
-	return c.await(ctx, hub, asked)
+	defer p.forget(ctx, hub, asked)
+	return p.await(ctx, hub, asked)
 }
 
 // forget deletes a Plan, also after Ctrl-C.
-func (c *plan) forget(ctx context.Context, hub *cluster, asked *v1.Plan) {
+func (p *plan) forget(ctx context.Context, hub *cluster, asked *v1.Plan) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	if err := hub.client.Delete(ctx, asked); client.IgnoreNotFound(err) != nil {
-		c.say("The Plan was not deleted; the hub does so some minutes after its answer: %v", err)
+		p.say("The Plan was not deleted; the hub does so some minutes after its answer: %v", err)
 	}
 }
 
 // await blocks until the hub has answered a Plan.
-func (c *plan) await(ctx context.Context, hub *cluster, asked *v1.Plan) (*v1.Plan, error) {
-	limited, cancel := (&waitFlags{timeout: c.timeout}).limit(ctx, errTimeout)
+func (p *plan) await(ctx context.Context, hub *cluster, asked *v1.Plan) (*v1.Plan, error) {
+	limited, cancel := (&waitFlags{timeout: p.timeout}).limit(ctx, errTimeout)
 	defer cancel()
-	query, err := hub.query(c.retrying)
+	query, err := hub.query(p.retrying)
 	if err != nil {
 		return nil, err
 	}
 	query.List = &v1.PlanList{}
 	query.Options = []client.ListOption{client.InNamespace(asked.Namespace), client.MatchingFields{"metadata.name": asked.Name}}
 	var answered *v1.Plan
-	err = c.during("waiting for the hub to plan", func() error {
+	err = p.during("waiting for the hub to plan", func() error {
 		return query.Run(limited, func(objects []client.Object) (bool, error) {
 			for _, o := range objects {
 				if found, ok := o.(*v1.Plan); ok && found.Status.CompletionTime != nil {
@@ -170,7 +170,7 @@ func (c *plan) await(ctx context.Context, hub *cluster, asked *v1.Plan) (*v1.Pla
 		})
 	})
 	if errors.Is(err, errTimeout) {
-		return nil, hint.With(fmt.Errorf("the hub has not planned: %w after %s", err, c.timeout), "Check that the hub runs: kubectl shopfleet doctor")
+		return nil, hint.With(fmt.Errorf("the hub has not planned: %w after %s", err, p.timeout), "Check that the hub runs: kubectl shopfleet doctor")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("waiting for the Plan: %w", err)
@@ -190,17 +190,17 @@ type planned struct {
 
 // show prints an answer. It returns errChanges if something would change, or is not known, or if the
 // placement would not be as the spec says.
-func (c *plan) show(answered *v1.Plan, applied appliedManifest) error {
+func (p *plan) show(answered *v1.Plan, applied appliedManifest) error {
 	status := answered.Status
 	status.Conditions, status.CompletionTime, status.ObservedGeneration = nil, nil, 0
 	if status.Problem != "" {
-		c.say("The placement would not be as the spec says: %s.", status.Problem)
+		p.say("The placement would not be as the spec says: %s.", status.Problem)
 	}
 	var err error
-	if c.output.text() {
-		_, err = io.WriteString(c.streams.Out, printers.Plan("EcommerceApp "+answered.Namespace+"/"+applied.name, &status, applied.everywhere))
+	if p.output.text() {
+		_, err = io.WriteString(p.streams.Out, printers.Plan("EcommerceApp "+answered.Namespace+"/"+applied.name, &status, applied.everywhere))
 	} else {
-		err = c.output.printReport(c.Program, "Plan", &planned{Namespace: answered.Namespace, Name: applied.name, PlanStatus: status})
+		err = p.output.printReport(p.Program, "Plan", &planned{Namespace: answered.Namespace, Name: applied.name, PlanStatus: status})
 	}
 	if err != nil {
 		return fmt.Errorf("printing the plan: %w", err)

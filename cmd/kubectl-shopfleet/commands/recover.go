@@ -138,23 +138,23 @@ type settlement struct {
 }
 
 // add adds the flags to a verb.
-func (c *settlement) add(cmd *cobra.Command) {
-	c.output = newOutput(cmd)
-	c.dryRun.add(cmd)
-	c.interactive.add(cmd)
+func (s *settlement) add(cmd *cobra.Command) {
+	s.output = newOutput(cmd)
+	s.dryRun.add(cmd)
+	s.interactive.add(cmd)
 }
 
 // start checks the flags and connects to the hub.
-func (c *settlement) start() (*cluster, error) {
-	if err := errors.Join(c.output.check(), c.dryRun.check()); err != nil {
+func (s *settlement) start() (*cluster, error) {
+	if err := errors.Join(s.output.check(), s.dryRun.check()); err != nil {
 		return nil, err
 	}
-	return c.hub()
+	return s.hub()
 }
 
 // app returns an application of the namespace that the user chose.
-func (c *settlement) app(ctx context.Context, hub *cluster, name string) (*v1.EcommerceApp, error) {
-	namespace, err := c.namespaceFlag()
+func (s *settlement) app(ctx context.Context, hub *cluster, name string) (*v1.EcommerceApp, error) {
+	namespace, err := s.namespaceFlag()
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (c *settlement) app(ctx context.Context, hub *cluster, name string) (*v1.Ec
 }
 
 // memberCluster returns a MemberCluster.
-func (c *settlement) memberCluster(ctx context.Context, hub *cluster, name string) (*v1.MemberCluster, error) {
+func (s *settlement) memberCluster(ctx context.Context, hub *cluster, name string) (*v1.MemberCluster, error) {
 	member := &v1.MemberCluster{}
 	err := hub.client.Get(ctx, client.ObjectKey{Name: name}, member)
 	switch {
@@ -183,11 +183,11 @@ func (c *settlement) memberCluster(ctx context.Context, hub *cluster, name strin
 const listHint = "List all: kubectl shopfleet recover -A"
 
 // confirm asks the user, if that is wanted.
-func (c *settlement) confirm(ctx context.Context, action string) (bool, error) {
-	return c.interactive.confirm(ctx, c.Program, "recovery", action)
+func (s *settlement) confirm(ctx context.Context, action string) (bool, error) {
+	return s.interactive.confirm(ctx, s.Program, "recovery", action)
 }
 
 // done prints what was done to an object.
-func (c *settlement) done(hub *cluster, object runtime.Object, operation string) error {
-	return c.output.printDone(c.Program, object, hub.scheme, operation+c.dryRun.suffix())
+func (s *settlement) done(hub *cluster, object runtime.Object, operation string) error {
+	return s.output.printDone(s.Program, object, hub.scheme, operation+s.dryRun.suffix())
 }

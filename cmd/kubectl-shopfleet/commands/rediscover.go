@@ -52,33 +52,33 @@ snapshots, and the part of the names of its dumps that follows shopfleet/.`,
 	return cmd
 }
 
-func (c *rediscover) run(ctx context.Context, names []string) error {
-	if err := errors.Join(c.output.check(), c.wait.check(), c.dryRun.check()); err != nil {
+func (r *rediscover) run(ctx context.Context, names []string) error {
+	if err := errors.Join(r.output.check(), r.wait.check(), r.dryRun.check()); err != nil {
 		return err
 	}
-	hub, err := c.hub()
+	hub, err := r.hub()
 	if err != nil {
 		return err
 	}
-	accounts, err := c.accounts(ctx, hub, names)
+	accounts, err := r.accounts(ctx, hub, names)
 	if err != nil {
 		return err
 	}
-	token := c.clock.Now().UTC().Format(time.RFC3339Nano)
+	token := r.clock.Now().UTC().Format(time.RFC3339Nano)
 	for i := range accounts {
-		if err := c.request(ctx, hub, &accounts[i], token); err != nil {
+		if err := r.request(ctx, hub, &accounts[i], token); err != nil {
 			return err
 		}
 	}
-	operation := "rediscovery requested" + c.dryRun.suffix()
-	if c.wait.enabled && c.dryRun == dryRunNone {
+	operation := "rediscovery requested" + r.dryRun.suffix()
+	if r.wait.enabled && r.dryRun == dryRunNone {
 		operation = "rediscovered"
-		if err := c.awaitSearch(ctx, hub, accounts, token); err != nil {
+		if err := r.awaitSearch(ctx, hub, accounts, token); err != nil {
 			return err
 		}
 	}
 	for i := range accounts {
-		if err := c.output.printDone(c.Program, &accounts[i], hub.scheme, operation); err != nil {
+		if err := r.output.printDone(r.Program, &accounts[i], hub.scheme, operation); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func (c *rediscover) run(ctx context.Context, names []string) error {
 }
 
 // accounts returns the CloudAccounts to search, of which there is at least one.
-func (c *rediscover) accounts(ctx context.Context, hub *cluster, names []string) ([]v1.CloudAccount, error) {
+func (r *rediscover) accounts(ctx context.Context, hub *cluster, names []string) ([]v1.CloudAccount, error) {
 	list := &v1.CloudAccountList{}
 	if err := hub.client.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("listing CloudAccounts: %w", err)
@@ -106,32 +106,32 @@ func (c *rediscover) accounts(ctx context.Context, hub *cluster, names []string)
 }
 
 // request makes the hub search an account. The token is a value that the account has not had.
-func (c *rediscover) request(ctx context.Context, hub *cluster, account *v1.CloudAccount, token string) error {
+func (r *rediscover) request(ctx context.Context, hub *cluster, account *v1.CloudAccount, token string) error {
 	before := account.DeepCopy()
 	if account.Annotations == nil {
 		account.Annotations = map[string]string{}
 	}
 	account.Annotations[v1.RediscoverAtAnnotation] = token
 	delete(account.Annotations, v1.RediscoverHubAnnotation)
-	if c.ofHub != "" {
-		account.Annotations[v1.RediscoverHubAnnotation] = c.ofHub
+	if r.ofHub != "" {
+		account.Annotations[v1.RediscoverHubAnnotation] = r.ofHub
 	}
-	if c.dryRun == dryRunClient {
+	if r.dryRun == dryRunClient {
 		return nil
 	}
-	if err := c.dryRun.client(hub.client).Patch(ctx, account, client.MergeFrom(before)); err != nil {
+	if err := r.dryRun.client(hub.client).Patch(ctx, account, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("annotating CloudAccount %q: %w", account.Name, err)
 	}
 	return nil
 }
 
-func (c *rediscover) awaitSearch(ctx context.Context, hub *cluster, accounts []v1.CloudAccount, token string) error {
+func (r *rediscover) awaitSearch(ctx context.Context, hub *cluster, accounts []v1.CloudAccount, token string) error {
 	names := make([]string, 0, len(accounts))
 	for i := range accounts {
 		names = append(names, accounts[i].Name)
 	}
-	return c.await(ctx, hub, awaiting{
-		resource: "cloudaccount", list: &v1.CloudAccountList{}, names: names, wait: c.wait,
+	return r.await(ctx, hub, awaiting{
+		resource: "cloudaccount", list: &v1.CloudAccountList{}, names: names, wait: r.wait,
 		progress: func(o client.Object) progress {
 			account, ok := o.(*v1.CloudAccount)
 			if !ok || account.Status.LastHandledRediscoverAt != token {

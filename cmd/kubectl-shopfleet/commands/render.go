@@ -51,21 +51,21 @@ for which you need the permission to create EcommerceApps.`,
 	return cmd
 }
 
-func (c *render) run(ctx context.Context, name string) error {
-	if c.member == "" {
-		c.member, *c.flags.ClusterName = *c.flags.ClusterName, ""
+func (r *render) run(ctx context.Context, name string) error {
+	if r.member == "" {
+		r.member, *r.flags.ClusterName = *r.flags.ClusterName, ""
 	}
-	if c.member == "" {
+	if r.member == "" {
 		return usagef("--member is required")
 	}
-	if err := c.output.check(); err != nil {
+	if err := r.output.check(); err != nil {
 		return err
 	}
-	namespace, err := c.namespaceFlag()
+	namespace, err := r.namespaceFlag()
 	if err != nil {
 		return err
 	}
-	hub, err := c.hub()
+	hub, err := r.hub()
 	if err != nil {
 		return err
 	}
@@ -73,35 +73,35 @@ func (c *render) run(ctx context.Context, name string) error {
 	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
 		return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
 	}
-	if err := hub.client.Get(ctx, client.ObjectKey{Name: c.member}, member); err != nil {
-		return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", c.member, err), "List all: kubectl get memberclusters")
+	if err := hub.client.Get(ctx, client.ObjectKey{Name: r.member}, member); err != nil {
+		return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", r.member, err), "List all: kubectl get memberclusters")
 	}
 	rendered := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: name, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: c.member},
+		Namespace: namespace, Name: name, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: r.member},
 	}}
 	has, err := revisions.New(hub.client, hub.client).InMember(ctx, app, member)
 	if err != nil {
-		return fmt.Errorf("rendering EcommerceApp %q for %s: %w", name, c.member, err)
+		return fmt.Errorf("rendering EcommerceApp %q for %s: %w", name, r.member, err)
 	}
 	if has.Earlier {
-		c.say("This is revision %d, which %s has. The spec of EcommerceApp %s is another one: see kubectl shopfleet history %s.", has.Revision, c.member, name, name)
+		r.say("This is revision %d, which %s has. The spec of EcommerceApp %s is another one: see kubectl shopfleet history %s.", has.Revision, r.member, name, name)
 	}
 	rendered.Spec = has.Spec
-	if err := c.validate(ctx, hub, rendered); err != nil {
+	if err := r.validate(ctx, hub, rendered); err != nil {
 		return err
 	}
-	return c.output.print(c.Program, rendered, hub.scheme)
+	return r.output.print(r.Program, rendered, hub.scheme)
 }
 
 // validate sends the spec to the hub as a new object, which is not stored. As an update of the
 // application it would also have to keep what cannot change, which copies may differ in.
-func (c *render) validate(ctx context.Context, hub *cluster, rendered *v1.EcommerceApp) error {
+func (r *render) validate(ctx context.Context, hub *cluster, rendered *v1.EcommerceApp) error {
 	created := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, GenerateName: "render-"},
 		Spec:       *rendered.Spec.DeepCopy(),
 	}
 	if err := client.NewDryRunClient(hub.client).Create(ctx, created); err != nil {
-		return fmt.Errorf("validating EcommerceApp %q for %s: %w", rendered.Name, c.member, err)
+		return fmt.Errorf("validating EcommerceApp %q for %s: %w", rendered.Name, r.member, err)
 	}
 	return nil
 }

@@ -54,38 +54,38 @@ reason, and does not fail the command.`,
 	return cmd
 }
 
-func (c *supportReport) run(ctx context.Context) error {
-	if err := c.output.check(); err != nil {
+func (s *supportReport) run(ctx context.Context) error {
+	if err := s.output.check(); err != nil {
 		return err
 	}
-	if c.file == "-" && c.output.format() != "" {
+	if s.file == "-" && s.output.format() != "" {
 		return usagef("--output cannot be used with --file -, which writes the archive to the standard output")
 	}
-	hub, err := c.hub()
+	hub, err := s.hub()
 	if err != nil {
 		return err
 	}
-	now := c.clock.Now()
+	now := s.clock.Now()
 	name := "shopfleet-report-" + now.UTC().Format("20060102-150405")
-	if c.file == "-" {
-		index, err := c.write(ctx, hub, report.NewArchive(c.streams.Out, name, now))
+	if s.file == "-" {
+		index, err := s.write(ctx, hub, report.NewArchive(s.streams.Out, name, now))
 		if err == nil {
-			c.say("%s", summary("the archive", index))
+			s.say("%s", summary("the archive", index))
 		}
 		return err
 	}
-	path := cmp.Or(c.file, name+reportExtension)
-	index, err := c.create(path, func(to io.Writer) (report.Index, error) {
+	path := cmp.Or(s.file, name+reportExtension)
+	index, err := s.create(path, func(to io.Writer) (report.Index, error) {
 		folder := strings.TrimSuffix(filepath.Base(path), reportExtension)
-		return c.write(ctx, hub, report.NewArchive(to, folder, now))
+		return s.write(ctx, hub, report.NewArchive(to, folder, now))
 	})
 	if err != nil {
 		return err
 	}
-	if !c.output.text() {
-		return c.output.printReport(c.Program, "Report", &index)
+	if !s.output.text() {
+		return s.output.printReport(s.Program, "Report", &index)
 	}
-	if _, err := fmt.Fprintln(c.streams.Out, summary(path, index)); err != nil {
+	if _, err := fmt.Fprintln(s.streams.Out, summary(path, index)); err != nil {
 		return fmt.Errorf("writing: %w", err)
 	}
 	return nil
@@ -101,7 +101,7 @@ func summary(name string, index report.Index) string {
 }
 
 // create writes a new file, and removes it if that fails.
-func (c *supportReport) create(path string, write func(io.Writer) (report.Index, error)) (report.Index, error) {
+func (s *supportReport) create(path string, write func(io.Writer) (report.Index, error)) (report.Index, error) {
 	file, err := os.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return report.Index{}, hint.With(fmt.Errorf("creating the archive: %w", err), "Choose another file with --file.")
@@ -117,9 +117,9 @@ func (c *supportReport) create(path string, write func(io.Writer) (report.Index,
 }
 
 // write collects everything, and closes the archive.
-func (c *supportReport) write(ctx context.Context, hub *cluster, archive *report.Archive) (report.Index, error) {
-	collected := &collection{Program: c.Program, hub: hub, archive: archive}
-	if err := c.during("collecting from the hub at "+hub.config.Host, func() error { return collected.all(ctx) }); err != nil {
+func (s *supportReport) write(ctx context.Context, hub *cluster, archive *report.Archive) (report.Index, error) {
+	collected := &collection{Program: s.Program, hub: hub, archive: archive}
+	if err := s.during("collecting from the hub at "+hub.config.Host, func() error { return collected.all(ctx) }); err != nil {
 		return report.Index{}, err
 	}
 	return archive.Close()

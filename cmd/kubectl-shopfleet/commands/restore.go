@@ -70,22 +70,22 @@ See where Backups are stored: kubectl shopfleet backups -o wide`,
 	return cmd
 }
 
-func (c *restore) check() error {
-	if c.spec.Overwrite && c.spec.Verify {
+func (r *restore) check() error {
+	if r.spec.Overwrite && r.spec.Verify {
 		return usagef("--verify replaces nothing, so it cannot be used with --overwrite")
 	}
-	return errors.Join(c.output.check(), c.wait.check(), c.dryRun.check())
+	return errors.Join(r.output.check(), r.wait.check(), r.dryRun.check())
 }
 
-func (c *restore) run(ctx context.Context, name string) error {
-	if err := c.check(); err != nil {
+func (r *restore) run(ctx context.Context, name string) error {
+	if err := r.check(); err != nil {
 		return err
 	}
-	namespace, err := c.namespaceFlag()
+	namespace, err := r.namespaceFlag()
 	if err != nil {
 		return err
 	}
-	hub, err := c.hub()
+	hub, err := r.hub()
 	if err != nil {
 		return err
 	}
@@ -94,33 +94,33 @@ func (c *restore) run(ctx context.Context, name string) error {
 	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, backup); err != nil {
 		return hint.IfNotFound(fmt.Errorf("getting Backup %q: %w", name, err), "List all: kubectl shopfleet backups -A")
 	}
-	if confirmed, err := c.confirm(ctx, backup); err != nil || !confirmed {
+	if confirmed, err := r.confirm(ctx, backup); err != nil || !confirmed {
 		return err
 	}
-	c.spec.BackupRef.Name = name
-	r := &v1.Restore{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: restoreName(name, c.clock.Now())},
-		Spec:       c.spec,
+	r.spec.BackupRef.Name = name
+	created := &v1.Restore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: restoreName(name, r.clock.Now())},
+		Spec:       r.spec,
 	}
-	err = c.create(ctx, hub, creation{c.output, c.dryRun, r})
-	if err != nil || !c.wait.enabled || c.dryRun != dryRunNone {
+	err = r.create(ctx, hub, creation{r.output, r.dryRun, created})
+	if err != nil || !r.wait.enabled || r.dryRun != dryRunNone {
 		return err
 	}
-	return c.await(ctx, hub, awaiting{
-		resource: "restore", list: &v1.RestoreList{}, namespace: namespace, names: []string{r.Name}, wait: c.wait,
+	return r.await(ctx, hub, awaiting{
+		resource: "restore", list: &v1.RestoreList{}, namespace: namespace, names: []string{created.Name}, wait: r.wait,
 		progress: func(o client.Object) progress {
-			r, ok := o.(*v1.Restore)
+			created, ok := o.(*v1.Restore)
 			if !ok {
 				return progress{}
 			}
-			return phase(string(r.Status.Phase), r.Status.Message, string(v1.RestoreCompleted), string(v1.RestoreFailed))
+			return phase(string(created.Status.Phase), created.Status.Message, string(v1.RestoreCompleted), string(v1.RestoreFailed))
 		},
 	})
 }
 
 // confirm asks before data is replaced.
-func (c *restore) confirm(ctx context.Context, backup *v1.Backup) (bool, error) {
-	if !c.spec.Overwrite || c.yes || c.dryRun != dryRunNone {
+func (r *restore) confirm(ctx context.Context, backup *v1.Backup) (bool, error) {
+	if !r.spec.Overwrite || r.yes || r.dryRun != dryRunNone {
 		return true, nil
 	}
 	lost := "its volumes are replaced, and retained"
@@ -128,11 +128,11 @@ func (c *restore) confirm(ctx context.Context, backup *v1.Backup) (bool, error) 
 		lost = "its data is lost"
 	}
 	what := fmt.Sprintf("replace the database of EcommerceApp %s/%s in member %s by Backup %s: %s",
-		backup.Namespace, backup.Spec.AppRef.Name, cmp.Or(c.spec.ClusterRef.Name, backup.Spec.ClusterRef.Name), backup.Name, lost)
-	if !c.terminal() {
+		backup.Namespace, backup.Spec.AppRef.Name, cmp.Or(r.spec.ClusterRef.Name, backup.Spec.ClusterRef.Name), backup.Name, lost)
+	if !r.terminal() {
 		return false, usagef("--overwrite would %s. Without a terminal, confirm it with --yes", what)
 	}
-	return c.ask(ctx, "restore", what)
+	return r.ask(ctx, "restore", what)
 }
 
 // restoreName returns a name of at most 63 characters that is unique per second.

@@ -178,11 +178,11 @@ See the revisions: kubectl shopfleet history APP`,
 }
 
 // target returns the revision to return to.
-func (c *rollback) target(app *v1.EcommerceApp) (string, error) {
+func (r *rollback) target(app *v1.EcommerceApp) (string, error) {
 	previous := app.Status.Rollout.PreviousRevision
 	switch {
-	case c.to != 0:
-		return strconv.FormatInt(c.to, 10), nil
+	case r.to != 0:
+		return strconv.FormatInt(r.to, 10), nil
 	case previous == 0:
 		return "", errNoPrevious
 	case previous == app.Status.Rollout.Revision: // The user edited the spec to return.
@@ -192,24 +192,24 @@ func (c *rollback) target(app *v1.EcommerceApp) (string, error) {
 }
 
 // returned reports whether the clusters have returned already to the revision that would be chosen.
-func (c *rollback) returned(app *v1.EcommerceApp) bool {
-	r := app.Status.Rollout
-	return c.to == 0 && app.Spec.Rollout != nil && r != nil && r.State == v1.RolloutRolledBack &&
-		app.Status.ObservedGeneration == app.Generation && app.Annotations[c.key] == ""
+func (r *rollback) returned(app *v1.EcommerceApp) bool {
+	state := app.Status.Rollout
+	return r.to == 0 && app.Spec.Rollout != nil && state != nil && state.State == v1.RolloutRolledBack &&
+		app.Status.ObservedGeneration == app.Generation && app.Annotations[r.key] == ""
 }
 
-func (c *rollback) run(ctx context.Context, name string) error {
-	if err := errors.Join(c.output.check(), c.dryRun.check(), c.wait.check()); err != nil {
+func (r *rollback) run(ctx context.Context, name string) error {
+	if err := errors.Join(r.output.check(), r.dryRun.check(), r.wait.check()); err != nil {
 		return err
 	}
-	if c.to < 0 {
+	if r.to < 0 {
 		return usagef("--to-revision must not be negative")
 	}
-	hub, err := c.hub()
+	hub, err := r.hub()
 	if err != nil {
 		return err
 	}
-	namespace, err := c.namespaceFlag()
+	namespace, err := r.namespaceFlag()
 	if err != nil {
 		return err
 	}
@@ -217,26 +217,26 @@ func (c *rollback) run(ctx context.Context, name string) error {
 	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
 		return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
 	}
-	if c.returned(app) {
-		return c.output.printDone(c.Program, app, hub.scheme, fmt.Sprintf("already rolled back to revision %d", app.Status.Rollout.PreviousRevision))
+	if r.returned(app) {
+		return r.output.printDone(r.Program, app, hub.scheme, fmt.Sprintf("already rolled back to revision %d", app.Status.Rollout.PreviousRevision))
 	}
-	if err := c.checkHealthy(ctx, hub, app); err != nil {
+	if err := r.checkHealthy(ctx, hub, app); err != nil {
 		return err
 	}
-	app, err = c.annotate(ctx, hub, name)
-	if err != nil || !c.wait.enabled || c.dryRun != dryRunNone {
+	app, err = r.annotate(ctx, hub, name)
+	if err != nil || !r.wait.enabled || r.dryRun != dryRunNone {
 		return err
 	}
-	return c.await(ctx, hub, awaiting{
-		resource: "ecommerceapp", list: &v1.EcommerceAppList{}, namespace: app.Namespace, names: []string{app.Name}, wait: c.wait,
-		progress: c.progress,
+	return r.await(ctx, hub, awaiting{
+		resource: "ecommerceapp", list: &v1.EcommerceAppList{}, namespace: app.Namespace, names: []string{app.Name}, wait: r.wait,
+		progress: r.progress,
 	})
 }
 
 // checkHealthy returns an error if a revision that the user chose is none to return to. That of the spec
 // is rolled out once more, whatever became of it.
-func (c *rollback) checkHealthy(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
-	if c.to == 0 || app.Status.Rollout != nil && app.Status.Rollout.Revision == c.to {
+func (r *rollback) checkHealthy(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
+	if r.to == 0 || app.Status.Rollout != nil && app.Status.Rollout.Revision == r.to {
 		return nil
 	}
 	stored := &appsv1.ControllerRevisionList{}
@@ -244,26 +244,26 @@ func (c *rollback) checkHealthy(ctx context.Context, hub *cluster, app *v1.Ecomm
 		return fmt.Errorf("listing the revisions of EcommerceApp %q: %w", app.Name, err)
 	}
 	for i := range stored.Items {
-		if r := &stored.Items[i]; r.Revision == c.to && metav1.IsControlledBy(r, app) && r.Annotations[v1.CompletedAtAnnotation] != "" {
+		if state := &stored.Items[i]; state.Revision == r.to && metav1.IsControlledBy(state, app) && state.Annotations[v1.CompletedAtAnnotation] != "" {
 			return nil
 		}
 	}
-	return hint.With(fmt.Errorf("choosing revision %d of EcommerceApp %q: %w", c.to, app.Name, errNotHealthy), "List all: kubectl shopfleet history "+app.Name)
+	return hint.With(fmt.Errorf("choosing revision %d of EcommerceApp %q: %w", r.to, app.Name, errNotHealthy), "List all: kubectl shopfleet history "+app.Name)
 }
 
 // progress describes a rollback. The hub removes the annotation when it has decided.
-func (c *rollback) progress(o client.Object) progress {
+func (r *rollback) progress(o client.Object) progress {
 	app, ok := o.(*v1.EcommerceApp)
 	if !ok || app.Status.Rollout == nil {
 		return progress{}
 	}
-	r := app.Status.Rollout
-	state := string(r.State)
+	rollout := app.Status.Rollout
+	state := string(rollout.State)
 	if app.Annotations[v1.RollbackToAnnotation] != "" {
 		state = "Requested"
 	}
-	if c.to == r.Revision { // Another attempt.
-		return phase(state, r.Message, string(v1.RolloutComplete), string(v1.RolloutRolledBack))
+	if r.to == rollout.Revision { // Another attempt.
+		return phase(state, rollout.Message, string(v1.RolloutComplete), string(v1.RolloutRolledBack))
 	}
-	return phase(state, r.Message, string(v1.RolloutRolledBack), "")
+	return phase(state, rollout.Message, string(v1.RolloutRolledBack), "")
 }

@@ -53,47 +53,47 @@ func (p *Program) uncordonCommand() *cobra.Command {
 }
 
 // command completes a command that does nothing else.
-func (c *scheduling) command(cmd *cobra.Command) *cobra.Command {
+func (s *scheduling) command(cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := errors.Join(c.output.check(), c.dryRun.check()); err != nil {
+		if err := errors.Join(s.output.check(), s.dryRun.check()); err != nil {
 			return err
 		}
-		hub, err := c.hub()
+		hub, err := s.hub()
 		if err != nil {
 			return err
 		}
-		return c.set(cmd.Context(), hub, args[0])
+		return s.set(cmd.Context(), hub, args[0])
 	}
-	c.add(cmd)
+	s.add(cmd)
 	return cmd
 }
 
-func (c *scheduling) add(cmd *cobra.Command) {
-	cmd.Args, cmd.ValidArgsFunction = usage(cobra.ExactArgs(1)), first(c.completeClusters)
-	c.output = newOutput(cmd)
-	c.dryRun.add(cmd)
+func (s *scheduling) add(cmd *cobra.Command) {
+	cmd.Args, cmd.ValidArgsFunction = usage(cobra.ExactArgs(1)), first(s.completeClusters)
+	s.output = newOutput(cmd)
+	s.dryRun.add(cmd)
 }
 
 // set writes spec.scheduling, unless it has the value, and prints what was done.
-func (c *scheduling) set(ctx context.Context, hub *cluster, name string) error {
+func (s *scheduling) set(ctx context.Context, hub *cluster, name string) error {
 	member := &v1.MemberCluster{}
 	if err := hub.client.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
 		return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err), "List all: kubectl shopfleet clusters")
 	}
-	operation := c.done
+	operation := s.done
 	switch now := cmp.Or(member.Spec.Scheduling, v1.SchedulingEnabled); {
-	case now == c.to:
-		operation = "already " + c.done
-	case now == v1.SchedulingDrained && c.to == v1.SchedulingCordoned:
+	case now == s.to:
+		operation = "already " + s.done
+	case now == v1.SchedulingDrained && s.to == v1.SchedulingCordoned:
 		operation = "already drained" // Which is more.
-	case c.dryRun != dryRunClient:
+	case s.dryRun != dryRunClient:
 		before := member.DeepCopy()
-		member.Spec.Scheduling = c.to
-		if err := c.dryRun.client(hub.client).Patch(ctx, member, client.MergeFrom(before)); err != nil {
+		member.Spec.Scheduling = s.to
+		if err := s.dryRun.client(hub.client).Patch(ctx, member, client.MergeFrom(before)); err != nil {
 			return fmt.Errorf("writing spec.scheduling of MemberCluster %q: %w", name, err)
 		}
 	}
-	return c.output.printDone(c.Program, member, hub.scheme, operation+c.dryRun.suffix())
+	return s.output.printDone(s.Program, member, hub.scheme, operation+s.dryRun.suffix())
 }
 
 // drain is the command that moves applications out of a member.
@@ -127,42 +127,42 @@ which also ends what --move-empty allowed.`,
 	return cmd
 }
 
-func (c *drain) run(ctx context.Context, name string) error {
-	if err := errors.Join(c.output.check(), c.dryRun.check(), c.wait.check()); err != nil {
+func (d *drain) run(ctx context.Context, name string) error {
+	if err := errors.Join(d.output.check(), d.dryRun.check(), d.wait.check()); err != nil {
 		return err
 	}
-	hub, err := c.hub()
+	hub, err := d.hub()
 	if err != nil {
 		return err
 	}
 	action := "move the EcommerceApps of member " + name + " to others"
-	if c.moveEmpty {
+	if d.moveEmpty {
 		action += ", and leave their data behind"
 	}
-	if confirmed, err := c.interactive.confirm(ctx, c.Program, "drain", action); err != nil || !confirmed {
+	if confirmed, err := d.interactive.confirm(ctx, d.Program, "drain", action); err != nil || !confirmed {
 		return err
 	}
-	if err := c.set(ctx, hub, name); err != nil {
+	if err := d.set(ctx, hub, name); err != nil {
 		return err
 	}
-	if c.moveEmpty && c.dryRun != dryRunClient {
-		if err := c.allow(ctx, hub, name); err != nil {
+	if d.moveEmpty && d.dryRun != dryRunClient {
+		if err := d.allow(ctx, hub, name); err != nil {
 			return err
 		}
 	}
-	if !c.wait.enabled || c.dryRun != dryRunNone {
+	if !d.wait.enabled || d.dryRun != dryRunNone {
 		return nil
 	}
-	return c.await(ctx, hub, name)
+	return d.await(ctx, hub, name)
 }
 
 // allow lets the applications with a database leave a member without their data.
-func (c *drain) allow(ctx context.Context, hub *cluster, name string) error {
+func (d *drain) allow(ctx context.Context, hub *cluster, name string) error {
 	apps := &v1.EcommerceAppList{}
 	if err := hub.client.List(ctx, apps); err != nil {
 		return fmt.Errorf("listing EcommerceApps: %w", err)
 	}
-	writer := c.dryRun.client(hub.client)
+	writer := d.dryRun.client(hub.client)
 	for i := range apps.Items {
 		app := &apps.Items[i]
 		if app.Spec.Database == nil || !runsIn(app, name) {
@@ -194,10 +194,10 @@ func runsIn(app *v1.EcommerceApp, member string) bool {
 }
 
 // await prints how the applications leave a member, until those have that can.
-func (c *drain) await(ctx context.Context, hub *cluster, name string) error {
-	ctx, cancel := c.wait.limit(ctx, errTimeout)
+func (d *drain) await(ctx context.Context, hub *cluster, name string) error {
+	ctx, cancel := d.wait.limit(ctx, errTimeout)
 	defer cancel()
-	query, err := hub.query(c.retrying)
+	query, err := hub.query(d.retrying)
 	if err != nil {
 		return err
 	}
@@ -206,26 +206,26 @@ func (c *drain) await(ctx context.Context, hub *cluster, name string) error {
 	var stays leaving
 	var clusters []placement.Cluster
 	var listed time.Time
-	err = c.during("waiting for EcommerceApps to leave "+name, func() error {
+	err = d.during("waiting for EcommerceApps to leave "+name, func() error {
 		return query.Run(ctx, func(objects []client.Object) (bool, error) {
-			if c.clock.Since(listed) > membersPeriod {
+			if d.clock.Since(listed) > membersPeriod {
 				members := &v1.MemberClusterList{}
 				if err := hub.client.List(ctx, members); err != nil {
 					return false, fmt.Errorf("listing MemberClusters: %w", err)
 				}
-				listed = c.clock.Now()
+				listed = d.clock.Now()
 				clusters = clustersOfMembers(members.Items, listed)
 			}
 			var next map[string]string
-			next, stays = c.states(itemsOf[v1.EcommerceApp](objects), clusters, name)
-			c.report(name, states, next)
+			next, stays = d.states(itemsOf[v1.EcommerceApp](objects), clusters, name)
+			d.report(name, states, next)
 			states = next
 			return stays.leaving == 0, nil
 		})
 	})
 	switch {
 	case errors.Is(err, errTimeout):
-		return fmt.Errorf("draining member %q: %w after %s: %s", name, errTimeout, c.wait.timeout, strings.Join(slices.Sorted(maps.Keys(states)), ", "))
+		return fmt.Errorf("draining member %q: %w after %s: %s", name, errTimeout, d.wait.timeout, strings.Join(slices.Sorted(maps.Keys(states)), ", "))
 	case err != nil:
 		return fmt.Errorf("draining member %q: %w", name, err)
 	case len(states) > 0:
@@ -235,20 +235,20 @@ func (c *drain) await(ctx context.Context, hub *cluster, name string) error {
 		}
 		return hint.With(fmt.Errorf("draining member %q: %w: %s", name, errStay, strings.Join(slices.Sorted(maps.Keys(states)), ", ")), advice)
 	}
-	c.say("%s is drained", name)
+	d.say("%s is drained", name)
 	return nil
 }
 
 // report prints which applications have left a member, and what is new about the others.
-func (c *drain) report(name string, last, next map[string]string) {
+func (d *drain) report(name string, last, next map[string]string) {
 	for _, app := range slices.Sorted(maps.Keys(last)) {
 		if _, runs := next[app]; !runs {
-			c.say("%s: left %s", app, name)
+			d.say("%s: left %s", app, name)
 		}
 	}
 	for _, app := range slices.Sorted(maps.Keys(next)) {
 		if next[app] != last[app] {
-			c.say("%s: %s", app, next[app])
+			d.say("%s: %s", app, next[app])
 		}
 	}
 }
@@ -257,7 +257,7 @@ func (c *drain) report(name string, last, next map[string]string) {
 type leaving struct{ leaving, data int }
 
 // states describes the applications that run in a member, by namespace and name.
-func (c *drain) states(apps []v1.EcommerceApp, clusters []placement.Cluster, name string) (states map[string]string, n leaving) {
+func (d *drain) states(apps []v1.EcommerceApp, clusters []placement.Cluster, name string) (states map[string]string, n leaving) {
 	states = map[string]string{}
 	for i := range apps {
 		app := &apps[i]
@@ -265,7 +265,7 @@ func (c *drain) states(apps []v1.EcommerceApp, clusters []placement.Cluster, nam
 			continue
 		}
 		key := app.Namespace + "/" + app.Name
-		found, err := explain(app, clusters, c.clock.Now())
+		found, err := explain(app, clusters, d.clock.Now())
 		if err != nil {
 			states[key] = err.Error()
 			continue

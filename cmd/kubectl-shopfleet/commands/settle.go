@@ -51,56 +51,56 @@ one generation: it counts in each cluster that has this one.`,
 	return cmd
 }
 
-func (c *overwrite) run(ctx context.Context, name string) error {
-	hub, err := c.start()
+func (o *overwrite) run(ctx context.Context, name string) error {
+	hub, err := o.start()
 	if err != nil {
 		return err
 	}
-	app, err := c.app(ctx, hub, name)
+	app, err := o.app(ctx, hub, name)
 	if err != nil {
 		return err
 	}
-	clusters, origins, err := c.found(app)
+	clusters, origins, err := o.found(app)
 	if err != nil {
 		return fmt.Errorf("overwriting EcommerceApp %q: %w", name, err)
 	}
 	where := strings.Join(clusters, ", ")
-	if confirmed, err := c.confirm(ctx, fmt.Sprintf("overwrite EcommerceApp %s/%s in %s", app.Namespace, name, where)); err != nil || !confirmed {
+	if confirmed, err := o.confirm(ctx, fmt.Sprintf("overwrite EcommerceApp %s/%s in %s", app.Namespace, name, where)); err != nil || !confirmed {
 		return err
 	}
-	if app, err = c.approve(ctx, hub, app, origins); err != nil {
+	if app, err = o.approve(ctx, hub, app, origins); err != nil {
 		return fmt.Errorf("overwriting EcommerceApp %q: %w", name, err)
 	}
-	return c.done(hub, app, "overwrite approved in "+where)
+	return o.done(hub, app, "overwrite approved in "+where)
 }
 
 // approve adds origins to the annotation of an application, and returns its latest version.
-func (c *overwrite) approve(ctx context.Context, hub *cluster, app *v1.EcommerceApp, origins []string) (*v1.EcommerceApp, error) {
+func (o *overwrite) approve(ctx context.Context, hub *cluster, app *v1.EcommerceApp, origins []string) (*v1.EcommerceApp, error) {
 	var latest *v1.EcommerceApp
 	// The hub writes the status at the same time, and other users approve what they found.
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
-		if latest, err = c.app(ctx, hub, app.Name); err != nil {
+		if latest, err = o.app(ctx, hub, app.Name); err != nil {
 			return err
 		}
 		if latest.UID != app.UID {
 			return errCreatedAgain
 		}
-		return c.annotate(ctx, hub, latest, c.approvals(latest, origins))
+		return o.annotate(ctx, hub, latest, o.approvals(latest, origins))
 	})
 	return latest, err
 }
 
 // found returns the origins that wait in the clusters that the user chose, and all clusters that
 // wait for one of these.
-func (c *overwrite) found(app *v1.EcommerceApp) (clusters, origins []string, err error) {
-	for _, name := range c.members {
+func (o *overwrite) found(app *v1.EcommerceApp) (clusters, origins []string, err error) {
+	for _, name := range o.members {
 		if !slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool { return entry.Name == name }) {
 			return nil, nil, hint.With(fmt.Errorf("finding member %q of the EcommerceApp: %w", name, errNotFound), listHint)
 		}
 	}
 	for i := range app.Status.Clusters {
 		entry := &app.Status.Clusters[i]
-		chosen := len(c.members) == 0 || slices.Contains(c.members, entry.Name)
+		chosen := len(o.members) == 0 || slices.Contains(o.members, entry.Name)
 		if chosen && entry.UnknownOrigin != "" && !slices.Contains(origins, entry.UnknownOrigin) {
 			origins = append(origins, entry.UnknownOrigin)
 		}
@@ -119,13 +119,13 @@ func (c *overwrite) found(app *v1.EcommerceApp) (clusters, origins []string, err
 // approvals returns the value of the annotation that also accepts origins. Former approvals are
 // dropped, except for those that clusters wait for, and of deletions that a member's record may
 // still have.
-func (c *overwrite) approvals(app *v1.EcommerceApp, origins []string) string {
+func (o *overwrite) approvals(app *v1.EcommerceApp, origins []string) string {
 	var kept []string
 	for former := range strings.SplitSeq(app.Annotations[v1.RecoverAnnotation], ",") {
 		former = strings.TrimSpace(former)
 		waits := slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool { return entry.UnknownOrigin == former })
 		_, at, deletion := v1.ParseDeletionOrigin(former)
-		recorded := deletion && c.clock.Since(at) <= ownership.MaxAge
+		recorded := deletion && o.clock.Since(at) <= ownership.MaxAge
 		if former != "" && !slices.Contains(origins, former) && (waits || recorded) {
 			kept = append(kept, former)
 		}
@@ -138,7 +138,7 @@ var errCreatedAgain = errors.New("it was deleted and created again meanwhile")
 
 // annotate sets the annotation by which the user settles what the hub found. If the object was
 // changed since it was read, the error is a conflict: it may have got another approval.
-func (c *settlement) annotate(ctx context.Context, hub *cluster, object client.Object, value string) error {
+func (s *settlement) annotate(ctx context.Context, hub *cluster, object client.Object, value string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": object.GetUID(), "resourceVersion": object.GetResourceVersion(),
 		"annotations": map[string]string{v1.RecoverAnnotation: value},
@@ -146,7 +146,7 @@ func (c *settlement) annotate(ctx context.Context, hub *cluster, object client.O
 	if err != nil {
 		return fmt.Errorf("encoding the annotation: %w", err)
 	}
-	if c.dryRun == dryRunClient {
+	if s.dryRun == dryRunClient {
 		annotations := maps.Clone(object.GetAnnotations())
 		if annotations == nil {
 			annotations = map[string]string{}
@@ -155,7 +155,7 @@ func (c *settlement) annotate(ctx context.Context, hub *cluster, object client.O
 		object.SetAnnotations(annotations)
 		return nil
 	}
-	err = c.dryRun.client(hub.client).Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
+	err = s.dryRun.client(hub.client).Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
 	if apierrors.IsConflict(err) {
 		return hint.With(err, "It is being changed at the same time. Run the command again.")
 	}
@@ -189,23 +189,23 @@ these, and the manifest that you apply.`,
 	return cmd
 }
 
-func (c *recoverImport) run(ctx context.Context, name string) error {
-	if c.member == "" {
+func (r *recoverImport) run(ctx context.Context, name string) error {
+	if r.member == "" {
 		return usagef("--member is required")
 	}
-	hub, err := c.start()
+	hub, err := r.start()
 	if err != nil {
 		return err
 	}
-	app, err := c.app(ctx, hub, name)
+	app, err := r.app(ctx, hub, name)
 	if err != nil {
 		return err
 	}
-	copied, err := c.find(ctx, hub, app)
+	copied, err := r.find(ctx, hub, app)
 	if err != nil {
-		return fmt.Errorf("importing EcommerceApp %q from %s: %w", name, c.member, err)
+		return fmt.Errorf("importing EcommerceApp %q from %s: %w", name, r.member, err)
 	}
-	if confirmed, err := c.confirm(ctx, fmt.Sprintf("replace the spec of EcommerceApp %s/%s by that in %s", app.Namespace, name, c.member)); err != nil || !confirmed {
+	if confirmed, err := r.confirm(ctx, fmt.Sprintf("replace the spec of EcommerceApp %s/%s by that in %s", app.Namespace, name, r.member)); err != nil || !confirmed {
 		return err
 	}
 	// The hub writes the status at the same time.
@@ -218,31 +218,31 @@ func (c *recoverImport) run(ctx context.Context, name string) error {
 			return fmt.Errorf("another user changed it meanwhile: %w", errFailed)
 		}
 		app = latest.WithSpecOf(copied)
-		if c.dryRun == dryRunClient {
+		if r.dryRun == dryRunClient {
 			return nil
 		}
-		return c.dryRun.client(hub.client).Update(ctx, app)
+		return r.dryRun.client(hub.client).Update(ctx, app)
 	})
 	if err != nil {
-		return fmt.Errorf("importing EcommerceApp %q from %s: %w", name, c.member, err)
+		return fmt.Errorf("importing EcommerceApp %q from %s: %w", name, r.member, err)
 	}
-	return c.done(hub, app, "imported from "+c.member)
+	return r.done(hub, app, "imported from "+r.member)
 }
 
 // find returns the copy in the cluster that the application waits for. The hub lists it beside
 // the orphans.
-func (c *recoverImport) find(ctx context.Context, hub *cluster, app *v1.EcommerceApp) (*v1.EcommerceApp, error) {
+func (r *recoverImport) find(ctx context.Context, hub *cluster, app *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	if !slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool { return entry.UnknownOrigin != "" }) {
 		return nil, hint.With(errNothingWaits, listHint)
 	}
 	list := &corev1.ConfigMap{}
-	err := hub.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: recovery.OrphansName(c.member)}, list)
+	err := hub.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: recovery.OrphansName(r.member)}, list)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
 	if apierrors.IsNotFound(err) {
 		// The hub lists nothing in it, or there is no such cluster.
-		if _, err := c.memberCluster(ctx, hub, c.member); apierrors.IsNotFound(err) {
+		if _, err := r.memberCluster(ctx, hub, r.member); apierrors.IsNotFound(err) {
 			return nil, err
 		}
 	}
@@ -284,12 +284,12 @@ ManagedByAnotherHub within about a minute, and writes nothing more from then on.
 	return cmd
 }
 
-func (c *takeOver) run(ctx context.Context, name string) error {
-	hub, err := c.start()
+func (t *takeOver) run(ctx context.Context, name string) error {
+	hub, err := t.start()
 	if err != nil {
 		return err
 	}
-	member, err := c.memberCluster(ctx, hub, name)
+	member, err := t.memberCluster(ctx, hub, name)
 	if err != nil {
 		return err
 	}
@@ -298,21 +298,21 @@ func (c *takeOver) run(ctx context.Context, name string) error {
 		return hint.With(fmt.Errorf("taking %q over: %w", name, errNothingWaits), listHint)
 	}
 	other, _, _ := strings.Cut(found, "/")
-	if confirmed, err := c.confirm(ctx, fmt.Sprintf("take %s over from the hub with the UID %s", name, cmp.Or(other, "unknown"))); err != nil || !confirmed {
+	if confirmed, err := t.confirm(ctx, fmt.Sprintf("take %s over from the hub with the UID %s", name, cmp.Or(other, "unknown"))); err != nil || !confirmed {
 		return err
 	}
 	uid := member.UID
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		if member, err = c.memberCluster(ctx, hub, name); err != nil {
+		if member, err = t.memberCluster(ctx, hub, name); err != nil {
 			return err
 		}
 		if member.UID != uid {
 			return errCreatedAgain
 		}
-		return c.annotate(ctx, hub, member, found)
+		return t.annotate(ctx, hub, member, found)
 	})
 	if err != nil {
 		return fmt.Errorf("taking %q over: %w", name, err)
 	}
-	return c.done(hub, member, "take-over approved")
+	return t.done(hub, member, "take-over approved")
 }

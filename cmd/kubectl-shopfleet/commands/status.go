@@ -63,86 +63,86 @@ not ready.`,
 	return cmd
 }
 
-func (c *status) run(ctx context.Context) error {
-	if err := c.output.check(); err != nil {
+func (s *status) run(ctx context.Context) error {
+	if err := s.output.check(); err != nil {
 		return err
 	}
-	selector, err := labels.Parse(c.selector)
+	selector, err := labels.Parse(s.selector)
 	if err != nil {
 		return usagef("--selector: %w", err)
 	}
-	if c.untilReady && c.app == "" {
+	if s.untilReady && s.app == "" {
 		return usagef("--until-ready requires the name of an EcommerceApp")
 	}
-	hub, err := c.hub()
+	hub, err := s.hub()
 	if err != nil {
 		return err
 	}
-	if !c.allNamespaces {
-		if c.namespace, err = c.namespaceFlag(); err != nil {
+	if !s.allNamespaces {
+		if s.namespace, err = s.namespaceFlag(); err != nil {
 			return err
 		}
 	}
-	options := []client.ListOption{client.InNamespace(c.namespace), client.MatchingLabelsSelector{Selector: selector}}
-	if c.app != "" {
-		options = append(options, client.MatchingFields{"metadata.name": c.app})
+	options := []client.ListOption{client.InNamespace(s.namespace), client.MatchingLabelsSelector{Selector: selector}}
+	if s.app != "" {
+		options = append(options, client.MatchingFields{"metadata.name": s.app})
 	}
 	show := &list{
-		Program: c.Program, hub: hub, output: c.output, watch: c.watch || c.untilReady,
-		kind: &v1.EcommerceAppList{}, options: options, single: c.app != "" && !c.allNamespaces,
-		empty: c.empty(), missing: c.missing(hub), render: c.render,
+		Program: s.Program, hub: hub, output: s.output, watch: s.watch || s.untilReady,
+		kind: &v1.EcommerceAppList{}, options: options, single: s.app != "" && !s.allNamespaces,
+		empty: s.empty(), missing: s.missing(hub), render: s.render,
 	}
-	if !c.untilReady {
+	if !s.untilReady {
 		return show.run(ctx)
 	}
 	show.enough = ready
-	return c.runUntilReady(ctx, show)
+	return s.runUntilReady(ctx, show)
 }
 
-func (c *status) runUntilReady(ctx context.Context, show *list) error {
-	if c.timeout > 0 {
+func (s *status) runUntilReady(ctx context.Context, show *list) error {
+	if s.timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, c.timeout, errTimeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, s.timeout, errTimeout)
 		defer cancel()
 	}
 	err := show.run(ctx)
 	if errors.Is(err, errTimeout) {
-		return hint.With(fmt.Errorf("EcommerceApp %q is not ready: %w after %s", c.app, err, c.timeout),
-			fmt.Sprintf("See why: kubectl describe ecommerceapp %s -n %s", c.app, c.namespace))
+		return hint.With(fmt.Errorf("EcommerceApp %q is not ready: %w after %s", s.app, err, s.timeout),
+			fmt.Sprintf("See why: kubectl describe ecommerceapp %s -n %s", s.app, s.namespace))
 	}
 	return err
 }
 
-func (c *status) empty() string {
+func (s *status) empty() string {
 	switch {
-	case c.app != "":
-		return fmt.Sprintf("No EcommerceApp %q yet.", c.app)
-	case c.namespace == "":
+	case s.app != "":
+		return fmt.Sprintf("No EcommerceApp %q yet.", s.app)
+	case s.namespace == "":
 		return "No EcommerceApps."
 	}
-	return fmt.Sprintf("No EcommerceApps in namespace %q. List those of all namespaces with -A.", c.namespace)
+	return fmt.Sprintf("No EcommerceApps in namespace %q. List those of all namespaces with -A.", s.namespace)
 }
 
 // missing returns an error if there is no EcommerceApp of the name, with a hint to
 // another namespace that has one.
-func (c *status) missing(hub *cluster) func(context.Context, []client.Object) error {
+func (s *status) missing(hub *cluster) func(context.Context, []client.Object) error {
 	return func(ctx context.Context, objects []client.Object) error {
-		if c.app == "" || len(objects) > 0 {
+		if s.app == "" || len(objects) > 0 {
 			return nil
 		}
-		err := fmt.Errorf("finding EcommerceApp %q in namespace %q: %w", c.app, c.namespace, errNotFound)
+		err := fmt.Errorf("finding EcommerceApp %q in namespace %q: %w", s.app, s.namespace, errNotFound)
 		elsewhere := &v1.EcommerceAppList{}
-		if hub.client.List(ctx, elsewhere, client.MatchingFields{"metadata.name": c.app}) == nil && len(elsewhere.Items) > 0 {
+		if hub.client.List(ctx, elsewhere, client.MatchingFields{"metadata.name": s.app}) == nil && len(elsewhere.Items) > 0 {
 			return hint.With(err, "There is one in another namespace: add -n "+elsewhere.Items[0].Namespace)
 		}
 		return hint.With(err, "List all: kubectl shopfleet status -A")
 	}
 }
 
-func (c *status) render(objects []client.Object, now time.Time) string {
-	options := printers.Options{Now: now, Wide: c.output.wide(), AllNamespaces: c.allNamespaces}
+func (s *status) render(objects []client.Object, now time.Time) string {
+	options := printers.Options{Now: now, Wide: s.output.wide(), AllNamespaces: s.allNamespaces}
 	apps := itemsOf[v1.EcommerceApp](objects)
-	if c.app == "" {
+	if s.app == "" {
 		return printers.Apps(apps, options)
 	}
 	var b strings.Builder

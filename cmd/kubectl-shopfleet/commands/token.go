@@ -66,54 +66,54 @@ the Secret.`,
 	return cmd
 }
 
-func (c *tokenRenew) check(names []string) error {
+func (t *tokenRenew) check(names []string) error {
 	switch {
-	case c.member.kubeconfig != "" && len(names) > 1:
+	case t.member.kubeconfig != "" && len(names) > 1:
 		return usagef("--member-kubeconfig is for one member, not for %d", len(names))
-	case c.ttl < minTTL:
-		return usagef("--token-ttl %s: must be at least %s", c.ttl, minTTL)
+	case t.ttl < minTTL:
+		return usagef("--token-ttl %s: must be at least %s", t.ttl, minTTL)
 	}
-	return errors.Join(c.output.check(), c.wait.check())
+	return errors.Join(t.output.check(), t.wait.check())
 }
 
-func (c *tokenRenew) run(ctx context.Context, names []string) error {
-	if err := c.check(names); err != nil {
+func (t *tokenRenew) run(ctx context.Context, names []string) error {
+	if err := t.check(names); err != nil {
 		return err
 	}
-	hub, err := c.hub()
+	hub, err := t.hub()
 	if err != nil {
 		return err
 	}
-	registry := join.Hub{Client: hub.client, Namespace: c.namespace}
+	registry := join.Hub{Client: hub.client, Namespace: t.namespace}
 	var inUse func(*v1.MemberCluster) bool
-	if c.member.kubeconfig != "" {
-		inUse, err = c.create(ctx, registry, names[0])
+	if t.member.kubeconfig != "" {
+		inUse, err = t.create(ctx, registry, names[0])
 	} else {
-		inUse, err = c.request(ctx, registry, names)
+		inUse, err = t.request(ctx, registry, names)
 	}
 	if err != nil {
 		return err
 	}
 	operation := "renewal requested"
-	if c.wait.enabled {
+	if t.wait.enabled {
 		operation = "renewed"
-		err = c.await(ctx, hub, awaiting{
-			resource: "membercluster", list: &v1.MemberClusterList{}, names: names, wait: c.wait,
+		err = t.await(ctx, hub, awaiting{
+			resource: "membercluster", list: &v1.MemberClusterList{}, names: names, wait: t.wait,
 			progress: func(o client.Object) progress { return renewalProgress(o, inUse) },
 		})
 	}
 	if err != nil {
 		return err
 	}
-	return c.report(ctx, hub, names, operation)
+	return t.report(ctx, hub, names, operation)
 }
 
 // request makes the hub renew the tokens, and returns a function that reports whether it
 // uses the new one of a member.
-func (c *tokenRenew) request(ctx context.Context, registry join.Hub, names []string) (func(*v1.MemberCluster) bool, error) {
-	request := c.clock.Now().UTC().Format(time.RFC3339Nano)
+func (t *tokenRenew) request(ctx context.Context, registry join.Hub, names []string) (func(*v1.MemberCluster) bool, error) {
+	request := t.clock.Now().UTC().Format(time.RFC3339Nano)
 	for _, name := range names {
-		if err := c.during("requesting a renewal on the hub", func() error {
+		if err := t.during("requesting a renewal on the hub", func() error {
 			return registry.RequestRenewal(ctx, name, request)
 		}); err != nil {
 			return nil, err
@@ -124,13 +124,13 @@ func (c *tokenRenew) request(ctx context.Context, registry join.Hub, names []str
 
 // create writes a token that the user creates to the hub, and returns a function that
 // reports whether the hub uses it.
-func (c *tokenRenew) create(ctx context.Context, registry join.Hub, name string) (func(*v1.MemberCluster) bool, error) {
-	member, err := c.member.connect(c.Program)
+func (t *tokenRenew) create(ctx context.Context, registry join.Hub, name string) (func(*v1.MemberCluster) bool, error) {
+	member, err := t.member.connect(t.Program)
 	if err != nil {
 		return nil, err
 	}
 	var token join.Token
-	err = c.during("creating a token on the member", func() error {
+	err = t.during("creating a token on the member", func() error {
 		uid, err := join.Identity(ctx, member.client)
 		if err != nil {
 			return fmt.Errorf("identifying the member: %w", err)
@@ -139,7 +139,7 @@ func (c *tokenRenew) create(ctx context.Context, registry join.Hub, name string)
 		if err != nil {
 			return err
 		}
-		if token, err = (join.Member{Config: member.config, Client: member.client}).Mint(ctx, c.ttl); err != nil {
+		if token, err = (join.Member{Config: member.config, Client: member.client}).Mint(ctx, t.ttl); err != nil {
 			return err
 		}
 		return registry.Store(ctx, renewal, token)
@@ -147,7 +147,7 @@ func (c *tokenRenew) create(ctx context.Context, registry join.Hub, name string)
 	if err != nil {
 		return nil, err
 	}
-	c.say("created a token, valid for %s", duration.HumanDuration(token.ExpiresAt.Sub(c.clock.Now()).Round(time.Minute)))
+	t.say("created a token, valid for %s", duration.HumanDuration(token.ExpiresAt.Sub(t.clock.Now()).Round(time.Minute)))
 	return func(m *v1.MemberCluster) bool {
 		return m.Status.CredentialsExpirationTime != nil && m.Status.CredentialsExpirationTime.Unix() == token.ExpiresAt.Unix() &&
 			meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionCredentialsValid)
@@ -171,13 +171,13 @@ func renewalProgress(o client.Object, inUse func(*v1.MemberCluster) bool) progre
 	return progress{text: "waiting for the hub"}
 }
 
-func (c *tokenRenew) report(ctx context.Context, hub *cluster, names []string, operation string) error {
+func (t *tokenRenew) report(ctx context.Context, hub *cluster, names []string, operation string) error {
 	for _, name := range names {
 		member := &v1.MemberCluster{}
 		if err := hub.client.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
 			return fmt.Errorf("getting MemberCluster %q: %w", name, err)
 		}
-		if err := c.output.printDone(c.Program, member, hub.scheme, operation); err != nil {
+		if err := t.output.printDone(t.Program, member, hub.scheme, operation); err != nil {
 			return err
 		}
 	}

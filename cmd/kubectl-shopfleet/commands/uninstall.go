@@ -51,11 +51,11 @@ because deleting a CRD deletes all its objects and what they run.`,
 	return cmd
 }
 
-func (c *uninstall) run(ctx context.Context, set config.Set) error {
-	if err := errors.Join(c.output.check(), c.wait.check(), c.dryRun.check()); err != nil {
+func (u *uninstall) run(ctx context.Context, set config.Set) error {
+	if err := errors.Join(u.output.check(), u.wait.check(), u.dryRun.check()); err != nil {
 		return err
 	}
-	objects, err := set.Install(config.Installation{Namespace: c.installNamespace()})
+	objects, err := set.Install(config.Installation{Namespace: u.installNamespace()})
 	if err != nil {
 		return fmt.Errorf("reading the manifests of the %s: %w", set, err)
 	}
@@ -64,96 +64,96 @@ func (c *uninstall) run(ctx context.Context, set config.Set) error {
 		lease = config.SpokeLease
 	}
 	plan := installer.Plan{
-		Objects: append(objects, installer.Lease(c.installNamespace(), lease)),
-		DryRun:  c.dryRun == dryRunServer,
-	}.WithInventory(c.installNamespace(), inventoryName(set)).Complete()
-	at, err := c.hub()
+		Objects: append(objects, installer.Lease(u.installNamespace(), lease)),
+		DryRun:  u.dryRun == dryRunServer,
+	}.WithInventory(u.installNamespace(), inventoryName(set)).Complete()
+	at, err := u.hub()
 	if err != nil {
 		return err
 	}
-	if c.definitions {
+	if u.definitions {
 		// Before anything is deleted: the controller has to finalize the objects that are left.
 		if err := plan.CheckUnused(ctx, at.client); err != nil {
 			return err
 		}
 	}
-	what := fmt.Sprintf("remove the %s from namespace %s of %s", set, c.installNamespace(), at.config.Host)
-	if c.definitions {
+	what := fmt.Sprintf("remove the %s from namespace %s of %s", set, u.installNamespace(), at.config.Host)
+	if u.definitions {
 		what += ", and its CRDs"
 	}
-	if confirmed, err := c.interactive.confirm(ctx, c.Program, "uninstall", what); err != nil || !confirmed {
+	if confirmed, err := u.interactive.confirm(ctx, u.Program, "uninstall", what); err != nil || !confirmed {
 		return err
 	}
-	if err := c.remove(ctx, at, set, plan); err != nil || c.dryRun != dryRunNone {
+	if err := u.remove(ctx, at, set, plan); err != nil || u.dryRun != dryRunNone {
 		return err
 	}
-	c.say("%s", c.remains(set))
+	u.say("%s", u.remains(set))
 	return nil
 }
 
 // remove stops the pods, and then deletes their permissions.
-func (c *uninstall) remove(ctx context.Context, at *cluster, set config.Set, plan installer.Plan) error {
-	if err := c.delete(ctx, at, plan.Deployments()); err != nil {
+func (u *uninstall) remove(ctx context.Context, at *cluster, set config.Set, plan installer.Plan) error {
+	if err := u.delete(ctx, at, plan.Deployments()); err != nil {
 		return err
 	}
-	if c.wait.enabled && c.dryRun == dryRunNone {
-		if err := c.awaitGone(ctx, at, set); err != nil {
+	if u.wait.enabled && u.dryRun == dryRunNone {
+		if err := u.awaitGone(ctx, at, set); err != nil {
 			return err
 		}
 	}
-	if err := c.prune(ctx, at, plan); err != nil {
+	if err := u.prune(ctx, at, plan); err != nil {
 		return err
 	}
-	if err := c.delete(ctx, at, plan.Surroundings()); err != nil || !c.definitions {
+	if err := u.delete(ctx, at, plan.Surroundings()); err != nil || !u.definitions {
 		return err
 	}
-	if err := c.delete(ctx, at, plan.Definitions()); err != nil || !c.wait.enabled || c.dryRun != dryRunNone {
+	if err := u.delete(ctx, at, plan.Definitions()); err != nil || !u.wait.enabled || u.dryRun != dryRunNone {
 		return err
 	}
-	return c.during("waiting for the CRDs to be deleted", func() error { return plan.Definitions().Gone(ctx, at.client) })
+	return u.during("waiting for the CRDs to be deleted", func() error { return plan.Definitions().Gone(ctx, at.client) })
 }
 
 // prune deletes what former versions have installed.
-func (c *uninstall) prune(ctx context.Context, at *cluster, plan installer.Plan) error {
-	if c.dryRun == dryRunClient {
+func (u *uninstall) prune(ctx context.Context, at *cluster, plan installer.Plan) error {
+	if u.dryRun == dryRunClient {
 		return nil
 	}
-	return plan.Prune(ctx, at.client, c.output.results(c.Program))
+	return plan.Prune(ctx, at.client, u.output.results(u.Program))
 }
 
-func (c *uninstall) delete(ctx context.Context, at *cluster, plan installer.Plan) error {
-	report := c.output.results(c.Program)
-	if c.dryRun == dryRunClient {
+func (u *uninstall) delete(ctx context.Context, at *cluster, plan installer.Plan) error {
+	report := u.output.results(u.Program)
+	if u.dryRun == dryRunClient {
 		return plan.Reversed().Preview(installer.Deleted, report)
 	}
-	return c.during("deleting in "+at.config.Host, func() error { return plan.Remove(ctx, at.client, report) })
+	return u.during("deleting in "+at.config.Host, func() error { return plan.Remove(ctx, at.client, report) })
 }
 
-func (c *uninstall) awaitGone(ctx context.Context, at *cluster, set config.Set) error {
-	rollout, err := c.rollout(at, set)
+func (u *uninstall) awaitGone(ctx context.Context, at *cluster, set config.Set) error {
+	rollout, err := u.rollout(at, set)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := c.wait.limit(ctx, nil)
+	ctx, cancel := u.wait.limit(ctx, nil)
 	defer cancel()
-	return c.during("waiting for the pods to stop", func() error { return rollout.Gone(ctx) })
+	return u.during("waiting for the pods to stop", func() error { return rollout.Gone(ctx) })
 }
 
 // remains describes what is left in the cluster.
-func (c *uninstall) remains(set config.Set) string {
-	text := "Left: Namespace " + c.installNamespace()
-	if !c.definitions {
+func (u *uninstall) remains(set config.Set) string {
+	text := "Left: Namespace " + u.installNamespace()
+	if !u.definitions {
 		text += ", the CRDs and their objects"
 	}
 	if set == config.Spoke {
 		text += ". EcommerceApps keep running, but are no longer updated or repaired"
-		if !c.definitions {
+		if !u.definitions {
 			text += ". Those that you delete are finalized when you install a spoke again, or remove their finalizer " + v1.SpokeFinalizer
 		}
 		return text + "."
 	}
 	text += ", and the registration Secrets. EcommerceApps keep running in the members, but are no longer updated"
-	if !c.definitions {
+	if !u.definitions {
 		text += ". Objects that you delete are finalized when you install the hub again"
 	}
 	return text + "."

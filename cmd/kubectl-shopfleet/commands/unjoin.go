@@ -63,106 +63,106 @@ With --remove-agent it deletes the agent, unless that still runs EcommerceApps o
 	return cmd
 }
 
-func (c *unjoin) run(ctx context.Context, name string) error {
-	if (c.revoke || c.deleteAgent) != (c.member.kubeconfig != "") {
+func (u *unjoin) run(ctx context.Context, name string) error {
+	if (u.revoke || u.deleteAgent) != (u.member.kubeconfig != "") {
 		return usagef("--revoke and --remove-agent require --member-kubeconfig, which requires one of them")
 	}
-	if err := errors.Join(c.output.check(), c.wait.check(), c.dryRun.check()); err != nil {
+	if err := errors.Join(u.output.check(), u.wait.check(), u.dryRun.check()); err != nil {
 		return err
 	}
-	hub, err := c.hub()
+	hub, err := u.hub()
 	if err != nil {
 		return err
 	}
-	registry := join.Hub{Client: hub.client, Namespace: c.namespace}
+	registry := join.Hub{Client: hub.client, Namespace: u.namespace}
 	found, err := registry.Find(ctx, name)
 	if err != nil {
 		return err
 	}
 	var agent join.Agent
-	if c.revoke || c.deleteAgent {
+	if u.revoke || u.deleteAgent {
 		// Verified before anything is deleted: another cluster must not lose its permissions.
-		if agent, err = c.verified(ctx, registry, found); err != nil {
+		if agent, err = u.verified(ctx, registry, found); err != nil {
 			return err
 		}
 	}
-	if confirmed, err := c.interactive.confirm(ctx, c.Program, "unjoin", c.action(name)); err != nil || !confirmed {
+	if confirmed, err := u.interactive.confirm(ctx, u.Program, "unjoin", u.action(name)); err != nil || !confirmed {
 		return err
 	}
-	if c.dryRun != dryRunClient {
-		if err := c.remove(ctx, hub, found, agent); err != nil {
+	if u.dryRun != dryRunClient {
+		if err := u.remove(ctx, hub, found, agent); err != nil {
 			return err
 		}
 	}
-	return c.report(found, hub)
+	return u.report(found, hub)
 }
 
 // action describes what the command is about to do.
-func (c *unjoin) action(name string) string {
+func (u *unjoin) action(name string) string {
 	text := "remove member " + name + " from the fleet"
-	if c.deleteAgent {
+	if u.deleteAgent {
 		text += ", delete its agent"
 	}
-	if c.revoke {
+	if u.revoke {
 		text += ", delete the hub's ServiceAccount and permissions there"
 	}
 	return text
 }
 
 // remove deletes the member from the hub, and then what the flags name from the member.
-func (c *unjoin) remove(ctx context.Context, hub *cluster, found join.Leaving, agent join.Agent) error {
-	registry := join.Hub{Client: c.dryRun.client(hub.client), Namespace: c.namespace}
-	if err := c.during("deleting on the hub", func() error { return registry.Remove(ctx, found) }); err != nil {
+func (u *unjoin) remove(ctx context.Context, hub *cluster, found join.Leaving, agent join.Agent) error {
+	registry := join.Hub{Client: u.dryRun.client(hub.client), Namespace: u.namespace}
+	if err := u.during("deleting on the hub", func() error { return registry.Remove(ctx, found) }); err != nil {
 		return err
 	}
-	if err := c.awaitGone(ctx, hub, found.Name); err != nil {
+	if err := u.awaitGone(ctx, hub, found.Name); err != nil {
 		return err
 	}
-	return c.clean(ctx, agent)
+	return u.clean(ctx, agent)
 }
 
 // clean deletes what the flags name on the member.
-func (c *unjoin) clean(ctx context.Context, agent join.Agent) error {
-	if c.deleteAgent {
-		if err := c.during("deleting the agent", func() error { return agent.Remove(ctx) }); err != nil {
+func (u *unjoin) clean(ctx context.Context, agent join.Agent) error {
+	if u.deleteAgent {
+		if err := u.during("deleting the agent", func() error { return agent.Remove(ctx) }); err != nil {
 			return err
 		}
 	}
-	if !c.revoke {
+	if !u.revoke {
 		return nil
 	}
-	agent.Member.Client = c.dryRun.client(agent.Member.Client)
-	if err := c.during("revoking permissions on the member", func() error { return agent.Member.Revoke(ctx) }); err != nil {
+	agent.Member.Client = u.dryRun.client(agent.Member.Client)
+	if err := u.during("revoking permissions on the member", func() error { return agent.Member.Revoke(ctx) }); err != nil {
 		return err
 	}
-	c.say("deleted the hub's ServiceAccount and permissions on %s%s", agent.Member.Config.Host, c.dryRun.suffix())
+	u.say("deleted the hub's ServiceAccount and permissions on %s%s", agent.Member.Config.Host, u.dryRun.suffix())
 	released := 0
-	err := c.during("removing finalizers on the member", func() (err error) {
+	err := u.during("removing finalizers on the member", func() (err error) {
 		released, err = agent.Member.Release(ctx)
 		return err
 	})
 	if released > 0 {
-		c.say("removed the finalizer of the EcommerceApps there (%d): you can delete them%s", released, c.dryRun.suffix())
+		u.say("removed the finalizer of the EcommerceApps there (%d): you can delete them%s", released, u.dryRun.suffix())
 	}
 	return err
 }
 
 // verified connects to the member. It returns an error if that is another cluster, or
 // if the agent is to be deleted and still needed.
-func (c *unjoin) verified(ctx context.Context, registry join.Hub, l join.Leaving) (agent join.Agent, err error) {
-	member, err := c.member.connect(c.Program)
+func (u *unjoin) verified(ctx context.Context, registry join.Hub, l join.Leaving) (agent join.Agent, err error) {
+	member, err := u.member.connect(u.Program)
 	if err != nil {
 		return agent, err
 	}
-	if agent, err = c.agent(member, ""); err != nil {
+	if agent, err = u.agent(member, ""); err != nil {
 		return agent, err
 	}
-	agent.DryRun = c.dryRun == dryRunServer
+	agent.DryRun = u.dryRun == dryRunServer
 	at, err := join.EndpointOf(member.config, "")
 	if err != nil {
 		return agent, err
 	}
-	return agent, c.during("identifying the member", func() error {
+	return agent, u.during("identifying the member", func() error {
 		hub, err := registry.UID(ctx)
 		if err != nil {
 			return err
@@ -171,34 +171,34 @@ func (c *unjoin) verified(ctx context.Context, registry join.Hub, l join.Leaving
 		if err != nil {
 			return fmt.Errorf("identifying the member: %w", err)
 		}
-		if err := l.Verify(hub, uid, at); err != nil || !c.deleteAgent {
+		if err := l.Verify(hub, uid, at); err != nil || !u.deleteAgent {
 			return err
 		}
 		return agent.CheckUnused(ctx)
 	})
 }
 
-func (c *unjoin) awaitGone(ctx context.Context, hub *cluster, name string) error {
-	if !c.wait.enabled || c.dryRun != dryRunNone {
+func (u *unjoin) awaitGone(ctx context.Context, hub *cluster, name string) error {
+	if !u.wait.enabled || u.dryRun != dryRunNone {
 		return nil
 	}
-	query, err := hub.query(c.retrying)
+	query, err := hub.query(u.retrying)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := c.wait.limit(ctx, nil)
+	ctx, cancel := u.wait.limit(ctx, nil)
 	defer cancel()
-	return c.during("waiting for the hub to remove its finalizer", func() error {
+	return u.during("waiting for the hub to remove its finalizer", func() error {
 		return join.Waiting{Query: query, Name: name}.Gone(ctx)
 	})
 }
 
-func (c *unjoin) report(l join.Leaving, hub *cluster) error {
+func (u *unjoin) report(l join.Leaving, hub *cluster) error {
 	gone := &v1.MemberCluster{}
 	gone.Name = l.Name
-	if err := c.output.printDone(c.Program, gone, hub.scheme, "left the fleet"+c.dryRun.suffix()); err != nil {
+	if err := u.output.printDone(u.Program, gone, hub.scheme, "left the fleet"+u.dryRun.suffix()); err != nil {
 		return err
 	}
-	c.say("%s", l.Stays())
+	u.say("%s", l.Stays())
 	return nil
 }

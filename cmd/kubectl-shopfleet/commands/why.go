@@ -67,19 +67,19 @@ the MemberClusters. DECISION is
 	return cmd
 }
 
-func (c *why) run(ctx context.Context, name, cluster string) error {
-	if err := c.output.check(); err != nil {
+func (w *why) run(ctx context.Context, name, cluster string) error {
+	if err := w.output.check(); err != nil {
 		return err
 	}
-	hub, err := c.hub()
+	hub, err := w.hub()
 	if err != nil {
 		return err
 	}
-	app, members, err := c.fleetApp(ctx, hub, name)
+	app, members, err := w.fleetApp(ctx, hub, name)
 	if err != nil {
 		return err
 	}
-	found, err := explain(app, clustersOfMembers(members, c.clock.Now()), c.clock.Now())
+	found, err := explain(app, clustersOfMembers(members, w.clock.Now()), w.clock.Now())
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (c *why) run(ctx context.Context, name, cluster string) error {
 			return hint.With(fmt.Errorf("finding MemberCluster %q: %w", cluster, errNotFound), "List all: kubectl shopfleet clusters")
 		}
 	}
-	return c.show(found)
+	return w.show(found)
 }
 
 // clustersOfMembers returns what placements consider of members.
@@ -118,17 +118,17 @@ func explain(app *v1.EcommerceApp, clusters []placement.Cluster, now time.Time) 
 	}, nil
 }
 
-func (c *why) show(found explanation) error {
+func (w *why) show(found explanation) error {
 	if !found.Observed {
-		c.say("The hub has not observed the current spec yet.")
+		w.say("The hub has not observed the current spec yet.")
 	}
 	if found.Problem != "" {
-		c.say("The placement is not as the spec says: %s.", found.Problem)
+		w.say("The placement is not as the spec says: %s.", found.Problem)
 	}
-	if !c.output.text() {
-		return c.output.printReport(c.Program, "Placement", &found)
+	if !w.output.text() {
+		return w.output.printReport(w.Program, "Placement", &found)
 	}
-	if _, err := io.WriteString(c.streams.Out, printers.Placement(found.Clusters)); err != nil {
+	if _, err := io.WriteString(w.streams.Out, printers.Placement(found.Clusters)); err != nil {
 		return fmt.Errorf("printing the placement: %w", err)
 	}
 	return nil
