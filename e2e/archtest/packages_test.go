@@ -137,15 +137,15 @@ func packageOf(importPath string) (archPackage, bool) {
 }
 
 // mayImport reports whether product code of one package may import another one.
-func (r archPackage) mayImport(other archPackage) bool {
+func (a archPackage) mayImport(other archPackage) bool {
 	switch {
-	case r.path == other.path, r.layer == layerTests:
+	case a.path == other.path, a.layer == layerTests:
 		return true
-	case r.only != nil:
-		return slices.Contains(r.only, other.path)
-	case slices.Contains(r.also, other.path):
+	case a.only != nil:
+		return slices.Contains(a.only, other.path)
+	case slices.Contains(a.also, other.path):
 		return true
 	default:
-		return other.layer < r.layer
+		return other.layer < a.layer
 	}
 }

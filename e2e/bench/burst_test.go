@@ -50,7 +50,7 @@ type burst struct {
 }
 
 // perCopy returns the part of a number that falls to one copy.
-func (r *burst) perCopy(n float64) float64 { return n / float64(r.shops*r.members) }
+func (b *burst) perCopy(n float64) float64 { return n / float64(b.shops*b.members) }
 
 // measureBurst creates many applications at once. The bare writer applies the same copies, and then
 // the children that the hub has rendered.

@@ -36,45 +36,45 @@ const (
 // measureHalf freezes half of the members and lets them return together (F15). It compares the
 // others with themselves while half are lost and while they return, and counts what the return
 // costs.
-func (f *isolation) measureHalf(b *testing.B) {
+func (i *isolation) measureHalf(b *testing.B) {
 	b.Helper()
-	lost := append([]string{faulty}, f.measured[:healthy/2]...)
-	f.measured = f.measured[healthy/2:]
-	before := f.samples(b)
-	f.eachMember(b, lost, (*fleet.Cluster).Freeze)
-	frozen := f.samples(b)
-	f.awaitReady(b, metav1.ConditionFalse, lost)
-	marked, pending := f.Mark(b), f.count
+	lost := append([]string{faulty}, i.measured[:healthy/2]...)
+	i.measured = i.measured[healthy/2:]
+	before := i.samples(b)
+	i.eachMember(b, lost, (*fleet.Cluster).Freeze)
+	frozen := i.samples(b)
+	i.awaitReady(b, metav1.ConditionFalse, lost)
+	marked, pending := i.Mark(b), i.count
 	began := time.Now()
-	f.eachMember(b, lost, (*fleet.Cluster).Thaw)
-	returning := f.samples(b)
-	for _, since := range f.awaitReady(b, metav1.ConditionTrue, lost) {
+	i.eachMember(b, lost, (*fleet.Cluster).Thaw)
+	returning := i.samples(b)
+	for _, since := range i.awaitReady(b, metav1.ConditionTrue, lost) {
 		if took := since.Sub(began); took > returnBound {
 			b.Errorf("a member is Ready %s after it returned, want at most %s", took, returnBound)
 		}
 	}
-	f.awaitLast(b, lost)
-	f.checkReturn(b, marked, lost, f.count-pending)
-	baseline := slices.Concat(before, f.samples(b))
+	i.awaitLast(b, lost)
+	i.checkReturn(b, marked, lost, i.count-pending)
+	baseline := slices.Concat(before, i.samples(b))
 	compare(b, "half-frozen", frozen, baseline)
 	compare(b, "half-returning", returning, baseline)
 }
 
 // eachMember freezes or thaws members.
-func (f *isolation) eachMember(b *testing.B, names []string, do func(*fleet.Cluster, context.Context, ...fleet.Component) error) {
+func (i *isolation) eachMember(b *testing.B, names []string, do func(*fleet.Cluster, context.Context, ...fleet.Component) error) {
 	b.Helper()
 	for _, name := range names {
-		if err := do(f.Fleet.Member(name), b.Context()); err != nil {
+		if err := do(i.Fleet.Member(name), b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 // awaitReady waits until the Ready condition of members has a status, and returns since when.
-func (f *isolation) awaitReady(b *testing.B, want metav1.ConditionStatus, names []string) (since []time.Time) {
+func (i *isolation) awaitReady(b *testing.B, want metav1.ConditionStatus, names []string) (since []time.Time) {
 	b.Helper()
 	for _, name := range names {
-		c := framework.AwaitCondition(b, f.Hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		c := framework.AwaitCondition(b, i.Hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}},
 			metav1.Condition{Type: v1.ConditionReady, Status: want})
 		since = append(since, c.LastTransitionTime.Time)
 	}
@@ -82,13 +82,13 @@ func (f *isolation) awaitReady(b *testing.B, want metav1.ConditionStatus, names 
 }
 
 // awaitLast waits until members have the last change.
-func (f *isolation) awaitLast(b *testing.B, names []string) {
+func (i *isolation) awaitLast(b *testing.B, names []string) {
 	b.Helper()
 	for _, name := range names {
-		copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: f.app.Namespace, Name: f.app.Name}}
-		framework.Await(b, f.Members[name], copied, "the last change", func(copied *v1.EcommerceApp) error {
-			if got := copied.Annotations[v1.ReconcileAtAnnotation]; got != fmt.Sprint(f.count) {
-				return fmt.Errorf("%s has change %s of %d", name, got, f.count)
+		copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: i.app.Namespace, Name: i.app.Name}}
+		framework.Await(b, i.Members[name], copied, "the last change", func(copied *v1.EcommerceApp) error {
+			if got := copied.Annotations[v1.ReconcileAtAnnotation]; got != fmt.Sprint(i.count) {
+				return fmt.Errorf("%s has change %s of %d", name, got, i.count)
 			}
 			return nil
 		})
@@ -97,11 +97,11 @@ func (f *isolation) awaitLast(b *testing.B, names []string) {
 
 // checkReturn checks the hub's requests since members returned: each of them gets the changes and no
 // other write, and the hub's own API server a few requests for each.
-func (f *isolation) checkReturn(b *testing.B, marked framework.Marks, lost []string, changes int) {
+func (i *isolation) checkReturn(b *testing.B, marked framework.Marks, lost []string, changes int) {
 	b.Helper()
-	changed := func(e audit.Event) bool { return e.Resource == "ecommerceapps" && e.Namespace == f.app.Namespace }
+	changed := func(e audit.Event) bool { return e.Resource == "ecommerceapps" && e.Namespace == i.app.Namespace }
 	for _, name := range lost {
-		log := f.Since(b, marked, f.Fleet.Member(name))
+		log := i.Since(b, marked, i.Fleet.Member(name))
 		if other := log.Writes().Except("events").Where(func(e audit.Event) bool { return !changed(e) }); len(other) > 0 {
 			b.Errorf("%s: writes though nothing else was changed:\n%s", name, other)
 		}
@@ -115,7 +115,7 @@ func (f *isolation) checkReturn(b *testing.B, marked framework.Marks, lost []str
 			}
 		}
 	}
-	onHub := f.Since(b, marked, f.Fleet.Hub()).Except("leases").Where(func(e audit.Event) bool { return !changed(e) && e.Verb != "watch" })
+	onHub := i.Since(b, marked, i.Fleet.Hub()).Except("leases").Where(func(e audit.Event) bool { return !changed(e) && e.Verb != "watch" })
 	if most := returnRequests * len(lost); len(onHub) > most {
 		b.Errorf("the hub's own API server had %d requests, want at most %d:\n%s", len(onHub), most, onHub)
 	}

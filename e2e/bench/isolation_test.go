@@ -125,11 +125,11 @@ func newIsolation(b *testing.B) *isolation {
 }
 
 // registerFaulty registers the member that gets the faults by its proxy.
-func (f *isolation) registerFaulty(b *testing.B) {
+func (i *isolation) registerFaulty(b *testing.B) {
 	b.Helper()
-	c := f.Fleet.Member(faulty)
-	f.proxy = faults.Start(b, faults.Target{Server: c.Server(), Authority: c.AdminConfig().CAData})
-	kubeconfig, err := f.proxy.Kubeconfig(framework.Kubeconfig(b, c, config.HubServiceAccount))
+	c := i.Fleet.Member(faulty)
+	i.proxy = faults.Start(b, faults.Target{Server: c.Server(), Authority: c.AdminConfig().CAData})
+	kubeconfig, err := i.proxy.Kubeconfig(framework.Kubeconfig(b, c, config.HubServiceAccount))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -137,15 +137,15 @@ func (f *isolation) registerFaulty(b *testing.B) {
 		&v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: faulty}, Spec: v1.MemberClusterSpec{Health: framework.Health()}},
 		framework.Registration(faulty, kubeconfig),
 	} {
-		framework.Create(b, f.Hub, object)
+		framework.Create(b, i.Hub, object)
 	}
 }
 
 // follow sends each change of the copy in a member to seen.
-func (f *isolation) follow(b *testing.B, member string) {
+func (i *isolation) follow(b *testing.B, member string) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
-	w, err := f.Members[member].Watch(ctx, &v1.EcommerceAppList{}, client.InNamespace(f.app.Namespace))
+	w, err := i.Members[member].Watch(ctx, &v1.EcommerceAppList{}, client.InNamespace(i.app.Namespace))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func (f *isolation) follow(b *testing.B, member string) {
 			}
 			if now := copied.Annotations[v1.ReconcileAtAnnotation]; now != "" && now != last {
 				last = now
-				f.seen <- sighting{member, now}
+				i.seen <- sighting{member, now}
 			}
 		}
 	}()
@@ -170,35 +170,35 @@ func (f *isolation) follow(b *testing.B, member string) {
 
 // samples changes the application again and again, and returns the time that each change
 // took to each member that is measured.
-func (f *isolation) samples(b *testing.B) []time.Duration {
+func (i *isolation) samples(b *testing.B) []time.Duration {
 	b.Helper()
 	var all []time.Duration
 	for len(all) < sampleSize {
-		all = append(all, f.change(b)...)
+		all = append(all, i.change(b)...)
 	}
 	return all
 }
 
 // change changes an annotation that reaches the copies and no child of them.
-func (f *isolation) change(b *testing.B) []time.Duration {
+func (i *isolation) change(b *testing.B) []time.Duration {
 	b.Helper()
-	f.count++
-	value := fmt.Sprint(f.count)
+	i.count++
+	value := fmt.Sprint(i.count)
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1.ReconcileAtAnnotation, value)
 	began := time.Now()
-	if err := f.Hub.Patch(b.Context(), f.app.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
+	if err := i.Hub.Patch(b.Context(), i.app.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
 		b.Fatal(err)
 	}
 	var took []time.Duration
 	limit := time.After(time.Minute)
-	for len(took) < len(f.measured) {
+	for len(took) < len(i.measured) {
 		select {
-		case seen := <-f.seen:
-			if seen.value == value && slices.Contains(f.measured, seen.member) {
+		case seen := <-i.seen:
+			if seen.value == value && slices.Contains(i.measured, seen.member) {
 				took = append(took, time.Since(began))
 			}
 		case <-limit:
-			b.Fatalf("change %s has reached %d of %d members after a minute", value, len(took), len(f.measured))
+			b.Fatalf("change %s has reached %d of %d members after a minute", value, len(took), len(i.measured))
 		}
 	}
 	return took
@@ -209,60 +209,60 @@ func with(action faults.Action) func(*isolation, *testing.B) {
 	return func(f *isolation, _ *testing.B) { f.fault = f.proxy.Inject(faults.Match{}, action) }
 }
 
-func (f *isolation) removeFault(*testing.B) { f.fault.Remove() }
+func (i *isolation) removeFault(*testing.B) { i.fault.Remove() }
 
-func (f *isolation) freeze(b *testing.B) {
+func (i *isolation) freeze(b *testing.B) {
 	b.Helper()
-	if err := f.Fleet.Member(faulty).Freeze(b.Context()); err != nil {
+	if err := i.Fleet.Member(faulty).Freeze(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (f *isolation) thaw(b *testing.B) {
+func (i *isolation) thaw(b *testing.B) {
 	b.Helper()
-	if err := f.Fleet.Member(faulty).Thaw(b.Context()); err != nil {
+	if err := i.Fleet.Member(faulty).Thaw(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 }
 
 // takePermissions makes the member answer 403 to everything but reviews.
-func (f *isolation) takePermissions(b *testing.B) {
+func (i *isolation) takePermissions(b *testing.B) {
 	b.Helper()
-	if err := f.Members[faulty].DeleteAllOf(b.Context(), &rbacv1.ClusterRoleBinding{}, client.MatchingLabels{v1.PartOfLabel: "shopfleet"}); err != nil {
+	if err := i.Members[faulty].DeleteAllOf(b.Context(), &rbacv1.ClusterRoleBinding{}, client.MatchingLabels{v1.PartOfLabel: "shopfleet"}); err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (f *isolation) givePermissions(b *testing.B) {
+func (i *isolation) givePermissions(b *testing.B) {
 	b.Helper()
-	framework.Apply(b, f.Fleet.Member(faulty), framework.MemberManifests)
+	framework.Apply(b, i.Fleet.Member(faulty), framework.MemberManifests)
 }
 
 // flap cuts the member off for a second in every two.
-func (f *isolation) flap(b *testing.B) {
+func (i *isolation) flap(b *testing.B) {
 	b.Helper()
 	ended, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
-			for _, next := range []func(){f.proxy.Partition, f.proxy.Heal} {
+			for _, next := range []func(){i.proxy.Partition, i.proxy.Heal} {
 				next()
 				select {
 				case <-ended:
-					f.proxy.Heal()
+					i.proxy.Heal()
 					return
 				case <-time.After(time.Second):
 				}
 			}
 		}
 	}()
-	f.stopFlapping = func() {
+	i.stopFlapping = func() {
 		close(ended)
 		<-done
 	}
 }
 
-func (f *isolation) settle(*testing.B) { f.stopFlapping() }
+func (i *isolation) settle(*testing.B) { i.stopFlapping() }
 
 // percentile returns the nearest rank of a percentile between 1 and 100.
 func percentile(all []time.Duration, p int) time.Duration {

@@ -150,7 +150,7 @@ func (p *process) hold(request *http.Request) (*http.Response, error) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls the function.
-func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // restartDelay is the time between the end of a process that was not killed and the next start.
 const restartDelay = 100 * time.Millisecond

@@ -152,14 +152,14 @@ type indented struct {
 	rest  []byte
 }
 
-func (w *indented) Write(p []byte) (int, error) {
-	w.rest = append(w.rest, p...)
+func (i *indented) Write(p []byte) (int, error) {
+	i.rest = append(i.rest, p...)
 	for {
-		line, rest, whole := bytes.Cut(w.rest, []byte("\n"))
+		line, rest, whole := bytes.Cut(i.rest, []byte("\n"))
 		if !whole {
 			return len(p), nil
 		}
-		w.rest = rest
-		w.steps.line(strings.TrimRight(string(line), " \r"))
+		i.rest = rest
+		i.steps.line(strings.TrimRight(string(line), " \r"))
 	}
 }

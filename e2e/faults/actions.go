@@ -81,19 +81,19 @@ func Answer(code int, retryAfter time.Duration) Action {
 }
 
 // answer responds with a Status in JSON.
-func (x *exchange) answer(status metav1.Status) {
+func (e *exchange) answer(status metav1.Status) {
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	raw, err := json.Marshal(status)
 	if err != nil {
 		panic(fmt.Errorf("encoding a status: %w", err))
 	}
-	header := x.writer.Header()
+	header := e.writer.Header()
 	header.Set("Content-Type", "application/json")
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		header.Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
 	}
-	x.writer.WriteHeader(int(status.Code))
-	_, _ = x.writer.Write(raw)
+	e.writer.WriteHeader(int(status.Code))
+	_, _ = e.writer.Write(raw)
 }
 
 // Hold holds the events of watches, those that are open included, until Remove or Expire
@@ -113,16 +113,16 @@ type trickle struct {
 }
 
 // Write implements io.Writer.
-func (w *trickle) Write(p []byte) (int, error) {
+func (t *trickle) Write(p []byte) (int, error) {
 	for i := range p {
-		if _, err := w.statusWriter.Write(p[i : i+1]); err != nil {
+		if _, err := t.statusWriter.Write(p[i : i+1]); err != nil {
 			return i, fmt.Errorf("writing a byte: %w", err)
 		}
-		if err := http.NewResponseController(w.statusWriter).Flush(); err != nil {
+		if err := http.NewResponseController(t.statusWriter).Flush(); err != nil {
 			return i, fmt.Errorf("flushing a byte: %w", err)
 		}
-		if !w.exchange.wait(w.fault, w.between) && w.exchange.request.Context().Err() != nil {
-			return i, w.exchange.request.Context().Err()
+		if !t.exchange.wait(t.fault, t.between) && t.exchange.request.Context().Err() != nil {
+			return i, t.exchange.request.Context().Err()
 		}
 	}
 	return len(p), nil

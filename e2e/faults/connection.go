@@ -95,8 +95,8 @@ func (c *connection) Close() error {
 }
 
 // reset ends the TCP connection of a request with a RST, and with it all its streams.
-func (x *exchange) reset() {
-	if encrypted, ok := x.request.Context().Value(connectionKey{}).(*tls.Conn); ok {
+func (e *exchange) reset() {
+	if encrypted, ok := e.request.Context().Value(connectionKey{}).(*tls.Conn); ok {
 		if c, ok := encrypted.NetConn().(*connection); ok {
 			if wire, ok := c.Conn.(*net.TCPConn); ok {
 				_ = wire.SetLinger(0)
@@ -104,5 +104,5 @@ func (x *exchange) reset() {
 			_ = c.Close()
 		}
 	}
-	x.abort()
+	e.abort()
 }

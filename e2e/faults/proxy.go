@@ -181,15 +181,15 @@ func (p *Proxy) end(entry *Entry, code int) {
 }
 
 // forward sends the request on, and the response to w.
-func (x *exchange) forward(w http.ResponseWriter) { x.proxy.forward.ServeHTTP(w, x.request) }
+func (e *exchange) forward(w http.ResponseWriter) { e.proxy.forward.ServeHTTP(w, e.request) }
 
 // abort ends the exchange without a response, or in the middle of it: HTTP/2 resets the
 // stream, HTTP/1.1 closes the connection.
-func (x *exchange) abort() { panic(http.ErrAbortHandler) }
+func (e *exchange) abort() { panic(http.ErrAbortHandler) }
 
 // wait blocks until the time is over, or the caller, the fault or the proxy has ended. It
 // reports whether the time is over. Without a time it waits for the others.
-func (x *exchange) wait(f *Fault, d time.Duration) bool {
+func (e *exchange) wait(f *Fault, d time.Duration) bool {
 	var over <-chan time.Time
 	if d > 0 {
 		timer := time.NewTimer(d)
@@ -199,9 +199,9 @@ func (x *exchange) wait(f *Fault, d time.Duration) bool {
 	select {
 	case <-over:
 		return true
-	case <-x.request.Context().Done():
+	case <-e.request.Context().Done():
 	case <-f.removed:
-	case <-x.proxy.done:
+	case <-e.proxy.done:
 	}
 	return false
 }

@@ -30,56 +30,56 @@ const (
 // testBase installs the base build, runs the shops with it, and follows the upgrade to this build:
 // exactly the pods restart that CHANGELOG.md names, once each. The way back that far is not tested,
 // since it would restart them again.
-func (w *environment) testBase(t *testing.T) {
+func (e *environment) testBase(t *testing.T) {
 	t.Helper()
-	w.reset(t)
-	sources := w.sourcesOf(t, baseCommit)
-	hubImage, spokeImage, err := w.env.LoadProduct(t.Context(), sources)
+	e.reset(t)
+	sources := e.sourcesOf(t, baseCommit)
+	hubImage, spokeImage, err := e.env.LoadProduct(t.Context(), sources)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.env.LoadLogin(t.Context(), baseLogin); err != nil {
+	if err := e.env.LoadLogin(t.Context(), baseLogin); err != nil {
 		t.Fatal(err)
 	}
-	w.hub.installFrom(t, sources, "hub", hubImage)
-	for _, r := range w.regions {
+	e.hub.installFrom(t, sources, "hub", hubImage)
+	for _, r := range e.regions {
 		join := []string{"join", r.name, "--member-kubeconfig", r.Kubeconfig, "--member-server", r.InternalServer}
 		if r.mode == v1.ModeAgent {
 			join = append(join, "--mode", "agent", "--spoke-image", spokeImage)
 		}
-		w.hub.runFrom(t, sources, join...)
+		e.hub.runFrom(t, sources, join...)
 	}
-	w.applyShops(t)
-	w.hub.must(t, "patch", "ecommerceapp", shop, "--namespace", namespace, "--type", "merge", "--patch",
+	e.applyShops(t)
+	e.hub.must(t, "patch", "ecommerceapp", shop, "--namespace", namespace, "--type", "merge", "--patch",
 		`{"spec": {"placement": {"preferences": [{"weight": 1, "matchLabels": {"topology.kubernetes.io/region": "eu-west-1"}}]}}}`)
-	before := w.workloads(t.Context(), t)
-	w.renameFields(t)
-	w.follow(t, "Upgrade")
-	w.checkRenamed(t)
-	w.reconcile(t)
+	before := e.workloads(t.Context(), t)
+	e.renameFields(t)
+	e.follow(t, "Upgrade")
+	e.checkRenamed(t)
+	e.reconcile(t)
 	named := restarted(t)
 	fleettest.Within(t, patience, fmt.Sprintf("the pods of %q to be replaced", named), func(ctx context.Context) error {
-		for key, now := range w.workloads(ctx, t) {
+		for key, now := range e.workloads(ctx, t) {
 			if slices.Contains(named, key.name) && now.templates == before[key].templates {
 				return fmt.Errorf("%w: %v", errWaiting, key)
 			}
 		}
 		return nil
 	})
-	w.running(t, shop, ledger)
-	after := w.workloads(t.Context(), t)
+	e.running(t, shop, ledger)
+	after := e.workloads(t.Context(), t)
 	checkRestarts(t, named, before, after)
 }
 
 // renameFields runs the commands of CHANGELOG.md that rename fields of stored objects.
-func (w *environment) renameFields(t *testing.T) {
+func (e *environment) renameFields(t *testing.T) {
 	t.Helper()
 	changelog, err := os.ReadFile("../../CHANGELOG.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	commands, _ := apitest.RenamingCommands(string(changelog))
-	cmd := w.env.Command(t.Context(), "bash", "-euo", "pipefail", "-c", commands)
+	cmd := e.env.Command(t.Context(), "bash", "-euo", "pipefail", "-c", commands)
 	cmd.Dir = t.TempDir()
 	out, err := testenv.Run(cmd)
 	if err != nil {
@@ -89,15 +89,15 @@ func (w *environment) renameFields(t *testing.T) {
 }
 
 // checkRenamed checks that the objects have the new names after the upgrade.
-func (w *environment) checkRenamed(t *testing.T) {
+func (e *environment) checkRenamed(t *testing.T) {
 	t.Helper()
-	for _, r := range w.regions {
-		if got := w.hub.must(t, "get", "membercluster", r.name, "--output=jsonpath={.status.provider}"); got != string(v1.ProviderOther) {
+	for _, r := range e.regions {
+		if got := e.hub.must(t, "get", "membercluster", r.name, "--output=jsonpath={.status.provider}"); got != string(v1.ProviderOther) {
 			t.Errorf("the provider of %s is %q, want %q", r.name, got, v1.ProviderOther)
 		}
 	}
 	const selected = "{.spec.placement.preferences[0].selector.clusterSelector.matchLabels}"
-	got, want := w.hub.must(t, "get", "ecommerceapp", shop, "--namespace", namespace, "--output=jsonpath="+selected), `{"topology.kubernetes.io/region":"eu-west-1"}`
+	got, want := e.hub.must(t, "get", "ecommerceapp", shop, "--namespace", namespace, "--output=jsonpath="+selected), `{"topology.kubernetes.io/region":"eu-west-1"}`
 	if got != want {
 		t.Errorf("the preference selects %s, want %s", got, want)
 	}
@@ -147,10 +147,10 @@ type workload struct {
 }
 
 // workloads returns the workloads of the shops in all members.
-func (w *environment) workloads(ctx context.Context, t *testing.T) map[workloadKey]workload {
+func (e *environment) workloads(ctx context.Context, t *testing.T) map[workloadKey]workload {
 	t.Helper()
 	found := map[workloadKey]workload{}
-	for _, r := range w.regions {
+	for _, r := range e.regions {
 		pods, sets, revisions := &corev1.PodList{}, &appsv1.ReplicaSetList{}, &appsv1.ControllerRevisionList{}
 		for _, list := range []client.ObjectList{pods, sets, revisions} {
 			if err := r.List(ctx, list, client.InNamespace(namespace), client.HasLabels{v1.InstanceLabel}); err != nil {

@@ -25,9 +25,9 @@ import (
 
 // testRepair deletes every child of the copy, and then edits every one: each comes back
 // as it was, with the same data.
-func (w *environment) testRepair(t *testing.T) {
+func (e *environment) testRepair(t *testing.T) {
 	t.Helper()
-	w.inEach(t, "objects", func(t *testing.T, r *region) {
+	e.inEach(t, "objects", func(t *testing.T, r *region) {
 		t.Helper()
 		id := r.order(t, shop)
 		before := r.children(t)
@@ -49,7 +49,7 @@ func (w *environment) testRepair(t *testing.T) {
 			t.Errorf("order %s is lost", id)
 		}
 	})
-	w.running(t, shop)
+	e.running(t, shop)
 }
 
 // keptByPeople reports whether deleting a child loses data that no controller can
@@ -129,15 +129,15 @@ func byName(children []child) map[string]child {
 
 // testScale sets replicas with the hub's scale subresource, and with an autoscaler: each in
 // turn determines the number of pods, and no other client writes it.
-func (w *environment) testScale(t *testing.T) {
+func (e *environment) testScale(t *testing.T) {
 	t.Helper()
-	w.hub.must(t, "scale", "ecommerceapp", shop, "--namespace", namespace, "--replicas=2")
-	for name, r := range w.each() {
+	e.hub.must(t, "scale", "ecommerceapp", shop, "--namespace", namespace, "--replicas=2")
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) { r.awaitPods(t, "frontend", 2) })
 	}
 	// There are no metrics here: an autoscaler then keeps its bounds and no more.
-	w.change(t, `{"spec":{"backend":{"replicas":null,"autoscaling":{"minReplicas":3,"maxReplicas":4}}}}`)
-	for name, r := range w.each() {
+	e.change(t, `{"spec":{"backend":{"replicas":null,"autoscaling":{"minReplicas":3,"maxReplicas":4}}}}`)
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) {
 			r.awaitPods(t, "backend", 3)
 			scaler := &autoscalingv2.HorizontalPodAutoscaler{}
@@ -150,7 +150,7 @@ func (w *environment) testScale(t *testing.T) {
 			}
 			mark, generation := r.mark(t), deployment.Generation
 			// A controller that fights would write at the next reconciliation.
-			w.reconcile(t)
+			e.reconcile(t)
 			if err := r.get(t.Context(), shop+"-backend", deployment); err != nil {
 				t.Fatal(err)
 			}
@@ -163,18 +163,18 @@ func (w *environment) testScale(t *testing.T) {
 		})
 	}
 	// Whatever an autoscaler, or a person in its place, decides within the bounds stays.
-	for name, r := range w.each() {
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) {
 			r.must(t, "scale", "deployment", shop+"-backend", "--namespace", namespace, "--replicas=4")
-			w.reconcile(t)
+			e.reconcile(t)
 			r.awaitPods(t, "backend", 4)
 		})
 	}
-	w.change(t, `{"spec":{"backend":{"autoscaling":null,"replicas":2}}}`)
-	for name, r := range w.each() {
+	e.change(t, `{"spec":{"backend":{"autoscaling":null,"replicas":2}}}`)
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) { r.awaitPods(t, "backend", 2) })
 	}
-	w.running(t, shop)
+	e.running(t, shop)
 }
 
 func (r *region) awaitPods(t *testing.T, component string, want int) {
@@ -198,16 +198,16 @@ func (r *region) awaitPods(t *testing.T, component string, want int) {
 }
 
 // reconcile triggers a reconciliation of the shop in every cluster, and waits for it.
-func (w *environment) reconcile(t *testing.T) {
+func (e *environment) reconcile(t *testing.T) {
 	t.Helper()
 	at := time.Now().UTC().Format(time.RFC3339Nano)
-	w.hub.must(t, "annotate", "ecommerceapp", shop, "--namespace", namespace, "--overwrite", v1.ReconcileAtAnnotation+"="+at)
+	e.hub.must(t, "annotate", "ecommerceapp", shop, "--namespace", namespace, "--overwrite", v1.ReconcileAtAnnotation+"="+at)
 	fleettest.Within(t, patience, shop+" to be looked at again", func(ctx context.Context) error {
-		app, err := w.app(ctx, shop)
+		app, err := e.app(ctx, shop)
 		if err == nil && app.Status.LastHandledReconcileAt != at {
 			err = errWaiting
 		}
-		for _, r := range w.regions {
+		for _, r := range e.regions {
 			copied := &v1.EcommerceApp{}
 			if err == nil {
 				err = r.get(ctx, shop, copied)
@@ -222,15 +222,15 @@ func (w *environment) reconcile(t *testing.T) {
 
 // testStorage requests larger volumes, of a class without expansion and of one with it: the
 // first request is refused with a reason, the second volume grows.
-func (w *environment) testStorage(t *testing.T) {
+func (e *environment) testStorage(t *testing.T) {
 	t.Helper()
-	app, err := w.app(t.Context(), shop)
+	app, err := e.app(t.Context(), shop)
 	if err != nil {
 		t.Fatal(err)
 	}
 	had := app.Spec.Database.Storage
-	w.change(t, `{"spec":{"database":{"storage":"200Gi"}}}`)
-	for name, r := range w.each() {
+	e.change(t, `{"spec":{"database":{"storage":"200Gi"}}}`)
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) {
 			fleettest.Within(t, patience, "the refusal", func(ctx context.Context) error {
 				copied := &v1.EcommerceApp{}
@@ -248,11 +248,11 @@ func (w *environment) testStorage(t *testing.T) {
 			// The class now allows expansion: the refused request succeeds.
 			r.expandable(t, true)
 			t.Cleanup(func() { r.expandable(t, false) })
-			w.reconcile(t) // Otherwise it is retried within five minutes.
+			e.reconcile(t) // Otherwise it is retried within five minutes.
 			r.awaitResize(t, shop, "200Gi")
 		})
 	}
-	w.running(t, shop)
+	e.running(t, shop)
 	t.Logf("the volumes grew from %s", had)
 }
 

@@ -19,9 +19,9 @@ import (
 
 // testCheckpoint has the shop's database write a checkpoint, as before a volume snapshot, with
 // the hub's permissions in a member.
-func (w *environment) testCheckpoint(t *testing.T) {
+func (e *environment) testCheckpoint(t *testing.T) {
 	t.Helper()
-	for name, r := range w.each() {
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) {
 			in, mark, last := r.asHub(t), r.mark(t), r.checkpoint(t)
 			target := podexec.Container{Pod: client.ObjectKey{Namespace: namespace, Name: shop + "-database-0"}, Name: database.Container}
@@ -31,7 +31,7 @@ func (w *environment) testCheckpoint(t *testing.T) {
 			if after := r.checkpoint(t); after == last {
 				t.Errorf("the last checkpoint of %s is still the one at %s", shop, last)
 			}
-			ran := r.since(t, mark).ByServiceAccount(config.Namespace, "shopfleet-hub").Where(func(e audit.Event) bool { return e.Subresource == "exec" })
+			ran := r.since(t, mark).ByServiceAccount(config.Namespace, "shopfleet-hub").Where(func(event audit.Event) bool { return event.Subresource == "exec" })
 			if len(ran.Code(http.StatusSwitchingProtocols)) == 0 {
 				t.Errorf("want a command:\n%s", ran)
 			}

@@ -26,36 +26,36 @@ var errNotSo = errors.New("it is not so")
 
 // testDumps has databases dumped to a bucket, and loaded from there: in their own cluster,
 // and in the other one. The orders are the same afterwards.
-func (w *environment) testDumps(t *testing.T) {
+func (e *environment) testDumps(t *testing.T) {
 	t.Helper()
-	w.openBucket(t)
+	e.openBucket(t)
 	for _, app := range []string{shop, ledger} {
-		w.hub.must(t, "patch", "ecommerceapp", app, "--namespace", namespace, "--type=merge", "--patch",
+		e.hub.must(t, "patch", "ecommerceapp", app, "--namespace", namespace, "--type=merge", "--patch",
 			`{"spec":{"database":{"backup":{"enabled":true,"schedule":"0 2 1 1 *"}}}}`)
 	}
-	w.running(t, shop, ledger)
+	e.running(t, shop, ledger)
 	// One engine from each mode into the other, at the same time.
 	t.Run("applications", func(t *testing.T) {
 		for i, app := range []string{shop, ledger} {
 			t.Run(app, func(t *testing.T) {
 				t.Parallel()
-				w.dumpAndLoad(t, app, w.regions[i], w.regions[1-i])
+				e.dumpAndLoad(t, app, e.regions[i], e.regions[1-i])
 			})
 		}
 	})
-	t.Run("a full dump claim recovers by itself", w.testFullClaim)
-	t.Run("a primary without its claim", w.testLostData)
-	for _, r := range w.regions {
+	t.Run("a full dump claim recovers by itself", e.testFullClaim)
+	t.Run("a primary without its claim", e.testLostData)
+	for _, r := range e.regions {
 		r.awaitCleanup(t)
 	}
-	w.hub.must(t, "delete", "restores", "--all", "--namespace", namespace, "--timeout=3m")
-	w.running(t, shop, ledger)
+	e.hub.must(t, "delete", "restores", "--all", "--namespace", namespace, "--timeout=3m")
+	e.running(t, shop, ledger)
 }
 
 // openBucket gives the members an account with a bucket.
-func (w *environment) openBucket(t *testing.T) {
+func (e *environment) openBucket(t *testing.T) {
 	t.Helper()
-	store, err := w.env.StartObjects(t.Context())
+	store, err := e.env.StartObjects(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +77,10 @@ func (w *environment) openBucket(t *testing.T) {
 		},
 	}
 	for _, o := range []client.Object{secret, account} {
-		w.hub.recreate(t, o)
+		e.hub.recreate(t, o)
 	}
 	fleettest.Within(t, patience, "the hub to reach the bucket", func(ctx context.Context) error {
-		if err := w.hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
+		if err := e.hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
 			return err
 		}
 		if !meta.IsStatusConditionTrue(account.Status.Conditions, v1.ConditionObjectStorageReady) {
@@ -88,8 +88,8 @@ func (w *environment) openBucket(t *testing.T) {
 		}
 		return nil
 	})
-	for _, r := range w.regions {
-		w.hub.must(t, "patch", "membercluster", r.name, "--type=merge", "--patch", `{"spec":{"cloudAccountRef":{"name":"`+bucketAccount+`"}}}`)
+	for _, r := range e.regions {
+		e.hub.must(t, "patch", "membercluster", r.name, "--type=merge", "--patch", `{"spec":{"cloudAccountRef":{"name":"`+bucketAccount+`"}}}`)
 	}
 }
 
@@ -105,32 +105,32 @@ func (v *view) recreate(t *testing.T, o client.Object) {
 }
 
 // dumpAndLoad dumps a database in one region, and loads the dump there and in another.
-func (w *environment) dumpAndLoad(t *testing.T, app string, from, to *region) {
+func (e *environment) dumpAndLoad(t *testing.T, app string, from, to *region) {
 	t.Helper()
 	kept := from.order(t, app)
 	before := from.checksums(t, app)
-	backup := w.dump(t, app, from)
+	backup := e.dump(t, app, from)
 	object := backup.Status.Dump.Object
 	if object == nil || object.State != v1.DumpSent || backup.Status.Account != bucketAccount {
 		t.Fatalf("the dump is on its claim alone: %+v", backup.Status.Dump)
 	}
 	lost := from.order(t, app)
 
-	refused := w.load(t, app+"-refused", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}})
-	w.awaitRestore(t, refused, v1.RestoreFailed, v1.ReasonDatabaseNotEmpty)
+	refused := e.load(t, app+"-refused", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}})
+	e.awaitRestore(t, refused, v1.RestoreFailed, v1.ReasonDatabaseNotEmpty)
 	if ids := from.inDatabase(t, app); !slices.Contains(ids, lost) || !slices.Contains(ids, kept) {
 		t.Errorf("a restore that was refused has changed the orders: %v", ids)
 	}
 
-	here := w.load(t, app+"-here", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}, Overwrite: true})
-	w.awaitRestore(t, here, v1.RestoreCompleted, v1.ReasonCompleted)
+	here := e.load(t, app+"-here", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}, Overwrite: true})
+	e.awaitRestore(t, here, v1.RestoreCompleted, v1.ReasonCompleted)
 	if here.Status.Dump.From != v1.DumpFromClaim {
 		t.Errorf("it was loaded from the %s, and the claim is nearer", here.Status.Dump.From)
 	}
 	from.same(t, app, before)
 
-	there := w.load(t, app+"-there", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}, ClusterRef: v1.ObjectReference{Name: to.name}, Overwrite: true})
-	w.awaitRestore(t, there, v1.RestoreCompleted, v1.ReasonCompleted)
+	there := e.load(t, app+"-there", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}, ClusterRef: v1.ObjectReference{Name: to.name}, Overwrite: true})
+	e.awaitRestore(t, there, v1.RestoreCompleted, v1.ReasonCompleted)
 	if there.Status.Dump.From != v1.DumpFromBucket {
 		t.Errorf("it was loaded from the %s", there.Status.Dump.From)
 	}
@@ -142,14 +142,14 @@ func (w *environment) dumpAndLoad(t *testing.T, app string, from, to *region) {
 }
 
 // dump requests a backup with the plugin, and waits until it is complete.
-func (w *environment) dump(t *testing.T, app string, r *region) *v1.Backup {
+func (e *environment) dump(t *testing.T, app string, r *region) *v1.Backup {
 	t.Helper()
-	out, err := testenv.Run(w.env.Command(t.Context(), "kubectl", "shopfleet", "backup", app, "--namespace", namespace, "--member", r.name))
+	out, err := testenv.Run(e.env.Command(t.Context(), "kubectl", "shopfleet", "backup", app, "--namespace", namespace, "--member", r.name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	list := &v1.BackupList{}
-	if err := w.hub.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+	if err := e.hub.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(list.Items, func(b v1.Backup) bool { return b.Spec.AppRef.Name == app && strings.Contains(out, b.Name) })
@@ -158,7 +158,7 @@ func (w *environment) dump(t *testing.T, app string, r *region) *v1.Backup {
 	}
 	made := &list.Items[i]
 	fleettest.Within(t, patience, "the backup "+made.Name, func(ctx context.Context) error {
-		if err := w.hub.get(ctx, made.Name, made); err != nil {
+		if err := e.hub.get(ctx, made.Name, made); err != nil {
 			return err
 		}
 		if made.Status.Phase != v1.BackupCompleted {
@@ -170,20 +170,20 @@ func (w *environment) dump(t *testing.T, app string, r *region) *v1.Backup {
 }
 
 // load makes a Restore.
-func (w *environment) load(t *testing.T, name string, spec v1.RestoreSpec) *v1.Restore {
+func (e *environment) load(t *testing.T, name string, spec v1.RestoreSpec) *v1.Restore {
 	t.Helper()
 	r := &v1.Restore{ObjectMeta: objectMeta(name), Spec: spec}
-	if err := w.hub.Create(t.Context(), r); err != nil {
+	if err := e.hub.Create(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
 // awaitRestore waits until a Restore has ended as it should.
-func (w *environment) awaitRestore(t *testing.T, r *v1.Restore, phase v1.RestorePhase, reason string) {
+func (e *environment) awaitRestore(t *testing.T, r *v1.Restore, phase v1.RestorePhase, reason string) {
 	t.Helper()
 	fleettest.Within(t, patience, fmt.Sprintf("the restore %s to be %s", r.Name, phase), func(ctx context.Context) error {
-		if err := w.hub.get(ctx, r.Name, r); err != nil {
+		if err := e.hub.get(ctx, r.Name, r); err != nil {
 			return err
 		}
 		ready := meta.FindStatusCondition(r.Status.Conditions, v1.ConditionReady)

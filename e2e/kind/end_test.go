@@ -27,33 +27,33 @@ const shortest = 12
 
 // testSecrets searches all logs, events and objects except Secrets for every password, key
 // and token of every cluster.
-func (w *environment) testSecrets(t *testing.T) {
+func (e *environment) testSecrets(t *testing.T) {
 	t.Helper()
-	w.remember(t)
-	if len(w.credentials) < 8 {
-		t.Fatalf("%d credentials found, want those of two databases in two regions, and of two members", len(w.credentials))
+	e.remember(t)
+	if len(e.credentials) < 8 {
+		t.Fatalf("%d credentials found, want those of two databases in two regions, and of two members", len(e.credentials))
 	}
 	dir := t.TempDir()
-	if err := w.env.Collect(t.Context(), dir); err != nil {
+	if err := e.env.Collect(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	files := search(t, dir, w.credentials)
-	t.Logf("looked for %d credentials in %d files", len(w.credentials), files)
+	files := search(t, dir, e.credentials)
+	t.Logf("looked for %d credentials in %d files", len(e.credentials), files)
 	if files < 50 {
 		t.Errorf("%d files collected, want the logs of three clusters", files)
 	}
 }
 
 // remember records the current credentials: some will be renewed.
-func (w *environment) remember(t *testing.T) {
+func (e *environment) remember(t *testing.T) {
 	t.Helper()
-	views := []*view{w.hub}
-	for _, r := range w.regions {
+	views := []*view{e.hub}
+	for _, r := range e.regions {
 		views = append(views, r.view)
 	}
 	for _, v := range views {
 		for name, value := range v.secretValues(t) {
-			w.credentials[value] = v.Name + ": " + name
+			e.credentials[value] = v.Name + ": " + name
 		}
 	}
 }
@@ -138,70 +138,70 @@ func public(value string) bool {
 
 // testHelm replaces the plugin's installation with the chart, upgrades it, and removes it:
 // the shops keep running.
-func (w *environment) testHelm(t *testing.T) {
+func (e *environment) testHelm(t *testing.T) {
 	t.Helper()
-	before := w.podsOf(t)
-	w.follow(t, "Uninstall")
-	name, tag, _ := strings.Cut(w.env.Images.Hub, ":")
+	before := e.podsOf(t)
+	e.follow(t, "Uninstall")
+	name, tag, _ := strings.Cut(e.env.Images.Hub, ":")
 	upgrade := []string{
 		"upgrade", "--install", "shopfleet-hub", "config/charts/shopfleet-hub", "--namespace", config.Namespace, "--create-namespace",
 		"--take-ownership", "--wait", "--timeout", patience.String(), "--set", "image.repository=" + name + ",image.tag=" + tag,
 	}
-	w.runHelm(t, upgrade...)
-	w.reconcile(t)
-	w.runHelm(t, append(upgrade, "--set", "replicas=1,logLevel=1")...)
-	w.reconcile(t)
-	w.runHelm(t, "uninstall", "shopfleet-hub", "--namespace", config.Namespace, "--wait")
-	for name, r := range w.each() {
+	e.runHelm(t, upgrade...)
+	e.reconcile(t)
+	e.runHelm(t, append(upgrade, "--set", "replicas=1,logLevel=1")...)
+	e.reconcile(t)
+	e.runHelm(t, "uninstall", "shopfleet-hub", "--namespace", config.Namespace, "--wait")
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) { r.order(t, shop) })
 	}
-	w.follow(t, "Install")
-	w.reconcile(t)
-	w.running(t, shop, ledger)
-	if after := w.podsOf(t); !slices.Equal(before, after) {
+	e.follow(t, "Install")
+	e.reconcile(t)
+	e.running(t, shop, ledger)
+	if after := e.podsOf(t); !slices.Equal(before, after) {
 		t.Errorf("pods and restarts before:\n%v\nand after:\n%v", before, after)
 	}
 }
 
 // testKustomize replaces the plugin's installation with an overlay.
-func (w *environment) testKustomize(t *testing.T) {
+func (e *environment) testKustomize(t *testing.T) {
 	t.Helper()
-	w.follow(t, "Uninstall")
-	dir := w.env.Path("overlay")
+	e.follow(t, "Uninstall")
+	dir := e.env.Path("overlay")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	name, tag, _ := strings.Cut(w.env.Images.Hub, ":")
+	name, tag, _ := strings.Cut(e.env.Images.Hub, ":")
 	overlay := fmt.Sprintf("resources: [../../../config/hub]\nimages: [{name: shopfleet-hub, newName: %s, newTag: %s}]\n", name, tag)
 	if err := os.WriteFile(dir+"/kustomization.yaml", []byte(overlay), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.hub.must(t, "apply", "-k", dir)
-	w.hub.must(t, "rollout", "status", "deployment/shopfleet-hub", "--namespace", config.Namespace, "--timeout", patience.String())
-	w.reconcile(t)
-	w.running(t, shop, ledger)
+	e.hub.must(t, "apply", "-k", dir)
+	e.hub.must(t, "rollout", "status", "deployment/shopfleet-hub", "--namespace", config.Namespace, "--timeout", patience.String())
+	e.reconcile(t)
+	e.running(t, shop, ledger)
 }
 
 // runHelm runs the pinned helm on the hub; make builds it once.
-func (w *environment) runHelm(t *testing.T, args ...string) {
+func (e *environment) runHelm(t *testing.T, args ...string) {
 	t.Helper()
-	path, err := testenv.Run(w.env.Command(t.Context(), "make", "--silent", "--no-print-directory", "helm"))
+	path, err := testenv.Run(e.env.Command(t.Context(), "make", "--silent", "--no-print-directory", "helm"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(path), "\n")
-	if _, err := testenv.Run(w.env.Command(t.Context(), lines[len(lines)-1], args...)); err != nil {
+	if _, err := testenv.Run(e.env.Command(t.Context(), lines[len(lines)-1], args...)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // testUninstall removes the hub: the shops keep running. After a new installation, the hub
 // knows them, and deletes them in order; data is kept.
-func (w *environment) testUninstall(t *testing.T) {
+func (e *environment) testUninstall(t *testing.T) {
 	t.Helper()
-	before := w.podsOf(t)
-	w.follow(t, "Uninstall")
-	for name, r := range w.each() {
+	before := e.podsOf(t)
+	e.follow(t, "Uninstall")
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) {
 			r.order(t, shop)
 			if r.mode == v1.ModeAgent {
@@ -209,13 +209,13 @@ func (w *environment) testUninstall(t *testing.T) {
 			}
 		})
 	}
-	if after := w.podsOf(t); !slices.Equal(before, after) {
+	if after := e.podsOf(t); !slices.Equal(before, after) {
 		t.Errorf("pods and restarts before:\n%v\nand after:\n%v", before, after)
 	}
-	w.follow(t, "Install")
-	w.reconcile(t)
-	w.hub.must(t, "delete", "ecommerceapp", shop, ledger, "--namespace", namespace, "--timeout=4m")
-	for name, r := range w.each() {
+	e.follow(t, "Install")
+	e.reconcile(t)
+	e.hub.must(t, "delete", "ecommerceapp", shop, ledger, "--namespace", namespace, "--timeout=4m")
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) {
 			for _, app := range []string{shop, ledger} {
 				r.gone(t, &v1.EcommerceApp{ObjectMeta: objectMeta(app)})

@@ -93,9 +93,9 @@ func newView(t *testing.T, l *testenv.Environment, c *clusters.Cluster) *view {
 }
 
 // each lists the members by a name for a subtest: their own, and their mode.
-func (w *environment) each() iter.Seq2[string, *region] {
+func (e *environment) each() iter.Seq2[string, *region] {
 	return func(yield func(string, *region) bool) {
-		for _, r := range w.regions {
+		for _, r := range e.regions {
 			if !yield(fmt.Sprintf("%s in mode %s", r.name, r.mode), r) {
 				return
 			}
@@ -104,10 +104,10 @@ func (w *environment) each() iter.Seq2[string, *region] {
 }
 
 // inEach runs a test in all members at the same time, and returns when it has ended in each.
-func (w *environment) inEach(t *testing.T, name string, test func(*testing.T, *region)) {
+func (e *environment) inEach(t *testing.T, name string, test func(*testing.T, *region)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
-		for name, r := range w.each() {
+		for name, r := range e.each() {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				test(t, r)
@@ -117,15 +117,15 @@ func (w *environment) inEach(t *testing.T, name string, test func(*testing.T, *r
 }
 
 // others returns the members but the named one.
-func (w *environment) others(name string) []*region {
-	return slices.DeleteFunc(slices.Clone(w.regions), func(r *region) bool { return r.name == name })
+func (e *environment) others(name string) []*region {
+	return slices.DeleteFunc(slices.Clone(e.regions), func(r *region) bool { return r.name == name })
 }
 
 // reset removes what an earlier run left in clusters that were kept.
-func (w *environment) reset(t *testing.T) {
+func (e *environment) reset(t *testing.T) {
 	t.Helper()
-	views := []*view{w.hub}
-	for _, r := range w.regions {
+	views := []*view{e.hub}
+	for _, r := range e.regions {
 		views = append(views, r.view)
 	}
 	for _, v := range views {
@@ -204,22 +204,22 @@ func (v *view) since(t *testing.T, mark audit.Mark) audit.Log {
 }
 
 // app reads an application on the hub.
-func (w *environment) app(ctx context.Context, name string) (*v1.EcommerceApp, error) {
+func (e *environment) app(ctx context.Context, name string) (*v1.EcommerceApp, error) {
 	app := &v1.EcommerceApp{}
-	return app, w.hub.get(ctx, name, app)
+	return app, e.hub.get(ctx, name, app)
 }
 
 // running waits until the applications run as their specs say in all regions.
-func (w *environment) running(t *testing.T, names ...string) {
+func (e *environment) running(t *testing.T, names ...string) {
 	t.Helper()
 	var regions []string
-	for _, r := range w.regions {
+	for _, r := range e.regions {
 		regions = append(regions, r.Region)
 	}
 	slices.Sort(regions)
 	for _, name := range names {
 		fleettest.Within(t, patience, name+" to run in all regions", func(ctx context.Context) error {
-			app, err := w.app(ctx, name)
+			app, err := e.app(ctx, name)
 			if err != nil {
 				return err
 			}
@@ -229,9 +229,9 @@ func (w *environment) running(t *testing.T, names ...string) {
 }
 
 // change changes the shop on the hub as a person does, by a merge patch.
-func (w *environment) change(t *testing.T, patch string) {
+func (e *environment) change(t *testing.T, patch string) {
 	t.Helper()
-	w.hub.must(t, "patch", "ecommerceapp", shop, "--namespace", namespace, "--type=merge", "--patch", patch)
+	e.hub.must(t, "patch", "ecommerceapp", shop, "--namespace", namespace, "--type=merge", "--patch", patch)
 }
 
 // pods returns the pods of a component of the shop, those that end left out.
@@ -260,18 +260,18 @@ func (v *view) gone(t *testing.T, object client.Object) {
 }
 
 // follow runs the commands of a section of hub/README.md, as they stand there.
-func (w *environment) follow(t *testing.T, section string) string {
+func (e *environment) follow(t *testing.T, section string) string {
 	t.Helper()
 	raw, err := os.ReadFile("../../hub/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.followed[section] = true
+	e.followed[section] = true
 	commands := commandsOf(string(raw), section)
 	if len(commands) == 0 {
 		t.Fatalf("hub/README.md has no commands under %q", section)
 	}
-	cmd := w.env.Command(t.Context(), "bash", "-euo", "pipefail", "-c", strings.Join(commands, "\n"))
+	cmd := e.env.Command(t.Context(), "bash", "-euo", "pipefail", "-c", strings.Join(commands, "\n"))
 	begin := time.Now()
 	var all bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &all, &all

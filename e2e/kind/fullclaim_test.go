@@ -14,9 +14,9 @@ import (
 // testFullClaim dumps to a claim that is full of other dumps: the oldest is removed. The
 // provisioner's volumes are folders of the node without a limit, so a small tmpfs is mounted on
 // the one of the claim.
-func (w *environment) testFullClaim(t *testing.T) {
+func (e *environment) testFullClaim(t *testing.T) {
 	t.Helper()
-	r := w.regions[0]
+	r := e.regions[0]
 	claim, volume := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
 	if err := r.get(t.Context(), render.DatabaseDumps(shop), claim); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func (w *environment) testFullClaim(t *testing.T) {
 	node(t.Context(), `mount -t tmpfs -o size=4m,mode=0777 tmpfs "$1"
 for day in 01 02; do head -c 2080000 /dev/zero >"$1/backup-202601${day}T000000Z.dump"; done; chmod 0666 "$1"/backup-*`)
 	t.Cleanup(func() { node(context.WithoutCancel(t.Context()), `umount "$1"`) })
-	made := w.dump(t, shop, r)
+	made := e.dump(t, shop, r)
 	if at := made.Status.Dump.RemovedUpToTime; at == nil || at.UTC().Format("20060102") != "20260101" {
 		t.Errorf("the Backup says that dumps up to %v were removed", at)
 	}

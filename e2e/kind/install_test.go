@@ -19,13 +19,13 @@ import (
 )
 
 // testInstall installs the hub: two pods run, and one of them leads.
-func (w *environment) testInstall(t *testing.T) {
+func (e *environment) testInstall(t *testing.T) {
 	t.Helper()
-	w.reset(t)
-	w.follow(t, "Install")
-	leader, _ := w.leader(t, "")
+	e.reset(t)
+	e.follow(t, "Install")
+	leader, _ := e.leader(t, "")
 	pods := &corev1.PodList{}
-	if err := w.hub.List(t.Context(), pods, client.InNamespace(config.Namespace)); err != nil {
+	if err := e.hub.List(t.Context(), pods, client.InNamespace(config.Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	if len(pods.Items) != 2 {
@@ -35,12 +35,12 @@ func (w *environment) testInstall(t *testing.T) {
 }
 
 // testJoin makes both clusters members, one in each mode.
-func (w *environment) testJoin(t *testing.T) {
+func (e *environment) testJoin(t *testing.T) {
 	t.Helper()
-	w.follow(t, "Join")
-	for _, r := range w.regions {
+	e.follow(t, "Join")
+	for _, r := range e.regions {
 		member := &v1.MemberCluster{}
-		if err := w.hub.Get(t.Context(), client.ObjectKey{Name: r.name}, member); err != nil {
+		if err := e.hub.Get(t.Context(), client.ObjectKey{Name: r.name}, member); err != nil {
 			t.Fatal(err)
 		}
 		if !meta.IsStatusConditionTrue(member.Status.Conditions, v1.ConditionReady) {
@@ -53,20 +53,20 @@ func (w *environment) testJoin(t *testing.T) {
 }
 
 // testApply applies the shops, and lets customers reach them.
-func (w *environment) testApply(t *testing.T) {
+func (e *environment) testApply(t *testing.T) {
 	t.Helper()
-	w.applyShops(t)
-	for _, r := range w.regions {
+	e.applyShops(t)
+	for _, r := range e.regions {
 		r.admitCustomers(t)
 	}
 }
 
 // applyShops applies the sample application and one on MySQL, with small requests, and waits until
 // they run.
-func (w *environment) applyShops(t *testing.T) {
+func (e *environment) applyShops(t *testing.T) {
 	t.Helper()
-	w.hub.must(t, "create", "namespace", namespace)
-	for _, r := range w.regions {
+	e.hub.must(t, "create", "namespace", namespace)
+	for _, r := range e.regions {
 		// Nothing that we make needs more than the strictest standard for pods allows.
 		r.must(t, "create", "namespace", namespace)
 		r.must(t, "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
@@ -80,15 +80,15 @@ func (w *environment) applyShops(t *testing.T) {
 		t.Fatal(err)
 	}
 	modest(seed)
-	w.applyApp(t, seed)
+	e.applyApp(t, seed)
 	onMySQL := &v1.EcommerceApp{TypeMeta: seed.TypeMeta, ObjectMeta: objectMeta(ledger)}
 	onMySQL.Spec.Database = &v1.Database{Engine: v1.EngineMySQL, Version: "8.4.2", Storage: "1Gi"}
 	onMySQL.Spec.Image = images.FrontendOld
 	onMySQL.Spec.Frontend.Replicas = new(int32(1))
 	onMySQL.Spec.Backend = v1.Workload{Image: images.BackendOld, Replicas: new(int32(1))}
 	modest(onMySQL)
-	w.applyApp(t, onMySQL)
-	w.running(t, shop, ledger)
+	e.applyApp(t, onMySQL)
+	e.running(t, shop, ledger)
 }
 
 // modest sets small requests.
@@ -100,7 +100,7 @@ func modest(app *v1.EcommerceApp) {
 	}
 }
 
-func (w *environment) applyApp(t *testing.T, app *v1.EcommerceApp) {
+func (e *environment) applyApp(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	raw, err := yaml.Marshal(app)
 	if err != nil {
@@ -110,7 +110,7 @@ func (w *environment) applyApp(t *testing.T, app *v1.EcommerceApp) {
 	if err := os.WriteFile(file, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.hub.must(t, "apply", "--filename", file)
+	e.hub.must(t, "apply", "--filename", file)
 }
 
 // admitCustomers lets pods of the namespace reach the frontends, whose NetworkPolicy only

@@ -21,16 +21,16 @@ import (
 
 // testLostData deletes claim and pod of a primary with orders: no empty database comes up in its place, the
 // shop says what is lost and where it still is, and a dump brings the orders back.
-func (w *environment) testLostData(t *testing.T) {
+func (e *environment) testLostData(t *testing.T) {
 	t.Helper()
-	r := w.regions[0]
+	r := e.regions[0]
 	id := r.order(t, shop)
 	want := r.checksums(t, shop)
-	backup := w.dump(t, shop, r)
+	backup := e.dump(t, shop, r)
 	for _, object := range []string{"pvc/data-" + primary, "pod/" + primary} {
 		r.must(t, "delete", object, "--namespace", namespace, "--wait=false")
 	}
-	fleettest.Within(t, patience, "the data to be lost", func(ctx context.Context) error { return w.saysLost(ctx, r) })
+	fleettest.Within(t, patience, "the data to be lost", func(ctx context.Context) error { return e.saysLost(ctx, r) })
 	fleettest.Within(t, patience, "the primary to initialize nothing", func(ctx context.Context) error {
 		pod := &corev1.Pod{}
 		if err := r.get(ctx, primary, pod); err != nil {
@@ -47,8 +47,8 @@ func (w *environment) testLostData(t *testing.T) {
 	}
 
 	// The new database is empty: nothing is overwritten.
-	restore := w.load(t, shop+"-lost", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}})
-	w.awaitRestore(t, restore, v1.RestoreCompleted, v1.ReasonCompleted)
+	restore := e.load(t, shop+"-lost", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}})
+	e.awaitRestore(t, restore, v1.RestoreCompleted, v1.ReasonCompleted)
 	fleettest.Within(t, patience, "the loss to end", func(ctx context.Context) error {
 		copied := &v1.EcommerceApp{}
 		if err := r.get(ctx, shop, copied); err != nil {
@@ -65,12 +65,12 @@ func (w *environment) testLostData(t *testing.T) {
 	}
 	r.order(t, shop)
 	r.copyAgain(t)
-	w.running(t, shop)
-	w.follows(t, r)
+	e.running(t, shop)
+	e.follows(t, r)
 }
 
 // saysLost returns an error unless the copy and the hub say that the data is lost, and where it still is.
-func (w *environment) saysLost(ctx context.Context, r *region) error {
+func (e *environment) saysLost(ctx context.Context, r *region) error {
 	copied := &v1.EcommerceApp{}
 	if err := r.get(ctx, shop, copied); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (w *environment) saysLost(ctx context.Context, r *region) error {
 			return fmt.Errorf("%w: the copy says %q", errNotSo, c.Message)
 		}
 	}
-	app, err := w.app(ctx, shop)
+	app, err := e.app(ctx, shop)
 	if err != nil {
 		return err
 	}

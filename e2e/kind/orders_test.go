@@ -28,10 +28,10 @@ var (
 
 // testOrders has customers order in each region, on both engines, and looks for the
 // orders in the region's own database.
-func (w *environment) testOrders(t *testing.T) {
+func (e *environment) testOrders(t *testing.T) {
 	t.Helper()
-	t.Run(shop, ordersAt(w, shop))
-	t.Run(ledger, ordersAt(w, ledger))
+	t.Run(shop, ordersAt(e, shop))
+	t.Run(ledger, ordersAt(e, ledger))
 }
 
 func ordersAt(w *environment, app string) func(*testing.T) {
@@ -110,10 +110,10 @@ func (r *region) inDatabase(t *testing.T, app string) []string {
 
 // testDatabaseKilled ends the server's processes and deletes the pod: the orders
 // are there afterwards, and customers can order.
-func (w *environment) testDatabaseKilled(t *testing.T) {
+func (e *environment) testDatabaseKilled(t *testing.T) {
 	t.Helper()
 	for _, app := range []string{shop, ledger} {
-		w.inEach(t, app, func(t *testing.T, r *region) {
+		e.inEach(t, app, func(t *testing.T, r *region) {
 			t.Helper()
 			before := []string{r.order(t, app)}
 			r.killDatabase(t, app)
@@ -128,7 +128,7 @@ func (w *environment) testDatabaseKilled(t *testing.T) {
 			}
 		})
 	}
-	w.running(t, shop, ledger)
+	e.running(t, shop, ledger)
 }
 
 // killDatabase ends the server as a crash would, and waits until its container
@@ -186,15 +186,15 @@ func ready(pod *corev1.Pod) bool {
 
 // testRollingUpdate brings the next version of the storefront to all regions while
 // customers order all the time: none of them sees an error, no order is lost.
-func (w *environment) testRollingUpdate(t *testing.T) {
+func (e *environment) testRollingUpdate(t *testing.T) {
 	t.Helper()
 	customersOf := map[string]*customers{}
-	for _, r := range w.regions {
+	for _, r := range e.regions {
 		customersOf[r.name] = r.sendCustomers(t)
 	}
-	w.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q},"backend":{"image":%q}}}`, images.FrontendNew, images.BackendNew))
-	w.running(t, shop)
-	for name, r := range w.each() {
+	e.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q},"backend":{"image":%q}}}`, images.FrontendNew, images.BackendNew))
+	e.running(t, shop)
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) {
 			r.all(t, "frontend", images.FrontendNew)
 			r.all(t, "backend", images.BackendNew)

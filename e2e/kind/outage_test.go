@@ -24,9 +24,9 @@ const leaseName = "shopfleet-hub"
 
 // holder returns the pod of the hub that leads, and the process in it: one that was
 // started again is another.
-func (w *environment) holder(ctx context.Context) (pod, process string, err error) {
+func (e *environment) holder(ctx context.Context) (pod, process string, err error) {
 	lease := &coordinationv1.Lease{}
-	if err := w.hub.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: leaseName}, lease); err != nil {
+	if err := e.hub.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: leaseName}, lease); err != nil {
 		return "", "", fmt.Errorf("reading the lease: %w", err)
 	}
 	if lease.Spec.HolderIdentity == nil {
@@ -42,10 +42,10 @@ func (w *environment) holder(ctx context.Context) (pod, process string, err erro
 
 // leader waits until a process of the hub leads, another than the former, and
 // returns its pod and itself.
-func (w *environment) leader(t *testing.T, former string) (pod, process string) {
+func (e *environment) leader(t *testing.T, former string) (pod, process string) {
 	t.Helper()
 	fleettest.Within(t, patience, "a pod of the hub to lead", func(ctx context.Context) (err error) {
-		if pod, process, err = w.holder(ctx); err == nil && process == former {
+		if pod, process, err = e.holder(ctx); err == nil && process == former {
 			err = fmt.Errorf("%w but the former", errNoLeader)
 		}
 		return err
@@ -56,21 +56,21 @@ func (w *environment) leader(t *testing.T, former string) (pod, process string) 
 // testMemberPaused stops all processes of one member after the other. It turns Unknown
 // within the promised time and takes its region with it, the other region goes on,
 // and it is back by itself.
-func (w *environment) testMemberPaused(t *testing.T) {
+func (e *environment) testMemberPaused(t *testing.T) {
 	t.Helper()
-	for name, r := range w.each() {
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) {
 			paused := r.pause(t)
 			fleettest.Within(t, patience, r.name+" to be Unknown", func(ctx context.Context) error {
-				return w.region(ctx, r, v1.PhaseUnknown)
+				return e.region(ctx, r, v1.PhaseUnknown)
 			})
 			took := time.Since(paused)
 			t.Logf("%s is Unknown after %s", r.name, took.Round(time.Second/10))
 			if took > unknownWithin {
 				t.Errorf("it took %s, more than %s", took, unknownWithin)
 			}
-			for _, other := range w.others(r.name) {
-				if err := w.region(t.Context(), other, v1.PhaseRunning); err != nil {
+			for _, other := range e.others(r.name) {
+				if err := e.region(t.Context(), other, v1.PhaseRunning); err != nil {
 					t.Errorf("%s suffers, too: %v", other.name, err)
 				}
 				other.order(t, shop)
@@ -79,7 +79,7 @@ func (w *environment) testMemberPaused(t *testing.T) {
 				t.Fatal(err)
 			}
 			back := time.Now()
-			w.running(t, shop, ledger)
+			e.running(t, shop, ledger)
 			t.Logf("%s runs again %s after it was resumed", r.name, time.Since(back).Round(time.Second/10))
 			r.order(t, shop)
 		})
@@ -88,33 +88,33 @@ func (w *environment) testMemberPaused(t *testing.T) {
 
 // testPause follows the documentation: members that are paused, one by its spec and all by the safe
 // mode of the hub, say so, and their shops serve.
-func (w *environment) testPause(t *testing.T) {
+func (e *environment) testPause(t *testing.T) {
 	t.Helper()
-	w.follow(t, "Pause")
-	w.awaitPaused(t, w.regions[0], true)
-	w.regions[0].order(t, shop)
-	w.follow(t, "End the pause")
-	w.awaitPaused(t, w.regions[0], false)
-	w.running(t, shop, ledger)
+	e.follow(t, "Pause")
+	e.awaitPaused(t, e.regions[0], true)
+	e.regions[0].order(t, shop)
+	e.follow(t, "End the pause")
+	e.awaitPaused(t, e.regions[0], false)
+	e.running(t, shop, ledger)
 
-	w.follow(t, "Safe mode")
-	for _, r := range w.regions {
-		w.awaitPaused(t, r, true)
+	e.follow(t, "Safe mode")
+	for _, r := range e.regions {
+		e.awaitPaused(t, r, true)
 		r.order(t, shop)
 	}
-	w.follow(t, "End safe mode")
-	for _, r := range w.regions {
-		w.awaitPaused(t, r, false)
+	e.follow(t, "End safe mode")
+	for _, r := range e.regions {
+		e.awaitPaused(t, r, false)
 	}
-	w.running(t, shop, ledger)
+	e.running(t, shop, ledger)
 }
 
 // awaitPaused waits until the hub reports whether a member is paused.
-func (w *environment) awaitPaused(t *testing.T, r *region, want bool) {
+func (e *environment) awaitPaused(t *testing.T, r *region, want bool) {
 	t.Helper()
 	member := &v1.MemberCluster{}
 	fleettest.Within(t, patience, fmt.Sprintf("%s to be paused: %v", r.name, want), func(ctx context.Context) error {
-		if err := w.hub.Get(ctx, client.ObjectKey{Name: r.name}, member); err != nil {
+		if err := e.hub.Get(ctx, client.ObjectKey{Name: r.name}, member); err != nil {
 			return err
 		}
 		ready := meta.FindStatusCondition(member.Status.Conditions, v1.ConditionReady)
@@ -141,8 +141,8 @@ func (r *region) pause(t *testing.T) time.Time {
 }
 
 // region returns nil if the hub says of the shop in a region that it is in a phase.
-func (w *environment) region(ctx context.Context, r *region, want v1.Phase) error {
-	app, err := w.app(ctx, shop)
+func (e *environment) region(ctx context.Context, r *region, want v1.Phase) error {
+	app, err := e.app(ctx, shop)
 	if err != nil {
 		return err
 	}
@@ -165,33 +165,33 @@ func (w *environment) region(ctx context.Context, r *region, want v1.Phase) erro
 
 // testLeaderKilled kills the leading hub and takes its pod away. The standby takes over,
 // and writes nothing that is written already.
-func (w *environment) testLeaderKilled(t *testing.T) {
+func (e *environment) testLeaderKilled(t *testing.T) {
 	t.Helper()
-	former, process := w.leader(t, "")
+	former, process := e.leader(t, "")
 	pod := &corev1.Pod{}
-	if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: former}, pod); err != nil {
+	if err := e.hub.Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: former}, pod); err != nil {
 		t.Fatal(err)
 	}
 	marks := []audit.Mark{}
-	for _, r := range w.regions {
+	for _, r := range e.regions {
 		marks = append(marks, r.mark(t))
 	}
 	begin := time.Now()
-	if err := w.hub.kill(t.Context(), pod); err != nil {
+	if err := e.hub.kill(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	w.hub.must(t, "delete", "pod", former, "--namespace", config.Namespace, "--grace-period=0", "--force")
-	next, _ := w.leader(t, process)
+	e.hub.must(t, "delete", "pod", former, "--namespace", config.Namespace, "--grace-period=0", "--force")
+	next, _ := e.leader(t, process)
 	t.Logf("%s leads %s after %s was killed", next, time.Since(begin).Round(time.Second/10), former)
 	// The new leader works: it passes this on to each member, in one write.
-	w.reconcile(t)
-	w.running(t, shop, ledger)
-	for i, r := range w.regions {
+	e.reconcile(t)
+	e.running(t, shop, ledger)
+	for i, r := range e.regions {
 		writes := r.since(t, marks[i]).ByServiceAccount(config.Namespace, config.HubServiceAccount).Writes().Succeeded()
 		copies := writes.Of("ecommerceapps")
 		applied := 0
-		for _, e := range copies {
-			if e.Subresource == "" {
+		for _, event := range copies {
+			if event.Subresource == "" {
 				applied++
 			}
 		}
@@ -204,24 +204,24 @@ func (w *environment) testLeaderKilled(t *testing.T) {
 
 // testModeSwitch moves the work between the hub and the agent, in both directions at
 // once and back: no pod is started again, and nothing of the shop is written.
-func (w *environment) testModeSwitch(t *testing.T) {
+func (e *environment) testModeSwitch(t *testing.T) {
 	t.Helper()
-	before := w.podsOf(t)
+	before := e.podsOf(t)
 	for _, section := range []string{"Switch", "Switch back"} {
 		marks := []audit.Mark{}
-		for _, r := range w.regions {
+		for _, r := range e.regions {
 			marks = append(marks, r.mark(t))
 		}
-		w.follow(t, section)
-		w.reconcile(t)
-		w.running(t, shop, ledger)
-		for i, r := range w.regions {
+		e.follow(t, section)
+		e.reconcile(t)
+		e.running(t, shop, ledger)
+		for i, r := range e.regions {
 			r.mode = otherMode(r.mode)
 			r.checkUntouched(t, marks[i])
 			r.checkRepair(t) // By the process that is responsible now.
 		}
 	}
-	if after := w.podsOf(t); !slices.Equal(before, after) {
+	if after := e.podsOf(t); !slices.Equal(before, after) {
 		t.Errorf("pods and restarts before:\n%v\nand after:\n%v", before, after)
 	}
 }
@@ -243,10 +243,10 @@ func otherMode(m v1.Mode) v1.Mode {
 }
 
 // podsOf lists the pods of the shops everywhere, with their restarts.
-func (w *environment) podsOf(t *testing.T) []string {
+func (e *environment) podsOf(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, r := range w.regions {
+	for _, r := range e.regions {
 		pods := &corev1.PodList{}
 		if err := r.List(t.Context(), pods, client.InNamespace(namespace), client.HasLabels{v1.InstanceLabel}); err != nil {
 			t.Fatal(err)
@@ -263,15 +263,15 @@ func (w *environment) podsOf(t *testing.T) []string {
 }
 
 // testObserve reads metrics, changes the log level, and renews a token.
-func (w *environment) testObserve(t *testing.T) {
+func (e *environment) testObserve(t *testing.T) {
 	t.Helper()
-	said := w.follow(t, "Observe")
+	said := e.follow(t, "Observe")
 	for _, want := range []string{"reconcile_total{", "us-1", "\n1\n"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not in what is observed:\n%s", want, said)
 		}
 	}
-	w.remember(t)
-	w.follow(t, "Rotate")
-	w.running(t, shop, ledger)
+	e.remember(t)
+	e.follow(t, "Rotate")
+	e.running(t, shop, ledger)
 }

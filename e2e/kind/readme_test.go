@@ -45,14 +45,14 @@ func TestPageNamesSections(t *testing.T) {
 }
 
 // testEveryCommand compares hub/README.md with the commands that were run.
-func (w *environment) testEveryCommand(t *testing.T) {
+func (e *environment) testEveryCommand(t *testing.T) {
 	t.Helper()
 	raw, err := os.ReadFile("../../hub/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, section := range sectionsOf(string(raw)) {
-		if len(commandsOf(string(raw), section)) > 0 && !w.followed[section] && !slices.Contains(simulated(), section) {
+		if len(commandsOf(string(raw), section)) > 0 && !e.followed[section] && !slices.Contains(simulated(), section) {
 			t.Errorf("the commands of section %q were not run", section)
 		}
 	}

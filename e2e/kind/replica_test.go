@@ -34,17 +34,17 @@ const askServer = `ask() {
 
 // testReplica gives the shop's databases a replica: it copies the data, follows, is read from, and
 // its lag is on the hub. The primary goes on as it is.
-func (w *environment) testReplica(t *testing.T) {
+func (e *environment) testReplica(t *testing.T) {
 	t.Helper()
 	before := map[string]types.UID{}
-	for _, r := range w.regions {
+	for _, r := range e.regions {
 		before[r.name] = r.podOf(t, primary).UID
 	}
-	w.change(t, `{"spec":{"database":{"replicas":2}}}`)
-	w.running(t, shop)
-	for name, r := range w.each() {
+	e.change(t, `{"spec":{"database":{"replicas":2}}}`)
+	e.running(t, shop)
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) {
-			w.follows(t, r)
+			e.follows(t, r)
 			if after := r.podOf(t, primary).UID; after != before[r.name] {
 				t.Error("the primary was replaced")
 			}
@@ -55,11 +55,11 @@ func (w *environment) testReplica(t *testing.T) {
 // testReplicaLost stops the receiver of a replica until its primary has removed the WAL that it
 // needs next: the replica is reported and not read from, gets the primary's data into the same
 // volume, and follows again. Customers order all the time, and none of them sees an error.
-func (w *environment) testReplicaLost(t *testing.T) {
+func (e *environment) testReplicaLost(t *testing.T) {
 	t.Helper()
-	w.inEach(t, "lost", func(t *testing.T, r *region) {
+	e.inEach(t, "lost", func(t *testing.T, r *region) {
 		t.Helper()
-		w.follows(t, r)
+		e.follows(t, r)
 		ordering, claim, pod := r.sendCustomers(t), r.replicaClaim(t), r.podOf(t, replica)
 		r.lose(t)
 		fleettest.Within(t, patience, "the replica in "+r.name+" to be lost", func(ctx context.Context) error {
@@ -72,7 +72,7 @@ func (w *environment) testReplicaLost(t *testing.T) {
 		fleettest.Within(t, youngest+patience, "the replica in "+r.name+" to be replaced", func(ctx context.Context) error {
 			return r.replaced(ctx, pod.UID)
 		})
-		w.follows(t, r)
+		e.follows(t, r)
 		if out := r.must(t, "logs", "--namespace", namespace, replica, "--container="+component.PrepareContainer); !strings.Contains(out, "the primary's data is copied again") {
 			t.Errorf("the replica did not copy the data again: it says\n%s", out)
 		}
@@ -86,15 +86,15 @@ func (w *environment) testReplicaLost(t *testing.T) {
 			}
 		}
 	})
-	w.removeReplicas(t)
+	e.removeReplicas(t)
 }
 
 // removeReplicas leaves the shop as it was without replicas. The claims are a user's to delete.
-func (w *environment) removeReplicas(t *testing.T) {
+func (e *environment) removeReplicas(t *testing.T) {
 	t.Helper()
-	w.change(t, `{"spec":{"database":{"replicas":null}}}`)
-	w.running(t, shop)
-	for _, r := range w.regions {
+	e.change(t, `{"spec":{"database":{"replicas":null}}}`)
+	e.running(t, shop)
+	for _, r := range e.regions {
 		r.gone(t, &corev1.Pod{ObjectMeta: objectMeta(replica)})
 		claim := r.replicaClaim(t)
 		if err := r.Delete(t.Context(), claim); err != nil {
@@ -106,7 +106,7 @@ func (w *environment) removeReplicas(t *testing.T) {
 
 // follows waits until the replica of a region is read from, both statuses say that it follows, and it
 // has an order that is placed now.
-func (w *environment) follows(t *testing.T, r *region) {
+func (e *environment) follows(t *testing.T, r *region) {
 	t.Helper()
 	fleettest.Within(t, patience, "the replica in "+r.name+" to follow", func(ctx context.Context) error {
 		if err := r.readFrom(ctx, primary, replica); err != nil {
@@ -115,7 +115,7 @@ func (w *environment) follows(t *testing.T, r *region) {
 		if err := r.reported(ctx, v1.ReplicaFollowing); err != nil {
 			return err
 		}
-		app, err := w.app(ctx, shop)
+		app, err := e.app(ctx, shop)
 		if err != nil {
 			return err
 		}

@@ -17,12 +17,12 @@ const missingImage = "127.0.0.1:1/storefront:missing"
 
 // testRollout rolls a bad image out while customers order all the time. The first region takes it back,
 // the other one is not changed, and no customer of either sees an error.
-func (w *environment) testRollout(t *testing.T) {
+func (e *environment) testRollout(t *testing.T) {
 	t.Helper()
-	first, other := w.regions[0], w.regions[1]
-	w.change(t, fmt.Sprintf(`{"spec":{"rollout":{"order":[%q],"soak":"5s","progressDeadline":"45s"}}}`, first.Region))
-	w.awaitRollout(t, v1.RolloutComplete)
-	app, err := w.app(t.Context(), shop)
+	first, other := e.regions[0], e.regions[1]
+	e.change(t, fmt.Sprintf(`{"spec":{"rollout":{"order":[%q],"soak":"5s","progressDeadline":"45s"}}}`, first.Region))
+	e.awaitRollout(t, v1.RolloutComplete)
+	app, err := e.app(t.Context(), shop)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,12 +32,12 @@ func (w *environment) testRollout(t *testing.T) {
 		t.Fatal(err)
 	}
 	customersOf := map[string]*customers{}
-	for _, r := range w.regions {
+	for _, r := range e.regions {
 		customersOf[r.name] = r.sendCustomers(t)
 	}
-	w.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q}}}`, missingImage))
-	w.awaitRollout(t, v1.RolloutRolledBack)
-	for name, r := range w.each() {
+	e.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q}}}`, missingImage))
+	e.awaitRollout(t, v1.RolloutRolledBack)
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) {
 			placed, stored := customersOf[r.name].end(t), r.inDatabase(t, shop)
 			for _, id := range placed {
@@ -55,25 +55,25 @@ func (w *environment) testRollout(t *testing.T) {
 	if len(after) != len(before) || after[0].UID != before[0].UID {
 		t.Errorf("%s has other pods than before, although the image never got there", other.name)
 	}
-	w.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q}}}`, good))
-	w.awaitRollout(t, v1.RolloutComplete)
-	w.change(t, `{"spec":{"rollout":null}}`)
-	w.running(t, shop)
+	e.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q}}}`, good))
+	e.awaitRollout(t, v1.RolloutComplete)
+	e.change(t, `{"spec":{"rollout":null}}`)
+	e.running(t, shop)
 }
 
 // testBlueGreen replaces the pods of all frontends at once while customers order all the time. None of them
 // sees an error, and only the new pods are left.
-func (w *environment) testBlueGreen(t *testing.T) {
+func (e *environment) testBlueGreen(t *testing.T) {
 	t.Helper()
-	w.change(t, `{"spec":{"frontend":{"strategy":"BlueGreen"}}}`)
-	w.running(t, shop)
+	e.change(t, `{"spec":{"frontend":{"strategy":"BlueGreen"}}}`)
+	e.running(t, shop)
 	customersOf := map[string]*customers{}
-	for _, r := range w.regions {
+	for _, r := range e.regions {
 		customersOf[r.name] = r.sendCustomers(t)
 	}
-	w.change(t, `{"spec":{"frontend":{"env":[{"name":"RELEASE","value":"2"}]}}}`)
-	w.running(t, shop)
-	for name, r := range w.each() {
+	e.change(t, `{"spec":{"frontend":{"env":[{"name":"RELEASE","value":"2"}]}}}`)
+	e.running(t, shop)
+	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) {
 			r.awaitRelease(t, "2")
 			placed, stored := customersOf[r.name].end(t), r.inDatabase(t, shop)
@@ -84,8 +84,8 @@ func (w *environment) testBlueGreen(t *testing.T) {
 			}
 		})
 	}
-	w.change(t, `{"spec":{"frontend":{"strategy":null,"env":null}}}`)
-	w.running(t, shop)
+	e.change(t, `{"spec":{"frontend":{"strategy":null,"env":null}}}`)
+	e.running(t, shop)
 }
 
 // awaitRelease blocks until all pods of the frontend have a value of the variable RELEASE.
@@ -106,10 +106,10 @@ func (r *region) awaitRelease(t *testing.T, value string) {
 }
 
 // awaitRollout blocks until the shop's present spec has a rollout in a state.
-func (w *environment) awaitRollout(t *testing.T, state v1.RolloutState) {
+func (e *environment) awaitRollout(t *testing.T, state v1.RolloutState) {
 	t.Helper()
 	fleettest.Within(t, patience, "the rollout to be "+string(state), func(ctx context.Context) error {
-		app, err := w.app(ctx, shop)
+		app, err := e.app(ctx, shop)
 		if err != nil {
 			return err
 		}

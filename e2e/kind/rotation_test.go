@@ -18,9 +18,9 @@ import (
 
 // testPassword rotates the password of a shop's database while customers order all the time: none of
 // them sees an error, and the old password is revoked.
-func (w *environment) testPassword(t *testing.T) {
+func (e *environment) testPassword(t *testing.T) {
 	t.Helper()
-	r := w.regions[0]
+	r := e.regions[0]
 	secret := &corev1.Secret{}
 	if err := r.get(t.Context(), shop+"-database-credentials", secret); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func (w *environment) testPassword(t *testing.T) {
 		}
 		return nil
 	})
-	w.running(t, shop)
+	e.running(t, shop)
 	placed := ordering.end(t)
 	stored := r.inDatabase(t, shop)
 	for _, id := range placed {

@@ -26,48 +26,48 @@ const templatesCommit = "d7d86dcf3e05ea8e924f81237e9df54c4d44e4f8"
 // testUpgrade goes back to the previous build of the hub and the agent, and then follows
 // the upgrade to this one: either way no pod of a shop is started again, and only objects that
 // the two builds render differently are written to.
-func (w *environment) testUpgrade(t *testing.T) {
+func (e *environment) testUpgrade(t *testing.T) {
 	t.Helper()
-	previous := w.previousSources(t)
-	hubImage, spokeImage, err := w.env.LoadProduct(t.Context(), previous)
+	previous := e.previousSources(t)
+	hubImage, spokeImage, err := e.env.LoadProduct(t.Context(), previous)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hubImage == w.env.Images.Hub && spokeImage == w.env.Images.Spoke {
+	if hubImage == e.env.Images.Hub && spokeImage == e.env.Images.Spoke {
 		t.Log("the programs are the same as before: only manifests can differ")
 	}
-	w.checkReplaced(t, "back", func() {
-		w.hub.installFrom(t, previous, "hub", hubImage)
-		for _, r := range w.regions {
+	e.checkReplaced(t, "back", func() {
+		e.hub.installFrom(t, previous, "hub", hubImage)
+		for _, r := range e.regions {
 			r.installFrom(t, previous, "spoke", spokeImage)
 			// The previous release has its own permissions in the members.
-			w.hub.runFrom(t, previous, "join", r.name, "--member-kubeconfig", r.Kubeconfig, "--member-server", r.InternalServer)
+			e.hub.runFrom(t, previous, "join", r.name, "--member-kubeconfig", r.Kubeconfig, "--member-server", r.InternalServer)
 		}
 	})
-	w.checkReplaced(t, "upgrade", func() { w.follow(t, "Upgrade") })
+	e.checkReplaced(t, "upgrade", func() { e.follow(t, "Upgrade") })
 }
 
 // checkReplaced replaces the hub and the agents, and checks that the shops go on as they were.
-func (w *environment) checkReplaced(t *testing.T, way string, replace func()) {
+func (e *environment) checkReplaced(t *testing.T, way string, replace func()) {
 	t.Helper()
-	before, marks, rendered := w.podsOf(t), []audit.Mark{}, []map[string]string{}
-	for _, r := range w.regions {
+	before, marks, rendered := e.podsOf(t), []audit.Mark{}, []map[string]string{}
+	for _, r := range e.regions {
 		marks = append(marks, r.mark(t))
 		rendered = append(rendered, r.contents(t))
 	}
 	replace()
-	w.reconcile(t)
-	w.running(t, shop, ledger)
-	if after := w.podsOf(t); !slices.Equal(before, after) {
+	e.reconcile(t)
+	e.running(t, shop, ledger)
+	if after := e.podsOf(t); !slices.Equal(before, after) {
 		t.Errorf("%s: pods and restarts before:\n%v\nand after:\n%v", way, before, after)
 	}
-	for i, r := range w.regions {
+	for i, r := range e.regions {
 		changed := r.contents(t)
 		maps.DeleteFunc(changed, func(object, content string) bool { return content == rendered[i][object] })
 		r.checkUntouched(t, marks[i], slices.Collect(maps.Keys(changed))...)
 		// The copies may have new fields, and pass on the request above.
 		copies := r.since(t, marks[i]).ByServiceAccount(config.Namespace, config.HubServiceAccount).Writes().Succeeded().Of("ecommerceapps")
-		applied := slices.DeleteFunc(copies, func(e audit.Event) bool { return e.Subresource != "" })
+		applied := slices.DeleteFunc(copies, func(event audit.Event) bool { return event.Subresource != "" })
 		if len(applied) > 3 {
 			t.Errorf("%s: %s: want each copy written at most once, and one again for the request:\n%s", way, r.name, applied)
 		}
@@ -109,37 +109,37 @@ func (r *region) contents(t *testing.T) map[string]string {
 // previousSources returns a folder with the sources of the previous build of the product: the
 // commit that changes are made on or, where nothing is changed, the one before the
 // product was changed last, and none before the last change of a pod template.
-func (w *environment) previousSources(t *testing.T) string {
+func (e *environment) previousSources(t *testing.T) string {
 	t.Helper()
 	product := []string{
 		"--", "api", "cmd", "config", "hub", "spoke", "go.mod", "go.sum",
 		":(exclude)*_test.go", ":(exclude)*.md", ":(exclude)config/tools", ":(exclude)config/samples", ":(exclude)config/monitoring",
 	}
-	changed, err := w.git(t, append([]string{"rev-list", "--max-count=1", "HEAD"}, product...)...)
+	changed, err := e.git(t, append([]string{"rev-list", "--max-count=1", "HEAD"}, product...)...)
 	if err != nil {
 		t.Skipf("needs the history of the sources, to upgrade from: clone the repository: %v", err)
 	}
 	commit := changed + "^"
-	if _, err := w.git(t, "merge-base", "--is-ancestor", templatesCommit, commit); err != nil {
+	if _, err := e.git(t, "merge-base", "--is-ancestor", templatesCommit, commit); err != nil {
 		commit = templatesCommit // From an earlier one, pods restart.
 	}
-	if dirty, err := w.git(t, append([]string{"status", "--porcelain"}, product...)...); err == nil && dirty != "" {
+	if dirty, err := e.git(t, append([]string{"status", "--porcelain"}, product...)...); err == nil && dirty != "" {
 		commit = "HEAD"
 	}
-	if _, err := w.git(t, "rev-parse", "--verify", "--quiet", commit+"^{commit}"); err != nil {
+	if _, err := e.git(t, "rev-parse", "--verify", "--quiet", commit+"^{commit}"); err != nil {
 		t.Skipf("needs commit %s, to upgrade from: fetch more of the history (git fetch --unshallow): %v", commit, err)
 	}
-	if _, err := w.git(t, "cat-file", "-e", commit+":cmd/Dockerfile"); err != nil {
+	if _, err := e.git(t, "cat-file", "-e", commit+":cmd/Dockerfile"); err != nil {
 		t.Skipf("needs a previous build that can be installed: commit %s has no cmd/Dockerfile", commit)
 	}
 	t.Logf("the previous build is that of commit %s", commit)
-	return w.sourcesOf(t, commit)
+	return e.sourcesOf(t, commit)
 }
 
 // sourcesOf returns a folder with the sources of a commit.
-func (w *environment) sourcesOf(t *testing.T, commit string) string {
+func (e *environment) sourcesOf(t *testing.T, commit string) string {
 	t.Helper()
-	dir := w.env.Path("previous")
+	dir := e.env.Path("previous")
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func (w *environment) sourcesOf(t *testing.T, commit string) string {
 		t.Fatal(err)
 	}
 	archive := filepath.Join(t.TempDir(), "previous.tar")
-	if _, err := w.git(t, "archive", "--output", archive, commit); err != nil {
+	if _, err := e.git(t, "archive", "--output", archive, commit); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := testenv.Run(exec.CommandContext(t.Context(), "tar", "--extract", "--file", archive, "--directory", dir)); err != nil {
@@ -157,10 +157,10 @@ func (w *environment) sourcesOf(t *testing.T, commit string) string {
 }
 
 // git runs git in the repository.
-func (w *environment) git(t *testing.T, args ...string) (string, error) {
+func (e *environment) git(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)
-	cmd.Dir = w.env.Root
+	cmd.Dir = e.env.Root
 	out, err := testenv.Run(cmd)
 	return strings.TrimSpace(out), err
 }

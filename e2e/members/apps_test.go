@@ -12,26 +12,26 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-func (e *suite) testApps(t *testing.T) {
-	e.awaitGone(t)
-	e.register(t, "eu-1", e.kubeconfig(t, e.Member("eu-1")))
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+func (s *suite) testApps(t *testing.T) {
+	s.awaitGone(t)
+	s.register(t, "eu-1", s.kubeconfig(t, s.Member("eu-1")))
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop"}, Spec: apitest.Seed().Spec}
-	if err := e.hub.Create(t.Context(), app); err != nil {
+	if err := s.hub.Create(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
 	place := func(clusters ...v1.ClusterStatus) {
 		t.Helper()
 		before := app.DeepCopy()
 		app.Status.Clusters = clusters
-		if err := e.hub.Status().Patch(t.Context(), app, client.MergeFrom(before)); err != nil {
+		if err := s.hub.Status().Patch(t.Context(), app, client.MergeFrom(before)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	counted := func(want int32) {
 		t.Helper()
 		m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
-		framework.Await(t, e.hub, m, fmt.Sprintf("%d applications", want), func(m *v1.MemberCluster) error {
+		framework.Await(t, s.hub, m, fmt.Sprintf("%d applications", want), func(m *v1.MemberCluster) error {
 			if m.Status.Apps != want {
 				return fmt.Errorf("status says %d", m.Status.Apps)
 			}
@@ -44,6 +44,6 @@ func (e *suite) testApps(t *testing.T) {
 	counted(0)
 	place(v1.ClusterStatus{Name: "eu-1"})
 	counted(1)
-	e.delete(t, app)
+	s.delete(t, app)
 	counted(0)
 }

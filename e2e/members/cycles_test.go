@@ -34,8 +34,8 @@ const cyclesVariable = "SHOPFLEET_CYCLES"
 // testCycles registers members with a hub of all controllers, one after the other, each with a name and
 // an address of its own. Each gets an application, is lost, and leaves; every other one returns before.
 // What the process holds must not grow from the first third of the samples to the last.
-func (e *suite) testCycles(t *testing.T) {
-	e.awaitGone(t)
+func (s *suite) testCycles(t *testing.T) {
+	s.awaitGone(t)
 	cycles := 8
 	if text := os.Getenv(cyclesVariable); text != "" {
 		var err error
@@ -43,19 +43,19 @@ func (e *suite) testCycles(t *testing.T) {
 			t.Fatalf("%s is %q, want the number of members, at least 8", cyclesVariable, text)
 		}
 	}
-	for _, member := range e.env.Members { // Another hub may have managed it.
+	for _, member := range s.env.Members { // Another hub may have managed it.
 		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubRecord}}
 		if err := member.Delete(t.Context(), record); client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)
 		}
 	}
-	e.env.StartHub(t)
-	defer e.env.StopHub()
+	s.env.StartHub(t)
+	defer s.env.StopHub()
 	var samples []sample
 	for cycle := 0; cycle < cycles; cycle += 2 {
 		var group sync.WaitGroup
 		for i, name := range []string{"eu-1", "us-1"} {
-			group.Go(func() { e.cycle(t, e.Member(name), cycle+i) })
+			group.Go(func() { s.cycle(t, s.Member(name), cycle+i) })
 		}
 		group.Wait()
 		if t.Failed() {
@@ -67,7 +67,7 @@ func (e *suite) testCycles(t *testing.T) {
 }
 
 // cycle registers a cluster under a name of the cycle, and takes it away again.
-func (e *suite) cycle(t *testing.T, cluster *fleet.Cluster, number int) {
+func (s *suite) cycle(t *testing.T, cluster *fleet.Cluster, number int) {
 	t.Helper()
 	name := fmt.Sprintf("member-%d", number)
 	f, err := forward(t.Context(), cluster.Server())
@@ -80,19 +80,19 @@ func (e *suite) cycle(t *testing.T, cluster *fleet.Cluster, number int) {
 	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.MemberClusterSpec{
 		Health: v1.Health{ProbePeriodSeconds: &one, FailureThreshold: &one, SuccessThreshold: &one},
 	}}
-	kubeconfig := strings.ReplaceAll(string(e.kubeconfig(t, cluster)), cluster.Server(), "https://"+f.address)
+	kubeconfig := strings.ReplaceAll(string(s.kubeconfig(t, cluster)), cluster.Server(), "https://"+f.address)
 	secret := framework.Registration(name, []byte(kubeconfig))
 	for _, object := range []client.Object{m, secret} {
-		if err := e.hub.Create(t.Context(), object); err != nil {
+		if err := s.hub.Create(t.Context(), object); err != nil {
 			t.Error(err)
 			return
 		}
 	}
-	e.await(t, name, v1.ConditionReady, metav1.ConditionTrue, "")
+	s.await(t, name, v1.ConditionReady, metav1.ConditionTrue, "")
 	app := framework.Small("cycles", name, name)
 	app.Spec.Frontend.Replicas = new(int32(0))
-	framework.Create(t, e.hub, app)
-	framework.AwaitApp(t, e.hub, app, "to be applied", func(status *v1.EcommerceAppStatus) error {
+	framework.Create(t, s.hub, app)
+	framework.AwaitApp(t, s.hub, app, "to be applied", func(status *v1.EcommerceAppStatus) error {
 		if status.Phase != v1.PhaseRunning {
 			return errors.New("not running")
 		}
@@ -100,19 +100,19 @@ func (e *suite) cycle(t *testing.T, cluster *fleet.Cluster, number int) {
 	})
 	awaitSeries(t, "shopfleet_member_ready", "member", name, 1)
 	awaitSeries(t, "shopfleet_app_ready", "cluster", name, 1)
-	framework.Delete(t, e.hub, app)
+	framework.Delete(t, s.hub, app)
 	awaitSeries(t, "shopfleet_app_", "app", name, 0)
 	f.cut()
-	e.await(t, name, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonProbeFailed)
+	s.await(t, name, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonProbeFailed)
 	if number%4 < 2 {
 		if err := f.listen(t.Context()); err != nil {
 			t.Error(err)
 			return
 		}
-		e.await(t, name, v1.ConditionReady, metav1.ConditionTrue, "")
+		s.await(t, name, v1.ConditionReady, metav1.ConditionTrue, "")
 	}
-	e.delete(t, secret)
-	framework.Delete(t, e.hub, m)
+	s.delete(t, secret)
+	framework.Delete(t, s.hub, m)
 	awaitSeries(t, "shopfleet_", "", name, 0)
 }
 

@@ -41,25 +41,25 @@ func uidOf(ctx context.Context, c client.Client) (types.UID, error) {
 }
 
 // testDefinition deletes the kind that the hub works with.
-func (e *suite) testDefinition(t *testing.T) {
-	e.awaitGone(t)
-	eu := e.Member("eu-1")
+func (s *suite) testDefinition(t *testing.T) {
+	s.awaitGone(t)
+	eu := s.Member("eu-1")
 	admin := framework.Admin(t, eu)
-	e.register(t, "eu-1", e.kubeconfig(t, eu))
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.register(t, "eu-1", s.kubeconfig(t, eu))
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	before, err := uidOf(t.Context(), admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := framework.Mark(t, e.Fleet)
+	m := framework.Mark(t, s.Fleet)
 	framework.DeleteDefinition(t, admin, definition())
-	lost, took := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSetupFailed)
+	lost, took := s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSetupFailed)
 	t.Logf("noticed after %s", took)
 	if got := message(lost, v1.ConditionReady); !strings.Contains(got, definitionName) {
 		t.Errorf("message %q does not name the definition", got)
 	}
-	e.await(t, "eu-1", v1.ConditionConnected, metav1.ConditionTrue, "")
-	_, took = e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, v1.ReasonConnected)
+	s.await(t, "eu-1", v1.ConditionConnected, metav1.ConditionTrue, "")
+	_, took = s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, v1.ReasonConnected)
 	t.Logf("Ready again after another %s", took)
 	if after, err := uidOf(t.Context(), admin); err != nil || after == before {
 		t.Errorf("the definition is %q, was %q: %v", after, before, err)
@@ -69,10 +69,10 @@ func (e *suite) testDefinition(t *testing.T) {
 	if answered := writes.Where(func(e audit.Event) bool { return e.Code != http.StatusGatewayTimeout }); len(answered) != 1 || len(answered.Of("customresourcedefinitions").Succeeded()) != 1 {
 		t.Errorf("want one write, of the definition:\n%s", writes)
 	}
-	e.awaitCachedApp(t, admin, "after")
+	s.awaitCachedApp(t, admin, "after")
 	// Another connection looks at the definition again, and has nothing to do.
-	m = framework.Mark(t, e.Fleet)
-	e.swap(t)
+	m = framework.Mark(t, s.Fleet)
+	s.swap(t)
 	if writes := m.By(t, eu, config.HubServiceAccount).Writes(); len(writes) > 0 {
 		t.Errorf("the definition is there, and the hub wrote:\n%s", writes)
 	}
@@ -80,7 +80,7 @@ func (e *suite) testDefinition(t *testing.T) {
 
 // awaitCachedApp makes an application on the member eu-1 and waits until the hub's cache of
 // the member has it.
-func (e *suite) awaitCachedApp(t *testing.T, admin client.Client, name string) {
+func (s *suite) awaitCachedApp(t *testing.T, admin client.Client, name string) {
 	t.Helper()
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: apitest.Seed().Spec}
 	if err := admin.Create(t.Context(), app); err != nil {
@@ -92,7 +92,7 @@ func (e *suite) awaitCachedApp(t *testing.T, admin client.Client, name string) {
 		}
 	})
 	fleettest.Eventually(t, "the hub's cache to see an application", func(ctx context.Context) error {
-		c, err := e.process.fleet.Get(ctx, "eu-1")
+		c, err := s.process.fleet.Get(ctx, "eu-1")
 		if err != nil {
 			return err
 		}
@@ -102,13 +102,13 @@ func (e *suite) awaitCachedApp(t *testing.T, admin client.Client, name string) {
 
 // swap gives the member eu-1 another kubeconfig of the same account, and waits until the hub
 // uses it.
-func (e *suite) swap(t *testing.T) {
+func (s *suite) swap(t *testing.T) {
 	t.Helper()
 	const name = "eu-1"
-	engaged := e.process.engaged.times(name)
-	e.register(t, name, e.kubeconfig(t, e.Member(name)))
+	engaged := s.process.engaged.times(name)
+	s.register(t, name, s.kubeconfig(t, s.Member(name)))
 	fleettest.Eventually(t, "the new kubeconfig to be swapped in", func(context.Context) error {
-		if n := e.process.engaged.times(name); n != engaged+1 {
+		if n := s.process.engaged.times(name); n != engaged+1 {
 			return fmt.Errorf("engaged %d times, want %d", n, engaged+1)
 		}
 		return nil
@@ -116,12 +116,12 @@ func (e *suite) swap(t *testing.T) {
 }
 
 // testDefinitionHeld deletes the kind while an object of it cannot go yet.
-func (e *suite) testDefinitionHeld(t *testing.T) {
-	e.awaitGone(t)
-	eu := e.Member("eu-1")
+func (s *suite) testDefinitionHeld(t *testing.T) {
+	s.awaitGone(t)
+	eu := s.Member("eu-1")
 	admin := framework.Admin(t, eu)
-	e.register(t, "eu-1", e.kubeconfig(t, eu))
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.register(t, "eu-1", s.kubeconfig(t, eu))
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	held := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "held", Finalizers: []string{v1.SpokeFinalizer}},
 		Spec:       apitest.Seed().Spec,
@@ -133,16 +133,16 @@ func (e *suite) testDefinitionHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := framework.Mark(t, e.Fleet)
+	m := framework.Mark(t, s.Fleet)
 	framework.DeleteDefinition(t, admin, definition())
 	// A connection that is made now does not write, works, and says what is going on.
-	e.swap(t)
-	lost, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSetupFailed)
+	s.swap(t)
+	lost, _ := s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSetupFailed)
 	if got, want := message(lost, v1.ConditionReady), "the CustomResourceDefinition "+definitionName+" is being deleted"; !strings.HasPrefix(got, want) {
 		t.Errorf("message %q, want %q", got, want)
 	}
 	fleettest.Eventually(t, "the object to be told to go", func(ctx context.Context) error {
-		c, err := e.process.fleet.Get(ctx, "eu-1")
+		c, err := s.process.fleet.Get(ctx, "eu-1")
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (e *suite) testDefinitionHeld(t *testing.T) {
 		}
 		return err
 	})
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, v1.ReasonConnected)
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, v1.ReasonConnected)
 	t.Logf("Ready again %s after the last object could go", time.Since(begun))
 	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(held), held); !apierrors.IsNotFound(err) {
 		t.Errorf("the object came back: %v", err)
@@ -178,9 +178,9 @@ func (e *suite) testDefinitionHeld(t *testing.T) {
 
 // testDefinitionChanged has definitions compared with a cluster whose definition is not
 // as the hub wrote it.
-func (e *suite) testDefinitionChanged(t *testing.T) {
-	e.awaitGone(t)
-	admin := framework.Admin(t, e.Member("us-1"))
+func (s *suite) testDefinitionChanged(t *testing.T) {
+	s.awaitGone(t)
+	admin := framework.Admin(t, s.Member("us-1"))
 	given, err := config.Definition(v1.GroupName, "ecommerceapps")
 	if err != nil {
 		t.Fatal(err)
@@ -239,11 +239,11 @@ func (e *suite) testDefinitionChanged(t *testing.T) {
 }
 
 // testKilled ends a member as a power cut would, and starts it again.
-func (e *suite) testKilled(t *testing.T) {
-	e.awaitGone(t)
-	eu := e.Member("eu-1")
-	e.registerProbed(t, "eu-1")
-	before, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+func (s *suite) testKilled(t *testing.T) {
+	s.awaitGone(t)
+	eu := s.Member("eu-1")
+	s.registerProbed(t, "eu-1")
+	before, _ := s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	if err := eu.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func (e *suite) testKilled(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	lost, took := e.await(t, "eu-1", v1.ConditionConnected, metav1.ConditionFalse, v1.ReasonProbeFailed)
+	lost, took := s.await(t, "eu-1", v1.ConditionConnected, metav1.ConditionFalse, v1.ReasonProbeFailed)
 	t.Logf("lost after %s", took)
 	if took > lossBound {
 		t.Errorf("lost after %s, more than %s", took, lossBound)
@@ -260,14 +260,14 @@ func (e *suite) testKilled(t *testing.T) {
 	if got, want := message(lost, v1.ConditionReady), "the cluster refuses connections"; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
-	if e.process.engaged.has("eu-1") {
+	if s.process.engaged.has("eu-1") {
 		t.Error("the hub goes on with a member that is gone")
 	}
 	if err := eu.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	m := framework.Mark(t, e.Fleet)
-	back, took := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, v1.ReasonConnected)
+	m := framework.Mark(t, s.Fleet)
+	back, took := s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, v1.ReasonConnected)
 	t.Logf("Ready %s after the restart", took)
 	if back.Status.ClusterUID != before.Status.ClusterUID || back.Status.Nodes != before.Status.Nodes {
 		t.Errorf("status %+v, was %+v", back.Status, before.Status)

@@ -66,14 +66,14 @@ func TestMembers(t *testing.T) {
 	t.Run("cycles", s.testCycles)
 }
 
-func (e *suite) testRegister(t *testing.T) {
-	e.awaitGone(t)
-	eu := e.Member("eu-1")
-	e.register(t, "eu-1", e.kubeconfig(t, eu))
-	m, took := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, v1.ReasonConnected)
+func (s *suite) testRegister(t *testing.T) {
+	s.awaitGone(t)
+	eu := s.Member("eu-1")
+	s.register(t, "eu-1", s.kubeconfig(t, eu))
+	m, took := s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, v1.ReasonConnected)
 	t.Logf("Ready after %s", took)
 	for _, kind := range []string{v1.ConditionConnected, v1.ConditionAuthorized, v1.ConditionIdentityVerified, v1.ConditionCredentialsValid} {
-		e.await(t, "eu-1", kind, metav1.ConditionTrue, "")
+		s.await(t, "eu-1", kind, metav1.ConditionTrue, "")
 	}
 	system := &corev1.Namespace{}
 	if err := framework.Admin(t, eu).Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
@@ -101,18 +101,18 @@ func (e *suite) testRegister(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
-	if !e.process.engaged.has("eu-1") {
+	if !s.process.engaged.has("eu-1") {
 		t.Error("Ready, but the hub's reconcilers are not engaged")
 	}
-	c, err := e.process.fleet.Get(t.Context(), "eu-1")
+	c, err := s.process.fleet.Get(t.Context(), "eu-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.GetClient().List(t.Context(), &v1.EcommerceAppList{}); err != nil {
 		t.Errorf("reading a kind that the hub installed: %v", err)
 	}
-	e.awaitEvent(t, m, corev1.EventTypeNormal, controller.EventConnected)
-	if _, err := e.process.fleet.Get(t.Context(), "none"); !errors.Is(err, multicluster.ErrClusterNotFound) {
+	s.awaitEvent(t, m, corev1.EventTypeNormal, controller.EventConnected)
+	if _, err := s.process.fleet.Get(t.Context(), "none"); !errors.Is(err, multicluster.ErrClusterNotFound) {
 		t.Errorf("getting a member that does not exist: %v", err)
 	}
 }
@@ -134,21 +134,21 @@ func (e *environment) awaitEvent(t *testing.T, m *v1.MemberCluster, kind, reason
 	})
 }
 
-func (e *suite) testDuplicate(t *testing.T) {
-	e.awaitGone(t)
-	eu := e.Member("eu-1")
-	e.register(t, "eu-1", e.kubeconfig(t, eu))
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-	e.register(t, "copy", e.kubeconfig(t, eu))
-	m, _ := e.await(t, "copy", v1.ConditionIdentityVerified, metav1.ConditionFalse, v1.ReasonDuplicateCluster)
-	if e.process.engaged.has("copy") || m.Status.ClusterUID != "" {
-		t.Errorf("a duplicate is engaged (%v) or keeps UID %q", e.process.engaged.has("copy"), m.Status.ClusterUID)
+func (s *suite) testDuplicate(t *testing.T) {
+	s.awaitGone(t)
+	eu := s.Member("eu-1")
+	s.register(t, "eu-1", s.kubeconfig(t, eu))
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.register(t, "copy", s.kubeconfig(t, eu))
+	m, _ := s.await(t, "copy", v1.ConditionIdentityVerified, metav1.ConditionFalse, v1.ReasonDuplicateCluster)
+	if s.process.engaged.has("copy") || m.Status.ClusterUID != "" {
+		t.Errorf("a duplicate is engaged (%v) or keeps UID %q", s.process.engaged.has("copy"), m.Status.ClusterUID)
 	}
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	// When the first goes, the cluster is free for the second.
-	e.delete(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "eu-1"}})
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound)
-	e.await(t, "copy", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.delete(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "eu-1"}})
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound)
+	s.await(t, "copy", v1.ConditionReady, metav1.ConditionTrue, "")
 }
 
 func (e *environment) delete(t *testing.T, object client.Object) {
@@ -158,119 +158,119 @@ func (e *environment) delete(t *testing.T, object client.Object) {
 	}
 }
 
-func (e *suite) testHubItself(t *testing.T) {
-	e.awaitGone(t)
-	e.register(t, "self", e.kubeconfig(t, e.Hub()))
-	e.await(t, "self", v1.ConditionIdentityVerified, metav1.ConditionFalse, v1.ReasonHubItself)
-	e.await(t, "self", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonHubItself)
-	if e.process.engaged.has("self") {
+func (s *suite) testHubItself(t *testing.T) {
+	s.awaitGone(t)
+	s.register(t, "self", s.kubeconfig(t, s.Hub()))
+	s.await(t, "self", v1.ConditionIdentityVerified, metav1.ConditionFalse, v1.ReasonHubItself)
+	s.await(t, "self", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonHubItself)
+	if s.process.engaged.has("self") {
 		t.Error("the hub is engaged as its own member")
 	}
 }
 
-func (e *suite) testRotation(t *testing.T) {
-	e.awaitGone(t)
-	eu := e.Member("eu-1")
-	good := e.kubeconfig(t, eu)
-	e.register(t, "eu-1", good)
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-	engaged := e.process.engaged.times("eu-1")
+func (s *suite) testRotation(t *testing.T) {
+	s.awaitGone(t)
+	eu := s.Member("eu-1")
+	good := s.kubeconfig(t, eu)
+	s.register(t, "eu-1", good)
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	engaged := s.process.engaged.times("eu-1")
 
-	e.swap(t)
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.swap(t)
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 
-	e.register(t, "eu-1", badKubeconfigs(t, e.environment)["exec"].kubeconfig)
-	m, _ := e.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonUnsafeKubeconfig)
+	s.register(t, "eu-1", badKubeconfigs(t, s.environment)["exec"].kubeconfig)
+	m, _ := s.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonUnsafeKubeconfig)
 	if want := "user.exec is not allowed, because the hub runs no programs: use user.token, or user.client-certificate-data with user.client-key-data" +
 		"; the previous kubeconfig is still in use"; message(m, v1.ConditionCredentialsValid) != want {
 		t.Errorf("message %q, want %q", message(m, v1.ConditionCredentialsValid), want)
 	}
-	e.register(t, "eu-1", badKubeconfigs(t, e.environment)["unauthorized"].kubeconfig)
-	e.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonUnauthorized)
-	e.register(t, "eu-1", badKubeconfigs(t, e.environment)["connection refused"].kubeconfig)
-	e.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonProbeFailed)
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-	if !e.process.engaged.has("eu-1") || e.process.engaged.times("eu-1") != engaged+1 {
+	s.register(t, "eu-1", badKubeconfigs(t, s.environment)["unauthorized"].kubeconfig)
+	s.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonUnauthorized)
+	s.register(t, "eu-1", badKubeconfigs(t, s.environment)["connection refused"].kubeconfig)
+	s.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonProbeFailed)
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	if !s.process.engaged.has("eu-1") || s.process.engaged.times("eu-1") != engaged+1 {
 		t.Error("a bad kubeconfig ended the connection of the good one")
 	}
-	e.register(t, "eu-1", good)
-	e.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionTrue, "")
+	s.register(t, "eu-1", good)
+	s.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionTrue, "")
 	// One that is taken away is a withdrawal.
-	e.register(t, "eu-1", nil)
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonKubeconfigMissing)
-	if e.process.engaged.has("eu-1") {
+	s.register(t, "eu-1", nil)
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonKubeconfigMissing)
+	if s.process.engaged.has("eu-1") {
 		t.Error("the kubeconfig was taken away, and the hub goes on with it")
 	}
 }
 
-func (e *suite) testIdentity(t *testing.T) {
-	e.awaitGone(t)
-	e.register(t, "eu-1", e.kubeconfig(t, e.Member("eu-1")))
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-	other := e.kubeconfig(t, e.Member("us-1"))
-	m := framework.Mark(t, e.Fleet)
+func (s *suite) testIdentity(t *testing.T) {
+	s.awaitGone(t)
+	s.register(t, "eu-1", s.kubeconfig(t, s.Member("eu-1")))
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	other := s.kubeconfig(t, s.Member("us-1"))
+	m := framework.Mark(t, s.Fleet)
 	// While the first is connected, it stays.
-	e.register(t, "eu-1", other)
-	e.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonClusterIdentityChanged)
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.register(t, "eu-1", other)
+	s.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonClusterIdentityChanged)
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	// Without one, there is none.
-	e.register(t, "eu-1", nil)
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonKubeconfigMissing)
-	e.register(t, "eu-1", other)
-	e.await(t, "eu-1", v1.ConditionIdentityVerified, metav1.ConditionFalse, v1.ReasonClusterIdentityChanged)
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonClusterIdentityChanged)
-	if e.process.engaged.has("eu-1") {
+	s.register(t, "eu-1", nil)
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonKubeconfigMissing)
+	s.register(t, "eu-1", other)
+	s.await(t, "eu-1", v1.ConditionIdentityVerified, metav1.ConditionFalse, v1.ReasonClusterIdentityChanged)
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonClusterIdentityChanged)
+	if s.process.engaged.has("eu-1") {
 		t.Error("another cluster is engaged under the name")
 	}
-	if writes := m.By(t, e.Member("us-1"), config.HubServiceAccount).Writes(); len(writes) > 0 {
+	if writes := m.By(t, s.Member("us-1"), config.HubServiceAccount).Writes(); len(writes) > 0 {
 		t.Errorf("the other cluster was written to:\n%s", writes)
 	}
 	// Deleting the MemberCluster and registering again is the approval.
-	e.delete(t, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}})
-	e.awaitGone(t)
-	e.register(t, "eu-1", other)
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.delete(t, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}})
+	s.awaitGone(t)
+	s.register(t, "eu-1", other)
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 }
 
-func (e *suite) testDetachBySecret(t *testing.T) {
-	e.awaitGone(t)
+func (s *suite) testDetachBySecret(t *testing.T) {
+	s.awaitGone(t)
 	for way, detach := range map[string]func(*corev1.Secret) error{
 		"unlabelled": func(secret *corev1.Secret) error {
 			secret.Labels = nil
-			return e.hub.Update(t.Context(), secret)
+			return s.hub.Update(t.Context(), secret)
 		},
-		"deleted": func(secret *corev1.Secret) error { return e.hub.Delete(t.Context(), secret) },
+		"deleted": func(secret *corev1.Secret) error { return s.hub.Delete(t.Context(), secret) },
 	} {
-		e.register(t, "eu-1", e.kubeconfig(t, e.Member("eu-1")))
-		e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-		m := framework.Mark(t, e.Fleet)
+		s.register(t, "eu-1", s.kubeconfig(t, s.Member("eu-1")))
+		s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+		m := framework.Mark(t, s.Fleet)
 		secret := &corev1.Secret{}
-		if err := e.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "eu-1"}, secret); err != nil {
+		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "eu-1"}, secret); err != nil {
 			t.Fatal(err)
 		}
 		if err := detach(secret); err != nil {
 			t.Fatal(err)
 		}
-		got, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound)
+		got, _ := s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound)
 		if got.Status.ClusterUID == "" || got.Status.Region != "eu-west-1" {
 			t.Errorf("%s: what was known is forgotten: %+v", way, got.Status)
 		}
 		fleettest.Eventually(t, "the hub to let go", func(context.Context) error {
-			if e.process.engaged.has("eu-1") {
+			if s.process.engaged.has("eu-1") {
 				return errors.New("still engaged")
 			}
 			return nil
 		})
-		if writes := m.By(t, e.Member("eu-1"), config.HubServiceAccount).Writes(); len(writes) > 0 {
+		if writes := m.By(t, s.Member("eu-1"), config.HubServiceAccount).Writes(); len(writes) > 0 {
 			t.Errorf("%s: the member was written to:\n%s", way, writes)
 		}
 	}
 }
 
-func (e *suite) testDetachByMemberCluster(t *testing.T) {
-	e.awaitGone(t)
-	e.register(t, "eu-1", e.kubeconfig(t, e.Member("eu-1")))
-	m, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+func (s *suite) testDetachByMemberCluster(t *testing.T) {
+	s.awaitGone(t)
+	s.register(t, "eu-1", s.kubeconfig(t, s.Member("eu-1")))
+	m, _ := s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	if !slices.Contains(m.Finalizers, v1.MemberFinalizer) {
 		t.Errorf("finalizers %v", m.Finalizers)
 	}
@@ -279,36 +279,36 @@ func (e *suite) testDetachByMemberCluster(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "double"},
 		Spec:       v1.MemberClusterSpec{KubeconfigSecretRef: v1.KubeconfigSecretReference{Name: "eu-1"}},
 	}
-	if err := e.hub.Create(t.Context(), double); err != nil {
+	if err := s.hub.Create(t.Context(), double); err != nil {
 		t.Fatal(err)
 	}
-	e.await(t, "double", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDuplicateCluster)
-	framework.Delete(t, e.hub, double)
+	s.await(t, "double", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDuplicateCluster)
+	framework.Delete(t, s.hub, double)
 	secret := &corev1.Secret{}
-	if err := e.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "eu-1"}, secret); err != nil {
+	if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "eu-1"}, secret); err != nil {
 		t.Fatal(err)
 	}
 	if got := secret.Labels[v1.MemberClusterLabel]; got != "true" {
 		t.Errorf("label of the Secret of two is %q after one went, want true", got)
 	}
-	e.delete(t, m)
-	e.awaitGone(t)
-	if err := e.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "eu-1"}, secret); err != nil {
+	s.delete(t, m)
+	s.awaitGone(t)
+	if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "eu-1"}, secret); err != nil {
 		t.Fatal(err)
 	}
 	if got := secret.Labels[v1.MemberClusterLabel]; got != "false" {
 		t.Errorf("label of the Secret is %q, want false", got)
 	}
-	if _, ok := e.process.fleet.State("eu-1"); ok {
+	if _, ok := s.process.fleet.State("eu-1"); ok {
 		t.Error("the fleet still knows the member")
 	}
 	// Asking for it again brings it back.
-	e.register(t, "eu-1", e.kubeconfig(t, e.Member("eu-1")))
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.register(t, "eu-1", s.kubeconfig(t, s.Member("eu-1")))
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 }
 
-func (e *suite) testSpecWins(t *testing.T) {
-	e.awaitGone(t)
+func (s *suite) testSpecWins(t *testing.T) {
+	s.awaitGone(t)
 	m := &v1.MemberCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "named"},
 		Spec: v1.MemberClusterSpec{
@@ -316,30 +316,30 @@ func (e *suite) testSpecWins(t *testing.T) {
 			KubeconfigSecretRef: v1.KubeconfigSecretReference{Name: "us-1"},
 		},
 	}
-	if err := e.hub.Create(t.Context(), m); err != nil {
+	if err := s.hub.Create(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := e.hub.Delete(context.WithoutCancel(t.Context()), m); err != nil {
+		if err := s.hub.Delete(context.WithoutCancel(t.Context()), m); err != nil {
 			t.Error(err)
 		}
 	})
-	e.await(t, "named", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound)
-	e.register(t, "us-1", e.kubeconfig(t, e.Member("us-1")))
-	got, _ := e.await(t, "named", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.await(t, "named", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound)
+	s.register(t, "us-1", s.kubeconfig(t, s.Member("us-1")))
+	got, _ := s.await(t, "named", v1.ConditionReady, metav1.ConditionTrue, "")
 	if got.Status.Provider != v1.ProviderOther || got.Status.Region != "cellar" || got.Status.Nodes != 2 {
 		t.Errorf("status %+v", got.Status)
 	}
-	if err := framework.Gone(t.Context(), e.hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "us-1"}}); err != nil {
+	if err := framework.Gone(t.Context(), s.hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "us-1"}}); err != nil {
 		t.Errorf("the Secret of one MemberCluster made another: %v", err)
 	}
 }
 
-func (e *suite) testFrozen(t *testing.T) {
-	e.awaitGone(t)
-	eu := e.Member("eu-1")
-	e.registerProbed(t, "eu-1")
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+func (s *suite) testFrozen(t *testing.T) {
+	s.awaitGone(t)
+	eu := s.Member("eu-1")
+	s.registerProbed(t, "eu-1")
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	if err := eu.Freeze(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -350,14 +350,14 @@ func (e *suite) testFrozen(t *testing.T) {
 		}
 	})
 	// The other one is none the worse for it.
-	e.register(t, "us-1", e.kubeconfig(t, e.Member("us-1")))
-	_, took := e.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.register(t, "us-1", s.kubeconfig(t, s.Member("us-1")))
+	_, took := s.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	t.Logf("another member was Ready after %s", took)
-	if !e.process.engaged.has("eu-1") {
+	if !s.process.engaged.has("eu-1") {
 		t.Error("the frozen member was lost before the other one was registered: the test shows nothing")
 	}
 
-	m, _ := e.await(t, "eu-1", v1.ConditionConnected, metav1.ConditionFalse, v1.ReasonProbeFailed)
+	m, _ := s.await(t, "eu-1", v1.ConditionConnected, metav1.ConditionFalse, v1.ReasonProbeFailed)
 	lost := time.Since(frozen)
 	t.Logf("lost after %s", lost)
 	if lost > lossBound {
@@ -369,14 +369,14 @@ func (e *suite) testFrozen(t *testing.T) {
 	if m.Status.LastObservedTime == nil || m.Status.LastObservedTime.After(frozen) {
 		t.Errorf("last observed %v, frozen at %s", m.Status.LastObservedTime, frozen)
 	}
-	if e.process.engaged.has("eu-1") {
+	if s.process.engaged.has("eu-1") {
 		t.Error("the hub goes on with a member that is lost")
 	}
-	e.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
 
 	if err := eu.Thaw(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, took = e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	_, took = s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	t.Logf("Ready %s after the thaw", took)
 }

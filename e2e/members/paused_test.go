@@ -14,16 +14,16 @@ import (
 
 // testPaused: the hub writes nothing to a member that is paused, be it new or connected before, and
 // says which definitions it would install. It installs them at the end of the pause.
-func (e *suite) testPaused(t *testing.T) {
-	e.awaitGone(t)
-	eu := e.Member("eu-1")
+func (s *suite) testPaused(t *testing.T) {
+	s.awaitGone(t)
+	eu := s.Member("eu-1")
 	admin := framework.Admin(t, eu)
 	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: v1.MemberClusterSpec{Paused: true}}
 	lacksDefinition := func(before framework.Marks) {
 		t.Helper()
-		e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSetupFailed)
+		s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSetupFailed)
 		// For as long as the deletion takes, the condition says that.
-		framework.Await(t, e.hub, m.DeepCopy(), "the condition to say what is missing, and what it waits for", func(m *v1.MemberCluster) error {
+		framework.Await(t, s.hub, m.DeepCopy(), "the condition to say what is missing, and what it waits for", func(m *v1.MemberCluster) error {
 			got := message(m, v1.ConditionReady)
 			if !strings.Contains(got, definitionName) || !strings.HasSuffix(got, "the hub installs it at the end of spec.paused of the MemberCluster, or of its safe mode") {
 				return fmt.Errorf("%w: %q", errUnexpected, got)
@@ -36,8 +36,8 @@ func (e *suite) testPaused(t *testing.T) {
 	}
 	setPaused := func(paused bool, reason string) {
 		t.Helper()
-		framework.Edit(t, e.hub, m, func(m *v1.MemberCluster) { m.Spec.Paused = paused })
-		e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, reason)
+		framework.Edit(t, s.hub, m, func(m *v1.MemberCluster) { m.Spec.Paused = paused })
+		s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, reason)
 	}
 	deleteAndAwait := func() {
 		t.Helper()
@@ -46,17 +46,17 @@ func (e *suite) testPaused(t *testing.T) {
 	}
 
 	deleteAndAwait()
-	if err := e.hub.Create(t.Context(), m); err != nil {
+	if err := s.hub.Create(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	before := framework.Mark(t, e.Fleet)
-	e.register(t, "eu-1", e.kubeconfig(t, eu))
+	before := framework.Mark(t, s.Fleet)
+	s.register(t, "eu-1", s.kubeconfig(t, eu))
 	lacksDefinition(before)
 	setPaused(false, v1.ReasonConnected)
 
 	setPaused(true, v1.ReasonPaused)
-	before = framework.Mark(t, e.Fleet)
-	e.swap(t)
+	before = framework.Mark(t, s.Fleet)
+	s.swap(t)
 	deleteAndAwait()
 	lacksDefinition(before)
 	setPaused(false, v1.ReasonConnected)

@@ -81,18 +81,18 @@ func badKubeconfigs(t *testing.T, e *environment) map[string]badKubeconfig {
 	}
 }
 
-func (e *suite) testBadKubeconfigs(t *testing.T) {
-	e.awaitGone(t)
-	for name, bad := range badKubeconfigs(t, e.environment) {
+func (s *suite) testBadKubeconfigs(t *testing.T) {
+	s.awaitGone(t)
+	for name, bad := range badKubeconfigs(t, s.environment) {
 		t.Run(name, func(t *testing.T) {
-			e.awaitGone(t)
-			e.register(t, "bad", bad.kubeconfig)
-			m, _ := e.await(t, "bad", bad.condition, metav1.ConditionFalse, bad.reason)
+			s.awaitGone(t)
+			s.register(t, "bad", bad.kubeconfig)
+			m, _ := s.await(t, "bad", bad.condition, metav1.ConditionFalse, bad.reason)
 			if got := message(m, bad.condition); !strings.Contains(got, bad.says) {
 				t.Errorf("message %q does not say %q", got, bad.says)
 			}
-			e.await(t, "bad", v1.ConditionReady, metav1.ConditionFalse, bad.reason)
-			if e.process.engaged.has("bad") {
+			s.await(t, "bad", v1.ConditionReady, metav1.ConditionFalse, bad.reason)
+			if s.process.engaged.has("bad") {
 				t.Error("the hub's reconcilers are engaged")
 			}
 		})
@@ -149,60 +149,60 @@ func (e *environment) newRestrictedAccount(t *testing.T, account string, without
 	}
 }
 
-func (e *suite) testMissingWrite(t *testing.T) {
-	e.awaitGone(t)
-	kubeconfig, grant := e.newRestrictedAccount(t, "no-writer", func(resource, verb string) bool {
+func (s *suite) testMissingWrite(t *testing.T) {
+	s.awaitGone(t)
+	kubeconfig, grant := s.newRestrictedAccount(t, "no-writer", func(resource, verb string) bool {
 		return resource == "statefulsets" && verb == "create"
 	})
-	e.register(t, "us-1", kubeconfig)
-	m, _ := e.await(t, "us-1", v1.ConditionAuthorized, metav1.ConditionFalse, v1.ReasonPermissionsMissing)
+	s.register(t, "us-1", kubeconfig)
+	m, _ := s.await(t, "us-1", v1.ConditionAuthorized, metav1.ConditionFalse, v1.ReasonPermissionsMissing)
 	if got, want := message(m, v1.ConditionAuthorized), "the credentials do not allow: create statefulsets.apps: run kubectl shopfleet join us-1 again, which grants it"; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
-	e.await(t, "us-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonPermissionsMissing)
-	e.await(t, "us-1", v1.ConditionConnected, metav1.ConditionTrue, "")
-	marked := framework.Mark(t, e.Fleet)
+	s.await(t, "us-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonPermissionsMissing)
+	s.await(t, "us-1", v1.ConditionConnected, metav1.ConditionTrue, "")
+	marked := framework.Mark(t, s.Fleet)
 	grant()
-	_, took := e.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	_, took := s.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	t.Logf("healed %s after the permission was granted", took)
 	// What noticed it is an inspection, which looks at the definition too.
-	log := marked.By(t, e.Member("us-1"), "no-writer")
+	log := marked.By(t, s.Member("us-1"), "no-writer")
 	if looked := log.Of("customresourcedefinitions").Verb("get"); len(looked) == 0 {
 		t.Errorf("the definition was not looked at:\n%s", log)
 	}
 	if writes := log.Writes(); len(writes) > 0 {
 		t.Errorf("the inspection wrote:\n%s", writes)
 	}
-	if n := e.process.engaged.times("us-1"); n != 1 {
+	if n := s.process.engaged.times("us-1"); n != 1 {
 		t.Errorf("engaged %d times, want once: granting a permission needs no new connection", n)
 	}
 }
 
 // testNotServed: a member that joined before its role had a permission for an API, which it does not serve,
 // stays Ready.
-func (e *suite) testNotServed(t *testing.T) {
-	e.awaitGone(t)
-	kubeconfig, _ := e.newRestrictedAccount(t, "no-routes", func(resource, verb string) bool {
+func (s *suite) testNotServed(t *testing.T) {
+	s.awaitGone(t)
+	kubeconfig, _ := s.newRestrictedAccount(t, "no-routes", func(resource, verb string) bool {
 		return resource == "httproutes" && verb != "get" // A rule has one verb at least.
 	})
-	e.register(t, "us-1", kubeconfig)
-	e.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.register(t, "us-1", kubeconfig)
+	s.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
 }
 
-func (e *suite) testMissingRead(t *testing.T) {
-	e.awaitGone(t)
-	kubeconfig, grant := e.newRestrictedAccount(t, "no-reader", func(resource, verb string) bool {
+func (s *suite) testMissingRead(t *testing.T) {
+	s.awaitGone(t)
+	kubeconfig, grant := s.newRestrictedAccount(t, "no-reader", func(resource, verb string) bool {
 		return resource == "secrets" && (verb == "list" || verb == "watch")
 	})
-	e.register(t, "us-1", kubeconfig)
-	m, _ := e.await(t, "us-1", v1.ConditionAuthorized, metav1.ConditionFalse, v1.ReasonPermissionsMissing)
+	s.register(t, "us-1", kubeconfig)
+	m, _ := s.await(t, "us-1", v1.ConditionAuthorized, metav1.ConditionFalse, v1.ReasonPermissionsMissing)
 	if got, want := message(m, v1.ConditionAuthorized), "the credentials do not allow: list secrets, watch secrets: run kubectl shopfleet join us-1 again, which grants it"; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
-	if e.process.engaged.has("us-1") {
+	if s.process.engaged.has("us-1") {
 		t.Error("engaged without permission to list Secrets")
 	}
 	grant()
-	_, took := e.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	_, took := s.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	t.Logf("healed %s after the permission was granted", took)
 }

@@ -51,12 +51,12 @@ type renewals struct {
 	hub   *hubProcess
 }
 
-func (e *suite) testRenewal(t *testing.T) {
-	e.awaitGone(t)
-	r := &renewals{suite: e, clock: &shiftedClock{}}
-	e.clock = r.clock
-	t.Cleanup(func() { e.clock = nil })
-	r.hub = e.startHub(t)
+func (s *suite) testRenewal(t *testing.T) {
+	s.awaitGone(t)
+	r := &renewals{suite: s, clock: &shiftedClock{}}
+	s.clock = r.clock
+	t.Cleanup(func() { s.clock = nil })
+	r.hub = s.startHub(t)
 	for name, test := range map[string]func(*testing.T){
 		"before the expiry and on request": r.testRenewed,
 		"denied":                           r.testDenied,
@@ -64,11 +64,11 @@ func (e *suite) testRenewal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.clock.ahead.Store(0)
-			e.awaitGone(t)
+			s.awaitGone(t)
 			test(t)
 		})
 	}
-	e.awaitGone(t)
+	s.awaitGone(t)
 	r.hub.stop()
 }
 

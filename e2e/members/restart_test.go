@@ -33,21 +33,21 @@ func awaitEngaged(t *testing.T, hub *hubProcess, name string) {
 	})
 }
 
-func (e *suite) testRestart(t *testing.T) {
-	e.awaitGone(t)
-	eu := e.Member("eu-1")
-	hub := e.startHub(t)
-	e.register(t, "eu-1", e.kubeconfig(t, eu))
-	e.register(t, "bad", []byte("no"))
-	good, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-	bad, _ := e.await(t, "bad", v1.ConditionReady, metav1.ConditionFalse, "")
+func (s *suite) testRestart(t *testing.T) {
+	s.awaitGone(t)
+	eu := s.Member("eu-1")
+	hub := s.startHub(t)
+	s.register(t, "eu-1", s.kubeconfig(t, eu))
+	s.register(t, "bad", []byte("no"))
+	good, _ := s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	bad, _ := s.await(t, "bad", v1.ConditionReady, metav1.ConditionFalse, "")
 	// Events are written in the background, after the status: this hub's must not count as the next one's.
-	e.awaitEvent(t, good, corev1.EventTypeNormal, controller.EventConnected)
-	e.awaitEvent(t, bad, corev1.EventTypeWarning, controller.EventNotReady)
+	s.awaitEvent(t, good, corev1.EventTypeNormal, controller.EventConnected)
+	s.awaitEvent(t, bad, corev1.EventTypeWarning, controller.EventNotReady)
 	hub.stop()
 
-	m := framework.Mark(t, e.Fleet)
-	hub = e.startHub(t)
+	m := framework.Mark(t, s.Fleet)
+	hub = s.startHub(t)
 	awaitEngaged(t, hub, "eu-1")
 	fleettest.Eventually(t, "the bad one to be looked at", func(context.Context) error {
 		if state, ok := hub.fleet.State("bad"); !ok || !state.Settled {
@@ -56,9 +56,9 @@ func (e *suite) testRestart(t *testing.T) {
 		return nil
 	})
 	// Whatever a reconciliation would have written is written before this one's effect.
-	e.register(t, "after", []byte("no"))
-	e.await(t, "after", v1.ConditionReady, metav1.ConditionFalse, "")
-	for _, c := range []*fleet.Cluster{e.Hub(), eu} {
+	s.register(t, "after", []byte("no"))
+	s.await(t, "after", v1.ConditionReady, metav1.ConditionFalse, "")
+	for _, c := range []*fleet.Cluster{s.Hub(), eu} {
 		writes := m.By(t, c, config.HubServiceAccount).Writes().Where(func(event audit.Event) bool {
 			return event.Name != "after" && !strings.HasPrefix(event.Name, "after.") // Events about it are named so.
 		})
@@ -66,7 +66,7 @@ func (e *suite) testRestart(t *testing.T) {
 			t.Errorf("the restart wrote to %s:\n%s", c.Name(), writes)
 		}
 	}
-	e.unregister(t, "eu-1", "bad", "after")
+	s.unregister(t, "eu-1", "bad", "after")
 	hub.stop()
 }
 
@@ -81,12 +81,12 @@ func (e *environment) unregister(t *testing.T, names ...string) {
 	e.awaitGone(t)
 }
 
-func (e *suite) testRestartFrozen(t *testing.T) {
-	e.awaitGone(t)
-	eu := e.Member("eu-1")
-	hub := e.startHub(t)
-	e.registerProbed(t, "eu-1")
-	before, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+func (s *suite) testRestartFrozen(t *testing.T) {
+	s.awaitGone(t)
+	eu := s.Member("eu-1")
+	hub := s.startHub(t)
+	s.registerProbed(t, "eu-1")
+	before, _ := s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	hub.stop()
 	if err := eu.Freeze(t.Context()); err != nil {
 		t.Fatal(err)
@@ -96,10 +96,10 @@ func (e *suite) testRestartFrozen(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	m := framework.Mark(t, e.Fleet)
-	hub = e.startHub(t)
+	m := framework.Mark(t, s.Fleet)
+	hub = s.startHub(t)
 	begun := time.Now()
-	after, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonProbeFailed)
+	after, _ := s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonProbeFailed)
 	took := time.Since(begun)
 	t.Logf("lost %s after the restart", took)
 	// It may take longer to look, but not less than three attempts that time out.
@@ -109,28 +109,28 @@ func (e *suite) testRestartFrozen(t *testing.T) {
 	if took > lossBound {
 		t.Errorf("lost after %s, more than %s", took, lossBound)
 	}
-	if writes := m.By(t, e.Hub(), config.HubServiceAccount).Writes().Of("memberclusters"); len(writes) != 1 {
+	if writes := m.By(t, s.Hub(), config.HubServiceAccount).Writes().Of("memberclusters"); len(writes) != 1 {
 		t.Errorf("%d writes, want one:\n%s", len(writes), writes)
 	}
 	if !after.Status.LastObservedTime.Equal(before.Status.LastObservedTime) {
 		t.Errorf("observed %s, was %s: nothing was observed since", after.Status.LastObservedTime, before.Status.LastObservedTime)
 	}
 	hub.stop()
-	hub = e.restartBesideLost(t, after)
+	hub = s.restartBesideLost(t, after)
 	if err := eu.Thaw(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-	e.unregister(t, "eu-1")
+	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	s.unregister(t, "eu-1")
 	hub.stop()
 }
 
 // restartBesideLost starts a hub while a member is lost, and checks that its conditions and the times
 // of their transitions stay.
-func (e *suite) restartBesideLost(t *testing.T, before *v1.MemberCluster) *hubProcess {
+func (s *suite) restartBesideLost(t *testing.T, before *v1.MemberCluster) *hubProcess {
 	t.Helper()
-	m := framework.Mark(t, e.Fleet)
-	hub := e.startHub(t)
+	m := framework.Mark(t, s.Fleet)
+	hub := s.startHub(t)
 	fleettest.Eventually(t, "the lost member to be looked at", func(context.Context) error {
 		if state, ok := hub.fleet.State(before.Name); !ok || !state.Settled {
 			return fmt.Errorf("state %+v", state)
@@ -138,28 +138,28 @@ func (e *suite) restartBesideLost(t *testing.T, before *v1.MemberCluster) *hubPr
 		return nil
 	})
 	// Whatever a reconciliation would have written is written before this one's effect.
-	e.register(t, "after", []byte("no"))
-	e.await(t, "after", v1.ConditionReady, metav1.ConditionFalse, "")
-	after, _ := e.await(t, before.Name, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonProbeFailed)
+	s.register(t, "after", []byte("no"))
+	s.await(t, "after", v1.ConditionReady, metav1.ConditionFalse, "")
+	after, _ := s.await(t, before.Name, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonProbeFailed)
 	if diff := cmp.Diff(before.Status.Conditions, after.Status.Conditions); diff != "" {
 		t.Errorf("conditions before and after the restart (-want +got):\n%s", diff)
 	}
-	writes := m.By(t, e.Hub(), config.HubServiceAccount).Writes().Of("memberclusters").Where(func(event audit.Event) bool { return event.Name == before.Name })
+	writes := m.By(t, s.Hub(), config.HubServiceAccount).Writes().Of("memberclusters").Where(func(event audit.Event) bool { return event.Name == before.Name })
 	if len(writes) > 0 {
 		t.Errorf("the restart wrote:\n%s", writes)
 	}
-	e.delete(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "after"}})
-	e.delete(t, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "after"}})
+	s.delete(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "after"}})
+	s.delete(t, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "after"}})
 	return hub
 }
 
 // testGoroutines connects and removes a member many times.
-func (e *suite) testGoroutines(t *testing.T) {
-	e.awaitGone(t)
+func (s *suite) testGoroutines(t *testing.T) {
+	s.awaitGone(t)
 	const rounds, slack = 100, 10
-	kubeconfig := e.kubeconfig(t, e.Member("eu-1"))
+	kubeconfig := s.kubeconfig(t, s.Member("eu-1"))
 	before := runtime.NumGoroutine()
-	f := e.newFleet(t)
+	f := s.newFleet(t)
 	engaged := newEngagements()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

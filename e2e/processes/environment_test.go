@@ -80,40 +80,40 @@ func newEnvironment(t *testing.T, o options) *environment {
 const elected, running = "one leads and the other is ready", "application runs"
 
 // run runs the steps that hubs and spokes have in common, and between them those of one kind.
-func (s *environment) run(t *testing.T, testShop, testLogKeys func(*testing.T), add func(*framework.Steps)) {
+func (e *environment) run(t *testing.T, testShop, testLogKeys func(*testing.T), add func(*framework.Steps)) {
 	t.Helper()
 	steps := &framework.Steps{}
-	steps.Add(elected, s.testElection)
+	steps.Add(elected, e.testElection)
 	steps.Add(running, testShop, elected)
-	steps.Add("metrics and debugging require authentication", s.testAuthentication, elected)
-	steps.Add("terminated leader hands over", s.testHandover, running)
+	steps.Add("metrics and debugging require authentication", e.testAuthentication, elected)
+	steps.Add("terminated leader hands over", e.testHandover, running)
 	add(steps)
 	steps.Add("logs have the keys of each reconciliation", testLogKeys, running)
-	steps.Add("logs contain no secrets", s.testLogSecrets, running)
+	steps.Add("logs contain no secrets", e.testLogSecrets, running)
 	steps.Add("both exit cleanly", func(t *testing.T) {
 		t.Helper()
-		s.standby.terminate(t)
-		s.leader.terminate(t)
+		e.standby.terminate(t)
+		e.leader.terminate(t)
 	}, elected)
 	steps.Run(t)
 }
 
 // start starts another process.
-func (s *environment) start(t *testing.T, args ...string) *program {
+func (e *environment) start(t *testing.T, args ...string) *program {
 	t.Helper()
 	// Each process has a token of its own, as a pod does.
-	path := s.KubeconfigFile(t, s.Fleet.Clusters()[0], s.account)
-	s.kubeconfigs = append(s.kubeconfigs, readFile(t, path))
-	p := launch(t, s.binary, slices.Concat(s.args, []string{"--kubeconfig", path, "--leader-elect-lease-duration", leaseDuration.String()}, args)...)
-	s.programs = append(s.programs, p)
+	path := e.KubeconfigFile(t, e.Fleet.Clusters()[0], e.account)
+	e.kubeconfigs = append(e.kubeconfigs, readFile(t, path))
+	p := launch(t, e.binary, slices.Concat(e.args, []string{"--kubeconfig", path, "--leader-elect-lease-duration", leaseDuration.String()}, args)...)
+	e.programs = append(e.programs, p)
 	p.awaitReady(t)
 	return p
 }
 
 // end ends the processes that still run.
-func (s *environment) end(t *testing.T) {
+func (e *environment) end(t *testing.T) {
 	t.Helper()
-	for i, p := range s.programs {
+	for i, p := range e.programs {
 		p.stop()
 		if log := p.log(t, 0); strings.Contains(log, "Observed a panic") {
 			t.Errorf("process %d recovered a panic:\n%s", i, log)
@@ -125,19 +125,19 @@ func (s *environment) end(t *testing.T) {
 }
 
 // holder returns the holder of the Lease, empty while there is none.
-func (s *environment) holder(ctx context.Context) (string, error) {
+func (e *environment) holder(ctx context.Context) (string, error) {
 	lease := &coordinationv1.Lease{}
-	err := s.admin.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: s.lease}, lease)
+	err := e.admin.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: e.lease}, lease)
 	return ptr.Deref(lease.Spec.HolderIdentity, ""), err
 }
 
 // awaitHolder waits until the holder of the Lease is another than before, and returns it.
-func (s *environment) awaitHolder(t *testing.T, before string) string {
+func (e *environment) awaitHolder(t *testing.T, before string) string {
 	t.Helper()
 	var now string
 	framework.Eventually(t, "another leader", func(ctx context.Context) error {
 		var err error
-		if now, err = s.holder(ctx); err != nil {
+		if now, err = e.holder(ctx); err != nil {
 			return err
 		}
 		if now == "" || now == before {
@@ -149,19 +149,19 @@ func (s *environment) awaitHolder(t *testing.T, before string) string {
 }
 
 // testElection starts a leader, and then a standby.
-func (s *environment) testElection(t *testing.T) {
+func (e *environment) testElection(t *testing.T) {
 	t.Helper()
-	s.leader = s.start(t)
-	first := s.awaitHolder(t, "")
-	s.standby = s.start(t, "--profiling")
+	e.leader = e.start(t)
+	first := e.awaitHolder(t, "")
+	e.standby = e.start(t, "--profiling")
 	// The standby has found the lease held, or else it would lead.
-	if now, err := s.holder(t.Context()); err != nil || now != first {
+	if now, err := e.holder(t.Context()); err != nil || now != first {
 		t.Errorf("the holder is %q (%v), want the first: %q", now, err, first)
 	}
-	for name, p := range map[string]*program{"leader": s.leader, "standby": s.standby} {
+	for name, p := range map[string]*program{"leader": e.leader, "standby": e.standby} {
 		want, r := map[string]float64{"leader": 1}[name], newReader(t, p)
 		framework.Eventually(t, "the metric of the "+name, func(ctx context.Context) error {
-			if got, err := r.sum(ctx, s.who.prometheus, "leader_election_master_status"); err != nil || got != want {
+			if got, err := r.sum(ctx, e.who.prometheus, "leader_election_master_status"); err != nil || got != want {
 				return fmt.Errorf("leader_election_master_status is %v (%w), want %v", got, err, want)
 			}
 			return nil
@@ -171,20 +171,20 @@ func (s *environment) testElection(t *testing.T) {
 
 // testAuthentication checks that both processes require authentication. Only the standby
 // serves profiles.
-func (s *environment) testAuthentication(t *testing.T) {
+func (e *environment) testAuthentication(t *testing.T) {
 	t.Helper()
-	newReader(t, s.leader).checkAuthentication(t, s.who, false)
-	newReader(t, s.standby).checkAuthentication(t, s.who, true)
-	newReader(t, s.leader).checkNames(t, s.who.prometheus)
+	newReader(t, e.leader).checkAuthentication(t, e.who, false)
+	newReader(t, e.standby).checkAuthentication(t, e.who, true)
+	newReader(t, e.leader).checkNames(t, e.who.prometheus)
 }
 
 // testHandover terminates the leader, which must release the Lease: until it expires takes
 // little less than its duration, because the leader renews it every second.
-func (s *environment) testHandover(t *testing.T) {
+func (e *environment) testHandover(t *testing.T) {
 	t.Helper()
 	var ended time.Time
-	before, began := s.markSettled(t), time.Now()
-	took := s.replaceLeader(t, func(p *program) {
+	before, began := e.markSettled(t), time.Now()
+	took := e.replaceLeader(t, func(p *program) {
 		p.terminate(t)
 		ended = time.Now()
 	})
@@ -192,17 +192,17 @@ func (s *environment) testHandover(t *testing.T) {
 		t.Errorf("the standby led %s after the end of the leader, as if the lease had not been released", since)
 	}
 	t.Logf("the standby led %s after the signal", took.Round(time.Millisecond))
-	s.checkUnchanged(t, before)
+	e.checkUnchanged(t, before)
 }
 
 // checkUnchanged checks that the new leader has written no object that had not changed. It
 // sees no resync, for which real processes wait ten minutes: e2e/hub and e2e/spoke do.
-func (s *environment) checkUnchanged(t *testing.T, before framework.Marks) {
+func (e *environment) checkUnchanged(t *testing.T, before framework.Marks) {
 	t.Helper()
-	s.canary(t)
-	for _, c := range s.Fleet.Clusters() {
-		writes := s.writes(t, before, c)
-		if about := writes.In(s.shop.Namespace); len(about) > 0 {
+	e.canary(t)
+	for _, c := range e.Fleet.Clusters() {
+		writes := e.writes(t, before, c)
+		if about := writes.In(e.shop.Namespace); len(about) > 0 {
 			t.Errorf("%s: writes about a shop that did not change:\n%s", c.Name(), about)
 		}
 		if about := writes.Of("customresourcedefinitions"); len(about) > 0 {
@@ -211,7 +211,7 @@ func (s *environment) checkUnchanged(t *testing.T, before framework.Marks) {
 		// The canary came and went: two changes of the number of applications. What pods request is
 		// summed from time to time, and may have changed since. A conflict with one of them, which the
 		// cache did not have yet, changes nothing.
-		if about := writes.Of("memberclusters").Succeeded(); len(about) > 3*len(s.Members) {
+		if about := writes.Of("memberclusters").Succeeded(); len(about) > 3*len(e.Members) {
 			t.Errorf("members did not change but for the canary:\n%s", about)
 		}
 	}
@@ -219,10 +219,10 @@ func (s *environment) checkUnchanged(t *testing.T, before framework.Marks) {
 
 // loggedClusters checks the keys of reconciliations in all logs, and returns the clusters
 // in them, by controller.
-func (s *environment) loggedClusters(t *testing.T) map[string][]string {
+func (e *environment) loggedClusters(t *testing.T) map[string][]string {
 	t.Helper()
 	clusters := map[string][]string{}
-	for _, p := range s.programs {
+	for _, p := range e.programs {
 		for controller, named := range checkKeys(t, p.log(t, 0)) {
 			clusters[controller] = append(clusters[controller], named...)
 		}
@@ -236,59 +236,59 @@ func (s *environment) loggedClusters(t *testing.T) map[string][]string {
 
 // testLogSecrets searches the logs for the values of the Secrets of all clusters, and for
 // the tokens in requests.
-func (s *environment) testLogSecrets(t *testing.T) {
+func (e *environment) testLogSecrets(t *testing.T) {
 	t.Helper()
-	secrets := map[string][]string{"the tokens of readers": {s.who.unprivileged, s.who.prometheus, s.who.debugger, wrongToken}}
-	for _, c := range s.Fleet.Clusters() {
+	secrets := map[string][]string{"the tokens of readers": {e.who.unprivileged, e.who.prometheus, e.who.debugger, wrongToken}}
+	for _, c := range e.Fleet.Clusters() {
 		for name, values := range secretsOf(t, framework.Admin(t, c)) {
 			secrets[c.Name()+" "+name] = values
 		}
 	}
-	for _, own := range s.kubeconfigs {
+	for _, own := range e.kubeconfigs {
 		inside, err := invariants.InKubeconfig(own)
 		if err != nil {
 			t.Fatal(err)
 		}
 		secrets["the kubeconfigs of the processes"] = append(secrets["the kubeconfigs of the processes"], inside...)
 	}
-	if len(s.knownSecrets) == 0 {
+	if len(e.knownSecrets) == 0 {
 		t.Error("no known secrets")
 	}
-	for _, name := range s.knownSecrets {
+	for _, name := range e.knownSecrets {
 		if len(secrets[name]) == 0 {
 			t.Errorf("nothing to look for in %q, of: %v", name, slices.Sorted(maps.Keys(secrets)))
 		}
 	}
-	checkSecrecy(t, s.programs, secrets)
+	checkSecrecy(t, e.programs, secrets)
 }
 
 // replaceLeader ends the leader, and returns how long it took until the standby led. It
 // starts another standby with the highest log verbosity.
-func (s *environment) replaceLeader(t *testing.T, end func(*program)) time.Duration {
+func (e *environment) replaceLeader(t *testing.T, end func(*program)) time.Duration {
 	t.Helper()
-	before, err := s.holder(t.Context())
+	before, err := e.holder(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	end(s.leader)
-	s.awaitHolder(t, before)
+	end(e.leader)
+	e.awaitHolder(t, before)
 	took := time.Since(began)
-	s.leader = s.standby
-	s.standby = s.start(t, "-v", "10")
+	e.leader = e.standby
+	e.standby = e.start(t, "-v", "10")
 	return took
 }
 
 // markSettled returns a mark behind the last write about the shop.
-func (s *environment) markSettled(t *testing.T) framework.Marks {
+func (e *environment) markSettled(t *testing.T) framework.Marks {
 	t.Helper()
-	return framework.MarkSettled(t, s.Fleet, s.shop.Namespace, s.account)
+	return framework.MarkSettled(t, e.Fleet, e.shop.Namespace, e.account)
 }
 
 // writes returns what the processes wrote in a cluster since a mark.
-func (s *environment) writes(t *testing.T, m framework.Marks, c *fleet.Cluster) audit.Log {
+func (e *environment) writes(t *testing.T, m framework.Marks, c *fleet.Cluster) audit.Log {
 	t.Helper()
-	return m.By(t, c, s.account).Writes()
+	return m.By(t, c, e.account).Writes()
 }
 
 // checkOnce checks that each object was written at most once, status and the mark of a database aside, and returns
@@ -316,15 +316,15 @@ func checkOnce(t *testing.T, cluster string, log audit.Log) int {
 
 // canary creates and deletes a small shop, which shows that the leader works and has
 // reconciled the existing objects.
-func (s *environment) canary(t *testing.T) {
+func (e *environment) canary(t *testing.T) {
 	t.Helper()
-	framework.Canary(t, s.admin, s.regions...)
+	framework.Canary(t, e.admin, e.regions...)
 }
 
 // awaitRunning waits until an application runs everywhere, at its current generation.
-func (s *environment) awaitRunning(t *testing.T, app *v1.EcommerceApp) {
+func (e *environment) awaitRunning(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	framework.AwaitRunning(t, s.admin, app, s.regions...)
+	framework.AwaitRunning(t, e.admin, app, e.regions...)
 }
 
 // applyRoles applies the roles that go with a process.

@@ -96,10 +96,10 @@ func testAdmission(w *environment) func(*testing.T) {
 
 // awaitStored waits until an application runs, and checks its status, its workloads and that nothing is
 // written any more.
-func (w *environment) awaitStored(t *testing.T, app *v1.EcommerceApp, policy admission) {
+func (e *environment) awaitStored(t *testing.T, app *v1.EcommerceApp, policy admission) {
 	t.Helper()
-	w.awaitRunning(t, app)
-	framework.Await(t, w, app, "the condition", func(app *v1.EcommerceApp) error {
+	e.awaitRunning(t, app)
+	framework.Await(t, e, app, "the condition", func(app *v1.EcommerceApp) error {
 		c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionStoredAsApplied)
 		if (c != nil) != (policy.says != "") || c != nil && (c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonChangedByAdmission || !strings.Contains(c.Message, policy.says)) {
 			return fmt.Errorf("condition %+v", c)
@@ -108,7 +108,7 @@ func (w *environment) awaitStored(t *testing.T, app *v1.EcommerceApp, policy adm
 	})
 	deployments, sets := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}
 	for _, list := range []client.ObjectList{deployments, sets} {
-		if err := w.List(t.Context(), list, client.InNamespace(app.Namespace)); err != nil {
+		if err := e.List(t.Context(), list, client.InNamespace(app.Namespace)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -124,28 +124,28 @@ func (w *environment) awaitStored(t *testing.T, app *v1.EcommerceApp, policy adm
 			t.Errorf("%s is not as the policy makes it", name)
 		}
 	}
-	settled := framework.MarkSettled(t, w.env.Fleet, app.Namespace, config.SpokeServiceAccount)
+	settled := framework.MarkSettled(t, e.env.Fleet, app.Namespace, config.SpokeServiceAccount)
 	framework.Pause(t, 2*longestWait)
-	if log := w.writes(t, settled, app.Namespace).Except("events"); len(log) > 0 {
+	if log := e.writes(t, settled, app.Namespace).Except("events"); len(log) > 0 {
 		t.Errorf("written although nothing changed:\n%s", log)
 	}
 }
 
 // checkLifted ends the policy, and checks that an application is as it was applied when that is asked for.
-func (w *environment) checkLifted(t *testing.T, app *v1.EcommerceApp, remove func()) {
+func (e *environment) checkLifted(t *testing.T, app *v1.EcommerceApp, remove func()) {
 	t.Helper()
 	remove()
-	w.reconcile(t, app, "lifted")
-	w.awaitStored(t, app, admission{stored: func(s appsv1.StatefulSetSpec) bool {
+	e.reconcile(t, app, "lifted")
+	e.awaitStored(t, app, admission{stored: func(s appsv1.StatefulSetSpec) bool {
 		return !strings.HasPrefix(s.Template.Spec.Containers[0].Image, mirror)
 	}})
 }
 
 // enforce makes the API server change the workloads of a namespace, and waits until it does. The end of the
 // test lifts the policy, as does remove.
-func (w *environment) enforce(t *testing.T, namespace string, of admission) (remove func()) {
+func (e *environment) enforce(t *testing.T, namespace string, of admission) (remove func()) {
 	t.Helper()
-	unchanged := w.probe(t.Context(), t, namespace)
+	unchanged := e.probe(t.Context(), t, namespace)
 	metadata := metav1.ObjectMeta{Name: "change-" + namespace}
 	policy := &admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: metadata, Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
 		ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
@@ -162,12 +162,12 @@ func (w *environment) enforce(t *testing.T, namespace string, of admission) (rem
 	}}
 	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metadata,
 		Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: metadata.Name}}
-	framework.Create(t, w, policy)
-	framework.Create(t, w, binding)
+	framework.Create(t, e, policy)
+	framework.Create(t, e, binding)
 	await := func(changed bool) {
 		t.Helper()
 		framework.Eventually(t, "the policy", func(ctx context.Context) error {
-			if got := w.probe(ctx, t, namespace); reflect.DeepEqual(got, unchanged) == changed {
+			if got := e.probe(ctx, t, namespace); reflect.DeepEqual(got, unchanged) == changed {
 				return errNotYet
 			}
 			return nil
@@ -176,14 +176,14 @@ func (w *environment) enforce(t *testing.T, namespace string, of admission) (rem
 	await(true)
 	return func() {
 		t.Helper()
-		framework.Delete(t, w, binding)
-		framework.Delete(t, w, policy)
+		framework.Delete(t, e, binding)
+		framework.Delete(t, e, policy)
 		await(false)
 	}
 }
 
 // probe returns how the API server would store a StatefulSet.
-func (w *environment) probe(ctx context.Context, t *testing.T, namespace string) appsv1.StatefulSetSpec {
+func (e *environment) probe(ctx context.Context, t *testing.T, namespace string) appsv1.StatefulSetSpec {
 	t.Helper()
 	labels := map[string]string{"a": "b"}
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"}, Spec: appsv1.StatefulSetSpec{
@@ -194,7 +194,7 @@ func (w *environment) probe(ctx context.Context, t *testing.T, namespace string)
 			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: quantity("10Gi")}},
 		}}},
 	}}
-	if err := w.Create(ctx, set, client.DryRunAll); err != nil {
+	if err := e.Create(ctx, set, client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
 	return set.Spec

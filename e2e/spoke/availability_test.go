@@ -55,17 +55,17 @@ func testAvailability(w *environment) func(*testing.T) {
 }
 
 // loseDatabasePod deletes a pod of the database, and waits until another one takes its place.
-func (w *environment) loseDatabasePod(t *testing.T, app *v1.EcommerceApp, ordinal int) {
+func (e *environment) loseDatabasePod(t *testing.T, app *v1.EcommerceApp, ordinal int) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: fmt.Sprintf("%s-database-%d", app.Name, ordinal)}}
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
 		t.Fatal(err)
 	}
 	lost := pod.UID
-	if err := w.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+	if err := e.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
-	framework.Await(t, w, pod, "another pod", func(pod *corev1.Pod) error {
+	framework.Await(t, e, pod, "another pod", func(pod *corev1.Pod) error {
 		if pod.UID == lost {
 			return errNotYet
 		}
@@ -74,25 +74,25 @@ func (w *environment) loseDatabasePod(t *testing.T, app *v1.EcommerceApp, ordina
 }
 
 // startCopy makes the second pod of the database copy the primary's data, as a kubelet reports it.
-func (w *environment) startCopy(t *testing.T, app *v1.EcommerceApp) {
+func (e *environment) startCopy(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-1"}}
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
 		t.Fatal(err)
 	}
 	before := pod.DeepCopy()
 	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{
 		Name: component.PrepareContainer, Image: "postgres", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 	}}
-	if err := w.Status().Patch(t.Context(), pod, client.MergeFrom(before)); err != nil {
+	if err := e.Status().Patch(t.Context(), pod, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // awaitAvailable waits until an app reports whether customers can be served, and what they lack.
-func (w *environment) awaitAvailable(t *testing.T, app *v1.EcommerceApp, want metav1.ConditionStatus, text string) {
+func (e *environment) awaitAvailable(t *testing.T, app *v1.EcommerceApp, want metav1.ConditionStatus, text string) {
 	t.Helper()
-	framework.Await(t, w, app, "Available to be "+string(want), func(app *v1.EcommerceApp) error {
+	framework.Await(t, e, app, "Available to be "+string(want), func(app *v1.EcommerceApp) error {
 		c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionAvailable)
 		if c == nil || c.Status != want || c.ObservedGeneration != app.Generation || !strings.HasPrefix(c.Message, text) {
 			return fmt.Errorf("it is %+v", c)

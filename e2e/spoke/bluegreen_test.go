@@ -67,46 +67,46 @@ func testBlueGreen(w *environment) func(*testing.T) {
 }
 
 // checkServing checks that the pods of a Deployment serve while others start.
-func (w *environment) checkServing(t *testing.T, app *v1.EcommerceApp, serving *appsv1.Deployment) {
+func (e *environment) checkServing(t *testing.T, app *v1.EcommerceApp, serving *appsv1.Deployment) {
 	t.Helper()
-	if !w.selects(t, app, serving) {
+	if !e.selects(t, app, serving) {
 		t.Errorf("the Service does not select the pods of %s, which serve", serving.Name)
 	}
-	w.awaitAvailable(t, app, metav1.ConditionTrue, "customers can be served")
+	e.awaitAvailable(t, app, metav1.ConditionTrue, "customers can be served")
 }
 
 // scaleServing wants another pod, and deletes the Service, while new pods start: those that serve are scaled
 // and selected.
-func (w *environment) scaleServing(t *testing.T, app *v1.EcommerceApp, serving *appsv1.Deployment) {
+func (e *environment) scaleServing(t *testing.T, app *v1.EcommerceApp, serving *appsv1.Deployment) {
 	t.Helper()
-	framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(3)) })
-	framework.Await(t, w, serving, "the pods that serve to be three", func(d *appsv1.Deployment) error {
+	framework.Edit(t, e, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(3)) })
+	framework.Await(t, e, serving, "the pods that serve to be three", func(d *appsv1.Deployment) error {
 		if *d.Spec.Replicas != 3 {
 			return fmt.Errorf("%d are wanted", *d.Spec.Replicas)
 		}
 		return nil
 	})
-	w.checkRecreated(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-frontend"}})
-	if !w.selects(t, app, serving) {
+	e.checkRecreated(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-frontend"}})
+	if !e.selects(t, app, serving) {
 		t.Error("the Service that was deleted is created for pods that are not ready")
 	}
 }
 
 // frontends returns the Deployments of the frontend, without those that are being deleted.
-func (w *environment) frontends(t *testing.T, app *v1.EcommerceApp) []appsv1.Deployment {
+func (e *environment) frontends(t *testing.T, app *v1.EcommerceApp) []appsv1.Deployment {
 	t.Helper()
 	list := &appsv1.DeploymentList{}
-	if err := w.List(t.Context(), list, client.InNamespace(app.Namespace), client.MatchingLabels{v1.ComponentLabel: "frontend"}); err != nil {
+	if err := e.List(t.Context(), list, client.InNamespace(app.Namespace), client.MatchingLabels{v1.ComponentLabel: "frontend"}); err != nil {
 		t.Fatal(err)
 	}
 	return slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool { return d.DeletionTimestamp != nil })
 }
 
 // selects reports whether the Service of the frontend selects the pods of a Deployment, and no others.
-func (w *environment) selects(t *testing.T, app *v1.EcommerceApp, d *appsv1.Deployment) bool {
+func (e *environment) selects(t *testing.T, app *v1.EcommerceApp, d *appsv1.Deployment) bool {
 	t.Helper()
 	service := &corev1.Service{}
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-frontend"}, service); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-frontend"}, service); err != nil {
 		t.Fatal(err)
 	}
 	return maps.Equal(service.Spec.Selector, d.Spec.Selector.MatchLabels)

@@ -22,9 +22,9 @@ import (
 )
 
 // awaitCause waits until Ready and Degraded of an app have a reason, and Ready says something.
-func (w *environment) awaitCause(t *testing.T, app *v1.EcommerceApp, reason string, texts ...string) {
+func (e *environment) awaitCause(t *testing.T, app *v1.EcommerceApp, reason string, texts ...string) {
 	t.Helper()
-	framework.Await(t, w, app, "the app to wait for "+reason, func(app *v1.EcommerceApp) error {
+	framework.Await(t, e, app, "the app to wait for "+reason, func(app *v1.EcommerceApp) error {
 		ready := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionReady)
 		degraded := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionDegraded)
 		if ready == nil || ready.Reason != reason || degraded == nil || degraded.Status != metav1.ConditionTrue || degraded.Reason != reason {
@@ -88,7 +88,7 @@ func replicasOf(app *v1.EcommerceApp) *int32 {
 const quotaName = "quota"
 
 // limit creates a quota for pods of a namespace that allows none of a resource, and waits until it is enforced.
-func (w *environment) limit(t *testing.T, namespace string, name corev1.ResourceName) {
+func (e *environment) limit(t *testing.T, namespace string, name corev1.ResourceName) {
 	t.Helper()
 	hard := quantity("0")
 	if name != corev1.ResourcePods {
@@ -96,8 +96,8 @@ func (w *environment) limit(t *testing.T, namespace string, name corev1.Resource
 	}
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: quotaName}}
 	quota.Spec.Hard = corev1.ResourceList{name: hard}
-	framework.Create(t, w, quota)
-	framework.Await(t, w, quota, "the quota to be enforced", func(q *corev1.ResourceQuota) error {
+	framework.Create(t, e, quota)
+	framework.Await(t, e, quota, "the quota to be enforced", func(q *corev1.ResourceQuota) error {
 		if _, enforced := q.Status.Hard[name]; !enforced {
 			return errNotYet
 		}
@@ -199,24 +199,24 @@ func testProtectedDefinitions(w *environment) func(*testing.T) {
 }
 
 // protectDefinitions applies the policy of a set of config/admission that protects definitions, and its binding.
-func (w *environment) protectDefinitions(t *testing.T, set string) {
+func (e *environment) protectDefinitions(t *testing.T, set string) {
 	t.Helper()
 	for _, file := range []string{"definitions.yaml", "definitions-binding.yaml"} {
 		raw, err := os.ReadFile(filepath.Join("..", "..", "config", "admission", set, file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.cluster.Apply(t.Context(), raw); err != nil {
+		if err := e.cluster.Apply(t.Context(), raw); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // awaitProtected blocks until the API server denies the deletion of a definition, and says how to allow it.
-func (w *environment) awaitProtected(t *testing.T, set, name string) {
+func (e *environment) awaitProtected(t *testing.T, set, name string) {
 	t.Helper()
 	framework.Eventually(t, set+": the deletion of "+name+" to be denied", func(ctx context.Context) error {
-		err := w.Delete(ctx, definition(name), client.DryRunAll)
+		err := e.Delete(ctx, definition(name), client.DryRunAll)
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "kubectl annotate crd "+name+" ecommerce.io/deletion-protection-") {
 			return fmt.Errorf("not denied: %w", errors.Join(err, errNotYet))
 		}

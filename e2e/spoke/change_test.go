@@ -128,19 +128,21 @@ func testChanges(w *environment) func(*testing.T) {
 
 // changeSetting edits a setting, and checks that the pods are replaced by some that read it from another
 // ConfigMap, and that the one of the pods before is deleted after the last of them.
-func (w *environment) changeSetting(t *testing.T, app *v1.EcommerceApp) {
+func (e *environment) changeSetting(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	before, mark := w.settingsOf(t, app), w.mark(t)
-	framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Port = 8081 })
-	framework.AwaitGone(t, w, before)
-	after := w.settingsOf(t, app)
+	before, mark := e.settingsOf(t, app), e.mark(t)
+	framework.Edit(t, e, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Port = 8081 })
+	framework.AwaitGone(t, e, before)
+	after := e.settingsOf(t, app)
 	if after.Data["PORT"] != "8081" {
 		t.Errorf("the pods read %s: %v", after.Name, after.Data)
 	}
-	log := mark.Since(t, w.cluster).In(app.Namespace).Writes().Succeeded()
+	log := mark.Since(t, e.cluster).In(app.Namespace).Writes().Succeeded()
 	checkOrder(t, log, "configmaps/"+after.Name, "deployments/"+app.Name+"-frontend", "configmaps/"+before.Name)
-	pruned := slices.IndexFunc(log, func(e audit.Event) bool { return e.Resource == "configmaps" && e.Name == before.Name })
-	if n := len(log[:max(pruned, 0)].Where(func(e audit.Event) bool { return e.Resource+e.Subresource == "pods" && e.Verb == "create" })); n != 5 {
+	pruned := slices.IndexFunc(log, func(event audit.Event) bool { return event.Resource == "configmaps" && event.Name == before.Name })
+	if n := len(log[:max(pruned, 0)].Where(func(event audit.Event) bool {
+		return event.Resource+event.Subresource == "pods" && event.Verb == "create"
+	})); n != 5 {
 		t.Errorf("%s is deleted after %d pods are created, want 5:\n%s", before.Name, n, log)
 	}
 	if n := len(log.Of("configmaps")); n != 2 {
@@ -149,14 +151,14 @@ func (w *environment) changeSetting(t *testing.T, app *v1.EcommerceApp) {
 }
 
 // settingsOf returns the ConfigMap with the settings that the pods of the frontend are to read.
-func (w *environment) settingsOf(t *testing.T, app *v1.EcommerceApp) *corev1.ConfigMap {
+func (e *environment) settingsOf(t *testing.T, app *v1.EcommerceApp) *corev1.ConfigMap {
 	t.Helper()
 	frontend, settings := &appsv1.Deployment{}, &corev1.ConfigMap{}
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-frontend"}, frontend); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-frontend"}, frontend); err != nil {
 		t.Fatal(err)
 	}
 	name := frontend.Spec.Template.Spec.Containers[0].EnvFrom[0].ConfigMapRef.Name
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: name}, settings); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: name}, settings); err != nil {
 		t.Fatal(err)
 	}
 	return settings
@@ -190,14 +192,14 @@ func testVersionGating(w *environment) func(*testing.T) {
 
 // freeze stops the kubelets until its result is called, at the latest when the
 // test ends.
-func (w *environment) freeze(t *testing.T) (thaw func()) {
+func (e *environment) freeze(t *testing.T) (thaw func()) {
 	t.Helper()
-	if err := w.cluster.Freeze(t.Context(), fleet.Kwok); err != nil {
+	if err := e.cluster.Freeze(t.Context(), fleet.Kwok); err != nil {
 		t.Fatal(err)
 	}
 	ctx := context.WithoutCancel(t.Context())
 	thaw = sync.OnceFunc(func() {
-		if err := w.cluster.Thaw(ctx, fleet.Kwok); err != nil {
+		if err := e.cluster.Thaw(ctx, fleet.Kwok); err != nil {
 			t.Error(err)
 		}
 	})
@@ -330,10 +332,10 @@ func testRestartToken(t *testing.T, w *environment, app *v1.EcommerceApp) {
 	}
 }
 
-func (w *environment) generations(t testing.TB, app *v1.EcommerceApp) map[string]int64 {
+func (e *environment) generations(t testing.TB, app *v1.EcommerceApp) map[string]int64 {
 	t.Helper()
 	var list appsv1.DeploymentList
-	if err := w.List(t.Context(), &list, client.InNamespace(app.Namespace)); err != nil {
+	if err := e.List(t.Context(), &list, client.InNamespace(app.Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	generations := make(map[string]int64)
@@ -384,10 +386,10 @@ func testStorage(w *environment) func(*testing.T) {
 	}
 }
 
-func (w *environment) podUID(t testing.TB, app *v1.EcommerceApp) types.UID {
+func (e *environment) podUID(t testing.TB, app *v1.EcommerceApp) types.UID {
 	t.Helper()
 	pod := &corev1.Pod{}
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-0"}, pod); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-0"}, pod); err != nil {
 		t.Fatal(err)
 	}
 	return pod.UID

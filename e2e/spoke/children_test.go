@@ -55,16 +55,16 @@ func testMadeAgain(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 }
 
 // checkRecreated deletes an object and waits until there is another.
-func (w *environment) checkRecreated(t *testing.T, object client.Object) {
+func (e *environment) checkRecreated(t *testing.T, object client.Object) {
 	t.Helper()
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		t.Fatal(err)
 	}
 	uid := object.GetUID()
-	if err := w.Delete(t.Context(), object, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+	if err := e.Delete(t.Context(), object, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)
 	}
-	framework.Await(t, w, object, object.GetName()+" to be made again", func(again client.Object) error {
+	framework.Await(t, e, object, object.GetName()+" to be made again", func(again client.Object) error {
 		if again.GetUID() == uid {
 			return errNotYet
 		}
@@ -100,10 +100,10 @@ func testStripped(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 }
 
 // awaitMetadata waits until an object has the metadata again that we write.
-func (w *environment) awaitMetadata(t *testing.T, want client.Object) {
+func (e *environment) awaitMetadata(t *testing.T, want client.Object) {
 	t.Helper()
 	live := want.DeepCopyObject().(client.Object)
-	framework.Await(t, w, live, want.GetName()+" to be put right", func(client.Object) error {
+	framework.Await(t, e, live, want.GetName()+" to be put right", func(client.Object) error {
 		for key, value := range want.GetLabels() {
 			if live.GetLabels()[key] != value {
 				return fmt.Errorf("%T lacks label %s", live, key)
@@ -203,15 +203,15 @@ func testReverted(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 }
 
 // reconcile forces a reconciliation and waits for its answer.
-func (w *environment) reconcile(t testing.TB, app *v1.EcommerceApp, token string) {
+func (e *environment) reconcile(t testing.TB, app *v1.EcommerceApp, token string) {
 	t.Helper()
-	framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
+	framework.Edit(t, e, app, func(app *v1.EcommerceApp) {
 		if app.Annotations == nil {
 			app.Annotations = map[string]string{}
 		}
 		app.Annotations[v1.ReconcileAtAnnotation] = token
 	})
-	framework.Await(t, w, app, "the answer to "+token, func(app *v1.EcommerceApp) error {
+	framework.Await(t, e, app, "the answer to "+token, func(app *v1.EcommerceApp) error {
 		if app.Status.LastHandledReconcileAt != token {
 			return errNotYet
 		}
@@ -220,26 +220,26 @@ func (w *environment) reconcile(t testing.TB, app *v1.EcommerceApp, token string
 }
 
 // checkStatusWrites checks how many writes there were since a mark: of statuses alone.
-func (w *environment) checkStatusWrites(t testing.TB, mark framework.Marks, app *v1.EcommerceApp, want int) {
+func (e *environment) checkStatusWrites(t testing.TB, mark framework.Marks, app *v1.EcommerceApp, want int) {
 	t.Helper()
 	var log audit.Log
 	// A watch may deliver what a write changed before the write is answered and logged.
-	framework.Await(t, w, app, fmt.Sprint("writes: ", want), func(*v1.EcommerceApp) error {
-		if log = w.writes(t, mark, app.Namespace); len(log) < want {
+	framework.Await(t, e, app, fmt.Sprint("writes: ", want), func(*v1.EcommerceApp) error {
+		if log = e.writes(t, mark, app.Namespace); len(log) < want {
 			return errNotYet
 		}
 		return nil
 	})
-	if len(log) != want || slices.ContainsFunc(log, func(e audit.Event) bool { return e.Subresource != "status" }) {
+	if len(log) != want || slices.ContainsFunc(log, func(event audit.Event) bool { return event.Subresource != "status" }) {
 		t.Errorf("want %d writes of the status, got:\n%s", want, log)
 	}
 }
 
 // versions returns the resource versions of what only we write.
-func (w *environment) versions(t testing.TB, app *v1.EcommerceApp) map[string]string {
+func (e *environment) versions(t testing.TB, app *v1.EcommerceApp) map[string]string {
 	t.Helper()
 	versions := make(map[string]string)
-	for _, child := range w.children(t.Context(), t, app) {
+	for _, child := range e.children(t.Context(), t, app) {
 		versions[describe(child)] = child.GetResourceVersion()
 	}
 	return versions
@@ -305,11 +305,11 @@ type keeping struct {
 	claims   map[string]types.UID
 }
 
-func (w *environment) kept(t testing.TB, app *v1.EcommerceApp) keeping {
+func (e *environment) kept(t testing.TB, app *v1.EcommerceApp) keeping {
 	t.Helper()
 	kept := keeping{claims: map[string]types.UID{}}
 	var claims corev1.PersistentVolumeClaimList
-	if err := w.List(t.Context(), &claims, client.InNamespace(app.Namespace)); err != nil {
+	if err := e.List(t.Context(), &claims, client.InNamespace(app.Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	for _, claim := range claims.Items {
@@ -320,13 +320,13 @@ func (w *environment) kept(t testing.TB, app *v1.EcommerceApp) keeping {
 		t.Errorf("%d claims, want that of the database and that of its backups", len(kept.claims))
 	}
 	secret := &corev1.Secret{}
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-credentials"}, secret); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-credentials"}, secret); err != nil {
 		t.Fatal(err)
 	}
 	kept.password = string(secret.Data["password"])
 	kept.names = append(kept.names, "secrets/"+secret.Name)
 	mark := &corev1.Secret{}
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-created"}, mark); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-created"}, mark); err != nil {
 		t.Error(err)
 	}
 	kept.names = append(kept.names, "secrets/"+mark.Name)

@@ -66,9 +66,9 @@ func testDeletedClaim(w *environment) func(*testing.T) {
 }
 
 // awaitStalledClaim waits until an application is stalled for a claim that is being deleted.
-func (w *environment) awaitStalledClaim(t *testing.T, app *v1.EcommerceApp, claim string, ready bool) {
+func (e *environment) awaitStalledClaim(t *testing.T, app *v1.EcommerceApp, claim string, ready bool) {
 	t.Helper()
-	framework.Await(t, w, app, "the claim to be named", func(app *v1.EcommerceApp) error {
+	framework.Await(t, e, app, "the claim to be named", func(app *v1.EcommerceApp) error {
 		stalled := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionStalled)
 		if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != v1.ReasonClaimBeingDeleted || !strings.Contains(stalled.Message, claim) {
 			return fmt.Errorf("Stalled is %+v", stalled)

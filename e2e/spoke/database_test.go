@@ -58,23 +58,23 @@ func testBadImage(w *environment) func(*testing.T) {
 }
 
 // awaitBroken waits until a pod of the database, and the status, show the bad image.
-func (w *environment) awaitBroken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
+func (e *environment) awaitBroken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
 	t.Helper()
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = app.Namespace, fmt.Sprintf("%s-database-%d", app.Name, ordinal)
-	framework.Await(t, w, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
+	framework.Await(t, e, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
 		if pod.Spec.Containers[0].Image != badImage || pod.DeletionTimestamp != nil {
 			return errNotYet
 		}
 		return nil
 	})
-	framework.Await(t, w, app, "the database to be down", func(app *v1.EcommerceApp) error {
+	framework.Await(t, e, app, "the database to be down", func(app *v1.EcommerceApp) error {
 		if c := part(app, "database"); c.Ready || c.ReadyReplicas == c.Replicas || !strings.HasSuffix(c.Message, "image "+badImage+" of container database cannot be pulled") {
 			return fmt.Errorf("database is %+v", c)
 		}
 		return nil
 	})
-	framework.AwaitCondition(t, w, app, metav1.Condition{Type: v1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1.ReasonImagePullBackOff})
+	framework.AwaitCondition(t, e, app, metav1.Condition{Type: v1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1.ReasonImagePullBackOff})
 }
 
 // testUnschedulable asks for more than a node has.
@@ -97,39 +97,39 @@ func testUnschedulable(w *environment) func(*testing.T) {
 }
 
 // repair sets a good image and waits until it runs everywhere.
-func (w *environment) repair(t *testing.T, app *v1.EcommerceApp) {
+func (e *environment) repair(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = "" })
-	w.awaitRolledOut(t, app, "postgres:"+app.Spec.Database.Version)
-	w.awaitRunning(t, app)
+	framework.Edit(t, e, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = "" })
+	e.awaitRolledOut(t, app, "postgres:"+app.Spec.Database.Version)
+	e.awaitRunning(t, app)
 	if c := part(app, "database"); c.ReadyReplicas != *app.Spec.Database.Replicas {
 		t.Errorf("the database is %+v", c)
 	}
 }
 
-func (w *environment) claimUID(t *testing.T, app *v1.EcommerceApp) string {
+func (e *environment) claimUID(t *testing.T, app *v1.EcommerceApp) string {
 	t.Helper()
-	claim := w.claim(app)
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+	claim := e.claim(app)
+	if err := e.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
 		t.Fatal(err)
 	}
 	return string(claim.UID)
 }
 
-func (w *environment) claim(app *v1.EcommerceApp) *corev1.PersistentVolumeClaim {
+func (e *environment) claim(app *v1.EcommerceApp) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "data-" + app.Name + "-database-0"}}
 }
 
-func (w *environment) set(app *v1.EcommerceApp) *appsv1.StatefulSet {
+func (e *environment) set(app *v1.EcommerceApp) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database"}}
 }
 
 // recreateOrdered makes a database's StatefulSet one that starts its pods in order,
 // as earlier releases did, and that waits for a pod with a bad image.
-func (w *environment) recreateOrdered(t *testing.T, app *v1.EcommerceApp) {
+func (e *environment) recreateOrdered(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	set := w.set(app)
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+	set := e.set(app)
+	if err := e.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 		t.Fatal(err)
 	}
 	old := set.DeepCopy()
@@ -139,14 +139,14 @@ func (w *environment) recreateOrdered(t *testing.T, app *v1.EcommerceApp) {
 	for i := range old.Spec.Template.Spec.Containers {
 		old.Spec.Template.Spec.Containers[i].Image = badImage
 	}
-	if err := w.Delete(t.Context(), set, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+	if err := e.Delete(t.Context(), set, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 		t.Fatal(err)
 	}
-	framework.AwaitGone(t, w, set)
-	framework.Create(t, w, old)
+	framework.AwaitGone(t, e, set)
+	framework.Create(t, e, old)
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = app.Namespace, app.Name+"-database-0"
-	framework.Await(t, w, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
+	framework.Await(t, e, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
 		if pod.Spec.Containers[0].Image != badImage || pod.DeletionTimestamp != nil {
 			return errNotYet
 		}
@@ -223,9 +223,9 @@ func asksFor(set *appsv1.StatefulSet) string {
 }
 
 // awaitTooSmall waits until an app runs, and says that its claim cannot grow.
-func (w *environment) awaitTooSmall(t *testing.T, app *v1.EcommerceApp) {
+func (e *environment) awaitTooSmall(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	framework.Await(t, w, app, "the app to run with a claim that cannot grow", func(app *v1.EcommerceApp) error {
+	framework.Await(t, e, app, "the app to run with a claim that cannot grow", func(app *v1.EcommerceApp) error {
 		c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionDegraded)
 		if app.Status.Phase != v1.PhaseRunning || c.Status != metav1.ConditionTrue || c.Reason != v1.ReasonStorageNotExpandable || c.ObservedGeneration != app.Generation {
 			return fmt.Errorf("phase %s: %s (%v)", app.Status.Phase, app.Status.Message, c)
@@ -246,13 +246,13 @@ func (w *environment) awaitTooSmall(t *testing.T, app *v1.EcommerceApp) {
 }
 
 // checkQuiet checks that an app whose claim cannot grow costs no writes but the tries.
-func (w *environment) checkQuiet(t *testing.T, app *v1.EcommerceApp) {
+func (e *environment) checkQuiet(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	w.reconcile(t, app, "while too small")
-	mark := w.mark(t)
-	w.reconcile(t, app, "while too small, again")
-	log := w.writes(t, mark, app.Namespace)
-	others := log.Where(func(e audit.Event) bool { return e.Resource != "persistentvolumeclaims" })
+	e.reconcile(t, app, "while too small")
+	mark := e.mark(t)
+	e.reconcile(t, app, "while too small, again")
+	log := e.writes(t, mark, app.Namespace)
+	others := log.Where(func(event audit.Event) bool { return event.Resource != "persistentvolumeclaims" })
 	if len(log) == len(others) || len(others) != 1 || others[0].Subresource != "status" {
 		t.Errorf("want tries of the claim and one write of the status, got:\n%s", log)
 	}
@@ -260,11 +260,11 @@ func (w *environment) checkQuiet(t *testing.T, app *v1.EcommerceApp) {
 
 // awaitRolledOut waits until the pods of the database and of the frontend, as far as
 // there are any, are those of the wanted images.
-func (w *environment) awaitRolledOut(t *testing.T, app *v1.EcommerceApp, database string) {
+func (e *environment) awaitRolledOut(t *testing.T, app *v1.EcommerceApp, database string) {
 	t.Helper()
 	framework.Eventually(t, "the new images to run", func(ctx context.Context) error {
 		var pods corev1.PodList
-		if err := w.List(ctx, &pods, client.InNamespace(app.Namespace)); err != nil {
+		if err := e.List(ctx, &pods, client.InNamespace(app.Namespace)); err != nil {
 			return err
 		}
 		want := map[string]string{"database": database, "frontend": app.Spec.Frontend.Image}

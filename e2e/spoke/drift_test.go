@@ -83,45 +83,45 @@ func prometheusRules() string {
 
 // defineOptionalKinds defines the kinds that the spoke applies where they are defined, and starts
 // the spoke again: it knows them then, so that it does not begin with what stands in for them.
-func (w *environment) defineOptionalKinds(t *testing.T, waits retry.Waits) {
+func (e *environment) defineOptionalKinds(t *testing.T, waits retry.Waits) {
 	t.Helper()
-	w.stop()
+	e.stop()
 	for _, definition := range []string{serviceMonitors, prometheusRules(), certificates()} {
-		if err := w.cluster.Apply(t.Context(), []byte(definition)); err != nil {
+		if err := e.cluster.Apply(t.Context(), []byte(definition)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.issueCertificates(t)
-	w.runWith(t, waits)
+	e.issueCertificates(t)
+	e.runWith(t, waits)
 }
 
 // everything creates an application with an object of each kind that the spoke renders, and
 // starts the spoke again, without resyncs. The engine of the database is that of the seed.
-func (w *environment) everything(t *testing.T, seed uint64) *v1.EcommerceApp {
+func (e *environment) everything(t *testing.T, seed uint64) *v1.EcommerceApp {
 	t.Helper()
-	w.defineOptionalKinds(t, retry.Waits{})
-	app := w.shop(t)
+	e.defineOptionalKinds(t, retry.Waits{})
+	app := e.shop(t)
 	app.Spec.Backend.Replicas = nil
 	app.Spec.Backend.Autoscaling = &v1.Autoscaling{MinReplicas: 2, MaxReplicas: 4}
 	app.Spec.Ingress.Host = "shop.example.com"
 	app.Spec.Security.TLS.IssuerRef = &v1.IssuerReference{Name: "letsencrypt"}
-	w.allowLogin(t, app)
+	e.allowLogin(t, app)
 	if seed%2 == 0 {
 		app.Spec.Database.Engine, app.Spec.Database.Version = v1.EngineMySQL, "8.4.2"
 	}
-	framework.Create(t, w, app)
-	w.awaitRunning(t, app)
+	framework.Create(t, e, app)
+	e.awaitRunning(t, app)
 	return app
 }
 
 // applied returns the objects of an application that the spoke applied.
-func (w *environment) applied(t *testing.T, app *v1.EcommerceApp) []*unstructured.Unstructured {
+func (e *environment) applied(t *testing.T, app *v1.EcommerceApp) []*unstructured.Unstructured {
 	t.Helper()
-	all := w.children(t.Context(), t, app)
+	all := e.children(t.Context(), t, app)
 	for _, kind := range optionalKinds() {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
-		if err := w.List(t.Context(), list, client.InNamespace(app.Namespace)); err != nil {
+		if err := e.List(t.Context(), list, client.InNamespace(app.Namespace)); err != nil {
 			t.Fatal(err)
 		}
 		for i := range list.Items {
@@ -132,7 +132,7 @@ func (w *environment) applied(t *testing.T, app *v1.EcommerceApp) []*unstructure
 	for _, child := range all {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(child.GetObjectKind().GroupVersionKind())
-		if err := w.Get(t.Context(), client.ObjectKeyFromObject(child), object); err != nil {
+		if err := e.Get(t.Context(), client.ObjectKeyFromObject(child), object); err != nil {
 			t.Fatal(err)
 		}
 		if paths, err := ownedPaths(object); err != nil {

@@ -197,11 +197,11 @@ func testCertificate(w *environment) func(*testing.T) {
 }
 
 // checkCertificate waits until the Ingress of an application uses a Secret.
-func (w *environment) checkCertificate(t *testing.T, app *v1.EcommerceApp, secret string) {
+func (e *environment) checkCertificate(t *testing.T, app *v1.EcommerceApp, secret string) {
 	t.Helper()
 	framework.Eventually(t, "the Ingress to use "+secret, func(ctx context.Context) error {
 		ingress := &networkingv1.Ingress{}
-		if err := w.Get(ctx, client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-ingress"}, ingress); err != nil {
+		if err := e.Get(ctx, client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-ingress"}, ingress); err != nil {
 			return err
 		}
 		if got := ingress.Spec.TLS[0].SecretName; got != secret {
@@ -212,12 +212,12 @@ func (w *environment) checkCertificate(t *testing.T, app *v1.EcommerceApp, secre
 }
 
 // issueCertificates makes each Certificate ready, as cert-manager does, until the test ends.
-func (w *environment) issueCertificates(t *testing.T) {
+func (e *environment) issueCertificates(t *testing.T) {
 	t.Helper()
 	all := &unstructured.UnstructuredList{}
 	all.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "CertificateList"})
-	framework.Eventually(t, "Certificates to be served", func(ctx context.Context) error { return w.List(ctx, all) })
-	changes, err := w.Watch(t.Context(), all)
+	framework.Eventually(t, "Certificates to be served", func(ctx context.Context) error { return e.List(ctx, all) })
+	changes, err := e.Watch(t.Context(), all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func (w *environment) issueCertificates(t *testing.T) {
 			if !ok || change.Type != watch.Added && change.Type != watch.Modified {
 				continue
 			}
-			err := w.Patch(t.Context(), certificate, client.RawPatch(types.MergePatchType, ready), client.FieldOwner("cert-manager"))
+			err := e.Patch(t.Context(), certificate, client.RawPatch(types.MergePatchType, ready), client.FieldOwner("cert-manager"))
 			if client.IgnoreNotFound(err) != nil && t.Context().Err() == nil {
 				t.Errorf("issuing a certificate: %v", err)
 			}

@@ -62,46 +62,46 @@ func start(t *testing.T) *environment {
 }
 
 // run starts the spoke.
-func (w *environment) run(t testing.TB) {
+func (e *environment) run(t testing.TB) {
 	t.Helper()
-	w.runWith(t, retry.Waits{Longest: longestWait})
+	e.runWith(t, retry.Waits{Longest: longestWait})
 }
 
 // runWith starts the spoke with waits of its own.
-func (w *environment) runWith(t testing.TB, waits retry.Waits) {
+func (e *environment) runWith(t testing.TB, waits retry.Waits) {
 	t.Helper()
 	options := setup.Options{
-		Options: framework.ProcessOptions(t), Kubeconfig: w.kubeconfig(t), Registry: prometheus.NewRegistry(),
-		Waits: waits, Exec: w.commands.run,
+		Options: framework.ProcessOptions(t), Kubeconfig: e.kubeconfig(t), Registry: prometheus.NewRegistry(),
+		Waits: waits, Exec: e.commands.run,
 	}
-	options.SafeMode = w.safeMode
-	w.stop = w.env.Run("the spoke", func(ctx context.Context) error { return setup.Run(ctx, options) })
+	options.SafeMode = e.safeMode
+	e.stop = e.env.Run("the spoke", func(ctx context.Context) error { return setup.Run(ctx, options) })
 }
 
-func (w *environment) kubeconfig(t testing.TB) string {
+func (e *environment) kubeconfig(t testing.TB) string {
 	t.Helper()
-	return w.env.KubeconfigFile(t, w.cluster, config.SpokeServiceAccount)
+	return e.env.KubeconfigFile(t, e.cluster, config.SpokeServiceAccount)
 }
 
 // expectReplaced declares that the database's StatefulSet is replaced: its claim templates cannot be changed.
-func (w *environment) expectReplaced(app *v1.EcommerceApp) {
-	w.env.ExpectDeletes(invariants.Expected{Resource: "statefulsets", Namespace: app.Namespace, Name: app.Name + "-database"})
+func (e *environment) expectReplaced(app *v1.EcommerceApp) {
+	e.env.ExpectDeletes(invariants.Expected{Resource: "statefulsets", Namespace: app.Namespace, Name: app.Name + "-database"})
 }
 
 // namespace makes a namespace for a test.
-func (w *environment) namespace(t testing.TB) string {
+func (e *environment) namespace(t testing.TB) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "shop-"}}
-	if err := w.Create(t.Context(), namespace); err != nil {
+	if err := e.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
 	return namespace.Name
 }
 
 // shop returns the sample's EcommerceApp for a namespace of its own.
-func (w *environment) shop(t testing.TB) *v1.EcommerceApp {
+func (e *environment) shop(t testing.TB) *v1.EcommerceApp {
 	t.Helper()
-	return shop(w.namespace(t))
+	return shop(e.namespace(t))
 }
 
 // shop returns the sample's EcommerceApp for a namespace.
@@ -112,38 +112,38 @@ func shop(namespace string) *v1.EcommerceApp {
 }
 
 // allowLogin configures the login of an application, which is Degraded otherwise.
-func (w *environment) allowLogin(t testing.TB, app *v1.EcommerceApp) {
+func (e *environment) allowLogin(t testing.TB, app *v1.EcommerceApp) {
 	t.Helper()
-	framework.Create(t, w, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "login"}})
+	framework.Create(t, e, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "login"}})
 	login := &app.Spec.Security.Authentication
 	login.SecretRef, login.EmailDomains = &v1.LocalSecretReference{Name: "login"}, []string{"example.com"}
 }
 
 // runningShop creates the sample's EcommerceApp in a namespace of its own, and waits until
 // it runs.
-func (w *environment) runningShop(t testing.TB) *v1.EcommerceApp {
+func (e *environment) runningShop(t testing.TB) *v1.EcommerceApp {
 	t.Helper()
-	app := w.shop(t)
-	framework.Create(t, w, app)
-	w.awaitRunning(t, app)
+	app := e.shop(t)
+	framework.Create(t, e, app)
+	e.awaitRunning(t, app)
 	return app
 }
 
 // awaitRunning waits until an app is as wanted.
-func (w *environment) awaitRunning(t testing.TB, app *v1.EcommerceApp) {
+func (e *environment) awaitRunning(t testing.TB, app *v1.EcommerceApp) {
 	t.Helper()
-	framework.AwaitRunning(t, w, app)
+	framework.AwaitRunning(t, e, app)
 }
 
 // writes returns what the spoke has written to a namespace since a mark.
-func (w *environment) writes(t testing.TB, mark framework.Marks, namespace string) audit.Log {
+func (e *environment) writes(t testing.TB, mark framework.Marks, namespace string) audit.Log {
 	t.Helper()
-	return mark.By(t, w.cluster, config.SpokeServiceAccount).Writes().In(namespace)
+	return mark.By(t, e.cluster, config.SpokeServiceAccount).Writes().In(namespace)
 }
 
-func (w *environment) mark(t testing.TB) framework.Marks {
+func (e *environment) mark(t testing.TB) framework.Marks {
 	t.Helper()
-	return w.env.Mark(t)
+	return e.env.Mark(t)
 }
 
 // part returns a component's status.

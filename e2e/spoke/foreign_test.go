@@ -91,9 +91,9 @@ func testStoppedByHand(w *environment) func(*testing.T) {
 }
 
 // specOf returns the spec of an object without what the API server allocates.
-func (w *environment) specOf(ctx context.Context, t *testing.T, object client.Object) any {
+func (e *environment) specOf(ctx context.Context, t *testing.T, object client.Object) any {
 	t.Helper()
-	if err := w.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+	if err := e.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		t.Fatal(err)
 	}
 	switch o := object.(type) {
@@ -113,10 +113,10 @@ func (w *environment) specOf(ctx context.Context, t *testing.T, object client.Ob
 	return nil
 }
 
-func (w *environment) podUIDs(t *testing.T, app *v1.EcommerceApp) map[string]types.UID {
+func (e *environment) podUIDs(t *testing.T, app *v1.EcommerceApp) map[string]types.UID {
 	t.Helper()
 	pods := &corev1.PodList{}
-	if err := w.List(t.Context(), pods, client.InNamespace(app.Namespace)); err != nil {
+	if err := e.List(t.Context(), pods, client.InNamespace(app.Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	uids := map[string]types.UID{}

@@ -86,9 +86,9 @@ func gatewayObject(kind, namespace, name string) *unstructured.Unstructured {
 }
 
 // setStatus sets the status of an object, as its controller does.
-func (w *environment) setStatus(t *testing.T, object client.Object, change func()) {
+func (e *environment) setStatus(t *testing.T, object client.Object, change func()) {
 	t.Helper()
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		t.Fatal(err)
 	}
 	before, ok := object.DeepCopyObject().(client.Object)
@@ -96,15 +96,15 @@ func (w *environment) setStatus(t *testing.T, object client.Object, change func(
 		t.Fatalf("%T is no object", object)
 	}
 	change()
-	if err := w.Status().Patch(t.Context(), object, client.MergeFrom(before)); err != nil {
+	if err := e.Status().Patch(t.Context(), object, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // awaitAddresses waits until the status of an application has addresses.
-func (w *environment) awaitAddresses(t *testing.T, app *v1.EcommerceApp, want ...string) {
+func (e *environment) awaitAddresses(t *testing.T, app *v1.EcommerceApp, want ...string) {
 	t.Helper()
-	framework.Await(t, w, app, fmt.Sprintf("the addresses %q", want), func(app *v1.EcommerceApp) error {
+	framework.Await(t, e, app, fmt.Sprintf("the addresses %q", want), func(app *v1.EcommerceApp) error {
 		if !slices.Equal(app.Status.Addresses, want) {
 			return fmt.Errorf("it has %q", app.Status.Addresses)
 		}
@@ -114,9 +114,9 @@ func (w *environment) awaitAddresses(t *testing.T, app *v1.EcommerceApp, want ..
 
 // awaitReason waits until the ingress of an application is not ready for a reason, while customers
 // are served.
-func (w *environment) awaitReason(t *testing.T, app *v1.EcommerceApp, reason string) {
+func (e *environment) awaitReason(t *testing.T, app *v1.EcommerceApp, reason string) {
 	t.Helper()
-	framework.Await(t, w, app, "the reason "+reason, func(app *v1.EcommerceApp) error {
+	framework.Await(t, e, app, "the reason "+reason, func(app *v1.EcommerceApp) error {
 		if c := part(app, "ingress"); c.Ready || c.Reason != reason {
 			return fmt.Errorf("ready %t, %s: %s", c.Ready, c.Reason, c.Message)
 		}
@@ -178,12 +178,12 @@ func testGateway(w *environment) func(*testing.T) {
 
 // routeRequests lets a Gateway accept the route of an application, which then has the addresses of the
 // Gateway, and no Ingress.
-func (w *environment) routeRequests(t *testing.T, app *v1.EcommerceApp) {
+func (e *environment) routeRequests(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	gateway, route := gatewayObject("Gateway", app.Namespace, "public"), gatewayObject("HTTPRoute", app.Namespace, "routed-ingress")
-	framework.Create(t, w, gateway)
+	framework.Create(t, e, gateway)
 	address := func(values ...string) {
-		w.setStatus(t, gateway, func() {
+		e.setStatus(t, gateway, func() {
 			var all []any
 			for _, value := range values {
 				all = append(all, map[string]any{"value": value})
@@ -192,8 +192,8 @@ func (w *environment) routeRequests(t *testing.T, app *v1.EcommerceApp) {
 		})
 	}
 	address("192.0.2.10")
-	w.env.ExpectDeletes(invariants.Expected{Resource: "ingresses", Namespace: app.Namespace, Name: "routed-ingress"})
-	w.setStatus(t, route, func() {
+	e.env.ExpectDeletes(invariants.Expected{Resource: "ingresses", Namespace: app.Namespace, Name: "routed-ingress"})
+	e.setStatus(t, route, func() {
 		condition := func(kind string) any {
 			return map[string]any{"type": kind, "status": "True", "reason": kind, "message": "", "observedGeneration": route.GetGeneration(), "lastTransitionTime": "2026-01-01T00:00:00Z"}
 		}
@@ -202,9 +202,9 @@ func (w *environment) routeRequests(t *testing.T, app *v1.EcommerceApp) {
 			"parentRef": map[string]any{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "public"},
 		}}}
 	})
-	framework.AwaitGone(t, w, &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "routed-ingress"}})
-	w.awaitRunning(t, app)
-	w.awaitAddresses(t, app, "192.0.2.10")
+	framework.AwaitGone(t, e, &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "routed-ingress"}})
+	e.awaitRunning(t, app)
+	e.awaitAddresses(t, app, "192.0.2.10")
 	address("192.0.2.11", "not a name", "lb.example.test")
-	w.awaitAddresses(t, app, "192.0.2.11", "lb.example.test")
+	e.awaitAddresses(t, app, "192.0.2.11", "lb.example.test")
 }

@@ -115,20 +115,20 @@ func isLost(conditions []metav1.Condition, want bool) error {
 }
 
 // lose deletes a claim, and the pod that uses it, so that both are gone.
-func (w *environment) lose(t *testing.T, namespace, claim, pod string) {
+func (e *environment) lose(t *testing.T, namespace, claim, pod string) {
 	t.Helper()
 	lost := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: claim}}
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(lost), lost); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKeyFromObject(lost), lost); err != nil {
 		t.Fatal(err)
 	}
 	uid := lost.UID
 	for _, object := range []client.Object{lost, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod}}} {
-		if err := w.Delete(t.Context(), object); err != nil {
+		if err := e.Delete(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
 	framework.Eventually(t, "the claim to be gone", func(ctx context.Context) error {
-		err := w.Get(ctx, client.ObjectKey{Namespace: namespace, Name: claim}, lost)
+		err := e.Get(ctx, client.ObjectKey{Namespace: namespace, Name: claim}, lost)
 		if err == nil && lost.UID == uid {
 			return errNotYet
 		}
@@ -137,26 +137,26 @@ func (w *environment) lose(t *testing.T, namespace, claim, pod string) {
 }
 
 // recreate deletes an application and creates it again.
-func (w *environment) recreate(t *testing.T, app *v1.EcommerceApp) {
+func (e *environment) recreate(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	framework.Delete(t, w, app)
-	framework.AwaitGone(t, w, app)
+	framework.Delete(t, e, app)
+	framework.AwaitGone(t, e, app)
 	spec := app.Spec
 	*app = *shop(app.Namespace)
 	app.Spec = spec
-	framework.Create(t, w, app)
+	framework.Create(t, e, app)
 }
 
 // quota sets the number of claims that a namespace may have, as soon as that is enforced.
-func (w *environment) quota(t *testing.T, namespace, claims string) {
+func (e *environment) quota(t *testing.T, namespace, claims string) {
 	t.Helper()
 	const counted = corev1.ResourceName("count/persistentvolumeclaims")
 	want := corev1.ResourceList{counted: quantity(claims)}
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: noClaims}, Spec: corev1.ResourceQuotaSpec{Hard: want}}
-	if err := w.Create(t.Context(), quota); err != nil {
-		framework.Edit(t, w, quota, func(quota *corev1.ResourceQuota) { quota.Spec.Hard = want })
+	if err := e.Create(t.Context(), quota); err != nil {
+		framework.Edit(t, e, quota, func(quota *corev1.ResourceQuota) { quota.Spec.Hard = want })
 	}
-	framework.Await(t, w, quota, "the quota to be enforced", func(quota *corev1.ResourceQuota) error {
+	framework.Await(t, e, quota, "the quota to be enforced", func(quota *corev1.ResourceQuota) error {
 		if hard := quota.Status.Hard[counted]; hard.Cmp(want[counted]) != 0 || len(quota.Status.Hard) == 0 {
 			return errNotYet
 		}
@@ -165,10 +165,10 @@ func (w *environment) quota(t *testing.T, namespace, claims string) {
 }
 
 // awaitDumps waits until the schedule of the dumps is suspended, or is not.
-func (w *environment) awaitDumps(t *testing.T, app *v1.EcommerceApp, suspended bool) {
+func (e *environment) awaitDumps(t *testing.T, app *v1.EcommerceApp, suspended bool) {
 	t.Helper()
 	dumps := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-backup"}}
-	framework.Await(t, w, dumps, fmt.Sprintf("dumps to be suspended: %t", suspended), func(dumps *batchv1.CronJob) error {
+	framework.Await(t, e, dumps, fmt.Sprintf("dumps to be suspended: %t", suspended), func(dumps *batchv1.CronJob) error {
 		if is := dumps.Spec.Suspend != nil && *dumps.Spec.Suspend; is != suspended {
 			return fmt.Errorf("suspended: %t", is)
 		}

@@ -110,21 +110,23 @@ func testUnchanged(w *environment) func(*testing.T) {
 
 // checkEditWhileDown edits an app while no spoke runs: the applied hash still tells of the children that are as
 // before.
-func (w *environment) checkEditWhileDown(t *testing.T, app *v1.EcommerceApp) {
+func (e *environment) checkEditWhileDown(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	w.stop()
-	framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
-	mark := w.mark(t)
-	w.run(t)
-	w.awaitRunning(t, app)
-	if reads := w.childReads(t, mark, app); len(reads) > 2 {
+	e.stop()
+	framework.Edit(t, e, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
+	mark := e.mark(t)
+	e.run(t)
+	e.awaitRunning(t, app)
+	if reads := e.childReads(t, mark, app); len(reads) > 2 {
 		t.Errorf("children other than the Deployment that was edited were read:\n%s", reads)
 	}
 }
 
 // childReads returns the reads of single children of an application since a mark.
-func (w *environment) childReads(t testing.TB, mark framework.Marks, app *v1.EcommerceApp) audit.Log {
+func (e *environment) childReads(t testing.TB, mark framework.Marks, app *v1.EcommerceApp) audit.Log {
 	t.Helper()
-	reads := mark.By(t, w.cluster, config.SpokeServiceAccount).Verb("get")
-	return slices.DeleteFunc(reads, func(e audit.Event) bool { return e.Namespace != app.Namespace || e.Resource == "ecommerceapps" })
+	reads := mark.By(t, e.cluster, config.SpokeServiceAccount).Verb("get")
+	return slices.DeleteFunc(reads, func(event audit.Event) bool {
+		return event.Namespace != app.Namespace || event.Resource == "ecommerceapps"
+	})
 }

@@ -100,17 +100,17 @@ func (s *safely) awaitWritten(t *testing.T) {
 }
 
 // restartIn ends the spoke, and starts another, in safe mode or not.
-func (w *environment) restartIn(t *testing.T, safeMode bool) {
+func (e *environment) restartIn(t *testing.T, safeMode bool) {
 	t.Helper()
-	w.stop()
-	w.safeMode = safeMode
-	w.run(t)
+	e.stop()
+	e.safeMode = safeMode
+	e.run(t)
 }
 
 // awaitPending blocks until the status of an application lists a change with such fields.
-func (w *environment) awaitPending(t *testing.T, app *v1.EcommerceApp, want v1.PendingChange) {
+func (e *environment) awaitPending(t *testing.T, app *v1.EcommerceApp, want v1.PendingChange) {
 	t.Helper()
-	framework.AwaitApp(t, w, app, fmt.Sprintf("%+v to be pending", want), func(status *v1.EcommerceAppStatus) error {
+	framework.AwaitApp(t, e, app, fmt.Sprintf("%+v to be pending", want), func(status *v1.EcommerceAppStatus) error {
 		for _, c := range status.PendingChanges {
 			fields := slices.IndexFunc(want.Fields, func(field string) bool { return !strings.Contains(strings.Join(c.Fields, "\n"), field) }) < 0
 			if c.Kind == want.Kind && c.Name == want.Name && c.Action == want.Action && fields {

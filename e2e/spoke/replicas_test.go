@@ -92,19 +92,19 @@ func testKeptReplicas(w *environment) func(*testing.T) {
 }
 
 // replicatedShop returns a running shop with two replicas of its database, and the pods of that.
-func (w *environment) replicatedShop(t *testing.T) (*v1.EcommerceApp, []*corev1.Pod) {
+func (e *environment) replicatedShop(t *testing.T) (*v1.EcommerceApp, []*corev1.Pod) {
 	t.Helper()
-	app := w.shop(t)
+	app := e.shop(t)
 	app.Spec.Database.Replicas = new(int32(3))
-	framework.Create(t, w, app)
-	w.awaitRunning(t, app)
-	return app, w.databasePods(t, app)
+	framework.Create(t, e, app)
+	e.awaitRunning(t, app)
+	return app, e.databasePods(t, app)
 }
 
 // awaitReplicas waits for what the status says of replicas.
-func (w *environment) awaitReplicas(t *testing.T, app *v1.EcommerceApp, want ...v1.DatabaseReplica) {
+func (e *environment) awaitReplicas(t *testing.T, app *v1.EcommerceApp, want ...v1.DatabaseReplica) {
 	t.Helper()
-	framework.Await(t, w, app, "has its replicas observed", func(app *v1.EcommerceApp) error {
+	framework.Await(t, e, app, "has its replicas observed", func(app *v1.EcommerceApp) error {
 		if diff := cmp.Diff(want, app.Status.DatabaseReplicas); diff != "" {
 			return fmt.Errorf("replicas (-want +got): %s", diff)
 		}
@@ -114,16 +114,16 @@ func (w *environment) awaitReplicas(t *testing.T, app *v1.EcommerceApp, want ...
 
 // databasePods returns the pods of an application's database, to which it gives addresses: the first
 // 127.0.0.1, and so on.
-func (w *environment) databasePods(t *testing.T, app *v1.EcommerceApp) []*corev1.Pod {
+func (e *environment) databasePods(t *testing.T, app *v1.EcommerceApp) []*corev1.Pod {
 	t.Helper()
 	pods := make([]*corev1.Pod, *app.Spec.Database.Replicas)
 	for i := range pods {
 		pods[i] = &corev1.Pod{}
 		key := client.ObjectKey{Namespace: app.Namespace, Name: fmt.Sprintf("%s-database-%d", app.Name, i)}
-		if err := w.Get(t.Context(), key, pods[i]); err != nil {
+		if err := e.Get(t.Context(), key, pods[i]); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.setAddress(t.Context(), pods[i], fmt.Sprintf("127.0.0.%d", i+1)); err != nil {
+		if err := e.setAddress(t.Context(), pods[i], fmt.Sprintf("127.0.0.%d", i+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,20 +131,20 @@ func (w *environment) databasePods(t *testing.T, app *v1.EcommerceApp) []*corev1
 }
 
 // setAddress gives a pod an address, as the simulated kubelet does not.
-func (w *environment) setAddress(ctx context.Context, pod *corev1.Pod, ip string) error {
+func (e *environment) setAddress(ctx context.Context, pod *corev1.Pod, ip string) error {
 	patch := fmt.Appendf(nil, `{"status":{"podIP":%q,"podIPs":[{"ip":%q}]}}`, ip, ip)
-	return w.Status().Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch))
+	return e.Status().Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch))
 }
 
 // setUnready makes a pod of a database fail its readiness probe, as the disruption budget observes it.
-func (w *environment) setUnready(t *testing.T, app *v1.EcommerceApp, pod *corev1.Pod) {
+func (e *environment) setUnready(t *testing.T, app *v1.EcommerceApp, pod *corev1.Pod) {
 	t.Helper()
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database"}}
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(budget), budget); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKeyFromObject(budget), budget); err != nil {
 		t.Fatal(err)
 	}
 	healthy := budget.Status.CurrentHealthy
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
 		t.Fatal(err)
 	}
 	before := pod.DeepCopy()
@@ -153,10 +153,10 @@ func (w *environment) setUnready(t *testing.T, app *v1.EcommerceApp, pod *corev1
 			c.Status = corev1.ConditionFalse
 		}
 	}
-	if err := w.Status().Patch(t.Context(), pod, client.MergeFrom(before)); err != nil {
+	if err := e.Status().Patch(t.Context(), pod, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	framework.Await(t, w, budget, "observes the pod", func(budget *policyv1.PodDisruptionBudget) error {
+	framework.Await(t, e, budget, "observes the pod", func(budget *policyv1.PodDisruptionBudget) error {
 		if budget.Status.CurrentHealthy >= healthy {
 			return errNotYet
 		}
@@ -165,19 +165,19 @@ func (w *environment) setUnready(t *testing.T, app *v1.EcommerceApp, pod *corev1
 }
 
 // checkRefused checks that an event says which budget keeps a pod, which is not replaced.
-func (w *environment) checkRefused(t *testing.T, pod *corev1.Pod) {
+func (e *environment) checkRefused(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	now := &corev1.Pod{}
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(pod), now); err != nil || now.UID != pod.UID || now.DeletionTimestamp != nil {
+	if err := e.Get(t.Context(), client.ObjectKeyFromObject(pod), now); err != nil || now.UID != pod.UID || now.DeletionTimestamp != nil {
 		t.Errorf("the pod was replaced: %v", err)
 	}
 	var list corev1.EventList
-	if err := w.List(t.Context(), &list, client.InNamespace(pod.Namespace)); err != nil {
+	if err := e.List(t.Context(), &list, client.InNamespace(pod.Namespace)); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range list.Items {
-		if e.Reason == "ReplicaNotRebuilt" && !strings.Contains(e.Message, "needs 2 healthy pods and has 2 currently") {
-			t.Errorf("the event says %q", e.Message)
+	for _, event := range list.Items {
+		if event.Reason == "ReplicaNotRebuilt" && !strings.Contains(event.Message, "needs 2 healthy pods and has 2 currently") {
+			t.Errorf("the event says %q", event.Message)
 		}
 	}
 }

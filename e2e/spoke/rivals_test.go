@@ -77,10 +77,10 @@ func testTwoManagers(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 
 // rewrite applies the number of replicas of a Deployment, with force, each time it differs, until
 // end is called.
-func (w *environment) rewrite(t *testing.T, deployment *appsv1.Deployment, replicas int64) (end func()) {
+func (e *environment) rewrite(t *testing.T, deployment *appsv1.Deployment, replicas int64) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	watch, err := w.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(deployment.Namespace))
+	watch, err := e.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(deployment.Namespace))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func (w *environment) rewrite(t *testing.T, deployment *appsv1.Deployment, repli
 			intent.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
 			intent.SetNamespace(deployment.Namespace)
 			intent.SetName(deployment.Name)
-			if err := w.Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.FieldOwner(stranger), client.ForceOwnership); err != nil && ctx.Err() == nil {
+			if err := e.Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.FieldOwner(stranger), client.ForceOwnership); err != nil && ctx.Err() == nil {
 				t.Error(err)
 			}
 		}

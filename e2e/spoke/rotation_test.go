@@ -183,17 +183,17 @@ func testRotation(w *environment) func(*testing.T) {
 
 // failRotation changes the password while the database does not, and expects what the status says. The
 // rest of the spec is in effect all the same.
-func (w *environment) failRotation(t *testing.T, app *v1.EcommerceApp, secret *corev1.Secret) {
+func (e *environment) failRotation(t *testing.T, app *v1.EcommerceApp, secret *corev1.Secret) {
 	t.Helper()
-	w.commands.fail(&podexec.FailedError{
+	e.commands.fail(&podexec.FailedError{
 		Stderr: `psql:<stdin>:7: ERROR: the password "second" is refused ` + strings.Repeat("x", 300),
 		Err:    errors.New("command terminated with exit code 3"),
 	})
-	w.setCredential(t, secret, "password", "second")
-	w.awaitDegraded(t, app, v1.ReasonRotationFailed, `clients keep the old one; psql:<stdin>:7: ERROR: the password "***" is refused xxx`)
-	w.awaitLogin(t, app, "shop/first/changing")
-	framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Port = 8081 })
-	framework.Await(t, w, app, "observes the spec while the rotation fails", func(app *v1.EcommerceApp) error {
+	e.setCredential(t, secret, "password", "second")
+	e.awaitDegraded(t, app, v1.ReasonRotationFailed, `clients keep the old one; psql:<stdin>:7: ERROR: the password "***" is refused xxx`)
+	e.awaitLogin(t, app, "shop/first/changing")
+	framework.Edit(t, e, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Port = 8081 })
+	framework.Await(t, e, app, "observes the spec while the rotation fails", func(app *v1.EcommerceApp) error {
 		c := framework.Condition(app.Status.Conditions, v1.ConditionDegraded)
 		if app.Status.ObservedGeneration != app.Generation || c.Reason != v1.ReasonRotationFailed || len(c.Message) > 400 {
 			return fmt.Errorf("generation %d of %d, Degraded is %s: %s", app.Status.ObservedGeneration, app.Generation, c.Reason, c.Message)
@@ -203,19 +203,19 @@ func (w *environment) failRotation(t *testing.T, app *v1.EcommerceApp, secret *c
 }
 
 // loseLogin deletes the login Secret. It is written again, for clients of a rotation that none had.
-func (w *environment) loseLogin(t *testing.T, app *v1.EcommerceApp, before ...string) {
+func (e *environment) loseLogin(t *testing.T, app *v1.EcommerceApp, before ...string) {
 	t.Helper()
-	if err := w.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-login"}}); err != nil {
+	if err := e.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-login"}}); err != nil {
 		t.Fatal(err)
 	}
 	backend := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-backend"}}
-	framework.Await(t, w, backend, "gets the login again", func(backend *appsv1.Deployment) error {
+	framework.Await(t, e, backend, "gets the login again", func(backend *appsv1.Deployment) error {
 		if got := backend.Spec.Template.Annotations["ecommerce.io/login-rotation"]; slices.Contains(before, got) {
 			return fmt.Errorf("the pods have rotation %s", got)
 		}
 		return nil
 	})
-	w.awaitLogin(t, app, "shop/third/")
+	e.awaitLogin(t, app, "shop/third/")
 }
 
 // testLeftOverLogin makes applications whose login Secret is left over from a deleted database of
@@ -245,10 +245,10 @@ func testLeftOverLogin(w *environment) func(*testing.T) {
 }
 
 // leaveLogin returns an application that does not exist yet, and leaves a login Secret for it.
-func (w *environment) leaveLogin(t *testing.T) *v1.EcommerceApp {
+func (e *environment) leaveLogin(t *testing.T) *v1.EcommerceApp {
 	t.Helper()
-	app := w.shop(t)
-	framework.Create(t, w, &corev1.Secret{
+	app := e.shop(t)
+	framework.Create(t, e, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: app.Namespace, Name: app.Name + "-database-login",
 			Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.PartOfLabel: "ecommerceapp", v1.InstanceLabel: app.Name, v1.ComponentLabel: "database"},
@@ -292,18 +292,18 @@ func testMySQLRotation(w *environment) func(*testing.T) {
 }
 
 // setCredential changes a key of a credentials Secret.
-func (w *environment) setCredential(t *testing.T, secret *corev1.Secret, key, value string) {
+func (e *environment) setCredential(t *testing.T, secret *corev1.Secret, key, value string) {
 	t.Helper()
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"stringData":{%q:%q}}`, key, value))
-	if err := w.Patch(t.Context(), secret, patch); err != nil {
+	if err := e.Patch(t.Context(), secret, patch); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // awaitDegraded waits until an application says why it is degraded, while it runs.
-func (w *environment) awaitDegraded(t *testing.T, app *v1.EcommerceApp, reason, text string) {
+func (e *environment) awaitDegraded(t *testing.T, app *v1.EcommerceApp, reason, text string) {
 	t.Helper()
-	framework.Await(t, w, app, "is degraded by "+reason, func(app *v1.EcommerceApp) error {
+	framework.Await(t, e, app, "is degraded by "+reason, func(app *v1.EcommerceApp) error {
 		c := framework.Condition(app.Status.Conditions, v1.ConditionDegraded)
 		if c.Reason != reason || !strings.Contains(c.Message, text) || app.Status.Phase != v1.PhaseRunning {
 			return fmt.Errorf("%s, Degraded is %s: %s", app.Status.Phase, c.Reason, c.Message)
@@ -314,11 +314,11 @@ func (w *environment) awaitDegraded(t *testing.T, app *v1.EcommerceApp, reason, 
 
 // awaitLogin waits until clients have a login, given as user, password and phase, and the
 // application runs.
-func (w *environment) awaitLogin(t *testing.T, app *v1.EcommerceApp, want string) {
+func (e *environment) awaitLogin(t *testing.T, app *v1.EcommerceApp, want string) {
 	t.Helper()
 	framework.Eventually(t, "the login is "+want, func(ctx context.Context) error {
 		secret := &corev1.Secret{}
-		if err := w.Get(ctx, client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-login"}, secret); err != nil {
+		if err := e.Get(ctx, client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-login"}, secret); err != nil {
 			return err
 		}
 		if got := fmt.Sprintf("%s/%s/%s", secret.Data["username"], secret.Data["password"], secret.Data["phase"]); got != want {
@@ -326,24 +326,24 @@ func (w *environment) awaitLogin(t *testing.T, app *v1.EcommerceApp, want string
 		}
 		return nil
 	})
-	w.awaitRunning(t, app)
+	e.awaitRunning(t, app)
 }
 
 // salt returns the salt of the note that volumes keep of the login.
-func (w *environment) salt(t *testing.T, app *v1.EcommerceApp) string {
+func (e *environment) salt(t *testing.T, app *v1.EcommerceApp) string {
 	t.Helper()
 	secret := &corev1.Secret{}
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-login"}, secret); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-login"}, secret); err != nil {
 		t.Fatal(err)
 	}
 	return string(secret.Data["salt"])
 }
 
 // rotationOfClients returns the number of the rotation that the backend's pods have.
-func (w *environment) rotationOfClients(t *testing.T, app *v1.EcommerceApp) string {
+func (e *environment) rotationOfClients(t *testing.T, app *v1.EcommerceApp) string {
 	t.Helper()
 	backend := &appsv1.Deployment{}
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-backend"}, backend); err != nil {
+	if err := e.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-backend"}, backend); err != nil {
 		t.Fatal(err)
 	}
 	return backend.Spec.Template.Annotations["ecommerce.io/login-rotation"]

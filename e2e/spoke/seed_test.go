@@ -198,11 +198,11 @@ func checkLabels(t *testing.T, w *environment, app *v1.EcommerceApp) {
 }
 
 // children returns the objects that carry an app's UID.
-func (w *environment) children(ctx context.Context, t testing.TB, app client.Object) []client.Object {
+func (e *environment) children(ctx context.Context, t testing.TB, app client.Object) []client.Object {
 	t.Helper()
 	var all []client.Object
 	for _, list := range childLists() {
-		if err := w.List(ctx, list, client.InNamespace(app.GetNamespace()),
+		if err := e.List(ctx, list, client.InNamespace(app.GetNamespace()),
 			client.MatchingLabels{v1.OwnerUIDLabel: string(app.GetUID())}); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func (w *environment) children(ctx context.Context, t testing.TB, app client.Obj
 		}
 		for _, item := range items {
 			object := item.(client.Object)
-			gvk, err := w.GroupVersionKindFor(object)
+			gvk, err := e.GroupVersionKindFor(object)
 			if err != nil {
 				t.Fatal(err)
 			}

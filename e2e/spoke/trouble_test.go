@@ -30,9 +30,9 @@ import (
 )
 
 // awaitFailed waits until an app is failed for a reason, and its message says something.
-func (w *environment) awaitFailed(t testing.TB, app *v1.EcommerceApp, reason string, texts ...string) {
+func (e *environment) awaitFailed(t testing.TB, app *v1.EcommerceApp, reason string, texts ...string) {
 	t.Helper()
-	framework.Await(t, w, app, "the app to fail for "+reason, func(app *v1.EcommerceApp) error {
+	framework.Await(t, e, app, "the app to fail for "+reason, func(app *v1.EcommerceApp) error {
 		ready := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionReady)
 		stalled := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionStalled)
 		if app.Status.Phase != v1.PhaseFailed || ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != reason {

@@ -68,15 +68,15 @@ func openSaved(file string) (*savedCloud, error) {
 }
 
 // follow saves the Cloud after changes, and when ctx is done.
-func (k *savedCloud) follow(ctx context.Context) error {
+func (s *savedCloud) follow(ctx context.Context) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return k.save()
+			return s.save()
 		case <-ticker.C:
-			if err := k.save(); err != nil {
+			if err := s.save(); err != nil {
 				return err
 			}
 		}
@@ -84,23 +84,23 @@ func (k *savedCloud) follow(ctx context.Context) error {
 }
 
 // save writes the file if the Cloud has changed.
-func (k *savedCloud) save() error {
-	now := saved{Serial: k.last.Serial, Volumes: k.cloud.Volumes(), Snapshots: k.cloud.Snapshots()}
-	if reflect.DeepEqual(now, k.last) {
+func (s *savedCloud) save() error {
+	now := saved{Serial: s.last.Serial, Volumes: s.cloud.Volumes(), Snapshots: s.cloud.Snapshots()}
+	if reflect.DeepEqual(now, s.last) {
 		return nil
 	}
-	now.Serial = k.cloud.Serial()
+	now.Serial = s.cloud.Serial()
 	raw, err := json.MarshalIndent(now, "", "  ")
-	partial := k.file + ".partial"
+	partial := s.file + ".partial"
 	if err == nil {
 		err = os.WriteFile(partial, raw, 0o600)
 	}
 	if err == nil {
-		err = os.Rename(partial, k.file)
+		err = os.Rename(partial, s.file)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the cloud: %w", err)
 	}
-	k.last = now
+	s.last = now
 	return nil
 }

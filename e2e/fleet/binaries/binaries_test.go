@@ -201,11 +201,11 @@ func TestEnsureUsesAssets(t *testing.T) {
 	}
 }
 
-func (test assetsTest) run(t *testing.T) {
+func (a assetsTest) run(t *testing.T) {
 	built := fakeGo(t, succeed)
 	assets := t.TempDir()
-	for _, name := range test.given {
-		write(t, filepath.Join(assets, name), "#!/bin/sh\necho Kubernetes "+test.version+"\n")
+	for _, name := range a.given {
+		write(t, filepath.Join(assets, name), "#!/bin/sh\necho Kubernetes "+a.version+"\n")
 	}
 	var progress strings.Builder
 	var dir binaries.Dir
@@ -215,8 +215,8 @@ func (test assetsTest) run(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := len(strings.Fields(read(t, built))); got != len(test.built) {
-		t.Errorf("built %s, want %q", read(t, built), test.built)
+	if got := len(strings.Fields(read(t, built))); got != len(a.built) {
+		t.Errorf("built %s, want %q", read(t, built), a.built)
 	}
 	for _, name := range all() {
 		file, err := filepath.EvalSymlinks(dir.Path(name))
@@ -224,12 +224,12 @@ func (test assetsTest) run(t *testing.T) {
 			t.Fatal(err)
 		}
 		own := !strings.HasPrefix(file, assets)
-		if own != slices.Contains(test.built, name) {
+		if own != slices.Contains(a.built, name) {
 			t.Errorf("%s is %s", name, file)
 		}
 	}
-	if !strings.Contains(progress.String(), test.progress) {
-		t.Errorf("progress %q does not contain %q", progress.String(), test.progress)
+	if !strings.Contains(progress.String(), a.progress) {
+		t.Errorf("progress %q does not contain %q", progress.String(), a.progress)
 	}
 }
 

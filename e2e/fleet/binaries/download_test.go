@@ -185,15 +185,15 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-func (test downloadTest) run(t *testing.T) {
+func (d downloadTest) run(t *testing.T) {
 	built := fakeGo(t, succeed)
 	server := newReleases(t)
-	server.at, server.answer = test.at, test.answer
-	if test.patience == 0 {
-		test.patience = time.Minute
+	server.at, server.answer = d.at, d.answer
+	if d.patience == 0 {
+		d.patience = time.Minute
 	}
 	var progress strings.Builder
-	dir, err := binaries.Provider{Releases: at(server.serve(t), test.patience), Progress: &progress}.Ensure(t.Context())
+	dir, err := binaries.Provider{Releases: at(server.serve(t), d.patience), Progress: &progress}.Ensure(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,12 +201,12 @@ func (test downloadTest) run(t *testing.T) {
 	for source := range strings.FieldsSeq(read(t, built)) {
 		sources = append(sources, path.Base(strings.TrimSuffix(source, "/server/v3")))
 	}
-	if diff := cmp.Diff(test.built, sources); diff != "" {
+	if diff := cmp.Diff(d.built, sources); diff != "" {
 		t.Errorf("built (-want +got):\n%s\nprogress:\n%s", diff, progress.String())
 	}
-	test.check(t, dir)
-	if !strings.Contains(progress.String(), test.progress) {
-		t.Errorf("progress %q does not contain %q", progress.String(), test.progress)
+	d.check(t, dir)
+	if !strings.Contains(progress.String(), d.progress) {
+		t.Errorf("progress %q does not contain %q", progress.String(), d.progress)
 	}
 	if left := leftBehind(t); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
@@ -214,10 +214,10 @@ func (test downloadTest) run(t *testing.T) {
 }
 
 // check expects all programs, released or built.
-func (test downloadTest) check(t *testing.T, dir binaries.Dir) {
+func (d downloadTest) check(t *testing.T, dir binaries.Dir) {
 	t.Helper()
 	for _, name := range all() {
-		if own := read(t, dir.Path(name)) != released; own != slices.Contains(test.built, name) {
+		if own := read(t, dir.Path(name)) != released; own != slices.Contains(d.built, name) {
 			t.Errorf("%s is %q", name, read(t, dir.Path(name)))
 		}
 		if info, err := os.Stat(dir.Path(name)); err != nil || info.Mode()&0o100 == 0 {

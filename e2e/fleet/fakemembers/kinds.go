@@ -18,8 +18,8 @@ type servedKind struct {
 	status bool
 }
 
-func (r *servedKind) groupResource() schema.GroupResource {
-	return schema.GroupResource{Group: r.Group, Resource: r.plural}
+func (s *servedKind) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: s.Group, Resource: s.plural}
 }
 
 // builtin returns the resources that a member serves without CustomResourceDefinitions.

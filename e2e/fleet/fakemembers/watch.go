@@ -135,8 +135,8 @@ func (s *stream) advance() (<-chan struct{}, error) {
 
 // seenBy returns the change as a watch sees it that selects some objects: one that no longer
 // matches is deleted. It returns nothing if the watch does not see it.
-func (e change) seenBy(q query) watch.EventType {
-	was, is := e.old.isIn(q), e.next.isIn(q) && e.kind != watch.Deleted
+func (c change) seenBy(q query) watch.EventType {
+	was, is := c.old.isIn(q), c.next.isIn(q) && c.kind != watch.Deleted
 	switch {
 	case was && is:
 		return watch.Modified

@@ -111,68 +111,68 @@ func newRequests(hub string) *requests {
 }
 
 // exist notes an object that was written or deleted.
-func (q *requests) exist(r request) {
-	if r.Subresource != "" {
+func (r *requests) exist(seen request) {
+	if seen.Subresource != "" {
 		return
 	}
-	k := keyOf(r)
-	if r.Code == http.StatusCreated {
-		delete(q.deleted, k)
+	k := keyOf(seen)
+	if seen.Code == http.StatusCreated {
+		delete(r.deleted, k)
 	}
-	switch r.Resource {
+	switch seen.Resource {
 	case ecommerceApps, webApps, mysqlClusters, backups:
 		k.cluster = ""
-		q.owners[k] = true
+		r.owners[k] = true
 	}
 }
 
 // note notes a request of a user.
-func (q *requests) note(r request) {
-	q.exist(r)
-	switch k := keyOf(r); {
-	case r.Subresource != "":
-	case strings.HasPrefix(r.Verb, "delete"):
-		q.deleted[k] = true
-	case r.Resource == restores || r.Code != http.StatusCreated:
-		q.edited[k] = r.Received
+func (r *requests) note(seen request) {
+	r.exist(seen)
+	switch k := keyOf(seen); {
+	case seen.Subresource != "":
+	case strings.HasPrefix(seen.Verb, "delete"):
+		r.deleted[k] = true
+	case seen.Resource == restores || seen.Code != http.StatusCreated:
+		r.edited[k] = seen.Received
 	}
 }
 
 // leave notes a deletion by Shopfleet that was asked for: it takes children with it.
-func (q *requests) leave(r request) {
-	switch r.Resource {
+func (r *requests) leave(seen request) {
+	switch seen.Resource {
 	case ecommerceApps, webApps, mysqlClusters:
-		q.deleted[keyOf(r)] = true
+		r.deleted[keyOf(seen)] = true
 	}
 }
 
 // asked reports whether a user asked for a deletion, by what was done to the owner before.
-func (q *requests) asked(r request) bool {
-	for _, cluster := range []string{q.hub, r.cluster} {
-		if q.deleted[key{cluster, "namespaces", "", r.Namespace}] || q.deleted[key{cluster, r.Resource, r.Namespace, r.Name}] {
+func (r *requests) asked(seen request) bool {
+	for _, cluster := range []string{r.hub, seen.cluster} {
+		if r.deleted[key{cluster, "namespaces", "", seen.Namespace}] || r.deleted[key{cluster, seen.Resource, seen.Namespace, seen.Name}] {
 			return true
 		}
-		for _, owner := range q.ownersOf(r) {
+		for _, owner := range r.ownersOf(seen) {
 			owner.cluster = cluster
-			at, edited := q.edited[owner]
+			at, edited := r.edited[owner]
 			// What a deleted Backup may take with it is not the database's.
-			gone := q.deleted[owner] && (owner.resource == backups || !retained(r.Event))
-			if gone || edited && removable(r.Event) && r.Received.Sub(at) < editPatience {
+			gone := r.deleted[owner] && (owner.resource == backups || !retained(seen.Event))
+			if gone || edited && removable(seen.Event) && seen.Received.Sub(at) < editPatience {
 				return true
 			}
 		}
 	}
-	return slices.ContainsFunc(q.restoring(), func(restore key) bool { return replaces(restore, r) })
+	return slices.ContainsFunc(r.restoring(), func(restore key) bool { return replaces(restore, seen) })
 }
 
 // ownersOf returns the owners of an object without their clusters, which are those of the longest
 // name that the object's name begins with.
-func (q *requests) ownersOf(r request) []key {
+func (r *requests) ownersOf(seen request) []key {
 	var found []key
 	longest := 0
-	for k := range q.owners {
-		if k.namespace != r.Namespace || k.resource == r.Resource || len(k.name) < longest ||
-			r.Name != k.name && !strings.HasPrefix(r.Name, k.name+"-") {
+	for k := range r.owners {
+		if k.namespace != seen.Namespace || k.resource == seen.Resource || len(k.name) < longest ||
+			seen.Name != k.name && !strings.HasPrefix(seen.Name, k.name+"-") {
 			continue
 		}
 		if len(k.name) > longest {
@@ -184,14 +184,14 @@ func (q *requests) ownersOf(r request) []key {
 }
 
 // restoring returns the Restores that users created or deleted.
-func (q *requests) restoring() []key {
+func (r *requests) restoring() []key {
 	var found []key
-	for k := range q.deleted {
+	for k := range r.deleted {
 		if k.resource == restores {
 			found = append(found, k)
 		}
 	}
-	for k := range q.edited {
+	for k := range r.edited {
 		if k.resource == restores {
 			found = append(found, k)
 		}

@@ -66,10 +66,10 @@ type Expected struct {
 	Cluster, Resource, Namespace, Name string
 }
 
-func (x Expected) matches(r request) bool {
-	named, err := path.Match(cmp.Or(x.Name, "*"), r.Name)
-	return err == nil && named && cmp.Or(x.Cluster, r.cluster) == r.cluster &&
-		cmp.Or(x.Resource, r.Resource) == r.Resource && cmp.Or(x.Namespace, r.Namespace) == r.Namespace
+func (e Expected) matches(r request) bool {
+	named, err := path.Match(cmp.Or(e.Name, "*"), r.Name)
+	return err == nil && named && cmp.Or(e.Cluster, r.cluster) == r.cluster &&
+		cmp.Or(e.Resource, r.Resource) == r.Resource && cmp.Or(e.Namespace, r.Namespace) == r.Namespace
 }
 
 // Duplicates returns a line for each object that Shopfleet created although it had been created

@@ -37,17 +37,17 @@ func UnknownReasons(l Logs) []string {
 }
 
 // reasons returns those of a status, except for conditions of the given types.
-func (o reported) reasons(except map[string]bool) []string {
+func (r reported) reasons(except map[string]bool) []string {
 	var all []string
-	for _, c := range o.Status.Conditions {
+	for _, c := range r.Status.Conditions {
 		if !except[c.Type] {
 			all = append(all, c.Reason)
 		}
 	}
-	for _, c := range o.Status.Components {
+	for _, c := range r.Status.Components {
 		all = append(all, c.Reason)
 	}
-	for _, c := range o.Status.Clusters {
+	for _, c := range r.Status.Clusters {
 		all = append(all, c.Reason)
 	}
 	return all

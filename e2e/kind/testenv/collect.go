@@ -14,9 +14,9 @@ import (
 
 // Collect writes the logs of all nodes and pods, the events and all other objects
 // but Secrets of all clusters below the folder. It goes on after errors.
-func (l *Environment) Collect(ctx context.Context, dir string) error {
-	all := map[string]*clusters.Cluster{hub: l.Hub}
-	for _, m := range l.Members {
+func (e *Environment) Collect(ctx context.Context, dir string) error {
+	all := map[string]*clusters.Cluster{hub: e.Hub}
+	for _, m := range e.Members {
 		if m != nil {
 			all[m.MemberName] = m.Cluster
 		}
@@ -30,14 +30,14 @@ func (l *Environment) Collect(ctx context.Context, dir string) error {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return fmt.Errorf("making the folder %q: %w", folder, err)
 		}
-		failed = append(failed, c.Collect(folder), l.objects(ctx, c, folder))
+		failed = append(failed, c.Collect(folder), e.objects(ctx, c, folder))
 	}
 	return errors.Join(failed...)
 }
 
-func (l *Environment) objects(ctx context.Context, c *clusters.Cluster, folder string) error {
+func (e *Environment) objects(ctx context.Context, c *clusters.Cluster, folder string) error {
 	kubectl := func(args ...string) (string, error) {
-		return Run(l.Command(ctx, "kubectl", append([]string{"--kubeconfig", c.Kubeconfig}, args...)...))
+		return Run(e.Command(ctx, "kubectl", append([]string{"--kubeconfig", c.Kubeconfig}, args...)...))
 	}
 	out, err := kubectl("api-resources", "--verbs=list,get", "--output=name")
 	if err != nil {

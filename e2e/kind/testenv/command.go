@@ -16,32 +16,32 @@ import (
 const stopTimeout = 30 * time.Second
 
 // Path returns a path in the folder of the environment.
-func (l *Environment) Path(names ...string) string {
-	return filepath.Join(append([]string{l.Dir}, names...)...)
+func (e *Environment) Path(names ...string) string {
+	return filepath.Join(append([]string{e.Dir}, names...)...)
 }
 
 // Command returns a program that runs in the repository against the hub, with the
 // programs of the environment first in its path. An interruption is passed on.
-func (l *Environment) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
-	path := l.Path("bin") + string(filepath.ListSeparator) + os.Getenv("PATH")
+func (e *Environment) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	path := e.Path("bin") + string(filepath.ListSeparator) + os.Getenv("PATH")
 	// Look up the program in the PATH that it will run with.
-	if found, err := exec.LookPath(filepath.Join(l.Path("bin"), program)); err == nil {
+	if found, err := exec.LookPath(filepath.Join(e.Path("bin"), program)); err == nil {
 		program = found
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = l.Root
-	cmd.Env = append(os.Environ(), "PATH="+path, "KUBECONFIG="+l.Hub.Kubeconfig)
-	cmd.Env = append(cmd.Env, l.variables()...)
+	cmd.Dir = e.Root
+	cmd.Env = append(os.Environ(), "PATH="+path, "KUBECONFIG="+e.Hub.Kubeconfig)
+	cmd.Env = append(cmd.Env, e.variables()...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopTimeout
 	return cmd
 }
 
 // variables returns the variables that the commands of hub/README.md use.
-func (l *Environment) variables() []string {
-	eu, us := l.Members[0], l.Members[1]
+func (e *Environment) variables() []string {
+	eu, us := e.Members[0], e.Members[1]
 	return []string{
-		"HUB_IMAGE=" + l.Images.Hub, "SPOKE_IMAGE=" + l.Images.Spoke,
+		"HUB_IMAGE=" + e.Images.Hub, "SPOKE_IMAGE=" + e.Images.Spoke,
 		"EU_KUBECONFIG=" + eu.Kubeconfig, "EU_SERVER=" + eu.InternalServer,
 		"US_KUBECONFIG=" + us.Kubeconfig, "US_SERVER=" + us.InternalServer,
 	}
@@ -58,13 +58,13 @@ func Run(cmd *exec.Cmd) (string, error) {
 	return out.String(), nil
 }
 
-func (l *Environment) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(l.Progress, format+"\n", args...)
+func (e *Environment) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(e.Progress, format+"\n", args...)
 }
 
 // named returns a writer of whole lines that begin with a cluster's name.
-func (l *Environment) named(name string) io.Writer {
-	return &lines{prefix: name + ": ", out: l.Progress}
+func (e *Environment) named(name string) io.Writer {
+	return &lines{prefix: name + ": ", out: e.Progress}
 }
 
 // lines writes whole lines, each with a prefix.
@@ -76,16 +76,16 @@ type lines struct {
 }
 
 // Write never fails: progress is no reason to stop.
-func (w *lines) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.rest = append(w.rest, p...)
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest = append(l.rest, p...)
 	for {
-		line, rest, whole := bytes.Cut(w.rest, []byte("\n"))
+		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
 		if !whole {
 			return len(p), nil
 		}
-		w.rest = rest
-		_, _ = fmt.Fprintf(w.out, "%s%s\n", w.prefix, line)
+		l.rest = rest
+		_, _ = fmt.Fprintf(l.out, "%s%s\n", l.prefix, line)
 	}
 }

@@ -93,54 +93,54 @@ func Up(ctx context.Context, o Options) (*Environment, error) {
 }
 
 // startClusters starts all clusters at the same time.
-func (l *Environment) startClusters(ctx context.Context) error {
+func (e *Environment) startClusters(ctx context.Context) error {
 	var group sync.WaitGroup
 	failed := make([]error, 1+len(places()))
 	group.Go(func() {
-		l.Hub, failed[0] = clusters.Up(ctx, clusters.Spec{Name: l.Prefix + hub, Dir: l.Path(hub)}, l.named(hub))
+		e.Hub, failed[0] = clusters.Up(ctx, clusters.Spec{Name: e.Prefix + hub, Dir: e.Path(hub)}, e.named(hub))
 	})
-	l.Members = make([]*Member, len(places()))
+	e.Members = make([]*Member, len(places()))
 	for i, p := range places() {
 		group.Go(func() {
-			l.Members[i] = &Member{MemberName: p.name}
-			l.Members[i].Cluster, failed[i+1] = clusters.Up(ctx, clusters.Spec{
-				Name: l.Prefix + p.name, Dir: l.Path(p.name), Region: p.region, Zone: p.zone, Ports: []int32{PagePort},
-			}, l.named(p.name))
+			e.Members[i] = &Member{MemberName: p.name}
+			e.Members[i].Cluster, failed[i+1] = clusters.Up(ctx, clusters.Spec{
+				Name: e.Prefix + p.name, Dir: e.Path(p.name), Region: p.region, Zone: p.zone, Ports: []int32{PagePort},
+			}, e.named(p.name))
 		})
 	}
 	group.Wait()
 	return errors.Join(failed...)
 }
 
-func (l *Environment) load(ctx context.Context) error {
-	if err := l.builder.Load(ctx, []string{l.Images.Hub}, l.Hub); err != nil {
+func (e *Environment) load(ctx context.Context) error {
+	if err := e.builder.Load(ctx, []string{e.Images.Hub}, e.Hub); err != nil {
 		return err
 	}
 	var shops []*clusters.Cluster
-	for _, m := range l.Members {
+	for _, m := range e.Members {
 		shops = append(shops, m.Cluster)
 	}
 	var rest []string
-	for _, name := range l.Images.All {
-		if name != l.Images.Hub {
+	for _, name := range e.Images.All {
+		if name != e.Images.Hub {
 			rest = append(rest, name)
 		}
 	}
-	return l.builder.Load(ctx, rest, shops...)
+	return e.builder.Load(ctx, rest, shops...)
 }
 
 // LoadProduct builds the product from another tree of sources and gives its images
 // to the clusters.
-func (l *Environment) LoadProduct(ctx context.Context, root string) (hubImage, spokeImage string, err error) {
-	hubImage, spokeImage, err = l.builder.Product(ctx, root)
+func (e *Environment) LoadProduct(ctx context.Context, root string) (hubImage, spokeImage string, err error) {
+	hubImage, spokeImage, err = e.builder.Product(ctx, root)
 	if err != nil {
 		return "", "", err
 	}
-	if err := l.builder.Load(ctx, []string{hubImage}, l.Hub); err != nil {
+	if err := e.builder.Load(ctx, []string{hubImage}, e.Hub); err != nil {
 		return "", "", err
 	}
-	for _, m := range l.Members {
-		if err := l.builder.Load(ctx, []string{spokeImage}, m.Cluster); err != nil {
+	for _, m := range e.Members {
+		if err := e.builder.Load(ctx, []string{spokeImage}, m.Cluster); err != nil {
 			return "", "", err
 		}
 	}
@@ -149,12 +149,12 @@ func (l *Environment) LoadProduct(ctx context.Context, root string) (hubImage, s
 
 // LoadLogin gives the members the image of the login under another name, that of an earlier build, so
 // that they need no registry for it.
-func (l *Environment) LoadLogin(ctx context.Context, name string) error {
-	if err := l.builder.NameLogin(ctx, name); err != nil {
+func (e *Environment) LoadLogin(ctx context.Context, name string) error {
+	if err := e.builder.NameLogin(ctx, name); err != nil {
 		return err
 	}
-	for _, m := range l.Members {
-		if err := l.builder.Load(ctx, []string{name}, m.Cluster); err != nil {
+	for _, m := range e.Members {
+		if err := e.builder.Load(ctx, []string{name}, m.Cluster); err != nil {
 			return err
 		}
 	}
@@ -197,20 +197,20 @@ func memberNames() []string {
 }
 
 // buildPrograms builds the administrator's programs, and finds kubectl.
-func (l *Environment) buildPrograms(ctx context.Context) error {
-	bin := l.Path("bin")
+func (e *Environment) buildPrograms(ctx context.Context) error {
+	bin := e.Path("bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return fmt.Errorf("making the folder of programs: %w", err)
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", bin+string(filepath.Separator), "./cmd/kubectl-shopfleet")
-	build.Dir = l.Root
+	build.Dir = e.Root
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building kubectl-shopfleet: %w\n%s", err, out)
 	}
 	if _, err := exec.LookPath("kubectl"); err == nil {
 		return nil
 	}
-	dir, err := binaries.Ensure(ctx, l.Progress)
+	dir, err := binaries.Ensure(ctx, e.Progress)
 	if err != nil {
 		return fmt.Errorf("finding kubectl: %w", err)
 	}

@@ -39,13 +39,13 @@ type Objects struct {
 
 // StartObjects starts an empty object store in the containers' network, in place of one
 // that runs.
-func (l *Environment) StartObjects(ctx context.Context) (*Objects, error) {
-	image, err := l.builder.Objects(ctx)
+func (e *Environment) StartObjects(ctx context.Context) (*Objects, error) {
+	image, err := e.builder.Objects(ctx)
 	if err != nil {
 		return nil, err
 	}
 	o := &Objects{
-		Bucket: "dumps", Region: "eu-west-1", KeyID: "shopfleet-e2e", Key: rand.Text(), name: l.storeName(),
+		Bucket: "dumps", Region: "eu-west-1", KeyID: "shopfleet-e2e", Key: rand.Text(), name: e.storeName(),
 	}
 	o.Endpoint = "https://" + o.name + ":" + objectsPort
 	certificate, key, err := certify(o.name)

@@ -140,12 +140,12 @@ func Open(c Config) (*DB, error) {
 }
 
 // Engine returns the kind of the server.
-func (db *DB) Engine() Engine { return db.engine }
+func (d *DB) Engine() Engine { return d.engine }
 
 // Bind writes the placeholders ? of a query in the engine's way. The query must
 // not contain a question mark elsewhere.
-func (db *DB) Bind(query string) string {
-	if db.engine == MySQL {
+func (d *DB) Bind(query string) string {
+	if d.engine == MySQL {
 		return query
 	}
 	var b strings.Builder
@@ -163,7 +163,7 @@ func (db *DB) Bind(query string) string {
 // Retry calls op again, at growing intervals of 20 ms to half a second, while it
 // fails for a reason that passes by itself and the context lasts. op must be
 // safe to repeat: the connection may break after a commit and before its answer.
-func (db *DB) Retry(ctx context.Context, op func(context.Context) error) error {
+func (d *DB) Retry(ctx context.Context, op func(context.Context) error) error {
 	for delay := firstDelay; ; delay = min(2*delay, lastDelay) {
 		err := op(ctx)
 		if err == nil || !Transient(err) {

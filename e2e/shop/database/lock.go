@@ -22,25 +22,25 @@ const (
 // Exclusively calls fn with a connection that holds a lock on the whole database
 // of the configuration; others that call it wait, also in other processes, until
 // the context ends. The server releases the lock of a process that dies.
-func (db *DB) Exclusively(ctx context.Context, fn func(context.Context, *sql.Conn) error) error {
-	conn, err := db.Conn(ctx)
+func (d *DB) Exclusively(ctx context.Context, fn func(context.Context, *sql.Conn) error) error {
+	conn, err := d.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	if err := db.lock(ctx, conn); err != nil {
+	if err := d.lock(ctx, conn); err != nil {
 		discard(conn)
 		return fmt.Errorf("locking the database: %w", err)
 	}
 	err = fn(ctx, conn)
-	if unlockErr := db.unlock(ctx, conn); unlockErr != nil {
+	if unlockErr := d.unlock(ctx, conn); unlockErr != nil {
 		discard(conn)
 	}
 	return err
 }
 
-func (db *DB) lock(ctx context.Context, conn *sql.Conn) error {
-	if db.engine == PostgreSQL {
+func (d *DB) lock(ctx context.Context, conn *sql.Conn) error {
+	if d.engine == PostgreSQL {
 		_, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", lockKey)
 		return err
 	}
@@ -59,10 +59,10 @@ func (db *DB) lock(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-func (db *DB) unlock(ctx context.Context, conn *sql.Conn) error {
+func (d *DB) unlock(ctx context.Context, conn *sql.Conn) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockWithin)
 	defer cancel()
-	if db.engine == PostgreSQL {
+	if d.engine == PostgreSQL {
 		_, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", lockKey)
 		return err
 	}

@@ -88,58 +88,58 @@ func Start(command Command) (ID, error) {
 }
 
 // State returns the current state of the process.
-func (id ID) State() State {
-	if id.PID <= 0 {
+func (i ID) State() State {
+	if i.PID <= 0 {
 		return Gone
 	}
-	stat, err := inspect(id.PID)
-	if err != nil || stat.started != id.Started {
+	stat, err := inspect(i.PID)
+	if err != nil || stat.started != i.Started {
 		return Gone
 	}
 	return stat.state
 }
 
 // Signal sends the signal, unless the process is gone: that is no error.
-func (id ID) Signal(signal syscall.Signal) error {
-	if id.PID <= 0 {
+func (i ID) Signal(signal syscall.Signal) error {
+	if i.PID <= 0 {
 		return nil
 	}
 	// Found first and inspected second: the handle stays with the process that
 	// had the number at the time, so that the signal cannot reach another one.
-	found, err := os.FindProcess(id.PID)
+	found, err := os.FindProcess(i.PID)
 	if err != nil {
-		return fmt.Errorf("finding process %d: %w", id.PID, err)
+		return fmt.Errorf("finding process %d: %w", i.PID, err)
 	}
 	defer func() { _ = found.Release() }()
-	if id.State() == Gone {
+	if i.State() == Gone {
 		return nil
 	}
 	if err := found.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("signalling process %d: %w", id.PID, err)
+		return fmt.Errorf("signalling process %d: %w", i.PID, err)
 	}
 	return nil
 }
 
 // Kill ends the process at once and waits until it is gone, or until the context
 // ends.
-func (id ID) Kill(ctx context.Context) error {
-	if err := id.Signal(syscall.SIGKILL); err != nil {
+func (i ID) Kill(ctx context.Context) error {
+	if err := i.Signal(syscall.SIGKILL); err != nil {
 		return err
 	}
-	return id.Await(ctx, Gone)
+	return i.Await(ctx, Gone)
 }
 
 // Await waits until the process has one of the states, or the context ends.
-func (id ID) Await(ctx context.Context, states ...State) error {
+func (i ID) Await(ctx context.Context, states ...State) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		if slices.Contains(states, id.State()) {
+		if slices.Contains(states, i.State()) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for process %d: %w", id.PID, context.Cause(ctx))
+			return fmt.Errorf("waiting for process %d: %w", i.PID, context.Cause(ctx))
 		case <-ticker.C:
 		}
 	}
