@@ -314,8 +314,8 @@ func (a *Attempt) fill(ctx context.Context, result *Connected) *health.Failure {
 }
 
 // inspect reads the permissions, the version and the capabilities of a cluster.
-func (o *Settings) inspect(ctx context.Context, l *transport.Transport, access *kubeconfig.Access, mode v1.Mode) (*Inspection, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.Timeouts.Review)
+func (s *Settings) inspect(ctx context.Context, l *transport.Transport, access *kubeconfig.Access, mode v1.Mode) (*Inspection, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeouts.Review)
 	defer cancel()
 	authorization, err := authorizationv1client.NewForConfigAndClient(l.Config(), l.Client())
 	if err != nil {
@@ -333,7 +333,7 @@ func (o *Settings) inspect(ctx context.Context, l *transport.Transport, access *
 	if found.Server, err = preflight.Discover(ctx, networking.RESTClient(), networking, storage); err != nil {
 		return nil, err
 	}
-	if found.Missing, err = preflight.Missing(ctx, authorization, slices.Concat(o.profile(mode).Permissions, renewal)); err != nil {
+	if found.Missing, err = preflight.Missing(ctx, authorization, slices.Concat(s.profile(mode).Permissions, renewal)); err != nil {
 		return nil, err
 	}
 	found.Missing = slices.DeleteFunc(found.Missing, func(p authorizationv1.ResourceAttributes) bool {

@@ -56,39 +56,39 @@ type Connection struct {
 }
 
 // Close ends the connection without waiting for it.
-func (s *Connection) Close() { s.cancel() }
+func (c *Connection) Close() { c.cancel() }
 
 // Ended returns a channel that is closed when the informers have stopped and the
 // connections are closed, also if the cache failed.
-func (s *Connection) Ended() <-chan struct{} { return s.ended }
+func (c *Connection) Ended() <-chan struct{} { return c.ended }
 
 // Probe returns the identity of the cluster; see transport.Probe.
-func (s *Connection) Probe(ctx context.Context) (string, error) { return s.transport.Probe(ctx) }
+func (c *Connection) Probe(ctx context.Context) (string, error) { return c.transport.Probe(ctx) }
 
 // Explain returns the failure for an error of Probe at the given time.
-func (s *Connection) Explain(err error, now time.Time) *health.Failure {
-	return explainProbe(s.Access, now, err)
+func (c *Connection) Explain(err error, now time.Time) *health.Failure {
+	return explainProbe(c.Access, now, err)
 }
 
 // Inspect reads the record, permissions and capabilities, and compares the definitions. It
 // restores a record that was deleted, updates definitions that differ, and reports those
 // that are missing; in mode Agent it only compares. If the hub must not manage the member, only
 // Refused is set. It takes at most Timeouts.Review plus Timeouts.Prepare, and two requests.
-func (s *Connection) Inspect(ctx context.Context) (*Inspection, error) {
+func (c *Connection) Inspect(ctx context.Context) (*Inspection, error) {
 	// First: no other error must hide that another hub has taken the member over.
-	refused, unread := s.Record.check(ctx)
+	refused, unread := c.Record.check(ctx)
 	if refused != nil {
 		return &Inspection{Refused: refused}, nil
 	}
-	found, err := s.settings.inspect(ctx, s.transport, s.Access, s.Mode)
+	found, err := c.settings.inspect(ctx, c.transport, c.Access, c.Mode)
 	if err != nil || found.Blocked() {
 		return found, err
 	}
-	if err = unread; err == nil && !s.Paused {
-		err = s.Record.claim(ctx)
+	if err = unread; err == nil && !c.Paused {
+		err = c.Record.claim(ctx)
 	}
 	if err == nil {
-		found.Definitions, err = s.compareDefinitions(ctx)
+		found.Definitions, err = c.compareDefinitions(ctx)
 	}
 	if apierror.Classify(err) == apierror.Forbidden && len(found.Missing) > 0 {
 		return found, nil // The missing permissions explain the error.
@@ -97,37 +97,37 @@ func (s *Connection) Inspect(ctx context.Context) (*Inspection, error) {
 }
 
 // ExplainInspection returns the failure for an error of Inspect.
-func (s *Connection) ExplainInspection(member string, err error) *health.Failure {
-	a := &Attempt{Settings: s.settings, Name: member, Access: s.Access}
+func (c *Connection) ExplainInspection(member string, err error) *health.Failure {
+	a := &Attempt{Settings: c.settings, Name: member, Access: c.Access}
 	if errors.Is(err, context.DeadlineExceeded) { // Probes, which ask less, may succeed.
 		return a.fail(health.StepSetup, v1.ReasonSetupFailed, "permissions, definitions and the record could not be read in time", err)
 	}
 	return a.stepFailed(health.StepSetup, err)
 }
 
-func (s *Connection) compareDefinitions(ctx context.Context) (preflight.DefinitionFacts, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeouts.Prepare)
+func (c *Connection) compareDefinitions(ctx context.Context) (preflight.DefinitionFacts, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.settings.Timeouts.Prepare)
 	defer cancel()
-	if s.Mode == v1.ModeAgent || s.Paused {
-		return s.settings.profile(s.Mode).Prepare.Verify(ctx, s.direct)
+	if c.Mode == v1.ModeAgent || c.Paused {
+		return c.settings.profile(c.Mode).Prepare.Verify(ctx, c.direct)
 	}
-	return s.settings.Agentless.Prepare.Check(ctx, s.direct)
+	return c.settings.Agentless.Prepare.Check(ctx, c.direct)
 }
 
 // SampleLease reads the agent's Lease.
-func (s *Connection) SampleLease(ctx context.Context) (health.LeaseSample, error) {
-	return s.settings.sampleLease(ctx, s.transport)
+func (c *Connection) SampleLease(ctx context.Context) (health.LeaseSample, error) {
+	return c.settings.sampleLease(ctx, c.transport)
 }
 
 // sampleLease reads the Lease of a cluster's agent.
-func (o *Settings) sampleLease(ctx context.Context, l *transport.Transport) (health.LeaseSample, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.Timeouts.Probe)
+func (s *Settings) sampleLease(ctx context.Context, l *transport.Transport) (health.LeaseSample, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeouts.Probe)
 	defer cancel()
 	leases, err := coordinationv1client.NewForConfigAndClient(l.Config(), l.Client())
 	if err != nil {
 		return health.LeaseSample{}, fmt.Errorf("creating a client for leases: %w", err)
 	}
-	lease, err := leases.Leases(o.Lease.Namespace).Get(ctx, o.Lease.Name, metav1.GetOptions{})
+	lease, err := leases.Leases(s.Lease.Namespace).Get(ctx, s.Lease.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return health.LeaseSample{}, nil
 	}
@@ -145,9 +145,9 @@ func (o *Settings) sampleLease(ctx context.Context, l *transport.Transport) (hea
 }
 
 // Nodes aggregates the nodes in the cache, without a request.
-func (s *Connection) Nodes(ctx context.Context) (preflight.NodeFacts, error) {
+func (c *Connection) Nodes(ctx context.Context) (preflight.NodeFacts, error) {
 	list := &corev1.NodeList{}
-	if err := s.Cluster.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.Cluster.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return preflight.NodeFacts{}, fmt.Errorf("listing nodes: %w", err)
 	}
 	return preflight.Nodes(list.Items), nil
@@ -155,10 +155,10 @@ func (s *Connection) Nodes(ctx context.Context) (preflight.NodeFacts, error) {
 
 // Requested returns what the pods on the nodes request; nil if the credentials must not list pods. It
 // takes at most Timeouts.Pods.
-func (s *Connection) Requested(ctx context.Context) (corev1.ResourceList, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeouts.Pods)
+func (c *Connection) Requested(ctx context.Context) (corev1.ResourceList, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.settings.Timeouts.Pods)
 	defer cancel()
-	core, err := corev1client.NewForConfigAndClient(s.transport.LimitedConfig(), s.transport.LimitedClient())
+	core, err := corev1client.NewForConfigAndClient(c.transport.LimitedConfig(), c.transport.LimitedClient())
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for pods: %w", err)
 	}
@@ -167,48 +167,48 @@ func (s *Connection) Requested(ctx context.Context) (corev1.ResourceList, error)
 
 // open creates a cluster for the transport and starts its cache, which is still empty.
 // The connection ends with ctx, the context of the member.
-func (o *Settings) open(ctx context.Context, a *Attempt, l *transport.Transport) (*Connection, error) {
-	watched := newWatches(l.LimitedClient().Transport, o.Clock)
-	c, err := cluster.New(l.LimitedConfig(), func(options *cluster.Options) {
-		options.Scheme = o.Scheme
-		options.Logger = o.Logger
+func (s *Settings) open(ctx context.Context, a *Attempt, l *transport.Transport) (*Connection, error) {
+	watched := newWatches(l.LimitedClient().Transport, s.Clock)
+	member, err := cluster.New(l.LimitedConfig(), func(options *cluster.Options) {
+		options.Scheme = s.Scheme
+		options.Logger = s.Logger
 		options.HTTPClient = l.LimitedClient()
-		options.Cache = o.profile(a.Mode).cacheOptions(a.Unserved)
+		options.Cache = s.profile(a.Mode).cacheOptions(a.Unserved)
 		options.Cache.HTTPClient = &http.Client{Transport: watched}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("building a cluster: %w", err)
 	}
-	direct, err := client.New(l.Config(), client.Options{HTTPClient: l.Client(), Scheme: o.Scheme, Mapper: c.GetRESTMapper()})
+	direct, err := client.New(l.Config(), client.Options{HTTPClient: l.Client(), Scheme: s.Scheme, Mapper: member.GetRESTMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("creating an uncached client: %w", err)
 	}
 	connCtx, cancel := context.WithCancel(ctx)
-	s := &Connection{
-		Access: a.Access, Mode: a.Mode, Paused: a.Paused, Cluster: c,
-		settings: o, transport: l, watches: watched, direct: direct, cancel: cancel, ended: make(chan struct{}),
+	c := &Connection{
+		Access: a.Access, Mode: a.Mode, Paused: a.Paused, Cluster: member,
+		settings: s, transport: l, watches: watched, direct: direct, cancel: cancel, ended: make(chan struct{}),
 	}
-	s.Engage = func(aware multicluster.Aware, name string) error {
+	c.Engage = func(aware multicluster.Aware, name string) error {
 		return engage(connCtx, engageOptions{
-			aware: aware, name: multicluster.ClusterName(name), cluster: c,
-			cancel: cancel, clock: o.Clock, limit: o.Timeouts.Sync,
+			aware: aware, name: multicluster.ClusterName(name), cluster: member,
+			cancel: cancel, clock: s.Clock, limit: s.Timeouts.Sync,
 		})
 	}
 	go func() {
-		defer close(s.ended)
-		if err := c.Start(connCtx); err != nil {
-			o.Logger.Error(err, "Cache of member stopped")
+		defer close(c.ended)
+		if err := member.Start(connCtx); err != nil {
+			s.Logger.Error(err, "Cache of member stopped")
 		}
 		cancel()
 		l.Close()
 	}()
-	return s, nil
+	return c, nil
 }
 
 // cacheOptions returns the configured options, reduced for nodes, with a watch error
 // handler that calls unserved when the API server returns 404.
-func (o *Profile) cacheOptions(unserved func()) cache.Options {
-	options := o.CacheOptions()
+func (p *Profile) cacheOptions(unserved func()) cache.Options {
+	options := p.CacheOptions()
 	byObject := maps.Clone(options.ByObject)
 	if byObject == nil {
 		byObject = map[client.Object]cache.ByObject{}
@@ -262,8 +262,8 @@ func engage(connCtx context.Context, e engageOptions) error {
 
 // onNodes registers a function that is called on each change of a node. It must not
 // block.
-func (s *Connection) onNodes(ctx context.Context, call func()) error {
-	informer, err := s.Cluster.GetCache().GetInformer(ctx, &corev1.Node{})
+func (c *Connection) onNodes(ctx context.Context, call func()) error {
+	informer, err := c.Cluster.GetCache().GetInformer(ctx, &corev1.Node{})
 	if err != nil {
 		return fmt.Errorf("getting the informer of nodes: %w", err)
 	}

@@ -44,26 +44,26 @@ func renewalPermissions(access *kubeconfig.Access) []authorizationv1.ResourceAtt
 // long as that one did, and connects with it. It returns the kubeconfig, which must be the
 // one of the connection, with the new token, once the cluster with the UID has accepted
 // that. It takes at most Timeouts.Review.
-func (s *Connection) Renew(ctx context.Context, raw []byte, uid string) ([]byte, *health.Failure) {
-	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeouts.Review)
+func (c *Connection) Renew(ctx context.Context, raw []byte, uid string) ([]byte, *health.Failure) {
+	ctx, cancel := context.WithTimeout(ctx, c.settings.Timeouts.Review)
 	defer cancel()
-	renewed, err := s.renew(ctx, raw, uid)
+	renewed, err := c.renew(ctx, raw, uid)
 	if err == nil {
 		return renewed, nil
 	}
-	s.settings.Logger.V(1).Info("Renewing credentials failed", "host", s.Access.Config.Host, "error", err.Error())
-	return nil, s.renewalFailed(err)
+	c.settings.Logger.V(1).Info("Renewing credentials failed", "host", c.Access.Config.Host, "error", err.Error())
+	return nil, c.renewalFailed(err)
 }
 
 // renewalFailed returns the failure for an error of a renewal.
-func (s *Connection) renewalFailed(err error) *health.Failure {
+func (c *Connection) renewalFailed(err error) *health.Failure {
 	f := &health.Failure{Step: health.StepReach, Reason: v1.ReasonRenewalFailed}
 	class := apierror.Classify(err)
 	switch {
 	case class == apierror.Forbidden:
-		return health.RenewalDenied(s.Access.Account)
+		return health.RenewalDenied(c.Access.Account)
 	case class == apierror.NotFound:
-		f.Message = "the cluster has no ServiceAccount " + s.Access.Account
+		f.Message = "the cluster has no ServiceAccount " + c.Access.Account
 	case errors.Is(err, errOtherCluster):
 		f.Message = errOtherCluster.Error()
 	default:
@@ -72,20 +72,20 @@ func (s *Connection) renewalFailed(err error) *health.Failure {
 	return f
 }
 
-func (s *Connection) renew(ctx context.Context, raw []byte, uid string) ([]byte, error) {
-	core, err := corev1client.NewForConfigAndClient(s.transport.Config(), s.transport.Client())
+func (c *Connection) renew(ctx context.Context, raw []byte, uid string) ([]byte, error) {
+	core, err := corev1client.NewForConfigAndClient(c.transport.Config(), c.transport.Client())
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for tokens: %w", err)
 	}
 	life := defaultTokenLife
-	if !s.Access.IssuedAt.IsZero() {
-		life = max(s.Access.ExpiresAt.Sub(s.Access.IssuedAt), minTokenLife)
+	if !c.Access.IssuedAt.IsZero() {
+		life = max(c.Access.ExpiresAt.Sub(c.Access.IssuedAt), minTokenLife)
 	}
-	namespace, name, _ := strings.Cut(s.Access.Account, "/")
+	namespace, name, _ := strings.Cut(c.Access.Account, "/")
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(life / time.Second))}}
 	token, err := core.ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("requesting a token for ServiceAccount %q: %w", s.Access.Account, err)
+		return nil, fmt.Errorf("requesting a token for ServiceAccount %q: %w", c.Access.Account, err)
 	}
 	renewed, err := kubeconfig.WithToken(raw, token.Status.Token)
 	if err != nil {
@@ -95,12 +95,12 @@ func (s *Connection) renew(ctx context.Context, raw []byte, uid string) ([]byte,
 	if err != nil {
 		return nil, fmt.Errorf("checking the renewed kubeconfig: %w", err)
 	}
-	return renewed, s.settings.accepts(ctx, access, uid)
+	return renewed, c.settings.accepts(ctx, access, uid)
 }
 
 // accepts returns nil if the cluster with the UID accepts the credentials.
-func (o *Settings) accepts(ctx context.Context, access *kubeconfig.Access, uid string) error {
-	l, err := transport.Open(access.Config, o.Timeouts.transport(), o.Limits)
+func (s *Settings) accepts(ctx context.Context, access *kubeconfig.Access, uid string) error {
+	l, err := transport.Open(access.Config, s.Timeouts.transport(), s.Limits)
 	if err != nil {
 		return fmt.Errorf("opening a connection with the new token: %w", err)
 	}

@@ -51,11 +51,11 @@ type Profile struct {
 	Permissions  []authorizationv1.ResourceAttributes
 }
 
-func (o *Settings) profile(mode v1.Mode) *Profile {
+func (s *Settings) profile(mode v1.Mode) *Profile {
 	if mode == v1.ModeAgent {
-		return &o.Agent
+		return &s.Agent
 	}
-	return &o.Agentless
+	return &s.Agentless
 }
 
 // Index describes a field index of the cache.

@@ -21,9 +21,9 @@ type syncError struct{ kinds []string }
 func (e *syncError) Error() string { return "cannot list " + strings.Join(e.kinds, ", ") }
 
 // sync blocks until the informers of all watched types and of nodes have synced.
-func (s *Connection) sync(ctx context.Context, watched []client.Object, indexes []Index) error {
+func (c *Connection) sync(ctx context.Context, watched []client.Object, indexes []Index) error {
 	for _, i := range indexes {
-		if err := s.Cluster.GetFieldIndexer().IndexField(ctx, i.Object, i.Field, i.Extract); err != nil {
+		if err := c.Cluster.GetFieldIndexer().IndexField(ctx, i.Object, i.Field, i.Extract); err != nil {
 			return fmt.Errorf("indexing field %q: %w", i.Field, err)
 		}
 	}
@@ -31,13 +31,13 @@ func (s *Connection) sync(ctx context.Context, watched []client.Object, indexes 
 	synced := make([]bool, len(watched))
 	var group sync.WaitGroup
 	for i, object := range watched {
-		group.Go(func() { synced[i] = s.await(ctx, object) })
+		group.Go(func() { synced[i] = c.await(ctx, object) })
 	}
 	group.Wait()
 	late := map[string]struct{}{}
 	for i, object := range watched {
 		if !synced[i] {
-			late[s.kindOf(object)] = struct{}{}
+			late[c.kindOf(object)] = struct{}{}
 		}
 	}
 	if len(late) > 0 {
@@ -48,13 +48,13 @@ func (s *Connection) sync(ctx context.Context, watched []client.Object, indexes 
 
 // await starts the informer of a type and blocks until it has synced, or has received nothing for
 // Timeouts.Sync.
-func (s *Connection) await(ctx context.Context, object client.Object) bool {
-	informer, err := s.Cluster.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false))
+func (c *Connection) await(ctx context.Context, object client.Object) bool {
+	informer, err := c.Cluster.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {
 		return false
 	}
-	limit, resource := s.settings.Timeouts.Sync, s.resourceOf(object)
-	watchdog := s.settings.Clock.NewTimer(limit)
+	limit, resource := c.settings.Timeouts.Sync, c.resourceOf(object)
+	watchdog := c.settings.Clock.NewTimer(limit)
 	defer watchdog.Stop()
 	for last := int64(0); ; {
 		select {
@@ -63,7 +63,7 @@ func (s *Connection) await(ctx context.Context, object client.Object) bool {
 		case <-ctx.Done():
 			return false
 		case <-watchdog.C():
-			received := s.watches.received(resource)
+			received := c.watches.received(resource)
 			if received == last {
 				return false
 			}
@@ -74,20 +74,20 @@ func (s *Connection) await(ctx context.Context, object client.Object) bool {
 }
 
 // resourceOf returns the resource of a type as resourceIn does; empty if the cluster has none.
-func (s *Connection) resourceOf(object client.Object) string {
-	kind, err := apiutil.GVKForObject(object, s.Cluster.GetScheme())
+func (c *Connection) resourceOf(object client.Object) string {
+	kind, err := apiutil.GVKForObject(object, c.Cluster.GetScheme())
 	if err != nil {
 		return ""
 	}
-	mapping, err := s.Cluster.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := c.Cluster.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return ""
 	}
 	return mapping.Resource.GroupResource().String()
 }
 
-func (s *Connection) kindOf(object client.Object) string {
-	kind, err := apiutil.GVKForObject(object, s.Cluster.GetScheme())
+func (c *Connection) kindOf(object client.Object) string {
+	kind, err := apiutil.GVKForObject(object, c.Cluster.GetScheme())
 	if err != nil {
 		return fmt.Sprintf("%T", object)
 	}

@@ -145,8 +145,8 @@ func resourceIn(path string) string {
 // Unwatched returns the failure for kinds whose lists and watches the API server has refused for
 // Timeouts.Unwatched, so that the cache is as old as that; nil if there are none. It sends no
 // request.
-func (s *Connection) Unwatched() *health.Failure {
-	if refused := s.watches.failing(s.settings.Timeouts.Unwatched); len(refused) > 0 {
+func (c *Connection) Unwatched() *health.Failure {
+	if refused := c.watches.failing(c.settings.Timeouts.Unwatched); len(refused) > 0 {
 		return health.Unwatched(refused)
 	}
 	return nil

@@ -260,21 +260,21 @@ func TestDecideRestartsAndDetachments(t *testing.T) {
 	}
 }
 
-func (test change) check(t *testing.T) {
+func (c change) check(t *testing.T) {
 	t.Helper()
-	if test.state != nil {
-		test.state(&test.base)
+	if c.state != nil {
+		c.state(&c.base)
 	}
-	before := test.last.DeepCopy()
+	before := c.last.DeepCopy()
 	got := decide(facts{
-		cluster: member(test.last, test.spec), secret: "eu", registered: !test.detached, state: test.base, apps: test.apps, now: at(50),
+		cluster: member(c.last, c.spec), secret: "eu", registered: !c.detached, state: c.base, apps: c.apps, now: at(50),
 	})
-	if diff := cmp.Diff(*before, test.last); diff != "" {
+	if diff := cmp.Diff(*before, c.last); diff != "" {
 		t.Errorf("decide changed what it was given:\n%s", diff)
 	}
 	want := *before
-	if test.want != nil {
-		test.want(&want)
+	if c.want != nil {
+		c.want(&want)
 	}
 	if want.Nodes != irrelevant {
 		if diff := cmp.Diff(withoutConditions(want), withoutConditions(got)); diff != "" {
@@ -282,11 +282,11 @@ func (test change) check(t *testing.T) {
 		}
 	}
 	ready := meta.FindStatusCondition(got.Conditions, v1.ConditionReady)
-	if ready.Reason != test.ready {
-		t.Errorf("Ready is %+v, want reason %s", ready, test.ready)
+	if ready.Reason != c.ready {
+		t.Errorf("Ready is %+v, want reason %s", ready, c.ready)
 	}
-	if test.transition != nil && !ready.LastTransitionTime.Equal(test.transition) {
-		t.Errorf("Ready since %s, want %s", ready.LastTransitionTime, test.transition)
+	if c.transition != nil && !ready.LastTransitionTime.Equal(c.transition) {
+		t.Errorf("Ready since %s, want %s", ready.LastTransitionTime, c.transition)
 	}
 }
 

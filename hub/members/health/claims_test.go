@@ -82,25 +82,25 @@ func TestAdmitOneOfMany(t *testing.T) {
 	}
 }
 
-func (test admission) check(t *testing.T) {
+func (a admission) check(t *testing.T) {
 	t.Helper()
 	claims := NewClaims("hub")
-	for _, p := range test.pins {
+	for _, p := range a.pins {
 		claims.Pin(p.name, p.uid, at(p.minute))
 	}
-	for _, seen := range test.admitted {
+	for _, seen := range a.admitted {
 		if f := claims.Admit(t.Context(), seen[0], seen[1]); f != nil {
 			t.Fatalf("%s: %+v", seen[0], f)
 		}
 	}
-	f := claims.Admit(t.Context(), test.name, test.uid)
+	f := claims.Admit(t.Context(), a.name, a.uid)
 	switch {
-	case f == nil && test.reason != "":
-		t.Errorf("admitted, want %s", test.reason)
-	case f != nil && (f.Reason != test.reason || f.Step != StepIdentity):
-		t.Errorf("refused with %+v, want %q", f, test.reason)
-	case f != nil && test.names != "" && !strings.Contains(f.Message, `"`+test.names+`"`):
-		t.Errorf("message %q does not name %q", f.Message, test.names)
+	case f == nil && a.reason != "":
+		t.Errorf("admitted, want %s", a.reason)
+	case f != nil && (f.Reason != a.reason || f.Step != StepIdentity):
+		t.Errorf("refused with %+v, want %q", f, a.reason)
+	case f != nil && a.names != "" && !strings.Contains(f.Message, `"`+a.names+`"`):
+		t.Errorf("message %q does not name %q", f.Message, a.names)
 	}
 }
 

@@ -146,18 +146,18 @@ func TestComputeFailures(t *testing.T) {
 	}
 }
 
-func (test computeCase) check(t *testing.T) {
+func (c computeCase) check(t *testing.T) {
 	t.Helper()
-	got := Compute(test.last, test.picture)
-	if diff := cmp.Diff(test.want, shorten(got), cmp.AllowUnexported(short{})); diff != "" {
+	got := Compute(c.last, c.picture)
+	if diff := cmp.Diff(c.want, shorten(got), cmp.AllowUnexported(short{})); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
-	if again := Compute(got, test.picture); again != got {
+	if again := Compute(got, c.picture); again != got {
 		t.Errorf("the same picture changes the conditions: %+v", again)
 	}
-	for _, c := range []Condition{got.Ready, got.Connected, got.Authorized, got.IdentityVerified, got.CredentialsValid} {
-		if c.Message == "" || c.Status == metav1.ConditionStatus("") {
-			t.Errorf("condition says nothing: %+v", c)
+	for _, condition := range []Condition{got.Ready, got.Connected, got.Authorized, got.IdentityVerified, got.CredentialsValid} {
+		if condition.Message == "" || condition.Status == metav1.ConditionStatus("") {
+			t.Errorf("condition says nothing: %+v", condition)
 		}
 	}
 }

@@ -54,40 +54,40 @@ type LeaseMonitor struct {
 
 // Resume restarts the period without renewals at now, after a time in which the Lease was
 // not read.
-func (p LeaseMonitor) Resume(now time.Time) LeaseMonitor {
-	p.since, p.silents = now, 0
-	return p
+func (l LeaseMonitor) Resume(now time.Time) LeaseMonitor {
+	l.since, l.silents = now, 0
+	return l
 }
 
 // After returns the monitor after the given sample was read at now. An agent that has not
 // renewed its Lease for the time silence counts as silent.
-func (p LeaseMonitor) After(s LeaseSample, now time.Time, silence time.Duration) LeaseMonitor {
-	news := p.known && s != p.last && s.Holder != ""
-	first := !p.known
-	p.last, p.known = s, true
+func (l LeaseMonitor) After(s LeaseSample, now time.Time, silence time.Duration) LeaseMonitor {
+	news := l.known && s != l.last && s.Holder != ""
+	first := !l.known
+	l.last, l.known = s, true
 	if news {
-		p.State, p.LastRenewal, p.since, p.silents = LeaseRenewed, now, now, 0
-		return p
+		l.State, l.LastRenewal, l.since, l.silents = LeaseRenewed, now, now, 0
+		return l
 	}
-	p.silents++
+	l.silents++
 	switch {
 	case first && !s.Present:
-		p.State = LeaseMissing
-	case p.silents < minReads || now.Sub(p.since) < silence:
+		l.State = LeaseMissing
+	case l.silents < minReads || now.Sub(l.since) < silence:
 	case s.Present:
-		p.State = LeaseExpired
+		l.State = LeaseExpired
 	default:
-		p.State = LeaseMissing
+		l.State = LeaseMissing
 	}
-	return p
+	return l
 }
 
 // Version returns the version of the agent; empty if it is unknown.
-func (p LeaseMonitor) Version() string { return p.last.Version }
+func (l LeaseMonitor) Version() string { return l.last.Version }
 
 // Condition returns the condition AgentReady.
-func (p LeaseMonitor) Condition() Condition {
-	switch p.State {
+func (l LeaseMonitor) Condition() Condition {
+	switch l.State {
 	case LeaseRenewed:
 		return yes(v1.ReasonAgentAlive, "the agent renews its Lease")
 	case LeaseExpired:

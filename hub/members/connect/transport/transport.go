@@ -133,28 +133,28 @@ func newTransport(tlsConfig *tls.Config, dialer *connrotation.Dialer, handshake 
 // Config returns a copy of the configuration for clients of the member, with the deadlines and
 // the credentials. It has no limits: it is for the few requests that keep the connection, which
 // a busy member must not delay until it counts as lost.
-func (l *Transport) Config() *rest.Config { return rest.CopyConfig(l.config) }
+func (t *Transport) Config() *rest.Config { return rest.CopyConfig(t.config) }
 
 // Client returns the HTTP client for Config.
-func (l *Transport) Client() *http.Client { return l.client }
+func (t *Transport) Client() *http.Client { return t.client }
 
 // LimitedConfig returns a copy of the same configuration with the limits, for caches and
 // reconcilers.
-func (l *Transport) LimitedConfig() *rest.Config { return rest.CopyConfig(l.limitedConfig) }
+func (t *Transport) LimitedConfig() *rest.Config { return rest.CopyConfig(t.limitedConfig) }
 
 // LimitedClient returns the HTTP client for LimitedConfig.
-func (l *Transport) LimitedClient() *http.Client { return l.limitedClient }
+func (t *Transport) LimitedClient() *http.Client { return t.limitedClient }
 
 // Received returns a number that grows with each response and with all data of its body.
-func (l *Transport) Received() int64 { return l.requests.received.Load() }
+func (t *Transport) Received() int64 { return t.requests.received.Load() }
 
 // Probe asks the cluster for its kube-system namespace and returns the UID of it,
 // which is the identity of the cluster. It takes at most Timeouts.Probe. Classify
 // explains the error.
-func (l *Transport) Probe(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.limit)
+func (t *Transport) Probe(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.limit)
 	defer cancel()
-	namespace, err := l.probe.Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	namespace, err := t.probe.Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("probing: %w", err)
 	}
@@ -166,7 +166,7 @@ func (l *Transport) Probe(ctx context.Context) (string, error) {
 
 // Close closes all connections. Cancel everything that uses the transport first: it could
 // dial again.
-func (l *Transport) Close() {
-	l.base.CloseIdleConnections()
-	l.dialer.CloseAll()
+func (t *Transport) Close() {
+	t.base.CloseIdleConnections()
+	t.dialer.CloseAll()
 }

@@ -80,7 +80,7 @@ func TestWrap(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls the function.
-func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 func TestProbe(t *testing.T) {
 	var asked *http.Request
