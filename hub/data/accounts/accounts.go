@@ -205,9 +205,9 @@ func (a *Accounts) config(name string, acc *account, transport http.RoundTripper
 }
 
 // invalidf returns an error of class Invalid.
-func (acc *account) invalidf(code, format string, args ...any) error {
+func (a *account) invalidf(code, format string, args ...any) error {
 	return &cloud.Error{
-		Class: cloud.ClassInvalid, Provider: acc.spec.Provider, Op: opConnect, Code: code,
+		Class: cloud.ClassInvalid, Provider: a.spec.Provider, Op: opConnect, Code: code,
 		Message: fmt.Sprintf(format, args...),
 	}
 }

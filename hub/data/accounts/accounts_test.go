@@ -170,7 +170,7 @@ func TestRequestsAreCounted(t *testing.T) {
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 // TestAnAccountThatHangsHoldsUpNoOther, although all ask the same host.
 func TestAnAccountThatHangsHoldsUpNoOther(t *testing.T) {

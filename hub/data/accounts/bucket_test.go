@@ -19,8 +19,8 @@ import (
 )
 
 // open remembers what a bucket was opened with.
-func (s *environment) open(_ context.Context, c cloud.Config) (cloud.Objects, error) {
-	s.opened = append(s.opened, c)
+func (e *environment) open(_ context.Context, c cloud.Config) (cloud.Objects, error) {
+	e.opened = append(e.opened, c)
 	if string(c.Secret["accessKeyID"]) == "bad" {
 		return nil, &cloud.Error{Class: cloud.ClassInvalid, Code: "BadKey", Message: "no such key"}
 	}
@@ -162,9 +162,9 @@ func TestABucketIsPacedByItself(t *testing.T) {
 }
 
 // bucket is that of account a.
-func (s *environment) bucket(t *testing.T) Bucket {
+func (e *environment) bucket(t *testing.T) Bucket {
 	t.Helper()
-	b, err := s.Bucket(t.Context(), "a")
+	b, err := e.Bucket(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,9 +172,9 @@ func (s *environment) bucket(t *testing.T) Bucket {
 }
 
 // expectSession expects that a session of account a may call.
-func (s *environment) expectSession(t *testing.T) {
+func (e *environment) expectSession(t *testing.T) {
 	t.Helper()
-	session, err := s.Session(t.Context(), "a", "eu-west-1")
+	session, err := e.Session(t.Context(), "a", "eu-west-1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,21 +89,21 @@ func answers(t *testing.T, w *work, away bool, err error) *[]podexec.Container {
 
 // checkpoints: a checkpoint comes before the request for a snapshot, also of a hub that takes
 // over before there was one.
-func (e *crashes) checkpoints(t *testing.T) {
-	key := e.create(t)
+func (c *crashes) checkpoints(t *testing.T) {
+	key := c.create(t)
 	var written []int
-	e.exec = func() error {
-		written = append(written, len(e.snapshots(key)))
+	c.exec = func() error {
+		written = append(written, len(c.snapshots(key)))
 		return nil
 	}
-	defer func() { e.exec = nil }()
-	for _, p := range []*backupenv.Process{e.NewProcess(backupenv.Crash{At: 2, Arrives: true}), e.NewProcess(backupenv.Crash{})} {
-		p.Run(t, e.reconciler(p), key, func() bool { return e.complete(t, key) })
+	defer func() { c.exec = nil }()
+	for _, p := range []*backupenv.Process{c.NewProcess(backupenv.Crash{At: 2, Arrives: true}), c.NewProcess(backupenv.Crash{})} {
+		p.Run(t, c.reconciler(p), key, func() bool { return c.complete(t, key) })
 	}
 	if diff := cmp.Diff([]int{0, 0}, written); diff != "" {
 		t.Errorf("snapshots there were at each checkpoint (-want +got):\n%s", diff)
 	}
-	if got := e.Backup(t, key.Name).Status.Consistency; got != v1.ConsistencyApplication {
+	if got := c.Backup(t, key.Name).Status.Consistency; got != v1.ConsistencyApplication {
 		t.Errorf("it is %s consistent", got)
 	}
 }

@@ -20,8 +20,8 @@ import (
 )
 
 // dumpCrashes ends the hub at each request for a Backup whose dump is sent to a bucket.
-func (e *crashes) dumpCrashes(t *testing.T) {
-	d := &crashes{Env: e.Env, method: v1.BackupDump}
+func (c *crashes) dumpCrashes(t *testing.T) {
+	d := &crashes{Env: c.Env, method: v1.BackupDump}
 	backupenv.Change(t, d.Env, backupenv.Shop, func(a *v1.EcommerceApp) {
 		a.Spec.Database.Backup = v1.BackupPolicy{Enabled: true, Method: v1.BackupDump, Schedule: "0 2 * * *"}
 	})
@@ -37,44 +37,44 @@ func (e *crashes) dumpCrashes(t *testing.T) {
 }
 
 // jobExit has a Job dump the database, or send the dump.
-func (e *crashes) jobExit(t *testing.T, job *batchv1.Job) backupenv.Exit {
+func (c *crashes) jobExit(t *testing.T, job *batchv1.Job) backupenv.Exit {
 	t.Helper()
 	const content = "content"
 	if job.Spec.Template.Spec.Containers[0].Name == jobs.SendContainer {
-		prefix := e.Backup(t, job.Labels[v1.BackupLabel]).Status.Dump.Object.Prefix
-		e.Buckets.Put(dumps.PartKey(prefix, 0), []byte(content))
+		prefix := c.Backup(t, job.Labels[v1.BackupLabel]).Status.Dump.Object.Prefix
+		c.Buckets.Put(dumps.PartKey(prefix, 0), []byte(content))
 		return backupenv.Exit{Container: jobs.SendContainer, Message: "sent"}
 	}
-	at := e.Clock.Now().UTC().Format(time.RFC3339)
+	at := c.Clock.Now().UTC().Format(time.RFC3339)
 	return backupenv.Exit{Container: backupenv.DumpContainer, Message: fmt.Sprintf(
 		`{"file": "backup-20260302T020000Z.dump", "bytes": %d, "sha256": %q, "engine": "postgresql", "version": "15.4", "snapshotTime": %q, "completionTime": %q}`,
 		len(content), strings.Repeat("0", 64), at, at)}
 }
 
 // whileDumped: one Job dumps, and one sends, whenever the hub ends.
-func (e *crashes) whileDumped(t *testing.T) {
-	e.TestCrashes(t, e.making(func(t *testing.T, key client.ObjectKey, sent []string) {
+func (c *crashes) whileDumped(t *testing.T) {
+	c.TestCrashes(t, c.making(func(t *testing.T, key client.ObjectKey, sent []string) {
 		t.Helper()
 		if n := backupenv.Count(sent, "create *v1.Job"); n != 2 {
 			t.Errorf("%d of 2 Jobs: %q", n, sent)
 		}
-		if s := e.Backup(t, key.Name).Status.Dump.Object.State; s != v1.DumpSent {
+		if s := c.Backup(t, key.Name).Status.Dump.Object.State; s != v1.DumpSent {
 			t.Errorf("the dump is %s", s)
 		}
-		e.stored(t, key, true)
+		c.stored(t, key, true)
 	}))
 }
 
 // notCreated: passes that cannot create the Job that sends rarely write the status, and
 // become rare.
-func (e *crashes) notCreated(t *testing.T) {
-	key, p := e.create(t), e.NewProcess(backupenv.Crash{})
-	p.Run(t, e.reconciler(p), key, func() bool { return e.Backup(t, key.Name).Status.Dump != nil })
+func (c *crashes) notCreated(t *testing.T) {
+	key, p := c.create(t), c.NewProcess(backupenv.Crash{})
+	p.Run(t, c.reconciler(p), key, func() bool { return c.Backup(t, key.Name).Status.Dump != nil })
 	p.Refuse("create *v1.Job", apierrors.NewInternalError(errors.New("failed calling webhook")))
 	const write = "patch status of *v1.Backup"
-	begin, before, passes := e.Clock.Now(), backupenv.Count(p.Sent(), write), 0
-	p.Run(t, e.reconciler(p), key, func() bool { passes++; return passes == 30 })
-	took := e.Clock.Since(begin)
+	begin, before, passes := c.Clock.Now(), backupenv.Count(p.Sent(), write), 0
+	p.Run(t, c.reconciler(p), key, func() bool { passes++; return passes == 30 })
+	took := c.Clock.Since(begin)
 	if n := backupenv.Count(p.Sent(), write) - before; n > 2+int(took/(2*time.Minute)) {
 		t.Errorf("%d writes of the status in %d passes and %s, want 2 and one in 2 min", n, passes, took)
 	}
@@ -82,17 +82,17 @@ func (e *crashes) notCreated(t *testing.T) {
 		t.Errorf("%d passes in %s", passes, took)
 	}
 	p.Refuse("create *v1.Job", nil)
-	p.Run(t, e.reconciler(p), key, func() bool { return e.complete(t, key) })
-	e.stored(t, key, true)
+	p.Run(t, c.reconciler(p), key, func() bool { return c.complete(t, key) })
+	c.stored(t, key, true)
 }
 
 // deniedUntilDeadline: a Backup whose Job is denied for good ends at its deadline, and says
 // why. Until then it is tried rarely.
-func (e *crashes) deniedUntilDeadline(t *testing.T) {
-	e.DenyJobs(t, backupenv.Namespace)
-	key, p := e.create(t), e.NewProcess(backupenv.Crash{})
-	p.Run(t, e.reconciler(p), key, func() bool { return Done(e.Backup(t, key.Name)) })
-	s := e.Backup(t, key.Name).Status
+func (c *crashes) deniedUntilDeadline(t *testing.T) {
+	c.DenyJobs(t, backupenv.Namespace)
+	key, p := c.create(t), c.NewProcess(backupenv.Crash{})
+	p.Run(t, c.reconciler(p), key, func() bool { return Done(c.Backup(t, key.Name)) })
+	s := c.Backup(t, key.Name).Status
 	wanted := []string{"the point in time could not be fixed within 6h0m0s: eu-1 rejects the Job", fleettest.Denial}
 	if s.Phase != v1.BackupFailed || !strings.HasPrefix(s.Message, wanted[0]) || !strings.Contains(s.Message, wanted[1]) {
 		t.Errorf("it is %s: %q, want %q in it", s.Phase, s.Message, wanted)
@@ -106,6 +106,6 @@ func (e *crashes) deniedUntilDeadline(t *testing.T) {
 }
 
 // inBucket returns the objects of a Backup in the bucket.
-func (e *crashes) inBucket(key client.ObjectKey) []string {
-	return slices.DeleteFunc(e.Buckets.Keys(), func(object string) bool { return !strings.Contains(object, "/"+key.Name+"-") })
+func (c *crashes) inBucket(key client.ObjectKey) []string {
+	return slices.DeleteFunc(c.Buckets.Keys(), func(object string) bool { return !strings.Contains(object, "/"+key.Name+"-") })
 }

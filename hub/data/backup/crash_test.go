@@ -49,185 +49,185 @@ func TestBackups(t *testing.T) {
 }
 
 // snapshotCrashes ends the hub at each request for a Backup of snapshots.
-func (e *crashes) snapshotCrashes(t *testing.T) {
-	e.Cloud.SetPace(fake.Pace{Lag: lag, Ready: lag})
-	e.Clock.Step(time.Hour) // The volume is visible.
-	t.Run("while a backup is made", e.whileMade)
-	t.Run("before a backup that is being made is deleted", e.beforeDeletion)
-	t.Run("while a backup is deleted", e.whileDeleted)
-	t.Run("lost responses", e.testLostResponses)
-	t.Run("used by a Restore", e.used)
-	t.Run("paused", e.paused)
+func (c *crashes) snapshotCrashes(t *testing.T) {
+	c.Cloud.SetPace(fake.Pace{Lag: lag, Ready: lag})
+	c.Clock.Step(time.Hour) // The volume is visible.
+	t.Run("while a backup is made", c.whileMade)
+	t.Run("before a backup that is being made is deleted", c.beforeDeletion)
+	t.Run("while a backup is deleted", c.whileDeleted)
+	t.Run("lost responses", c.testLostResponses)
+	t.Run("used by a Restore", c.used)
+	t.Run("paused", c.paused)
 }
 
 // making returns a test of a hub that makes a Backup.
-func (e *crashes) making(check func(t *testing.T, key client.ObjectKey, sent []string)) backupenv.CrashTest {
-	return backupenv.CrashTest{Reconciler: e.reconciler, Create: e.create, Done: e.complete, Check: check}
+func (c *crashes) making(check func(t *testing.T, key client.ObjectKey, sent []string)) backupenv.CrashTest {
+	return backupenv.CrashTest{Reconciler: c.reconciler, Create: c.create, Done: c.complete, Check: check}
 }
 
 // whileMade: one snapshot and one copy are made, whenever the hub ends.
-func (e *crashes) whileMade(t *testing.T) {
-	e.TestCrashes(t, e.making(func(t *testing.T, key client.ObjectKey, sent []string) {
+func (c *crashes) whileMade(t *testing.T) {
+	c.TestCrashes(t, c.making(func(t *testing.T, key client.ObjectKey, sent []string) {
 		t.Helper()
 		for _, request := range []string{"CreateSnapshot", "CopySnapshot"} {
 			if n := backupenv.Count(sent, request); n != 1 {
 				t.Errorf("%d of 1 %s: %q", n, request, sent)
 			}
 		}
-		e.stored(t, key, true)
-		for _, s := range e.Backup(t, key.Name).Status.Snapshots {
-			e.exists(t, &s.CloudSnapshot)
-			e.exists(t, &s.Copies[0])
+		c.stored(t, key, true)
+		for _, s := range c.Backup(t, key.Name).Status.Snapshots {
+			c.exists(t, &s.CloudSnapshot)
+			c.exists(t, &s.Copies[0])
 		}
 	}))
 }
 
 // beforeDeletion: nothing that was asked for is left, whether or not the hub heard of it.
-func (e *crashes) beforeDeletion(t *testing.T) {
-	test := e.making(func(t *testing.T, key client.ObjectKey, _ []string) {
+func (c *crashes) beforeDeletion(t *testing.T) {
+	test := c.making(func(t *testing.T, key client.ObjectKey, _ []string) {
 		t.Helper()
-		e.RunMember(t) // No Job may send more.
-		e.stored(t, key, false)
+		c.RunMember(t) // No Job may send more.
+		c.stored(t, key, false)
 	})
-	test.Crashed = func(t *testing.T, key client.ObjectKey) { t.Helper(); e.delete(t, key, v1.DeletionDelete) }
-	test.Recovered = e.gone
-	e.TestCrashes(t, test)
+	test.Crashed = func(t *testing.T, key client.ObjectKey) { t.Helper(); c.delete(t, key, v1.DeletionDelete) }
+	test.Recovered = c.gone
+	c.TestCrashes(t, test)
 }
 
 // whileDeleted: the data goes with the Backup, or stays when it is to be retained.
-func (e *crashes) whileDeleted(t *testing.T) {
+func (c *crashes) whileDeleted(t *testing.T) {
 	for deletion, left := range map[v1.DeletionPolicy]bool{v1.DeletionDelete: false, v1.DeletionRetain: true} {
-		test := e.making(func(t *testing.T, key client.ObjectKey, _ []string) { t.Helper(); e.stored(t, key, left) })
-		test.Done = e.gone
+		test := c.making(func(t *testing.T, key client.ObjectKey, _ []string) { t.Helper(); c.stored(t, key, left) })
+		test.Done = c.gone
 		test.Create = func(t *testing.T) client.ObjectKey {
 			t.Helper()
-			key := e.create(t)
-			e.finish(t, key, e.complete)
-			e.delete(t, key, deletion)
+			key := c.create(t)
+			c.finish(t, key, c.complete)
+			c.delete(t, key, deletion)
 			return key
 		}
-		t.Run(string(deletion), func(t *testing.T) { e.TestCrashes(t, test) })
+		t.Run(string(deletion), func(t *testing.T) { c.TestCrashes(t, test) })
 	}
 }
 
 // testLostResponses: what is made twice, because it was not visible when it was looked for, is
 // deleted.
-func (e *crashes) testLostResponses(t *testing.T) {
+func (c *crashes) testLostResponses(t *testing.T) {
 	for _, request := range []string{"CreateSnapshot", "CopySnapshot"} {
-		test := e.making(func(t *testing.T, key client.ObjectKey, sent []string) {
+		test := c.making(func(t *testing.T, key client.ObjectKey, sent []string) {
 			t.Helper()
 			if n := backupenv.Count(sent, request); n != 2 {
 				t.Errorf("%d of 2 %s: %q", n, request, sent)
 			}
-			e.stored(t, key, true)
+			c.stored(t, key, true)
 		})
 		test.Lost = request
 		// It becomes visible after the hub may ask again, and before what that makes must be.
 		test.Crashed = func(t *testing.T, key client.ObjectKey) {
 			t.Helper()
-			for _, s := range e.snapshots(key) {
-				e.Cloud.EditSnapshot(s.ID, func(s *fake.Snapshot) {
-					if !s.Created.Before(e.Clock.Now()) {
+			for _, s := range c.snapshots(key) {
+				c.Cloud.EditSnapshot(s.ID, func(s *fake.Snapshot) {
+					if !s.Created.Before(c.Clock.Now()) {
 						s.Created = s.Created.Add(35 * time.Second)
 					}
 				})
 			}
 		}
-		e.TestCrashes(t, test)
+		c.TestCrashes(t, test)
 	}
 }
 
 // used: a Backup stays for as long as a Restore that is under way needs it.
-func (e *crashes) used(t *testing.T) {
-	key := e.create(t)
-	e.finish(t, key, e.complete)
+func (c *crashes) used(t *testing.T) {
+	key := c.create(t)
+	c.finish(t, key, c.complete)
 	restore := apitest.Restore("restore").Namespace(key.Namespace).From(key.Name).Obj()
-	e.MustCreate(t, restore)
-	e.delete(t, key, v1.DeletionDelete)
-	e.finish(t, key, func(t *testing.T, key client.ObjectKey) bool {
+	c.MustCreate(t, restore)
+	c.delete(t, key, v1.DeletionDelete)
+	c.finish(t, key, func(t *testing.T, key client.ObjectKey) bool {
 		t.Helper()
-		return strings.Contains(e.Backup(t, key.Name).Status.Message, "restore")
+		return strings.Contains(c.Backup(t, key.Name).Status.Message, "restore")
 	})
-	for range len(e.recorder.Events) {
-		if event := <-e.recorder.Events; strings.HasPrefix(event, corev1.EventTypeWarning) {
+	for range len(c.recorder.Events) {
+		if event := <-c.recorder.Events; strings.HasPrefix(event, corev1.EventTypeWarning) {
 			t.Errorf("an event about a Backup that waits for a Restore: %s", event)
 		}
 	}
-	e.stored(t, key, true)
+	c.stored(t, key, true)
 	restore.Status.Phase = v1.RestoreCompleted
-	if err := e.Status().Update(t.Context(), restore); err != nil {
+	if err := c.Status().Update(t.Context(), restore); err != nil {
 		t.Fatal(err)
 	}
-	e.finish(t, key, e.gone)
-	e.stored(t, key, false)
+	c.finish(t, key, c.gone)
+	c.stored(t, key, false)
 }
 
 // finish runs a hub until a Backup is done.
-func (e *crashes) finish(t *testing.T, key client.ObjectKey, done func(*testing.T, client.ObjectKey) bool) {
+func (c *crashes) finish(t *testing.T, key client.ObjectKey, done func(*testing.T, client.ObjectKey) bool) {
 	t.Helper()
-	p := e.NewProcess(backupenv.Crash{})
-	p.Run(t, e.reconciler(p), key, func() bool { return done(t, key) })
+	p := c.NewProcess(backupenv.Crash{})
+	p.Run(t, c.reconciler(p), key, func() bool { return done(t, key) })
 }
 
-func (e *crashes) reconciler(p *backupenv.Process) reconcile.Reconciler {
-	e.recorder = events.NewFakeRecorder(100)
+func (c *crashes) reconciler(p *backupenv.Process) reconcile.Reconciler {
+	c.recorder = events.NewFakeRecorder(100)
 	return NewReconciler(p.Client, Options{
-		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: e.Clock, Recorder: e.recorder, SpokeImage: "spoke:1",
-		SafeMode: e.SafeMode,
+		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: c.Clock, Recorder: c.recorder, SpokeImage: "spoke:1",
+		SafeMode: c.SafeMode,
 		Exec: func(context.Context, cluster.Cluster, podexec.Container, podexec.Command) (string, error) {
-			if e.exec == nil {
+			if c.exec == nil {
 				return "", nil
 			}
-			return "", e.exec()
+			return "", c.exec()
 		},
 	})
 }
 
-func (e *crashes) create(t *testing.T) client.ObjectKey {
+func (c *crashes) create(t *testing.T) client.ObjectKey {
 	t.Helper()
-	e.backups++
-	b := apitest.Backup(fmt.Sprintf("%s-%d", strings.ToLower(string(e.method)), e.backups)).Namespace(backupenv.Namespace).Obj()
-	if b.Spec.Method = e.method; e.method == v1.BackupSnapshot {
+	c.backups++
+	b := apitest.Backup(fmt.Sprintf("%s-%d", strings.ToLower(string(c.method)), c.backups)).Namespace(backupenv.Namespace).Obj()
+	if b.Spec.Method = c.method; c.method == v1.BackupSnapshot {
 		b.Spec.CopyToRegions = []string{backupenv.CopyRegion}
 	}
-	e.MustCreate(t, b)
+	c.MustCreate(t, b)
 	return client.ObjectKeyFromObject(b)
 }
 
-func (e *crashes) delete(t *testing.T, key client.ObjectKey, deletion v1.DeletionPolicy) {
+func (c *crashes) delete(t *testing.T, key client.ObjectKey, deletion v1.DeletionPolicy) {
 	t.Helper()
-	b := e.Backup(t, key.Name)
+	b := c.Backup(t, key.Name)
 	b.Spec.Deletion = deletion
-	if err := e.Update(t.Context(), b); err != nil {
+	if err := c.Update(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Delete(t.Context(), b); err != nil {
+	if err := c.Delete(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (e *crashes) complete(t *testing.T, key client.ObjectKey) bool {
+func (c *crashes) complete(t *testing.T, key client.ObjectKey) bool {
 	t.Helper()
-	b := e.Backup(t, key.Name)
+	b := c.Backup(t, key.Name)
 	if b.Status.Phase == v1.BackupFailed {
 		t.Fatalf("the Backup failed: %s", b.Status.Message)
 	}
 	return b.Status.Phase == v1.BackupCompleted
 }
 
-func (e *crashes) gone(t *testing.T, key client.ObjectKey) bool {
+func (c *crashes) gone(t *testing.T, key client.ObjectKey) bool {
 	t.Helper()
-	return e.Gone(t, key, &v1.Backup{})
+	return c.Gone(t, key, &v1.Backup{})
 }
 
 // stored checks whether all data of a Backup is stored, or none: snapshots in both regions,
 // visible or not, or a part of a dump and its manifest.
-func (e *crashes) stored(t *testing.T, key client.ObjectKey, all bool) {
+func (c *crashes) stored(t *testing.T, key client.ObjectKey, all bool) {
 	t.Helper()
-	got, want := e.inBucket(key), 2
-	if e.method == v1.BackupSnapshot {
+	got, want := c.inBucket(key), 2
+	if c.method == v1.BackupSnapshot {
 		got = nil
-		for _, s := range e.snapshots(key) {
+		for _, s := range c.snapshots(key) {
 			got = append(got, s.Region)
 		}
 	}
@@ -239,13 +239,13 @@ func (e *crashes) stored(t *testing.T, key client.ObjectKey, all bool) {
 	}
 }
 
-func (e *crashes) snapshots(key client.ObjectKey) []fake.Snapshot {
-	return slices.DeleteFunc(e.Cloud.Snapshots(), func(s fake.Snapshot) bool { return s.Tags[cloud.TagBackup] != key.Name })
+func (c *crashes) snapshots(key client.ObjectKey) []fake.Snapshot {
+	return slices.DeleteFunc(c.Cloud.Snapshots(), func(s fake.Snapshot) bool { return s.Tags[cloud.TagBackup] != key.Name })
 }
 
-func (e *crashes) exists(t *testing.T, c *v1.CloudSnapshot) {
+func (c *crashes) exists(t *testing.T, snapshot *v1.CloudSnapshot) {
 	t.Helper()
-	if _, there := e.Cloud.Snapshot(c.ID); !there {
-		t.Errorf("there is no snapshot %q in %s", c.ID, c.Region)
+	if _, there := c.Cloud.Snapshot(snapshot.ID); !there {
+		t.Errorf("there is no snapshot %q in %s", snapshot.ID, snapshot.Region)
 	}
 }

@@ -66,13 +66,13 @@ func (w *work) sending() {
 }
 
 // whetherADumpIsSent, by what there is to send it with.
-func (e *crashes) whetherADumpIsSent(t *testing.T) {
+func (c *crashes) whetherADumpIsSent(t *testing.T) {
 	for _, account := range []string{"prod", "bare", "missing", "unbuilt"} {
-		e.MustCreate(t, apitest.MemberCluster("of-"+account).With(func(m *v1.MemberCluster) {
+		c.MustCreate(t, apitest.MemberCluster("of-"+account).With(func(m *v1.MemberCluster) {
 			m.Spec.CloudAccountRef = &v1.ObjectReference{Name: account}
 		}).Obj())
 	}
-	e.MustCreate(t, apitest.MemberCluster("bare").Obj())
+	c.MustCreate(t, apitest.MemberCluster("bare").Obj())
 	in := func(member string) func(*work) {
 		return func(w *work) { w.backup.Spec.ClusterRef.Name = member }
 	}
@@ -103,7 +103,7 @@ func (e *crashes) whetherADumpIsSent(t *testing.T) {
 			"The backup can be restored where it is: the dump is not in the bucket: not complete within 48h0m0s: of-prod is not connected"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWork(e, bucket.NewStore(testclock.NewFakeClock(now())))
+			w := newWork(c, bucket.NewStore(testclock.NewFakeClock(now())))
 			tt.change(w)
 			v, err := steps.Advance(t.Context(), w.steps())
 			if err != nil {

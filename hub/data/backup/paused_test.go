@@ -14,42 +14,42 @@ import (
 
 // paused: during a pause nothing is asked of the cloud that changes something, and nothing fails for
 // as long as it takes. After it, a Backup goes on where it was.
-func (e *crashes) paused(t *testing.T) {
+func (c *crashes) paused(t *testing.T) {
 	for name, pause := range map[string]func(*testing.T, bool){
-		"member":    e.pauseMember,
-		"safe mode": func(_ *testing.T, on bool) { e.SafeMode = on },
+		"member":    c.pauseMember,
+		"safe mode": func(_ *testing.T, on bool) { c.SafeMode = on },
 	} {
-		t.Run(name+", before it begins", func(t *testing.T) { e.pausedBefore(t, pause) })
-		t.Run(name+", before it is copied", func(t *testing.T) { e.pausedBetween(t, pause) })
-		t.Run(name+", before it is deleted", func(t *testing.T) { e.pausedDeletion(t, pause) })
+		t.Run(name+", before it begins", func(t *testing.T) { c.pausedBefore(t, pause) })
+		t.Run(name+", before it is copied", func(t *testing.T) { c.pausedBetween(t, pause) })
+		t.Run(name+", before it is deleted", func(t *testing.T) { c.pausedDeletion(t, pause) })
 	}
 }
 
-func (e *crashes) pauseMember(t *testing.T, on bool) {
+func (c *crashes) pauseMember(t *testing.T, on bool) {
 	t.Helper()
 	m := &v1.MemberCluster{}
-	if err := e.Get(t.Context(), client.ObjectKey{Name: backupenv.Member}, m); err != nil {
+	if err := c.Get(t.Context(), client.ObjectKey{Name: backupenv.Member}, m); err != nil {
 		t.Fatal(err)
 	}
 	m.Spec.Paused = on
-	if err := e.Update(t.Context(), m); err != nil {
+	if err := c.Update(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // wait runs a hub until a check is true, and again after the longest time limit. It checks that it
 // asks the cloud for no change.
-func (e *crashes) wait(t *testing.T, key client.ObjectKey, waits func(*v1.Backup) bool) {
+func (c *crashes) wait(t *testing.T, key client.ObjectKey, waits func(*v1.Backup) bool) {
 	t.Helper()
 	for range 2 {
-		p := e.NewProcess(backupenv.Crash{})
-		p.Run(t, e.reconciler(p), key, func() bool { return waits(e.Backup(t, key.Name)) })
+		p := c.NewProcess(backupenv.Crash{})
+		p.Run(t, c.reconciler(p), key, func() bool { return waits(c.Backup(t, key.Name)) })
 		for _, request := range []string{"CreateSnapshot", "CopySnapshot", "DeleteSnapshot"} {
 			if n := backupenv.Count(p.Sent(), request); n > 0 {
 				t.Errorf("%d %s while it is paused", n, request)
 			}
 		}
-		e.Clock.Step(readyTimeout + time.Hour)
+		c.Clock.Step(readyTimeout + time.Hour)
 	}
 }
 
@@ -59,57 +59,57 @@ func isPaused(b *v1.Backup) bool {
 }
 
 // resume runs a hub until a Backup is complete.
-func (e *crashes) resume(t *testing.T, key client.ObjectKey) {
+func (c *crashes) resume(t *testing.T, key client.ObjectKey) {
 	t.Helper()
-	resumed := e.Clock.Now()
-	e.finish(t, key, e.complete)
-	e.stored(t, key, true)
-	b := e.Backup(t, key.Name)
+	resumed := c.Clock.Now()
+	c.finish(t, key, c.complete)
+	c.stored(t, key, true)
+	b := c.Backup(t, key.Name)
 	if at := b.Status.ResumeTime; at == nil || at.Time.Before(resumed.Truncate(time.Second)) || b.Status.SnapshotTime == nil {
 		t.Errorf("it went on at %v", at)
 	}
 }
 
-func (e *crashes) pausedBefore(t *testing.T, pause func(*testing.T, bool)) {
+func (c *crashes) pausedBefore(t *testing.T, pause func(*testing.T, bool)) {
 	t.Helper()
 	pause(t, true)
-	key := e.create(t)
-	e.wait(t, key, isPaused)
-	if b := e.Backup(t, key.Name); b.Status.Phase != v1.BackupPending || b.Status.StartTime != nil {
+	key := c.create(t)
+	c.wait(t, key, isPaused)
+	if b := c.Backup(t, key.Name); b.Status.Phase != v1.BackupPending || b.Status.StartTime != nil {
 		t.Errorf("it is %s, and began at %v", b.Status.Phase, b.Status.StartTime)
 	}
 	pause(t, false)
-	e.resume(t, key)
+	c.resume(t, key)
 }
 
-func (e *crashes) pausedBetween(t *testing.T, pause func(*testing.T, bool)) {
+func (c *crashes) pausedBetween(t *testing.T, pause func(*testing.T, bool)) {
 	t.Helper()
-	key := e.create(t)
-	e.finish(t, key, func(t *testing.T, key client.ObjectKey) bool {
+	key := c.create(t)
+	c.finish(t, key, func(t *testing.T, key client.ObjectKey) bool {
 		t.Helper()
-		s := e.Backup(t, key.Name).Status.Snapshots
+		s := c.Backup(t, key.Name).Status.Snapshots
 		return len(s) > 0 && s[0].ID != ""
 	})
 	pause(t, true)
-	e.wait(t, key, isPaused)
-	if b := e.Backup(t, key.Name); b.Status.Phase != v1.BackupFinalizing {
+	c.wait(t, key, isPaused)
+	if b := c.Backup(t, key.Name); b.Status.Phase != v1.BackupFinalizing {
 		t.Errorf("it is %s", b.Status.Phase)
 	}
 	pause(t, false)
-	e.resume(t, key)
+	c.resume(t, key)
 }
 
-func (e *crashes) pausedDeletion(t *testing.T, pause func(*testing.T, bool)) {
+func (c *crashes) pausedDeletion(t *testing.T, pause func(*testing.T, bool)) {
 	t.Helper()
-	key := e.create(t)
-	e.finish(t, key, e.complete)
+	key := c.create(t)
+	c.finish(t, key, c.complete)
 	pause(t, true)
-	e.delete(t, key, v1.DeletionDelete)
-	e.wait(t, key, func(b *v1.Backup) bool {
+	c.delete(t, key, v1.DeletionDelete)
+	c.wait(t, key, func(b *v1.Backup) bool {
 		return b.Status.Phase == v1.BackupDeleting && (strings.Contains(b.Status.Message, "paused") || strings.Contains(b.Status.Message, "safe mode"))
 	})
-	e.stored(t, key, true)
+	c.stored(t, key, true)
 	pause(t, false)
-	e.finish(t, key, e.gone)
-	e.stored(t, key, false)
+	c.finish(t, key, c.gone)
+	c.stored(t, key, false)
 }

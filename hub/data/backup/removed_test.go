@@ -15,10 +15,10 @@ import (
 
 // removedEarly: a dump that fails on a full claim says which others are gone, and their Backups
 // say so too, unless they are in a bucket.
-func (e *crashes) removedEarly(t *testing.T) {
-	exit := e.JobExit
-	defer func() { e.JobExit = exit }()
-	e.JobExit = func(*testing.T, *batchv1.Job) backupenv.Exit {
+func (c *crashes) removedEarly(t *testing.T) {
+	exit := c.JobExit
+	defer func() { c.JobExit = exit }()
+	c.JobExit = func(*testing.T, *batchv1.Job) backupenv.Exit {
 		return backupenv.Exit{Container: backupenv.DumpContainer, Code: 1, Message: "The claim is full\nDumps up to 20260202T020000Z were removed before their retention ended\n"}
 	}
 	phases := map[string]v1.BackupPhase{}
@@ -52,23 +52,23 @@ func (e *crashes) removedEarly(t *testing.T) {
 			}
 		}).Obj()
 		status := b.Status
-		e.MustCreate(t, b)
+		c.MustCreate(t, b)
 		b.Status = status
-		if err := e.Status().Update(t.Context(), b); err != nil {
+		if err := c.Status().Update(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 		phases[name] = tt.want
 	}
-	key := e.create(t)
-	e.finish(t, key, func(t *testing.T, key client.ObjectKey) bool { t.Helper(); return Done(e.Backup(t, key.Name)) })
+	key := c.create(t)
+	c.finish(t, key, func(t *testing.T, key client.ObjectKey) bool { t.Helper(); return Done(c.Backup(t, key.Name)) })
 	got := map[string]v1.BackupPhase{}
 	for name, want := range phases {
-		b := e.Backup(t, name)
+		b := c.Backup(t, name)
 		got[name] = b.Status.Phase
 		if want == v1.BackupFailed && (readyOf(b).Reason != v1.ReasonDumpMissing || readyOf(b).Status != metav1.ConditionFalse) {
 			t.Errorf("%s: Ready is %+v", name, readyOf(b))
 		}
-		if err := e.Delete(t.Context(), b); err != nil {
+		if err := c.Delete(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -35,9 +35,9 @@ type cleaner struct {
 
 // claim deletes a claim of the hub and its volume, and reports whether the claim is gone. A
 // claim of another owner counts as gone.
-func (m cleaner) claim(ctx context.Context, key client.ObjectKey) (gone bool, err error) {
+func (c cleaner) claim(ctx context.Context, key client.ObjectKey) (gone bool, err error) {
 	claim := &corev1.PersistentVolumeClaim{}
-	err = m.reader.Get(ctx, key, claim)
+	err = c.reader.Get(ctx, key, claim)
 	switch {
 	case apierrors.IsNotFound(err):
 		return true, nil
@@ -45,25 +45,25 @@ func (m cleaner) claim(ctx context.Context, key client.ObjectKey) (gone bool, er
 		return false, fmt.Errorf("getting the claim %s: %w", key.Name, err)
 	case claim.Labels[v1.ManagedByLabel] != v1.ManagedBy:
 		return true, nil
-	case claim.DeletionTimestamp.IsZero() && coming(claim, m.now):
+	case claim.DeletionTimestamp.IsZero() && coming(claim, c.now):
 		return false, nil
 	}
 	if claim.Spec.VolumeName != "" {
-		if err := m.deleteVolumeWithClaim(ctx, claim); err != nil {
+		if err := c.deleteVolumeWithClaim(ctx, claim); err != nil {
 			return false, err
 		}
 	}
 	if !claim.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
-	if claim.Spec.VolumeName != "" && m.note != nil {
-		if err := m.note(ctx, claim.Name, claim.Spec.VolumeName); err != nil {
+	if claim.Spec.VolumeName != "" && c.note != nil {
+		if err := c.note(ctx, claim.Name, claim.Spec.VolumeName); err != nil {
 			return false, fmt.Errorf("recording the volume of the claim %s: %w", key.Name, err)
 		}
 	}
 	// Unchanged: it must not have been bound in between.
 	same := client.Preconditions{UID: new(claim.UID), ResourceVersion: new(claim.ResourceVersion)}
-	if err := m.writer.Delete(ctx, claim, same); client.IgnoreNotFound(err) != nil {
+	if err := c.writer.Delete(ctx, claim, same); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("deleting the claim %s: %w", key.Name, err)
 	}
 	return false, nil
@@ -75,9 +75,9 @@ func coming(claim *corev1.PersistentVolumeClaim, now time.Time) bool {
 }
 
 // deleteVolumeWithClaim sets the reclaim policy of a claim's volume to Delete.
-func (m cleaner) deleteVolumeWithClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+func (c cleaner) deleteVolumeWithClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	pv := &corev1.PersistentVolume{}
-	err := m.reader.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, pv)
+	err := c.reader.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, pv)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -90,14 +90,14 @@ func (m cleaner) deleteVolumeWithClaim(ctx context.Context, claim *corev1.Persis
 	}
 	before := pv.DeepCopy()
 	pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
-	return m.patch(ctx, pv, before)
+	return c.patch(ctx, pv, before)
 }
 
 // volume deletes a PersistentVolume of the hub that no claim is bound to, and reports whether
 // it is gone. By is the Restore's UID, which no claim has.
-func (m cleaner) volume(ctx context.Context, name string, by types.UID) (gone bool, err error) {
+func (c cleaner) volume(ctx context.Context, name string, by types.UID) (gone bool, err error) {
 	pv := &corev1.PersistentVolume{}
-	err = m.reader.Get(ctx, client.ObjectKey{Name: name}, pv)
+	err = c.reader.Get(ctx, client.ObjectKey{Name: name}, pv)
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
@@ -109,12 +109,12 @@ func (m cleaner) volume(ctx context.Context, name string, by types.UID) (gone bo
 	}
 	before := pv.DeepCopy()
 	pv.Spec.ClaimRef.UID = by
-	return false, m.patch(ctx, pv, before)
+	return false, c.patch(ctx, pv, before)
 }
 
-func (m cleaner) patch(ctx context.Context, pv, before *corev1.PersistentVolume) error {
+func (c cleaner) patch(ctx context.Context, pv, before *corev1.PersistentVolume) error {
 	locked := retry.MergeFromLocked(before)
-	if err := m.writer.Patch(ctx, pv, locked, client.FieldOwner(v1.HubFieldManager)); err != nil {
+	if err := c.writer.Patch(ctx, pv, locked, client.FieldOwner(v1.HubFieldManager)); err != nil {
 		return fmt.Errorf("patching the volume %s to have it deleted: %w", pv.Name, err)
 	}
 	return nil

@@ -37,29 +37,29 @@ type crashes struct {
 }
 
 // all ends the hub at each request that changes something.
-func (e *crashes) all(t *testing.T) {
-	e.createSecrets(t, e, backupenv.Shop, "")
-	e.createBackup(t, backupName, backupenv.Shop, v1.EnginePostgreSQL)
-	e.RunMember(t)
-	t.Run("in place", e.inPlace)
-	t.Run("verification", e.verification)
-	t.Run("into another cluster", e.elsewhere)
-	t.Run("replayed", e.replayed)
+func (c *crashes) all(t *testing.T) {
+	c.createSecrets(t, c, backupenv.Shop, "")
+	c.createBackup(t, backupName, backupenv.Shop, v1.EnginePostgreSQL)
+	c.RunMember(t)
+	t.Run("in place", c.inPlace)
+	t.Run("verification", c.verification)
+	t.Run("into another cluster", c.elsewhere)
+	t.Run("replayed", c.replayed)
 }
 
 // inPlace: one volume replaces that of the claim, which is kept, and the database starts.
-func (e *crashes) inPlace(t *testing.T) {
-	e.eachCrash(t, strategy{
-		target: e.Env, kept: 1, spec: func(s *v1.RestoreSpec) { s.Overwrite = true },
+func (c *crashes) inPlace(t *testing.T) {
+	c.eachCrash(t, strategy{
+		target: c.Env, kept: 1, spec: func(s *v1.RestoreSpec) { s.Overwrite = true },
 		prepare: func(*testing.T) {}, // What is there is replaced.
 		complete: func(t *testing.T, r *v1.Restore) {
 			t.Helper()
-			e.bound(t, e.Env, r)
+			c.bound(t, c.Env, r)
 		},
 		ended: func(t *testing.T) {
 			t.Helper()
 			app := &v1.EcommerceApp{}
-			if err := e.Get(t.Context(), client.ObjectKey{Namespace: backupenv.Namespace, Name: backupenv.Shop}, app); err != nil {
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: backupenv.Namespace, Name: backupenv.Shop}, app); err != nil {
 				t.Fatal(err)
 			}
 			if holder := app.Annotations[v1.RestoringAnnotation]; holder != "" {
@@ -70,51 +70,51 @@ func (e *crashes) inPlace(t *testing.T) {
 }
 
 // elsewhere: the claim is created where there is no application, with the passwords.
-func (e *crashes) elsewhere(t *testing.T) {
-	e.StartOther(t)
-	e.eachCrash(t, strategy{
-		target: e.Other, kept: 1, spec: func(s *v1.RestoreSpec) { s.ClusterRef.Name = backupenv.Other },
+func (c *crashes) elsewhere(t *testing.T) {
+	c.StartOther(t)
+	c.eachCrash(t, strategy{
+		target: c.Other, kept: 1, spec: func(s *v1.RestoreSpec) { s.ClusterRef.Name = backupenv.Other },
 		complete: func(t *testing.T, r *v1.Restore) {
 			t.Helper()
-			e.bound(t, e.Other, r)
+			c.bound(t, c.Other, r)
 			for _, name := range render.DatabaseSecrets(backupenv.Shop) {
 				key := client.ObjectKey{Namespace: backupenv.Namespace, Name: name}
-				if err := e.Other.Get(t.Context(), key, &corev1.Secret{}); err != nil {
+				if err := c.Other.Get(t.Context(), key, &corev1.Secret{}); err != nil {
 					t.Errorf("the password was not copied: %v", err)
 				}
 			}
 		},
 		prepare: func(t *testing.T) {
 			t.Helper()
-			e.clear(t, e.Other, backupenv.Namespace)
+			c.clear(t, c.Other, backupenv.Namespace)
 		},
 		ended: func(*testing.T) {},
 	})
-	t.Run("other credentials", e.otherCredentials)
+	t.Run("other credentials", c.otherCredentials)
 }
 
 // verification: nothing is left of the database that the backup was verified with.
-func (e *crashes) verification(t *testing.T) {
-	e.eachCrash(t, strategy{
-		target: e.Env, spec: func(s *v1.RestoreSpec) { s.Verify = true },
+func (c *crashes) verification(t *testing.T) {
+	c.eachCrash(t, strategy{
+		target: c.Env, spec: func(s *v1.RestoreSpec) { s.Verify = true },
 		prepare: func(t *testing.T) {
 			t.Helper()
 			t.Cleanup(func() {
 				if t.Failed() {
-					e.clear(t, e.Env, VerificationNamespace)
+					c.clear(t, c.Env, VerificationNamespace)
 				}
 			})
 		},
 		complete: func(t *testing.T, r *v1.Restore) {
 			t.Helper()
-			if at := e.Backup(t, backupName).Status.LastVerifiedTime; at == nil || at.Time.Before(r.Status.StartTime.Time) {
+			if at := c.Backup(t, backupName).Status.LastVerifiedTime; at == nil || at.Time.Before(r.Status.StartTime.Time) {
 				t.Errorf("the Backup was last verified at %s", at)
 			}
 		},
 		ended: func(t *testing.T) {
 			t.Helper()
 			for _, list := range []client.ObjectList{&appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}, &corev1.SecretList{}, &corev1.ServiceList{}} {
-				if err := e.List(t.Context(), list, client.InNamespace(VerificationNamespace)); err != nil {
+				if err := c.List(t.Context(), list, client.InNamespace(VerificationNamespace)); err != nil {
 					t.Fatal(err)
 				}
 				if n := meta.LenList(list); n != 0 {
@@ -141,43 +141,43 @@ type strategy struct {
 
 // eachCrash ends a hub at each request for a Restore. The next hub completes the Restore, or
 // ends it because it was deleted.
-func (e *crashes) eachCrash(t *testing.T, s strategy) {
+func (c *crashes) eachCrash(t *testing.T, s strategy) {
 	t.Helper()
 	test := backupenv.CrashTest{
-		Reconciler: e.reconciler, Create: func(t *testing.T) client.ObjectKey { t.Helper(); return e.create(t, s) }, Done: e.complete,
-		Check: func(t *testing.T, key client.ObjectKey, sent []string) { t.Helper(); e.checkComplete(t, s, key, sent) },
+		Reconciler: c.reconciler, Create: func(t *testing.T) client.ObjectKey { t.Helper(); return c.create(t, s) }, Done: c.complete,
+		Check: func(t *testing.T, key client.ObjectKey, sent []string) { t.Helper(); c.checkComplete(t, s, key, sent) },
 	}
-	t.Run("completed", func(t *testing.T) { e.TestCrashes(t, test) })
+	t.Run("completed", func(t *testing.T) { c.TestCrashes(t, test) })
 	test.Crashed = func(t *testing.T, key client.ObjectKey) {
 		t.Helper()
-		if err := e.Delete(t.Context(), &v1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {
+		if err := c.Delete(t.Context(), &v1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	test.Recovered = func(t *testing.T, key client.ObjectKey) bool { t.Helper(); return e.Gone(t, key, &v1.Restore{}) }
+	test.Recovered = func(t *testing.T, key client.ObjectKey) bool { t.Helper(); return c.Gone(t, key, &v1.Restore{}) }
 	test.Check = func(t *testing.T, _ client.ObjectKey, sent []string) {
 		t.Helper()
 		want := 0
 		if slices.Contains(sent, "create *v1.PersistentVolume") {
 			want = s.kept // A claim may have it.
 		}
-		e.checkVolumes(t, s, want)
+		c.checkVolumes(t, s, want)
 		s.ended(t)
 	}
-	t.Run("deleted", func(t *testing.T) { e.TestCrashes(t, test) })
+	t.Run("deleted", func(t *testing.T) { c.TestCrashes(t, test) })
 }
 
 // checkComplete checks that nothing was done twice for a Restore.
-func (e *crashes) checkComplete(t *testing.T, s strategy, key client.ObjectKey, sent []string) {
+func (c *crashes) checkComplete(t *testing.T, s strategy, key client.ObjectKey, sent []string) {
 	t.Helper()
 	for _, request := range []string{"CreateVolume", "create *v1.PersistentVolume", "create *v1.PersistentVolumeClaim"} {
 		if n := backupenv.Count(sent, request); n != 1 {
 			t.Errorf("%d of 1 %s: %q", n, request, sent)
 		}
 	}
-	e.checkVolumes(t, s, s.kept)
+	c.checkVolumes(t, s, s.kept)
 	r := &v1.Restore{}
-	if err := e.Get(t.Context(), key, r); err != nil {
+	if err := c.Get(t.Context(), key, r); err != nil {
 		t.Fatal(err)
 	}
 	s.complete(t, r)
@@ -185,17 +185,17 @@ func (e *crashes) checkComplete(t *testing.T, s strategy, key client.ObjectKey, 
 }
 
 // checkVolumes checks how many volumes a Restore left in the member and in the cloud.
-func (e *crashes) checkVolumes(t *testing.T, s strategy, want int) {
+func (c *crashes) checkVolumes(t *testing.T, s strategy, want int) {
 	t.Helper()
-	after := e.volumes(t, s.target)
-	left := volumes{after.persistent - e.before.persistent, after.cloud - e.before.cloud}
+	after := c.volumes(t, s.target)
+	left := volumes{after.persistent - c.before.persistent, after.cloud - c.before.cloud}
 	if want := (volumes{want, want}); left != want {
 		t.Errorf("%+v are left, want %+v", left, want)
 	}
 }
 
 // clear deletes what Restores create in a namespace.
-func (e *crashes) clear(t *testing.T, in client.Client, namespace string) {
+func (c *crashes) clear(t *testing.T, in client.Client, namespace string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	for _, o := range []client.Object{&appsv1.StatefulSet{}, &corev1.Service{}, &corev1.PersistentVolumeClaim{}, &corev1.Secret{}} {
@@ -206,28 +206,28 @@ func (e *crashes) clear(t *testing.T, in client.Client, namespace string) {
 }
 
 // create creates a Restore, in members that have come to rest.
-func (e *crashes) create(t *testing.T, s strategy) client.ObjectKey {
+func (c *crashes) create(t *testing.T, s strategy) client.ObjectKey {
 	t.Helper()
 	s.prepare(t)
-	e.RunMember(t)
-	e.restores++
-	e.before = e.volumes(t, s.target)
-	r := apitest.Restore(fmt.Sprintf("crash-%d", e.restores)).Namespace(backupenv.Namespace).From(backupName).Obj()
+	c.RunMember(t)
+	c.restores++
+	c.before = c.volumes(t, s.target)
+	r := apitest.Restore(fmt.Sprintf("crash-%d", c.restores)).Namespace(backupenv.Namespace).From(backupName).Obj()
 	s.spec(&r.Spec)
-	e.MustCreate(t, r)
+	c.MustCreate(t, r)
 	return client.ObjectKeyFromObject(r)
 }
 
-func (e *crashes) reconciler(p *backupenv.Process) reconcile.Reconciler {
+func (c *crashes) reconciler(p *backupenv.Process) reconcile.Reconciler {
 	return NewReconciler(p.Client, Options{
-		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: e.Clock, Recorder: events.NewFakeRecorder(100),
+		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: c.Clock, Recorder: events.NewFakeRecorder(100),
 	})
 }
 
-func (e *crashes) complete(t *testing.T, key client.ObjectKey) bool {
+func (c *crashes) complete(t *testing.T, key client.ObjectKey) bool {
 	t.Helper()
 	r := &v1.Restore{}
-	if err := e.Get(t.Context(), key, r); err != nil {
+	if err := c.Get(t.Context(), key, r); err != nil {
 		t.Fatal(err)
 	}
 	if r.Status.Phase == v1.RestoreFailed {
@@ -237,7 +237,7 @@ func (e *crashes) complete(t *testing.T, key client.ObjectKey) bool {
 }
 
 // bound checks that the claim of the database is bound to the volume of a Restore.
-func (e *crashes) bound(t *testing.T, in client.Client, r *v1.Restore) {
+func (c *crashes) bound(t *testing.T, in client.Client, r *v1.Restore) {
 	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
 	if err := in.Get(t.Context(), client.ObjectKey{Namespace: r.Namespace, Name: render.DatabaseClaims(backupenv.Shop)[0]}, claim); err != nil {
@@ -253,19 +253,19 @@ func (e *crashes) bound(t *testing.T, in client.Client, r *v1.Restore) {
 // created from snapshots in the cloud.
 type volumes struct{ persistent, cloud int }
 
-func (e *crashes) volumes(t *testing.T, in client.Client) volumes {
+func (c *crashes) volumes(t *testing.T, in client.Client) volumes {
 	t.Helper()
 	list := &corev1.PersistentVolumeList{}
 	if err := in.List(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
-	restored := slices.DeleteFunc(e.Cloud.Volumes(), func(v fake.Volume) bool { return v.From == "" })
+	restored := slices.DeleteFunc(c.Cloud.Volumes(), func(v fake.Volume) bool { return v.From == "" })
 	return volumes{len(list.Items), len(restored)}
 }
 
 // createSecrets creates the passwords of an application's database. The value of one key is not what it
 // is for others.
-func (e *crashes) createSecrets(t *testing.T, in client.Client, app, another string) {
+func (c *crashes) createSecrets(t *testing.T, in client.Client, app, another string) {
 	t.Helper()
 	for _, name := range render.DatabaseSecrets(app) {
 		data := map[string]string{database.UsernameKey: "shop", database.PasswordKey: "secret", database.DatabaseKey: "shop"}
@@ -287,11 +287,11 @@ func versionOf(engine v1.Engine) string {
 }
 
 // createBackup creates a Backup of an application that is complete, and its snapshots.
-func (e *crashes) createBackup(t *testing.T, name, app string, engine v1.Engine) {
+func (c *crashes) createBackup(t *testing.T, name, app string, engine v1.Engine) {
 	t.Helper()
-	e.Cloud.SetPace(fake.Pace{})
+	c.Cloud.SetPace(fake.Pace{})
 	of := func(id, region string) v1.CloudSnapshot {
-		e.Cloud.AddSnapshot(fake.Snapshot{
+		c.Cloud.AddSnapshot(fake.Snapshot{
 			Account: backupenv.Account, Region: region, ID: id, SizeBytes: 1 << 30,
 			Tags: cloud.Tags{cloud.TagHub: backupenv.HubUID, cloud.TagApp: "app-1"},
 		})
@@ -299,8 +299,8 @@ func (e *crashes) createBackup(t *testing.T, name, app string, engine v1.Engine)
 	}
 	b := apitest.Backup(name).Namespace(backupenv.Namespace).Obj()
 	b.Spec.AppRef.Name = app
-	e.MustCreate(t, b)
-	at := metav1.NewTime(e.Clock.Now().Truncate(time.Second))
+	c.MustCreate(t, b)
+	at := metav1.NewTime(c.Clock.Now().Truncate(time.Second))
 	b.Status = v1.BackupStatus{
 		Phase: v1.BackupCompleted, AppUID: "app-1", Provider: v1.ProviderAWS, Account: backupenv.Account, Region: backupenv.Region,
 		Engine: engine, Version: versionOf(engine), SnapshotTime: &at,
@@ -310,7 +310,7 @@ func (e *crashes) createBackup(t *testing.T, name, app string, engine v1.Engine)
 			Copies:        []v1.CloudSnapshot{of("snap-0123456789abcdef1", backupenv.CopyRegion)},
 		}},
 	}
-	if err := e.Status().Update(t.Context(), b); err != nil {
+	if err := c.Status().Update(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -30,53 +30,53 @@ type made struct {
 
 // begin makes the Job of an attempt when the database is ready for it, after it was
 // written down. An error is one of the hub's API server.
-func (r dumpLoad) begin(ctx context.Context) (steps.Result, error) {
-	if v := r.isReady(ctx); v.Stops() {
+func (l dumpLoad) begin(ctx context.Context) (steps.Result, error) {
+	if v := l.isReady(ctx); v.Stops() {
 		return v, nil
 	}
 	// Of a Job that is being deleted, or was.
-	running, err := r.running(ctx)
+	running, err := l.running(ctx)
 	if err != nil {
-		return r.memberError(err), nil
+		return l.memberError(err), nil
 	}
 	if running {
-		return steps.Hold(steps.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", r.member.Name), nil
+		return steps.Hold(steps.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", l.member.Name), nil
 	}
-	if v := r.chooseSource(ctx); v.Stops() {
+	if v := l.chooseSource(ctx); v.Stops() {
 		return v, nil
 	}
-	wanted, v := r.make(ctx)
+	wanted, v := l.make(ctx)
 	if v.Stops() {
 		return v, nil
 	}
-	d := r.restore.Status.Dump
+	d := l.restore.Status.Dump
 	d.Job, d.Started = wanted.job.Name, true
 	if d.RequestTime == nil {
-		d.RequestTime = v1.Seconds(r.now)
+		d.RequestTime = v1.Seconds(l.now)
 	}
 	if wanted.claim != nil {
 		d.Claim = wanted.claim.Name
 	}
-	if err := r.save(ctx); err != nil {
+	if err := l.save(ctx); err != nil {
 		return steps.Result{}, err
 	}
-	if err := r.deliver(ctx, r.writer(), wanted); err != nil {
-		return r.undelivered(err), nil
+	if err := l.deliver(ctx, l.writer(), wanted); err != nil {
+		return l.undelivered(err), nil
 	}
 	d.RequestTime = nil
-	return steps.Hold(steps.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, r.member.Name), nil
+	return steps.Hold(steps.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, l.member.Name), nil
 }
 
 // tryDelivery reports whether the member accepts what an attempt takes, without creating it. A
 // rejection is waited for while nothing is stopped yet.
-func (r dumpLoad) tryDelivery(ctx context.Context) steps.Result {
-	wanted, v := r.make(ctx)
+func (l dumpLoad) tryDelivery(ctx context.Context) steps.Result {
+	wanted, v := l.make(ctx)
 	if v.Stops() {
 		return v
 	}
-	err := r.deliver(ctx, client.NewDryRunClient(r.targetFacts.cluster.GetClient()), wanted)
+	err := l.deliver(ctx, client.NewDryRunClient(l.targetFacts.cluster.GetClient()), wanted)
 	if client.IgnoreAlreadyExists(err) != nil {
-		return r.deliveryError(err)
+		return l.deliveryError(err)
 	}
 	return steps.Result{}
 }
@@ -85,37 +85,37 @@ func (r dumpLoad) tryDelivery(ctx context.Context) steps.Result {
 // Restore of an application, and so does any other error after startLimit, because the
 // workloads that use the database must not stay stopped until a user has looked; tryDelivery
 // asked before they were.
-func (r dumpLoad) undelivered(err error) steps.Result {
-	v, d := r.deliveryError(err), r.restore.Status.Dump
-	left := startLimit - r.since(d.RequestTime.Time)
+func (l dumpLoad) undelivered(err error) steps.Result {
+	v, d := l.deliveryError(err), l.restore.Status.Dump
+	left := startLimit - l.since(d.RequestTime.Time)
 	switch {
-	case r.restore.Spec.Verify, v.Reason == v1.ReasonPaused:
+	case l.restore.Spec.Verify, v.Reason == v1.ReasonPaused:
 		return v
 	case apierror.Decide(err).Blocking:
 		return steps.Fail(v.Reason, "%s", v.Message)
 	case left < 0:
-		return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not be created within %s: %s", d.Job, r.member.Name, startLimit, v.Message)
+		return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not be created within %s: %s", d.Job, l.member.Name, startLimit, v.Message)
 	default:
 		return v.Within(left)
 	}
 }
 
 // deliveryError returns the result for an error of deliver.
-func (r dumpLoad) deliveryError(err error) steps.Result {
-	v := r.memberError(err)
+func (l dumpLoad) deliveryError(err error) steps.Result {
+	v := l.memberError(err)
 	switch apierror.Classify(err) {
 	case apierror.Forbidden, apierror.NamespaceTerminating:
 		return steps.Hold(v.Wait, v1.ReasonForbidden, "%s rejects the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
-			r.member.Name, r.into.Owner.Namespace)
+			l.member.Name, l.into.Owner.Namespace)
 	case apierror.Invalid:
-		v.Message = r.member.Name + " rejects the Job, the claim or the Secret"
+		v.Message = l.member.Name + " rejects the Job, the claim or the Secret"
 		return v
 	default:
 		return v
 	}
 }
 
-func (r dumpLoad) deliver(ctx context.Context, writer client.Writer, wanted made) error {
+func (l dumpLoad) deliver(ctx context.Context, writer client.Writer, wanted made) error {
 	if wanted.claim != nil {
 		err := writer.Create(ctx, wanted.claim, client.FieldOwner(v1.HubFieldManager))
 		if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -126,22 +126,22 @@ func (r dumpLoad) deliver(ctx context.Context, writer client.Writer, wanted made
 }
 
 // make returns what the next attempt takes.
-func (r dumpLoad) make(ctx context.Context) (made, steps.Result) {
-	d, dump := r.restore.Status.Dump, r.backup.Status.Dump
+func (l dumpLoad) make(ctx context.Context) (made, steps.Result) {
+	d, dump := l.restore.Status.Dump, l.backup.Status.Dump
 	spec := jobs.LoadSpec{
-		Job:      jobs.Job{Namespace: r.into.Owner.Namespace, Name: r.jobName(d.Attempt), Labels: r.labels(), Owners: r.owners()},
-		Database: r.into, File: dump.File, SHA256: dump.SHA256, Bytes: dump.Bytes, Claim: dump.Claim, Overwrite: r.restore.Spec.Overwrite && !r.restore.Spec.Verify,
+		Job:      jobs.Job{Namespace: l.into.Owner.Namespace, Name: l.jobName(d.Attempt), Labels: l.labels(), Owners: l.owners()},
+		Database: l.into, File: dump.File, SHA256: dump.SHA256, Bytes: dump.Bytes, Claim: dump.Claim, Overwrite: l.restore.Spec.Overwrite && !l.restore.Spec.Verify,
 	}
 	wanted := made{}
 	if d.From == v1.DumpFromBucket {
-		text, v := r.order(ctx)
+		text, v := l.order(ctx)
 		if v.Stops() {
 			return made{}, v
 		}
 		holder := spec.Job
-		holder.Name = r.name("")
-		wanted.claim = jobs.Claim(jobs.ClaimSpec{Job: holder, Bytes: dump.Bytes, StorageClass: r.into.StorageClass})
-		spec.Claim, spec.Fetch = wanted.claim.Name, &jobs.Fetch{Image: meta.Image(r.into.Registry, r.options.SpokeImage), Order: text}
+		holder.Name = l.name("")
+		wanted.claim = jobs.Claim(jobs.ClaimSpec{Job: holder, Bytes: dump.Bytes, StorageClass: l.into.StorageClass})
+		spec.Claim, spec.Fetch = wanted.claim.Name, &jobs.Fetch{Image: meta.Image(l.into.Registry, l.options.SpokeImage), Order: text}
 	}
 	var err error
 	if wanted.job, wanted.secret, err = jobs.Load(spec); err != nil {
@@ -153,8 +153,8 @@ func (r dumpLoad) make(ctx context.Context) (made, steps.Result) {
 
 // owners returns the owner references of what is created: the copy, which a verification has
 // not.
-func (r dumpLoad) owners() []metav1.OwnerReference {
-	copied := r.targetFacts.copy
+func (l dumpLoad) owners() []metav1.OwnerReference {
+	copied := l.targetFacts.copy
 	if copied == nil {
 		return nil
 	}
@@ -162,12 +162,12 @@ func (r dumpLoad) owners() []metav1.OwnerReference {
 }
 
 // order returns the order that brings the dump from its bucket. It is a secret.
-func (r dumpLoad) order(ctx context.Context) ([]byte, steps.Result) {
-	bucket, v := r.open(ctx)
+func (l dumpLoad) order(ctx context.Context) ([]byte, steps.Result) {
+	bucket, v := l.open(ctx)
 	if v.Stops() {
 		return nil, v
 	}
-	o, err := dumps.ToFetch(ctx, bucket, r.backup.Status.Dump, bucket.CABundle, r.now)
+	o, err := dumps.ToFetch(ctx, bucket, l.backup.Status.Dump, bucket.CABundle, l.now)
 	if err != nil {
 		return nil, dumps.FromError(err, "downloading the dump from the bucket")
 	}
@@ -179,9 +179,9 @@ func (r dumpLoad) order(ctx context.Context) ([]byte, steps.Result) {
 }
 
 // open returns the bucket that the dump is in.
-func (r dumpLoad) open(ctx context.Context) (accounts.Bucket, steps.Result) {
-	account, dump := r.backup.Status.Account, r.backup.Status.Dump
-	bucket, err := r.options.Accounts.Bucket(ctx, account)
+func (l dumpLoad) open(ctx context.Context) (accounts.Bucket, steps.Result) {
+	account, dump := l.backup.Status.Account, l.backup.Status.Dump
+	bucket, err := l.options.Accounts.Bucket(ctx, account)
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassUnsupported:
 		return bucket, steps.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q has no spec.objectStorage any more", dump.Object.Bucket, account)
@@ -195,12 +195,12 @@ func (r dumpLoad) open(ctx context.Context) (accounts.Bucket, steps.Result) {
 }
 
 // there reports whether the dump is in the bucket, before anything is stopped for it.
-func (r dumpLoad) there(ctx context.Context) steps.Result {
-	bucket, v := r.open(ctx)
+func (l dumpLoad) there(ctx context.Context) steps.Result {
+	bucket, v := l.open(ctx)
 	if v.Stops() {
 		return v
 	}
-	if _, err := dumps.Find(ctx, bucket, r.backup.Status.Dump.Object.Prefix); err != nil {
+	if _, err := dumps.Find(ctx, bucket, l.backup.Status.Dump.Object.Prefix); err != nil {
 		return dumps.FromError(err, "looking for the dump in the bucket")
 	}
 	return steps.Result{}

@@ -34,40 +34,40 @@ type dumpLoad struct {
 }
 
 // here reports whether the dump was made in the cluster and namespace of the database.
-func (r dumpLoad) here() bool {
-	return !r.restore.Spec.Verify && r.member.Name == r.backup.Spec.ClusterRef.Name
+func (l dumpLoad) here() bool {
+	return !l.restore.Spec.Verify && l.member.Name == l.backup.Spec.ClusterRef.Name
 }
 
 // chooseSource decides where the dump is read, and begins status.dump. Nothing is changed yet.
-func (r dumpLoad) chooseSource(ctx context.Context) steps.Result {
-	at := dumpTarget{here: r.here()}
-	if d := r.restore.Status.Dump; d != nil {
+func (l dumpLoad) chooseSource(ctx context.Context) steps.Result {
+	at := dumpTarget{here: l.here()}
+	if d := l.restore.Status.Dump; d != nil {
 		at.last = d.From
 	}
-	if dump := r.backup.Status.Dump; r.here() && dump != nil {
-		key := client.ObjectKey{Namespace: r.into.Owner.Namespace, Name: dump.Claim}
-		err := r.reader().Get(ctx, key, &corev1.PersistentVolumeClaim{})
+	if dump := l.backup.Status.Dump; l.here() && dump != nil {
+		key := client.ObjectKey{Namespace: l.into.Owner.Namespace, Name: dump.Claim}
+		err := l.reader().Get(ctx, key, &corev1.PersistentVolumeClaim{})
 		if client.IgnoreNotFound(err) != nil {
-			return r.memberError(err)
+			return l.memberError(err)
 		}
 		at.claim = err == nil
 	}
-	from, v := dumpSource(r.backup, at)
+	from, v := dumpSource(l.backup, at)
 	if v.Stops() {
 		return v
 	}
-	if from == v1.DumpFromBucket && r.options.SpokeImage == "" {
+	if from == v1.DumpFromBucket && l.options.SpokeImage == "" {
 		return steps.Fail(v1.ReasonDumpMissing, "the dump is in a bucket, and this hub has no --spoke-image to download it with")
 	}
-	if r.restore.Status.Dump == nil {
+	if l.restore.Status.Dump == nil {
 		if from == v1.DumpFromBucket {
-			if v := r.there(ctx); v.Stops() {
+			if v := l.there(ctx); v.Stops() {
 				return v
 			}
 		}
-		r.restore.Status.Dump = &v1.RestoredDump{}
+		l.restore.Status.Dump = &v1.RestoredDump{}
 	}
-	r.restore.Status.Dump.From = from
+	l.restore.Status.Dump.From = from
 	return steps.Result{}
 }
 
@@ -77,53 +77,53 @@ const startLimit = 15 * time.Minute
 
 // load has the dump loaded, and looks how far that is. The zero Result means that it is.
 // An error is one of the hub's API server. chooseSource comes first.
-func (r dumpLoad) load(ctx context.Context) (steps.Result, error) {
-	d := r.restore.Status.Dump
+func (l dumpLoad) load(ctx context.Context) (steps.Result, error) {
+	d := l.restore.Status.Dump
 	if d.Loaded {
 		return steps.Result{}, nil
 	}
 	if d.Job == "" {
-		return r.begin(ctx)
+		return l.begin(ctx)
 	}
 	job := &batchv1.Job{}
-	err := r.reader().Get(ctx, client.ObjectKey{Namespace: r.into.Owner.Namespace, Name: d.Job}, job)
+	err := l.reader().Get(ctx, client.ObjectKey{Namespace: l.into.Owner.Namespace, Name: d.Job}, job)
 	switch {
 	case apierrors.IsNotFound(err):
 		d.Job = "" // There is none: it is not waited for without end.
-		return r.begin(ctx)
+		return l.begin(ctx)
 	case err != nil:
-		return r.memberError(err), nil
-	case job.Labels[v1.RestoreLabel] != r.labels()[v1.RestoreLabel]:
-		return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s is not that of this Restore", d.Job, r.member.Name), nil
+		return l.memberError(err), nil
+	case job.Labels[v1.RestoreLabel] != l.labels()[v1.RestoreLabel]:
+		return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s is not that of this Restore", d.Job, l.member.Name), nil
 	}
 	d.RequestTime = nil
-	return r.observe(ctx, job), nil
+	return l.observe(ctx, job), nil
 }
 
 // observe looks how far a Job is, and decides what follows when it has ended.
-func (r dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
-	outcome, err := dumps.Look(ctx, r.reader(), job)
+func (l dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
+	outcome, err := dumps.Look(ctx, l.reader(), job)
 	if err != nil {
-		return r.memberError(err)
+		return l.memberError(err)
 	}
 	if !outcome.Ended {
-		v := steps.Hold(steps.Poll(r.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, r.member.Name)
+		v := steps.Hold(steps.Poll(l.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, l.member.Name)
 		switch {
 		case outcome.Why == "":
-		case outcome.Container == "" && r.since(job.CreationTimestamp.Time) > startLimit:
+		case outcome.Container == "" && l.since(job.CreationTimestamp.Time) > startLimit:
 			// What uses the database is stopped meanwhile.
-			return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, r.member.Name, startLimit, outcome.Why)
+			return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, l.member.Name, startLimit, outcome.Why)
 		default:
 			v.Message += ": " + outcome.Why
 		}
 		return v
 	}
-	if err := dumps.Withdraw(ctx, r.writer(), client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
-		return r.memberError(err)
+	if err := dumps.Withdraw(ctx, l.writer(), client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
+		return l.memberError(err)
 	}
-	d := r.restore.Status.Dump
+	d := l.restore.Status.Dump
 	n := ending{
-		engine: r.backup.Status.Engine, from: d.From, sent: sent(r.backup), attempt: d.Attempt, expired: expired(job), outcome: outcome,
+		engine: l.backup.Status.Engine, from: d.From, sent: sent(l.backup), attempt: d.Attempt, expired: expired(job), outcome: outcome,
 	}.next()
 	switch {
 	case n.loaded:
@@ -152,58 +152,58 @@ func expired(job *batchv1.Job) bool {
 
 // tidy takes away Jobs, orders and the claim that the dump was brought to. The zero
 // Result means that they are gone.
-func (r dumpLoad) tidy(ctx context.Context) steps.Result {
-	gone, err := r.stop(ctx)
-	if d := r.restore.Status.Dump; err == nil && gone && d != nil && d.Claim != "" {
-		member := cleaner{reader: r.reader(), writer: r.writer(), now: r.now}
-		if r.restore.Spec.Verify {
-			member.note = r.note
+func (l dumpLoad) tidy(ctx context.Context) steps.Result {
+	gone, err := l.stop(ctx)
+	if d := l.restore.Status.Dump; err == nil && gone && d != nil && d.Claim != "" {
+		member := cleaner{reader: l.reader(), writer: l.writer(), now: l.now}
+		if l.restore.Spec.Verify {
+			member.note = l.note
 		}
-		gone, err = member.claim(ctx, client.ObjectKey{Namespace: r.into.Owner.Namespace, Name: d.Claim})
+		gone, err = member.claim(ctx, client.ObjectKey{Namespace: l.into.Owner.Namespace, Name: d.Claim})
 	}
 	switch {
 	case err != nil:
-		return r.memberError(err)
+		return l.memberError(err)
 	case !gone:
-		return steps.Hold(steps.PollFirst, v1.ReasonDeleting, "taking away in %s what the dump was loaded with", r.member.Name)
+		return steps.Hold(steps.PollFirst, v1.ReasonDeleting, "taking away in %s what the dump was loaded with", l.member.Name)
 	default:
 		return steps.Result{}
 	}
 }
 
 // stop deletes the Jobs of a Restore, and reports whether none of them is at work any more.
-func (r dumpLoad) stop(ctx context.Context) (stopped bool, err error) {
-	d := r.restore.Status.Dump
+func (l dumpLoad) stop(ctx context.Context) (stopped bool, err error) {
+	d := l.restore.Status.Dump
 	if d == nil {
 		return true, nil
 	}
 	stopped = true
 	for attempt := range d.Attempt + 1 {
-		gone, err := r.stopJob(ctx, client.ObjectKey{Namespace: r.into.Owner.Namespace, Name: r.jobName(attempt)})
+		gone, err := l.stopJob(ctx, client.ObjectKey{Namespace: l.into.Owner.Namespace, Name: l.jobName(attempt)})
 		if err != nil {
 			return false, err
 		}
 		stopped = stopped && gone
 	}
-	running, err := r.running(ctx)
+	running, err := l.running(ctx)
 	return stopped && !running, err
 }
 
 // stopJob deletes one Job and its order, and reports whether it was gone before. What has
 // ended, or expires, and may not be deleted, is left: it goes by itself.
-func (r dumpLoad) stopJob(ctx context.Context, key client.ObjectKey) (gone bool, err error) {
+func (l dumpLoad) stopJob(ctx context.Context, key client.ObjectKey) (gone bool, err error) {
 	job := &batchv1.Job{}
-	err = r.reader().Get(ctx, key, job)
+	err = l.reader().Get(ctx, key, job)
 	gone = apierrors.IsNotFound(err)
 	if err == nil {
-		if err = dumps.Stop(ctx, r.writer(), job); apierrors.IsForbidden(err) && ended(job) {
+		if err = dumps.Stop(ctx, l.writer(), job); apierrors.IsForbidden(err) && ended(job) {
 			gone, err = true, nil
 		}
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("ending the Job %s: %w", key.Name, err)
 	}
-	if err := dumps.Withdraw(ctx, r.writer(), key); err != nil && !apierrors.IsForbidden(err) {
+	if err := dumps.Withdraw(ctx, l.writer(), key); err != nil && !apierrors.IsForbidden(err) {
 		return false, err
 	}
 	return gone, nil
@@ -220,10 +220,10 @@ func ended(job *batchv1.Job) bool {
 }
 
 // running reports whether a pod of this Restore may still be at work.
-func (r dumpLoad) running(ctx context.Context) (bool, error) {
+func (l dumpLoad) running(ctx context.Context) (bool, error) {
 	pods := &corev1.PodList{}
-	ours := client.MatchingLabels{v1.RestoreLabel: r.labels()[v1.RestoreLabel], v1.InstanceLabel: meta.LabelValue(r.into.Owner.Name)}
-	if err := r.reader().List(ctx, pods, client.InNamespace(r.into.Owner.Namespace), ours); err != nil {
+	ours := client.MatchingLabels{v1.RestoreLabel: l.labels()[v1.RestoreLabel], v1.InstanceLabel: meta.LabelValue(l.into.Owner.Name)}
+	if err := l.reader().List(ctx, pods, client.InNamespace(l.into.Owner.Namespace), ours); err != nil {
 		return false, fmt.Errorf("listing the pods that load: %w", err)
 	}
 	return anyAlive(pods.Items), nil
@@ -241,17 +241,17 @@ func anyAlive(pods []corev1.Pod) bool {
 
 // name returns the name of an object that is created for a Restore, the same in each
 // process that computes it.
-func (r dumpLoad) name(suffix string) string {
-	return meta.Name(r.into.Owner.Name, "-restore-"+meta.Hash(string(r.restore.UID))+suffix, meta.MaxName)
+func (l dumpLoad) name(suffix string) string {
+	return meta.Name(l.into.Owner.Name, "-restore-"+meta.Hash(string(l.restore.UID))+suffix, meta.MaxName)
 }
 
-func (r dumpLoad) jobName(attempt int32) string { return r.name("-" + strconv.Itoa(int(attempt))) }
+func (l dumpLoad) jobName(attempt int32) string { return l.name("-" + strconv.Itoa(int(attempt))) }
 
-func (r dumpLoad) labels() map[string]string {
-	return map[string]string{v1.RestoreLabel: meta.LabelValue(r.restore.Name), v1.ManagedByLabel: v1.ManagedBy}
+func (l dumpLoad) labels() map[string]string {
+	return map[string]string{v1.RestoreLabel: meta.LabelValue(l.restore.Name), v1.ManagedByLabel: v1.ManagedBy}
 }
 
 // memberError returns the result for an error of the member.
-func (r dumpLoad) memberError(err error) steps.Result {
-	return steps.FromMember(err, r.member.Name, "create and read Jobs, claims and pods")
+func (l dumpLoad) memberError(err error) steps.Result {
+	return steps.FromMember(err, l.member.Name, "create and read Jobs, claims and pods")
 }

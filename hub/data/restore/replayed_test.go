@@ -12,16 +12,16 @@ import (
 
 // replayed: a hub that was restored from an older backup, in which a Restore had not begun or
 // was replacing the claim, does not put its volume in the place of a later one.
-func (e *crashes) replayed(t *testing.T) {
-	s := strategy{target: e.Env, spec: func(s *v1.RestoreSpec) { s.Overwrite = true }, prepare: func(*testing.T) {}}
-	p := e.NewProcess(backupenv.Crash{})
+func (c *crashes) replayed(t *testing.T) {
+	s := strategy{target: c.Env, spec: func(s *v1.RestoreSpec) { s.Overwrite = true }, prepare: func(*testing.T) {}}
+	p := c.NewProcess(backupenv.Crash{})
 	complete := func() (*v1.Restore, []v1.RestoreStatus) {
 		t.Helper()
 		r := &v1.Restore{}
-		key, former := e.create(t, s), []v1.RestoreStatus{{}}
-		p.Run(t, e.reconciler(p), key, func() bool {
-			ended := e.complete(t, key)
-			if err := e.Get(t.Context(), key, r); err != nil {
+		key, former := c.create(t, s), []v1.RestoreStatus{{}}
+		p.Run(t, c.reconciler(p), key, func() bool {
+			ended := c.complete(t, key)
+			if err := c.Get(t.Context(), key, r); err != nil {
 				t.Fatal(err)
 			}
 			if replaced(r) && !bound(r) {
@@ -39,23 +39,23 @@ func (e *crashes) replayed(t *testing.T) {
 	for _, status := range former {
 		before := len(p.Sent())
 		first.Status = status
-		e.replay(t, p, first)
+		c.replay(t, p, first)
 		if writes := slices.DeleteFunc(p.Sent()[before:], func(s string) bool { return s == "patch status of *v1.Restore" }); len(writes) > 0 {
 			t.Errorf("it was repeated: %q", writes)
 		}
-		e.bound(t, e.Env, last)
+		c.bound(t, c.Env, last)
 	}
 }
 
 // replay gives a Restore a former status, and expects that it fails for that.
-func (e *crashes) replay(t *testing.T, p *backupenv.Process, r *v1.Restore) {
+func (c *crashes) replay(t *testing.T, p *backupenv.Process, r *v1.Restore) {
 	t.Helper()
-	if err := e.Status().Update(t.Context(), r); err != nil {
+	if err := c.Status().Update(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	key := client.ObjectKeyFromObject(r)
-	p.Run(t, e.reconciler(p), key, func() bool {
-		if err := e.Get(t.Context(), key, r); err != nil {
+	p.Run(t, c.reconciler(p), key, func() bool {
+		if err := c.Get(t.Context(), key, r); err != nil {
 			t.Fatal(err)
 		}
 		return done(r)

@@ -47,9 +47,9 @@ func TestNeeded(t *testing.T) {
 
 // otherCredentials: data whose passwords its database would not have replaces nothing, in a cluster that
 // runs the application as well.
-func (e *crashes) otherCredentials(t *testing.T) {
+func (c *crashes) otherCredentials(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: backupenv.Namespace}}
-	if err := e.Other.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := c.Other.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	for app, tt := range map[string]struct {
@@ -64,18 +64,18 @@ func (e *crashes) otherCredentials(t *testing.T) {
 		"postgresql-username": {v1.EnginePostgreSQL, database.UsernameKey, "the same username and database"},
 	} {
 		t.Run(app, func(t *testing.T) {
-			e.createSecrets(t, e, app, "")
-			e.createSecrets(t, e.Other, app, tt.another)
-			e.createBackup(t, app, app, tt.engine)
+			c.createSecrets(t, c, app, "")
+			c.createSecrets(t, c.Other, app, tt.another)
+			c.createBackup(t, app, app, tt.engine)
 			copied := apitest.App(app).Namespace(backupenv.Namespace).Database(tt.engine, versionOf(tt.engine), "1Gi").Obj()
-			if err := e.Other.Create(t.Context(), copied); err != nil {
+			if err := c.Other.Create(t.Context(), copied); err != nil {
 				t.Fatal(err)
 			}
 			r := apitest.Restore(app).Namespace(backupenv.Namespace).From(app).To(backupenv.Other).Obj()
-			e.MustCreate(t, r)
-			p := e.NewProcess(backupenv.Crash{})
-			p.Run(t, e.reconciler(p), client.ObjectKeyFromObject(r), func() bool {
-				if err := e.Get(t.Context(), client.ObjectKeyFromObject(r), r); err != nil {
+			c.MustCreate(t, r)
+			p := c.NewProcess(backupenv.Crash{})
+			p.Run(t, c.reconciler(p), client.ObjectKeyFromObject(r), func() bool {
+				if err := c.Get(t.Context(), client.ObjectKeyFromObject(r), r); err != nil {
 					t.Fatal(err)
 				}
 				return done(r) || len(r.Status.Volumes) > 0

@@ -119,10 +119,10 @@ func (w *work) alreadyRestored() steps.Result {
 }
 
 // pvcs are the claims themselves.
-func (p *targetFacts) pvcs() []*corev1.PersistentVolumeClaim {
-	out := make([]*corev1.PersistentVolumeClaim, 0, len(p.claims))
-	for _, name := range slices.Sorted(maps.Keys(p.claims)) {
-		out = append(out, p.claims[name].pvc)
+func (t *targetFacts) pvcs() []*corev1.PersistentVolumeClaim {
+	out := make([]*corev1.PersistentVolumeClaim, 0, len(t.claims))
+	for _, name := range slices.Sorted(maps.Keys(t.claims)) {
+		out = append(out, t.claims[name].pvc)
 	}
 	return out
 }

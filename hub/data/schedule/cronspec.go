@@ -49,15 +49,15 @@ func parseCronSpec(expression string) (cronSpec, error) {
 
 // never reports whether no day of any year matches, as with the 31st of February. The
 // weekday alone excludes no day: every month has every weekday.
-func (r cronSpec) never() bool {
-	if !r.anyDay && !r.anyWeekday {
+func (c cronSpec) never() bool {
+	if !c.anyDay && !c.anyWeekday {
 		return false
 	}
-	first := bits.TrailingZeros64(r.days)
+	first := bits.TrailingZeros64(c.days)
 	for month := time.January; month <= time.December; month++ {
 		// The year 2000 was a leap year. Day 0 of a month is the last day of the previous one.
 		longest := time.Date(2000, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
-		if r.months>>month&1 == 1 && first <= longest {
+		if c.months>>month&1 == 1 && first <= longest {
 			return false
 		}
 	}
@@ -65,25 +65,25 @@ func (r cronSpec) never() bool {
 }
 
 // everyHour reports whether the schedule includes all 24 hours.
-func (r cronSpec) everyHour() bool { return r.hours == 1<<24-1 }
+func (c cronSpec) everyHour() bool { return c.hours == 1<<24-1 }
 
 // everyDay reports whether the schedule includes all days of a year.
-func (r cronSpec) everyDay() bool {
+func (c cronSpec) everyDay() bool {
 	const days, months, weekdays = 1<<32 - 2, 1<<13 - 2, 1<<7 - 1 // Of 1 to 31, 1 to 12 and 0 to 6.
-	return r.days == days && r.months == months && r.weekdays == weekdays
+	return c.days == days && c.months == months && c.weekdays == weekdays
 }
 
 // next returns the first matching local time in [from, until). Local times are
 // represented in UTC, whatever the zone; from must be a whole minute.
-func (r cronSpec) next(from, until time.Time) (time.Time, bool) {
+func (c cronSpec) next(from, until time.Time) (time.Time, bool) {
 	minute := minuteOf(from)
 	for day := midnight(from); day.Before(until); minute = 0 {
-		if r.months>>day.Month()&1 == 0 {
+		if c.months>>day.Month()&1 == 0 {
 			day = time.Date(day.Year(), day.Month()+1, 1, 0, 0, 0, 0, time.UTC)
 			continue
 		}
-		if r.onDay(day) {
-			if m, ok := r.inDay(minute); ok {
+		if c.onDay(day) {
+			if m, ok := c.inDay(minute); ok {
 				local := day.Add(time.Duration(m) * time.Minute)
 				return local, local.Before(until)
 			}
@@ -94,28 +94,28 @@ func (r cronSpec) next(from, until time.Time) (time.Time, bool) {
 }
 
 // onDay reports whether a day matches, provided that its month does.
-func (r cronSpec) onDay(day time.Time) bool {
-	inMonth, inWeek := r.days>>day.Day()&1 == 1, r.weekdays>>day.Weekday()&1 == 1
-	if r.anyDay || r.anyWeekday {
+func (c cronSpec) onDay(day time.Time) bool {
+	inMonth, inWeek := c.days>>day.Day()&1 == 1, c.weekdays>>day.Weekday()&1 == 1
+	if c.anyDay || c.anyWeekday {
 		return inMonth && inWeek
 	}
 	return inMonth || inWeek
 }
 
 // inDay returns the first matching minute of a day, 0 to 1439, at or after the given one.
-func (r cronSpec) inDay(minute int) (int, bool) {
+func (c cronSpec) inDay(minute int) (int, bool) {
 	hour := minute / 60
 	if hour > 23 {
 		return 0, false
 	}
-	if rest := r.minutes >> (minute % 60) << (minute % 60); r.hours>>hour&1 == 1 && rest != 0 {
+	if rest := c.minutes >> (minute % 60) << (minute % 60); c.hours>>hour&1 == 1 && rest != 0 {
 		return hour*60 + bits.TrailingZeros64(rest), true
 	}
-	later := r.hours >> (hour + 1) << (hour + 1)
+	later := c.hours >> (hour + 1) << (hour + 1)
 	if later == 0 {
 		return 0, false
 	}
-	return bits.TrailingZeros64(later)*60 + bits.TrailingZeros64(r.minutes), true
+	return bits.TrailingZeros64(later)*60 + bits.TrailingZeros64(c.minutes), true
 }
 
 func minuteOf(local time.Time) int { return local.Hour()*60 + local.Minute() }

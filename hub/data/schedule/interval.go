@@ -68,13 +68,13 @@ type dayOfTimes struct {
 	shortest, longest time.Duration
 }
 
-func (r cronSpec) day() dayOfTimes {
+func (c cronSpec) day() dayOfTimes {
 	var d dayOfTimes
-	minute, _ := r.inDay(0)
+	minute, _ := c.inDay(0)
 	d.first = time.Duration(minute) * time.Minute
 	d.last = d.first
 	for {
-		next, ok := r.inDay(minute + 1)
+		next, ok := c.inDay(minute + 1)
 		if !ok {
 			return d
 		}

@@ -58,7 +58,7 @@ func newHoard(t testing.TB, r *rand.Rand) hoard {
 	return w
 }
 
-func (w hoard) plan() Plan { return Prune(w.now, w.inventory, w.policy) }
+func (h hoard) plan() Plan { return Prune(h.now, h.inventory, h.policy) }
 
 func TestPruneHoldsForRandomHoards(t *testing.T) {
 	t.Parallel()
@@ -84,9 +84,9 @@ func TestPruneHoldsForRandomHoards(t *testing.T) {
 }
 
 // deleted returns the backups that a plan deletes.
-func (w hoard) deleted(p Plan) []Backup {
+func (h hoard) deleted(p Plan) []Backup {
 	var out []Backup
-	for _, b := range w.inventory.Backups {
+	for _, b := range h.inventory.Backups {
 		if slices.ContainsFunc(p.Delete, func(v RetentionDecision) bool { return v.Name == b.Name }) {
 			out = append(out, b)
 		}
@@ -94,9 +94,9 @@ func (w hoard) deleted(p Plan) []Backup {
 	return out
 }
 
-func (w hoard) deterministic(r *rand.Rand, p Plan) string {
-	again := w
-	again.inventory.Backups = slices.Clone(w.inventory.Backups)
+func (h hoard) deterministic(r *rand.Rand, p Plan) string {
+	again := h
+	again.inventory.Backups = slices.Clone(h.inventory.Backups)
 	r.Shuffle(len(again.inventory.Backups), func(i, j int) {
 		b := again.inventory.Backups
 		b[i], b[j] = b[j], b[i]
@@ -105,7 +105,7 @@ func (w hoard) deterministic(r *rand.Rand, p Plan) string {
 }
 
 // complete: one decision for each, with a reason.
-func (w hoard) complete(_ *rand.Rand, p Plan) string {
+func (h hoard) complete(_ *rand.Rand, p Plan) string {
 	var got, want []string
 	for _, v := range append(slices.Clone(p.Keep), p.Delete...) {
 		if v.Reason == "" || strings.Contains(v.Reason, "\n") {
@@ -113,33 +113,33 @@ func (w hoard) complete(_ *rand.Rand, p Plan) string {
 		}
 		got = append(got, v.Name)
 	}
-	for _, b := range w.inventory.Backups {
+	for _, b := range h.inventory.Backups {
 		want = append(want, b.Name)
 	}
 	slices.Sort(got)
 	return cmp.Diff(want, got)
 }
 
-func (w hoard) bounded(_ *rand.Rand, p Plan) string {
+func (h hoard) bounded(_ *rand.Rand, p Plan) string {
 	switch {
-	case len(p.Delete) > max(w.policy.MaxDeletions, 0):
+	case len(p.Delete) > max(h.policy.MaxDeletions, 0):
 		return "more than allowed"
-	case len(p.Delete) > 0 && (!w.inventory.Complete || p.Blocked != ""):
+	case len(p.Delete) > 0 && (!h.inventory.Complete || p.Blocked != ""):
 		return "deletes what it cannot judge"
 	}
-	skew, known := w.inventory.Skews["prod"]
+	skew, known := h.inventory.Skews["prod"]
 	there := func(b Backup) bool { return b.Account == "prod" }
 	switch {
-	case !known && slices.ContainsFunc(w.deleted(p), there):
+	case !known && slices.ContainsFunc(h.deleted(p), there):
 		return "deletes what is by a clock that is not known"
-	case skew.Abs() > 5*time.Minute && len(p.Delete) > 0 && slices.ContainsFunc(w.inventory.Backups, there):
+	case skew.Abs() > 5*time.Minute && len(p.Delete) > 0 && slices.ContainsFunc(h.inventory.Backups, there):
 		return "deletes by a clock that is wrong"
 	}
 	return ""
 }
 
-func (w hoard) untouchable(_ *rand.Rand, p Plan) string {
-	for _, b := range w.deleted(p) {
+func (h hoard) untouchable(_ *rand.Rand, p Plan) string {
+	for _, b := range h.deleted(p) {
 		if b.Foreign || b.Locked || b.Pinned != "" || b.State != StateCompleted && b.State != StateFailed {
 			return b.Name
 		}
@@ -148,10 +148,10 @@ func (w hoard) untouchable(_ *rand.Rand, p Plan) string {
 }
 
 // newest: whatever is deleted, a newer one of the same worth stays.
-func (w hoard) newest(_ *rand.Rand, p Plan) string {
-	gone := w.deleted(p)
+func (h hoard) newest(_ *rand.Rand, p Plan) string {
+	gone := h.deleted(p)
 	stays := func(because func(Backup) bool, than Backup) bool {
-		return slices.ContainsFunc(w.inventory.Backups, func(b Backup) bool {
+		return slices.ContainsFunc(h.inventory.Backups, func(b Backup) bool {
 			return because(b) && b.State == than.State && !b.Foreign && !b.TakenAt.Before(than.TakenAt) &&
 				!slices.ContainsFunc(gone, func(g Backup) bool { return g.Name == b.Name })
 		})
@@ -168,7 +168,7 @@ func (w hoard) newest(_ *rand.Rand, p Plan) string {
 		case !stays(func(b Backup) bool { return b.Method == g.Method }, g):
 			return "none of its method newer than " + g.Name
 		}
-		for _, place := range w.inventory.Wanted {
+		for _, place := range h.inventory.Wanted {
 			in := func(b Backup) bool { return slices.Contains(b.Places, place) }
 			if in(g) && !stays(in, g) {
 				return "none in " + place + " newer than " + g.Name
@@ -177,7 +177,7 @@ func (w hoard) newest(_ *rand.Rand, p Plan) string {
 	}
 	failed := func(b Backup) bool { return b.State == StateFailed && !b.Foreign }
 	if slices.ContainsFunc(gone, failed) {
-		all := slices.DeleteFunc(slices.Clone(w.inventory.Backups), func(b Backup) bool { return !failed(b) })
+		all := slices.DeleteFunc(slices.Clone(h.inventory.Backups), func(b Backup) bool { return !failed(b) })
 		last := slices.MaxFunc(all, func(a, b Backup) int { return a.CreatedAt.Compare(b.CreatedAt) })
 		if slices.ContainsFunc(gone, func(b Backup) bool { return b.Name == last.Name }) {
 			return "the newest failed one"
@@ -187,20 +187,20 @@ func (w hoard) newest(_ *rand.Rand, p Plan) string {
 }
 
 // earned: what goes is old enough and not one of the newest.
-func (w hoard) earned(_ *rand.Rand, p Plan) string {
-	for _, g := range w.deleted(p) {
+func (h hoard) earned(_ *rand.Rand, p Plan) string {
+	for _, g := range h.deleted(p) {
 		newer := 0
-		for _, b := range w.inventory.Backups {
+		for _, b := range h.inventory.Backups {
 			if b.State == StateCompleted && !b.Foreign && b.TakenAt.After(g.TakenAt) {
 				newer++
 			}
 		}
 		switch {
-		case g.State == StateFailed && (w.policy.FailedAfter <= 0 || w.now.Sub(g.CreatedAt) <= w.policy.FailedAfter):
+		case g.State == StateFailed && (h.policy.FailedAfter <= 0 || h.now.Sub(g.CreatedAt) <= h.policy.FailedAfter):
 			return "failed too recently: " + g.Name
-		case g.State == StateCompleted && w.now.Sub(g.TakenAt) <= time.Duration(w.policy.KeepDays)*24*time.Hour:
+		case g.State == StateCompleted && h.now.Sub(g.TakenAt) <= time.Duration(h.policy.KeepDays)*24*time.Hour:
 			return "too young: " + g.Name
-		case g.State == StateCompleted && newer < max(w.policy.KeepLast, 1)-1:
+		case g.State == StateCompleted && newer < max(h.policy.KeepLast, 1)-1:
 			return "one of the newest: " + g.Name // Less one for those of the same age.
 		}
 	}
@@ -208,13 +208,13 @@ func (w hoard) earned(_ *rand.Rand, p Plan) string {
 }
 
 // monotone: what is deleted now is deleted later too.
-func (w hoard) monotone(r *rand.Rand, p Plan) string {
+func (h hoard) monotone(r *rand.Rand, p Plan) string {
 	for range 4 {
-		w.now = w.now.Add(time.Duration(r.IntN(20*24*3600)) * time.Second)
-		later := w.plan()
+		h.now = h.now.Add(time.Duration(r.IntN(20*24*3600)) * time.Second)
+		later := h.plan()
 		for _, v := range p.Delete {
 			if !slices.Contains(later.Delete, v) {
-				return fmt.Sprintf("%s is kept at %s", v.Name, w.now)
+				return fmt.Sprintf("%s is kept at %s", v.Name, h.now)
 			}
 		}
 		p = later
@@ -223,18 +223,18 @@ func (w hoard) monotone(r *rand.Rand, p Plan) string {
 }
 
 // settled: plan after plan comes to an end, with nothing left that may go.
-func (w hoard) settled(_ *rand.Rand, p Plan) string {
+func (h hoard) settled(_ *rand.Rand, p Plan) string {
 	for range 30 {
 		if len(p.Delete) == 0 {
 			break
 		}
-		gone := w.deleted(p)
-		w.inventory.Backups = slices.DeleteFunc(slices.Clone(w.inventory.Backups), func(b Backup) bool {
+		gone := h.deleted(p)
+		h.inventory.Backups = slices.DeleteFunc(slices.Clone(h.inventory.Backups), func(b Backup) bool {
 			return slices.ContainsFunc(gone, func(g Backup) bool { return g.Name == b.Name })
 		})
-		p = w.plan()
+		p = h.plan()
 	}
-	if w.policy.MaxDeletions > 0 && p.Blocked == "" &&
+	if h.policy.MaxDeletions > 0 && p.Blocked == "" &&
 		slices.ContainsFunc(p.Keep, func(v RetentionDecision) bool { return strings.HasPrefix(v.Reason, "goes later") }) {
 		return "something is left"
 	}

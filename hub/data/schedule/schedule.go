@@ -83,8 +83,8 @@ func (s Schedule) within(p period, from, until time.Time) (time.Time, bool) {
 }
 
 // at is like next for absolute times, with the clock at an offset from UTC.
-func (r cronSpec) at(offset time.Duration, from, until time.Time) (time.Time, bool) {
-	local, ok := r.next(from.Add(offset), until.Add(offset))
+func (c cronSpec) at(offset time.Duration, from, until time.Time) (time.Time, bool) {
+	local, ok := c.next(from.Add(offset), until.Add(offset))
 	return local.Add(-offset), ok
 }
 

@@ -38,7 +38,7 @@ type Result struct {
 }
 
 // Stops reports whether the step cannot continue.
-func (v Result) Stops() bool { return v.Reason != "" }
+func (r Result) Stops() bool { return r.Reason != "" }
 
 // Fail returns a fatal result.
 func Fail(reason, format string, args ...any) Result {
@@ -52,11 +52,11 @@ func Hold(wait time.Duration, reason, format string, args ...any) Result {
 
 // Within returns a result whose wait ends with the time that is left of a limit, so that what
 // is waited for ends then, but for the jitter of waits.
-func (v Result) Within(left time.Duration) Result {
-	if v.Stops() {
-		v.Wait = min(v.Wait, max(left, 0)+time.Second) // Times in a status are whole seconds.
+func (r Result) Within(left time.Duration) Result {
+	if r.Stops() {
+		r.Wait = min(r.Wait, max(left, 0)+time.Second) // Times in a status are whole seconds.
 	}
-	return v
+	return r
 }
 
 // FromError returns the result for an error of a cloud provider. It considers the class

@@ -78,25 +78,25 @@ type providerTest struct {
 }
 
 // check checks the provider in a bubble of synctest.
-func (tt providerTest) check(t *testing.T) {
+func (p providerTest) check(t *testing.T) {
 	t.Helper()
 	began := clock.RealClock{}.Now()
-	f, asked := checkRegions(t, tt.hang, tt.denied)
+	f, asked := checkRegions(t, p.hang, p.denied)
 	var got []string
 	for _, region := range f.regions {
 		got = append(got, fmt.Sprintf("%s: %d, %t", region.region, len(region.checks), region.err != nil))
 	}
-	if diff := cmp.Diff(tt.want, got); diff != "" {
+	if diff := cmp.Diff(p.want, got); diff != "" {
 		t.Errorf("regions (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(tt.asked, asked); diff != "" {
+	if diff := cmp.Diff(p.asked, asked); diff != "" {
 		t.Errorf("asked for the identity (-want +got):\n%s", diff)
 	}
-	if took := (clock.RealClock{}).Since(began); took < tt.longer || took > verifyTimeout {
-		t.Errorf("it took %s, want %s to %s", took, tt.longer, verifyTimeout)
+	if took := (clock.RealClock{}).Since(began); took < p.longer || took > verifyTimeout {
+		t.Errorf("it took %s, want %s to %s", took, p.longer, verifyTimeout)
 	}
-	if (f.err != nil) != tt.denied {
-		t.Errorf("error %v, want one: %t", f.err, tt.denied)
+	if (f.err != nil) != p.denied {
+		t.Errorf("error %v, want one: %t", f.err, p.denied)
 	}
 }
 

@@ -62,14 +62,14 @@ func parse(text string) (dumped, error) {
 }
 
 // record writes it down. A node whose clock is ahead makes no dump of the future.
-func (m dumped) record(s *v1.BackupStatus, now time.Time) {
-	if m.SnapshotTime.After(now) {
-		m.SnapshotTime = now
+func (d dumped) record(s *v1.BackupStatus, now time.Time) {
+	if d.SnapshotTime.After(now) {
+		d.SnapshotTime = now
 	}
-	s.Dump.File, s.Dump.Bytes, s.Dump.SHA256 = m.File, m.Bytes, m.SHA256
-	s.Engine, s.Version, s.Consistency = m.Engine, m.Version, v1.ConsistencyApplication
-	s.Size = resource.NewQuantity(m.Bytes, resource.BinarySI).String()
-	s.SnapshotTime = v1.Seconds(m.SnapshotTime)
+	s.Dump.File, s.Dump.Bytes, s.Dump.SHA256 = d.File, d.Bytes, d.SHA256
+	s.Engine, s.Version, s.Consistency = d.Engine, d.Version, v1.ConsistencyApplication
+	s.Size = resource.NewQuantity(d.Bytes, resource.BinarySI).String()
+	s.SnapshotTime = v1.Seconds(d.SnapshotTime)
 }
 
 // removedUpTo returns the time of the newest dump that the containers of a Job report as
