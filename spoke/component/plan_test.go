@@ -68,18 +68,18 @@ type gatesTest struct {
 }
 
 // check checks the plan of the application.
-func (tt gatesTest) check(t *testing.T) {
+func (g gatesTest) check(t *testing.T) {
 	t.Helper()
 	got, err := component.Plan(component.Input{
-		Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 1, Conditions: tt.conditions,
+		Components: g.components, Live: g.live, OwnerUID: owner, Generation: 1, Conditions: g.conditions,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(tt.steps, told(got.Steps)); diff != "" {
+	if diff := cmp.Diff(g.steps, told(got.Steps)); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(tt.waits, wait(got.States)); diff != "" {
+	if diff := cmp.Diff(g.waits, wait(got.States)); diff != "" {
 		t.Errorf("waiting (-want +got):\n%s", diff)
 	}
 }

@@ -46,12 +46,12 @@ func Record(r Resource) {
 }
 
 // record sets the annotation of an object, whose annotations other objects may share.
-func (n rendered) record(object metav1.Object) {
+func (r rendered) record(object metav1.Object) {
 	annotations := maps.Clone(object.GetAnnotations())
 	if annotations == nil {
 		annotations = make(map[string]string, 1)
 	}
-	annotations[v1.RenderedAnnotation] = strings.Join([]string{n.images, n.annotations, n.fixed, n.replicas}, ".")
+	annotations[v1.RenderedAnnotation] = strings.Join([]string{r.images, r.annotations, r.fixed, r.replicas}, ".")
 	object.SetAnnotations(annotations)
 }
 

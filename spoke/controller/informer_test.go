@@ -84,10 +84,10 @@ type recordedEvents struct {
 	contradictions []string
 }
 
-func (h *recordedEvents) handler() toolscache.ResourceEventHandlerDetailedFuncs {
+func (r *recordedEvents) handler() toolscache.ResourceEventHandlerDetailedFuncs {
 	change := func(object any, does func(name, version string)) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 			object = gone.Obj
 		}
@@ -96,39 +96,39 @@ func (h *recordedEvents) handler() toolscache.ResourceEventHandlerDetailedFuncs 
 	}
 	expect := func(is bool, what, name string) {
 		if !is {
-			h.contradictions = append(h.contradictions, what+" "+name)
+			r.contradictions = append(r.contradictions, what+" "+name)
 		}
 	}
 	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, isInInitialList bool) {
 			change(object, func(name, version string) {
-				expect(h.versions[name] == "", "added again", name)
-				h.versions[name] = version
+				expect(r.versions[name] == "", "added again", name)
+				r.versions[name] = version
 				if isInInitialList {
-					h.initial++
+					r.initial++
 				}
 			})
 		},
 		UpdateFunc: func(before, after any) {
 			change(after, func(name, version string) {
-				expect(h.versions[name] == before.(*corev1.Pod).ResourceVersion, "updated from another version", name)
-				expect(h.versions[name] != version, "not changed", name)
-				h.versions[name] = version
+				expect(r.versions[name] == before.(*corev1.Pod).ResourceVersion, "updated from another version", name)
+				expect(r.versions[name] != version, "not changed", name)
+				r.versions[name] = version
 			})
 		},
 		DeleteFunc: func(object any) {
 			change(object, func(name, _ string) {
-				expect(h.versions[name] != "", "deleted, but not there", name)
-				delete(h.versions, name)
+				expect(r.versions[name] != "", "deleted, but not there", name)
+				delete(r.versions, name)
 			})
 		},
 	}
 }
 
-func (h *recordedEvents) all() map[string]string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return maps.Clone(h.versions)
+func (r *recordedEvents) all() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.versions)
 }
 
 // TestInformer changes objects at random while watches end and lists follow, and handlers are added and

@@ -43,30 +43,30 @@ func newInterner() *interner {
 
 // metadata shares the metadata of an object that is about to be cached. Annotations and managed fields
 // differ between objects: one of them has the hash.
-func (in *interner) metadata(m *metav1.ObjectMeta) {
-	m.Namespace = share(in, m, maphash.String(in.seed, m.Namespace), m.Namespace, func(a, b string) bool { return a == b })
-	m.Labels = in.stringMap(m, m.Labels)
-	m.OwnerReferences = shareList(in, m, m.OwnerReferences, func(o metav1.OwnerReference) [2]string {
+func (i *interner) metadata(m *metav1.ObjectMeta) {
+	m.Namespace = share(i, m, maphash.String(i.seed, m.Namespace), m.Namespace, func(a, b string) bool { return a == b })
+	m.Labels = i.stringMap(m, m.Labels)
+	m.OwnerReferences = shareList(i, m, m.OwnerReferences, func(o metav1.OwnerReference) [2]string {
 		return [2]string{string(o.UID), o.Name}
 	})
-	m.Finalizers = shareList(in, m, m.Finalizers, func(name string) string { return name })
+	m.Finalizers = shareList(i, m, m.Finalizers, func(name string) string { return name })
 }
 
 // stringMap shares a map of an object.
-func (in *interner) stringMap(user *metav1.ObjectMeta, m map[string]string) map[string]string {
+func (i *interner) stringMap(user *metav1.ObjectMeta, m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return m
 	}
 	var hash uint64
 	for key, value := range m {
-		hash += maphash.Comparable(in.seed, [2]string{key, value}) // In any order.
+		hash += maphash.Comparable(i.seed, [2]string{key, value}) // In any order.
 	}
-	return share(in, user, hash, m, maps.Equal)
+	return share(i, user, hash, m, maps.Equal)
 }
 
 // containers shares the containers of an object, of which only names and images are left.
-func (in *interner) containers(user *metav1.ObjectMeta, all []corev1.Container) []corev1.Container {
-	return shareList(in, user, all, func(c corev1.Container) [2]string { return [2]string{c.Name, c.Image} })
+func (i *interner) containers(user *metav1.ObjectMeta, all []corev1.Container) []corev1.Container {
+	return shareList(i, user, all, func(c corev1.Container) [2]string { return [2]string{c.Name, c.Image} })
 }
 
 // shareAmounts shares the amounts of resources of an object.

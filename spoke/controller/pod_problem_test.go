@@ -90,19 +90,19 @@ func testPodProblems(t *testing.T, w *writer) {
 }
 
 // list lists pods or events, each only as far as it is bounded.
-func (p *waiting) list(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+func (w *waiting) list(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 	bounds := new(client.ListOptions).ApplyOptions(opts)
 	if bounds.Limit == 0 || bounds.Limit > 200 || bounds.Namespace == "" {
 		return fmt.Errorf("not bounded: %+v", bounds)
 	}
 	switch _, events := list.(*corev1.EventList); {
 	case events:
-		p.events++
-		if p.denied {
+		w.events++
+		if w.denied {
 			return apierrors.NewForbidden(corev1.Resource("events"), "", nil)
 		}
 	default:
-		if p.lists++; p.refused {
+		if w.lists++; w.refused {
 			return apierrors.NewTooManyRequests("busy", 1)
 		}
 	}
@@ -110,30 +110,30 @@ func (p *waiting) list(ctx context.Context, c client.WithWatch, list client.Obje
 }
 
 // createPod creates a pod of the frontend whose image cannot be pulled.
-func (p *waiting) createPod(t *testing.T) {
+func (w *waiting) createPod(t *testing.T) {
 	t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.key.Namespace, GenerateName: "frontend-", Labels: map[string]string{
-			v1.ManagedByLabel: v1.ManagedBy, v1.PartOfLabel: "ecommerceapp", v1.InstanceLabel: p.key.Name, v1.ComponentLabel: render.Frontend,
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, GenerateName: "frontend-", Labels: map[string]string{
+			v1.ManagedByLabel: v1.ManagedBy, v1.PartOfLabel: "ecommerceapp", v1.InstanceLabel: w.key.Name, v1.ComponentLabel: render.Frontend,
 		}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: render.Frontend, Image: "shop:v1"}}},
 	}
-	p.allowPods(t)
-	if err := p.Create(t.Context(), pod); err != nil {
+	w.allowPods(t)
+	if err := w.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: render.Frontend, Image: "shop:v1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}},
 	}}
-	if err := p.Status().Update(t.Context(), pod); err != nil {
+	if err := w.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // expect checks the conditions Ready and, unless the message is empty, Degraded.
-func (p *waiting) expect(t *testing.T, reason, message string) {
+func (w *waiting) expect(t *testing.T, reason, message string) {
 	t.Helper()
-	app := p.stored(t)
+	app := w.stored(t)
 	ready := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionReady)
 	if ready.Reason != reason || message != "" && ready.Message != render.Frontend+": "+message {
 		t.Errorf("Ready is %+v, want %s, %q", ready, reason, message)

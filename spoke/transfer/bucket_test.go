@@ -119,11 +119,11 @@ type instant struct {
 	pauses []time.Duration
 }
 
-func (c *instant) NewTimer(d time.Duration) clock.Timer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pauses = append(c.pauses, d)
-	return c.RealClock.NewTimer(0)
+func (i *instant) NewTimer(d time.Duration) clock.Timer {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.pauses = append(i.pauses, d)
+	return i.RealClock.NewTimer(0)
 }
 
 // move is a transfer of the four parts of the file.

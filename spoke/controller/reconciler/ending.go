@@ -33,25 +33,25 @@ func newTerminating(c clock.PassiveClock) *terminating {
 }
 
 // note records the error if it says that the namespace is terminating.
-func (e *terminating) note(namespace string, err error) {
+func (t *terminating) note(namespace string, err error) {
 	if apierror.Classify(err) != apierror.NamespaceTerminating {
 		return
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.seen[namespace] = refusal{err, e.clock.Now()}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seen[namespace] = refusal{err, t.clock.Now()}
 }
 
 // of returns the last error for a namespace if it is recent, otherwise nil.
-func (e *terminating) of(namespace string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	last, ok := e.seen[namespace]
+func (t *terminating) of(namespace string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	last, ok := t.seen[namespace]
 	if !ok {
 		return nil
 	}
-	if e.clock.Since(last.at) >= terminatingFor {
-		delete(e.seen, namespace)
+	if t.clock.Since(last.at) >= terminatingFor {
+		delete(t.seen, namespace)
 		return nil
 	}
 	return last.err

@@ -114,7 +114,7 @@ func TestDecideAnswers(t *testing.T) {
 // applied is an error of a server-side apply, as package apply returns it.
 type applied struct{ error }
 
-func (e applied) Unwrap() error { return e.error }
+func (a applied) Unwrap() error { return a.error }
 func (applied) ConcernsObject() {}
 
 // TestDecideInternal: an API server that fails on one object is no outage, and says why.

@@ -139,7 +139,7 @@ func (e *executor) overSPDY(config *rest.Config, secured *tls.Config, target *ur
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
-func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // stream runs the command until it ends, or ctx is done and the server has responded to the request.
 func (e *executor) stream(ctx context.Context, options remotecommand.StreamOptions) error {
