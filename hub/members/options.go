@@ -17,8 +17,9 @@ import (
 
 	"github.com/shopfleet/shopfleet/hub/members/connect"
 	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
+	"github.com/shopfleet/shopfleet/hub/members/crds"
 	"github.com/shopfleet/shopfleet/hub/members/ownership"
-	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/permissions"
 )
 
 // Options configure a Fleet.
@@ -69,7 +70,7 @@ type Profile struct {
 	// Prepare are the definitions that a member must have before its informers start and
 	// as long as they run; see InstallDefinitions. In mode Agent they are compared but not
 	// written. The default is none.
-	Prepare preflight.Definitions
+	Prepare crds.Definitions
 	// Permissions are those that the credentials must grant; see PermissionsFrom.
 	Permissions []authorizationv1.ResourceAttributes
 }
@@ -161,18 +162,18 @@ func (o Options) settings() *connect.Settings {
 // PermissionsFrom returns the permissions that a role grants, one entry for each verb and
 // resource, for Options.Permissions.
 func PermissionsFrom(rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
-	return preflight.PermissionsFrom(rules)
+	return permissions.FromRules(rules)
 }
 
 // PermissionsIn does the same as PermissionsFrom for rules that apply to one namespace.
 func PermissionsIn(namespace string, rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
-	return preflight.Within(namespace, preflight.PermissionsFrom(rules))
+	return permissions.Within(namespace, permissions.FromRules(rules))
 }
 
 // InstallDefinitions returns the value of Profile.Prepare that installs
 // CustomResourceDefinitions in members. Definitions that are missing or different are
 // written when the member is connected, and again when they change or are deleted later.
 // A member that lacks one of them is not Ready.
-func InstallDefinitions(definitions ...*unstructured.Unstructured) preflight.Definitions {
+func InstallDefinitions(definitions ...*unstructured.Unstructured) crds.Definitions {
 	return definitions
 }

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/capacity"
 	"github.com/shopfleet/shopfleet/hub/members/health"
-	"github.com/shopfleet/shopfleet/hub/members/preflight"
 )
 
 // Target is the desired connection of a member.
@@ -154,7 +154,7 @@ func (i Info) equal(o Info) bool {
 		i.CredentialsExpireAt.Equal(o.CredentialsExpireAt)
 }
 
-func (s *State) setNodes(facts preflight.NodeFacts) {
+func (s *State) setNodes(facts capacity.NodeFacts) {
 	s.Info.Provider, s.Info.Region, s.Info.Zones = facts.Provider, facts.Region, facts.Zones
 	s.Info.Nodes, s.Info.ReadyNodes, s.Info.Allocatable = facts.Nodes, facts.ReadyNodes, facts.Allocatable
 }

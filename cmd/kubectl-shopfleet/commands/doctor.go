@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/crds"
 )
 
 // diagnosis is the output of the command doctor.
@@ -116,7 +116,7 @@ func (p *Program) diagnose(ctx context.Context, hub *cluster, names []string) (d
 	if err != nil {
 		return diagnosis{}, fmt.Errorf("reading the manifests of the hub: %w", err)
 	}
-	facts.Definitions, err = preflight.Definitions(ofKind(objects, "CustomResourceDefinition")).Verify(ctx, hub.client)
+	facts.Definitions, err = crds.Definitions(ofKind(objects, "CustomResourceDefinition")).Verify(ctx, hub.client)
 	facts.Unreadable[doctor.CheckDefinitions] = err
 	facts.MissingPolicies, err = absent(ctx, hub, ofKind(objects, "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"))
 	facts.Unreadable[doctor.CheckPolicies] = err

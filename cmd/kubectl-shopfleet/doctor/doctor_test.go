@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/crds"
 )
 
 func condition(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
@@ -105,9 +105,9 @@ func TestHub(t *testing.T) {
 		"one pod is missing":     {func(f *HubFacts) { f.Deployment.Status.AvailableReplicas = 1 }, []string{"Deployment False PodsNotAvailable"}, "kubectl describe pods -n shopfleet-system"},
 		"no leader":              {func(f *HubFacts) { f.Lease.Spec.HolderIdentity = new("") }, []string{"Leader False LeaseExpired"}, "kubectl logs"},
 		"a silent leader":        {func(f *HubFacts) { f.Lease.Spec.RenewTime.Time = now.Add(-2 * time.Minute) }, []string{"Leader False LeaseExpired"}, "kubectl logs"},
-		"a missing definition":   {func(f *HubFacts) { f.Definitions = preflight.DefinitionFacts{Absent: []string{"a"}} }, []string{"Definitions False DefinitionMissing"}, again},
-		"an old definition":      {func(f *HubFacts) { f.Definitions = preflight.DefinitionFacts{Outdated: []string{"a"}} }, []string{"Definitions False DefinitionOutdated"}, again},
-		"a deleted definition":   {func(f *HubFacts) { f.Definitions = preflight.DefinitionFacts{Deleting: []string{"a"}} }, []string{"Definitions False DefinitionDeleting"}, "kubectl get a -A"},
+		"a missing definition":   {func(f *HubFacts) { f.Definitions = crds.DefinitionFacts{Absent: []string{"a"}} }, []string{"Definitions False DefinitionMissing"}, again},
+		"an old definition":      {func(f *HubFacts) { f.Definitions = crds.DefinitionFacts{Outdated: []string{"a"}} }, []string{"Definitions False DefinitionOutdated"}, again},
+		"a deleted definition":   {func(f *HubFacts) { f.Definitions = crds.DefinitionFacts{Deleting: []string{"a"}} }, []string{"Definitions False DefinitionDeleting"}, "kubectl get a -A"},
 		"a missing policy":       {func(f *HubFacts) { f.MissingPolicies = []string{"a"} }, []string{"AdmissionPolicies False PolicyMissing"}, again},
 		"an old plugin":          {func(f *HubFacts) { f.Plugin = "v1.1.0" }, []string{"Version False VersionSkew"}, "kubectl-shopfleet"},
 		"unscalable":             {func(f *HubFacts) { f.Unscalable = []string{"a/shop"} }, nil, ""},

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/crds"
 )
 
 // minSilence is the least age of the last renewal of a Lease after which it counts as
@@ -38,7 +38,7 @@ type HubFacts struct {
 	Deployment *appsv1.Deployment
 	Lease      *coordinationv1.Lease
 	// Definitions are compared with those of the plugin.
-	Definitions preflight.DefinitionFacts
+	Definitions crds.DefinitionFacts
 	// MissingPolicies are the names of the admission policies and bindings that are not there. A policy
 	// and its binding have one name, which is listed for each of them.
 	MissingPolicies []string

@@ -22,7 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/capacity"
+	"github.com/shopfleet/shopfleet/hub/members/connect"
+	"github.com/shopfleet/shopfleet/hub/members/crds"
+	"github.com/shopfleet/shopfleet/hub/members/permissions"
 )
 
 func configMaps() schema.GroupVersionResource {
@@ -193,13 +196,13 @@ func typedClients(t *testing.T, c *cluster) {
 }
 
 // definition returns the hub's definition of applications.
-func definition(t *testing.T) preflight.Definitions {
+func definition(t *testing.T) crds.Definitions {
 	t.Helper()
 	u, err := config.Definition("ecommerce.io", "ecommerceapps")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return preflight.Definitions{u}
+	return crds.Definitions{u}
 }
 
 func definitionServed(t *testing.T, c *cluster) {
@@ -240,13 +243,13 @@ func preflightPasses(t *testing.T, c *cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing, err := preflight.Missing(t.Context(), clients.AuthorizationV1(), preflight.PermissionsFrom([]rbacv1.PolicyRule{
+	missing, err := permissions.Missing(t.Context(), clients.AuthorizationV1(), permissions.FromRules([]rbacv1.PolicyRule{
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "patch"}},
 	}))
 	if err != nil || len(missing) > 0 {
 		t.Errorf("%v are missing, %v", missing, err)
 	}
-	facts, err := preflight.Discover(t.Context(), clients.NetworkingV1().RESTClient(), clients.NetworkingV1(), clients.StorageV1())
+	facts, err := connect.Discover(t.Context(), clients.NetworkingV1().RESTClient(), clients.NetworkingV1(), clients.StorageV1())
 	if err != nil || facts.Version == "" {
 		t.Errorf("the server is %+v, %v", facts, err)
 	}
@@ -254,7 +257,7 @@ func preflightPasses(t *testing.T, c *cluster) {
 	if err := c.client.List(t.Context(), nodes); err != nil {
 		t.Fatal(err)
 	}
-	if found := preflight.Nodes(nodes.Items); found.Nodes != 1 || found.ReadyNodes != 1 || found.Provider != "aws" || found.Region == "" || found.Allocatable.Cpu().IsZero() {
+	if found := capacity.Nodes(nodes.Items); found.Nodes != 1 || found.ReadyNodes != 1 || found.Provider != "aws" || found.Region == "" || found.Allocatable.Cpu().IsZero() {
 		t.Errorf("the nodes are %+v", found)
 	}
 	system := &corev1.Namespace{}

@@ -19,10 +19,12 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/hub/members/capacity"
 	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
+	"github.com/shopfleet/shopfleet/hub/members/crds"
 	"github.com/shopfleet/shopfleet/hub/members/health"
-	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/permissions"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 	"github.com/shopfleet/shopfleet/spoke/runtime/fencing"
 )
@@ -79,7 +81,7 @@ type Connected struct {
 	// UID is the UID of the namespace kube-system.
 	UID string
 	Inspection
-	Nodes preflight.NodeFacts
+	Nodes capacity.NodeFacts
 	// Lease is the state of the agent, in mode Agent.
 	Lease health.LeaseMonitor
 }
@@ -93,9 +95,9 @@ type Inspection struct {
 	RenewalDenied bool
 	// Restricted reports whether the cluster denied a write in kube-system; nil if it is not known.
 	Restricted *bool
-	Server     preflight.ServerFacts
+	Server     ServerFacts
 	// Definitions are those that are missing, outdated or being deleted.
-	Definitions preflight.DefinitionFacts
+	Definitions crds.DefinitionFacts
 	// Refused is why the hub must not manage the member any more; nil if it may.
 	Refused *health.Failure
 }
@@ -107,7 +109,7 @@ func (i *Inspection) Unreadable() bool {
 
 // Blocked reports whether a read permission is missing, without which informers do not
 // sync.
-func (i *Inspection) Blocked() bool { return slices.ContainsFunc(i.Missing, preflight.Reads) }
+func (i *Inspection) Blocked() bool { return slices.ContainsFunc(i.Missing, permissions.Reads) }
 
 // Connect runs the attempt within ctx. The connection ends with the context of the
 // member, not with ctx. If Connect returns no failure, the caller must engage or close
@@ -281,12 +283,12 @@ func (a *Attempt) probe(ctx context.Context, l *transport.Transport) (string, er
 	}
 }
 
-func (a *Attempt) ensureDefinitions(ctx context.Context, l *transport.Transport) (preflight.DefinitionFacts, error) {
+func (a *Attempt) ensureDefinitions(ctx context.Context, l *transport.Transport) (crds.DefinitionFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Prepare)
 	defer cancel()
 	direct, err := client.New(l.Config(), client.Options{HTTPClient: l.Client(), Scheme: a.Settings.Scheme})
 	if err != nil {
-		return preflight.DefinitionFacts{}, fmt.Errorf("creating a client: %w", err)
+		return crds.DefinitionFacts{}, fmt.Errorf("creating a client: %w", err)
 	}
 	if a.Mode == v1.ModeAgent || a.Paused {
 		return a.Settings.profile(a.Mode).Prepare.Verify(ctx, direct)
@@ -330,10 +332,10 @@ func (s *Settings) inspect(ctx context.Context, l *transport.Transport, access *
 		return nil, fmt.Errorf("creating a client for CSI drivers: %w", err)
 	}
 	found, renewal := &Inspection{}, renewalPermissions(access)
-	if found.Server, err = preflight.Discover(ctx, networking.RESTClient(), networking, storage); err != nil {
+	if found.Server, err = Discover(ctx, networking.RESTClient(), networking, storage); err != nil {
 		return nil, err
 	}
-	if found.Missing, err = preflight.Missing(ctx, authorization, slices.Concat(s.profile(mode).Permissions, renewal)); err != nil {
+	if found.Missing, err = permissions.Missing(ctx, authorization, slices.Concat(s.profile(mode).Permissions, renewal)); err != nil {
 		return nil, err
 	}
 	found.Missing = slices.DeleteFunc(found.Missing, func(p authorizationv1.ResourceAttributes) bool {
@@ -345,7 +347,7 @@ func (s *Settings) inspect(ctx context.Context, l *transport.Transport, access *
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for a dry run: %w", err)
 	}
-	found.Restricted = preflight.Restricted(ctx, core)
+	found.Restricted = permissions.Restricted(ctx, core)
 	return found, nil
 }
 
@@ -365,15 +367,15 @@ func (a *Attempt) stepFailed(at health.Step, err error) *health.Failure {
 	var status apierrors.APIStatus
 	class := apierror.Classify(err)
 	switch {
-	case errors.Is(err, preflight.ErrUndecided):
-		return a.fail(health.StepReach, v1.ReasonProbeFailed, preflight.ErrUndecided.Error(), err)
+	case errors.Is(err, permissions.ErrUndecided):
+		return a.fail(health.StepReach, v1.ReasonProbeFailed, permissions.ErrUndecided.Error(), err)
 	case errors.As(err, &late):
 		return a.fail(health.StepSetup, v1.ReasonSetupFailed, "the cluster could not be set up: "+late.Error()+" in time", err)
 	case class == apierror.Forbidden:
 		return a.fail(health.StepPermissions, v1.ReasonPermissionsMissing, "the credentials do not allow to review permissions or to install definitions", err)
 	case errors.As(err, &status) && class != apierror.Unauthorized:
 		what := "the cluster could not be set up"
-		if definition, ok := errors.AsType[*preflight.DefinitionError](err); ok {
+		if definition, ok := errors.AsType[*crds.DefinitionError](err); ok {
 			what = "the CustomResourceDefinition " + definition.Name + " could not be installed"
 		}
 		if class == apierror.Internal {

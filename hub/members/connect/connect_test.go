@@ -21,8 +21,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
+	"github.com/shopfleet/shopfleet/hub/members/crds"
 	"github.com/shopfleet/shopfleet/hub/members/health"
-	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/permissions"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -75,7 +76,7 @@ func dial(err error) error {
 }
 
 func definition(err error) error {
-	return &preflight.DefinitionError{Name: "shops.example.com", Err: fmt.Errorf("applying: %w", err)}
+	return &crds.DefinitionError{Name: "shops.example.com", Err: fmt.Errorf("applying: %w", err)}
 }
 
 // TestFailures maps errors of a member to their class and to the reasons of conditions.
@@ -107,9 +108,9 @@ func TestFailures(t *testing.T) {
 		"unknown authority": reach(request(x509.UnknownAuthorityError{}), apierror.Unreachable, v1.ReasonCertificateInvalid,
 			"the cluster's certificate is not signed by the kubeconfig's certificate-authority-data"),
 		"undecided permission": {
-			preflight.ErrUndecided, apierror.Transient,
+			permissions.ErrUndecided, apierror.Transient,
 			health.Failure{Step: health.StepReach, Reason: v1.ReasonProbeFailed, Message: "the cluster cannot be reached"},
-			health.Failure{Step: health.StepReach, Reason: v1.ReasonProbeFailed, Message: preflight.ErrUndecided.Error()},
+			health.Failure{Step: health.StepReach, Reason: v1.ReasonProbeFailed, Message: permissions.ErrUndecided.Error()},
 		},
 		"anything else": reach(errors.New("x"), apierror.Transient, v1.ReasonProbeFailed, "the cluster cannot be reached"),
 	}

@@ -21,10 +21,11 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/capacity"
 	"github.com/shopfleet/shopfleet/hub/members/connect/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
+	"github.com/shopfleet/shopfleet/hub/members/crds"
 	"github.com/shopfleet/shopfleet/hub/members/health"
-	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -105,7 +106,7 @@ func (c *Connection) ExplainInspection(member string, err error) *health.Failure
 	return a.stepFailed(health.StepSetup, err)
 }
 
-func (c *Connection) compareDefinitions(ctx context.Context) (preflight.DefinitionFacts, error) {
+func (c *Connection) compareDefinitions(ctx context.Context) (crds.DefinitionFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.settings.Timeouts.Prepare)
 	defer cancel()
 	if c.Mode == v1.ModeAgent || c.Paused {
@@ -145,12 +146,12 @@ func (s *Settings) sampleLease(ctx context.Context, l *transport.Transport) (hea
 }
 
 // Nodes aggregates the nodes in the cache, without a request.
-func (c *Connection) Nodes(ctx context.Context) (preflight.NodeFacts, error) {
+func (c *Connection) Nodes(ctx context.Context) (capacity.NodeFacts, error) {
 	list := &corev1.NodeList{}
 	if err := c.Cluster.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return preflight.NodeFacts{}, fmt.Errorf("listing nodes: %w", err)
+		return capacity.NodeFacts{}, fmt.Errorf("listing nodes: %w", err)
 	}
-	return preflight.Nodes(list.Items), nil
+	return capacity.Nodes(list.Items), nil
 }
 
 // Requested returns what the pods on the nodes request; nil if the credentials must not list pods. It
@@ -162,7 +163,7 @@ func (c *Connection) Requested(ctx context.Context) (corev1.ResourceList, error)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for pods: %w", err)
 	}
-	return preflight.Requested(ctx, core.RESTClient())
+	return capacity.Requested(ctx, core.RESTClient())
 }
 
 // open creates a cluster for the transport and starts its cache, which is still empty.
@@ -213,7 +214,7 @@ func (p *Profile) cacheOptions(unserved func()) cache.Options {
 	if byObject == nil {
 		byObject = map[client.Object]cache.ByObject{}
 	}
-	byObject[&corev1.Node{}] = cache.ByObject{Transform: preflight.Slim}
+	byObject[&corev1.Node{}] = cache.ByObject{Transform: capacity.Slim}
 	options.ByObject = byObject
 	handle := options.DefaultWatchErrorHandler
 	if handle == nil {

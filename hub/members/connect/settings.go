@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/connect/transport"
-	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/crds"
 	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
 )
 
@@ -47,7 +47,7 @@ type Settings struct {
 type Profile struct {
 	CacheOptions func() cache.Options
 	Watched      func() []client.Object
-	Prepare      preflight.Definitions
+	Prepare      crds.Definitions
 	Permissions  []authorizationv1.ResourceAttributes
 }
 

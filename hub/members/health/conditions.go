@@ -10,7 +10,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/members/ownership"
-	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/permissions"
 )
 
 // Step is a step of connecting a member.
@@ -339,6 +339,6 @@ func agentOfLost(p Observation) Condition {
 
 // missingMessage names the command that grants the permissions: a later version of the hub
 // may need more than a member granted when it joined.
-func missingMessage(member string, permissions []authorizationv1.ResourceAttributes) string {
-	return "the credentials do not allow: " + preflight.Describe(permissions) + ": run kubectl shopfleet join " + member + " again, which grants it"
+func missingMessage(member string, missing []authorizationv1.ResourceAttributes) string {
+	return "the credentials do not allow: " + permissions.Describe(missing) + ": run kubectl shopfleet join " + member + " again, which grants it"
 }

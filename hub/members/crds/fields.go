@@ -1,4 +1,4 @@
-package preflight
+package crds
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 

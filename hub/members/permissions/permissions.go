@@ -1,4 +1,4 @@
-package preflight
+package permissions
 
 import (
 	"cmp"
@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// nowhere is a namespace that does not exist: the rules that apply there apply in all
+	// allNamespacesProbe is a namespace that does not exist: the rules that apply there apply in all
 	// namespaces.
-	nowhere = "shopfleet-everywhere"
+	allNamespacesProbe = "shopfleet-everywhere"
 	// reviewsAtOnce bounds the number of concurrent access reviews.
 	reviewsAtOnce = 8
 	// describedAtMost bounds the number of permissions in a message.
@@ -29,10 +29,10 @@ const (
 // the credentials have a permission.
 var ErrUndecided = errors.New("the cluster could not decide about a permission: check the authorization webhook of its API server")
 
-// PermissionsFrom returns the permissions that the rules grant, one entry for each verb,
+// FromRules returns the permissions that the rules grant, one entry for each verb,
 // resource and name, sorted and without duplicates. Rules for non-resource URLs are
 // ignored.
-func PermissionsFrom(rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
+func FromRules(rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 	var all []authorizationv1.ResourceAttributes
 	for _, rule := range rules {
 		names := rule.ResourceNames
@@ -89,7 +89,7 @@ func Missing(
 	ctx context.Context, client authorizationv1client.AuthorizationV1Interface, required []authorizationv1.ResourceAttributes,
 ) ([]authorizationv1.ResourceAttributes, error) {
 	review, err := client.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
-		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: nowhere},
+		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: allNamespacesProbe},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reviewing rules: %w", err)
