@@ -56,6 +56,7 @@ func pureArchPackages() []archPackage {
 		{path: "hub/app/rollout", layer: layerDecisions, also: []string{"hub/data/schedule"}},
 		{path: "hub/app/aggregate", layer: layerDecisions},
 		{path: "hub/data/schedule", layer: layerDecisions},
+		{path: "hub/data/retention", layer: layerDecisions},
 		{path: "hub/app/recovery", layer: layerDecisions},
 		{path: "hub/runbook", layer: layerDecisions},
 		// Shows the messages of API servers.

@@ -3,7 +3,7 @@ package mutants
 const (
 	backupScheduler  = backup + "/scheduler"
 	restorePackage   = "hub/data/restore"
-	retentionPackage = "hub/data/schedule"
+	retentionPackage = "hub/data/retention"
 	csiPackage       = "cloud/csi"
 )
 
@@ -28,12 +28,12 @@ func ofPlaces() []Mutant {
 		},
 		{
 			"partial-backup-not-counted", "a Backup whose copy failed is no good one",
-			backupScheduler + "/catalog.go", "	case b.Status.Phase.IsSuccessful():\n		return schedule.StateCompleted", "	case b.Status.Phase == v1.BackupCompleted:\n		return schedule.StateCompleted",
+			backupScheduler + "/catalog.go", "	case b.Status.Phase.IsSuccessful():\n		return retention.StateCompleted", "	case b.Status.Phase == v1.BackupCompleted:\n		return retention.StateCompleted",
 			backupScheduler, "TestPartialBackupsAreGood",
 		},
 		{
 			"complete-backup-displaced", "backups that are missing in a region let those go that are there",
-			retentionPackage + "/retention_decision.go", "if in[place] < p.policy.KeepLast && slices.Contains(b.Places, place) {", "if in[place] < 0 && slices.Contains(b.Places, place) {",
+			retentionPackage + "/decision.go", "if in[place] < p.policy.KeepLast && slices.Contains(b.Places, place) {", "if in[place] < 0 && slices.Contains(b.Places, place) {",
 			retentionPackage, "TestKeepLastCountsInEachPlace",
 		},
 		{

@@ -1,5 +1,4 @@
-// Package schedule decides when backups are due, how they are named, how old they may
-// be and which of them are deleted.
+// Package schedule decides when backups are due and how they are named.
 //
 // # Purpose
 //
@@ -7,9 +6,7 @@
 //     scheduled time to run now; Offset and Window spread applications that share one;
 //     MinInterval is compared with the minimum interval of a provider.
 //   - BackupName and ManualName: deterministic names of backups.
-//   - Prune: given an inventory and a policy, returns the backups to keep and to delete,
-//     with a reason for each.
-//   - RPO: the age of the newest backup, and a default limit for it.
+//   - DefaultMaxRPO: a limit for the age of the newest backup.
 //
 // # Non-goals
 //
@@ -42,11 +39,4 @@
 //   - A name has a hash if the application's name contains a dash, not only if it is too
 //     long: otherwise the application shop-eu in the cluster 1 and shop in eu-1 would
 //     share a name, and one of the two would never be backed up.
-//   - Prune errs on the side of keeping. One entry that cannot be trusted (a snapshot
-//     time in the future, a duplicate name) blocks all deletions until a user resolves
-//     it, and the plan reports which. The newest successful backup of each method is
-//     never deleted. The number of backups to keep counts in each wanted place on its own, so
-//     that backups that are missing in a place let none go that is there.
-//   - A plan deletes the longest expired backups first. If it went by age alone, a failed
-//     backup could displace a successful one from a later plan.
 package schedule

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/data/schedule"
+	"github.com/shopfleet/shopfleet/hub/data/retention"
 )
 
 // by returns the application's Backups of one cluster that use a method.
@@ -43,7 +43,7 @@ func (in input) backup(name string) *v1.Backup {
 func (in input) lastScheduledTime(cluster string, mine []*v1.Backup) time.Time {
 	last := in.app.CreationTimestamp.Time
 	// Ignore times in the future, which would suspend the schedule.
-	future := in.now.Add(schedule.MaxClockSkew)
+	future := in.now.Add(retention.MaxClockSkew)
 	for _, s := range in.app.Status.Backups {
 		if s.Name == cluster && s.LastScheduledTime != nil && s.LastScheduledTime.After(last) && s.LastScheduledTime.Time.Before(future) {
 			last = s.LastScheduledTime.Time
@@ -149,11 +149,11 @@ func newestFailed(mine []*v1.Backup) *v1.Backup {
 	return newest(mine, func(p v1.BackupPhase) bool { return p == v1.BackupFailed })
 }
 
-// inventory returns the input of the retention decision about the Backups of one cluster and method.
-func (in input) inventory(p clusterMethod, mine []*v1.Backup) schedule.Inventory {
-	out := schedule.Inventory{Complete: true, Skews: in.skews, Wanted: in.wanted(p)}
+// catalog returns the input of the retention decision about the Backups of one cluster and method.
+func (in input) catalog(p clusterMethod, mine []*v1.Backup) retention.Catalog {
+	out := retention.Catalog{Complete: true, Skews: in.skews, Wanted: in.wanted(p)}
 	for _, b := range mine {
-		entry := schedule.Backup{
+		entry := retention.Backup{
 			Name: b.Name, CreatedAt: b.CreationTimestamp.Time, State: stateOf(b), Pinned: in.pinned(b),
 			Verified: b.Status.LastVerifiedTime != nil, Method: string(b.Spec.Method), Account: b.Status.Account, Places: placesOf(b),
 		}
@@ -165,18 +165,18 @@ func (in input) inventory(p clusterMethod, mine []*v1.Backup) schedule.Inventory
 	return out
 }
 
-func stateOf(b *v1.Backup) schedule.State {
+func stateOf(b *v1.Backup) retention.State {
 	switch {
 	case !b.DeletionTimestamp.IsZero():
-		return schedule.StateDeleting
+		return retention.StateDeleting
 	case b.Status.Phase.IsSuccessful():
-		return schedule.StateCompleted
+		return retention.StateCompleted
 	case b.Status.Phase == v1.BackupFailed:
-		return schedule.StateFailed
+		return retention.StateFailed
 	case b.Status.Phase == v1.BackupFinalizing:
-		return schedule.StateTaken
+		return retention.StateTaken
 	default:
-		return schedule.StateInProgress
+		return retention.StateInProgress
 	}
 }
 

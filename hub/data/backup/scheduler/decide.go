@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/data/retention"
 	"github.com/shopfleet/shopfleet/hub/data/schedule"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
@@ -52,7 +53,7 @@ type Plan struct {
 	// Missed is the number of missed scheduled times by cluster, for the Backups in Create.
 	Missed map[string]int
 	// Delete are the Backups to delete together with their data, by name.
-	Delete []schedule.RetentionDecision
+	Delete []retention.Decision
 	// Keep are the Backups that were marked for deletion and are to be kept.
 	Keep []*v1.Backup
 	// Verify are the Restores to create for verification, and DeleteVerify the old ones to
@@ -248,7 +249,7 @@ func (in input) exposure(name string, s History, mine []*v1.Backup) (problem, ti
 		from = s.Since
 	}
 	breach := from.Add(s.MaxRPO + time.Second)
-	if !schedule.RPO(s.LastGood, s.Since, in.now).AtRisk(s.MaxRPO) {
+	if !retention.RPO(s.LastGood, s.Since, in.now).AtRisk(s.MaxRPO) {
 		return problem{}, breach
 	}
 	cause := ""

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/data/schedule"
+	"github.com/shopfleet/shopfleet/hub/data/retention"
 )
 
 // created is when the application was made; backups are due at 02:00.
@@ -312,7 +312,7 @@ func TestAMonthOfBackups(t *testing.T) {
 		plan := decide(in)
 		in.app.Status.Backups = entries(plan.Clusters)
 		in.backups = slices.DeleteFunc(in.backups, func(b v1.Backup) bool {
-			return slices.ContainsFunc(plan.Delete, func(d schedule.RetentionDecision) bool { return d.Name == b.Name })
+			return slices.ContainsFunc(plan.Delete, func(d retention.Decision) bool { return d.Name == b.Name })
 		})
 		for _, b := range plan.Create {
 			phase := v1.BackupCompleted

@@ -10,7 +10,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/data/schedule"
+	"github.com/shopfleet/shopfleet/hub/data/retention"
 )
 
 // bucket is the place of dumps that are not only in their cluster. The place of a snapshot is a region.
@@ -76,7 +76,7 @@ func (in input) offsite(plan *Plan, s *History, p clusterMethod, mine []*v1.Back
 		if why := in.missing(p, place, good); why != "" {
 			message += ": " + why
 		}
-		if schedule.RPO(o.last, o.since, in.now).AtRisk(s.MaxRPO) {
+		if retention.RPO(o.last, o.since, in.now).AtRisk(s.MaxRPO) {
 			found = append(found, problem{v1.ReasonNotOffsite, message})
 			continue
 		}
@@ -100,7 +100,7 @@ func articled(place string) string {
 
 // age returns for how long there has been no newer backup in the place.
 func (o offsite) age(now time.Time) time.Duration {
-	return schedule.RPO(o.last, o.since, now).Age
+	return retention.RPO(o.last, o.since, now).Age
 }
 
 // missing returns why a successful backup is not in a place; empty if that is not known.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/data/schedule"
+	"github.com/shopfleet/shopfleet/hub/data/retention"
 )
 
 // prune plans which Backups of a cluster go.
@@ -14,8 +14,8 @@ func (in input) prune(plan *Plan, p clusterMethod, mine []*v1.Backup) []problem 
 	if in.newerIn() != "" {
 		return nil // decide reports it.
 	}
-	policy := schedule.PolicyOf(in.app.Spec.Database.Backup.Retention)
-	pruned := schedule.Prune(in.now, in.inventory(p, mine), policy)
+	policy := retention.PolicyOf(in.app.Spec.Database.Backup.Retention)
+	pruned := retention.Prune(in.now, in.catalog(p, mine), policy)
 	if in.safeMode || in.members[cluster].IsPaused() {
 		if len(pruned.Delete) > 0 {
 			plan.notes = append(plan.notes, cluster+": old backups are not deleted while writes are paused")
@@ -46,9 +46,9 @@ func (in input) prune(plan *Plan, p clusterMethod, mine []*v1.Backup) []problem 
 }
 
 // unmark plans that the Backups are kept that retention marked for deletion and that are not going.
-func (p *Plan) unmark(mine []*v1.Backup, going []schedule.RetentionDecision) {
+func (p *Plan) unmark(mine []*v1.Backup, going []retention.Decision) {
 	for _, b := range mine {
-		goes := slices.ContainsFunc(going, func(v schedule.RetentionDecision) bool { return v.Name == b.Name })
+		goes := slices.ContainsFunc(going, func(v retention.Decision) bool { return v.Name == b.Name })
 		if isMarked(b) && !goes && b.DeletionTimestamp.IsZero() {
 			p.Keep = append(p.Keep, b)
 		}

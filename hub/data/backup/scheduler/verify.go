@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/data/retention"
 	"github.com/shopfleet/shopfleet/hub/data/schedule"
 )
 
@@ -87,7 +88,7 @@ func finished(r *v1.Restore) bool {
 // schedule, or the creation time of the application.
 func (in input) lastVerifyScheduledTime(cluster string) time.Time {
 	for _, b := range in.app.Status.Backups {
-		if b.Name == cluster && b.LastVerifyScheduledTime != nil && b.LastVerifyScheduledTime.Time.Before(in.now.Add(schedule.MaxClockSkew)) {
+		if b.Name == cluster && b.LastVerifyScheduledTime != nil && b.LastVerifyScheduledTime.Time.Before(in.now.Add(retention.MaxClockSkew)) {
 			return b.LastVerifyScheduledTime.Time
 		}
 	}

@@ -1,4 +1,4 @@
-package schedule
+package retention
 
 import (
 	"fmt"
@@ -18,11 +18,11 @@ type pruning struct {
 
 // newPruning ranks the backups. A foreign backup must not cause the deletion of an owned
 // one, so it has no rank; pinned and locked backups rank like others.
-func newPruning(now time.Time, inventory Inventory, policy Policy) pruning {
+func newPruning(now time.Time, catalog Catalog, policy Policy) pruning {
 	policy.KeepLast = max(policy.KeepLast, 1)
 	policy.KeepDays = min(max(policy.KeepDays, 0), 36500)
 	p := pruning{now: now, policy: policy, newest: map[string]string{}}
-	sorted := slices.SortedFunc(slices.Values(inventory.Backups), func(a, b Backup) int {
+	sorted := slices.SortedFunc(slices.Values(catalog.Backups), func(a, b Backup) int {
 		if c := b.age().Compare(a.age()); c != 0 {
 			return c
 		}
@@ -55,7 +55,7 @@ func newPruning(now time.Time, inventory Inventory, policy Policy) pruning {
 			if good <= policy.KeepLast {
 				p.rank(b, fmt.Sprintf("one of the %d newest", policy.KeepLast))
 			}
-			p.rankIn(in, b, inventory.Wanted)
+			p.rankIn(in, b, catalog.Wanted)
 		}
 	}
 	return p

@@ -1,4 +1,4 @@
-package schedule
+package retention
 
 import (
 	"fmt"
@@ -11,25 +11,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// hoard is a random inventory, with what is asked about it.
+// hoard is a random catalog, with what is asked about it.
 type hoard struct {
-	now       time.Time
-	inventory Inventory
-	policy    Policy
+	now     time.Time
+	catalog Catalog
+	policy  Policy
 }
 
 func newHoard(t testing.TB, r *rand.Rand) hoard {
 	t.Helper()
 	w := hoard{
-		now:       utc(t, today),
-		inventory: Inventory{Complete: r.IntN(8) > 0, Wanted: [][]string{nil, {"east"}, {"east", "west"}}[r.IntN(3)]},
+		now:     utc(t, today),
+		catalog: Catalog{Complete: r.IntN(8) > 0, Wanted: [][]string{nil, {"east"}, {"east", "west"}}[r.IntN(3)]},
 		policy: Policy{
 			KeepLast: r.IntN(6) - 1, KeepDays: r.IntN(40) - 1, MaxDeletions: r.IntN(12) - 1,
 			FailedAfter: time.Duration(r.IntN(60)-1) * 24 * time.Hour,
 		},
 	}
 	if r.IntN(4) == 0 {
-		w.inventory.Skews = map[string]time.Duration{"prod": time.Duration(r.IntN(800)-400) * time.Second}
+		w.catalog.Skews = map[string]time.Duration{"prod": time.Duration(r.IntN(800)-400) * time.Second}
 	}
 	states := []State{
 		StateCompleted, StateCompleted, StateCompleted, StateCompleted, StateFailed, StateFailed,
@@ -53,12 +53,12 @@ func newHoard(t testing.TB, r *rand.Rand) hoard {
 		if r.IntN(150) == 0 {
 			b.TakenAt = w.now.Add(time.Duration(r.IntN(48)) * time.Hour)
 		}
-		w.inventory.Backups = append(w.inventory.Backups, b)
+		w.catalog.Backups = append(w.catalog.Backups, b)
 	}
 	return w
 }
 
-func (h hoard) plan() Plan { return Prune(h.now, h.inventory, h.policy) }
+func (h hoard) result() Result { return Prune(h.now, h.catalog, h.policy) }
 
 func TestPruneHoldsForRandomHoards(t *testing.T) {
 	t.Parallel()
@@ -66,15 +66,15 @@ func TestPruneHoldsForRandomHoards(t *testing.T) {
 	for seed := range uint64(6000) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		w := newHoard(t, r)
-		plan := w.plan()
-		deleted += len(plan.Delete)
-		for name, check := range map[string]func(*rand.Rand, Plan) string{
+		result := w.result()
+		deleted += len(result.Delete)
+		for name, check := range map[string]func(*rand.Rand, Result) string{
 			"deterministic": w.deterministic, "complete": w.complete, "bounded": w.bounded,
 			"untouchable": w.untouchable, "newest": w.newest, "earned": w.earned, "monotone": w.monotone,
 			"settled": w.settled,
 		} {
-			if problem := check(r, plan); problem != "" {
-				t.Fatalf("seed %d, %s: %s\nhoard: %+v\nplan: %+v", seed, name, problem, w, plan)
+			if problem := check(r, result); problem != "" {
+				t.Fatalf("seed %d, %s: %s\nhoard: %+v\nplan: %+v", seed, name, problem, w, result)
 			}
 		}
 	}
@@ -83,29 +83,29 @@ func TestPruneHoldsForRandomHoards(t *testing.T) {
 	}
 }
 
-// deleted returns the backups that a plan deletes.
-func (h hoard) deleted(p Plan) []Backup {
+// deleted returns the backups that a result deletes.
+func (h hoard) deleted(p Result) []Backup {
 	var out []Backup
-	for _, b := range h.inventory.Backups {
-		if slices.ContainsFunc(p.Delete, func(v RetentionDecision) bool { return v.Name == b.Name }) {
+	for _, b := range h.catalog.Backups {
+		if slices.ContainsFunc(p.Delete, func(v Decision) bool { return v.Name == b.Name }) {
 			out = append(out, b)
 		}
 	}
 	return out
 }
 
-func (h hoard) deterministic(r *rand.Rand, p Plan) string {
+func (h hoard) deterministic(r *rand.Rand, p Result) string {
 	again := h
-	again.inventory.Backups = slices.Clone(h.inventory.Backups)
-	r.Shuffle(len(again.inventory.Backups), func(i, j int) {
-		b := again.inventory.Backups
+	again.catalog.Backups = slices.Clone(h.catalog.Backups)
+	r.Shuffle(len(again.catalog.Backups), func(i, j int) {
+		b := again.catalog.Backups
 		b[i], b[j] = b[j], b[i]
 	})
-	return cmp.Diff(p, again.plan())
+	return cmp.Diff(p, again.result())
 }
 
 // complete: one decision for each, with a reason.
-func (h hoard) complete(_ *rand.Rand, p Plan) string {
+func (h hoard) complete(_ *rand.Rand, p Result) string {
 	var got, want []string
 	for _, v := range append(slices.Clone(p.Keep), p.Delete...) {
 		if v.Reason == "" || strings.Contains(v.Reason, "\n") {
@@ -113,32 +113,32 @@ func (h hoard) complete(_ *rand.Rand, p Plan) string {
 		}
 		got = append(got, v.Name)
 	}
-	for _, b := range h.inventory.Backups {
+	for _, b := range h.catalog.Backups {
 		want = append(want, b.Name)
 	}
 	slices.Sort(got)
 	return cmp.Diff(want, got)
 }
 
-func (h hoard) bounded(_ *rand.Rand, p Plan) string {
+func (h hoard) bounded(_ *rand.Rand, p Result) string {
 	switch {
 	case len(p.Delete) > max(h.policy.MaxDeletions, 0):
 		return "more than allowed"
-	case len(p.Delete) > 0 && (!h.inventory.Complete || p.Blocked != ""):
+	case len(p.Delete) > 0 && (!h.catalog.Complete || p.Blocked != ""):
 		return "deletes what it cannot judge"
 	}
-	skew, known := h.inventory.Skews["prod"]
+	skew, known := h.catalog.Skews["prod"]
 	there := func(b Backup) bool { return b.Account == "prod" }
 	switch {
 	case !known && slices.ContainsFunc(h.deleted(p), there):
 		return "deletes what is by a clock that is not known"
-	case skew.Abs() > 5*time.Minute && len(p.Delete) > 0 && slices.ContainsFunc(h.inventory.Backups, there):
+	case skew.Abs() > 5*time.Minute && len(p.Delete) > 0 && slices.ContainsFunc(h.catalog.Backups, there):
 		return "deletes by a clock that is wrong"
 	}
 	return ""
 }
 
-func (h hoard) untouchable(_ *rand.Rand, p Plan) string {
+func (h hoard) untouchable(_ *rand.Rand, p Result) string {
 	for _, b := range h.deleted(p) {
 		if b.Foreign || b.Locked || b.Pinned != "" || b.State != StateCompleted && b.State != StateFailed {
 			return b.Name
@@ -148,10 +148,10 @@ func (h hoard) untouchable(_ *rand.Rand, p Plan) string {
 }
 
 // newest: whatever is deleted, a newer one of the same worth stays.
-func (h hoard) newest(_ *rand.Rand, p Plan) string {
+func (h hoard) newest(_ *rand.Rand, p Result) string {
 	gone := h.deleted(p)
 	stays := func(because func(Backup) bool, than Backup) bool {
-		return slices.ContainsFunc(h.inventory.Backups, func(b Backup) bool {
+		return slices.ContainsFunc(h.catalog.Backups, func(b Backup) bool {
 			return because(b) && b.State == than.State && !b.Foreign && !b.TakenAt.Before(than.TakenAt) &&
 				!slices.ContainsFunc(gone, func(g Backup) bool { return g.Name == b.Name })
 		})
@@ -168,7 +168,7 @@ func (h hoard) newest(_ *rand.Rand, p Plan) string {
 		case !stays(func(b Backup) bool { return b.Method == g.Method }, g):
 			return "none of its method newer than " + g.Name
 		}
-		for _, place := range h.inventory.Wanted {
+		for _, place := range h.catalog.Wanted {
 			in := func(b Backup) bool { return slices.Contains(b.Places, place) }
 			if in(g) && !stays(in, g) {
 				return "none in " + place + " newer than " + g.Name
@@ -177,7 +177,7 @@ func (h hoard) newest(_ *rand.Rand, p Plan) string {
 	}
 	failed := func(b Backup) bool { return b.State == StateFailed && !b.Foreign }
 	if slices.ContainsFunc(gone, failed) {
-		all := slices.DeleteFunc(slices.Clone(h.inventory.Backups), func(b Backup) bool { return !failed(b) })
+		all := slices.DeleteFunc(slices.Clone(h.catalog.Backups), func(b Backup) bool { return !failed(b) })
 		last := slices.MaxFunc(all, func(a, b Backup) int { return a.CreatedAt.Compare(b.CreatedAt) })
 		if slices.ContainsFunc(gone, func(b Backup) bool { return b.Name == last.Name }) {
 			return "the newest failed one"
@@ -187,10 +187,10 @@ func (h hoard) newest(_ *rand.Rand, p Plan) string {
 }
 
 // earned: what goes is old enough and not one of the newest.
-func (h hoard) earned(_ *rand.Rand, p Plan) string {
+func (h hoard) earned(_ *rand.Rand, p Result) string {
 	for _, g := range h.deleted(p) {
 		newer := 0
-		for _, b := range h.inventory.Backups {
+		for _, b := range h.catalog.Backups {
 			if b.State == StateCompleted && !b.Foreign && b.TakenAt.After(g.TakenAt) {
 				newer++
 			}
@@ -208,10 +208,10 @@ func (h hoard) earned(_ *rand.Rand, p Plan) string {
 }
 
 // monotone: what is deleted now is deleted later too.
-func (h hoard) monotone(r *rand.Rand, p Plan) string {
+func (h hoard) monotone(r *rand.Rand, p Result) string {
 	for range 4 {
 		h.now = h.now.Add(time.Duration(r.IntN(20*24*3600)) * time.Second)
-		later := h.plan()
+		later := h.result()
 		for _, v := range p.Delete {
 			if !slices.Contains(later.Delete, v) {
 				return fmt.Sprintf("%s is kept at %s", v.Name, h.now)
@@ -222,20 +222,20 @@ func (h hoard) monotone(r *rand.Rand, p Plan) string {
 	return ""
 }
 
-// settled: plan after plan comes to an end, with nothing left that may go.
-func (h hoard) settled(_ *rand.Rand, p Plan) string {
+// settled: result after result comes to an end, with nothing left that may go.
+func (h hoard) settled(_ *rand.Rand, p Result) string {
 	for range 30 {
 		if len(p.Delete) == 0 {
 			break
 		}
 		gone := h.deleted(p)
-		h.inventory.Backups = slices.DeleteFunc(slices.Clone(h.inventory.Backups), func(b Backup) bool {
+		h.catalog.Backups = slices.DeleteFunc(slices.Clone(h.catalog.Backups), func(b Backup) bool {
 			return slices.ContainsFunc(gone, func(g Backup) bool { return g.Name == b.Name })
 		})
-		p = h.plan()
+		p = h.result()
 	}
 	if h.policy.MaxDeletions > 0 && p.Blocked == "" &&
-		slices.ContainsFunc(p.Keep, func(v RetentionDecision) bool { return strings.HasPrefix(v.Reason, "goes later") }) {
+		slices.ContainsFunc(p.Keep, func(v Decision) bool { return strings.HasPrefix(v.Reason, "goes later") }) {
 		return "something is left"
 	}
 	return ""

@@ -1,4 +1,4 @@
-package schedule
+package retention
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
+	"github.com/shopfleet/shopfleet/hub/data/schedule"
 )
 
 // shop is the backups of one application over the days.
@@ -16,7 +17,7 @@ type shop struct {
 	t        *testing.T
 	r        *rand.Rand
 	log      strings.Builder
-	schedule Schedule
+	schedule schedule.Schedule
 	policy   Policy
 	begin    time.Time
 	now      time.Time
@@ -42,7 +43,7 @@ func (s *shop) find(is func(Backup) bool) *Backup {
 
 // run makes the backup that is due, if any; one in nine fails.
 func (s *shop) run() {
-	due := s.schedule.Due(s.last, s.now, Offset("shop", MaxOffset))
+	due := s.schedule.Due(s.last, s.now, schedule.Offset("shop", schedule.MaxOffset))
 	if due.ScheduledTime.IsZero() {
 		return
 	}
@@ -51,7 +52,7 @@ func (s *shop) run() {
 	}
 	s.last = due.ScheduledTime
 	b := Backup{
-		Name: BackupName("shop", "eu-1", due.ScheduledTime), CreatedAt: s.now, TakenAt: s.now.Add(time.Minute),
+		Name: schedule.BackupName("shop", "eu-1", due.ScheduledTime), CreatedAt: s.now, TakenAt: s.now.Add(time.Minute),
 		State: StateCompleted, Method: "Snapshot", Account: "prod",
 	}
 	if s.r.IntN(9) == 0 {
@@ -95,18 +96,18 @@ func (s *shop) live() {
 
 // prune deletes, and checks what must never happen.
 func (s *shop) prune() {
-	inventory := Inventory{Backups: s.backups, Complete: s.r.IntN(12) > 0}
-	inventory.Skews = map[string]time.Duration{"prod": 0}
+	catalog := Catalog{Backups: s.backups, Complete: s.r.IntN(12) > 0}
+	catalog.Skews = map[string]time.Duration{"prod": 0}
 	if s.r.IntN(25) == 0 {
-		inventory.Skews["prod"] = time.Hour
+		catalog.Skews["prod"] = time.Hour
 	}
 	newest := s.find(func(b Backup) bool { return b.good() })
 	proven := s.find(func(b Backup) bool { return b.good() && b.Verified })
-	plan := Prune(s.now, inventory, s.policy)
-	if plan.Blocked != "" {
-		s.say("nothing deleted: %s", plan.Blocked)
+	result := Prune(s.now, catalog, s.policy)
+	if result.Blocked != "" {
+		s.say("nothing deleted: %s", result.Blocked)
 	}
-	for _, v := range plan.Delete {
+	for _, v := range result.Delete {
 		i := slices.IndexFunc(s.backups, func(b Backup) bool { return b.Name == v.Name })
 		b := s.backups[i]
 		for _, must := range []*Backup{newest, proven} {
@@ -114,12 +115,12 @@ func (s *shop) prune() {
 				s.t.Fatalf("%s is deleted; log:\n%s", v.Name, s.log.String())
 			}
 		}
-		if plan.Blocked != "" || b.Pinned != "" || b.Locked || b.Foreign {
+		if result.Blocked != "" || b.Pinned != "" || b.Locked || b.Foreign {
 			s.t.Fatalf("%+v is deleted; log:\n%s", b, s.log.String())
 		}
 		s.say("deletes %s: %s", v.Name, v.Reason)
 	}
-	gone := namesOf(plan.Delete)
+	gone := namesOf(result.Delete)
 	s.backups = slices.DeleteFunc(slices.Clone(s.backups), func(b Backup) bool { return strings.Contains(gone, b.Name) })
 }
 
@@ -127,8 +128,12 @@ func (s *shop) prune() {
 // one that people have read.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
+	daily, err := schedule.Parse("30 1 * * *", "Europe/Dublin")
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := &shop{
-		t: t, r: rand.New(rand.NewPCG(4, 20)), schedule: mustParse(t, "30 1 * * *", "Europe/Dublin"),
+		t: t, r: rand.New(rand.NewPCG(4, 20)), schedule: daily,
 		policy: Policy{KeepLast: 5, KeepDays: 14, MaxDeletions: 2, FailedAfter: 7 * 24 * time.Hour},
 		begin:  utc(t, "2026-01-01 12:00"),
 	}

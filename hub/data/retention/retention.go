@@ -1,4 +1,4 @@
-package schedule
+package retention
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ const (
 
 // Backup is the part of a backup that retention considers.
 type Backup struct {
-	// Name is unique in the inventory.
+	// Name is unique in the catalog.
 	Name string
 	// TakenAt is the snapshot time; zero if there is none.
 	TakenAt time.Time
@@ -65,8 +65,8 @@ type Backup struct {
 	Places []string
 }
 
-// Inventory is the list of all backups of one application's copy in one cluster.
-type Inventory struct {
+// Catalog is the list of all backups of one application's copy in one cluster.
+type Catalog struct {
 	Backups []Backup
 	// Wanted holds the places that each backup should also be in. KeepLast counts in each of them,
 	// so that a backup that is missing in one causes no deletion of an older one that is there.
@@ -86,7 +86,7 @@ type Policy struct {
 	// KeepDays is the number of days for which every successful backup is kept, clamped to
 	// 0..36500.
 	KeepDays int
-	// MaxDeletions is the maximum number of deletions in one plan; 0 or less means none.
+	// MaxDeletions is the maximum number of deletions in one result; 0 or less means none.
 	MaxDeletions int
 	// FailedAfter is the age at which failed backups are deleted; 0 or less means never.
 	FailedAfter time.Duration
@@ -107,21 +107,21 @@ func PolicyOf(r v1.Retention) Policy {
 	return p
 }
 
-// RetentionDecision is the decision about one backup.
-type RetentionDecision struct {
+// Decision is the decision about one backup.
+type Decision struct {
 	Name string
 	// Reason is the reason: one line without times, so that it is the same as long as the
 	// decision is.
 	Reason string
 }
 
-// Plan is the decision about all backups. Keep and Delete together contain each entry of
-// the inventory once.
-type Plan struct {
+// Result is the decision about all backups. Keep and Delete together contain each entry of
+// the catalog once.
+type Result struct {
 	// Keep is sorted by name.
-	Keep []RetentionDecision
+	Keep []Decision
 	// Delete is in the order of deletion: the longest expired first.
-	Delete []RetentionDecision
+	Delete []Decision
 	// Blocked describes why nothing may be deleted; empty if deletions are possible.
 	Blocked string
 	// Held describes why an expired backup is not deleted; empty if none is held. It does
@@ -131,18 +131,18 @@ type Plan struct {
 
 // Prune decides which backups to delete. A successful backup is deleted when it is older
 // than KeepDays and not one of the KeepLast newest, a failed one when it is older than
-// FailedAfter. The order of the inventory does not matter. As time advances and nothing
-// else changes, a backup that one plan deletes is deleted by every later plan.
-func Prune(now time.Time, inventory Inventory, policy Policy) Plan {
-	p := newPruning(now, inventory, policy)
-	plan := Plan{Blocked: inventory.blocked(now)}
+// FailedAfter. The order of the catalog does not matter. As time advances and nothing
+// else changes, a backup that one result deletes is deleted by every later result.
+func Prune(now time.Time, catalog Catalog, policy Policy) Result {
+	p := newPruning(now, catalog, policy)
+	result := Result{Blocked: catalog.blocked(now)}
 	var due []expired
-	for _, b := range inventory.Backups {
+	for _, b := range catalog.Backups {
 		if reason := p.keep(b); reason != "" {
-			plan.Keep = append(plan.Keep, RetentionDecision{b.Name, reason})
+			result.Keep = append(result.Keep, Decision{b.Name, reason})
 			continue
 		}
-		due = append(due, expired{RetentionDecision{b.Name, p.reason(b)}, p.expiry(b), inventory.held(b)})
+		due = append(due, expired{Decision{b.Name, p.reason(b)}, p.expiry(b), catalog.held(b)})
 	}
 	slices.SortFunc(due, func(a, b expired) int {
 		if c := a.at.Compare(b.at); c != 0 {
@@ -151,54 +151,54 @@ func Prune(now time.Time, inventory Inventory, policy Policy) Plan {
 		return strings.Compare(a.Name, b.Name)
 	})
 	for _, e := range due {
-		held := cmp.Or(plan.Blocked, e.held)
-		plan.Held = cmp.Or(plan.Held, held)
+		held := cmp.Or(result.Blocked, e.held)
+		result.Held = cmp.Or(result.Held, held)
 		switch {
 		case held != "":
-			plan.Keep = append(plan.Keep, RetentionDecision{e.Name, "not deleted now: " + held})
-		case len(plan.Delete) >= policy.MaxDeletions:
-			plan.Keep = append(plan.Keep, RetentionDecision{e.Name, fmt.Sprintf("expired; deleted later, since at most %d are deleted at a time", max(policy.MaxDeletions, 0))})
+			result.Keep = append(result.Keep, Decision{e.Name, "not deleted now: " + held})
+		case len(result.Delete) >= policy.MaxDeletions:
+			result.Keep = append(result.Keep, Decision{e.Name, fmt.Sprintf("expired; deleted later, since at most %d are deleted at a time", max(policy.MaxDeletions, 0))})
 		default:
-			plan.Delete = append(plan.Delete, e.RetentionDecision)
+			result.Delete = append(result.Delete, e.Decision)
 		}
 	}
-	slices.SortFunc(plan.Keep, func(a, b RetentionDecision) int {
+	slices.SortFunc(result.Keep, func(a, b Decision) int {
 		if c := strings.Compare(a.Name, b.Name); c != 0 {
 			return c
 		}
 		return strings.Compare(a.Reason, b.Reason)
 	})
-	return plan
+	return result
 }
 
 // expired is a backup that may be deleted, and since when.
 type expired struct {
-	RetentionDecision
+	Decision
 	at time.Time
 	// held returns why the age of one backup cannot be trusted, or an empty string.
 	held string
 }
 
 // held returns why the age of one backup cannot be trusted, or an empty string.
-func (i Inventory) held(b Backup) string {
-	if _, known := i.Skews[b.Account]; b.Account != "" && !known {
+func (c Catalog) held(b Backup) string {
+	if _, known := c.Skews[b.Account]; b.Account != "" && !known {
 		return fmt.Sprintf("the clock skew of the CloudAccount %q is unknown", b.Account)
 	}
 	return ""
 }
 
-// blocked returns why ages or names in the inventory cannot be trusted, or an empty
+// blocked returns why ages or names in the catalog cannot be trusted, or an empty
 // string.
-func (i Inventory) blocked(now time.Time) string {
-	if !i.Complete {
+func (c Catalog) blocked(now time.Time) string {
+	if !c.Complete {
 		return "the list of backups is not complete"
 	}
-	sorted := slices.SortedFunc(slices.Values(i.Backups), func(a, b Backup) int { return strings.Compare(a.Name, b.Name) })
+	sorted := slices.SortedFunc(slices.Values(c.Backups), func(a, b Backup) int { return strings.Compare(a.Name, b.Name) })
 	for n, b := range sorted {
 		if n > 0 && sorted[n-1].Name == b.Name {
 			return fmt.Sprintf("two backups are named %q", b.Name)
 		}
-		if b.Account != "" && i.Skews[b.Account].Abs() > MaxClockSkew {
+		if b.Account != "" && c.Skews[b.Account].Abs() > MaxClockSkew {
 			return fmt.Sprintf("the clocks of the hub and of the CloudAccount %q differ by more than %s", b.Account, MaxClockSkew)
 		}
 		if b.good() && b.TakenAt.After(now.Add(MaxClockSkew)) {
