@@ -16,8 +16,7 @@ type pruning struct {
 	newest map[string]string
 }
 
-// newPruning ranks the backups. A foreign backup must not cause the deletion of an owned
-// one, so it has no rank; pinned and locked backups rank like others.
+// newPruning ranks the backups; pinned ones rank like others.
 func newPruning(now time.Time, catalog Catalog, policy Policy) pruning {
 	policy.KeepLast = max(policy.KeepLast, 1)
 	policy.KeepDays = min(max(policy.KeepDays, 0), 36500)
@@ -82,21 +81,15 @@ func (p pruning) rank(b Backup, kind string) {
 // keep returns why a backup is kept, or an empty string if it may be deleted. The first
 // row that applies decides:
 //
-//	not owned by this hub
 //	pinned
-//	locked
 //	neither completed nor failed
 //	its age is not known
 //	the newest of a kind
 //	not old enough
 func (p pruning) keep(b Backup) string {
 	switch {
-	case b.Foreign:
-		return "not owned by this hub, or its tags were lost"
 	case b.Pinned != "":
 		return b.Pinned
-	case b.Locked:
-		return "locked against deletion"
 	case b.State != StateCompleted && b.State != StateFailed:
 		return fmt.Sprintf("neither completed nor failed: %q", string(b.State))
 	case !b.good() && !b.failed():

@@ -22,7 +22,7 @@ func newHoard(t testing.TB, r *rand.Rand) hoard {
 	t.Helper()
 	w := hoard{
 		now:     utc(t, today),
-		catalog: Catalog{Complete: r.IntN(8) > 0, Wanted: [][]string{nil, {"east"}, {"east", "west"}}[r.IntN(3)]},
+		catalog: Catalog{Wanted: [][]string{nil, {"east"}, {"east", "west"}}[r.IntN(3)]},
 		policy: Policy{
 			KeepLast: r.IntN(6) - 1, KeepDays: r.IntN(40) - 1, MaxDeletions: r.IntN(12) - 1,
 			FailedAfter: time.Duration(r.IntN(60)-1) * 24 * time.Hour,
@@ -33,16 +33,16 @@ func newHoard(t testing.TB, r *rand.Rand) hoard {
 	}
 	states := []State{
 		StateCompleted, StateCompleted, StateCompleted, StateCompleted, StateFailed, StateFailed,
-		StateInProgress, StateDeleting, StatePending, StateTaken, "Strange",
+		StateInProgress, StateDeleting, StateTaken, "Strange",
 	}
 	for i := range r.IntN(25) {
 		age := time.Duration(r.IntN(60*24)) * time.Hour
 		b := Backup{
 			Name: fmt.Sprintf("b%02d", i), TakenAt: w.now.Add(-age), CreatedAt: w.now.Add(-age - time.Minute),
 			State: states[r.IntN(len(states))], Method: []string{"Snapshot", "Snapshot", "Dump"}[r.IntN(3)],
-			Foreign: r.IntN(9) == 0, Verified: r.IntN(9) == 0, Locked: r.IntN(9) == 0,
-			Account: []string{"", "", "prod"}[r.IntN(3)],
-			Places:  [][]string{nil, {"east"}, {"west"}, {"east", "west"}, {"former"}}[r.IntN(5)],
+			Verified: r.IntN(9) == 0,
+			Account:  []string{"", "", "prod"}[r.IntN(3)],
+			Places:   [][]string{nil, {"east"}, {"west"}, {"east", "west"}, {"former"}}[r.IntN(5)],
 		}
 		if r.IntN(9) == 0 {
 			b.Pinned = "being copied to us-east-1"
@@ -124,7 +124,7 @@ func (h hoard) bounded(_ *rand.Rand, p Result) string {
 	switch {
 	case len(p.Delete) > max(h.policy.MaxDeletions, 0):
 		return "more than allowed"
-	case len(p.Delete) > 0 && (!h.catalog.Complete || p.Blocked != ""):
+	case len(p.Delete) > 0 && p.Blocked != "":
 		return "deletes what it cannot judge"
 	}
 	skew, known := h.catalog.Skews["prod"]
@@ -140,7 +140,7 @@ func (h hoard) bounded(_ *rand.Rand, p Result) string {
 
 func (h hoard) untouchable(_ *rand.Rand, p Result) string {
 	for _, b := range h.deleted(p) {
-		if b.Foreign || b.Locked || b.Pinned != "" || b.State != StateCompleted && b.State != StateFailed {
+		if b.Pinned != "" || b.State != StateCompleted && b.State != StateFailed {
 			return b.Name
 		}
 	}
@@ -152,7 +152,7 @@ func (h hoard) newest(_ *rand.Rand, p Result) string {
 	gone := h.deleted(p)
 	stays := func(because func(Backup) bool, than Backup) bool {
 		return slices.ContainsFunc(h.catalog.Backups, func(b Backup) bool {
-			return because(b) && b.State == than.State && !b.Foreign && !b.TakenAt.Before(than.TakenAt) &&
+			return because(b) && b.State == than.State && !b.TakenAt.Before(than.TakenAt) &&
 				!slices.ContainsFunc(gone, func(g Backup) bool { return g.Name == b.Name })
 		})
 	}
@@ -175,7 +175,7 @@ func (h hoard) newest(_ *rand.Rand, p Result) string {
 			}
 		}
 	}
-	failed := func(b Backup) bool { return b.State == StateFailed && !b.Foreign }
+	failed := func(b Backup) bool { return b.State == StateFailed }
 	if slices.ContainsFunc(gone, failed) {
 		all := slices.DeleteFunc(slices.Clone(h.catalog.Backups), func(b Backup) bool { return !failed(b) })
 		last := slices.MaxFunc(all, func(a, b Backup) int { return a.CreatedAt.Compare(b.CreatedAt) })
@@ -191,7 +191,7 @@ func (h hoard) earned(_ *rand.Rand, p Result) string {
 	for _, g := range h.deleted(p) {
 		newer := 0
 		for _, b := range h.catalog.Backups {
-			if b.State == StateCompleted && !b.Foreign && b.TakenAt.After(g.TakenAt) {
+			if b.State == StateCompleted && b.TakenAt.After(g.TakenAt) {
 				newer++
 			}
 		}

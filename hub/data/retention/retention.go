@@ -27,7 +27,6 @@ type State string
 
 // The states of a backup.
 const (
-	StatePending    State = "Pending"
 	StateInProgress State = "InProgress"
 	// StateTaken means that the snapshot exists and its data is still being transferred.
 	StateTaken     State = "Taken"
@@ -49,13 +48,8 @@ type Backup struct {
 	// Pinned describes why the backup must not be deleted now, for example "being restored
 	// by r1"; empty if it may.
 	Pinned string
-	// Foreign is true if the backup is not owned by this hub, or lost the tags that prove
-	// it.
-	Foreign bool
 	// Verified is true if a restore of the backup was verified.
 	Verified bool
-	// Locked is true if the provider or a user forbids the deletion.
-	Locked bool
 	// Account is the CloudAccount that holds the data; empty if there is no data.
 	Account string
 	// Method is how the backup was made. Methods do not replace each other: a snapshot can
@@ -71,8 +65,6 @@ type Catalog struct {
 	// Wanted holds the places that each backup should also be in. KeepLast counts in each of them,
 	// so that a backup that is missing in one causes no deletion of an older one that is there.
 	Wanted []string
-	// Complete is true if all pages of all lists were read.
-	Complete bool
 	// Skews is how far the clock of each account's provider is ahead of the hub's;
 	// negative if behind. Backups in an account without an entry are not deleted.
 	Skews map[string]time.Duration
@@ -190,9 +182,6 @@ func (c Catalog) held(b Backup) string {
 // blocked returns why ages or names in the catalog cannot be trusted, or an empty
 // string.
 func (c Catalog) blocked(now time.Time) string {
-	if !c.Complete {
-		return "the list of backups is not complete"
-	}
 	sorted := slices.SortedFunc(slices.Values(c.Backups), func(a, b Backup) int { return strings.Compare(a.Name, b.Name) })
 	for n, b := range sorted {
 		if n > 0 && sorted[n-1].Name == b.Name {
@@ -209,10 +198,10 @@ func (c Catalog) blocked(now time.Time) string {
 }
 
 // good reports whether the backup can be restored and its age is known.
-func (b Backup) good() bool { return b.State == StateCompleted && !b.Foreign && !b.TakenAt.IsZero() }
+func (b Backup) good() bool { return b.State == StateCompleted && !b.TakenAt.IsZero() }
 
-// failed reports whether the backup is owned by this hub, failed, and its age is known.
-func (b Backup) failed() bool { return b.State == StateFailed && !b.Foreign && !b.age().IsZero() }
+// failed reports whether the backup failed, and its age is known.
+func (b Backup) failed() bool { return b.State == StateFailed && !b.age().IsZero() }
 
 // age returns the time from which the age counts: the snapshot time of a successful
 // backup.

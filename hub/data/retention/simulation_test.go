@@ -76,17 +76,8 @@ func (s *shop) live() {
 	}
 	if s.r.IntN(40) == 0 && len(s.backups) > 8 {
 		b := &s.backups[s.r.IntN(5)]
-		switch s.r.IntN(3) {
-		case 0:
-			b.Pinned = "being restored by r1"
-			s.say("%s is pinned", b.Name)
-		case 1:
-			b.Locked = true
-			s.say("%s is locked", b.Name)
-		default:
-			b.Foreign = true
-			s.say("%s loses its tags", b.Name)
-		}
+		b.Pinned = "being restored by r1"
+		s.say("%s is pinned", b.Name)
 	}
 	if s.r.IntN(50) == 0 {
 		s.outage = 1 + s.r.IntN(6)
@@ -96,7 +87,7 @@ func (s *shop) live() {
 
 // prune deletes, and checks what must never happen.
 func (s *shop) prune() {
-	catalog := Catalog{Backups: s.backups, Complete: s.r.IntN(12) > 0}
+	catalog := Catalog{Backups: s.backups}
 	catalog.Skews = map[string]time.Duration{"prod": 0}
 	if s.r.IntN(25) == 0 {
 		catalog.Skews["prod"] = time.Hour
@@ -115,7 +106,7 @@ func (s *shop) prune() {
 				s.t.Fatalf("%s is deleted; log:\n%s", v.Name, s.log.String())
 			}
 		}
-		if result.Blocked != "" || b.Pinned != "" || b.Locked || b.Foreign {
+		if result.Blocked != "" || b.Pinned != "" {
 			s.t.Fatalf("%+v is deleted; log:\n%s", b, s.log.String())
 		}
 		s.say("deletes %s: %s", v.Name, v.Reason)

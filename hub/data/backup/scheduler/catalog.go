@@ -151,7 +151,7 @@ func newestFailed(mine []*v1.Backup) *v1.Backup {
 
 // catalog returns the input of the retention decision about the Backups of one cluster and method.
 func (in input) catalog(p clusterMethod, mine []*v1.Backup) retention.Catalog {
-	out := retention.Catalog{Complete: true, Skews: in.skews, Wanted: in.wanted(p)}
+	out := retention.Catalog{Skews: in.skews, Wanted: in.wanted(p)}
 	for _, b := range mine {
 		entry := retention.Backup{
 			Name: b.Name, CreatedAt: b.CreationTimestamp.Time, State: stateOf(b), Pinned: in.pinned(b),
