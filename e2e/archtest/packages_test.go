@@ -93,6 +93,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "hub/data/steps", layer: layerAdapters, also: []string{"hub/data/accounts"}},
 		// Errors of buckets are classified by the accounts.
 		{path: "hub/data/dumps", layer: layerAdapters, also: []string{"hub/data/accounts", "hub/data/steps"}},
+		{path: "hub/data/memberjob", layer: layerAdapters},
 		{path: "spoke/apply", layer: layerAdapters},
 		{path: "spoke/transfer", layer: layerAdapters},
 		// What both programs need of a process.

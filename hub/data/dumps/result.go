@@ -9,7 +9,7 @@ import (
 )
 
 // FromError returns the result of an error of this package or of a bucket, with the
-// reasons of logical backups instead of those of stepresult.
+// reasons of dumps instead of those of package steps.
 func FromError(err error, what string) steps.Result {
 	if errors.Is(err, ErrManifest) {
 		return steps.Fail(v1.ReasonDumpMissing, "%s: the manifest in the bucket is not that of the dump", what)

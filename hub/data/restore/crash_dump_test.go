@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/hub/data/dumps"
+	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
 
@@ -25,7 +25,7 @@ func (d *dumpTest) deliveredTwice(t *testing.T) {
 		job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
 		}}}}
-		if err := dumps.Deliver(t.Context(), d, job, &corev1.Secret{ObjectMeta: meta}); err != nil {
+		if err := memberjob.Create(t.Context(), d, job, &corev1.Secret{ObjectMeta: meta}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -35,11 +35,11 @@ func (d *dumpTest) deliveredTwice(t *testing.T) {
 	}
 	former := job.DeepCopy()
 	former.UID = "former"
-	if err := dumps.Stop(t.Context(), d, former); !apierrors.IsConflict(err) {
+	if err := memberjob.Stop(t.Context(), d, former); !apierrors.IsConflict(err) {
 		t.Errorf("stopping a former Job of the name: %v, want a conflict", err)
 	}
 	for range 2 {
-		if err := errors.Join(dumps.Withdraw(t.Context(), d, key), dumps.Stop(t.Context(), d, job)); err != nil {
+		if err := errors.Join(memberjob.DeleteOrder(t.Context(), d, key), memberjob.Stop(t.Context(), d, job)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/dumps"
+	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/render/meta"
@@ -122,7 +123,7 @@ func (l dumpLoad) deliver(ctx context.Context, writer client.Writer, wanted made
 			return fmt.Errorf("creating the claim %s: %w", wanted.claim.Name, err)
 		}
 	}
-	return dumps.Deliver(ctx, writer, wanted.job, wanted.secret)
+	return memberjob.Create(ctx, writer, wanted.job, wanted.secret)
 }
 
 // make returns what the next attempt takes.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/data/dumps"
+	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
@@ -32,7 +32,7 @@ type ending struct {
 	attempt int32
 	// expired is true if the Job exceeded its deadline.
 	expired bool
-	outcome dumps.Outcome
+	outcome memberjob.Outcome
 }
 
 // next represents the step that follows the end of an attempt.
@@ -75,7 +75,7 @@ func (e ending) notFetched() next {
 func (e ending) notLoaded() next {
 	switch e.outcome.ExitCode {
 	case jobs.ExitNotEmpty:
-		said := cmp.Or(e.outcome.Said, "the database is not empty")
+		said := cmp.Or(e.outcome.Message, "the database is not empty")
 		if e.attempt > 0 {
 			said += ", and the attempt before may have loaded all of it: look before you restore again"
 		}
@@ -118,8 +118,8 @@ func (e ending) failed(what string) next {
 // words are those of the Job and of its pod.
 func (e ending) words() string {
 	switch {
-	case e.outcome.Said != "" && e.outcome.ExitCode > 0:
-		return fmt.Sprintf("%s ended with %d: %s", e.outcome.Container, e.outcome.ExitCode, withoutRows(e.outcome.Said))
+	case e.outcome.Message != "" && e.outcome.ExitCode > 0:
+		return fmt.Sprintf("%s ended with %d: %s", e.outcome.Container, e.outcome.ExitCode, withoutRows(e.outcome.Message))
 	case e.outcome.Why != "":
 		return e.outcome.Why
 	default:

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/data/dumps"
+	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
@@ -14,7 +14,7 @@ import (
 func jobEnding(container string, code int32) ending {
 	return ending{
 		engine: v1.EnginePostgreSQL, from: v1.DumpFromClaim,
-		outcome: dumps.Outcome{Ended: true, Container: container, ExitCode: code, Why: "BackoffLimitExceeded", Said: "what it said"},
+		outcome: memberjob.Outcome{Ended: true, Container: container, ExitCode: code, Why: "BackoffLimitExceeded", Message: "what it said"},
 	}
 }
 
@@ -43,8 +43,8 @@ func TestHowAJobEnded(t *testing.T) {
 			next{reason: v1.ReasonLoadFailed, message: notWhole}, asItWas},
 		"like psql, with 3":    {jobEnding(load, order.ExitFinal), nil, next{again: true, reason: v1.ReasonRetrying}, ""},
 		"took too long":        {jobEnding(load, 143), func(e *ending) { e.expired = true }, next{reason: v1.ReasonLoadFailed, message: "too long"}, ""},
-		"no pod was there":     {jobEnding("", dumps.NoExitCode), nil, next{again: true, reason: v1.ReasonRetrying, message: "BackoffLimitExceeded"}, "what it said"},
-		"no pod, and too long": {jobEnding("", dumps.NoExitCode), func(e *ending) { e.expired = true }, next{reason: v1.ReasonLoadFailed}, ""},
+		"no pod was there":     {jobEnding("", memberjob.NoExitCode), nil, next{again: true, reason: v1.ReasonRetrying, message: "BackoffLimitExceeded"}, "what it said"},
+		"no pod, and too long": {jobEnding("", memberjob.NoExitCode), func(e *ending) { e.expired = true }, next{reason: v1.ReasonLoadFailed}, ""},
 		"the network":          {jobEnding(fetch, order.ExitRetry), func(e *ending) { e.attempt = maxLoads }, next{again: true, reason: v1.ReasonRetrying}, ""},
 		"requests expired":     {jobEnding(fetch, order.ExitRefused), nil, next{again: true, reason: v1.ReasonRetrying}, ""},
 		"expired, always":      {jobEnding(fetch, order.ExitRefused), func(e *ending) { e.attempt = maxFetches - 1 }, next{reason: v1.ReasonLoadFailed}, ""},

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/data/dumps"
+	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/meta"
@@ -102,7 +102,7 @@ func (l dumpLoad) load(ctx context.Context) (steps.Result, error) {
 
 // observe looks how far a Job is, and decides what follows when it has ended.
 func (l dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
-	outcome, err := dumps.Look(ctx, l.reader(), job)
+	outcome, err := memberjob.ReadResult(ctx, l.reader(), job)
 	if err != nil {
 		return l.memberError(err)
 	}
@@ -118,7 +118,7 @@ func (l dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 		}
 		return v
 	}
-	if err := dumps.Withdraw(ctx, l.writer(), client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
+	if err := memberjob.DeleteOrder(ctx, l.writer(), client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
 		return l.memberError(err)
 	}
 	d := l.restore.Status.Dump
@@ -196,14 +196,14 @@ func (l dumpLoad) stopJob(ctx context.Context, key client.ObjectKey) (gone bool,
 	err = l.reader().Get(ctx, key, job)
 	gone = apierrors.IsNotFound(err)
 	if err == nil {
-		if err = dumps.Stop(ctx, l.writer(), job); apierrors.IsForbidden(err) && ended(job) {
+		if err = memberjob.Stop(ctx, l.writer(), job); apierrors.IsForbidden(err) && ended(job) {
 			gone, err = true, nil
 		}
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("ending the Job %s: %w", key.Name, err)
 	}
-	if err := dumps.Withdraw(ctx, l.writer(), key); err != nil && !apierrors.IsForbidden(err) {
+	if err := memberjob.DeleteOrder(ctx, l.writer(), key); err != nil && !apierrors.IsForbidden(err) {
 		return false, err
 	}
 	return gone, nil

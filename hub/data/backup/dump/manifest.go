@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/dumps"
+	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
@@ -75,7 +76,7 @@ func (d dumped) record(s *v1.BackupStatus, now time.Time) {
 // removedUpTo returns the time of the newest dump that the containers of a Job report as
 // removed before its retention ended; nil if they report none. Those that fail report it in
 // the last line of their message.
-func removedUpTo(ends []dumps.End) *metav1.Time {
+func removedUpTo(ends []memberjob.End) *metav1.Time {
 	var newest *metav1.Time
 	for _, end := range ends {
 		stamp := database.RemovedEarly(end.Message)
@@ -106,7 +107,7 @@ func Gone(b, later *v1.Backup) bool {
 func inBucket(d *v1.DumpFile) bool { return d.Object != nil && d.Object.State == v1.DumpSent }
 
 // newest returns the newest dump that the containers of a Job tell of, if any.
-func newest(ends []dumps.End) *dumped {
+func newest(ends []memberjob.End) *dumped {
 	var made *dumped
 	for _, end := range ends {
 		if m, err := parse(end.Message); err == nil && (made == nil || made.CompletionTime.Before(m.CompletionTime)) {

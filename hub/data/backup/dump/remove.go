@@ -13,6 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/dumps"
+	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
@@ -66,7 +67,7 @@ func (r Removal) stillSent(ctx context.Context) time.Duration {
 			// An attempt that was not followed to its end leaves nothing of use.
 			asking, cancel := context.WithTimeout(ctx, memberTimeout)
 			defer cancel()
-			_ = dumps.Withdraw(asking, r.Writer, sendKey(r.Backup))
+			_ = memberjob.DeleteOrder(asking, r.Writer, sendKey(r.Backup))
 		}
 		return 0
 	}
@@ -87,10 +88,10 @@ func (r Removal) stopped(ctx context.Context) bool {
 		return false
 	}
 	if err == nil {
-		if out, err := dumps.Look(ctx, r.Reader, job); err != nil || !out.Ended {
+		if out, err := memberjob.ReadResult(ctx, r.Reader, job); err != nil || !out.Ended {
 			// Where the hub may not, the requests expire.
-			_ = dumps.Stop(ctx, r.Writer, job)
-			_ = dumps.Withdraw(ctx, r.Writer, key)
+			_ = memberjob.Stop(ctx, r.Writer, job)
+			_ = memberjob.DeleteOrder(ctx, r.Writer, key)
 			return false
 		}
 	}
@@ -103,5 +104,5 @@ func (r Removal) stopped(ctx context.Context) bool {
 			return false
 		}
 	}
-	return dumps.Withdraw(ctx, r.Writer, key) == nil
+	return memberjob.DeleteOrder(ctx, r.Writer, key) == nil
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/data/dumps"
+	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	rendermeta "github.com/shopfleet/shopfleet/spoke/render/meta"
@@ -101,7 +101,7 @@ func (r Run) begin(ctx context.Context) steps.Result {
 	switch {
 	case apierror.Classify(err) == apierror.Invalid:
 		v := r.memberError(err)
-		v.Message = fmt.Sprintf("%s rejects the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, dumps.Said(apierror.Message(err)))
+		v.Message = fmt.Sprintf("%s rejects the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, memberjob.Sanitize(apierror.Message(err)))
 		return v
 	case apierrors.IsAlreadyExists(err):
 		return steps.Hold(steps.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
@@ -228,14 +228,14 @@ func (r Run) dumping(job *batchv1.Job, why string) steps.Result {
 
 // observe returns the result of a Job, or waits for its end.
 func (r Run) observe(ctx context.Context, job *batchv1.Job) steps.Result {
-	out, err := dumps.Look(ctx, r.Reader, job)
+	out, err := memberjob.ReadResult(ctx, r.Reader, job)
 	if err != nil {
 		return r.memberError(err)
 	}
 	if !out.Ended {
 		return r.dumping(job, out.Why)
 	}
-	ends, err := dumps.Ends(ctx, r.Reader, job)
+	ends, err := memberjob.Ends(ctx, r.Reader, job)
 	if err != nil {
 		return r.memberError(err)
 	}
@@ -247,8 +247,8 @@ func (r Run) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 		return steps.Result{}
 	case out.Succeeded:
 		return steps.Fail(v1.ReasonDumpFailed, "the Job %s succeeded, but no pod of it says which file the dump is", job.Name)
-	case out.Said != "":
-		return steps.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s: %s", job.Name, out.Why, out.Said)
+	case out.Message != "":
+		return steps.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s: %s", job.Name, out.Why, out.Message)
 	default:
 		return steps.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s", job.Name, out.Why)
 	}

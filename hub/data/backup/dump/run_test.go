@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/hub/data/dumps"
+	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
@@ -265,9 +265,9 @@ func TestRemovedUpTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var ends []dumps.End
+			var ends []memberjob.End
 			for _, message := range tt.messages {
-				ends = append(ends, dumps.End{Message: message})
+				ends = append(ends, memberjob.End{Message: message})
 			}
 			got := ""
 			if at := removedUpTo(ends); at != nil {

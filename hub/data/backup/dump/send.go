@@ -16,6 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/dumps"
+	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/render/meta"
@@ -85,18 +86,18 @@ func (s Send) Advance(ctx context.Context) (steps.Result, error) {
 	case job.Labels[v1.BackupLabel] != meta.LabelValue(s.Backup.Name):
 		return steps.Fail(v1.ReasonSendFailed, "the Job %s is not that of this Backup", job.Name), nil
 	}
-	out, err := dumps.Look(asking, s.Reader, job)
+	out, err := memberjob.ReadResult(asking, s.Reader, job)
 	if err != nil {
 		return s.memberError(err), nil
 	}
 	if !out.Ended && s.Now.Before(o.ExpirationTime.Add(late)) {
 		return s.sending(job.Name, out.Why), nil
 	}
-	if err := dumps.Withdraw(asking, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
+	if err := memberjob.DeleteOrder(asking, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
 		return s.memberError(err), nil
 	}
 	if !out.Ended {
-		if err := dumps.Stop(asking, s.Writer, job); err != nil && !apierrors.IsForbidden(err) {
+		if err := memberjob.Stop(asking, s.Writer, job); err != nil && !apierrors.IsForbidden(err) {
 			return s.memberError(err), nil
 		}
 	}
@@ -104,7 +105,7 @@ func (s Send) Advance(ctx context.Context) (steps.Result, error) {
 }
 
 // settle decides what follows from the end of a Job.
-func (s Send) settle(ctx context.Context, job string, out dumps.Outcome) steps.Result {
+func (s Send) settle(ctx context.Context, job string, out memberjob.Outcome) steps.Result {
 	switch {
 	case out.Succeeded:
 		sealed, err := dumps.Seal(ctx, s.Bucket, s.Owner.Hub, s.Backup)
@@ -123,11 +124,11 @@ func (s Send) settle(ctx context.Context, job string, out dumps.Outcome) steps.R
 		if out.ExitCode == order.ExitGone {
 			reason = v1.ReasonDumpMissing
 		}
-		return steps.Fail(reason, "the Job %s cannot send the dump: %s", job, cmp.Or(out.Said, out.Why))
+		return steps.Fail(reason, "the Job %s cannot send the dump: %s", job, cmp.Or(out.Message, out.Why))
 	case !out.Ended:
 		return s.again("the Job %s has not sent the dump in time: %s", job, cmp.Or(out.Why, "it has not ended"))
 	default:
-		return s.again("the Job %s has not sent all of the dump: %s", job, cmp.Or(out.Said, out.Why, "it does not say why"))
+		return s.again("the Job %s has not sent all of the dump: %s", job, cmp.Or(out.Message, out.Why, "it does not say why"))
 	}
 }
 
@@ -174,7 +175,7 @@ func (s Send) attempt(ctx context.Context) (steps.Result, error) {
 	}
 	writing, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	if err := dumps.Deliver(writing, s.Writer, job, secret); err != nil {
+	if err := memberjob.Create(writing, s.Writer, job, secret); err != nil {
 		v := s.memberError(err)
 		v.Wait = max(v.Wait, min(s.Now.Sub(s.Backup.Status.SnapshotTime.Time)/10, createLast))
 		return v, nil

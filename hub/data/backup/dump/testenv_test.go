@@ -19,6 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/dumps"
+	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
@@ -169,7 +170,7 @@ func (e *testenv) deleteJob(t *testing.T, name string) {
 	if err := e.Get(t.Context(), client.ObjectKey{Namespace: backupenv.Namespace, Name: name}, job); err != nil {
 		t.Fatal(err)
 	}
-	if err := dumps.Stop(t.Context(), e, job); err != nil {
+	if err := memberjob.Stop(t.Context(), e, job); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package dumps
+package memberjob
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// maxSaid is the maximum length of a message from a container, in bytes.
-	maxSaid = 512
+	// maxMessage is the maximum length of a message from a container, in bytes.
+	maxMessage = 512
 	// maxEvents bounds the events of a Job that are listed.
 	maxEvents = 20
 	// NoExitCode means that no container reported an exit status.
@@ -37,9 +37,9 @@ type Outcome struct {
 	// Why is the reason of a failed Job, or what a pod of a running one waits for. It may
 	// be empty.
 	Why string
-	// Said is the message of the container that ended last. Why and Said are one line of
+	// Message is the message of the container that ended last. Why and Message are one line of
 	// at most 512 bytes each.
-	Said string
+	Message string
 }
 
 // End describes a container that has ended.
@@ -52,15 +52,15 @@ type End struct {
 	At      time.Time
 }
 
-// Look returns the state of a Job, from its status and its pods, or from its events if it cannot have a pod.
-func Look(ctx context.Context, reader client.Reader, job *batchv1.Job) (Outcome, error) {
+// ReadResult returns the state of a Job, from its status and its pods, or from its events if it cannot have a pod.
+func ReadResult(ctx context.Context, reader client.Reader, job *batchv1.Job) (Outcome, error) {
 	pods, err := podsOf(ctx, reader, job)
 	if err != nil {
 		return Outcome{}, err
 	}
 	out := outcome(job, pods)
 	if !out.Ended && out.Why == "" && job.Status.StartTime != nil && job.Status.Active == 0 && len(owned(job, pods)) == 0 {
-		out.Why = Said(refusal(ctx, reader, job))
+		out.Why = Sanitize(refusal(ctx, reader, job))
 	}
 	return out, nil
 }
@@ -88,15 +88,15 @@ func outcome(job *batchv1.Job, pods []corev1.Pod) Outcome {
 		case c.Type == batchv1.JobComplete:
 			out.Ended, out.Succeeded = true, true
 		case c.Type == batchv1.JobFailed:
-			out.Ended, out.Why = true, Said(c.Reason+": "+c.Message)
+			out.Ended, out.Why = true, Sanitize(c.Reason+": "+c.Message)
 		}
 	}
 	if !out.Ended {
-		out.Why = Said(waitsFor(pods))
+		out.Why = Sanitize(waitsFor(pods))
 	}
 	if ends := endsOf(pods); len(ends) > 0 {
 		last := ends[len(ends)-1]
-		out.Container, out.ExitCode, out.Said = last.Container, last.ExitCode, Said(last.Message)
+		out.Container, out.ExitCode, out.Message = last.Container, last.ExitCode, Sanitize(last.Message)
 	}
 	return out
 }
@@ -155,19 +155,19 @@ func waitsFor(pods []corev1.Pod) string {
 	return ""
 }
 
-// Said converts an untrusted message to one line of at most 512 bytes.
-func Said(text string) string {
-	return v1.Excerpt(strings.Join(strings.Fields(text), " "), maxSaid)
+// Sanitize converts an untrusted message to one line of at most 512 bytes.
+func Sanitize(text string) string {
+	return v1.Excerpt(strings.Join(strings.Fields(text), " "), maxMessage)
 }
 
-// Deliver creates a Job, and before it the Secret that the Job reads, if any. An existing
+// Create creates a Job, and before it the Secret that the Job reads, if any. An existing
 // Secret is replaced: it belongs to an attempt that created no Job. An existing Job is
 // left unchanged.
-func Deliver(ctx context.Context, writer client.Writer, job *batchv1.Job, secret *corev1.Secret) error {
+func Create(ctx context.Context, writer client.Writer, job *batchv1.Job, secret *corev1.Secret) error {
 	if secret != nil {
 		err := writer.Create(ctx, secret, client.FieldOwner(v1.HubFieldManager))
 		if apierrors.IsAlreadyExists(err) {
-			if err := Withdraw(ctx, writer, client.ObjectKeyFromObject(secret)); err != nil {
+			if err := DeleteOrder(ctx, writer, client.ObjectKeyFromObject(secret)); err != nil {
 				return err
 			}
 			err = writer.Create(ctx, secret, client.FieldOwner(v1.HubFieldManager))
@@ -182,9 +182,9 @@ func Deliver(ctx context.Context, writer client.Writer, job *batchv1.Job, secret
 	return nil
 }
 
-// Withdraw deletes the Secret of an order. It succeeds if there is none. The Secret is deleted by
+// DeleteOrder deletes the Secret of an order. It succeeds if there is none. The Secret is deleted by
 // its name, which only this order has, because the hub must not read Secrets.
-func Withdraw(ctx context.Context, writer client.Writer, key client.ObjectKey) error {
+func DeleteOrder(ctx context.Context, writer client.Writer, key client.ObjectKey) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	if err := writer.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting the Secret %s: %w", key.Name, err)

@@ -1,4 +1,4 @@
-package dumps
+package memberjob
 
 import (
 	"fmt"
@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
+
+func now() time.Time { return time.Date(2026, 3, 2, 2, 5, 0, 0, time.UTC) }
 
 func aJob(conditions ...batchv1.JobCondition) *batchv1.Job {
 	return &batchv1.Job{
@@ -62,17 +64,17 @@ func TestOutcome(t *testing.T) {
 		"no node": {aJob(), []corev1.Pod{pod("job-1", corev1.PodStatus{Conditions: []corev1.PodCondition{
 			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/1 nodes\nare available"},
 		}})}, Outcome{ExitCode: NoExitCode, Why: "Unschedulable: 0/1 nodes are available"}},
-		"done": {aJob(complete), []corev1.Pod{pod("job-1", containers(terminated(1, 0, "sent\n")))}, Outcome{Ended: true, Succeeded: true, Container: "c1", Said: "sent"}},
+		"done": {aJob(complete), []corev1.Pod{pod("job-1", containers(terminated(1, 0, "sent\n")))}, Outcome{Ended: true, Succeeded: true, Container: "c1", Message: "sent"}},
 		"failed": {aJob(failed), []corev1.Pod{pod("job-1", containers(terminated(1, 3, "no such\tsum")))},
-			Outcome{Ended: true, Container: "c1", ExitCode: 3, Why: "R: too often", Said: "no such sum"}},
+			Outcome{Ended: true, Container: "c1", ExitCode: 3, Why: "R: too often", Message: "no such sum"}},
 		"failed at first": {aJob(complete), []corev1.Pod{pod("job-1", containers(terminated(2, 0, "sent"))), pod("job-1", containers(terminated(1, 1, "away")))},
-			Outcome{Ended: true, Succeeded: true, Container: "c2", Said: "sent"}},
+			Outcome{Ended: true, Succeeded: true, Container: "c2", Message: "sent"}},
 		"failed before it began": {aJob(failed), []corev1.Pod{pod("job-1", corev1.PodStatus{
 			InitContainerStatuses: []corev1.ContainerStatus{terminated(1, 4, "expired")}, ContainerStatuses: []corev1.ContainerStatus{waiting("PodInitializing")},
-		})}, Outcome{Ended: true, Container: "c1", ExitCode: 4, Why: "R: too often", Said: "expired"}},
+		})}, Outcome{Ended: true, Container: "c1", ExitCode: 4, Why: "R: too often", Message: "expired"}},
 		"failed after it began": {aJob(failed), []corev1.Pod{pod("job-1", corev1.PodStatus{
 			InitContainerStatuses: []corev1.ContainerStatus{terminated(1, 0, "")}, ContainerStatuses: []corev1.ContainerStatus{terminated(2, 10, "not empty")},
-		})}, Outcome{Ended: true, Container: "c2", ExitCode: 10, Why: "R: too often", Said: "not empty"}},
+		})}, Outcome{Ended: true, Container: "c2", ExitCode: 10, Why: "R: too often", Message: "not empty"}},
 		"the word of another": {aJob(failed), []corev1.Pod{pod("job-2", containers(terminated(1, 3, "x"))), {Status: containers(terminated(1, 3, "x"))}},
 			Outcome{Ended: true, ExitCode: NoExitCode, Why: "R: too often"}},
 	}
@@ -99,14 +101,14 @@ func TestEndsAreInOrder(t *testing.T) {
 	}
 }
 
-func TestSaidIsOneLine(t *testing.T) {
+func TestSanitize(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"pg_dump: error:\n\tno  route\x00": "pg_dump: error: no route", "": "", "\xff\n": "",
 		strings.Repeat("x", 5000): strings.Repeat("x", 509) + "...",
 		strings.Repeat("é", 300):  strings.Repeat("é", 254) + "...",
 	} {
-		if got := Said(text); got != want {
+		if got := Sanitize(text); got != want {
 			t.Errorf("%.40q becomes %.40q of %d bytes, want %.40q", text, got, len(got), want)
 		}
 	}

@@ -1,4 +1,4 @@
-package dumps
+package memberjob
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func TestRefusedJob(t *testing.T) {
 			if tt.started {
 				job.Status.StartTime = new(at(0))
 			}
-			out, err := Look(t.Context(), &tt.member, job)
+			out, err := ReadResult(t.Context(), &tt.member, job)
 			if err != nil || out.Why != tt.why {
 				t.Errorf("got %+v, %v, want %q", out, err, tt.why)
 			}
