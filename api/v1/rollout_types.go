@@ -66,15 +66,14 @@ type Rollout struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	Order []string `json:"order,omitempty"`
 
-	// maxConcurrentClusters bounds the clusters that are being updated, or do not serve
-	// customers, at a time. It does not bound a rollback. 1 to 500; the default is 1, with All the
-	// number of clusters.
+	// maxConcurrentClusters bounds the clusters that serve customers and are being updated at a time. It does
+	// not bound a rollback. 1 to 500; the default is 1, with All the number of clusters.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=500
 	MaxConcurrentClusters int32 `json:"maxConcurrentClusters,omitempty"`
 
-	// soak is how long a cluster must stay ready with a new revision before others follow, in
+	// soak is how long a cluster must be observed healthy with a new revision before others follow, in
 	// hours, minutes and seconds. 0s to 168h; the default is 1m.
 	// +optional
 	// +kubebuilder:validation:Type=string
@@ -82,8 +81,8 @@ type Rollout struct {
 	// +kubebuilder:validation:XValidation:rule="self != '' && self.matches('^([0-9]{1,4}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?$') && duration(self) <= duration('168h')",message="soak must be a duration of at most 168h, for example 5m"
 	Soak *metav1.Duration `json:"soak,omitempty"`
 
-	// progressDeadline is how long a cluster may take to become ready with a new revision, in
-	// hours, minutes and seconds. 1s to 168h; the default is 10m.
+	// progressDeadline is how long a cluster may take to become healthy with a new revision while the hub
+	// observes it, in hours, minutes and seconds. 1s to 168h; the default is 10m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -91,7 +90,7 @@ type Rollout struct {
 	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
 
 	// onFailure is Rollback or Pause. With Rollback the clusters return to the revision that was
-	// last healthy when one fails; the database keeps its version and size. With Pause no other
+	// last healthy when one fails that served customers before; the database keeps its version and size. With Pause no other
 	// cluster is changed until the failed one is ready. The default is Rollback.
 	// +optional
 	OnFailure FailurePolicy `json:"onFailure,omitempty"`
@@ -199,13 +198,13 @@ type RolloutStatus struct {
 	DatabaseServer *DatabaseServer `json:"databaseServer,omitempty"`
 
 	// completionTime is when all clusters that responded were healthy with the revision for the
-	// first time. Absent until then, and while a user has the revision rolled out again.
+	// first time, but for those that did not serve customers before and are left behind. Absent until then, and while a user has the revision rolled out again.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// updating are the clusters that have got the revision and have yet to prove healthy, and until
-	// the completion those with setbacks, by name. While the state is RollingBack, they are those
-	// that change back. At most 500.
+	// updating are the clusters that have got the revision and have yet to prove healthy, and those that are
+	// left behind with it, by name; until the completion also those with setbacks, and those that were not
+	// ready before. While the state is RollingBack, they are those that change back. At most 500.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -213,27 +212,75 @@ type RolloutStatus struct {
 	Updating []ClusterUpdate `json:"updating,omitempty"`
 }
 
-// ClusterUpdate is the update of one cluster to another revision.
+// ClusterUpdate is the update of one cluster to another revision. Its times count while the hub observes the
+// cluster: when that ends, what has passed is added to the seconds.
 type ClusterUpdate struct {
 	// name is the name of the MemberCluster. At most 63 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// startTime is when the update began, or when the cluster was last not ready any more. Absent
-	// while the cluster does not respond, or is paused.
+	// before is the state of the cluster when the update began. Absent until it is observed.
+	// +optional
+	Before *ClusterBefore `json:"before,omitempty"`
+
+	// startTime is since when the cluster is observed to be updated. Absent while it is healthy, does not
+	// respond, is paused, copies data, or waits for a backup.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// readyTime is since when the cluster is ready. Absent while it is not.
+	// progressingSeconds is how long it was observed to be updated before startTime.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ProgressingSeconds int64 `json:"progressingSeconds,omitempty"`
+
+	// readyTime is since when the cluster is observed to be healthy: it serves customers with the revision, and
+	// nothing is worse than before. Absent while it is not.
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 
-	// setbacks counts how often the cluster was not ready any more. 0 to 3.
+	// readySeconds is how long it was observed to be healthy before readyTime.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ReadySeconds int64 `json:"readySeconds,omitempty"`
+
+	// setbacks counts how often the cluster was not healthy any more. 0 to 3.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3
 	Setbacks int32 `json:"setbacks,omitempty"`
+}
+
+// ClusterBefore is the state of a cluster when an update began. What was bad then is not held against the revision.
+type ClusterBefore struct {
+	// serving is true if customers were served. A cluster that did not serve any cannot fail.
+	// +optional
+	Serving bool `json:"serving,omitempty"`
+
+	// stalled is the reason why the cluster needed a user. Absent if it did not. At most 1024 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Stalled string `json:"stalled,omitempty"`
+
+	// unready are the components that were not ready, by name. At most 16.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Unready []UnreadyComponent `json:"unready,omitempty"`
+}
+
+// UnreadyComponent is a component that was not ready when an update began.
+type UnreadyComponent struct {
+	// name is the name of the component. At most 63 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// reason is a CamelCase word for the cause. At most 1024 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
 }
 
 // Target returns the revision that the clusters are to run: that of the spec, or the previous one after a

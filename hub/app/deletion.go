@@ -43,7 +43,7 @@ func abandon(app *v1.EcommerceApp, clusters []aggregate.Cluster, now time.Time) 
 		// A connected member's LastObserved may be old, so it does not suffice when a hub
 		// starts beside a member that does not respond.
 		since := app.DeletionTimestamp.Time
-		for _, later := range []*metav1.Time{c.LastObserved, &c.LostSince} {
+		for _, later := range []*metav1.Time{c.LastObserved, &c.ConnectionSince} {
 			if later != nil && later.After(since) {
 				since = later.Time
 			}

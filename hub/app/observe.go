@@ -210,7 +210,7 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 	ready := readyOf(m)
 	c := aggregate.Cluster{
 		Name: m.Name, Region: m.Status.Region, Provider: m.Status.Provider,
-		Cause: ready.Reason, LastObserved: m.Status.LastObservedTime.DeepCopy(), LostSince: lostSince(m),
+		Cause: ready.Reason, LastObserved: m.Status.LastObservedTime.DeepCopy(), ConnectionSince: connectionSince(m),
 		Paused: m.IsPaused() || r.safeMode,
 	}
 	if db, err := overrides.Database(rollout.RevisionSpec(app), m); err == nil {
@@ -248,9 +248,9 @@ func isSilent(m *v1.MemberCluster) bool {
 		(ready.Reason == v1.ReasonAgentSilent || ready.Reason == v1.ReasonAgentMissing)
 }
 
-// lostSince returns when the hub noticed that a member is lost, if it is: a member that was
+// connectionSince returns since when a member is connected, or when the hub noticed that it is lost: a member that was
 // not ready before is no longer connected, and one whose agent is silent is not ready.
-func lostSince(m *v1.MemberCluster) metav1.Time {
+func connectionSince(m *v1.MemberCluster) metav1.Time {
 	since := readyOf(m).LastTransitionTime
 	if c := meta.FindStatusCondition(m.Status.Conditions, v1.ConditionConnected); c != nil && c.LastTransitionTime.After(since.Time) {
 		since = c.LastTransitionTime

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,8 @@ type Reconciler struct {
 	safeMode bool
 	// progressPeriod is Options.ProgressPeriod.
 	progressPeriod time.Duration
+	// leads is the time of the first decision about a rollout: nothing was observed before by this process.
+	leads atomic.Pointer[time.Time]
 }
 
 // Reconcile updates the status of one application.

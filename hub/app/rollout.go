@@ -32,9 +32,7 @@ func (r *Reconciler) planRollout(ctx context.Context, app *v1.EcommerceApp, in *
 		in.Revisions[entry.Name] = entry.Revision
 	}
 	if in.Paused || in.SafeMode {
-		for i := 0; in.Rollout != nil && i < len(in.Rollout.Updating); i++ {
-			in.Rollout.Updating[i].StartTime, in.Rollout.Updating[i].ReadyTime = nil, nil // They count anew.
-		}
+		in.Rollout = rollout.Suspend(in.Previous.Rollout, r.clustersOf(app, &in.Input))
 		return nil
 	}
 	server, err := r.serverUntilComplete(ctx, app)
@@ -128,7 +126,7 @@ func (r *Reconciler) rolloutRequest(ctx context.Context, app *v1.EcommerceApp, i
 	if err := r.revisions.Store(ctx, app, resolved); err != nil {
 		return rollout.Request{}, err
 	}
-	request := requestOf(app, resolved, &in.Input)
+	request := r.requestOf(app, resolved, &in.Input)
 	request.Paused = app.Annotations[v1.RolloutPausedAnnotation] == "true"
 	if revision, region, _ := strings.Cut(app.Annotations[v1.ApproveAnnotation], "/"); revision == strconv.FormatInt(resolved.Revision, 10) {
 		request.Approved = region
@@ -138,15 +136,15 @@ func (r *Reconciler) rolloutRequest(ctx context.Context, app *v1.EcommerceApp, i
 }
 
 // requestOf returns the request of a decision about a rollout, without what users ask for by annotations.
-func requestOf(app *v1.EcommerceApp, resolved revisions.Resolved, in *aggregate.Input) rollout.Request {
-	r := rollout.Request{
+func (r *Reconciler) requestOf(app *v1.EcommerceApp, resolved revisions.Resolved, in *aggregate.Input) rollout.Request {
+	request := rollout.Request{
 		Spec: *app.Spec.Rollout, Revision: resolved.Revision, Hash: resolved.Hash, Healthy: resolved.Healthy,
-		Last: in.Previous.Rollout, Clusters: clustersOf(app, resolved.Revision, in), Now: in.Now.Time,
+		Last: in.Previous.Rollout, Clusters: r.clustersOf(app, in), Now: in.Now.Time,
 	}
-	if r.Last == nil && !slices.ContainsFunc(r.Clusters, func(c rollout.Cluster) bool { return c.Revision != 0 }) {
-		r.Healthy = 0 // What runs has no number: it is not the one of an earlier rollout.
+	if request.Last == nil && !slices.ContainsFunc(request.Clusters, func(c rollout.Cluster) bool { return c.Revision != 0 }) {
+		request.Healthy = 0 // What runs has no number: it is not the one of an earlier rollout.
 	}
-	return r
+	return request
 }
 
 // dryRunRollout adds the end of a rollout to the input of the status, if all goes well, and returns the
@@ -168,7 +166,7 @@ func (r *Reconciler) dryRunRollout(ctx context.Context, app *v1.EcommerceApp, in
 	for _, name := range in.Chosen {
 		in.Revisions[name] = in.Rollout.Target()
 	}
-	if rollout.Guarded(requestOf(app, resolved, in)) {
+	if rollout.Guarded(r.requestOf(app, resolved, in)) {
 		return app.Spec.Rollout, nil
 	}
 	return nil, nil
@@ -192,93 +190,6 @@ func (in *observation) rollOut(request rollout.Request) {
 func (in *observation) completes(last *v1.RolloutStatus) bool {
 	next := in.Rollout
 	return next != nil && next.CompletionTime != nil && (last == nil || last.CompletionTime == nil || last.Revision != next.Revision)
-}
-
-// clustersOf returns the chosen clusters as a rollout sees them: with the revisions that were decided last.
-// Spec is the revision in the spec.
-func clustersOf(app *v1.EcommerceApp, spec int64, in *aggregate.Input) []rollout.Cluster {
-	observed := *in
-	observed.Revisions, observed.Clusters = map[string]int64{}, slices.Clone(in.Clusters)
-	members := map[string]*aggregate.Cluster{}
-	for _, entry := range in.Previous.Clusters {
-		observed.Revisions[entry.Name] = entry.Revision
-	}
-	for i := range observed.Clusters {
-		c := &observed.Clusters[i]
-		members[c.Name] = c
-		if c.Failure != nil && c.Failure.Propagation {
-			c.Failure = nil // What is propagated is not part of a revision.
-		}
-		if observed.Revisions[c.Name] == 0 && c.Copy != nil {
-			observed.Revisions[c.Name] = c.Copy.Revision // The status was lost.
-		}
-	}
-	healthy := healthyOf(&in.Previous)
-	var clusters []rollout.Cluster
-	for _, entry := range aggregate.Compute(observed).Clusters {
-		if member := members[entry.Name]; member != nil && entry.Phase != v1.PhaseDeleting {
-			c := clusterOf(entry, member)
-			// A change of the numbers of replicas is no setback.
-			scales := entry.Phase == v1.PhaseScaling || entry.AppliedGeneration != in.Generation
-			c.Ready = c.Ready || scales && healthy[entry.Name] && entry.Available
-			// One with an earlier revision is as ready as before: it is not upgraded yet.
-			if c.Waiting = awaitsBackup(app, member); c.Waiting && c.Revision == spec {
-				c.Ready = false
-			}
-			clusters = append(clusters, c)
-		}
-	}
-	return clusters
-}
-
-// clusterOf returns what was observed of a member, and computed of it.
-func clusterOf(entry v1.ClusterStatus, member *aggregate.Cluster) rollout.Cluster {
-	c := rollout.Cluster{
-		Name: entry.Name, Region: cmp.Or(entry.Region, aggregate.RegionUnknown), Revision: entry.Revision,
-		SetAside:   member.Connection != aggregate.Connected || member.Paused,
-		Connecting: member.Connection == aggregate.Connecting && !member.Paused,
-		Ready:      entry.Ready, Serving: entry.Available, NoReplicas: entry.Share.NoReplicas(),
-	}
-	// One that is ready all the same, as with a volume that cannot grow, was so before.
-	if entry.Ready {
-		return c
-	}
-	c.Cause = entry.Reason
-	if entry.Message != "" {
-		c.Cause = cmp.Or(entry.Reason, v1.ReasonProgressing) + ": " + entry.Message
-	}
-	if entry.Stalled {
-		c.Failure = cmp.Or(c.Cause, v1.ConditionStalled)
-	}
-	return c
-}
-
-// awaitsBackup reports whether an upgrade of the database in a cluster waits for a backup.
-func awaitsBackup(app *v1.EcommerceApp, in *aggregate.Cluster) bool {
-	if app.Spec.Database == nil || in.Database == (v1.DatabaseServer{}) {
-		return false
-	}
-	copied := v1.CopiedServer{}
-	if in.Copy != nil {
-		copied = in.Copy.Database
-	}
-	return app.DatabaseServer(in.Name, in.Database, copied) != in.Database
-}
-
-// healthyOf returns the clusters that were last ready with the revision that is rolled out: they soak, or
-// have done so.
-func healthyOf(last *v1.EcommerceAppStatus) map[string]bool {
-	healthy := map[string]bool{}
-	if last.Rollout == nil || last.Rollout.Target() != last.Rollout.Revision {
-		return healthy
-	}
-	for i := range last.Clusters {
-		healthy[last.Clusters[i].Name] = last.Clusters[i].Revision == last.Rollout.Revision
-	}
-	for _, u := range last.Rollout.Updating {
-		healthy[u.Name] = u.ReadyTime != nil
-	}
-	return healthy
 }
 
 // rollbackTo returns the revision that the user asks for, or 0. One that does not exist, or never was healthy,

@@ -22,7 +22,8 @@ func TestAMajorVersionWaitsForTheRollout(t *testing.T) {
 		t.Fatal(err)
 	}
 	hub := fake.NewClientBuilder().WithScheme(scheme).Build()
-	r := &Reconciler{revisions: revisions.New(hub, hub)}
+	r := observer()
+	r.revisions = revisions.New(hub, hub)
 	app, in := rollingShop()
 	app.Namespace, app.Name, app.UID = "shops", "shop", "u"
 	app.Spec.Image, app.Spec.Database = "shop:v1", &v1.Database{Engine: v1.EngineMySQL, Version: "8.4.2", Storage: "1Gi"}

@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
@@ -23,7 +25,7 @@ func rollingShop() (*v1.EcommerceApp, aggregate.Input) {
 	}
 	app.Status.Rollout = &v1.RolloutStatus{
 		Revision: 2, SpecHash: "h2", PreviousRevision: 1, State: v1.RolloutProgressing,
-		Updating: []v1.ClusterUpdate{{Name: "a", StartTime: &soaks, ReadyTime: &soaks}},
+		Updating: []v1.ClusterUpdate{{Name: "a", StartTime: &soaks, ReadyTime: &soaks, Before: &v1.ClusterBefore{Serving: true}}},
 	}
 	in := aggregate.Input{Generation: 2, Now: now, Chosen: []string{"a", "b"}, Previous: app.Status}
 	for _, entry := range app.Status.Clusters {
@@ -63,95 +65,176 @@ func TestClustersThatAwaitABackup(t *testing.T) {
 	}
 	app, in := rollingShop()
 	upgrade(app, &in)
-	if b := clustersOf(app, 2, &in)[1]; !b.Waiting || !b.Ready {
-		t.Errorf("%+v is not ready with the earlier revision, or does not wait for a backup", b)
+	if b := observer().clustersOf(app, &in)[1]; !b.Waiting || !b.Settled || !b.Serving {
+		t.Errorf("%+v is not healthy with the earlier revision, or does not wait for a backup", b)
 	}
 	checkClustersOf(t, map[string]clusterCase{
 		"an upgrade in the edit that enables backups": {func(app *v1.EcommerceApp, in *aggregate.Input) {
 			app.Spec.Database = &v1.Database{Version: "17.3", Backup: v1.BackupPolicy{Enabled: true}}
 			wants(in, app.Spec.Database)
 			in.Clusters[0].Copy.Database.DatabaseServer = v1.DatabaseServer{Version: "17.2", Image: "postgres:17.2"}
-		}, rollout.Cluster{Waiting: true, Serving: true}},
+		}, rollout.Cluster{Waiting: true, Has: true, Settled: true, Serving: true}},
 		"another image waits for a backup": {func(app *v1.EcommerceApp, in *aggregate.Input) {
 			upgrade(app, in)
 			wants(in, &v1.Database{Version: "17.2", Image: "mirror/postgres:17.3"})
 			app.Status.Backups[0].Image = "postgres:17.2"
-		}, rollout.Cluster{Waiting: true, Serving: true}},
+		}, rollout.Cluster{Waiting: true, Has: true, Settled: true, Serving: true}},
 		"a server that is not known waits for nothing": {func(app *v1.EcommerceApp, in *aggregate.Input) {
 			upgrade(app, in)
 			wants(in, nil)
-		}, rollout.Cluster{Ready: true, Serving: true}},
-		"an upgrade waits for a backup": {upgrade, rollout.Cluster{Waiting: true, Serving: true}},
+		}, rollout.Cluster{Has: true, Settled: true, Serving: true}},
+		"an upgrade waits for a backup": {upgrade, rollout.Cluster{Waiting: true, Has: true, Settled: true, Serving: true}},
 	})
 }
 
 // TestClustersOf is about what a rollout sees of cluster a.
 func TestClustersOf(t *testing.T) {
 	t.Parallel()
-	const awaited = "Progressing: waiting for the cluster to reconcile generation 2"
+	healthy := rollout.Cluster{Has: true, Settled: true, Serving: true}
+	with := func(change func(*rollout.Cluster)) rollout.Cluster {
+		c := healthy
+		change(&c)
+		return c
+	}
+	needsUser := func(reason string) func(*rollout.Cluster) {
+		return func(c *rollout.Cluster) { c.Cause, c.Stalled, c.Failure = reason, reason, reason }
+	}
 	checkClustersOf(t, map[string]clusterCase{
-		"ready": {func(*v1.EcommerceApp, *aggregate.Input) {}, rollout.Cluster{Ready: true, Serving: true}},
+		"ready": {func(*v1.EcommerceApp, *aggregate.Input) {}, healthy},
 		"not ready": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			says(in, v1.ConditionProgressing, v1.ReasonProgressing, false)
-		},
-			rollout.Cluster{Serving: true, Cause: v1.ReasonProgressing}},
+		}, with(func(c *rollout.Cluster) { c.Cause = v1.ReasonProgressing })},
 		"needs a user": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			says(in, v1.ConditionStalled, v1.ReasonDeadlineExceeded, false)
-		},
-			rollout.Cluster{Serving: true, Failure: v1.ReasonDeadlineExceeded, Cause: v1.ReasonDeadlineExceeded}},
+		}, with(needsUser(v1.ReasonDeadlineExceeded))},
 		"a volume that cannot grow": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			says(in, v1.ConditionStalled, v1.ReasonStorageNotExpandable, true)
-		},
-			rollout.Cluster{Ready: true, Serving: true}},
+		}, healthy},
 		"the copy has another revision yet": {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Clusters[0].Copy.Revision = 1 },
-			rollout.Cluster{Serving: true, Cause: awaited}},
+			rollout.Cluster{Serving: true}},
 		"stalled with the revision before": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			says(in, v1.ConditionStalled, v1.ReasonDeadlineExceeded, false)
 			in.Clusters[0].Copy.Revision = 1
-		}, rollout.Cluster{Serving: true, Cause: awaited}},
+		}, rollout.Cluster{Serving: true}},
+		"the status is about an earlier spec": {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Clusters[0].Copy.Generation++ },
+			rollout.Cluster{Has: true, Serving: true, Cause: v1.ReasonProgressing}},
+		"the copy is being deleted": {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Clusters[0].Copy.Deleting = true }, rollout.Cluster{}},
+		"there is no copy":          {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Clusters[0].Copy = nil }, rollout.Cluster{}},
 		"what is propagated fails": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Clusters[0].Failure = &aggregate.Failure{Reason: v1.ReasonConflict, Propagation: true}
-		}, rollout.Cluster{Ready: true, Serving: true}},
+		}, healthy},
+		"the copy cannot be written": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
+			in.Clusters[0].Failure = &aggregate.Failure{Reason: v1.ReasonConflict, Message: "m"}
+		}, with(func(c *rollout.Cluster) {
+			c.Cause, c.Stalled, c.Failure = "Conflict: m", v1.ReasonConflict, "Conflict: m"
+		})},
 		"without replicas": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Shares = map[string]v1.ReplicaShare{"a": {Frontend: new(int32(0)), Backend: new(int32(0))}}
-		}, rollout.Cluster{NoReplicas: true, Ready: true, Serving: true}},
+		}, with(func(c *rollout.Cluster) { c.NoReplicas = true })},
 		"with replicas of one component": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Shares = map[string]v1.ReplicaShare{"a": {Frontend: new(int32(0)), Backend: new(int32(1))}}
-		}, rollout.Cluster{Ready: true, Serving: true}},
+		}, healthy},
 		"lost": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Clusters[0].Connection, in.Clusters[0].Copy = aggregate.Lost, nil
-		}, rollout.Cluster{SetAside: true, Cause: "ClusterUnreachable: the cluster does not answer"}},
+		}, rollout.Cluster{SetAside: true}},
 		"connecting": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Clusters[0].Connection, in.Clusters[0].Copy = aggregate.Connecting, nil
-		}, rollout.Cluster{SetAside: true, Connecting: true, Cause: "Progressing: waiting for the connection to the cluster"}},
-		"paused": {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Clusters[0].Paused = true }, rollout.Cluster{SetAside: true, Ready: true, Serving: true}},
+		}, rollout.Cluster{SetAside: true, Connecting: true}},
+		"paused": {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Clusters[0].Paused = true }, with(func(c *rollout.Cluster) { c.SetAside = true })},
 	})
 }
 
-// TestClustersThatScale: a change of the numbers of replicas is no setback of a cluster that was ready.
-func TestClustersThatScale(t *testing.T) {
+// TestComponentsOf is about what a rollout sees of a component that is not ready.
+func TestComponentsOf(t *testing.T) {
 	t.Parallel()
-	checkClustersOf(t, map[string]clusterCase{
-		"scales while it soaks": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
-			says(in, v1.ConditionProgressing, v1.ReasonScaling, false)
-			in.Clusters[0].Copy.Status.Phase = v1.PhaseScaling
-		}, rollout.Cluster{Ready: true, Serving: true, Cause: v1.ReasonScaling}},
-		"scales after it has soaked": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
-			says(in, v1.ConditionProgressing, v1.ReasonScaling, false)
-			in.Clusters[0].Copy.Status.Phase = v1.PhaseScaling
-			in.Previous.Rollout.Updating = nil
-		}, rollout.Cluster{Ready: true, Serving: true, Cause: v1.ReasonScaling}},
-		"scales before it is ready": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
-			says(in, v1.ConditionProgressing, v1.ReasonScaling, false)
-			in.Clusters[0].Copy.Status.Phase = v1.PhaseScaling
-			in.Previous.Rollout.Updating[0].ReadyTime = nil
-		}, rollout.Cluster{Serving: true, Cause: v1.ReasonScaling}},
-		"scales while it returns": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
-			says(in, v1.ConditionProgressing, v1.ReasonScaling, false)
-			in.Clusters[0].Copy.Status.Phase = v1.PhaseScaling
-			in.Previous.Rollout.State, in.Previous.Rollout.Updating = v1.RolloutRollingBack, nil
-		}, rollout.Cluster{Serving: true, Cause: v1.ReasonScaling}},
-	})
+	const db, front = "database", "frontend"
+	for name, tt := range map[string]struct {
+		of    v1.ComponentStatus
+		phase v1.Phase
+		want  rollout.Component
+	}{
+		"rolling":                          {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonProgressing}, want: rollout.Component{Changing: true}},
+		"a replica of a database starts":   {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonWaitingForReplicas}, want: rollout.Component{Growing: true}},
+		"so does one of the frontend":      {of: v1.ComponentStatus{Name: front, Reason: v1.ReasonWaitingForReplicas}},
+		"after a change of its number":     {of: v1.ComponentStatus{Name: front, Reason: v1.ReasonWaitingForReplicas}, phase: v1.PhaseScaling, want: rollout.Component{Scaling: true}},
+		"a volume grows":                   {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonWaitingForStorage}, want: rollout.Component{Growing: true}},
+		"a volume is not provisioned":      {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonProvisioningFailed}, want: rollout.Component{Growing: true}},
+		"a replica copies":                 {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonCopyingData, Replicas: 3, UpdatedReplicas: 3}, want: rollout.Component{Growing: true, Copying: true}},
+		"while the others are not updated": {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonCopyingData, Replicas: 3, UpdatedReplicas: 1}, want: rollout.Component{Copying: true}},
+		"one that is added fits no node":   {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonDeadlineExceeded, Replicas: 3, UpdatedReplicas: 3}, want: rollout.Component{Growing: true}},
+		"an update is stuck":               {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonDeadlineExceeded, Replicas: 3, UpdatedReplicas: 1}},
+		"a quota refuses a replica":        {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonFailedCreate, Replicas: 3, UpdatedReplicas: 2, ReadyReplicas: 2}, want: rollout.Component{Growing: true}},
+		"a quota refuses an updated pod":   {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonFailedCreate, Replicas: 2, UpdatedReplicas: 0, ReadyReplicas: 1}},
+		"pods fail":                        {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonCrashLoopBackOff, Replicas: 2, UpdatedReplicas: 2}},
+	} {
+		tt.want.Name, tt.want.Reason = tt.of.Name, tt.of.Reason
+		got := unreadyOf(&v1.EcommerceAppStatus{Phase: tt.phase, Components: []v1.ComponentStatus{{Name: "backend", Ready: true}, tt.of}})
+		if diff := cmp.Diff([]rollout.Component{tt.want}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestGrowthNeedsNoUser: a database that cannot grow does not fail the revision; another component that fails does.
+func TestGrowthNeedsNoUser(t *testing.T) {
+	t.Parallel()
+	for name, others := range map[string][]v1.ComponentStatus{"": nil, v1.ReasonDeadlineExceeded: {{Name: "frontend", Phase: v1.PhaseFailed, Reason: v1.ReasonDeadlineExceeded}}} {
+		app, in := rollingShop()
+		says(&in, v1.ConditionStalled, v1.ReasonDeadlineExceeded, false)
+		in.Clusters[0].Copy.Status.Components = append([]v1.ComponentStatus{
+			{Name: "database", Phase: v1.PhaseFailed, Reason: v1.ReasonDeadlineExceeded, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 2},
+		}, others...)
+		if got := observer().clustersOf(app, &in)[0]; got.Stalled != name {
+			t.Errorf("with %v it needs a user for the reason %q, want %q", others, got.Stalled, name)
+		}
+	}
+}
+
+// TestObservedTime: what this hub observes begins when it leads, and when the member is connected.
+func TestObservedTime(t *testing.T) {
+	t.Parallel()
+	app, in := rollingShop()
+	now := in.Now.Time
+	r := observer()
+	began := now.Add(-20 * time.Minute)
+	r.leads.Store(&began)
+	in.Clusters[0].ConnectionSince = metav1.NewTime(now.Add(-time.Minute))
+	in.Clusters[1].Connection, in.Clusters[1].LastObserved = aggregate.Lost, new(metav1.NewTime(now.Add(-2*time.Minute)))
+	got := r.clustersOf(app, &in)
+	if a := got[0]; !a.Since.Equal(now.Add(-time.Minute)) || !a.Until.Equal(now) {
+		t.Errorf("a connected member is observed from %s to %s", a.Since, a.Until)
+	}
+	if b := got[1]; !b.Since.Equal(began) || !b.Until.Equal(now.Add(-2*time.Minute)) {
+		t.Errorf("a lost member was observed from %s to %s", b.Since, b.Until)
+	}
+}
+
+// TestHubAwayPastTheDeadline: a hub that has just begun to lead finds a cluster connected and not ready, whose update
+// was written long ago: that time does not count.
+func TestHubAwayPastTheDeadline(t *testing.T) {
+	t.Parallel()
+	app, in := rollingShop()
+	says(&in, v1.ConditionProgressing, v1.ReasonProgressing, false)
+	in.Clusters[0].Copy.Status.Components = []v1.ComponentStatus{{Name: "frontend", Reason: v1.ReasonProgressing}}
+	in.Previous.Rollout.Updating[0].ReadyTime = nil
+	r := observer()
+	r.leads.Store(&in.Now.Time)
+	decision, err := rollout.Next(r.requestOf(app, revisions.Resolved{Revision: 2, Hash: "h2"}, &in))
+	if err != nil || decision.Status.State != v1.RolloutProgressing || !decision.Until.Equal(in.Now.Add(v1.DefaultProgressDeadline)) {
+		t.Errorf("error %v, state %s, due at %s; want a whole deadline from now", err, decision.Status.State, decision.Until)
+	}
+	long := in.Now.Add(-2 * time.Hour)
+	r.leads.Store(&long)
+	if decision, err = rollout.Next(r.requestOf(app, revisions.Resolved{Revision: 2, Hash: "h2"}, &in)); err != nil || decision.Status.State != v1.RolloutRollingBack {
+		t.Errorf("error %v, state %s; want a rollback by a hub that has observed it", err, decision.Status.State)
+	}
+}
+
+// observer returns a reconciler that observes at the time of rollingShop, and has done so for hours.
+func observer() *Reconciler {
+	r := &Reconciler{clock: clocktesting.NewFakePassiveClock(time.Unix(100_000, 0))}
+	r.leads.Store(new(time.Unix(0, 0)))
+	return r
 }
 
 // clusterCase is a change of a shop that rolls out, and what a rollout sees of cluster a then.
@@ -167,10 +250,11 @@ func checkClustersOf(t *testing.T, cases map[string]clusterCase) {
 			t.Parallel()
 			app, in := rollingShop()
 			tt.change(app, &in)
-			got := clustersOf(app, 2, &in)[0]
+			got := observer().clustersOf(app, &in)[0]
+			got.Since, got.Until = time.Time{}, time.Time{}
 			tt.want.Name, tt.want.Region, tt.want.Revision = "a", "eu", 2
-			if got != tt.want {
-				t.Errorf("got  %+v\nwant %+v", got, tt.want)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got): %s", diff)
 			}
 		})
 	}
@@ -183,12 +267,12 @@ func TestNumbersOfAnEarlierRollout(t *testing.T) {
 	app, in := rollingShop()
 	in.Previous.Rollout = nil
 	resolved := revisions.Resolved{Revision: 3, Hash: "h3", Healthy: 1}
-	if got := requestOf(app, resolved, &in); got.Healthy != 1 {
+	if got := observer().requestOf(app, resolved, &in); got.Healthy != 1 {
 		t.Errorf("revision %d was healthy, want 1: clusters have numbers", got.Healthy)
 	}
 	in.Previous.Clusters = []v1.ClusterStatus{{Name: "a", Region: "eu"}, {Name: "b", Region: "us"}}
 	in.Clusters[0].Copy.Revision, in.Clusters[1].Copy.Revision = 0, 0
-	if got := requestOf(app, resolved, &in); got.Healthy != 0 {
+	if got := observer().requestOf(app, resolved, &in); got.Healthy != 0 {
 		t.Errorf("revision %d was healthy, want none: the clusters would go back to it", got.Healthy)
 	}
 }
@@ -199,11 +283,11 @@ func TestPauseStopsTheClock(t *testing.T) {
 	app, in := rollingShop()
 	in.Paused = true
 	got := &observation{Input: in}
-	if err := (&Reconciler{}).planRollout(t.Context(), app, got); err != nil {
+	if err := observer().planRollout(t.Context(), app, got); err != nil {
 		t.Fatal(err)
 	}
-	if u := got.Rollout.Updating[0]; u.StartTime != nil || u.ReadyTime != nil || got.Revisions["a"] != 2 {
-		t.Errorf("update %+v, revisions %v; want no times, and the revisions as they are", u, got.Revisions)
+	if u := got.Rollout.Updating[0]; u.StartTime != nil || u.ReadyTime != nil || u.ReadySeconds != 3600 || got.Revisions["a"] != 2 {
+		t.Errorf("update %+v, revisions %v; want no times, the hour that was observed, and the revisions as they are", u, got.Revisions)
 	}
 }
 

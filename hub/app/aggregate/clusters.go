@@ -168,7 +168,7 @@ func leaving(e *v1.ClusterStatus, in Input, c Cluster) {
 	case c.Connection == Connecting && e.Reason != "":
 		e.Stalled = stalled // As the reason.
 	case c.Failure != nil:
-		e.Stale, e.Stalled = false, c.Failure.needsIntervention()
+		e.Stale, e.Stalled = false, c.Failure.NeedsIntervention()
 		e.Reason, e.Message = c.Failure.Reason, v1.Excerpt(c.Failure.Message, maxMessage)
 	default:
 		e.Stale = false
@@ -219,9 +219,7 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	}
 	status := c.Copy.Status
 	setFacts(e, status)
-	// The cached copy of an application that came back may be about to be deleted. It counts once
-	// the hub has applied it.
-	settled := status.ObservedGeneration == c.Copy.Generation && !isRejected(status) && (e.AppliedGeneration > 0 || !c.Unconfirmed)
+	settled := c.Settled(e.AppliedGeneration)
 	if settled && !c.Copy.Deleting {
 		e.AppliedGeneration = c.Copy.HubGeneration
 	}
@@ -229,13 +227,13 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	e.Phase, e.Available, e.Stalled = status.Phase, IsAvailable(status), isStalled(c.Copy, generation) && c.Copy.Revision == e.Revision
 	setState(e, generation, c.Copy, current)
 	switch {
-	case c.Failure.needsIntervention() || !current:
+	case c.Failure.NeedsIntervention() || !current:
 		setFailure(e, c.Failure)
-	case c.Failure.contended():
+	case c.Failure.Contended():
 		// The copy works: another client changes a field of it that the hub repairs seldom.
 		e.Reason, e.Message = c.Failure.Reason, v1.Excerpt(c.Failure.Message, maxMessage)
 	}
-	e.Stalled = e.Stalled || c.Failure.contended()
+	e.Stalled = e.Stalled || c.Failure.Contended()
 }
 
 // setFacts sets what the status of a copy says, whatever its generation.
@@ -288,6 +286,13 @@ func setState(e *v1.ClusterStatus, generation int64, copied *Copy, current bool)
 			e.Reason = condition.Reason
 		}
 	}
+}
+
+// Settled reports whether the status of the copy is about the spec that the copy has. Applied is the generation of
+// the cluster's entry: the cached copy of an application that came back may be about to be deleted, and counts once
+// the hub has applied it.
+func (c *Cluster) Settled(applied int64) bool {
+	return c.Copy != nil && c.Copy.Status.ObservedGeneration == c.Copy.Generation && !isRejected(c.Copy.Status) && (applied > 0 || !c.Unconfirmed)
 }
 
 // IsAvailable reports whether customers are served by a copy, whatever its generation. An agent
@@ -352,7 +357,7 @@ func setFailure(e *v1.ClusterStatus, f *Failure) {
 	}
 	e.Ready = false
 	e.Reason, e.Message = f.Reason, v1.Excerpt(f.Message, maxMessage)
-	if f.needsIntervention() {
+	if f.NeedsIntervention() {
 		e.Phase, e.Stalled = v1.PhaseFailed, true
 		return
 	}

@@ -93,7 +93,7 @@ func reportedComponents(reported []v1.ComponentStatus) []v1.ComponentStatus {
 		all = append(all, v1.ComponentStatus{
 			Name: c.Name, Phase: validPhase(c.Phase), Ready: c.Ready,
 			Reason: v1.ValidReason(c.Reason, ""), Message: v1.Excerpt(c.Message, maxReportedText),
-			Replicas: count(c.Replicas), ReadyReplicas: count(c.ReadyReplicas),
+			Replicas: count(c.Replicas), ReadyReplicas: count(c.ReadyReplicas), UpdatedReplicas: count(c.UpdatedReplicas),
 		})
 	}
 	return all

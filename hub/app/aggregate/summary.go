@@ -100,7 +100,7 @@ func (s *summary) countPlaced(c v1.ClusterStatus) {
 }
 
 func needsIntervention(reason string) bool {
-	return (&Failure{Reason: reason}).needsIntervention()
+	return (&Failure{Reason: reason}).NeedsIntervention()
 }
 
 // running reports whether all placed clusters are ready, and have the spec.

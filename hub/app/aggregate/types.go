@@ -127,8 +127,9 @@ type Cluster struct {
 	Cause string
 	// LastObserved is when a lost cluster was last reached; nil if unknown.
 	LastObserved *metav1.Time
-	// LostSince is when the hub noticed the loss of a lost cluster; zero if unknown.
-	LostSince metav1.Time
+	// ConnectionSince is since when a connected cluster is, and when the hub noticed the loss of a lost one; zero if
+	// unknown.
+	ConnectionSince metav1.Time
 
 	// Paused is true if the member is paused.
 	Paused bool
@@ -193,13 +194,13 @@ type Failure struct {
 	Lasting bool
 }
 
-// contended reports whether another client changes the copy each time that it is repaired.
-func (f *Failure) contended() bool {
+// Contended reports whether another client changes the copy each time that it is repaired.
+func (f *Failure) Contended() bool {
 	return f != nil && f.Reason == v1.ReasonFieldManagerConflict && !f.Propagation
 }
 
-// needsIntervention reports whether the failure persists until a user changes something.
-func (f *Failure) needsIntervention() bool {
+// NeedsIntervention reports whether the failure persists until a user changes something.
+func (f *Failure) NeedsIntervention() bool {
 	if f == nil || f.Lasting {
 		return f != nil
 	}

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -32,39 +33,88 @@ func (p *planner) advance() {
 			break // The regions after it wait too.
 		}
 	}
+	p.startDown()
 	if failure := p.failure(); failure != "" {
 		p.waitFor(v1.RolloutFailed, failure)
 	}
 	if p.status.State == v1.RolloutProgressing {
-		p.finish(p.pending())
+		p.finish()
 	}
+	p.nameDown()
 }
 
-// pending returns the names of the clusters that the rollout waits for.
-func (p *planner) pending() []string {
-	var pending []string
+// finish ends the rollout when no cluster is waited for. Those that are set aside, or left behind, follow later.
+// Unless one is healthy, nothing is known of the revision.
+func (p *planner) finish() {
+	var waiting []string
+	behind, isProven := "", false
 	for _, c := range p.clusters {
-		// What was ready once may not be any more.
-		unhealthy := p.status.CompletionTime == nil && !c.Ready
-		if !c.SetAside && (c.update != nil || c.next != p.status.Revision || unhealthy) {
-			pending = append(pending, c.Name)
+		switch {
+		case c.SetAside:
+		case c.behind != "":
+			behind = cmp.Or(behind, c.behind)
+		case c.update != nil || c.next != p.status.Revision:
+			waiting = append(waiting, c.Name)
+		default:
+			isProven = true
 		}
 	}
-	return pending
-}
-
-// finish ends the rollout when no cluster is pending. Those that are set aside follow later. Without any
-// cluster that responds, nothing becomes known of the revision.
-func (p *planner) finish(pending []string) {
 	switch {
-	case len(pending) > 0 && p.status.Message == "":
-		p.status.Message = "waiting for " + v1.FirstOf(pending)
-	case len(pending) == 0 && (p.responds() || p.status.CompletionTime != nil):
+	case len(waiting) > 0:
+		if p.status.Message == "" {
+			p.status.Message = "waiting for " + v1.FirstOf(waiting)
+		}
+	case p.status.CompletionTime == nil && !isProven && behind != "":
+		p.waitFor(v1.RolloutFailed, behind)
+	case p.responds() || p.status.CompletionTime != nil:
 		p.status.State, p.status.Region = v1.RolloutComplete, ""
 		if p.status.CompletionTime == nil {
 			p.status.CompletionTime = p.now()
 		}
 	}
+}
+
+// nameDown adds to the message of which clusters something was bad before: nothing waits for that.
+func (p *planner) nameDown() {
+	var down, behind, unready []string
+	for _, c := range p.clusters {
+		switch {
+		case c.behind != "":
+			behind = append(behind, c.Name)
+		case c.isDown() && (c.update == nil && c.next != p.status.Revision || c.update != nil && !servedBefore(c.update)):
+			down = append(down, c.Name)
+		case !c.SetAside && p.status.CompletionTime == nil && isNotable(p.wasBefore(c)):
+			unready = append(unready, c.Name)
+		}
+	}
+	p.add("not ready before", unready)
+	p.add("not serving customers before", down)
+	p.add("left behind", behind)
+}
+
+// wasBefore returns what a cluster was like before its update, or is like before it.
+func (p *planner) wasBefore(c *progress) *v1.ClusterBefore {
+	switch {
+	case c.update != nil:
+		return c.update.Before
+	case c.succeeded != nil:
+		return c.succeeded.Before
+	case c.next != p.status.Revision:
+		return c.before()
+	default:
+		return nil
+	}
+}
+
+// add adds names to the message, if it is not about a failure that fills it.
+func (p *planner) add(what string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	if p.status.Message != "" {
+		p.status.Message += "; "
+	}
+	p.status.Message = v1.Excerpt(p.status.Message+what+": "+v1.FirstOf(names), maxMessage)
 }
 
 // responds reports whether any cluster does.
@@ -84,14 +134,18 @@ func (p *planner) regions() []string {
 }
 
 // progressOf returns the clusters of a region that have yet to begin, and those that are being updated,
-// without those that are set aside.
+// without those that are set aside or did not serve customers. Until the revision is proven, one with a component
+// that is not ready waits for those that could prove it.
 func (p *planner) progressOf(region string) (pending, updating []*progress) {
+	guarded := p.Spec.Strategy != v1.RolloutAll && !p.isProven() && p.couldProve()
 	for _, c := range p.clusters {
 		switch {
-		case c.Region != region || c.SetAside:
-		case c.next != p.status.Revision:
-			pending = append(pending, c)
-		case c.update != nil:
+		case c.Region != region:
+		case c.isPending(p.status.Revision):
+			if !guarded || !isNotable(c.before()) {
+				pending = append(pending, c)
+			}
+		case c.isGuarded():
 			updating = append(updating, c)
 		}
 	}
@@ -121,8 +175,8 @@ func (p *planner) mayBegin(region string) bool {
 	return false
 }
 
-// needsApproval reports whether a region waits for a user: it has not begun and is not the first. Earlier
-// ones that are set aside, and have not begun either, do not count.
+// needsApproval reports whether a region waits for a user: it has not begun and is not the first. Clusters of
+// earlier ones that are set aside or do not serve customers, and have not begun either, do not count.
 func (p *planner) needsApproval(region string) bool {
 	if p.Spec.Approval != v1.ApprovalBetweenRegions || p.status.CompletionTime != nil {
 		return false
@@ -136,7 +190,7 @@ func (p *planner) needsApproval(region string) bool {
 		case c.Region == region:
 			reached = true
 		case !reached:
-			earlier = earlier || begun || !c.SetAside
+			earlier = earlier || begun || c.isPending(p.status.Revision)
 		}
 	}
 	return earlier
@@ -149,46 +203,43 @@ func (p *planner) waitFor(state v1.RolloutState, message string) {
 
 // startSome begins with as many of the pending clusters of a region as may be updated at a time.
 func (p *planner) startSome(pending []*progress) {
-	limit, done := p.limit(), false
-	updating, busy := 0, map[string]bool{}
+	limit, busy := p.limit(), 0
+	var superseded []string
 	for _, c := range p.clusters {
 		switch {
-		case c.SetAside:
-			continue
-		case c.update != nil:
-			updating++
-			busy[c.Name] = true
-		case c.next == p.status.Revision:
-			done = done || !c.NoReplicas
-		}
-		if !c.Serving || p.isSuperseded(c) {
-			busy[c.Name] = true
+		case c.isGuarded():
+			busy++
+		case p.isSuperseded(c):
+			superseded = append(superseded, c.Name)
 		}
 	}
-	if !done && p.Spec.Strategy != v1.RolloutAll {
+	if !p.isProven() && p.Spec.Strategy != v1.RolloutAll {
 		limit = 1 // The first cluster with replicas comes alone.
 	}
-	var blocked bool
+	updating, blocked := busy, false
 	var waiting []string
 	for _, c := range pending {
-		free := len(busy) < limit || busy[c.Name]
+		others := updating + len(superseded)
+		if slices.Contains(superseded, c.Name) {
+			others-- // It takes the place that it has.
+		}
 		switch {
 		case c.Waiting: // Others of the region need not wait for its backup.
 			waiting = append(waiting, c.Name)
-		case updating >= limit || !free:
-			blocked = blocked || updating < limit
+		case others >= limit:
+			blocked = true
 		default:
+			superseded = slices.DeleteFunc(superseded, func(name string) bool { return name == c.Name })
 			p.start(c)
 			updating++
-			busy[c.Name] = true
 		}
 	}
 	p.status.Message = "" // With All another region may have been blocked before.
 	switch {
 	case updating > 0:
-	case blocked && !p.startDown():
-		p.status.Message = p.blockedBy()
-	case !blocked && len(waiting) > 0:
+	case blocked:
+		p.status.Message = "waiting for updates that were superseded: " + v1.FirstOf(superseded)
+	case len(waiting) > 0:
 		p.status.Message = "waiting for backups before the upgrade of the database: " + v1.FirstOf(waiting)
 	}
 }
@@ -196,22 +247,56 @@ func (p *planner) startSome(pending []*progress) {
 // isSuperseded reports whether a cluster is being updated to a revision of an earlier rollout.
 func (p *planner) isSuperseded(c *progress) bool {
 	earlier := c.next != p.status.Revision && c.next != p.status.PreviousRevision
-	return earlier && !c.SetAside && !c.Ready && c.Failure == ""
+	return earlier && !c.SetAside && c.Serving && c.isChanging() && c.Failure == ""
 }
 
-// startDown begins with a cluster of a later region that does not serve customers, so that those before
-// it need not wait for what only the revision may repair. It returns false if there is none.
-func (p *planner) startDown() bool {
+// isProven reports whether a cluster with replicas is healthy with the revision. One of which something was bad
+// before proves it only where no other can.
+func (p *planner) isProven() bool {
+	could := p.couldProve()
+	return p.status.CompletionTime != nil || slices.ContainsFunc(p.clusters, func(c *progress) bool {
+		is := !c.SetAside && !c.NoReplicas && c.update == nil && c.next == p.status.Revision && c.Serving
+		return is && (!could || c.succeeded == nil || !isNotable(c.succeeded.Before))
+	})
+}
+
+// couldProve reports whether a cluster with replicas of which nothing was bad before is being updated, or will be.
+func (p *planner) couldProve() bool {
+	return slices.ContainsFunc(p.clusters, func(c *progress) bool {
+		return !c.NoReplicas && (c.isPending(p.status.Revision) && !isNotable(c.before()) || c.isGuarded() && !isNotable(c.update.Before))
+	})
+}
+
+// anyServes reports whether a cluster with replicas serves customers and is updated before those that do not.
+func (p *planner) anyServes() bool {
+	return slices.ContainsFunc(p.clusters, func(c *progress) bool {
+		return !c.NoReplicas && (c.isPending(p.status.Revision) || c.isGuarded())
+	})
+}
+
+// startDown begins with the clusters that do not serve customers, outside of the limits: all of them once the
+// revision is proven, and one at a time if none that serves could prove it.
+func (p *planner) startDown() {
+	all := p.Spec.Strategy == v1.RolloutAll || p.isProven()
+	if !all && p.anyServes() {
+		return
+	}
+	trying := slices.ContainsFunc(p.clusters, func(c *progress) bool {
+		return !c.SetAside && c.update != nil && c.behind == "" && !servedBefore(c.update)
+	})
+	state, message, region := p.status.State, p.status.Message, p.status.Region
 	for _, c := range p.clusters {
-		if c.next == p.status.Revision || c.SetAside || c.Serving {
+		if !c.isDown() || c.next == p.status.Revision || !all && trying {
 			continue
 		}
 		if p.mayBegin(c.Region) {
 			p.start(c)
+			trying = true
 		}
-		return true
 	}
-	return false
+	if region != "" || state != v1.RolloutProgressing { // Others are waited for.
+		p.status.State, p.status.Message, p.status.Region = state, message, region
+	}
 }
 
 // limit returns how many clusters may be updated at a time.
@@ -230,28 +315,32 @@ func (p *planner) limit() int {
 func (p *planner) start(c *progress) {
 	c.next = p.status.Revision
 	c.update = &v1.ClusterUpdate{Name: c.Name}
-	if !c.SetAside {
+	if c.SetAside {
+		return
+	}
+	if c.update.Before = p.before(c); !c.Waiting && !c.copies() {
 		c.update.StartTime = p.now()
 		p.wake(p.Now.Add(p.progressDeadline()))
 	}
 }
 
-// blockedBy returns the message of a rollout that waits for clusters that it does not update.
-func (p *planner) blockedBy() string {
-	var down, superseded []string
-	for _, c := range p.clusters {
-		switch {
-		case c.SetAside:
-		case !c.Serving:
-			down = append(down, c.Name)
-		case p.isSuperseded(c):
-			superseded = append(superseded, c.Name)
+// before returns what a cluster is like before its update. Where that supersedes one that has not ended, it is what
+// was before that one; one that has the revision already says nothing about what was before.
+func (p *planner) before(c *progress) *v1.ClusterBefore {
+	if p.Last != nil {
+		for _, u := range p.Last.Updating {
+			if u.Name == c.Name && servedBefore(&u) {
+				return u.Before.DeepCopy()
+			}
 		}
 	}
-	if len(down) == 0 {
-		return "waiting for updates that were superseded: " + v1.FirstOf(superseded)
+	switch c.Revision {
+	case 0:
+		return &v1.ClusterBefore{}
+	case p.status.Revision:
+		return &v1.ClusterBefore{Serving: c.Serving}
 	}
-	return "waiting for clusters that do not serve customers: " + v1.FirstOf(down)
+	return c.before()
 }
 
 // window is a recurring period.

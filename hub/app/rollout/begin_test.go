@@ -11,7 +11,7 @@ func TestBegin(t *testing.T) {
 	runDecisions(t, []decisionCase{
 		{
 			name: "the first revision is given to all clusters", clusters: "eu-1=0,down eu-2=0,down us-1=0,down",
-			want: "Progressing eu 0/3 waiting for eu-1, eu-2, us-1 | eu-1=2(0s) eu-2=2(0s) us-1=2(0s) | until 10m0s",
+			want: "Progressing 0/3 waiting for eu-1, eu-2, us-1; not serving customers before: eu-1, eu-2, us-1 | eu-1=2(0s, down before) eu-2=2(0s, down before) us-1=2(0s, down before) | until 10m0s",
 		}, {
 			name: "an edit begins with the first cluster of the first region", last: complete(1), clusters: "ap-1=1 us-1=1 eu-2=1 eu-1=1",
 			want: "Progressing eu 0/4 waiting for eu-1, eu-2, us-1, and 1 more | ap-1=1 eu-1=2(0s) eu-2=1 us-1=1 | until 10m0s",
@@ -32,7 +32,7 @@ func TestBegin(t *testing.T) {
 			want: "Progressing 0/1 | eu-1=1",
 		}, {
 			name: "a cluster that is set aside gets the first revision too", clusters: "eu-1=0,aside eu-2=0,down",
-			want: "Progressing eu 0/2 waiting for eu-2 | eu-1=2(never) eu-2=2(0s) | until 10m0s",
+			want: "Progressing 0/2 waiting for eu-2; not serving customers before: eu-2 | eu-1=2(never, before unknown) eu-2=2(0s, down before) | until 10m0s",
 		},
 	})
 }
@@ -51,7 +51,7 @@ func TestSupersede(t *testing.T) {
 		}, {
 			name: "or fails", last: rolling(began("us-1", 3)), clusters: "eu-1=2 us-1=2,failed us-2=1",
 			with: func(r *Request) { r.Revision = 3 },
-			want: "Progressing eu 0/3 waiting for eu-1, us-1, us-2 | eu-1=3(0s) us-1=2 us-2=1 | until 10m0s",
+			want: "Progressing eu 0/3 waiting for eu-1, us-1, us-2; not ready before: us-1 | eu-1=3(0s) us-1=2 us-2=1 | until 10m0s",
 		}, {
 			name: "an edit back to the healthy revision is a rollback", last: rolling(began("us-1", 3)), clusters: "eu-1=2 eu-2=2 us-1=2,updating us-2=1",
 			with: func(r *Request) { r.Revision = 1 },
@@ -59,22 +59,22 @@ func TestSupersede(t *testing.T) {
 		}, {
 			name: "an edit back to a revision that was superseded proves it again", last: rolling(began("us-1", 3)), clusters: "eu-1=3 eu-2=3,down us-1=2,updating us-2=1",
 			with: func(r *Request) { r.Revision = 3 },
-			want: "Progressing eu 0/4 waiting for eu-1, eu-2, us-1, and 1 more | eu-1=3(0s, ready 0s) eu-2=3(0s) us-1=2 us-2=1 | until 1m0s",
+			want: "Progressing eu 0/4 waiting for eu-1, eu-2, us-1, and 1 more; not serving customers before: eu-2 | eu-1=3(ready 0s) eu-2=3(0s, down before) us-1=2 us-2=1 | until 1m0s",
 		}, {
 			name: "it may have failed already", last: rolling(began("us-1", 3)), clusters: "eu-1=3,failed us-1=2,updating",
 			with: func(r *Request) { r.Revision = 3 },
 			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s) us-1=1(0s)",
 		}, {
 			name: "so does a hub whose state was lost", clusters: "eu-1=2 eu-2=1", with: func(r *Request) { r.Healthy = 1 },
-			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(0s, ready 0s) eu-2=1 | until 1m0s",
+			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(ready 0s) eu-2=1 | until 1m0s",
 		}, {
 			name: "an edit after a rollback begins anew", last: inState(v1.RolloutRolledBack), clusters: "eu-1=1 eu-2=1",
 			with: func(r *Request) { r.Revision = 3 },
 			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=3(0s) eu-2=1 | until 10m0s",
 		}, {
-			name: "an edit during a rollback begins where nothing serves", last: inState(v1.RolloutRollingBack), clusters: "eu-1=1 eu-2=1,down",
+			name: "an edit during a rollback begins with one that serves", last: inState(v1.RolloutRollingBack), clusters: "eu-1=1 eu-2=1,down",
 			with: func(r *Request) { r.Revision = 3 },
-			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=1 eu-2=3(0s) | until 10m0s",
+			want: "Progressing eu 0/2 waiting for eu-1, eu-2; not serving customers before: eu-2 | eu-1=3(0s) eu-2=1 | until 10m0s",
 		}, {
 			name: "while no revision was healthy those that serve are protected", last: first(began("us-1", 3)), clusters: "eu-1=2 eu-2=2,aside us-1=2,down",
 			with: func(r *Request) { r.Revision = 3 },
@@ -92,13 +92,13 @@ func TestAdvance(t *testing.T) {
 	runDecisions(t, []decisionCase{
 		{
 			name: "a cluster that is ready soaks", last: rolling(began("eu-1", 3)), clusters: "eu-1=2 eu-2=1",
-			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(-3m0s, ready 0s) eu-2=1 | until 1m0s",
+			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(ready 0s) eu-2=1 | until 1m0s",
 		}, {
 			name: "the next one begins when it has soaked", last: rolling(ready("eu-1", 60)), clusters: "eu-1=2 eu-2=1",
 			want: "Progressing eu 1/2 waiting for eu-2 | eu-1=2 eu-2=2(0s) | until 10m0s",
 		}, {
 			name: "and not a second before", last: rolling(ready("eu-1", 59)), clusters: "eu-1=2 eu-2=1",
-			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(-5m0s, ready -59s) eu-2=1 | until 1s",
+			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(ready -59s) eu-2=1 | until 1s",
 		}, {
 			name: "without a soak time the next one begins at once", last: rolling(began("eu-1", 3)), clusters: "eu-1=2 eu-2=1",
 			with: func(r *Request) { r.Spec.Soak = seconds(0) },
@@ -114,7 +114,7 @@ func TestAdvance(t *testing.T) {
 			want: "Progressing us 1/3 waiting for us-1, us-2 | eu-1=2 us-1=2(0s) us-2=1 | until 10m0s",
 		}, {
 			name: "the next region waits for the last cluster of the first", last: rolling(ready("eu-2", 30)), clusters: "eu-1=2 eu-2=2 us-1=1", with: most(5),
-			want: "Progressing eu 1/3 waiting for eu-2, us-1 | eu-1=2 eu-2=2(-5m0s, ready -30s) us-1=1 | until 30s",
+			want: "Progressing eu 1/3 waiting for eu-2, us-1 | eu-1=2 eu-2=2(ready -30s) us-1=1 | until 30s",
 		}, {
 			name: "a cluster that does not serve takes the place of one", last: rolling(), clusters: "eu-1=2 eu-2=2,down eu-3=1 eu-4=1 us-1=1", with: most(2),
 			want: "Progressing eu 1/5 waiting for eu-2, eu-3, eu-4, and 1 more | eu-1=2 eu-2=2(0s, 1 setbacks) eu-3=2(0s) eu-4=1 us-1=1 | until 10m0s",
@@ -125,14 +125,14 @@ func TestAdvance(t *testing.T) {
 			name: "nor while it serves and is not ready any more", last: rolling(), clusters: "eu-1=2,updating us-1=1",
 			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s, 1 setbacks) us-1=1 | until 10m0s",
 		}, {
-			name: "a cluster that does not serve comes before healthy ones", last: rolling(), clusters: "eu-1=2 eu-2=1 eu-3=1,down",
-			want: "Progressing eu 1/3 waiting for eu-2, eu-3 | eu-1=2 eu-2=1 eu-3=2(0s) | until 10m0s",
+			name: "a cluster that does not serve gets a revision that is proven, outside of the limits", last: rolling(), clusters: "eu-1=2 eu-2=1 eu-3=1,down",
+			want: "Progressing eu 1/3 waiting for eu-2, eu-3; not serving customers before: eu-3 | eu-1=2 eu-2=2(0s) eu-3=2(0s, down before) | until 10m0s",
 		}, {
-			name: "also if it is in a later region", last: complete(1), clusters: "eu-1=1 us-1=1,down us-2=1,down",
-			want: "Progressing eu 0/3 waiting for eu-1, us-1, us-2 | eu-1=1 us-1=2(0s) us-2=1 | until 10m0s",
+			name: "before that it is neither busy nor the first", last: complete(1), clusters: "eu-1=1 us-1=1,down us-2=1,down",
+			want: "Progressing eu 0/3 waiting for eu-1, us-1, us-2; not serving customers before: us-1, us-2 | eu-1=2(0s) us-1=1 us-2=1 | until 10m0s",
 		}, {
-			name: "one of them at a time", last: rolling(ready("us-1", 60)), clusters: "eu-1=1 us-1=2 us-2=1,down",
-			want: "Progressing eu 1/3 waiting for eu-1, us-2 | eu-1=1 us-1=2 us-2=2(0s) | until 10m0s",
+			name: "nor does one wait for another", last: rolling(ready("us-1", 60)), clusters: "eu-1=1 us-1=2 us-2=1,down",
+			want: "Progressing eu 1/3 waiting for eu-1, us-2; not serving customers before: us-2 | eu-1=2(0s) us-1=2 us-2=2(0s, down before) | until 10m0s",
 		},
 	})
 }
@@ -145,7 +145,7 @@ func TestAll(t *testing.T) {
 	runDecisions(t, []decisionCase{
 		{
 			name: "with All every cluster begins", last: complete(1), clusters: "eu-1=1 eu-2=1,down us-1=1", with: all(0),
-			want: "Progressing 0/3 waiting for eu-1, eu-2, us-1 | eu-1=2(0s) eu-2=2(0s) us-1=2(0s) | until 10m0s",
+			want: "Progressing 0/3 waiting for eu-1, eu-2, us-1; not serving customers before: eu-2 | eu-1=2(0s) eu-2=2(0s, down before) us-1=2(0s) | until 10m0s",
 		}, {
 			name: "with All and a bound as many as allowed", last: complete(1), clusters: "eu-1=1 us-1=1 us-2=1", with: all(2),
 			want: "Progressing 0/3 waiting for eu-1, us-1, us-2 | eu-1=2(0s) us-1=2(0s) us-2=1 | until 10m0s",

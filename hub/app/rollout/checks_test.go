@@ -3,6 +3,10 @@ package rollout
 import (
 	"maps"
 	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -38,45 +42,75 @@ func byName(clusters []Cluster) []Cluster {
 func (f *fleet) checkBegun(r Request, d Decision) {
 	f.t.Helper()
 	s := d.Status
-	updating, busy := map[string]bool{}, map[string]bool{}
+	updating, busy, down := 0, map[string]bool{}, 0
+	proven, could := r.Spec.Strategy == v1.RolloutAll || s.CompletionTime != nil, false
 	var begun []Cluster
 	for _, c := range r.Clusters {
-		next := d.Revisions[c.Name]
+		next, pending := d.Revisions[c.Name], isUpdating(r, s, c.Name)
+		guarded := pending && !c.SetAside && updateOf(s, c.Name).Before.Serving
 		switch {
 		case next != c.Revision && next != s.Revision && next != s.PreviousRevision:
 			f.fatal("%s gets revision %d", c.Name, next)
-		case c.SetAside:
-		case isUpdating(r, s, c.Name):
-			updating[c.Name], busy[c.Name] = true, true
-		case !c.Serving || inFlight(s, c):
+		case c.SetAside, !c.Serving && next != c.Revision: // Outside of the limits.
+		case guarded:
+			updating++
 			busy[c.Name] = true
+		case inFlight(s, c):
+			busy[c.Name] = true
+		case !pending && c.Revision == s.Revision && !c.NoReplicas && c.Serving:
+			proven = true
 		}
-		if c.Revision != 0 && next != c.Revision {
+		// One that begins in this step could prove it only after another.
+		could = could || !c.SetAside && !c.NoReplicas && (guarded || c.Serving && next != s.Revision)
+		if next != c.Revision && (c.Revision != 0 || next == s.Revision && s.PreviousRevision != 0) {
 			begun = append(begun, c)
 		}
 	}
 	if len(begun) == 0 || s.Target() != s.Revision || s.PreviousRevision == s.Revision {
 		return
 	}
-	if r.Paused {
-		f.fatal("%s begins while the rollout is paused", begun[0].Name)
-	}
 	for _, c := range begun {
+		down += map[bool]int{true: 1}[!c.Serving]
 		switch limit := limitOf(r); {
+		case s.CompletionTime != nil && c.Revision == 0: // It joins after the rollout.
+		case r.Paused:
+			f.fatal("%s begins while the rollout is paused", c.Name)
 		case c.SetAside:
 			f.fatal("%s begins, which is set aside", c.Name)
-		case s.PreviousRevision == 0 && !c.Serving: // Nothing to protect, and nothing to return to.
-		case len(updating) > limit:
-			f.fatal("%s begins as one of %d", c.Name, len(updating))
-		case c.Serving && !inFlight(s, c) && len(busy) > limit:
-			f.fatal("%s begins while others do not serve: %v", c.Name, slices.Sorted(maps.Keys(busy)))
+		case !c.Serving && s.PreviousRevision == 0: // Nothing to protect, and nothing to return to.
+		case !c.Serving && !proven && (could || down > 1):
+			f.fatal("%s does not serve customers, and begins before the revision is proven", c.Name)
+		case !c.Serving:
+		case updating > limit:
+			f.fatal("%s begins as one of %d", c.Name, updating)
+		case !inFlight(s, c) && len(busy) > limit:
+			f.fatal("%s begins while others are updated: %v", c.Name, slices.Sorted(maps.Keys(busy)))
 		}
 	}
 }
 
+// updateOf returns the update of a cluster; an empty one of a cluster that served if it has none.
+func updateOf(s v1.RolloutStatus, name string) v1.ClusterUpdate {
+	for _, u := range s.Updating {
+		if u.Name == name {
+			if u.Before == nil {
+				u.Before = &v1.ClusterBefore{}
+			}
+			return u
+		}
+	}
+	return v1.ClusterUpdate{Name: name, Before: &v1.ClusterBefore{Serving: true}}
+}
+
+// wasUnready reports whether components of a cluster were not ready before its update.
+func wasUnready(s v1.RolloutStatus, name string) bool {
+	return len(updateOf(s, name).Before.Unready) > 0
+}
+
 // inFlight reports whether a cluster is being updated to a revision that was superseded.
 func inFlight(s v1.RolloutStatus, c Cluster) bool {
-	return c.Revision != s.Revision && c.Revision != s.PreviousRevision && !c.Ready && c.Failure == ""
+	changing := !c.Settled || slices.ContainsFunc(c.Unready, func(k Component) bool { return k.Changing })
+	return c.Revision != s.Revision && c.Revision != s.PreviousRevision && c.Serving && changing && c.Failure == ""
 }
 
 // isUpdating reports whether a cluster has yet to prove healthy. Of one that has, the setbacks are kept.
@@ -86,7 +120,11 @@ func isUpdating(r Request, s v1.RolloutStatus, name string) bool {
 		soak = r.Spec.Soak.Duration
 	}
 	return slices.ContainsFunc(s.Updating, func(u v1.ClusterUpdate) bool {
-		return u.Name == name && (u.Setbacks == 0 || u.ReadyTime == nil || r.Now.Before(u.ReadyTime.Add(soak)))
+		healthy := time.Duration(u.ReadySeconds) * time.Second
+		if u.ReadyTime != nil {
+			healthy += r.Now.Sub(u.ReadyTime.Time)
+		}
+		return u.Name == name && (u.Setbacks == 0 && !isNotable(u.Before) || u.ReadyTime == nil || healthy < soak)
 	})
 }
 
@@ -119,17 +157,23 @@ func (f *fleet) checkStatus(r Request, d Decision) {
 		if slices.ContainsFunc(s.Updating, func(u v1.ClusterUpdate) bool { return u.Name == c.Name }) {
 			entries++
 		}
-		had := c.Ready && c.Revision == s.Target()
+		had := c.Serving && c.Settled && c.Failure == "" && c.Revision == s.Target() && !slices.ContainsFunc(c.Unready, func(k Component) bool {
+			return k.Name == "frontend" && !wasUnready(s, c.Name) && (r.Last == nil || !wasUnready(*r.Last, c.Name))
+		})
+		downBefore := !updateOf(s, c.Name).Before.Serving || r.Last != nil && !updateOf(*r.Last, c.Name).Before.Serving
 		switch {
 		case c.SetAside || had:
 		case s.CompletionTime == nil && s.Target() == s.Revision && d.Revisions[c.Name] == s.Revision && !isUpdating(r, s, c.Name):
 			f.fatal("%s is not ready, and has no deadline", c.Name)
+		case downBefore:
 		case s.State == v1.RolloutComplete && (r.Last.CompletionTime == nil || r.Last.Revision != s.Revision):
 			f.fatal("complete, and %s is not ready", c.Name)
-		case s.State == v1.RolloutRolledBack && r.Last.State != v1.RolloutRolledBack && (c.Revision != s.Target() || returns(r.Last, c.Name)):
+		case s.State == v1.RolloutRolledBack && r.Last.State != v1.RolloutRolledBack && (c.Revision != s.Target() || returns(r.Last, c.Name) && !c.Serving):
 			f.fatal("rolled back, and %s is not ready", c.Name)
 		}
 	}
+	f.checkFailure(r, s)
+	f.checkTimes(r, s)
 	switch {
 	case len(s.Updating) != entries:
 		f.fatal("clusters that do not exist are updated: %v", s.Updating)
@@ -141,5 +185,30 @@ func (f *fleet) checkStatus(r Request, d Decision) {
 		f.fatal("due at %s, now is %s", d.Until, r.Now)
 	case r.Last != nil && r.Last.Revision == s.Revision && r.RollbackTo != s.Revision && !r.Last.CompletionTime.IsZero() && !r.Last.CompletionTime.Equal(s.CompletionTime):
 		f.fatal("the completion is lost")
+	}
+}
+
+// checkFailure fails if a revision is taken back because of a cluster of which nothing got worse.
+func (f *fleet) checkFailure(r Request, s v1.RolloutStatus) {
+	f.t.Helper()
+	began := s.State == v1.RolloutRollingBack && r.RollbackTo == 0 && (r.Last.State != v1.RolloutRollingBack || r.Last.Revision != s.Revision)
+	if name, _, _ := strings.Cut(s.Message, ":"); began && !updateOf(*r.Last, name).Before.Serving {
+		f.fatal("%s takes the revision back, and did not serve customers before", name)
+	}
+}
+
+// checkTimes fails if more time counts for an update than its cluster was observed.
+func (f *fleet) checkTimes(r Request, s v1.RolloutStatus) {
+	f.t.Helper()
+	for _, u := range s.Updating {
+		spent := time.Duration(u.ProgressingSeconds+u.ReadySeconds) * time.Second
+		for _, at := range []*metav1.Time{u.StartTime, u.ReadyTime} {
+			if at != nil {
+				spent += r.Now.Sub(at.Time)
+			}
+		}
+		if seen := f.find(u.Name).watched; s.State != v1.RolloutRollingBack && spent > seen {
+			f.fatal("%s of %s count, which was observed for %s", spent, u.Name, seen)
+		}
 	}
 }

@@ -11,19 +11,26 @@ func TestNewClusters(t *testing.T) {
 	runDecisions(t, []decisionCase{
 		{
 			name: "during a rollout it begins with what was healthy", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,updating eu-2=0,down",
-			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(-3m0s) eu-2=1 | until 7m0s",
+			want: "Progressing eu 0/2 waiting for eu-1, eu-2; not serving customers before: eu-2 | eu-1=2(-3m0s) eu-2=1 | until 7m0s",
 		}, {
-			name: "also if it is the only one", last: rolling(), clusters: "eu-1=0,down",
-			want: "Progressing eu 0/1 waiting for eu-1 | eu-1=2(0s) | until 10m0s",
+			name: "if no other serves, it gets the revision at once", last: rolling(), clusters: "eu-1=0,down",
+			want: "Progressing 0/1 waiting for eu-1; not serving customers before: eu-1 | eu-1=2(0s, down before) | until 10m0s",
+		}, {
+			name: "in the step of an edit it is not the first", last: complete(1), clusters: "eu-1=1 us-1=0,down",
+			want: "Progressing eu 0/2 waiting for eu-1, us-1; not serving customers before: us-1 | eu-1=2(0s) us-1=1 | until 10m0s",
+		}, {
+			name: "nor is one that has what the others had", last: rolling(), clusters: "ap-1=1,down eu-1=1",
+			with: func(r *Request) { r.Spec.Order = []string{"ap"} },
+			want: "Progressing eu 0/2 waiting for ap-1, eu-1; not serving customers before: ap-1 | ap-1=1 eu-1=2(0s) | until 10m0s",
 		}, {
 			name: "after the rollout it gets the revision at once", last: complete(2), clusters: "eu-1=2 eu-2=0,down",
 			want: "Complete 2/2 | eu-1=2 eu-2=2 | completed -1h0m0s",
 		}, {
 			name: "during the first rollout it gets the revision", last: first(began("eu-1", 3)), clusters: "eu-1=2,updating eu-2=0,down",
-			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(-3m0s) eu-2=2(0s) | until 7m0s",
+			want: "Progressing eu 0/2 waiting for eu-1, eu-2; not serving customers before: eu-2 | eu-1=2(-3m0s) eu-2=2(0s, down before) | until 7m0s",
 		}, {
 			name: "while the clusters return it gets the healthy revision", last: returning(), clusters: "eu-1=2 eu-2=0,down",
-			want: "Progressing eu 1/2 waiting for eu-2 | eu-1=2 eu-2=2(0s) | until 10m0s",
+			want: "Progressing 1/2 waiting for eu-2; not serving customers before: eu-2 | eu-1=2 eu-2=2(0s, down before) | until 10m0s",
 		}, {
 			name: "after a rollback to an earlier revision it gets that", last: rolledBackAfterCompletion(), clusters: "eu-1=1 eu-2=0,down",
 			want: "RolledBack 0/2 | eu-1=1 eu-2=1 | completed -1h0m0s",
@@ -61,7 +68,7 @@ func TestClustersThatLeave(t *testing.T) {
 			want: "Progressing eu 1/3 waiting for eu-2, us-1 | eu-1=2 eu-2=1 us-1=2(-3m0s) | until 7m0s",
 		}, {
 			name: "one that is back after the completion catches up", last: completed, clusters: "eu-1=2 eu-2=2",
-			want: "Progressing eu 1/2 waiting for eu-1 | eu-1=2(0s, ready 0s) eu-2=2 | completed -1h0m0s | until 1m0s",
+			want: "Progressing eu 1/2 waiting for eu-1 | eu-1=2(ready 0s) eu-2=2 | completed -1h0m0s | until 1m0s",
 		}, {
 			name: "the loss of all does not undo the completion", last: complete(2), clusters: "eu-1=2,aside",
 			want: "Complete 1/1 | eu-1=2 | completed -1h0m0s",
@@ -87,7 +94,7 @@ func TestClustersThatWaitForABackup(t *testing.T) {
 			want: "Progressing 0/2 waiting for eu-1, us-1 | eu-1=1 us-1=2(0s) | until 10m0s",
 		}, {
 			name: "out of turn their time does not count", last: rolling(began("eu-1", 11)), clusters: "eu-1=2,backup us-1=1",
-			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(never) us-1=1",
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(never after 660s) us-1=1",
 		}, {
 			name: "and their failures do", last: rolling(began("eu-1", 11)), clusters: "eu-1=2,backup us-1=1", with: failed,
 			want: "RollingBack 0/2 eu-1: CrashLoopBackOff | eu-1=1(0s) us-1=1",

@@ -63,13 +63,31 @@ func clustersOf(t *testing.T, text string) []Cluster {
 			t.Fatal(err)
 		}
 		region, _, _ := strings.Cut(name, "-")
-		c := Cluster{Name: name, Region: region, Revision: revision, Ready: state == "" || state == "empty" || state == "backup" && revision != 2, Waiting: state == "backup", NoReplicas: state == "empty", Serving: state != "down" && state != "aside", SetAside: state == "aside"}
-		if state == "failed" {
-			c.Failure = "ProgressDeadlineExceeded"
-		}
-		clusters = append(clusters, c)
+		clusters = append(clusters, clusterIn(state, Cluster{Name: name, Region: region, Revision: revision}))
 	}
 	return clusters
+}
+
+// clusterIn returns a cluster in a state of clustersOf.
+func clusterIn(state string, c Cluster) Cluster {
+	c.Settled, c.Serving, c.Until = c.Revision != 0, true, start()
+	c.Has = c.Settled
+	switch state {
+	case "updating":
+		c.Unready = []Component{{Name: "frontend", Reason: v1.ReasonProgressing, Changing: true}}
+	case "down":
+		c.Serving, c.Unready = false, []Component{{Name: "frontend", Reason: v1.ReasonWaitingForReplicas}}
+	case "failed":
+		c.Unready = []Component{{Name: "frontend", Reason: v1.ReasonDeadlineExceeded}}
+		c.Stalled, c.Failure = v1.ReasonDeadlineExceeded, v1.ReasonDeadlineExceeded
+	case "aside":
+		c.SetAside, c.Settled, c.Serving, c.Until = true, false, false, time.Time{}
+	case "empty":
+		c.NoReplicas = true
+	case "backup":
+		c.Waiting = true
+	}
+	return c
 }
 
 // describe returns a decision as text: the state, the region, how many clusters are updated, and the
@@ -95,14 +113,28 @@ func describe(d Decision) string {
 	return strings.Join(strings.Fields(text.String()), " ")
 }
 
-// describeUpdate returns the times of an update in parentheses.
+// describeUpdate returns the times of an update, and what was bad before, in parentheses.
 func describeUpdate(u v1.ClusterUpdate) string {
 	text := "(" + since(u.StartTime)
 	if u.ReadyTime != nil {
-		text += ", ready " + since(u.ReadyTime)
+		text = "(ready " + since(u.ReadyTime)
+	}
+	if u.ProgressingSeconds > 0 {
+		text += fmt.Sprintf(" after %ds", u.ProgressingSeconds)
+	}
+	if u.ReadySeconds > 0 {
+		text += fmt.Sprintf(" after %ds of health", u.ReadySeconds)
 	}
 	if u.Setbacks > 0 {
 		text += fmt.Sprintf(", %d setbacks", u.Setbacks)
+	}
+	switch b := u.Before; {
+	case b == nil:
+		text += ", before unknown"
+	case !b.Serving:
+		text += ", down before"
+	case isNotable(b):
+		text += fmt.Sprintf(", before %s%v", b.Stalled, b.Unready)
 	}
 	return text + ")"
 }
@@ -139,13 +171,13 @@ func minutes(n int) *metav1.Time {
 
 // began returns an update that began some minutes ago.
 func began(name string, ago int) v1.ClusterUpdate {
-	return v1.ClusterUpdate{Name: name, StartTime: minutes(-ago)}
+	return v1.ClusterUpdate{Name: name, StartTime: minutes(-ago), Before: &v1.ClusterBefore{Serving: true}}
 }
 
 // ready returns an update of a cluster that is ready since some seconds.
 func ready(name string, ago int) v1.ClusterUpdate {
-	u := began(name, 5)
-	u.ReadyTime = new(metav1.NewTime(start().Add(-time.Duration(ago) * time.Second)))
+	u := began(name, 0)
+	u.StartTime, u.ReadyTime = nil, new(metav1.NewTime(start().Add(-time.Duration(ago)*time.Second)))
 	return u
 }
 
@@ -155,7 +187,7 @@ func BenchmarkNext(b *testing.B) {
 	const clusters = 500
 	r := Request{Revision: 2, Hash: "two", Last: rolling(), Now: start()}
 	for i := range clusters {
-		c := Cluster{Name: fmt.Sprintf("member-%03d", i), Region: fmt.Sprintf("region-%02d", i/25), Revision: 1, Ready: true, Serving: true}
+		c := Cluster{Name: fmt.Sprintf("member-%03d", i), Region: fmt.Sprintf("region-%02d", i/25), Revision: 1, Settled: true, Serving: true}
 		if i < clusters/2 {
 			c.Revision = 2
 		}

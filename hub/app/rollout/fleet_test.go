@@ -26,48 +26,29 @@ type toy struct {
 	has    int64 // The revision of the copy, or 0.
 	age    int   // Ticks since the copy got it.
 	served bool
-	lost   bool
+	// lost means that it does not respond; it was last seen at one time, and is back since another.
+	lost       bool
+	seen, back time.Duration
+	// broken means that its monitoring is not ready, whatever the revision.
+	broken bool
+	// watched is how long it was observed since it was last given a revision.
+	watched time.Duration
 	// empty means that it has no replicas.
 	empty  bool
 	logged string
 }
 
-// conduct is how a copy behaves in the ticks after it got a revision: whether it is ready, whether it
-// ceases to serve customers, and why it needs a user.
-type conduct func(age int) (ready, down bool, failure string)
-
-// conductOf returns the conduct of a name.
-func conductOf(name string) conduct {
-	switch name {
-	case "slow":
-		return func(age int) (bool, bool, string) { return age >= 6, false, "" }
-	case "stuck":
-		return func(age int) (bool, bool, string) { return false, false, after(age, 40, noProgress("1 of 2")) }
-	case "flapping":
-		return func(age int) (bool, bool, string) { return age >= 2 && age%3 != 0, false, "" }
-	case "bad": // The pods of the earlier revision stay.
-		return func(age int) (bool, bool, string) { return false, false, after(age, 3, noProgress("1 of 2")) }
-	case "down":
-		return func(age int) (bool, bool, string) { return false, age >= 1, after(age, 4, noProgress("0 of 2")) }
-	case "late": // A Deployment that was complete once reports no deadline.
-		return func(age int) (bool, bool, string) { return age >= 2 && age < 9, age >= 9, "" }
-	case "leaking": // It runs out of memory after longer than it soaks.
-		return func(age int) (bool, bool, string) { return age >= 2 && age%7 != 0, age > 0 && age%7 == 0, "" }
-	default:
-		return func(age int) (bool, bool, string) { return age >= 2, false, "" }
+// lose makes a cluster not respond any more, and find respond again.
+func (c *toy) lose(now time.Duration) {
+	if !c.lost {
+		c.lost, c.seen = true, now
 	}
 }
 
-// noProgress returns what a copy says of a Deployment whose own deadline has passed.
-func noProgress(ready string) string {
-	return "ProgressDeadlineExceeded: frontend: Deployment shop-frontend made no progress within its deadline: " + ready + " replicas are ready"
-}
-
-func after(age, ticks int, failure string) string {
-	if age < ticks {
-		return ""
+func (c *toy) find(now time.Duration) {
+	if c.lost {
+		c.lost, c.back = false, now
 	}
-	return failure
 }
 
 // fleet is a hub with an application in toy clusters. The hub keeps nothing but what it stores.
@@ -75,8 +56,9 @@ type fleet struct {
 	t   *testing.T
 	log strings.Builder
 	now time.Duration
-	// begin is the time of the first step.
+	// begin is the time of the first step, and leads when the hub began to lead.
 	begin    time.Time
+	leads    time.Duration
 	clusters []*toy
 	// conduct returns the name of the conduct of a copy.
 	conduct func(cluster string, revision int64) string
@@ -152,20 +134,39 @@ func (f *fleet) edit(revision int64) {
 func (f *fleet) observe(c *toy) Cluster {
 	region, _, _ := strings.Cut(c.name, "-")
 	seen := Cluster{Name: c.name, Region: region, Revision: f.revisions[c.name], SetAside: c.lost, NoReplicas: c.empty}
-	if c.has == 0 || c.lost {
+	seen.Since = f.begin.Add(max(f.leads, c.back))
+	if c.lost {
+		seen.Since, seen.Until = f.begin.Add(f.leads), f.begin.Add(c.seen)
 		return seen
 	}
-	ready, down, failure := conductOf(f.conduct(c.name, c.has))(c.age)
-	seen.Serving = c.served && !down
-	if c.has == seen.Revision {
-		seen.Ready, seen.Failure = ready, failure
-		switch {
-		case ready:
-		case seen.Serving:
-			seen.Cause = "WaitingForReplicas: frontend: 1 of 2 replicas are ready"
-		default:
-			seen.Cause = "WaitingForReplicas: frontend: 0 of 2 replicas are ready"
-		}
+	seen.Until = f.begin.Add(f.now)
+	if c.has == 0 {
+		return seen
+	}
+	does := conductOf(f.conduct(c.name, c.has))(c.age)
+	seen.Serving, seen.Has = c.served && !does.down, c.has == seen.Revision
+	seen.Settled = seen.Has
+	if !does.ready {
+		seen.Unready = append(seen.Unready, Component{Name: "frontend", Reason: v1.ReasonProgressing, Changing: does.failure == ""})
+	}
+	if does.seeds {
+		seen.Unready = append(seen.Unready, Component{Name: "database", Reason: v1.ReasonCopyingData, Copying: true, Growing: true})
+	}
+	if c.broken {
+		seen.Unready = append(seen.Unready, Component{Name: "monitoring", Reason: v1.ReasonWaitingForReplicas})
+	}
+	if !seen.Settled {
+		return seen
+	}
+	if seen.Failure = does.failure; seen.Failure != "" {
+		seen.Stalled = v1.ReasonDeadlineExceeded
+	}
+	switch {
+	case does.ready:
+	case seen.Serving:
+		seen.Cause = "WaitingForReplicas: frontend: 1 of 2 replicas are ready"
+	default:
+		seen.Cause = "WaitingForReplicas: frontend: 0 of 2 replicas are ready"
 	}
 	return seen
 }
@@ -231,6 +232,11 @@ func (f *fleet) step() {
 	f.checkBegun(r, d)
 	f.checkStatus(r, d)
 	known := f.hasAlready(d)
+	for _, c := range f.clusters {
+		if d.Revisions[c.name] != f.revisions[c.name] {
+			c.watched = 0
+		}
+	}
 	f.store(d)
 	f.request.RollbackTo = 0 // The hub removes the annotation after it stored the status.
 	f.logRollout(d.Status)
@@ -258,8 +264,26 @@ func (f *fleet) step() {
 	for _, c := range f.clusters {
 		f.logCluster(c)
 		c.age++
+		if !c.lost {
+			c.watched += tick
+		}
 	}
 	f.now += tick
+}
+
+// away passes ticks in which there is no hub.
+func (f *fleet) away(ticks int) {
+	f.say("hub: is away for %s", time.Duration(ticks)*tick)
+	for range ticks {
+		f.now += tick
+		for _, c := range f.clusters {
+			c.age++
+			if conductOf(f.conduct(c.name, c.has))(c.age).ready && c.has != 0 {
+				c.served = true
+			}
+		}
+	}
+	f.leads, f.before = f.now, nil
 }
 
 // hasAlready reports whether a copy is found to have what was decided for it: it was lost when it was to get
@@ -278,7 +302,7 @@ func (f *fleet) write() {
 			c.has, c.age = wanted, 0
 			f.writes = append(f.writes, fmt.Sprintf("%s=%d", c.name, wanted))
 		}
-		if ready, _, _ := conductOf(f.conduct(c.name, c.has))(c.age + 1); ready {
+		if conductOf(f.conduct(c.name, c.has))(c.age + 1).ready {
 			c.served = true
 		}
 	}
@@ -313,7 +337,11 @@ func (f *fleet) logCluster(c *toy) {
 		text += fmt.Sprintf("is to get revision %d", seen.Revision)
 	case seen.Failure != "":
 		text += "needs a user: " + seen.Failure
-	case seen.Ready:
+	case seen.Cause == "" && seen.Serving && c.broken:
+		text += "ready but for its monitoring"
+	case seen.Cause == "" && seen.Serving && len(seen.Unready) > 0:
+		text += "ready, and its database seeds a replica"
+	case seen.Cause == "" && seen.Serving:
 		text += "ready"
 	case !seen.Serving && c.served:
 		text += "does not serve customers"

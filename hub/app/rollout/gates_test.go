@@ -19,7 +19,7 @@ func TestPause(t *testing.T) {
 			want: "Paused eu 0/2 paused by the annotation ecommerce.io/rollout-paused | eu-1=1 eu-2=1",
 		}, {
 			name: "what has begun goes on", last: rolling(ready("eu-1", 30)), clusters: "eu-1=2 eu-2=1", with: pause,
-			want: "Paused eu 0/2 paused by the annotation ecommerce.io/rollout-paused | eu-1=2(-5m0s, ready -30s) eu-2=1 | until 30s",
+			want: "Paused eu 0/2 paused by the annotation ecommerce.io/rollout-paused | eu-1=2(ready -30s) eu-2=1 | until 30s",
 		}, {
 			name: "an edit back to the healthy revision waits too", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,updating eu-2=1",
 			with: func(r *Request) { pause(r); r.Revision = 1 },
@@ -27,7 +27,7 @@ func TestPause(t *testing.T) {
 		}, {
 			name: "so does an edit while no revision was healthy", last: first(began("eu-1", 3)), clusters: "eu-1=2,down eu-2=2,down",
 			with: func(r *Request) { pause(r); r.Revision = 3 },
-			want: "Paused eu 0/2 paused by the annotation ecommerce.io/rollout-paused | eu-1=2 eu-2=2",
+			want: "Paused 0/2 paused by the annotation ecommerce.io/rollout-paused; not serving customers before: eu-1, eu-2 | eu-1=2 eu-2=2",
 		}, {
 			name: "a user may ask for an earlier revision", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,updating eu-2=1",
 			with: func(r *Request) { pause(r); r.RollbackTo = 1 },
@@ -72,8 +72,8 @@ func TestApproval(t *testing.T) {
 			name: "a region that is set aside is not the first", last: complete(1), clusters: "eu-1=1,aside us-1=1", with: approved(""),
 			want: "Progressing us 0/2 waiting for us-1 | eu-1=1 us-1=2(0s) | until 10m0s",
 		}, {
-			name: "a region whose turn came early waits, too", last: complete(1), clusters: "eu-1=1 us-1=1,down", with: approved(""),
-			want: "WaitingForApproval us 0/2 waiting for approval of us | eu-1=1 us-1=1",
+			name: "a cluster that does not serve does not bring its region forward", last: complete(1), clusters: "eu-1=1 us-1=1,down", with: approved(""),
+			want: "Progressing eu 0/2 waiting for eu-1, us-1; not serving customers before: us-1 | eu-1=2(0s) us-1=1 | until 10m0s",
 		}, {
 			name: "with All the regions are approved in their order, too", last: rolling(), clusters: "ap-1=1 eu-1=2 us-1=1",
 			with: func(r *Request) { approved("")(r); r.Spec.Strategy = v1.RolloutAll },
@@ -159,7 +159,7 @@ func TestWindowsOfARollout(t *testing.T) {
 			want: "Progressing eu 0/1 waiting for eu-1 | eu-1=2(-3m0s) | until 7m0s",
 		}, {
 			name: "what has begun goes on", last: rolling(ready("eu-1", 30)), clusters: "eu-1=2 eu-2=1", with: closed,
-			want: "WaitingForWindow eu 0/2 waiting for the next window of spec.rollout.windows | eu-1=2(-5m0s, ready -30s) eu-2=1 | until 30s",
+			want: "WaitingForWindow eu 0/2 waiting for the next window of spec.rollout.windows | eu-1=2(ready -30s) eu-2=1 | until 30s",
 		}, {
 			name: "a rollback needs no window", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,failed eu-2=1", with: closed,
 			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s) eu-2=1",
@@ -169,7 +169,7 @@ func TestWindowsOfARollout(t *testing.T) {
 			want: "Progressing eu 1/2 waiting for eu-1 | eu-1=1(0s) eu-2=1 | until 10m0s",
 		}, {
 			name: "nor the first revision", clusters: "eu-1=0,down", with: closed,
-			want: "Progressing eu 0/1 waiting for eu-1 | eu-1=2(0s) | until 10m0s",
+			want: "Progressing 0/1 waiting for eu-1; not serving customers before: eu-1 | eu-1=2(0s, down before) | until 10m0s",
 		}, {
 			name: "with nothing to begin none is waited for", last: rolling(ready("eu-1", 60)), clusters: "eu-1=2", with: closed,
 			want: "Complete 1/1 | eu-1=2 | completed 0s",

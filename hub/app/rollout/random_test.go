@@ -76,7 +76,7 @@ func randomFleet(t *testing.T, r *rand.Rand) *fleet {
 	f := newFleet(t, names...)
 	f.shuffle = r
 	for _, c := range f.clusters {
-		c.empty = r.IntN(8) == 0
+		c.empty, c.broken = r.IntN(8) == 0, r.IntN(8) == 0
 	}
 	f.request.Spec.MaxConcurrentClusters = int32(r.IntN(4))
 	f.request.Spec.Soak = seconds(30 * r.IntN(5))
@@ -110,7 +110,7 @@ func randomFleet(t *testing.T, r *rand.Rand) *fleet {
 
 // kinds are the names of conducts, as often as they are to occur.
 func kinds() []string {
-	bad := []string{"slow", "slow", "bad", "down", "stuck", "flapping", "late", "leaking"}
+	bad := []string{"slow", "slow", "bad", "down", "stuck", "flapping", "late", "leaking", "seeding"}
 	return append(bad, slices.Repeat([]string{"good"}, 40)...)
 }
 
@@ -131,11 +131,13 @@ func (c *chaos) disturb() {
 	victim := c.clusters[c.r.IntN(len(c.clusters))]
 	switch c.r.IntN(30) {
 	case 0, 1:
-		victim.lost = true
+		victim.lose(c.now)
 		c.say("%s is lost", victim.name)
 	case 2, 3, 4, 5:
 		for _, each := range c.clusters {
-			each.lost = each.lost && c.r.IntN(2) == 0
+			if c.r.IntN(2) == 0 {
+				each.find(c.now)
+			}
 		}
 	case 6:
 		if c.r.IntN(2) == 0 {
@@ -157,6 +159,8 @@ func (c *chaos) disturb() {
 		}
 	case 11:
 		c.exchange(victim)
+	case 12:
+		c.away(1 + c.r.IntN(30))
 	default:
 	}
 }
@@ -175,7 +179,7 @@ func (c *chaos) exchange(victim *toy) {
 func (c *chaos) calm() {
 	c.say("calm")
 	for _, each := range c.clusters {
-		each.lost = false
+		each.find(c.now)
 	}
 	c.request.Paused = false
 	c.request.Spec.Approval = v1.ApprovalNone
@@ -200,7 +204,7 @@ func (c *chaos) step() {
 }
 
 // settled reports whether the rollout has come to an end that lasts. Failed is one where nothing may be
-// taken back. A cluster where the earlier revision is bad needs a user, as does one that fails after the
+// taken back, or where no cluster serves customers, and none did before. A cluster where the earlier revision is bad needs a user, as does one that fails after the
 // completion and keeps those that come late from beginning.
 func (c *chaos) settled() bool {
 	s := c.last
@@ -208,7 +212,8 @@ func (c *chaos) settled() bool {
 	case v1.RolloutComplete, v1.RolloutRolledBack:
 		return true
 	case v1.RolloutFailed:
-		return c.request.Spec.OnFailure == v1.FailurePause || s.PreviousRevision == 0 || s.CompletionTime != nil || s.PreviousRevision == s.Revision
+		worse := slices.ContainsFunc(s.Updating, func(u v1.ClusterUpdate) bool { return servedBefore(&u) })
+		return !worse || c.request.Spec.OnFailure == v1.FailurePause || s.PreviousRevision == 0 || s.CompletionTime != nil || s.PreviousRevision == s.Revision
 	default:
 		return (s.State == v1.RolloutRollingBack || s.CompletionTime != nil) && c.isBad(s.Target())
 	}

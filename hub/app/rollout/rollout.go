@@ -11,7 +11,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// maxSetbacks is the number of times that a cluster ceases to be ready while it soaks before it fails.
+// maxSetbacks is the number of times that a cluster ceases to be healthy while it soaks before it fails.
 const maxSetbacks = 3
 
 // maxMessage is the number of bytes that a message may have.
@@ -39,31 +39,6 @@ type Request struct {
 	Approved string
 	// Now is in whole seconds.
 	Now time.Time
-}
-
-// Cluster represents what was observed of the application in one cluster.
-type Cluster struct {
-	Name, Region string
-	// Revision is the one that was decided last, or 0 for a cluster that is new.
-	Revision int64
-	// NoReplicas means that the cluster has no pods: it proves nothing about a revision.
-	NoReplicas bool
-	// SetAside means that the cluster is skipped for now, because it does not respond or is paused.
-	SetAside bool
-	// Connecting means that the hub, or the cluster, has just started: it is about to be observed, and
-	// nothing is decided until then.
-	Connecting bool
-	// Waiting means that an upgrade of the database waits for its backup. The cluster does not begin before,
-	// unless it is updated out of turn: then it is not ready, and its time does not count.
-	Waiting bool
-	// Ready means that the copy was observed to have the revision, and to be ready.
-	Ready bool
-	// Serving means that customers are served, whatever the revision.
-	Serving bool
-	// Failure says why the cluster needs a user; empty if it does not.
-	Failure string
-	// Cause says what keeps the copy from being ready; empty if nothing does, or the copy does not say.
-	Cause string
 }
 
 // Decision is the next state of a rollout.
@@ -103,22 +78,12 @@ type planner struct {
 	Request
 	status  v1.RolloutStatus
 	windows []window
+	// requested is true if a rollback begins that the user asks for.
+	requested bool
 	// clusters are sorted by region, in the order of the rollout, and by name. Those without replicas
 	// are the last of their region.
 	clusters []*progress
 	until    time.Time
-}
-
-// progress is a cluster with the revision that it is to have.
-type progress struct {
-	Cluster
-	next int64
-	// update is the update that has yet to succeed, or nil.
-	update *v1.ClusterUpdate
-	// succeeded is the update that did, or nil. It is kept while its setbacks may still count.
-	succeeded *v1.ClusterUpdate
-	// failure says why the cluster failed with the revision; empty if it did not.
-	failure string
 }
 
 // begin returns a planner with the last state, or that of a rollout that begins.
@@ -143,7 +108,7 @@ func begin(r Request) *planner {
 		p.status.CompletionTime = nil
 	default:
 		p.status.State, p.status.PreviousRevision, p.status.Updating = v1.RolloutRollingBack, r.RollbackTo, nil
-		p.status.Message = "requested by the annotation " + v1.RollbackToAnnotation
+		p.status.Message, p.requested = "requested by the annotation "+v1.RollbackToAnnotation, true
 	}
 	p.addClusters()
 	return p
@@ -200,11 +165,11 @@ func (p *planner) unguarded(c *progress) bool {
 	if p.Paused {
 		return false
 	}
-	return p.returns() || p.status.PreviousRevision == 0 && !c.SetAside && !c.Serving
+	return p.returns() || p.status.PreviousRevision == 0 && c.isDown()
 }
 
 // observe updates the updates in progress, and drops those that succeeded. Until all have, the update of a
-// cluster that is not ready any more begins again: the revision may still be at fault.
+// cluster that is not healthy any more begins again: the revision may still be at fault.
 func (p *planner) observe() {
 	updates := p.updates()
 	for _, c := range p.clusters {
@@ -214,8 +179,8 @@ func (p *planner) observe() {
 		if u, is := updates[c.Name]; is {
 			c.update = &u
 		}
-		if c.update == nil && p.status.CompletionTime == nil && !c.SetAside && (!c.Ready || c.Failure != "") {
-			c.update = &v1.ClusterUpdate{Name: c.Name, Setbacks: 1}
+		if c.update == nil && p.status.CompletionTime == nil && !c.SetAside && !c.isHealthy(wasHealthy()) {
+			c.update = &v1.ClusterUpdate{Name: c.Name, Before: &v1.ClusterBefore{Serving: true}, Setbacks: 1}
 		}
 		if c.update != nil {
 			p.observeUpdate(c)
@@ -230,60 +195,6 @@ func (p *planner) updates() map[string]v1.ClusterUpdate {
 		updates[u.Name] = u
 	}
 	return updates
-}
-
-// observeUpdate updates one update.
-func (p *planner) observeUpdate(c *progress) {
-	u := c.update
-	if c.SetAside || c.Waiting {
-		u.StartTime, u.ReadyTime = nil, nil
-		if !c.SetAside && c.Failure != "" {
-			c.fail(c.Failure)
-		}
-		return
-	}
-	if u.StartTime == nil {
-		u.StartTime = p.now()
-	}
-	if !c.Ready && u.ReadyTime != nil {
-		if lapse := u.ReadyTime.Add(p.soak() + p.progressDeadline()); !p.Now.Before(lapse) {
-			u.Setbacks = 0
-		}
-		u.StartTime, u.ReadyTime = p.now(), nil
-		u.Setbacks = min(u.Setbacks+1, maxSetbacks)
-	}
-	switch deadline := u.StartTime.Add(p.progressDeadline()); {
-	case c.Failure != "":
-		c.fail(c.Failure)
-	case u.Setbacks >= maxSetbacks && !c.Ready:
-		c.failBecause("it ceased to be ready three times")
-	case c.Ready:
-		if u.ReadyTime == nil {
-			u.ReadyTime = p.now()
-		}
-		if end := u.ReadyTime.Add(p.soak()); p.Now.Before(end) {
-			p.wake(end)
-		} else {
-			c.update, c.succeeded = nil, u
-		}
-	case !p.Now.Before(deadline):
-		c.failBecause("it is not ready within spec.rollout.progressDeadline")
-	default:
-		p.wake(deadline)
-	}
-}
-
-// fail notes that the cluster failed. The cause may be what the cluster says.
-func (c *progress) fail(cause string) {
-	c.failure = v1.Excerpt(c.Name+": "+cause, maxMessage)
-}
-
-// failBecause notes that the cluster failed by a rule of the rollout, and why it is not ready.
-func (c *progress) failBecause(rule string) {
-	if c.Cause != "" {
-		rule += ": " + c.Cause
-	}
-	c.fail(rule)
 }
 
 // failure returns the first failure of a cluster, or an empty string.
@@ -302,20 +213,27 @@ func (p *planner) mayRollBack() bool {
 		p.status.PreviousRevision != 0 && p.status.Target() == p.status.Revision && !p.returns()
 }
 
-// rollBack gives all clusters the target, and waits for those that change. One that fails with it needs a
-// user, as any cluster does. What follows a rollback is not part of it.
+// rollBack gives all clusters the target, and waits until those that change and served before have it and serve
+// again. One that fails with it needs a user, as any cluster does. What follows a rollback is not part of it.
 func (p *planner) rollBack() {
 	updates, target, pending := p.updates(), p.status.Target(), false
 	for _, c := range p.clusters {
 		u, changes := updates[c.Name]
 		if c.Revision != target {
-			u, changes = v1.ClusterUpdate{Name: c.Name}, true
+			u, changes = v1.ClusterUpdate{Name: c.Name, Before: u.Before}, true
 		}
-		pending = pending || changes && !c.SetAside && (c.Revision != target || !c.Ready)
 		c.next, c.update = target, nil
 		if !changes {
 			continue
 		}
+		if u.Before == nil {
+			u.Before = &v1.ClusterBefore{Serving: true}
+			if p.requested {
+				u.Before = p.before(c)
+			}
+		}
+		waits := u.Before.Serving && !c.SetAside
+		pending = pending || waits && (c.Revision != target || !c.Serving || c.isChanging())
 		if c.update = &u; c.SetAside {
 			u.StartTime = nil
 		} else if u.StartTime == nil {
@@ -354,18 +272,25 @@ func (p *planner) progressDeadline() time.Duration {
 	return v1.DefaultProgressDeadline
 }
 
-// unchanged returns the last state. The times of clusters that are about to be observed count anew.
+// unchanged returns the last state. The time of clusters that are not observed stands still.
 func (p *planner) unchanged() Decision {
 	d := Decision{Status: *p.Last.DeepCopy(), Revisions: make(map[string]int64, len(p.clusters))}
 	for _, c := range p.clusters {
 		d.Revisions[c.Name] = c.next
-		for i := range d.Status.Updating {
-			if u := &d.Status.Updating[i]; u.Name == c.Name && c.Connecting {
-				u.StartTime, u.ReadyTime = nil, nil
-			}
+		if c.SetAside {
+			c.stopIn(&d.Status)
 		}
 	}
 	return d
+}
+
+// Suspend returns a state while nothing is written to any cluster: the time of all updates stands still.
+func Suspend(last *v1.RolloutStatus, clusters []Cluster) *v1.RolloutStatus {
+	next := last.DeepCopy()
+	for _, c := range clusters {
+		(&progress{Cluster: c}).stopIn(next)
+	}
+	return next
 }
 
 // decision returns what was decided.
@@ -381,7 +306,7 @@ func (p *planner) decision() Decision {
 			s.Updating = append(s.Updating, *c.update)
 		case c.next == s.Revision && s.Target() == s.Revision:
 			s.Updated++
-			if u := c.succeeded; u != nil && u.Setbacks > 0 && s.CompletionTime == nil {
+			if u := c.succeeded; u != nil && (u.Setbacks > 0 || isNotable(u.Before)) && s.CompletionTime == nil {
 				s.Updating = append(s.Updating, *u)
 			}
 		}

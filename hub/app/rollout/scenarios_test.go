@@ -32,9 +32,9 @@ func threeRegions() []string { return []string{"ap-1", "eu-1", "eu-2", "us-1", "
 // edit returns an event.
 func edit(revision int64) func(*fleet) { return func(f *fleet) { f.edit(revision) } }
 
-func lose(name string) func(*fleet) { return func(f *fleet) { f.find(name).lost = true } }
+func lose(name string) func(*fleet) { return func(f *fleet) { f.find(name).lose(f.now) } }
 
-func find(name string) func(*fleet) { return func(f *fleet) { f.find(name).lost = false } }
+func find(name string) func(*fleet) { return func(f *fleet) { f.find(name).find(f.now) } }
 
 func approve(region string) func(*fleet) {
 	return func(f *fleet) {
@@ -76,6 +76,37 @@ func repair(name string) func(*fleet) {
 	}
 }
 
+// away lets the hub be away for a time.
+func away(d time.Duration) func(*fleet) { return func(f *fleet) { f.away(int(d / tick)) } }
+
+// down makes a cluster serve no customers whatever revision it has, unless its conduct is another one.
+func down(names ...string) func(*fleet) {
+	return func(f *fleet) {
+		before := f.conduct
+		f.conduct = func(cluster string, revision int64) string {
+			if is := before(cluster, revision); is != "" || !slices.Contains(names, cluster) {
+				return is
+			}
+			return "dead"
+		}
+		for _, name := range names {
+			f.find(name).served = false
+		}
+	}
+}
+
+// breakMonitoring makes a component of a cluster not ready, whatever revision it has.
+func breakMonitoring(name string) func(*fleet) { return func(f *fleet) { f.find(name).broken = true } }
+
+// inOrder returns an event of several.
+func inOrder(events ...func(*fleet)) func(*fleet) {
+	return func(f *fleet) {
+		for _, event := range events {
+			event(f)
+		}
+	}
+}
+
 // crash makes the hub crash in a step.
 func crash(f *fleet) { f.crash = true }
 
@@ -110,7 +141,7 @@ func (s scenario) run(t *testing.T, prepare func(*fleet)) *fleet {
 // TestScenarios compares the logs of simulations with ones that people have read.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	for _, s := range slices.Concat(successes(), wishes(), failures(), recoveries(), breakdowns()) {
+	for _, s := range slices.Concat(successes(), wishes(), failures(), recoveries(), breakdowns(), judgements()) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			apitest.Golden(t, s.name+".golden", s.run(t, nil).log.String())
@@ -122,7 +153,7 @@ func TestScenarios(t *testing.T) {
 // same order.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
-	for _, s := range slices.Concat(successes(), wishes(), failures(), recoveries(), breakdowns()) {
+	for _, s := range slices.Concat(successes(), wishes(), failures(), recoveries(), breakdowns(), judgements()) {
 		switch s.name {
 		case "regions", "concurrent", "all", "bad-image", "second-region", "deadline":
 		default:

@@ -109,7 +109,7 @@ func TestConnecting(t *testing.T) {
 	}
 	r := Request{Spec: v1.Rollout{}, Revision: 2, Hash: "h2", Last: last, Now: now, Clusters: []Cluster{
 		{Name: "a", Region: "r1", Revision: 2, SetAside: true, Connecting: true},
-		{Name: "b", Region: "r2", Revision: 1, Ready: true, Serving: true}, {Name: "new", Region: "r3"},
+		{Name: "b", Region: "r2", Revision: 1, Settled: true, Serving: true}, {Name: "new", Region: "r3"},
 	}}
 	for name, change := range map[string]func(*Request){
 		"no deadline counts":      func(*Request) {},

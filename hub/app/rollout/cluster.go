@@ -1,0 +1,268 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// Cluster represents what was observed of the application in one cluster.
+type Cluster struct {
+	Name, Region string
+	// Revision is the one that was decided last, or 0 for a cluster that is new.
+	Revision int64
+	// NoReplicas means that the cluster has no pods: it proves nothing about a revision.
+	NoReplicas bool
+	// SetAside means that the cluster is skipped for now, because it does not respond or is paused.
+	SetAside bool
+	// Connecting means that the hub, or the cluster, has just started: it is about to be observed, and
+	// nothing is decided until then.
+	Connecting bool
+	// Since is the time from which on this hub is known to have observed the cluster without a break, and Until
+	// when it did last; zero if that is not known. Both are in whole seconds.
+	Since, Until time.Time
+	// Waiting means that an upgrade of the database waits for its backup. The cluster does not begin before,
+	// unless it is updated out of turn: then it is not healthy, and its time does not count.
+	Waiting bool
+	// Has means that the copy has the revision, and Settled that its status is about it, too.
+	Has, Settled bool
+	// Serving means that customers are served, whatever the revision.
+	Serving bool
+	// Unready are the components that are not ready.
+	Unready []Component
+	// Stalled is the reason why the cluster needs a user, and Failure explains it; empty if it does not.
+	Stalled, Failure string
+	// Cause says what keeps the copy from being ready; empty if nothing does, or the copy does not say.
+	Cause string
+}
+
+// Component is a component that is not ready.
+type Component struct {
+	Name, Reason string
+	// Changing means that the component does not have its present spec yet.
+	Changing bool
+	// Copying means that a pod copies data. The time of an update does not count meanwhile.
+	Copying bool
+	// Growing means that it serves as before, and pods or volumes are being added.
+	Growing bool
+	// Scaling means that a number of replicas was changed, which is no setback of a cluster that was healthy.
+	Scaling bool
+}
+
+// Failures returns the reasons of a component that mean that its new pods fail. They are not excused by the
+// growth of a component, or by what kept it from being ready before.
+func Failures() []string {
+	return []string{v1.ReasonCrashLoopBackOff, v1.ReasonImagePullBackOff, v1.ReasonCreateContainerConfigError}
+}
+
+// isFailing reports whether a reason means that pods fail.
+func isFailing(reason string) bool { return slices.Contains(Failures(), reason) }
+
+// progress is a cluster with the revision that it is to have.
+type progress struct {
+	Cluster
+	next int64
+	// update is the update that has yet to succeed, or nil.
+	update *v1.ClusterUpdate
+	// succeeded is the update that did, or nil. It is kept while its setbacks, or what was before, may still count.
+	succeeded *v1.ClusterUpdate
+	// failure says why the cluster failed with the revision, and behind why it is left behind with it; empty if
+	// it did not, or is not.
+	failure, behind string
+}
+
+// isDown reports whether a cluster responds and does not serve customers.
+func (c *progress) isDown() bool { return !c.SetAside && !c.Serving }
+
+// isPending reports whether a cluster that serves has yet to get a revision.
+func (c *progress) isPending(revision int64) bool {
+	return !c.SetAside && c.Serving && c.next != revision
+}
+
+// isGuarded reports whether a cluster is being updated that served customers before.
+func (c *progress) isGuarded() bool {
+	return !c.SetAside && c.update != nil && servedBefore(c.update)
+}
+
+// servedBefore reports whether customers were served when an update began. It is not known yet while the
+// cluster has not been observed, and such a cluster is not protected.
+func servedBefore(u *v1.ClusterUpdate) bool { return u.Before != nil && u.Before.Serving }
+
+// isNotable reports whether something was bad before an update.
+func isNotable(b *v1.ClusterBefore) bool {
+	return b != nil && (!b.Serving || b.Stalled != "" || len(b.Unready) > 0)
+}
+
+// before returns what a cluster is like, for an update that begins. What is being changed or grows is not bad.
+func (c *progress) before() *v1.ClusterBefore {
+	b := &v1.ClusterBefore{Serving: c.Serving, Stalled: c.Stalled}
+	for _, k := range c.Unready {
+		if !k.Growing && !k.Changing {
+			b.Unready = append(b.Unready, v1.UnreadyComponent{Name: k.Name, Reason: k.Reason})
+		}
+	}
+	slices.SortFunc(b.Unready, func(a, b v1.UnreadyComponent) int { return strings.Compare(a.Name, b.Name) })
+	return b
+}
+
+// wasHealthy returns the update of a cluster that was healthy, and of which nothing bad is known.
+func wasHealthy() *v1.ClusterUpdate {
+	return &v1.ClusterUpdate{Before: &v1.ClusterBefore{Serving: true}, ReadySeconds: 1}
+}
+
+// isHealthy reports whether a cluster serves customers with its revision, and nothing is worse than before. A
+// cluster that was healthy remains so while its numbers of replicas change.
+func (c *progress) isHealthy(u *v1.ClusterUpdate) bool {
+	was := u.ReadyTime != nil || u.ReadySeconds > 0
+	return c.Serving && (c.Settled || was && c.Has) && !c.needsUser(u) && !slices.ContainsFunc(c.Unready, func(k Component) bool {
+		return isWorse(k, u.Before) && !(was && k.Scaling && !isFailing(k.Reason))
+	})
+}
+
+// needsUser reports whether a cluster needs a user, and did not for the same reason before.
+func (c *progress) needsUser(u *v1.ClusterUpdate) bool {
+	return c.Failure != "" && (u.Before == nil || c.Stalled == "" || c.Stalled != u.Before.Stalled)
+}
+
+// isWorse reports whether a component is worse than before: it was ready, or its pods did not fail.
+func isWorse(k Component, before *v1.ClusterBefore) bool {
+	if before != nil {
+		for _, was := range before.Unready {
+			if was.Name == k.Name {
+				return isFailing(k.Reason) && !isFailing(was.Reason)
+			}
+		}
+	}
+	return isFailing(k.Reason) || !k.Growing
+}
+
+// isChanging reports whether a cluster does not have its revision in all components yet.
+func (c *progress) isChanging() bool {
+	return !c.Settled || slices.ContainsFunc(c.Unready, func(k Component) bool { return k.Changing })
+}
+
+// copies reports whether a component copies data.
+func (c *progress) copies() bool {
+	return slices.ContainsFunc(c.Unready, func(k Component) bool { return k.Copying })
+}
+
+// observeUpdate updates one update.
+func (p *planner) observeUpdate(c *progress) {
+	u := c.update
+	if u.Before == nil && !c.SetAside {
+		u.Before = p.before(c)
+		if u.StartTime != nil || u.ReadyTime != nil { // An earlier release recorded nothing.
+			u.Before = &v1.ClusterBefore{Serving: true}
+		}
+	}
+	ready := !c.SetAside && !c.Waiting && c.isHealthy(u)
+	if c.SetAside || c.Waiting || !ready && c.copies() {
+		c.stop(u)
+		if !c.SetAside && c.needsUser(u) {
+			c.fail(c.Failure)
+		}
+		return
+	}
+	p.resume(c, ready)
+	switch spent := p.spent(u); {
+	case c.needsUser(u) && !ready:
+		c.fail(c.Failure)
+	case u.Setbacks >= maxSetbacks && !ready:
+		c.failBecause("it ceased to be ready three times")
+	case ready:
+		if rest := p.soak() - spent; rest > 0 {
+			p.wake(p.Now.Add(rest))
+		} else {
+			c.update, c.succeeded = nil, u
+		}
+	case spent >= p.progressDeadline():
+		c.failBecause("it is not ready within spec.rollout.progressDeadline")
+	default:
+		p.wake(p.Now.Add(p.progressDeadline() - spent))
+	}
+}
+
+// resume lets the time of an update count that is observed. What was not observed since it was last written
+// does not.
+func (p *planner) resume(c *progress, ready bool) {
+	u := c.update
+	if u.StartTime != nil && u.StartTime.Time.Before(c.Since) {
+		u.StartTime = nil
+	}
+	wasReady := u.ReadyTime != nil
+	if wasReady && u.ReadyTime.Time.Before(c.Since) {
+		u.ReadyTime = p.now()
+	}
+	switch {
+	case ready:
+		u.StartTime, u.ProgressingSeconds = nil, 0
+		u.ReadyTime = cmp.Or(u.ReadyTime, p.now())
+	case wasReady:
+		if p.spent(u) >= p.soak()+p.progressDeadline() {
+			u.Setbacks = 0
+		}
+		u.Setbacks = min(u.Setbacks+1, maxSetbacks)
+		u.StartTime, u.ReadyTime, u.ReadySeconds = p.now(), nil, 0
+	default: // Nothing is known of why one is not healthy any more that was not observed.
+		u.ReadySeconds = 0
+		u.StartTime = cmp.Or(u.StartTime, p.now())
+	}
+}
+
+// spent returns how long an update was observed as it is: healthy, or not yet.
+func (p *planner) spent(u *v1.ClusterUpdate) time.Duration {
+	if u.ReadyTime != nil {
+		return time.Duration(u.ReadySeconds)*time.Second + p.Now.Sub(u.ReadyTime.Time)
+	}
+	return time.Duration(u.ProgressingSeconds)*time.Second + p.Now.Sub(u.StartTime.Time)
+}
+
+// stopIn stops the time of the cluster's update in a state.
+func (c *progress) stopIn(s *v1.RolloutStatus) {
+	for i := range s.Updating {
+		if s.Updating[i].Name == c.Name {
+			c.stop(&s.Updating[i])
+		}
+	}
+}
+
+// stop ends the observation of an update, and adds up what is known to have been observed.
+func (c *progress) stop(u *v1.ClusterUpdate) {
+	switch {
+	case u.ReadyTime != nil:
+		u.ReadySeconds += c.observedSince(u.ReadyTime.Time)
+	case u.StartTime != nil:
+		u.ProgressingSeconds += c.observedSince(u.StartTime.Time)
+	}
+	u.StartTime, u.ReadyTime = nil, nil
+}
+
+// observedSince returns the seconds in which the cluster was observed since a time: never too many.
+func (c *progress) observedSince(start time.Time) int64 {
+	if start.Before(c.Since) || c.Until.Before(start) {
+		return 0
+	}
+	return int64(c.Until.Sub(start) / time.Second)
+}
+
+// fail notes that the cluster failed. The cause may be what the cluster says. One that did not serve customers
+// before is left behind.
+func (c *progress) fail(cause string) {
+	text := v1.Excerpt(c.Name+": "+cause, maxMessage)
+	if servedBefore(c.update) {
+		c.failure = text
+	} else {
+		c.behind = text
+	}
+}
+
+// failBecause notes that the cluster failed by a rule of the rollout, and why it is not ready.
+func (c *progress) failBecause(rule string) {
+	if c.Cause != "" {
+		rule += ": " + c.Cause
+	}
+	c.fail(rule)
+}

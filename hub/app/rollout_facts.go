@@ -1,0 +1,190 @@
+package app
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/rollout"
+)
+
+// database is the name of the component of which a part of a revision says how large it is.
+const database = "database"
+
+// clustersOf returns the chosen clusters as a rollout sees them: with the revisions that were decided last, and what
+// their copies say.
+func (r *Reconciler) clustersOf(app *v1.EcommerceApp, in *aggregate.Input) []rollout.Cluster {
+	entries := map[string]*v1.ClusterStatus{}
+	for i := range in.Previous.Clusters {
+		entries[in.Previous.Clusters[i].Name] = &in.Previous.Clusters[i]
+	}
+	var clusters []rollout.Cluster
+	for i := range in.Clusters {
+		member := &in.Clusters[i]
+		if member.Connection == aggregate.Detached || !slices.Contains(in.Chosen, member.Name) {
+			continue
+		}
+		entry := cmp.Or(entries[member.Name], &v1.ClusterStatus{})
+		c := clusterOf(entry, member)
+		if share, divided := in.Shares[c.Name]; divided {
+			c.NoReplicas = share.NoReplicas()
+		}
+		c.Since, c.Until = r.observedSince(member), lastObserved(member, in.Now.Time)
+		// One with an earlier revision is not upgraded yet, and as healthy as before.
+		c.Waiting = awaitsBackup(app, member)
+		clusters = append(clusters, c)
+	}
+	return clusters
+}
+
+// observedSince returns since when this hub is known to observe a member without a break, in whole seconds: not before
+// it leads, and not before the last change of a connection that lasts.
+func (r *Reconciler) observedSince(member *aggregate.Cluster) time.Time {
+	now := r.clock.Now()
+	r.leads.CompareAndSwap(nil, &now)
+	since := *r.leads.Load()
+	if member.Connection == aggregate.Connected && member.ConnectionSince.After(since) {
+		since = member.ConnectionSince.Time
+	}
+	return since.Truncate(time.Second)
+}
+
+// lastObserved returns when a member was last observed; zero if that is not known.
+func lastObserved(member *aggregate.Cluster, now time.Time) time.Time {
+	switch {
+	case member.Connection == aggregate.Connected:
+		return now
+	case member.Connection == aggregate.Lost && member.LastObserved != nil:
+		return member.LastObserved.Time
+	default:
+		return time.Time{}
+	}
+}
+
+// clusterOf returns what is known of the application in a member, where it had an entry or an empty one.
+func clusterOf(entry *v1.ClusterStatus, member *aggregate.Cluster) rollout.Cluster {
+	c := rollout.Cluster{
+		Name: member.Name, Region: cmp.Or(member.Region, entry.Region, aggregate.RegionUnknown), Revision: entry.Revision,
+		SetAside:   member.Connection != aggregate.Connected || member.Paused,
+		Connecting: member.Connection == aggregate.Connecting && !member.Paused,
+	}
+	if c.Revision == 0 && member.Copy != nil {
+		c.Revision = member.Copy.Revision // The status was lost.
+	}
+	if member.Connection == aggregate.Connected {
+		addCopy(&c, entry, member)
+	}
+	return c
+}
+
+// addCopy adds what the copy says, and why it could not be written. What is propagated is not part of a revision.
+func addCopy(c *rollout.Cluster, entry *v1.ClusterStatus, member *aggregate.Cluster) {
+	failure, applied := member.Failure, entry.AppliedGeneration
+	if failure != nil && failure.Propagation {
+		failure = nil
+	}
+	if entry.Phase == v1.PhaseDeleting {
+		applied = 0 // The application comes back.
+	}
+	copied := member.Copy
+	c.Has = copied != nil && !copied.Deleting && copied.Revision == c.Revision
+	if copied != nil {
+		c.Serving = !copied.Deleting && aggregate.IsAvailable(copied.Status)
+		c.Unready = unreadyOf(&copied.Status)
+	}
+	c.Settled = c.Has && member.Settled(applied)
+	if c.Has && !isReady(copied) {
+		addCause(c, copied)
+	}
+	if failure.NeedsIntervention() || failure != nil && !c.Settled || failure.Contended() && c.Cause != "" {
+		c.Cause = failure.Reason + ": " + failure.Message
+	}
+	if failure.NeedsIntervention() || failure.Contended() && c.Cause != "" {
+		c.Stalled, c.Failure = failure.Reason, c.Cause
+	}
+}
+
+// isReady reports whether a copy is ready for its present spec.
+func isReady(c *aggregate.Copy) bool {
+	return c.Status.ObservedGeneration == c.Generation && meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionReady)
+}
+
+// addCause adds why a copy is not ready, and whether it needs a user. A component that fails only because it cannot
+// grow serves as before.
+func addCause(c *rollout.Cluster, copied *aggregate.Copy) {
+	reason := v1.ReasonProgressing
+	if ready := meta.FindStatusCondition(copied.Status.Conditions, v1.ConditionReady); ready != nil {
+		reason = cmp.Or(ready.Reason, reason)
+	}
+	c.Cause = reason
+	if copied.Status.Message != "" {
+		c.Cause += ": " + copied.Status.Message
+	}
+	stalled := meta.FindStatusCondition(copied.Status.Conditions, v1.ConditionStalled)
+	if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.ObservedGeneration != copied.Generation {
+		return
+	}
+	grows := false
+	for i := range copied.Status.Components {
+		if k := &copied.Status.Components[i]; k.Phase == v1.PhaseFailed {
+			if grows = isGrowing(k); !grows {
+				break
+			}
+		}
+	}
+	if !grows {
+		c.Stalled, c.Failure = stalled.Reason, c.Cause
+	}
+}
+
+// unreadyOf returns the components of a copy that are not ready.
+func unreadyOf(status *v1.EcommerceAppStatus) []rollout.Component {
+	var unready []rollout.Component
+	for i := range status.Components {
+		k := &status.Components[i]
+		if k.Ready {
+			continue
+		}
+		unready = append(unready, rollout.Component{
+			Name: k.Name, Reason: k.Reason, Changing: k.Reason == v1.ReasonProgressing, Copying: k.Reason == v1.ReasonCopyingData,
+			Growing: isGrowing(k), Scaling: status.Phase == v1.PhaseScaling,
+		})
+	}
+	return unready
+}
+
+// isGrowing reports whether a component that is not ready has its present spec, and waits for pods or volumes that are
+// added. A database has no pods beside those of its spec, and they are created together.
+func isGrowing(k *v1.ComponentStatus) bool {
+	if k.Name != database {
+		return false
+	}
+	switch k.Reason {
+	case v1.ReasonScaling, v1.ReasonWaitingForReplicas, v1.ReasonWaitingForStorage, v1.ReasonStorageNotExpandable,
+		v1.ReasonUnschedulable, v1.ReasonProvisioningFailed:
+		return true // None of them is reported while pods have an earlier spec.
+	case v1.ReasonCopyingData, v1.ReasonDeadlineExceeded:
+		return k.UpdatedReplicas >= k.Replicas
+	case v1.ReasonFailedCreate:
+		return k.UpdatedReplicas >= k.ReadyReplicas
+	default:
+		return false
+	}
+}
+
+// awaitsBackup reports whether an upgrade of the database in a cluster waits for a backup.
+func awaitsBackup(app *v1.EcommerceApp, in *aggregate.Cluster) bool {
+	if app.Spec.Database == nil || in.Database == (v1.DatabaseServer{}) {
+		return false
+	}
+	copied := v1.CopiedServer{}
+	if in.Copy != nil {
+		copied = in.Copy.Database
+	}
+	return app.DatabaseServer(in.Name, in.Database, copied) != in.Database
+}
