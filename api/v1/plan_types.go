@@ -196,6 +196,14 @@ type PlannedWave struct {
 	// +kubebuilder:validation:MaxItems=500
 	// +kubebuilder:validation:items:MaxLength=63
 	Clusters []string `json:"clusters,omitempty"`
+
+	// notServing are those of the clusters that run the application and do not serve customers, sorted: a rollout does not
+	// wait for them, and leaves them behind if they do not serve any with the revision either. At most 500.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=500
+	// +kubebuilder:validation:items:MaxLength=63
+	NotServing []string `json:"notServing,omitempty"`
 }
 
 // PlannedDecision is a decision of the placement about a cluster.

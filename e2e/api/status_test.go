@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -110,6 +111,10 @@ func (s *server) testStatusBounds(t *testing.T) {
 	if err := s.patchStatus(t, k, app, v1.EcommerceAppStatus{PendingChanges: pendingChanges(100, strings.Repeat("f", 256))}); err != nil {
 		t.Errorf("100 pending changes are refused: %v", err)
 	}
+	update := v1.ClusterUpdate{Name: "a", ProgressingSeconds: 1 << 40, ReadySeconds: 1, Before: &v1.ClusterBefore{Serving: true, Stalled: v1.ReasonConflict, Unready: unready(16)}}
+	if err := s.patchStatus(t, k, app, rolloutStatus(update)); err != nil {
+		t.Errorf("an update with what was before is refused: %v", err)
+	}
 	for _, test := range []struct {
 		field, says string
 		status      any
@@ -122,6 +127,11 @@ func (s *server) testStatusBounds(t *testing.T) {
 		{"status.pendingChanges", "Too many: 101: must have at most 100 items", map[string]any{"pendingChanges": pendingChanges(101, "f")}},
 		{"status.pendingChanges[0].fields[0]", "Too long: may not be more than 256 bytes", map[string]any{"pendingChanges": pendingChanges(1, strings.Repeat("f", 257))}},
 		{"status.pendingChanges[0].action", "Unsupported value", map[string]any{"pendingChanges": []v1.PendingChange{{Kind: "Service", Name: "a", Action: "Patch"}}}},
+		{"status.rollout.updating[0].before.unready", "Too many: 17: must have at most 16 items", rolloutStatus(v1.ClusterUpdate{Name: "a", Before: &v1.ClusterBefore{Unready: unready(17)}})},
+		{"status.rollout.updating[0].before.unready[0].name", "Too long: may not be more than 63 bytes", rolloutStatus(v1.ClusterUpdate{Name: "a", Before: &v1.ClusterBefore{Unready: []v1.UnreadyComponent{{Name: strings.Repeat("n", 64)}}}})},
+		{"status.rollout.updating[0].before.stalled", "Too long: may not be more than 1024 bytes", rolloutStatus(v1.ClusterUpdate{Name: "a", Before: &v1.ClusterBefore{Stalled: strings.Repeat("R", 1025)}})},
+		{"status.rollout.updating[0].progressingSeconds", "should be greater than or equal to 0", rolloutStatus(v1.ClusterUpdate{Name: "a", ProgressingSeconds: -1})},
+		{"status.rollout.updating[0].readySeconds", "should be greater than or equal to 0", rolloutStatus(v1.ClusterUpdate{Name: "a", ReadySeconds: -1})},
 		{"status.clusterCount", "should be greater than or equal to 0", map[string]any{"clusterCount": -1}},
 	} {
 		s.checkAnswer(t, k, testCase{field: test.field, says: test.says}, s.patchStatus(t, k, app, test.status))
@@ -143,6 +153,20 @@ func (s *server) testStatusBounds(t *testing.T) {
 		s.patchStatus(t, members, member, map[string]any{"orphanCount": -1}))
 	s.checkAnswer(t, members, testCase{field: "status.residueCount", says: "should be greater than or equal to 0"},
 		s.patchStatus(t, members, member, map[string]any{"residueCount": -1}))
+}
+
+// rolloutStatus returns a status with an update in progress.
+func rolloutStatus(u v1.ClusterUpdate) map[string]any {
+	return map[string]any{"rollout": v1.RolloutStatus{Revision: 1, SpecHash: "h", State: v1.RolloutProgressing, Updating: []v1.ClusterUpdate{u}}}
+}
+
+// unready returns components that were not ready.
+func unready(n int) []v1.UnreadyComponent {
+	all := make([]v1.UnreadyComponent, 0, n)
+	for i := range n {
+		all = append(all, v1.UnreadyComponent{Name: fmt.Sprintf("component-%d", i), Reason: v1.ReasonCrashLoopBackOff})
+	}
+	return all
 }
 
 // writeStatus patches the status.

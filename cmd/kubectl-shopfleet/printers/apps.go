@@ -28,7 +28,7 @@ func Apps(apps []v1.EcommerceApp, o Options) string {
 // and how many clusters its placement rejected, if the table is wide or there are no others.
 func App(app *v1.EcommerceApp, o Options) string {
 	o.AllNamespaces = false // The headline has it.
-	text := headline(app) + "\n"
+	text := headline(app) + "\n" + leftBehind(app)
 	if len(app.Status.Clusters) == 0 {
 		text += Text(components(app, o), o)
 	} else {
@@ -38,6 +38,32 @@ func App(app *v1.EcommerceApp, o Options) string {
 		text += Text(rejected(app), o)
 	}
 	return text
+}
+
+// leftBehind names the clusters in which something was bad before they got the revision, or nothing if there is none.
+func leftBehind(app *v1.EcommerceApp) string {
+	r := app.Status.Rollout
+	if r == nil || r.State == v1.RolloutRollingBack {
+		return ""
+	}
+	var b strings.Builder
+	for i := range r.Updating {
+		u := &r.Updating[i]
+		switch {
+		case u.Before == nil:
+		case !u.Before.Serving:
+			fmt.Fprintf(&b, "%s served no customers before revision %d, and is not waited for.\n", u.Name, r.Revision)
+		case len(u.Before.Unready) > 0:
+			names := make([]string, 0, len(u.Before.Unready))
+			for _, c := range u.Before.Unready {
+				names = append(names, c.Name)
+			}
+			fmt.Fprintf(&b, "%s was not ready before revision %d: %s.\n", u.Name, r.Revision, strings.Join(names, ", "))
+		case u.Before.Stalled != "":
+			fmt.Fprintf(&b, "%s was not ready before revision %d: %s.\n", u.Name, r.Revision, u.Before.Stalled)
+		}
+	}
+	return b.String()
 }
 
 func headline(app *v1.EcommerceApp) string {

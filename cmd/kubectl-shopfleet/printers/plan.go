@@ -22,13 +22,21 @@ func Plan(app string, s *v1.PlanStatus, everywhere bool) string {
 		fmt.Fprintf(&b, "\nNo placement: runs in all %d ready clusters.\n", s.Counts.Chosen)
 	}
 	for i := range s.Waves {
-		fmt.Fprintf(&b, "%sWave %d: %s\n", firstBreak(i), i+1, strings.Join(s.Waves[i].Clusters, ", "))
+		fmt.Fprintf(&b, "%sWave %d: %s%s\n", firstBreak(i), i+1, strings.Join(s.Waves[i].Clusters, ", "), notServing(&s.Waves[i]))
 	}
 	for i := range s.Clusters {
 		plannedCluster(&b, app, &s.Clusters[i])
 	}
 	fmt.Fprintf(&b, "\n%s\n", plannedSummary(s))
 	return b.String()
+}
+
+// notServing names the clusters of a wave that the rollout does not wait for.
+func notServing(w *v1.PlannedWave) string {
+	if len(w.NotServing) == 0 {
+		return ""
+	}
+	return " (serving no customers, and not waited for: " + strings.Join(w.NotServing, ", ") + ")"
 }
 
 // firstBreak returns a line break before the first of several lines.

@@ -8,16 +8,18 @@ import (
 )
 
 // wavesOf returns the order in which the copies of an application change, of the clusters whose copies do.
-// Without a rollout the hub writes all of them at a time. A cluster that the application leaves does not
+// Without a rollout the hub writes all of them at a time. With one, those that do not serve customers are named: it does
+// not wait for them. A cluster that the application leaves does not
 // wait for its turn.
 func wavesOf(app *v1.EcommerceApp, spec *v1.Rollout, changing []string) []v1.PlannedWave {
-	clusters := make([]rollout.Cluster, 0, len(changing))
+	clusters, down := make([]rollout.Cluster, 0, len(changing)), map[string]bool{}
 	for _, name := range changing {
 		next, leaves := rollout.Cluster{Name: name}, false
 		for i := range app.Status.Clusters {
 			if entry := &app.Status.Clusters[i]; entry.Name == name {
 				next.Region, leaves = entry.Region, entry.Phase == v1.PhaseDeleting
-				next.NoReplicas = entry.Share.NoReplicas()
+				next.NoReplicas, next.Serving = entry.Share.NoReplicas(), entry.Available || entry.Stale
+				down[name] = !next.Serving && !leaves && entry.AppliedGeneration > 0
 			}
 		}
 		if spec == nil || !leaves {
@@ -30,7 +32,13 @@ func wavesOf(app *v1.EcommerceApp, spec *v1.Rollout, changing []string) []v1.Pla
 			break
 		}
 		slices.Sort(wave)
-		waves = append(waves, v1.PlannedWave{Clusters: wave})
+		next := v1.PlannedWave{Clusters: wave}
+		for _, name := range wave {
+			if spec != nil && down[name] {
+				next.NotServing = append(next.NotServing, name)
+			}
+		}
+		waves = append(waves, next)
 	}
 	return waves
 }

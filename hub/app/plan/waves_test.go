@@ -13,8 +13,8 @@ func TestWaves(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{}
 	app.Status.Clusters = []v1.ClusterStatus{
-		{Name: "asia-1", Region: "asia"}, {Name: "eu-1", Region: "eu", Share: &v1.ReplicaShare{Frontend: new(int32(0))}}, {Name: "eu-2", Region: "eu"},
-		{Name: "us-1", Region: "us"}, {Name: "us-2", Region: "us", Phase: v1.PhaseDeleting},
+		{Name: "asia-1", Region: "asia", Available: true}, {Name: "eu-1", Region: "eu", Available: true, Share: &v1.ReplicaShare{Frontend: new(int32(0))}},
+		{Name: "eu-2", Region: "eu", Available: true}, {Name: "us-1", Region: "us", Available: true}, {Name: "us-2", Region: "us", Phase: v1.PhaseDeleting},
 	}
 	changing := []string{"eu-1", "eu-2", "us-1", "us-2"}
 	for name, tt := range map[string]struct {
@@ -28,5 +28,23 @@ func TestWaves(t *testing.T) {
 		if diff := cmp.Diff(tt.want, wavesOf(app, tt.spec, changing)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// TestWavesOfClustersThatDoNotServe: a rollout names those that it does not wait for. One that joins, or does not respond, is
+// none of them.
+func TestWavesOfClustersThatDoNotServe(t *testing.T) {
+	t.Parallel()
+	app := &v1.EcommerceApp{}
+	app.Status.Clusters = []v1.ClusterStatus{
+		{Name: "a", AppliedGeneration: 1}, {Name: "b", Available: true}, {Name: "c", Stale: true, AppliedGeneration: 1}, {Name: "d"},
+	}
+	changing := []string{"a", "b", "c", "d"}
+	want := []v1.PlannedWave{{Clusters: []string{"b"}}, {Clusters: []string{"a", "c", "d"}, NotServing: []string{"a"}}}
+	if diff := cmp.Diff(want, wavesOf(app, &v1.Rollout{}, changing)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := wavesOf(app, nil, changing); len(got) != 1 || got[0].NotServing != nil {
+		t.Errorf("without a rollout: %v", got)
 	}
 }

@@ -53,6 +53,7 @@ func (p *planner) finish() {
 		case c.SetAside:
 		case c.behind != "":
 			behind = cmp.Or(behind, c.behind)
+		case p.status.CompletionTime != nil && c.update != nil && !servedBefore(c.update): // It follows.
 		case c.update != nil || c.next != p.status.Revision:
 			waiting = append(waiting, c.Name)
 		default:

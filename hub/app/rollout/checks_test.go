@@ -157,7 +157,7 @@ func (f *fleet) checkStatus(r Request, d Decision) {
 		if slices.ContainsFunc(s.Updating, func(u v1.ClusterUpdate) bool { return u.Name == c.Name }) {
 			entries++
 		}
-		had := c.Serving && c.Settled && c.Failure == "" && c.Revision == s.Target() && !slices.ContainsFunc(c.Unready, func(k Component) bool {
+		had := c.Serving && c.Settled && (c.Failure == "" || wasUnready(s, c.Name) || r.Last != nil && wasUnready(*r.Last, c.Name)) && c.Revision == s.Target() && !slices.ContainsFunc(c.Unready, func(k Component) bool {
 			return k.Name == "frontend" && !wasUnready(s, c.Name) && (r.Last == nil || !wasUnready(*r.Last, c.Name))
 		})
 		downBefore := !updateOf(s, c.Name).Before.Serving || r.Last != nil && !updateOf(*r.Last, c.Name).Before.Serving

@@ -7,7 +7,8 @@ import (
 )
 
 // Waves returns the clusters in the order in which they get a new revision, if all goes well. The clusters
-// of one wave may get it together, as far as the spec allows. Without a rollout there is one wave.
+// of one wave may get it together, as far as the spec allows. Those that do not serve customers get it when the first
+// wave has proven it. Without a rollout there is one wave.
 func Waves(spec *v1.Rollout, clusters []Cluster) [][]string {
 	if len(clusters) == 0 {
 		return nil
@@ -17,22 +18,52 @@ func Waves(spec *v1.Rollout, clusters []Cluster) [][]string {
 	}
 	p := &planner{Request: Request{Spec: *spec, Clusters: clusters}}
 	p.addClusters()
-	first := slices.IndexFunc(p.clusters, func(c *progress) bool { return !c.NoReplicas })
+	serving, down := p.clusters, []*progress(nil)
+	if spec.Strategy != v1.RolloutAll {
+		serving, down = p.byServing()
+	}
+	first := slices.IndexFunc(serving, func(c *progress) bool { return !c.NoReplicas })
 	if first < 0 {
-		first = len(p.clusters)
+		first = len(serving)
 	}
 	var waves [][]string
-	for i, c := range p.clusters {
+	for i, c := range serving {
 		switch {
 		case i == 0:
 			waves = append(waves, []string{c.Name})
-		case spec.Strategy == v1.RolloutAll || i > first+1 && c.Region == p.clusters[i-1].Region:
+		case spec.Strategy == v1.RolloutAll || i > first+1 && c.Region == serving[i-1].Region:
 			waves[len(waves)-1] = append(waves[len(waves)-1], c.Name)
 		default:
 			waves = append(waves, []string{c.Name})
 		}
 	}
+	if len(down) == 0 {
+		return waves
+	}
+	proven := min(first+1, len(waves))
+	if proven == len(waves) {
+		waves = append(waves, nil)
+	}
+	for _, c := range down {
+		waves[proven] = append(waves[proven], c.Name)
+	}
 	return waves
+}
+
+// byServing returns the clusters that serve customers or are set aside, and the others. If none serves, the first of the
+// others has to prove the revision.
+func (p *planner) byServing() (serving, down []*progress) {
+	for _, c := range p.clusters {
+		if c.isDown() {
+			down = append(down, c)
+		} else {
+			serving = append(serving, c)
+		}
+	}
+	if len(serving) == 0 {
+		serving, down = down[:1], down[1:]
+	}
+	return serving, down
 }
 
 // Guarded reports whether clusters have to wait for their turn: there is a revision that was healthy, it

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -13,23 +14,29 @@ import (
 func TestWaves(t *testing.T) {
 	t.Parallel()
 	clusters := []Cluster{
-		{Name: "us-2", Region: "us"}, {Name: "eu-3", Region: "eu"}, {Name: "us-1", Region: "us"},
-		{Name: "eu-1", Region: "eu"}, {Name: "asia-1", Region: "asia"}, {Name: "eu-2", Region: "eu"},
+		{Name: "us-2", Region: "us", Serving: true}, {Name: "eu-3", Region: "eu", Serving: true}, {Name: "us-1", Region: "us", Serving: true},
+		{Name: "eu-1", Region: "eu", Serving: true}, {Name: "asia-1", Region: "asia", Serving: true}, {Name: "eu-2", Region: "eu", Serving: true},
 	}
+	down := slices.Clone(clusters)
+	down[3].Serving, down[4].Serving = false, false // eu-1 and asia-1.
+	none := []Cluster{{Name: "b", Region: "eu"}, {Name: "a", Region: "eu"}, {Name: "c", Region: "us"}}
 	for name, tt := range map[string]struct {
 		spec     *v1.Rollout
 		clusters []Cluster
 		want     [][]string
 	}{
-		"no rollout":  {nil, clusters, [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
-		"all":         {&v1.Rollout{Strategy: v1.RolloutAll}, clusters, [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
-		"by name":     {&v1.Rollout{}, clusters, [][]string{{"asia-1"}, {"eu-1", "eu-2", "eu-3"}, {"us-1", "us-2"}}},
-		"in order":    {&v1.Rollout{Order: []string{"us", "eu"}}, clusters, [][]string{{"us-1"}, {"us-2"}, {"eu-1", "eu-2", "eu-3"}, {"asia-1"}}},
-		"one region":  {&v1.Rollout{}, clusters[:1], [][]string{{"us-2"}}},
-		"no clusters": {&v1.Rollout{}, nil, nil},
+		"no rollout":    {nil, clusters, [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
+		"all":           {&v1.Rollout{Strategy: v1.RolloutAll}, clusters, [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
+		"by name":       {&v1.Rollout{}, clusters, [][]string{{"asia-1"}, {"eu-1", "eu-2", "eu-3"}, {"us-1", "us-2"}}},
+		"in order":      {&v1.Rollout{Order: []string{"us", "eu"}}, clusters, [][]string{{"us-1"}, {"us-2"}, {"eu-1", "eu-2", "eu-3"}, {"asia-1"}}},
+		"one region":    {&v1.Rollout{}, clusters[:1], [][]string{{"us-2"}}},
+		"no clusters":   {&v1.Rollout{}, nil, nil},
+		"some are down": {&v1.Rollout{}, down, [][]string{{"eu-2"}, {"eu-3", "asia-1", "eu-1"}, {"us-1", "us-2"}}},
+		"all are down":  {&v1.Rollout{}, none, [][]string{{"a"}, {"b", "c"}}},
+		"all at once":   {nil, down, [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
 		"without replicas": {&v1.Rollout{}, []Cluster{
-			{Name: "a-1", Region: "a", NoReplicas: true}, {Name: "a-2", Region: "a", NoReplicas: true}, {Name: "b-1", Region: "b", NoReplicas: true},
-			{Name: "b-2", Region: "b"}, {Name: "b-3", Region: "b"},
+			{Name: "a-1", Region: "a", NoReplicas: true, Serving: true}, {Name: "a-2", Region: "a", NoReplicas: true, Serving: true}, {Name: "b-1", Region: "b", NoReplicas: true, Serving: true},
+			{Name: "b-2", Region: "b", Serving: true}, {Name: "b-3", Region: "b", Serving: true},
 		}, [][]string{{"a-1"}, {"a-2"}, {"b-2"}, {"b-3", "b-1"}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,189 @@
+package rollout
+
+import (
+	"testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// was returns an update that began some minutes ago in a cluster of which something was bad before.
+func was(name string, ago int, before v1.ClusterBefore) v1.ClusterUpdate {
+	u := began(name, ago)
+	u.Before = &before
+	return u
+}
+
+// not makes a component of the first cluster not ready.
+func not(c Component) func(*Request) {
+	return func(r *Request) { r.Clusters[0].Unready = append(r.Clusters[0].Unready, c) }
+}
+
+// TestWorse is about what is worse than before an update, and what is not.
+func TestWorse(t *testing.T) {
+	t.Parallel()
+	const (
+		fails   = "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s) us-1=1"
+		healthy = "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(ready 0s) us-1=1 | until 1m0s"
+		excused = "Progressing eu 0/2 waiting for eu-1, us-1; not ready before: eu-1 | eu-1=2(ready 0s, before [{backend WaitingForReplicas}]) us-1=1 | until 1m0s"
+	)
+	backend := v1.ClusterBefore{Serving: true, Unready: []v1.UnreadyComponent{{Name: "backend", Reason: v1.ReasonWaitingForReplicas}}}
+	crashing := v1.ClusterBefore{Serving: true, Unready: []v1.UnreadyComponent{{Name: "backend", Reason: v1.ReasonCrashLoopBackOff}}}
+	runDecisions(t, []decisionCase{
+		{
+			name: "a component that was ready", last: rolling(began("eu-1", 10)), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "backend", Reason: v1.ReasonWaitingForReplicas}), want: fails,
+		}, {
+			name: "one that was not", last: rolling(was("eu-1", 10, backend)), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "backend", Reason: v1.ReasonWaitingForReplicas}), want: excused,
+		}, {
+			name: "another one", last: rolling(was("eu-1", 10, backend)), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "frontend", Reason: v1.ReasonWaitingForReplicas}),
+			want: "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s, before [{backend WaitingForReplicas}]) us-1=1",
+		}, {
+			name: "its pods fail now", last: rolling(was("eu-1", 10, backend)), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "backend", Reason: v1.ReasonImagePullBackOff}),
+			want: "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s, before [{backend WaitingForReplicas}]) us-1=1",
+		}, {
+			name: "its pods failed before", last: rolling(was("eu-1", 10, crashing)), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "backend", Reason: v1.ReasonImagePullBackOff}),
+			want: "Progressing eu 0/2 waiting for eu-1, us-1; not ready before: eu-1 | eu-1=2(ready 0s, before [{backend CrashLoopBackOff}]) us-1=1 | until 1m0s",
+		}, {
+			name: "a database that grows", last: rolling(began("eu-1", 10)), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "database", Reason: v1.ReasonWaitingForStorage, Growing: true}), want: healthy,
+		}, {
+			name: "unless its new pods fail", last: rolling(began("eu-1", 10)), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "database", Reason: v1.ReasonCrashLoopBackOff, Growing: true}), want: fails,
+		}, {
+			name: "what is scaled was healthy", last: rolling(ready("eu-1", 30)), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "frontend", Reason: v1.ReasonWaitingForReplicas, Scaling: true}),
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(ready -30s) us-1=1 | until 30s",
+		}, {
+			name: "what is scaled before it is healthy has to become so", last: rolling(began("eu-1", 10)), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "frontend", Reason: v1.ReasonWaitingForReplicas, Scaling: true}), want: fails,
+		}, {
+			name: "a copy that is not settled", last: rolling(began("eu-1", 10)), clusters: "eu-1=2 us-1=1",
+			with: func(r *Request) { r.Clusters[0].Settled = false }, want: fails,
+		}, {
+			name: "one that was healthy with the revision", last: rolling(ready("eu-1", 30)), clusters: "eu-1=2 us-1=1",
+			with: func(r *Request) { r.Clusters[0].Settled = false },
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(ready -30s) us-1=1 | until 30s",
+		}, {
+			name: "and has it no more", last: rolling(ready("eu-1", 30)), clusters: "eu-1=2 us-1=1",
+			with: func(r *Request) { r.Clusters[0].Has, r.Clusters[0].Settled = false, false },
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s, 1 setbacks) us-1=1 | until 10m0s",
+		}, {
+			name: "it needed a user before", last: rolling(was("eu-1", 3, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonDeadlineExceeded})), clusters: "eu-1=2,failed us-1=1",
+			want: "Progressing eu 0/2 waiting for eu-1, us-1; not ready before: eu-1 | eu-1=2(-3m0s, before ProgressDeadlineExceeded[]) us-1=1 | until 7m0s",
+		}, {
+			name: "for another reason", last: rolling(was("eu-1", 3, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonForbidden})), clusters: "eu-1=2,failed us-1=1",
+			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s, before Forbidden[]) us-1=1",
+		}, {
+			name: "it ceased to serve customers", last: rolling(was("eu-1", 10, backend)), clusters: "eu-1=2,down us-1=1",
+			want: "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s, before [{backend WaitingForReplicas}]) us-1=1",
+		}, {
+			name: "it never served any", last: rolling(was("eu-1", 10, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
+			want: "Complete 1/2 left behind: eu-1 | eu-1=2(-10m0s, down before) us-1=2 | completed 0s",
+		}, {
+			name: "until the deadline it is waited for", last: rolling(was("eu-1", 9, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
+			want: "Progressing 1/2 waiting for eu-1; not serving customers before: eu-1 | eu-1=2(-9m0s, down before) us-1=2 | until 1m0s",
+		}, {
+			name: "it needs a user", last: rolling(was("eu-1", 1, v1.ClusterBefore{})), clusters: "eu-1=2,failed us-1=2",
+			want: "Complete 1/2 left behind: eu-1 | eu-1=2(-1m0s, down before) us-1=2 | completed 0s",
+		}, {
+			name: "it serves at last", last: complete2(was("eu-1", 99, v1.ClusterBefore{})), clusters: "eu-1=2 us-1=2",
+			want: "Complete 1/2 | eu-1=2(ready 0s, down before) us-1=2 | completed -1h0m0s | until 1m0s",
+		},
+	})
+}
+
+// complete2 returns the state of a complete rollout of revision 2 with updates.
+func complete2(updates ...v1.ClusterUpdate) *v1.RolloutStatus {
+	s := complete(2)
+	s.Updating = updates
+	return s
+}
+
+// TestBefore is about what is recorded when an update begins.
+func TestBefore(t *testing.T) {
+	t.Parallel()
+	const backend = "backend"
+	runDecisions(t, []decisionCase{
+		{
+			name: "a component that is not ready", last: complete(1), clusters: "eu-1=1", with: not(Component{Name: backend, Reason: v1.ReasonWaitingForReplicas}),
+			want: "Progressing eu 0/1 waiting for eu-1; not ready before: eu-1 | eu-1=2(0s, before [{backend WaitingForReplicas}]) | until 10m0s",
+		}, {
+			name: "one that is being changed is not bad", last: complete(1), clusters: "eu-1=1", with: not(Component{Name: backend, Reason: v1.ReasonProgressing, Changing: true}),
+			want: "Progressing eu 0/1 waiting for eu-1 | eu-1=2(0s) | until 10m0s",
+		}, {
+			name: "nor is one that grows", last: complete(1), clusters: "eu-1=1", with: not(Component{Name: "database", Reason: v1.ReasonWaitingForStorage, Growing: true}),
+			want: "Progressing eu 0/1 waiting for eu-1 | eu-1=2(0s) | until 10m0s",
+		}, {
+			name: "what was before an update that is superseded", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,failed",
+			with: func(r *Request) { r.Revision = 3 },
+			want: "Progressing eu 0/1 waiting for eu-1 | eu-1=3(0s) | until 10m0s",
+		}, {
+			name: "what an update of an earlier release did not record", last: rolling(v1.ClusterUpdate{Name: "eu-1", StartTime: minutes(-10)}), clusters: "eu-1=2,down us-1=1",
+			want: "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s) us-1=1",
+		},
+	})
+}
+
+// TestObserved is about the time that counts.
+func TestObserved(t *testing.T) {
+	t.Parallel()
+	seen := func(since, until int) func(*Request) {
+		return func(r *Request) { r.Clusters[0].Since, r.Clusters[0].Until = minutes(-since).Time, minutes(-until).Time }
+	}
+	had := func(u v1.ClusterUpdate, progressing, ready int64) v1.ClusterUpdate {
+		u.ProgressingSeconds, u.ReadySeconds = progressing, ready
+		return u
+	}
+	copying := func(r *Request) { not(Component{Name: "database", Reason: v1.ReasonCopyingData, Copying: true})(r) }
+	runDecisions(t, []decisionCase{
+		{
+			name: "what was observed before adds up", last: rolling(had(began("eu-1", 4), 360, 0)), clusters: "eu-1=2,updating us-1=1",
+			want: "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s) us-1=1",
+		}, {
+			name: "and not a second less", last: rolling(had(began("eu-1", 4), 359, 0)), clusters: "eu-1=2,updating us-1=1",
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(-4m0s after 359s) us-1=1 | until 1s",
+		}, {
+			name: "so does the soak time", last: rolling(had(ready("eu-1", 20), 0, 40)), clusters: "eu-1=2 us-1=1",
+			want: "Progressing us 1/2 waiting for us-1 | eu-1=2 us-1=2(0s) | until 10m0s",
+		}, {
+			name: "what began before this hub did does not count", last: rolling(had(began("eu-1", 30), 60, 0)), clusters: "eu-1=2,updating us-1=1", with: seen(1, 0),
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s after 60s) us-1=1 | until 9m0s",
+		}, {
+			name: "nor does the soak time", last: rolling(had(ready("eu-1", 300), 0, 20)), clusters: "eu-1=2 us-1=1", with: seen(1, 0),
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(ready 0s after 20s of health) us-1=1 | until 40s",
+		}, {
+			name: "the loss of a cluster ends what is observed", last: rolling(had(began("eu-1", 5), 60, 0)), clusters: "eu-1=2,aside us-1=1", with: seen(30, 2),
+			want: "Progressing us 0/2 waiting for us-1 | eu-1=2(never after 240s) us-1=2(0s) | until 10m0s",
+		}, {
+			name: "also while it soaks", last: rolling(ready("eu-1", 50)), clusters: "eu-1=2,aside us-1=1", with: seen(30, 0),
+			want: "Progressing us 0/2 waiting for us-1 | eu-1=2(never after 50s of health) us-1=2(0s) | until 10m0s",
+		}, {
+			name: "what another hub may have observed is not known", last: rolling(had(began("eu-1", 5), 60, 0)), clusters: "eu-1=2,aside us-1=1", with: seen(4, 2),
+			want: "Progressing us 0/2 waiting for us-1 | eu-1=2(never after 60s) us-1=2(0s) | until 10m0s",
+		}, {
+			name: "one that soaked and is not healthy when it is back begins anew", last: rolling(v1.ClusterUpdate{Name: "eu-1", ReadySeconds: 50, Before: &v1.ClusterBefore{Serving: true}}), clusters: "eu-1=2,updating us-1=1",
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s) us-1=1 | until 10m0s",
+		}, {
+			name: "the time in which data is copied does not count", last: rolling(began("eu-1", 30)), clusters: "eu-1=2 us-1=1", with: copying,
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(never after 1800s) us-1=1",
+		},
+	})
+}
+
+// TestSuspend: while nothing is written, no time counts.
+func TestSuspend(t *testing.T) {
+	t.Parallel()
+	last := rolling(began("eu-1", 3), ready("us-1", 30))
+	got := Suspend(last, clustersOf(t, "eu-1=2,updating us-1=2"))
+	a, b := got.Updating[0], got.Updating[1]
+	if a.StartTime != nil || a.ProgressingSeconds != 180 || b.ReadyTime != nil || b.ReadySeconds != 30 {
+		t.Errorf("%s %s, want no time that goes on, and what was observed", describeUpdate(a), describeUpdate(b))
+	}
+	if last.Updating[0].StartTime == nil || Suspend(nil, nil) != nil {
+		t.Error("the last state is changed, or there is one where there was none")
+	}
+}
