@@ -217,9 +217,8 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 		setFailure(e, c.Failure)
 		return
 	}
-	status := c.Copy.Status
+	status, settled := c.Copy.Status, c.Settled(e.AppliedGeneration)
 	setFacts(e, status)
-	settled := c.Settled(e.AppliedGeneration)
 	if settled && !c.Copy.Deleting {
 		e.AppliedGeneration = c.Copy.HubGeneration
 	}

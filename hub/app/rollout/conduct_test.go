@@ -1,6 +1,6 @@
 package rollout
 
-// behaviour is what a copy does at an age.
+// behaviour represents a copy at an age.
 type behaviour struct {
 	// ready: all but a database that seeds is. down: it ceases to serve customers. seeds: a replica of the database
 	// copies data. failure says why it needs a user.

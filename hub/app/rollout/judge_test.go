@@ -132,7 +132,9 @@ func TestBefore(t *testing.T) {
 func TestObserved(t *testing.T) {
 	t.Parallel()
 	seen := func(since, until int) func(*Request) {
-		return func(r *Request) { r.Clusters[0].Since, r.Clusters[0].Until = minutes(-since).Time, minutes(-until).Time }
+		return func(r *Request) {
+			r.Clusters[0].Since, r.Clusters[0].Until = minutes(-since).Time, minutes(-until).Time
+		}
 	}
 	had := func(u v1.ClusterUpdate, progressing, ready int64) v1.ClusterUpdate {
 		u.ProgressingSeconds, u.ReadySeconds = progressing, ready
