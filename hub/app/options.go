@@ -138,7 +138,7 @@ func (c *Controller) Dispatcher() *copies.Dispatcher { return c.dispatcher }
 
 // Setup adds the reconciler of applications to a manager, before members are connected. The API
 // server must serve EcommerceApp and MemberCluster by then.
-func (c *Controller) Setup(ctx context.Context, mgr mcmanager.Manager) error {
+func (c *Controller) Setup(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
 		client:     local.GetClient(),

@@ -252,8 +252,8 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		}
 	}
 	gate, err := newGate(withTimeout(cfg), h.options.Logger, func(ctx context.Context) error {
-		// Before the first member is connected: its queue and its controller of storage need indexes.
-		if err := apps.Setup(ctx, h.mgr); err != nil {
+		// Before the first member is connected: its controller of storage needs an index.
+		if err := apps.Setup(h.mgr); err != nil {
 			return err
 		}
 		if err := clouds.setup(ctx); err != nil {

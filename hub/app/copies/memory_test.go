@@ -57,7 +57,7 @@ func (f *queueFleet) connect(ctx context.Context, t *testing.T, name string) *Me
 	m := &MemberQueue{name: name, queue: &controller.Queue{}, state: f.state, memory: f.state.Connect(name, false), propagated: newPropagated()}
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(q.ShutDown)
-	if err := m.queue.Source().Start(t.Context(), q); err != nil {
+	if err := m.queue.Source().Start(ctx, q); err != nil {
 		t.Fatal(err)
 	}
 	f.queues[m] = q

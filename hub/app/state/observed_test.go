@@ -44,12 +44,7 @@ func TestReportedStatuses(t *testing.T) {
 			if status := r.Status(copied(tt.version, "old")); status != nil {
 				got = status.Message
 			}
-			known := 0
-			for _, c := range r.copies {
-				if c.observed.status != nil {
-					known++
-				}
-			}
+			known := r.statuses()
 			if got != tt.want || tt.seen != nil && known != tt.known {
 				t.Errorf("%q counts, and %d are kept; want %q and %d", got, known, tt.want, tt.known)
 			}
@@ -58,4 +53,15 @@ func TestReportedStatuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// statuses returns how many statuses are kept.
+func (m *Member) statuses() int {
+	kept := 0
+	for _, c := range m.copies {
+		if c.observed.status != nil {
+			kept++
+		}
+	}
+	return kept
 }

@@ -80,7 +80,7 @@ func TestResultsAreAboutOneOrder(t *testing.T) {
 		act  func(*State, *Member)
 		want bool
 	}{
-		"the order stays": {func(s *State, m *Member) { m.Begin(key()); m.End(key(), done) }, true},
+		"the order stays": {func(_ *State, m *Member) { m.Begin(key()); m.End(key(), done) }, true},
 		"another order since": {func(s *State, m *Member) {
 			m.Begin(key())
 			m.End(key(), done)
