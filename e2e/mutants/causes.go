@@ -41,7 +41,7 @@ func ofCauses() []Mutant {
 		},
 		{
 			"claim-before-cause", "a claim that waits for its first pod is the cause",
-			component + "/summarize.go", "s.Reason, s.Message = p.Reason, bounded(p.Message)\n		return", "return",
+			component + "/summarize.go", "s.Reason, s.Message = p.Reason, v1.Excerpt(p.Message, maxMessage)\n		return", "return",
 			component, "TestEventsOutrankClaims",
 		},
 		{
@@ -67,7 +67,7 @@ func ofReports() []Mutant {
 		},
 		{
 			"cut-in-a-word", "a long message ends within a word",
-			"api/v1/reported.go", "end > len(text)/2 {", "end > len(text) {",
+			"api/v1/text.go", "end > len(text)/2 {", "end > len(text) {",
 			"api/v1", "TestExcerpt",
 		},
 		{
