@@ -73,26 +73,27 @@ type propagationPass struct {
 
 // writeAll writes the objects whose content differs from what was written or found last.
 func (p *propagationPass) writeAll(ctx context.Context) []error {
-	if all, _ := p.sources.current(ctx, p.app); !slices.ContainsFunc(all, p.isStale) {
-		return nil
-	}
-	content, known := p.sources.contentOf(ctx, p.app)
+	all, _ := p.sources.current(ctx, p.app)
 	var problems []error
-	for _, source := range known {
+	for _, source := range all {
 		if !p.isStale(source) {
 			continue
 		}
-		if err := p.writeOne(ctx, source, content[source.PropagatedObject]); err != nil {
+		if err := p.writeOne(ctx, source); err != nil {
 			problems = append(problems, fmt.Errorf("propagating %s: %w", source, err))
 		}
 	}
 	return problems
 }
 
-// writeOne writes an object with the content of a source, and records it.
-func (p *propagationPass) writeOne(ctx context.Context, source propagate.Source, from propagate.Object) error {
-	if from == nil {
+// writeOne reads a source, and writes and records the object. What is no longer to be copied stays as it is in the member.
+func (p *propagationPass) writeOne(ctx context.Context, source propagate.Source) error {
+	source, from := p.sources.content(ctx, p.app, source.PropagatedObject)
+	switch {
+	case source.Reason == v1.ReasonNotChecked:
 		return errNotRead
+	case from == nil:
+		return nil
 	}
 	former, now := p.done.written[source.PropagatedObject], p.options.Clock.Now()
 	window := p.options.Waits.Scaled(repairWindow)

@@ -2,6 +2,7 @@ package copies
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,13 +24,10 @@ const (
 	sourcePeriod  = 5 * time.Minute
 	problemPeriod = time.Minute
 	sourceJitter  = 0.3
-	// contentKept is the time for which the content of sources is kept, for the queues of members that
-	// write it.
-	contentKept = 30 * time.Second
 )
 
-// sources are the objects that applications propagate, as they were read from the hub's API server.
-// One read serves all members. It is safe for concurrent use.
+// sources are the objects that applications propagate, as they were read from the hub's API server: their
+// versions, by which members are compared, and not their content. It is safe for concurrent use.
 type sources struct {
 	options Options
 
@@ -37,8 +35,7 @@ type sources struct {
 	known map[types.NamespacedName]*sourcesOfApp
 }
 
-// sourcesOfApp are those of one application. Content is kept for a short time only: of what was
-// written everywhere, the versions are enough.
+// sourcesOfApp are those of one application.
 type sourcesOfApp struct {
 	reading sync.Mutex // Held while the API server is asked.
 
@@ -48,8 +45,6 @@ type sourcesOfApp struct {
 	reconcileAt string
 	due         time.Time
 	all         []propagate.Source
-	content     map[v1.PropagatedObject]propagate.Object
-	release     *time.Timer
 }
 
 func newSources(o Options) *sources {
@@ -68,10 +63,7 @@ func (s *sources) of(key types.NamespacedName) *sourcesOfApp {
 func (s *sources) forget(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.known[key]; known != nil {
-		known.drop()
-		delete(s.known, key)
-	}
+	delete(s.known, key)
 }
 
 // current returns the sources of an application, and when they are to be read again. They are read
@@ -95,31 +87,32 @@ func (s *sources) current(ctx context.Context, app *v1.EcommerceApp) ([]propagat
 	return all, due
 }
 
-// contentOf returns the content of the sources of an application that may be copied, and the sources with
-// the versions that it has. It is read unless it was a moment ago.
-func (s *sources) contentOf(ctx context.Context, app *v1.EcommerceApp) (content map[v1.PropagatedObject]propagate.Object, all []propagate.Source) {
-	of := s.of(keyOf(app))
-	of.reading.Lock()
-	defer of.reading.Unlock()
-	if content, all = of.kept(app); content != nil {
-		return content, all
+// content reads a source for a member that lacks its present content, and records the version that is read. The object is
+// nil unless it may be copied.
+func (s *sources) content(ctx context.Context, app *v1.EcommerceApp, object v1.PropagatedObject) (propagate.Source, propagate.Object) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
+	defer cancel()
+	found, content := s.readOne(ctx, app.Namespace, object)
+	if found.Reason != v1.ReasonNotChecked {
+		s.of(keyOf(app)).replace(app.UID, found)
 	}
-	of.keep(s.read(ctx, app, of))
-	return of.kept(app)
+	if !found.IsReadable() {
+		return found, nil
+	}
+	return found, content
 }
 
 // read reads the sources of an application, one after the other. What cannot be read because the API
 // server does not respond stays as it was.
-func (s *sources) read(ctx context.Context, app *v1.EcommerceApp, of *sourcesOfApp) map[v1.PropagatedObject]propagate.Object {
+func (s *sources) read(ctx context.Context, app *v1.EcommerceApp, of *sourcesOfApp) {
 	// A member that is disconnected must not end a read that serves all of them.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.CallTimeout)
 	defer cancel()
 	former := of.former(app.UID)
-	content := make(map[v1.PropagatedObject]propagate.Object, len(app.Spec.Propagate))
 	all := make([]propagate.Source, 0, len(app.Spec.Propagate))
 	period := sourcePeriod
 	for _, object := range app.Spec.Propagate {
-		next, source := s.readOne(ctx, app.Namespace, object)
+		next, _ := s.readOne(ctx, app.Namespace, object)
 		if last, known := former[object]; next.Reason == v1.ReasonNotChecked {
 			if known {
 				next = last
@@ -128,16 +121,10 @@ func (s *sources) read(ctx context.Context, app *v1.EcommerceApp, of *sourcesOfA
 		}
 		if !next.IsReadable() {
 			period = problemPeriod
-		} else if source != nil {
-			content[object] = source
 		}
 		all = append(all, next)
 	}
-	due := s.options.Clock.Now().Add(wait.Jitter(s.options.Waits.Scaled(period), sourceJitter))
-	if changed := of.set(app, all, due); changed {
-		of.keep(content)
-	}
-	return content
+	of.set(app, all, s.options.Clock.Now().Add(wait.Jitter(s.options.Waits.Scaled(period), sourceJitter)))
 }
 
 // readOne reads one source. It returns no object if the API server does not respond.
@@ -199,42 +186,27 @@ func (o *sourcesOfApp) former(app types.UID) map[v1.PropagatedObject]propagate.S
 	return former
 }
 
-// set records what was read. It reports whether members are about to ask for the content: because it
-// has changed, or because the application is new or has been edited.
-func (o *sourcesOfApp) set(app *v1.EcommerceApp, all []propagate.Source, due time.Time) bool {
+// set records what was read.
+func (o *sourcesOfApp) set(app *v1.EcommerceApp, all []propagate.Source, due time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	changed := o.app == app.UID && propagate.Signature(o.all) != propagate.Signature(all) || app.Status.ObservedGeneration != app.Generation
 	o.app, o.generation, o.reconcileAt = app.UID, app.Generation, app.Annotations[v1.ReconcileAtAnnotation]
-	o.all, o.due, o.content = all, due, nil
-	return changed
+	o.all, o.due = all, due
 }
 
-// keep keeps content for contentKept.
-func (o *sourcesOfApp) keep(content map[v1.PropagatedObject]propagate.Object) {
+// replace records what was read of one source.
+func (o *sourcesOfApp) replace(app types.UID, next propagate.Source) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.content = content
-	if o.release != nil {
-		o.release.Stop()
+	if o.app != app {
+		return
 	}
-	o.release = time.AfterFunc(contentKept, o.drop)
-}
-
-// kept returns the content and the sources if they are those of an application, and were kept.
-func (o *sourcesOfApp) kept(app *v1.EcommerceApp) (map[v1.PropagatedObject]propagate.Object, []propagate.Source) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.app != app.UID || o.generation < app.Generation {
-		return nil, nil
+	o.all = slices.Clone(o.all) // The one before is shared.
+	for i := range o.all {
+		if o.all[i].PropagatedObject == next.PropagatedObject {
+			o.all[i] = next
+		}
 	}
-	return o.content, o.all
-}
-
-func (o *sourcesOfApp) drop() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.content = nil
 }
 
 // signature returns that of the sources of an application as they were read last.
