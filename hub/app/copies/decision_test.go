@@ -1,12 +1,14 @@
 package copies
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/propagate"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
 )
 
@@ -119,5 +121,36 @@ func TestEditsPrecedeTheirStatus(t *testing.T) {
 				t.Errorf("its copies wait: %t", tt.want)
 			}
 		})
+	}
+}
+
+// TestDecisionListsWhatIsNeeded: the queues propagate what the revisions of clusters list, and prune nothing while that
+// of one is not known.
+func TestDecisionListsWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	secret := func(name string) v1.PropagatedObject {
+		return v1.PropagatedObject{Kind: v1.PropagatedSecret, Name: name}
+	}
+	app := shop(1, 1, "a")
+	app.Spec.Propagate = []v1.PropagatedObject{secret("new")}
+	d := New(nil, Options{})
+	if got := d.DecisionOf(app, &app.Status); got.MayReturn || !slices.Equal(got.App.Spec.Propagate, app.Spec.Propagate) {
+		t.Errorf("before a read: %v, may return %t", got.App.Spec.Propagate, got.MayReturn)
+	}
+	known := sourcesOfApp{app: app.UID, all: []propagate.Source{{PropagatedObject: secret("new"), Version: "1"}, {PropagatedObject: secret("old"), Version: "2"}}}
+	d.sources.set(keyOf(app), known)
+	all := d.DecisionOf(app, &app.Status)
+	if want := []v1.PropagatedObject{secret("new"), secret("old")}; all.MayReturn || !slices.Equal(all.App.Spec.Propagate, want) {
+		t.Errorf("the Decision lists %v, want %v", all.App.Spec.Propagate, want)
+	}
+	known.isPartial = true
+	d.sources.set(keyOf(app), known)
+	if got := d.DecisionOf(app, &app.Status); !got.MayReturn || got.Orders["a"].Hash == all.Orders["a"].Hash {
+		t.Error("the same is pruned although an earlier revision was not read")
+	}
+	other := app.DeepCopy()
+	other.UID = "another"
+	if got := d.DecisionOf(other, &other.Status); len(got.App.Spec.Propagate) != 1 {
+		t.Errorf("another application of the name propagates %v", got.App.Spec.Propagate)
 	}
 }

@@ -209,9 +209,16 @@ func (d *Dispatcher) HaveActed(decision *state.Decision) bool {
 	return true
 }
 
-// DecisionOf returns the Decision that a computed status says about an application.
+// DecisionOf returns the Decision that a computed status says about an application. Its spec lists the objects that were
+// read last of what clusters need.
 func (d *Dispatcher) DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus) *state.Decision {
-	return DecisionOf(app, status, d.sources.signature(app))
+	sources := d.sources.of(app)
+	decision := DecisionOf(app, status, sources.signature())
+	if len(sources.all) > 0 {
+		decision.App.Spec.Propagate = objectsOf(sources.all)
+	}
+	decision.MayReturn = decision.MayReturn || sources.isPartial
+	return decision
 }
 
 // HandOver hands a Decision over to the queues, and enqueues it where a queue has not acted on its order. It costs

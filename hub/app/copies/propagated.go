@@ -73,9 +73,8 @@ type propagationPass struct {
 
 // writeAll writes the objects whose content differs from what was written or found last.
 func (p *propagationPass) writeAll(ctx context.Context) []error {
-	all, _ := p.sources.current(ctx, p.app)
 	var problems []error
-	for _, source := range all {
+	for _, source := range p.sources.of(p.app).all {
 		if !p.isStale(source) {
 			continue
 		}
@@ -88,11 +87,15 @@ func (p *propagationPass) writeAll(ctx context.Context) []error {
 
 // writeOne reads a source, and writes and records the object. What is no longer to be copied stays as it is in the member.
 func (p *propagationPass) writeOne(ctx context.Context, source propagate.Source) error {
+	known := source.Version
 	source, from := p.sources.content(ctx, p.app, source.PropagatedObject)
-	switch {
-	case source.Reason == v1.ReasonNotChecked:
+	if source.Reason == v1.ReasonNotChecked {
 		return errNotRead
-	case from == nil:
+	}
+	if source.Version != known {
+		p.wake.Add(requestFor(p.app)) // The other members follow.
+	}
+	if from == nil {
 		return nil
 	}
 	former, now := p.done.written[source.PropagatedObject], p.options.Clock.Now()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
@@ -38,8 +40,12 @@ func (d *Dispatcher) ReadPropagated(ctx context.Context, app *v1.EcommerceApp) [
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.options.CallTimeout)
 	defer cancel()
-	all := make([]Propagated, 0, len(app.Spec.Propagate))
-	for _, object := range app.Spec.Propagate {
+	listed, err := d.options.Revisions.Propagated(ctx, app)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot read what an earlier revision propagates, which is not planned")
+	}
+	all := make([]Propagated, 0, len(listed))
+	for _, object := range listed {
 		source, content := d.sources.readOne(ctx, app.Namespace, object)
 		all = append(all, Propagated{source: source, content: content})
 	}
@@ -53,12 +59,13 @@ func (l *MemberQueue) DryRunPropagated(ctx context.Context, app *v1.EcommerceApp
 		return nil
 	}
 	p := propagationPass{MemberQueue: l, app: app, copied: dry.Copy, held: true}
-	listed := app.Spec.Propagate
 	if dry.Changed != nil && dry.Changed.Action == v1.PendingDelete {
-		all, listed = nil, nil
+		all = nil
 	}
+	listed := make([]v1.PropagatedObject, 0, len(all))
 	var found []PropagatedDryRun
 	for _, object := range all {
+		listed = append(listed, object.source.PropagatedObject)
 		change, err := p.dryRunWrite(ctx, object)
 		found = append(found, PropagatedDryRun{Object: object.source.PropagatedObject, Change: change, Err: err})
 	}

@@ -27,8 +27,8 @@ func testEarlierRevision(t *testing.T, p *propagator) {
 	}
 	p.app.Status.Rollout = &v1.RolloutStatus{State: v1.RolloutRolledBack, Revision: second.Revision, PreviousRevision: first.Revision, SpecHash: second.Hash}
 	p.app.Status.Clusters[0].Revision = first.Revision
-	if condition, _ := p.dispatcher.ReadSources(t.Context(), p.app); condition == nil || condition.Status != metav1.ConditionTrue {
-		t.Errorf("the condition is %+v, want what is propagated", condition)
+	if condition, _, err := p.dispatcher.ReadSources(t.Context(), p.app); err != nil || condition == nil || condition.Status != metav1.ConditionTrue {
+		t.Errorf("the condition is %+v, %v, want what is propagated", condition, err)
 	}
 	p.settle(t)
 	p.wantPassword(t, "first")

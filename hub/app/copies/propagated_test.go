@@ -17,11 +17,13 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 )
 
 // propagator is a member, and the hub that an application propagates from.
@@ -58,6 +60,7 @@ func TestPropagation(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *propagator){
 		"written": testWritten, "changed": testChanged, "unreadable": testUnreadable, "pruned": testPruned, "foreign": testForeign,
 		"type": testType, "shared": testShared, "held": testHeld, "drift": testDrift, "recreated": testRecreatedCopy,
+		"revision": testEarlierRevision,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, newPropagator(t, "propagate-"+name, hub, member)) })
 	}
@@ -80,7 +83,7 @@ func newPropagator(t *testing.T, namespace string, hub, admin client.WithWatch) 
 func (p *propagator) engage(t *testing.T) {
 	t.Helper()
 	d := New(&p.member, Options{
-		Recorder: events.NewFakeRecorder(100), Clock: p.clock,
+		Recorder: events.NewFakeRecorder(100), Clock: p.clock, Revisions: revisions.New(p.hub, p.hub),
 		FanOut: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fanout_seconds", Help: "Fan-out."}, []string{"cluster"}),
 		APIReader: interceptor.NewClient(p.hub, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
 			p.reads++
@@ -102,6 +105,15 @@ func (p *propagator) create(t *testing.T, in client.Client, o client.Object) {
 	if err := in.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
+}
+
+// reconcile runs a pass of the hub, as far as it is about what is propagated, and the queue.
+func (p *propagator) reconcile(t *testing.T) reconcile.Result {
+	t.Helper()
+	if _, _, err := p.dispatcher.ReadSources(t.Context(), p.app); err != nil {
+		t.Fatal(err)
+	}
+	return p.member.reconcile(t)
 }
 
 // settle runs the queue until nothing is pruned or recorded any more.
@@ -226,7 +238,7 @@ func testUnreadable(t *testing.T, p *propagator) {
 	p.app.Spec.Propagate = append(p.app.Spec.Propagate, v1.PropagatedObject{Kind: v1.PropagatedSecret, Name: "absent"})
 	p.settle(t)
 	p.wantPassword(t, "first")
-	condition, due := p.dispatcher.ReadSources(t.Context(), p.app)
+	condition, due, _ := p.dispatcher.ReadSources(t.Context(), p.app)
 	if condition.Reason != v1.ReasonMissing || due.After(p.clock.Now().Add(problemPeriod*13/10)) {
 		t.Errorf("condition %+v until %s", condition, due)
 	}

@@ -32,32 +32,39 @@ type sources struct {
 	options Options
 
 	mu    sync.Mutex
-	known map[types.NamespacedName]*sourcesOfApp
+	known map[types.NamespacedName]sourcesOfApp
 }
 
-// sourcesOfApp are those of one application.
+// sourcesOfApp are those of one application. The slice is not changed.
 type sourcesOfApp struct {
-	reading sync.Mutex // Held while the API server is asked.
-
-	mu          sync.Mutex
 	app         types.UID
 	generation  int64
 	reconcileAt string
-	due         time.Time
-	all         []propagate.Source
+	// due is when they are to be read again.
+	due time.Time
+	all []propagate.Source
+	// isPartial means that what an earlier revision lists could not be read.
+	isPartial bool
 }
 
 func newSources(o Options) *sources {
-	return &sources{options: o, known: map[types.NamespacedName]*sourcesOfApp{}}
+	return &sources{options: o, known: map[types.NamespacedName]sourcesOfApp{}}
 }
 
-func (s *sources) of(key types.NamespacedName) *sourcesOfApp {
+// of returns the sources of an application as they were read last.
+func (s *sources) of(app *v1.EcommerceApp) sourcesOfApp {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known[key] == nil {
-		s.known[key] = &sourcesOfApp{}
+	if known := s.known[keyOf(app)]; known.app == app.UID {
+		return known
 	}
-	return s.known[key]
+	return sourcesOfApp{}
+}
+
+func (s *sources) set(key types.NamespacedName, next sourcesOfApp) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known[key] = next
 }
 
 func (s *sources) forget(key types.NamespacedName) {
@@ -66,25 +73,15 @@ func (s *sources) forget(key types.NamespacedName) {
 	delete(s.known, key)
 }
 
-// current returns the sources of an application, and when they are to be read again. They are read
-// now if that is due, or was asked for by an edit or by v1.ReconcileAtAnnotation.
-func (s *sources) current(ctx context.Context, app *v1.EcommerceApp) ([]propagate.Source, time.Time) {
-	if len(app.Spec.Propagate) == 0 || s.options.APIReader == nil {
-		s.forget(keyOf(app))
-		return nil, time.Time{}
+// current returns the objects that are listed for an application. They are read now if that is due, or was asked for by
+// an edit or by v1.ReconcileAtAnnotation.
+func (s *sources) current(ctx context.Context, app *v1.EcommerceApp, listed []v1.PropagatedObject) sourcesOfApp {
+	known := s.of(app)
+	if known.generation != app.Generation || known.reconcileAt != app.Annotations[v1.ReconcileAtAnnotation] ||
+		!s.options.Clock.Now().Before(known.due) || !slices.Equal(objectsOf(known.all), listed) {
+		known = s.read(ctx, app, listed)
 	}
-	of := s.of(keyOf(app))
-	if all, due, ok := of.fresh(app, s.options.Clock.Now()); ok {
-		return all, due
-	}
-	of.reading.Lock()
-	defer of.reading.Unlock()
-	if all, due, ok := of.fresh(app, s.options.Clock.Now()); ok {
-		return all, due
-	}
-	s.read(ctx, app, of)
-	all, due, _ := of.fresh(app, s.options.Clock.Now())
-	return all, due
+	return known
 }
 
 // content reads a source for a member that lacks its present content, and records the version that is read. The object is
@@ -94,7 +91,7 @@ func (s *sources) content(ctx context.Context, app *v1.EcommerceApp, object v1.P
 	defer cancel()
 	found, content := s.readOne(ctx, app.Namespace, object)
 	if found.Reason != v1.ReasonNotChecked {
-		s.of(keyOf(app)).replace(app.UID, found)
+		s.replace(app, found)
 	}
 	if !found.IsReadable() {
 		return found, nil
@@ -102,29 +99,49 @@ func (s *sources) content(ctx context.Context, app *v1.EcommerceApp, object v1.P
 	return found, content
 }
 
+// replace records what was read of one source.
+func (s *sources) replace(app *v1.EcommerceApp, next propagate.Source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.known[keyOf(app)]
+	if i := slices.Index(objectsOf(known.all), next.PropagatedObject); i >= 0 && known.app == app.UID {
+		known.all = slices.Clone(known.all)
+		known.all[i] = next
+		s.known[keyOf(app)] = known
+	}
+}
+
+func objectsOf(all []propagate.Source) []v1.PropagatedObject {
+	objects := make([]v1.PropagatedObject, 0, len(all))
+	for _, s := range all {
+		objects = append(objects, s.PropagatedObject)
+	}
+	return objects
+}
+
 // read reads the sources of an application, one after the other. What cannot be read because the API
 // server does not respond stays as it was.
-func (s *sources) read(ctx context.Context, app *v1.EcommerceApp, of *sourcesOfApp) {
-	// A member that is disconnected must not end a read that serves all of them.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.CallTimeout)
+func (s *sources) read(ctx context.Context, app *v1.EcommerceApp, listed []v1.PropagatedObject) sourcesOfApp {
+	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
 	defer cancel()
-	former := of.former(app.UID)
-	all := make([]propagate.Source, 0, len(app.Spec.Propagate))
+	former := s.of(app)
+	next := sourcesOfApp{app: app.UID, generation: app.Generation, reconcileAt: app.Annotations[v1.ReconcileAtAnnotation]}
 	period := sourcePeriod
-	for _, object := range app.Spec.Propagate {
-		next, _ := s.readOne(ctx, app.Namespace, object)
-		if last, known := former[object]; next.Reason == v1.ReasonNotChecked {
-			if known {
-				next = last
+	for _, object := range listed {
+		found, _ := s.readOne(ctx, app.Namespace, object)
+		if i := slices.Index(objectsOf(former.all), object); found.Reason == v1.ReasonNotChecked {
+			if i >= 0 {
+				found = former.all[i]
 			}
 			period = problemPeriod
 		}
-		if !next.IsReadable() {
+		if !found.IsReadable() {
 			period = problemPeriod
 		}
-		all = append(all, next)
+		next.all = append(next.all, found)
 	}
-	of.set(app, all, s.options.Clock.Now().Add(wait.Jitter(s.options.Waits.Scaled(period), sourceJitter)))
+	next.due = s.options.Clock.Now().Add(wait.Jitter(s.options.Waits.Scaled(period), sourceJitter))
+	return next
 }
 
 // readOne reads one source. It returns no object if the API server does not respond.
@@ -165,68 +182,29 @@ func sourceOf(object v1.PropagatedObject, source propagate.Object, err error) pr
 	return next
 }
 
-// fresh returns the sources, and whether they need not be read again.
-func (o *sourcesOfApp) fresh(app *v1.EcommerceApp, now time.Time) ([]propagate.Source, time.Time, bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	ok := o.app == app.UID && o.generation >= app.Generation && o.reconcileAt == app.Annotations[v1.ReconcileAtAnnotation] && now.Before(o.due)
-	return o.all, o.due, ok
-}
-
-// former returns the sources by object, if they are those of an application.
-func (o *sourcesOfApp) former(app types.UID) map[v1.PropagatedObject]propagate.Source {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	former := make(map[v1.PropagatedObject]propagate.Source, len(o.all))
-	if o.app == app {
-		for _, s := range o.all {
-			former[s.PropagatedObject] = s
-		}
+// signature returns that of the sources.
+func (o sourcesOfApp) signature() string {
+	text := propagate.Signature(o.all)
+	if o.isPartial {
+		text += "?"
 	}
-	return former
-}
-
-// set records what was read.
-func (o *sourcesOfApp) set(app *v1.EcommerceApp, all []propagate.Source, due time.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.app, o.generation, o.reconcileAt = app.UID, app.Generation, app.Annotations[v1.ReconcileAtAnnotation]
-	o.all, o.due = all, due
-}
-
-// replace records what was read of one source.
-func (o *sourcesOfApp) replace(app types.UID, next propagate.Source) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.app != app {
-		return
-	}
-	o.all = slices.Clone(o.all) // The one before is shared.
-	for i := range o.all {
-		if o.all[i].PropagatedObject == next.PropagatedObject {
-			o.all[i] = next
-		}
-	}
-}
-
-// signature returns that of the sources of an application as they were read last.
-func (s *sources) signature(app *v1.EcommerceApp) string {
-	if len(app.Spec.Propagate) == 0 {
-		return ""
-	}
-	of := s.of(keyOf(app))
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	return propagate.Signature(of.all)
+	return text
 }
 
 // ReadSources reads the objects that an application propagates, if that is due, from the hub's API
-// server. It returns the condition Propagated, nil if there are none, and when it is to be called
-// again.
-func (d *Dispatcher) ReadSources(ctx context.Context, app *v1.EcommerceApp) (*metav1.Condition, time.Time) {
-	if app.Ending() {
-		return nil, time.Time{}
+// server: those that its spec lists, and the revisions that clusters have. It returns the condition Propagated, nil if
+// there are none, and when it is to be called again.
+func (d *Dispatcher) ReadSources(ctx context.Context, app *v1.EcommerceApp) (*metav1.Condition, time.Time, error) {
+	if app.Ending() || d.options.APIReader == nil {
+		return nil, time.Time{}, nil
 	}
-	all, due := d.sources.current(ctx, app)
-	return propagate.Condition(app.Namespace, all), due
+	listed, err := d.options.Revisions.Propagated(ctx, app)
+	if len(listed) == 0 && err == nil {
+		d.sources.forget(keyOf(app))
+		return nil, time.Time{}, nil
+	}
+	known := d.sources.current(ctx, app, listed)
+	known.isPartial = err != nil
+	d.sources.set(keyOf(app), known)
+	return propagate.Condition(app.Namespace, known.all), known.due, err
 }
