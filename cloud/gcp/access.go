@@ -20,21 +20,21 @@ type access struct{ session *session }
 
 // Identity reads the project, and returns the identity of the credentials.
 func (a access) Identity(ctx context.Context) (cloud.Identity, error) {
-	found, _, err := do(ctx, a.s, call[*compute.ProjectsClient, *computepb.Project]{
+	found, _, err := do(ctx, a.session, call[*compute.ProjectsClient, *computepb.Project]{
 		op: "Identity", client: compute.NewProjectsRESTClient,
 		send: func(ctx context.Context, c *compute.ProjectsClient, o ...gax.CallOption) (*computepb.Project, error) {
-			return c.Get(ctx, &computepb.GetProjectRequest{Project: a.s.project}, o...)
+			return c.Get(ctx, &computepb.GetProjectRequest{Project: a.session.project}, o...)
 		},
 	})
 	if err != nil {
 		return cloud.Identity{}, err
 	}
-	if found.GetName() != a.s.project {
-		return cloud.Identity{}, refuseCode("Identity", cloud.ClassDenied, "WrongAccount", "the project is %q, not %q as spec.gcp.project says", found.GetName(), a.s.project)
+	if found.GetName() != a.session.project {
+		return cloud.Identity{}, refuseCode("Identity", cloud.ClassDenied, "WrongAccount", "the project is %q, not %q as spec.gcp.project says", found.GetName(), a.session.project)
 	}
 	named, cancel := context.WithTimeout(ctx, identity.RequestTimeout)
 	defer cancel()
-	return cloud.Identity{Name: a.s.credentials.Name(named), Account: found.GetName()}, nil
+	return cloud.Identity{Name: a.session.credentials.Name(named), Account: found.GetName()}, nil
 }
 
 // The means of checks.
@@ -101,11 +101,11 @@ func unchecked(permissions []string, reason string) []cloud.PermissionCheck {
 
 func (a access) snapshots(ctx context.Context) ([]cloud.PermissionCheck, error) {
 	asked := neededOfSnapshots()
-	held, _, err := do(ctx, a.s, call[*compute.SnapshotsClient, *computepb.TestPermissionsResponse]{
+	held, _, err := do(ctx, a.session, call[*compute.SnapshotsClient, *computepb.TestPermissionsResponse]{
 		op: "Preflight", client: compute.NewSnapshotsRESTClient,
 		send: func(ctx context.Context, c *compute.SnapshotsClient, o ...gax.CallOption) (*computepb.TestPermissionsResponse, error) {
 			return c.TestIamPermissions(ctx, &computepb.TestIamPermissionsSnapshotRequest{
-				Project: a.s.project, Resource: probe, TestPermissionsRequestResource: &computepb.TestPermissionsRequest{Permissions: asked},
+				Project: a.session.project, Resource: probe, TestPermissionsRequestResource: &computepb.TestPermissionsRequest{Permissions: asked},
 			}, o...)
 		},
 	})
@@ -114,11 +114,11 @@ func (a access) snapshots(ctx context.Context) ([]cloud.PermissionCheck, error) 
 
 func (a access) disks(ctx context.Context, zone string) ([]cloud.PermissionCheck, error) {
 	asked := neededOfDisks()
-	held, _, err := do(ctx, a.s, call[*compute.DisksClient, *computepb.TestPermissionsResponse]{
+	held, _, err := do(ctx, a.session, call[*compute.DisksClient, *computepb.TestPermissionsResponse]{
 		op: "Preflight", client: compute.NewDisksRESTClient,
 		send: func(ctx context.Context, c *compute.DisksClient, o ...gax.CallOption) (*computepb.TestPermissionsResponse, error) {
 			return c.TestIamPermissions(ctx, &computepb.TestIamPermissionsDiskRequest{
-				Project: a.s.project, Zone: zone, Resource: probe, TestPermissionsRequestResource: &computepb.TestPermissionsRequest{Permissions: asked},
+				Project: a.session.project, Zone: zone, Resource: probe, TestPermissionsRequestResource: &computepb.TestPermissionsRequest{Permissions: asked},
 			}, o...)
 		},
 	})
@@ -152,16 +152,16 @@ func checked(asked []string, held *computepb.TestPermissionsResponse, err error)
 
 // zone returns a zone of the session's region, or an empty string if there is none.
 func (a access) zone(ctx context.Context) (string, error) {
-	name, _, err := do(ctx, a.s, call[*compute.ZonesClient, string]{
+	name, _, err := do(ctx, a.session, call[*compute.ZonesClient, string]{
 		op: "Preflight", client: compute.NewZonesRESTClient,
 		send: func(ctx context.Context, c *compute.ZonesClient, o ...gax.CallOption) (string, error) {
-			all := c.List(ctx, &computepb.ListZonesRequest{Project: a.s.project}, o...)
+			all := c.List(ctx, &computepb.ListZonesRequest{Project: a.session.project}, o...)
 			for {
 				found, err := all.Next()
 				if done, err := finished(err); done || err != nil {
 					return "", err
 				}
-				if regionOf(found.GetName()) == a.s.region {
+				if regionOf(found.GetName()) == a.session.region {
 					return found.GetName(), nil
 				}
 			}

@@ -20,20 +20,20 @@ const pageSize = 500
 type snapshots struct{ session *session }
 
 // EnsureSnapshot implements cloud.Snapshots.
-func (p snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (cloud.Snapshot, error) {
+func (s snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (cloud.Snapshot, error) {
 	const op = "EnsureSnapshot"
-	w, err := p.want(op, spec)
+	w, err := s.want(op, spec)
 	if err != nil {
 		return cloud.Snapshot{}, err
 	}
-	found, err := p.get(ctx, op, w.name)
+	found, err := s.get(ctx, op, w.name)
 	if cloud.ClassOf(err) != cloud.ClassNotFound {
-		return p.adopt(w, found, err)
+		return s.adopt(w, found, err)
 	}
 	if !spec.MaySend {
 		return cloud.Snapshot{}, refuseCode(op, cloud.ClassAmbiguous, codeNotVisible, "there is no snapshot %q yet, and none may be asked for", w.name)
 	}
-	disk, _, err := p.session.disk(ctx, op, w.location)
+	disk, _, err := s.session.disk(ctx, op, w.location)
 	if err != nil {
 		return cloud.Snapshot{}, err
 	}
@@ -42,16 +42,16 @@ func (p snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) 
 		return cloud.Snapshot{}, refuse(op, cloud.ClassConflict, "the disk %q was made again: it is %s, not %s", w.path, uid, w.uid)
 	}
 	w.uid = uid
-	started, err := p.insert(ctx, op, w)
+	started, err := s.insert(ctx, op, w)
 	switch cloud.ClassOf(err) {
 	case "":
-		return p.inserted(ctx, op, w, started)
+		return s.inserted(ctx, op, w, started)
 	case cloud.ClassConflict:
-		found, err := p.get(ctx, op, w.name)
+		found, err := s.get(ctx, op, w.name)
 		if cloud.ClassOf(err) == cloud.ClassNotFound {
 			return cloud.Snapshot{}, refuseCode(op, cloud.ClassAmbiguous, codeNotVisible, "the name %q is taken by what is not shown yet", w.name)
 		}
-		return p.adopt(w, found, err)
+		return s.adopt(w, found, err)
 	default:
 		return cloud.Snapshot{}, err
 	}
@@ -66,16 +66,16 @@ type wanted struct {
 	path, uid string
 }
 
-func (p snapshots) want(op string, spec cloud.SnapshotSpec) (wanted, error) {
+func (s snapshots) want(op string, spec cloud.SnapshotSpec) (wanted, error) {
 	w := wanted{spec: spec, uid: spec.SourceUID}
 	var err error
 	if w.name, err = attemptName(op, spec.Name, spec.Attempt); err != nil {
 		return w, err
 	}
-	if w.location, err = p.session.place(op, spec.Source); err != nil {
+	if w.location, err = s.session.place(op, spec.Source); err != nil {
 		return w, err
 	}
-	w.path = w.location.path(p.session.project)
+	w.path = w.location.path(s.session.project)
 	if spec.Tags[cloud.TagHub] == "" {
 		return w, refuse(op, cloud.ClassInvalid, "snapshot %q has no tag %s", w.name, cloud.TagHub)
 	}
@@ -86,7 +86,7 @@ func (p snapshots) want(op string, spec cloud.SnapshotSpec) (wanted, error) {
 }
 
 // adopt returns a snapshot that was found, if it is the one that is wanted.
-func (p snapshots) adopt(w wanted, found cloud.Snapshot, err error) (cloud.Snapshot, error) {
+func (s snapshots) adopt(w wanted, found cloud.Snapshot, err error) (cloud.Snapshot, error) {
 	const op = "EnsureSnapshot"
 	owner := cloud.Owner{Hub: w.spec.Tags[cloud.TagHub], App: w.spec.Tags[cloud.TagApp]}
 	switch {
@@ -106,20 +106,20 @@ func (p snapshots) adopt(w wanted, found cloud.Snapshot, err error) (cloud.Snaps
 }
 
 // insert requests a snapshot.
-func (p snapshots) insert(ctx context.Context, op string, w wanted) (*computepb.Operation, error) {
+func (s snapshots) insert(ctx context.Context, op string, w wanted) (*computepb.Operation, error) {
 	tags := w.spec.Tags.With(cloud.Tags{cloud.TagName: w.name, cloud.TagVolume: w.uid})
 	labels, description, err := encode(op, tags)
 	if err != nil {
 		return nil, err
 	}
 	request := &computepb.InsertSnapshotRequest{
-		Project: p.session.project, RequestId: new(p.session.requestID("insert", p.session.snapshotID(w.name))),
+		Project: s.session.project, RequestId: new(s.session.requestID("insert", s.session.snapshotID(w.name))),
 		SnapshotResource: &computepb.Snapshot{
 			Name: new(w.name), SourceDisk: new(w.path), Description: new(description), Labels: labels,
 			StorageLocations: w.spec.Locations, SnapshotType: new("STANDARD"),
 		},
 	}
-	started, _, err := do(ctx, p.session, call[*compute.SnapshotsClient, *compute.Operation]{
+	started, _, err := do(ctx, s.session, call[*compute.SnapshotsClient, *compute.Operation]{
 		op: op, mutates: true, makes: true, client: compute.NewSnapshotsRESTClient,
 		send: func(ctx context.Context, c *compute.SnapshotsClient, o ...gax.CallOption) (*compute.Operation, error) {
 			return c.Insert(ctx, request, o...)
@@ -134,20 +134,20 @@ func (p snapshots) insert(ctx context.Context, op string, w wanted) (*computepb.
 // inserted returns the snapshot of an accepted request, which may still fail: only its
 // operation shows that. Whatever cannot be read now is read by the next call, since the
 // snapshot was requested.
-func (p snapshots) inserted(ctx context.Context, op string, w wanted, started *computepb.Operation) (cloud.Snapshot, error) {
+func (s snapshots) inserted(ctx context.Context, op string, w wanted, started *computepb.Operation) (cloud.Snapshot, error) {
 	made := cloud.Snapshot{
-		Ref: cloud.SnapshotRef{Region: p.session.region, ID: p.session.snapshotID(w.name)}, Name: w.name, State: cloud.StateCreating, Progress: -1,
+		Ref: cloud.SnapshotRef{Region: s.session.region, ID: s.session.snapshotID(w.name)}, Name: w.name, State: cloud.StateCreating, Progress: -1,
 		Encrypted: true, SourceHandle: w.spec.Source.Handle, Locations: w.spec.Locations,
 		Tags: w.spec.Tags.With(cloud.Tags{cloud.TagName: w.name, cloud.TagVolume: w.uid}),
 	}
-	found, err := p.get(ctx, op, w.name)
+	found, err := s.get(ctx, op, w.name)
 	if err == nil {
-		return p.adopt(w, found, nil)
+		return s.adopt(w, found, nil)
 	}
 	if cloud.ClassOf(err) != cloud.ClassNotFound {
 		return made, nil
 	}
-	failed := p.session.failed(ctx, op, location{}, started)
+	failed := s.session.failed(ctx, op, location{}, started)
 	switch {
 	case failed == nil:
 		return made, nil
@@ -160,34 +160,34 @@ func (p snapshots) inserted(ctx context.Context, op string, w wanted, started *c
 }
 
 // EnsureCopy is not needed: a snapshot can be restored in every region.
-func (p snapshots) EnsureCopy(_ context.Context, spec cloud.CopySpec) (cloud.Snapshot, error) {
+func (s snapshots) EnsureCopy(_ context.Context, spec cloud.CopySpec) (cloud.Snapshot, error) {
 	return cloud.Snapshot{}, refuse("EnsureCopy", cloud.ClassUnsupported, "snapshot %q is global: say in its locations where it is stored", spec.Source.ID)
 }
 
 // GetSnapshot implements cloud.Snapshots.
-func (p snapshots) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (cloud.Snapshot, error) {
+func (s snapshots) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (cloud.Snapshot, error) {
 	const op = "GetSnapshot"
-	name, err := p.session.snapshotName(op, ref)
+	name, err := s.session.snapshotName(op, ref)
 	if err != nil {
 		return cloud.Snapshot{}, err
 	}
-	return p.get(ctx, op, name)
+	return s.get(ctx, op, name)
 }
 
-func (p snapshots) get(ctx context.Context, op, name string) (cloud.Snapshot, error) {
-	found, seen, err := do(ctx, p.session, call[*compute.SnapshotsClient, *computepb.Snapshot]{
+func (s snapshots) get(ctx context.Context, op, name string) (cloud.Snapshot, error) {
+	found, seen, err := do(ctx, s.session, call[*compute.SnapshotsClient, *computepb.Snapshot]{
 		op: op, client: compute.NewSnapshotsRESTClient,
 		send: func(ctx context.Context, c *compute.SnapshotsClient, o ...gax.CallOption) (*computepb.Snapshot, error) {
-			return c.Get(ctx, &computepb.GetSnapshotRequest{Project: p.session.project, Snapshot: name}, o...)
+			return c.Get(ctx, &computepb.GetSnapshotRequest{Project: s.session.project, Snapshot: name}, o...)
 		},
 	})
 	if err != nil {
 		return cloud.Snapshot{}, err
 	}
-	out := p.session.snapshot(found)
+	out := s.session.snapshot(found)
 	out.ObservedAt = seen.Date()
 	if out.State == cloud.StateFailed {
-		out.Message = p.session.whyFailed(ctx, op, found.GetId())
+		out.Message = s.session.whyFailed(ctx, op, found.GetId())
 	}
 	return out, nil
 }
@@ -225,7 +225,7 @@ func (s *session) snapshot(in *computepb.Snapshot) cloud.Snapshot {
 
 // ListSnapshots reads all snapshots that an owner has in the project, whichever region
 // they are stored in.
-func (p snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq2[cloud.Snapshot, error] {
+func (s snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq2[cloud.Snapshot, error] {
 	const op = "ListSnapshots"
 	return func(yield func(cloud.Snapshot, error) bool) {
 		if owner.Hub == "" {
@@ -237,13 +237,13 @@ func (p snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Se
 			filter = fmt.Sprintf("(%s) AND (labels.%s = %q)", filter, cloud.TagApp, label(owner.App))
 		}
 		for token := ""; ; {
-			page, next, seen, err := p.page(ctx, op, filter, token)
+			page, next, seen, err := s.page(ctx, op, filter, token)
 			if err != nil {
 				yield(cloud.Snapshot{}, err)
 				return
 			}
 			for _, item := range page {
-				found := p.session.snapshot(item)
+				found := s.session.snapshot(item)
 				found.ObservedAt = seen.Date()
 				if owner.Owns(found.Tags) && !yield(found, nil) {
 					return
@@ -257,12 +257,12 @@ func (p snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Se
 }
 
 // page reads one page of a list.
-func (p snapshots) page(ctx context.Context, op, filter, token string) ([]*computepb.Snapshot, string, apierror.Answer, error) {
+func (s snapshots) page(ctx context.Context, op, filter, token string) ([]*computepb.Snapshot, string, apierror.Answer, error) {
 	var items []*computepb.Snapshot
-	next, seen, err := do(ctx, p.session, call[*compute.SnapshotsClient, string]{
+	next, seen, err := do(ctx, s.session, call[*compute.SnapshotsClient, string]{
 		op: op, client: compute.NewSnapshotsRESTClient,
 		send: func(ctx context.Context, c *compute.SnapshotsClient, o ...gax.CallOption) (string, error) {
-			request := &computepb.ListSnapshotsRequest{Project: p.session.project, Filter: new(filter), MaxResults: new(uint32(pageSize))}
+			request := &computepb.ListSnapshotsRequest{Project: s.session.project, Filter: new(filter), MaxResults: new(uint32(pageSize))}
 			if token != "" {
 				request.PageToken = new(token)
 			}
@@ -281,13 +281,13 @@ func (p snapshots) page(ctx context.Context, op, filter, token string) ([]*compu
 }
 
 // DeleteSnapshot deletes a snapshot that the owner has.
-func (p snapshots) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, owner cloud.Owner) error {
+func (s snapshots) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, owner cloud.Owner) error {
 	const op = "DeleteSnapshot"
-	name, err := p.session.snapshotName(op, ref)
+	name, err := s.session.snapshotName(op, ref)
 	if err != nil {
 		return err
 	}
-	found, err := p.get(ctx, op, name)
+	found, err := s.get(ctx, op, name)
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassNotFound:
 		return nil
@@ -296,11 +296,11 @@ func (p snapshots) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, ow
 	case !owner.Owns(found.Tags):
 		return refuseCode(op, cloud.ClassDenied, cloud.CodeForeign, "snapshot %q is not ours", name)
 	}
-	_, _, err = do(ctx, p.session, call[*compute.SnapshotsClient, *compute.Operation]{
+	_, _, err = do(ctx, s.session, call[*compute.SnapshotsClient, *compute.Operation]{
 		op: op, mutates: true, client: compute.NewSnapshotsRESTClient,
 		send: func(ctx context.Context, c *compute.SnapshotsClient, o ...gax.CallOption) (*compute.Operation, error) {
 			return c.Delete(ctx, &computepb.DeleteSnapshotRequest{
-				Project: p.session.project, Snapshot: name, RequestId: new(p.session.requestID("delete", ref.ID)),
+				Project: s.session.project, Snapshot: name, RequestId: new(s.session.requestID("delete", ref.ID)),
 			}, o...)
 		},
 	})

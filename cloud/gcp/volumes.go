@@ -19,11 +19,11 @@ type volumes struct{ session *session }
 // DescribeVolume reads a disk.
 func (v volumes) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (cloud.Volume, error) {
 	const op = "DescribeVolume"
-	at, err := v.s.place(op, ref)
+	at, err := v.session.place(op, ref)
 	if err != nil {
 		return cloud.Volume{}, err
 	}
-	found, _, err := v.s.disk(ctx, op, at)
+	found, _, err := v.session.disk(ctx, op, at)
 	if err != nil {
 		return cloud.Volume{}, err
 	}
@@ -73,7 +73,7 @@ func (v volumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud
 	if err != nil {
 		return cloud.Volume{}, err
 	}
-	found, _, err := v.s.disk(ctx, op, w.location)
+	found, _, err := v.session.disk(ctx, op, w.location)
 	if cloud.ClassOf(err) != cloud.ClassNotFound {
 		return v.adopt(w, found, err)
 	}
@@ -94,7 +94,7 @@ func (v volumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud
 	case "":
 		return v.inserted(ctx, op, w, started)
 	case cloud.ClassConflict:
-		found, _, err := v.s.disk(ctx, op, w.location)
+		found, _, err := v.session.disk(ctx, op, w.location)
 		if cloud.ClassOf(err) == cloud.ClassNotFound {
 			return cloud.Volume{}, refuseCode(op, cloud.ClassAmbiguous, codeNotVisible, "the name %q is taken by what is not shown yet", w.name)
 		}
@@ -123,26 +123,26 @@ func (v volumes) want(op string, spec cloud.VolumeSpec) (wantedDisk, error) {
 	if err != nil {
 		return w, err
 	}
-	if w.snapshot, err = v.s.snapshotName(op, spec.Snapshot); err != nil {
+	if w.snapshot, err = v.session.snapshotName(op, spec.Snapshot); err != nil {
 		return w, err
 	}
 	switch {
 	case spec.Zone == "":
 		return w, refuse(op, cloud.ClassUnsupported, "disk %q has no zone, and regional disks are not made", name)
-	case !matches(`^`+namePattern+`$`, spec.Zone) || regionOf(spec.Zone) != v.s.region:
-		return w, refuse(op, cloud.ClassInvalid, "zone %q is not in region %q", spec.Zone, v.s.region)
+	case !matches(`^`+namePattern+`$`, spec.Zone) || regionOf(spec.Zone) != v.session.region:
+		return w, refuse(op, cloud.ClassInvalid, "zone %q is not in region %q", spec.Zone, v.session.region)
 	case spec.Tags[cloud.TagHub] == "":
 		return w, refuse(op, cloud.ClassInvalid, "disk %q has no tag %s", name, cloud.TagHub)
 	}
-	w.location = location{region: v.s.region, zone: spec.Zone, name: name}
+	w.location = location{region: v.session.region, zone: spec.Zone, name: name}
 	labels, description, err := encode(op, spec.Tags.With(cloud.Tags{cloud.TagName: name}))
 	if err != nil {
 		return w, err
 	}
 	w.body = &computepb.Disk{
-		Name: new(name), Labels: labels, Description: new(description), SourceSnapshot: new(v.s.snapshotID(w.snapshot)),
+		Name: new(name), Labels: labels, Description: new(description), SourceSnapshot: new(v.session.snapshotID(w.snapshot)),
 	}
-	return w, v.s.asClass(op, w.body, spec)
+	return w, v.session.asClass(op, w.body, spec)
 }
 
 // asClass sets the fields of a disk from the parameters of a StorageClass of Google's
@@ -191,12 +191,12 @@ func (v volumes) adopt(w wantedDisk, found *computepb.Disk, err error) (cloud.Vo
 	if err != nil {
 		return cloud.Volume{}, err
 	}
-	out := volume(found, w.ref(v.s.project))
+	out := volume(found, w.ref(v.session.project))
 	owner := cloud.Owner{Hub: w.spec.Tags[cloud.TagHub], App: w.spec.Tags[cloud.TagApp]}
 	switch {
 	case !owner.Owns(out.Tags):
 		return cloud.Volume{}, refuse(op, cloud.ClassConflict, "disk %q is not ours", w.name)
-	case pathOf(found.GetSourceSnapshot()) != v.s.snapshotID(w.snapshot):
+	case pathOf(found.GetSourceSnapshot()) != v.session.snapshotID(w.snapshot):
 		return cloud.Volume{}, refuse(op, cloud.ClassConflict, "disk %q is of %q, not of snapshot %q", w.name, found.GetSourceSnapshot(), w.snapshot)
 	default:
 		return out, nil
@@ -204,11 +204,11 @@ func (v volumes) adopt(w wantedDisk, found *computepb.Disk, err error) (cloud.Vo
 }
 
 func (v volumes) insert(ctx context.Context, op string, w wantedDisk) (*computepb.Operation, error) {
-	started, _, err := do(ctx, v.s, call[*compute.DisksClient, *compute.Operation]{
+	started, _, err := do(ctx, v.session, call[*compute.DisksClient, *compute.Operation]{
 		op: op, mutates: true, makes: true, client: compute.NewDisksRESTClient,
 		send: func(ctx context.Context, c *compute.DisksClient, o ...gax.CallOption) (*compute.Operation, error) {
 			return c.Insert(ctx, &computepb.InsertDiskRequest{
-				Project: v.s.project, Zone: w.zone, DiskResource: w.body, RequestId: new(v.s.requestID("insert", w.path(v.s.project))),
+				Project: v.session.project, Zone: w.zone, DiskResource: w.body, RequestId: new(v.session.requestID("insert", w.path(v.session.project))),
 			}, o...)
 		},
 	})
@@ -221,18 +221,18 @@ func (v volumes) insert(ctx context.Context, op string, w wantedDisk) (*computep
 // inserted returns the disk that an accepted request makes; see snapshots.inserted.
 func (v volumes) inserted(ctx context.Context, op string, w wantedDisk, started *computepb.Operation) (cloud.Volume, error) {
 	made := cloud.Volume{
-		Ref: w.ref(v.s.project), UID: fmt.Sprint(started.GetTargetId()), State: cloud.StateCreating, SizeBytes: w.body.GetSizeGb() * gib, Encrypted: true,
+		Ref: w.ref(v.session.project), UID: fmt.Sprint(started.GetTargetId()), State: cloud.StateCreating, SizeBytes: w.body.GetSizeGb() * gib, Encrypted: true,
 		Type: tail(w.body.GetType()), IOPS: w.body.GetProvisionedIops(), Throughput: w.body.GetProvisionedThroughput(),
 		Tags: w.spec.Tags.With(cloud.Tags{cloud.TagName: w.name}),
 	}
-	found, _, err := v.s.disk(ctx, op, w.location)
+	found, _, err := v.session.disk(ctx, op, w.location)
 	if err == nil {
 		return v.adopt(w, found, nil)
 	}
 	if cloud.ClassOf(err) != cloud.ClassNotFound {
 		return made, nil
 	}
-	failed := v.s.failed(ctx, op, w.location, started)
+	failed := v.session.failed(ctx, op, w.location, started)
 	switch {
 	case failed == nil:
 		return made, nil
@@ -247,11 +247,11 @@ func (v volumes) inserted(ctx context.Context, op string, w wantedDisk, started 
 // DeleteVolume deletes a disk that EnsureVolume made for the owner and nothing uses.
 func (v volumes) DeleteVolume(ctx context.Context, ref cloud.VolumeRef, owner cloud.Owner) error {
 	const op = "DeleteVolume"
-	at, err := v.s.place(op, ref)
+	at, err := v.session.place(op, ref)
 	if err != nil {
 		return err
 	}
-	found, _, err := v.s.disk(ctx, op, at)
+	found, _, err := v.session.disk(ctx, op, at)
 	if cloud.ClassOf(err) == cloud.ClassNotFound {
 		return nil
 	}
@@ -266,11 +266,11 @@ func (v volumes) DeleteVolume(ctx context.Context, ref cloud.VolumeRef, owner cl
 	case out.Attached:
 		return refuse(op, cloud.ClassInUse, "disk %q is attached to a machine", at.name)
 	}
-	_, _, err = do(ctx, v.s, call[*compute.DisksClient, *compute.Operation]{
+	_, _, err = do(ctx, v.session, call[*compute.DisksClient, *compute.Operation]{
 		op: op, mutates: true, client: compute.NewDisksRESTClient,
 		send: func(ctx context.Context, c *compute.DisksClient, o ...gax.CallOption) (*compute.Operation, error) {
 			return c.Delete(ctx, &computepb.DeleteDiskRequest{
-				Project: v.s.project, Zone: at.zone, Disk: at.name, RequestId: new(v.s.requestID("delete", at.path(v.s.project))),
+				Project: v.session.project, Zone: at.zone, Disk: at.name, RequestId: new(v.session.requestID("delete", at.path(v.session.project))),
 			}, o...)
 		},
 	})
