@@ -79,7 +79,7 @@ func TestRetention(t *testing.T) {
 
 // strip removes the finalizer of a Backup, which gets it back: without it, the deletion of the Backup
 // leaves its snapshots in the cloud.
-func (e *testenv) strip(t *testing.T, name string) {
+func (e *testEnv) strip(t *testing.T, name string) {
 	t.Helper()
 	b := e.Backup(t, name)
 	if err := e.Patch(t.Context(), b, client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))); err != nil {
@@ -97,7 +97,7 @@ func (e *testenv) strip(t *testing.T, name string) {
 }
 
 // held waits until the scheduler reports that nothing is pruned.
-func (e *testenv) held(t *testing.T) {
+func (e *testEnv) held(t *testing.T) {
 	t.Helper()
 	e.eventually(t, "pruning to be held", func(context.Context) error {
 		last := e.report.Load()
@@ -110,7 +110,7 @@ func (e *testenv) held(t *testing.T) {
 }
 
 // wake has the application looked at.
-func (e *testenv) wake(t *testing.T) {
+func (e *testEnv) wake(t *testing.T) {
 	t.Helper()
 	app := apitest.App("shop").Namespace(backupenv.Namespace).Obj()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"annotations": {"woken": "true"}}}`))
@@ -121,7 +121,7 @@ func (e *testenv) wake(t *testing.T) {
 
 // protect deletes the application, which is protected from that, past the admission policies:
 // its Backups go on until it is released.
-func (e *testenv) protect(t *testing.T) (release func()) {
+func (e *testEnv) protect(t *testing.T) (release func()) {
 	t.Helper()
 	app := apitest.App("shop").Namespace(backupenv.Namespace).Obj()
 	change := func(metadata string) {
@@ -139,7 +139,7 @@ func (e *testenv) protect(t *testing.T) (release func()) {
 
 // unmarked does what retention has done when the hub dies between its two writes, to a
 // Backup that is to be kept.
-func (e *testenv) unmarked(t *testing.T, name string) {
+func (e *testEnv) unmarked(t *testing.T, name string) {
 	t.Helper()
 	b := e.Backup(t, name)
 	metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1.PrunedAnnotation, "true")

@@ -40,8 +40,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
-// testenv is an environment with the controllers of backups in a manager.
-type testenv struct {
+// testEnv is an environment with the controllers of backups in a manager.
+type testEnv struct {
 	*backupenv.Env
 	accounts *accounts.Accounts
 	// away makes the member unreachable, changes reports changes of that, and brokenDeletes
@@ -55,9 +55,9 @@ type testenv struct {
 	report atomic.Pointer[aggregate.BackupReport]
 }
 
-func newTestenv(t *testing.T) *testenv {
+func newTestenv(t *testing.T) *testEnv {
 	t.Helper()
-	e := &testenv{Env: backupenv.StartWithControllers(t)}
+	e := &testEnv{Env: backupenv.StartWithControllers(t)}
 	e.accounts = e.Accounts(nil)
 	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
 		Scheme: e.Scheme(), Logger: logr.Discard(), Metrics: server.Options{BindAddress: "0"}, NewClient: e.newClient,
@@ -71,7 +71,7 @@ func newTestenv(t *testing.T) *testenv {
 }
 
 // run starts the controllers of backups, until the test ends.
-func (e *testenv) run(t *testing.T, mgr ctrl.Manager) {
+func (e *testEnv) run(t *testing.T, mgr ctrl.Manager) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	metrics, err := scheduler.NewMetrics(prometheus.NewRegistry(), e.Clock)
@@ -118,7 +118,7 @@ func (e *testenv) run(t *testing.T, mgr ctrl.Manager) {
 }
 
 // newClient returns a client whose deletions of Backups fail while they are to.
-func (e *testenv) newClient(config *rest.Config, options client.Options) (client.Client, error) {
+func (e *testEnv) newClient(config *rest.Config, options client.Options) (client.Client, error) {
 	direct, err := client.NewWithWatch(config, options)
 	if err != nil {
 		return nil, err
@@ -133,10 +133,10 @@ func (e *testenv) newClient(config *rest.Config, options client.Options) (client
 	}), nil
 }
 
-func (e *testenv) connect() { e.accounts.Set(backupenv.Account, backupenv.AccountSpec(), nil) }
+func (e *testEnv) connect() { e.accounts.Set(backupenv.Account, backupenv.AccountSpec(), nil) }
 
 // createShop creates a shop that keeps one backup and those of a day.
-func (e *testenv) createShop(t *testing.T) {
+func (e *testEnv) createShop(t *testing.T) {
 	t.Helper()
 	e.CreateShop(t, func(a *v1.EcommerceApp) {
 		a.Spec.Database.Backup = v1.BackupPolicy{
@@ -147,7 +147,7 @@ func (e *testenv) createShop(t *testing.T) {
 }
 
 // backUp has a backup made, with a copy.
-func (e *testenv) backUp(t *testing.T, name string) {
+func (e *testEnv) backUp(t *testing.T, name string) {
 	t.Helper()
 	b := apitest.Backup(name).Namespace(backupenv.Namespace).With(func(b *v1.Backup) { b.Spec.CopyToRegions = []string{backupenv.CopyRegion} }).Obj()
 	e.MustCreate(t, b)
@@ -163,7 +163,7 @@ func (e *testenv) backUp(t *testing.T, name string) {
 }
 
 // storeDump stores a dump in the bucket.
-func (e *testenv) storeDump(t *testing.T, name string) {
+func (e *testEnv) storeDump(t *testing.T, name string) {
 	t.Helper()
 	at := metav1.NewTime(e.Clock.Now().UTC().Truncate(time.Second))
 	b := apitest.Backup(name).Namespace(backupenv.Namespace).UID("b-1").With(func(b *v1.Backup) {
@@ -182,7 +182,7 @@ func (e *testenv) storeDump(t *testing.T, name string) {
 }
 
 // rediscover has the hub look through the account.
-func (e *testenv) rediscover(t *testing.T, at string) {
+func (e *testEnv) rediscover(t *testing.T, at string) {
 	t.Helper()
 	a := &v1.CloudAccount{}
 	key := client.ObjectKey{Name: backupenv.Account}
@@ -207,7 +207,7 @@ func (e *testenv) rediscover(t *testing.T, at string) {
 
 // stored checks of which Backups there is data in the cloud: a snapshot and its copy, or
 // a dump with its manifest.
-func (e *testenv) stored(t *testing.T, want ...string) {
+func (e *testEnv) stored(t *testing.T, want ...string) {
 	t.Helper()
 	count := map[string]int{}
 	for _, s := range e.Cloud.Snapshots() {
@@ -231,7 +231,7 @@ func (e *testenv) stored(t *testing.T, want ...string) {
 }
 
 // remove deletes an object and waits until it is gone.
-func (e *testenv) remove(t *testing.T, o client.Object) {
+func (e *testEnv) remove(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := e.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func (e *testenv) remove(t *testing.T, o client.Object) {
 	e.gone(t, o)
 }
 
-func (e *testenv) gone(t *testing.T, o client.Object) {
+func (e *testEnv) gone(t *testing.T, o client.Object) {
 	t.Helper()
 	e.eventually(t, o.GetName()+" to be gone", func(ctx context.Context) error {
 		err := e.Get(ctx, client.ObjectKeyFromObject(o), o)
@@ -251,7 +251,7 @@ func (e *testenv) gone(t *testing.T, o client.Object) {
 }
 
 // eventually waits for a check, while the clock goes on.
-func (e *testenv) eventually(t *testing.T, what string, check func(context.Context) error) {
+func (e *testEnv) eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	fleettest.Eventually(t, what, func(ctx context.Context) error {
 		e.Clock.Step(25 * time.Millisecond)

@@ -12,7 +12,7 @@ import (
 )
 
 // denied: a policy of the member denies Jobs, and is lifted. A retry succeeds.
-func (e *testenv) denied(t *testing.T) {
+func (e *testEnv) denied(t *testing.T) {
 	e.reset(t)
 	lift := e.DenyJobs(t, backupenv.Namespace)
 	v := e.run(t)
@@ -27,7 +27,7 @@ func (e *testenv) denied(t *testing.T) {
 }
 
 // deniedToSend: as denied, for the Job that sends. Its order was made before.
-func (e *testenv) deniedToSend(t *testing.T) {
+func (e *testEnv) deniedToSend(t *testing.T) {
 	e.resetToSend(t)
 	lift := e.DenyJobs(t, backupenv.Namespace)
 	expectRejected(t, e.send(t))

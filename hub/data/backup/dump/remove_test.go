@@ -18,7 +18,7 @@ import (
 )
 
 // removes: a dump goes when nothing more can be sent.
-func (e *testenv) removes(t *testing.T) {
+func (e *testEnv) removes(t *testing.T) {
 	waiting := func(wait time.Duration) steps.Result {
 		return steps.Hold(wait, v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket dumps")
 	}
@@ -68,7 +68,7 @@ func (e *testenv) removes(t *testing.T) {
 }
 
 // podsMaySend: a pod that runs may send, though its Job is gone.
-func (e *testenv) podsMaySend(t *testing.T) {
+func (e *testEnv) podsMaySend(t *testing.T) {
 	e.resetToSend(t)
 	e.send(t)
 	pod := e.RunJob(t)
@@ -83,7 +83,7 @@ func (e *testenv) podsMaySend(t *testing.T) {
 }
 
 // obstaclesOfRemoval: a lock and another bucket keep the dump.
-func (e *testenv) obstaclesOfRemoval(t *testing.T) {
+func (e *testEnv) obstaclesOfRemoval(t *testing.T) {
 	e.resetToSend(t)
 	e.send(t)
 	e.putPart()

@@ -24,7 +24,7 @@ const (
 )
 
 // dump goes from the request to the manifest, with a hub that forgets in between.
-func (e *testenv) dump(t *testing.T) {
+func (e *testEnv) dump(t *testing.T) {
 	e.reset(t)
 	want := steps.Result{Reason: v1.ReasonDumping, Message: "the Job " + jobName + " dumps the database", Wait: steps.PollFirst}
 	for pass := range 3 {
@@ -68,7 +68,7 @@ func (e *testenv) dump(t *testing.T) {
 	}
 }
 
-func (e *testenv) job(t *testing.T, name string) *batchv1.Job {
+func (e *testEnv) job(t *testing.T, name string) *batchv1.Job {
 	t.Helper()
 	job := &batchv1.Job{}
 	if !e.Exists(t, name, job) {
@@ -78,7 +78,7 @@ func (e *testenv) job(t *testing.T, name string) *batchv1.Job {
 }
 
 // obstaclesOfDump: what is said of each.
-func (e *testenv) obstaclesOfDump(t *testing.T) {
+func (e *testEnv) obstaclesOfDump(t *testing.T) {
 	const forbidden = "the hub may not create or read Jobs in eu-1: run kubectl shopfleet join again"
 	for name, tt := range map[string]struct {
 		change  func(*testing.T)
@@ -135,7 +135,7 @@ func checkObstacle(t *testing.T, got steps.Result, want ...any) {
 }
 
 // createJob creates a Job that an object controls.
-func (e *testenv) createJob(t *testing.T, name, kind, owner string, labels map[string]string) {
+func (e *testEnv) createJob(t *testing.T, name, kind, owner string, labels map[string]string) {
 	t.Helper()
 	e.MustCreate(t, &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
@@ -147,7 +147,7 @@ func (e *testenv) createJob(t *testing.T, name, kind, owner string, labels map[s
 }
 
 // dumpEnds: the last manifest counts, whatever became of the Job.
-func (e *testenv) dumpEnds(t *testing.T) {
+func (e *testEnv) dumpEnds(t *testing.T) {
 	const failed, silent = "failed: PodEnded: the pod ended", "succeeded, but no pod of it says which file the dump is"
 	exit := func(code int32, message string) backupenv.Exit {
 		return backupenv.Exit{Container: backupenv.DumpContainer, Code: code, Message: message}
@@ -184,7 +184,7 @@ func (e *testenv) dumpEnds(t *testing.T) {
 
 // scheduledName: the Job of a scheduled time is the CronJob's where there is one, and else
 // created under its name, so that the CronJob controller takes it for its own.
-func (e *testenv) scheduledName(t *testing.T) {
+func (e *testEnv) scheduledName(t *testing.T) {
 	dumping := steps.Result{Reason: v1.ReasonDumping, Message: "the Job " + scheduledJob + " dumps the database", Wait: steps.PollFirst}
 	foreign := steps.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", scheduledJob)
 	for name, tt := range map[string]struct {
@@ -215,7 +215,7 @@ func (e *testenv) scheduledName(t *testing.T) {
 }
 
 // checkScheduled checks the Job of a scheduled time, and that it is not created again.
-func (e *testenv) checkScheduled(t *testing.T, created bool) {
+func (e *testEnv) checkScheduled(t *testing.T, created bool) {
 	t.Helper()
 	if diff := cmp.Diff(&v1.DumpFile{Claim: cronJobName, Job: scheduledJob}, e.backup.Status.Dump); diff != "" {
 		t.Errorf("dump (-want +got):\n%s", diff)
@@ -233,7 +233,7 @@ func (e *testenv) checkScheduled(t *testing.T, created bool) {
 }
 
 // jobOfCronJob: a Job that had ended before the Backup was seen completes it.
-func (e *testenv) jobOfCronJob(t *testing.T) {
+func (e *testEnv) jobOfCronJob(t *testing.T) {
 	e.reset(t)
 	e.backup = scheduledBackup()
 	e.createJob(t, scheduledJob, "CronJob", cronJobName, nil)

@@ -20,7 +20,7 @@ import (
 )
 
 // sends goes from the first pass to the manifest, with what is written in between.
-func (e *testenv) sends(t *testing.T) {
+func (e *testEnv) sends(t *testing.T) {
 	e.resetToSend(t)
 	sending := steps.Hold(steps.PollFirst, v1.ReasonSending, "the Job %s sends the dump", sendJob)
 	for range 2 {
@@ -70,7 +70,7 @@ func (e *testenv) sends(t *testing.T) {
 }
 
 // order returns the order of the Job that sends first.
-func (e *testenv) order(t *testing.T) (*corev1.Secret, order.Order) {
+func (e *testEnv) order(t *testing.T) (*corev1.Secret, order.Order) {
 	t.Helper()
 	secret := &corev1.Secret{}
 	if !e.Exists(t, sendJob, secret) {
@@ -84,7 +84,7 @@ func (e *testenv) order(t *testing.T) (*corev1.Secret, order.Order) {
 }
 
 // sendEnds: another attempt follows, or the Backup fails.
-func (e *testenv) sendEnds(t *testing.T) {
+func (e *testEnv) sendEnds(t *testing.T) {
 	retry := func(wait time.Duration, format string) steps.Result {
 		return steps.Hold(wait, v1.ReasonRetrying, format, sendJob)
 	}
@@ -147,7 +147,7 @@ func (e *testenv) sendEnds(t *testing.T) {
 }
 
 // succeedsThen has the second attempt send what the first did not.
-func (e *testenv) succeedsThen(t *testing.T) {
+func (e *testEnv) succeedsThen(t *testing.T) {
 	t.Helper()
 	if got := e.object().Attempt; got != 1 {
 		t.Errorf("attempt %d", got)
@@ -164,7 +164,7 @@ func (e *testenv) succeedsThen(t *testing.T) {
 }
 
 // attemptsBecomeRare: they never end by their number.
-func (e *testenv) attemptsBecomeRare(t *testing.T) {
+func (e *testEnv) attemptsBecomeRare(t *testing.T) {
 	e.resetToSend(t)
 	var waits []time.Duration
 	for range 10 {
@@ -180,7 +180,7 @@ func (e *testenv) attemptsBecomeRare(t *testing.T) {
 }
 
 // restart: a hub that starts anew goes on with the status that was stored.
-func (e *testenv) restart(t *testing.T) {
+func (e *testEnv) restart(t *testing.T) {
 	e.resetToSend(t)
 	e.process.Refuse("create *v1.Job", errors.New("the hub ends"))
 	e.send(t)
@@ -210,7 +210,7 @@ func (e *testenv) restart(t *testing.T) {
 }
 
 // notCreated: passes that cannot create the Job change the status rarely, and become rare.
-func (e *testenv) notCreated(t *testing.T) {
+func (e *testEnv) notCreated(t *testing.T) {
 	e.resetToSend(t)
 	e.process.Refuse("create *v1.Job", errors.New("timeout"))
 	for _, tt := range []struct{ after, expires, wait time.Duration }{
@@ -231,7 +231,7 @@ func (e *testenv) notCreated(t *testing.T) {
 }
 
 // obstaclesOfSending: what is said of each.
-func (e *testenv) obstaclesOfSending(t *testing.T) {
+func (e *testEnv) obstaclesOfSending(t *testing.T) {
 	const forbidden = "the hub may not create or read Jobs and Secrets in eu-1: run kubectl shopfleet join again"
 	for name, tt := range map[string]struct {
 		change  func(*testing.T)
@@ -274,7 +274,7 @@ func (e *testenv) obstaclesOfSending(t *testing.T) {
 }
 
 // noBucket: it may be created yet.
-func (e *testenv) noBucket(t *testing.T) {
+func (e *testEnv) noBucket(t *testing.T) {
 	e.resetToSend(t)
 	e.options.Missing = true
 	want := steps.Hold(steps.Refused, v1.ReasonAccountNotReady, "preparing to send the dump: the bucket dumps is not there")

@@ -40,9 +40,9 @@ func errForbidden() error { return apierrors.NewForbidden(schema.GroupResource{}
 
 func errInvalid(name string) error { return apierrors.NewInvalid(schema.GroupKind{}, name, nil) }
 
-// testenv is a member with a shop whose database is ready and has a CronJob, a bucket, and
+// testEnv is a member with a shop whose database is ready and has a CronJob, a bucket, and
 // a Backup that only the hub has.
-type testenv struct {
+type testEnv struct {
 	*backupenv.Env
 	process *backupenv.Process
 	cronJob *batchv1.CronJob
@@ -57,7 +57,7 @@ type testenv struct {
 
 // TestOnAPIServer runs the tests that share an API server.
 func TestOnAPIServer(t *testing.T) {
-	e := &testenv{Env: backupenv.Start(t)}
+	e := &testEnv{Env: backupenv.Start(t)}
 	e.CreateShop(t)
 	t.Run("dump", e.dump)
 	t.Run("obstacles of a dump", e.obstaclesOfDump)
@@ -79,7 +79,7 @@ func TestOnAPIServer(t *testing.T) {
 }
 
 // reset returns to a manual Backup that has not begun.
-func (e *testenv) reset(t *testing.T) {
+func (e *testEnv) reset(t *testing.T) {
 	t.Helper()
 	e.DeleteAll(t, &v1.EcommerceApp{}, &batchv1.CronJob{}, &batchv1.Job{}, &corev1.Pod{}, &corev1.Secret{})
 	e.MustCreate(t, apitest.App(backupenv.Shop).Namespace(backupenv.Namespace).Database(v1.EnginePostgreSQL, "15.4", "1Gi").
@@ -92,7 +92,7 @@ func (e *testenv) reset(t *testing.T) {
 }
 
 // resetToSend returns to a scheduled Backup whose dump is on its claim.
-func (e *testenv) resetToSend(t *testing.T) {
+func (e *testEnv) resetToSend(t *testing.T) {
 	t.Helper()
 	e.reset(t)
 	b := scheduledBackup()
@@ -117,12 +117,12 @@ func scheduledBackup() *v1.Backup {
 
 // run is one pass of the hub that has a dump made, send one that has it sent, and remove
 // one that deletes it.
-func (e *testenv) run(t *testing.T) steps.Result {
+func (e *testEnv) run(t *testing.T) steps.Result {
 	t.Helper()
 	return Run{Backup: e.backup, Reader: e.process.Client, Writer: e.process.Client, Now: now()}.Advance(t.Context())
 }
 
-func (e *testenv) send(t *testing.T) steps.Result {
+func (e *testEnv) send(t *testing.T) steps.Result {
 	t.Helper()
 	v, err := Send{
 		Backup: e.backup, Bucket: e.connect(), Owner: cloud.Owner{Hub: backupenv.HubUID, App: "app-1"}, Image: "spoke:1",
@@ -134,7 +134,7 @@ func (e *testenv) send(t *testing.T) steps.Result {
 	return v
 }
 
-func (e *testenv) remove(t *testing.T, reached bool) steps.Result {
+func (e *testEnv) remove(t *testing.T, reached bool) steps.Result {
 	t.Helper()
 	r := Removal{Backup: e.backup, Bucket: e.connect(), Now: e.Clock.Now()}
 	if reached {
@@ -143,28 +143,28 @@ func (e *testenv) remove(t *testing.T, reached bool) steps.Result {
 	return r.Advance(t.Context())
 }
 
-func (e *testenv) intend(context.Context) error {
+func (e *testEnv) intend(context.Context) error {
 	e.stored, e.storedAfter = *e.backup.Status.DeepCopy(), len(e.process.Sent())
 	return nil
 }
 
-func (e *testenv) connect() accounts.Bucket {
+func (e *testEnv) connect() accounts.Bucket {
 	return accounts.Bucket{Name: e.bucket, Objects: bucket.Connect(e.Buckets, e.options)}
 }
 
 // endSend ends the Job that sends.
-func (e *testenv) endSend(t *testing.T, code int32, message string) {
+func (e *testEnv) endSend(t *testing.T, code int32, message string) {
 	t.Helper()
 	e.EndJob(t, backupenv.Exit{Container: jobs.SendContainer, Code: code, Message: message})
 }
 
 // putPart puts the part of the dump into the bucket.
-func (e *testenv) putPart() { e.Buckets.Put(dumps.PartKey(dumpPrefix, 0), []byte("12345")) }
+func (e *testEnv) putPart() { e.Buckets.Put(dumps.PartKey(dumpPrefix, 0), []byte("12345")) }
 
-func (e *testenv) object() v1.DumpObject { return *e.backup.Status.Dump.Object }
+func (e *testEnv) object() v1.DumpObject { return *e.backup.Status.Dump.Object }
 
 // deleteJob deletes a Job, as its controller or a user may.
-func (e *testenv) deleteJob(t *testing.T, name string) {
+func (e *testEnv) deleteJob(t *testing.T, name string) {
 	t.Helper()
 	job := &batchv1.Job{}
 	if err := e.Get(t.Context(), client.ObjectKey{Namespace: backupenv.Namespace, Name: name}, job); err != nil {
