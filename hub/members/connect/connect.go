@@ -107,10 +107,6 @@ func (i *Inspection) Unreadable() bool {
 	return i.Refused != nil && i.Refused.Reason == v1.ReasonSetupFailed
 }
 
-// Blocked reports whether a read permission is missing, without which informers do not
-// sync.
-func (i *Inspection) Blocked() bool { return slices.ContainsFunc(i.Missing, permissions.Reads) }
-
 // Connect runs the attempt within ctx. The connection ends with the context of the
 // member, not with ctx. If Connect returns no failure, the caller must engage or close
 // the connection.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/members/permissions"
 )
 
 // The optional capabilities of a cluster.
@@ -61,6 +62,10 @@ func (f ServerFacts) Lacks(p authorizationv1.ResourceAttributes) bool {
 	optional := capability(p.Group)
 	return optional != "" && !slices.Contains(f.Capabilities, optional)
 }
+
+// Blocked reports whether a read permission is missing, without which informers do not
+// sync.
+func (i *Inspection) Blocked() bool { return slices.ContainsFunc(i.Missing, permissions.Reads) }
 
 // Discover reads the version, the API groups, the ingress classes and the CSI drivers of
 // a cluster. Resources that the credentials must not list count as absent.
