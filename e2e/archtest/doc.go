@@ -5,13 +5,14 @@
 //
 //   - Layers: every package belongs to a layer and imports only lower ones. The
 //     layers are those of depguard in .golangci.yml, checked here from the
-//     import graph of the go command.
+//     import graph of the go command. No rule names a package that does not exist,
+//     and nothing below spoke imports the hub.
 //   - Purity: decisions know no client, no context and no clock, and no cloud's
 //     SDK leaves the adapter of that cloud.
 //   - Sizes and names: files, folders, the top of the tree, a doc.go in each package
 //     with the sections Purpose, Non-goals and Trade-offs.
 //   - Vocabulary: banned phrases in comments and Markdown, and banned words in the
-//     names of packages, files and identifiers.
+//     names of packages, files and identifiers. A receiver is an initial of its type.
 //   - Hygiene: no path of one machine, no dead link between pages, no page
 //     with a test that does not exist, no error matched by its text, no docstring with
 //     another function's name.

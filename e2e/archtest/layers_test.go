@@ -63,7 +63,7 @@ func checkLayers(p pkg) []string {
 	if !ok {
 		return []string{fmt.Sprintf("%s has no rule: add it to packages_test.go", p.ImportPath)}
 	}
-	problems := checkOurs(p, r)
+	problems := append(checkOurs(p, r), checkSpoke(p)...)
 	problems = append(problems, checkSDKs(p, r)...)
 	if r.layer <= layerDecisions {
 		problems = append(problems, checkPure(p, r)...)
@@ -88,6 +88,17 @@ func checkOurs(p pkg, from archPackage) []string {
 		default:
 			problems = append(problems, fmt.Sprintf("%s (layer %d) must not import %s (layer %d)",
 				p.ImportPath, from.layer, path, to.layer))
+		}
+	}
+	return problems
+}
+
+// checkSpoke keeps the hub out of the spoke, in tests too: the hub imports the spoke as a library.
+func checkSpoke(p pkg) []string {
+	var problems []string
+	for _, path := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+		if strings.HasPrefix(p.ImportPath, module+"/spoke/") && strings.HasPrefix(path, module+"/hub/") {
+			problems = append(problems, fmt.Sprintf("%s imports %s: nothing below spoke knows the hub", p.ImportPath, path))
 		}
 	}
 	return problems
