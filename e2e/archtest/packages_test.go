@@ -77,6 +77,7 @@ func pureArchPackages() []archPackage {
 func effectfulArchPackages() []archPackage {
 	return []archPackage{
 		{path: "cloud", layer: layerPorts},
+		{path: "spoke/runtime/ownwrites", layer: layerPorts},
 		// Wraps the transports of hub, members and spoke.
 		{path: "spoke/runtime/watchtimeout", layer: layerPorts},
 		{path: "config", layer: layerPorts},
@@ -86,7 +87,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "cloud/azure", layer: layerAdapters, sdk: "github.com/Azure/"},
 		{path: "hub/members", layer: layerAdapters, also: []string{"spoke/runtime"}},
 		{path: "hub/app/recovery/store", layer: layerAdapters},
-		{path: "hub/app/state", layer: layerAdapters, also: []string{"spoke/runtime/ownwrites"}},
+		{path: "hub/app/state", layer: layerAdapters},
 		{path: "hub/app/revisions", layer: layerAdapters},
 		{path: "hub/metrics", layer: layerAdapters},
 		{path: "hub/data/accounts", layer: layerAdapters},
