@@ -17,10 +17,10 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/googleapi"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/cloud/fake/gce"
 	"github.com/shopfleet/shopfleet/cloud/fake/iam"
-	"github.com/shopfleet/shopfleet/cloud/gcp/discovery"
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
 )
 
@@ -34,9 +34,9 @@ func TestContract(t *testing.T) {
 }
 
 // discover reads Google's description of the Compute Engine API.
-func discover(t testing.TB) *discovery.API {
+func discover(t testing.TB) *googleapi.API {
 	t.Helper()
-	api, err := discovery.Load(t.Context(), "compute")
+	api, err := googleapi.Load(t.Context(), "compute")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,10 +92,10 @@ type testEnv struct {
 	url    string
 	script *faults.Script
 	keys   keys
-	api    *discovery.API
+	api    *googleapi.API
 }
 
-func newTestEnv(t testing.TB, api *discovery.API, k keys, options gce.Options) *testEnv {
+func newTestEnv(t testing.TB, api *googleapi.API, k keys, options gce.Options) *testEnv {
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
 	options.Clock = clock

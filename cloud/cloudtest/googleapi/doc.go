@@ -1,4 +1,4 @@
-// Package discovery compares requests and responses with Google's own descriptions of its
+// Package googleapi compares requests and responses with Google's own descriptions of its
 // APIs, which are part of module google.golang.org/api. It is for tests.
 //
 // # Purpose
@@ -16,4 +16,4 @@
 //
 //   - Requests for tokens belong to other APIs, which have no description here. They are accepted
 //     by their path.
-package discovery
+package googleapi

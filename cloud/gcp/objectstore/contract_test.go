@@ -17,13 +17,13 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/googleapi"
 	suite "github.com/shopfleet/shopfleet/cloud/cloudtest/objectstore"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/cloud/fake/gce"
 	"github.com/shopfleet/shopfleet/cloud/fake/gcs"
 	"github.com/shopfleet/shopfleet/cloud/fake/iam"
-	"github.com/shopfleet/shopfleet/cloud/gcp/discovery"
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
 )
 
@@ -46,7 +46,7 @@ const (
 
 // preparation is made once: that takes longer than most cases.
 type preparation struct {
-	api *discovery.API
+	api *googleapi.API
 	// ours is the key of the service account, wrong another that it never had.
 	ours, wrong []byte
 	add         func(*gce.Server)
@@ -54,7 +54,7 @@ type preparation struct {
 
 func prepare(t testing.TB) preparation {
 	t.Helper()
-	api, err := discovery.Load(t.Context(), "storage")
+	api, err := googleapi.Load(t.Context(), "storage")
 	if err != nil {
 		t.Fatal(err)
 	}
