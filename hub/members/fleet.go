@@ -17,7 +17,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/connect"
-	"github.com/shopfleet/shopfleet/hub/members/health"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -30,7 +29,7 @@ var ErrStarted = errors.New("fleet is started already")
 type Fleet struct {
 	settings *connect.Settings
 	periods  Periods
-	claims   *health.Claims
+	claims   *claims
 	// safeMode is Options.SafeMode.
 	safeMode bool
 	// pending wakes Start when there are accessors to start.
@@ -58,7 +57,7 @@ func New(options Options) *Fleet {
 	return &Fleet{
 		settings:  options.settings(),
 		periods:   options.Periods.withDefaults(),
-		claims:    health.NewClaims(options.HubUID),
+		claims:    newClaims(options.HubUID),
 		safeMode:  options.SafeMode,
 		pending:   make(chan struct{}, 1),
 		accessors: map[string]*accessor{},
@@ -112,7 +111,7 @@ func (f *Fleet) Remove(name string) {
 		delete(f.accessors, name)
 		close(a.done)
 	}
-	if f.claims.Forget(name) { // After its context has ended; see Claims.Admit.
+	if f.claims.Forget(name) { // After its context has ended; see claims.Admit.
 		// Another name for the same cluster may be admitted now.
 		for _, other := range f.accessors {
 			other.signal()

@@ -5,13 +5,10 @@
 //   - Compute: derives the conditions from an observation and the previous conditions.
 //   - Credentials: decides when credentials are renewed and when their expiry is reported.
 //   - LeaseMonitor: derives the state of an agent from successive reads of its Lease.
-//   - Claims: records which cluster is registered under which name, so that the hub's
-//     own cluster cannot become a member, a name cannot change to another cluster, and
-//     no cluster is registered twice.
 //
 // # Non-goals
 //
-// The package uses neither network nor clock. Only Claims has state.
+// The package uses neither network nor clock, and has no state.
 //
 // # Trade-offs
 //

@@ -1,4 +1,4 @@
-package health
+package members
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 )
 
 func at(minute int) time.Time { return time.Date(2030, 1, 1, 0, minute, 0, 0, time.UTC) }
@@ -84,7 +85,7 @@ func TestAdmitOneOfMany(t *testing.T) {
 
 func (a admission) check(t *testing.T) {
 	t.Helper()
-	claims := NewClaims("hub")
+	claims := newClaims("hub")
 	for _, p := range a.pins {
 		claims.Pin(p.name, p.uid, at(p.minute))
 	}
@@ -97,7 +98,7 @@ func (a admission) check(t *testing.T) {
 	switch {
 	case f == nil && a.reason != "":
 		t.Errorf("admitted, want %s", a.reason)
-	case f != nil && (f.Reason != a.reason || f.Step != StepIdentity):
+	case f != nil && (f.Reason != a.reason || f.Step != health.StepIdentity):
 		t.Errorf("refused with %+v, want %q", f, a.reason)
 	case f != nil && a.names != "" && !strings.Contains(f.Message, `"`+a.names+`"`):
 		t.Errorf("message %q does not name %q", f.Message, a.names)
@@ -105,7 +106,7 @@ func (a admission) check(t *testing.T) {
 }
 
 func TestForgetFreesTheCluster(t *testing.T) {
-	claims := NewClaims("hub")
+	claims := newClaims("hub")
 	claims.Pin("a", "1", at(1))
 	claims.Pin("b", "", at(2))
 	if claims.Admit(t.Context(), "b", "1") == nil {
@@ -120,7 +121,7 @@ func TestForgetFreesTheCluster(t *testing.T) {
 // TestAdmitAfterTheEnd: what an ended member still finds out is not kept for the next
 // one of its name.
 func TestAdmitAfterTheEnd(t *testing.T) {
-	claims := NewClaims("hub")
+	claims := newClaims("hub")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	claims.Pin("a", "", at(1))

@@ -1,4 +1,4 @@
-package health
+package members
 
 import (
 	"cmp"
@@ -8,20 +8,21 @@ import (
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/health"
 )
 
-// Claims records which cluster is registered under which name. It is safe for concurrent
+// claims records which cluster is registered under which name. It is safe for concurrent
 // use.
-type Claims struct {
+type claims struct {
 	hub string
 
 	mu      sync.Mutex
 	members map[string]claim
 }
 
-// NewClaims returns an empty registry for a hub whose own cluster has the given UID.
-func NewClaims(hubUID string) *Claims {
-	return &Claims{hub: hubUID, members: map[string]claim{}}
+// newClaims returns an empty registry for a hub whose own cluster has the given UID.
+func newClaims(hubUID string) *claims {
+	return &claims{hub: hubUID, members: map[string]claim{}}
 }
 
 // claim is the registration of one name.
@@ -37,7 +38,7 @@ func (c claim) holds(uid string) bool { return c.pinned == uid || c.seen == uid 
 
 // Pin records the UID and the registration time of a name. An empty UID keeps the
 // recorded one.
-func (c *Claims) Pin(name, uid string, since time.Time) {
+func (c *claims) Pin(name, uid string, since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	mine := c.members[name]
@@ -47,7 +48,7 @@ func (c *Claims) Pin(name, uid string, since time.Time) {
 }
 
 // Forget removes the registration of a name, and reports whether there was one.
-func (c *Claims) Forget(name string) bool {
+func (c *claims) Forget(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, registered := c.members[name]
@@ -58,21 +59,21 @@ func (c *Claims) Forget(name string) bool {
 // Admit returns nil if the cluster with the given UID may be connected under the name,
 // and records the UID. Otherwise it returns the reason. Nothing is recorded once ctx, the
 // context of the member, is done, because the name may then belong to a new registration.
-func (c *Claims) Admit(ctx context.Context, name, uid string) *Failure {
+func (c *claims) Admit(ctx context.Context, name, uid string) *health.Failure {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	mine := c.members[name]
 	if uid == c.hub {
-		return &Failure{Step: StepIdentity, Reason: v1.ReasonHubItself,
+		return &health.Failure{Step: health.StepIdentity, Reason: v1.ReasonHubItself,
 			Message: "the kubeconfig is for the hub's own cluster, which cannot be a member: register another cluster"}
 	}
 	if first := cmp.Or(mine.pinned, mine.seen); first != "" && first != uid {
-		return &Failure{Step: StepIdentity, Reason: v1.ReasonClusterIdentityChanged,
+		return &health.Failure{Step: health.StepIdentity, Reason: v1.ReasonClusterIdentityChanged,
 			Message: "the kubeconfig is for another cluster than the one registered under this name: " +
 				"to replace the cluster, delete the MemberCluster and register it again"}
 	}
 	if owner := c.owner(uid, name); owner != name {
-		return &Failure{Step: StepIdentity, Reason: v1.ReasonDuplicateCluster,
+		return &health.Failure{Step: health.StepIdentity, Reason: v1.ReasonDuplicateCluster,
 			Message: fmt.Sprintf("the cluster is already registered as %q: remove one of the two registrations", owner)}
 	}
 	if ctx.Err() == nil {
@@ -83,7 +84,7 @@ func (c *Claims) Admit(ctx context.Context, name, uid string) *Failure {
 }
 
 // owner returns the name to which the UID belongs, of the given one and those that hold it.
-func (c *Claims) owner(uid, name string) string {
+func (c *claims) owner(uid, name string) string {
 	best := name
 	for other, theirs := range c.members {
 		if theirs.holds(uid) && c.compare(uid, other, best) < 0 {
@@ -95,7 +96,7 @@ func (c *Claims) owner(uid, name string) string {
 
 // compare returns a negative number if name a takes precedence over b for the UID: a pinned UID
 // first, then the earlier registration, then the name.
-func (c *Claims) compare(uid, a, b string) int {
+func (c *claims) compare(uid, a, b string) int {
 	unpinned := func(name string) int {
 		if c.members[name].pinned == uid {
 			return 0
