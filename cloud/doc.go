@@ -6,10 +6,10 @@
 //   - Session gives access to one account in one region through Snapshots, Volumes and Access.
 //     Every method sends a bounded number of requests, never waits for an operation to finish,
 //     and is idempotent: objects are found again by their name and by the tags of their owner.
-//   - Objects gives access to the bucket of one account, which holds dumps. Existing objects
+//   - ObjectStore gives access to the bucket of one account, which holds dumps. Existing objects
 //     are never overwritten. Members upload and download with requests that the hub signs.
 //   - Config configures both. A Connect of package cloud/aws, gcp or azure creates a Session,
-//     an OpenBucket of package cloud/aws/objectstore and its siblings creates Objects. Registry
+//     an OpenBucket of package cloud/aws/objectstore and its siblings creates an ObjectStore. Registry
 //     and Buckets map providers to these functions.
 //   - Error carries a Class, on which callers decide, and the provider's message for users.
 //   - Name and Tags are deterministic: a restarted hub, or a second leader, computes the same

@@ -22,12 +22,12 @@ const (
 	MaxLife = time.Hour
 )
 
-// Objects gives access to the bucket of one account, below the account's prefix, which keys do
+// ObjectStore gives access to the bucket of one account, below the account's prefix, which keys do
 // not include. Errors wrap *Error. Implementations are safe for concurrent use.
 //
 // Objects are never overwritten: an object does not change until it is deleted, even by holders
 // of a signed request.
-type Objects interface {
+type ObjectStore interface {
 	// SignRequests returns signed requests in the order of wanted. Their holder may send them
 	// without credentials until they expire; they allow nothing else. Signing sends at most
 	// one request for each. The life is between 1 minute and MaxLife; the signed requests
@@ -72,9 +72,9 @@ type SignedRequest struct {
 	ExpiresAt time.Time
 }
 
-// OpenBucket creates Objects for the bucket in spec.objectStorage of config.Spec without sending
+// OpenBucket creates an ObjectStore for the bucket in spec.objectStorage of config.Spec without sending
 // a request. It ignores config.Region.
-type OpenBucket func(ctx context.Context, config Config) (Objects, error)
+type OpenBucket func(ctx context.Context, config Config) (ObjectStore, error)
 
 // errKey means that a provider might not accept a key, or might encode it in a URL.
 var errKey = fmt.Errorf("keys are 1 to %d letters, digits and . _ - /, without empty parts or parts of dots", MaxKey)

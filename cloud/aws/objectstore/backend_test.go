@@ -197,7 +197,7 @@ func (e *testEnv) secure(t testing.TB, config *cloud.Config, trusted bool) {
 	config.Spec.ObjectStorage.Endpoint = server.URL
 }
 
-func open(t testing.TB, config cloud.Config) cloud.Objects {
+func open(t testing.TB, config cloud.Config) cloud.ObjectStore {
 	t.Helper()
 	opened, err := awsobjects.Open(t.Context(), config)
 	if err != nil {
@@ -210,7 +210,7 @@ func (e *testEnv) backend(m *model) *objectstore.Backend {
 	e.oracle.model = m
 	return &objectstore.Backend{
 		Provider: v1.ProviderAWS, Clock: e.clock, Store: e.store, Script: e.script,
-		Open: func(t testing.TB, o objectstore.Options) (cloud.Objects, error) {
+		Open: func(t testing.TB, o objectstore.Options) (cloud.ObjectStore, error) {
 			t.Helper()
 			return awsobjects.Open(t.Context(), e.configure(t, o))
 		},

@@ -1,4 +1,4 @@
-// Package objectstore implements cloud.Objects for Amazon S3 and compatible services.
+// Package objectstore implements cloud.ObjectStore for Amazon S3 and compatible services.
 //
 // # Purpose
 //

@@ -32,7 +32,7 @@ func (e *testEnv) send(t *testing.T, signed cloud.SignedRequest, content string)
 	return response.StatusCode
 }
 
-func sign(t *testing.T, objects cloud.Objects, key string) cloud.SignedRequest {
+func sign(t *testing.T, objects cloud.ObjectStore, key string) cloud.SignedRequest {
 	t.Helper()
 	signed, err := objects.SignRequests(t.Context(), []cloud.ObjectRequest{{Method: http.MethodPut, Key: key}}, time.Hour)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // maxWhole is the most that PutObject and GetObject take, in bytes.
 const maxWhole = 1 << 20
 
-// PutObject implements cloud.Objects. Where something is there already it is read.
+// PutObject implements cloud.ObjectStore. Where something is there already it is read.
 func (c *client) PutObject(ctx context.Context, key string, content []byte) error {
 	const op = "PutObject"
 	if err := allowed(op, key, int64(len(content))); err != nil {
@@ -43,7 +43,7 @@ func (c *client) PutObject(ctx context.Context, key string, content []byte) erro
 	return err
 }
 
-// GetObject implements cloud.Objects.
+// GetObject implements cloud.ObjectStore.
 func (c *client) GetObject(ctx context.Context, key string, limit int64) ([]byte, error) {
 	const op = "GetObject"
 	if err := allowed(op, key, limit); err != nil {
@@ -78,7 +78,7 @@ func (c *client) get(ctx context.Context, op, key string, limit int64) ([]byte, 
 	return content, nil
 }
 
-// ListObjects implements cloud.Objects.
+// ListObjects implements cloud.ObjectStore.
 func (c *client) ListObjects(ctx context.Context, prefix string) iter.Seq2[cloud.Object, error] {
 	const op = "ListObjects"
 	return func(yield func(cloud.Object, error) bool) {
@@ -102,7 +102,7 @@ func (c *client) ListObjects(ctx context.Context, prefix string) iter.Seq2[cloud
 	}
 }
 
-// DeleteObject implements cloud.Objects.
+// DeleteObject implements cloud.ObjectStore.
 func (c *client) DeleteObject(ctx context.Context, key string) error {
 	const op = "DeleteObject"
 	if err := allowed(op, key, 0); err != nil {
@@ -118,7 +118,7 @@ func (c *client) DeleteObject(ctx context.Context, key string) error {
 	return nil
 }
 
-// allowed returns an error for arguments that cloud.Objects does not allow. No request is
+// allowed returns an error for arguments that cloud.ObjectStore does not allow. No request is
 // sent.
 func allowed(op, key string, size int64) error {
 	if err := cloud.CheckKey(key); err != nil {

@@ -29,7 +29,7 @@ type client struct {
 
 // Open makes the Objects of an account. It sends nothing. Errors are of class Invalid and
 // name the field of the CloudAccount.
-func Open(_ context.Context, config cloud.Config) (cloud.Objects, error) {
+func Open(_ context.Context, config cloud.Config) (cloud.ObjectStore, error) {
 	if err := check(config); err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func (p *peer) backend(described *model) *objectstore.Backend {
 	const unsigned = "gofakes3 looks at no signature, and at no time"
 	return &objectstore.Backend{
 		Provider: "aws", Clock: e.clock, Store: p, Script: e.script,
-		Open: func(t testing.TB, o objectstore.Options) (cloud.Objects, error) {
+		Open: func(t testing.TB, o objectstore.Options) (cloud.ObjectStore, error) {
 			t.Helper()
 			config := e.configure(t, o)
 			config.Secret["accessKeyID"] = []byte(keyID)

@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// SignRequests implements cloud.Objects. It sends nothing, but for credentials where they
+// SignRequests implements cloud.ObjectStore. It sends nothing, but for credentials where they
 // are not there or end too soon.
 func (c *client) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
 	const op = "SignRequests"

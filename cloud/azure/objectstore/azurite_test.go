@@ -178,7 +178,7 @@ func (e *emulator) backend(t testing.TB) *objectstore.Backend {
 	var pageSize atomic.Int64
 	return &objectstore.Backend{
 		Provider: v1.ProviderAzure, Clock: fixed, Store: newEmulatorStore(t, e, name), Script: script,
-		Open: func(t testing.TB, o objectstore.Options) (cloud.Objects, error) {
+		Open: func(t testing.TB, o objectstore.Options) (cloud.ObjectStore, error) {
 			t.Helper()
 			paged := transport(func(r *http.Request) (*http.Response, error) {
 				if n := pageSize.Load(); n > 0 && classify(r, nil) == faults.OpListObjects {

@@ -88,7 +88,7 @@ func (e *testEnv) scripted(next http.RoundTripper) http.RoundTripper {
 	return &faults.Transport{Next: next, Classify: classify, Script: e.script, Clock: e.clock}
 }
 
-func (e *testEnv) open(t testing.TB, change func(*cloud.Config)) cloud.Objects {
+func (e *testEnv) open(t testing.TB, change func(*cloud.Config)) cloud.ObjectStore {
 	t.Helper()
 	config := e.config()
 	if change != nil {
@@ -123,7 +123,7 @@ func newBackend(t testing.TB) *objectstore.Backend {
 	s := newTestEnv(t)
 	return &objectstore.Backend{
 		Provider: v1.ProviderAzure, Clock: s.clock, Store: s.store, Script: s.script,
-		Open: func(t testing.TB, o objectstore.Options) (cloud.Objects, error) {
+		Open: func(t testing.TB, o objectstore.Options) (cloud.ObjectStore, error) {
 			t.Helper()
 			config := s.config()
 			s.configure(t, &config, o)

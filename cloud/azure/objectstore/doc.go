@@ -1,4 +1,4 @@
-// Package objectstore implements cloud.Objects for Azure Blob Storage. A bucket is a container of a
+// Package objectstore implements cloud.ObjectStore for Azure Blob Storage. A bucket is a container of a
 // storage account.
 //
 // # Purpose

@@ -25,7 +25,7 @@ const (
 	codeInvalidAnswer = "InvalidAnswer"
 )
 
-// PutObject implements cloud.Objects. It reads an existing blob to find out whether an
+// PutObject implements cloud.ObjectStore. It reads an existing blob to find out whether an
 // earlier attempt created it.
 func (b *box) PutObject(ctx context.Context, key string, content []byte) error {
 	q := question("PutObject", "write")
@@ -160,7 +160,7 @@ func (b *box) DeleteObject(ctx context.Context, key string) error {
 	return err
 }
 
-// checkObject returns an error for arguments that cloud.Objects does not allow. No
+// checkObject returns an error for arguments that cloud.ObjectStore does not allow. No
 // request is sent.
 func checkObject(q apierror.Question, key string, size int64) error {
 	err := cloud.CheckKey(key)

@@ -38,7 +38,7 @@ var _ cloud.OpenBucket = Open
 
 // Open makes Objects. It sends nothing; an error is of class Invalid and names the field
 // of the CloudAccount.
-func Open(_ context.Context, config cloud.Config) (cloud.Objects, error) {
+func Open(_ context.Context, config cloud.Config) (cloud.ObjectStore, error) {
 	if err := check(config); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type Backend struct {
 	// Script injects faults into requests of Objects, not into signed requests.
 	Script *faults.Script
 	// Open creates Objects without any state, as after a restart.
-	Open func(t testing.TB, o Options) (cloud.Objects, error)
+	Open func(t testing.TB, o Options) (cloud.ObjectStore, error)
 	// Send sends a signed request unchanged, without credentials and faults.
 	Send func(r *http.Request) (*http.Response, error)
 	// Refusal returns the provider's response for an error class of an operation.

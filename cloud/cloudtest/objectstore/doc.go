@@ -1,4 +1,4 @@
-// Package objectstore is the contract of cloud.Objects: one test suite for the buckets of all
+// Package objectstore is the contract of cloud.ObjectStore: one test suite for the buckets of all
 // providers, as package cloudtest is for snapshots and volumes.
 //
 // # Purpose

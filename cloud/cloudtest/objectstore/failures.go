@@ -21,7 +21,7 @@ func failureCases() []Case {
 }
 
 // calls returns every call that sends a request, by operation, for a key.
-func calls(objects cloud.Objects, key string) map[faults.Op]func(context.Context) error {
+func calls(objects cloud.ObjectStore, key string) map[faults.Op]func(context.Context) error {
 	return map[faults.Op]func(context.Context) error{
 		faults.OpPutObject: func(ctx context.Context) error { return objects.PutObject(ctx, key, []byte("first")) },
 		faults.OpGetObject: func(ctx context.Context) error { _, err := objects.GetObject(ctx, key, mib); return err },

@@ -66,7 +66,7 @@ func (f *Fixture) check() {
 
 // Objects opens the bucket anew, as after a restart, and records the errors of its
 // methods.
-func (f *Fixture) Objects(o Options) cloud.Objects {
+func (f *Fixture) Objects(o Options) cloud.ObjectStore {
 	f.Helper()
 	opened, err := f.Open(f, o)
 	if err != nil {
@@ -76,13 +76,13 @@ func (f *Fixture) Objects(o Options) cloud.Objects {
 }
 
 // Default opens the bucket with the prefix of most cases.
-func (f *Fixture) Default() cloud.Objects {
+func (f *Fixture) Default() cloud.ObjectStore {
 	f.Helper()
 	return f.Objects(Options{Prefix: prefix})
 }
 
 // Put calls PutObject and fails the test on an error.
-func (f *Fixture) Put(objects cloud.Objects, key, content string) {
+func (f *Fixture) Put(objects cloud.ObjectStore, key, content string) {
 	f.Helper()
 	if err := objects.PutObject(f.Context(), key, []byte(content)); err != nil {
 		f.Fatalf("putting %q: %v", key, err)
@@ -90,7 +90,7 @@ func (f *Fixture) Put(objects cloud.Objects, key, content string) {
 }
 
 // List reads a list to its end, and fails the test if anything follows an error.
-func (f *Fixture) List(objects cloud.Objects, below string) ([]cloud.Object, error) {
+func (f *Fixture) List(objects cloud.ObjectStore, below string) ([]cloud.Object, error) {
 	f.Helper()
 	var all []cloud.Object
 	var wrong error
@@ -106,7 +106,7 @@ func (f *Fixture) List(objects cloud.Objects, below string) ([]cloud.Object, err
 }
 
 // WantList fails unless the list has exactly these keys, in this order.
-func (f *Fixture) WantList(objects cloud.Objects, below string, want ...string) {
+func (f *Fixture) WantList(objects cloud.ObjectStore, below string, want ...string) {
 	f.Helper()
 	all, err := f.List(objects, below)
 	if err != nil {
@@ -154,7 +154,7 @@ func (f *Fixture) Sent(call func()) int {
 }
 
 // Sign signs one request and fails the test on an error.
-func (f *Fixture) Sign(objects cloud.Objects, method, key string) cloud.SignedRequest {
+func (f *Fixture) Sign(objects cloud.ObjectStore, method, key string) cloud.SignedRequest {
 	f.Helper()
 	signed, err := objects.SignRequests(f.Context(), []cloud.ObjectRequest{{Method: method, Key: key}}, 10*time.Minute)
 	if err != nil || len(signed) != 1 {
@@ -219,31 +219,31 @@ func (f *Fixture) keepSecret(signed []cloud.SignedRequest) {
 	}
 }
 
-// recorded records the errors of Objects.
+// recorded records the errors of an ObjectStore.
 type recorded struct {
-	cloud.Objects
+	cloud.ObjectStore
 
 	s *Fixture
 }
 
 func (r recorded) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
-	got, err := r.Objects.SignRequests(ctx, wanted, life)
+	got, err := r.ObjectStore.SignRequests(ctx, wanted, life)
 	r.s.keepSecret(got)
 	return got, r.s.recorder.Record(err)
 }
 
 func (r recorded) PutObject(ctx context.Context, key string, content []byte) error {
-	return r.s.recorder.Record(r.Objects.PutObject(ctx, key, content))
+	return r.s.recorder.Record(r.ObjectStore.PutObject(ctx, key, content))
 }
 
 func (r recorded) GetObject(ctx context.Context, key string, limit int64) ([]byte, error) {
-	return fixture.Result[[]byte](&r.s.recorder)(r.Objects.GetObject(ctx, key, limit))
+	return fixture.Result[[]byte](&r.s.recorder)(r.ObjectStore.GetObject(ctx, key, limit))
 }
 
 func (r recorded) ListObjects(ctx context.Context, below string) iter.Seq2[cloud.Object, error] {
-	return fixture.Items(&r.s.recorder, r.Objects.ListObjects(ctx, below))
+	return fixture.Items(&r.s.recorder, r.ObjectStore.ListObjects(ctx, below))
 }
 
 func (r recorded) DeleteObject(ctx context.Context, key string) error {
-	return r.s.recorder.Record(r.Objects.DeleteObject(ctx, key))
+	return r.s.recorder.Record(r.ObjectStore.DeleteObject(ctx, key))
 }

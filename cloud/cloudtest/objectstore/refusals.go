@@ -208,7 +208,7 @@ func requestsAndSecrets(s *Fixture) {
 }
 
 // everything calls all methods and ignores the results.
-func everything(s *Fixture, objects cloud.Objects, name string) {
+func everything(s *Fixture, objects cloud.ObjectStore, name string) {
 	s.Helper()
 	ctx, key := s.Context(), "everything/"+name
 	_ = objects.PutObject(ctx, key, []byte(name))

@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // Connect makes Objects on a store.
-func Connect(store *Store, o Options) cloud.Objects {
+func Connect(store *Store, o Options) cloud.ObjectStore {
 	if o.Prefix != "" {
 		o.Prefix += "/"
 	}
@@ -51,7 +51,7 @@ type objects struct {
 	store *Store
 }
 
-// SignRequests implements cloud.Objects. It sends nothing.
+// SignRequests implements cloud.ObjectStore. It sends nothing.
 func (o *objects) SignRequests(_ context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
 	const op = "SignRequests"
 	if err := cloud.CheckRequests(wanted, life); err != nil {
@@ -67,7 +67,7 @@ func (o *objects) SignRequests(_ context.Context, wanted []cloud.ObjectRequest, 
 	return out, nil
 }
 
-// PutObject implements cloud.Objects.
+// PutObject implements cloud.ObjectStore.
 func (o *objects) PutObject(ctx context.Context, key string, content []byte) error {
 	const op = "PutObject"
 	if err := o.check(op, key, int64(len(content))); err != nil {
@@ -86,7 +86,7 @@ func (o *objects) PutObject(ctx context.Context, key string, content []byte) err
 	return err
 }
 
-// GetObject implements cloud.Objects.
+// GetObject implements cloud.ObjectStore.
 func (o *objects) GetObject(ctx context.Context, key string, limit int64) ([]byte, error) {
 	const op = "GetObject"
 	if err := o.check(op, key, limit); err != nil {
@@ -119,7 +119,7 @@ type page struct {
 	more    bool
 }
 
-// ListObjects implements cloud.Objects.
+// ListObjects implements cloud.ObjectStore.
 func (o *objects) ListObjects(ctx context.Context, prefix string) iter.Seq2[cloud.Object, error] {
 	return func(yield func(cloud.Object, error) bool) {
 		size, after := 1000, ""
@@ -146,7 +146,7 @@ func (o *objects) ListObjects(ctx context.Context, prefix string) iter.Seq2[clou
 	}
 }
 
-// DeleteObject implements cloud.Objects.
+// DeleteObject implements cloud.ObjectStore.
 func (o *objects) DeleteObject(ctx context.Context, key string) error {
 	const op = "DeleteObject"
 	if err := o.check(op, key, 0); err != nil {

@@ -25,7 +25,7 @@ func TestContract(t *testing.T) {
 		t.Cleanup(server.Close)
 		return &objectstore.Backend{
 			Provider: bucket.ProviderMemory, Clock: clock, Store: store, Script: script,
-			Open: func(_ testing.TB, o objectstore.Options) (cloud.Objects, error) {
+			Open: func(_ testing.TB, o objectstore.Options) (cloud.ObjectStore, error) {
 				return bucket.Connect(store, bucket.Options{
 					Prefix: o.Prefix, URL: server.URL, Script: script, BadCredentials: o.BadCredentials, Missing: o.Missing,
 					PageSize: func() int { return pages },

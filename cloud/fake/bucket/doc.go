@@ -5,7 +5,7 @@
 //
 //   - Store holds objects with content, checksums and times. Changes are visible immediately, in lists
 //     too, as all three providers guarantee.
-//   - Connect creates cloud.Objects without a network protocol. A faults.Script makes requests fail;
+//   - Connect creates cloud.ObjectStore without a network protocol. A faults.Script makes requests fail;
 //     Store.ServeHTTP handles the requests that it signs.
 //
 // # Non-goals

@@ -153,7 +153,7 @@ func (e *testEnv) secret(key []byte) map[string][]byte {
 	return map[string][]byte{"serviceAccountKey": bytes.ReplaceAll(key, []byte(elsewhere), []byte(e.url+"/token"))}
 }
 
-func open(t testing.TB, config cloud.Config) cloud.Objects {
+func open(t testing.TB, config cloud.Config) cloud.ObjectStore {
 	t.Helper()
 	objects, err := Open(t.Context(), config)
 	if err != nil {
@@ -179,7 +179,7 @@ func (e *testEnv) backend() *suite.Backend {
 }
 
 // open makes Objects as a case wants them.
-func (e *testEnv) open(t testing.TB, o suite.Options) (cloud.Objects, error) {
+func (e *testEnv) open(t testing.TB, o suite.Options) (cloud.ObjectStore, error) {
 	t.Helper()
 	config := e.config(t)
 	storage := config.Spec.ObjectStorage

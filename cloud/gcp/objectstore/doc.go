@@ -1,4 +1,4 @@
-// Package objectstore implements cloud.Objects for Google Cloud Storage through its JSON API.
+// Package objectstore implements cloud.ObjectStore for Google Cloud Storage through its JSON API.
 //
 // # Purpose
 //

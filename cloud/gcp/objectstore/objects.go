@@ -241,7 +241,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// check returns an error for arguments that cloud.Objects does not allow. No request is
+// check returns an error for arguments that cloud.ObjectStore does not allow. No request is
 // sent.
 func check(op, key string, size int64) error {
 	err := cloud.CheckKey(key)

@@ -16,7 +16,7 @@ import (
 // defaultEndpoint is the address of the API for accounts that do not set one.
 const defaultEndpoint = "https://storage.googleapis.com"
 
-// objects implements cloud.Objects for one bucket below a prefix.
+// objects implements cloud.ObjectStore for one bucket below a prefix.
 type objects struct {
 	bucket string
 	// prefix ends in a slash, or is empty.
@@ -29,7 +29,7 @@ type objects struct {
 
 // Open connects to the bucket of an account. It sends nothing. The error is of class
 // Invalid and names the field of the CloudAccount that is wrong, or the key of its Secret.
-func Open(_ context.Context, config cloud.Config) (cloud.Objects, error) {
+func Open(_ context.Context, config cloud.Config) (cloud.ObjectStore, error) {
 	const op = "Open"
 	if config.HTTP == nil || config.Clock == nil {
 		return nil, apierror.Refuse(op, cloud.ClassInvalid, "the bucket of account %q has no HTTP client or no clock", config.Account)

@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/gcs"
 )
 
-func sign(t *testing.T, objects cloud.Objects, wanted ...cloud.ObjectRequest) []cloud.SignedRequest {
+func sign(t *testing.T, objects cloud.ObjectStore, wanted ...cloud.ObjectRequest) []cloud.SignedRequest {
 	t.Helper()
 	signed, err := objects.SignRequests(t.Context(), wanted, 30*time.Minute)
 	if err != nil || len(signed) != len(wanted) {

@@ -151,7 +151,7 @@ func (e *Env) Accounts(script *faults.Script) *accounts.Accounts {
 		Registry: cloud.Registry{v1.ProviderAWS: func(_ context.Context, c cloud.Config) (cloud.Session, error) {
 			return fake.Connect(e.Cloud, script, fake.Options{Account: Account, Region: c.Region}), nil
 		}},
-		Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.Objects, error) {
+		Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.ObjectStore, error) {
 			return bucket.Connect(e.Buckets, bucket.Options{URL: "https://bucket.example.com"}), nil
 		}},
 	})

@@ -20,7 +20,7 @@ import (
 // Bucket gives access to the bucket of an account, spec.objectStorage.
 type Bucket struct {
 	// Objects accesses the objects below Prefix, with the bucket's own rate limit.
-	cloud.Objects
+	cloud.ObjectStore
 	// Name is the name of the bucket or container.
 	Name string
 	// Prefix is prepended to all keys; the keys of Objects do not include it.
@@ -86,7 +86,7 @@ func (a *Accounts) open(ctx context.Context, name string, acc *account) (Bucket,
 	}
 	p := a.pacer(acc.bucketBudget, acc)
 	return Bucket{
-		Objects: pacedObjects{p, objects}, Name: storage.Bucket, Prefix: storage.Prefix,
+		ObjectStore: pacedObjects{p, objects}, Name: storage.Bucket, Prefix: storage.Prefix,
 		CABundle: storage.CABundle, Provider: acc.spec.Provider, Location: location(acc.spec.Provider, storage),
 	}, nil
 }
@@ -149,7 +149,7 @@ func (b byHost) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type pacedObjects struct {
 	pacer
-	next cloud.Objects
+	next cloud.ObjectStore
 }
 
 // SignRequests counts as a read: it only sends requests for tokens.

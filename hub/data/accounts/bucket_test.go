@@ -19,7 +19,7 @@ import (
 )
 
 // open remembers what a bucket was opened with.
-func (e *environment) open(_ context.Context, c cloud.Config) (cloud.Objects, error) {
+func (e *environment) open(_ context.Context, c cloud.Config) (cloud.ObjectStore, error) {
 	e.opened = append(e.opened, c)
 	if string(c.Secret["accessKeyID"]) == "bad" {
 		return nil, &cloud.Error{Class: cloud.ClassInvalid, Code: "BadKey", Message: "no such key"}
@@ -56,7 +56,7 @@ func TestABucketIsKeptUntilTheAccountChanges(t *testing.T) {
 	bucket := func() Bucket {
 		t.Helper()
 		b := s.bucket(t)
-		b.Objects = nil
+		b.ObjectStore = nil
 		return b
 	}
 	want := Bucket{Name: "dumps", Prefix: "prod/shops", Provider: v1.ProviderAWS, Location: "/dumps/prod/shops at aws:"}
@@ -116,24 +116,24 @@ func TestABucketIsPacedByItself(t *testing.T) {
 	t.Parallel()
 	calls := map[string]struct {
 		atOnce int
-		call   func(context.Context, cloud.Objects) error
+		call   func(context.Context, cloud.ObjectStore) error
 	}{
-		"SignRequests": {readsAtOnce, func(ctx context.Context, o cloud.Objects) error {
+		"SignRequests": {readsAtOnce, func(ctx context.Context, o cloud.ObjectStore) error {
 			_, err := o.SignRequests(ctx, nil, time.Minute)
 			return err
 		}},
-		"GetObject": {readsAtOnce, func(ctx context.Context, o cloud.Objects) error {
+		"GetObject": {readsAtOnce, func(ctx context.Context, o cloud.ObjectStore) error {
 			_, err := o.GetObject(ctx, "k", 1)
 			return err
 		}},
-		"ListObjects": {readsAtOnce, func(ctx context.Context, o cloud.Objects) error {
+		"ListObjects": {readsAtOnce, func(ctx context.Context, o cloud.ObjectStore) error {
 			for _, err := range o.ListObjects(ctx, "k") {
 				return err
 			}
 			return nil
 		}},
-		"PutObject":    {changesAtOnce, func(ctx context.Context, o cloud.Objects) error { return o.PutObject(ctx, "k", nil) }},
-		"DeleteObject": {changesAtOnce, func(ctx context.Context, o cloud.Objects) error { return o.DeleteObject(ctx, "k") }},
+		"PutObject":    {changesAtOnce, func(ctx context.Context, o cloud.ObjectStore) error { return o.PutObject(ctx, "k", nil) }},
+		"DeleteObject": {changesAtOnce, func(ctx context.Context, o cloud.ObjectStore) error { return o.DeleteObject(ctx, "k") }},
 	}
 	for name, tt := range calls {
 		t.Run(name, func(t *testing.T) {

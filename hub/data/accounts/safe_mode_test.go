@@ -13,7 +13,7 @@ import (
 
 // calls are all calls to clouds by whether they may change something. Those that may or may not are
 // listed twice.
-func calls(ctx context.Context, s cloud.Session, o cloud.Objects) map[bool]map[string]func() error {
+func calls(ctx context.Context, s cloud.Session, o cloud.ObjectStore) map[bool]map[string]func() error {
 	snapshot, volume := cloud.SnapshotRef{Region: "eu-west-1", ID: "snap-1"}, cloud.VolumeRef{Region: "eu-west-1", Handle: "vol-1"}
 	second := func(_ any, err error) error { return err }
 	ensure := func(may bool) map[string]func() error {
@@ -68,7 +68,7 @@ func TestSafeMode(t *testing.T) {
 	}
 	all := calls(t.Context(), session, s.bucket(t))
 	for _, kind := range []reflect.Type{
-		reflect.TypeFor[cloud.Snapshots](), reflect.TypeFor[cloud.Volumes](), reflect.TypeFor[cloud.Access](), reflect.TypeFor[cloud.Objects](),
+		reflect.TypeFor[cloud.Snapshots](), reflect.TypeFor[cloud.Volumes](), reflect.TypeFor[cloud.Access](), reflect.TypeFor[cloud.ObjectStore](),
 	} {
 		for method := range kind.Methods() {
 			if name := method.Name; all[false][name] == nil && all[true][name] == nil {

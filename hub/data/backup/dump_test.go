@@ -28,7 +28,7 @@ func now() time.Time { return time.Date(2026, 3, 2, 2, 5, 0, 0, time.UTC) }
 // with a bucket and is not connected.
 func newWork(c client.Client, store *bucket.Store) *work {
 	spec := v1.CloudAccountSpec{Provider: v1.ProviderAWS, ObjectStorage: &v1.ObjectStorage{Bucket: "dumps"}}
-	all := accounts.New(accounts.Options{Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.Objects, error) {
+	all := accounts.New(accounts.Options{Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.ObjectStore, error) {
 		return bucket.Connect(store, bucket.Options{}), nil
 	}}})
 	all.Set("prod", spec, nil)

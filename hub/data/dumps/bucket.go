@@ -26,7 +26,7 @@ const (
 // is deleted and uploaded again.
 //
 // Errors wrap *cloud.Error. They are Invalid for a dump that no order can describe.
-func ToSend(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBundle []byte, now time.Time) (o order.Order, complete bool, err error) {
+func ToSend(ctx context.Context, objects cloud.ObjectStore, dump *v1.DumpFile, caBundle []byte, now time.Time) (o order.Order, complete bool, err error) {
 	sizes, err := sizesOf(dump)
 	if err != nil {
 		return order.Order{}, false, err
@@ -57,7 +57,7 @@ func ToSend(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBun
 
 // ToFetch returns the order to download a dump, after it has compared the manifest with
 // the status. Errors wrap *cloud.Error, with NotFound for a missing dump, or ErrManifest.
-func ToFetch(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBundle []byte, now time.Time) (order.Order, error) {
+func ToFetch(ctx context.Context, objects cloud.ObjectStore, dump *v1.DumpFile, caBundle []byte, now time.Time) (order.Order, error) {
 	if _, err := sizesOf(dump); err != nil {
 		return order.Order{}, err
 	}
@@ -80,7 +80,7 @@ func ToFetch(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBu
 
 // Seal writes the manifest of a Backup's dump if all parts are in the bucket, and reports
 // whether they are. Errors wrap *cloud.Error, or ErrManifest if another manifest exists.
-func Seal(ctx context.Context, objects cloud.Objects, hub string, b *v1.Backup) (sealed bool, err error) {
+func Seal(ctx context.Context, objects cloud.ObjectStore, hub string, b *v1.Backup) (sealed bool, err error) {
 	sizes, err := sizesOf(b.Status.Dump)
 	if err != nil {
 		return false, err
@@ -124,7 +124,7 @@ func Seal(ctx context.Context, objects cloud.Objects, hub string, b *v1.Backup) 
 
 // Erase deletes the objects below the prefix of a dump, its manifest first, at most limit
 // in a call, and reports whether there may be more. Errors wrap *cloud.Error.
-func Erase(ctx context.Context, objects cloud.Objects, prefix string, limit int) (more bool, err error) {
+func Erase(ctx context.Context, objects cloud.ObjectStore, prefix string, limit int) (more bool, err error) {
 	manifest := ManifestKey(prefix)
 	found := false
 	var keys []string
@@ -158,7 +158,7 @@ func Erase(ctx context.Context, objects cloud.Objects, prefix string, limit int)
 }
 
 // list returns the objects below the prefix of a dump, sorted by key.
-func list(ctx context.Context, objects cloud.Objects, prefix string) (map[string]cloud.Object, error) {
+func list(ctx context.Context, objects cloud.ObjectStore, prefix string) (map[string]cloud.Object, error) {
 	there := map[string]cloud.Object{}
 	for o, err := range objects.ListObjects(ctx, prefix+"/") {
 		if err != nil {
@@ -210,7 +210,7 @@ type signing struct {
 }
 
 // sign adds the signed requests to an order.
-func sign(ctx context.Context, objects cloud.Objects, o *order.Order, s signing) error {
+func sign(ctx context.Context, objects cloud.ObjectStore, o *order.Order, s signing) error {
 	o.ExpiresAt = s.now.Add(Life).UTC()
 	if len(s.wanted) == 0 {
 		return nil

@@ -117,7 +117,7 @@ func ReadManifest(text []byte) (Manifest, error) {
 }
 
 // Find reads the manifest of the dump below a prefix. Errors wrap *cloud.Error or ErrManifest.
-func Find(ctx context.Context, objects cloud.Objects, prefix string) (Manifest, error) {
+func Find(ctx context.Context, objects cloud.ObjectStore, prefix string) (Manifest, error) {
 	text, err := objects.GetObject(ctx, ManifestKey(prefix), MaxManifest)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("reading the manifest: %w", err)

@@ -96,7 +96,7 @@ func (r *Reconciler) knownDumps(ctx context.Context, account, bucket string) (ma
 }
 
 // list lists the objects below a root. The listing is complete unless the result is a failure.
-func list(ctx context.Context, objects cloud.Objects, root string) (dumpStore, steps.Result) {
+func list(ctx context.Context, objects cloud.ObjectStore, root string) (dumpStore, steps.Result) {
 	listed := dumpStore{sizes: map[string]int64{}}
 	for o, err := range objects.ListObjects(ctx, root) {
 		if err != nil {
@@ -114,7 +114,7 @@ func list(ctx context.Context, objects cloud.Objects, root string) (dumpStore, s
 }
 
 // read reads a manifest. It waits and retries when the rate limit is exceeded.
-func (r *Reconciler) read(ctx context.Context, objects cloud.Objects, prefix string) (dumps.Manifest, error) {
+func (r *Reconciler) read(ctx context.Context, objects cloud.ObjectStore, prefix string) (dumps.Manifest, error) {
 	for {
 		m, err := dumps.Find(ctx, objects, prefix)
 		if cloud.ClassOf(err) != cloud.ClassThrottled {

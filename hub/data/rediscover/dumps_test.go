@@ -62,7 +62,7 @@ func stored(t *testing.T, store *bucket.Store, change func(*v1.Backup)) string {
 // look lists the dumps in a bucket, as a hub in safe mode, which may read.
 func look(t *testing.T, store *bucket.Store, owner string, known ...v1.Backup) found {
 	t.Helper()
-	all := accounts.New(accounts.Options{Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.Objects, error) {
+	all := accounts.New(accounts.Options{Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.ObjectStore, error) {
 		return bucket.Connect(store, bucket.Options{}), nil
 	}}, SafeMode: true})
 	spec := v1.CloudAccountSpec{Provider: v1.ProviderAWS, ObjectStorage: &v1.ObjectStorage{Bucket: "dumps"}}

@@ -173,7 +173,7 @@ func TestKeysOfAnotherService(t *testing.T) {
 
 // listing is a bucket with many objects that counts how many of them were requested.
 type listing struct {
-	cloud.Objects
+	cloud.ObjectStore
 	prefix string
 	read   int
 	err    error
@@ -199,7 +199,7 @@ func TestTheBucketIsAskedForOneObject(t *testing.T) {
 	for _, want := range []error{nil, refused} {
 		l := &listing{err: want}
 		known := accounts.New(accounts.Options{Buckets: cloud.Buckets{
-			v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.Objects, error) { return l, nil },
+			v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.ObjectStore, error) { return l, nil },
 		}})
 		known.Set("prod", v1.CloudAccountSpec{Provider: v1.ProviderAWS, ObjectStorage: &v1.ObjectStorage{Bucket: "dumps"}}, nil)
 		r := &Reconciler{options: Options{Accounts: known}}

@@ -149,7 +149,7 @@ func (e *testEnv) intend(context.Context) error {
 }
 
 func (e *testEnv) connect() accounts.Bucket {
-	return accounts.Bucket{Name: e.bucket, Objects: bucket.Connect(e.Buckets, e.options)}
+	return accounts.Bucket{Name: e.bucket, ObjectStore: bucket.Connect(e.Buckets, e.options)}
 }
 
 // endSend ends the Job that sends.
