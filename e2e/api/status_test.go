@@ -136,7 +136,12 @@ func (s *server) testStatusBounds(t *testing.T) {
 	} {
 		s.checkAnswer(t, k, testCase{field: test.field, says: test.says}, s.patchStatus(t, k, app, test.status))
 	}
+	s.testMemberStatusBounds(t)
+}
 
+// testMemberStatusBounds writes valid and invalid statuses of a member.
+func (s *server) testMemberStatusBounds(t *testing.T) {
+	t.Helper()
 	members := memberClusters()
 	member := s.create(t.Context(), t, members, edits{"metadata.name": "bounds"})
 	if err := s.patchStatus(t, members, member, map[string]any{"allocatable": resources(16)}); err != nil {

@@ -21,7 +21,6 @@ func otherMemory() map[string]string {
 		"hub/app/copies/member_queue.go MemberQueue":     "conflicts in a row",
 		"hub/app/copies/propagated_record.go propagated": "what was written beside copies",
 		"hub/app/copies/sources.go sources":              "what applications propagate, for half a minute",
-		"hub/app/copies/sources.go sourcesOfApp":         "the same, of one application",
 		"hub/app/revisions/store.go Store":               "revisions as they were read",
 	}
 }

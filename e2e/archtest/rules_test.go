@@ -50,7 +50,7 @@ func checkLinterRules(config string, folders map[string]bool) []string {
 	named := regexp.MustCompile(`(?:\$\{base-path\}|` + regexp.QuoteMeta(module) + `)/([\w/-]+)`)
 	var problems []string
 	last := ""
-	for _, line := range strings.Split(config, "\n") {
+	for line := range strings.SplitSeq(config, "\n") {
 		found := named.FindStringSubmatch(line)
 		if found == nil {
 			last = ""

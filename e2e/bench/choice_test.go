@@ -12,6 +12,8 @@ import (
 type figure[E any] struct {
 	name    string
 	measure func(E, *testing.B)
+	// undo ends a fault, with which measure begins; nil for other figures.
+	undo func(E, *testing.B)
 }
 
 // errFigure is returned for a selection that selects nothing.

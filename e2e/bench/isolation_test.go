@@ -38,33 +38,34 @@ const (
 // high. At last half of the members are frozen and return together.
 func BenchmarkIsolation(b *testing.B) {
 	chosen := choose(b, faultsVariable, []figure[*isolation]{
-		{"frozen", while("frozen", (*isolation).freeze, (*isolation).thaw)},
-		{"tar-pitted", while("tar-pitted", with(faults.Trickle(100*time.Millisecond)), (*isolation).removeFault)},
-		{"latency-5s", while("latency-5s", with(faults.Delay(5*time.Second)), (*isolation).removeFault)},
-		{"forbidden", while("forbidden", (*isolation).takePermissions, (*isolation).givePermissions)},
-		{"flapping", while("flapping", (*isolation).flap, (*isolation).settle)},
-		{"half", (*isolation).measureHalf},
+		{"frozen", (*isolation).freeze, (*isolation).thaw},
+		{"tar-pitted", (*isolation).trickle, (*isolation).removeFault},
+		{"latency-5s", (*isolation).delay, (*isolation).removeFault},
+		{"forbidden", (*isolation).takePermissions, (*isolation).givePermissions},
+		{"flapping", (*isolation).flap, (*isolation).settle},
+		{"half", (*isolation).measureHalf, nil},
 	})
 	f := newIsolation(b)
 	for b.Loop() {
 		for _, each := range chosen {
-			each.measure(f, b)
+			if each.undo == nil {
+				each.measure(f, b)
+			} else {
+				f.compareWith(b, each)
+			}
 		}
 	}
 }
 
-// while returns a function that compares the members without a fault while the other one has it with
-// themselves before and after.
-func while(fault string, inject, undo func(*isolation, *testing.B)) func(*isolation, *testing.B) {
-	return func(f *isolation, b *testing.B) {
-		b.Helper()
-		before := f.samples(b)
-		inject(f, b)
-		during := f.samples(b)
-		undo(f, b)
-		f.AwaitMembers(b, faulty)
-		compare(b, fault, during, slices.Concat(before, f.samples(b)))
-	}
+// compareWith compares the members without a fault while the other one has it with themselves before and after.
+func (i *isolation) compareWith(b *testing.B, fault figure[*isolation]) {
+	b.Helper()
+	before := i.samples(b)
+	fault.measure(i, b)
+	during := i.samples(b)
+	fault.undo(i, b)
+	i.AwaitMembers(b, faulty)
+	compare(b, fault.name, during, slices.Concat(before, i.samples(b)))
 }
 
 // compare reports the ratio of two 99th percentiles, and fails if it is above isolationLimit.
@@ -204,9 +205,12 @@ func (i *isolation) change(b *testing.B) []time.Duration {
 	return took
 }
 
-// with returns a function that makes the proxy take an action for each request.
-func with(action faults.Action) func(*isolation, *testing.B) {
-	return func(f *isolation, _ *testing.B) { f.fault = f.proxy.Inject(faults.Match{}, action) }
+func (i *isolation) trickle(*testing.B) {
+	i.fault = i.proxy.Inject(faults.Match{}, faults.Trickle(100*time.Millisecond))
+}
+
+func (i *isolation) delay(*testing.B) {
+	i.fault = i.proxy.Inject(faults.Match{}, faults.Delay(5*time.Second))
 }
 
 func (i *isolation) removeFault(*testing.B) { i.fault.Remove() }

@@ -35,16 +35,16 @@ func TestMain(m *testing.M) {
 // those that need running shops create them.
 func BenchmarkHub(b *testing.B) {
 	chosen := choose(b, figuresVariable, []figure[*fixture]{
-		{"create", (*fixture).measureCreate},
-		{"edit", (*fixture).measureEdit},
-		{"status", (*fixture).measureStatus},
-		{"drift", (*fixture).measureDrift},
-		{"burst", (*fixture).measureBurst},
-		{"restart", (*fixture).measureRestart},
-		{"freeze", (*fixture).measureFreeze},
-		{"deletion", (*fixture).measureDeletion},
-		{"memory", (*fixture).measureMemory},
-		{"members", (*fixture).measureMembers},
+		{name: "create", measure: (*fixture).measureCreate},
+		{name: "edit", measure: (*fixture).measureEdit},
+		{name: "status", measure: (*fixture).measureStatus},
+		{name: "drift", measure: (*fixture).measureDrift},
+		{name: "burst", measure: (*fixture).measureBurst},
+		{name: "restart", measure: (*fixture).measureRestart},
+		{name: "freeze", measure: (*fixture).measureFreeze},
+		{name: "deletion", measure: (*fixture).measureDeletion},
+		{name: "memory", measure: (*fixture).measureMemory},
+		{name: "members", measure: (*fixture).measureMembers},
 	})
 	f := newFixture(b)
 	for _, each := range chosen {

@@ -93,7 +93,7 @@ func ofHolds() []Mutant {
 		},
 		{
 			"contended-copy-silent", "a copy that another client keeps changing does not wait for a user",
-			"hub/app/aggregate/clusters.go", "e.Stalled = e.Stalled || c.Failure.contended()", "e.Stalled = e.Stalled && true",
+			"hub/app/aggregate/clusters.go", "e.Stalled = e.Stalled || c.Failure.Contended()", "e.Stalled = e.Stalled && true",
 			"hub/app/aggregate", "TestContendedCopy",
 		},
 		{

@@ -22,7 +22,7 @@ const (
 // All returns all mutants: the mistakes of a naive operator, and those that an earlier suite
 // did not notice.
 func All() []Mutant {
-	return slices.Concat(ofErrors(), ofOrder(), ofMembers(), ofWrites(), ofBackups(), ofRetries(), ofOutages(), ofPlacement(), ofLostData(), ofPermissions(), ofFacts(), ofCauses(), ofReports(), ofHolds(), ofParts(), ofPlaces(), ofUpgrades(), ofServers(), ofFields(), ofDumps(), ofLoss())
+	return slices.Concat(ofErrors(), ofOrder(), ofMembers(), ofDecisions(), ofWrites(), ofBackups(), ofRetries(), ofOutages(), ofPlacement(), ofLostData(), ofPermissions(), ofFacts(), ofCauses(), ofReports(), ofHolds(), ofParts(), ofPlaces(), ofUpgrades(), ofServers(), ofFields(), ofDumps(), ofLoss())
 }
 
 // ofErrors returns mistakes with errors, conflicts and races.
@@ -158,6 +158,12 @@ func ofMembers() []Mutant {
 			dispatch + "/dispatcher.go", "FieldManager: v1.HubFieldManager", "FieldManager: \"other\"",
 			dispatch, "TestMemberQueue/manager",
 		},
+	}
+}
+
+// ofDecisions returns mistakes with what queues are told, and when.
+func ofDecisions() []Mutant {
+	return []Mutant{
 		{
 			"resyncs-first", "an edit waits for a resync of all applications",
 			memberRunner + "/priority.go", "l.store(request, l.raised[request] || !l.lowered[request])", "l.store(request, true)",

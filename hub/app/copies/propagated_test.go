@@ -17,7 +17,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
@@ -108,12 +107,12 @@ func (p *propagator) create(t *testing.T, in client.Client, o client.Object) {
 }
 
 // reconcile runs a pass of the hub, as far as it is about what is propagated, and the queue.
-func (p *propagator) reconcile(t *testing.T) reconcile.Result {
+func (p *propagator) reconcile(t *testing.T) {
 	t.Helper()
 	if _, _, err := p.dispatcher.ReadSources(t.Context(), p.app); err != nil {
 		t.Fatal(err)
 	}
-	return p.member.reconcile(t)
+	p.member.reconcile(t)
 }
 
 // settle runs the queue until nothing is pruned or recorded any more.

@@ -38,13 +38,21 @@ func byName(clusters []Cluster) []Cluster {
 	})
 }
 
-// checkBegun fails if a cluster gets a revision that it must not get now.
-func (f *fleet) checkBegun(r Request, d Decision) {
+// begun has the clusters that begin in a step, and what limits them.
+type begun struct {
+	clusters []Cluster
+	// updating counts the clusters whose updates count, and busy has those with the superseded ones.
+	updating int
+	busy     map[string]bool
+	// proven means that a cluster is healthy with the revision, and could that one could become so.
+	proven, could bool
+}
+
+// begunIn returns what begins in a step. It fails if a cluster gets a revision that is neither of the two.
+func (f *fleet) begunIn(r Request, d Decision) begun {
 	f.t.Helper()
 	s := d.Status
-	updating, busy, down := 0, map[string]bool{}, 0
-	proven, could := r.Spec.Strategy == v1.RolloutAll || s.CompletionTime != nil, false
-	var begun []Cluster
+	b := begun{busy: map[string]bool{}, proven: r.Spec.Strategy == v1.RolloutAll || s.CompletionTime != nil}
 	for _, c := range r.Clusters {
 		next, pending := d.Revisions[c.Name], isUpdating(r, s, c.Name)
 		guarded := pending && !c.SetAside && updateOf(s, c.Name).Before.Serving
@@ -53,23 +61,31 @@ func (f *fleet) checkBegun(r Request, d Decision) {
 			f.fatal("%s gets revision %d", c.Name, next)
 		case c.SetAside, !c.Serving && next != c.Revision: // Outside of the limits.
 		case guarded:
-			updating++
-			busy[c.Name] = true
+			b.updating++
+			b.busy[c.Name] = true
 		case inFlight(s, c):
-			busy[c.Name] = true
+			b.busy[c.Name] = true
 		case !pending && c.Revision == s.Revision && !c.NoReplicas && c.Serving:
-			proven = true
+			b.proven = true
 		}
 		// One that begins in this step could prove it only after another.
-		could = could || !c.SetAside && !c.NoReplicas && (guarded || c.Serving && next != s.Revision)
+		b.could = b.could || !c.SetAside && !c.NoReplicas && (guarded || c.Serving && next != s.Revision)
 		if next != c.Revision && (c.Revision != 0 || next == s.Revision && s.PreviousRevision != 0) {
-			begun = append(begun, c)
+			b.clusters = append(b.clusters, c)
 		}
 	}
-	if len(begun) == 0 || s.Target() != s.Revision || s.PreviousRevision == s.Revision {
+	return b
+}
+
+// checkBegun fails if a cluster gets a revision that it must not get now.
+func (f *fleet) checkBegun(r Request, d Decision) {
+	f.t.Helper()
+	s, down := d.Status, 0
+	b := f.begunIn(r, d)
+	if len(b.clusters) == 0 || s.Target() != s.Revision || s.PreviousRevision == s.Revision {
 		return
 	}
-	for _, c := range begun {
+	for _, c := range b.clusters {
 		down += map[bool]int{true: 1}[!c.Serving]
 		switch limit := limitOf(r); {
 		case s.CompletionTime != nil && c.Revision == 0: // It joins after the rollout.
@@ -78,13 +94,13 @@ func (f *fleet) checkBegun(r Request, d Decision) {
 		case c.SetAside:
 			f.fatal("%s begins, which is set aside", c.Name)
 		case !c.Serving && s.PreviousRevision == 0: // Nothing to protect, and nothing to return to.
-		case !c.Serving && !proven && (could || down > 1):
+		case !c.Serving && !b.proven && (b.could || down > 1):
 			f.fatal("%s does not serve customers, and begins before the revision is proven", c.Name)
 		case !c.Serving:
-		case updating > limit:
-			f.fatal("%s begins as one of %d", c.Name, updating)
-		case !inFlight(s, c) && len(busy) > limit:
-			f.fatal("%s begins while others are updated: %v", c.Name, slices.Sorted(maps.Keys(busy)))
+		case b.updating > limit:
+			f.fatal("%s begins as one of %d", c.Name, b.updating)
+		case !inFlight(s, c) && len(b.busy) > limit:
+			f.fatal("%s begins while others are updated: %v", c.Name, slices.Sorted(maps.Keys(b.busy)))
 		}
 	}
 }
@@ -157,12 +173,9 @@ func (f *fleet) checkStatus(r Request, d Decision) {
 		if slices.ContainsFunc(s.Updating, func(u v1.ClusterUpdate) bool { return u.Name == c.Name }) {
 			entries++
 		}
-		had := c.Serving && c.Settled && (c.Failure == "" || wasUnready(s, c.Name) || r.Last != nil && wasUnready(*r.Last, c.Name)) && c.Revision == s.Target() && !slices.ContainsFunc(c.Unready, func(k Component) bool {
-			return k.Name == "frontend" && !wasUnready(s, c.Name) && (r.Last == nil || !wasUnready(*r.Last, c.Name))
-		})
 		downBefore := !updateOf(s, c.Name).Before.Serving || r.Last != nil && !updateOf(*r.Last, c.Name).Before.Serving
 		switch {
-		case c.SetAside || had:
+		case c.SetAside || isHealthyIn(r, s, c):
 		case s.CompletionTime == nil && s.Target() == s.Revision && d.Revisions[c.Name] == s.Revision && !isUpdating(r, s, c.Name):
 			f.fatal("%s is not ready, and has no deadline", c.Name)
 		case downBefore:
@@ -186,6 +199,13 @@ func (f *fleet) checkStatus(r Request, d Decision) {
 	case r.Last != nil && r.Last.Revision == s.Revision && r.RollbackTo != s.Revision && !r.Last.CompletionTime.IsZero() && !r.Last.CompletionTime.Equal(s.CompletionTime):
 		f.fatal("the completion is lost")
 	}
+}
+
+// isHealthyIn reports whether a cluster has the target, and nothing is bad in it that was not before.
+func isHealthyIn(r Request, s v1.RolloutStatus, c Cluster) bool {
+	excused := wasUnready(s, c.Name) || r.Last != nil && wasUnready(*r.Last, c.Name)
+	return c.Serving && c.Settled && c.Revision == s.Target() && (excused || c.Failure == "" &&
+		!slices.ContainsFunc(c.Unready, func(k Component) bool { return k.Name == "frontend" }))
 }
 
 // checkFailure fails if a revision is taken back because of a cluster of which nothing got worse.

@@ -118,7 +118,7 @@ func wasHealthy() *v1.ClusterUpdate {
 func (c *progress) isHealthy(u *v1.ClusterUpdate) bool {
 	was := u.ReadyTime != nil || u.ReadySeconds > 0
 	return c.Serving && (c.Settled || was && c.Has) && !c.needsUser(u) && !slices.ContainsFunc(c.Unready, func(k Component) bool {
-		return isWorse(k, u.Before) && !(was && k.Scaling && !isFailing(k.Reason))
+		return isWorse(k, u.Before) && (!was || !k.Scaling || isFailing(k.Reason))
 	})
 }
 

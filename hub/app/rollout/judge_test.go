@@ -6,9 +6,9 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// was returns an update that began some minutes ago in a cluster of which something was bad before.
-func was(name string, ago int, before v1.ClusterBefore) v1.ClusterUpdate {
-	u := began(name, ago)
+// was returns an update that began some minutes ago in eu-1, of which something was bad before.
+func was(ago int, before v1.ClusterBefore) v1.ClusterUpdate {
+	u := began("eu-1", ago)
 	u.Before = &before
 	return u
 }
@@ -33,18 +33,18 @@ func TestWorse(t *testing.T) {
 			name: "a component that was ready", last: rolling(began("eu-1", 10)), clusters: "eu-1=2 us-1=1",
 			with: not(Component{Name: "backend", Reason: v1.ReasonWaitingForReplicas}), want: fails,
 		}, {
-			name: "one that was not", last: rolling(was("eu-1", 10, backend)), clusters: "eu-1=2 us-1=1",
+			name: "one that was not", last: rolling(was(10, backend)), clusters: "eu-1=2 us-1=1",
 			with: not(Component{Name: "backend", Reason: v1.ReasonWaitingForReplicas}), want: excused,
 		}, {
-			name: "another one", last: rolling(was("eu-1", 10, backend)), clusters: "eu-1=2 us-1=1",
+			name: "another one", last: rolling(was(10, backend)), clusters: "eu-1=2 us-1=1",
 			with: not(Component{Name: "frontend", Reason: v1.ReasonWaitingForReplicas}),
 			want: "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s, before [{backend WaitingForReplicas}]) us-1=1",
 		}, {
-			name: "its pods fail now", last: rolling(was("eu-1", 10, backend)), clusters: "eu-1=2 us-1=1",
+			name: "its pods fail now", last: rolling(was(10, backend)), clusters: "eu-1=2 us-1=1",
 			with: not(Component{Name: "backend", Reason: v1.ReasonImagePullBackOff}),
 			want: "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s, before [{backend WaitingForReplicas}]) us-1=1",
 		}, {
-			name: "its pods failed before", last: rolling(was("eu-1", 10, crashing)), clusters: "eu-1=2 us-1=1",
+			name: "its pods failed before", last: rolling(was(10, crashing)), clusters: "eu-1=2 us-1=1",
 			with: not(Component{Name: "backend", Reason: v1.ReasonImagePullBackOff}),
 			want: "Progressing eu 0/2 waiting for eu-1, us-1; not ready before: eu-1 | eu-1=2(ready 0s, before [{backend CrashLoopBackOff}]) us-1=1 | until 1m0s",
 		}, {
@@ -71,26 +71,35 @@ func TestWorse(t *testing.T) {
 			name: "and has it no more", last: rolling(ready("eu-1", 30)), clusters: "eu-1=2 us-1=1",
 			with: func(r *Request) { r.Clusters[0].Has, r.Clusters[0].Settled = false, false },
 			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s, 1 setbacks) us-1=1 | until 10m0s",
-		}, {
-			name: "it needed a user before", last: rolling(was("eu-1", 3, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonDeadlineExceeded})), clusters: "eu-1=2,failed us-1=1",
+		},
+	})
+}
+
+// TestBadBefore is about clusters that needed a user, or did not serve customers, before their update.
+func TestBadBefore(t *testing.T) {
+	t.Parallel()
+	backend := v1.ClusterBefore{Serving: true, Unready: []v1.UnreadyComponent{{Name: "backend", Reason: v1.ReasonWaitingForReplicas}}}
+	runDecisions(t, []decisionCase{
+		{
+			name: "it needed a user before", last: rolling(was(3, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonDeadlineExceeded})), clusters: "eu-1=2,failed us-1=1",
 			want: "Progressing eu 0/2 waiting for eu-1, us-1; not ready before: eu-1 | eu-1=2(-3m0s, before ProgressDeadlineExceeded[]) us-1=1 | until 7m0s",
 		}, {
-			name: "for another reason", last: rolling(was("eu-1", 3, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonForbidden})), clusters: "eu-1=2,failed us-1=1",
+			name: "for another reason", last: rolling(was(3, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonForbidden})), clusters: "eu-1=2,failed us-1=1",
 			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s, before Forbidden[]) us-1=1",
 		}, {
-			name: "it ceased to serve customers", last: rolling(was("eu-1", 10, backend)), clusters: "eu-1=2,down us-1=1",
+			name: "it ceased to serve customers", last: rolling(was(10, backend)), clusters: "eu-1=2,down us-1=1",
 			want: "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s, before [{backend WaitingForReplicas}]) us-1=1",
 		}, {
-			name: "it never served any", last: rolling(was("eu-1", 10, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
+			name: "it never served any", last: rolling(was(10, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
 			want: "Complete 1/2 left behind: eu-1 | eu-1=2(-10m0s, down before) us-1=2 | completed 0s",
 		}, {
-			name: "until the deadline it is waited for", last: rolling(was("eu-1", 9, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
+			name: "until the deadline it is waited for", last: rolling(was(9, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
 			want: "Progressing 1/2 waiting for eu-1; not serving customers before: eu-1 | eu-1=2(-9m0s, down before) us-1=2 | until 1m0s",
 		}, {
-			name: "it needs a user", last: rolling(was("eu-1", 1, v1.ClusterBefore{})), clusters: "eu-1=2,failed us-1=2",
+			name: "it needs a user", last: rolling(was(1, v1.ClusterBefore{})), clusters: "eu-1=2,failed us-1=2",
 			want: "Complete 1/2 left behind: eu-1 | eu-1=2(-1m0s, down before) us-1=2 | completed 0s",
 		}, {
-			name: "it serves at last", last: complete2(was("eu-1", 99, v1.ClusterBefore{})), clusters: "eu-1=2 us-1=2",
+			name: "it serves at last", last: complete2(was(99, v1.ClusterBefore{})), clusters: "eu-1=2 us-1=2",
 			want: "Complete 1/2 | eu-1=2(ready 0s, down before) us-1=2 | completed -1h0m0s | until 1m0s",
 		},
 	})

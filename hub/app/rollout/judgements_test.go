@@ -38,7 +38,14 @@ func judgements() []scenario {
 			name: "all-stay-down", clusters: []string{"eu-1", "us-1"}, until: 24 * time.Minute, state: v1.RolloutFailed,
 			about:  "No cluster serves customers, and the revision does not change that: one after the other tries it.",
 			events: map[time.Duration]func(*fleet){tick: inOrder(down("eu-1", "us-1"), edit(2))},
-		}, {
+		},
+	}
+}
+
+// absences returns the scenarios about time that does not count, and about clusters that are new.
+func absences() []scenario {
+	return []scenario{
+		{
 			name: "hub-away", clusters: []string{"eu-1", "us-1"}, until: 30 * time.Minute, state: v1.RolloutComplete,
 			about:   "The hub is away for longer than the deadline while eu-1 waits for a node. That time does not count.",
 			conduct: map[string]map[int64]string{"eu-1": {2: "patient"}},
@@ -66,7 +73,14 @@ func judgements() []scenario {
 			name: "join-after-proof", clusters: []string{"eu-1", "us-1"}, until: 12 * time.Minute, state: v1.RolloutComplete,
 			about:  "us-0 joins after the proof, and gets the revision at once, outside of the limits.",
 			events: map[time.Duration]func(*fleet){tick: edit(2), 4 * time.Minute: join("us-0")},
-		}, {
+		},
+	}
+}
+
+// comparisons returns the scenarios about components that were not ready before, or become so for a good reason.
+func comparisons() []scenario {
+	return []scenario{
+		{
 			name: "replicas-raised", clusters: []string{"eu-1", "us-1"}, until: 8 * time.Minute, state: v1.RolloutComplete,
 			about:   "The revision adds a replica to a large database, which copies for an hour. The database serves, and nothing waits for the copy.",
 			conduct: everywhere("seeding"),

@@ -223,21 +223,9 @@ func (p *planner) rollBack() {
 			u, changes = v1.ClusterUpdate{Name: c.Name, Before: u.Before}, true
 		}
 		c.next, c.update = target, nil
-		if !changes {
-			continue
-		}
-		if u.Before == nil {
-			u.Before = &v1.ClusterBefore{Serving: true}
-			if p.requested {
-				u.Before = p.before(c)
-			}
-		}
-		waits := u.Before.Serving && !c.SetAside
-		pending = pending || waits && (c.Revision != target || !c.Serving || c.isChanging())
-		if c.update = &u; c.SetAside {
-			u.StartTime = nil
-		} else if u.StartTime == nil {
-			u.StartTime = p.now()
+		if changes {
+			c.update = &u
+			pending = p.bringBack(c, target) || pending
 		}
 	}
 	p.status.Region, p.until = "", time.Time{} // Nothing has an order, or a deadline.
@@ -248,6 +236,25 @@ func (p *planner) rollBack() {
 	for _, c := range p.clusters {
 		c.update = nil
 	}
+}
+
+// bringBack continues the update by which a cluster returns to a revision, and reports whether the rollback waits
+// for it.
+func (p *planner) bringBack(c *progress, target int64) bool {
+	u := c.update
+	if u.Before == nil {
+		u.Before = &v1.ClusterBefore{Serving: true}
+		if p.requested {
+			u.Before = p.before(c)
+		}
+	}
+	switch {
+	case c.SetAside:
+		u.StartTime = nil
+	case u.StartTime == nil:
+		u.StartTime = p.now()
+	}
+	return u.Before.Serving && !c.SetAside && (c.Revision != target || !c.Serving || c.isChanging())
 }
 
 func (p *planner) now() *metav1.Time { return new(metav1.NewTime(p.Now)) }

@@ -141,7 +141,7 @@ func (s scenario) run(t *testing.T, prepare func(*fleet)) *fleet {
 // TestScenarios compares the logs of simulations with ones that people have read.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	for _, s := range slices.Concat(successes(), wishes(), failures(), recoveries(), breakdowns(), judgements()) {
+	for _, s := range slices.Concat(successes(), wishes(), failures(), recoveries(), breakdowns(), judgements(), absences(), comparisons()) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			apitest.Golden(t, s.name+".golden", s.run(t, nil).log.String())
@@ -153,7 +153,7 @@ func TestScenarios(t *testing.T) {
 // same order.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
-	for _, s := range slices.Concat(successes(), wishes(), failures(), recoveries(), breakdowns(), judgements()) {
+	for _, s := range slices.Concat(successes(), wishes(), failures(), recoveries(), breakdowns(), judgements(), absences(), comparisons()) {
 		switch s.name {
 		case "regions", "concurrent", "all", "bad-image", "second-region", "deadline":
 		default:

@@ -159,7 +159,7 @@ func TestPatience(t *testing.T) {
 		"between attempts": {(*work).started, loadLimit},
 		"a Job is requested": {func(w *work) {
 			w.started()
-			w.restore.Status.Dump.Job, w.restore.Status.Dump.RequestTime = "j", v1.Seconds(w.now)
+			w.restore.Status.Dump.Job, w.restore.Status.Dump.RequestTime = "j", v1.Seconds(time.Unix(1, 0))
 		}, loadLimit},
 		"a Job is at work": {func(w *work) { w.started(); w.restore.Status.Dump.Job = "j" }, 0},
 		"loaded":           {func(w *work) { w.started(); w.restore.Status.Dump.Loaded = true }, 0},
