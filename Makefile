@@ -274,9 +274,8 @@ isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitt
 
 # The sample of crash points is a part of make test.
 .PHONY: instruments
-instruments: ## Run a short sample of mutants, isolation and bench, and show when the whole of each last ran.
+instruments: ## Run a short sample of mutants and bench, and show when the whole of each instrument last ran.
 	@$(MAKE) --no-print-directory mutants MUTANTS=sample
-	@$(MAKE) --no-print-directory isolation ISOLATION=half
 	@$(MAKE) --no-print-directory bench BENCH='create|edit' PAIRS=2
 	@echo "the last run of the whole:"; cat $(INSTRUMENTS)
 
