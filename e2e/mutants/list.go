@@ -260,12 +260,12 @@ func ofBackups() []Mutant {
 		},
 		{
 			"counts-at-once", "counts of replicas are written at once",
-			reconciler + "/status.go", "	if r.isMinor(before, after) {", "	if !r.isMinor(before, after) {",
+			reconciler + "/status.go", "if last == nil || !r.isMinor(before, after) {", "if last == nil || r.isMinor(before, after) {",
 			controller, "TestWrites/counts_wait",
 		},
 		{
 			"status-without-lock", "the status of a copy is written over what changed meanwhile",
-			"spoke/runtime/retry/conflicts.go", "client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})", "client.MergeFrom(before)",
+			reconciler + "/status.go", "retry.MergeFromLocked(before),", "client.MergeFrom(before),",
 			controller, "TestWrites/statuses_are_locked",
 		},
 	}

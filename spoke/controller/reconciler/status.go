@@ -20,13 +20,13 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
-const (
-	// statusPeriod is the minimum time between two status writes of an object.
-	statusPeriod = time.Second
-	// progressPeriod is the time of those that tell of mere progress: they would take the time of the API server
-	// away from what they tell of.
-	progressPeriod = 5 * time.Second
-)
+// countsEvery is the minimum time between status writes in which only replica counts and
+// messages changed.
+const countsEvery = 2 * time.Second
+
+// partsEvery is the period that becomes longer while many objects make progress. A part that becomes ready
+// is written when the difference has passed since the last write: at once while few make any.
+const partsEvery = 5 * time.Second
 
 // report writes the status if it changed.
 func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
@@ -63,7 +63,7 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	if equality.Semantic.DeepEqual(before, p.object) {
 		return
 	}
-	if due := r.holdFor(before, p.object); due > 0 {
+	if due := r.holdFor(before, p.object, now); due > 0 {
 		p.statusDue = due
 		return
 	}
@@ -134,18 +134,20 @@ func countClaims[T client.Object](p *pass[T]) (claims, bound int) {
 	return claims, bound
 }
 
-// holdFor returns how long to delay a new status; it is written at once if the result is not positive.
-func (r *reconciler[T]) holdFor(before, after T) time.Duration {
+// holdFor returns how long to delay a new status in which only numbers and messages changed since a
+// recent write, or while many objects make progress also the parts that are ready. It is at once if
+// the result is not positive.
+func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration {
 	last := *r.kind.Status(before).LastUpdated
-	if last == nil {
+	if last == nil || !r.isMinor(before, after) {
 		return 0
 	}
-	period := statusPeriod
-	if r.isMinor(before, after) {
-		period = progressPeriod
+	hold := r.pace.Period(client.ObjectKeyFromObject(after), partsEvery, now.Time) - partsEvery
+	if r.kind.SameParts == nil || r.kind.SameParts(before, after) {
+		hold += countsEvery
 	}
 	// The last write may be of a process whose clock is ahead.
-	return min(period-r.member.Settings.Clock.Since(last.Time), period)
+	return min(hold-now.Sub(last.Time), hold)
 }
 
 // isMinor reports whether only numbers, messages, the reason for not being ready and the parts that
