@@ -95,6 +95,9 @@ func addCopy(c *rollout.Cluster, entry *v1.ClusterStatus, member *aggregate.Clus
 	c.Has = copied != nil && !copied.Deleting && copied.Revision == c.Revision
 	if copied != nil {
 		c.Serving = !copied.Deleting && aggregate.IsAvailable(copied.Status)
+		if available := meta.FindStatusCondition(copied.Status.Conditions, v1.ConditionAvailable); !c.Serving && available != nil {
+			c.DownSince = available.LastTransitionTime.Time
+		}
 		c.Unready = unreadyOf(&copied.Status)
 	}
 	c.Settled = c.Has && member.Settled(applied)

@@ -57,7 +57,7 @@ func (p *planner) finish() {
 		case c.update != nil || c.next != p.status.Revision:
 			waiting = append(waiting, c.Name)
 		default:
-			isProven = true
+			isProven = isProven || !c.NoReplicas
 		}
 	}
 	switch {
@@ -276,7 +276,8 @@ func (p *planner) anyServes() bool {
 }
 
 // startDown begins with the clusters that do not serve customers, outside of the limits: all of them once the
-// revision is proven, and one at a time if none that serves could prove it.
+// revision is proven, and one at a time if none that serves could prove it. One that has just ceased to serve them may
+// be about to do so again, and then has its turn.
 func (p *planner) startDown() {
 	all := p.Spec.Strategy == v1.RolloutAll || p.isProven()
 	if !all && p.anyServes() {
@@ -288,6 +289,10 @@ func (p *planner) startDown() {
 	state, message, region := p.status.State, p.status.Message, p.status.Region
 	for _, c := range p.clusters {
 		if !c.isDown() || c.next == p.status.Revision || !all && trying {
+			continue
+		}
+		if lasts := c.DownSince.Add(p.progressDeadline()); p.Spec.Strategy != v1.RolloutAll && all && p.Now.Before(lasts) {
+			p.wake(lasts)
 			continue
 		}
 		if p.mayBegin(c.Region) {
@@ -326,11 +331,12 @@ func (p *planner) start(c *progress) {
 }
 
 // before returns what a cluster is like before its update. Where that supersedes one that has not ended, it is what
-// was before that one; one that has the revision already says nothing about what was before.
+// was before that one, unless the cluster is healthy since; one that has the revision already says nothing about what
+// was before.
 func (p *planner) before(c *progress) *v1.ClusterBefore {
 	if p.Last != nil {
 		for _, u := range p.Last.Updating {
-			if u.Name == c.Name && servedBefore(&u) {
+			if u.Name == c.Name && servedBefore(&u) && (u.ReadyTime == nil || !c.isHealthy(&u)) {
 				return u.Before.DeepCopy()
 			}
 		}

@@ -31,6 +31,8 @@ type Cluster struct {
 	Has, Settled bool
 	// Serving means that customers are served, whatever the revision.
 	Serving bool
+	// DownSince is when it ceased to serve customers, or began; zero if it serves them, or that is not known.
+	DownSince time.Time
 	// Unready are the components that are not ready.
 	Unready []Component
 	// Stalled is the reason why the cluster needs a user, and Failure explains it; empty if it does not.
@@ -82,9 +84,9 @@ func (c *progress) isPending(revision int64) bool {
 	return !c.SetAside && c.Serving && c.next != revision
 }
 
-// isGuarded reports whether a cluster is being updated that served customers before.
+// isGuarded reports whether a cluster is being updated that served customers before, and is not left behind.
 func (c *progress) isGuarded() bool {
-	return !c.SetAside && c.update != nil && servedBefore(c.update)
+	return !c.SetAside && c.update != nil && c.behind == "" && servedBefore(c.update)
 }
 
 // servedBefore reports whether customers were served when an update began. It is not known yet while the
@@ -127,16 +129,35 @@ func (c *progress) needsUser(u *v1.ClusterUpdate) bool {
 	return c.Failure != "" && (u.Before == nil || c.Stalled == "" || c.Stalled != u.Before.Stalled)
 }
 
-// isWorse reports whether a component is worse than before: it was ready, or its pods did not fail.
+// isWorse reports whether a component is worse than before: it was ready, or its pods did not fail. One that is being
+// changed may become so.
 func isWorse(k Component, before *v1.ClusterBefore) bool {
+	if was, found := unreadyBefore(k, before); found {
+		return k.Changing || isFailing(k.Reason) && !isFailing(was.Reason)
+	}
+	return isFailing(k.Reason) || !k.Growing
+}
+
+// unreadyBefore returns what is known of a component that was not ready before, and false for one that was.
+func unreadyBefore(k Component, before *v1.ClusterBefore) (v1.UnreadyComponent, bool) {
 	if before != nil {
 		for _, was := range before.Unready {
 			if was.Name == k.Name {
-				return isFailing(k.Reason) && !isFailing(was.Reason)
+				return was, true
 			}
 		}
 	}
-	return isFailing(k.Reason) || !k.Growing
+	return v1.UnreadyComponent{}, false
+}
+
+// isAsBefore reports whether a cluster serves customers as it did before, and only what was bad then is.
+func (c *progress) isAsBefore(u *v1.ClusterUpdate) bool {
+	stalls := c.Stalled != "" && u.Before != nil && c.Stalled == u.Before.Stalled
+	return c.Serving && servedBefore(u) && isNotable(u.Before) && (c.Settled || stalls) && !slices.ContainsFunc(c.Unready, func(k Component) bool {
+		_, excused := unreadyBefore(k, u.Before)
+		k.Changing = k.Changing && !excused
+		return isWorse(k, u.Before)
+	})
 }
 
 // isChanging reports whether a cluster does not have its revision in all components yet.
@@ -159,7 +180,7 @@ func (p *planner) observeUpdate(c *progress) {
 		}
 	}
 	ready := !c.SetAside && !c.Waiting && c.isHealthy(u)
-	if c.SetAside || c.Waiting || !ready && c.copies() {
+	if c.SetAside || c.Waiting && servedBefore(u) || !ready && c.copies() {
 		c.stop(u)
 		if !c.SetAside && c.needsUser(u) {
 			c.fail(c.Failure)
@@ -178,6 +199,8 @@ func (p *planner) observeUpdate(c *progress) {
 		} else {
 			c.update, c.succeeded = nil, u
 		}
+	case spent >= p.progressDeadline() && c.isAsBefore(u):
+		c.behind = v1.Excerpt(c.Name+": it is not ready, as before", maxMessage)
 	case spent >= p.progressDeadline():
 		c.failBecause("it is not ready within spec.rollout.progressDeadline")
 	default:

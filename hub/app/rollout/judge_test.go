@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"testing"
+	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -75,18 +76,29 @@ func TestWorse(t *testing.T) {
 	})
 }
 
-// TestBadBefore is about clusters that needed a user, or did not serve customers, before their update.
+// TestBadBefore is about clusters that needed a user before their update.
 func TestBadBefore(t *testing.T) {
 	t.Parallel()
-	backend := v1.ClusterBefore{Serving: true, Unready: []v1.UnreadyComponent{{Name: "backend", Reason: v1.ReasonWaitingForReplicas}}}
 	runDecisions(t, []decisionCase{
 		{
 			name: "it needed a user before", last: rolling(was(3, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonDeadlineExceeded})), clusters: "eu-1=2,failed us-1=1",
 			want: "Progressing eu 0/2 waiting for eu-1, us-1; not ready before: eu-1 | eu-1=2(-3m0s, before ProgressDeadlineExceeded[]) us-1=1 | until 7m0s",
 		}, {
+			name: "and needs one at the deadline", last: rolling(was(10, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonDeadlineExceeded})), clusters: "eu-1=2,failed us-1=1",
+			with: func(r *Request) { r.Clusters[0].Settled, r.Clusters[0].Unready = false, nil }, want: "Progressing us 0/2 waiting for us-1; left behind: eu-1 | eu-1=2(-10m0s, before ProgressDeadlineExceeded[]) us-1=2(0s) | until 10m0s",
+		}, {
 			name: "for another reason", last: rolling(was(3, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonForbidden})), clusters: "eu-1=2,failed us-1=1",
 			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s, before Forbidden[]) us-1=1",
-		}, {
+		},
+	})
+}
+
+// TestDownBefore is about clusters that did not serve customers before their update.
+func TestDownBefore(t *testing.T) {
+	t.Parallel()
+	backend := v1.ClusterBefore{Serving: true, Unready: []v1.UnreadyComponent{{Name: "backend", Reason: v1.ReasonWaitingForReplicas}}}
+	runDecisions(t, []decisionCase{
+		{
 			name: "it ceased to serve customers", last: rolling(was(10, backend)), clusters: "eu-1=2,down us-1=1",
 			want: "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s, before [{backend WaitingForReplicas}]) us-1=1",
 		}, {
@@ -98,6 +110,30 @@ func TestBadBefore(t *testing.T) {
 		}, {
 			name: "it needs a user", last: rolling(was(1, v1.ClusterBefore{})), clusters: "eu-1=2,failed us-1=2",
 			want: "Complete 1/2 left behind: eu-1 | eu-1=2(-1m0s, down before) us-1=2 | completed 0s",
+		}, {
+			name: "nor waits its upgrade for a backup for ever", last: rolling(was(10, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
+			with: func(r *Request) { r.Clusters[0].Waiting = true }, want: "Complete 1/2 left behind: eu-1 | eu-1=2(-10m0s, down before) us-1=2 | completed 0s",
+		}, {
+			name: "a cluster without replicas proves nothing", last: rolling(was(10, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
+			with: func(r *Request) { r.Clusters[1].NoReplicas = true }, want: "Failed 1/2 eu-1: it is not ready within spec.rollout.progressDeadline; left behind: eu-1 | eu-1=2(-10m0s, down before) us-1=2",
+		}, {
+			name: "what was bad is still being changed", last: rolling(was(3, backend)), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "backend", Reason: v1.ReasonProgressing, Changing: true}), want: "Progressing eu 0/2 waiting for eu-1, us-1; not ready before: eu-1 | eu-1=2(-3m0s, before [{backend WaitingForReplicas}]) us-1=1 | until 7m0s",
+		}, {
+			name: "until the deadline", last: rolling(was(10, backend)), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "backend", Reason: v1.ReasonProgressing, Changing: true}), want: "Progressing us 0/2 waiting for us-1; left behind: eu-1 | eu-1=2(-10m0s, before [{backend WaitingForReplicas}]) us-1=2(0s) | until 10m0s",
+		}, {
+			name: "one that has just ceased to serve has its turn", last: complete2(), clusters: "eu-1=2 us-1=1,down",
+			with: func(r *Request) {
+				r.Last.CompletionTime, r.Last.State, r.Clusters[1].DownSince = nil, v1.RolloutProgressing, r.Now.Add(-time.Minute)
+			},
+			want: "Progressing 1/2 waiting for us-1; not serving customers before: us-1 | eu-1=2 us-1=1 | until 9m0s",
+		}, {
+			name: "unless it lasts", last: complete2(), clusters: "eu-1=2 us-1=1,down",
+			with: func(r *Request) {
+				r.Last.CompletionTime, r.Last.State, r.Clusters[1].DownSince = nil, v1.RolloutProgressing, r.Now.Add(-time.Hour)
+			},
+			want: "Progressing 1/2 waiting for us-1; not serving customers before: us-1 | eu-1=2 us-1=2(0s, down before) | until 10m0s",
 		}, {
 			name: "it serves at last", last: complete2(was(99, v1.ClusterBefore{})), clusters: "eu-1=2 us-1=2",
 			want: "Complete 1/2 | eu-1=2(ready 0s, down before) us-1=2 | completed -1h0m0s | until 1m0s",
@@ -194,7 +230,7 @@ func TestSuspend(t *testing.T) {
 	if a.StartTime != nil || a.ProgressingSeconds != 180 || b.ReadyTime != nil || b.ReadySeconds != 30 {
 		t.Errorf("%s %s, want no time that goes on, and what was observed", describeUpdate(a), describeUpdate(b))
 	}
-	if last.Updating[0].StartTime == nil || Suspend(nil, nil) != nil {
+	if last.Updating[0].StartTime == nil || Suspend(nil, clustersOf(t, "eu-1=2")) != nil {
 		t.Error("the last state is changed, or there is one where there was none")
 	}
 }

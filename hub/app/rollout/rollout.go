@@ -291,8 +291,12 @@ func (p *planner) unchanged() Decision {
 	return d
 }
 
-// Suspend returns a state while nothing is written to any cluster: the time of all updates stands still.
+// Suspend returns a state while nothing is written to any cluster: the time of all updates stands still. It is nil
+// if there is none yet.
 func Suspend(last *v1.RolloutStatus, clusters []Cluster) *v1.RolloutStatus {
+	if last == nil {
+		return nil
+	}
 	next := last.DeepCopy()
 	for _, c := range clusters {
 		(&progress{Cluster: c}).stopIn(next)
