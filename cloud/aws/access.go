@@ -161,7 +161,8 @@ func (p *preflight) set(check cloud.PermissionCheck) {
 	}
 }
 
-// tookTagged is took for a dry run that gives tags, which is refused without ec2:CreateTags.
+// tookTagged records a dry run that sets tags: EC2 refuses it without ec2:CreateTags, so a
+// granted one proves that permission too.
 func (p *preflight) tookTagged(permission string, err error) {
 	p.took(permission, byDryRun, err)
 	if p.results[permission].Granted {

@@ -29,7 +29,7 @@ const (
 	endpoint              = "https://ec2.test.example"
 	keyID, key            = "AKIDEXAMPLE", "ours/with+signs"
 	otherKeyID, otherKey  = "AKIDOTHER", "theirs/with+signs"
-	// theirKeyID is that of another hub in the first account.
+	// theirKeyID is the access key of another hub in the first account.
 	theirKeyID, theirKey = "AKIDTHEIRS", "another/with+signs"
 	allKeys              = "arn:aws:kms:*:" + account + ":key/*"
 	gib                  = int64(1) << 30
@@ -87,7 +87,7 @@ func (e *testEnv) transport() http.RoundTripper {
 	return &faults.Transport{Next: faults.InProcess(e.server), Classify: classify, Script: e.script, Clock: e.clock}
 }
 
-// config is a session's with the keys of the first account.
+// config returns the configuration of a session with the keys of the first account.
 func (e *testEnv) config() cloud.Config {
 	return cloud.Config{
 		Account: "shop", Region: here, Endpoint: endpoint, HTTP: &http.Client{Transport: e.transport()}, Clock: e.clock,
@@ -180,8 +180,8 @@ func (e *testEnv) backend(m *model) *cloudtest.Backend {
 	return b
 }
 
-// classify says which operation a request is. A look for a name is a get: that is what
-// it is for providers whose names are unique.
+// classify returns the operation of a request. A search by name counts as a get, as
+// with providers whose names are unique.
 func classify(_ *http.Request, body []byte) faults.Op {
 	form, err := url.ParseQuery(string(body))
 	if err != nil || form.Get("DryRun") == "true" {
@@ -204,7 +204,8 @@ func classify(_ *http.Request, body []byte) faults.Op {
 	}
 }
 
-// refuse is how EC2, or STS for an identity, refuses with an error of a class.
+// refuse returns the response of EC2, or of STS for an identity, for an error of a
+// class.
 func refuse(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
 	status, code, message := http.StatusBadRequest, "InvalidParameterValue", "Value () for parameter is invalid."
 	switch class {
@@ -252,7 +253,8 @@ func volumeRate() (faults.Answer, time.Duration) {
 	}, 15 * time.Second
 }
 
-// unknownState is a snapshot in a state that EC2 does not have yet.
+// unknownState returns a response with a snapshot in a state that EC2 does not have
+// yet.
 func unknownState(t testing.TB, ref cloud.SnapshotRef) faults.Answer {
 	t.Helper()
 	var id bytes.Buffer

@@ -21,8 +21,8 @@ import (
 
 const gib = int64(1) << 30
 
-// volumeID is the ID in a volume handle: vol-…, or the aws://zone/vol-… of volumes from
-// before CSI.
+// volumeID returns the ID in a volume handle: vol-…, or the aws://zone/vol-… of volumes
+// from before CSI.
 func (c *client) volumeID(op string, ref cloud.VolumeRef) (string, error) {
 	id := ref.Handle
 	if rest, ok := strings.CutPrefix(id, "aws://"); ok {
@@ -34,7 +34,7 @@ func (c *client) volumeID(op string, ref cloud.VolumeRef) (string, error) {
 	return id, c.here(op, ref.Region)
 }
 
-// snapshotID is the ID of a snapshot in the session's region.
+// snapshotID returns the ID of a snapshot in the region of the session.
 func (c *client) snapshotID(op string, ref cloud.SnapshotRef) (string, error) {
 	return ref.ID, cmp.Or(goodSnapshot(op, ref.ID), c.here(op, ref.Region))
 }

@@ -31,12 +31,14 @@ const (
 	subject    = "system:serviceaccount:shopfleet-system:hub"
 )
 
-// hubRole can be taken by the hub's ServiceAccount, and with keys and an external ID.
+// hubRole returns a role that the hub's ServiceAccount may assume, and so may callers
+// with keys and its external ID.
 func hubRole() ec2.Role {
 	return ec2.Role{ARN: roleARN, ExternalID: "tenant-7", Issuer: issuer, Subject: subject}
 }
 
-// token is a token of the hub's ServiceAccount, as far as it is looked at.
+// token returns a token of the hub's ServiceAccount with the claims that the fake STS
+// checks.
 func token(t testing.TB, audience string, expires time.Time) string {
 	t.Helper()
 	claims, err := json.Marshal(map[string]any{"iss": issuer, "sub": subject, "aud": []string{audience}, "exp": expires.Unix()})
@@ -46,7 +48,7 @@ func token(t testing.TB, audience string, expires time.Time) string {
 	return "eyJhbGciOiJSUzI1NiJ9." + base64.RawURLEncoding.EncodeToString(claims) + ".c2lnbmF0dXJl"
 }
 
-// federated is a configuration whose tokens are counted.
+// federated returns a configuration that counts its tokens.
 func (e *testEnv) federated(t testing.TB, made *int) cloud.Config {
 	t.Helper()
 	config := e.config()
@@ -82,7 +84,7 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestSecretIgnoresEnvironment must not run beside others: it sets variables.
+// TestSecretIgnoresEnvironment: it must not run in parallel, because it sets variables.
 func TestSecretIgnoresEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": otherKeyID, "AWS_SECRET_ACCESS_KEY": otherKey, "AWS_SESSION_TOKEN": "token", "AWS_REGION": there,
@@ -138,7 +140,7 @@ func TestAmbientFromTokenFile(t *testing.T) {
 	wantIdentity(t, connect(t, e.ambient(t, map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": file, "AWS_ROLE_ARN": roleARN})), assumedARN)
 }
 
-// containerCredentials is the endpoint of EKS Pod Identity.
+// containerCredentials serves the endpoint of EKS Pod Identity.
 func containerCredentials(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "pod" {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -165,7 +167,7 @@ func TestAmbientFromPod(t *testing.T) {
 	}
 }
 
-// metadata is the instance metadata service of EC2.
+// metadata serves the instance metadata service of EC2.
 func metadata(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPut && r.URL.Path == "/latest/api/token":

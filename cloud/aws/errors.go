@@ -42,8 +42,8 @@ func classify(op string, changes bool, err error) *cloud.Error {
 	return out
 }
 
-// classOf is the class of a code of EC2, and "" for one that is not known. EC2 has
-// hundreds; those are listed that our calls are documented to get.
+// classOf returns the class of an error code of EC2, or an empty one for an unknown
+// code. It lists only the codes that are documented for our calls, out of hundreds.
 func classOf(code string) cloud.Class {
 	switch code {
 	case "InvalidVolume.NotFound", "InvalidSnapshot.NotFound":
@@ -80,7 +80,7 @@ func delay(class cloud.Class, code string) time.Duration {
 	}
 }
 
-// refusal is an error of our own, before anything is sent.
+// refusal returns an error of the adapter for a request that was not sent.
 func refusal(op string, class cloud.Class, code, message string) error {
 	return &cloud.Error{Class: class, Provider: v1.ProviderAWS, Op: op, Code: code, Message: message}
 }

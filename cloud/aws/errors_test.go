@@ -111,7 +111,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestLockedIsOfDeletionAlone is about a code that means something else elsewhere.
+// TestLockedIsOfDeletionAlone: the code means Locked for deletions only.
 func TestLockedIsOfDeletionAlone(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t)
@@ -128,8 +128,7 @@ func TestLockedIsOfDeletionAlone(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNone puts answers to a list of which the SDK makes an empty one, or
-// of which it is easily mistaken.
+// TestAnswersThatAreNone: responses that are incomplete or not from EC2 must not become an empty list.
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]faults.Answer{

@@ -73,7 +73,7 @@ func readModel(t testing.TB, folder string) *model {
 	return &m
 }
 
-// newer are parameters that botocore of Debian 12 does not know yet.
+// newer returns the parameters that botocore of Debian 12 does not know yet.
 func newer() []string { return []string{"CreateVolume.VolumeInitializationRate"} }
 
 // request checks a recorded request: its operation, its parameters and their values.
@@ -113,8 +113,8 @@ func (m *model) request(recorded string) error {
 	return nil
 }
 
-// wireName is how a member is called in a request: EC2 begins its locationName with a
-// capital letter.
+// wireName returns the name of a member in a request: EC2 capitalizes the first letter
+// of its locationName.
 func wireName(name string, m member) string {
 	switch {
 	case m.QueryName != "":

@@ -91,11 +91,11 @@ type moto struct {
 	testing.TB
 	url, account string
 	clients      [2]*ec2.Client
-	// began is moto's time at the beginning, with which that of the test begins.
+	// began is moto's time at the start; the clock of the test starts with it.
 	began time.Time
 }
 
-// role is a role in an account; moto separates accounts by role.
+// role returns the ARN of a role in an account; moto separates accounts by role.
 func role(account string) string { return "arn:aws:iam::" + account + ":role/shopfleet" }
 
 func numbered(n int64) string { return fmt.Sprintf("%012d", 100_000_000_000+n) }
@@ -149,7 +149,8 @@ func (m *moto) backend(n int64) *cloudtest.Backend {
 	}
 }
 
-// beyondMoto are the cases that moto cannot take, or that are none of its own doing.
+// beyondMoto returns the cases that moto cannot run, or passes for another reason than
+// its own behavior, with the reason.
 func beyondMoto() map[int]string {
 	out := map[int]string{
 		14: "moto knows no locks, and uses of a snapshot only by images",
@@ -231,7 +232,7 @@ func texts(tags []types.Tag) map[string]string {
 	return out
 }
 
-// EditSnapshot can take tags away.
+// EditSnapshot supports only edits that remove tags.
 func (m *moto) EditSnapshot(id string, edit func(*fake.Snapshot)) bool {
 	m.Helper()
 	for _, s := range m.Snapshots() {
@@ -267,7 +268,7 @@ func (m *moto) RemoveSnapshot(id string) {
 	}
 }
 
-// Volumes reads those of the first region.
+// Volumes lists the volumes of the first region.
 func (m *moto) Volumes() []fake.Volume {
 	m.Helper()
 	out, err := m.clients[0].DescribeVolumes(m.Context(), &ec2.DescribeVolumesInput{})
@@ -278,7 +279,7 @@ func (m *moto) Volumes() []fake.Volume {
 	return all
 }
 
-// EditVolume can attach and detach one.
+// EditVolume supports only edits that attach or detach a volume.
 func (m *moto) EditVolume(id string, edit func(*fake.Volume)) bool {
 	m.Helper()
 	for _, v := range m.Volumes() {

@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
 )
 
-// owned is the owner of what these tests make.
+// owned returns the owner of the objects that these tests create.
 func owned() cloud.Owner { return cloud.Owner{Hub: cloudtest.HubUID, App: "app-1"} }
 
 func snapshotSpec(volume cloud.VolumeRef, name string) cloud.SnapshotSpec {

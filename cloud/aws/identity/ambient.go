@@ -23,9 +23,9 @@ import (
 // containerHost is the address at which Amazon ECS serves a task's credentials.
 const containerHost = "http://169.254.170.2"
 
-// ambientOf is the identity that the hub's pod or machine has, from where AWS puts it:
-// variables with keys, the token file of a ServiceAccount (IRSA), the endpoint of EKS
-// Pod Identity or ECS, and last the machine itself. The first that is there is taken.
+// ambientOf returns the credentials of the hub's pod or machine. It checks the sources
+// of AWS in order and takes the first that exists: variables with keys, the token file
+// of a ServiceAccount (IRSA), the endpoint of EKS Pod Identity or ECS, and the machine.
 func ambientOf(config cloud.Config) (aws.CredentialsProvider, error) {
 	if id, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"); id != "" && secret != "" {
 		return credentials.NewStaticCredentialsProvider(id, secret, os.Getenv("AWS_SESSION_TOKEN")), nil

@@ -71,12 +71,12 @@ func GoodEndpoint(endpoint string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, u.Hostname())
 }
 
-// Misconfigured is the error of a configuration that something is wrong with.
+// Misconfigured returns the error of an invalid configuration.
 func Misconfigured(message string) error {
 	return &cloud.Error{Class: cloud.ClassInvalid, Provider: v1.ProviderAWS, Op: "Connect", Message: message}
 }
 
-// NewSTS makes a client of the token service. An endpoint of the configuration is that of
+// NewSTS creates a client of the token service. An endpoint in the configuration serves
 // STS, too.
 func NewSTS(config cloud.Config, credentials aws.CredentialsProvider) *sts.Client {
 	return sts.New(sts.Options{
@@ -85,7 +85,7 @@ func NewSTS(config cloud.Config, credentials aws.CredentialsProvider) *sts.Clien
 	})
 }
 
-// Endpoint is an endpoint as the SDK takes it: nil is the provider's own.
+// Endpoint converts an endpoint for the SDK: nil selects the provider's own.
 func Endpoint(endpoint string) *string {
 	if endpoint == "" {
 		return nil

@@ -26,8 +26,8 @@ const (
 // audience is the audience of the hub's ServiceAccount tokens.
 const audience = "sts.amazonaws.com"
 
-// Connect makes the credentials of an account. Nothing is sent until they are needed.
-// Errors are of class Invalid and name the field of the CloudAccount.
+// Connect creates the credentials of an account. It sends nothing until they are
+// needed. Errors are of class Invalid and name the field of the CloudAccount.
 func Connect(config cloud.Config) (*Credentials, error) {
 	role := config.Spec.AWS.RoleARN
 	var base aws.CredentialsProvider

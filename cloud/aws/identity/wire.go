@@ -76,7 +76,7 @@ func CheckXML(_ *http.Response, body []byte) error {
 	return err
 }
 
-// Root is the name of the outermost element of an XML document that is complete.
+// Root returns the name of the outermost element of a complete XML document.
 func Root(body []byte) (string, error) {
 	decoder := xml.NewDecoder(bytes.NewReader(body))
 	root := ""

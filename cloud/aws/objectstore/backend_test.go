@@ -103,13 +103,13 @@ func documented(t testing.TB, prefix string) *iam.Policy {
 	return iam.Join(ofBucket, ofKey)
 }
 
-// keyOf returns the ID of the access key that has the permissions for a prefix: that of
-// spec.objectStorage without the part that the suite adds for the hub's keys.
+// keyOf returns the ID of the access key that has the permissions for a prefix: the
+// prefix of spec.objectStorage without the part that the suite adds for the hub's keys.
 func keyOf(prefix string) string {
 	return keyID + strings.ReplaceAll(strings.TrimSuffix(prefix, "/shopfleet"), "/", "_")
 }
 
-// unescape is the inverse of what keyOf does to a prefix.
+// unescape reverses what keyOf does to a prefix.
 func unescape(prefix string) string { return strings.ReplaceAll(prefix, "_", "/") }
 
 // ServeHTTP serves STS under its endpoint and S3 under any other host.
@@ -129,7 +129,7 @@ func (e *testEnv) client(next http.RoundTripper) *http.Client {
 	return &http.Client{Transport: e.oracle.over(&faults.Transport{Next: next, Classify: classify, Script: e.script, Clock: e.clock})}
 }
 
-// config is an account's with keys.
+// config returns the configuration of an account with keys.
 func (e *testEnv) config() cloud.Config {
 	return cloud.Config{
 		Account: "shop", Region: "does-not-matter", Endpoint: stsEndpoint, Clock: e.clock,
@@ -153,7 +153,7 @@ func (e *testEnv) federate(t testing.TB, config *cloud.Config) {
 	}
 }
 
-// configure is a configuration with what a case asks for.
+// configure returns a configuration with the options of a case.
 func (e *testEnv) configure(t testing.TB, o objectstore.Options) cloud.Config {
 	t.Helper()
 	config := e.config()
@@ -221,7 +221,7 @@ func (e *testEnv) backend(m *model) *objectstore.Backend {
 	}
 }
 
-// classify says which operation a request is.
+// classify returns the operation of a request.
 func classify(r *http.Request, _ []byte) faults.Op {
 	switch {
 	case "https://"+r.URL.Host == stsEndpoint:
@@ -239,7 +239,7 @@ func classify(r *http.Request, _ []byte) faults.Op {
 	}
 }
 
-// refuse is how S3 refuses with an error of a class.
+// refuse returns the response of S3 for an error of a class.
 func refuse(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
 	status, code, message := http.StatusBadRequest, "InvalidRequest", "Invalid request."
 	switch class {

@@ -17,7 +17,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// TestContractEndpoint is TestContract with the bucket in the path.
+// TestContractEndpoint runs TestContract with the bucket in the path.
 func TestContractEndpoint(t *testing.T) {
 	t.Parallel()
 	m := loadModel(t)

@@ -72,8 +72,8 @@ func (c *client) fail(op string, changes bool, err error) *cloud.Error {
 	return out
 }
 
-// classOf is the class of a code of S3, and "" for one that is not known. Those are listed
-// that our calls are documented to get, from S3 and from services that speak it.
+// classOf returns the class of an error code of S3, or an empty one for an unknown code.
+// It lists the codes that S3 and compatible services document for our calls.
 func classOf(code string) cloud.Class {
 	switch code {
 	case "NoSuchKey", "NoSuchBucket":
@@ -100,7 +100,7 @@ func classOf(code string) cloud.Class {
 	}
 }
 
-// refusal is an error of our own.
+// refusal returns an error that the adapter raises, not S3.
 func refusal(op string, class cloud.Class, code, message string, cause error) error {
 	return &cloud.Error{Class: class, Provider: v1.ProviderAWS, Op: op, Code: code, Message: message, Err: cause}
 }

@@ -27,7 +27,7 @@ func codesOf(t *testing.T, err error) codes {
 	return codes{e.Class, e.Code}
 }
 
-// answered are errors of all methods whose requests are answered with something.
+// answered returns the errors of all methods when each request gets the same response.
 func answered(t *testing.T, answer faults.Answer) (put, get, list, gone error) {
 	t.Helper()
 	e := newTestEnv(t)
@@ -41,7 +41,7 @@ func answered(t *testing.T, answer faults.Answer) (put, get, list, gone error) {
 	return put, get, list, objects.DeleteObject(t.Context(), "key")
 }
 
-// TestCodes are S3's own codes, with what they come to for put, get, list and delete.
+// TestCodes: each error code of S3 maps to a class for put, get, list and delete.
 func TestCodes(t *testing.T) {
 	t.Parallel()
 	for code, test := range map[string]struct {
@@ -96,7 +96,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestStrange are answers that look like S3's for a while.
+// TestStrange: responses that only begin like those of S3 are not taken for results.
 func TestStrange(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -111,7 +111,7 @@ func TestRole(t *testing.T) {
 	}
 }
 
-// TestAmbient must not run beside others: it sets variables.
+// TestAmbient: it must not run in parallel, because it sets variables.
 func TestAmbient(t *testing.T) {
 	for _, name := range []string{"AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"} {
 		t.Setenv(name, "")

@@ -69,7 +69,8 @@ func loadModel(t testing.TB) *model {
 	return &m
 }
 
-// headersOfAll go with requests of every service, and are described elsewhere.
+// headersOfAll returns the headers of every service, which the model of S3 does not
+// describe.
 func headersOfAll() []string {
 	return []string{
 		"Authorization", "User-Agent", "Accept-Encoding", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request", "X-Amz-Date", "X-Amz-Content-Sha256",
@@ -116,7 +117,7 @@ func (m *model) request(r *http.Request) error {
 	return nil
 }
 
-// operation is which one a request asks for.
+// operation returns the name of the operation that a request calls.
 func operation(r *http.Request, path string) string {
 	switch {
 	case path == "/" && r.URL.Query().Get("list-type") == "2":

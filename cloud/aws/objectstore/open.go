@@ -27,8 +27,8 @@ type client struct {
 	prefix string
 }
 
-// Open makes the Objects of an account. It sends nothing. Errors are of class Invalid and
-// name the field of the CloudAccount.
+// Open creates the ObjectStore of an account. It sends nothing. Errors are of class
+// Invalid and name the field of the CloudAccount.
 func Open(_ context.Context, config cloud.Config) (cloud.ObjectStore, error) {
 	if err := check(config); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func check(config cloud.Config) error {
 	return nil
 }
 
-// timed signs with the time of a clock, and not with that of the SDK.
+// timed signs with the time of a clock, and not with the time that the SDK passes.
 type timed struct {
 	signer *v4.Signer
 	clock  clock.PassiveClock

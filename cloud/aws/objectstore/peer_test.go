@@ -50,7 +50,7 @@ type peer struct {
 	testing.TB
 	url, bucket string
 	client      *awss3.Client
-	// began is the server's time at the beginning, with which that of the test begins.
+	// began is the server's time at the start; the clock of the test starts with it.
 	began time.Time
 }
 
@@ -95,7 +95,7 @@ func (p *peer) backend(described *model) *objectstore.Backend {
 	}
 }
 
-// Keys are those of all objects.
+// Keys returns the keys of all objects.
 func (p *peer) Keys() []string {
 	p.Helper()
 	var keys []string
@@ -147,5 +147,5 @@ func (p *peer) Remove(key string) {
 	}
 }
 
-// Lock is for the case that is spare.
+// Lock does nothing: the only case that locks objects is skipped for this server.
 func (*peer) Lock(string, bool) {}

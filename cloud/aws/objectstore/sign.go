@@ -64,7 +64,7 @@ func (c *client) signOne(ctx context.Context, w cloud.ObjectRequest, life time.D
 	return c.sign.PresignGetObject(ctx, &s3.GetObjectInput{Bucket: &c.bucket, Key: key}, s3.WithPresignExpires(life))
 }
 
-// headerOf are the headers that must be sent. The host is in the URL.
+// headerOf returns the headers that the client must send. The host is in the URL.
 func headerOf(signed http.Header) map[string]string {
 	out := map[string]string{}
 	for name, values := range signed {
