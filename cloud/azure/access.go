@@ -87,7 +87,7 @@ func elsewhere() []cloud.PermissionCheck {
 	}
 }
 
-// needed are the permissions that a session uses, on the account's resource group.
+// needed returns the permissions that a session uses, on the account's resource group.
 func needed() []string {
 	return []string{
 		"Microsoft.Resources/subscriptions/resourceGroups/read",
@@ -107,7 +107,8 @@ func (p permission) allows(action string) bool {
 	return matches(p.Actions, action) && !matches(p.NotActions, action)
 }
 
-// matches reports whether one of some patterns, in which * is any text, is that of an action.
+// matches reports whether one of the patterns matches an action. An asterisk matches any
+// text.
 func matches(patterns []string, action string) bool {
 	for _, pattern := range patterns {
 		if match(strings.ToLower(pattern), strings.ToLower(action)) {

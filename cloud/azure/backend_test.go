@@ -100,12 +100,14 @@ func (e *testEnv) become(t testing.TB, roles map[string]*iam.Role) {
 	e.http = as.http
 }
 
-// groups are one of each region: copies in the other region have a source in another group.
+// groups returns a resource group for each region: a copy in the other region has its
+// source in another group.
 func groups() map[string]v1.ResourceGroup {
 	return map[string]v1.ResourceGroup{"eastus": hubGroup, "westeurope": hubGroupEU}
 }
 
-// config is that of the first account in East US, with its client secret.
+// config returns the configuration of the first account in East US, with its client
+// secret.
 func (e *testEnv) config() cloud.Config {
 	account := accounts()[0]
 	return cloud.Config{

@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 )
 
-// assertion is a token of the hub's, for an audience.
+// assertion returns a token of the hub for an audience.
 func assertion(audience string) string {
 	encode := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	return encode(`{"alg":"RS256"}`) + "." + encode(fmt.Sprintf(`{"aud":[%q],"sub":%q}`, audience, subject)) + "." + encode("signature")

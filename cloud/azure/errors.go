@@ -31,7 +31,7 @@ func (r request) permission() string { return "Microsoft.Compute/" + r.resource 
 
 func (r request) reading(resource string) request { return request{r.op, resource, "read"} }
 
-// question is the request as its errors are made from it.
+// question returns what the errors of the request are made from.
 func (r request) question() apierror.Question {
 	q := apierror.Question{Op: r.op, Mutates: r.mutates(), Class: r.class}
 	if r.resource != "" {
@@ -126,7 +126,7 @@ func takenOrUnderWay(err error) bool {
 	return cloud.ClassOf(err) == cloud.ClassConflict || cloud.ClassOf(err) == cloud.ClassAmbiguous && concurrent(codeOf(err))
 }
 
-// codeOf is the code of an error of package cloud.
+// codeOf returns the code of a cloud.Error, or an empty string.
 func codeOf(err error) string {
 	if e, ok := errors.AsType[*cloud.Error](err); ok {
 		return e.Code

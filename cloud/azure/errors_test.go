@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/arm"
 )
 
-// responseError is the SDK's error of an answer.
+// responseError returns the SDK's error for a response.
 func responseError(t *testing.T, status int, header http.Header, body string) error {
 	t.Helper()
 	recorder := httptest.NewRecorder()
@@ -98,7 +98,7 @@ type failure struct {
 	want    cloud.Error
 }
 
-// refusals are answers of the service that refuse.
+// refusals returns error responses of the service and the errors that they become.
 func refusals(t *testing.T, now time.Time) map[string]failure {
 	t.Helper()
 	deleting := request{"DeleteSnapshot", typeSnapshots, "delete"}
@@ -135,7 +135,7 @@ func refusals(t *testing.T, now time.Time) map[string]failure {
 	}
 }
 
-// losses are requests without an answer.
+// losses returns requests without a response and the errors that they become.
 func losses() map[string]failure {
 	deleting := request{"DeleteSnapshot", typeSnapshots, "delete"}
 	lost := errors.New("connection reset by peer")

@@ -40,8 +40,8 @@ func (a *account) idIn(group, kind, name string) string {
 	return "/subscriptions/" + a.subscription + "/resourceGroups/" + group + "/providers/Microsoft.Compute/" + kind + "/" + name
 }
 
-// spelled returns an ID with the account's spelling of subscription and groups, those of other
-// regions included: the service varies the case, and callers compare IDs exactly.
+// spelled returns an ID with the account's spelling of subscription and groups, including groups of
+// other regions: the service varies the case, and callers compare IDs exactly.
 func (a *account) spelled(id string) string {
 	parsed, err := arm.ParseResourceID(id)
 	if err != nil || !strings.EqualFold(parsed.SubscriptionID, a.subscription) {
@@ -57,19 +57,20 @@ func (a *account) spelled(id string) string {
 	return id
 }
 
-// region is a location as it is compared: East US is eastus.
+// region returns a location in the form that is compared: East US becomes eastus.
 func region(location string) string {
 	return strings.ToLower(strings.ReplaceAll(location, " ", ""))
 }
 
-// zoneNumber is a zone as disks have it, of eastus-1 as nodes are labelled, or of 1.
+// zoneNumber returns a zone in the form that disks have, from a node's label such as
+// eastus-1, or from a number.
 func (a *account) zoneNumber(zone string) (string, bool) {
 	number := strings.TrimPrefix(strings.ToLower(zone), a.region+"-")
 	_, err := strconv.ParseUint(number, 10, 8)
 	return number, err == nil
 }
 
-// attempted is the name after so many failures.
+// attempted returns the name of an object after a number of failed attempts.
 func attempted(name string, attempt int) string {
 	if attempt <= 0 {
 		return name
@@ -77,14 +78,14 @@ func attempted(name string, attempt int) string {
 	return name + "-" + strconv.Itoa(attempt)
 }
 
-// copied is the name of a copy in a region: a group has one snapshot of a name,
-// wherever it is.
+// copied returns the name of a copy in a region: in a group, each name exists once over
+// all regions.
 func copied(name, region string) string {
 	sum := sha256.Sum256([]byte(region))
 	return name + "-" + hex.EncodeToString(sum[:4])
 }
 
-// owner is the owner that tags name.
+// owner returns the owner that tags name.
 func owner(tags cloud.Tags) cloud.Owner {
 	return cloud.Owner{Hub: tags[cloud.TagHub], App: tags[cloud.TagApp]}
 }

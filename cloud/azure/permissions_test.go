@@ -79,7 +79,7 @@ func everything(t *testing.T, before, roles map[string]*iam.Role) []string {
 }
 
 // TestLinkedPermissions: an error names the permission that is missing on what a request links
-// to, and not that of the request.
+// to, and not the request's own permission.
 func TestLinkedPermissions(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -20,7 +20,7 @@ func snapshotOf(volume cloud.VolumeRef) cloud.SnapshotSpec {
 	return cloud.SnapshotSpec{Name: cloud.Name("hub", "app", "0"), Source: volume, Tags: ours(), MaySend: true}
 }
 
-// sent is the body of the last request of an operation.
+// sent returns the body of the last request of an operation.
 func (e *testEnv) sent(t *testing.T, op faults.Op) string {
 	t.Helper()
 	body := ""

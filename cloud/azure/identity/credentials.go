@@ -178,8 +178,8 @@ type ambient struct {
 	clock interface{ Now() time.Time }
 }
 
-// newAmbient is workload identity where the pod has been given that, and the managed
-// identity of the machine elsewhere. Only here the environment is read.
+// newAmbient returns the credentials of workload identity if the pod has them, else of
+// the managed identity of the machine. No other function here reads the environment.
 func newAmbient(config cloud.Config, at Environment, client *http.Client) (azcore.TokenCredential, error) {
 	options := azcore.ClientOptions{Transport: client, Retry: policy.RetryOptions{MaxRetries: -1}}
 	if at.named {

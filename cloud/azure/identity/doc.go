@@ -3,7 +3,7 @@
 // # Purpose
 //
 //   - Locate returns the Environment of an endpoint: its authority and its audience.
-//     Environment.Blobs returns that of a storage account.
+//     Environment.Blobs returns the Environment of a storage account.
 //   - New creates a Bearer, which authorizes the requests of the SDK. It renews a token before it
 //     expires by the injected clock, and repeats a request once if the token had expired.
 //   - Line and RetryAfter read responses for error messages here and in the adapters.

@@ -9,7 +9,7 @@ import (
 	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 )
 
-// Blobs is the service of blobs, as azcloud.ResourceManager is that of disks.
+// Blobs is the name of the blob service, as azcloud.ResourceManager is the name of the disk service.
 const Blobs azcloud.ServiceName = "shopfleet/blobs"
 
 // Environment holds the address of an API and of the authority that issues its tokens.
@@ -21,20 +21,20 @@ type Environment struct {
 	named bool
 }
 
-// Endpoint is the base URL of the API.
+// Endpoint returns the base URL of the API.
 func (e Environment) Endpoint() string { return e.Services[e.service].Endpoint }
 
 func (e Environment) scope() string { return e.Services[e.service].Audience + "/.default" }
 
-// nation is a public or sovereign cloud, with the domain of its storage.
-type nation struct {
+// sovereignCloud is a public or sovereign cloud, with the domain of its storage.
+type sovereignCloud struct {
 	azcloud.Configuration
 
 	storage string
 }
 
-func nations() []nation {
-	return []nation{
+func clouds() []sovereignCloud {
+	return []sovereignCloud{
 		{azcloud.AzurePublic, "core.windows.net"},
 		{azcloud.AzureGovernment, "core.usgovcloudapi.net"},
 		{azcloud.AzureChina, "core.chinacloudapi.cn"},
@@ -51,7 +51,7 @@ func Locate(endpoint string) (Environment, error) {
 	if err != nil {
 		return Environment{}, err
 	}
-	for _, known := range nations() {
+	for _, known := range clouds() {
 		of, err := url.Parse(known.Services[azcloud.ResourceManager].Endpoint)
 		if err == nil && u.Scheme == "https" && strings.EqualFold(u.Hostname(), of.Hostname()) {
 			return Environment{known.Configuration, azcloud.ResourceManager, true}, nil
@@ -84,7 +84,7 @@ func (e Environment) Blobs(storageAccount, endpoint string) (Environment, error)
 			return Environment{}, err
 		}
 		base = strings.TrimSuffix(endpoint, "/")
-		for _, known := range nations() {
+		for _, known := range clouds() {
 			if !e.named && strings.HasSuffix(strings.ToLower(u.Hostname()), "."+known.storage) {
 				authority, named = known.ActiveDirectoryAuthorityHost, true
 			}
@@ -101,9 +101,9 @@ func (e Environment) Blobs(storageAccount, endpoint string) (Environment, error)
 	}, Blobs, named}, nil
 }
 
-// storage is the domain of the cloud's storage.
+// storage returns the domain of the storage service in the cloud.
 func (e Environment) storage() string {
-	for _, known := range nations() {
+	for _, known := range clouds() {
 		if known.ActiveDirectoryAuthorityHost == e.ActiveDirectoryAuthorityHost {
 			return known.storage
 		}

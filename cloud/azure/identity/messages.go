@@ -13,7 +13,7 @@ import (
 // DefaultRetryAfter is the wait before a retry if the service throttles without a Retry-After.
 const DefaultRetryAfter = 5 * time.Second
 
-// longestLine is in bytes, of which no text has fewer than characters.
+// longestLine is in bytes. A text has at least as many bytes as characters.
 const longestLine = 1024
 
 // RetryAfter returns the wait that the header Retry-After demands, or 0 if there is none.

@@ -254,7 +254,8 @@ func newEmulatorStore(t testing.TB, e *emulator, name string) emulatorStore {
 	return emulatorStore{t, c}
 }
 
-// ctx is one that lasts until the case is over, checks behind it included.
+// ctx returns a context that stays valid in cleanups, after the context of the test
+// ends.
 func (s emulatorStore) ctx() context.Context { return context.WithoutCancel(s.t.Context()) }
 
 func (s emulatorStore) must(what string, err error) {

@@ -69,7 +69,7 @@ func documented(t testing.TB) *iam.Role {
 	return role
 }
 
-// config is that of an account with its client secret.
+// config returns the configuration of an account with its client secret.
 func (e *testEnv) config() cloud.Config {
 	return cloud.Config{
 		Account: "azure",

@@ -80,7 +80,7 @@ func held(code string) bool {
 		slices.Contains([]string{"LeaseIdMissing", "LeaseIdMismatchWithBlobOperation", "SnapshotsPresent", "ScopeLocked"}, code)
 }
 
-// codeOf is the code of an error of package cloud.
+// codeOf returns the code of a cloud.Error, or an empty string.
 func codeOf(err error) string {
 	if e, ok := errors.AsType[*cloud.Error](err); ok {
 		return e.Code

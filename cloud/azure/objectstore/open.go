@@ -26,7 +26,7 @@ const (
 // box is a container, with the prefix of the account's objects.
 type box struct {
 	config cloud.Config
-	// account is the name of the storage account, url that of the container.
+	// account is the name of the storage account, url the URL of the container.
 	account, url string
 	// name is the container's; prefix ends with a slash unless it is empty.
 	name, prefix string

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// version is that of the service which signatures are for; requests by them are
-	// treated by it, too. It takes blobs of 5000 MiB in one request.
+	// version is the version of the service that signatures name. It also governs the
+	// requests that use them. It takes blobs of 5000 MiB in one request.
 	version = "2022-11-02"
 	// timeFormat is the format of times in signatures.
 	timeFormat = "2006-01-02T15:04:05Z"
@@ -61,7 +61,7 @@ type grant struct {
 	expires          time.Time
 }
 
-// signature is a shared access signature by a user delegation key.
+// signature returns the query of a shared access signature with a user delegation key.
 func (b *box) signature(k key, g grant) url.Values {
 	protocol := "https"
 	if strings.HasPrefix(b.url, "http://") {

@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 )
 
-// both are requests to put and to get.
+// both returns one request to put and one to get.
 func both() []cloud.ObjectRequest {
 	return []cloud.ObjectRequest{{Method: http.MethodPut, Key: "dump/part-00000"}, {Method: http.MethodGet, Key: "dump/part-00000"}}
 }
