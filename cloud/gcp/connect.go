@@ -72,7 +72,7 @@ func refuse(op string, class cloud.Class, format string, args ...any) *cloud.Err
 	return apierror.Refuse(op, class, format, args...)
 }
 
-// refuseCode is one with a code.
+// refuseCode returns the error of refuse with a code.
 func refuseCode(op string, class cloud.Class, code, format string, args ...any) *cloud.Error {
 	e := refuse(op, class, format, args...)
 	e.Code = code

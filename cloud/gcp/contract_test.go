@@ -148,7 +148,7 @@ func (e *testEnv) transport(t testing.TB) http.RoundTripper {
 	return &faults.Transport{Next: checked, Classify: classifyRequest, Script: e.script, Clock: e.clock}
 }
 
-// config is an account's, with the key of a service account.
+// config returns the configuration of an account with the key of a service account.
 func (e *testEnv) config(t testing.TB) cloud.Config {
 	t.Helper()
 	return cloud.Config{
@@ -225,7 +225,7 @@ func (e *testEnv) backend() *cloudtest.Backend {
 	}
 }
 
-// classifyRequest says which operation of the suite a request is.
+// classifyRequest returns the operation of the suite that a request belongs to.
 func classifyRequest(r *http.Request, _ []byte) faults.Op {
 	path, inProject := strings.CutPrefix(r.URL.Path, "/compute/v1/projects/")
 	parts := strings.Split(path, "/")
@@ -261,7 +261,7 @@ func refused(status int, reason, message string, after time.Duration) faults.Ans
 	return answer
 }
 
-// refusal is Google's answer of a class.
+// refusal returns Google's response for an error of a class.
 func refusal(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
 	permission := map[faults.Op]string{
 		faults.OpDescribeVolume: "compute.disks.get", faults.OpCreateSnapshot: "compute.snapshots.create", faults.OpGetSnapshot: "compute.snapshots.get",

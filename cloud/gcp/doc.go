@@ -27,7 +27,7 @@
 //     therefore creates clients on a transport that is bound to its context, which takes
 //     microseconds and sends nothing.
 //   - Retries of the SDK are disabled. Callers retry by class.
-//   - The endpoint of a CloudAccount is that of Compute Engine. Tokens are requested from Google's
+//   - The endpoint of a CloudAccount is the endpoint of Compute Engine. Tokens are requested from Google's
 //     addresses, except for an endpoint on a loopback address, which also serves tokens in tests and
 //     demonstrations.
 //   - Preflight asks for the permissions on a snapshot and a disk that need not exist, which the

@@ -32,7 +32,7 @@ type location struct {
 	region, zone, name string
 }
 
-// path is the disk's, from projects/ on: the volume handle.
+// path returns the path of the disk from projects/ on, which is the volume handle.
 func (l location) path(project string) string {
 	if l.zone == "" {
 		return "projects/" + project + "/regions/" + l.region + "/disks/" + l.name
@@ -104,7 +104,8 @@ func attemptName(op, name string, attempt int) (string, error) {
 	return name, nil
 }
 
-// requestID is the same for the same request within a window of time.
+// requestID returns an ID that is the same for the same request within a window of
+// time.
 func (s *session) requestID(verb, path string) string {
 	window := s.clock.Now().Unix() / int64(requestWindow/time.Second)
 	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "https://ecommerce.io/gcp/%s/%s/%d", verb, path, window)).String()
@@ -121,7 +122,7 @@ func pathOf(url string) string {
 	return url
 }
 
-// keysInLabels are the tags that are labels.
+// keysInLabels returns the keys of the tags that are stored as labels.
 func keysInLabels() []string { return []string{cloud.TagHub, cloud.TagApp, cloud.TagName} }
 
 // label returns the value of a label: the text itself if Google allows it, otherwise its

@@ -52,7 +52,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// spec is a snapshot of a disk that is wanted.
+// spec returns the specification of a snapshot of a disk.
 func spec(name string, source cloud.VolumeRef) cloud.SnapshotSpec {
 	return cloud.SnapshotSpec{Name: name, Source: source, Tags: cloud.Tags{cloud.TagHub: "hub", cloud.TagApp: "app"}, MaySend: true}
 }

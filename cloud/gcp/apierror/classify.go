@@ -34,7 +34,7 @@ type Answer struct {
 // Of returns the Answer of a server's response.
 func Of(r *http.Response) Answer { return Answer{Status: r.StatusCode, Header: r.Header} }
 
-// Date is the server's clock, or zero.
+// Date returns the server's time, or the zero time.
 func (a Answer) Date() time.Time {
 	at, err := http.ParseTime(a.Header.Get("Date"))
 	if err != nil {
@@ -116,8 +116,8 @@ func Classify(f Failure) *cloud.Error {
 	return e
 }
 
-// requestID is Google's name of the request: Compute Engine and Cloud Storage have
-// headers of their own for it.
+// requestID returns Google's ID of the request. Compute Engine and Cloud Storage each
+// use a header of their own for it.
 func (a Answer) requestID() string {
 	if id := a.Header.Get("X-Goog-Request-Id"); id != "" {
 		return id
@@ -207,8 +207,8 @@ func deniedPermission(message string) string {
 	return found[1]
 }
 
-// retryAfter returns the time before a retry: the response's, but at least that of the
-// limit of the resource.
+// retryAfter returns the time before a retry: the response's, but at least the wait for
+// the limit of the resource.
 func retryAfter(a Answer, code string, makes bool) time.Duration {
 	said := a.wait()
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// told is an error of Google's API.
+// told returns an error of Google's API.
 func told(status int, reason, message string) error {
 	e := &googleapi.Error{Code: status, Message: message}
 	if reason != "" {

@@ -18,7 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// ambience is an environment with an identity of its own, and reports whether it was used.
+// ambience sets up an environment with an identity of its own, and returns a function that
+// reports whether it was used.
 func ambience(t *testing.T, g *google) (used func() bool) {
 	t.Helper()
 	var mu sync.Mutex

@@ -65,7 +65,7 @@ func (e *Error) rejects() bool {
 	return e != nil && (e.Class == cloud.ClassAuthExpired || e.Class == cloud.ClassInvalid)
 }
 
-// options is the format of a boundary in requests to the token service.
+// options encodes a boundary for requests to the token service.
 func (b Boundary) options() ([]byte, error) {
 	type condition struct {
 		Expression string `json:"expression"`

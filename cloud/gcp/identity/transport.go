@@ -25,7 +25,7 @@ type RoundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip sends a request.
 func (t RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// NoRedirect does not follow redirects, whose targets must not receive tokens or
+// NoRedirect refuses to follow redirects: their targets must not receive tokens or
 // signatures.
 func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 

@@ -134,7 +134,7 @@ func (e *testEnv) transport(t testing.TB, next http.RoundTripper) http.RoundTrip
 	return &faults.Transport{Next: checked, Classify: classifyRequest, Script: e.script, Clock: e.clock}
 }
 
-// config is an account's, with the key of a service account.
+// config returns the configuration of an account with the key of a service account.
 func (e *testEnv) config(t testing.TB) cloud.Config {
 	t.Helper()
 	return cloud.Config{
@@ -216,7 +216,7 @@ func (e *testEnv) open(t testing.TB, o suite.Options) (cloud.ObjectStore, error)
 	return made, err
 }
 
-// classifyRequest says which operation of the suite a request is.
+// classifyRequest returns the operation of the suite that a request belongs to.
 func classifyRequest(r *http.Request, _ []byte) faults.Op {
 	path := r.URL.EscapedPath()
 	_, object, named := strings.Cut(path, "/o/")
@@ -244,7 +244,7 @@ func refused(status int, reason, message string, after time.Duration) faults.Ans
 	return answer
 }
 
-// refusal is Google's answer of a class.
+// refusal returns Google's response for an error of a class.
 func refusal(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
 	permission := map[faults.Op]string{
 		faults.OpPutObject: "storage.objects.create", faults.OpGetObject: "storage.objects.get",

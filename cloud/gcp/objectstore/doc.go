@@ -35,5 +35,5 @@
 //     federated identities: where Google does not downscope their own tokens, SignRequests fails
 //     with Invalid.
 //   - A small object is read with two requests, the first for its metadata: an error response to a
-//     download has no body that distinguishes refusals of the service from those of a proxy.
+//     download has no body that distinguishes a refusal of the service from one of a proxy.
 package objectstore

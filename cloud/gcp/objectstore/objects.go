@@ -129,7 +129,7 @@ func (o *objects) missing(ctx context.Context, op, key string) error {
 	return e
 }
 
-// checksum is the CRC32C of a content as Google writes it.
+// checksum returns the CRC32C of a content in the encoding of Google.
 func checksum(content []byte) string {
 	sum := crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli))
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
@@ -183,7 +183,7 @@ func (o *objects) object(item *storage.Object) (cloud.Object, error) {
 	return cloud.Object{Key: strings.TrimPrefix(item.Name, o.prefix), Bytes: size, ModifiedAt: at}, nil
 }
 
-// bytesOf is the size of an object.
+// bytesOf returns the size of an object.
 func bytesOf(o *storage.Object) (int64, error) {
 	size, err := strconv.ParseInt(strconv.FormatUint(o.Size, 10), 10, 64)
 	if err != nil {
@@ -233,7 +233,7 @@ func (o *objects) orLocked(ctx context.Context, key string, denied error) error 
 	}
 }
 
-// codeOf is the code of an error, empty for nil.
+// codeOf returns the code of a cloud.Error, or an empty string.
 func codeOf(err error) string {
 	if e, ok := errors.AsType[*cloud.Error](err); ok {
 		return e.Code

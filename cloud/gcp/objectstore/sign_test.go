@@ -49,7 +49,7 @@ func send(t *testing.T, signed cloud.SignedRequest, content string, want int) {
 	}
 }
 
-// boundaries are the options of all exchanges so far.
+// boundaries returns the options of all token exchanges so far.
 func (e *testEnv) boundaries(t *testing.T) []string {
 	t.Helper()
 	var out []string
