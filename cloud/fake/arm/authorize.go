@@ -43,8 +43,8 @@ func (s *Server) authorize(r *http.Request, by caller, to target) (answer, bool)
 // link is a resource that a body refers to, and the action that this needs.
 type link struct{ action, id string }
 
-// links returns what a body links to. These are the linked scopes of which it is known that
-// Azure checks them: https://github.com/Azure/OpenShift/issues/186 for the source disk of a
+// links returns what a body links to. These are the linked scopes that Azure is known to
+// check: https://github.com/Azure/OpenShift/issues/186 for the source disk of a
 // snapshot, and https://github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2609 for a disk
 // encryption set.
 func (t target) links(in resource) []link {

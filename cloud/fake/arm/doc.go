@@ -7,7 +7,7 @@
 //     resource group, its permissions, and the client credentials grant of Microsoft Entra ID.
 //   - It enforces what the service enforces: tokens, api-version, names, tags, unknown fields,
 //     immutable properties, sources, sizes, zones, locks and attachments. A request needs a role on
-//     its resource group, and one on that of each resource that its body links to.
+//     its resource group, and one on the group of each resource that its body links to.
 //   - Limits, Deny, Throttle, Expire and SetPageSize simulate failures; Disk creates a disk as
 //     disk.csi.azure.com does.
 //

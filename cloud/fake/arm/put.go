@@ -130,7 +130,8 @@ func (s *Server) copying(disk string) bool {
 	return false
 }
 
-// updateSnapshot is a PUT on what is there: it may change tags, not where it comes from.
+// updateSnapshot handles a PUT on an existing snapshot: it may change tags, not the
+// source.
 func (s *Server) updateSnapshot(there fake.Snapshot, in resource) answer {
 	switch {
 	case there.Region != region(in.Location):

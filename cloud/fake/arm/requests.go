@@ -114,7 +114,8 @@ func (s *Server) accept(r *http.Request, to target, body any) answer {
 	}}
 }
 
-// volumeID is the ID that a disk has, which may differ in case from the one asked for.
+// volumeID returns the ID of a disk as it is stored, which may differ in case from the
+// requested one.
 func (s *Server) volumeID(id string) string {
 	for _, v := range s.cloud.Volumes() {
 		if strings.EqualFold(v.ID, id) {

@@ -29,7 +29,7 @@ func refuse(status int, code, format string, args ...any) answer {
 	return answer{status: status, body: failure{failureBody{Code: code, Message: fmt.Sprintf(format, args...)}}}
 }
 
-// ErrorBody is the body that the service gives an error.
+// ErrorBody returns the body of an error response.
 func ErrorBody(code, message string) string {
 	body, err := json.Marshal(failure{failureBody{Code: code, Message: message}})
 	if err != nil {
@@ -92,12 +92,12 @@ func parse(path string) (target, bool) {
 	return to, true
 }
 
-// id is the ID of a disk or snapshot.
+// id returns the ID of a disk or snapshot.
 func (t target) id() string {
 	return "/subscriptions/" + t.subscription + "/resourceGroups/" + t.group + "/providers/Microsoft.Compute/" + t.kind + "/" + t.name
 }
 
-// action is the permission that a request needs.
+// action returns the permission that a request needs.
 func (t target) action(method string) string {
 	verb := map[string]string{http.MethodGet: "read", http.MethodPut: "write", http.MethodDelete: "delete"}[method]
 	switch t.kind {

@@ -94,7 +94,7 @@ func checkPerformance(v fake.Volume) (answer, bool) {
 	return answer{}, true
 }
 
-// region is a location as it is compared: East US is eastus.
+// region returns a location in the form that is compared: East US becomes eastus.
 func region(location string) string {
 	return strings.ToLower(strings.ReplaceAll(location, " ", ""))
 }

@@ -87,7 +87,7 @@ func (s *Server) checkAssertion(account Account, kind, assertion string) (answer
 	return answer{}, true
 }
 
-// grant makes a token. Its claims can be read, its signature is none.
+// grant creates a token. Its claims can be read, its signature is not valid.
 func (s *Server) grant(account Account) string {
 	serial := s.cloud.Serial()
 	expires := s.options.Clock.Now().Add(s.options.Life)

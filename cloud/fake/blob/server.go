@@ -22,11 +22,11 @@ import (
 
 // Account is a storage account, and the one application that may use it.
 type Account struct {
-	// Name is that of the storage account.
+	// Name is the name of the storage account.
 	Name string
-	// Containers are those that there are, by name.
+	// Containers holds the containers by name.
 	Containers map[string]*bucket.Store
-	// Foreign is the name of a container on which the application has no role; empty is none.
+	// Foreign is the name of a container on which the application has no role; empty if there is no such container.
 	Foreign string
 	// Tenant is a UUID; ClientID and ClientSecret are the application's.
 	Tenant, ClientID, ClientSecret string
@@ -37,9 +37,9 @@ type Account struct {
 
 // Options configures a server.
 type Options struct {
-	// Clock is that of the stores.
+	// Clock is the clock of the stores.
 	Clock clock.PassiveClock
-	// Accounts are those that there are.
+	// Accounts are the accounts of the server.
 	Accounts []Account
 	// Life is how long tokens are accepted; 0 is an hour.
 	Life time.Duration
@@ -183,7 +183,7 @@ func refuse(status int, code, format string, args ...any) *refusal {
 	return &refusal{status: status, code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// ErrorBody is the body that the service gives an error.
+// ErrorBody returns the body of an error response.
 func ErrorBody(code, message string) string {
 	var body strings.Builder
 	if err := writeXML(&body, errorDocument{Code: code, Message: message}); err != nil {

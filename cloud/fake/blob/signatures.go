@@ -108,8 +108,8 @@ func (s *Server) verify(r *http.Request, to target) (string, *refusal) {
 	return q.Get("sp"), nil
 }
 
-// stringToSign returns the string that a signature signs. Each version adds fields to those of
-// the versions before.
+// stringToSign returns the string that a signature signs. Each version adds fields to the
+// earlier ones.
 func stringToSign(q url.Values, resource string) string {
 	fields := []string{
 		q.Get("sp"), q.Get("st"), q.Get("se"), resource,

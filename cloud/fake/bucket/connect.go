@@ -25,7 +25,7 @@ const maxWhole = 1 << 20
 
 // Options configures Objects.
 type Options struct {
-	// Prefix is the account's, without slashes at its ends; empty is none.
+	// Prefix is the account's, without slashes at its ends; empty means no prefix.
 	Prefix string
 	// URL is the address of the store, for signed requests; without a trailing slash.
 	URL string
@@ -237,7 +237,7 @@ func (*objects) fail(op string, e *cloud.Error) error {
 	return e
 }
 
-// lost is the error of a request without an answer.
+// lost returns the error of a request without a response.
 func (o *objects) lost(r request, cause error) error {
 	class := cloud.ClassTransient
 	if r.op.Mutates() {
@@ -252,7 +252,7 @@ const (
 	headerAfter = "Retry-After"
 )
 
-// Refusal is this provider's answer of a class to an operation.
+// Refusal returns this provider's response for an error class of an operation.
 func Refusal(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
 	header := http.Header{headerClass: {string(class)}}
 	if after > 0 {
@@ -261,7 +261,7 @@ func Refusal(class cloud.Class, op faults.Op, after time.Duration) faults.Answer
 	return faults.Answer{Status: http.StatusBadRequest, Header: header, Body: fmt.Sprintf("%s is refused: permission memory.%s", op, op)}
 }
 
-// refused is the error of a refusal by script.
+// refused returns the error of a response that the script refuses.
 func (o *objects) refused(r request, a faults.Answer) error {
 	e := &cloud.Error{Class: cloud.Class(a.Header.Get(headerClass)), Message: a.Body}
 	e.Code = "Refused" + string(e.Class)

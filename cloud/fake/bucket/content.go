@@ -14,7 +14,7 @@ import (
 // directory for more.
 const maxMemory = 1 << 20
 
-// content is that of an object: bytes, or a file.
+// content holds the content of an object: bytes, or a file.
 type content struct {
 	bytes []byte
 	file  string
@@ -89,7 +89,7 @@ func (d *draft) spill() error {
 	return nil
 }
 
-// finish is the content, its size and its checksums.
+// finish returns the content, its size and its checksums.
 func (d *draft) finish() (content, int64, [md5.Size]byte, uint32) {
 	d.begin()
 	c := content{bytes: d.bytes.Bytes()}

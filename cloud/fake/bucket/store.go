@@ -19,7 +19,7 @@ import (
 var (
 	// ErrExists means that there is an object under the key already.
 	ErrExists = errors.New("there is an object already")
-	// ErrMissing means that there is none.
+	// ErrMissing means that there is no object under the key.
 	ErrMissing = errors.New("there is no such object")
 	// ErrLocked means that the object must stay as it is.
 	ErrLocked = errors.New("the object is locked")
@@ -83,7 +83,8 @@ func (s *Store) Create(key string, from io.Reader) (Object, error) {
 	return s.put(key, from, false)
 }
 
-// Replace is Create which writes over what is there, unless that is ErrLocked.
+// Replace creates an object, or overwrites an existing one. It returns ErrLocked if
+// that one must stay.
 func (s *Store) Replace(key string, from io.Reader) (Object, error) {
 	return s.put(key, from, true)
 }
@@ -129,7 +130,8 @@ func (s *Store) Stat(key string) (Object, error) {
 	return found.Object, nil
 }
 
-// Open reads an object, which may be deleted meanwhile; ErrMissing where there is none.
+// Open reads an object, which may be deleted meanwhile. It returns ErrMissing if there
+// is no object.
 func (s *Store) Open(key string) (Object, io.ReadSeekCloser, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +162,8 @@ func (s *Store) Page(prefix, after string, limit int) ([]Object, bool) {
 	return page, false
 }
 
-// Delete deletes an object; ErrMissing where there is none, ErrLocked where it must stay.
+// Delete deletes an object. It returns ErrMissing if there is no object, and ErrLocked if
+// it must stay.
 func (s *Store) Delete(key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +179,7 @@ func (s *Store) Delete(key string) error {
 	return nil
 }
 
-// Objects are all, in the order of their keys.
+// Objects returns all objects, sorted by key.
 func (s *Store) Objects() []Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +190,7 @@ func (s *Store) Objects() []Object {
 	return out
 }
 
-// Keys are those of all objects, sorted.
+// Keys returns the keys of all objects, sorted.
 func (s *Store) Keys() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +218,7 @@ func (s *Store) Put(key string, content []byte) {
 // Remove deletes an object as another client, also a locked one.
 func (s *Store) Remove(key string) {
 	s.Lock(key, false)
-	_ = s.Delete(key) // Where there is none, nothing is to be done.
+	_ = s.Delete(key) // A missing object needs no deletion.
 }
 
 // Lock locks an object by a policy of the bucket, or unlocks it.

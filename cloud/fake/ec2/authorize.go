@@ -27,9 +27,9 @@ func snapshotARN(region, id string) string {
 	return fmt.Sprintf("arn:aws:ec2:%s::snapshot/%s", region, id)
 }
 
-// existing is a resource whose tags are those that it has. The tags of the request are not in
-// its context: https://github.com/kubernetes/kops/issues/17754 is what came of a policy that
-// expected them.
+// existing returns a resource with its current tags. The tags of the request are not in its
+// context; a policy that expected them caused
+// https://github.com/kubernetes/kops/issues/17754.
 func existing(arn string, tags map[string]string) resource {
 	context := map[string][]string{}
 	for key, value := range tags {
@@ -38,7 +38,7 @@ func existing(arn string, tags map[string]string) resource {
 	return resource{arn: arn, context: context}
 }
 
-// created is a resource that the request creates; it has no tags yet but those of the request.
+// created returns a resource that the request creates. Its only tags are those of the request.
 func created(arn string, tags map[string]string) resource {
 	context := map[string][]string{}
 	for key, value := range tags {
@@ -113,7 +113,7 @@ func keyARN(who caller, key string) string {
 	return fmt.Sprintf("arn:aws:kms:%s:%s:key/%s", who.region, who.account, strings.TrimPrefix(key, "alias/"))
 }
 
-// mayUse reports whether a caller may use customer managed keys; empty ones are none. EBS
+// mayUse reports whether a caller may use customer managed keys; it skips empty ones. EBS
 // accepts a request without that permission, and does not carry it out.
 func (s *Server) mayUse(who caller, keys ...string) bool {
 	may := true

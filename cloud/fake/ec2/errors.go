@@ -32,7 +32,7 @@ func unauthorized(who caller, action string) *fault {
 		"User: %s is not authorized to perform: ec2:%s because no identity-based policy allows the ec2:%s action", who.arn, action, action))
 }
 
-// body is a fault as it is sent, and the element that it is in.
+// body returns the body of a fault, and its outermost element.
 func (f *fault) body(id string) (any, xml.StartElement) {
 	if f.sts {
 		return stsErrors{Type: "Sender", Code: f.code, Message: f.message, RequestID: id}, xml.StartElement{
@@ -59,7 +59,7 @@ type stsErrors struct {
 // refuse requests themselves.
 func ErrorBody(code, message string) string { return invalid(code, message).text() }
 
-// STSErrorBody is ErrorBody in the words of STS.
+// STSErrorBody returns the body of an error response of STS.
 func STSErrorBody(code, message string) string {
 	return (&fault{code: code, message: message, sts: true}).text()
 }

@@ -76,7 +76,7 @@ func (p *params) flag(key string) bool {
 	return value == "true"
 }
 
-// number reads a number; 0 when there is none.
+// number reads a number; 0 if the parameter is missing.
 func (p *params) number(key string) int64 {
 	value := p.text(key)
 	if value == "" {
@@ -98,7 +98,7 @@ func (p *params) list(prefix string) []string {
 	return out
 }
 
-// filter is a name and the values of which one must match.
+// filter is a name and its values: one of them must match.
 type filter struct {
 	name   string
 	values []string
@@ -155,7 +155,8 @@ func (p *params) tag(tags map[string]string, key, value string) {
 	tags[key] = value
 }
 
-// page reads which page of a list is wanted. Bounds are those of EC2.
+// page reads the size and the token of the requested page. The bounds are those that
+// EC2 checks.
 func (p *params) page(ids []string) (size int, token string) {
 	size, token = int(p.number("MaxResults")), p.text("NextToken")
 	switch {

@@ -106,7 +106,7 @@ func describeSnapshot(s fake.Snapshot) snapshotItem {
 	}
 }
 
-// snapshotState is a state in the words of EC2, which fixes the point in time at once.
+// snapshotState returns EC2's name of a state. EC2 fixes the point in time at once.
 func snapshotState(s cloud.State) string {
 	switch s {
 	case cloud.StateReady:

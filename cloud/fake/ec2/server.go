@@ -45,7 +45,7 @@ type Limits struct {
 	Snapshots int
 }
 
-// DefaultLimits are those of EC2.
+// DefaultLimits returns the limits of EC2.
 func DefaultLimits() Limits {
 	return Limits{PerVolume: 5, Interval: 15 * time.Second, Copies: 20, Snapshots: 100_000}
 }
@@ -206,7 +206,7 @@ func (s *Server) write(w http.ResponseWriter, id string, status int, body any, s
 	w.Header().Set("X-Amzn-Requestid", id)
 	w.Header().Set("Date", s.clock.Now().UTC().Format(http.TimeFormat))
 	w.WriteHeader(status)
-	// Who does not wait for the answer does not get it.
+	// A client that has gone away does not get the response.
 	_ = xml.NewEncoder(w).EncodeElement(body, start)
 }
 
@@ -220,7 +220,7 @@ func (s *Server) id(prefix string) string {
 	return fmt.Sprintf("%s-0%016x", prefix, s.number())
 }
 
-// number returns a number that is not returned again and says nothing of its order.
+// number returns a unique number. Numbers do not increase in the order of creation.
 func (s *Server) number() uint64 {
 	sum := sha256.Sum256(strconv.AppendInt(nil, int64(s.cloud.Serial()), 10))
 	return binary.BigEndian.Uint64(sum[:])

@@ -18,18 +18,18 @@ const (
 	audience     = "sts.amazonaws.com"
 )
 
-// Role is a role that can be taken.
+// Role is a role that callers can assume.
 type Role struct {
 	ARN string
 	// ExternalID, if set, is required from callers that assume the role with keys.
 	ExternalID string
-	// Issuer and Subject are those of the web identity that may assume it; empty: none may.
+	// Issuer and Subject identify the web identity that may assume it; empty allows none.
 	Issuer, Subject string
 	// Policy allows the requests of the role; nil allows all.
 	Policy *iam.Policy
 }
 
-// account is the account in an ARN.
+// account returns the account in an ARN.
 func account(arn string) string {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) < 6 {
@@ -65,7 +65,7 @@ func (s *Server) sts(r *http.Request, body []byte, p *params) (answer, *fault) {
 	}
 }
 
-// stsFault is a refusal of a signature in the words of STS, which differ.
+// stsFault converts a refused signature to the codes and messages of STS, which differ.
 func stsFault(f *fault) *fault {
 	switch f.code {
 	case "AuthFailure":

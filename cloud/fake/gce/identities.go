@@ -125,7 +125,7 @@ func (s *Server) allows(permission string) bool {
 	return s.options.Permissions.Allow(permission) && !s.forbidden[permission]
 }
 
-// need is authorize for the permissions that depend on the body of a request.
+// need authorizes the permissions that depend on the body of a request.
 func (s *Server) need(r request, permissions ...string) error {
 	for _, permission := range permissions {
 		if err := s.authorize(r, permission); err != nil {

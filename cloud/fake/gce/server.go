@@ -137,7 +137,7 @@ func (s *Server) routes() {
 	}
 }
 
-// listing are the parameters of a method that lists.
+// listing returns the parameters of a method that lists.
 func listing() []string { return []string{"filter", "maxResults", "pageToken"} }
 
 // request is one that was let in.
@@ -150,7 +150,7 @@ type request struct {
 	who string
 }
 
-// name is the name of the resource that a request is about.
+// name returns the name of the resource that a request concerns.
 func (r request) name() string { return r.PathValue("resource") }
 
 // decode reads the body into a value; fields that it does not have are refused.
@@ -168,8 +168,8 @@ func (r request) decode(into any) error {
 
 type handler func(request) (any, error)
 
-// handle routes a method of the API: who sends it must be known and may do it, and its
-// parameters are those of the method.
+// handle routes a method of the API. It rejects unknown clients, clients without the
+// permission, and parameters that the method does not have.
 func (s *Server) handle(pattern, permission string, parameters []string, h handler) {
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()

@@ -62,7 +62,8 @@ func (n narrowed) allows(permission, resource string) bool {
 	})
 }
 
-// rolePermissions are those of a role that matter here; nil for a role that is not known.
+// rolePermissions returns the permissions of a role that matter here; nil for an unknown
+// role.
 func rolePermissions(role string) []string {
 	switch role {
 	case "inRole:roles/storage.objectCreator":
@@ -76,7 +77,8 @@ func rolePermissions(role string) []string {
 	}
 }
 
-// token is the token service: what is about an access token is answered here.
+// token serves the token service. It handles exchanges of access tokens, and leaves all
+// others to Tokens.
 func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	const accessURN = "urn:ietf:params:oauth:token-type:access_token"
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<20)

@@ -45,7 +45,7 @@ func (s *Server) held(object string) error {
 	return problem{http.StatusForbidden, "objectUnderActiveHold", "ObjectUnderActiveHold", message}
 }
 
-// asProblem words an error that is none of ours: a body that was cut.
+// asProblem converts an error. One that is not a problem is from a truncated body.
 func asProblem(err error) problem {
 	var p problem
 	if !errors.As(err, &p) {

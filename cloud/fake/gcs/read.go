@@ -22,7 +22,7 @@ func crc32c(o bucket.Object) string {
 
 func md5sum(o bucket.Object) string { return base64.StdEncoding.EncodeToString(o.MD5[:]) }
 
-// resource is an object as the JSON API shows it.
+// resource returns an object in the form of the JSON API.
 func (s *Server) resource(o bucket.Object) map[string]any {
 	at := o.ModifiedAt.UTC().Format("2006-01-02T15:04:05.000Z")
 	out := map[string]any{

@@ -26,13 +26,13 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Bucket is the name of the one bucket. Required.
 	Bucket string
-	// Tokens are those of the identities. Required.
+	// Tokens is the token service of the identities. Required.
 	Tokens Tokens
 	// Bland omits the reason from responses to requests that a hold forbids.
 	Bland bool
 	// Permissions lists what an identity may do with the bucket; nil allows everything.
 	Permissions iam.Permissions
-	// Foreign is the name of a bucket on which they have no role; empty is none.
+	// Foreign is the name of a bucket on which they have no role; empty if there is no such bucket.
 	Foreign string
 }
 

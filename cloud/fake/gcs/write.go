@@ -17,13 +17,13 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 )
 
-// making is an object that there shall be.
+// making describes an object to create.
 type making struct {
 	name string
-	// condition is the generation that it must have before: 0 is none, and empty is any.
+	// condition is the generation that it must have before: 0 means that it must not exist, empty means any.
 	condition string
 	content   io.Reader
-	// crc32c and md5 are what the content is said to be; empty is not said.
+	// crc32c and md5 are the checksums that the request gives; empty if it gives none.
 	crc32c, md5 string
 }
 

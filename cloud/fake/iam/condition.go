@@ -8,7 +8,7 @@ import (
 
 // operator is a condition operator with its set operator and suffix.
 type operator struct {
-	// name is one of those of comparisons, or Null.
+	// name is the name of a comparison, or Null.
 	name string
 	// negated is true for the operators with Not.
 	negated bool

@@ -14,8 +14,8 @@ import (
 type Request struct {
 	// Action is the permission, for example ec2:CreateSnapshot.
 	Action string
-	// Resource is an ARN. That of a resource which does not exist yet ends in *, and that of a
-	// request which supports no resource is *.
+	// Resource is an ARN. It ends in * for a resource that does not exist yet, and it is * for
+	// a request that supports no resource.
 	Resource string
 	// Context holds the values of the condition keys that the service provides.
 	Context map[string][]string

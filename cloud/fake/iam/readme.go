@@ -52,7 +52,7 @@ func (d *Documents) policy(n int, replace ...string) (*Policy, error) {
 // AWS returns the policy for snapshots and volumes of a hub.
 func (d *Documents) AWS(hub string) (*Policy, error) { return d.policy(0, "HUB", hub) }
 
-// AWSBucket returns the policy for a bucket. The prefix is that of the account, and may be empty.
+// AWSBucket returns the policy for a bucket. The prefix is the account's, and may be empty.
 func (d *Documents) AWSBucket(bucket, prefix string) (*Policy, error) {
 	if prefix != "" {
 		prefix += "/"

@@ -119,7 +119,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// place is which bucket and key a request is about.
+// place returns the bucket and the key of a request.
 func (s *Server) place(r *http.Request) (name, key string) {
 	host := r.Host
 	if bare, _, err := net.SplitHostPort(host); err == nil {

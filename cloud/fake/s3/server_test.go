@@ -13,13 +13,14 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/s3"
 )
 
-// example is the time of the examples in Amazon's description of Signature Version 4.
+// example returns the time of the examples in Amazon's description of Signature Version
+// 4.
 func example() time.Time { return time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC) }
 
 // publishedKey is the identifier of the key of these examples.
 const publishedKey = "AKIAIOSFODNN7EXAMPLE" //nolint:gosec // Amazon publishes it, and the signatures of the examples are made with it.
 
-// published is a server with the key and the bucket of Amazon's examples.
+// published returns a server with the key and the bucket of Amazon's examples.
 func published() *s3.Server {
 	clock := testclock.NewFakeClock(example())
 	store := bucket.NewStore(clock)

@@ -176,7 +176,7 @@ func malformed(why string) *fault {
 	return refuse(http.StatusBadRequest, "AuthorizationHeaderMalformed", "The authorization header is malformed; "+why)
 }
 
-// unsignedHeader is a header that must be signed, and is not.
+// unsignedHeader returns a header that must be signed and is not, or an empty string.
 func unsignedHeader(in *request, signed string) string {
 	names := strings.Split(signed, ";")
 	if !slices.Contains(names, "host") {
