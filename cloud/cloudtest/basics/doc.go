@@ -7,7 +7,7 @@
 //
 // # Non-goals
 //
-// Requests that fail are the subject of package failures, and buckets that of package objectstore.
+// Requests that fail are the subject of package failures, buckets of package objectstore.
 //
 // # Trade-offs
 //

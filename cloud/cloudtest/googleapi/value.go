@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// value compares a value with its schema, and all that is in it. The ID is that of
-// the method whose request it is in, empty for an answer.
+// value compares a value and its contents with its schema. The ID names the method whose
+// request has the value; it is empty for a response.
 func (a *API) value(value any, s *schema, where, id string) error {
 	if s.Ref != "" {
 		s = a.Schemas[s.Ref]

@@ -57,7 +57,7 @@ type event struct {
 var errNoCases = errors.New("no case of one of the suites was run")
 
 // Read reads the output of go test -json, and skips lines that are not JSON, such as
-// those of the build.
+// the output of the build.
 func Read(r io.Reader) (Report, error) {
 	all := Report{
 		Sessions: Table{cells: map[string]map[string]Cell{}}, Buckets: Table{cells: map[string]map[string]Cell{}}, broken: map[string]bool{},

@@ -17,8 +17,8 @@ func refusalCases() []Case {
 		{Number: 76, Name: "wrong credentials are refused with one request", Run: wrongCredentials},
 		{Number: 77, Name: "the error names the missing permission", Run: permissionMissing},
 		{Number: 78, Name: "a missing bucket is NotFound, unlike a missing object", Run: bucketMissing},
-		{Number: 79, Name: "another region or endpoint is Invalid", Run: elsewhere},
-		{Number: 80, Name: "malformed responses are Transient, or Ambiguous after a change", Run: senseless},
+		{Number: 79, Name: "another region or endpoint is Invalid", Run: wrongRegion},
+		{Number: 80, Name: "malformed responses are Transient, or Ambiguous after a change", Run: malformedResponses},
 		{Number: 81, Name: "a private certificate authority is trusted with caBundle only", Run: authority},
 		{Number: 82, Name: "requests are valid, and errors contain no secret", Run: requestsAndSecrets},
 		{Number: 83, Name: "the provider denies what the documented permissions exclude", Run: excluded},
@@ -92,7 +92,7 @@ func bucketMissing(s *Fixture) {
 	s.WantKeys()
 }
 
-func elsewhere(s *Fixture) {
+func wrongRegion(s *Fixture) {
 	s.Put(s.Default(), "there", "first")
 	opened, err := s.Open(s, Options{Prefix: prefix, Elsewhere: true})
 	if err != nil {
@@ -109,7 +109,7 @@ func elsewhere(s *Fixture) {
 	s.WantContent(prefix+"/there", "first")
 }
 
-func senseless(s *Fixture) {
+func malformedResponses(s *Fixture) {
 	objects := s.Default()
 	for _, kind := range []faults.Kind{faults.Garble, faults.Truncate} {
 		s.Store.Put(prefix+"/there", []byte(oddContent))
