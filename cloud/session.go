@@ -39,7 +39,7 @@ type Volumes interface {
 	// DescribeVolume reads a volume.
 	DescribeVolume(ctx context.Context, ref VolumeRef) (Volume, error)
 	// EnsureVolume returns the volume with the name of spec, and creates it from the
-	// snapshot if it does not exist. A size below that of the snapshot is Invalid.
+	// snapshot if it does not exist. A size below the size of the snapshot is Invalid.
 	EnsureVolume(ctx context.Context, spec VolumeSpec) (Volume, error)
 	// DeleteVolume deletes a volume that EnsureVolume created for the owner. It succeeds if
 	// the volume does not exist, and fails with Denied and CodeForeign if it has another
@@ -69,7 +69,7 @@ type Identity struct {
 type PermissionCheck struct {
 	// Permission is the provider's name of it, for example ec2:CreateSnapshot.
 	Permission string
-	// Scope names the resources for which it is needed, if these are not those of the account.
+	// Scope names the resources for which it is needed, if these are not the resources of the account.
 	Scope string
 	// Granted is the result; false if Unchecked is set.
 	Granted bool

@@ -35,8 +35,8 @@ type ClassSet struct {
 	Snapshots *unstructured.Unstructured
 }
 
-// Classes returns the classes of a cluster. Those of a cluster of the provider other are none, and the
-// profiles stand for its default class. The error is ErrDriverMissing without a driver.
+// Classes returns the classes of a cluster. A cluster of the provider other gets none: its profiles
+// stand for its default class. The error is ErrDriverMissing without a driver.
 func Classes(c Cluster) (ClassSet, error) {
 	driver, err := c.Driver()
 	if err != nil || driver == "" {
@@ -114,9 +114,9 @@ func ClassOf(c Cluster, profile v1.StorageProfile, config v1.CloudConfig) (*stor
 }
 
 // ClassName returns the name of the class that the volumes of an application get in a
-// cluster: AppClass's if there is one, else that of the profile. Empty is the cluster's
-// default class: on clusters of the provider other, and when nothing is asked for. It looks neither at
-// a storageClassName, which goes before, nor at volumes that exist, which keep theirs.
+// cluster: AppClass's if there is one, else the profile's. Empty selects the cluster's
+// default class: on clusters of the provider other, and without a profile or configuration. It ignores
+// a storageClassName, which takes precedence, and existing volumes, which keep their class.
 func ClassName(c Cluster, profile v1.StorageProfile, config v1.CloudConfig) (string, error) {
 	class, err := ClassOf(c, profile, config)
 	if err != nil || class == nil {
@@ -134,7 +134,7 @@ func storageClass(driver, what string, parameters map[string]string) *storagev1.
 		// Volumes outlive the claims of a namespace that is deleted.
 		ReclaimPolicy:        new(corev1.PersistentVolumeReclaimRetain),
 		AllowVolumeExpansion: new(true),
-		// The zone of the pod decides that of its volume.
+		// The zone of the pod determines the zone of its volume.
 		VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
 	}
 	class.Name = hashed(what, driver, parameters, string(*class.ReclaimPolicy), string(*class.VolumeBindingMode))

@@ -13,7 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// everything has each field of each block.
+// everything returns a configuration with each field of each block.
 func everything() v1.CloudConfig {
 	return v1.CloudConfig{
 		AWS: &v1.AWSConfig{EBS: v1.EBSConfig{

@@ -15,7 +15,7 @@ import (
 // PersistentVolumes name them.
 const (
 	DriverEBS = "ebs.csi.aws.com"
-	// DriverEBSAuto is that of EKS Auto Mode. It takes no volumes of DriverEBS.
+	// DriverEBSAuto is the driver of EKS Auto Mode. It takes no volumes of DriverEBS.
 	DriverEBSAuto   = "ebs.csi.eks.amazonaws.com"
 	DriverPD        = "pd.csi.storage.gke.io"
 	DriverAzureDisk = "disk.csi.azure.com"
@@ -39,8 +39,8 @@ type Cluster struct {
 	Drivers []string
 }
 
-// Driver returns which driver makes the cluster's volumes; empty on clusters of the provider other. The
-// error wraps ErrDriverMissing when the cluster has none that its provider needs.
+// Driver returns the driver that makes the cluster's volumes; empty on clusters of the provider other. The
+// error wraps ErrDriverMissing when the cluster lacks the driver of its provider.
 func (c Cluster) Driver() (string, error) {
 	if c.Provider == v1.ProviderOther {
 		return "", nil

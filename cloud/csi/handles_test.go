@@ -10,7 +10,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// zonal is an affinity to nodes with one of the values.
+// zonal returns an affinity to nodes with one of the values.
 func zonal(key string, values ...string) *corev1.VolumeNodeAffinity {
 	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
 		{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}},

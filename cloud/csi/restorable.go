@@ -35,8 +35,8 @@ type RestoreFacts struct {
 	Volume *cloud.Volume
 }
 
-// Obstacle is a reason why no volume can be made from a snapshot today, or none that a cluster can
-// attach. The message says what to do. The zero Obstacle is none.
+// Obstacle is a reason why a snapshot cannot be restored today, or not to a volume that the cluster can
+// attach. The message says what to do. The zero Obstacle means that nothing prevents a restore.
 type Obstacle struct{ Reason, Message string }
 
 // Obstacle returns what is known to prevent a restore.
@@ -132,7 +132,7 @@ func (f RestoreFacts) attaching() string {
 		"allow the cluster's identity to attach and detach the disks of %s", f.Group, own, f.Group)
 }
 
-// groupOf returns the resource group in the ID of a disk of Azure, empty if it is none.
+// groupOf returns the resource group in the ID of a disk of Azure, empty for other IDs.
 func groupOf(handle string) string {
 	parts := strings.Split(handle, "/")
 	if len(parts) != 9 || !strings.EqualFold(parts[3], "resourceGroups") {

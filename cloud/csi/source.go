@@ -76,8 +76,8 @@ func fromAWSURL(id string) (handle, zone string) {
 	return strings.Trim(handle, "/"), zone
 }
 
-// zonesOf returns the zones that a PersistentVolume is said to be in, sorted: those of
-// its node affinity under the driver's label or the common ones, else of its labels.
+// zonesOf returns the zones that a PersistentVolume names, sorted: from its node
+// affinity under the driver's label or the common ones, else from its labels.
 func zonesOf(pv *corev1.PersistentVolume, driver string) []string {
 	keys := []string{TopologyKey(driver), corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone}
 	if driver == "" {

@@ -29,7 +29,7 @@ type PVSpec struct {
 	Driver string
 	// ClaimNamespace and ClaimName are the only claim that may bind it.
 	ClaimNamespace, ClaimName string
-	// StorageClass is that of the claim; empty: a claim without one.
+	// StorageClass is the class of the claim; empty for a claim without one.
 	StorageClass string
 	// FSType is the file system of the volume; empty: ext4. Not used with a path.
 	FSType string
