@@ -10,7 +10,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// The method is that of the cluster. Dumps are not copied to other regions.
+// The method depends on the cluster. Dumps are not copied to other regions.
 func TestNewBackup(t *testing.T) {
 	t.Parallel()
 	account := &v1.ObjectReference{Name: "prod"}

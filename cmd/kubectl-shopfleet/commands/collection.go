@@ -34,7 +34,7 @@ type collection struct {
 	*Program
 	hub     *cluster
 	archive *report.Archive
-	// namespaces are those of the hub and of EcommerceApps.
+	// namespaces are the namespaces of the hub and of EcommerceApps.
 	namespaces []string
 	// registrations are the names of Secrets with kubeconfigs.
 	registrations []string
@@ -215,7 +215,7 @@ func (c *collection) pods(ctx context.Context) error {
 	return nil
 }
 
-// logs collects the logs of a pod's containers, and those of their predecessors.
+// logs collects the logs of a pod's containers, and of their previous instances.
 func (c *collection) logs(ctx context.Context, core corev1client.CoreV1Interface, pod *corev1.Pod) error {
 	for _, status := range pod.Status.ContainerStatuses {
 		for _, previous := range []bool{false, true} {

@@ -102,7 +102,7 @@ func TestMoreExitCodes(t *testing.T) {
 	})
 }
 
-// TestExitCodesOfPlan: 2 is that of changes, and of nothing else.
+// TestExitCodesOfPlan: 2 means changes, and nothing else.
 func TestExitCodesOfPlan(t *testing.T) {
 	hub, folder := nowhere(t), t.TempDir()
 	write := func(name, content string) string {

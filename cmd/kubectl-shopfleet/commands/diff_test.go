@@ -21,7 +21,7 @@ func pausedApp() *v1.EcommerceApp {
 	return app
 }
 
-// TestCompare: the changes are those of the clusters that the user chose.
+// TestCompare: only changes of the clusters that the user chose are shown.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	us := printers.ClusterDiff{Name: "us-1", Paused: true, PendingChangeCount: 2, Changes: pausedApp().Status.PendingChanges}
@@ -60,7 +60,7 @@ func TestDiffOfACopy(t *testing.T) {
 	}
 }
 
-// TestShowDifferences: the exit code is that of kubectl diff, and what is paused is named.
+// TestShowDifferences: the exit code is the same as of kubectl diff, and what is paused is named.
 func TestShowDifferences(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -17,10 +17,10 @@ const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
-	// exitDiffers and exitDiffFailed are those of kubectl diff.
+	// exitDiffers and exitDiffFailed are the exit codes of kubectl diff.
 	exitDiffers    = 1
 	exitDiffFailed = 2
-	// exitChanges is that of a plan with changes.
+	// exitChanges is the exit code of a plan with changes.
 	exitChanges     = 2
 	exitNotReady    = 3
 	exitInterrupted = 130

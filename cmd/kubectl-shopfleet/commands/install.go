@@ -158,7 +158,7 @@ func (i *install) checkConflict(ctx context.Context, at *cluster, set config.Set
 	return nil
 }
 
-// sets are the arguments of install and uninstall.
+// sets returns the arguments of install and uninstall.
 func sets() []string { return []string{string(config.Hub), string(config.Spoke)} }
 
 // hubOrSpoke accepts one of them.
@@ -178,7 +178,7 @@ func deploymentName(set config.Set) string { return "shopfleet-" + string(set) }
 // inventoryName returns the name of the ConfigMap that lists the objects of an installation.
 func inventoryName(set config.Set) string { return deploymentName(set) + "-inventory" }
 
-// installNamespace returns the value of --namespace, else that of --hub-namespace.
+// installNamespace returns the value of --namespace, else of --hub-namespace.
 func (p *Program) installNamespace() string {
 	if *p.flags.Namespace != "" {
 		return *p.flags.Namespace

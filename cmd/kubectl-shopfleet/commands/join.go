@@ -168,7 +168,7 @@ func (c *joinCluster) run(ctx context.Context, name string) error {
 	return c.awaitReady(ctx, hub, member, join.Waiting{Name: name, Mode: r.Mode, At: at})
 }
 
-// confirm says which Secret is replaced, and asks the user if that is wanted.
+// confirm prints the Secret that is replaced, and asks the user if that is requested.
 func (c *joinCluster) confirm(ctx context.Context, name string, at join.Endpoint, replaced string) (bool, error) {
 	action := "make the cluster at " + at.Server + " a member with the name " + name
 	if replaced != "" {
@@ -189,7 +189,7 @@ func (c *joinCluster) write(ctx context.Context, registry join.Hub, member *clus
 }
 
 // compare rejects what the hub would reject, before anything is written. It returns the
-// state of the hub, and the endpoint to register in the place of that of the kubeconfig.
+// state of the hub, and the endpoint to register instead of the kubeconfig's.
 func (c *joinCluster) compare(ctx context.Context, registry join.Hub, member *cluster, name string, at join.Endpoint) (join.Known, join.Endpoint, error) {
 	known, err := registry.Observe(ctx, name)
 	if err == nil && c.account != "" {

@@ -32,7 +32,7 @@ var (
 	errRefused = errors.New("the hub refuses the plan")
 )
 
-// planError is an error of a plan, also of its flags: exit code 2 is that of changes.
+// planError is an error of a plan, also of its flags: exit code 2 means changes.
 type planError struct{ error }
 
 func (p *planError) Unwrap() error { return p.error }

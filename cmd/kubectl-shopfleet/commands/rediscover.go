@@ -85,7 +85,7 @@ func (r *rediscover) run(ctx context.Context, names []string) error {
 	return nil
 }
 
-// accounts returns the CloudAccounts to search, of which there is at least one.
+// accounts returns the CloudAccounts to search, at least one.
 func (r *rediscover) accounts(ctx context.Context, hub *cluster, names []string) ([]v1.CloudAccount, error) {
 	list := &v1.CloudAccountList{}
 	if err := hub.client.List(ctx, list); err != nil {

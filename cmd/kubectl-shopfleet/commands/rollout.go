@@ -233,8 +233,8 @@ func (r *rollback) run(ctx context.Context, name string) error {
 	})
 }
 
-// checkHealthy returns an error if a revision that the user chose is none to return to. That of the spec
-// is rolled out once more, whatever became of it.
+// checkHealthy returns an error unless the revision that the user chose was once completed. The revision of
+// the spec is rolled out again, even if it failed.
 func (r *rollback) checkHealthy(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
 	if r.to == 0 || app.Status.Rollout != nil && app.Status.Rollout.Revision == r.to {
 		return nil

@@ -43,7 +43,7 @@ func checkMention(t *testing.T, root *cobra.Command, words []string) {
 		name, given, _ := strings.Cut(strings.TrimRight(word, "."), "=")
 		switch {
 		case value:
-			value = false // It is that of the flag before it.
+			value = false // It is the value of the flag before it.
 		case strings.HasPrefix(name, "-"):
 			flag := flagOf(command, name)
 			if flag == nil {

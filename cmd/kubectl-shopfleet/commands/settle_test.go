@@ -126,7 +126,7 @@ func TestImportFromUnknown(t *testing.T) {
 	}
 }
 
-// listingNothing returns a hub with one member, of which it lists no copies.
+// listingNothing returns a hub with one member, and lists no copies of it.
 func listingNothing(member string) *cluster {
 	return &cluster{client: interceptor.NewClient(nil, interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {

@@ -35,7 +35,7 @@ type clientVersion struct {
 }
 
 type hubVersion struct {
-	// Version is that of the leader; empty if it is unknown.
+	// Version is the version of the leader; empty if it is unknown.
 	Version    string `json:"version,omitempty"`
 	Image      string `json:"image,omitempty"`
 	Kubernetes string `json:"kubernetes"`

@@ -32,12 +32,12 @@ const (
 
 // HubFacts holds the objects of a hub, and the errors of reading them.
 type HubFacts struct {
-	// Namespace and Name are those of the Deployment and of the Lease.
+	// Namespace and Name identify both the Deployment and the Lease.
 	Namespace, Name string
-	// Deployment and Lease are nil if there is none.
+	// Deployment and Lease are nil if they do not exist.
 	Deployment *appsv1.Deployment
 	Lease      *coordinationv1.Lease
-	// Definitions are compared with those of the plugin.
+	// Definitions compares the CRDs of the hub with those in the plugin.
 	Definitions crds.DefinitionFacts
 	// MissingPolicies are the names of the admission policies and bindings that are not there. A policy
 	// and its binding have one name, which is listed for each of them.

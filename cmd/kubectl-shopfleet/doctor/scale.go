@@ -14,7 +14,7 @@ import (
 const maxNamed = 3
 
 // Unscalable returns the applications whose /scale cannot answer, as namespace/name in order: without
-// spec.frontend.replicas the API server has no number to return. With autoscaling there is none to ask for.
+// spec.frontend.replicas the API server has no number to return. With autoscaling, it needs none.
 func Unscalable(apps []v1.EcommerceApp) []string {
 	var names []string
 	for i := range apps {

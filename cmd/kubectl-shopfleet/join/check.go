@@ -78,8 +78,8 @@ func (k Known) Mode(name string, asked v1.Mode) v1.Mode {
 	return cmp.Or(asked, v1.ModeAgentless)
 }
 
-// Endpoint returns the endpoint to register for the cluster with this identity: that of
-// the user's kubeconfig, at the address that is registered for the cluster already, which
+// Endpoint returns the endpoint to register for the cluster with this identity: the
+// user's kubeconfig's, at the address that is registered for the cluster already, which
 // may be the only one that the hub can reach.
 func (k Known) Endpoint(name, uid string, at Endpoint) Endpoint {
 	same := slices.ContainsFunc(k.Members, func(m v1.MemberCluster) bool { return m.Name == name && m.Status.ClusterUID == uid })

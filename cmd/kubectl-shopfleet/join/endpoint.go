@@ -23,7 +23,7 @@ type Endpoint struct {
 	Server string
 	// CA is a PEM bundle; if empty, public CAs are trusted.
 	CA []byte
-	// ServerName is the name in the certificate, if it is not that of Server.
+	// ServerName is the name in the certificate, if it is not the host of Server.
 	ServerName string
 }
 

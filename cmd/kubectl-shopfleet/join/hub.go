@@ -36,7 +36,7 @@ type Registration struct {
 	Kubeconfig []byte
 	// Mode is written if the MemberCluster has another.
 	Mode v1.Mode
-	// Provider, Region and Labels are those of the MemberCluster. If all are empty, the
+	// Provider, Region and Labels are fields of the MemberCluster. If all are empty, the
 	// hub creates it and detects them.
 	Provider v1.Provider
 	Region   string

@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 )
 
-// Member is a cluster of which the user is an administrator.
+// Member is a cluster that the user administers.
 type Member struct {
 	// Config has the user's credentials.
 	Config *rest.Config

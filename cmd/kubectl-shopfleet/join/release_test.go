@@ -8,7 +8,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestHoldsAfterwards: what an agent or a spoke finalizes keeps its finalizer, and those of others stay.
+// TestHoldsAfterwards: what an agent or a spoke finalizes keeps its finalizer, and other finalizers stay.
 func TestHoldsAfterwards(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

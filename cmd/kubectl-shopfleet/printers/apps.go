@@ -40,7 +40,7 @@ func App(app *v1.EcommerceApp, o Options) string {
 	return text
 }
 
-// leftBehind names the clusters in which something was bad before they got the revision, or nothing if there is none.
+// leftBehind names the clusters in which something was bad before they got the revision, or returns an empty string.
 func leftBehind(app *v1.EcommerceApp) string {
 	r := app.Status.Rollout
 	if r == nil || r.State == v1.RolloutRollingBack {
@@ -144,8 +144,8 @@ func clusters(app *v1.EcommerceApp, o Options) *metav1.Table {
 	return t
 }
 
-// rowOf returns the index of the component that a message about a cluster begins with; that of the first, if it
-// is about the cluster.
+// rowOf returns the index of the component that a message about a cluster begins with, or 0 if the message is
+// about the cluster.
 func rowOf(parts []v1.ClusterComponentStatus, message string) int {
 	name, _, _ := strings.Cut(message, ": ")
 	return max(0, slices.IndexFunc(parts, func(part v1.ClusterComponentStatus) bool { return part.Name == name }))
@@ -162,8 +162,8 @@ func components(app *v1.EcommerceApp, o Options) *metav1.Table {
 	return t
 }
 
-// addresses returns the addresses of an application in the row of a component: they are those of the
-// ingress, and of a row that stands for all components.
+// addresses returns the addresses of an application in the row of a component: only the ingress, and
+// a row that stands for all components, have them.
 func addresses(component string, all []string) string {
 	if component != "" && component != "ingress" {
 		return ""

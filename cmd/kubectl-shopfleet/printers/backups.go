@@ -26,8 +26,8 @@ func Backups(backups []v1.Backup, o Options) string {
 	return Text(t, o)
 }
 
-// pointInTime returns the time whose state a Backup has: that of its snapshot, and
-// its creation before there is one.
+// pointInTime returns the time whose state a Backup has: the time of its snapshot, or
+// its creation while there is no snapshot.
 func pointInTime(b *v1.Backup) *metav1.Time {
 	if b.Status.SnapshotTime != nil {
 		return b.Status.SnapshotTime

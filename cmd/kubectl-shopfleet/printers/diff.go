@@ -17,7 +17,7 @@ type ClusterDiff struct {
 	SafeMode bool `json:"safeMode"`
 	// Stale is set if the cluster does not respond, so that the changes may be outdated.
 	Stale bool `json:"stale"`
-	// PendingChangeCount counts all changes, of which Changes may be the first only.
+	// PendingChangeCount counts all changes. Changes may have only the first of them.
 	PendingChangeCount int32              `json:"pendingChangeCount"`
 	Changes            []v1.PendingChange `json:"changes"`
 }

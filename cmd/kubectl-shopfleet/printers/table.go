@@ -24,7 +24,7 @@ type Options struct {
 	AllNamespaces bool
 }
 
-// newTable returns a table with columns, of which the wide ones are optional.
+// newTable returns a table with columns, and wide ones that are optional.
 func newTable(columns []string, wide ...string) *metav1.Table {
 	t := &metav1.Table{}
 	for _, name := range columns {

@@ -285,7 +285,7 @@ REJECTED   REASON            EXAMPLES
 	check(t, Text(rejected(&b), Options{}), "")
 }
 
-// TestAppAddresses: the addresses are those of the ingress.
+// TestAppAddresses: the row of the ingress has the addresses.
 func TestAppAddresses(t *testing.T) {
 	wide := Options{Wide: true, Now: now()}
 	shop := app(func(a *v1.EcommerceApp) {

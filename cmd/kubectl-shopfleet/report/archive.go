@@ -75,7 +75,7 @@ func (a *Archive) AddObjects(name string, objects []map[string]any) error {
 	return a.write(name, content, truncated)
 }
 
-// AddText adds a text, of which the end is kept if it is too long.
+// AddText adds a text. It keeps the end of one that is too long.
 func (a *Archive) AddText(name, text string) error {
 	// A block that begins before the cut would not be recognized after it.
 	text = a.Text(text)

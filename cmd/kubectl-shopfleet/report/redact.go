@@ -17,8 +17,8 @@ const sensitive = `password|passwd|passphrase|pwd|secret|token|api[-_.]?key|acce
 type rule struct {
 	match *regexp.Regexp
 	with  string
-	// signs are texts in lower case, of which a line with a match has at least one. They
-	// make long logs fast.
+	// signs are texts in lower case. A line with a match has at least one of them, so that
+	// most lines of a long log need no expression.
 	signs []string
 }
 
@@ -27,7 +27,7 @@ type Redactor struct {
 	rules []rule
 	// block matches PEM blocks, also with escaped line breaks, and also those without an end.
 	block *regexp.Regexp
-	// name matches names of fields that have credentials, and safe those of them that do not:
+	// name matches names of fields that have credentials, and safe matches the exceptions:
 	// the name of a Secret is no secret.
 	name, safe *regexp.Regexp
 }
@@ -175,8 +175,8 @@ func (r *Redactor) documents(annotations any) any {
 	return values
 }
 
-// changes keeps the paths of changes that are held back: their values may be those of
-// environment variables.
+// changes removes the values of changes that are held back, which may be values of
+// environment variables. It keeps their paths.
 func (r *Redactor) changes(list any) any {
 	items, ok := list.([]any)
 	if !ok {
