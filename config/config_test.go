@@ -305,7 +305,7 @@ func TestObjectsComeNamespaceFirst(t *testing.T) {
 	}
 }
 
-// TestKubectlOrder checks that the file of the namespace sorts before those of its objects,
+// TestKubectlOrder checks that the file of the namespace sorts before the files of its objects,
 // since kubectl applies the files of a folder by name.
 func TestKubectlOrder(t *testing.T) {
 	for _, path := range paths(t) {

@@ -70,7 +70,7 @@ func (s Set) Objects() ([]*unstructured.Unstructured, error) {
 }
 
 // MemberPolicies returns the admission policies and bindings of a member, of either mode, ordered by file
-// name. They have the label MemberPolicyLabel, by which those of a former version are found.
+// name. They have the label MemberPolicyLabel, which finds the policies of an earlier version.
 func MemberPolicies() ([]*unstructured.Unstructured, error) {
 	objects, err := folder("admission/member")
 	if err != nil {
@@ -135,7 +135,7 @@ func (s Set) NamespacedRules() ([]rbacv1.PolicyRule, error) {
 }
 
 // Definition returns the CustomResourceDefinition of a kind by its group and plural, for
-// example "ecommerce.io" and "ecommerceapps". It returns an error if there is none.
+// example "ecommerce.io" and "ecommerceapps". It returns an error if there is no such definition.
 func Definition(group, plural string) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := decode("crd/bases/"+group+"_"+plural+".yaml", &object.Object); err != nil {
