@@ -6,7 +6,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest"
 )
 
-// TestContract puts the contract to the real SDK in front of the fake EC2.
+// TestContract runs the contract with the real SDK against the fake EC2.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	m := loadModel(t)

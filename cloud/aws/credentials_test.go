@@ -184,7 +184,7 @@ func metadata(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// split sends what is for the machine's metadata there, and all else elsewhere.
+// split sends requests for the metadata host to one transport, and all others to another.
 type split struct {
 	host            string
 	metadata, other http.RoundTripper

@@ -16,7 +16,7 @@ import (
 	"unicode"
 )
 
-// noOracle says what is missing where Amazon's own description of its API is not there.
+// noOracle is the reason for skipping checks when Amazon's description of its API is missing.
 const noOracle = "botocore is not there, which has Amazon's models of EC2 and STS: pip install 'moto[server]'"
 
 // model is Amazon's description of a service, as botocore has it.

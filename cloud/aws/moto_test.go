@@ -29,7 +29,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
-// TestMoto puts the contract to moto, an EC2 that we did not write, as far as it goes.
+// TestMoto runs the contract against moto, an independent EC2, as far as moto supports
+// it.
 func TestMoto(t *testing.T) {
 	if os.Getenv("CLOUD_SEEDS") == "" {
 		t.Setenv("CLOUD_SEEDS", "1") // A schedule takes seconds here.

@@ -199,7 +199,7 @@ func TestVolumesOfClasses(t *testing.T) {
 	}
 }
 
-// TestCopyIsEncrypted looks at what is not in the port: with which key a copy is made.
+// TestCopyIsEncrypted checks the key of a copy, which the Session interface does not show.
 func TestCopyIsEncrypted(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t)

@@ -132,7 +132,7 @@ type tokenFunc func() ([]byte, error)
 
 func (f tokenFunc) GetIdentityToken() ([]byte, error) { return f() }
 
-// assumed takes a role on top of other credentials.
+// assumed returns the credentials of a role that it assumes with other credentials.
 func assumed(config cloud.Config, base aws.CredentialsProvider) aws.CredentialsProvider {
 	return stscreds.NewAssumeRoleProvider(NewSTS(config, base), config.Spec.AWS.RoleARN, func(o *stscreds.AssumeRoleOptions) {
 		o.RoleSessionName, o.Duration = sessionName(config), time.Hour

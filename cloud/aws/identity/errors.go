@@ -156,7 +156,7 @@ func permission(message string, err error) string {
 		return ""
 	}
 	for inner := operation; errors.As(inner.Err, &inner); {
-		operation = inner // That of STS, within the one that needed credentials.
+		operation = inner // The operation of STS, inside the one that needed credentials.
 	}
 	return strings.ToLower(operation.ServiceID) + ":" + operation.OperationName
 }

@@ -184,7 +184,7 @@ func (e *testEnv) configure(t testing.TB, o objectstore.Options) cloud.Config {
 func (e *testEnv) secure(t testing.TB, config *cloud.Config, trusted bool) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(e.server)
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // It logs who does not trust it.
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // It would log clients that do not trust it.
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	pool := x509.NewCertPool()

@@ -80,7 +80,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestPermissions: S3 names the permission in its words, and others name none.
+// TestPermissions: S3 names the permission in its message, other services name none.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	put, get, list, gone := answered(t, faults.Answer{Status: http.StatusForbidden, Body: s3.ErrorBody("AccessDenied", "Access Denied")})
@@ -118,7 +118,7 @@ func TestStrange(t *testing.T) {
 	}
 }
 
-// TestGoneAgain: what was in the way of a PUT may be deleted before it is looked at.
+// TestGoneAgain: an object that blocked a PUT may be deleted before the adapter reads it.
 func TestGoneAgain(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t)
@@ -134,7 +134,7 @@ func TestGoneAgain(t *testing.T) {
 	}
 }
 
-// TestMessages: what S3 says is told in one line, without what it repeats of a request.
+// TestMessages: the message of S3 becomes one line, without parts of the request.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	put, _, _, _ := answered(t, faults.Answer{

@@ -41,8 +41,8 @@ func sign(t *testing.T, objects cloud.ObjectStore, key string) cloud.SignedReque
 	return signed[0]
 }
 
-// TestFederated: what is signed with credentials that end does not live longer than they
-// do, and they are got anew where that would be too short.
+// TestFederated: a signed request expires no later than its credentials, which are renewed if
+// they would expire too soon.
 func TestFederated(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 )
 
-// noOracle says what is missing where Amazon's own description of its API is not there.
+// noOracle is the reason for skipping checks when Amazon's description of its API is missing.
 const noOracle = "botocore is not there, which has Amazon's model of S3: pip install 'moto[server]'"
 
 // model is Amazon's description of S3, as botocore has it.
@@ -110,7 +110,7 @@ func (m *model) request(r *http.Request) error {
 			return fmt.Errorf("header %s of %s: %w", key, name, err)
 		}
 	}
-	// What is ours: without this it would write over what is there.
+	// Our own requirement: without the header, a PUT would overwrite an existing object.
 	if r.Method == http.MethodPut && r.Header.Get("If-None-Match") != "*" {
 		return fmt.Errorf("%s without If-None-Match", name)
 	}
@@ -160,8 +160,8 @@ func (m *model) value(input shape, location, name string, values []string) error
 	return fmt.Errorf("there is no such %s", location)
 }
 
-// oracle checks requests with their headers as they are sent, and returns the errors of a
-// call later.
+// oracle checks requests with their final headers when they are sent, and returns the errors
+// of a call later.
 type oracle struct {
 	model *model
 
@@ -169,7 +169,7 @@ type oracle struct {
 	wrong map[string]error
 }
 
-// over checks what a transport is to send.
+// over returns a transport that checks each request before next sends it.
 func (o *oracle) over(next http.RoundTripper) http.RoundTripper {
 	if o.model == nil {
 		return next

@@ -25,7 +25,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/objectstore"
 )
 
-// TestPeer puts the contract to gofakes3, an S3 that we did not write, as far as it goes.
+// TestPeer runs the contract against gofakes3, an independent S3, as far as gofakes3
+// supports it.
 func TestPeer(t *testing.T) {
 	t.Parallel()
 	whole := gofakes3.New(s3mem.New()).Server()
@@ -131,7 +132,7 @@ func (p *peer) Content(key string) ([]byte, bool) {
 	return content, true
 }
 
-// Put writes an object, over what is there.
+// Put writes an object, and overwrites an existing one.
 func (p *peer) Put(key string, content []byte) {
 	p.Helper()
 	if _, err := p.client.PutObject(p.Context(), &awss3.PutObjectInput{Bucket: &p.bucket, Key: &key, Body: bytes.NewReader(content)}); err != nil {
