@@ -81,7 +81,7 @@ func (r request) class(status int, code string) cloud.Class {
 		}
 		return cloud.ClassDenied
 	case codeGroupMissing, "SubscriptionNotFound", "MissingSubscriptionRegistration":
-		return cloud.ClassInvalid // The account is wrong, not what is asked for.
+		return cloud.ClassInvalid // The account is wrong, not the request.
 	}
 	switch status {
 	case http.StatusForbidden:
@@ -115,7 +115,7 @@ func (r request) conflict(code string) cloud.Class {
 	}
 }
 
-// concurrent reports whether a code says that another request is under way.
+// concurrent reports whether a code means that another request is in progress.
 func concurrent(code string) bool {
 	return slices.Contains([]string{"Conflict", "AnotherOperationInProgress", "OperationPreempted", "ConcurrentRequest"}, code)
 }

@@ -83,7 +83,7 @@ func TestCaseOfIDs(t *testing.T) {
 		t.Errorf("describing %q: %v", shouted.Handle, err)
 	}
 
-	// The service answers in capitals what was asked for in small letters.
+	// The service returns the resource group in upper case, whatever the case in the request.
 	s.cloud.RemoveSnapshot(first.Ref.ID)
 	s.cloud.AddSnapshot(fake.Snapshot{
 		Region: "eastus", Source: volume.Handle, Tags: first.Tags,

@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// TestMessages reads what services say, in their words alone.
+// TestMessages: an error contains only the message of the service.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ body, want string }{

@@ -112,7 +112,7 @@ func (b *Bearer) trusts(u *url.URL) bool {
 	return false
 }
 
-// get returns a token that is good for a while and is not the one that was refused.
+// get returns a token that does not expire soon and is not the refused one.
 func (b *Bearer) get(ctx context.Context, refused string) (string, error) {
 	select {
 	case b.turn <- struct{}{}:

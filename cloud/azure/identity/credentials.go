@@ -140,7 +140,7 @@ type refusal struct {
 	response *http.Response
 	body     []byte
 	now      time.Time
-	// secret is not to be repeated.
+	// secret must not appear in messages.
 	secret string
 }
 

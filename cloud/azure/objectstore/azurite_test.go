@@ -112,7 +112,7 @@ func startEmulator(t *testing.T, dir string) *emulator {
 // the answer is the same.
 type patient struct{ next http.RoundTripper }
 
-// resets is how often that may come one after the other.
+// resets bounds the resets in a row.
 const resets = 10
 
 // RoundTrip implements http.RoundTripper.
@@ -153,7 +153,7 @@ func readURL(t *testing.T, output io.Reader) string {
 	return ""
 }
 
-// giveToken gives out tokens as azurite wants them, which looks at their claims.
+// giveToken issues tokens with the claims that azurite checks.
 func giveToken(w http.ResponseWriter, r *http.Request) {
 	if r.FormValue("client_secret") != goodPhrase {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -314,7 +314,7 @@ func (s emulatorStore) Lock(key string, locked bool) {
 
 var _ objectstore.Store = emulatorStore{}
 
-// emulatorTime signs with a clock that is late: what it signs has expired already.
+// emulatorTime signs with a slow clock: its signatures have already expired.
 func emulatorTime(t *testing.T, e *emulator) {
 	t.Helper()
 	b := e.backend(t)

@@ -55,7 +55,7 @@ func newTestEnv(t testing.TB) *testEnv {
 	return s
 }
 
-// documented returns what the roles allow that cloud/README.md tells to grant.
+// documented returns the permissions of the roles that cloud/README.md tells users to grant.
 func documented(t testing.TB) *iam.Role {
 	t.Helper()
 	page, err := iam.Read("../../README.md")

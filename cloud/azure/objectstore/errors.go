@@ -42,7 +42,7 @@ func class(verb string, status int, code string) cloud.Class {
 	case code == "AuthenticationFailed", code == "NoAuthenticationInformation":
 		return cloud.ClassAuthExpired
 	case code == "ContainerDisabled", code == "InvalidResourceName":
-		return cloud.ClassInvalid // The account is wrong, not what is asked for.
+		return cloud.ClassInvalid // The account is wrong, not the request.
 	case code == "ContainerBeingDeleted", code == "AccountBeingCreated":
 		return cloud.ClassTransient
 	case code == "AccountIsDisabled":
@@ -68,12 +68,12 @@ func class(verb string, status int, code string) cloud.Class {
 	}
 }
 
-// taken reports whether a code says that there is a blob already.
+// taken reports whether a code means that the blob exists already.
 func taken(code string) bool {
 	return slices.Contains([]string{"BlobAlreadyExists", "ConditionNotMet", "UnauthorizedBlobOverwrite"}, code)
 }
 
-// held reports whether a code says that a blob must stay as it is: for a policy of the
+// held reports whether a code means that a blob cannot be changed: because of a policy of the
 // container or the account, a legal hold, or a lease.
 func held(code string) bool {
 	return strings.HasPrefix(code, "BlobImmutableDueTo") ||

@@ -66,7 +66,7 @@ func (b *box) GetObject(ctx context.Context, key string, limit int64) ([]byte, e
 	return content, nil
 }
 
-// read reads at most so many bytes of a blob, and reports whether it has more.
+// read reads at most limit bytes of a blob, and reports whether it has more.
 func (b *box) read(ctx context.Context, q apierror.Question, key string, limit int64) ([]byte, bool, error) {
 	answer, err := b.container.NewBlobClient(b.prefix+key).DownloadStream(ctx, nil)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestOpenNamesTheField(t *testing.T) {
 	}
 }
 
-// TestWhereTheBucketIs looks at where requests go, and for tokens of what.
+// TestWhereTheBucketIs checks the hosts of requests and the audiences of their tokens.
 func TestWhereTheBucketIs(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ api, endpoint, token, blobs string }{
@@ -160,7 +160,7 @@ func TestDeniedByTheService(t *testing.T) {
 	}
 }
 
-// TestGoneAgain lets what was in the way be deleted before it is looked at.
+// TestGoneAgain: a blob that blocked a PUT may be deleted before the adapter reads it.
 func TestGoneAgain(t *testing.T) {
 	t.Parallel()
 	s := newTestEnv(t)
@@ -174,7 +174,7 @@ func TestGoneAgain(t *testing.T) {
 	}
 }
 
-// TestAPageIsNoBlob answers as a portal does that gets everything right but what it is.
+// TestAPageIsNoBlob: the page of a captive portal is not taken for a blob.
 func TestAPageIsNoBlob(t *testing.T) {
 	t.Parallel()
 	s := newTestEnv(t)

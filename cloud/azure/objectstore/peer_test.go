@@ -91,8 +91,8 @@ func clientDrivesTheFake(t *testing.T, dir string) {
 	}
 }
 
-// TestPeersArePinned looks at the lock file: who installs from it gets it from the
-// registry that they use, and exactly what was tried.
+// TestPeersArePinned checks the lock file: installations use the configured registry, and get
+// exactly the tested versions.
 func TestPeersArePinned(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "node", "package-lock.json"))

@@ -21,8 +21,8 @@ const (
 	timeFormat = "2006-01-02T15:04:05Z"
 )
 
-// SignRequests signs for one blob each. It costs a request when there is no key that
-// lasts.
+// SignRequests signs each request for one blob. It sends a request only if no key is valid long
+// enough.
 func (b *box) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
 	q := question("SignRequests", "read")
 	q.Permission = delegate
@@ -44,11 +44,11 @@ func (b *box) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest, li
 		signed := cloud.SignedRequest{Method: w.Method, ExpiresAt: expires}
 		permission := "r"
 		if w.Method == http.MethodPut {
-			permission = "c" // And not w, which would write over what is there.
+			permission = "c" // Not w, which would overwrite an existing blob.
 			signed.Header = map[string]string{"x-ms-blob-type": "BlockBlob", "If-None-Match": "*"}
 		}
 		blob := b.prefix + w.Key
-		// All characters of keys, prefixes and containers stand for themselves in a URL.
+		// Keys, prefixes and containers have no characters that a URL must escape.
 		signed.URL = b.url + "/" + blob + "?" + b.signature(k, grant{blob, permission, expires}).Encode()
 		out = append(out, signed)
 	}

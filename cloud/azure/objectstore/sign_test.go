@@ -178,8 +178,8 @@ func TestNoKey(t *testing.T) {
 	}
 }
 
-// TestFakeTakesTheSDKsSignatures lets the SDK sign, for its own version of the service:
-// what the fake takes is not only what we make.
+// TestFakeTakesTheSDKsSignatures: the fake accepts signatures of the SDK, too, which uses its
+// own version of the service.
 func TestFakeTakesTheSDKsSignatures(t *testing.T) {
 	t.Parallel()
 	s := newTestEnv(t)
