@@ -68,7 +68,7 @@ func (e *testEnv) everything(t *testing.T, permissions iam.Permissions) {
 	_ = restore("again", own)
 	_ = session.Volumes.DeleteVolume(ctx, restored, owner)
 	_, _ = session.Snapshots.GetSnapshot(ctx, failed)
-	e.cloud.SetPace(fake.Pace{Lag: time.Minute}) // What is not visible is asked of the operation.
+	e.cloud.SetPace(fake.Pace{Lag: time.Minute}) // The session reads the operation of an object that is not visible yet.
 	_ = ensure("unseen", late)
 	_ = restore("unseen-volume", own)
 	_ = session.Snapshots.DeleteSnapshot(ctx, own, owner)

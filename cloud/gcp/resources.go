@@ -20,8 +20,8 @@ const (
 	gib = int64(1) << 30
 	// maxDescription is the maximum number of characters of a description.
 	maxDescription = 2048
-	// requestWindow is how long a request ID is used: longer than a lost response takes
-	// to be noticed, shorter than Google's limits.
+	// requestWindow is the time for which a request ID is reused: longer than it takes to
+	// notice a lost response, shorter than Google's limits.
 	requestWindow = 5 * time.Minute
 	namePattern   = `[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?`
 	unspecified   = "UNSPECIFIED"

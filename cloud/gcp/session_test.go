@@ -116,7 +116,7 @@ func failedSaysWhy(t *testing.T, s *testEnv) {
 	}
 }
 
-// acceptedNotSeen: what cannot be read after a request was accepted is no error.
+// acceptedNotSeen: a failed read after an accepted request is not an error.
 func acceptedNotSeen(t *testing.T, s *testEnv) {
 	t.Helper()
 	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)

@@ -34,7 +34,7 @@ const (
 type google struct {
 	server *gce.Server
 	url    string
-	// key is the key file of the service account, secret what must not be told.
+	// key is the key file of the service account, secret must not appear in errors.
 	key, secret []byte
 
 	mu    sync.Mutex

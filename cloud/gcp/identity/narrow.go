@@ -20,8 +20,8 @@ const (
 	leastRest = time.Minute
 )
 
-// Boundary is the most that a narrowed token is good for. What the credentials may not
-// do themselves, it does not allow.
+// Boundary bounds the permissions of a narrowed token. It adds none to the permissions of
+// the credentials.
 type Boundary struct {
 	// Resource is a full name: //storage.googleapis.com/projects/_/buckets/B.
 	Resource string
@@ -37,8 +37,8 @@ type Token struct {
 	ExpiresAt time.Time
 }
 
-// Narrow makes a token that is good for no more than a boundary, for half of life at
-// least if it can be, and for a minute in any case. The error is an *Error.
+// Narrow creates a token that is limited to a boundary. It is valid for at least half of
+// life if possible, and for at least a minute in any case. The error is an *Error.
 func (c *Credentials) Narrow(ctx context.Context, b Boundary, life time.Duration) (Token, error) {
 	for again := true; ; again = false {
 		source, fresh, err := c.get(ctx)
@@ -49,7 +49,7 @@ func (c *Credentials) Narrow(ctx context.Context, b Boundary, life time.Duration
 		rest := made.ExpiresAt.Sub(c.clock.Now())
 		switch {
 		case again && !fresh && (refusal.rejects() || refusal == nil && rest < life/2):
-			c.Drop(ctx, source.Value) // It is not accepted any more, or expires soon.
+			c.Drop(ctx, source.Value) // Google no longer accepts it, or it expires soon.
 		case refusal != nil:
 			return Token{}, refusal
 		case rest < leastRest:

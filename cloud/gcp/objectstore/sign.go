@@ -14,7 +14,7 @@ import (
 // conditionHeader makes an upload fail if the object exists.
 const conditionHeader = "x-goog-if-generation-match"
 
-// SignRequests returns requests with a token that is good for their objects alone.
+// SignRequests returns requests with a token that is valid for their objects only.
 func (o *objects) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
 	const op = "SignRequests"
 	if err := cloud.CheckRequests(wanted, life); err != nil {
