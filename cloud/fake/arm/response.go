@@ -45,7 +45,7 @@ func guid(parts ...string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// The kinds of what a path leads to.
+// The kinds of targets of a path.
 const (
 	kindGroup       = "resourceGroups"
 	kindPermissions = "permissions"

@@ -37,15 +37,15 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Accounts are those that there are.
 	Accounts []Account
-	// Life is how long tokens are accepted; 0 is an hour.
+	// Life is the lifetime of tokens; 0 means an hour.
 	Life time.Duration
 }
 
 // Limits are bounds that the service has, off unless set.
 type Limits struct {
-	// SerialCopies refuses a second copy of a disk's snapshots while one is under way.
+	// SerialCopies refuses a second copy of a disk's snapshots while one is in progress.
 	SerialCopies bool
-	// Burst is how many snapshots a disk may get within five minutes; 0 is any number.
+	// Burst bounds the snapshots of a disk within five minutes; 0 means no bound.
 	Burst int
 }
 
@@ -55,7 +55,7 @@ type Server struct {
 	options Options
 	log     iam.Log
 
-	// changes lets one change be decided and made before the next is looked at.
+	// changes serializes changes: a check and its change are one step.
 	changes sync.Mutex
 
 	mu         sync.Mutex
@@ -78,7 +78,7 @@ func New(fakeCloud *fake.Cloud, options Options) *Server {
 	}
 }
 
-// SetPageSize answers lists in pages of at most so many.
+// SetPageSize bounds the items in a page of a list.
 func (s *Server) SetPageSize(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

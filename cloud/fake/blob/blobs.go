@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 )
 
-// mostResults is how many blobs a page has at most.
+// mostResults is the maximum number of blobs in a page.
 const mostResults = 5000
 
 func etag(o bucket.Object) string { return fmt.Sprintf(`"0x8D%013X"`, o.Serial) }

@@ -41,7 +41,7 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Accounts are the accounts of the server.
 	Accounts []Account
-	// Life is how long tokens are accepted; 0 is an hour.
+	// Life is the lifetime of tokens; 0 means an hour.
 	Life time.Duration
 	// Role holds the actions that the applications' roles allow together on their containers and storage
 	// accounts; nil is everything.
@@ -86,7 +86,7 @@ func New(options Options) *Server {
 	}
 }
 
-// SetPageSize answers lists in pages of at most so many.
+// SetPageSize bounds the items in a page of a list.
 func (s *Server) SetPageSize(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,8 +96,8 @@ func (s *Server) SetPageSize(n int) {
 // Refused returns what the role of the options did not allow.
 func (s *Server) Refused() []string { return s.log.Refused() }
 
-// Deny takes a permission from all applications. What was signed before is not denied,
-// as the rights of a signature are looked at when its key is made.
+// Deny removes a permission from all applications. Signatures of earlier keys stay valid,
+// because the server checks permissions when it issues the key of a signature.
 func (s *Server) Deny(permission string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,7 @@ const (
 	requestsVersion = "2026-04-06"
 
 	timeFormat = "2006-01-02T15:04:05Z"
-	// longestKey is for how long a key may be asked for.
+	// longestKey is the maximum lifetime of a requested key.
 	longestKey = 7 * 24 * time.Hour
 )
 
@@ -74,7 +74,7 @@ func (s *Server) giveKey(w http.ResponseWriter, r *http.Request, to target) *ref
 	return nil
 }
 
-// verify looks at a signature, and returns what it permits.
+// verify checks a signature, and returns its permissions.
 func (s *Server) verify(r *http.Request, to target) (string, *refusal) {
 	q := r.URL.Query()
 	wrong := refuse(http.StatusForbidden, "AuthenticationFailed",

@@ -29,11 +29,11 @@ type Options struct {
 	Prefix string
 	// URL is the address of the store, for signed requests; without a trailing slash.
 	URL string
-	// Script lets requests go wrong; nil lets none.
+	// Script injects faults; nil injects none.
 	Script *faults.Script
 	// BadCredentials are refused, Missing is a bucket that is not there.
 	BadCredentials, Missing bool
-	// PageSize is how many objects a page of a list has; nil or 0 is 1000.
+	// PageSize returns the number of objects in a page of a list; nil or 0 means 1000.
 	PageSize func() int
 }
 
@@ -161,7 +161,7 @@ func (o *objects) DeleteObject(ctx context.Context, key string) error {
 	return err
 }
 
-// check refuses what the port does not allow. Nothing is sent.
+// check rejects calls that the interface does not allow. It sends nothing.
 func (o *objects) check(op, key string, size int64) error {
 	err := cloud.CheckKey(key)
 	if err == nil && (size < 0 || size > maxWhole) {
@@ -183,8 +183,8 @@ type request struct {
 // errLost is the cause when an answer does not come.
 var errLost = errors.New("connection lost")
 
-// ask sends a request: it does what the bucket does, unless something goes wrong. Of the
-// store's errors ErrExists comes back as it is.
+// ask sends a request: it calls the store, unless the script injects a fault. It returns
+// ErrExists of the store unchanged.
 func ask[T any](ctx context.Context, m *objects, r request, do func() (T, error)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
@@ -231,7 +231,7 @@ func badCredentials() *cloud.Error {
 	return &cloud.Error{Class: cloud.ClassAuthExpired, Code: "BadCredentials", Message: "the credentials are not accepted"}
 }
 
-// fail completes what the bucket said.
+// fail adds the provider and the operation to an error.
 func (*objects) fail(op string, e *cloud.Error) error {
 	e.Provider, e.Op = ProviderMemory, op
 	return e

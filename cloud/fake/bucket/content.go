@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// maxMemory is the most that is kept in memory of one object, in bytes, where there is a
-// directory for more.
+// maxMemory bounds the bytes of an object in memory, if there is a directory for larger
+// objects.
 const maxMemory = 1 << 20
 
 // content holds the content of an object: bytes, or a file.

@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 )
 
-// TestContract puts the contract to the bucket without a wire.
+// TestContract runs the contract against the bucket, without a network.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	objectstore.Run(t, func(t testing.TB) *objectstore.Backend {

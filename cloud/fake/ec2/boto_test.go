@@ -38,8 +38,8 @@ func newServer() (*testclock.FakeClock, *fake.Cloud, *ec2.Server) {
 	})
 }
 
-// TestBoto lets a client that we did not write use the server: what it understands of
-// the answers is what is compared.
+// TestBoto runs an independent client against the server, and compares what the client reads
+// from the responses.
 func TestBoto(t *testing.T) {
 	t.Parallel()
 	if err := exec.CommandContext(t.Context(), "python3", "-c", "import boto3").Run(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// params reads the parameters of a request and remembers which it was asked for.
+// params reads the parameters of a request, and records which ones were read.
 type params struct {
 	form  url.Values
 	used  map[string]bool

@@ -7,11 +7,11 @@ import (
 // kind holds the limits of a type of volume.
 type kind struct {
 	minSize, maxSize int64 // In GiB.
-	// minIOPS and maxIOPS are bounds of what may be asked for; zero: nothing may.
+	// minIOPS and maxIOPS bound the requested IOPS; zero allows no request for IOPS.
 	minIOPS, maxIOPS int64
-	// ratio is how many IOPS there may be for each GiB.
+	// ratio is the maximum of IOPS for each GiB.
 	ratio int64
-	// maxThroughput is in MiB/s; zero: none may be asked for.
+	// maxThroughput is in MiB/s; zero allows no request for throughput.
 	maxThroughput int64
 }
 
@@ -28,7 +28,7 @@ func kinds() map[string]kind {
 	}
 }
 
-// check refuses a volume that EC2 would refuse, and fills in what it would.
+// check rejects a volume that EC2 would reject, and sets the defaults of EC2.
 func (w *wanted) check(who caller) *fault {
 	if w.kind == "" {
 		w.kind = "gp2" // EC2's own default, older than the CSI driver's.

@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
-// maxBody is how much of a request is read, in bytes.
+// maxBody bounds the body of a request, in bytes.
 const maxBody = 1 << 20
 
 // Options configures a server.
@@ -35,13 +35,13 @@ type Options struct {
 
 // Limits are bounds; zero is without.
 type Limits struct {
-	// PerVolume is how many snapshots of one volume may be pending.
+	// PerVolume bounds the pending snapshots of a volume.
 	PerVolume int
-	// Interval is how long after a snapshot the next one of the same volume may come.
+	// Interval is the minimum time between two snapshots of a volume.
 	Interval time.Duration
-	// Copies is how many copies to one region may be pending.
+	// Copies bounds the pending copies to a region.
 	Copies int
-	// Snapshots is how many snapshots an account may have in a region.
+	// Snapshots bounds the snapshots of an account in a region.
 	Snapshots int
 }
 
@@ -84,7 +84,7 @@ func New(fakeCloud *fake.Cloud, o Options) *Server {
 	return s
 }
 
-// SetPageSize lets lists come in pages of at most so many; 0 is as many as asked for.
+// SetPageSize bounds the items in a page of a list; 0 leaves the size to the request.
 func (s *Server) SetPageSize(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +110,8 @@ func (s *Server) SetPolicy(id string, policy *iam.Policy) {
 // Refused returns what the policies of keys and roles did not allow.
 func (s *Server) Refused() []string { return s.log.Refused() }
 
-// Deny takes the permission for actions away from everybody, as "DeleteSnapshot".
-// Called without any, it gives all back.
+// Deny denies actions such as "DeleteSnapshot" to all identities. A call without actions
+// allows all again.
 func (s *Server) Deny(actions ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +215,7 @@ func (s *Server) requestID() string {
 	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", n>>32, n>>16&0xffff, n>>4&0xfff, n&0xfff, n&0xffffffffffff)
 }
 
-// id returns an ID as EC2 makes them: what was made later is not greater.
+// id returns an ID in the form of EC2. IDs do not increase in the order of creation.
 func (s *Server) id(prefix string) string {
 	return fmt.Sprintf("%s-0%016x", prefix, s.number())
 }

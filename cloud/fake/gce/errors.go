@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// problem is an error as Google words it.
+// problem is an error in the format of Google.
 type problem struct {
 	status  int
 	reason  string

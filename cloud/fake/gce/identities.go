@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// tokenLife is how long an access token is said to be good.
+// tokenLife is the lifetime of an access token in responses.
 const tokenLife = time.Hour
 
 // NewKey makes a key file of a service account, whose tokens come from a URL, and the
@@ -54,8 +54,8 @@ func (s *Server) AddServiceAccount(email string, key *rsa.PublicKey, projects ..
 	s.grant(email, projects)
 }
 
-// AddSubject trusts a token of another issuer, for the audience of a workload identity
-// provider, and lets who bears it into projects.
+// AddSubject trusts a token of another issuer for the audience of a workload identity
+// provider, and grants its bearer access to projects.
 func (s *Server) AddSubject(audience, token string, projects ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *Server) AddSubject(audience, token string, projects ...string) {
 	s.grant(who, projects)
 }
 
-// ExpireTokens lets all access tokens expire that were handed out.
+// ExpireTokens expires all issued access tokens.
 func (s *Server) ExpireTokens() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// page answers a list: what the filter lets through, from where the page before ended.
+// page returns a page of a list: the items that pass the filter, after the end of the previous page.
 // A page token is the name of the last item, so that what comes and goes between two
 // pages hides nothing else. Items are sorted by name.
 func (s *Server) page(r request, kind string, items []map[string]any) (any, error) {

@@ -19,7 +19,7 @@ type operation struct {
 	who                      string
 	requestID                string
 	started                  time.Time
-	// snapshot is the ID of the snapshot that decides what it comes to.
+	// snapshot is the ID of the snapshot whose state determines the result.
 	snapshot string
 	// code and message say why it failed, before anything was made.
 	code, message string

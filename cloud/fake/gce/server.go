@@ -15,13 +15,13 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
-// Options are how a server behaves.
+// Options configures a server.
 type Options struct {
 	// Clock is the clock of the fake cloud. Required.
 	Clock clock.PassiveClock
 	// Regions are the regions and their zones; nil is europe-west1 and us-central1.
 	Regions map[string][]string
-	// PageSize is how many items a page has at most; 0 is Google's 500.
+	// PageSize bounds the items in a page; 0 means Google's 500.
 	PageSize int
 	// LimitSnapshots enforces one snapshot of a disk in ten minutes and six in an hour.
 	LimitSnapshots bool
@@ -32,7 +32,7 @@ type Options struct {
 	Permissions iam.Permissions
 }
 
-// maxBody is how much of a request is read.
+// maxBody bounds the body of a request, in bytes.
 const maxBody = 1 << 20
 
 // Server is a Compute Engine. Its methods may be called at the same time.

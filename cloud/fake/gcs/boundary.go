@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// tokenLife is how long a token with a boundary is good.
+// tokenLife is the lifetime of a token with a boundary.
 const tokenLife = time.Hour
 
 // accessBoundary is the most that a token allows.

@@ -9,7 +9,7 @@ import (
 	"net/http"
 )
 
-// problem is an error as Google words it, in JSON and in XML.
+// problem is an error in the format of Google, for JSON and XML.
 type problem struct {
 	status  int
 	reason  string

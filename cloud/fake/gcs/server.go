@@ -20,7 +20,7 @@ type Tokens interface {
 	Bearer(token string) (string, bool)
 }
 
-// Options are how a server behaves.
+// Options configures a server.
 type Options struct {
 	// Clock is the store's. Required.
 	Clock clock.PassiveClock

@@ -84,7 +84,7 @@ func (s *Server) insert(w http.ResponseWriter, r request) error {
 	return nil
 }
 
-// readParts reads what the object is, and finds its content.
+// readParts reads the metadata of the object, and finds its content.
 func (m *making) readParts(r *http.Request) error {
 	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/related" {
@@ -131,7 +131,7 @@ func (s *Server) upload(w http.ResponseWriter, r request) error {
 	return nil
 }
 
-// checked is a content that fails at its end unless it is what it is said to be.
+// checked reads a content, and fails at its end unless the content has the given checksums.
 type checked struct {
 	making
 

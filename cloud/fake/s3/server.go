@@ -21,7 +21,7 @@ import (
 const (
 	// maxObject is the most that one PUT may bring, in bytes.
 	maxObject = 5 << 30
-	// maxDrained is how much of a refused body is read.
+	// maxDrained bounds how much of a refused body is read.
 	maxDrained = 64 << 20
 	// pageSize is S3's number of objects in a page.
 	pageSize = 1000
@@ -78,7 +78,7 @@ func New(store *bucket.Store, o Options) *Server {
 	return s
 }
 
-// SetPageSize lets lists come in pages of at most so many; 0 is S3's 1000.
+// SetPageSize bounds the items in a page of a list; 0 means S3's 1000.
 func (s *Server) SetPageSize(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,12 +91,12 @@ func (s *Server) SetPageSize(n int) {
 // Refused returns what the policies of keys did not allow.
 func (s *Server) Refused() []string { return s.log.Refused() }
 
-// request is one to the server, as far as it is understood.
+// request is a parsed request to the server.
 type request struct {
 	*http.Request
 
 	id string
-	// bucket and key are what it is about; the key of a request about the bucket is empty.
+	// bucket and key name the target; the key is empty if that is the bucket.
 	bucket, key string
 	// digest is the checksum that its body must have; empty is any.
 	digest string

@@ -17,18 +17,18 @@ const (
 	algorithm = "AWS4-HMAC-SHA256"
 	// unsigned stands for the checksum of a body that is not signed.
 	unsigned = "UNSIGNED-PAYLOAD"
-	// timestamp is how times are written in signatures.
+	// timestamp is the format of times in signatures.
 	timestamp = "20060102T150405Z"
-	// maxSkew is how far the time of a request may be off.
+	// maxSkew bounds the deviation of the time of a request.
 	maxSkew = 15 * time.Minute
-	// maxExpires is how long a signed URL may be good for, in seconds.
+	// maxExpires is the maximum lifetime of a signed URL, in seconds.
 	maxExpires = 7 * 24 * 60 * 60
 )
 
 // authentication holds the signature of a request and the parameters that it was made with.
 type authentication struct {
 	credential, date, headers, signature, token string
-	// expires is how long it is good for; 0 is as long as the clocks may differ.
+	// expires is the lifetime of the signature; 0 means maxSkew.
 	expires time.Duration
 	// payload is the checksum of the body that is signed.
 	payload string
@@ -42,7 +42,7 @@ func isAuthentication(name string) bool {
 	}, name)
 }
 
-// authenticate checks the signature of a request (Signature Version 4), and who may sign.
+// authenticate checks the signature of a request (Signature Version 4), and its signer.
 func (s *Server) authenticate(in *request) *fault {
 	a, wrong := read(in)
 	if wrong != nil {
@@ -93,7 +93,7 @@ func (s *Server) key(id string) (Key, bool) {
 	return s.Lookup(id)
 }
 
-// timely refuses what was signed too early, or too late.
+// timely rejects requests that were signed too early or too late.
 func (s *Server) timely(a authentication) *fault {
 	signed, err := time.Parse(timestamp, a.date)
 	now := s.Clock.Now()
