@@ -29,8 +29,8 @@ type Capabilities struct {
 	MinInterval time.Duration
 }
 
-// Copyable returns the regions to ask for, of those that a snapshot should be in besides its own. A
-// provider that stores a snapshot where it is told to can have it in one, which may be its own.
+// Copyable returns the regions to request for a snapshot: the wanted ones without its own. With
+// CopyByLocation a snapshot is stored in one region, so that the result is at most one, maybe the own.
 func Copyable(p v1.Provider, own string, wanted []string) []string {
 	regions := slices.DeleteFunc(slices.Clone(wanted), func(region string) bool { return region == own })
 	if CapabilitiesOf(p).Copy != CopyByLocation {
@@ -42,7 +42,7 @@ func Copyable(p v1.Provider, own string, wanted []string) []string {
 	return regions[:min(len(regions), 1)]
 }
 
-// CapabilitiesOf returns what a provider can do; an unknown one can do nothing.
+// CapabilitiesOf returns the capabilities of a provider; an unknown one has none.
 func CapabilitiesOf(p v1.Provider) Capabilities {
 	switch p {
 	case v1.ProviderAWS:

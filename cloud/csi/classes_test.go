@@ -181,7 +181,7 @@ func TestClassName(t *testing.T) {
 	}
 }
 
-// TestNames: what is fixed in a class decides its name, and nothing else does.
+// TestNames: the name of a class depends on its immutable fields only.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
@@ -279,7 +279,7 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestCopyable: what is asked for is what the provider can, and never the own region.
+// TestCopyable: the wanted regions except the own one; at most one with CopyByLocation.
 func TestCopyable(t *testing.T) {
 	t.Parallel()
 	wanted := []string{"eu-1", "us-1", "us-2"}

@@ -19,7 +19,7 @@ type disk struct {
 	iops, throughput *int32
 	// key encrypts it; empty is the provider's default key.
 	key string
-	// plain asks for no encryption, where there is a choice.
+	// plain disables encryption, where the provider allows that.
 	plain bool
 	// fields are the paths of the fields, for messages.
 	fields fields
@@ -158,7 +158,7 @@ func (d disk) parameters() map[string]string {
 	return out
 }
 
-// parameterNames are how a driver calls what is common to all.
+// parameterNames holds the names that a driver has for the common parameters.
 type parameterNames struct{ kind, iops, throughput, key string }
 
 func parametersOf(p v1.Provider) parameterNames {

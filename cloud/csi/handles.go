@@ -15,20 +15,20 @@ import (
 
 // Defaults holds the values for volumes of a cluster that do not have their own.
 type Defaults struct {
-	// Region is the cluster's, for volumes that do not say theirs.
+	// Region is the cluster's, for volumes that do not name theirs.
 	Region string
 	// Zone is the zone of all of the cluster's nodes, if they are in one; for disks of
-	// Google Cloud that say none.
+	// Google Cloud without a zone.
 	Zone string
 	// Project is the project of Google Cloud that stands for UNSPECIFIED in a handle;
 	// empty leaves it to the session.
 	Project string
 }
 
-// ParsePV returns where the volume of a PersistentVolume is. The zone is in the
-// provider's words, the name of the node for a path, and empty for a volume that is in
-// several or in none. The error says what the volume is, if not one to be backed up:
-// of another driver, in several zones at once, or bound to the life of its node.
+// ParsePV returns the location of the volume of a PersistentVolume. The zone has the
+// provider's name; it is the name of the node for a path, and empty for a volume with
+// several zones or none. The error names the reason why a volume cannot be backed up: it
+// has another driver, is in several zones at once, or is deleted with its node.
 func ParsePV(pv *corev1.PersistentVolume, d Defaults) (cloud.VolumeRef, error) {
 	s, err := sourceOf(pv)
 	if err != nil {
@@ -156,7 +156,7 @@ const (
 	digits = "0123456789"
 )
 
-// consistsOf reports whether a text has a character, and none but those given.
+// consistsOf reports whether a text is not empty and has only the given characters.
 func consistsOf(text, characters string) bool {
 	return text != "" && strings.Trim(text, characters) == ""
 }
@@ -170,7 +170,7 @@ func gcpRegion(zone string) string {
 }
 
 // awsRegion returns the region of a zone, also of a local or wavelength one: us-west-2
-// of us-west-2a and of us-west-2-lax-1a. Empty for what is no zone.
+// of us-west-2a and of us-west-2-lax-1a. Empty for other texts.
 func awsRegion(zone string) string {
 	parts := strings.Split(zone, "-")
 	for i, part := range parts {

@@ -204,8 +204,8 @@ func TestDrivers(t *testing.T) {
 	expect(t, err, "efs.csi.aws.com")
 }
 
-// FuzzParsePV: whatever stands in a PersistentVolume, it is refused or understood; and
-// what is understood can be written down and read again.
+// FuzzParsePV: any PersistentVolume is parsed or rejected, and a parsed one can be written
+// and parsed again.
 func FuzzParsePV(f *testing.F) {
 	drivers := []string{DriverEBS, DriverEBSAuto, DriverPD, DriverAzureDisk, ""}
 	for _, cases := range []map[string]parseCase{awsVolumes(), gcpVolumes(), azureVolumes()} {

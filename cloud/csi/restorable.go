@@ -13,21 +13,21 @@ import (
 // clusterNameTag is on the volumes of a driver whose role may attach only volumes with it.
 const clusterNameTag = "ebs.csi.aws.com/cluster-name"
 
-// RestoreFacts holds what is known of a volume, and of the cluster that a volume is to be made for
-// from its snapshot. What is not known is empty, and is never an obstacle.
+// RestoreFacts holds the known properties of a volume, and of the cluster that gets a volume from its
+// snapshot. Unknown properties are empty, and never an obstacle.
 type RestoreFacts struct {
 	Provider v1.Provider
 	Region   string
-	// Driver is the cluster's, NodeZones are the zones of its nodes, as they are labelled, and MayAttach
+	// Driver is the cluster's, NodeZones are the zones in the labels of its nodes, and MayAttach
 	// is true if a user says that its driver may attach volumes that the hub makes.
 	Driver    string
 	NodeZones []string
 	MayAttach bool
-	// Group is the resource group of the CloudAccount, which volumes are made in.
+	// Group is the resource group of the CloudAccount, where volumes are created.
 	Group string
 	// Class holds the parameters of the StorageClass of the claim.
 	Class map[string]string
-	// Zone is the zone that is asked for.
+	// Zone is the requested zone.
 	Zone string
 	// Handle identifies the volume that was snapshotted, or that is replaced: one that the driver of
 	// the cluster attaches. Volume describes it, as the provider does; nil if the provider was not asked.

@@ -31,7 +31,7 @@ func (o obstacles) run(t *testing.T) {
 	}
 }
 
-// TestObstacle: what is known to prevent a restore is said, and what is not known prevents none.
+// TestObstacle: each known obstacle has a message, and unknown facts prevent no restore.
 func TestObstacle(t *testing.T) {
 	t.Parallel()
 	google := func(class map[string]string, handle string) RestoreFacts {
@@ -97,7 +97,7 @@ func TestObstacleOnAzure(t *testing.T) {
 	}.run(t)
 }
 
-// TestOurClassesAreNoObstacle: what the hub offers by itself can be restored.
+// TestOurClassesAreNoObstacle: volumes of the classes that the hub creates can be restored.
 func TestOurClassesAreNoObstacle(t *testing.T) {
 	t.Parallel()
 	for name, cluster := range clusters() {

@@ -115,7 +115,7 @@ func affinityValues(affinity *corev1.VolumeNodeAffinity, key string) []string {
 	return slices.Compact(values)
 }
 
-// only returns the one zone that there is; empty when there are several or none.
+// only returns the zone if there is exactly one, else an empty string.
 func only(zones []string) string {
 	if len(zones) != 1 {
 		return ""

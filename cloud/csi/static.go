@@ -37,8 +37,8 @@ type PVSpec struct {
 	Labels map[string]string
 }
 
-// StaticPV returns a PersistentVolume for a volume that there is. Deleting it leaves
-// the volume. The error says what is missing, or why no node could attach the volume.
+// StaticPV returns a PersistentVolume for an existing volume. Deleting it keeps
+// the volume. The error names what is missing, or why no node could attach the volume.
 func StaticPV(volume cloud.Volume, spec PVSpec) (*corev1.PersistentVolume, error) {
 	pv, err := staticPV(volume, spec)
 	if err != nil {

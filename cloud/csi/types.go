@@ -15,9 +15,9 @@ type diskType struct {
 	needsIOPS bool
 	// defaultIOPS is the number of IOPS if none is requested; 0 if it depends on the size.
 	defaultIOPS int32
-	// perThroughput is how many IOPS each MiB/s needs at least; 0 is not coupled.
+	// perThroughput is the minimum of IOPS for each MiB/s; 0 means no minimum.
 	perThroughput int32
-	// maxPerThroughput is how many IOPS each MiB/s allows at most; 0 is no bound.
+	// maxPerThroughput is the maximum of IOPS for each MiB/s; 0 means no maximum.
 	maxPerThroughput int32
 	// minGiB and maxGiB bound the size.
 	minGiB, maxGiB int64

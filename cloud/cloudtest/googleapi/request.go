@@ -83,7 +83,7 @@ func (a *API) Request(request string) error {
 	return errors.Join(append(all, a.value(value, m.Request, "body", m.ID))...)
 }
 
-// described returns the first part of a body that has two: what says what the file is.
+// described returns the first part of a multipart upload, which describes the file.
 func described(body string) (string, error) {
 	boundary, _, _ := strings.Cut(body, "\r\n")
 	boundary, begins := strings.CutPrefix(boundary, "--")

@@ -77,7 +77,7 @@ func (a *API) object(object map[string]any, s *schema, where, id string) error {
 	return errors.Join(all...)
 }
 
-// scalar compares a text with what is said of it.
+// scalar compares a text with its schema.
 func scalar(text string, s *schema, where string) error {
 	var err error
 	switch s.Format {

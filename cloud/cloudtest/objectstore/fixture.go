@@ -64,7 +64,7 @@ func (f *Fixture) check() {
 	}
 }
 
-// Objects opens the bucket anew, as after a restart, and records the errors of its
+// Objects opens the bucket again, as after a restart, and records the errors of its
 // methods.
 func (f *Fixture) Objects(o Options) cloud.ObjectStore {
 	f.Helper()
