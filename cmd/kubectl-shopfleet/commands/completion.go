@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 )
 
-// completionTimeout is how long the shell waits for the hub.
+// completionTimeout bounds how long the shell waits for the hub.
 const completionTimeout = 3 * time.Second
 
 const completionHelp = `

@@ -24,7 +24,7 @@ const (
 	defaultTTL = 8760 * time.Hour
 	// minTTL is the minimum of the TokenRequest API.
 	minTTL = 10 * time.Minute
-	// ttlTolerance is how much shorter a token may be without a warning.
+	// ttlTolerance is the difference to the requested lifetime of a token that causes no warning.
 	ttlTolerance = time.Minute
 )
 

@@ -182,8 +182,8 @@ func (m *manifest) send(ctx context.Context, dry client.Client, app *unstructure
 	return live, dry.Patch(ctx, live, client.RawPatch(types.MergePatchType, patch))
 }
 
-// threeWay returns the patch of kubectl apply: with what the manifest has, and without what it had when
-// it was applied last.
+// threeWay returns the patch of kubectl apply: it sets the fields of the manifest, and removes
+// the fields that only the last applied manifest had.
 func threeWay(live, app *unstructured.Unstructured) ([]byte, error) {
 	current, err := live.MarshalJSON()
 	if err != nil {

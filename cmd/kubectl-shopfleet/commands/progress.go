@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// quiet is how long a step may take before a line names it.
+	// quiet is the time after which a line names a step that is not done.
 	quiet = 2 * time.Second
 	// reminder is the time between further lines.
 	reminder = 10 * time.Second

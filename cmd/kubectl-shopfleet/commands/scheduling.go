@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 )
 
-// membersPeriod is how often the members are listed while applications leave one of them.
+// membersPeriod is the interval of listing the members while applications leave one of them.
 const membersPeriod = 2 * time.Second
 
 // errStay is the result of a drain that does not move all applications.
