@@ -115,7 +115,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 func entriesOf(d *state.Decision) []v1.ClusterStatus {
 	entries := make([]v1.ClusterStatus, 0, len(d.Orders))
 	for _, name := range slices.Sorted(maps.Keys(d.Orders)) {
-		entries = append(entries, v1.ClusterStatus{Name: name})
+		entries = append(entries, v1.ClusterStatus{Name: name, UnknownOrigin: d.Unknown[name]})
 	}
 	return entries
 }

@@ -123,8 +123,9 @@ func (r *Reconciler) carryOut(ctx context.Context, app *v1.EcommerceApp, in *obs
 	if rest := r.untilResults(app); rest > 0 {
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
+	version := app.ResourceVersion
 	result, err := r.writeStatus(ctx, app, in.Input, next)
-	if err == nil && result.RequeueAfter == 0 && isDecided && !isStored {
+	if err == nil && app.ResourceVersion != version && isDecided && !isStored {
 		r.dispatcher.HandOver(r.dispatcher.DecisionOf(app, &app.Status))
 	}
 	return result, err

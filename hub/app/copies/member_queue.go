@@ -141,7 +141,7 @@ func (l *MemberQueue) recordPanic(request reconcile.Request, t *task) {
 
 // sync applies or deletes the copy, as the order demands.
 func (l *MemberQueue) sync(ctx context.Context, t *task) (next state.Result, err error) {
-	next.Revision = t.order.Revision
+	next.App, next.Revision = t.App.UID, t.order.Revision
 	app := t.App
 	var written *writtenCopy
 	switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -73,6 +75,7 @@ func TestMemberQueue(t *testing.T) {
 		"update":   testUpdate,
 		"kept":     testKept,
 		"denied":   testDenied,
+		"lasting":  testLasting,
 		"over":     testOver,
 		"residue":  testResidue,
 		"newer":    testNewer,
@@ -271,6 +274,25 @@ func testDenied(t *testing.T, m *member) {
 	}
 	if !m.live(t).IsCopy() {
 		t.Error("what was created is not a copy")
+	}
+}
+
+// testLasting: a failure of the member's API server that lasts waits for a user.
+func testLasting(t *testing.T, m *member) {
+	t.Helper()
+	clock := testingclock.NewFakePassiveClock(time.Now())
+	m.queue.options.Clock = clock
+	m.app.Status.Clusters[0].Phase, m.denied = v1.PhaseDeleting, apierrors.NewInternalError(errors.New("broken"))
+	m.handOver()
+	for _, lasting := range []bool{false, true} {
+		if _, err := m.queue.Reconcile(t.Context(), requestFor(m.app)); err == nil {
+			t.Error("an internal error is not tried again")
+		}
+		found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID)
+		if found.Failure == nil || found.Failure.Lasting != lasting {
+			t.Errorf("the failure is %+v, want one that lasts: %t", found.Failure, lasting)
+		}
+		clock.SetTime(clock.Now().Add(lastingAfter))
 	}
 }
 

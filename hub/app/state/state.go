@@ -75,6 +75,9 @@ func (s *State) Deliver(before, app *v1.EcommerceApp) {
 	defer s.mu.Unlock()
 	a := s.of(client.ObjectKeyFromObject(app))
 	a.delivered = app
+	if a.decision != nil && !a.decision.IsOf(app.UID) {
+		a.decision = nil // It was about a former application of this name.
+	}
 	a.seen.see(before, app, s.clock.Now())
 }
 
