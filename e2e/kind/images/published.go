@@ -25,7 +25,7 @@ func published() []third {
 		{image: MySQL, folder: kind + "images/mysql"},
 		{image: login, source: &source{
 			image: login, module: kind + "oauth2proxy", pkg: "github.com/oauth2-proxy/oauth2-proxy/v7", program: "oauth2-proxy",
-			dockerfile: kind + "login/Dockerfile", standIn: true,
+			dockerfile: kind + "oauth2proxy/Dockerfile", standIn: true,
 		}},
 	}
 }
