@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	testingclock "k8s.io/utils/clock/testing"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
@@ -79,5 +80,24 @@ func TestEscalate(t *testing.T) {
 				t.Errorf("lasting: %t, want %t; failing since %v, want %v", next.Failure.Lasting, tt.lasting, next.Failing, tt.failing)
 			}
 		})
+	}
+}
+
+// testLasting: a failure of the member's API server that lasts waits for a user.
+func testLasting(t *testing.T, m *member) {
+	t.Helper()
+	clock := testingclock.NewFakePassiveClock(time.Unix(0, 0))
+	m.queue.options.Clock = clock
+	m.app.Status.Clusters[0].Phase, m.denied = v1.PhaseDeleting, apierrors.NewInternalError(errors.New("broken"))
+	m.handOver()
+	for _, lasting := range []bool{false, true} {
+		if _, err := m.queue.Reconcile(t.Context(), requestFor(m.app)); err == nil {
+			t.Error("an internal error is not tried again")
+		}
+		found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID)
+		if found.Failure == nil || found.Failure.Lasting != lasting {
+			t.Errorf("the failure is %+v, want one that lasts: %t", found.Failure, lasting)
+		}
+		clock.SetTime(clock.Now().Add(lastingAfter))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
-	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -274,25 +272,6 @@ func testDenied(t *testing.T, m *member) {
 	}
 	if !m.live(t).IsCopy() {
 		t.Error("what was created is not a copy")
-	}
-}
-
-// testLasting: a failure of the member's API server that lasts waits for a user.
-func testLasting(t *testing.T, m *member) {
-	t.Helper()
-	clock := testingclock.NewFakePassiveClock(time.Now())
-	m.queue.options.Clock = clock
-	m.app.Status.Clusters[0].Phase, m.denied = v1.PhaseDeleting, apierrors.NewInternalError(errors.New("broken"))
-	m.handOver()
-	for _, lasting := range []bool{false, true} {
-		if _, err := m.queue.Reconcile(t.Context(), requestFor(m.app)); err == nil {
-			t.Error("an internal error is not tried again")
-		}
-		found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID)
-		if found.Failure == nil || found.Failure.Lasting != lasting {
-			t.Errorf("the failure is %+v, want one that lasts: %t", found.Failure, lasting)
-		}
-		clock.SetTime(clock.Now().Add(lastingAfter))
 	}
 }
 

@@ -173,12 +173,7 @@ func (c *progress) copies() bool {
 // observeUpdate updates one update.
 func (p *planner) observeUpdate(c *progress) {
 	u := c.update
-	if u.Before == nil && !c.SetAside {
-		u.Before = p.before(c)
-		if u.StartTime != nil || u.ReadyTime != nil { // An earlier release recorded nothing.
-			u.Before = &v1.ClusterBefore{Serving: true}
-		}
-	}
+	p.recordBefore(c)
 	ready := !c.SetAside && !c.Waiting && c.isHealthy(u)
 	if c.SetAside || c.Waiting && servedBefore(u) || !ready && c.copies() {
 		c.stop(u)
@@ -205,6 +200,18 @@ func (p *planner) observeUpdate(c *progress) {
 		c.failBecause("it is not ready within spec.rollout.progressDeadline")
 	default:
 		p.wake(p.Now.Add(p.progressDeadline() - spent))
+	}
+}
+
+// recordBefore records what a cluster was like before its update, if that is not recorded yet.
+func (p *planner) recordBefore(c *progress) {
+	u := c.update
+	if u.Before != nil || c.SetAside {
+		return
+	}
+	u.Before = p.before(c)
+	if u.StartTime != nil || u.ReadyTime != nil { // An earlier release recorded nothing.
+		u.Before = &v1.ClusterBefore{Serving: true}
 	}
 }
 
