@@ -161,7 +161,7 @@ func TestABucketIsPacedByItself(t *testing.T) {
 	}
 }
 
-// bucket is that of account a.
+// bucket returns the bucket of account a.
 func (e *environment) bucket(t *testing.T) Bucket {
 	t.Helper()
 	b, err := e.Bucket(t.Context(), "a")

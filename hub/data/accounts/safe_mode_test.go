@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 )
 
-// calls are all calls to clouds by whether they may change something. Those that may or may not are
+// calls returns all calls to clouds by whether they may change something. Those that may or may not are
 // listed twice.
 func calls(ctx context.Context, s cloud.Session, o cloud.ObjectStore) map[bool]map[string]func() error {
 	snapshot, volume := cloud.SnapshotRef{Region: "eu-west-1", ID: "snap-1"}, cloud.VolumeRef{Region: "eu-west-1", Handle: "vol-1"}

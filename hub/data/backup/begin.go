@@ -77,8 +77,8 @@ func (w *work) recordSource(ctx context.Context) (steps.Result, error) {
 	return steps.Result{}, nil
 }
 
-// versionIn returns the version of the database in a member: that which is recorded, or that of the spec that the
-// member has.
+// versionIn returns the version of the database in a member: the recorded one, or else the version in the spec
+// that the member has.
 func (w *work) versionIn(ctx context.Context, app *v1.EcommerceApp, member *v1.MemberCluster) (string, error) {
 	db := app.Spec.Database.DeepCopy()
 	has, err := w.options.Revisions.InMember(ctx, app, member)

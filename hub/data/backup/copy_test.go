@@ -49,8 +49,8 @@ func (c regionalCopies) EnsureCopy(context.Context, cloud.CopySpec) (cloud.Snaps
 	return cloud.Snapshot{Ref: cloud.SnapshotRef{Region: c.region, ID: "snap-" + c.region}, State: c.state, Message: "internal error"}, nil
 }
 
-// newCopying is a pass over a Backup whose snapshot is ready, and that is to be copied to us-1 and us-2.
-// us-1 answers as it is told, and us-2 copies.
+// newCopying returns a pass over a Backup whose snapshot is ready and should be copied to us-1 and us-2.
+// us-1 gives the answer, and us-2 copies.
 func newCopying(answer regionalCopies) *work {
 	w := newWork(emptyHub{}, nil)
 	w.options.Accounts = accounts.New(accounts.Options{Registry: cloud.Registry{v1.ProviderAWS: func(_ context.Context, c cloud.Config) (cloud.Session, error) {

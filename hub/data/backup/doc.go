@@ -20,8 +20,8 @@
 // hub that dies in between, or a second one, neither repeats nor forgets it.
 // Snapshots are named after the Backup, and the Backup after its scheduled time.
 //
-// A Backup is worked on in the queue of its member: neither a member nor an account that
-// does not answer holds up those of another. A Backup whose member rejects a request of the
+// A Backup is worked on in the queue of its member: a member or an account that does not
+// answer delays no Backup of another member. A Backup whose member rejects a request of the
 // hub is retried every five minutes, and one whose member is not connected continues when
 // the connection wakes it.
 //
@@ -42,7 +42,7 @@
 //     moment of their volume. PostgreSQL writes a checkpoint before each request, so that
 //     recovery is short; the pass waits for it, for half a minute at most. MySQL keeps little
 //     to recover by itself, and is not asked.
-//   - The volume is that of the primary: the other pods copy it. A database has one. Several would
+//   - The primary has the volume: the other pods copy it. A database has one. Several would
 //     be a group that is complete together or not at all, but their snapshots are not taken
 //     at one instant, and no engine recovers from that.
 //   - A snapshot whose tags a user removed no longer belongs to the hub: the backup reports

@@ -40,7 +40,7 @@ func dumped(b *v1.Backup) bool {
 	return b.Status.Dump != nil && b.Status.Dump.File != "" && b.Status.SnapshotTime != nil
 }
 
-// makeDump has the dump made in the member.
+// makeDump advances the dump in the member until it is complete.
 func (w *work) makeDump(ctx context.Context) (steps.Result, error) {
 	if dumped(w.backup) {
 		return steps.Result{}, nil
@@ -52,8 +52,8 @@ func (w *work) makeDump(ctx context.Context) (steps.Result, error) {
 	return w.untilReady(v), nil
 }
 
-// sendDump has the dump sent to the bucket, if there is one. A dump that cannot be sent is as good
-// in its cluster as before, unless its file is another one or gone.
+// sendDump advances the upload of the dump to the bucket, if there is one. A dump that cannot be
+// uploaded stays valid in its cluster, unless its file was replaced or deleted.
 func (w *work) sendDump(ctx context.Context) (steps.Result, error) {
 	v, err := w.send(ctx)
 	v = w.untilReady(v)

@@ -24,7 +24,7 @@ import (
 
 func now() time.Time { return time.Date(2026, 3, 2, 2, 5, 0, 0, time.UTC) }
 
-// newWork is a pass over a Backup whose dump is complete, of a member that has an account
+// newWork returns a pass over a Backup whose dump is complete, of a member that has an account
 // with a bucket and is not connected.
 func newWork(c client.Client, store *bucket.Store) *work {
 	spec := v1.CloudAccountSpec{Provider: v1.ProviderAWS, ObjectStorage: &v1.ObjectStorage{Bucket: "dumps"}}
@@ -57,7 +57,7 @@ func newWork(c client.Client, store *bucket.Store) *work {
 	}
 }
 
-// sending has the dump on its way.
+// sending sets a status in which the dump is being sent.
 func (w *work) sending() {
 	w.backup.Status.Account = "prod"
 	w.backup.Status.Dump.Object = &v1.DumpObject{

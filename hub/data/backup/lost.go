@@ -41,7 +41,7 @@ func (w *work) checkDatabase(ctx context.Context) (steps.Result, error) {
 	if !lost {
 		return steps.Result{}, nil
 	}
-	// Without claims the volume that was snapshotted is not that of the database any more.
+	// Without claims, the database no longer uses the volume that was snapshotted.
 	volumes := map[string]string{}
 	if claims, err := w.claims(ctx); err == nil {
 		for _, c := range claims {

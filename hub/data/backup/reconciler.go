@@ -35,7 +35,7 @@ type Reconciler struct {
 	conflicts retry.Conflicts
 }
 
-// work is one pass over a Backup. Its status is that of the next write.
+// work is one pass over a Backup. The pass changes the status, which the next write stores.
 type work struct {
 	*Reconciler
 	backup *v1.Backup
@@ -47,7 +47,7 @@ type work struct {
 	unsent string
 }
 
-// Reconcile does one pass over a Backup.
+// Reconcile runs one pass over a Backup.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()

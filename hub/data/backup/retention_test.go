@@ -109,7 +109,7 @@ func (e *testEnv) held(t *testing.T) {
 	e.stored(t, "dump-lost", "lost", "newest", "pruned")
 }
 
-// wake has the application looked at.
+// wake triggers a pass over the application.
 func (e *testEnv) wake(t *testing.T) {
 	t.Helper()
 	app := apitest.App("shop").Namespace(backupenv.Namespace).Obj()

@@ -72,7 +72,7 @@ func (w *work) takeSnapshots(ctx context.Context) (steps.Result, error) {
 	}
 }
 
-// checkpoint has the database write what it holds in memory before a snapshot is requested, and
+// checkpoint makes the database write its memory to disk before a snapshot is requested, and
 // records the consistency. A backup is crash consistent if the engine has no checkpoints, or one
 // failed before any request.
 func (w *work) checkpoint(ctx context.Context) {
@@ -138,7 +138,7 @@ func (w *work) intend(ctx context.Context, asking []*v1.CloudSnapshot) error {
 }
 
 // writeIntent writes the status if it changed, and goes on with the same objects, which the
-// answer would otherwise replace. The conditions remain those of the last pass.
+// answer would otherwise replace. The conditions do not change: they are from the last pass.
 func (w *work) writeIntent(ctx context.Context) error {
 	wanted := w.backup
 	w.backup = wanted.DeepCopy()
@@ -242,8 +242,8 @@ func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) steps.Result {
 	return steps.Result{}
 }
 
-// takenAt moves the backup's point in time: that of the last of its own volumes, not of
-// copies, which are older than they look.
+// takenAt sets the backup's point in time to the snapshot time of the last of its own volumes.
+// Copies do not count: their data is older than their snapshot times.
 func (w *work) takenAt(c *v1.CloudSnapshot, at *metav1.Time) {
 	for i := range w.backup.Status.Snapshots {
 		if &w.backup.Status.Snapshots[i].CloudSnapshot == c {
@@ -259,8 +259,8 @@ func (w *work) recordTaken() {
 	}
 }
 
-// removeDuplicates deletes what lost responses left behind, each after it was read again.
-// The error is of the first that is left.
+// removeDuplicates deletes the snapshots that lost responses left behind, each after reading it
+// again. It returns the error of the first one that it could not delete.
 func (w *work) removeDuplicates(ctx context.Context, session cloud.Session, kept cloud.Snapshot) error {
 	var left error
 	for _, ref := range kept.Duplicates {
@@ -275,7 +275,7 @@ func (w *work) removeDuplicates(ctx context.Context, session cloud.Session, kept
 	return left
 }
 
-// tags mark a snapshot, from which its Backup can be made again.
+// tags returns the tags of a snapshot, from which its Backup can be created again.
 func (w *work) tags(s *v1.VolumeSnapshot) cloud.Tags {
 	b := w.backup
 	scheduledTime := b.CreationTimestamp.Time

@@ -146,7 +146,7 @@ func (e *testEnv) createShop(t *testing.T) {
 	})
 }
 
-// backUp has a backup made, with a copy.
+// backUp makes a backup, with a copy.
 func (e *testEnv) backUp(t *testing.T, name string) {
 	t.Helper()
 	b := apitest.Backup(name).Namespace(backupenv.Namespace).With(func(b *v1.Backup) { b.Spec.CopyToRegions = []string{backupenv.CopyRegion} }).Obj()
@@ -181,7 +181,7 @@ func (e *testEnv) storeDump(t *testing.T, name string) {
 	}
 }
 
-// rediscover has the hub look through the account.
+// rediscover makes the hub search the account.
 func (e *testEnv) rediscover(t *testing.T, at string) {
 	t.Helper()
 	a := &v1.CloudAccount{}

@@ -96,7 +96,7 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
-// orderToSend is the order for a dump of this size, with requests for these parts.
+// orderToSend returns the order for a dump of this size, with requests for these parts.
 func orderToSend(bytes int64, signed []int) order.Order {
 	want := order.Order{
 		Direction: order.Send, File: "backup-20260302T020100Z.dump", Bytes: bytes, SHA256: sum,

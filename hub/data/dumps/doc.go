@@ -19,8 +19,8 @@
 //
 // # Trade-offs
 //
-//   - A manifest is the same for each pass that writes it: its completion time is that of the
-//     newest part in the bucket. A hub that restarts after writing it writes the same one
+//   - A manifest is the same for each pass that writes it: its completion time is the time of
+//     the newest part in the bucket. A hub that restarts after writing it writes the same one
 //     again, which the bucket accepts.
 //   - Manifests are not trusted: every user who may write to the bucket can write one.
 package dumps

@@ -43,7 +43,7 @@ type Manifest struct {
 	Backup    string `json:"backup"`
 	// ScheduledTime is the time by the schedule; nil for a manual backup.
 	ScheduledTime *time.Time `json:"scheduledTime,omitempty"`
-	// Provider and Region are those of the cluster, if they were known.
+	// Provider and Region locate the cluster, if they were known.
 	Provider v1.Provider `json:"provider,omitempty"`
 	Region   string      `json:"region,omitempty"`
 	Engine   v1.Engine   `json:"engine"`
@@ -130,7 +130,7 @@ func (m Manifest) IsOf(d *v1.DumpFile) bool {
 	return m.File == d.File && m.Bytes == d.Bytes && m.SHA256 == d.SHA256
 }
 
-// problem is the name of an invalid field.
+// problem returns an error that names an invalid field.
 func problem(field string) error { return fmt.Errorf("%s: %w", field, ErrManifest) }
 
 func (m Manifest) check() error {
@@ -196,7 +196,7 @@ func (m Manifest) checkParts() error {
 	return nil
 }
 
-// IsFile reports whether a name is that of a dump file on a claim.
+// IsFile reports whether a name has the form of the names of dump files on a claim.
 func IsFile(name string) bool {
 	return regexp.MustCompile(`^backup-[0-9]{8}T[0-9]{6}Z\.(dump|sql\.gz)$`).MatchString(name)
 }

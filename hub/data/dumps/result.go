@@ -8,8 +8,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
-// FromError returns the result of an error of this package or of a bucket, with the
-// reasons of dumps instead of those of package steps.
+// FromError returns the result of an error of this package or of a bucket, with reasons of
+// dumps in place of the reasons of package steps.
 func FromError(err error, what string) steps.Result {
 	if errors.Is(err, ErrManifest) {
 		return steps.Fail(v1.ReasonDumpMissing, "%s: the manifest in the bucket is not that of the dump", what)

@@ -13,7 +13,7 @@ import (
 
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-// snapshot is one of shop-1 in eu-west-1, as a change makes it.
+// snapshot returns a snapshot of shop-1 in eu-west-1, with a change.
 func snapshot(change func(*cloud.Snapshot)) cloud.Snapshot {
 	s := cloud.Snapshot{
 		Ref: cloud.SnapshotRef{Region: "eu-west-1", ID: "snap-1"}, Name: "eb-1", State: cloud.StateReady,

@@ -170,8 +170,8 @@ func (r *Reconciler) listSnapshots(ctx context.Context, f *found, owner cloud.Ow
 	return steps.Result{}
 }
 
-// regions returns the regions to list: those of the spec, otherwise those of members and
-// of copies that applications request.
+// regions returns the regions to list: the regions of the spec, otherwise the regions of members
+// and of copies that applications request.
 func (r *Reconciler) regions(ctx context.Context, account *v1.CloudAccount) ([]string, error) {
 	if len(account.Spec.Regions) > 0 {
 		return slices.Sorted(slices.Values(account.Spec.Regions)), nil

@@ -69,7 +69,7 @@ func engines(db *v1.Database, b *v1.BackupStatus) string {
 	return fmt.Sprintf("the backup is of %s, and the application's database is %s", b.Engine, db.Engine)
 }
 
-// major is the number that a version begins with; 0 if it begins with none.
+// major returns the number that a version begins with; 0 if it does not begin with a number.
 func major(version string) int {
 	digits := version[:len(version)-len(strings.TrimLeft(version, "0123456789"))]
 	n, err := strconv.Atoi(digits)
@@ -79,8 +79,8 @@ func major(version string) int {
 	return n
 }
 
-// snapshotIn returns the ID of what a volume in a region can be made from: the snapshot
-// itself or a copy that is ready; empty if there is none.
+// snapshotIn returns the ID of the snapshot, or of its copy that is ready, from which a volume can
+// be created in a region; empty if neither exists there.
 func snapshotIn(region string, b *v1.BackupStatus, s *v1.VolumeSnapshot) string {
 	if csi.CapabilitiesOf(b.Provider).Copy == csi.CopyByLocation || s.Region == region {
 		return s.ID
@@ -108,8 +108,8 @@ func volumeZone(asked, replaced string, m *v1.MemberCluster) string {
 	}
 }
 
-// providerZone turns the zone of a node into that of a volume: Azure's labels have
-// the region in front.
+// providerZone returns the zone of a volume for the zone of a node: Azure's node labels put the
+// region in front.
 func providerZone(zone string, m *v1.MemberCluster) string {
 	if m.Status.Provider == v1.ProviderAzure {
 		return strings.TrimPrefix(zone, m.Status.Region+"-")
@@ -133,7 +133,7 @@ func verificationSize(db *v1.Database, b *v1.BackupStatus) int64 {
 	return bytes
 }
 
-// volumeSize returns the size of a claim's volume in bytes: that of the database's spec, if it
+// volumeSize returns the size of a claim's volume in bytes: the size in the database's spec, if it
 // is more than the snapshot needs. 0 means the snapshot's size.
 func volumeSize(db *v1.Database, b *v1.BackupStatus, claim string) int64 {
 	var least, wanted int64

@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
-// situation is a Restore of a complete backup of eu-1 into us-1, with a copy there.
+// situation returns a Restore of a complete backup of eu-1 into us-1, with a copy there.
 func situation() *work {
 	return &work{
 		Reconciler: &Reconciler{},
@@ -99,7 +99,7 @@ func TestNoWayBack(t *testing.T) {
 	}
 }
 
-// ofDump is a Restore of a complete dump of eu-1 into us-1, of another provider.
+// ofDump returns a Restore of a complete dump of eu-1 into us-1, of another provider.
 func ofDump() *work {
 	w := situation()
 	w.backup.Spec.Method, w.backup.Status.Snapshots = v1.BackupDump, nil

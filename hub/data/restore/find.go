@@ -74,7 +74,8 @@ func (w *work) getApp(ctx context.Context) error {
 	return err
 }
 
-// database is the application's, as the member is to have it; nil if there is none.
+// database returns the application's database as the member should have it; nil without an
+// application or a database.
 func (w *work) database() *v1.Database {
 	if w.app == nil {
 		return nil

@@ -52,8 +52,8 @@ func takeLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, ann
 	return true, write(ctx, w, copied, before)
 }
 
-// releaseLock removes the annotations of a Restore from a copy, and leaves those of another
-// one. It records the Restore on the copy if it has replaced data, or may have. It reports
+// releaseLock removes the annotations of a Restore from a copy, but not the annotations of another
+// Restore. It records the Restore on the copy if it has replaced data, or may have. It reports
 // whether anything changed.
 func releaseLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, restore *v1.Restore) (given bool, err error) {
 	before := copied.DeepCopy()

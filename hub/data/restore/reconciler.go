@@ -40,7 +40,7 @@ type Reconciler struct {
 	conflicts retry.Conflicts
 }
 
-// work is one pass over a Restore. Its status is that of the next write.
+// work is one pass over a Restore. The pass changes the status, which the next write stores.
 type work struct {
 	*Reconciler
 	restore *v1.Restore
@@ -55,7 +55,7 @@ type work struct {
 	targetFacts *targetFacts
 }
 
-// Reconcile does one pass over a Restore.
+// Reconcile runs one pass over a Restore.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
@@ -129,7 +129,8 @@ func (w *work) abandon(v steps.Result) steps.Result {
 	}
 }
 
-// patience is how long it may take until it is given up; 0 is for ever.
+// patience returns how long the Restore may take, as it is now, before it is given up; 0 means
+// without a limit.
 func (w *work) patience() time.Duration {
 	d := w.restore.Status.Dump
 	switch {
@@ -146,9 +147,9 @@ func (w *work) patience() time.Duration {
 	}
 }
 
-// giveUp ends a Restore that cannot be: the database goes on with what it had, and what
-// was made in the cloud goes. Without its claim it must not start: there is no giving
-// up then, but for one whose place another has taken.
+// giveUp ends a Restore that cannot succeed: the database continues with the data that it had, and
+// the volumes that were created in the cloud are deleted. A database without its claim must not
+// start, so a Restore that has replaced the claim is given up only if another one took its place.
 func (w *work) giveUp(ctx context.Context, v steps.Result) (steps.Result, error) {
 	if v.Reason == v1.ReasonAlreadyRestored {
 		return v, nil // The database may use the volumes.
@@ -294,8 +295,8 @@ func (w *work) age() time.Duration {
 	return w.since(w.restore.Status.StartTime.Time)
 }
 
-// since returns for how long the Restore has been at work since a time, of which all that was
-// before the end of a pause does not count.
+// since returns how long the Restore has been at work since a time. Time before the end of a pause
+// does not count.
 func (w *work) since(t time.Time) time.Duration {
 	if resumed := w.restore.Status.ResumeTime; resumed != nil && resumed.After(t) {
 		t = resumed.Time

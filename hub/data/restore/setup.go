@@ -111,7 +111,7 @@ func (r *Reconciler) restoresOf(ctx context.Context, backup client.Object) []rec
 	return requests
 }
 
-// clusterOf returns the queue of a Restore: that of its member.
+// clusterOf returns the queue of a Restore, which is the queue of its member.
 func (r *Reconciler) clusterOf(ctx context.Context, request reconcile.Request) (string, error) {
 	restore := &v1.Restore{}
 	if err := r.client.Get(ctx, request.NamespacedName, restore, client.UnsafeDisableDeepCopy); err != nil {

@@ -81,7 +81,7 @@ func (w *work) replaceable(ctx context.Context) steps.Result {
 	return w.sameCredentials(ctx)
 }
 
-// nameOf is the name of a volume in the cloud.
+// nameOf returns the name of a volume in the cloud.
 func (w *work) nameOf(claim string) string {
 	return cloud.Name(w.options.HubUID, string(w.restore.UID), claim, "restore")
 }

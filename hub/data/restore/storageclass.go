@@ -17,7 +17,7 @@ const defaultAnnotation = "storageclass.kubernetes.io/is-default-class"
 
 // storageClass represents the storage class for a volume.
 type storageClass struct {
-	// name is that of the StorageClass; empty where a cluster has no default.
+	// name is the name of the StorageClass; empty if the cluster has no default.
 	name       string
 	parameters map[string]string
 	driver     string

@@ -118,7 +118,7 @@ func (w *work) alreadyRestored() steps.Result {
 		"nothing is replaced again; create another Restore if that is wanted", w.member.Name)
 }
 
-// pvcs are the claims themselves.
+// pvcs returns the claims, sorted by name.
 func (t *targetFacts) pvcs() []*corev1.PersistentVolumeClaim {
 	out := make([]*corev1.PersistentVolumeClaim, 0, len(t.claims))
 	for _, name := range slices.Sorted(maps.Keys(t.claims)) {

@@ -30,7 +30,7 @@ func (w *work) namespace() string {
 	return w.restore.Namespace
 }
 
-// claimName is the name of the claim that a claim of the backup is restored to.
+// claimName returns the name of the claim that a claim of the backup is restored to.
 func (w *work) claimName(of string) string {
 	if w.restore.Spec.Verify {
 		return w.verification().claim()
@@ -38,9 +38,9 @@ func (w *work) claimName(of string) string {
 	return of
 }
 
-// verification is the database that a backup is proven with. Of the application's image the
-// engine is taken, if the application has still the version of the backup. It has the resources
-// and nodes of the application's database. One for a dump is empty, and has its own credentials.
+// verification returns the database that verifies a backup. It uses the application's image if the
+// application still has the version of the backup, and the resources and nodes of the application's
+// database. For a dump, it starts empty and has its own credentials.
 func (w *work) verification() verificationDatabase {
 	sum := sha256.Sum256([]byte(w.restore.UID))
 	d := verificationDatabase{

@@ -29,8 +29,8 @@ const generatedName = "shop"
 type verificationDatabase struct {
 	// name is unique among verifications: at most 40 characters of a label.
 	name string
-	// engine, version and image are those of the backup; an empty image is the
-	// engine's official one. registry replaces the registry of either; may be empty.
+	// engine, version and image describe the server of the backup; an empty image stands for
+	// the engine's official one. registry replaces the registry of either; may be empty.
 	engine                   v1.Engine
 	version, image, registry string
 	// storage is the size of the volume, and storageClass its class; nil is the cluster's
@@ -46,7 +46,7 @@ type verificationDatabase struct {
 	credentials client.ObjectKey
 }
 
-// spec is the database.
+// spec returns the spec to render the database from.
 func (d verificationDatabase) spec() database.Spec {
 	spec := database.Spec{
 		Owner:  meta.Owner{Kind: "restore", Name: d.name, Namespace: VerificationNamespace},
@@ -61,7 +61,7 @@ func (d verificationDatabase) spec() database.Spec {
 	return spec
 }
 
-// claim is the claim that the database looks for.
+// claim returns the name of the claim that the database uses.
 func (d verificationDatabase) claim() string { return d.spec().PrimaryClaim() }
 
 // start starts the database, or looks how far it is. Errors are the member's, or say
@@ -164,7 +164,7 @@ func (d verificationDatabase) objects() ([]component.Object, error) {
 	return rendered.Objects, nil
 }
 
-// secret is a copy of the application's credentials.
+// secret returns a copy of the application's credentials for the database.
 func (d verificationDatabase) secret(ctx context.Context, in cluster.Cluster) (*corev1.Secret, error) {
 	theirs := &corev1.Secret{}
 	if err := in.GetAPIReader().Get(ctx, d.credentials, theirs); err != nil {

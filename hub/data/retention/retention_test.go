@@ -41,8 +41,8 @@ func untakenBackup(b *Backup)      { b.TakenAt = time.Time{} }
 func timeless(b *Backup)           { b.TakenAt, b.CreatedAt = time.Time{}, time.Time{} }
 func complete(b ...Backup) Catalog { return Catalog{Backups: b} }
 
-// skewed has two backups that are kept and one that is due in the account prod, and one
-// that is due in the account old.
+// skewed returns a catalog of two backups that are kept and one that is due in the account prod,
+// and one that is due in the account old.
 func skewed(t *testing.T, skews map[string]time.Duration) Catalog {
 	t.Helper()
 	in := func(account string) func(*Backup) { return func(b *Backup) { b.Account = account } }

@@ -12,7 +12,7 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// mustParse is for expressions that are right.
+// mustParse parses an expression, and fails the test if it is invalid.
 func mustParse(t testing.TB, expression, zone string) Schedule {
 	t.Helper()
 	s, err := Parse(expression, zone)

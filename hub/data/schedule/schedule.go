@@ -58,7 +58,7 @@ func (s Schedule) Next(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// within returns the first scheduled time in [from, until), all of which lies in one
+// within returns the first scheduled time in [from, until), which lies entirely in one
 // period. A local time that was skipped when the period began is taken at the previous
 // offset, and of a local time that occurs twice only the first occurrence counts. A
 // schedule that includes all hours follows elapsed time instead: clock changes neither
@@ -82,7 +82,7 @@ func (s Schedule) within(p period, from, until time.Time) (time.Time, bool) {
 	return scheduledTime, found
 }
 
-// at is like next for absolute times, with the clock at an offset from UTC.
+// at returns the same as next, for absolute times and a clock at an offset from UTC.
 func (c cronSpec) at(offset time.Duration, from, until time.Time) (time.Time, bool) {
 	local, ok := c.next(from.Add(offset), until.Add(offset))
 	return local.Add(-offset), ok

@@ -4,8 +4,8 @@
 //
 // # Purpose
 //
-// A Result is the outcome of a step that cannot continue. FromError derives it from the
-// class of an error of a cloud, FromMember from that of a member's API server. Messages
+// A Result is the outcome of a step that cannot continue. FromError derives it from the class
+// of a cloud's error, FromMember from the class of an API server's error in a member. Messages
 // are deterministic, because they are written to a status. Advance runs named steps in their
 // order, up to the first that is not complete.
 //

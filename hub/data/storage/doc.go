@@ -5,7 +5,7 @@
 //   - It creates StorageClasses for the profiles Standard, Fast and Archive and for the
 //     cloudConfig of applications, and a VolumeSnapshotClass where the cluster has the kind.
 //     Package cloud/csi decides their contents, and package revisions what a member has of an
-//     application, which may be an earlier revision than that of its spec.
+//     application, which may be an earlier revision than its spec.
 //   - The condition StorageReady of a MemberCluster reports whether they exist, and
 //     status.storageClasses the class of each profile.
 //   - A class of the hub that is changed or deleted is restored at once. Other classes are

@@ -52,8 +52,8 @@ func (m *member) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	return m.conflicts.RetryReported(m.options.Waits, request, errors.Join(failed, unknown))
 }
 
-// specs returns what the member has of applications. One whose copy reports what is wrong with it is left out. The
-// error is that of those that cannot be read on the hub.
+// specs returns the effective specs of applications in the member. It leaves out an application whose copy reports
+// a problem with its spec. The error is about applications whose specs the hub cannot read.
 func (m *member) specs(ctx context.Context, cluster *v1.MemberCluster, apps []v1.EcommerceApp) ([]revisions.Effective, error) {
 	specs := make([]revisions.Effective, 0, len(apps))
 	var failed error

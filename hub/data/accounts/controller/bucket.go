@@ -15,8 +15,8 @@ import (
 // objectPrefix is the common prefix of all objects of hubs.
 const objectPrefix = "shopfleet/"
 
-// bucketAlone reports whether the credentials are valid for the bucket but not for the
-// provider, as those of another S3-compatible service are.
+// bucketAlone reports whether the credentials are valid for the bucket but not for the provider,
+// such as credentials of another S3-compatible service.
 func (f *facts) bucketAlone() bool {
 	storage := f.account.Spec.ObjectStorage
 	return storage != nil && storage.Endpoint != "" && !f.secretMissing &&

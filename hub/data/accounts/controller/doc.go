@@ -27,8 +27,8 @@
 //     does not delay other accounts.
 //   - If the provider does not answer, an account that was verified within the last hour
 //     stays Ready, because nothing is known to be wrong.
-//   - Permissions are checked in each region in use, at the same time: those of the members
-//     that use the account, and those that their snapshots are copied to. What becomes a
+//   - Permissions are checked in each region in use, at the same time: the regions of the members
+//     that use the account, and the regions that their snapshots are copied to. What becomes a
 //     region in use is checked within the hour. A provider tests not every permission, and
 //     some only if there is something to test them with: Authorized names the others, and is
 //     True, since they are not known to be missing.

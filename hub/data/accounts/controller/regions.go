@@ -24,9 +24,9 @@ func (r *Reconciler) regions(ctx context.Context, account *v1.CloudAccount) ([]s
 	return regionsInUse(account, members.Items, apps.Items), nil
 }
 
-// regionsInUse returns, sorted, the regions of the members that use an account, and those that
-// their databases' snapshots are copied to. Without any it returns a region of the spec,
-// otherwise a default: credentials are verified before they are used.
+// regionsInUse returns the regions of the members that use an account, and the regions that their
+// databases' snapshots are copied to, sorted. Without any it returns a region of the spec, otherwise
+// a default: credentials are verified before they are used.
 func regionsInUse(account *v1.CloudAccount, members []v1.MemberCluster, apps []v1.EcommerceApp) []string {
 	found, using := map[string]bool{}, map[string]bool{}
 	for i := range members {

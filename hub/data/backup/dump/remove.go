@@ -24,7 +24,7 @@ const eraseAtOnce = 100
 type Removal struct {
 	// Backup has the dump to delete. Its status says where it is. Required.
 	Backup *v1.Backup
-	// Bucket is that of the status's account. Required.
+	// Bucket is the bucket of the account in the status. Required.
 	Bucket accounts.Bucket
 	// Reader reads from the member's API server, and Writer writes to it; nil while the
 	// member does not respond.
@@ -77,7 +77,8 @@ func (r Removal) stillSent(ctx context.Context) time.Duration {
 	return o.ExpirationTime.Sub(r.Now)
 }
 
-// stopped has the Job deleted, and reports whether it is gone with all of its pods.
+// stopped deletes the Job unless it has ended, and reports whether none of its pods runs any more
+// and its order is deleted.
 func (r Removal) stopped(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()

@@ -185,7 +185,7 @@ func (r Run) job(from *batchv1.CronJob) *batchv1.Job {
 	return job
 }
 
-// copyOf is the copy that a CronJob belongs to, with which the Job goes.
+// copyOf returns owner references to the copy that a CronJob belongs to. The Job is deleted with it.
 func copyOf(from *batchv1.CronJob) []metav1.OwnerReference {
 	owners := make([]metav1.OwnerReference, 0, len(from.OwnerReferences))
 	for _, o := range from.OwnerReferences {

@@ -41,23 +41,23 @@ const (
 type Send struct {
 	// Backup has a complete dump. Its status is updated. Required.
 	Backup *v1.Backup
-	// Bucket is that of the status's account. Required.
+	// Bucket is the bucket of the account in the status. Required.
 	Bucket accounts.Bucket
 	// Owner is the hub and the application that the dump belongs to. Required.
 	Owner cloud.Owner
-	// Image is that of the spoke. Required.
+	// Image is the image of the spoke. Required.
 	Image string
 	// Reader reads from the member's API server, and Writer writes to it. Required.
 	Reader client.Reader
 	Writer client.Writer
-	// Intend writes the Backup's status down. Required.
+	// Intend saves the Backup's status. Required.
 	Intend func(context.Context) error
 	// Now is the time.
 	Now time.Time
 }
 
-// Advance has the dump sent, one Job after the other, until all of it is in the bucket.
-// The zero Result means that it is, with its manifest. An error is one of Intend.
+// Advance uploads the dump, one Job after the other, until all of it is in the bucket. The zero
+// Result means that the dump and its manifest are there. Intend is the only source of errors.
 func (s Send) Advance(ctx context.Context) (steps.Result, error) {
 	o := s.Backup.Status.Dump.Object
 	if o == nil {
@@ -222,10 +222,10 @@ func (s Send) copyInMember(ctx context.Context) (*v1.EcommerceApp, steps.Result)
 	return app, steps.Result{}
 }
 
-// key is that of the Job and the Secret of the attempt.
+// key returns the key of the Job and of its Secret.
 func (s Send) key() client.ObjectKey { return sendKey(s.Backup) }
 
-// sendKey is the key of the Job that sends a dump, and of its Secret.
+// sendKey returns the key of the Job that uploads a dump, and of its Secret.
 func sendKey(b *v1.Backup) client.ObjectKey {
 	base := b.Status.Dump.Job
 	if base == "" { // Of a release that did not write it down.

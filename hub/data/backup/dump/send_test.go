@@ -146,7 +146,7 @@ func (e *testEnv) sendEnds(t *testing.T) {
 	}
 }
 
-// succeedsThen has the second attempt send what the first did not.
+// succeedsThen makes the second attempt send the parts that the first one did not.
 func (e *testEnv) succeedsThen(t *testing.T) {
 	t.Helper()
 	if got := e.object().Attempt; got != 1 {

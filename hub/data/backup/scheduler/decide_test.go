@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/retention"
 )
 
-// created is when the application was made; backups are due at 02:00.
+// created returns when the application was created; backups are due at 02:00.
 func created() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 func at(text string) time.Time {
@@ -24,7 +24,7 @@ func at(text string) time.Time {
 	return t
 }
 
-// situation is an application in eu-1, which is on AWS and has an account.
+// situation returns an application in eu-1, which is on AWS and has an account.
 func situation(now string) input {
 	app := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop", UID: "u-1", CreationTimestamp: metav1.NewTime(created())},
@@ -48,7 +48,7 @@ func (in *input) place(cluster string) {
 	in.members[cluster], in.compared[cluster] = in.members["eu-1"].DeepCopy(), true
 }
 
-// backup is one of a scheduled time, in a phase, cut a minute after it.
+// backup returns a Backup of a scheduled time in a phase, with a snapshot time one minute later.
 func backup(scheduledTime string, phase v1.BackupPhase) v1.Backup {
 	when := at(scheduledTime)
 	b := v1.Backup{

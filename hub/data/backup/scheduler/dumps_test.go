@@ -11,7 +11,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// dumpOf is the Backup of a dump that a person asked for.
+// dumpOf returns the Backup of a dump that a user requested.
 func dumpOf(day string) v1.Backup {
 	b := backup(day, v1.BackupCompleted)
 	b.Name, b.Spec.ScheduledTime, b.Spec.Method = "dump-"+day[:10], nil, v1.BackupDump
@@ -65,7 +65,7 @@ func TestDumpsAreNoSnapshots(t *testing.T) {
 	}
 }
 
-// dumped is an application whose databases are dumped.
+// dumped returns an application whose databases are dumped.
 func dumped(now string, backups ...v1.Backup) input {
 	in := situation(now)
 	in.app.Spec.Database.Backup.Method, in.app.Spec.Database.Backup.CopyToRegions = v1.BackupDump, nil
@@ -73,7 +73,7 @@ func dumped(now string, backups ...v1.Backup) input {
 	return in
 }
 
-// sent is a dump that is in the bucket.
+// sent returns a dump that is in the bucket.
 func sent(day string) v1.Backup {
 	b := dumpOf(day)
 	b.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Prefix: "p", State: v1.DumpSent}

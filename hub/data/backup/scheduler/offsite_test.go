@@ -10,12 +10,12 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// partial is a snapshot whose copy in us-east-1 failed.
+// partial returns a snapshot whose copy in us-east-1 failed.
 func partial(scheduledTime string) v1.Backup {
 	return backup(scheduledTime, v1.BackupPartiallyCompleted)
 }
 
-// unsent is a dump that was to be sent to the bucket, and is not there.
+// unsent returns a dump that should have been sent to the bucket, and is not there.
 func unsent(day, why string) v1.Backup {
 	b := dumpOf(day)
 	b.Status.Phase = v1.BackupPartiallyCompleted

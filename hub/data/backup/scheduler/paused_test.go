@@ -10,7 +10,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// actions are the objects that a plan creates, deletes or changes, by what happens to them.
+// actions returns the number of objects that a plan creates, deletes or changes, by action.
 func (p *Plan) actions() map[string]int {
 	all := map[string]int{
 		"backed up": len(p.Create), "verified": len(p.Verify), "verifications deleted": len(p.DeleteVerify),
@@ -24,7 +24,7 @@ func (p *Plan) actions() map[string]int {
 	return all
 }
 
-// dueForAll is a situation in which everything is due that the scheduler does.
+// dueForAll returns a situation in which all actions of the scheduler are due.
 func dueForAll() input {
 	in := situation("2026-06-02T05:00:00Z")
 	in.app.Spec.Database.Backup.Retention = v1.Retention{KeepLast: new(int32(1)), KeepDays: new(int32(5))}
