@@ -35,8 +35,8 @@
 //
 // A changed kubeconfig is connected, verified and engaged before the old connection ends, and
 // if the new one cannot be engaged, the old one stays. For a moment both are engaged under one
-// name: reconcilers use the new one from then on, and their workers start on it when those of
-// the old one have ended. An invalid one is reported in a condition while the old connection
+// name: reconcilers use the new one from then on, and their workers start on it when the
+// workers of the old one have ended. An invalid one is reported in a condition while the old connection
 // continues. Modes work alike: the hub leaves a member to its agent only once the agent's Lease is being
 // renewed. An empty kubeconfig withdraws access and ends the connection.
 //

@@ -165,7 +165,7 @@ func PermissionsFrom(rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttrib
 	return permissions.FromRules(rules)
 }
 
-// PermissionsIn does the same as PermissionsFrom for rules that apply to one namespace.
+// PermissionsIn returns the permissions that rules grant in one namespace; see PermissionsFrom.
 func PermissionsIn(namespace string, rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 	return permissions.Within(namespace, permissions.FromRules(rules))
 }

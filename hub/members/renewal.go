@@ -70,7 +70,7 @@ func (f *Fleet) newRenewBackoff() wait.Backoff {
 	}
 }
 
-// credentials returns those of the connection or, without one, the requested ones.
+// credentials returns the credentials of the connection or, without one, the requested ones.
 func (l *loop) credentials() health.Credentials {
 	access := l.access
 	if l.connection != nil {
@@ -142,8 +142,8 @@ func (l *loop) renewalEnded(r result) {
 	l.fleet.notify(l.name)
 }
 
-// settleRenewal withdraws an offer when the kubeconfig in use is that of the offer, or
-// another one than it replaces.
+// settleRenewal withdraws an offer when the kubeconfig in use is the offered one, or is not the one
+// that the offer replaces.
 func (l *loop) settleRenewal() {
 	if offer := l.offered(); offer != nil {
 		switch {

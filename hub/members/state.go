@@ -120,7 +120,7 @@ type Info struct {
 	Version, UID string
 	// AgentVersion is the version of the agent; empty without an agent or if unknown.
 	AgentVersion string
-	// Provider and Region are those of most nodes; empty if unknown. Zones are sorted.
+	// Provider and Region are the ones that most nodes have; empty if unknown. Zones are sorted.
 	Provider v1.Provider
 	Region   string
 	Zones    []string

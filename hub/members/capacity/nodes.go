@@ -120,8 +120,8 @@ func sum(total, more corev1.ResourceList) corev1.ResourceList {
 	return total
 }
 
-// Slim is a cache transform that keeps the labels, providerID, allocatable resources,
-// readiness and initialization of a node. It returns objects of other types unchanged.
+// Slim removes from a node all but its labels, providerID, allocatable resources, readiness and
+// initialization. It is a cache transform, and returns objects of other types unchanged.
 func Slim(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {

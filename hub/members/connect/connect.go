@@ -205,8 +205,8 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Recor
 	return result, nil
 }
 
-// takeOver claims the record and installs the definitions. The claim is the first write, so
-// that of two hubs that connect the member at once, only one writes anything else. A hub that
+// takeOver claims the record and installs the definitions. The claim is the first write:
+// if two hubs connect the member at once, only one of them writes anything else. A hub that
 // lacks permissions replaces no other hub, which would stop without a successor.
 func (a *Attempt) takeOver(ctx context.Context, l *transport.Transport, kept *Record, found *Inspection) (*health.Failure, error) {
 	if f, err := kept.check(ctx); f != nil || err != nil {

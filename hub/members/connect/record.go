@@ -214,7 +214,7 @@ func (r *Record) Delete(ctx context.Context, deletion ownership.Deletion) error 
 }
 
 // Forget removes a deletion from the record with one write, unless it is not recorded; see
-// ownership.Record.Forget. The error is that of Delete.
+// ownership.Record.Forget. It returns the same errors as Delete.
 func (r *Record) Forget(ctx context.Context, former ownership.Deletion) error {
 	return r.change(ctx, func(current ownership.Record) (ownership.Record, bool) {
 		next := current.Forget(former)

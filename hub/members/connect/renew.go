@@ -28,8 +28,8 @@ const (
 
 var errOtherCluster = errors.New("the server of the kubeconfig is another cluster")
 
-// renewalPermissions returns the permission to renew the token of a kubeconfig; none if it
-// does not expire, or is not that of a ServiceAccount.
+// renewalPermissions returns the permission to renew the token of a kubeconfig; none if the token
+// does not expire, or does not belong to a ServiceAccount.
 func renewalPermissions(access *kubeconfig.Access) []authorizationv1.ResourceAttributes {
 	namespace, name, found := strings.Cut(access.Account, "/")
 	if !found || access.ExpiresAt.IsZero() {

@@ -21,8 +21,8 @@ import (
 const minStream = 10 * time.Second
 
 // watches is an http.RoundTripper for the requests of a cache: lists and watches. It records since
-// when the API server has returned only errors for those of a resource. A watch error handler does
-// not see that: reflectors repeat a watch that is throttled without calling it. It is safe for
+// when the API server has returned only errors for the requests of a resource. A watch error handler
+// does not see that: reflectors repeat a watch that is throttled without calling it. It is safe for
 // concurrent use.
 type watches struct {
 	next  http.RoundTripper

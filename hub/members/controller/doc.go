@@ -16,8 +16,8 @@
 //   - Orphans finds the copies in a connected member that no application on the hub owns,
 //     from the caches of both, whenever a copy or an application is added or removed. They
 //     are listed in a ConfigMap, from which users choose those to adopt or delete.
-//   - The number of copies that deleted applications left behind is that of the records of
-//     package recovery.
+//   - Package recovery records the copies that deleted applications left behind. Their number
+//     is the number of its records.
 //   - If the Secret is deleted or no longer labelled, the member is detached: Ready is
 //     False with reason SecretNotFound. Deleting a MemberCluster detaches the member too,
 //     and sets the label of its Secret to "false", so that it is not created again.

@@ -61,7 +61,7 @@ func member(status v1.MemberClusterStatus, spec v1.MemberClusterSpec) *v1.Member
 	return &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu", Generation: 4}, Spec: spec, Status: status}
 }
 
-// after is the status that comes of a state for a new member.
+// after returns the status of a new member with a state.
 func after(s members.State) v1.MemberClusterStatus {
 	return decide(facts{cluster: member(v1.MemberClusterStatus{}, v1.MemberClusterSpec{}), secret: "eu", registered: true, state: s, apps: 2, now: at(20)})
 }

@@ -23,9 +23,9 @@ import (
 const establishInterval = 100 * time.Millisecond
 
 // Definitions are the CustomResourceDefinitions that a cluster must have. An installed
-// definition is compared by the hash in its annotation, and written only if that differs. One
-// with additional fields is that of a newer hub and left alone, so that a hub that is rolled
-// back, or was replaced, takes no fields away from objects that have them.
+// definition is compared by the hash in its annotation, and written only if that differs. A
+// newer hub wrote a definition with additional fields: it is left alone, so that a hub that is
+// rolled back, or was replaced, takes no fields away from objects that have them.
 type Definitions []*unstructured.Unstructured
 
 // DefinitionFacts lists the definitions that are missing, being deleted or outdated in a

@@ -129,7 +129,7 @@ func (c Credentials) Rejected(f *Failure) *Failure {
 	return &advised
 }
 
-// remedy returns the command that renews credentials without those of the hub.
+// remedy returns the command that renews credentials without credentials of the hub.
 func remedy(member string, renewed bool) string {
 	if renewed {
 		return "run kubectl shopfleet token renew " + member + " --member-kubeconfig FILE"

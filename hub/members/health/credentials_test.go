@@ -13,7 +13,7 @@ import (
 
 const day = 24 * time.Hour
 
-// issued is the time at which the credentials of these tests were issued.
+// issued returns the time at which the credentials of these tests were issued.
 func issued() time.Time { return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // living returns credentials that live for a time.

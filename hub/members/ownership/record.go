@@ -27,7 +27,7 @@ const (
 
 var errMalformed = errors.New("want a UID, maybe with a generation, and a time")
 
-// Record represents the ConfigMap. The zero value is that of a member without one.
+// Record represents the ConfigMap. The zero value represents a member without the ConfigMap.
 type Record struct {
 	// Hub is the UID of the hub's namespace kube-system.
 	Hub string
@@ -166,8 +166,8 @@ func (r Record) lostHub(p Process) bool {
 	return r.Process != p.ID
 }
 
-// Claim returns the record after a takeover by a process. The new epoch is later than that of
-// the record and the one that the process claimed before.
+// Claim returns the record after a takeover by a process. The new epoch is later than the
+// epoch of the record and the epoch that the process claimed before.
 func (r Record) Claim(p Process, now time.Time) Record {
 	next := Record{Hub: p.Hub, Epoch: max(r.Epoch, p.Epoch) + 1, Process: p.ID, Deleted: r.Deleted}
 	next.Deleted = next.bounded(now)
@@ -203,8 +203,9 @@ func (r Record) Includes(d Deletion) bool {
 	return r.DeletedAt(d.App).Equal(d.At.Truncate(time.Second))
 }
 
-// Delete returns the record after a deletion, which it does not include yet. It replaces earlier
-// ones of the application; one from the member alone leaves that of the application.
+// Delete returns the record with a deletion that it does not contain yet. The deletion replaces
+// earlier ones of the application. A deletion because the application left the
+// member does not replace a deletion of the application.
 func (r Record) Delete(d Deletion) Record {
 	d.At = d.At.Truncate(time.Second)
 	r.Deleted = slices.DeleteFunc(slices.Clone(r.Deleted), func(other Deletion) bool {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// now is a time in whole seconds.
+// now returns a time in whole seconds.
 func now() time.Time { return time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC) }
 
 func TestDataAndBack(t *testing.T) {

@@ -60,7 +60,7 @@ func token(claims string) string {
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
 }
 
-// file is a kubeconfig that is accepted, changed by the function.
+// file returns a valid kubeconfig, changed by the function.
 func file(t testing.TB, change func(*api.Config, *api.Cluster, *api.AuthInfo)) []byte {
 	t.Helper()
 	authority, _ := pair(t, expiry())

@@ -32,9 +32,9 @@ const copies = "ecommerceapps"
 // Limits are the numbers of requests per second to one member, with bursts of four seconds. Each
 // kind of request has its own limit, so that it waits for none of another kind.
 type Limits struct {
-	// Copies limits writes of copies of applications, without those of subresources.
+	// Copies limits writes of copies of applications, without writes of subresources.
 	Copies int
-	// Children limits all other writes, nearly all of which are of the children of copies.
+	// Children limits all other writes. Nearly all of them write children of copies.
 	Children int
 	// Reads limits reads, lists and watches.
 	Reads int

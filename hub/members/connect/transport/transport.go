@@ -31,8 +31,7 @@ const (
 	idleTimeout     = 90 * time.Second
 )
 
-// errNoIdentity is returned when the server's response is not that of a Kubernetes API
-// server.
+// errNoIdentity is returned when the response does not come from a Kubernetes API server.
 var errNoIdentity = errors.New("the namespace kube-system has no UID")
 
 // Timeouts bound the requests. All must be positive.
@@ -84,7 +83,7 @@ func Open(access *rest.Config, timeouts Timeouts, limits Limits) (*Transport, er
 		UserAgent:     access.UserAgent,
 		Transport:     requests,
 		WrapTransport: access.WrapTransport,
-		QPS:           -1, // limits are those of limitedConfig
+		QPS:           -1, // limitedConfig sets the limits
 		// Warnings of members would clutter the hub's log.
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
