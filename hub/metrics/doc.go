@@ -20,9 +20,9 @@
 //     the maximum over the pods.
 //   - A cluster with an outdated status has shopfleet_app_stale 1, and shopfleet_app_ready,
 //     shopfleet_app_available and shopfleet_app_degraded 0 instead of no series: the table of
-//     a dashboard shows it, and an alert can leave it to that of the member.
-//   - The lag is that of the slowest replica and has no label of it: the number of series does
-//     not follow that of replicas, and the status of the copy names them.
+//     a dashboard shows it, and an alert can leave it to the member's alert.
+//   - The lag is measured at the slowest replica, which no label names: the number of series does
+//     not grow with the number of replicas, and the status of the copy names them.
 //   - shopfleet_app_database_lost has a series only where data is lost. It stays while the cluster
 //     does not answer: what was lost is so until the opposite is observed.
 //   - The number of series is bounded by the fleet: at most six for a member, two for an

@@ -2,7 +2,7 @@ package runbook
 
 import "slices"
 
-// Alerts returns an entry for each alert in config/monitoring, and for those of an application
+// Alerts returns an entry for each alert in config/monitoring, and for each alert of an application
 // with spec.monitoring.prometheus. The Reason of an entry is the name of the alert.
 func Alerts() []Entry {
 	return slices.Concat(hubAlerts(), fleetAlerts(), backupAlerts(), spokeAlerts(), shopAlerts())

@@ -83,7 +83,7 @@ func (g *gate) missing() ([]string, error) {
 	}), nil
 }
 
-// check is the readiness check: it fails until the gate is open.
+// check fails until the gate is open. It is a readiness check.
 func (g *gate) check(*http.Request) error {
 	if !g.opened.Load() {
 		return errWaitingForKinds
