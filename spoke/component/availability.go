@@ -109,7 +109,7 @@ func servesVersion(want Resource, live Live) bool {
 	if !ok {
 		return updated && w.updated >= w.replicas
 	}
-	// Admission may have changed the images of the set, and those of a pod.
+	// Admission may have changed the images of the set, and the images of a pod.
 	if updated && pod.Labels[appsv1.StatefulSetRevisionLabel] == set.Status.UpdateRevision {
 		return true
 	}

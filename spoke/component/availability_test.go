@@ -51,7 +51,7 @@ func withImage(image string) func(*appsv1.StatefulSet) {
 	}
 }
 
-// rollingTo is a StatefulSet that replaces its pods, the primary last.
+// rollingTo makes a StatefulSet replace its pods, the primary last.
 func rollingTo(image string) func(*appsv1.StatefulSet) {
 	return func(s *appsv1.StatefulSet) {
 		withImage(image)(s)

@@ -10,14 +10,14 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// handover is the change of a component from the pods of one template to those of another, all at once. A
+// handover is the change of a component from the pods of one template to the pods of another, all at once. A
 // workload with the strategy BlueGreen has a Deployment for each template of its pods. The Deployment and
 // the Service that selects its pods carry the hash of the template as a label, which caches keep.
 type handover struct {
 	// next is the desired Deployment, and service the desired Service, which selects its pods.
 	next    *appsv1.Deployment
 	service *corev1.Service
-	// serving is the live Deployment whose pods have the requests, or get them until those of next are ready.
+	// serving is the live Deployment whose pods get the requests until the pods of next are ready.
 	serving *appsv1.Deployment
 	// waits is true until the pods of next may have the requests.
 	waits bool
@@ -106,7 +106,7 @@ func (h *handover) holds(want Resource) bool {
 	return h != nil && h.waits && want == Resource(h.service)
 }
 
-// count reports the pods that serve in a state that counts those of the desired Deployment.
+// count sets the numbers of a state, which are about the pods of the desired Deployment, to the serving pods.
 func (h *handover) count(state *State) {
 	if h != nil {
 		state.ReadyReplicas = min(h.serving.Status.AvailableReplicas, state.Replicas)
@@ -148,7 +148,7 @@ func (h *handover) waitingService(exists Resource) *corev1.Service {
 		service.Annotations = map[string]string{v1.SpecHashAnnotation: SpecHash(exists)}
 		return service
 	}
-	// Another intent than that of the desired Service, so that it does not count as that one.
+	// The intent differs from the intent of the desired Service, so that this one does not count as desired.
 	service.Annotations = map[string]string{v1.SpecHashAnnotation: SpecHash(h.service) + "-" + hash}
 	return service
 }

@@ -22,7 +22,7 @@ func metadata(name, part string) metav1.ObjectMeta {
 	}
 }
 
-// deployment returns a Deployment that wants pods, of which some are ready.
+// deployment returns a Deployment with some of its pods ready.
 func deployment(name string, wanted, ready int32, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
@@ -42,7 +42,7 @@ func deployment(name string, wanted, ready int32, change ...func(*appsv1.Deploym
 	return d
 }
 
-// statefulSet returns a StatefulSet that wants pods with a claim each, of which some are ready.
+// statefulSet returns a StatefulSet with a claim for each pod and some of its pods ready.
 func statefulSet(name string, wanted, ready int32, change ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	s := &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
@@ -132,7 +132,7 @@ func running() component.Live {
 	)
 }
 
-// initialized are the conditions of a shop that was ready with a generation.
+// initialized returns the conditions of a shop that was ready with a generation.
 func initialized(generation int64) []metav1.Condition {
 	return []metav1.Condition{{Type: v1.ConditionInitialized, Status: metav1.ConditionTrue, ObservedGeneration: generation}}
 }

@@ -35,8 +35,8 @@ func (p *planner) holdsClaims(component string, want *appsv1.StatefulSet, exists
 	return exists != nil
 }
 
-// deletedClaimsMessage says what is lost with the claims of a database, and what to do. The primary, pod 0,
-// has what the others copy.
+// deletedClaimsMessage returns the message about claims of a database that are being deleted: which data is
+// lost, and what to do. The other pods copy the data of the primary, pod 0.
 func deletedClaimsMessage(want *appsv1.StatefulSet, names []string) string {
 	pod, name := "", names[0]
 	for i, key := range Claims(want) {
@@ -56,7 +56,7 @@ func deletedClaimsMessage(want *appsv1.StatefulSet, names []string) string {
 		name, pod, describe(want))
 }
 
-// deletedDumps returns the problem of a rendered claim that is being deleted, and false if there is none.
+// deletedDumps returns a problem if a rendered claim is being deleted, otherwise false.
 func deletedDumps(component string, want, exists Resource) (Problem, bool) {
 	if _, ok := want.(*corev1.PersistentVolumeClaim); !ok || exists == nil || exists.GetDeletionTimestamp() == nil {
 		return Problem{}, false

@@ -11,7 +11,7 @@ import (
 )
 
 // conditions returns the conditions of a component's application, with their transition
-// times, and those of other controllers.
+// times, and the conditions that other controllers set.
 func conditions(in Summary, c cause, report Report) []metav1.Condition {
 	initialized := metav1.Condition{Type: v1.ConditionInitialized, Status: metav1.ConditionFalse, Reason: v1.ReasonProgressing, Message: "the application has not been ready yet"}
 	if c.initialized {

@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// down is a database that is not ready, on which we have an eye.
+// down returns the state of a database that is not ready, which is timed.
 func down() component.State {
 	s := unready("db", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)
 	s.Timed = true

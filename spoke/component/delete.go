@@ -19,7 +19,7 @@ const (
 )
 
 // DeletePlan returns the objects of a deleted application that may be deleted now. The
-// objects of a component are deleted after those of all components that depend on it.
+// objects of a component are deleted after the objects of all components that depend on it.
 // Retained objects, such as claims and credentials, are kept. Without states, nothing is
 // left to delete.
 //
@@ -73,7 +73,7 @@ func (s *State) holdBy(objects []Resource) {
 }
 
 // heldBy completes the message about an object that is being deleted: it names the finalizers that hold it,
-// but for those of the garbage collector. It is empty if there are none.
+// except the ones of the garbage collector. It returns "" without such finalizers.
 func heldBy(exists Resource) string {
 	if exists.GetDeletionTimestamp() == nil {
 		return ""

@@ -28,8 +28,8 @@
 //
 // The condition Available reports whether customers can be served, and Ready whether
 // everything that runs is ready. Stalled is True while the spec cannot take effect without a
-// user. For tools that use kstatus, observedGeneration is then that of the spec: otherwise they
-// would take it for one that has not been looked at yet, and wait.
+// user. For tools that use kstatus, observedGeneration is then the generation of the spec:
+// otherwise they would wait, as for a spec that the controller has not read yet.
 //
 // A volume that cannot grow stalls the application although its database is ready, with the old
 // size: kstatus reports Failed, because a change was asked for that will not come by itself, while

@@ -53,7 +53,7 @@ func observeIngress(ingress *networkingv1.Ingress) ([]fact, string) {
 }
 
 // Addresses returns the IP addresses and DNS names at which requests to an application are admitted,
-// as its status has them: those of its Ingress, or of the Gateway of its HTTPRoute.
+// as the status reports them for its Ingress, or for the Gateway of its HTTPRoute.
 func Addresses(components []Component, live Live) []string {
 	var reported []string
 	for _, c := range components {
@@ -89,8 +89,8 @@ func observeCertificate(certificate *unstructured.Unstructured) []fact {
 	}
 }
 
-// readyCondition returns the condition Ready of an object of another API. It returns nil if there
-// is none, or if it is about an earlier generation.
+// readyCondition returns the condition Ready of an object of another API. It returns nil without a
+// condition, or if it is about an earlier generation.
 func readyCondition(object *unstructured.Unstructured) *metav1.Condition {
 	var status struct {
 		Status struct {
@@ -113,7 +113,7 @@ func inUse(components []Component, live Live) []Component {
 	for i, c := range used {
 		for _, fallback := range c.Fallbacks {
 			if fallback.applies(live) {
-				used[i].Objects = fallback.over(used[i].Objects)
+				used[i].Objects = fallback.merge(used[i].Objects)
 			}
 		}
 	}
@@ -132,8 +132,8 @@ func (f Fallback) applies(live Live) bool {
 	return len(waiting) > 0
 }
 
-// over returns the objects, of which those of the fallback replace the ones with the same keys.
-func (f Fallback) over(objects []Object) []Object {
+// merge returns the objects and the objects of the fallback, which replace the ones with the same keys.
+func (f Fallback) merge(objects []Object) []Object {
 	own := slices.DeleteFunc(slices.Clone(objects), func(o Object) bool {
 		return slices.ContainsFunc(f.Objects, func(other Object) bool { return KeyOf(other.Resource) == KeyOf(o.Resource) })
 	})

@@ -96,7 +96,7 @@ func TestObserveEdge(t *testing.T) {
 	}
 }
 
-// edge is an ingress component whose Certificate replaces a self-signed Secret.
+// edge returns an ingress component whose Certificate replaces a self-signed Secret.
 func edge() component.Component {
 	c := part("ingress", nil, certificate(), ingress("app-certificate"))
 	fallback := ingress("app-tls")

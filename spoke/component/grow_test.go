@@ -19,7 +19,7 @@ func sized(size string) func(*appsv1.StatefulSet) {
 	return func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Spec = claimSpec(size) }
 }
 
-// small is a database of which a claim is to grow from 10Gi to 20Gi.
+// small returns a database with a claim that should grow from 10Gi to 20Gi.
 func small(change ...func(*appsv1.StatefulSet)) component.Live {
 	return with(running(), statefulSet("database", 1, 1, change...), claim("data-app-database-0", "10Gi", corev1.ClaimBound))
 }

@@ -78,7 +78,7 @@ func Observe(c Component, live Live, initialized bool) State {
 	return state
 }
 
-// countPods sets the numbers of pods to those of a workload, of whose claims some may have no volume.
+// countPods sets the numbers of pods from a workload. Some of its claims may be unbound.
 func (s *State) countPods(w workload, unbound int) {
 	s.Replicas, s.ReadyReplicas, s.UpdatedReplicas = w.wanted, min(w.ready, w.wanted), min(w.updated, w.wanted)
 	s.Selector, s.Awaited = w.selector, w.selector

@@ -11,10 +11,10 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// old is a Deployment that was written from another intent.
+// old marks a Deployment as written from another intent.
 func old(d *appsv1.Deployment) { d.Annotations[v1.SpecHashAnnotation] = "old" }
 
-// recorded is a Deployment with what was rendered of it; admission changes it later.
+// recorded records the rendered content of a Deployment in it; admission changes it later.
 func recorded(d *appsv1.Deployment) { component.Record(d) }
 
 // mirrored and annotated are Deployments that the API server has stored otherwise than they were applied.

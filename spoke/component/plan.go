@@ -38,7 +38,7 @@ const (
 type Step struct {
 	Action    Action
 	Component string
-	// Object is the object to apply, and that of Recreate for a later pass.
+	// Object is the object to apply. After Recreate, a later pass applies it.
 	Object Object
 	// Target is the live object of the other actions.
 	Target Resource
@@ -88,7 +88,7 @@ type Input struct {
 	OwnerUID types.UID
 	// Generation is the generation of the spec.
 	Generation int64
-	// Conditions are those of the last status.
+	// Conditions are the conditions of the last status.
 	Conditions []metav1.Condition
 	// Eventual plans all writes to come, as if the dependencies of each component served. Grown
 	// plans as if claims had grown that are to grow.
@@ -102,7 +102,7 @@ type Decision struct {
 	Steps  []Step
 	// Problems keep steps from being taken until a user does something.
 	Problems []Problem
-	// Rewrites are the StatefulSets of which fields that cannot change were stored otherwise than applied.
+	// Rewrites are the StatefulSets whose immutable fields were stored with other values than were applied.
 	Rewrites []Rewrite
 }
 
@@ -135,7 +135,7 @@ type planner struct {
 	// with this spec: what is missing now existed before.
 	initialized, settled bool
 	serving              map[string]bool
-	// handovers are those of components by name.
+	// handovers has the handovers of components by the name of the component.
 	handovers map[string]*handover
 	decision  Decision
 }
@@ -307,8 +307,8 @@ func (p *planner) prune(ordered []Component) {
 	}
 }
 
-// isRead reports whether pods that are to be replaced may read a ConfigMap when they restart: those of
-// its component, until it is ready with what is wanted.
+// isRead reports whether pods that are to be replaced may read a ConfigMap when they restart. The pods of
+// its component may, until the component is ready with the desired spec.
 func (p *planner) isRead(exists Resource) bool {
 	_, ok := exists.(*corev1.ConfigMap)
 	return ok && !p.in.Eventual && slices.ContainsFunc(p.decision.States, func(s State) bool {

@@ -19,8 +19,8 @@ const refusalWindow = 20 * time.Minute
 
 // Evidence holds what was read to explain why a component is waited for.
 type Evidence struct {
-	// Pods are those of the component that have not ended, Warnings the Warning events of its namespace
-	// that are not about pods.
+	// Pods are the pods of the component that have not ended. Warnings are the Warning events of its
+	// namespace that are not about pods.
 	Pods     []corev1.Pod
 	Warnings []corev1.Event
 	// Live are the live objects of the application.

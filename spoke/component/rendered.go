@@ -110,7 +110,7 @@ func sameImages(want, live half) bool {
 }
 
 // samePods reports whether a workload was last written with the desired annotations of its pods, such as
-// that of a restart.
+// the annotation of a restart.
 func samePods(want, live half) bool {
 	if was, ok := renderedOf(live.object); ok {
 		return was.annotations == annotationsHash(want.template)

@@ -13,7 +13,7 @@ import (
 // maxRewrites is the number of objects that a message about rewrites names.
 const maxRewrites = 2
 
-// Rewrite describes an object of which the API server stored fields otherwise than they were applied.
+// Rewrite describes an object whose fields the API server stored with other values than were applied.
 type Rewrite struct {
 	Kind, Name string
 	// Field is the path of the first field by name, and More is the number of the others.
@@ -35,8 +35,8 @@ func (r Rewrite) text() string {
 	return text
 }
 
-// storedFixed returns which field of a StatefulSet that cannot change has another value than it was applied
-// with, and false if there is none. It is kept, so that no later write shows the difference.
+// storedFixed returns the immutable field of a StatefulSet that has another value than was applied, and false
+// if all of them match. The stored value is kept, so that no later write shows the difference.
 func storedFixed(want, live *appsv1.StatefulSet) (Rewrite, bool) {
 	if !sameFixed(want, live) {
 		return Rewrite{}, false
@@ -62,7 +62,7 @@ func storedFixed(want, live *appsv1.StatefulSet) (Rewrite, bool) {
 	return rewrite, true
 }
 
-// WithStored returns rewrites with those of other objects.
+// WithStored returns rewrites and, in addition, the rewrites of other objects.
 func WithStored(all, others []Rewrite) []Rewrite {
 	for _, other := range others {
 		if !slices.ContainsFunc(all, func(r Rewrite) bool { return r.Kind == other.Kind && r.Name == other.Name }) {
@@ -72,7 +72,7 @@ func WithStored(all, others []Rewrite) []Rewrite {
 	return all
 }
 
-// rewritesMessage says what admission changed, and what a user can do about it.
+// rewritesMessage returns the message that names what admission changed, and what a user can do about it.
 func rewritesMessage(all []Rewrite) string {
 	var texts []string
 	for _, r := range all[:min(len(all), maxRewrites)] {

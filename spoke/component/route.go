@@ -13,7 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// GatewayAPI is the version of the Gateway API whose Gateways and HTTPRoutes are used.
+// GatewayAPI returns the version of the Gateway API in which Gateways and HTTPRoutes are read and written.
 func GatewayAPI() schema.GroupVersion {
 	return schema.GroupVersion{Group: "gateway.networking.k8s.io", Version: "v1"}
 }

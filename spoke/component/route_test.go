@@ -133,7 +133,7 @@ func TestRouteAddresses(t *testing.T) {
 	}
 }
 
-// routed is an ingress component whose HTTPRoute replaces an Ingress.
+// routed returns an ingress component whose HTTPRoute replaces an Ingress.
 func routed() component.Component {
 	c := part("ingress", nil, route())
 	c.Fallbacks = []component.Fallback{{Until: component.KeyOf(route()), Objects: []component.Object{{Resource: ingress("tls"), Once: true}}}}

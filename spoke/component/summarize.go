@@ -57,8 +57,8 @@ type Summary struct {
 	// Paused is true if nothing is written. Pending are the changes that are held back.
 	Paused  bool
 	Pending []v1.PendingChange
-	// Previous are the conditions of the last status, Last its components, of which name,
-	// ReadyReplicas and UpdatedReplicas are known. Nil for kinds without StatefulSets.
+	// Previous are the conditions of the last status. Last are its components with name,
+	// ReadyReplicas and UpdatedReplicas only; nil for kinds without StatefulSets.
 	Previous []metav1.Condition
 	Last     []State
 	// Rewrites are the objects that the API server stored otherwise than they were applied.
@@ -98,7 +98,7 @@ func Summarize(in Summary) Report {
 	return report
 }
 
-// pausedMessage says how many changes a pause holds back.
+// pausedMessage returns the message with the number of changes that wait for the end of a pause.
 func pausedMessage(pending int) string {
 	switch pending {
 	case 0:

@@ -78,7 +78,7 @@ type Fallback struct {
 	Objects []Object
 }
 
-// Rendered returns all objects of the component: its own and those of its fallbacks.
+// Rendered returns all objects of the component: its own and the objects of its fallbacks.
 func (c Component) Rendered() []Object {
 	all := c.Objects
 	for _, fallback := range c.Fallbacks {
@@ -172,7 +172,7 @@ type State struct {
 	// Impaired is the reason why users cannot use a ready component, and Impairment says what to
 	// do about it; usually empty.
 	Impaired, Impairment string
-	// SelfSigned is that of the component.
+	// SelfSigned is copied from the component.
 	SelfSigned string
 
 	// Creation is how far the pods of the workload are created.

@@ -14,7 +14,7 @@ import (
 type workload struct {
 	name     string
 	selector string
-	// wanted is the desired number of replicas; that of the live object if a
+	// wanted is the desired number of replicas. It is the number in the live object if a
 	// HorizontalPodAutoscaler controls it, or the API server stored another one than was applied.
 	wanted int32
 	// changing is true if the live object was written from another intent, scaling if only
@@ -123,8 +123,8 @@ func sameVersion(want, live corev1.PodTemplateSpec) bool {
 	return true
 }
 
-// sameAnnotations reports whether the live pods have the desired annotations, such as that of a
-// restart.
+// sameAnnotations reports whether the live pods have the desired annotations, such as the
+// annotation of a restart.
 func sameAnnotations(want, live corev1.PodTemplateSpec) bool {
 	merged := maps.Clone(live.Annotations)
 	if merged == nil {
