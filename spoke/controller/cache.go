@@ -63,7 +63,7 @@ func childrenOf(kinds []Runner) []client.Object {
 	return all
 }
 
-// children are the kinds of objects that every kind may have.
+// children returns the kinds of objects that every kind may have.
 func children() []client.Object {
 	return []client.Object{
 		&appsv1.Deployment{},
@@ -81,8 +81,8 @@ func children() []client.Object {
 	}
 }
 
-// metadataOf returns an object of a kind of which the cache has the metadata only: its type is large
-// even without content. Such a watch costs a goroutine more, so that it is not for all kinds.
+// metadataOf returns an object of a kind whose metadata alone is cached, because its type is large even
+// without content. Such a watch costs one more goroutine, so it is not used for all kinds.
 func metadataOf(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(gvk)

@@ -66,7 +66,7 @@ type Options struct {
 	// Exec runs a command in a container of a cluster. The default does so through its API
 	// server.
 	Exec Exec
-	// Clock is the source of time, Random that of secrets. The defaults are real.
+	// Clock is the source of time, Random the source of secrets. The defaults are real.
 	Clock  clock.Clock
 	Random io.Reader
 }

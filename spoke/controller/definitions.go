@@ -12,15 +12,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// definitions is the metadata of CRDs.
+// definitions returns an empty object for the metadata of CRDs.
 func definitions() *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	return object
 }
 
-// slimDefinition is a cache transform that drops of a CRD's metadata all but its identity and when it was
-// created. The annotations may have another copy of the whole CRD.
+// slimDefinition removes from a CRD's metadata all but its identity and creation time. It is a cache
+// transform. The annotations may have another copy of the whole CRD.
 func slimDefinition(object any) (any, error) {
 	if definition, ok := object.(*metav1.PartialObjectMetadata); ok {
 		definition.ObjectMeta = metav1.ObjectMeta{

@@ -25,7 +25,7 @@
 //
 //   - Everything is read from caches that hold only what carries our label. An
 //     unchanged application costs no request, whatever wakes its reconciler.
-//   - Of pods, the caches hold identity, owner and status, and those of databases only: a
+//   - The caches hold the pods of databases only, with identity, owner, images and status: a
 //     StatefulSet does not say which of its pods is ready, nor what an init container does.
 //     Pods are no children: they are never written.
 //   - Of most children, the caches hold metadata, what decisions read, and the fingerprint of what was

@@ -25,8 +25,8 @@ func (o *optional) cacheOf(kind optionalKind) cache.Cache {
 	return o.cache
 }
 
-// slimGateway is a cache transform that drops of a Gateway, which belongs to others, all but its name
-// and its addresses.
+// slimGateway removes from a Gateway all but its identity and its addresses. It is a cache transform.
+// Gateways belong to others: the spoke reads them only.
 func slimGateway(object any) (any, error) {
 	gateway, ok := object.(*unstructured.Unstructured)
 	if !ok {

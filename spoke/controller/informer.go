@@ -168,8 +168,8 @@ func (i *informer) replaceAll(list any, isInInitialList bool) error {
 	return nil
 }
 
-// notifyChange tells the handlers of an object that is stored in place of another one; nil if there was
-// none. An object that was listed again without a change is no event.
+// notifyChange calls the handlers for an object that is stored in place of another one, which is nil for a
+// new object. An object that was listed again without a change causes no call.
 func (i *informer) notifyChange(before, after any, isInInitialList bool) {
 	switch {
 	case before == nil:

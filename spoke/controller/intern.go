@@ -64,7 +64,7 @@ func (i *interner) stringMap(user *metav1.ObjectMeta, m map[string]string) map[s
 	return share(i, user, hash, m, maps.Equal)
 }
 
-// containers shares the containers of an object, of which only names and images are left.
+// containers shares the containers of an object, which have only names and images left.
 func (i *interner) containers(user *metav1.ObjectMeta, all []corev1.Container) []corev1.Container {
 	return shareList(i, user, all, func(c corev1.Container) [2]string { return [2]string{c.Name, c.Image} })
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
-// EcommerceApp is the kind of whole shops. Its Selects is that of an agent, which runs the
-// applications of the cluster's users and the copies that name the agent. The hub selects
-// the other ones.
+// EcommerceApp returns the kind of whole shops. Its Selects is meant for an agent: it selects the
+// applications of the cluster's users and the copies that name the agent. The hub selects the
+// other ones.
 func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 	return reconciler.Kind[*v1.EcommerceApp]{
 		Name:        "ecommerceapp",
@@ -112,7 +112,7 @@ func sameComponents(before, after *v1.EcommerceApp) bool {
 	})
 }
 
-// WebApp is the kind of single web applications.
+// WebApp returns the kind of single web applications.
 func WebApp() reconciler.Kind[*webappv1.WebApp] {
 	return reconciler.Kind[*webappv1.WebApp]{
 		Name:    "webapp",
@@ -136,7 +136,7 @@ func WebApp() reconciler.Kind[*webappv1.WebApp] {
 	}
 }
 
-// MySQLCluster is the kind of MySQL databases.
+// MySQLCluster returns the kind of MySQL databases.
 func MySQLCluster() reconciler.Kind[*mysqlv1.MySQLCluster] {
 	return reconciler.Kind[*mysqlv1.MySQLCluster]{
 		Name:    "mysqlcluster",

@@ -96,7 +96,7 @@ func (d *lostDatabase) createPod(t *testing.T, ready bool) {
 	}
 }
 
-// endPrepare has the init container of the primary end with a code. The pod is not ready.
+// endPrepare makes the init container of the primary end with a code. The pod is not ready.
 func (d *lostDatabase) endPrepare(t *testing.T, code int32) {
 	t.Helper()
 	pod := &corev1.Pod{}

@@ -66,7 +66,7 @@ func optionalKinds() []optionalKind {
 	}
 }
 
-// allKinds are the CRDs of all optional kinds.
+// allKinds returns the names of the CRDs of all optional kinds.
 func allKinds() map[string]bool {
 	all := make(map[string]bool)
 	for _, kind := range optionalKinds() {

@@ -20,8 +20,8 @@ func (s slimmer) databasePods() cache.ByObject {
 	}
 }
 
-// pod is a cache transform that keeps the identity, owner, images and status of a pod. It returns
-// objects of other types unchanged. The resource version stays, because informers ignore updates
+// pod removes from a pod all but its identity, owner, images and status. It is a cache transform, and
+// returns objects of other types unchanged. The resource version stays, because informers ignore updates
 // that do not change it.
 func (s slimmer) pod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)

@@ -232,7 +232,7 @@ func (r *replicated) createPod(ctx context.Context, t *testing.T, i int, ready b
 	}
 }
 
-// replace has another pod take the name of a pod.
+// replace replaces a pod by another one with its name.
 func (r *replicated) replace(ctx context.Context, t *testing.T, i int) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.key.Namespace, Name: r.pod(i)}}
@@ -258,7 +258,7 @@ func statusOf(ready bool) corev1.ConditionStatus {
 	return corev1.ConditionFalse
 }
 
-// allowDisruption has the disruption budget of the database allow evictions.
+// allowDisruption makes the disruption budget of the database allow evictions.
 func (r *replicated) allowDisruption(t *testing.T) {
 	t.Helper()
 	budget := &policyv1.PodDisruptionBudget{}

@@ -34,8 +34,9 @@ type slimmer struct {
 
 func newSlimmer() slimmer { return slimmer{newInterner(), apply.NewFingerprints()} }
 
-// child is a cache transform that drops of a child what no decision depends on, and keeps the
-// fingerprint of what the spoke has applied. It returns other objects without managed fields.
+// child removes from a child the fields that no decision depends on, and keeps the fingerprint of
+// the fields that the spoke has applied. It is a cache transform, and returns other objects without
+// managed fields.
 func (s slimmer) child(object any) (any, error) {
 	child, ok := object.(component.Resource)
 	if !ok {
@@ -95,7 +96,7 @@ func annotations(all map[string]string) map[string]string {
 	return nil
 }
 
-// whole is a cache transform that drops managed fields only.
+// whole removes managed fields only. It is a cache transform.
 func (s slimmer) whole(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		if o.GetManagedFields() != nil { // An untyped object may be in the cache already, and its map be read.

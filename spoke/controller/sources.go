@@ -113,9 +113,9 @@ func metadataChanged(e event.UpdateEvent) bool {
 		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil)
 }
 
-// optionalSource wakes owners at changes of optional kinds: that of an object, or
-// everybody when a kind came or went. Until the cluster's CRDs are known nothing
-// is reconciled, as what is not known would be taken for absent.
+// optionalSource wakes the owner when an object of an optional kind changes, and all owners
+// when a kind appears or disappears. Until the cluster's CRDs are known nothing is
+// reconciled, because an unknown kind would be taken for an absent one.
 type optionalSource struct {
 	optional *optional
 	reader   client.Reader

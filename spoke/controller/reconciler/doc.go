@@ -30,8 +30,8 @@
 //   - Secrets and ConfigMaps that users provide are in no cache, which has only what we write: a watch
 //     would hold all of them. Their existence is read by name, once in a resync period, and what is
 //     missing every five minutes. It blocks nothing: a registry may be public.
-//   - Pods are in no cache either, but for those of databases. Those of a component that an application
-//     has been waiting for are listed, after 30 seconds and then after one minute, two, four and so on. A
+//   - Caches hold no pods either, except the pods of databases. If an application waits for a component,
+//     the pods of the component are listed, after 30 seconds and then after one minute, two, four and so on. A
 //     watch would hold every pod of the fleet for the few that do not become ready.
 //   - A status in which only numbers, messages and what components are about to do changed, or
 //     that became available, is delayed by up to two seconds, so that a rollout takes a handful

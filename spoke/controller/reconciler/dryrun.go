@@ -131,7 +131,7 @@ func (r *reconciler[T]) dryRunDeletion(ctx context.Context, owner T) ([]v1.Plann
 }
 
 // try takes steps as dry runs, and returns their changes. A step that is refused does not stop the
-// others. The error is that of the first step whose change is not known.
+// others. The error belongs to the first step whose change is not known.
 func (r *reconciler[T]) try(ctx context.Context, p *pass[T], steps []component.Step) ([]v1.PlannedChange, error) {
 	var changes []v1.PlannedChange
 	var failed error

@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// Reasons of events beyond those of conditions and changes.
+// Reasons of events that are not reasons of conditions or changes.
 const (
 	eventCreated    = "Created"
 	eventUpdated    = "Updated"
@@ -32,7 +32,7 @@ func (r *reconciler[T]) recordChanges(p *pass[T]) {
 		}
 		change := component.Classify(c, p.live, p.written)
 		// Events with the same object, reason and related object are aggregated; the
-		// related object keeps those of different components apart.
+		// related object keeps the events of different components apart.
 		related := mainObject(c)
 		switch change {
 		case component.New:

@@ -188,7 +188,8 @@ func (r *reconciler[T]) evict(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// lostMessage says what a user has to do about data that is lost, and where it still is.
+// lostMessage returns the message that tells a user what to do about lost data, and which replicas still
+// hold it.
 func (r *reconciler[T]) lostMessage(ctx context.Context, p *pass[T], mark database.Mark, loading string) string {
 	if mark.Consent == database.ConsentLoad && loading != "" {
 		return fmt.Sprintf("wait for Restore %s, which loads a dump into the database, whose data was lost", loading)

@@ -38,16 +38,16 @@ type podCheck struct {
 	// found is false if the pods did not say why they are not ready.
 	found   bool
 	problem component.Problem
-	// creation is that of the component then: what events said is outdated when it changes.
+	// creation is the Creation of the component at that time: events are outdated when it changes.
 	creation component.Creation
 	// due is when they are listed again, and period the time after that until the next list.
 	due    time.Time
 	period time.Duration
 }
 
-// checkPods reports why pods that the application has been waiting for are not ready. No cache has pods
-// but those of databases: a fleet has many, and of few it matters why they wait. What cannot be read is
-// logged, and what is known stays.
+// checkPods reports why pods that the application has been waiting for are not ready. Caches hold
+// pods of databases only: a fleet has many pods, and it matters for few of them why they wait. A failed read
+// is logged, and what is known stays.
 func (r *reconciler[T]) checkPods(ctx context.Context, p *pass[T]) {
 	settings := r.member.Settings
 	name, now, generation := client.ObjectKeyFromObject(p.object), settings.Clock.Now(), p.object.GetGeneration()

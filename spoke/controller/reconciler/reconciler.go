@@ -31,13 +31,13 @@ type reconciler[T client.Object] struct {
 	stamps stamps
 	// observations are the last ones of the replicas of databases. A process that starts observes again.
 	observations perObject[replication.Observation]
-	// references are those of applications to Secrets and ConfigMaps of users.
+	// references has what is known of the Secrets and ConfigMaps of users that applications refer to.
 	references references
 	// pods are the last checks of pods that applications wait for.
 	pods perObject[podCheck]
 	// eventsDenied logs once that events may not be listed.
 	eventsDenied sync.Once
-	// failures are those of writes that may pass by themselves.
+	// failures has the failures of writes that may pass without a user.
 	failures    perObject[failures]
 	terminating *terminating
 	conflicts   retry.Conflicts
@@ -154,7 +154,7 @@ func (r *reconciler[T]) patch(ctx context.Context, object T, change func(T)) err
 	return nil
 }
 
-// converge renders, observes, plans and writes.
+// converge runs the steps of a pass: it renders, observes, plans and writes.
 func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 	facts := r.keepMark(ctx, p, r.rotate(ctx, p, r.facts(p.object)))
 	components, err := r.render(p.object, facts)

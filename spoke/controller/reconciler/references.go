@@ -27,16 +27,16 @@ const maxMissing = 10
 // refer to and no cache has. They are safe for concurrent use. A process that starts asks again.
 type references struct{ perObject[referredObjects] }
 
-// referredObjects are those of one application, as long as it is the same and no user asks to look
-// again.
+// referredObjects has the objects that one application refers to. It is valid while the application is the
+// same and no user asks to look again.
 type referredObjects struct {
 	uid         types.UID
 	reconcileAt string
 	answers     map[component.Key]answer
 }
 
-// answer reports whether an object exists, until it is due to be read again. The zero value is that of an
-// object in a cache.
+// answer reports whether an object exists, until it is due to be read again. The zero value
+// stands for an object in a cache.
 type answer struct {
 	missing bool
 	due     time.Time
@@ -117,8 +117,8 @@ func (r *reconciler[T]) look(ctx context.Context, live component.Live, key compo
 	return answer{due: now.Add(settings.Waits.Scaled(resync))}, err
 }
 
-// describeMissing says what a user has to do about missing objects, which a hub may copy if the
-// application is a copy.
+// describeMissing returns the message that tells a user what to do about missing objects, which a hub may
+// copy if the application is a copy.
 func describeMissing(missing []component.Key, copied bool) string {
 	names := make([]string, 0, maxMissing+1)
 	for i, key := range missing {

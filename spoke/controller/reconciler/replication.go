@@ -91,8 +91,8 @@ func (p *pass[T]) observableReplicas() []*corev1.Pod {
 	return pods
 }
 
-// observeReplicas asks the replicas side by side, and then the primary, which thus has all that they
-// had from it. All of it takes at most as long as one request may, of which the primary has half.
+// observeReplicas asks the replicas in parallel, and then the primary, which thus has all that they
+// got from it. The whole takes at most as long as one request may. Half of that is for the primary.
 func (r *reconciler[T]) observeReplicas(ctx context.Context, p *pass[T], pods []*corev1.Pod, last replication.Observation) replication.Observation {
 	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()
@@ -118,7 +118,7 @@ func (r *reconciler[T]) observeReplicas(ctx context.Context, p *pass[T], pods []
 	return seen
 }
 
-// podsOf returns the pods of replicas of which nothing was observed yet.
+// podsOf returns the pods of replicas, without observations.
 func podsOf(pods []*corev1.Pod) []replication.Pod {
 	all := make([]replication.Pod, 0, len(pods))
 	for _, pod := range pods {
@@ -150,7 +150,8 @@ func (r *reconciler[T]) askReplica(ctx context.Context, pod *corev1.Pod) *replic
 	return &replica
 }
 
-// rebuildLost has one replica copy the primary's data again that is lost, and was before.
+// rebuildLost makes one replica copy the primary's data again: one that is lost now, and was lost when
+// it was last observed.
 func (r *reconciler[T]) rebuildLost(ctx context.Context, p *pass[T], pods []*corev1.Pod, last replication.Observation) {
 	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()
@@ -198,7 +199,7 @@ func evictionAnswer(err error) string {
 	return why
 }
 
-// diverged says what a user has to do about replicas that keep their data.
+// diverged returns the message that tells a user what to do about replicas that keep their data.
 func diverged(names []string) string {
 	return "the data of " + strings.Join(names, ", ") + " may have what the primary lacks, and is kept: dump it, then delete claim and pod"
 }

@@ -218,8 +218,8 @@ func (r *reconciler[T]) owned(owner T, want component.Resource) func(component.R
 	}
 }
 
-// appliedByUs reports whether the spoke applied an object, according to its managed fields,
-// of which an object from a cache has no more than our own: without the label, no cache has it.
+// appliedByUs reports whether the spoke applied an object, according to its managed fields. An
+// object from a cache has only our own managed fields: caches hold no object without the label.
 func appliedByUs(live component.Resource) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return m.Manager == v1.SpokeFieldManager && m.Operation == metav1.ManagedFieldsOperationApply
