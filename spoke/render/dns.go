@@ -23,8 +23,8 @@ const (
 	equalWeight    = "100"
 )
 
-// hosts returns the DNS names of the application: the one that all clusters have in common, and with
-// externalDNS that of the cluster.
+// hosts returns the DNS names of the application: the name that all clusters have in common, and with
+// externalDNS the cluster's name.
 func (s *shop) hosts() []string {
 	host := s.app.Spec.Ingress.Host
 	switch {
@@ -46,7 +46,7 @@ func (s *shop) clusterHost() string {
 	return s.cluster.Name + "." + spec.Host
 }
 
-// edgeAnnotations returns the annotations of an Ingress or HTTPRoute: those of the spec, and those that
+// edgeAnnotations returns the annotations of an Ingress or HTTPRoute: the ones of the spec, and ones that
 // keep the records of several clusters apart. The source is the annotation that names where
 // external-dns finds the names.
 func (s *shop) edgeAnnotations(source string) map[string]string {

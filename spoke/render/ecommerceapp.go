@@ -42,10 +42,10 @@ type Cluster struct {
 	PendingLoad  string
 
 	// ServiceMonitors and PrometheusRules are true if the cluster serves these kinds of
-	// the Prometheus operator, Certificates if it serves that of cert-manager.
+	// the Prometheus operator, Certificates if it serves the kind of cert-manager.
 	ServiceMonitors, PrometheusRules, Certificates bool
-	// CertificatesUnknown is true if the cluster may serve those of cert-manager, and they could
-	// not be listed.
+	// CertificatesUnknown is true if the cluster may serve the Certificates of cert-manager, but
+	// they could not be listed.
 	CertificatesUnknown bool
 	// HTTPRoutes is true if the cluster serves HTTPRoutes of the Gateway API, HTTPRoutesUnknown if it
 	// may, and they could not be listed.
@@ -114,7 +114,7 @@ func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error
 }
 
 // DatabaseClaims returns the names of the claims, in an application's namespace, that
-// hold the complete database: that of the primary, which the replicas copy.
+// hold the complete database: the claim of the primary, whose data the replicas copy.
 func DatabaseClaims(app string) []string {
 	return []string{databaseOf(app).PrimaryClaim()}
 }

@@ -45,7 +45,7 @@ func TestLoading(t *testing.T) {
 	}
 }
 
-// loadingMonday is an application whose database the Restore monday loads.
+// loadingMonday returns the application while the Restore monday loads its database.
 func loadingMonday(app *v1.EcommerceApp) *v1.EcommerceApp {
 	loading := app.DeepCopy()
 	if loading.Annotations == nil {

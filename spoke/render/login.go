@@ -131,7 +131,7 @@ func (p proxy) args() []string {
 	}
 	args = append(args, trust(spec.Security.Authentication.TrustedProxies)...)
 	args = append(args, admission(spec.Security.Authentication)...)
-	if spec.Ingress.Host != "" && p.shop.clusterHost() == "" { // With two names it is that of the request.
+	if spec.Ingress.Host != "" && p.shop.clusterHost() == "" { // With two names, the request decides.
 		scheme := "http"
 		if p.isSecure() {
 			scheme = "https"

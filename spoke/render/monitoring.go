@@ -137,7 +137,7 @@ func (s *shop) alertRules() (component.Resource, error) {
 	return rendermeta.ConfigMap(s.monitoringPart(), meta.Name, map[string]string{"alerts.yaml": file}), nil
 }
 
-// metric returns a metric of the Deployment of a workload, or the sum of those of each template of its pods.
+// metric returns a metric of the Deployment of a workload, or the sum over the templates of its pods.
 func (w workload) metric(name string) string {
 	if w.spec.Strategy == v1.StrategyBlueGreen {
 		return fmt.Sprintf("sum(%s{namespace=%q,deployment=~%q})", name, w.part.Owner.Namespace, w.name+"-[0-9a-f]+")
@@ -188,7 +188,7 @@ func (s *shop) alerts() []any {
 		job := s.database.CronJobName()
 		alerts = append(alerts,
 			alert("ShopBackupFailed",
-				// kube_job_status_failed counts pods, of which another one may have succeeded.
+				// kube_job_status_failed counts pods: another pod of the Job may have succeeded.
 				fmt.Sprintf("kube_job_failed{condition=\"true\",namespace=%q,job_name=~%q} > 0", s.owner.Namespace, job+"-[0-9]+"),
 				"1m", "warning", "A backup of "+name+" failed"),
 			alert("ShopBackupOverdue",

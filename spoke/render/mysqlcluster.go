@@ -75,7 +75,7 @@ func MySQLDatabase(db *mysqlv1.MySQLCluster, c Cluster) (database.Spec, error) {
 			Schedule: string(db.Spec.Backup.Schedule),
 			KeepLast: 1,
 			KeepDays: valueOr(db.Spec.Backup.Retention, defaultKeepDays),
-			// A dump of the empty database would replace those of the data that is lost.
+			// A dump of the empty database would replace the dumps of the lost data.
 			Suspended: c.DatabaseLost,
 		},
 	}
@@ -116,7 +116,7 @@ func storageClass(db *mysqlv1.MySQLCluster, c Cluster, owner meta.Owner) (*stora
 	return class, nil
 }
 
-// cloudProvider returns the provider that the spec names, otherwise that of its provider
+// cloudProvider returns the provider that the spec names, otherwise the provider of its provider
 // block, otherwise the cluster's.
 func cloudProvider(db *mysqlv1.MySQLCluster, c Cluster) v1.Provider {
 	given := db.Spec.CloudConfig

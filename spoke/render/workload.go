@@ -167,8 +167,8 @@ func (w workload) component() (component.Component, error) {
 	return c, nil
 }
 
-// separate gives a Deployment and the disruption budget of its pods the hash of the template of these in
-// name and selector, so that they exist beside those of other pods, and the Service selects one of them.
+// separate adds the hash of the pod template to name and selector of a Deployment and of the disruption
+// budget of its pods, so that they exist beside the objects of other pods. The Service selects one of them.
 func separate(d *appsv1.Deployment, budget *policyv1.PodDisruptionBudget, service *corev1.Service) error {
 	template, err := json.Marshal(d.Spec.Template)
 	if err != nil {

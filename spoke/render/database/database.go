@@ -60,8 +60,8 @@ type Spec struct {
 	Backup Backup
 	// NodeAffinity restricts the nodes of the pods; may be nil.
 	NodeAffinity *corev1.NodeAffinity
-	// Resources are those of the server; empty for small requests. Pods configures its pods and
-	// those of dumps.
+	// Resources are the resources of the server; empty for small requests. Pods configures its pods
+	// and the pods of dumps.
 	Resources v1.Resources
 	Pods      v1.PodSettings
 	// UserIDs says who gives the pods their users.
@@ -135,8 +135,8 @@ func (s Spec) PodSelector() map[string]string {
 	return meta.Part{Owner: s.Owner, Component: Component}.Selector()
 }
 
-// IsVolume reports whether a claim with the labels of the pods is that of one of them, of any number of
-// replicas, and no claim of dumps.
+// IsVolume reports whether a claim with the labels of the pods is the volume of one of them, for any number
+// of replicas, and not the claim of dumps.
 func (s Spec) IsVolume(claim string) bool {
 	ordinal, is := strings.CutPrefix(claim, dataVolume+"-"+s.StatefulSetName()+"-")
 	_, err := strconv.ParseUint(ordinal, 10, 31)
@@ -203,7 +203,7 @@ type engine struct {
 	scratch []scratch
 	// config is the server's configuration: other configuration restarts it.
 	config map[string]string
-	// scripts are those of its pods. Others restart no server, and take effect on the next start.
+	// scripts are the scripts of its pods. A changed script restarts no server: it takes effect on the next start.
 	scripts map[string]string
 	// serve is the command that starts the server.
 	serve []string

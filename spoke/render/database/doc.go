@@ -16,8 +16,8 @@
 // If Spec.Rotated is set, package credentials decides how clients follow a new password there,
 // and ChangeLogin has the commands; all pods then read the login Secret only, so that their
 // templates stay as they are. PostgreSQL gets a second role for it, which acts for the owner and
-// has its settings. A pod whose data has the passwords of another time, such as that of a backup,
-// sets those of the login Secret before it starts: a note beside the data says which it has.
+// has its settings. A pod whose data has older passwords, such as the data of a backup, sets the
+// passwords of the login Secret before it starts: a note beside the data says which it has.
 //
 // Pod 0 is the primary. The other pods copy its data before their first start and then
 // replicate from it: PostgreSQL with pg_basebackup, MySQL with the clone plugin and GTIDs.
@@ -42,7 +42,7 @@
 // There is no upgrade between major versions: PostgreSQL refuses to start on files of another
 // version, and the layout of the volume keeps the files of all versions in one place. The
 // password of a database that is not rotated cannot change: the Secret is read when the data
-// directory is created. Neither can those of the administrator and of replication.
+// directory is created. The passwords of the administrator and of replication cannot change either.
 //
 // # Trade-offs
 //
@@ -51,8 +51,8 @@
 // the primary's volume. A replica of PostgreSQL that does not stream while its primary serves is
 // not ready, and so left out of the headless Service. Package replication decides when it is lost.
 // RebuildCommand then asks for a copy of the primary's data into the same volume. The next start takes
-// that request away before anything else, so that it is valid once, and removes the data only if it is
-// that of a standby, and the system identifier, timeline and position that the primary reports then say
+// that request away before anything else, so that it is valid once, and removes the data only if it
+// belongs to a standby, and the system identifier, timeline and position that the primary reports then say
 // that the primary has all of it. A start that refuses is not repeated for an hour. Replication of MySQL is
 // experimental: it has not run with MySQL itself, and is not observed. The binary log of
 // MySQL is bounded by time, an hour or six by the size of the volume: a replica that was disconnected for
@@ -104,7 +104,7 @@
 // checksum, engine, version, start and completion time. The manifest is renamed last, and
 // the line is the termination message of the pod, where the hub reads it. Its field
 // removedEarly is the stamp of that mark, and notPruned says that retention removed nothing, because the
-// clock of the node and that of the database differ by five minutes or more: one that is ahead would make
+// clocks of the node and of the database differ by five minutes or more: one that is ahead would make
 // every dump an old one, and nothing tells which of the two is right. The log of a run that fails ends with a line that
 // has it (RemovedEarly). Dumps of earlier releases have no manifest and are valid. A dump with a
 // manifest unfinished-<stamp>.json is invalid, and is removed after a day. Concurrent dumps, by the

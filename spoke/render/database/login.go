@@ -62,8 +62,8 @@ func SecondLogin(owner string) string {
 	return strings.ToValidUTF8(owner[:min(len(owner), 63-len(suffix))], "") + suffix
 }
 
-// Other returns the role that takes turns with that of the login: with MySQL, which has one user,
-// the same.
+// Other returns the role that takes turns with the role of the login. MySQL has one user: with it, the
+// role is the same.
 func (l Login) Other(engine v1.Engine) string {
 	if engine == v1.EnginePostgreSQL && l.Username == l.Owner {
 		return SecondLogin(l.Owner)

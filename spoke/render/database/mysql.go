@@ -53,7 +53,7 @@ func mySQLClient(r renderer) []corev1.EnvVar {
 // created, so it is a subdirectory of the mount. Replicas are created with the clone
 // plugin; log names must not depend on the pod. The application's user, who is not an administrator,
 // may create triggers and functions: the binary log is row-based, so replicas do not execute them. The largest
-// packet is that of the clients which dump and load rows.
+// packet is as large as in the clients that dump and load rows.
 const mySQLConfig = `[mysqld]
 datadir=/var/lib/mysql/data
 socket=/var/run/mysqld/mysqld.sock

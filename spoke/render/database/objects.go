@@ -32,8 +32,8 @@ func (r renderer) systemSecretName() string {
 	return r.name("-system", meta.MaxName)
 }
 
-// Secrets returns the names of the Secrets without which the data cannot be used: that of
-// the administrators, and that of the application if it is generated.
+// Secrets returns the names of the Secrets without which the data cannot be used: the Secret of
+// the administrators, and the Secret of the application if it is generated.
 func (s Spec) Secrets() []string {
 	system := renderer{Spec: s}.systemSecretName()
 	if s.CredentialsSecret != "" {

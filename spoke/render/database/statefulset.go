@@ -27,7 +27,7 @@ const (
 
 	// endsAtSignal is prepended to scripts that run as process 1, which ignores signals by
 	// default: a waiting pod would take stopSeconds to end. The image defines the stop
-	// signal; that of PostgreSQL is SIGINT.
+	// signal: the PostgreSQL image uses SIGINT.
 	endsAtSignal = "trap 'exit 143' INT TERM\n\n"
 )
 
@@ -72,7 +72,8 @@ func (r renderer) statefulSet() *appsv1.StatefulSet {
 	}
 }
 
-// claimTemplate has immutable labels only, because claim templates are immutable.
+// claimTemplate returns the claim template of the volume. It has immutable labels only, because claim
+// templates are immutable.
 func (r renderer) claimTemplate() corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{
 		TypeMeta:   meta.Type("v1", "PersistentVolumeClaim"),
@@ -152,7 +153,7 @@ func (r renderer) server(mounts []corev1.VolumeMount) corev1.Container {
 	return c
 }
 
-// resources returns those of the spec, or small requests if it has none.
+// resources returns the resources of the spec, or small requests if it has none.
 func (r renderer) resources() corev1.ResourceRequirements {
 	if len(r.Resources.Requests) == 0 && len(r.Resources.Limits) == 0 {
 		return meta.Requests(100, r.engine.mebibytes)

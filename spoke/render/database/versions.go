@@ -3,7 +3,7 @@ package database
 import "strings"
 
 // SameFiles reports whether servers of two versions can read each other's files without
-// an upgrade: those of one major version can.
+// an upgrade: servers of the same major version can.
 func SameFiles(a, b string) bool { return major(a) == major(b) }
 
 // major returns the part of a version that the file format depends on: the first number,

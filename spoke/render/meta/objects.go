@@ -20,8 +20,8 @@ func ConfigMap(p Part, name string, data map[string]string) *corev1.ConfigMap {
 }
 
 // VersionedConfigMap returns a ConfigMap that is replaced by another one when its settings change: its name
-// is that of the owner with the suffix and a hash of them. Other data are updated in place, and start no
-// pod, so that it is not immutable for the API server.
+// consists of the name of the owner, the suffix and a hash of the settings. Other data is updated in place and
+// starts no pod, so the API server must not treat the ConfigMap as immutable.
 func VersionedConfigMap(p Part, suffix string, settings, others map[string]string) *corev1.ConfigMap {
 	data := maps.Clone(others)
 	if data == nil {

@@ -54,7 +54,7 @@ func Configure(pod *corev1.PodSpec, s v1.PodSettings) {
 	}
 }
 
-// Describe adds the user's labels and annotations to those of a pod. The labels that selectors and
+// Describe adds the user's labels and annotations to a pod. The labels that selectors and
 // controllers depend on are reserved, and precede them.
 func Describe(pod *metav1.ObjectMeta, s v1.PodSettings) {
 	for key, value := range s.PodLabels {

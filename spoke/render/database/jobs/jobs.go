@@ -54,8 +54,7 @@ const (
 
 // Job contains what all Jobs have in common.
 type Job struct {
-	// Namespace and Name are those of the Job and of its Secret. The name has at most 63
-	// characters.
+	// Namespace and Name identify the Job and its Secret. The name has at most 63 characters.
 	Namespace, Name string
 	// Labels are set on the Job, its pods and its Secret, Annotations on the Job and the
 	// Secret. May be nil.
@@ -63,7 +62,7 @@ type Job struct {
 	// Owners are the owner references of the Job and the Secret. May be nil.
 	Owners []metav1.OwnerReference
 	// UserIDs says who gives the pod its user, as with the pods of the database: they share a volume. Load
-	// takes that of its Database.
+	// takes the value of its Database.
 	UserIDs v1.PodUserIDs
 }
 
@@ -74,7 +73,7 @@ func (j Job) meta(labels map[string]string) metav1.ObjectMeta {
 	}
 }
 
-// labels returns the caller's labels, overridden by those that network policies depend
+// labels returns the caller's labels, overridden by the labels that network policies depend
 // on.
 func (j Job) labels(ours map[string]string) map[string]string {
 	labels := maps.Clone(j.Labels)
@@ -86,7 +85,7 @@ func (j Job) labels(ours map[string]string) map[string]string {
 }
 
 // job returns a Job that creates one pod and does not retry: the caller counts the
-// attempts. The pod has the settings of those of the database.
+// attempts. The pod has the same settings as the pods of the database.
 func (j Job) job(labels map[string]string, seconds int64, pod corev1.PodSpec, settings v1.PodSettings) *batchv1.Job {
 	meta.Configure(&pod, settings)
 	pod.RestartPolicy = corev1.RestartPolicyNever

@@ -126,7 +126,7 @@ func (m *machine) serve(t *testing.T, command, ready string) {
 	}
 }
 
-// dump is a file in the folder of the backups.
+// dump returns the LoadSpec of a file in the folder of the backups.
 func (m *machine) dump(t *testing.T, name string) LoadSpec {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(m.dir, "backups", name))
@@ -139,7 +139,7 @@ func (m *machine) dump(t *testing.T, name string) LoadSpec {
 	return l
 }
 
-// loading is the command of the load container, for this machine.
+// loading returns the command of the load container, for this machine.
 func (m *machine) loading(t *testing.T, l LoadSpec) *exec.Cmd {
 	t.Helper()
 	job, _, err := Load(l)
