@@ -171,7 +171,7 @@ type Result struct {
 //
 // An existing object that is not owned is a *ConflictError, unless it is annotated to be handed over
 // and has no controller. A field that another client changes again and again is a *ContendedError.
-// Other errors are those of the API server.
+// Other errors come from the API server.
 func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	key := component.KeyOf(req.Intent)
 	if req.Again && !req.Hold && a.isRewritten(req.Intent) {

@@ -36,9 +36,9 @@
 //     A client that changes or removes a field takes it away, so that drift shows without the
 //     content. The price: who changes a field and changes it back causes one write, by which
 //     the field is owned again, and what differs is read before it is compared.
-//   - Ownership says nothing about the order of lists. That of containers and of their variables
-//     is part of the fingerprint; of a CronJob, of which caches have the metadata alone, its
-//     generation is. An apply restores the order.
+//   - Ownership says nothing about the order of lists. The fingerprint includes the order of
+//     containers and of their variables. For a CronJob, whose metadata alone is cached, it
+//     includes the generation. An apply restores the order.
 //   - A write names the UID and the resource version that it was decided on, although an
 //     apply does not need them: a process that was stopped must not overwrite what its
 //     successor wrote. The price is a conflict when a cache is behind: the object is read

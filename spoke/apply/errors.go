@@ -89,8 +89,8 @@ type ContendedError struct {
 	// Manager is the field manager of the other client; empty if unknown.
 	Manager string
 	// Scales means that the other client wrote the number of replicas as autoscalers do, and Autoscaler is the
-	// HorizontalPodAutoscaler that scales the object; empty if there is none. Its field manager is that of the
-	// controllers of Kubernetes, which a user cannot stop.
+	// HorizontalPodAutoscaler that scales the object; empty without one. The controllers of Kubernetes share its
+	// field manager, which a user cannot stop.
 	Scales     bool
 	Autoscaler string
 	// RetryIn is the time until the fields may be repaired again.
@@ -107,7 +107,7 @@ func (e *ContendedError) Error() string {
 		e.remedy(), fields, e.Key.Kind, e.Key.Name, int(repairWindow.Minutes()))
 }
 
-// remedy says who changes the fields, and what a user can do.
+// remedy returns the text that names the client that changes the fields, and what a user can do.
 func (e *ContendedError) remedy() string {
 	instead := "or change the application"
 	if e.Scales && e.Key.Kind == "Deployment" {

@@ -92,7 +92,7 @@ func fingerprintOf(entry *metav1.ManagedFieldsEntry) uint64 {
 	if fields == nil {
 		return 0
 	}
-	// The keys of a response may be in another order than those of a watch; those of maps are sorted.
+	// The order of keys may differ between a response and a watch; the keys of maps are sorted.
 	canonical, err := json.Marshal(fields)
 	if err != nil {
 		return 0

@@ -101,8 +101,8 @@ func pendingUpdate(intent *unstructured.Unstructured, all []difference) v1.Pendi
 	return change
 }
 
-// withoutNotes returns differences without those of the annotations that change with other fields, unless
-// there are no others.
+// withoutNotes returns differences without the annotations that change with other fields, unless only they
+// differ.
 func withoutNotes(all []difference) []difference {
 	for _, path := range []string{renderedPath, hashPath} {
 		if len(all) > 1 {

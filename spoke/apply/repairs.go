@@ -19,7 +19,7 @@ const (
 	// repairWindow is the time between two writes of such a field, and how long the writes
 	// of a field are remembered.
 	repairWindow = 5 * time.Minute
-	// maxAutoscalers bounds the list of those of a namespace.
+	// maxAutoscalers bounds the list of the HorizontalPodAutoscalers of a namespace.
 	maxAutoscalers = 100
 )
 

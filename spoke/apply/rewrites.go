@@ -13,16 +13,16 @@ import (
 // maxRewrittenField bounds the path of a field that admission changed, in bytes.
 const maxRewrittenField = 100
 
-// rewritten describes what the API server stored otherwise than it was applied.
+// rewritten describes fields that the API server stored with other values than were applied.
 type rewritten struct {
 	// intent is the hash of what was applied.
 	intent string
 	what   component.Rewrite
 }
 
-// Rewrites returns, in the order of the intents, of which objects the API server stored fields otherwise than
-// this Applier applied them last. Managed fields cannot name a webhook or a policy that does so. What
-// another process applied is not known.
+// Rewrites returns the objects whose fields the API server stored with other values than this Applier last
+// applied, in the order of the intents. Managed fields cannot name the webhook or policy that changed them.
+// It does not know what another process applied.
 func (a *Applier) Rewrites(intents []component.Resource) []component.Rewrite {
 	a.mu.Lock()
 	defer a.mu.Unlock()

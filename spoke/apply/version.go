@@ -27,8 +27,8 @@ type basis struct {
 	content string
 }
 
-// basisOf returns the state of a live object, or that of the last write if the cache does
-// not contain it yet.
+// basisOf returns the state of a live object, or the state after the last write if the cache
+// does not contain that yet.
 func (a *Applier) basisOf(key component.Key, live component.Resource) (basis, error) {
 	a.mu.Lock()
 	last, ok := a.written[key]

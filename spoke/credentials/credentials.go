@@ -83,7 +83,7 @@ func Next(s State) (Step, error) {
 }
 
 // first returns the step to a login for a database that has none. Pods that start with it set its
-// password in the data, which may be that of a backup.
+// password in the data, which may come from a backup.
 func (s State) first(source database.Login) Step {
 	source.Rotation = s.Clients.Rotation
 	switch {
@@ -207,8 +207,9 @@ func Read(secret *corev1.Secret) *database.Login {
 	return &login
 }
 
-// OfDeployments returns what the Deployments of the clients say about a rotation: one, none, or that of each
-// version while one replaces another. Pods of before may still end when they say that all are current.
+// OfDeployments returns the state of a rotation from the Deployments of the clients. Clients have no or one
+// Deployment, or one of each version while one replaces another. Older pods may still be ending when all
+// Deployments are current.
 func OfDeployments(all []appsv1.Deployment, rotation int) Clients {
 	clients := Clients{Current: true}
 	for i := range all {

@@ -16,7 +16,7 @@
 // says that the database may have a password that no Secret has: if the wanted one changes again,
 // it is replaced or revoked.
 //
-// A login Secret that was lost, and data without one, such as that of a backup, get the password of the
+// A login Secret that was lost, and data without one, such as data of a backup, get the password of the
 // credentials Secret. A login Secret without data is left over from a database that was deleted.
 //
 // # Non-goals

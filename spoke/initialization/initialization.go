@@ -13,7 +13,7 @@ type State struct {
 	Mark *database.Mark
 	// Known is true if another place says that the database was created: the hub, or the status.
 	Known bool
-	// Claim is that of the primary, nil if there is none, and Pod its pod, which may be nil.
+	// Claim is the claim of the primary, and Pod its pod; each may be nil.
 	Claim *corev1.PersistentVolumeClaim
 	Pod   *corev1.Pod
 	// WasLost is true if the data was lost when last observed.
@@ -44,8 +44,8 @@ func Next(s State) (mark database.Mark, lost bool) {
 	return s.consent(mark, lost)
 }
 
-// consent returns the mark with the consents that are new, each of which counts once. A token that is there
-// before the data is lost would otherwise consent to a loss of later. A load consents when nothing can write to
+// consent returns the mark with the new consents. Each consent counts once: a token that exists before the
+// data is lost would otherwise consent to a later loss. A load consents when nothing can write to
 // the empty database before it.
 func (s State) consent(mark database.Mark, lost bool) (database.Mark, bool) {
 	if lost && s.Stopped && s.Loading != "" && s.Loading != mark.Load {

@@ -38,7 +38,7 @@ func fromSnapshot() *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// ready is a pod that serves, and ended one whose init container ended with a code.
+// ready returns a pod that serves, ended one whose init container ended with a code.
 func ready() *corev1.Pod {
 	return &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
 }

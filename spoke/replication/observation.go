@@ -72,7 +72,7 @@ func (o Observation) Last(uid types.UID) Pod {
 	return Pod{}
 }
 
-// Decide sets the status of the replica with an address, of which last was observed before.
+// Decide sets the status of the replica with an address; last is the observation before this one.
 func (p *Pod) Decide(primary Primary, address string, last Pod) {
 	var lag time.Duration
 	if p.Status.State, lag = primary.Decide(address, p.Replica); p.Status.State != v1.ReplicaFollowing {

@@ -18,7 +18,7 @@ type Primary struct {
 	history
 	// oldest is the number of the oldest WAL file, segment the size of a file in bytes.
 	oldest, segment uint64
-	// lags are those of the replicas that are connected, by address.
+	// lags has the lag of each connected replica, by its address.
 	lags map[string]time.Duration
 }
 

@@ -191,7 +191,7 @@ func (b *bucket) expect(t *testing.T, want map[string]string) {
 	}
 }
 
-// stored is the content of the bucket after a complete upload.
+// stored returns the content of the bucket after a complete upload.
 func stored() map[string]string {
 	objects := map[string]string{}
 	for i, part := range parts() {

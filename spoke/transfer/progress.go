@@ -42,7 +42,7 @@ func (p *progress) done() int64 {
 	return p.moved
 }
 
-// rewind resets the count to an earlier value, or sets that of a skipped part.
+// rewind resets the count to an earlier value, or sets it to the count of a skipped part.
 func (p *progress) rewind(moved int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -38,7 +38,7 @@ const (
 )
 
 // transport returns an HTTP transport that trusts the given certificate authorities, or
-// those of the system.
+// the system's.
 func transport(authorities []byte) (*http.Transport, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(authorities) > 0 {

@@ -25,7 +25,7 @@ const (
 	namespaceWait = 30 * time.Second
 )
 
-// Decision describes how a controller reacts to an error. The zero value is that of no error.
+// Decision describes how a controller reacts to an error. The zero value stands for no error.
 type Decision struct {
 	Class Class
 	// Reason and Message are for the condition that reports the error. They are empty for

@@ -10,8 +10,8 @@ import (
 // family is a metric of controller-runtime that has series for each controller.
 type family struct{ name, help string }
 
-// controllerFamilies and queueFamilies are labelled by the name of the controller, and of
-// its queue.
+// controllerFamilies returns the metrics that are labelled by the name of the controller, and
+// queueFamilies the metrics that are labelled by the name of its queue.
 func controllerFamilies() []family {
 	return []family{
 		{"controller_runtime_reconcile_errors_total", "Total number of reconciliation errors per controller"},

@@ -14,8 +14,8 @@ import (
 // a cluster that is always busy.
 const maxPreceding = 16
 
-// priorityQueue processes requests of low priority after all others: those of a resync, and of the first
-// list of a watch. It is a queue of client-go with a storage of two levels, and understands the
+// priorityQueue processes requests of low priority after all others: requests of a resync, and of the
+// first list of a watch. It is a queue of client-go with a storage of two levels, and understands the
 // priorities that the handlers of controller-runtime use.
 type priorityQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]

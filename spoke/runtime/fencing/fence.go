@@ -14,7 +14,7 @@ import (
 )
 
 // Fence blocks writes unless a Lease was renewed recently. It is safe for concurrent use.
-// A nil Fence blocks nothing: it is that of a process without leader election.
+// A nil Fence blocks nothing: a process without leader election has a nil Fence.
 type Fence struct {
 	limit   time.Duration
 	clock   clock.PassiveClock

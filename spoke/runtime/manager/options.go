@@ -20,7 +20,7 @@ import (
 const grace = 15 * time.Second
 
 const (
-	// leaseDuration is the default of Options.LeaseDuration, and that of client-go.
+	// leaseDuration is the default of Options.LeaseDuration, the same as in client-go.
 	leaseDuration = 15 * time.Second
 	// retryPeriod is the period of renewals and of attempts to acquire the Lease. client-go
 	// adds jitter of up to 1.2 times the period, and a released Lease should have a new holder

@@ -23,7 +23,7 @@ type Command struct {
 
 // Run runs a command until it ends or ctx is done, and returns the beginning of its standard
 // output, at most 4 KiB. The error has the beginning of what the command wrote to its standard error,
-// and wraps that of the API server or of ctx.
+// and wraps the error of the API server or of ctx.
 func Run(ctx context.Context, in cluster.Cluster, target Container, command Command) (string, error) {
 	e, err := newExecutor(in, target, command.Args)
 	if err != nil {

@@ -44,7 +44,7 @@ type Keyed struct {
 	open func(key string, q *queue)
 }
 
-// queue is that of one key.
+// queue is the queue of one key.
 type queue struct {
 	controller.Queue
 	release context.CancelFunc

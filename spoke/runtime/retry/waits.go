@@ -32,7 +32,8 @@ func (w Waits) Scaled(d time.Duration) time.Duration {
 	return d
 }
 
-// Sooner returns the shorter of two waits, of which 0 or less is none; 0 if there is none.
+// Sooner returns the shorter of two waits. A wait of 0 or less does not count; Sooner returns 0 if
+// neither counts.
 func Sooner(a, b time.Duration) time.Duration {
 	if a <= 0 || b > 0 && b < a {
 		return max(b, 0)

@@ -11,5 +11,5 @@
 //
 // # Trade-offs
 //
-// Time is that of a synctest bubble, so that 90 s take none.
+// A synctest bubble supplies the time, so that waiting for 90 s takes none.
 package watchtimeouttest
