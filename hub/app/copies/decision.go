@@ -36,16 +36,14 @@ func DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus, sources str
 		}
 	}
 	common := commonOf(d, sources)
-	isReleased := releases(&decided)
+	revisionOf := revisions.Decided(&decided)
 	for i := range status.Clusters {
 		entry := &status.Clusters[i]
 		o := &state.Order{
 			Delete: app.Ending() || entry.Phase == v1.PhaseDeleting, Share: entry.Share.DeepCopy(), Recorded: decided.RecordedServer(entry.Name),
 			Applied: entry.AppliedGeneration, DatabaseCreated: entry.DatabaseCreated, Region: entry.Region, Provider: entry.Provider,
 		}
-		if isReleased != nil {
-			o.Revision, o.Earlier = isReleased(entry.Revision)
-		}
+		o.Revision, o.Earlier = revisionOf(entry.Revision)
 		o.Hash = hashOf(common, o)
 		d.Orders[entry.Name] = o
 	}

@@ -1,6 +1,7 @@
 package revisions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,16 +32,14 @@ type Target struct {
 
 // TargetOf returns what was decided last about an application in a member, as the status of the application has it. A
 // member that the application does not run in has the revision that it would get.
-func TargetOf(app *v1.EcommerceApp, member *v1.MemberCluster) (Target, error) {
-	entry, t := app.Status.EntryOf(member.Name), Target{}
+func TargetOf(app *v1.EcommerceApp, member *v1.MemberCluster) Target {
+	entry := app.Status.EntryOf(member.Name)
+	t := Target{Member: member.Located(entry)}
 	if entry != nil {
 		t.Revision, t.Share = entry.Revision, entry.Share
 	}
-	var own bool
-	var err error
-	t.Revision, own, err = revisionIn(app, t.Revision)
-	t.Member, t.Earlier = member.Located(entry), !own
-	return t, err
+	t.Revision, t.Earlier = Decided(app)(t.Revision)
+	return t
 }
 
 // Effective returns what the cluster has of a spec, which is not changed. The error is an *apierror.SpecError if an
@@ -86,25 +85,22 @@ func (s *Store) In(ctx context.Context, app *v1.EcommerceApp, t Target) (Effecti
 
 // InMember returns the spec that a member has of an application by the status of the latter, as In does.
 func (s *Store) InMember(ctx context.Context, app *v1.EcommerceApp, member *v1.MemberCluster) (Effective, error) {
-	t, err := TargetOf(app, member)
-	if err != nil {
-		return Effective{}, err
-	}
-	return s.In(ctx, app, t)
+	return s.In(ctx, app, TargetOf(app, member))
 }
 
-// revisionIn returns the number of the revision that a cluster has, and reports whether the spec is of it. An edit
-// that is yet to be decided about is of none that a cluster has.
-func revisionIn(app *v1.EcommerceApp, revision int64) (number int64, own bool, err error) {
+// Decided returns a function that returns the number of the revision that a cluster is to have, where its entry has one
+// or 0, and whether the spec is of another revision. An edit that is yet to be decided about reaches no cluster.
+func Decided(app *v1.EcommerceApp) func(revision int64) (number int64, earlier bool) {
 	decided := app.Status.Rollout
 	if app.Spec.Rollout == nil || decided == nil {
-		return 0, true, nil
-	}
-	if revision == 0 {
-		revision = decided.Target()
+		return func(int64) (int64, bool) { return 0, false }
 	}
 	_, hash, err := rollout.Template(rollout.RevisionSpec(app))
-	return revision, hash == decided.SpecHash && revision == decided.Revision, err
+	isOfSpec := err == nil && hash == decided.SpecHash
+	return func(revision int64) (int64, bool) {
+		number := cmp.Or(revision, decided.Target())
+		return number, !isOfSpec || number != decided.Revision
+	}
 }
 
 // MayReturn reports whether clusters have another revision of an application than the spec, or may get one again: a
@@ -146,9 +142,9 @@ func (s *Store) Propagated(ctx context.Context, app *v1.EcommerceApp) ([]v1.Prop
 // propagatedBy returns the objects that the spec of an earlier revision listed when it was stored; none for the revision
 // of the spec.
 func (s *Store) propagatedBy(ctx context.Context, app *v1.EcommerceApp, revision int64) ([]v1.PropagatedObject, error) {
-	number, own, err := revisionIn(app, revision)
-	if own || err != nil {
-		return nil, err
+	number, earlier := Decided(app)(revision)
+	if !earlier {
+		return nil, nil
 	}
 	raw, err := s.raw(ctx, app, number)
 	if err != nil {
