@@ -20,7 +20,7 @@ func otherMemory() map[string]string {
 		"hub/app/plan/setup.go Reconciler":               "conflicts of Plans in a row",
 		"hub/app/copies/member_queue.go MemberQueue":     "conflicts in a row",
 		"hub/app/copies/propagated_record.go propagated": "what was written beside copies",
-		"hub/app/copies/sources.go sources":              "what applications propagate, for half a minute",
+		"hub/app/copies/sources.go sources":              "the versions of what applications propagate",
 		"hub/app/revisions/store.go Store":               "revisions as they were read",
 	}
 }

@@ -24,15 +24,15 @@ func TestUndecided(t *testing.T) {
 		deleting        bool
 		chosen, waiting []string
 	}{
-		"no member has a copy":                 {found: map[string]state.Presence{"a": none, "b": none}, maxClusters: 1, chosen: []string{"a"}},
-		"a copy stays":                         {found: map[string]state.Presence{"a": none, "b": held}, maxClusters: 1, chosen: []string{"b"}},
-		"a copy that ends does not":            {found: map[string]state.Presence{"a": none, "b": ending}, maxClusters: 1, chosen: []string{"a"}},
-		"who may hold one stays":               {found: map[string]state.Presence{"a": none, "b": lost}, maxClusters: 1, chosen: []string{"b"}},
-		"there is room for all":                {found: map[string]state.Presence{"a": held, "b": lost}, chosen: []string{"a", "b"}},
-		"who holds one stays first":            {found: map[string]state.Presence{"a": lost, "b": held}, maxClusters: 1, chosen: []string{"b"}},
-		"there is room for one of two":         {found: map[string]state.Presence{"a": lost, "b": lost}, maxClusters: 1, waiting: []string{"a", "b"}},
-		"there is room for one of two besides": {found: map[string]state.Presence{"a": lost, "b": lost, "c": held}, maxClusters: 2, waiting: []string{"a", "b"}},
-		"room does not matter to a deletion":   {found: map[string]state.Presence{"a": lost, "b": lost}, maxClusters: 1, deleting: true, chosen: []string{"a"}},
+		"no member has a copy":                {found: map[string]state.Presence{"a": none, "b": none}, maxClusters: 1, chosen: []string{"a"}},
+		"a copy stays":                        {found: map[string]state.Presence{"a": none, "b": held}, maxClusters: 1, chosen: []string{"b"}},
+		"a copy that ends does not":           {found: map[string]state.Presence{"a": none, "b": ending}, maxClusters: 1, chosen: []string{"a"}},
+		"who may hold one stays":              {found: map[string]state.Presence{"a": none, "b": lost}, maxClusters: 1, chosen: []string{"b"}},
+		"maxClusters permits all":             {found: map[string]state.Presence{"a": held, "b": lost}, chosen: []string{"a", "b"}},
+		"who holds one stays first":           {found: map[string]state.Presence{"a": lost, "b": held}, maxClusters: 1, chosen: []string{"b"}},
+		"maxClusters permits one of two":      {found: map[string]state.Presence{"a": lost, "b": lost}, maxClusters: 1, waiting: []string{"a", "b"}},
+		"maxClusters permits one of two more": {found: map[string]state.Presence{"a": lost, "b": lost, "c": held}, maxClusters: 2, waiting: []string{"a", "b"}},
+		"a deletion does not ask maxClusters": {found: map[string]state.Presence{"a": lost, "b": lost}, maxClusters: 1, deleting: true, chosen: []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

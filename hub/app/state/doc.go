@@ -2,10 +2,9 @@
 //
 // # Purpose
 //
-// State is one struct with one lock. What is remembered of an application goes with one call of
-// Forget, what is remembered of a connection to a member with Member.Close. The values are those
-// that travel between the reconciler of applications and the queues of members: a Decision to
-// the queues, a Result back.
+// State holds it behind one lock. Forget drops everything about an application, and Member.Close
+// everything about a connection to a member. The reconciler of applications hands a Decision to
+// the queues of members, and each queue returns a Result.
 //
 // # Non-goals
 //

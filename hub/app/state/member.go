@@ -30,11 +30,11 @@ type copied struct {
 	observed observed
 }
 
-// Result is that of the last attempt of a queue to write or delete a copy.
+// Result describes the last attempt of a queue to write or delete a copy.
 type Result struct {
 	// App is the UID of the application.
 	App types.UID
-	// Hash is that of the order that the queue acted on; empty if there is another order since.
+	// Hash identifies the order that the queue acted on; empty if another order followed.
 	Hash string
 	// Revision is the one that the copy was to have; 0 without a rollout.
 	Revision int64
