@@ -22,6 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/crash"
 )
 
 const (
@@ -128,41 +129,43 @@ func anyMap(tags map[string]string) map[string]any {
 }
 
 // connect returns the constructor of sessions of a process, whose requests end with it.
-func (p *process) connect(ctx context.Context, c cloud.Config) (cloud.Session, error) {
-	wrapped := *c.HTTP
-	wrapped.Transport = p.wrap(c.HTTP.Transport, parseEC2)
-	c.HTTP = &wrapped
-	return aws.Connect(ctx, c)
+func connect(p *crash.Process) cloud.Connect {
+	return func(ctx context.Context, c cloud.Config) (cloud.Session, error) {
+		wrapped := *c.HTTP
+		wrapped.Transport = p.Wrap(c.HTTP.Transport, parseEC2)
+		c.HTTP = &wrapped
+		return aws.Connect(ctx, c)
+	}
 }
 
 // actions are the requests to EC2 that change something, as a verb and a resource.
-func actions() map[string]write {
-	return map[string]write{
-		"CreateSnapshot": {verb: "create", resource: "snapshots"},
-		"CopySnapshot":   {verb: "copy", resource: "snapshots"},
-		"DeleteSnapshot": {verb: "delete", resource: "snapshots"},
-		"CreateVolume":   {verb: "create", resource: "volumes"},
-		"DeleteVolume":   {verb: "delete", resource: "volumes"},
+func actions() map[string]crash.Request {
+	return map[string]crash.Request{
+		"CreateSnapshot": {Verb: "create", Resource: "snapshots"},
+		"CopySnapshot":   {Verb: "copy", Resource: "snapshots"},
+		"DeleteSnapshot": {Verb: "delete", Resource: "snapshots"},
+		"CreateVolume":   {Verb: "create", Resource: "volumes"},
+		"DeleteVolume":   {Verb: "delete", Resource: "volumes"},
 	}
 }
 
 // parseEC2 returns the write that a request to EC2 asks for. Its body has the tags, among them
 // the namespace of the application.
-func parseEC2(request *http.Request) (write, bool) {
+func parseEC2(request *http.Request) (crash.Request, bool) {
 	if request.Body == nil {
-		return write{}, false
+		return crash.Request{}, false
 	}
 	body, err := io.ReadAll(request.Body)
 	_ = request.Body.Close()
 	request.Body = io.NopCloser(bytes.NewReader(body))
 	if err != nil {
-		return write{}, false
+		return crash.Request{}, false
 	}
 	form, err := url.ParseQuery(string(body))
 	w, ok := actions()[form.Get("Action")]
 	if err != nil || !ok || form.Get("DryRun") == "true" {
-		return write{}, false
+		return crash.Request{}, false
 	}
-	w.cluster, w.body = accountName, body
+	w.Cluster, w.Body = accountName, body
 	return w, true
 }

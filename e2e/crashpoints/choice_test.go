@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/shopfleet/shopfleet/e2e/framework/crash"
 )
 
 const (
@@ -59,10 +61,10 @@ func (c choice) one() (point, bool, error) {
 	rest, at, _ := strings.Cut(rest, "@")
 	site, number, _ := strings.Cut(rest, "#")
 	nth, err := strconv.Atoi(number)
-	if err != nil || len(named(name)) == 0 || !slices.Contains(moments(), moment(at)) {
+	if err != nil || len(named(name)) == 0 || !slices.Contains(crash.Moments(), crash.Moment(at)) {
 		return point{}, false, fmt.Errorf("%s=%q: %w", pointsVariable, c.variable, errKey)
 	}
-	return point{workload: name, site: site, nth: nth, moment: moment(at)}, true, nil
+	return point{workload: name, site: site, nth: nth, moment: crash.Moment(at)}, true, nil
 }
 
 // named returns the workloads of these names.
@@ -109,7 +111,7 @@ func (c choice) points(refs map[string]*reference) ([]point, error) {
 	byWorkload := map[string][]point{}
 	for name, ref := range refs {
 		for _, site := range ref.sites {
-			for _, m := range moments() {
+			for _, m := range crash.Moments() {
 				site.moment = m
 				byWorkload[name] = append(byWorkload[name], site)
 			}

@@ -13,9 +13,7 @@
 // written. Snapshots and volumes in the cloud count as objects: EC2 makes a snapshot that is
 // requested twice twice.
 //
-// The hub is composed as in cmd/hub and runs in the test's process. Transports around those of
-// all its clients hold every request that comes after the kill, also those for its
-// Lease, which therefore expires as that of a killed process does.
+// The hub is composed as in cmd/hub and runs in the test's process. Package crash kills it.
 //
 // # Non-goals
 //
@@ -36,9 +34,6 @@
 //     is killed for all. The applications of several points are created at once.
 //   - A hub that was killed while it requested a snapshot waits for 90 s until it requests it again,
 //     and then for ten minutes until no duplicate can turn up. Its clock skips that time.
-//   - A kill within the process does not end what the test's process shares, such as
-//     connections. A request that another goroutine has sent at that moment may still be
-//     committed, as after a real kill.
 //   - A write that depends on timing may be missing in an execution. The hub is then killed
 //     after the workload, and the table counts the point as not reached.
 package crashpoints

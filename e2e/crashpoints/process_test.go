@@ -2,7 +2,6 @@ package crashpoints_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"testing"
@@ -10,10 +9,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/e2e/framework/crash"
 	"github.com/shopfleet/shopfleet/hub/setup"
 )
-
-var errKilled = errors.New("the process was killed")
 
 // trap observes the writes of the hub about one run, and kills the hub at one of them. It is
 // safe for concurrent use.
@@ -35,7 +33,7 @@ func newTrap(about subject, target point) *trap {
 }
 
 // hit counts a write and returns when to kill, or an empty string.
-func (t *trap) hit(w write) moment {
+func (t *trap) hit(w write) crash.Moment {
 	if !t.subject.has(w) {
 		return ""
 	}
@@ -60,98 +58,6 @@ func (t *trap) writes() []point {
 	return append([]point(nil), t.seen...)
 }
 
-// process is one incarnation of the hub, which can be killed: nothing that it sends
-// afterwards leaves it, also not for its Lease. It is safe for concurrent use.
-type process struct {
-	hub  *hub
-	kill func()
-	// dead is closed when the process is killed, ended when its context is done.
-	dead  chan struct{}
-	ended <-chan struct{}
-}
-
-// newProcess returns a process that ends with ctx, and the context to run it in.
-func newProcess(ctx context.Context, h *hub) (context.Context, *process) {
-	running, cancel := context.WithCancel(ctx)
-	p := &process{hub: h, dead: make(chan struct{}), ended: running.Done()}
-	p.kill = sync.OnceFunc(func() {
-		close(p.dead)
-		cancel()
-	})
-	return running, p
-}
-
-// wrapCluster returns a transport to API servers that ends with the process.
-func (p *process) wrapCluster(next http.RoundTripper) http.RoundTripper {
-	return p.wrap(next, func(request *http.Request) (write, bool) {
-		return parse(p.hub.cluster(request.URL.Host), request)
-	})
-}
-
-// wrap returns a transport that ends with the process. The function returns the write that a
-// request asks for, and false for other requests.
-func (p *process) wrap(next http.RoundTripper, parse func(*http.Request) (write, bool)) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) {
-		if p.isDead() {
-			return p.hold(request)
-		}
-		w, ok := parse(request)
-		return p.roundTrip(next, request, w, ok)
-	})
-}
-
-func (p *process) roundTrip(next http.RoundTripper, request *http.Request, w write, ok bool) (*http.Response, error) {
-	if !ok {
-		return next.RoundTrip(request)
-	}
-	armed, at := p.hub.hit(w)
-	if at == beforeSend {
-		p.spring(armed)
-		return p.hold(request)
-	}
-	response, err := next.RoundTrip(request)
-	if at == "" {
-		return response, err
-	}
-	p.spring(armed)
-	if at == afterResponse || err != nil {
-		return response, err
-	}
-	_ = response.Body.Close()
-	return p.hold(request)
-}
-
-func (p *process) spring(armed *trap) {
-	p.kill()
-	close(armed.sprung)
-}
-
-func (p *process) isDead() bool {
-	select {
-	case <-p.dead:
-		return true
-	default:
-		return false
-	}
-}
-
-// hold blocks until the process has ended, or the request is given up.
-func (p *process) hold(request *http.Request) (*http.Response, error) {
-	if request.Body != nil {
-		_ = request.Body.Close()
-	}
-	select {
-	case <-p.ended:
-	case <-request.Context().Done():
-	}
-	return nil, errKilled
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip calls the function.
-func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
-
 // restartDelay is the time between the end of a process that was not killed and the next start.
 const restartDelay = 100 * time.Millisecond
 
@@ -165,10 +71,8 @@ type hub struct {
 
 	mu      sync.Mutex
 	traps   []*trap
-	current *process
+	current *crash.Process
 }
-
-func (h *hub) cluster(host string) string { return h.clusters[host] }
 
 // arm sets the traps, in place of those before.
 func (h *hub) arm(traps ...*trap) {
@@ -177,17 +81,17 @@ func (h *hub) arm(traps ...*trap) {
 	h.traps = traps
 }
 
-// hit counts a write in all traps, and returns the one that kills there and when.
-func (h *hub) hit(w write) (*trap, moment) {
+// hit counts a write in all traps, and returns what it meets in them.
+func (h *hub) hit(r crash.Request) crash.Hit {
 	h.mu.Lock()
 	traps := h.traps
 	h.mu.Unlock()
 	for _, t := range traps {
-		if at := t.hit(w); at != "" {
-			return t, at
+		if at := t.hit(write{r}); at != "" {
+			return crash.Hit{At: at, Ended: func() { close(t.sprung) }}
 		}
 	}
-	return nil, ""
+	return crash.Hit{}
 }
 
 // kill kills the process that runs.
@@ -195,7 +99,7 @@ func (h *hub) kill() {
 	h.mu.Lock()
 	p := h.current
 	h.mu.Unlock()
-	p.kill()
+	p.End()
 }
 
 // run starts a process, and another whenever one has ended, until ctx is done. A leader that
@@ -217,15 +121,20 @@ func (h *hub) run(ctx context.Context, t *testing.T) error {
 
 // runOnce runs one process, and returns its error unless it was killed.
 func (h *hub) runOnce(ctx context.Context) error {
-	running, p := newProcess(ctx, h)
-	defer p.kill() // Nothing of it is left.
+	running, p := crash.NewProcess(ctx, h.hit)
+	defer p.End() // Nothing of it is left.
 	h.mu.Lock()
 	h.current = p
 	h.mu.Unlock()
 	options := h.options
-	options.Wrap, options.Clouds = p.wrapCluster, cloud.Registry{v1.ProviderAWS: p.connect}
+	options.Wrap = func(next http.RoundTripper) http.RoundTripper {
+		return p.Wrap(next, func(request *http.Request) (crash.Request, bool) {
+			return parse(h.clusters[request.URL.Host], request)
+		})
+	}
+	options.Clouds = cloud.Registry{v1.ProviderAWS: connect(p)}
 	err := setup.Run(running, options)
-	if p.isDead() {
+	if p.Ended() {
 		return nil
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/framework/crash"
 )
 
 // TestSites names requests, and leaves out those that are not part of a workload.
@@ -39,7 +40,8 @@ func TestSites(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set("Content-Type", test.content)
-		w, ok := parse("c", request)
+		r, ok := parse("c", request)
+		w := write{r}
 		if ok != (test.want != "") || ok && w.site() != test.want {
 			t.Errorf("%s %s is %q, want %q", test.method, test.path, w.site(), test.want)
 		}
@@ -54,18 +56,18 @@ func TestSites(t *testing.T) {
 func TestSubjects(t *testing.T) {
 	t.Parallel()
 	const app, namespace, volume = "11111111-2222-3333-4444-555555555555", "crash-1", "pvc-66666666-7777-8888-9999-000000000000"
-	record := write{namespace: config.Namespace, resource: "configmaps", name: config.HubRecord, body: []byte("deleted: " + app)}
+	record := write{crash.Request{Namespace: config.Namespace, Resource: "configmaps", Name: config.HubRecord, Body: []byte("deleted: " + app)}}
 	s := subject{namespace: namespace, app: app, volumes: []string{volume}}
 	for name, test := range map[string]struct {
 		write     write
 		has, once bool
 	}{
 		"record of the deletion":    {record, true, true},
-		"record of another":         {write{namespace: record.namespace, resource: record.resource, name: record.name}, false, true},
-		"volume":                    {write{resource: "persistentvolumes", name: volume}, true, false},
-		"volume of another":         {write{resource: "persistentvolumes", name: "pvc-1"}, false, false},
-		"snapshot with its tags":    {write{cluster: accountName, resource: "snapshots", body: []byte("Tag.Value=" + namespace)}, true, false},
-		"registration of a cluster": {write{namespace: config.Namespace, resource: "secrets", name: usMember}, false, false},
+		"record of another":         {write{crash.Request{Namespace: record.Namespace, Resource: record.Resource, Name: record.Name}}, false, true},
+		"volume":                    {write{crash.Request{Resource: "persistentvolumes", Name: volume}}, true, false},
+		"volume of another":         {write{crash.Request{Resource: "persistentvolumes", Name: "pvc-1"}}, false, false},
+		"snapshot with its tags":    {write{crash.Request{Cluster: accountName, Resource: "snapshots", Body: []byte("Tag.Value=" + namespace)}}, true, false},
+		"registration of a cluster": {write{crash.Request{Namespace: config.Namespace, Resource: "secrets", Name: usMember}}, false, false},
 	} {
 		if s.has(test.write) != test.has || s.once(test.write) != test.once {
 			t.Errorf("%s: has is %t, once is %t", name, s.has(test.write), s.once(test.write))
@@ -74,7 +76,7 @@ func TestSubjects(t *testing.T) {
 	if all := (subject{namespace: namespace, fleetwide: true}); !all.has(record) || all.once(record) {
 		t.Error("the record is not about a workload of members")
 	}
-	if got := (write{cluster: euMember, verb: "patch", resource: "persistentvolumes", name: volume}).site(); got != "eu-1/patch/persistentvolumes:pvc-UID" {
+	if got := (write{crash.Request{Cluster: euMember, Verb: "patch", Resource: "persistentvolumes", Name: volume}}).site(); got != "eu-1/patch/persistentvolumes:pvc-UID" {
 		t.Errorf("the site is %q", got)
 	}
 }
@@ -92,7 +94,8 @@ func TestActions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, ok := parseEC2(request)
+		r, ok := parseEC2(request)
+		w := write{r}
 		if ok != (want != "") || ok && w.site() != want {
 			t.Errorf("%s is %q, want %q", body, w.site(), want)
 		}
@@ -176,7 +179,7 @@ func TestSample(t *testing.T) {
 			t.Errorf("%s selects %q, error %v", key, keys(chosen), err)
 		}
 	}
-	if all := points(choice{variable: everything}); len(all) != len(refs)*len(moments())*3 {
+	if all := points(choice{variable: everything}); len(all) != len(refs)*len(crash.Moments())*3 {
 		t.Errorf("%d points in all", len(all))
 	}
 }

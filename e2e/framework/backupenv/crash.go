@@ -100,7 +100,7 @@ func (e *Env) TestCrashes(t *testing.T, test CrashTest) {
 		t.Helper()
 		return p.Run(t, test.Reconciler(p), key, func() bool { return done(t, key) })
 	}
-	all := e.NewProcess(Crash{})
+	all := e.NewProcess(t, Crash{})
 	run(t, all, test.Create(t), test.Done)
 	if len(all.Sent()) == 0 {
 		t.Fatal("no request changes anything")
@@ -127,7 +127,7 @@ func (e *Env) TestCrashes(t *testing.T, test CrashTest) {
 			continue
 		}
 		t.Run(crash.String(), func(t *testing.T) {
-			key, p, next := test.Create(t), e.NewProcess(crash), e.NewProcess(Crash{})
+			key, p, next := test.Create(t), e.NewProcess(t, crash), e.NewProcess(t, Crash{})
 			if run(t, p, key, test.Done) {
 				t.Fatalf("the hub did not end: %q", p.Sent())
 			}

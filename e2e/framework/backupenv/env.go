@@ -53,10 +53,11 @@ type Env struct {
 
 	Config *rest.Config
 	// Other is a member in CopyRegion without a shop, nil but for the test of StartOther.
-	Other   client.WithWatch
-	Clock   *testclock.FakeClock
-	Cloud   *fake.Cloud
-	Buckets *bucket.Store
+	Other       client.WithWatch
+	otherConfig *rest.Config
+	Clock       *testclock.FakeClock
+	Cloud       *fake.Cloud
+	Buckets     *bucket.Store
 	// SafeMode is that of the next process.
 	SafeMode bool
 	// JobExit returns how a Job ends that RunMember runs; without it, Jobs do not run.
@@ -90,7 +91,7 @@ func newEnv(t *testing.T, spec fleet.ClusterSpec) *Env {
 func (e *Env) StartOther(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() { e.Other = nil })
-	_, e.Other = start(t, fleet.ClusterSpec{Name: Other, APIServerOnly: true, NoWatchCache: true})
+	e.otherConfig, e.Other = start(t, fleet.ClusterSpec{Name: Other, APIServerOnly: true, NoWatchCache: true})
 	e.createMember(t, Other, CopyRegion)
 }
 

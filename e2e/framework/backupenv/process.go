@@ -2,30 +2,26 @@ package backupenv
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/go-logr/logr/testr"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/e2e/framework/crash"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 )
 
 // maxPasses bounds the passes over one object.
 const maxPasses = 200
-
-// errEnded is the error of all that a process does after its end.
-var errEnded = errors.New("the process has ended")
 
 // Process is one run of the hub. Nothing that it does after its end has an effect. Its
 // methods may be called concurrently.
@@ -37,36 +33,83 @@ type Process struct {
 	env   *Env
 	crash Crash
 	other client.Client
+	run   *crash.Process
 
 	mu   sync.Mutex
 	sent []string
 	// passes is how many requests had been sent before each pass of Run.
 	passes  []int
-	ended   bool
 	refused map[string]error
 }
 
 // NewProcess returns a run of the hub that ends as told.
-func (e *Env) NewProcess(crash Crash) *Process {
-	p := &Process{env: e, crash: crash}
+func (e *Env) NewProcess(t *testing.T, at Crash) *Process {
+	t.Helper()
+	p := &Process{env: e, crash: at}
+	_, p.run = crash.NewProcess(context.Background(), func(r crash.Request) crash.Hit {
+		return crash.Hit{At: p.hit(r.Verb + " " + r.Resource)}
+	})
+	p.Accounts = e.Accounts(p.script())
+	p.Client = p.client(t, e.Config, e.WithWatch)
+	if e.Other != nil {
+		p.other = p.client(t, e.otherConfig, e.Other)
+	}
+	return p
+}
+
+// client returns a client of the process for an API server, with what another one knows of its kinds.
+func (p *Process) client(t *testing.T, config *rest.Config, like client.Client) client.Client {
+	t.Helper()
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return p.refuse(p.run.Wrap(next, func(request *http.Request) (crash.Request, bool) {
+			return crash.Parse(Member, request)
+		}))
+	})
+	c, err := client.New(config, client.Options{Scheme: like.Scheme(), Mapper: like.RESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// script returns the answers of the cloud, which end with the process.
+func (p *Process) script() *faults.Script {
 	script := &faults.Script{}
 	script.Chance(func(op faults.Op) (faults.Fault, bool) {
-		arrives, answered := p.send(string(op), op.Mutates())
-		switch {
-		case !arrives:
+		if p.run.Ended() {
 			return faults.Fault{Kind: faults.DropBefore}, true
-		case !answered:
+		}
+		if !op.Mutates() {
+			return faults.Fault{}, false
+		}
+		switch p.hit(string(op)) {
+		case crash.BeforeSend:
+			p.run.End()
+			return faults.Fault{Kind: faults.DropBefore}, true
+		case crash.AfterCommit:
+			p.run.End()
 			return faults.Fault{Kind: faults.DropAfter}, true
 		default:
 			return faults.Fault{}, false
 		}
 	})
-	p.Accounts = e.Accounts(script)
-	p.Client = interceptor.NewClient(e.WithWatch, p.intercept())
-	if e.Other != nil {
-		p.other = interceptor.NewClient(e.Other, p.intercept())
+	return script
+}
+
+// hit takes note of a request that changes something, and returns when the process ends there.
+func (p *Process) hit(what string) crash.Moment {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = append(p.sent, what)
+	switch {
+	case len(p.sent) != p.crash.At:
+		return ""
+	case p.crash.Arrives:
+		return crash.AfterCommit
+	default:
+		return crash.BeforeSend
 	}
-	return p
 }
 
 // Sent returns the requests that changed something, or were to.
@@ -76,14 +119,7 @@ func (p *Process) Sent() []string {
 	return append([]string(nil), p.sent...)
 }
 
-// Ended reports whether the process has ended.
-func (p *Process) Ended() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ended
-}
-
-// Refuse answers requests of the API server with an error: "get", or those that change
+// Refuse answers requests of the API server with an error: "get" or "list", or those that change
 // something, by the beginning of what Sent returns of them. A nil error ends that. Refused
 // requests are not sent.
 func (p *Process) Refuse(request string, err error) {
@@ -93,6 +129,17 @@ func (p *Process) Refuse(request string, err error) {
 		p.refused = map[string]error{}
 	}
 	p.refused[request] = err
+}
+
+// refuse returns a transport that gives the answers of Refuse.
+func (p *Process) refuse(next http.RoundTripper) http.RoundTripper {
+	return crash.RoundTripper(func(request *http.Request) (*http.Response, error) {
+		r, _ := crash.Parse(Member, request)
+		if err := p.refusal(r.Verb + " " + r.Resource); err != nil {
+			return nil, err
+		}
+		return next.RoundTrip(request)
+	})
 }
 
 // refusal returns the error that answers a request, if any.
@@ -138,7 +185,7 @@ func (p *Process) Run(t *testing.T, r reconcile.Reconciler, key client.ObjectKey
 		p.begin()
 		result, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: key})
 		switch {
-		case p.Ended():
+		case p.run.Ended():
 			return false
 		case err != nil:
 			t.Fatal(err)
@@ -159,63 +206,4 @@ func (p *Process) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passes = append(p.passes, len(p.sent))
-}
-
-// send takes note of a request, and reports whether it arrives and whether its answer does.
-func (p *Process) send(what string, mutates bool) (arrives, answered bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ended || !mutates {
-		return !p.ended, !p.ended
-	}
-	p.sent = append(p.sent, what)
-	if len(p.sent) != p.crash.At {
-		return true, true
-	}
-	p.ended = true
-	return p.crash.Arrives, false
-}
-
-func (p *Process) do(what string, mutates bool, request func() error) error {
-	if err := p.refusal(what); err != nil {
-		return err
-	}
-	arrives, answered := p.send(what, mutates)
-	if !arrives {
-		return errEnded
-	}
-	if err := request(); answered {
-		return err
-	}
-	return errEnded
-}
-
-func (p *Process) intercept() interceptor.Funcs {
-	return interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			return p.do("get", false, func() error { return c.Get(ctx, key, o, opts...) })
-		},
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			return p.do("list", false, func() error { return c.List(ctx, list, opts...) })
-		},
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			creation := (&client.CreateOptions{}).ApplyOptions(opts)
-			return p.do(fmt.Sprintf("create %T", o), len(creation.DryRun) == 0, func() error { return c.Create(ctx, o, opts...) })
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			return p.do(fmt.Sprintf("delete %T", o), true, func() error { return c.Delete(ctx, o, opts...) })
-		},
-		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
-			return p.do(fmt.Sprintf("update %T", o), true, func() error { return c.Update(ctx, o, opts...) })
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			return p.do(fmt.Sprintf("patch %T", o), true, func() error { return c.Patch(ctx, o, patch, opts...) })
-		},
-		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			return p.do("apply", true, func() error { return c.Apply(ctx, o, opts...) })
-		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, name string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-			return p.do(fmt.Sprintf("patch %s of %T", name, o), true, func() error { return c.SubResource(name).Patch(ctx, o, patch, opts...) })
-		},
-	}
 }

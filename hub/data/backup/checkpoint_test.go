@@ -97,7 +97,7 @@ func (c *crashes) checkpoints(t *testing.T) {
 		return nil
 	}
 	defer func() { c.exec = nil }()
-	for _, p := range []*backupenv.Process{c.NewProcess(backupenv.Crash{At: 2, Arrives: true}), c.NewProcess(backupenv.Crash{})} {
+	for _, p := range []*backupenv.Process{c.NewProcess(t, backupenv.Crash{At: 2, Arrives: true}), c.NewProcess(t, backupenv.Crash{})} {
 		p.Run(t, c.reconciler(p), key, func() bool { return c.complete(t, key) })
 	}
 	if diff := cmp.Diff([]int{0, 0}, written); diff != "" {

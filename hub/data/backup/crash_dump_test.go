@@ -55,7 +55,7 @@ func (c *crashes) jobExit(t *testing.T, job *batchv1.Job) backupenv.Exit {
 func (c *crashes) whileDumped(t *testing.T) {
 	c.TestCrashes(t, c.making(func(t *testing.T, key client.ObjectKey, sent []string) {
 		t.Helper()
-		if n := backupenv.Count(sent, "create *v1.Job"); n != 2 {
+		if n := backupenv.Count(sent, "create jobs.batch"); n != 2 {
 			t.Errorf("%d of 2 Jobs: %q", n, sent)
 		}
 		if s := c.Backup(t, key.Name).Status.Dump.Object.State; s != v1.DumpSent {
@@ -68,10 +68,10 @@ func (c *crashes) whileDumped(t *testing.T) {
 // notCreated: passes that cannot create the Job that sends rarely write the status, and
 // become rare.
 func (c *crashes) notCreated(t *testing.T) {
-	key, p := c.create(t), c.NewProcess(backupenv.Crash{})
+	key, p := c.create(t), c.NewProcess(t, backupenv.Crash{})
 	p.Run(t, c.reconciler(p), key, func() bool { return c.Backup(t, key.Name).Status.Dump != nil })
-	p.Refuse("create *v1.Job", apierrors.NewInternalError(errors.New("failed calling webhook")))
-	const write = "patch status of *v1.Backup"
+	p.Refuse("create jobs.batch", apierrors.NewInternalError(errors.New("failed calling webhook")))
+	const write = "patch backups.ecommerce.io/status"
 	begin, before, passes := c.Clock.Now(), backupenv.Count(p.Sent(), write), 0
 	p.Run(t, c.reconciler(p), key, func() bool { passes++; return passes == 30 })
 	took := c.Clock.Since(begin)
@@ -81,7 +81,7 @@ func (c *crashes) notCreated(t *testing.T) {
 	if took < 15*time.Minute {
 		t.Errorf("%d passes in %s", passes, took)
 	}
-	p.Refuse("create *v1.Job", nil)
+	p.Refuse("create jobs.batch", nil)
 	p.Run(t, c.reconciler(p), key, func() bool { return c.complete(t, key) })
 	c.stored(t, key, true)
 }
@@ -90,7 +90,7 @@ func (c *crashes) notCreated(t *testing.T) {
 // why. Until then it is tried rarely.
 func (c *crashes) deniedUntilDeadline(t *testing.T) {
 	c.DenyJobs(t, backupenv.Namespace)
-	key, p := c.create(t), c.NewProcess(backupenv.Crash{})
+	key, p := c.create(t), c.NewProcess(t, backupenv.Crash{})
 	p.Run(t, c.reconciler(p), key, func() bool { return Done(c.Backup(t, key.Name)) })
 	s := c.Backup(t, key.Name).Status
 	wanted := []string{"the point in time could not be fixed within 6h0m0s: eu-1 rejects the Job", fleettest.Denial}
@@ -100,7 +100,7 @@ func (c *crashes) deniedUntilDeadline(t *testing.T) {
 	if took := s.CompletionTime.Sub(s.StartTime.Time); took > 6*time.Hour+2*time.Minute { // 30 % of the last wait may be added to it.
 		t.Errorf("it ended after %s", took)
 	}
-	if n := backupenv.Count(p.Sent(), "create *v1.Job"); n < 50 || n > 75 {
+	if n := backupenv.Count(p.Sent(), "create jobs.batch"); n < 50 || n > 75 {
 		t.Errorf("%d attempts in 6 h, want one in 5 to 6.5 min", n)
 	}
 }

@@ -165,7 +165,7 @@ func (c *crashes) used(t *testing.T) {
 // finish runs a hub until a Backup is done.
 func (c *crashes) finish(t *testing.T, key client.ObjectKey, done func(*testing.T, client.ObjectKey) bool) {
 	t.Helper()
-	p := c.NewProcess(backupenv.Crash{})
+	p := c.NewProcess(t, backupenv.Crash{})
 	p.Run(t, c.reconciler(p), key, func() bool { return done(t, key) })
 }
 

@@ -42,7 +42,7 @@ func (c *crashes) pauseMember(t *testing.T, on bool) {
 func (c *crashes) wait(t *testing.T, key client.ObjectKey, waits func(*v1.Backup) bool) {
 	t.Helper()
 	for range 2 {
-		p := c.NewProcess(backupenv.Crash{})
+		p := c.NewProcess(t, backupenv.Crash{})
 		p.Run(t, c.reconciler(p), key, func() bool { return waits(c.Backup(t, key.Name)) })
 		for _, request := range []string{"CreateSnapshot", "CopySnapshot", "DeleteSnapshot"} {
 			if n := backupenv.Count(p.Sent(), request); n > 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 )
 
-const patchVolume = "patch *v1.PersistentVolume"
+const patchVolume = "patch persistentvolumes"
 
 // cleanupTest creates claims with their volumes.
 type cleanupTest struct {
@@ -79,7 +79,7 @@ func (c *cleanupTest) create(t *testing.T, s *cleanupCase) (cleaner, *backupenv.
 			t.Fatal(err)
 		}
 	}
-	p := c.NewProcess(backupenv.Crash{})
+	p := c.NewProcess(t, backupenv.Crash{})
 	return cleaner{reader: p.Client, writer: p.Client, now: now}, p
 }
 

@@ -158,7 +158,7 @@ func (c *crashes) eachCrash(t *testing.T, s strategy) {
 	test.Check = func(t *testing.T, _ client.ObjectKey, sent []string) {
 		t.Helper()
 		want := 0
-		if slices.Contains(sent, "create *v1.PersistentVolume") {
+		if slices.Contains(sent, "create persistentvolumes") {
 			want = s.kept // A claim may have it.
 		}
 		c.checkVolumes(t, s, want)
@@ -170,7 +170,7 @@ func (c *crashes) eachCrash(t *testing.T, s strategy) {
 // checkComplete checks that nothing was done twice for a Restore.
 func (c *crashes) checkComplete(t *testing.T, s strategy, key client.ObjectKey, sent []string) {
 	t.Helper()
-	for _, request := range []string{"CreateVolume", "create *v1.PersistentVolume", "create *v1.PersistentVolumeClaim"} {
+	for _, request := range []string{"CreateVolume", "create persistentvolumes", "create persistentvolumeclaims"} {
 		if n := backupenv.Count(sent, request); n != 1 {
 			t.Errorf("%d of 1 %s: %q", n, request, sent)
 		}

@@ -50,7 +50,7 @@ func (d *dumpTest) fromClaim(t *testing.T) {
 	components(2)
 	before := len(d.process.Sent())
 	d.until(t, v1.ReasonStoppingApplication)
-	if diff := cmp.Diff([]string{"patch status of *v1.Restore", patchCopy}, d.process.Sent()[before:before+2]); diff != "" {
+	if diff := cmp.Diff([]string{"patch restores.ecommerce.io/status", patchCopy}, d.process.Sent()[before:before+2]); diff != "" {
 		t.Fatalf("changes (-want +got):\n%s", diff)
 	}
 	stopping := func(what string) {
@@ -69,7 +69,7 @@ func (d *dumpTest) fromClaim(t *testing.T) {
 	databaseReady(corev1.ConditionTrue)
 	before = len(d.process.Sent())
 	d.until(t, v1.ReasonLoading)
-	if diff := cmp.Diff([]string{"patch status of *v1.Restore", createJob}, d.process.Sent()[before:before+2]); diff != "" {
+	if diff := cmp.Diff([]string{"patch restores.ecommerce.io/status", createJob}, d.process.Sent()[before:before+2]); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	if s := d.restore(t).Status.Dump; !s.Started || s.From != v1.DumpFromClaim {
@@ -259,7 +259,7 @@ func (d *dumpTest) failsWhileStopped(t *testing.T) {
 		reason string
 	}{
 		"no Jobs":    {forbid(createJob), v1.ReasonForbidden},
-		"no Secrets": {forbid("create *v1.Secret"), v1.ReasonForbidden},
+		"no Secrets": {forbid("create secrets"), v1.ReasonForbidden},
 		"another bucket by now": {func(t *testing.T) {
 			t.Helper()
 			d.until(t, v1.ReasonStoppingApplication)

@@ -84,7 +84,7 @@ func (d *dumpTest) all(t *testing.T) {
 func (d *dumpTest) reset(t *testing.T, changes ...func(*v1.Backup)) {
 	t.Helper()
 	d.Clock.SetTime(d.start)
-	d.Buckets, d.process, d.recorder = bucket.NewStore(d.Clock), d.NewProcess(backupenv.Crash{}), events.NewFakeRecorder(10)
+	d.Buckets, d.process, d.recorder = bucket.NewStore(d.Clock), d.NewProcess(t, backupenv.Crash{}), events.NewFakeRecorder(10)
 	d.options = Options{
 		HubUID: backupenv.HubUID, Accounts: d.process.Accounts, Member: d.process.Member, Recorder: d.recorder, Clock: d.Clock, SpokeImage: "spoke:1",
 	}
@@ -251,7 +251,7 @@ func (d *dumpTest) endPod(t *testing.T, name string) {
 // changes returns what was done to the copy, to Jobs and to claims.
 func (d *dumpTest) changes() []string {
 	return slices.DeleteFunc(d.process.Sent(), func(s string) bool {
-		return strings.HasSuffix(s, "v1.Restore") || strings.HasSuffix(s, "v1.Secret")
+		return strings.Contains(s, " restores.") || strings.HasSuffix(s, " secrets")
 	})
 }
 

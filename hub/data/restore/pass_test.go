@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	patchCopy   = "patch *v1.EcommerceApp"
-	createJob   = "create *v1.Job"
-	deleteJob   = "delete *v1.Job"
-	createClaim = "create *v1.PersistentVolumeClaim"
-	deleteClaim = "delete *v1.PersistentVolumeClaim"
+	patchCopy   = "patch ecommerceapps.ecommerce.io"
+	createJob   = "create jobs.batch"
+	deleteJob   = "delete jobs.batch"
+	createClaim = "create persistentvolumeclaims"
+	deleteClaim = "delete persistentvolumeclaims"
 )
 
 // failureIsFinal: a failure is stored before it is taken back, and the passes that take it

@@ -14,7 +14,7 @@ import (
 // was replacing the claim, does not put its volume in the place of a later one.
 func (c *crashes) replayed(t *testing.T) {
 	s := strategy{target: c.Env, spec: func(s *v1.RestoreSpec) { s.Overwrite = true }, prepare: func(*testing.T) {}}
-	p := c.NewProcess(backupenv.Crash{})
+	p := c.NewProcess(t, backupenv.Crash{})
 	complete := func() (*v1.Restore, []v1.RestoreStatus) {
 		t.Helper()
 		r := &v1.Restore{}
@@ -40,7 +40,7 @@ func (c *crashes) replayed(t *testing.T) {
 		before := len(p.Sent())
 		first.Status = status
 		c.replay(t, p, first)
-		if writes := slices.DeleteFunc(p.Sent()[before:], func(s string) bool { return s == "patch status of *v1.Restore" }); len(writes) > 0 {
+		if writes := slices.DeleteFunc(p.Sent()[before:], func(s string) bool { return s == "patch restores.ecommerce.io/status" }); len(writes) > 0 {
 			t.Errorf("it was repeated: %q", writes)
 		}
 		c.bound(t, c.Env, last)

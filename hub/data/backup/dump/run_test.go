@@ -51,7 +51,7 @@ func (e *testEnv) dump(t *testing.T) {
 	if diff := cmp.Diff(e.cronJob.Spec.JobTemplate.Spec.Template.Spec, job.Spec.Template.Spec); diff != "" || *job.Spec.TTLSecondsAfterFinished != keepSeconds {
 		t.Errorf("pod of the Job (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"create *v1.Job"}, e.process.Sent()); diff != "" {
+	if diff := cmp.Diff([]string{"create jobs.batch"}, e.process.Sent()); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	e.EndJob(t, backupenv.Exit{Container: backupenv.DumpContainer, Code: 1, Message: strings.NewReplacer("1048576", "1", "02:01", "02:00").Replace(line)}, backupenv.Exit{Container: backupenv.DumpContainer, Message: line})

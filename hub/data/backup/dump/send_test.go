@@ -28,7 +28,7 @@ func (e *testEnv) sends(t *testing.T) {
 			t.Fatalf("result (-want +got):\n%s", diff)
 		}
 	}
-	sent := []string{"create *v1.Secret", "create *v1.Job"}
+	sent := []string{"create secrets", "create jobs.batch"}
 	if diff := cmp.Diff(sent, e.process.Sent()); diff != "" || e.storedAfter != 0 {
 		t.Errorf("stored after %d changes (-want +got):\n%s", e.storedAfter, diff)
 	}
@@ -64,7 +64,7 @@ func (e *testEnv) sends(t *testing.T) {
 	if v := e.send(t); v.Stops() {
 		t.Errorf("once it is sent: %+v", v)
 	}
-	if diff := cmp.Diff(append(sent, "delete *v1.Secret"), e.process.Sent()); diff != "" {
+	if diff := cmp.Diff(append(sent, "delete secrets"), e.process.Sent()); diff != "" {
 		t.Errorf("changes in the end (-want +got):\n%s", diff)
 	}
 }
@@ -182,11 +182,11 @@ func (e *testEnv) attemptsBecomeRare(t *testing.T) {
 // restart: a hub that starts anew goes on with the status that was stored.
 func (e *testEnv) restart(t *testing.T) {
 	e.resetToSend(t)
-	e.process.Refuse("create *v1.Job", errors.New("the hub ends"))
+	e.process.Refuse("create jobs.batch", errors.New("the hub ends"))
 	e.send(t)
 	_, first := e.order(t)
 	e.backup.Status = e.stored
-	e.process.Refuse("create *v1.Job", nil)
+	e.process.Refuse("create jobs.batch", nil)
 	e.Clock.Step(10 * time.Minute)
 	if v := e.send(t); v.Reason != v1.ReasonSending || e.object().Attempt != 0 || !e.object().ExpirationTime.Time.Equal(now().Add(70*time.Minute)) {
 		t.Fatalf("result %+v, object %+v", v, e.object())
@@ -212,7 +212,7 @@ func (e *testEnv) restart(t *testing.T) {
 // notCreated: passes that cannot create the Job change the status rarely, and become rare.
 func (e *testEnv) notCreated(t *testing.T) {
 	e.resetToSend(t)
-	e.process.Refuse("create *v1.Job", errors.New("timeout"))
+	e.process.Refuse("create jobs.batch", errors.New("timeout"))
 	for _, tt := range []struct{ after, expires, wait time.Duration }{
 		{0, time.Hour, steps.Member},
 		{2 * time.Minute, time.Hour, steps.Member},

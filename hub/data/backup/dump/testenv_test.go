@@ -88,7 +88,7 @@ func (e *testEnv) reset(t *testing.T) {
 	e.cronJob = e.CreateCronJob(t)
 	e.Clock.SetTime(now())
 	e.Buckets, e.bucket, e.options = bucket.NewStore(e.Clock), "dumps", bucket.Options{URL: "https://b.example.com"}
-	e.process, e.backup = e.NewProcess(backupenv.Crash{}), manualBackup()
+	e.process, e.backup = e.NewProcess(t, backupenv.Crash{}), manualBackup()
 }
 
 // resetToSend returns to a scheduled Backup whose dump is on its claim.
