@@ -122,7 +122,8 @@ func evicts(reason string) bool {
 	return reason == v1.ReasonDrained || reason == v1.ReasonTaintNotTolerated
 }
 
-// repels reports whether a taint of a cluster keeps the application out, or makes it leave.
+// repels reports whether a taint of a cluster keeps the application out, or makes it leave. A toleration
+// with seconds does not let it in: it would leave again.
 func (c criteria) repels(cluster *Cluster, placed bool) bool {
 	for i := range cluster.Taints {
 		t := &cluster.Taints[i]

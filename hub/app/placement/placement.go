@@ -322,7 +322,9 @@ func stay(all []candidate) (unmatched string) {
 
 // awaitReplacement keeps customers served: a cluster is left when the others that are chosen serve
 // them with their shares, as far as these can, unless it is known to serve none. It returns the others that do not yet.
-// With an edit of what selects clusters, data does not wait: two databases of one shop would diverge.
+// Shares are those without the cluster that is left, which keeps its own until then; one that an override may
+// replace need not be reached. With an edit of what selects clusters, data does not wait: two databases of one
+// shop would diverge.
 func awaitReplacement(r Request, all []candidate) (awaits []string) {
 	served := false
 	for i := range all {
