@@ -102,7 +102,7 @@ func allowed(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) steps
 	case b.Spec.Method == v1.BackupDump:
 		return dumpable(b, app, member)
 	case member.Status.Provider == "" || member.Status.Region == "":
-		return steps.Hold(steps.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", member.Name)
+		return steps.RetryAfter(steps.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", member.Name)
 	case !can.Snapshots:
 		return steps.Fail(v1.ReasonCloudRefused, "clusters of the provider %s have no snapshots", member.Status.Provider)
 	case member.Spec.CloudAccountRef == nil:
@@ -234,7 +234,7 @@ func (w *work) memberError(err error) steps.Result {
 	case errors.As(err, &unusable):
 		return steps.Fail(v1.ReasonCloudRefused, "%s", unusable.Error())
 	case errors.Is(err, errUnbound):
-		return steps.Hold(steps.Member, v1.ReasonWaitingForStorage, "the database's claim in %s has no volume yet", w.backup.Spec.ClusterRef.Name)
+		return steps.RetryAfter(steps.Member, v1.ReasonWaitingForStorage, "the database's claim in %s has no volume yet", w.backup.Spec.ClusterRef.Name)
 	case apierrors.IsNotFound(err):
 		return steps.Fail(v1.ReasonClaimNotFound, "the database has no claim in %s", w.backup.Spec.ClusterRef.Name)
 	default:

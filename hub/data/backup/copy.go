@@ -57,7 +57,7 @@ func (w *work) advanceCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.Clou
 	case ready && !v.Fatal && w.age() > readyTimeout:
 		return steps.Result{} // What is left to do is to delete its duplicates.
 	case !ready && !v.Stops():
-		v = steps.Hold(steps.Poll(w.age()), v1.ReasonCopying, "the snapshots are ready; copying to other regions")
+		v = steps.RetryAfter(steps.Poll(w.age()), v1.ReasonCopying, "the snapshots are ready; copying to other regions")
 	}
 	if v = w.untilReady(v); v.Fatal {
 		c.State, c.Message = string(cloud.StateFailed), v1.Excerpt(v.Message, steps.MaxMessage)

@@ -138,7 +138,7 @@ func TestStoredElsewhere(t *testing.T) {
 	for state, want := range map[cloud.State]metav1.ConditionStatus{cloud.StateTaken: metav1.ConditionFalse, cloud.StateReady: metav1.ConditionTrue} {
 		w := newCopying(regionalCopies{})
 		w.backup.Status.Provider, w.backup.Status.Snapshots[0].State = v1.ProviderGCP, string(state)
-		w.conclude(steps.Hold(time.Minute, v1.ReasonUploading, "uploading"))
+		w.conclude(steps.RetryAfter(time.Minute, v1.ReasonUploading, "uploading"))
 		if c := meta.FindStatusCondition(w.backup.Status.Conditions, v1.ConditionCopied); c == nil || c.Status != want {
 			t.Errorf("%s: %+v, want %s", state, c, want)
 		}

@@ -97,11 +97,11 @@ func (w *work) send(ctx context.Context) (steps.Result, error) {
 	case err != nil && s.Dump.Object == nil && without(err):
 		return steps.Result{}, nil
 	case err != nil && without(err):
-		return steps.Hold(steps.Refused, v1.ReasonAccountNotReady, "the CloudAccount %q has no bucket any more", account), nil
+		return steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady, "the CloudAccount %q has no bucket any more", account), nil
 	case err != nil:
 		v := steps.FromError(err, "connecting to the bucket")
 		if v.Fatal { // The account may be put right, and nothing is wrong with the dump.
-			v = steps.Hold(steps.Refused, v1.ReasonAccountNotReady, "%s", v.Message)
+			v = steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady, "%s", v.Message)
 		}
 		return v, nil
 	case s.Dump.Object == nil && order.Sizes(s.Dump.Bytes) == nil:

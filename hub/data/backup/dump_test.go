@@ -157,13 +157,13 @@ func TestWhatOfADumpIsDeleted(t *testing.T) {
 	}{
 		"in no bucket": {func(*work) {}, steps.Result{}, 1},
 		"sent":         {sent, steps.Result{}, 0},
-		"under way": {(*work).sending, steps.Hold(steps.Member, v1.ReasonDeleting,
+		"under way": {(*work).sending, steps.RetryAfter(steps.Member, v1.ReasonDeleting,
 			"waiting until nothing more can be sent to the bucket dumps"), 0},
 		"under way, an hour later": {func(w *work) { w.sending(); w.now = now().Add(time.Hour) }, steps.Result{}, 0},
 		"of another hub":           {func(w *work) { sent(w); w.options.HubUID = "hub-2" }, steps.Result{}, 1},
 		"of another application":   {func(w *work) { sent(w); w.backup.Status.AppUID = "app-2" }, steps.Result{}, 1},
 		"the account is gone": {func(w *work) { sent(w); w.backup.Status.Account = "missing" },
-			steps.Hold(steps.Refused, v1.ReasonAccountNotFound, `there is no CloudAccount "missing"`), 1},
+			steps.RetryAfter(steps.Refused, v1.ReasonAccountNotFound, `there is no CloudAccount "missing"`), 1},
 		"the bucket is gone": {func(w *work) { sent(w); w.backup.Status.Account = "bare" }, steps.Result{
 			Reason: v1.ReasonCloudRefused, Message: `connecting to the bucket: CloudAccount "bare" has no spec.objectStorage`, Fatal: true, Wait: steps.Refused,
 		}, 1},

@@ -68,7 +68,7 @@ func (w *work) inUse(ctx context.Context) (steps.Result, error) {
 	if err != nil || restoring == "" {
 		return steps.Result{}, err
 	}
-	return steps.Hold(steps.Member, v1.ReasonInUse, "the Restore %s uses it", restoring), nil
+	return steps.RetryAfter(steps.Member, v1.ReasonInUse, "the Restore %s uses it", restoring), nil
 }
 
 // deleteAll deletes copies and then snapshots. A failure of one does not keep the others,
@@ -122,7 +122,7 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 	if !intentOf(c).MaySend(w.now) {
 		if _, err := session.Snapshots.GetSnapshot(ctx, ref); cloud.ClassOf(err) == cloud.ClassNotFound {
 			// Deleting what is not visible yet has no effect.
-			return steps.Hold(intentOf(c).Wait(w.now), v1.ReasonRetrying, "waiting until the snapshot in %s is visible", c.Region)
+			return steps.RetryAfter(intentOf(c).Wait(w.now), v1.ReasonRetrying, "waiting until the snapshot in %s is visible", c.Region)
 		}
 	}
 	err = session.Snapshots.DeleteSnapshot(ctx, ref, w.owner())
@@ -147,7 +147,7 @@ func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnap
 		c.ID = found.Ref.ID
 		return steps.Result{}, false
 	case class == cloud.ClassAmbiguous && !intentOf(c).MaySend(w.now):
-		return steps.Hold(intentOf(c).Wait(w.now), v1.ReasonRetrying, "looking for a snapshot in %s whose response was lost", c.Region), false
+		return steps.RetryAfter(intentOf(c).Wait(w.now), v1.ReasonRetrying, "looking for a snapshot in %s whose response was lost", c.Region), false
 	case class == cloud.ClassAmbiguous, class == cloud.ClassNotFound, class == cloud.ClassConflict:
 		c.SentTime = nil
 		return steps.Result{}, true
@@ -214,7 +214,7 @@ func (w *work) deleteAllDuplicates(ctx context.Context, session cloud.Session, s
 		return patient(steps.FromError(err, "deleting what lost responses left behind in "+a.c.Region))
 	}
 	if w.mayHaveDuplicates(a.c) {
-		return steps.Hold(duplicateDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", a.c.Region)
+		return steps.RetryAfter(duplicateDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", a.c.Region)
 	}
 	return steps.Result{}
 }

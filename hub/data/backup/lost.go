@@ -31,7 +31,7 @@ func (w *work) lost(ctx context.Context) (steps.Result, error) {
 	if string(app.UID) != w.backup.Status.AppUID || !app.IsDatabaseLost(w.backup.Spec.ClusterRef.Name) {
 		return steps.Result{}, nil
 	}
-	return steps.Hold(steps.Refused, v1.ReasonDatabaseLost, "the data is kept while the database in %s is lost", w.backup.Spec.ClusterRef.Name), nil
+	return steps.RetryAfter(steps.Refused, v1.ReasonDatabaseLost, "the data is kept while the database in %s is lost", w.backup.Spec.ClusterRef.Name), nil
 }
 
 // checkDatabase fails a Backup that would complete, but is of the empty volume of a lost database. A

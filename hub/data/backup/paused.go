@@ -15,7 +15,7 @@ import (
 // Snapshots are not in the member, but belong to it: they are neither made nor deleted.
 func (w *work) paused(ctx context.Context) (steps.Result, error) {
 	if w.options.SafeMode {
-		return steps.Hold(steps.Refused, v1.ReasonPaused, "the hub runs in safe mode"), nil
+		return steps.RetryAfter(steps.Refused, v1.ReasonPaused, "the hub runs in safe mode"), nil
 	}
 	member := &v1.MemberCluster{}
 	err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Spec.ClusterRef.Name}, member, client.UnsafeDisableDeepCopy)
@@ -25,7 +25,7 @@ func (w *work) paused(ctx context.Context) (steps.Result, error) {
 	case err != nil:
 		return steps.Result{}, fmt.Errorf("getting the member: %w", err)
 	case member.IsPaused():
-		return steps.Hold(steps.Member, v1.ReasonPaused, "%s is paused", member.Name), nil
+		return steps.RetryAfter(steps.Member, v1.ReasonPaused, "%s is paused", member.Name), nil
 	default:
 		return steps.Result{}, nil
 	}

@@ -112,7 +112,7 @@ func (w *work) unstarted(ctx context.Context, err error) error {
 		return err
 	}
 	w.backup = w.stored.DeepCopy()
-	w.conclude(steps.Hold(d.Wait, d.Reason, "%s", d.Message))
+	w.conclude(steps.RetryAfter(d.Wait, d.Reason, "%s", d.Message))
 	return errors.Join(err, w.write(ctx))
 }
 

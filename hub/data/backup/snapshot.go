@@ -64,9 +64,9 @@ func (w *work) takeSnapshots(ctx context.Context) (steps.Result, error) {
 	case first.Stops():
 		return w.untilTaken(first), nil
 	case !w.allTaken():
-		return w.untilTaken(steps.Hold(steps.Poll(w.age()), v1.ReasonCreatingSnapshots, "waiting for the point in time of %s", w.names())), nil
+		return w.untilTaken(steps.RetryAfter(steps.Poll(w.age()), v1.ReasonCreatingSnapshots, "waiting for the point in time of %s", w.names())), nil
 	case !w.allReady():
-		return w.untilReady(steps.Hold(steps.Poll(w.age()), v1.ReasonUploading, "the point in time is fixed; the provider stores the data")), nil
+		return w.untilReady(steps.RetryAfter(steps.Poll(w.age()), v1.ReasonUploading, "the point in time is fixed; the provider stores the data")), nil
 	default:
 		return steps.Result{}, nil
 	}
@@ -193,7 +193,7 @@ func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1
 		return steps.FromError(duplicates, "deleting what a lost response left behind")
 	}
 	if c.State == string(cloud.StateReady) && w.mayHaveDuplicates(c) {
-		return steps.Hold(duplicateDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", c.Region)
+		return steps.RetryAfter(duplicateDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", c.Region)
 	}
 	return steps.Result{}
 }
@@ -230,7 +230,7 @@ func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) steps.Result {
 			c.State = string(cloud.StateFailed)
 			return steps.Fail(v1.ReasonSnapshotFailed, "the provider gave up on the snapshot in %s: %s", c.Region, v1.Excerpt(found.Message, steps.MaxMessage))
 		}
-		return steps.Hold(steps.Transient, v1.ReasonRetrying, "the provider gave up on the snapshot in %s; asking again", c.Region)
+		return steps.RetryAfter(steps.Transient, v1.ReasonRetrying, "the provider gave up on the snapshot in %s; asking again", c.Region)
 	}
 	c.ID, c.State, c.Message = found.Ref.ID, string(found.State), ""
 	c.Progress = int32(min(max(found.Progress, 0), 100)) / 10 * 10 // In tenths: each change is a write.

@@ -175,7 +175,7 @@ func TestPatience(t *testing.T) {
 
 func TestPhasesOfDumps(t *testing.T) {
 	t.Parallel()
-	hold := steps.Hold(time.Second, v1.ReasonLoading, "loading")
+	hold := steps.RetryAfter(time.Second, v1.ReasonLoading, "loading")
 	for name, tt := range map[string]struct {
 		dump *v1.RestoredDump
 		v    steps.Result

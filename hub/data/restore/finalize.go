@@ -56,7 +56,7 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 	if w.targetFacts == nil && w.restore.Status.Dump != nil && w.restore.DeletionTimestamp.IsZero() {
 		// The workloads that use the database are stopped there, and only this Restore starts
 		// them again. A user who deletes the Restore gives that up.
-		return steps.Hold(steps.Member, v1.ReasonClusterDetached, "waiting for the cluster and the backup to be there again, to start the application again"), nil
+		return steps.RetryAfter(steps.Member, v1.ReasonClusterDetached, "waiting for the cluster and the backup to be there again, to start the application again"), nil
 	}
 	if w.targetFacts == nil {
 		return steps.Result{}, nil
@@ -123,7 +123,7 @@ func (w *work) deleteUnused(ctx context.Context) steps.Result {
 func (w *work) memberError(err error) steps.Result {
 	switch {
 	case errors.Is(err, errBusy):
-		return steps.Hold(steps.Member, v1.ReasonInUse, "another Restore works on the database in %s", w.member.Name)
+		return steps.RetryAfter(steps.Member, v1.ReasonInUse, "another Restore works on the database in %s", w.member.Name)
 	case cloud.ClassOf(err) != "":
 		return steps.FromError(err, "restoring")
 	default:

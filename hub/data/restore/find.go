@@ -21,11 +21,11 @@ func (w *work) find(ctx context.Context) (steps.Result, error) {
 	}
 	switch {
 	case w.member.Spec.Paused:
-		return steps.Hold(steps.Member, v1.ReasonPaused, "the restore is held back by spec.paused of MemberCluster %s", w.member.Name), nil
+		return steps.RetryAfter(steps.Member, v1.ReasonPaused, "the restore is held back by spec.paused of MemberCluster %s", w.member.Name), nil
 	case w.member.IsPaused():
-		return steps.Hold(steps.Member, v1.ReasonPaused, "the restore is held back by the hub's safe mode, or until %s is connected again", w.member.Name), nil
+		return steps.RetryAfter(steps.Member, v1.ReasonPaused, "the restore is held back by the hub's safe mode, or until %s is connected again", w.member.Name), nil
 	case w.app != nil && w.app.Spec.Paused && !w.restore.Spec.Verify:
-		return steps.Hold(steps.Member, v1.ReasonPaused, "the restore is held back by spec.paused of EcommerceApp %s", w.app.Name), nil
+		return steps.RetryAfter(steps.Member, v1.ReasonPaused, "the restore is held back by spec.paused of EcommerceApp %s", w.app.Name), nil
 	}
 	if w.restore.Status.StartTime == nil {
 		w.restore.Status.StartTime = v1.Seconds(w.now)
@@ -104,7 +104,7 @@ func (w *work) possible() steps.Result {
 	case w.replaced(), w.loading():
 		return steps.Result{} // Too late to refuse.
 	case w.invalid != nil:
-		return steps.Hold(steps.Member, v1.ReasonInvalidSpec, "the spec of EcommerceApp %s in %s is not known: %v", w.app.Name, m.Name, w.invalid)
+		return steps.RetryAfter(steps.Member, v1.ReasonInvalidSpec, "the spec of EcommerceApp %s in %s is not known: %v", w.app.Name, m.Name, w.invalid)
 	case !w.backup.DeletionTimestamp.IsZero():
 		return steps.Fail(v1.ReasonBackupNotFound, "Backup %q is being deleted", w.backup.Name)
 	case removed(b):
@@ -114,13 +114,13 @@ func (w *work) possible() steps.Result {
 	case b.Phase == v1.BackupFailed:
 		return steps.Fail(v1.ReasonBackupNotReady, "Backup %q has failed: %s", w.backup.Name, b.Message)
 	case !b.Phase.IsSuccessful() && b.Phase != v1.BackupFinalizing:
-		return steps.Hold(steps.Member, v1.ReasonBackupNotReady, "Backup %q is not complete", w.backup.Name)
+		return steps.RetryAfter(steps.Member, v1.ReasonBackupNotReady, "Backup %q is not complete", w.backup.Name)
 	case w.isDump() && !w.restore.Spec.Verify:
 		return steps.Result{} // Of any provider: the database to load it into is in the member.
 	case w.isDump():
 		return w.provable()
 	case m.Status.Provider == "" || m.Status.Region == "":
-		return steps.Hold(steps.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", m.Name)
+		return steps.RetryAfter(steps.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", m.Name)
 	case m.Status.Provider != b.Provider:
 		return steps.Fail(v1.ReasonProviderMismatch, "Backup %q has snapshots of the provider %s, and %s is of %s", w.backup.Name, b.Provider, m.Name, m.Status.Provider)
 	case m.Spec.CloudAccountRef == nil || m.Spec.CloudAccountRef.Name != b.Account:

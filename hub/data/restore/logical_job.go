@@ -41,7 +41,7 @@ func (l dumpLoad) begin(ctx context.Context) (steps.Result, error) {
 		return l.memberError(err), nil
 	}
 	if running {
-		return steps.Hold(steps.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", l.member.Name), nil
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", l.member.Name), nil
 	}
 	if v := l.chooseSource(ctx); v.Stops() {
 		return v, nil
@@ -65,7 +65,7 @@ func (l dumpLoad) begin(ctx context.Context) (steps.Result, error) {
 		return l.undelivered(err), nil
 	}
 	d.RequestTime = nil
-	return steps.Hold(steps.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, l.member.Name), nil
+	return steps.RetryAfter(steps.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, l.member.Name), nil
 }
 
 // tryDelivery reports whether the member accepts what an attempt takes, without creating it. A
@@ -106,7 +106,7 @@ func (l dumpLoad) deliveryError(err error) steps.Result {
 	v := l.memberError(err)
 	switch apierror.Classify(err) {
 	case apierror.Forbidden, apierror.NamespaceTerminating:
-		return steps.Hold(v.Wait, v1.ReasonForbidden, "%s rejects the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
+		return steps.RetryAfter(v.Wait, v1.ReasonForbidden, "%s rejects the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
 			l.member.Name, l.into.Owner.Namespace)
 	case apierror.Invalid:
 		v.Message = l.member.Name + " rejects the Job, the claim or the Secret"

@@ -156,7 +156,7 @@ func (n next) result() steps.Result {
 	case n.loaded:
 		return steps.Result{}
 	case n.again:
-		return steps.Hold(steps.Transient, n.reason, "%s", n.message)
+		return steps.RetryAfter(steps.Transient, n.reason, "%s", n.message)
 	default:
 		return steps.Fail(n.reason, "%s", n.message)
 	}

@@ -107,7 +107,7 @@ func (l dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 		return l.memberError(err)
 	}
 	if !outcome.Ended {
-		v := steps.Hold(steps.Poll(l.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, l.member.Name)
+		v := steps.RetryAfter(steps.Poll(l.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, l.member.Name)
 		switch {
 		case outcome.Why == "":
 		case outcome.Container == "" && l.since(job.CreationTimestamp.Time) > startLimit:
@@ -129,7 +129,7 @@ func (l dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 	case n.loaded:
 		d.Loaded = true
 		// Written down before anything follows from it.
-		return steps.Hold(time.Second, v1.ReasonLoading, "the dump is loaded")
+		return steps.RetryAfter(time.Second, v1.ReasonLoading, "the dump is loaded")
 	case n.again:
 		d.Attempt++
 		d.Job = ""
@@ -165,7 +165,7 @@ func (l dumpLoad) tidy(ctx context.Context) steps.Result {
 	case err != nil:
 		return l.memberError(err)
 	case !gone:
-		return steps.Hold(steps.PollFirst, v1.ReasonDeleting, "taking away in %s what the dump was loaded with", l.member.Name)
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonDeleting, "taking away in %s what the dump was loaded with", l.member.Name)
 	default:
 		return steps.Result{}
 	}

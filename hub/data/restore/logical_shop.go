@@ -31,7 +31,7 @@ func (s shopLoad) proceed(ctx context.Context) (steps.Result, error) {
 		return steps.Fail(v1.ReasonLoadFailed, "the application is not in %s any more", s.member.Name), nil
 	}
 	if s.targetFacts.copy == nil || s.targetFacts.copy.Spec.Database == nil || !s.targetFacts.copy.DeletionTimestamp.IsZero() {
-		return steps.Hold(steps.PollFirst, v1.ReasonNoDatabase, "waiting for the application with a database to be placed in %s", s.member.Name), nil
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonNoDatabase, "waiting for the application with a database to be placed in %s", s.member.Name), nil
 	}
 	if s.ended() {
 		return s.alreadyRestored(), nil
@@ -68,7 +68,7 @@ func (s shopLoad) announce(ctx context.Context) (steps.Result, error) {
 	case err != nil:
 		return s.copyError(err), nil
 	case taken:
-		return steps.Hold(steps.PollFirst, v1.ReasonStoppingApplication, "stopping what uses the database in %s", s.member.Name), nil
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonStoppingApplication, "stopping what uses the database in %s", s.member.Name), nil
 	default:
 		return steps.Result{}, nil
 	}
@@ -81,7 +81,7 @@ func (s shopLoad) mayLoad(ctx context.Context) steps.Result {
 		return steps.Fail(v1.ReasonEngineMismatch, "%s", why)
 	}
 	if holder := lockHolder(s.targetFacts.copy); holder != "" && holder != s.restore.Name {
-		return steps.Hold(steps.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.member.Name)
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.member.Name)
 	}
 	if v := s.dumping(ctx); v.Stops() {
 		return v
@@ -107,7 +107,7 @@ func (s shopLoad) dumping(ctx context.Context) steps.Result {
 		return s.memberError(err)
 	}
 	if anyAlive(pods.Items) {
-		return steps.Hold(steps.PollFirst, v1.ReasonInUse, "waiting in %s for a dump of the database to end", s.member.Name)
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonInUse, "waiting in %s for a dump of the database to end", s.member.Name)
 	}
 	return steps.Result{}
 }
@@ -116,7 +116,7 @@ func (s shopLoad) dumping(ctx context.Context) steps.Result {
 func (s shopLoad) ready(ctx context.Context) steps.Result {
 	for _, c := range s.targetFacts.copy.Status.Components {
 		if slices.Contains(clients(), c.Name) && c.Replicas > 0 {
-			return steps.Hold(steps.PollFirst, v1.ReasonStoppingApplication, "%s in %s is to be stopped", c.Name, s.member.Name)
+			return steps.RetryAfter(steps.PollFirst, v1.ReasonStoppingApplication, "%s in %s is to be stopped", c.Name, s.member.Name)
 		}
 	}
 	users, err := s.users()
@@ -129,7 +129,7 @@ func (s shopLoad) ready(ctx context.Context) steps.Result {
 		return s.memberError(err)
 	}
 	if anyAlive(pods.Items) {
-		return steps.Hold(steps.PollFirst, v1.ReasonStoppingApplication, "waiting in %s for what uses the database to stop", s.member.Name)
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonStoppingApplication, "waiting in %s for what uses the database to stop", s.member.Name)
 	}
 	return s.serves(ctx)
 }
@@ -154,7 +154,7 @@ func (s shopLoad) users() (labels.Selector, error) {
 
 // serves reports whether the database is ready.
 func (s shopLoad) serves(ctx context.Context) steps.Result {
-	waiting := steps.Hold(steps.PollFirst, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", s.member.Name)
+	waiting := steps.RetryAfter(steps.PollFirst, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", s.member.Name)
 	pod := &corev1.Pod{}
 	err := s.reader().Get(ctx, client.ObjectKey{Namespace: s.targetFacts.copy.Namespace, Name: render.DatabasePod(s.targetFacts.copy.Name)}, pod)
 	switch {
@@ -191,7 +191,7 @@ func (s shopLoad) cancel(ctx context.Context) steps.Result {
 		return s.memberError(err)
 	}
 	if !stopped {
-		return steps.Hold(steps.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.member.Name)
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.member.Name)
 	}
 	if v := s.startApplication(ctx); v.Stops() {
 		return v
@@ -209,7 +209,7 @@ func (s shopLoad) startApplication(ctx context.Context) steps.Result {
 	case err != nil:
 		return s.copyError(err)
 	case given:
-		return steps.Hold(steps.PollFirst, v1.ReasonStartingDatabase, "what uses the database in %s starts again", s.member.Name)
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonStartingDatabase, "what uses the database in %s starts again", s.member.Name)
 	default:
 		return steps.Result{}
 	}
@@ -219,9 +219,9 @@ func (s shopLoad) startApplication(ctx context.Context) steps.Result {
 func (s shopLoad) copyError(err error) steps.Result {
 	switch {
 	case errors.Is(err, errBusy):
-		return steps.Hold(steps.PollFirst, v1.ReasonInUse, "another Restore works on the database in %s", s.member.Name)
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonInUse, "another Restore works on the database in %s", s.member.Name)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return steps.Hold(steps.PollFirst, v1.ReasonRetrying, "the EcommerceApp in %s was changed by another client; the hub retries", s.member.Name)
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonRetrying, "the EcommerceApp in %s was changed by another client; the hub retries", s.member.Name)
 	default:
 		return s.memberError(err)
 	}

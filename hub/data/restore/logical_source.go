@@ -26,7 +26,7 @@ func dumpSource(b *v1.Backup, at dumpTarget) (v1.DumpSource, steps.Result) {
 	case sent(b):
 		return v1.DumpFromBucket, steps.Result{}
 	case d.Object != nil && b.Status.Phase == v1.BackupFinalizing:
-		return "", steps.Hold(steps.Member, v1.ReasonBackupNotReady, "the dump of Backup %q is on its way to the bucket", b.Name)
+		return "", steps.RetryAfter(steps.Member, v1.ReasonBackupNotReady, "the dump of Backup %q is on its way to the bucket", b.Name)
 	case at.here:
 		return "", steps.Fail(v1.ReasonDumpMissing, "the dump %s is not on the claim %s of %s any more, and in no bucket: "+
 			"give the CloudAccount of %s spec.objectStorage for dumps to come", d.File, d.Claim, b.Spec.ClusterRef.Name, b.Spec.ClusterRef.Name)

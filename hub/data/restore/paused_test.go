@@ -20,8 +20,8 @@ import (
 func TestAbandon(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
-	waits := steps.Hold(time.Minute, v1.ReasonStoppingApplication, "waiting")
-	paused := steps.Hold(time.Minute, v1.ReasonPaused, "paused")
+	waits := steps.RetryAfter(time.Minute, v1.ReasonStoppingApplication, "waiting")
+	paused := steps.RetryAfter(time.Minute, v1.ReasonPaused, "paused")
 	verify := func(w *work) { w.restore.Spec.Verify = true }
 	for name, tt := range map[string]struct {
 		change  func(*work)
@@ -31,7 +31,7 @@ func TestAbandon(t *testing.T) {
 		want    steps.Result
 	}{
 		"in time":                  {nil, waits, time.Hour, 0, waits},
-		"shortly before its limit": {nil, waits, limit - 9*time.Second, 0, steps.Hold(10*time.Second, v1.ReasonStoppingApplication, "waiting")},
+		"shortly before its limit": {nil, waits, limit - 9*time.Second, 0, steps.RetryAfter(10*time.Second, v1.ReasonStoppingApplication, "waiting")},
 		"at its limit":             {nil, waits, limit + time.Second, 0, steps.Fail(v1.ReasonStoppingApplication, "given up after 6h0m0s: waiting")},
 		"paused at its limit":      {nil, paused, limit + time.Second, 0, paused},
 		"paused before its limit":  {nil, paused, limit - 9*time.Second, 0, paused},

@@ -155,21 +155,21 @@ func (w *work) giveUp(ctx context.Context, v steps.Result) (steps.Result, error)
 		return v, nil // The database may use the volumes.
 	}
 	if w.replaced() && v.Reason != v1.ReasonConflict {
-		return steps.Hold(steps.Refused, v.Reason, "%s", v.Message), nil
+		return steps.RetryAfter(steps.Refused, v.Reason, "%s", v.Message), nil
 	}
 	if w.targetFacts == nil {
 		if held, err := w.look(ctx); held.Stops() || err != nil {
-			return steps.Hold(max(held.Wait, steps.Member), v.Reason, "%s (the database starts again when %s answers)", v.Message, w.member.Name), err
+			return steps.RetryAfter(max(held.Wait, steps.Member), v.Reason, "%s (the database starts again when %s answers)", v.Message, w.member.Name), err
 		}
 	}
 	if w.targetFacts == nil {
 		return v, nil // The member or the backup is no more.
 	}
 	if !w.databaseReleased(ctx) {
-		return steps.Hold(steps.Member, v.Reason, "%s (starting the database again)", v.Message), nil
+		return steps.RetryAfter(steps.Member, v.Reason, "%s (starting the database again)", v.Message), nil
 	}
 	if held := w.deleteUnused(ctx); held.Stops() {
-		return steps.Hold(max(held.Wait, steps.Member), v.Reason, "%s (%s)", v.Message, held.Message), nil
+		return steps.RetryAfter(max(held.Wait, steps.Member), v.Reason, "%s (%s)", v.Message, held.Message), nil
 	}
 	return v, nil
 }
@@ -190,7 +190,7 @@ func (w *work) unstarted(ctx context.Context, err error) error {
 		return err
 	}
 	w.restore = w.stored.DeepCopy()
-	v := steps.Hold(d.Wait, d.Reason, "%s", d.Message)
+	v := steps.RetryAfter(d.Wait, d.Reason, "%s", d.Message)
 	if w.restore.Spec.Verify {
 		w.concludeVerification(v)
 	} else {

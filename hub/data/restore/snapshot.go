@@ -29,7 +29,7 @@ func (w *work) choose(ctx context.Context) steps.Result {
 		snapshot := &w.backup.Status.Snapshots[i]
 		id := snapshotIn(w.member.Status.Region, &w.backup.Status, snapshot)
 		if id == "" && w.backup.Status.Phase == v1.BackupFinalizing && slices.Contains(w.backup.Spec.CopyToRegions, w.member.Status.Region) {
-			return steps.Hold(steps.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
+			return steps.RetryAfter(steps.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
 		}
 		if id == "" {
 			return missingIn(w.member.Status.Region, w.backup, snapshot)

@@ -41,7 +41,7 @@ func (w *work) ensureSecrets(ctx context.Context) steps.Result {
 		return steps.Result{}
 	}
 	from := w.backup.Spec.ClusterRef.Name
-	return steps.Hold(steps.FromMember(err, from, "read Secrets").Wait, v1.ReasonCredentialsMissing,
+	return steps.RetryAfter(steps.FromMember(err, from, "read Secrets").Wait, v1.ReasonCredentialsMissing,
 		"the claims are there, but the database's passwords are not: Secret %s of %s could not be copied to %s; create it there by hand if %s is lost",
 		missing, from, w.member.Name, from)
 }
@@ -62,7 +62,7 @@ func (w *work) sameCredentials(ctx context.Context) steps.Result {
 	}
 	switch {
 	case err != nil:
-		return steps.Hold(steps.FromMember(err, from, "read Secrets").Wait, v1.ReasonCredentialsMissing,
+		return steps.RetryAfter(steps.FromMember(err, from, "read Secrets").Wait, v1.ReasonCredentialsMissing,
 			"the credentials of %s cannot be compared with those of the database in %s until the hub can read both Secrets", from, w.member.Name)
 	case different != "":
 		return steps.Fail(v1.ReasonCredentialsMissing, "the data of %s does not have %s as the database in %s: "+

@@ -37,7 +37,7 @@ func (w *work) stopDatabase(ctx context.Context) steps.Result {
 	case err != nil:
 		return w.memberError(err)
 	default:
-		return steps.Hold(memberDelay, v1.ReasonStoppingDatabase, "waiting for the database in %s to stop", w.member.Name)
+		return steps.RetryAfter(memberDelay, v1.ReasonStoppingDatabase, "waiting for the database in %s to stop", w.member.Name)
 	}
 }
 
@@ -53,7 +53,7 @@ func (w *work) replaceClaims(ctx context.Context) steps.Result {
 			return w.memberError(err)
 		}
 		if !bound {
-			waiting = steps.Hold(memberDelay, v1.ReasonCreatingVolumes, "waiting for the claim %s in %s to be bound", v.Claim, w.member.Name)
+			waiting = steps.RetryAfter(memberDelay, v1.ReasonCreatingVolumes, "waiting for the claim %s in %s to be bound", v.Claim, w.member.Name)
 		}
 	}
 	return waiting
@@ -187,7 +187,7 @@ func (w *work) startDatabase(ctx context.Context) steps.Result {
 	}
 	if !bound(w.stored) {
 		// Written down before the copy records the end of the Restore.
-		return steps.Hold(memberDelay, v1.ReasonStartingDatabase, "the claims in %s are bound", w.member.Name)
+		return steps.RetryAfter(memberDelay, v1.ReasonStartingDatabase, "the claims in %s are bound", w.member.Name)
 	}
 	given, err := releaseLock(ctx, w.writer(), w.targetFacts.copy, w.restore)
 	if err != nil {
@@ -200,7 +200,7 @@ func (w *work) startDatabase(ctx context.Context) steps.Result {
 		return w.memberError(err)
 	}
 	if given || err != nil || !serves(pod) {
-		return steps.Hold(memberDelay, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", w.member.Name)
+		return steps.RetryAfter(memberDelay, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", w.member.Name)
 	}
 	return steps.Result{}
 }

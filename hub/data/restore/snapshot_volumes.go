@@ -66,7 +66,7 @@ func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.R
 		v.State = v1.RestoredVolumeCreating
 		if err := m.save(ctx); err != nil {
 			v.State = ""
-			return steps.Hold(steps.PollFirst, v1.ReasonRetrying, "recording the request for the volume of the claim %s", v.Claim)
+			return steps.RetryAfter(steps.PollFirst, v1.ReasonRetrying, "recording the request for the volume of the claim %s", v.Claim)
 		}
 	}
 	made, err := session.Volumes.EnsureVolume(ctx, m.spec(v))
@@ -90,9 +90,9 @@ func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.R
 		if v.Attempt++; v.Attempt >= maxVolumeAttempts {
 			return steps.Fail(v1.ReasonSnapshotFailed, "the provider could not create the volume of the claim %s: %s", v.Claim, v1.Excerpt(made.Message, steps.MaxMessage))
 		}
-		return steps.Hold(steps.Transient, v1.ReasonRetrying, "the provider could not create the volume of the claim %s; asking again", v.Claim)
+		return steps.RetryAfter(steps.Transient, v1.ReasonRetrying, "the provider could not create the volume of the claim %s; asking again", v.Claim)
 	default:
-		return steps.Hold(steps.Poll(m.age), v1.ReasonCreatingVolumes, "the provider makes the volumes")
+		return steps.RetryAfter(steps.Poll(m.age), v1.ReasonCreatingVolumes, "the provider makes the volumes")
 	}
 }
 

@@ -60,7 +60,7 @@ func (w *work) lookAround(ctx context.Context) steps.Result {
 	found, err := w.read(ctx)
 	switch {
 	case errors.Is(err, csi.ErrDriverMissing):
-		return steps.Hold(steps.Member, v1.ReasonDriverMissing, "%s: %v", w.member.Name, err)
+		return steps.RetryAfter(steps.Member, v1.ReasonDriverMissing, "%s: %v", w.member.Name, err)
 	case err != nil:
 		return steps.FromMember(err, w.member.Name, "read claims and volumes")
 	}

@@ -102,7 +102,7 @@ func (w *work) prove(ctx context.Context) steps.Result {
 	before := w.backup.DeepCopy()
 	w.backup.Status.LastVerifiedTime = v1.Seconds(w.now)
 	if err := w.client.Status().Patch(ctx, w.backup, retry.MergeFromLocked(before)); err != nil {
-		return steps.Hold(memberDelay, v1.ReasonVerifying, "the database has started; recording that on the Backup")
+		return steps.RetryAfter(memberDelay, v1.ReasonVerifying, "the database has started; recording that on the Backup")
 	}
 	return steps.Result{}
 }
@@ -114,11 +114,11 @@ func (w *work) startVerification(ctx context.Context) steps.Result {
 	ready, err := w.verification().start(ctx, w.targetFacts.cluster)
 	switch {
 	case apierrors.IsNotFound(err):
-		return steps.Hold(steps.Member, v1.ReasonCredentialsMissing, "%s does not have the Secret with the credentials of the application's database", w.member.Name)
+		return steps.RetryAfter(steps.Member, v1.ReasonCredentialsMissing, "%s does not have the Secret with the credentials of the application's database", w.member.Name)
 	case err != nil:
 		return w.memberError(err)
 	case !ready:
-		return steps.Hold(memberDelay, v1.ReasonVerifying, "waiting for the database that the backup is verified with to start in %s", w.member.Name)
+		return steps.RetryAfter(memberDelay, v1.ReasonVerifying, "waiting for the database that the backup is verified with to start in %s", w.member.Name)
 	default:
 		return steps.Result{}
 	}
@@ -189,7 +189,7 @@ func (w *work) deleteVerification(ctx context.Context) (steps.Result, error) {
 		return w.memberError(err), nil
 	}
 	if !gone {
-		return steps.Hold(memberDelay, v1.ReasonDeleting, "deleting the database"), nil
+		return steps.RetryAfter(memberDelay, v1.ReasonDeleting, "deleting the database"), nil
 	}
 	for i := range w.restore.Status.Volumes {
 		gone, err := member.volume(short, w.restore.Status.Volumes[i].PersistentVolume, w.restore.UID)
@@ -197,7 +197,7 @@ func (w *work) deleteVerification(ctx context.Context) (steps.Result, error) {
 			return w.memberError(err), nil
 		}
 		if !gone {
-			return steps.Hold(memberDelay, v1.ReasonDeleting, "waiting for the driver to delete the volume"), nil
+			return steps.RetryAfter(memberDelay, v1.ReasonDeleting, "waiting for the driver to delete the volume"), nil
 		}
 	}
 	// Those that the driver did not delete, or does not know.

@@ -40,7 +40,7 @@ type Removal struct {
 func (r Removal) Advance(ctx context.Context) steps.Result {
 	o := r.Backup.Status.Dump.Object
 	if !r.Bucket.Has(o) {
-		return steps.Hold(steps.Refused, v1.ReasonAccountNotReady,
+		return steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady,
 			"the dump is in %s, and the CloudAccount %q has another bucket or prefix now: put that back, or set spec.deletion to Retain", cmp.Or(o.Location, o.Bucket), r.Backup.Status.Account)
 	}
 	// Asked before the list is read, which is then the last one.
@@ -50,9 +50,9 @@ func (r Removal) Advance(ctx context.Context) steps.Result {
 	case err != nil:
 		return dumps.FromError(err, "deleting the dump")
 	case more:
-		return steps.Hold(steps.PollFirst, v1.ReasonDeleting, "the dump is being deleted from the bucket %s", o.Bucket)
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonDeleting, "the dump is being deleted from the bucket %s", o.Bucket)
 	case wait > 0:
-		return steps.Hold(min(wait, steps.Member), v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket %s", o.Bucket)
+		return steps.RetryAfter(min(wait, steps.Member), v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket %s", o.Bucket)
 	default:
 		return steps.Result{}
 	}

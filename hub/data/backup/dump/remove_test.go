@@ -20,7 +20,7 @@ import (
 // removes: a dump goes when nothing more can be sent.
 func (e *testEnv) removes(t *testing.T) {
 	waiting := func(wait time.Duration) steps.Result {
-		return steps.Hold(wait, v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket dumps")
+		return steps.RetryAfter(wait, v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket dumps")
 	}
 	underWay := func(t *testing.T) { t.Helper(); e.send(t); e.putPart() }
 	almostExpired := func(t *testing.T) { t.Helper(); underWay(t); e.Clock.Step(time.Hour - time.Second) }

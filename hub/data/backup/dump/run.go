@@ -87,7 +87,7 @@ func (r Run) begin(ctx context.Context) steps.Result {
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: name}, from)
 	switch {
 	case apierrors.IsNotFound(err):
-		return steps.Hold(steps.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", r.Backup.Spec.ClusterRef.Name, name)
+		return steps.RetryAfter(steps.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", r.Backup.Spec.ClusterRef.Name, name)
 	case err != nil:
 		return r.memberError(err)
 	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != rendermeta.LabelValue(r.Backup.Spec.AppRef.Name):
@@ -104,7 +104,7 @@ func (r Run) begin(ctx context.Context) steps.Result {
 		v.Message = fmt.Sprintf("%s rejects the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, memberjob.Sanitize(apierror.Message(err)))
 		return v
 	case apierrors.IsAlreadyExists(err):
-		return steps.Hold(steps.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
 	case err != nil:
 		return r.memberError(err)
 	}
@@ -133,14 +133,14 @@ func (r Run) serves(ctx context.Context) steps.Result {
 			return steps.Result{}
 		}
 	}
-	return steps.Hold(steps.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterRef.Name)
+	return steps.RetryAfter(steps.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterRef.Name)
 }
 
 // Available reports whether the database of a copy has data to back up: no Restore works on it, until
 // whose end it has neither the old nor the new data, and it is not lost.
 func Available(b *v1.Backup, copied *v1.EcommerceApp) steps.Result {
 	if name := cmp.Or(copied.Annotations[v1.LoadingAnnotation], copied.Annotations[v1.RestoringAnnotation]); name != "" {
-		return steps.Hold(steps.Member, v1.ReasonInUse, "the Restore %s works on the database in %s", name, b.Spec.ClusterRef.Name)
+		return steps.RetryAfter(steps.Member, v1.ReasonInUse, "the Restore %s works on the database in %s", name, b.Spec.ClusterRef.Name)
 	}
 	if meta.IsStatusConditionTrue(copied.Status.Conditions, v1.ConditionDatabaseLost) {
 		return Lost(b)
@@ -150,7 +150,7 @@ func Available(b *v1.Backup, copied *v1.EcommerceApp) steps.Result {
 
 // Lost returns the result for a Backup of a database that is lost.
 func Lost(b *v1.Backup) steps.Result {
-	return steps.Hold(steps.Member, v1.ReasonDatabaseLost, "the database in %s is lost, and there is nothing to back up: "+
+	return steps.RetryAfter(steps.Member, v1.ReasonDatabaseLost, "the database in %s is lost, and there is nothing to back up: "+
 		"restore a Backup with kubectl shopfleet restore BACKUP --overwrite", b.Spec.ClusterRef.Name)
 }
 
@@ -221,9 +221,9 @@ func (r Run) dumping(job *batchv1.Job, why string) steps.Result {
 		age = r.Now.Sub(r.Backup.Status.StartTime.Time)
 	}
 	if why != "" {
-		return steps.Hold(steps.Poll(age), v1.ReasonDumping, "the Job %s is to dump the database, and waits: %s", job.Name, why)
+		return steps.RetryAfter(steps.Poll(age), v1.ReasonDumping, "the Job %s is to dump the database, and waits: %s", job.Name, why)
 	}
-	return steps.Hold(steps.Poll(age), v1.ReasonDumping, "the Job %s dumps the database", job.Name)
+	return steps.RetryAfter(steps.Poll(age), v1.ReasonDumping, "the Job %s dumps the database", job.Name)
 }
 
 // observe returns the result of a Job, or waits for its end.

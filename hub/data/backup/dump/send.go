@@ -68,7 +68,7 @@ func (s Send) Advance(ctx context.Context) (steps.Result, error) {
 	case o.State == v1.DumpSent:
 		return steps.Result{}, nil
 	case !s.Bucket.Has(o):
-		return steps.Hold(steps.Refused, v1.ReasonAccountNotReady,
+		return steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady,
 			"parts of the dump are in %s, and the CloudAccount %q has another bucket or prefix now", cmp.Or(o.Location, o.Bucket), s.Backup.Status.Account), nil
 	case o.ExpirationTime == nil:
 		return s.attempt(ctx)
@@ -145,7 +145,7 @@ func (s Send) again(format string, args ...any) steps.Result {
 	}
 	o.Attempt++
 	o.ExpirationTime = nil
-	return steps.Hold(wait, v1.ReasonRetrying, format, args...)
+	return steps.RetryAfter(wait, v1.ReasonRetrying, format, args...)
 }
 
 // attempt makes the Job that sends what is missing. When its requests expire is written
@@ -238,9 +238,9 @@ func sendKey(b *v1.Backup) client.ObjectKey {
 func (s Send) sending(job, why string) steps.Result {
 	age := s.Now.Sub(s.Backup.Status.Dump.Object.ExpirationTime.Add(-cloud.MaxLife))
 	if why != "" {
-		return steps.Hold(steps.Poll(age), v1.ReasonSending, "the Job %s is to send the dump, and waits: %s", job, why)
+		return steps.RetryAfter(steps.Poll(age), v1.ReasonSending, "the Job %s is to send the dump, and waits: %s", job, why)
 	}
-	return steps.Hold(steps.Poll(age), v1.ReasonSending, "the Job %s sends the dump", job)
+	return steps.RetryAfter(steps.Poll(age), v1.ReasonSending, "the Job %s sends the dump", job)
 }
 
 func (s Send) memberError(err error) steps.Result {
@@ -251,7 +251,7 @@ func (s Send) memberError(err error) steps.Result {
 func (s Send) classify(err error, what string) steps.Result {
 	v := dumps.FromError(err, what)
 	if cloud.ClassOf(err) == cloud.ClassNotFound && v.Fatal {
-		return steps.Hold(steps.Refused, v1.ReasonAccountNotReady, "%s: the bucket %s is not there", what, s.Bucket.Name)
+		return steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady, "%s: the bucket %s is not there", what, s.Bucket.Name)
 	}
 	return v
 }

@@ -22,7 +22,7 @@ import (
 // sends goes from the first pass to the manifest, with what is written in between.
 func (e *testEnv) sends(t *testing.T) {
 	e.resetToSend(t)
-	sending := steps.Hold(steps.PollFirst, v1.ReasonSending, "the Job %s sends the dump", sendJob)
+	sending := steps.RetryAfter(steps.PollFirst, v1.ReasonSending, "the Job %s sends the dump", sendJob)
 	for range 2 {
 		if diff := cmp.Diff(sending, e.send(t)); diff != "" {
 			t.Fatalf("result (-want +got):\n%s", diff)
@@ -86,7 +86,7 @@ func (e *testEnv) order(t *testing.T) (*corev1.Secret, order.Order) {
 // sendEnds: another attempt follows, or the Backup fails.
 func (e *testEnv) sendEnds(t *testing.T) {
 	retry := func(wait time.Duration, format string) steps.Result {
-		return steps.Hold(wait, v1.ReasonRetrying, format, sendJob)
+		return steps.RetryAfter(wait, v1.ReasonRetrying, format, sendJob)
 	}
 	ends := func(code int32, message string) func(*testing.T) {
 		return func(t *testing.T) { t.Helper(); e.endSend(t, code, message) }
@@ -123,7 +123,7 @@ func (e *testEnv) sendEnds(t *testing.T) {
 		"pruned": {ends(order.ExitGone, "there is no such file"),
 			steps.Fail(v1.ReasonDumpMissing, "the Job %s cannot send the dump: there is no such file", sendJob)},
 		"in time, just so": {after(69*time.Minute, func(*testing.T) {}),
-			steps.Hold(time.Minute, v1.ReasonSending, "the Job %s sends the dump", sendJob)},
+			steps.RetryAfter(time.Minute, v1.ReasonSending, "the Job %s sends the dump", sendJob)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e.resetToSend(t)
@@ -152,7 +152,7 @@ func (e *testEnv) succeedsThen(t *testing.T) {
 	if got := e.object().Attempt; got != 1 {
 		t.Errorf("attempt %d", got)
 	}
-	want := steps.Hold(steps.PollFirst, v1.ReasonSending, "the Job %s sends the dump", scheduledJob+"-send-1")
+	want := steps.RetryAfter(steps.PollFirst, v1.ReasonSending, "the Job %s sends the dump", scheduledJob+"-send-1")
 	if next := e.send(t); next != want {
 		t.Errorf("the next attempt: %+v", next)
 	}
@@ -277,7 +277,7 @@ func (e *testEnv) obstaclesOfSending(t *testing.T) {
 func (e *testEnv) noBucket(t *testing.T) {
 	e.resetToSend(t)
 	e.options.Missing = true
-	want := steps.Hold(steps.Refused, v1.ReasonAccountNotReady, "preparing to send the dump: the bucket dumps is not there")
+	want := steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady, "preparing to send the dump: the bucket dumps is not there")
 	if diff := cmp.Diff(want, e.send(t)); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}

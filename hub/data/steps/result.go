@@ -45,8 +45,8 @@ func Fail(reason, format string, args ...any) Result {
 	return Result{Reason: reason, Message: fmt.Sprintf(format, args...), Fatal: true}
 }
 
-// Hold returns a result to retry after wait.
-func Hold(wait time.Duration, reason, format string, args ...any) Result {
+// RetryAfter returns a result to retry after wait.
+func RetryAfter(wait time.Duration, reason, format string, args ...any) Result {
 	return Result{Reason: reason, Message: fmt.Sprintf(format, args...), Wait: wait}
 }
 
@@ -64,31 +64,31 @@ func (r Result) Within(left time.Duration) Result {
 func FromError(err error, what string) Result {
 	var e *cloud.Error
 	if !errors.As(err, &e) {
-		return Hold(Transient, v1.ReasonCloudUnavailable, "%s: the request to the cloud provider failed", what)
+		return RetryAfter(Transient, v1.ReasonCloudUnavailable, "%s: the request to the cloud provider failed", what)
 	}
 	if e.Code == accounts.CodeSafeMode {
-		return Hold(Refused, v1.ReasonPaused, "%s: %s", what, e.Message)
+		return RetryAfter(Refused, v1.ReasonPaused, "%s: %s", what, e.Message)
 	}
 	wait := max(e.RetryAfter, Transient)
 	switch e.Class {
 	case cloud.ClassThrottled:
-		return Hold(wait, v1.ReasonThrottled, "%s: the provider throttles requests%s", what, code(e))
+		return RetryAfter(wait, v1.ReasonThrottled, "%s: the provider throttles requests%s", what, code(e))
 	case cloud.ClassTransient:
-		return Hold(wait, v1.ReasonCloudUnavailable, "%s: the provider does not answer", what)
+		return RetryAfter(wait, v1.ReasonCloudUnavailable, "%s: the provider does not answer", what)
 	case cloud.ClassAmbiguous:
-		return Hold(wait, v1.ReasonRetrying, "%s: the response was lost; checking the result", what)
+		return RetryAfter(wait, v1.ReasonRetrying, "%s: the response was lost; checking the result", what)
 	case cloud.ClassQuota:
-		return Hold(max(wait, Quota), v1.ReasonQuotaExceeded, "%s: a quota of the account is exhausted%s", what, code(e))
+		return RetryAfter(max(wait, Quota), v1.ReasonQuotaExceeded, "%s: a quota of the account is exhausted%s", what, code(e))
 	case cloud.ClassAuthExpired:
-		return Hold(Refused, v1.ReasonAccountNotReady, "%s: the provider rejects the credentials%s", what, code(e))
+		return RetryAfter(Refused, v1.ReasonAccountNotReady, "%s: the provider rejects the credentials%s", what, code(e))
 	case cloud.ClassDenied:
-		return Hold(Refused, v1.ReasonCloudRefused, "%s: the provider denies permission%s", what, code(e))
+		return RetryAfter(Refused, v1.ReasonCloudRefused, "%s: the provider denies permission%s", what, code(e))
 	case cloud.ClassInUse, cloud.ClassLocked:
-		return Hold(Quota, v1.ReasonInUse, "%s: the resource is in use or locked%s", what, code(e))
+		return RetryAfter(Quota, v1.ReasonInUse, "%s: the resource is in use or locked%s", what, code(e))
 	case cloud.ClassNotFound:
 		if e.Code == accounts.CodeUnknownAccount {
 			// The account may be set soon, after a start of the hub.
-			return Hold(PollFirst, v1.ReasonAccountNotFound, "%s", e.Message)
+			return RetryAfter(PollFirst, v1.ReasonAccountNotFound, "%s", e.Message)
 		}
 		return Fail(v1.ReasonSnapshotMissing, "%s: the resource does not exist%s", what, code(e))
 	case cloud.ClassConflict:
@@ -98,7 +98,7 @@ func FromError(err error, what string) Result {
 		case accounts.CodeRegionNotAllowed:
 			return Fail(v1.ReasonRegionNotAllowed, "%s", e.Message)
 		case accounts.CodeInvalidBucket:
-			return Hold(Refused, v1.ReasonAccountNotReady, "%s: %s", what, e.Message)
+			return RetryAfter(Refused, v1.ReasonAccountNotReady, "%s: %s", what, e.Message)
 		}
 		return Fail(v1.ReasonCloudRefused, "%s: %s", what, e.Message)
 	}
@@ -110,23 +110,23 @@ func FromError(err error, what string) Result {
 func FromMember(err error, member, what string) Result {
 	switch d := apierror.Decide(err); d.Class {
 	case apierror.NotConnected:
-		return Hold(NotConnected, d.Reason, "%s is not connected", member)
+		return RetryAfter(NotConnected, d.Reason, "%s is not connected", member)
 	case apierror.Throttled:
-		return Hold(d.Wait, v1.ReasonThrottled, "%s throttles requests", member)
+		return RetryAfter(d.Wait, v1.ReasonThrottled, "%s throttles requests", member)
 	case apierror.Fenced:
-		return Hold(d.Wait, v1.ReasonRetrying, "the hub has to renew its Lease first")
+		return RetryAfter(d.Wait, v1.ReasonRetrying, "the hub has to renew its Lease first")
 	case apierror.Paused:
-		return Hold(Member, d.Reason, "held back by spec.paused of MemberCluster %s, or by the hub's safe mode", member)
+		return RetryAfter(Member, d.Reason, "held back by spec.paused of MemberCluster %s, or by the hub's safe mode", member)
 	case apierror.Conflict:
-		return Hold(PollFirst, v1.ReasonRetrying, "another client changed an object in %s at the same time", member)
+		return RetryAfter(PollFirst, v1.ReasonRetrying, "another client changed an object in %s at the same time", member)
 	case apierror.Forbidden:
-		return Hold(d.Wait, d.Reason, "the hub may not %s in %s: run kubectl shopfleet join again", what, member)
+		return RetryAfter(d.Wait, d.Reason, "the hub may not %s in %s: run kubectl shopfleet join again", what, member)
 	case apierror.Invalid, apierror.NotServed, apierror.NamespaceTerminating:
-		return Hold(d.Wait, v1.ReasonApplyFailed, "%s rejects an object of the hub (%s)", member, d.Class)
+		return RetryAfter(d.Wait, v1.ReasonApplyFailed, "%s rejects an object of the hub (%s)", member, d.Class)
 	case apierror.Internal:
-		return Hold(Member, v1.ReasonApplyFailed, "%s fails on an object of the hub, as with a webhook that it cannot call: repair that, the hub tries again", member)
+		return RetryAfter(Member, v1.ReasonApplyFailed, "%s fails on an object of the hub, as with a webhook that it cannot call: repair that, the hub tries again", member)
 	default:
-		return Hold(Member, v1.ReasonClusterUnreachable, "%s does not answer", member)
+		return RetryAfter(Member, v1.ReasonClusterUnreachable, "%s does not answer", member)
 	}
 }
 

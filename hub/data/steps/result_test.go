@@ -68,13 +68,13 @@ func TestFromMember(t *testing.T) {
 		err  error
 		want Result
 	}{
-		"not connected": {apierror.ErrNotConnected, Hold(NotConnected, v1.ReasonClusterUnreachable, "eu-1 is not connected")},
-		"throttled":     {apierrors.NewTooManyRequests("slow down", 30), Hold(30*time.Second, v1.ReasonThrottled, "eu-1 throttles requests")},
-		"conflict":      {apierrors.NewConflict(resource, "x", errors.New("newer")), Hold(PollFirst, v1.ReasonRetrying, "another client changed an object in eu-1 at the same time")},
-		"forbidden":     {apierrors.NewForbidden(resource, "x", errors.New("https://signed")), Hold(Refused, v1.ReasonForbidden, "the hub may not create Jobs in eu-1: run kubectl shopfleet join again")},
-		"denied":        {apierrors.NewBadRequest("https://signed"), Hold(Refused, v1.ReasonApplyFailed, "eu-1 rejects an object of the hub (Invalid)")},
-		"broken":        {apierrors.NewInternalError(errors.New("broken")), Hold(Member, v1.ReasonApplyFailed, "eu-1 fails on an object of the hub, as with a webhook that it cannot call: repair that, the hub tries again")},
-		"of a proxy":    {apierrors.NewGenericServerResponse(500, "post", schema.GroupResource{}, "", "", 0, true), Hold(Member, v1.ReasonClusterUnreachable, "eu-1 does not answer")},
+		"not connected": {apierror.ErrNotConnected, RetryAfter(NotConnected, v1.ReasonClusterUnreachable, "eu-1 is not connected")},
+		"throttled":     {apierrors.NewTooManyRequests("slow down", 30), RetryAfter(30*time.Second, v1.ReasonThrottled, "eu-1 throttles requests")},
+		"conflict":      {apierrors.NewConflict(resource, "x", errors.New("newer")), RetryAfter(PollFirst, v1.ReasonRetrying, "another client changed an object in eu-1 at the same time")},
+		"forbidden":     {apierrors.NewForbidden(resource, "x", errors.New("https://signed")), RetryAfter(Refused, v1.ReasonForbidden, "the hub may not create Jobs in eu-1: run kubectl shopfleet join again")},
+		"denied":        {apierrors.NewBadRequest("https://signed"), RetryAfter(Refused, v1.ReasonApplyFailed, "eu-1 rejects an object of the hub (Invalid)")},
+		"broken":        {apierrors.NewInternalError(errors.New("broken")), RetryAfter(Member, v1.ReasonApplyFailed, "eu-1 fails on an object of the hub, as with a webhook that it cannot call: repair that, the hub tries again")},
+		"of a proxy":    {apierrors.NewGenericServerResponse(500, "post", schema.GroupResource{}, "", "", 0, true), RetryAfter(Member, v1.ReasonClusterUnreachable, "eu-1 does not answer")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,9 +93,9 @@ func TestWithin(t *testing.T) {
 		left   time.Duration
 		want   time.Duration
 	}{
-		"long before the limit": {Hold(time.Minute, "r", "m"), time.Hour, time.Minute},
-		"shortly before":        {Hold(time.Minute, "r", "m"), 20 * time.Second, 21 * time.Second},
-		"after it":              {Hold(time.Minute, "r", "m"), -time.Hour, time.Second},
+		"long before the limit": {RetryAfter(time.Minute, "r", "m"), time.Hour, time.Minute},
+		"shortly before":        {RetryAfter(time.Minute, "r", "m"), 20 * time.Second, 21 * time.Second},
+		"after it":              {RetryAfter(time.Minute, "r", "m"), -time.Hour, time.Second},
 		"complete":              {Result{}, 0, 0},
 		"failed":                {Fail("r", "m"), time.Hour, 0},
 	} {
@@ -146,7 +146,7 @@ func TestAdvance(t *testing.T) {
 		ran    []string
 	}{
 		"complete": {ran: []string{"first", "second", "third"}},
-		"waits":    {second: Hold(time.Second, "Waiting", "for it"), ran: []string{"first", "second"}},
+		"waits":    {second: RetryAfter(time.Second, "Waiting", "for it"), ran: []string{"first", "second"}},
 		"fails":    {second: Fail("Refused", "by it"), ran: []string{"first", "second"}},
 		"broken":   {err: broken, ran: []string{"first", "second"}},
 	} {
