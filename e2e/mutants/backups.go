@@ -12,13 +12,13 @@ func ofPlaces() []Mutant {
 	return []Mutant{
 		{
 			"copy-condemns-backup", "the failure of a copy fails the Backup",
-			backup + "/copy.go", "	if v = w.untilReady(v); v.Fatal {\n", "	if v = w.untilReady(v); v.Fatal && v.Reason == \"\" {\n",
+			backup + "/copy.go", "	if result = w.untilReady(result); result.Fatal {\n", "	if result = w.untilReady(result); result.Fatal && result.Reason == \"\" {\n",
 			backup, "TestACopyFailsAlone",
 		},
 		{
 			"unsent-dump-failed", "a dump that cannot be sent to the bucket has failed",
-			backup + "/dump.go", "	if v.Fatal && v.Reason != v1.ReasonDumpFailed && v.Reason != v1.ReasonDumpMissing {\n",
-			"	if v.Fatal && v.Reason == \"\" {\n",
+			backup + "/dump.go", "	if result.Fatal && result.Reason != v1.ReasonDumpFailed && result.Reason != v1.ReasonDumpMissing {\n",
+			"	if result.Fatal && result.Reason == \"\" {\n",
 			backup, "TestBackups/whether_a_dump_is_sent",
 		},
 		{
@@ -89,7 +89,7 @@ func ofLoss() []Mutant {
 		},
 		{
 			"lost-database-waited-for", "a load waits for a lost database before it consents to its initialization",
-			restorePackage + "/logical_shop.go", "	if v := s.dumping(ctx); v.Stops() {\n", "	if v := s.serves(ctx); v.Stops() {\n",
+			restorePackage + "/logical_shop.go", "	if result := s.dumping(ctx); result.Stops() {\n", "	if result := s.serves(ctx); result.Stops() {\n",
 			restorePackage, "TestRestores/dumps/of_a_lost_database",
 		},
 	}

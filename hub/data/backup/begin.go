@@ -30,8 +30,8 @@ var errUnbound = errors.New("the claim is not bound to a volume")
 // begin writes down what the backup is of, once. Later changes of the application or
 // the member do not matter to it any more.
 func (w *work) begin(ctx context.Context) (steps.Result, error) {
-	v, err := w.recordSource(ctx)
-	return w.untilTaken(v), err
+	result, err := w.recordSource(ctx)
+	return w.untilTaken(result), err
 }
 
 func (w *work) recordSource(ctx context.Context) (steps.Result, error) {
@@ -39,8 +39,8 @@ func (w *work) recordSource(ctx context.Context) (steps.Result, error) {
 	if s.StartTime != nil {
 		return steps.Result{}, nil
 	}
-	if v, err := w.mayBegin(ctx); v.Stops() || err != nil {
-		return v, err
+	if result, err := w.mayBegin(ctx); result.Stops() || err != nil {
+		return result, err
 	}
 	app := &v1.EcommerceApp{}
 	key := client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}
@@ -57,8 +57,8 @@ func (w *work) recordSource(ctx context.Context) (steps.Result, error) {
 		}
 		return steps.Result{}, fmt.Errorf("getting the member: %w", err)
 	}
-	if v := allowed(w.backup, app, member); v.Stops() {
-		return v, nil
+	if result := allowed(w.backup, app, member); result.Stops() {
+		return result, nil
 	}
 	if app.IsDatabaseLost(member.Name) {
 		return dump.Lost(w.backup), nil
@@ -126,8 +126,8 @@ func (w *work) nameSnapshots(ctx context.Context) steps.Result {
 	if len(s.Snapshots) > 0 {
 		return steps.Result{}
 	}
-	if v := w.available(ctx); v.Stops() {
-		return v
+	if result := w.available(ctx); result.Stops() {
+		return result
 	}
 	claims, err := w.claims(ctx)
 	if err != nil {

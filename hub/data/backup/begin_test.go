@@ -31,8 +31,8 @@ func TestAllowed(t *testing.T) {
 		if tt.provider == "" {
 			member.Status.Region = ""
 		}
-		if v := allowed(b, app, member); v.Reason != tt.want {
-			t.Errorf("%s: %+v, want the reason %q", name, v, tt.want)
+		if result := allowed(b, app, member); result.Reason != tt.want {
+			t.Errorf("%s: %+v, want the reason %q", name, result, tt.want)
 		}
 	}
 }

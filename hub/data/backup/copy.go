@@ -26,8 +26,8 @@ func (w *work) copy(ctx context.Context) (steps.Result, error) {
 			}
 		}
 	}
-	if v, err := w.mayAsk(ctx, asking); v.Stops() || err != nil {
-		return v, err
+	if result, err := w.mayAsk(ctx, asking); result.Stops() || err != nil {
+		return result, err
 	}
 	if err := w.intend(ctx, asking); err != nil {
 		return steps.Result{}, err
@@ -37,8 +37,8 @@ func (w *work) copy(ctx context.Context) (steps.Result, error) {
 		s := &w.backup.Status.Snapshots[i]
 		for j := range s.Copies {
 			c := &s.Copies[j]
-			if v := w.advanceCopy(ctx, s, c, slices.Contains(asking, c)); v.Stops() && !waiting.Stops() {
-				waiting = v
+			if result := w.advanceCopy(ctx, s, c, slices.Contains(asking, c)); result.Stops() && !waiting.Stops() {
+				waiting = result
 			}
 		}
 	}
@@ -51,19 +51,19 @@ func (w *work) advanceCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.Clou
 	if c.State == string(cloud.StateFailed) {
 		return steps.Result{}
 	}
-	v := w.observeCopy(ctx, s, c, may)
+	result := w.observeCopy(ctx, s, c, may)
 	ready := c.State == string(cloud.StateReady)
 	switch {
-	case ready && !v.Fatal && w.age() > readyTimeout:
+	case ready && !result.Fatal && w.age() > readyTimeout:
 		return steps.Result{} // What is left to do is to delete its duplicates.
-	case !ready && !v.Stops():
-		v = steps.RetryAfter(steps.Poll(w.age()), v1.ReasonCopying, "the snapshots are ready; copying to other regions")
+	case !ready && !result.Stops():
+		result = steps.RetryAfter(steps.Poll(w.age()), v1.ReasonCopying, "the snapshots are ready; copying to other regions")
 	}
-	if v = w.untilReady(v); v.Fatal {
-		c.State, c.Message = string(cloud.StateFailed), v1.Excerpt(v.Message, steps.MaxMessage)
+	if result = w.untilReady(result); result.Fatal {
+		c.State, c.Message = string(cloud.StateFailed), v1.Excerpt(result.Message, steps.MaxMessage)
 		return steps.Result{}
 	}
-	return v
+	return result
 }
 
 // observeCopy brings one copy up to date.

@@ -114,11 +114,11 @@ func TestACopyFailsAlone(t *testing.T) {
 			w.now = w.now.Add(tt.after)
 			w.options.Clock = testclock.NewFakeClock(w.now)
 			for range maxAttempts {
-				v, err := steps.Advance(t.Context(), []steps.Step{{Name: "Copy", Run: w.copy}})
+				result, err := steps.Advance(t.Context(), []steps.Step{{Name: "Copy", Run: w.copy}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				w.conclude(v)
+				w.conclude(result)
 			}
 			s := &w.backup.Status
 			got := []string{string(s.Phase), readyOf(w.backup).Reason, s.Message, meta.FindStatusCondition(s.Conditions, v1.ConditionCopied).Message}

@@ -45,23 +45,23 @@ func (w *work) makeDump(ctx context.Context) (steps.Result, error) {
 	if dumped(w.backup) {
 		return steps.Result{}, nil
 	}
-	v := w.runDump(ctx)
+	result := w.runDump(ctx)
 	if w.backup.Status.Dump == nil {
-		return w.untilTaken(v), nil
+		return w.untilTaken(result), nil
 	}
-	return w.untilReady(v), nil
+	return w.untilReady(result), nil
 }
 
 // sendDump advances the upload of the dump to the bucket, if there is one. A dump that cannot be
 // uploaded stays valid in its cluster, unless its file was replaced or deleted.
 func (w *work) sendDump(ctx context.Context) (steps.Result, error) {
-	v, err := w.send(ctx)
-	v = w.untilReady(v)
-	if v.Fatal && v.Reason != v1.ReasonDumpFailed && v.Reason != v1.ReasonDumpMissing {
-		w.unsent = "the dump is not in the bucket: " + v.Message
+	result, err := w.send(ctx)
+	result = w.untilReady(result)
+	if result.Fatal && result.Reason != v1.ReasonDumpFailed && result.Reason != v1.ReasonDumpMissing {
+		w.unsent = "the dump is not in the bucket: " + result.Message
 		return steps.Result{}, err
 	}
-	return v, err
+	return result, err
 }
 
 func (w *work) runDump(ctx context.Context) steps.Result {
@@ -99,11 +99,11 @@ func (w *work) send(ctx context.Context) (steps.Result, error) {
 	case err != nil && without(err):
 		return steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady, "the CloudAccount %q has no bucket any more", account), nil
 	case err != nil:
-		v := steps.FromError(err, "connecting to the bucket")
-		if v.Fatal { // The account may be put right, and nothing is wrong with the dump.
-			v = steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady, "%s", v.Message)
+		result := steps.FromError(err, "connecting to the bucket")
+		if result.Fatal { // The account may be put right, and nothing is wrong with the dump.
+			result = steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady, "%s", result.Message)
 		}
-		return v, nil
+		return result, nil
 	case s.Dump.Object == nil && order.Sizes(s.Dump.Bytes) == nil:
 		w.unsent = fmt.Sprintf("the dump is not in the bucket: more than %d GiB are not sent", order.MaxParts*order.PartBytes>>30)
 		return steps.Result{}, nil

@@ -105,17 +105,17 @@ func (c *crashes) whetherADumpIsSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWork(c, bucket.NewStore(testclock.NewFakeClock(now())))
 			tt.change(w)
-			v, err := steps.Advance(t.Context(), w.steps())
+			result, err := steps.Advance(t.Context(), w.steps())
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.conclude(v)
+			w.conclude(result)
 			ready := readyOf(w.backup)
 			want := []any{tt.phase, tt.reason, tt.message}
 			if diff := cmp.Diff(want, []any{w.backup.Status.Phase, ready.Reason, ready.Message}); diff != "" {
 				t.Errorf("phase, reason and message (-want +got):\n%s", diff)
 			}
-			if tt.phase == v1.BackupFinalizing && v.Wait <= 0 {
+			if tt.phase == v1.BackupFinalizing && result.Wait <= 0 {
 				t.Error("it is never looked at again")
 			}
 		})
@@ -137,8 +137,8 @@ func TestHowLongADumpMayTake(t *testing.T) {
 	} {
 		w := newWork(nil, nil)
 		w.backup.Status.Dump, w.backup.Status.SnapshotTime, w.now = tt.dump, nil, now().Add(tt.after)
-		if v, err := steps.Advance(t.Context(), w.steps()); err != nil || v.Reason != tt.want {
-			t.Errorf("%s: %+v, %v", name, v, err)
+		if result, err := steps.Advance(t.Context(), w.steps()); err != nil || result.Reason != tt.want {
+			t.Errorf("%s: %+v, %v", name, result, err)
 		}
 	}
 }

@@ -24,31 +24,31 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
 	}
 	w.backup = w.stored.DeepCopy()
-	v, err := w.inUse(ctx)
-	if err == nil && !v.Stops() && w.backup.Spec.Deletion == v1.DeletionDelete {
-		v, err = w.deleteData(ctx)
+	result, err := w.inUse(ctx)
+	if err == nil && !result.Stops() && w.backup.Spec.Deletion == v1.DeletionDelete {
+		result, err = w.deleteData(ctx)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if !v.Stops() {
+	if !result.Stops() {
 		return reconcile.Result{}, w.removeFinalizer(ctx)
 	}
-	w.backup.Status.Phase, w.backup.Status.Message = v1.BackupDeleting, v1.Excerpt(v.Message, steps.MaxMessage)
+	w.backup.Status.Phase, w.backup.Status.Message = v1.BackupDeleting, v1.Excerpt(result.Message, steps.MaxMessage)
 	w.backup.Status.ObservedGeneration = w.backup.Generation
 	if err := w.write(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	return w.options.Waits.Later(v.Wait), nil
+	return w.options.Waits.Later(result.Wait), nil
 }
 
 // deleteData deletes the dump in its bucket, or the snapshots and their copies.
 func (w *work) deleteData(ctx context.Context) (steps.Result, error) {
-	if v, err := w.mayDelete(ctx); v.Stops() || err != nil {
-		return v, err
+	if result, err := w.mayDelete(ctx); result.Stops() || err != nil {
+		return result, err
 	}
-	if v := w.deleteDump(ctx); v.Stops() {
-		return v, nil
+	if result := w.deleteDump(ctx); result.Stops() {
+		return result, nil
 	}
 	return w.deleteAll(ctx), nil
 }
@@ -75,18 +75,18 @@ func (w *work) inUse(ctx context.Context) (steps.Result, error) {
 // but a snapshot stays while copies of it are looked for, which are found by their source.
 func (w *work) deleteAll(ctx context.Context) steps.Result {
 	first := steps.Result{}
-	note := func(v steps.Result) {
-		if v.Stops() && !first.Stops() {
-			first = v
+	note := func(result steps.Result) {
+		if result.Stops() && !first.Stops() {
+			first = result
 		}
 	}
 	for i := range w.backup.Status.Snapshots {
 		s, lookedFor := &w.backup.Status.Snapshots[i], false
 		for j := range s.Copies {
 			c := &s.Copies[j]
-			v := w.delete(ctx, s, c, true)
-			lookedFor = lookedFor || v.Stops() && (c.ID == "" || c.Attempt > 0)
-			note(v)
+			result := w.delete(ctx, s, c, true)
+			lookedFor = lookedFor || result.Stops() && (c.ID == "" || c.Attempt > 0)
+			note(result)
 		}
 		if !lookedFor {
 			note(w.delete(ctx, s, &s.CloudSnapshot, false))
@@ -104,18 +104,18 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 	if err != nil {
 		return patient(steps.FromError(err, "connecting to the cloud in "+c.Region))
 	}
-	if v := w.deleteEarlier(ctx, session, s, c, isCopy); v.Stops() {
-		return v
+	if result := w.deleteEarlier(ctx, session, s, c, isCopy); result.Stops() {
+		return result
 	}
 	if c.ID == "" && c.SentTime == nil {
 		return steps.Result{}
 	}
-	if v := w.deleteAllDuplicates(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy}); v.Stops() {
-		return v
+	if result := w.deleteAllDuplicates(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy}); result.Stops() {
+		return result
 	}
 	if c.ID == "" {
-		if v, gone := w.find(ctx, session, s, c, isCopy); v.Stops() || gone {
-			return v
+		if result, gone := w.find(ctx, session, s, c, isCopy); result.Stops() || gone {
+			return result
 		}
 	}
 	ref := cloud.SnapshotRef{Region: c.Region, ID: c.ID}
@@ -140,7 +140,7 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 }
 
 // find looks for a snapshot that may have been created although its response was lost.
-func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) (v steps.Result, gone bool) {
+func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) (result steps.Result, gone bool) {
 	found, err := w.lookUp(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy})
 	switch class := cloud.ClassOf(err); {
 	case err == nil:
@@ -227,11 +227,11 @@ func foreign(err error) bool {
 
 // patient turns what fails a backup into what a deletion waits for: an object that is
 // deleted while its snapshots are not would be the end of what is known of them.
-func patient(v steps.Result) steps.Result {
-	if v.Stops() && (v.Wait == 0 || v.Reason == v1.ReasonAccountNotFound) {
-		v.Wait = steps.Refused
+func patient(result steps.Result) steps.Result {
+	if result.Stops() && (result.Wait == 0 || result.Reason == v1.ReasonAccountNotFound) {
+		result.Wait = steps.Refused
 	}
-	return v
+	return result
 }
 
 // restoring returns the name of a Restore that is under way with this backup.

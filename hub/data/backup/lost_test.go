@@ -69,19 +69,19 @@ func TestNoticedAt(t *testing.T) {
 func TestALostDatabaseIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWork(emptyHub{}, nil)
-	if v := w.untilTaken(backupdump.Lost(w.backup)); v.Fatal || v.Wait <= 0 {
-		t.Errorf("%+v, want to wait", v)
+	if result := w.untilTaken(backupdump.Lost(w.backup)); result.Fatal || result.Wait <= 0 {
+		t.Errorf("%+v, want to wait", result)
 	}
 	w.now = now().Add(snapshotTimeout + time.Second)
 	for _, method := range []v1.BackupMethod{v1.BackupSnapshot, v1.BackupDump} {
 		w.backup.Spec.Method, w.backup.Status.SnapshotTime = method, nil
-		if v := w.untilTaken(backupdump.Lost(w.backup)); !v.Fatal || v.Reason != v1.ReasonDatabaseLost {
-			t.Errorf("%s: %+v, want it to fail with the reason", method, v)
+		if result := w.untilTaken(backupdump.Lost(w.backup)); !result.Fatal || result.Reason != v1.ReasonDatabaseLost {
+			t.Errorf("%s: %+v, want it to fail with the reason", method, result)
 		}
 	}
 	// A member that does not answer says nothing about its database.
-	if v, err := steps.Advance(t.Context(), []steps.Step{{Name: "CheckDatabase", Run: w.checkDatabase}}); v.Stops() || err != nil {
-		t.Errorf("%+v, %v of a member that does not answer", v, err)
+	if result, err := steps.Advance(t.Context(), []steps.Step{{Name: "CheckDatabase", Run: w.checkDatabase}}); result.Stops() || err != nil {
+		t.Errorf("%+v, %v of a member that does not answer", result, err)
 	}
 }
 
@@ -114,8 +114,8 @@ func TestDataOfALostDatabaseIsKept(t *testing.T) {
 		w := newWork(losingHub{}, nil)
 		w.sending()
 		w.backup.Annotations, w.backup.Status.AppUID, w.backup.Spec.ClusterRef.Name = tt.annotations, tt.app, tt.cluster
-		if v, err := w.mayDelete(t.Context()); err != nil || v.Reason != tt.want || v.Fatal {
-			t.Errorf("%s: %+v, %v, want the reason %q", name, v, err, tt.want)
+		if result, err := w.mayDelete(t.Context()); err != nil || result.Reason != tt.want || result.Fatal {
+			t.Errorf("%s: %+v, %v, want the reason %q", name, result, err, tt.want)
 		}
 	}
 }

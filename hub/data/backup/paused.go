@@ -55,8 +55,8 @@ func (w *work) mayDelete(ctx context.Context) (steps.Result, error) {
 		return steps.Result{}, nil // There is nothing to delete.
 	}
 	if w.backup.Annotations[v1.PrunedAnnotation] != "" {
-		if v, err := w.lost(ctx); v.Stops() || err != nil {
-			return v, err
+		if result, err := w.lost(ctx); result.Stops() || err != nil {
+			return result, err
 		}
 	}
 	return w.paused(ctx)

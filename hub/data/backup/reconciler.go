@@ -72,11 +72,11 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
 	}
 	w.backup = w.stored.DeepCopy()
-	v, err := steps.Advance(ctx, w.steps())
+	result, err := steps.Advance(ctx, w.steps())
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	w.conclude(v)
+	w.conclude(result)
 	// First, so that a hub that ends in between repeats it.
 	if err := w.failRemoved(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -87,7 +87,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 	if Done(w.backup) {
 		return reconcile.Result{}, nil
 	}
-	return w.options.Waits.Later(v.Wait), nil
+	return w.options.Waits.Later(result.Wait), nil
 }
 
 // Done reports whether nothing more is done for a Backup, good or not.

@@ -46,8 +46,8 @@ func (w *work) takeSnapshots(ctx context.Context) (steps.Result, error) {
 			asking = append(asking, c)
 		}
 	}
-	if v, err := w.mayAsk(ctx, asking); v.Stops() || err != nil {
-		return v, err
+	if result, err := w.mayAsk(ctx, asking); result.Stops() || err != nil {
+		return result, err
 	}
 	if len(asking) > 0 {
 		w.checkpoint(ctx)
@@ -110,12 +110,12 @@ func (w *work) observeSnapshots(ctx context.Context, session cloud.Session, aski
 	for i := range w.backup.Status.Snapshots {
 		snapshot := &w.backup.Status.Snapshots[i]
 		may := slices.Contains(asking, &snapshot.CloudSnapshot)
-		v := w.observeSnapshot(ctx, session, &snapshot.CloudSnapshot, w.ensure(session, snapshot, may))
-		if v.Fatal {
-			return v
+		result := w.observeSnapshot(ctx, session, &snapshot.CloudSnapshot, w.ensure(session, snapshot, may))
+		if result.Fatal {
+			return result
 		}
-		if v.Stops() && !first.Stops() {
-			first = v
+		if result.Stops() && !first.Stops() {
+			first = result
 		}
 	}
 	return first
@@ -179,15 +179,15 @@ func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1
 	}
 	w.settle(c, found.State, err)
 	if err != nil {
-		v := steps.FromError(err, "creating the snapshot")
+		result := steps.FromError(err, "creating the snapshot")
 		if cloud.ClassOf(err) == cloud.ClassAmbiguous {
-			v.Wait = max(min(intentOf(c).Wait(w.now), v.Wait), steps.PollFirst)
+			result.Wait = max(min(intentOf(c).Wait(w.now), result.Wait), steps.PollFirst)
 		}
-		return v
+		return result
 	}
 	duplicates := w.removeDuplicates(ctx, session, found)
-	if v := w.take(c, found); v.Stops() {
-		return v
+	if result := w.take(c, found); result.Stops() {
+		return result
 	}
 	if duplicates != nil {
 		return steps.FromError(duplicates, "deleting what a lost response left behind")

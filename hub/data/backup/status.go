@@ -15,30 +15,30 @@ import (
 )
 
 // conclude writes what a pass came to into the status.
-func (w *work) conclude(v steps.Result) {
+func (w *work) conclude(result steps.Result) {
 	s := &w.backup.Status
 	s.ObservedGeneration = w.backup.Generation
-	if w.wasPaused() && v.Reason != v1.ReasonPaused {
+	if w.wasPaused() && result.Reason != v1.ReasonPaused {
 		s.ResumeTime = v1.Seconds(w.now)
 	}
 	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The backup can be restored"}
 	failed := w.failedCopies()
 	switch {
-	case v.Fatal:
+	case result.Fatal:
 		s.Phase, s.CompletionTime = v1.BackupFailed, v1.Seconds(w.now)
-	case v.Stops() && (w.allTaken() || dumped(w.backup)):
+	case result.Stops() && (w.allTaken() || dumped(w.backup)):
 		s.Phase = v1.BackupFinalizing
-	case v.Stops() && s.Phase != v1.BackupInProgress:
+	case result.Stops() && s.Phase != v1.BackupInProgress:
 		s.Phase = v1.BackupPending
-	case v.Stops():
+	case result.Stops():
 	case failed != "":
 		s.Phase, s.CompletionTime = v1.BackupPartiallyCompleted, v1.Seconds(w.now)
 		ready.Reason, ready.Message = v1.ReasonPartiallyCompleted, v1.Excerpt("The backup can be restored where it is: "+failed, steps.MaxMessage)
 	default:
 		s.Phase, s.CompletionTime = v1.BackupCompleted, v1.Seconds(w.now)
 	}
-	if v.Stops() {
-		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: v.Reason, Message: v1.Excerpt(v.Message, steps.MaxMessage)}
+	if result.Stops() {
+		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: result.Reason, Message: v1.Excerpt(result.Message, steps.MaxMessage)}
 	}
 	s.Message = ready.Message
 	w.set(v1.ConditionReady, ready)
@@ -100,32 +100,32 @@ func readyOf(b *v1.Backup) metav1.Condition {
 }
 
 // untilTaken ends what may go on only for so long.
-func (w *work) untilTaken(v steps.Result) steps.Result {
-	return w.within(v, snapshotTimeout, "the point in time could not be fixed within")
+func (w *work) untilTaken(result steps.Result) steps.Result {
+	return w.within(result, snapshotTimeout, "the point in time could not be fixed within")
 }
 
 // untilReady ends what may go on only for so long.
-func (w *work) untilReady(v steps.Result) steps.Result {
-	return w.within(v, readyTimeout, "not complete within")
+func (w *work) untilReady(result steps.Result) steps.Result {
+	return w.within(result, readyTimeout, "not complete within")
 }
 
-func (w *work) within(v steps.Result, limit time.Duration, what string) steps.Result {
+func (w *work) within(result steps.Result, limit time.Duration, what string) steps.Result {
 	switch {
-	case v.Reason == v1.ReasonPaused:
-		return v // A pause has no time limit.
-	case !v.Stops() || v.Fatal || w.age() <= limit:
-		return v.Within(limit - w.age())
+	case result.Reason == v1.ReasonPaused:
+		return result // A pause has no time limit.
+	case !result.Stops() || result.Fatal || w.age() <= limit:
+		return result.Within(limit - w.age())
 	}
 	reason := v1.ReasonSnapshotStuck
 	switch {
-	case v.Reason == v1.ReasonDatabaseLost:
-		reason = v.Reason
+	case result.Reason == v1.ReasonDatabaseLost:
+		reason = result.Reason
 	case w.backup.Spec.Method == v1.BackupDump && dumped(w.backup):
 		reason = v1.ReasonSendFailed
 	case w.backup.Spec.Method == v1.BackupDump:
 		reason = v1.ReasonDumpFailed
 	}
-	return steps.Fail(reason, "%s %s: %s", what, limit, v.Message)
+	return steps.Fail(reason, "%s %s: %s", what, limit, result.Message)
 }
 
 func (w *work) allTaken() bool {

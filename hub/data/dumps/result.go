@@ -14,13 +14,13 @@ func FromError(err error, what string) steps.Result {
 	if errors.Is(err, ErrManifest) {
 		return steps.Fail(v1.ReasonDumpMissing, "%s: the manifest in the bucket is not that of the dump", what)
 	}
-	v := steps.FromError(err, what)
+	result := steps.FromError(err, what)
 	switch class := cloud.ClassOf(err); {
-	case v.Reason == v1.ReasonAccountNotFound:
+	case result.Reason == v1.ReasonAccountNotFound:
 	case class == cloud.ClassNotFound:
-		v.Reason = v1.ReasonDumpMissing
+		result.Reason = v1.ReasonDumpMissing
 	case class == cloud.ClassConflict:
-		v.Reason = v1.ReasonSendFailed
+		result.Reason = v1.ReasonSendFailed
 	}
-	return v
+	return result
 }

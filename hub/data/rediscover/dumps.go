@@ -49,9 +49,9 @@ func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner)
 	if err != nil {
 		return steps.Result{}, err
 	}
-	listed, v := list(ctx, bucket, dumps.Root(owner))
-	if v.Stops() {
-		return v, nil
+	listed, result := list(ctx, bucket, dumps.Root(owner))
+	if result.Stops() {
+		return result, nil
 	}
 	read := 0
 	for _, prefix := range listed.prefixes {

@@ -69,8 +69,8 @@ func look(t *testing.T, store *bucket.Store, owner string, known ...v1.Backup) f
 	all.Set("prod", spec, nil)
 	r := &Reconciler{client: hub{backups: known}, options: Options{HubUID: "hub", Accounts: all, Clock: clock.RealClock{}}}
 	f := found{account: account(), now: noon()}
-	if v, err := r.listDumps(t.Context(), &f, cloud.Owner{Hub: owner}); err != nil || v.Stops() {
-		t.Fatalf("%+v, %v", v, err)
+	if result, err := r.listDumps(t.Context(), &f, cloud.Owner{Hub: owner}); err != nil || result.Stops() {
+		t.Fatalf("%+v, %v", result, err)
 	}
 	return f
 }

@@ -93,18 +93,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if requested == "" || requested == account.Status.LastHandledRediscoverAt {
 		return reconcile.Result{}, nil
 	}
-	f, v, err := r.list(ctx, account)
+	f, result, err := r.list(ctx, account)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if v.Stops() && !v.Fatal {
-		if err := r.recordResult(ctx, account, account.Status.LastHandledRediscoverAt, v.Message); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+	if result.Stops() && !result.Fatal {
+		if err := r.recordResult(ctx, account, account.Status.LastHandledRediscoverAt, result.Message); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 			return reconcile.Result{}, err
 		}
-		return r.options.Waits.Later(v.Wait), nil
+		return r.options.Waits.Later(result.Wait), nil
 	}
-	summary := v.Message
-	if !v.Stops() {
+	summary := result.Message
+	if !result.Stops() {
 		var made int
 		if summary, made, err = r.make(ctx, f); err != nil {
 			return reconcile.Result{}, err
@@ -132,15 +132,15 @@ func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found,
 	if len(regions) == 0 && account.Spec.ObjectStorage == nil {
 		return f, steps.Fail(v1.ReasonProviderUnknown, "No region is known: set spec.regions, or register a member that references this account"), nil
 	}
-	if v := r.listSnapshots(ctx, &f, owner, regions); v.Stops() {
+	if result := r.listSnapshots(ctx, &f, owner, regions); result.Stops() {
 		if s := account.Spec.ObjectStorage; s == nil || s.Endpoint == "" {
-			return f, v, nil
+			return f, result, nil
 		}
 		// The credentials may belong to another S3-compatible service.
 		f.snapshot = nil
 	}
-	v, err := r.listDumps(ctx, &f, owner)
-	return f, v, err
+	result, err := r.listDumps(ctx, &f, owner)
+	return f, result, err
 }
 
 // listSnapshots lists the snapshots in all regions.

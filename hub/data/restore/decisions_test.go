@@ -93,9 +93,9 @@ func TestNoWayBack(t *testing.T) {
 	t.Parallel()
 	w := situation()
 	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", State: v1.RestoredVolumeReplacing}}
-	v, err := w.giveUp(t.Context(), steps.Fail(v1.ReasonRegionNotAllowed, "not any more"))
-	if err != nil || v.Fatal || v.Reason != v1.ReasonRegionNotAllowed || v.Wait == 0 {
-		t.Errorf("%+v, %v: want to wait with the reason", v, err)
+	result, err := w.giveUp(t.Context(), steps.Fail(v1.ReasonRegionNotAllowed, "not any more"))
+	if err != nil || result.Fatal || result.Reason != v1.ReasonRegionNotAllowed || result.Wait == 0 {
+		t.Errorf("%+v, %v: want to wait with the reason", result, err)
 	}
 }
 
@@ -239,12 +239,12 @@ func TestReplicasAreNotLeftBehind(t *testing.T) {
 	w := situation()
 	w.targetFacts = &targetFacts{copy: &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: &v1.Database{Replicas: new(int32(3))}}}}
 	w.member.Name = "eu-1"
-	if v := w.replaceable(t.Context()); !v.Fatal || v.Reason != v1.ReasonInUse {
-		t.Errorf("three pods: %+v", v)
+	if result := w.replaceable(t.Context()); !result.Fatal || result.Reason != v1.ReasonInUse {
+		t.Errorf("three pods: %+v", result)
 	}
 	w.targetFacts.copy.Spec.Database.Replicas = new(int32(1))
-	if v := w.replaceable(t.Context()); v.Stops() {
-		t.Errorf("one pod: %+v", v)
+	if result := w.replaceable(t.Context()); result.Stops() {
+		t.Errorf("one pod: %+v", result)
 	}
 }
 

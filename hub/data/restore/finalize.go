@@ -25,16 +25,16 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 	}
 	w.restore = w.stored.DeepCopy()
 	if !done(w.stored) {
-		v, err := w.undo(ctx)
+		result, err := w.undo(ctx)
 		if err != nil {
 			return reconcile.Result{}, err
 		}
-		if v.Stops() {
-			w.restore.Status.Message = v1.Excerpt("being deleted: "+v.Message, steps.MaxMessage)
+		if result.Stops() {
+			w.restore.Status.Message = v1.Excerpt("being deleted: "+result.Message, steps.MaxMessage)
 			if err := w.write(ctx); err != nil {
 				return reconcile.Result{}, err
 			}
-			return w.options.Waits.Later(max(v.Wait, steps.Member)), nil
+			return w.options.Waits.Later(max(result.Wait, steps.Member)), nil
 		}
 	}
 	before := w.stored.DeepCopy()
@@ -50,8 +50,8 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 	if w.restore.Spec.Verify {
 		return w.deleteVerification(ctx)
 	}
-	if v, err := w.look(ctx); v.Stops() || err != nil {
-		return v, err
+	if result, err := w.look(ctx); result.Stops() || err != nil {
+		return result, err
 	}
 	if w.targetFacts == nil && w.restore.Status.Dump != nil && w.restore.DeletionTimestamp.IsZero() {
 		// The workloads that use the database are stopped there, and only this Restore starts
@@ -66,8 +66,8 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 	}
 	if w.replaced() && !w.bound() && !w.ended() {
 		// The database must not start without its claim: this is seen through.
-		if v := w.replaceClaims(ctx); v.Stops() {
-			return v, nil
+		if result := w.replaceClaims(ctx); result.Stops() {
+			return result, nil
 		}
 	}
 	if err := w.releaseDatabaseLock(ctx); err != nil {

@@ -16,8 +16,8 @@ import (
 
 // find reads what is to be restored on the hub, and reports whether it can be.
 func (w *work) find(ctx context.Context) (steps.Result, error) {
-	if v, err := w.get(ctx); v.Stops() || err != nil {
-		return v, err
+	if result, err := w.get(ctx); result.Stops() || err != nil {
+		return result, err
 	}
 	switch {
 	case w.member.Spec.Paused:

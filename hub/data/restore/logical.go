@@ -38,8 +38,8 @@ func (w *work) chooseDump(ctx context.Context) (steps.Result, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
 	defer cancel()
-	if v := w.verificationLoad().chooseSource(ctx); v.Stops() {
-		return v, nil
+	if result := w.verificationLoad().chooseSource(ctx); result.Stops() {
+		return result, nil
 	}
 	return steps.Result{}, w.save(ctx)
 }

@@ -32,8 +32,8 @@ type made struct {
 // begin makes the Job of an attempt when the database is ready for it, after it was
 // written down. An error is one of the hub's API server.
 func (l dumpLoad) begin(ctx context.Context) (steps.Result, error) {
-	if v := l.isReady(ctx); v.Stops() {
-		return v, nil
+	if result := l.isReady(ctx); result.Stops() {
+		return result, nil
 	}
 	// Of a Job that is being deleted, or was.
 	running, err := l.running(ctx)
@@ -43,12 +43,12 @@ func (l dumpLoad) begin(ctx context.Context) (steps.Result, error) {
 	if running {
 		return steps.RetryAfter(steps.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", l.member.Name), nil
 	}
-	if v := l.chooseSource(ctx); v.Stops() {
-		return v, nil
+	if result := l.chooseSource(ctx); result.Stops() {
+		return result, nil
 	}
-	wanted, v := l.make(ctx)
-	if v.Stops() {
-		return v, nil
+	wanted, result := l.make(ctx)
+	if result.Stops() {
+		return result, nil
 	}
 	d := l.restore.Status.Dump
 	d.Job, d.Started = wanted.job.Name, true
@@ -71,9 +71,9 @@ func (l dumpLoad) begin(ctx context.Context) (steps.Result, error) {
 // tryDelivery reports whether the member accepts what an attempt takes, without creating it. A
 // rejection is waited for while nothing is stopped yet.
 func (l dumpLoad) tryDelivery(ctx context.Context) steps.Result {
-	wanted, v := l.make(ctx)
-	if v.Stops() {
-		return v
+	wanted, result := l.make(ctx)
+	if result.Stops() {
+		return result
 	}
 	err := l.deliver(ctx, client.NewDryRunClient(l.targetFacts.cluster.GetClient()), wanted)
 	if client.IgnoreAlreadyExists(err) != nil {
@@ -87,32 +87,32 @@ func (l dumpLoad) tryDelivery(ctx context.Context) steps.Result {
 // workloads that use the database must not stay stopped until a user has looked; tryDelivery
 // asked before they were.
 func (l dumpLoad) undelivered(err error) steps.Result {
-	v, d := l.deliveryError(err), l.restore.Status.Dump
+	result, d := l.deliveryError(err), l.restore.Status.Dump
 	left := startLimit - l.since(d.RequestTime.Time)
 	switch {
-	case l.restore.Spec.Verify, v.Reason == v1.ReasonPaused:
-		return v
+	case l.restore.Spec.Verify, result.Reason == v1.ReasonPaused:
+		return result
 	case apierror.Decide(err).Blocking:
-		return steps.Fail(v.Reason, "%s", v.Message)
+		return steps.Fail(result.Reason, "%s", result.Message)
 	case left < 0:
-		return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not be created within %s: %s", d.Job, l.member.Name, startLimit, v.Message)
+		return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not be created within %s: %s", d.Job, l.member.Name, startLimit, result.Message)
 	default:
-		return v.Within(left)
+		return result.Within(left)
 	}
 }
 
 // deliveryError returns the result for an error of deliver.
 func (l dumpLoad) deliveryError(err error) steps.Result {
-	v := l.memberError(err)
+	result := l.memberError(err)
 	switch apierror.Classify(err) {
 	case apierror.Forbidden, apierror.NamespaceTerminating:
-		return steps.RetryAfter(v.Wait, v1.ReasonForbidden, "%s rejects the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
+		return steps.RetryAfter(result.Wait, v1.ReasonForbidden, "%s rejects the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
 			l.member.Name, l.into.Owner.Namespace)
 	case apierror.Invalid:
-		v.Message = l.member.Name + " rejects the Job, the claim or the Secret"
-		return v
+		result.Message = l.member.Name + " rejects the Job, the claim or the Secret"
+		return result
 	default:
-		return v
+		return result
 	}
 }
 
@@ -135,9 +135,9 @@ func (l dumpLoad) make(ctx context.Context) (made, steps.Result) {
 	}
 	wanted := made{}
 	if d.From == v1.DumpFromBucket {
-		text, v := l.order(ctx)
-		if v.Stops() {
-			return made{}, v
+		text, result := l.order(ctx)
+		if result.Stops() {
+			return made{}, result
 		}
 		holder := spec.Job
 		holder.Name = l.name("")
@@ -164,9 +164,9 @@ func (l dumpLoad) owners() []metav1.OwnerReference {
 
 // order returns the order that brings the dump from its bucket. It is a secret.
 func (l dumpLoad) order(ctx context.Context) ([]byte, steps.Result) {
-	bucket, v := l.open(ctx)
-	if v.Stops() {
-		return nil, v
+	bucket, result := l.open(ctx)
+	if result.Stops() {
+		return nil, result
 	}
 	o, err := dumps.ToFetch(ctx, bucket, l.backup.Status.Dump, bucket.CABundle, l.now)
 	if err != nil {
@@ -197,9 +197,9 @@ func (l dumpLoad) open(ctx context.Context) (accounts.Bucket, steps.Result) {
 
 // there reports whether the dump is in the bucket, before anything is stopped for it.
 func (l dumpLoad) there(ctx context.Context) steps.Result {
-	bucket, v := l.open(ctx)
-	if v.Stops() {
-		return v
+	bucket, result := l.open(ctx)
+	if result.Stops() {
+		return result
 	}
 	if _, err := dumps.Find(ctx, bucket, l.backup.Status.Dump.Object.Prefix); err != nil {
 		return dumps.FromError(err, "looking for the dump in the bucket")

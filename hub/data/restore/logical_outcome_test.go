@@ -65,9 +65,9 @@ func TestHowAJobEnded(t *testing.T) {
 			if !strings.Contains(got.message, tt.want.message) || tt.refuses != "" && strings.Contains(got.message, tt.refuses) {
 				t.Errorf("it says %q, want %q and not %q", got.message, tt.want.message, tt.refuses)
 			}
-			v := got.result()
-			if v.Fatal == (got.again || got.loaded) || v.Stops() == got.loaded {
-				t.Errorf("the result is %+v", v)
+			result := got.result()
+			if result.Fatal == (got.again || got.loaded) || result.Stops() == got.loaded {
+				t.Errorf("the result is %+v", result)
 			}
 			tt.want.message = got.message
 			if got != tt.want {
@@ -106,13 +106,13 @@ func TestSource(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := &v1.Backup{Status: v1.BackupStatus{Phase: tt.phase, Dump: &v1.DumpFile{Claim: "c", File: "f", Object: tt.object}}}
-			from, v := dumpSource(b, tt.at)
-			if from != tt.from || v.Reason != tt.reason || v.Fatal != tt.fatal {
-				t.Errorf("%q, %+v", from, v)
+			from, result := dumpSource(b, tt.at)
+			if from != tt.from || result.Reason != tt.reason || result.Fatal != tt.fatal {
+				t.Errorf("%q, %+v", from, result)
 			}
 			b.Status.Dump.File = ""
-			if _, v := dumpSource(b, tt.at); v.Reason != v1.ReasonDumpMissing {
-				t.Errorf("without a file: %+v", v)
+			if _, result := dumpSource(b, tt.at); result.Reason != v1.ReasonDumpMissing {
+				t.Errorf("without a file: %+v", result)
 			}
 		})
 	}

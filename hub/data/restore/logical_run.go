@@ -52,17 +52,17 @@ func (l dumpLoad) chooseSource(ctx context.Context) steps.Result {
 		}
 		at.claim = err == nil
 	}
-	from, v := dumpSource(l.backup, at)
-	if v.Stops() {
-		return v
+	from, result := dumpSource(l.backup, at)
+	if result.Stops() {
+		return result
 	}
 	if from == v1.DumpFromBucket && l.options.SpokeImage == "" {
 		return steps.Fail(v1.ReasonDumpMissing, "the dump is in a bucket, and this hub has no --spoke-image to download it with")
 	}
 	if l.restore.Status.Dump == nil {
 		if from == v1.DumpFromBucket {
-			if v := l.there(ctx); v.Stops() {
-				return v
+			if result := l.there(ctx); result.Stops() {
+				return result
 			}
 		}
 		l.restore.Status.Dump = &v1.RestoredDump{}
@@ -107,16 +107,16 @@ func (l dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 		return l.memberError(err)
 	}
 	if !outcome.Ended {
-		v := steps.RetryAfter(steps.Poll(l.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, l.member.Name)
+		result := steps.RetryAfter(steps.Poll(l.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, l.member.Name)
 		switch {
 		case outcome.Why == "":
 		case outcome.Container == "" && l.since(job.CreationTimestamp.Time) > startLimit:
 			// What uses the database is stopped meanwhile.
 			return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, l.member.Name, startLimit, outcome.Why)
 		default:
-			v.Message += ": " + outcome.Why
+			result.Message += ": " + outcome.Why
 		}
-		return v
+		return result
 	}
 	if err := memberjob.DeleteOrder(ctx, l.writer(), client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
 		return l.memberError(err)

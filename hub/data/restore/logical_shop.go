@@ -41,8 +41,8 @@ func (s shopLoad) proceed(ctx context.Context) (steps.Result, error) {
 		return steps.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.member.Name, err), nil
 	}
 	s.into = into
-	if v, err := s.announce(ctx); v.Stops() || err != nil {
-		return v, err
+	if result, err := s.announce(ctx); result.Stops() || err != nil {
+		return result, err
 	}
 	s.isReady = s.ready // Of the shopLoad as it is now.
 	return s.load(ctx)
@@ -52,8 +52,8 @@ func (s shopLoad) proceed(ctx context.Context) (steps.Result, error) {
 // dump may be loaded. An error is one of the hub's API server.
 func (s shopLoad) announce(ctx context.Context) (steps.Result, error) {
 	if d := s.restore.Status.Dump; d == nil || !d.Started {
-		if v := s.mayLoad(ctx); v.Stops() {
-			return v, nil
+		if result := s.mayLoad(ctx); result.Stops() {
+			return result, nil
 		}
 	}
 	if s.targetFacts.copy.Annotations[v1.LoadingAnnotation] != s.restore.Name {
@@ -83,11 +83,11 @@ func (s shopLoad) mayLoad(ctx context.Context) steps.Result {
 	if holder := lockHolder(s.targetFacts.copy); holder != "" && holder != s.restore.Name {
 		return steps.RetryAfter(steps.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.member.Name)
 	}
-	if v := s.dumping(ctx); v.Stops() {
-		return v
+	if result := s.dumping(ctx); result.Stops() {
+		return result
 	}
-	if v := s.chooseSource(ctx); v.Stops() || lockHolder(s.targetFacts.copy) != "" {
-		return v
+	if result := s.chooseSource(ctx); result.Stops() || lockHolder(s.targetFacts.copy) != "" {
+		return result
 	}
 	return s.tryDelivery(ctx)
 }
@@ -171,11 +171,11 @@ func (s shopLoad) serves(ctx context.Context) steps.Result {
 
 // finish starts what uses the database again, and deletes what was created to load it.
 func (s shopLoad) finish(ctx context.Context) steps.Result {
-	if v := s.startApplication(ctx); v.Stops() {
-		return v
+	if result := s.startApplication(ctx); result.Stops() {
+		return result
 	}
-	if v := s.tidy(ctx); v.Stops() {
-		return v
+	if result := s.tidy(ctx); result.Stops() {
+		return result
 	}
 	if s.targetFacts.copy == nil {
 		return steps.Result{} // Taken from the member in between.
@@ -193,8 +193,8 @@ func (s shopLoad) cancel(ctx context.Context) steps.Result {
 	if !stopped {
 		return steps.RetryAfter(steps.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.member.Name)
 	}
-	if v := s.startApplication(ctx); v.Stops() {
-		return v
+	if result := s.startApplication(ctx); result.Stops() {
+		return result
 	}
 	return s.tidy(ctx)
 }

@@ -82,25 +82,25 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 	if w.restore.Status.Phase == v1.RestoreCleaningUp {
 		return w.cleanUp(ctx)
 	}
-	v, err := w.advance(ctx)
+	result, err := w.advance(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	v = w.abandon(v)
+	result = w.abandon(result)
 	if w.restore.Spec.Verify {
-		w.concludeVerification(v)
+		w.concludeVerification(result)
 		if err := w.write(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
-		return w.options.Waits.Later(max(v.Wait, memberDelay)), nil
+		return w.options.Waits.Later(max(result.Wait, memberDelay)), nil
 	}
-	if v.Fatal && !w.isDump() {
-		if v, err = w.giveUp(ctx, v); err != nil {
+	if result.Fatal && !w.isDump() {
+		if result, err = w.giveUp(ctx, result); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	w.conclude(v)
-	if v.Fatal && w.restore.Status.Dump != nil {
+	w.conclude(result)
+	if result.Fatal && w.restore.Status.Dump != nil {
 		// Written down first: nothing must be loaded again while the rest is taken back.
 		w.restore.Status.Phase, w.restore.Status.CompletionTime = v1.RestoreCleaningUp, nil
 	}
@@ -110,22 +110,22 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 	if done(w.restore) {
 		return reconcile.Result{}, nil
 	}
-	return w.options.Waits.Later(max(v.Wait, apierror.ConflictWait)), nil
+	return w.options.Waits.Later(max(result.Wait, apierror.ConflictWait)), nil
 }
 
 // abandon returns the result of a pass, which is fatal if the Restore has waited for too long. A
 // pause has no time limit.
-func (w *work) abandon(v steps.Result) steps.Result {
+func (w *work) abandon(result steps.Result) steps.Result {
 	patience, age := w.patience(), w.age()
 	switch {
-	case !v.Stops(), v.Fatal, v.Reason == v1.ReasonPaused, patience == 0:
-		return v
+	case !result.Stops(), result.Fatal, result.Reason == v1.ReasonPaused, patience == 0:
+		return result
 	case age <= patience:
-		return v.Within(patience - age)
+		return result.Within(patience - age)
 	case w.restore.Spec.Verify:
-		return steps.Fail(v1.ReasonVerificationFailed, "not verified within %s: %s", patience, v.Message)
+		return steps.Fail(v1.ReasonVerificationFailed, "not verified within %s: %s", patience, result.Message)
 	default:
-		return steps.Fail(v.Reason, "given up after %s: %s", patience, v.Message)
+		return steps.Fail(result.Reason, "given up after %s: %s", patience, result.Message)
 	}
 }
 
@@ -150,28 +150,28 @@ func (w *work) patience() time.Duration {
 // giveUp ends a Restore that cannot succeed: the database continues with the data that it had, and
 // the volumes that were created in the cloud are deleted. A database without its claim must not
 // start, so a Restore that has replaced the claim is given up only if another one took its place.
-func (w *work) giveUp(ctx context.Context, v steps.Result) (steps.Result, error) {
-	if v.Reason == v1.ReasonAlreadyRestored {
-		return v, nil // The database may use the volumes.
+func (w *work) giveUp(ctx context.Context, result steps.Result) (steps.Result, error) {
+	if result.Reason == v1.ReasonAlreadyRestored {
+		return result, nil // The database may use the volumes.
 	}
-	if w.replaced() && v.Reason != v1.ReasonConflict {
-		return steps.RetryAfter(steps.Refused, v.Reason, "%s", v.Message), nil
+	if w.replaced() && result.Reason != v1.ReasonConflict {
+		return steps.RetryAfter(steps.Refused, result.Reason, "%s", result.Message), nil
 	}
 	if w.targetFacts == nil {
 		if held, err := w.look(ctx); held.Stops() || err != nil {
-			return steps.RetryAfter(max(held.Wait, steps.Member), v.Reason, "%s (the database starts again when %s answers)", v.Message, w.member.Name), err
+			return steps.RetryAfter(max(held.Wait, steps.Member), result.Reason, "%s (the database starts again when %s answers)", result.Message, w.member.Name), err
 		}
 	}
 	if w.targetFacts == nil {
-		return v, nil // The member or the backup is no more.
+		return result, nil // The member or the backup is no more.
 	}
 	if !w.databaseReleased(ctx) {
-		return steps.RetryAfter(steps.Member, v.Reason, "%s (starting the database again)", v.Message), nil
+		return steps.RetryAfter(steps.Member, result.Reason, "%s (starting the database again)", result.Message), nil
 	}
 	if held := w.deleteUnused(ctx); held.Stops() {
-		return steps.RetryAfter(max(held.Wait, steps.Member), v.Reason, "%s (%s)", v.Message, held.Message), nil
+		return steps.RetryAfter(max(held.Wait, steps.Member), result.Reason, "%s (%s)", result.Message, held.Message), nil
 	}
-	return v, nil
+	return result, nil
 }
 
 // databaseReleased releases the lock of the database, and reports whether that succeeded.
@@ -190,11 +190,11 @@ func (w *work) unstarted(ctx context.Context, err error) error {
 		return err
 	}
 	w.restore = w.stored.DeepCopy()
-	v := steps.RetryAfter(d.Wait, d.Reason, "%s", d.Message)
+	result := steps.RetryAfter(d.Wait, d.Reason, "%s", d.Message)
 	if w.restore.Spec.Verify {
-		w.concludeVerification(v)
+		w.concludeVerification(result)
 	} else {
-		w.conclude(v)
+		w.conclude(result)
 	}
 	return errors.Join(err, w.write(ctx))
 }
@@ -211,7 +211,7 @@ func (w *work) ensureFinalizer(ctx context.Context) error {
 }
 
 // conclude writes what a pass came to into the status.
-func (w *work) conclude(v steps.Result) {
+func (w *work) conclude(result steps.Result) {
 	s := &w.restore.Status
 	s.ObservedGeneration = w.restore.Generation
 	ready := metav1.Condition{
@@ -225,19 +225,19 @@ func (w *work) conclude(v steps.Result) {
 		ready.Message = "The claims are there; the database starts on them when the application is placed"
 	}
 	switch {
-	case v.Fatal:
+	case result.Fatal:
 		s.Phase, s.CompletionTime = v1.RestoreFailed, v1.Seconds(w.now)
-	case v.Stops() && (w.bound() || s.Dump != nil && s.Dump.Loaded):
+	case result.Stops() && (w.bound() || s.Dump != nil && s.Dump.Loaded):
 		s.Phase = v1.RestoreStarting
-	case v.Stops() && (len(s.Volumes) > 0 || s.Dump != nil):
+	case result.Stops() && (len(s.Volumes) > 0 || s.Dump != nil):
 		s.Phase = v1.RestoreInProgress
-	case v.Stops():
+	case result.Stops():
 		s.Phase = v1.RestorePending
 	default:
 		s.Phase, s.CompletionTime = v1.RestoreCompleted, v1.Seconds(w.now)
 	}
-	if v.Stops() {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v.Reason, v1.Excerpt(v.Message, steps.MaxMessage)
+	if result.Stops() {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, result.Reason, v1.Excerpt(result.Message, steps.MaxMessage)
 	}
 	s.Message = ready.Message
 	meta.SetStatusCondition(&s.Conditions, ready)

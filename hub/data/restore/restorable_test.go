@@ -72,8 +72,8 @@ func TestMakeable(t *testing.T) {
 			w.client = azureHub{}
 			w.targetFacts = &targetFacts{class: storageClass{driver: csi.DriverEBS}}
 			tt.change(w)
-			if v := w.makeable(t.Context(), &w.backup.Status.Snapshots[0], tt.live); v.Reason != tt.want || v.Fatal != (tt.want != "") {
-				t.Errorf("%+v, want the reason %q", v, tt.want)
+			if result := w.makeable(t.Context(), &w.backup.Status.Snapshots[0], tt.live); result.Reason != tt.want || result.Fatal != (tt.want != "") {
+				t.Errorf("%+v, want the reason %q", result, tt.want)
 			}
 		})
 	}

@@ -11,8 +11,8 @@ import (
 
 // choose writes down which snapshots the volumes are made from, and where, once.
 func (w *work) choose(ctx context.Context) steps.Result {
-	if v := w.lookAround(ctx); v.Stops() {
-		return v
+	if result := w.lookAround(ctx); result.Stops() {
+		return result
 	}
 	if w.ended() && !w.bound() {
 		return w.alreadyRestored()
@@ -21,8 +21,8 @@ func (w *work) choose(ctx context.Context) steps.Result {
 	if len(s.Volumes) > 0 {
 		return steps.Result{}
 	}
-	if v := w.replaceable(ctx); v.Stops() {
-		return v
+	if result := w.replaceable(ctx); result.Stops() {
+		return result
 	}
 	var chosen []v1.RestoredVolume
 	for i := range w.backup.Status.Snapshots {
@@ -40,8 +40,8 @@ func (w *work) choose(ctx context.Context) steps.Result {
 			return steps.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
 				name, w.member.Name)
 		}
-		if v := w.makeable(ctx, snapshot, live); v.Stops() {
-			return v
+		if result := w.makeable(ctx, snapshot, live); result.Stops() {
+			return result
 		}
 		chosen = append(chosen, v1.RestoredVolume{
 			Claim: name, Snapshot: id, Zone: volumeZone(w.restore.Spec.Zone, live.zone(), w.member),

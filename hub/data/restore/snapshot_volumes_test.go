@@ -68,9 +68,9 @@ func TestLostResponse(t *testing.T) {
 			t.Parallel()
 			b := newVolumeBench()
 			b.fails(faults.Fault{Kind: faults.DropAfter})
-			v := b.maker.makeAll(t.Context(), b.all)
-			if v.Reason != v1.ReasonRetrying || v.Fatal || len(b.provider.Volumes()) != 1 {
-				t.Fatalf("%+v, and %d volumes", v, len(b.provider.Volumes()))
+			result := b.maker.makeAll(t.Context(), b.all)
+			if result.Reason != v1.ReasonRetrying || result.Fatal || len(b.provider.Volumes()) != 1 {
+				t.Fatalf("%+v, and %d volumes", result, len(b.provider.Volumes()))
 			}
 			left := whose(b)
 			if left.Volume != "" || left.State != v1.RestoredVolumeCreating {
@@ -101,7 +101,7 @@ func TestRefused(t *testing.T) {
 			t.Parallel()
 			b := newVolumeBench()
 			b.fails(faults.Fault{Kind: faults.Refuse, Answer: fake.Refusal(class, faults.OpCreateVolume, 0)})
-			if v := b.maker.makeAll(t.Context(), b.all); !v.Stops() {
+			if result := b.maker.makeAll(t.Context(), b.all); !result.Stops() {
 				t.Fatal("it was not refused")
 			}
 			if b.all[0].State != after {
@@ -122,12 +122,12 @@ func TestWrittenDownFirst(t *testing.T) {
 	t.Parallel()
 	b := newVolumeBench()
 	b.refuses = errors.New("conflict")
-	if v := b.maker.makeAll(t.Context(), b.all); v.Reason != v1.ReasonRetrying || b.script.Count(faults.OpCreateVolume) != 0 || b.all[0].State != "" {
-		t.Errorf("%+v, %+v, and %d requests", v, b.all[0], b.script.Count(faults.OpCreateVolume))
+	if result := b.maker.makeAll(t.Context(), b.all); result.Reason != v1.ReasonRetrying || b.script.Count(faults.OpCreateVolume) != 0 || b.all[0].State != "" {
+		t.Errorf("%+v, %+v, and %d requests", result, b.all[0], b.script.Count(faults.OpCreateVolume))
 	}
 	b.refuses = nil
-	if v := b.maker.makeAll(t.Context(), b.all); v.Stops() || !volumeReady(&b.all[0]) || b.saved[0].State != v1.RestoredVolumeCreating {
-		t.Errorf("%+v, %+v; saved was %+v", v, b.all[0], b.saved)
+	if result := b.maker.makeAll(t.Context(), b.all); result.Stops() || !volumeReady(&b.all[0]) || b.saved[0].State != v1.RestoredVolumeCreating {
+		t.Errorf("%+v, %+v; saved was %+v", result, b.all[0], b.saved)
 	}
 }
 
@@ -156,14 +156,14 @@ func TestFailedVolume(t *testing.T) {
 	failing := &failingVolumes{}
 	b.maker.connect = func(context.Context) (cloud.Session, error) { return cloud.Session{Volumes: failing}, nil }
 	failing.refuses = errors.New("not now")
-	if v := b.maker.makeAll(t.Context(), b.all); v.Fatal || b.all[0].Volume != "vol-1" || b.all[0].Attempt != 0 {
-		t.Fatalf("%+v: %+v must be deleted first", v, b.all[0])
+	if result := b.maker.makeAll(t.Context(), b.all); result.Fatal || b.all[0].Volume != "vol-1" || b.all[0].Attempt != 0 {
+		t.Fatalf("%+v: %+v must be deleted first", result, b.all[0])
 	}
 	failing.refuses = nil
 	for attempt := int32(1); attempt <= maxVolumeAttempts; attempt++ {
-		v := b.maker.makeAll(t.Context(), b.all)
-		if b.all[0].Attempt != attempt || b.all[0].Volume != "" || failing.deleted != int(attempt) || v.Fatal != (attempt == maxVolumeAttempts) {
-			t.Errorf("attempt %d: %+v, %+v, %d deleted", attempt, v, b.all[0], failing.deleted)
+		result := b.maker.makeAll(t.Context(), b.all)
+		if b.all[0].Attempt != attempt || b.all[0].Volume != "" || failing.deleted != int(attempt) || result.Fatal != (attempt == maxVolumeAttempts) {
+			t.Errorf("attempt %d: %+v, %+v, %d deleted", attempt, result, b.all[0], failing.deleted)
 		}
 	}
 }

@@ -38,8 +38,8 @@ func inMember(name string, run func(context.Context) steps.Result) steps.Step {
 
 // advance finds what the Restore works on, and runs its steps.
 func (w *work) advance(ctx context.Context) (steps.Result, error) {
-	if v, err := w.find(ctx); v.Stops() || err != nil {
-		return v, err
+	if result, err := w.find(ctx); result.Stops() || err != nil {
+		return result, err
 	}
 	return steps.Advance(ctx, w.steps())
 }

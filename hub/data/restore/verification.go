@@ -96,8 +96,8 @@ func (w *work) provable() steps.Result {
 
 // prove starts the database and, when it serves, marks the Backup as verified.
 func (w *work) prove(ctx context.Context) steps.Result {
-	if v := w.startVerification(ctx); v.Stops() {
-		return v
+	if result := w.startVerification(ctx); result.Stops() {
+		return result
 	}
 	before := w.backup.DeepCopy()
 	w.backup.Status.LastVerifiedTime = v1.Seconds(w.now)
@@ -125,13 +125,13 @@ func (w *work) startVerification(ctx context.Context) steps.Result {
 }
 
 // concludeVerification writes what came of it, and has everything deleted.
-func (w *work) concludeVerification(v steps.Result) {
+func (w *work) concludeVerification(result steps.Result) {
 	s := &w.restore.Status
-	w.conclude(v)
+	w.conclude(result)
 	switch {
-	case v.Fatal:
+	case result.Fatal:
 		s.Phase, s.CompletionTime = v1.RestoreCleaningUp, nil
-	case !v.Stops():
+	case !result.Stops():
 		s.Phase, s.CompletionTime = v1.RestoreCleaningUp, nil
 		ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady)
 		ready.Reason, ready.Message = v1.ReasonVerified, fmt.Sprintf("%s %s has started on the restored data and serves", w.backup.Status.Engine, w.backup.Status.Version)
@@ -142,22 +142,22 @@ func (w *work) concludeVerification(v steps.Result) {
 // cleanUp deletes the objects of a verification, or of a load that failed, and then reports
 // the result.
 func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
-	v, err := w.undo(ctx)
+	result, err := w.undo(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	s := &w.restore.Status
 	if ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady); ready != nil {
 		s.Message = ready.Message
-		if v.Stops() {
-			s.Message = v1.Excerpt(ready.Message+" ("+v.Message+")", steps.MaxMessage)
+		if result.Stops() {
+			s.Message = v1.Excerpt(ready.Message+" ("+result.Message+")", steps.MaxMessage)
 		}
 	}
-	if v.Stops() {
+	if result.Stops() {
 		if err := w.write(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
-		return w.options.Waits.Later(max(v.Wait, memberDelay)), nil
+		return w.options.Waits.Later(max(result.Wait, memberDelay)), nil
 	}
 	s.Phase, s.CompletionTime = v1.RestoreFailed, v1.Seconds(w.now)
 	if meta.IsStatusConditionTrue(s.Conditions, v1.ConditionReady) {
@@ -172,16 +172,16 @@ func (w *work) deleteVerification(ctx context.Context) (steps.Result, error) {
 	if len(w.restore.Status.Volumes) == 0 && w.restore.Status.Dump == nil {
 		return steps.Result{}, nil // Nothing was made.
 	}
-	if v, err := w.look(ctx); v.Stops() || err != nil {
-		return v, err
+	if result, err := w.look(ctx); result.Stops() || err != nil {
+		return result, err
 	}
 	if w.targetFacts == nil {
 		return steps.Result{}, nil // The member or the backup is no more.
 	}
 	short, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	if v := w.cancelVerificationLoad(short); v.Stops() {
-		return v, nil
+	if result := w.cancelVerificationLoad(short); result.Stops() {
+		return result, nil
 	}
 	member := cleaner{reader: w.reader(), writer: w.writer(), now: w.now, note: w.note}
 	gone, err := w.verification().remove(short, w.targetFacts.cluster, member)

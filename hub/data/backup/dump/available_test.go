@@ -28,8 +28,8 @@ func TestAvailable(t *testing.T) {
 		"another setting": {map[string]string{v1.RestoredAnnotation: "uid"}, nil, ""},
 	} {
 		copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotations}, Status: v1.EcommerceAppStatus{Conditions: tt.conditions}}
-		if v := Available(&v1.Backup{}, copied); v.Reason != tt.want || v.Fatal {
-			t.Errorf("%s: %+v, want the reason %q", name, v, tt.want)
+		if result := Available(&v1.Backup{}, copied); result.Reason != tt.want || result.Fatal {
+			t.Errorf("%s: %+v, want the reason %q", name, result, tt.want)
 		}
 	}
 }

@@ -15,14 +15,14 @@ import (
 func (e *testEnv) denied(t *testing.T) {
 	e.reset(t)
 	lift := e.DenyJobs(t, backupenv.Namespace)
-	v := e.run(t)
-	expectRejected(t, v)
-	if !strings.Contains(v.Message, fleettest.Denial) || e.backup.Status.Dump != nil {
-		t.Errorf("message %q, dump %+v", v.Message, e.backup.Status.Dump)
+	result := e.run(t)
+	expectRejected(t, result)
+	if !strings.Contains(result.Message, fleettest.Denial) || e.backup.Status.Dump != nil {
+		t.Errorf("message %q, dump %+v", result.Message, e.backup.Status.Dump)
 	}
 	lift()
-	if v := e.run(t); v.Reason != v1.ReasonDumping {
-		t.Errorf("result %+v", v)
+	if result := e.run(t); result.Reason != v1.ReasonDumping {
+		t.Errorf("result %+v", result)
 	}
 }
 
@@ -33,15 +33,15 @@ func (e *testEnv) deniedToSend(t *testing.T) {
 	expectRejected(t, e.send(t))
 	lift()
 	e.Clock.Step(steps.Refused)
-	if v := e.send(t); v.Reason != v1.ReasonSending || e.object().Attempt != 0 {
-		t.Errorf("result %+v, object %+v", v, e.object())
+	if result := e.send(t); result.Reason != v1.ReasonSending || e.object().Attempt != 0 {
+		t.Errorf("result %+v, object %+v", result, e.object())
 	}
 	e.job(t, sendJob)
 }
 
-func expectRejected(t *testing.T, v steps.Result) {
+func expectRejected(t *testing.T, result steps.Result) {
 	t.Helper()
-	if v.Reason != v1.ReasonApplyFailed || v.Fatal || v.Wait != 5*time.Minute {
-		t.Errorf("result %+v, want %s and a retry after 5m", v, v1.ReasonApplyFailed)
+	if result.Reason != v1.ReasonApplyFailed || result.Fatal || result.Wait != 5*time.Minute {
+		t.Errorf("result %+v, want %s and a retry after 5m", result, v1.ReasonApplyFailed)
 	}
 }

@@ -73,12 +73,12 @@ func (e *testEnv) podsMaySend(t *testing.T) {
 	e.send(t)
 	pod := e.RunJob(t)
 	e.deleteJob(t, sendJob)
-	if v := e.remove(t, true); v.Wait <= 0 {
-		t.Errorf("result %+v", v)
+	if result := e.remove(t, true); result.Wait <= 0 {
+		t.Errorf("result %+v", result)
 	}
 	backupenv.Change(t, e.Env, pod.Name, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
-	if v := e.remove(t, true); v.Stops() {
-		t.Errorf("result %+v", v)
+	if result := e.remove(t, true); result.Stops() {
+		t.Errorf("result %+v", result)
 	}
 }
 
@@ -89,12 +89,12 @@ func (e *testEnv) obstaclesOfRemoval(t *testing.T) {
 	e.putPart()
 	part := dumps.PartKey(dumpPrefix, 0)
 	e.Buckets.Lock(part, true)
-	if v := e.remove(t, true); v.Reason != v1.ReasonInUse || v.Wait <= 0 {
-		t.Errorf("a part that is held: %+v", v)
+	if result := e.remove(t, true); result.Reason != v1.ReasonInUse || result.Wait <= 0 {
+		t.Errorf("a part that is held: %+v", result)
 	}
 	e.bucket = "else"
-	if v := e.remove(t, true); v.Reason != v1.ReasonAccountNotReady || v.Wait <= 0 {
-		t.Errorf("another bucket: %+v", v)
+	if result := e.remove(t, true); result.Reason != v1.ReasonAccountNotReady || result.Wait <= 0 {
+		t.Errorf("another bucket: %+v", result)
 	}
 	if _, there := e.Buckets.Content(part); !there {
 		t.Error("it is gone")

@@ -93,16 +93,16 @@ func (r Run) begin(ctx context.Context) steps.Result {
 	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != rendermeta.LabelValue(r.Backup.Spec.AppRef.Name):
 		return steps.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, r.Backup.Spec.ClusterRef.Name)
 	}
-	if v := r.serves(ctx); v.Stops() {
-		return v
+	if result := r.serves(ctx); result.Stops() {
+		return result
 	}
 	job := r.job(from)
 	err = r.Writer.Create(ctx, job, client.FieldOwner(v1.HubFieldManager))
 	switch {
 	case apierror.Classify(err) == apierror.Invalid:
-		v := r.memberError(err)
-		v.Message = fmt.Sprintf("%s rejects the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, memberjob.Sanitize(apierror.Message(err)))
-		return v
+		result := r.memberError(err)
+		result.Message = fmt.Sprintf("%s rejects the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, memberjob.Sanitize(apierror.Message(err)))
+		return result
 	case apierrors.IsAlreadyExists(err):
 		return steps.RetryAfter(steps.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
 	case err != nil:
@@ -120,8 +120,8 @@ func (r Run) serves(ctx context.Context) steps.Result {
 	if client.IgnoreNotFound(err) != nil {
 		return r.memberError(err)
 	}
-	if v := Available(r.Backup, copied); v.Stops() {
-		return v
+	if result := Available(r.Backup, copied); result.Stops() {
+		return result
 	}
 	pod := &corev1.Pod{}
 	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: render.DatabasePod(r.Backup.Spec.AppRef.Name)}, pod)

@@ -55,8 +55,8 @@ func (e *testEnv) dump(t *testing.T) {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	e.EndJob(t, backupenv.Exit{Container: backupenv.DumpContainer, Code: 1, Message: strings.NewReplacer("1048576", "1", "02:01", "02:00").Replace(line)}, backupenv.Exit{Container: backupenv.DumpContainer, Message: line})
-	if v := e.run(t); v.Stops() {
-		t.Fatalf("a Job that is complete: %+v", v)
+	if result := e.run(t); result.Stops() {
+		t.Fatalf("a Job that is complete: %+v", result)
 	}
 	status := v1.BackupStatus{
 		Phase: v1.BackupInProgress, StartTime: e.backup.Status.StartTime, SnapshotTime: &metav1.Time{Time: now().Truncate(time.Minute)},
@@ -238,8 +238,8 @@ func (e *testEnv) jobOfCronJob(t *testing.T) {
 	e.backup = scheduledBackup()
 	e.createJob(t, scheduledJob, "CronJob", cronJobName, nil)
 	e.EndJob(t, backupenv.Exit{Container: backupenv.DumpContainer, Message: line})
-	if v := e.run(t); v.Stops() {
-		t.Fatalf("result %+v", v)
+	if result := e.run(t); result.Stops() {
+		t.Fatalf("result %+v", result)
 	}
 	if s := e.backup.Status; s.SnapshotTime == nil || !s.SnapshotTime.Time.Equal(now().Truncate(time.Minute)) || s.Dump.File == "" {
 		t.Errorf("status %+v", s)

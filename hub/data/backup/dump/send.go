@@ -152,9 +152,9 @@ func (s Send) again(format string, args ...any) steps.Result {
 // down before any pod has them.
 func (s Send) attempt(ctx context.Context) (steps.Result, error) {
 	o := s.Backup.Status.Dump.Object
-	app, v := s.copyInMember(ctx)
-	if v.Stops() {
-		return v, nil
+	app, result := s.copyInMember(ctx)
+	if result.Stops() {
+		return result, nil
 	}
 	what, _, err := dumps.ToSend(ctx, s.Bucket, s.Backup.Status.Dump, s.Bucket.CABundle, s.Now)
 	if err != nil {
@@ -176,9 +176,9 @@ func (s Send) attempt(ctx context.Context) (steps.Result, error) {
 	writing, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	if err := memberjob.Create(writing, s.Writer, job, secret); err != nil {
-		v := s.memberError(err)
-		v.Wait = max(v.Wait, min(s.Now.Sub(s.Backup.Status.SnapshotTime.Time)/10, createLast))
-		return v, nil
+		result := s.memberError(err)
+		result.Wait = max(result.Wait, min(s.Now.Sub(s.Backup.Status.SnapshotTime.Time)/10, createLast))
+		return result, nil
 	}
 	return s.sending(job.Name, ""), nil
 }
@@ -249,9 +249,9 @@ func (s Send) memberError(err error) steps.Result {
 
 // classify returns the result for an error of the bucket. A missing bucket is waited for.
 func (s Send) classify(err error, what string) steps.Result {
-	v := dumps.FromError(err, what)
-	if cloud.ClassOf(err) == cloud.ClassNotFound && v.Fatal {
+	result := dumps.FromError(err, what)
+	if cloud.ClassOf(err) == cloud.ClassNotFound && result.Fatal {
 		return steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady, "%s: the bucket %s is not there", what, s.Bucket.Name)
 	}
-	return v
+	return result
 }

@@ -51,8 +51,8 @@ func (e *testEnv) sends(t *testing.T) {
 	}
 	e.putPart()
 	e.endSend(t, order.ExitDone, "sent")
-	if v := e.send(t); v.Stops() {
-		t.Fatalf("result %+v", v)
+	if result := e.send(t); result.Stops() {
+		t.Fatalf("result %+v", result)
 	}
 	if diff := cmp.Diff(v1.DumpObject{Bucket: "dumps", Prefix: dumpPrefix, State: v1.DumpSent}, e.object()); diff != "" {
 		t.Errorf("in the end (-want +got):\n%s", diff)
@@ -61,8 +61,8 @@ func (e *testEnv) sends(t *testing.T) {
 	if err != nil || m.SHA256 != sum || m.Backup != e.backup.Name || m.Hub != backupenv.HubUID {
 		t.Errorf("manifest %+v, %v", m, err)
 	}
-	if v := e.send(t); v.Stops() {
-		t.Errorf("once it is sent: %+v", v)
+	if result := e.send(t); result.Stops() {
+		t.Errorf("once it is sent: %+v", result)
 	}
 	if diff := cmp.Diff(append(sent, "delete secrets"), e.process.Sent()); diff != "" {
 		t.Errorf("changes in the end (-want +got):\n%s", diff)
@@ -158,8 +158,8 @@ func (e *testEnv) succeedsThen(t *testing.T) {
 	}
 	e.putPart()
 	e.endSend(t, order.ExitDone, "sent")
-	if v := e.send(t); v.Stops() {
-		t.Errorf("in the end: %+v", v)
+	if result := e.send(t); result.Stops() {
+		t.Errorf("in the end: %+v", result)
 	}
 }
 
@@ -188,8 +188,8 @@ func (e *testEnv) restart(t *testing.T) {
 	e.backup.Status = e.stored
 	e.process.Refuse("create jobs.batch", nil)
 	e.Clock.Step(10 * time.Minute)
-	if v := e.send(t); v.Reason != v1.ReasonSending || e.object().Attempt != 0 || !e.object().ExpirationTime.Time.Equal(now().Add(70*time.Minute)) {
-		t.Fatalf("result %+v, object %+v", v, e.object())
+	if result := e.send(t); result.Reason != v1.ReasonSending || e.object().Attempt != 0 || !e.object().ExpirationTime.Time.Equal(now().Add(70*time.Minute)) {
+		t.Fatalf("result %+v, object %+v", result, e.object())
 	}
 	if _, o := e.order(t); !o.ExpiresAt.After(first.ExpiresAt) {
 		t.Error("the order of the first attempt is still there")
@@ -197,15 +197,15 @@ func (e *testEnv) restart(t *testing.T) {
 	// It ends, and is deleted before the hub reads it: the result of its check is lost.
 	e.putPart()
 	e.deleteJob(t, sendJob)
-	if v := e.send(t); v.Reason != v1.ReasonSending {
-		t.Fatalf("result %+v", v)
+	if result := e.send(t); result.Reason != v1.ReasonSending {
+		t.Fatalf("result %+v", result)
 	}
 	if _, o := e.order(t); o.Parts[0].Request != nil {
 		t.Error("a part in the bucket is sent again")
 	}
 	e.endSend(t, order.ExitDone, "sent")
-	if v := e.send(t); v.Stops() {
-		t.Errorf("result %+v", v)
+	if result := e.send(t); result.Stops() {
+		t.Errorf("result %+v", result)
 	}
 }
 
@@ -220,8 +220,8 @@ func (e *testEnv) notCreated(t *testing.T) {
 		{5 * time.Hour, 6 * time.Hour, steps.Refused},
 	} {
 		e.Clock.SetTime(now().Add(tt.after))
-		if v := e.send(t); v.Reason != v1.ReasonClusterUnreachable || v.Wait != tt.wait {
-			t.Errorf("after %s: result %+v, want a wait of %s", tt.after, v, tt.wait)
+		if result := e.send(t); result.Reason != v1.ReasonClusterUnreachable || result.Wait != tt.wait {
+			t.Errorf("after %s: result %+v, want a wait of %s", tt.after, result, tt.wait)
 		}
 		_, o := e.order(t)
 		if expires := e.object().ExpirationTime.Time; !expires.Equal(now().Add(tt.expires)) || o.ExpiresAt.After(expires) {

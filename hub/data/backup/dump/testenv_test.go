@@ -124,14 +124,14 @@ func (e *testEnv) run(t *testing.T) steps.Result {
 
 func (e *testEnv) send(t *testing.T) steps.Result {
 	t.Helper()
-	v, err := Send{
+	result, err := Send{
 		Backup: e.backup, Bucket: e.connect(), Owner: cloud.Owner{Hub: backupenv.HubUID, App: "app-1"}, Image: "spoke:1",
 		Reader: e.process.Client, Writer: e.process.Client, Now: e.Clock.Now(), Intend: e.intend,
 	}.Advance(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	return result
 }
 
 func (e *testEnv) remove(t *testing.T, reached bool) steps.Result {
