@@ -22,7 +22,7 @@ const dumpGrace = 2 * time.Minute
 // heldRetry is when to retry a deletion that is held.
 const heldRetry = time.Minute
 
-// input holds the facts that a plan is computed from.
+// input holds the facts that a Decision is made from.
 type input struct {
 	app     *v1.EcommerceApp
 	members map[string]*v1.MemberCluster
@@ -47,8 +47,8 @@ type input struct {
 	waits retry.Waits
 }
 
-// Plan represents the actions that are due for an application.
-type Plan struct {
+// Decision holds the actions that are due for an application.
+type Decision struct {
 	Create []*v1.Backup
 	// Missed is the number of missed scheduled times by cluster, for the Backups in Create.
 	Missed map[string]int
@@ -62,7 +62,7 @@ type Plan struct {
 	// Clusters is the history of each cluster that the hub backs up.
 	Clusters  []History
 	Condition metav1.Condition
-	// Invalid is true if no plan could be made: the previous status is kept.
+	// Invalid is true if no Decision could be made: the previous status is kept.
 	Invalid bool
 	// notes are added to the message of the condition and do not affect its status, and pending
 	// are why it is not True yet.
@@ -106,18 +106,18 @@ type History struct {
 // problem is a reason and message for the condition.
 type problem struct{ reason, message string }
 
-// decide returns the plan for an application whose backups are enabled.
-func decide(in input) Plan {
+// decide returns the Decision for an application whose backups are enabled.
+func decide(in input) Decision {
 	policy := in.app.Spec.Database.Backup
 	when, err := schedule.Parse(string(policy.Schedule), string(policy.TimeZone))
-	plan := Plan{RequeueAt: in.now.Add(maxInterval), Missed: map[string]int{}}
+	decision := Decision{RequeueAt: in.now.Add(maxInterval), Missed: map[string]int{}}
 	if err != nil {
-		plan.Invalid = true
-		plan.Condition = metav1.Condition{
+		decision.Invalid = true
+		decision.Condition = metav1.Condition{
 			Status: metav1.ConditionFalse, Reason: v1.ReasonInvalidSpec,
 			Message: fmt.Sprintf("spec.database.backup: %v", err),
 		}
-		return plan
+		return decision
 	}
 	var all []problem
 	var unknown []string
@@ -136,20 +136,20 @@ func decide(in input) Plan {
 		}
 		method := methodIn(policy.Method, member)
 		if method != v1.BackupDump {
-			all = append(all, in.prune(&plan, clusterMethod{entry.Name, v1.BackupDump}, in.by(v1.BackupDump, entry.Name))...)
+			all = append(all, in.prune(&decision, clusterMethod{entry.Name, v1.BackupDump}, in.by(v1.BackupDump, entry.Name))...)
 		}
 		if method == v1.BackupAuto {
 			unknown = append(unknown, entry.Name)
 			continue
 		}
 		// If dumps are made, older snapshots are kept.
-		all = append(all, in.cluster(&plan, when, clusterMethod{entry.Name, method})...)
+		all = append(all, in.cluster(&decision, when, clusterMethod{entry.Name, method})...)
 	}
 	if newer := in.newerIn(); newer != "" {
 		all = append(all, problem{v1.ReasonPruningHeld, "old backups are not deleted: " + newer + " has a newer copy or a recorded deletion"})
 	}
-	plan.Condition = plan.condition(all, unknown)
-	return plan
+	decision.Condition = decision.condition(all, unknown)
+	return decision
 }
 
 // clusterMethod is a cluster and its backup method.
@@ -178,8 +178,9 @@ func (in input) minInterval(p clusterMethod) time.Duration {
 	return csi.CapabilitiesOf(in.members[p.name].Status.Provider).MinInterval
 }
 
-// cluster computes the plan for one cluster.
-func (in input) cluster(plan *Plan, when schedule.Schedule, p clusterMethod) []problem {
+// cluster adds to the Decision what is due in one cluster, its history included, and returns what
+// is wrong there.
+func (in input) cluster(decision *Decision, when schedule.Schedule, p clusterMethod) []problem {
 	policy := in.app.Spec.Database.Backup
 	interval, least := when.MinInterval(in.now), in.minInterval(p)
 	// Dumps and snapshots do not replace each other.
@@ -198,31 +199,31 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p clusterMethod) []p
 	history.LastScheduledTime = last
 	due := when.Due(last, in.now, in.offset(p, interval))
 	if !due.ScheduledTime.IsZero() && !in.busy(p.name, mine) && (due.ScheduledTime.Sub(last) >= least || len(mine) == 0) {
-		plan.Create = append(plan.Create, in.backupFor(p, due.ScheduledTime))
+		decision.Create = append(decision.Create, in.backupFor(p, due.ScheduledTime))
 		if p.method != v1.BackupDump || in.known(p.name) {
 			// Before the hub scheduled the backups, the CronJob did.
-			plan.Missed[p.name] = due.Missed
+			decision.Missed[p.name] = due.Missed
 		}
 		history.LastScheduledTime = due.ScheduledTime
 	}
 	history.Next = due.NextAt
-	if t := in.upgrade(plan, &history, p.method); t.reason != "" {
+	if t := in.upgrade(decision, &history, p.method); t.reason != "" {
 		found = append(found, t)
 	}
-	plan.RequeueAt = earliest(plan.RequeueAt, due.NextAt)
-	if t := in.verify(plan, &history, mine); t.reason != "" {
+	decision.RequeueAt = earliest(decision.RequeueAt, due.NextAt)
+	if t := in.verify(decision, &history, mine); t.reason != "" {
 		found = append(found, t)
 	}
-	found = append(found, in.prune(plan, p, mine)...)
-	found = append(found, in.offsite(plan, &history, p, mine)...)
+	found = append(found, in.prune(decision, p, mine)...)
+	found = append(found, in.offsite(decision, &history, p, mine)...)
 	if t := in.restorable(p.name, mine); t.reason != "" {
 		found = append(found, t)
 	}
-	plan.Clusters = append(plan.Clusters, history)
+	decision.Clusters = append(decision.Clusters, history)
 	if t, at := in.exposure(p.name, history, mine); t.reason != "" {
 		found = append(found, t)
 	} else {
-		plan.RequeueAt = earliest(plan.RequeueAt, at)
+		decision.RequeueAt = earliest(decision.RequeueAt, at)
 	}
 	return found
 }
@@ -265,17 +266,17 @@ func (in input) exposure(name string, s History, mine []*v1.Backup) (problem, ti
 
 // condition returns BackupReady. It is True only if each cluster has a sufficiently
 // recent successful backup.
-func (p *Plan) condition(all []problem, unknown []string) metav1.Condition {
-	if len(p.Clusters) == 0 && len(all) == 0 {
+func (d *Decision) condition(all []problem, unknown []string) metav1.Condition {
+	if len(d.Clusters) == 0 && len(all) == 0 {
 		return metav1.Condition{
 			Status: metav1.ConditionUnknown, Reason: v1.ReasonNotChecked,
 			Message: "The backup method is not known yet for any cluster",
 		}
 	}
 	c := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent}
-	messages := slices.Clone(p.notes)
+	messages := slices.Clone(d.notes)
 	var without []string
-	for _, s := range p.Clusters {
+	for _, s := range d.Clusters {
 		if s.LastGood.IsZero() {
 			without = append(without, s.Cluster)
 		}
@@ -289,14 +290,14 @@ func (p *Plan) condition(all []problem, unknown []string) metav1.Condition {
 				c.Reason = t.reason
 			}
 		}
-		c.Message = v1.Excerpt(joinSorted(append(messages, p.pending...)), steps.MaxMessage)
+		c.Message = v1.Excerpt(joinSorted(append(messages, d.pending...)), steps.MaxMessage)
 		return c
 	case len(without) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNoBackupYet
 		c.Message = "There is no successful backup yet in " + nameSome(without)
-	case len(p.pending) > 0:
+	case len(d.pending) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNotOffsite
-		c.Message = joinSorted(slices.Clone(p.pending))
+		c.Message = joinSorted(slices.Clone(d.pending))
 	case len(unknown) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNotChecked
 		c.Message = "The backup method is not known yet in " + nameSome(unknown)

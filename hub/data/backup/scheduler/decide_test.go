@@ -268,9 +268,9 @@ func TestATightScheduleIsThinnedOut(t *testing.T) {
 func TestTheNextPass(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-03-02T01:30:00Z")
-	plan := decide(in)
-	if plan.RequeueAt.Before(at("2026-03-02T02:00:00Z")) || plan.RequeueAt.After(at("2026-03-02T02:05:00Z")) {
-		t.Errorf("again at %s, want with the scheduledTime or minutes later", plan.RequeueAt)
+	decision := decide(in)
+	if decision.RequeueAt.Before(at("2026-03-02T02:00:00Z")) || decision.RequeueAt.After(at("2026-03-02T02:05:00Z")) {
+		t.Errorf("again at %s, want with the scheduledTime or minutes later", decision.RequeueAt)
 	}
 	in.app.Spec.Database.Backup.MaxRPO = &metav1.Duration{Duration: 13*time.Hour + 40*time.Minute}
 	if again := decide(in).RequeueAt; !again.Equal(at("2026-03-02T01:40:01Z")) {
@@ -302,19 +302,19 @@ func TestWhatIsDeleted(t *testing.T) {
 	}
 }
 
-// TestAMonthOfBackups runs the plan day by day, as the reconciler does.
+// TestAMonthOfBackups carries out Decisions day by day, as the reconciler does.
 func TestAMonthOfBackups(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-03-01T12:00:00Z")
 	in.app.Spec.Database.Backup.Retention = v1.Retention{KeepLast: new(int32(3)), KeepDays: new(int32(7))}
 	for hour := range 24 * 60 {
 		in.now = created().Add(time.Duration(hour) * time.Hour)
-		plan := decide(in)
-		in.app.Status.Backups = entries(plan.Clusters)
+		decision := decide(in)
+		in.app.Status.Backups = entries(decision.Clusters)
 		in.backups = slices.DeleteFunc(in.backups, func(b v1.Backup) bool {
-			return slices.ContainsFunc(plan.Delete, func(d retention.Decision) bool { return d.Name == b.Name })
+			return slices.ContainsFunc(decision.Delete, func(d retention.Decision) bool { return d.Name == b.Name })
 		})
-		for _, b := range plan.Create {
+		for _, b := range decision.Create {
 			phase := v1.BackupCompleted
 			if b.Spec.ScheduledTime.Day()%5 == 0 {
 				phase = v1.BackupFailed

@@ -9,7 +9,7 @@
 //     after the scheduled time. Dumps are made by the CronJob in the member, at the
 //     scheduled time: the Backup is created two minutes later and adopts the CronJob's
 //     Job, or creates one if there is none.
-//   - Retention applies the plan of hub/data/schedule to the Backups of an application in a
+//   - Retention applies the result of hub/data/retention to the Backups of an application in a
 //     cluster. It sets spec.deletion: Delete on a Backup and then deletes it, so that its
 //     data is deleted too (package hub/data/backup). No other deletion of a Backup
 //     deletes data.

@@ -43,20 +43,20 @@ func TestDumpsAreNoSnapshots(t *testing.T) {
 				backup("2026-03-01T02:00:00Z", v1.BackupCompleted), backup("2026-03-02T02:00:00Z", v1.BackupCompleted),
 				dumpOf("2026-03-01T09:00:00Z"), dumpOf("2026-05-20T02:30:00Z"),
 			}
-			plan := decide(in)
+			decision := decide(in)
 			var got []string
-			for _, d := range plan.Delete {
+			for _, d := range decision.Delete {
 				got = append(got, d.Name)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" || plan.Condition.Reason != tt.reason {
-				t.Errorf("condition %s, deleted (-want +got):\n%s", fmt.Sprint(plan.Condition), diff)
+			if diff := cmp.Diff(tt.want, got); diff != "" || decision.Condition.Reason != tt.reason {
+				t.Errorf("condition %s, deleted (-want +got):\n%s", fmt.Sprint(decision.Condition), diff)
 			}
 			// The dump is in no bucket.
 			proven := map[v1.BackupMethod]int{v1.BackupSnapshot: 1}[tt.method]
-			if len(plan.Verify) != proven {
-				t.Fatalf("%d are to be proven, want %d", len(plan.Verify), proven)
+			if len(decision.Verify) != proven {
+				t.Fatalf("%d are to be proven, want %d", len(decision.Verify), proven)
 			}
-			for _, r := range plan.Verify {
+			for _, r := range decision.Verify {
 				if r.Spec.BackupRef.Name != "shop-eu-1-20260302-0200" {
 					t.Errorf("%s is to be proven", r.Spec.BackupRef.Name)
 				}
@@ -124,7 +124,7 @@ func TestHowAClusterIsBackedUp(t *testing.T) {
 	}
 }
 
-// TestWhatWasDumpedBeforeIsNotMissed: a cluster that is planned for the first time has had
+// TestWhatWasDumpedBeforeIsNotMissed: a cluster that is considered for the first time has had
 // its CronJob all along, and runs that are missed from then on are counted.
 func TestWhatWasDumpedBeforeIsNotMissed(t *testing.T) {
 	t.Parallel()
@@ -172,12 +172,12 @@ func TestDumpsAreProven(t *testing.T) {
 			in := dumped("2026-03-04T05:00:00Z", tt.backups...)
 			in.app.Spec.Database.Backup.Verify.Schedule = "0 4 * * *"
 			in.members["eu-1"].Spec.Mode = tt.mode
-			plan, got := decide(in), ""
-			for _, r := range plan.Verify {
+			decision, got := decide(in), ""
+			for _, r := range decision.Verify {
 				got += r.Spec.BackupRef.Name
 			}
-			if got != tt.want || plan.Condition.Message != tt.message {
-				t.Errorf("to be proven %q, want %q; %s", got, tt.want, plan.Condition.Message)
+			if got != tt.want || decision.Condition.Message != tt.message {
+				t.Errorf("to be proven %q, want %q; %s", got, tt.want, decision.Condition.Message)
 			}
 			in.app.Spec.Database.Backup.Verify.Schedule = ""
 			if message := decide(in).Condition.Message; message != good {
@@ -191,23 +191,23 @@ func TestDumpsAreProven(t *testing.T) {
 func TestAnUpgradeWaitsForADump(t *testing.T) {
 	t.Parallel()
 	in := dumped("2026-03-02T09:00:00Z", dumpOf("2026-03-02T02:00:00Z"))
-	pass := func(now string) Plan {
+	pass := func(now string) Decision {
 		in.now = at(now)
-		plan := decide(in)
-		in.app.Status.Backups = entries(plan.Clusters)
-		return plan
+		decision := decide(in)
+		in.app.Status.Backups = entries(decision.Clusters)
+		return decision
 	}
 	pass("2026-03-02T09:00:00Z")
 	in.app.Spec.Database.Version = "13.5"
-	plan := pass("2026-03-02T09:10:00Z")
-	if len(plan.Create) != 1 || plan.Create[0].Spec.Method != v1.BackupDump || plan.Create[0].Spec.ScheduledTime != nil || in.app.RecordedServer("eu-1").Version != "13.4" {
-		t.Fatalf("made %v, the cluster has %s", plan.Create, in.app.RecordedServer("eu-1").Version)
+	decision := pass("2026-03-02T09:10:00Z")
+	if len(decision.Create) != 1 || decision.Create[0].Spec.Method != v1.BackupDump || decision.Create[0].Spec.ScheduledTime != nil || in.app.RecordedServer("eu-1").Version != "13.4" {
+		t.Fatalf("made %v, the cluster has %s", decision.Create, in.app.RecordedServer("eu-1").Version)
 	}
 	failed := dumpOf("2026-03-02T09:10:00Z")
-	failed.Name, failed.Status.Phase = plan.Create[0].Name, v1.BackupFailed
+	failed.Name, failed.Status.Phase = decision.Create[0].Name, v1.BackupFailed
 	in.backups = append(in.backups, failed)
-	if plan = pass("2026-03-02T09:20:00Z"); plan.Condition.Reason != v1.ReasonDumpFailed || in.app.RecordedServer("eu-1").Version != "13.4" {
-		t.Errorf("condition %+v, the cluster has %s", plan.Condition, in.app.RecordedServer("eu-1").Version)
+	if decision = pass("2026-03-02T09:20:00Z"); decision.Condition.Reason != v1.ReasonDumpFailed || in.app.RecordedServer("eu-1").Version != "13.4" {
+		t.Errorf("condition %+v, the cluster has %s", decision.Condition, in.app.RecordedServer("eu-1").Version)
 	}
 	// A node's clock is an hour behind.
 	in.backups = append(in.backups, dumpOf("2026-03-02T09:30:00Z"))
@@ -222,8 +222,8 @@ func TestScheduledTimeInTheFuture(t *testing.T) {
 	in := situation("2026-05-20T03:00:00Z")
 	in.backups = []v1.Backup{backup("2099-01-01T02:00:00Z", v1.BackupCompleted)}
 	in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", LastScheduledTime: &metav1.Time{Time: at("2098-01-01T02:00:00Z")}}}
-	plan := decide(in)
-	if len(plan.Create) != 1 || !plan.Create[0].Spec.ScheduledTime.Time.Equal(at("2026-05-20T02:00:00Z")) {
-		t.Errorf("made are %+v", plan.Create)
+	decision := decide(in)
+	if len(decision.Create) != 1 || !decision.Create[0].Spec.ScheduledTime.Time.Equal(at("2026-05-20T02:00:00Z")) {
+		t.Errorf("made are %+v", decision.Create)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// appChanged reports whether a plan depends on a difference between two versions of an application.
+// appChanged reports whether a Decision depends on a difference between two versions of an application.
 // Most updates are about the progress of components, on which none does.
 func appChanged(before, now *v1.EcommerceApp) bool {
 	return before.Generation != now.Generation ||
@@ -35,7 +35,7 @@ func sameCondition(a, b metav1.Condition) bool {
 	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason
 }
 
-// memberChanged reports whether the plans of applications in a member depend on a difference: the
+// memberChanged reports whether Decisions about applications in a member depend on a difference: the
 // spec, the provider, what overrides select by, or whether the member can be compared.
 func memberChanged(before, now *v1.MemberCluster) bool {
 	connected := func(m *v1.MemberCluster) bool {

@@ -43,24 +43,24 @@ func TestALostDatabase(t *testing.T) {
 	}
 }
 
-// checkLost checks the plan while the database is lost in eu-1, and when it is there again.
+// checkLost checks the Decision while the database is lost in eu-1, and when it is there again.
 func checkLost(t *testing.T, in input) {
 	t.Helper()
-	plan := decide(in)
-	if len(plan.Create) > 1 || len(plan.Create) == 1 && plan.Create[0].Spec.ClusterRef.Name != "us-1" || len(plan.Delete) > 0 {
-		t.Errorf("made %v, deleted %v", plan.Create, plan.Delete)
+	decision := decide(in)
+	if len(decision.Create) > 1 || len(decision.Create) == 1 && decision.Create[0].Spec.ClusterRef.Name != "us-1" || len(decision.Delete) > 0 {
+		t.Errorf("made %v, deleted %v", decision.Create, decision.Delete)
 	}
-	if c := plan.Condition; c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonDatabaseLost {
+	if c := decision.Condition; c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonDatabaseLost {
 		t.Errorf("condition %+v", c)
 	}
 	if in.members["eu-1"].Status.Provider == "" {
 		return // Neither is pruned.
 	}
-	if len(plan.Keep) != 1 || plan.Keep[0].Name != in.backups[0].Name {
-		t.Errorf("kept %v, want the one that is marked for deletion", plan.Keep)
+	if len(decision.Keep) != 1 || decision.Keep[0].Name != in.backups[0].Name {
+		t.Errorf("kept %v, want the one that is marked for deletion", decision.Keep)
 	}
 	in.app.Status.Clusters[0].DatabaseLost = false
-	if plan := decide(in); len(plan.Delete) == 0 {
+	if decision := decide(in); len(decision.Delete) == 0 {
 		t.Error("nothing is deleted when the database is there again")
 	}
 }

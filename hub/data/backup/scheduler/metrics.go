@@ -54,10 +54,10 @@ func NewMetrics(registry prometheus.Registerer, c clock.PassiveClock) (*Metrics,
 	return m, nil
 }
 
-func (m *Metrics) set(app types.NamespacedName, p Plan) {
+func (m *Metrics) set(app types.NamespacedName, d Decision) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.plans[app] = p.Clusters
+	m.plans[app] = d.Clusters
 }
 
 func (m *Metrics) forget(app types.NamespacedName) {

@@ -22,7 +22,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	app := types.NamespacedName{Namespace: "shops", Name: "shop"}
-	m.set(app, Plan{Clusters: []History{
+	m.set(app, Decision{Clusters: []History{
 		{Cluster: "eu-1", LastGood: clock.Now(), MaxRPO: 36 * time.Hour, Next: at("2026-03-03T02:00:00Z"), LastVerified: at("2026-03-01T04:00:00Z"), VerifyDeadline: at("2026-03-02T16:00:00Z"), VerifyFailed: true,
 			Completed: 3, Partial: 1, Failed: map[string]int{"DumpFailed": 2, "SendFailed": 1},
 			Offsite: []offsite{{place: "us-east-1", last: clock.Now()}, {place: bucket, since: clock.Now().Add(-time.Hour)}}},

@@ -60,7 +60,7 @@ func (in input) impossible(p clusterMethod, place string) string {
 
 // offsite adds to the history where backups are, and returns problems for the places that have had
 // no new one for longer than maxRPO. Places that lack the newest one for less are pending.
-func (in input) offsite(plan *Plan, s *History, p clusterMethod, mine []*v1.Backup) []problem {
+func (in input) offsite(decision *Decision, s *History, p clusterMethod, mine []*v1.Backup) []problem {
 	good := newestGood(mine)
 	var found []problem
 	for _, place := range in.wanted(p) {
@@ -80,12 +80,12 @@ func (in input) offsite(plan *Plan, s *History, p clusterMethod, mine []*v1.Back
 			found = append(found, problem{v1.ReasonNotOffsite, message})
 			continue
 		}
-		plan.pending = append(plan.pending, message)
+		decision.pending = append(decision.pending, message)
 		from := o.last
 		if from.IsZero() {
 			from = o.since
 		}
-		plan.RequeueAt = earliest(plan.RequeueAt, from.Add(s.MaxRPO+time.Second))
+		decision.RequeueAt = earliest(decision.RequeueAt, from.Add(s.MaxRPO+time.Second))
 	}
 	return found
 }

@@ -158,9 +158,9 @@ func TestPartialBackupsAreGood(t *testing.T) {
 	for _, day := range []string{"2026-05-20", "2026-05-31", "2026-06-01"} {
 		in.backups = append(in.backups, partial(day+"T02:00:00Z"))
 	}
-	plan := decide(in)
+	decision := decide(in)
 	var got []string
-	for _, d := range plan.Delete {
+	for _, d := range decision.Delete {
 		got = append(got, d.Name)
 	}
 	slices.Sort(got)
@@ -169,7 +169,7 @@ func TestPartialBackupsAreGood(t *testing.T) {
 	if diff := cmp.Diff([]string{"shop-eu-1-20260501-0200", "shop-eu-1-20260520-0200"}, got); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
-	if h := plan.Clusters[0]; !h.LastGood.Equal(at("2026-06-01T02:01:00Z")) || h.Completed != 3 || h.Partial != 3 || len(h.Failed) > 0 {
+	if h := decision.Clusters[0]; !h.LastGood.Equal(at("2026-06-01T02:01:00Z")) || h.Completed != 3 || h.Partial != 3 || len(h.Failed) > 0 {
 		t.Errorf("history %+v, want the newest partial backup as the last good one", h)
 	}
 }

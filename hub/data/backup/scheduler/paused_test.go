@@ -10,11 +10,11 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// actions returns the number of objects that a plan creates, deletes or changes, by action.
-func (p *Plan) actions() map[string]int {
+// actions returns the number of objects that a Decision creates, deletes or changes, by action.
+func (d *Decision) actions() map[string]int {
 	all := map[string]int{
-		"backed up": len(p.Create), "verified": len(p.Verify), "verifications deleted": len(p.DeleteVerify),
-		"deleted": len(p.Delete), "kept": len(p.Keep),
+		"backed up": len(d.Create), "verified": len(d.Verify), "verifications deleted": len(d.DeleteVerify),
+		"deleted": len(d.Delete), "kept": len(d.Keep),
 	}
 	for what, n := range all {
 		if n == 0 {
@@ -67,15 +67,15 @@ func TestPaused(t *testing.T) {
 			t.Parallel()
 			in := dueForAll()
 			tt.pause(&in)
-			plan := decide(in)
-			if diff := cmp.Diff(tt.want, plan.actions()); diff != "" {
+			decision := decide(in)
+			if diff := cmp.Diff(tt.want, decision.actions()); diff != "" {
 				t.Errorf("actions (-want +got):\n%s", diff)
 			}
 			const held = "Each cluster has a recent successful backup; eu-1: old backups are not deleted while writes are paused"
-			if expired := len(in.backups) > 1; expired && tt.want["deleted"] == 0 && (plan.Condition.Status != metav1.ConditionTrue || plan.Condition.Message != held) {
-				t.Errorf("condition %+v", plan.Condition)
+			if expired := len(in.backups) > 1; expired && tt.want["deleted"] == 0 && (decision.Condition.Status != metav1.ConditionTrue || decision.Condition.Message != held) {
+				t.Errorf("condition %+v", decision.Condition)
 			}
-			in.app.Status.Backups = entries(plan.Clusters)
+			in.app.Status.Backups = entries(decision.Clusters)
 			in.safeMode = false
 			if diff := cmp.Diff(all["backed up"]-tt.want["backed up"], len(decide(in).Create)); diff != "" && len(in.backups) > 1 {
 				t.Errorf("Backups that are made after the pause (-want +got):\n%s", diff)

@@ -8,8 +8,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/retention"
 )
 
-// prune plans which Backups of a cluster go.
-func (in input) prune(plan *Plan, p clusterMethod, mine []*v1.Backup) []problem {
+// prune decides which Backups of a cluster are deleted.
+func (in input) prune(decision *Decision, p clusterMethod, mine []*v1.Backup) []problem {
 	cluster := p.name
 	if in.newerIn() != "" {
 		return nil // decide reports it.
@@ -18,39 +18,39 @@ func (in input) prune(plan *Plan, p clusterMethod, mine []*v1.Backup) []problem 
 	pruned := retention.Prune(in.now, in.catalog(p, mine), policy)
 	if in.safeMode || in.members[cluster].IsPaused() {
 		if len(pruned.Delete) > 0 {
-			plan.notes = append(plan.notes, cluster+": old backups are not deleted while writes are paused")
+			decision.notes = append(decision.notes, cluster+": old backups are not deleted while writes are paused")
 		}
 		return nil // The end of the pause is a change of the member.
 	}
 	if in.app.IsDatabaseLost(cluster) {
-		plan.unmark(mine, nil) // What is lost is in one of these backups.
+		decision.unmark(mine, nil) // What is lost is in one of these backups.
 		return nil
 	}
 	if !in.compared[cluster] && len(pruned.Delete) > 0 {
-		plan.RequeueAt = earliest(plan.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
+		decision.RequeueAt = earliest(decision.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
 		if in.settled {
-			plan.notes = append(plan.notes, cluster+": old backups are not deleted before the cluster is compared with the hub")
+			decision.notes = append(decision.notes, cluster+": old backups are not deleted before the cluster is compared with the hub")
 		}
 		return nil
 	}
-	plan.Delete = append(plan.Delete, pruned.Delete...)
-	plan.unmark(mine, pruned.Delete)
+	decision.Delete = append(decision.Delete, pruned.Delete...)
+	decision.unmark(mine, pruned.Delete)
 	if pruned.Held == "" {
 		return nil
 	}
-	plan.RequeueAt = earliest(plan.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
+	decision.RequeueAt = earliest(decision.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
 	if pruned.Blocked == "" && !in.settled {
 		return nil // The skew becomes known when the accounts are verified after the start.
 	}
 	return []problem{{v1.ReasonPruningHeld, fmt.Sprintf("%s: old backups are not deleted: %s", cluster, pruned.Held)}}
 }
 
-// unmark plans that the Backups are kept that retention marked for deletion and that are not going.
-func (p *Plan) unmark(mine []*v1.Backup, going []retention.Decision) {
+// unmark adds the Backups that retention marked for deletion and now keeps.
+func (d *Decision) unmark(mine []*v1.Backup, going []retention.Decision) {
 	for _, b := range mine {
 		goes := slices.ContainsFunc(going, func(v retention.Decision) bool { return v.Name == b.Name })
 		if isMarked(b) && !goes && b.DeletionTimestamp.IsZero() {
-			p.Keep = append(p.Keep, b)
+			d.Keep = append(d.Keep, b)
 		}
 	}
 }

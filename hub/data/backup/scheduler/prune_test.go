@@ -22,12 +22,12 @@ func TestMarks(t *testing.T) {
 	annotate(2, v1.PrunedAnnotation)
 	annotate(7, v1.PrunedAnnotation)
 	annotate(8, v1.RediscoveredAnnotation)
-	plan := decide(in)
+	decision := decide(in)
 	var deleted, unmarked []string
-	for _, d := range plan.Delete {
+	for _, d := range decision.Delete {
 		deleted = append(deleted, d.Name)
 	}
-	for _, b := range plan.Keep {
+	for _, b := range decision.Keep {
 		unmarked = append(unmarked, b.Name)
 	}
 	if diff := cmp.Diff([]string{"shop-eu-1-20260525-0200", "shop-eu-1-20260526-0200", "shop-eu-1-20260527-0200"}, deleted); diff != "" {
@@ -75,13 +75,13 @@ func TestClocks(t *testing.T) {
 				in.backups = in.backups[8:]
 			}
 			tt.change(&in)
-			plan := decide(in)
-			if len(plan.Delete) != tt.deleted || plan.Condition.Reason != tt.reason || tt.message != "" && plan.Condition.Message != tt.message {
+			decision := decide(in)
+			if len(decision.Delete) != tt.deleted || decision.Condition.Reason != tt.reason || tt.message != "" && decision.Condition.Message != tt.message {
 				t.Errorf("deletes %d because of %s: %s; want %d because of %s: %s",
-					len(plan.Delete), plan.Condition.Reason, plan.Condition.Message, tt.deleted, tt.reason, tt.message)
+					len(decision.Delete), decision.Condition.Reason, decision.Condition.Message, tt.deleted, tt.reason, tt.message)
 			}
-			if held := tt.deleted == 0 && tt.reason != v1.ReasonBackupTooOld; held && plan.RequeueAt.After(in.now.Add(time.Minute)) {
-				t.Errorf("tries again at %s", plan.RequeueAt)
+			if held := tt.deleted == 0 && tt.reason != v1.ReasonBackupTooOld; held && decision.RequeueAt.After(in.now.Add(time.Minute)) {
+				t.Errorf("tries again at %s", decision.RequeueAt)
 			}
 		})
 	}
@@ -96,13 +96,13 @@ func TestNewerInMember(t *testing.T) {
 		for days := range 9 {
 			in.backups = append(in.backups, backup(at("2026-06-01T02:00:00Z").AddDate(0, 0, -days).Format(time.RFC3339), v1.BackupCompleted))
 		}
-		if plan := decide(in); len(plan.Delete) == 0 {
+		if decision := decide(in); len(decision.Delete) == 0 {
 			t.Fatal("none has expired")
 		}
 		in.app.Status.Clusters[0].UnknownOrigin = origin
-		plan := decide(in)
-		if len(plan.Delete) > 0 || plan.Condition.Reason != v1.ReasonPruningHeld {
-			t.Errorf("%s: deletes %+v, and reports %s: %s", origin, plan.Delete, plan.Condition.Reason, plan.Condition.Message)
+		decision := decide(in)
+		if len(decision.Delete) > 0 || decision.Condition.Reason != v1.ReasonPruningHeld {
+			t.Errorf("%s: deletes %+v, and reports %s: %s", origin, decision.Delete, decision.Condition.Reason, decision.Condition.Message)
 		}
 	}
 }
@@ -129,12 +129,12 @@ func TestNotCompared(t *testing.T) {
 			for days := range tt.days {
 				in.backups = append(in.backups, backup(at("2026-06-01T02:00:00Z").AddDate(0, 0, -days).Format(time.RFC3339), v1.BackupCompleted))
 			}
-			plan := decide(in)
-			if len(plan.Delete) > 0 || plan.Condition.Reason != v1.ReasonBackupsRecent || plan.Condition.Message != tt.message {
-				t.Errorf("deletes %+v, and reports %s: %s", plan.Delete, plan.Condition.Reason, plan.Condition.Message)
+			decision := decide(in)
+			if len(decision.Delete) > 0 || decision.Condition.Reason != v1.ReasonBackupsRecent || decision.Condition.Message != tt.message {
+				t.Errorf("deletes %+v, and reports %s: %s", decision.Delete, decision.Condition.Reason, decision.Condition.Message)
 			}
-			if held, soon := tt.days > 1, !plan.RequeueAt.After(in.now.Add(heldRetry)); held != soon {
-				t.Errorf("tries again at %s", plan.RequeueAt)
+			if held, soon := tt.days > 1, !decision.RequeueAt.After(in.now.Add(heldRetry)); held != soon {
+				t.Errorf("tries again at %s", decision.RequeueAt)
 			}
 		})
 	}

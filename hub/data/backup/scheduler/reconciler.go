@@ -162,47 +162,47 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	plan := decide(in)
-	r.options.Metrics.set(request.NamespacedName, plan)
-	failed := r.act(ctx, app, in, plan)
+	decision := decide(in)
+	r.options.Metrics.set(request.NamespacedName, decision)
+	failed := r.act(ctx, app, in, decision)
 	if failed != nil {
 		// What is known of the backups is reported all the same: they get older meanwhile.
-		plan.refused(apierror.Decide(failed))
-		r.report(app, plan)
+		decision.refused(apierror.Decide(failed))
+		r.report(app, decision)
 		return reconcile.Result{}, failed
 	}
-	if len(plan.Clusters) == 0 && plan.Condition.Status != metav1.ConditionFalse {
+	if len(decision.Clusters) == 0 && decision.Condition.Status != metav1.ConditionFalse {
 		// There is nothing to report about clusters that have no backups.
 		r.clear(app)
 		return reconcile.Result{RequeueAfter: r.options.Waits.Scaled(maxInterval)}, nil
 	}
-	r.report(app, plan)
-	return reconcile.Result{RequeueAfter: min(max(plan.RequeueAt.Sub(in.now), time.Second), r.options.Waits.Scaled(maxInterval))}, nil
+	r.report(app, decision)
+	return reconcile.Result{RequeueAfter: min(max(decision.RequeueAt.Sub(in.now), time.Second), r.options.Waits.Scaled(maxInterval))}, nil
 }
 
-// act executes a plan.
-func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, plan Plan) error {
-	for _, b := range plan.Create {
-		if err := r.make(ctx, app, b, plan.Missed[b.Spec.ClusterRef.Name]); err != nil {
+// act carries out a Decision.
+func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, decision Decision) error {
+	for _, b := range decision.Create {
+		if err := r.make(ctx, app, b, decision.Missed[b.Spec.ClusterRef.Name]); err != nil {
 			return err
 		}
 	}
-	for _, v := range plan.Verify {
+	for _, v := range decision.Verify {
 		if err := r.client.Create(ctx, v, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating the verification %q: %w", v.Name, err)
 		}
 	}
-	for _, v := range plan.DeleteVerify {
+	for _, v := range decision.DeleteVerify {
 		if err := r.client.Delete(ctx, v, client.Preconditions{UID: new(v.UID), ResourceVersion: new(v.ResourceVersion)}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting the verification %q: %w", v.Name, err)
 		}
 	}
-	for _, b := range plan.Keep {
+	for _, b := range decision.Keep {
 		if err := r.mark(ctx, b.DeepCopy(), v1.DeletionRetain); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
-	for _, d := range plan.Delete {
+	for _, d := range decision.Delete {
 		if err := r.delete(ctx, in.backup(d.Name), d.Reason); client.IgnoreNotFound(err) != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 	return nil
 }
 
-// observe reads the input of the plan.
+// observe reads the input of the Decision.
 func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, error) {
 	in := input{
 		app: app, now: r.options.Clock.Now(), waits: r.options.Waits, safeMode: r.options.SafeMode,
@@ -321,12 +321,12 @@ func (r *Reconciler) mark(ctx context.Context, b *v1.Backup, deletion v1.Deletio
 
 // report passes on the condition and the backups of each cluster, and records an event
 // when the condition becomes False or its reason changes.
-func (r *Reconciler) report(app *v1.EcommerceApp, plan Plan) {
-	c := plan.Condition
+func (r *Reconciler) report(app *v1.EcommerceApp, decision Decision) {
+	c := decision.Condition
 	c.ObservedGeneration = app.Generation
-	next := aggregate.BackupReport{App: app.UID, Condition: &c, KeepClusters: plan.Invalid}
-	if !plan.Invalid {
-		next.Clusters = entries(plan.Clusters)
+	next := aggregate.BackupReport{App: app.UID, Condition: &c, KeepClusters: decision.Invalid}
+	if !decision.Invalid {
+		next.Clusters = entries(decision.Clusters)
 	}
 	before := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionBackupReady)
 	if last, known := r.options.Report(client.ObjectKeyFromObject(app), next); known && last.App == app.UID {

@@ -9,12 +9,12 @@ import (
 )
 
 // refused adds to the condition that Backups cannot be created or deleted, if that lasts until a user acts.
-func (p *Plan) refused(d apierror.Decision) {
-	if !d.Blocking {
+func (d *Decision) refused(cause apierror.Decision) {
+	if !cause.Blocking {
 		return
 	}
-	if p.Condition.Status != metav1.ConditionFalse {
-		p.Condition.Status, p.Condition.Reason = metav1.ConditionFalse, d.Reason
+	if d.Condition.Status != metav1.ConditionFalse {
+		d.Condition.Status, d.Condition.Reason = metav1.ConditionFalse, cause.Reason
 	}
-	p.Condition.Message = v1.Excerpt("Backups cannot be created or deleted: "+d.Message+"; "+p.Condition.Message, steps.MaxMessage)
+	d.Condition.Message = v1.Excerpt("Backups cannot be created or deleted: "+cause.Message+"; "+d.Condition.Message, steps.MaxMessage)
 }

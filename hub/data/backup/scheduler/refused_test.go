@@ -25,11 +25,11 @@ func TestRefused(t *testing.T) {
 		"denied, and too old": {denied, metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonBackupTooOld, Message: "too old"}, v1.ReasonBackupTooOld},
 		"for a moment":        {apierrors.NewInternalError(denied), metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent, Message: "recent"}, v1.ReasonBackupsRecent},
 	} {
-		p := Plan{Condition: tt.before}
-		p.refused(apierror.Decide(tt.err))
-		is := p.Condition.Status == metav1.ConditionTrue
-		if p.Condition.Reason != tt.reason || is != (tt.reason == v1.ReasonBackupsRecent) || !strings.Contains(p.Condition.Message, tt.before.Message) {
-			t.Errorf("%s: %s, %s: %s", name, p.Condition.Status, p.Condition.Reason, p.Condition.Message)
+		d := Decision{Condition: tt.before}
+		d.refused(apierror.Decide(tt.err))
+		is := d.Condition.Status == metav1.ConditionTrue
+		if d.Condition.Reason != tt.reason || is != (tt.reason == v1.ReasonBackupsRecent) || !strings.Contains(d.Condition.Message, tt.before.Message) {
+			t.Errorf("%s: %s, %s: %s", name, d.Condition.Status, d.Condition.Reason, d.Condition.Message)
 		}
 	}
 }

@@ -37,16 +37,16 @@ func TestWhatCannotBeRestored(t *testing.T) {
 			if tt.attaches {
 				in.members["eu-1"].Annotations = map[string]string{v1.AttachesVolumesAnnotation: "true"}
 			}
-			plan := decide(in)
-			if c := plan.Condition; c.Reason != tt.condition || (c.Status == metav1.ConditionTrue) != (tt.condition == v1.ReasonBackupsRecent) {
+			decision := decide(in)
+			if c := decision.Condition; c.Reason != tt.condition || (c.Status == metav1.ConditionTrue) != (tt.condition == v1.ReasonBackupsRecent) {
 				t.Errorf("condition %+v, want the reason %s", c, tt.condition)
 			}
-			told := strings.Contains(plan.Condition.Message, "eu-1: the newest successful backup, shop-eu-1-20260303-0200: do this")
+			told := strings.Contains(decision.Condition.Message, "eu-1: the newest successful backup, shop-eu-1-20260303-0200: do this")
 			if told != (tt.verified == 0) {
-				t.Errorf("message %q", plan.Condition.Message)
+				t.Errorf("message %q", decision.Condition.Message)
 			}
-			if len(plan.Verify) != tt.verified {
-				t.Errorf("%d are to be verified, want %d", len(plan.Verify), tt.verified)
+			if len(decision.Verify) != tt.verified {
+				t.Errorf("%d are to be verified, want %d", len(decision.Verify), tt.verified)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ const clockSlack = time.Minute
 
 // upgrade approves a new server of the database, another version or image, for a cluster once there is a
 // successful backup that was begun after it was requested, and creates that backup.
-func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem {
+func (in input) upgrade(decision *Decision, s *History, method v1.BackupMethod) problem {
 	mine := in.by(method, s.Cluster)
 	wanted, waits := in.server(s)
 	if !waits {
@@ -39,10 +39,10 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem 
 	}
 	switch {
 	case in.app.RecordedServer(s.Cluster).Image == "": // A backup names the version that is recorded.
-	case last == nil && !plan.makes(s.Cluster) && !in.busy(s.Cluster, mine):
+	case last == nil && !decision.makes(s.Cluster) && !in.busy(s.Cluster, mine):
 		b := in.backupFor(clusterMethod{s.Cluster, method}, s.UpgradeTime)
 		b.Name, b.Spec.ScheduledTime = schedule.ManualName(in.app.Name, s.Cluster, s.UpgradeTime), nil
-		plan.Create = append(plan.Create, b)
+		decision.Create = append(decision.Create, b)
 	case last != nil && last.Status.Phase == v1.BackupFailed:
 		reason := v1.ReasonSnapshotFailed
 		if method == v1.BackupDump {
@@ -91,9 +91,9 @@ func beginOf(b *v1.Backup) time.Time {
 	return at
 }
 
-// makes reports whether the plan creates a Backup of a cluster.
-func (p *Plan) makes(cluster string) bool {
-	return slices.ContainsFunc(p.Create, func(b *v1.Backup) bool { return b.Spec.ClusterRef.Name == cluster })
+// makes reports whether the Decision creates a Backup of a cluster.
+func (d *Decision) makes(cluster string) bool {
+	return slices.ContainsFunc(d.Create, func(b *v1.Backup) bool { return b.Spec.ClusterRef.Name == cluster })
 }
 
 // upgradeTime returns when the new server was first requested in a cluster.

@@ -29,10 +29,10 @@ func TestAnUpgradeInTheEditThatEnablesBackups(t *testing.T) {
 	in.app.Spec.Database.Version = "13.5"
 	pass := func(when, want string, backups int) {
 		t.Helper()
-		plan := decide(in)
-		in.app.Status.Backups = entries(plan.Clusters)
-		if got := in.app.RecordedServer("eu-1").Version; got != want || len(plan.Create) != backups {
-			t.Errorf("%s: version %q and %d backups, want %q and %d", when, got, len(plan.Create), want, backups)
+		decision := decide(in)
+		in.app.Status.Backups = entries(decision.Clusters)
+		if got := in.app.RecordedServer("eu-1").Version; got != want || len(decision.Create) != backups {
+			t.Errorf("%s: version %q and %d backups, want %q and %d", when, got, len(decision.Create), want, backups)
 		}
 	}
 	in.compared = nil
@@ -102,11 +102,11 @@ func TestAnUpgradeWaitsForABackup(t *testing.T) {
 func checkUpgrade(t *testing.T, in input, upgrade func(*v1.EcommerceAppSpec), from, to v1.DatabaseServer) {
 	t.Helper()
 	in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupCompleted)}
-	pass := func(now string) Plan {
+	pass := func(now string) Decision {
 		in.now = at(now)
-		plan := decide(in)
-		in.app.Status.Backups = entries(plan.Clusters)
-		return plan
+		decision := decide(in)
+		in.app.Status.Backups = entries(decision.Clusters)
+		return decision
 	}
 	held := func(step string, want v1.DatabaseServer) {
 		t.Helper()
@@ -117,24 +117,24 @@ func checkUpgrade(t *testing.T, in input, upgrade func(*v1.EcommerceAppSpec), fr
 	pass("2026-03-02T09:00:00Z")
 	held("before", from)
 	upgrade(&in.app.Spec)
-	plan := pass("2026-03-02T09:10:00Z")
+	decision := pass("2026-03-02T09:10:00Z")
 	held("asked for", from)
-	if len(plan.Create) != 1 || plan.Create[0].Name != "shop-eu-1-manual-20260302-091000" || plan.Create[0].Spec.ScheduledTime != nil {
-		t.Fatalf("made %v", plan.Create)
+	if len(decision.Create) != 1 || decision.Create[0].Name != "shop-eu-1-manual-20260302-091000" || decision.Create[0].Spec.ScheduledTime != nil {
+		t.Fatalf("made %v", decision.Create)
 	}
 	before := backup("2026-03-02T09:10:00Z", v1.BackupFailed)
-	before.Name, before.Spec.ScheduledTime = plan.Create[0].Name, nil
+	before.Name, before.Spec.ScheduledTime = decision.Create[0].Name, nil
 	in.backups = append(in.backups, before)
-	plan = pass("2026-03-02T09:20:00Z")
+	decision = pass("2026-03-02T09:20:00Z")
 	held("after one that failed", from)
-	if plan.Condition.Status != metav1.ConditionFalse || plan.Condition.Reason != v1.ReasonSnapshotFailed || len(plan.Create) != 0 {
-		t.Errorf("condition %+v, made %v", plan.Condition, plan.Create)
+	if decision.Condition.Status != metav1.ConditionFalse || decision.Condition.Reason != v1.ReasonSnapshotFailed || len(decision.Create) != 0 {
+		t.Errorf("condition %+v, made %v", decision.Condition, decision.Create)
 	}
 	in.backups = append(in.backups, backup("2026-03-03T02:00:00Z", v1.BackupCompleted))
-	plan = pass("2026-03-03T02:10:00Z")
+	decision = pass("2026-03-03T02:10:00Z")
 	held("after a good one", to)
-	if plan.Condition.Status != metav1.ConditionTrue || !plan.Clusters[0].UpgradeTime.IsZero() {
-		t.Errorf("condition %+v, upgrade time %s", plan.Condition, plan.Clusters[0].UpgradeTime)
+	if decision.Condition.Status != metav1.ConditionTrue || !decision.Clusters[0].UpgradeTime.IsZero() {
+		t.Errorf("condition %+v, upgrade time %s", decision.Condition, decision.Clusters[0].UpgradeTime)
 	}
 }
 
@@ -149,12 +149,12 @@ func TestAServerThatWaitsForARollout(t *testing.T) {
 	in.app.Status.Rollout = &v1.RolloutStatus{State: v1.RolloutProgressing, DatabaseServer: &next}
 	in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: "8.0.36", Image: "mysql:8.0.36"}}
 	in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupCompleted)}
-	if plan := decide(in); len(plan.Create) != 1 || plan.Clusters[0].Server.Version != "8.0.36" {
-		t.Errorf("made %v, recorded %v; want a backup, and the server before it", plan.Create, plan.Clusters[0].Server)
+	if decision := decide(in); len(decision.Create) != 1 || decision.Clusters[0].Server.Version != "8.0.36" {
+		t.Errorf("made %v, recorded %v; want a backup, and the server before it", decision.Create, decision.Clusters[0].Server)
 	}
 	in.app.Status.Rollout.DatabaseServer = nil
-	if plan := decide(in); len(plan.Create) != 0 {
-		t.Errorf("made %v for a server that is refused", plan.Create)
+	if decision := decide(in); len(decision.Create) != 0 {
+		t.Errorf("made %v for a server that is refused", decision.Create)
 	}
 }
 
@@ -170,8 +170,8 @@ func TestAServerThatIsRefused(t *testing.T) {
 		"cannot be applied": {JSONPatches: []v1.JSONPatch{{Op: "remove", Path: "/database/nothing"}}},
 	} {
 		in.app.Spec.Overrides = []v1.Override{overrides}
-		if plan := decide(in); len(plan.Create) != 0 || plan.Clusters[0].Server != recorded {
-			t.Errorf("%s: made %v, recorded %v", name, plan.Create, plan.Clusters[0].Server)
+		if decision := decide(in); len(decision.Create) != 0 || decision.Clusters[0].Server != recorded {
+			t.Errorf("%s: made %v, recorded %v", name, decision.Create, decision.Clusters[0].Server)
 		}
 	}
 }
@@ -223,9 +223,9 @@ func TestAServerThatNeverStarted(t *testing.T) {
 		in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: typo.Version, Image: typo.Image}}
 		in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupCompleted)}
 		in.copied = map[string]v1.CopiedServer{"eu-1": {DatabaseServer: typo, Started: tt.started}}
-		plan := decide(in)
-		if got := plan.Clusters[0].Server.Image; got != tt.want || len(plan.Create) != tt.backups {
-			t.Errorf("%s: %s and %d backups, want %s and %d", name, got, len(plan.Create), tt.want, tt.backups)
+		decision := decide(in)
+		if got := decision.Clusters[0].Server.Image; got != tt.want || len(decision.Create) != tt.backups {
+			t.Errorf("%s: %s and %d backups, want %s and %d", name, got, len(decision.Create), tt.want, tt.backups)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // verify schedules the verification of the newest successful backup of a cluster when it
 // is due, and returns a problem if the last verification failed.
-func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) problem {
+func (in input) verify(decision *Decision, s *History, mine []*v1.Backup) problem {
 	for _, b := range mine {
 		if b.Status.LastVerifiedTime != nil && b.Status.LastVerifiedTime.After(s.LastVerified) {
 			s.LastVerified = b.Status.LastVerifiedTime.Time
@@ -22,7 +22,7 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) problem {
 	}
 	tried := in.verifications(s.Cluster)
 	if len(tried) > 1 && !in.safeMode {
-		plan.DeleteVerify = append(plan.DeleteVerify, slices.DeleteFunc(tried[:len(tried)-1], func(r *v1.Restore) bool { return !finished(r) })...)
+		decision.DeleteVerify = append(decision.DeleteVerify, slices.DeleteFunc(tried[:len(tried)-1], func(r *v1.Restore) bool { return !finished(r) })...)
 	}
 	policy := in.app.Spec.Database.Backup
 	failed := len(tried) > 0 && tried[len(tried)-1].Status.Phase == v1.RestoreFailed
@@ -35,18 +35,18 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) problem {
 	}
 	s.LastVerifyScheduledTime = in.lastVerifyScheduledTime(s.Cluster)
 	due := when.Due(s.LastVerifyScheduledTime, in.now, in.spread(s.Cluster, when.MinInterval(in.now)))
-	plan.RequeueAt = earliest(plan.RequeueAt, due.NextAt)
+	decision.RequeueAt = earliest(decision.RequeueAt, due.NextAt)
 	busy := in.safeMode || len(tried) > 0 && !finished(tried[len(tried)-1])
 	good := newestGood(verifiable(mine))
 	if good != nil && in.notRestorable(good) != nil {
 		good = nil // It would be refused; restorable reports it.
 	}
 	if !due.ScheduledTime.IsZero() && !busy && good != nil {
-		plan.Verify = append(plan.Verify, in.verification(s.Cluster, good.Name, due.ScheduledTime))
+		decision.Verify = append(decision.Verify, in.verification(s.Cluster, good.Name, due.ScheduledTime))
 		s.LastVerifyScheduledTime = due.ScheduledTime
 	}
 	if last := newestGood(mine); last != nil && len(verifiable([]*v1.Backup{last})) == 0 {
-		plan.notes = append(plan.notes, s.Cluster+": dumps are not in a bucket, and can only be verified there")
+		decision.notes = append(decision.notes, s.Cluster+": dumps are not in a bucket, and can only be verified there")
 	}
 	s.VerifyDeadline, s.VerifyFailed = s.LastVerifyScheduledTime.Add(when.DefaultMaxRPO(in.now)), failed
 	if !s.LastVerified.IsZero() {
