@@ -10,7 +10,7 @@ func ofUpgrades() []Mutant {
 		},
 		{
 			"image-not-backed-up", "another image of the same version is no upgrade",
-			backup + "/scheduler/upgrade.go", "	if s.Server == wanted {\n", "	if s.Server.Version == wanted.Version {\n",
+			backup + "/scheduler/upgrade.go", "	if h.Server == wanted {\n", "	if h.Server.Version == wanted.Version {\n",
 			backup + "/scheduler", "TestAnUpgradeWaitsForABackup/by_image",
 		},
 		{

@@ -80,11 +80,11 @@ func (in input) busy(cluster string, mine []*v1.Backup) bool {
 // entries returns the status entries for histories.
 func entries(histories []History) []v1.ClusterBackups {
 	out := make([]v1.ClusterBackups, 0, len(histories))
-	for _, s := range histories {
+	for _, h := range histories {
 		out = append(out, v1.ClusterBackups{
-			Name: s.Cluster, LastScheduledTime: v1.Seconds(s.LastScheduledTime), LastBackupTime: v1.Seconds(s.LastGood), NextBackupTime: v1.Seconds(s.Next),
-			Version: s.Server.Version, Image: s.Server.Image, UpgradeTime: v1.Seconds(s.UpgradeTime),
-			LastVerifyScheduledTime: v1.Seconds(s.LastVerifyScheduledTime), LastVerifiedTime: v1.Seconds(s.LastVerified),
+			Name: h.Cluster, LastScheduledTime: v1.Seconds(h.LastScheduledTime), LastBackupTime: v1.Seconds(h.LastGood), NextBackupTime: v1.Seconds(h.Next),
+			Version: h.Server.Version, Image: h.Server.Image, UpgradeTime: v1.Seconds(h.UpgradeTime),
+			LastVerifyScheduledTime: v1.Seconds(h.LastVerifyScheduledTime), LastVerifiedTime: v1.Seconds(h.LastVerified),
 		})
 	}
 	slices.SortFunc(out, func(a, b v1.ClusterBackups) int { return strings.Compare(a.Name, b.Name) })
@@ -93,25 +93,25 @@ func entries(histories []History) []v1.ClusterBackups {
 
 // history summarizes the Backups of a cluster.
 func (in input) history(name string, mine []*v1.Backup) History {
-	s := History{Cluster: name, Since: in.app.CreationTimestamp.Time}
+	h := History{Cluster: name, Since: in.app.CreationTimestamp.Time}
 	for _, b := range mine {
 		switch b.Status.Phase {
 		default:
 		case v1.BackupCompleted:
-			s.Completed++
+			h.Completed++
 		case v1.BackupPartiallyCompleted:
-			s.Partial++
+			h.Partial++
 		case v1.BackupFailed:
-			if s.Failed == nil {
-				s.Failed = map[string]int{}
+			if h.Failed == nil {
+				h.Failed = map[string]int{}
 			}
-			s.Failed[reasonOf(b)]++
+			h.Failed[reasonOf(b)]++
 		}
 	}
 	if b := newestGood(mine); b != nil && b.Status.SnapshotTime != nil {
-		s.LastGood = b.Status.SnapshotTime.Time
+		h.LastGood = b.Status.SnapshotTime.Time
 	}
-	return s
+	return h
 }
 
 // reasonOf returns the reason of a failed Backup, one of the constants of package api/v1.
@@ -150,8 +150,8 @@ func newestFailed(mine []*v1.Backup) *v1.Backup {
 }
 
 // catalog returns the input of the retention decision about the Backups of one cluster and method.
-func (in input) catalog(p clusterMethod, mine []*v1.Backup) retention.Catalog {
-	out := retention.Catalog{Skews: in.skews, Wanted: in.wanted(p)}
+func (in input) catalog(c clusterMethod, mine []*v1.Backup) retention.Catalog {
+	out := retention.Catalog{Skews: in.skews, Wanted: in.wanted(c)}
 	for _, b := range mine {
 		entry := retention.Backup{
 			Name: b.Name, CreatedAt: b.CreationTimestamp.Time, State: stateOf(b), Pinned: in.pinned(b),

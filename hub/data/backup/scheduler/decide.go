@@ -19,8 +19,8 @@ import (
 // dumpGrace is how long to wait after the scheduled time for the CronJob's Job.
 const dumpGrace = 2 * time.Minute
 
-// heldRetry is when to retry a deletion that is held.
-const heldRetry = time.Minute
+// deletionRetry is when to retry a deletion that is blocked now.
+const deletionRetry = time.Minute
 
 // input holds the facts that a Decision is made from.
 type input struct {
@@ -35,10 +35,10 @@ type input struct {
 	restores []v1.Restore
 	now      time.Time
 	// skews is how far the clocks of providers are ahead of the hub's, by CloudAccount. A
-	// missing entry means unknown, which is reported once settled is true.
+	// missing entry means unknown, which is reported once pastStart is true.
 	skews map[string]time.Duration
-	// settled is true once the hub has run for settleTime.
-	settled bool
+	// pastStart is true once the hub has run for startGrace.
+	pastStart bool
 	// buckets is true for the clusters whose CloudAccount has a bucket.
 	buckets map[string]bool
 	// safeMode is true if nothing is to be created or deleted.
@@ -171,21 +171,21 @@ func methodIn(method v1.BackupMethod, member *v1.MemberCluster) v1.BackupMethod 
 }
 
 // minInterval returns the minimum time between two backups that a provider requires.
-func (in input) minInterval(p clusterMethod) time.Duration {
-	if p.method == v1.BackupDump {
+func (in input) minInterval(c clusterMethod) time.Duration {
+	if c.method == v1.BackupDump {
 		return 0
 	}
-	return csi.CapabilitiesOf(in.members[p.name].Status.Provider).MinInterval
+	return csi.CapabilitiesOf(in.members[c.name].Status.Provider).MinInterval
 }
 
 // cluster adds to the Decision what is due in one cluster, its history included, and returns what
 // is wrong there.
-func (in input) cluster(decision *Decision, when schedule.Schedule, p clusterMethod) []problem {
+func (in input) cluster(decision *Decision, when schedule.Schedule, c clusterMethod) []problem {
 	policy := in.app.Spec.Database.Backup
-	interval, least := when.MinInterval(in.now), in.minInterval(p)
+	interval, least := when.MinInterval(in.now), in.minInterval(c)
 	// Dumps and snapshots do not replace each other.
-	mine := in.by(p.method, p.name)
-	history := in.history(p.name, mine)
+	mine := in.by(c.method, c.name)
+	history := in.history(c.name, mine)
 	history.MaxRPO = when.DefaultMaxRPO(in.now)
 	if policy.MaxRPO != nil {
 		history.MaxRPO = policy.MaxRPO.Duration
@@ -193,35 +193,35 @@ func (in input) cluster(decision *Decision, when schedule.Schedule, p clusterMet
 	var found []problem
 	if interval < least {
 		found = append(found, problem{v1.ReasonScheduleTooTight, fmt.Sprintf(
-			"%s: spec.database.backup.schedule requests snapshots every %s, but the provider allows one every %s", p.name, interval, least)})
+			"%s: spec.database.backup.schedule requests snapshots every %s, but the provider allows one every %s", c.name, interval, least)})
 	}
-	last := in.lastScheduledTime(p.name, mine)
+	last := in.lastScheduledTime(c.name, mine)
 	history.LastScheduledTime = last
-	due := when.Due(last, in.now, in.offset(p, interval))
-	if !due.ScheduledTime.IsZero() && !in.busy(p.name, mine) && (due.ScheduledTime.Sub(last) >= least || len(mine) == 0) {
-		decision.Create = append(decision.Create, in.backupFor(p, due.ScheduledTime))
-		if p.method != v1.BackupDump || in.known(p.name) {
+	due := when.Due(last, in.now, in.offset(c, interval))
+	if !due.ScheduledTime.IsZero() && !in.busy(c.name, mine) && (due.ScheduledTime.Sub(last) >= least || len(mine) == 0) {
+		decision.Create = append(decision.Create, in.backupFor(c, due.ScheduledTime))
+		if c.method != v1.BackupDump || in.known(c.name) {
 			// Before the hub scheduled the backups, the CronJob did.
-			decision.Missed[p.name] = due.Missed
+			decision.Missed[c.name] = due.Missed
 		}
 		history.LastScheduledTime = due.ScheduledTime
 	}
 	history.Next = due.NextAt
-	if t := in.upgrade(decision, &history, p.method); t.reason != "" {
-		found = append(found, t)
+	if p := in.upgrade(decision, &history, c.method); p.reason != "" {
+		found = append(found, p)
 	}
 	decision.RequeueAt = earliest(decision.RequeueAt, due.NextAt)
-	if t := in.verify(decision, &history, mine); t.reason != "" {
-		found = append(found, t)
+	if p := in.verify(decision, &history, mine); p.reason != "" {
+		found = append(found, p)
 	}
-	found = append(found, in.prune(decision, p, mine)...)
-	found = append(found, in.offsite(decision, &history, p, mine)...)
-	if t := in.restorable(p.name, mine); t.reason != "" {
-		found = append(found, t)
+	found = append(found, in.prune(decision, c, mine)...)
+	found = append(found, in.offsite(decision, &history, c, mine)...)
+	if p := in.restorable(c.name, mine); p.reason != "" {
+		found = append(found, p)
 	}
 	decision.Clusters = append(decision.Clusters, history)
-	if t, at := in.exposure(p.name, history, mine); t.reason != "" {
-		found = append(found, t)
+	if p, at := in.exposure(c.name, history, mine); p.reason != "" {
+		found = append(found, p)
 	} else {
 		decision.RequeueAt = earliest(decision.RequeueAt, at)
 	}
@@ -230,11 +230,11 @@ func (in input) cluster(decision *Decision, when schedule.Schedule, p clusterMet
 
 // offset returns the delay of a run after its scheduled time. The CronJobs start dumps at
 // their scheduled time: the Backup is created when its Job should exist.
-func (in input) offset(p clusterMethod, interval time.Duration) time.Duration {
-	if p.method == v1.BackupDump {
+func (in input) offset(c clusterMethod, interval time.Duration) time.Duration {
+	if c.method == v1.BackupDump {
 		return in.waits.Scaled(dumpGrace)
 	}
-	return in.spread(p.name, interval)
+	return in.spread(c.name, interval)
 }
 
 // spread returns a deterministic delay that spreads applications with the same schedule.
@@ -244,24 +244,24 @@ func (in input) spread(cluster string, interval time.Duration) time.Duration {
 
 // exposure returns a problem if the newest backup is too old, and otherwise the time at
 // which it will be.
-func (in input) exposure(name string, s History, mine []*v1.Backup) (problem, time.Time) {
-	from := s.LastGood
+func (in input) exposure(name string, h History, mine []*v1.Backup) (problem, time.Time) {
+	from := h.LastGood
 	if from.IsZero() {
-		from = s.Since
+		from = h.Since
 	}
-	breach := from.Add(s.MaxRPO + time.Second)
-	if !retention.RPO(s.LastGood, s.Since, in.now).AtRisk(s.MaxRPO) {
+	breach := from.Add(h.MaxRPO + time.Second)
+	if !retention.RPO(h.LastGood, h.Since, in.now).AtRisk(h.MaxRPO) {
 		return problem{}, breach
 	}
 	cause := ""
-	if failed := newestFailed(mine); failed != nil && failed.CreationTimestamp.After(s.LastGood) {
+	if failed := newestFailed(mine); failed != nil && failed.CreationTimestamp.After(h.LastGood) {
 		cause = "; the last one failed: " + failed.Status.Message
 	}
-	if s.LastGood.IsZero() {
+	if h.LastGood.IsZero() {
 		return problem{v1.ReasonNoBackup, fmt.Sprintf("%s: there is no successful backup%s", name, cause)}, breach
 	}
 	return problem{v1.ReasonBackupTooOld, fmt.Sprintf("%s: the newest successful backup, %s, is older than %s%s",
-		name, newestGood(mine).Name, s.MaxRPO, cause)}, breach
+		name, newestGood(mine).Name, h.MaxRPO, cause)}, breach
 }
 
 // condition returns BackupReady. It is True only if each cluster has a sufficiently
@@ -276,18 +276,18 @@ func (d *Decision) condition(all []problem, unknown []string) metav1.Condition {
 	c := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent}
 	messages := slices.Clone(d.notes)
 	var without []string
-	for _, s := range d.Clusters {
-		if s.LastGood.IsZero() {
-			without = append(without, s.Cluster)
+	for _, h := range d.Clusters {
+		if h.LastGood.IsZero() {
+			without = append(without, h.Cluster)
 		}
 	}
 	switch {
 	case len(all) > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, all[0].reason
-		for _, t := range all {
-			messages = append(messages, t.message)
-			if weight(t.reason) > weight(c.Reason) {
-				c.Reason = t.reason
+		for _, p := range all {
+			messages = append(messages, p.message)
+			if weight(p.reason) > weight(c.Reason) {
+				c.Reason = p.reason
 			}
 		}
 		c.Message = v1.Excerpt(joinSorted(append(messages, d.pending...)), steps.MaxMessage)
@@ -329,21 +329,21 @@ func nameSome(clusters []string) string {
 }
 
 // backupFor returns the Backup for a scheduled time.
-func (in input) backupFor(p clusterMethod, scheduledTime time.Time) *v1.Backup {
+func (in input) backupFor(c clusterMethod, scheduledTime time.Time) *v1.Backup {
 	b := &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, p.name, scheduledTime),
+			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, c.name, scheduledTime),
 			Labels: map[string]string{
-				v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: in.app.Name, v1.ClusterLabel: p.name,
+				v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: in.app.Name, v1.ClusterLabel: c.name,
 			},
 		},
 		Spec: v1.BackupSpec{
-			AppRef: v1.ObjectReference{Name: in.app.Name}, ClusterRef: v1.ObjectReference{Name: p.name}, Method: p.method, ScheduledTime: &metav1.Time{Time: scheduledTime},
+			AppRef: v1.ObjectReference{Name: in.app.Name}, ClusterRef: v1.ObjectReference{Name: c.name}, Method: c.method, ScheduledTime: &metav1.Time{Time: scheduledTime},
 			Deletion: v1.DeletionRetain,
 		},
 	}
-	if p.method == v1.BackupSnapshot {
-		b.Spec.CopyToRegions = in.copyable(p)
+	if c.method == v1.BackupSnapshot {
+		b.Spec.CopyToRegions = in.copyable(c)
 	}
 	return b
 }

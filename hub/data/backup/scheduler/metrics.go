@@ -79,42 +79,42 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	defer m.mu.Unlock()
 	now := m.clock.Now()
 	for app, histories := range m.plans {
-		for _, s := range histories {
-			m.collect(out, app, s, now)
+		for _, h := range histories {
+			m.collect(out, app, h, now)
 		}
 	}
 }
 
 // collect computes the metrics of an application in one cluster.
-func (m *Metrics) collect(out chan<- prometheus.Metric, app types.NamespacedName, s History, now time.Time) {
+func (m *Metrics) collect(out chan<- prometheus.Metric, app types.NamespacedName, h History, now time.Time) {
 	gauge := func(d *prometheus.Desc, value float64, more ...string) {
-		labels := append([]string{app.Namespace, app.Name, s.Cluster}, more...)
+		labels := append([]string{app.Namespace, app.Name, h.Cluster}, more...)
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	from := s.LastGood
+	from := h.LastGood
 	if from.IsZero() {
-		from = s.Since
+		from = h.Since
 	}
 	gauge(m.since, max(now.Sub(from).Seconds(), 0))
-	gauge(m.last, timestamp(s.LastGood))
-	gauge(m.verified, timestamp(s.LastVerified))
-	gauge(m.bound, s.MaxRPO.Seconds())
-	if !s.Next.IsZero() {
-		gauge(m.next, timestamp(s.Next))
+	gauge(m.last, timestamp(h.LastGood))
+	gauge(m.verified, timestamp(h.LastVerified))
+	gauge(m.bound, h.MaxRPO.Seconds())
+	if !h.Next.IsZero() {
+		gauge(m.next, timestamp(h.Next))
 	}
-	if !s.VerifyDeadline.IsZero() {
-		gauge(m.deadline, timestamp(s.VerifyDeadline))
-		gauge(m.unproven, number(s.VerifyFailed))
+	if !h.VerifyDeadline.IsZero() {
+		gauge(m.deadline, timestamp(h.VerifyDeadline))
+		gauge(m.unproven, number(h.VerifyFailed))
 	}
-	gauge(m.backups, float64(s.Completed), "Completed", "")
-	gauge(m.backups, float64(s.Partial), string(v1.BackupPartiallyCompleted), "")
-	for _, o := range s.Offsite {
+	gauge(m.backups, float64(h.Completed), "Completed", "")
+	gauge(m.backups, float64(h.Partial), string(v1.BackupPartiallyCompleted), "")
+	for _, o := range h.Offsite {
 		gauge(m.elsewhere, o.age(now).Seconds(), o.place)
 	}
-	for reason, n := range s.Failed {
+	for reason, n := range h.Failed {
 		gauge(m.backups, float64(n), "Failed", reason)
 	}
-	if len(s.Failed) == 0 {
+	if len(h.Failed) == 0 {
 		gauge(m.backups, 0, "Failed", "")
 	}
 }

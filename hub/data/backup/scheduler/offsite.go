@@ -26,33 +26,33 @@ type offsite struct {
 
 // wanted returns the places that each backup should also be in: the regions of copyToRegions, or
 // the bucket. Dumps are not copied to regions: for them a bucket is what is far from the cluster.
-func (in input) wanted(p clusterMethod) []string {
+func (in input) wanted(c clusterMethod) []string {
 	regions := in.app.Spec.Database.Backup.CopyToRegions
-	if p.method != v1.BackupDump {
-		own := in.members[p.name].Status.Region
+	if c.method != v1.BackupDump {
+		own := in.members[c.name].Status.Region
 		return slices.DeleteFunc(slices.Clone(regions), func(region string) bool { return region == own })
 	}
-	if in.buckets[p.name] || len(regions) > 0 {
+	if in.buckets[c.name] || len(regions) > 0 {
 		return []string{bucket}
 	}
 	return nil
 }
 
 // copyable returns the regions of copyToRegions that snapshots can be copied to.
-func (in input) copyable(p clusterMethod) []string {
-	member := in.members[p.name]
+func (in input) copyable(c clusterMethod) []string {
+	member := in.members[c.name]
 	return csi.Copyable(member.Status.Provider, member.Status.Region, in.app.Spec.Database.Backup.CopyToRegions)
 }
 
 // impossible returns why backups will never be in a place that they should also be in, and what to
 // do; empty if they can be.
-func (in input) impossible(p clusterMethod, place string) string {
+func (in input) impossible(c clusterMethod, place string) string {
 	switch {
-	case place == bucket && !in.buckets[p.name]:
-		return "dumps are not copied to the regions of spec.database.backup.copyToRegions: set spec.objectStorage of the CloudAccount of " + p.name
-	case place != bucket && !slices.Contains(in.copyable(p), place):
+	case place == bucket && !in.buckets[c.name]:
+		return "dumps are not copied to the regions of spec.database.backup.copyToRegions: set spec.objectStorage of the CloudAccount of " + c.name
+	case place != bucket && !slices.Contains(in.copyable(c), place):
 		return fmt.Sprintf("the provider %s cannot store a snapshot in more regions than %d: correct spec.database.backup.copyToRegions",
-			in.members[p.name].Status.Provider, len(in.copyable(p)))
+			in.members[c.name].Status.Provider, len(in.copyable(c)))
 	default:
 		return ""
 	}
@@ -60,23 +60,23 @@ func (in input) impossible(p clusterMethod, place string) string {
 
 // offsite adds to the history where backups are, and returns problems for the places that have had
 // no new one for longer than maxRPO. Places that lack the newest one for less are pending.
-func (in input) offsite(decision *Decision, s *History, p clusterMethod, mine []*v1.Backup) []problem {
+func (in input) offsite(decision *Decision, h *History, c clusterMethod, mine []*v1.Backup) []problem {
 	good := newestGood(mine)
 	var found []problem
-	for _, place := range in.wanted(p) {
-		o := offsite{place: place, since: in.wantedSince(p, place, mine)}
+	for _, place := range in.wanted(c) {
+		o := offsite{place: place, since: in.wantedSince(c, place, mine)}
 		if b := newestGood(within(mine, place)); b != nil {
 			o.last = pointInTime(b)
 		}
-		s.Offsite = append(s.Offsite, o)
+		h.Offsite = append(h.Offsite, o)
 		if good == nil || !o.last.Before(pointInTime(good)) {
 			continue // There is no backup at all, or the newest one is there.
 		}
-		message := fmt.Sprintf("%s: the newest successful backup, %s, is not in %s", p.name, good.Name, articled(place))
-		if why := in.missing(p, place, good); why != "" {
+		message := fmt.Sprintf("%s: the newest successful backup, %s, is not in %s", c.name, good.Name, articled(place))
+		if why := in.missing(c, place, good); why != "" {
 			message += ": " + why
 		}
-		if retention.RPO(o.last, o.since, in.now).AtRisk(s.MaxRPO) {
+		if retention.RPO(o.last, o.since, in.now).AtRisk(h.MaxRPO) {
 			found = append(found, problem{v1.ReasonNotOffsite, message})
 			continue
 		}
@@ -85,7 +85,7 @@ func (in input) offsite(decision *Decision, s *History, p clusterMethod, mine []
 		if from.IsZero() {
 			from = o.since
 		}
-		decision.RequeueAt = earliest(decision.RequeueAt, from.Add(s.MaxRPO+time.Second))
+		decision.RequeueAt = earliest(decision.RequeueAt, from.Add(h.MaxRPO+time.Second))
 	}
 	return found
 }
@@ -104,27 +104,27 @@ func (o offsite) age(now time.Time) time.Duration {
 }
 
 // missing returns why a successful backup is not in a place; empty if that is not known.
-func (in input) missing(p clusterMethod, place string, b *v1.Backup) string {
-	if why := in.impossible(p, place); why != "" {
+func (in input) missing(c clusterMethod, place string, b *v1.Backup) string {
+	if why := in.impossible(c, place); why != "" {
 		return why
 	}
 	for i := range b.Status.Snapshots {
-		for _, c := range b.Status.Snapshots[i].Copies {
-			if c.Region == place && c.State == string(cloud.StateFailed) {
-				return c.Message
+		for _, copied := range b.Status.Snapshots[i].Copies {
+			if copied.Region == place && copied.State == string(cloud.StateFailed) {
+				return copied.Message
 			}
 		}
 	}
-	if c := meta.FindStatusCondition(b.Status.Conditions, v1.ConditionCopied); place == bucket && c != nil && c.Reason == v1.ReasonCopyFailed {
-		return c.Message
+	if condition := meta.FindStatusCondition(b.Status.Conditions, v1.ConditionCopied); place == bucket && condition != nil && condition.Reason == v1.ReasonCopyFailed {
+		return condition.Message
 	}
 	return ""
 }
 
 // wantedSince returns when a backup was first wanted in a place: a region that was added to
 // copyToRegions, or a bucket, has nothing before the next backup.
-func (in input) wantedSince(p clusterMethod, place string, mine []*v1.Backup) time.Time {
-	if in.impossible(p, place) != "" {
+func (in input) wantedSince(c clusterMethod, place string, mine []*v1.Backup) time.Time {
+	if in.impossible(c, place) != "" {
 		return in.app.CreationTimestamp.Time
 	}
 	since := in.now

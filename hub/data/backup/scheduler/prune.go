@@ -9,13 +9,13 @@ import (
 )
 
 // prune decides which Backups of a cluster are deleted.
-func (in input) prune(decision *Decision, p clusterMethod, mine []*v1.Backup) []problem {
-	cluster := p.name
+func (in input) prune(decision *Decision, c clusterMethod, mine []*v1.Backup) []problem {
+	cluster := c.name
 	if in.newerIn() != "" {
 		return nil // decide reports it.
 	}
 	policy := retention.PolicyOf(in.app.Spec.Database.Backup.Retention)
-	pruned := retention.Prune(in.now, in.catalog(p, mine), policy)
+	pruned := retention.Prune(in.now, in.catalog(c, mine), policy)
 	if in.safeMode || in.members[cluster].IsPaused() {
 		if len(pruned.Delete) > 0 {
 			decision.notes = append(decision.notes, cluster+": old backups are not deleted while writes are paused")
@@ -27,8 +27,8 @@ func (in input) prune(decision *Decision, p clusterMethod, mine []*v1.Backup) []
 		return nil
 	}
 	if !in.compared[cluster] && len(pruned.Delete) > 0 {
-		decision.RequeueAt = earliest(decision.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
-		if in.settled {
+		decision.RequeueAt = earliest(decision.RequeueAt, in.now.Add(in.waits.Scaled(deletionRetry)))
+		if in.pastStart {
 			decision.notes = append(decision.notes, cluster+": old backups are not deleted before the cluster is compared with the hub")
 		}
 		return nil
@@ -38,8 +38,8 @@ func (in input) prune(decision *Decision, p clusterMethod, mine []*v1.Backup) []
 	if pruned.Held == "" {
 		return nil
 	}
-	decision.RequeueAt = earliest(decision.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
-	if pruned.Blocked == "" && !in.settled {
+	decision.RequeueAt = earliest(decision.RequeueAt, in.now.Add(in.waits.Scaled(deletionRetry)))
+	if pruned.Blocked == "" && !in.pastStart {
 		return nil // The skew becomes known when the accounts are verified after the start.
 	}
 	return []problem{{v1.ReasonPruningHeld, fmt.Sprintf("%s: old backups are not deleted: %s", cluster, pruned.Held)}}

@@ -52,7 +52,7 @@ func TestClocks(t *testing.T) {
 		"agree":               {"2026-06-01T03:00:00Z", func(*input) {}, 4, v1.ReasonBackupsRecent, ""},
 		"differ":              {"2026-06-01T03:00:00Z", func(in *input) { in.skews["prod"] = -25 * 24 * time.Hour }, 0, v1.ReasonPruningHeld, old + `the clocks of the hub and of the CloudAccount "prod" differ by more than 5m0s`},
 		"not known":           {"2026-06-01T03:00:00Z", func(in *input) { in.skews = nil }, 0, v1.ReasonPruningHeld, old + `the clock skew of the CloudAccount "prod" is unknown`},
-		"not known yet":       {"2026-06-01T03:00:00Z", func(in *input) { in.skews, in.settled = nil, false }, 0, v1.ReasonBackupsRecent, ""},
+		"not known yet":       {"2026-06-01T03:00:00Z", func(in *input) { in.skews, in.pastStart = nil, false }, 0, v1.ReasonBackupsRecent, ""},
 		"differ, none is due": {"2026-05-26T03:00:00Z", func(in *input) { in.skews["prod"] = time.Hour }, 0, v1.ReasonBackupTooOld, ""},
 		"no account": {"2026-06-01T03:00:00Z", func(in *input) {
 			in.skews = nil
@@ -65,7 +65,7 @@ func TestClocks(t *testing.T) {
 			t.Parallel()
 			in := situation(tt.now)
 			in.app.Spec.Database.Backup.Retention = v1.Retention{KeepLast: new(int32(1)), KeepDays: new(int32(5))}
-			in.skews, in.settled = map[string]time.Duration{"prod": time.Minute}, true
+			in.skews, in.pastStart = map[string]time.Duration{"prod": time.Minute}, true
 			for days := range 9 {
 				b := backup(at("2026-06-01T02:00:00Z").AddDate(0, 0, -days).Format(time.RFC3339), v1.BackupCompleted)
 				b.Status.Account = "prod"
@@ -114,7 +114,7 @@ func TestNotCompared(t *testing.T) {
 	const note = "eu-1: old backups are not deleted before the cluster is compared with the hub"
 	for name, tt := range map[string]struct {
 		days    int
-		settled bool
+		pastStart bool
 		message string
 	}{
 		"at the start": {9, false, "Each cluster has a recent successful backup"},
@@ -124,7 +124,7 @@ func TestNotCompared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := situation("2026-06-01T03:00:00Z")
-			in.compared, in.settled = nil, tt.settled
+			in.compared, in.pastStart = nil, tt.pastStart
 			in.app.Spec.Database.Backup.Retention = v1.Retention{KeepLast: new(int32(1)), KeepDays: new(int32(5))}
 			for days := range tt.days {
 				in.backups = append(in.backups, backup(at("2026-06-01T02:00:00Z").AddDate(0, 0, -days).Format(time.RFC3339), v1.BackupCompleted))
@@ -133,7 +133,7 @@ func TestNotCompared(t *testing.T) {
 			if len(decision.Delete) > 0 || decision.Condition.Reason != v1.ReasonBackupsRecent || decision.Condition.Message != tt.message {
 				t.Errorf("deletes %+v, and reports %s: %s", decision.Delete, decision.Condition.Reason, decision.Condition.Message)
 			}
-			if held, soon := tt.days > 1, !decision.RequeueAt.After(in.now.Add(heldRetry)); held != soon {
+			if held, soon := tt.days > 1, !decision.RequeueAt.After(in.now.Add(deletionRetry)); held != soon {
 				t.Errorf("tries again at %s", decision.RequeueAt)
 			}
 		})

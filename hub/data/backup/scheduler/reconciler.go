@@ -41,8 +41,8 @@ const (
 
 	retryFirst = time.Second
 	retryLast  = 5 * time.Minute
-	// settleTime is how long the verification of accounts may take after the start.
-	settleTime = 10 * time.Minute
+	// startGrace is how long the verification of accounts may take after the start.
+	startGrace = 10 * time.Minute
 	// maxInterval bounds the time between passes, because ages grow without events.
 	maxInterval = time.Hour
 )
@@ -155,7 +155,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if app.Ending() || !enabled(app) {
 		r.options.Metrics.forget(request.NamespacedName)
-		r.clear(app)
+		r.publishDisabled(app)
 		return reconcile.Result{}, nil
 	}
 	in, err := r.observe(ctx, app)
@@ -168,22 +168,22 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if failed != nil {
 		// What is known of the backups is reported all the same: they get older meanwhile.
 		decision.refused(apierror.Decide(failed))
-		r.report(app, decision)
+		r.publish(app, decision)
 		return reconcile.Result{}, failed
 	}
 	if len(decision.Clusters) == 0 && decision.Condition.Status != metav1.ConditionFalse {
 		// There is nothing to report about clusters that have no backups.
-		r.clear(app)
+		r.publishDisabled(app)
 		return reconcile.Result{RequeueAfter: r.options.Waits.Scaled(maxInterval)}, nil
 	}
-	r.report(app, decision)
+	r.publish(app, decision)
 	return reconcile.Result{RequeueAfter: min(max(decision.RequeueAt.Sub(in.now), time.Second), r.options.Waits.Scaled(maxInterval))}, nil
 }
 
 // act carries out a Decision.
 func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, decision Decision) error {
 	for _, b := range decision.Create {
-		if err := r.make(ctx, app, b, decision.Missed[b.Spec.ClusterRef.Name]); err != nil {
+		if err := r.createBackup(ctx, app, b, decision.Missed[b.Spec.ClusterRef.Name]); err != nil {
 			return err
 		}
 	}
@@ -198,12 +198,12 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, de
 		}
 	}
 	for _, b := range decision.Keep {
-		if err := r.mark(ctx, b.DeepCopy(), v1.DeletionRetain); client.IgnoreNotFound(err) != nil {
+		if err := r.setDeletion(ctx, b.DeepCopy(), v1.DeletionRetain); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
 	for _, d := range decision.Delete {
-		if err := r.delete(ctx, in.backup(d.Name), d.Reason); client.IgnoreNotFound(err) != nil {
+		if err := r.deleteBackup(ctx, in.backup(d.Name), d.Reason); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
@@ -217,7 +217,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, 
 		members: map[string]*v1.MemberCluster{}, compared: map[string]bool{}, copied: map[string]v1.CopiedServer{}, skews: map[string]time.Duration{},
 		buckets: map[string]bool{},
 	}
-	in.settled = in.now.Sub(r.started()) > settleTime
+	in.pastStart = in.now.Sub(r.started()) > startGrace
 	for _, entry := range app.Status.Clusters {
 		member := &v1.MemberCluster{} // Only read.
 		err := r.client.Get(ctx, client.ObjectKey{Name: entry.Name}, member, client.UnsafeDisableDeepCopy)
@@ -266,8 +266,8 @@ func (r *Reconciler) hasBucket(ctx context.Context, member *v1.MemberCluster) (b
 	return err == nil && account.Spec.ObjectStorage != nil, nil
 }
 
-// make creates a Backup. An existing Backup of that name is the same one.
-func (r *Reconciler) make(ctx context.Context, app *v1.EcommerceApp, b *v1.Backup, missed int) error {
+// createBackup creates a Backup. An existing Backup of that name is the same one.
+func (r *Reconciler) createBackup(ctx context.Context, app *v1.EcommerceApp, b *v1.Backup, missed int) error {
 	err := r.client.Create(ctx, b, client.FieldOwner(v1.HubFieldManager))
 	if apierrors.IsAlreadyExists(err) {
 		return nil
@@ -283,15 +283,15 @@ func (r *Reconciler) make(ctx context.Context, app *v1.EcommerceApp, b *v1.Backu
 	return nil
 }
 
-// delete deletes a Backup together with its data, unless it was changed. If it fails
+// deleteBackup deletes a Backup together with its data, unless it was changed. If it fails
 // between the two writes, the next pass deletes the Backup or removes the mark.
-func (r *Reconciler) delete(ctx context.Context, b *v1.Backup, why string) error {
+func (r *Reconciler) deleteBackup(ctx context.Context, b *v1.Backup, why string) error {
 	if b == nil || !b.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	b = b.DeepCopy()
 	if b.Spec.Deletion != v1.DeletionDelete {
-		if err := r.mark(ctx, b, v1.DeletionDelete); err != nil {
+		if err := r.setDeletion(ctx, b, v1.DeletionDelete); err != nil {
 			return err
 		}
 	}
@@ -303,8 +303,8 @@ func (r *Reconciler) delete(ctx context.Context, b *v1.Backup, why string) error
 	return nil
 }
 
-// mark sets the deletion policy of a Backup, unless the Backup was changed.
-func (r *Reconciler) mark(ctx context.Context, b *v1.Backup, deletion v1.DeletionPolicy) error {
+// setDeletion sets the deletion policy of a Backup, unless the Backup was changed.
+func (r *Reconciler) setDeletion(ctx context.Context, b *v1.Backup, deletion v1.DeletionPolicy) error {
 	before := b.DeepCopy()
 	b.Spec.Deletion = deletion
 	if deletion == v1.DeletionDelete {
@@ -319,9 +319,9 @@ func (r *Reconciler) mark(ctx context.Context, b *v1.Backup, deletion v1.Deletio
 	return nil
 }
 
-// report passes on the condition and the backups of each cluster, and records an event
+// publish passes on the condition and the backups of each cluster, and records an event
 // when the condition becomes False or its reason changes.
-func (r *Reconciler) report(app *v1.EcommerceApp, decision Decision) {
+func (r *Reconciler) publish(app *v1.EcommerceApp, decision Decision) {
 	c := decision.Condition
 	c.ObservedGeneration = app.Generation
 	next := aggregate.BackupReport{App: app.UID, Condition: &c, KeepClusters: decision.Invalid}
@@ -337,8 +337,8 @@ func (r *Reconciler) report(app *v1.EcommerceApp, decision Decision) {
 	}
 }
 
-// clear reports that backups are disabled.
-func (r *Reconciler) clear(app *v1.EcommerceApp) {
+// publishDisabled reports that backups are disabled.
+func (r *Reconciler) publishDisabled(app *v1.EcommerceApp) {
 	r.options.Report(client.ObjectKeyFromObject(app), aggregate.BackupReport{App: app.UID})
 }
 

@@ -16,21 +16,21 @@ const clockSlack = time.Minute
 
 // upgrade approves a new server of the database, another version or image, for a cluster once there is a
 // successful backup that was begun after it was requested, and creates that backup.
-func (in input) upgrade(decision *Decision, s *History, method v1.BackupMethod) problem {
-	mine := in.by(method, s.Cluster)
-	wanted, waits := in.server(s)
+func (in input) upgrade(decision *Decision, h *History, method v1.BackupMethod) problem {
+	mine := in.by(method, h.Cluster)
+	wanted, waits := in.server(h)
 	if !waits {
 		return problem{}
 	}
-	s.UpgradeTime = in.upgradeTime(s.Cluster)
+	h.UpgradeTime = in.upgradeTime(h.Cluster)
 	var last *v1.Backup
-	since := s.UpgradeTime.Add(-clockSlack)
+	since := h.UpgradeTime.Add(-clockSlack)
 	for _, b := range mine {
 		if beginOf(b).Before(since) || !b.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if b.Status.Phase.IsSuccessful() {
-			s.Server, s.UpgradeTime = wanted, time.Time{}
+			h.Server, h.UpgradeTime = wanted, time.Time{}
 			return problem{}
 		}
 		if last == nil || last.CreationTimestamp.Before(&b.CreationTimestamp) {
@@ -38,10 +38,10 @@ func (in input) upgrade(decision *Decision, s *History, method v1.BackupMethod) 
 		}
 	}
 	switch {
-	case in.app.RecordedServer(s.Cluster).Image == "": // A backup names the version that is recorded.
-	case last == nil && !decision.makes(s.Cluster) && !in.busy(s.Cluster, mine):
-		b := in.backupFor(clusterMethod{s.Cluster, method}, s.UpgradeTime)
-		b.Name, b.Spec.ScheduledTime = schedule.ManualName(in.app.Name, s.Cluster, s.UpgradeTime), nil
+	case in.app.RecordedServer(h.Cluster).Image == "": // A backup names the version that is recorded.
+	case last == nil && !decision.makes(h.Cluster) && !in.busy(h.Cluster, mine):
+		b := in.backupFor(clusterMethod{h.Cluster, method}, h.UpgradeTime)
+		b.Name, b.Spec.ScheduledTime = schedule.ManualName(in.app.Name, h.Cluster, h.UpgradeTime), nil
 		decision.Create = append(decision.Create, b)
 	case last != nil && last.Status.Phase == v1.BackupFailed:
 		reason := v1.ReasonSnapshotFailed
@@ -49,32 +49,32 @@ func (in input) upgrade(decision *Decision, s *History, method v1.BackupMethod) 
 			reason = v1.ReasonDumpFailed
 		}
 		return problem{reason, fmt.Sprintf("%s: the upgrade to %s waits for a successful backup, and the last one failed: %s",
-			s.Cluster, wanted.Image, last.Status.Message)}
+			h.Cluster, wanted.Image, last.Status.Message)}
 	}
 	return problem{}
 }
 
 // server sets the server that a cluster has, and returns the one that it is to have, and whether that waits
 // for a backup.
-func (in input) server(s *History) (wanted v1.DatabaseServer, waits bool) {
-	recorded, copied := in.app.RecordedServer(s.Cluster), in.copied[s.Cluster]
-	isKnown := in.compared[s.Cluster] || copied != (v1.CopiedServer{})
-	db, err := overrides.Database(rollout.RevisionSpec(in.app), in.members[s.Cluster])
+func (in input) server(h *History) (wanted v1.DatabaseServer, waits bool) {
+	recorded, copied := in.app.RecordedServer(h.Cluster), in.copied[h.Cluster]
+	isKnown := in.compared[h.Cluster] || copied != (v1.CopiedServer{})
+	db, err := overrides.Database(rollout.RevisionSpec(in.app), in.members[h.Cluster])
 	if err != nil || recorded.Image == "" && !isKnown {
-		s.Server = recorded // The cluster is away, or the copy says why its server is not known.
+		h.Server = recorded // The cluster is away, or the copy says why its server is not known.
 		return wanted, false
 	}
 	wanted = db.Server()
-	s.Server = in.app.DatabaseServer(s.Cluster, wanted, copied)
+	h.Server = in.app.DatabaseServer(h.Cluster, wanted, copied)
 	from := &v1.Database{Engine: db.Engine}
-	from.SetServer(s.Server)
+	from.SetServer(h.Server)
 	if copied.NeverStarted() {
 		from.SetServer(copied.Started) // The data is of it, and not of the one that is recorded.
 	}
 	refused := v1.CheckServer(from, db) != nil
-	if s.Server == wanted {
+	if h.Server == wanted {
 		if refused {
-			s.Server = copied.DatabaseServer
+			h.Server = copied.DatabaseServer
 		}
 		return wanted, false
 	}

@@ -14,27 +14,27 @@ import (
 
 // verify schedules the verification of the newest successful backup of a cluster when it
 // is due, and returns a problem if the last verification failed.
-func (in input) verify(decision *Decision, s *History, mine []*v1.Backup) problem {
+func (in input) verify(decision *Decision, h *History, mine []*v1.Backup) problem {
 	for _, b := range mine {
-		if b.Status.LastVerifiedTime != nil && b.Status.LastVerifiedTime.After(s.LastVerified) {
-			s.LastVerified = b.Status.LastVerifiedTime.Time
+		if b.Status.LastVerifiedTime != nil && b.Status.LastVerifiedTime.After(h.LastVerified) {
+			h.LastVerified = b.Status.LastVerifiedTime.Time
 		}
 	}
-	tried := in.verifications(s.Cluster)
+	tried := in.verifications(h.Cluster)
 	if len(tried) > 1 && !in.safeMode {
 		decision.DeleteVerify = append(decision.DeleteVerify, slices.DeleteFunc(tried[:len(tried)-1], func(r *v1.Restore) bool { return !finished(r) })...)
 	}
 	policy := in.app.Spec.Database.Backup
 	failed := len(tried) > 0 && tried[len(tried)-1].Status.Phase == v1.RestoreFailed
-	if policy.Verify.Schedule == "" || in.members[s.Cluster].Spec.Mode == v1.ModeAgent {
+	if policy.Verify.Schedule == "" || in.members[h.Cluster].Spec.Mode == v1.ModeAgent {
 		return problem{}
 	}
 	when, err := schedule.Parse(string(policy.Verify.Schedule), string(policy.TimeZone))
 	if err != nil {
 		return problem{v1.ReasonInvalidSpec, fmt.Sprintf("spec.database.backup.verify: %v", err)}
 	}
-	s.LastVerifyScheduledTime = in.lastVerifyScheduledTime(s.Cluster)
-	due := when.Due(s.LastVerifyScheduledTime, in.now, in.spread(s.Cluster, when.MinInterval(in.now)))
+	h.LastVerifyScheduledTime = in.lastVerifyScheduledTime(h.Cluster)
+	due := when.Due(h.LastVerifyScheduledTime, in.now, in.spread(h.Cluster, when.MinInterval(in.now)))
 	decision.RequeueAt = earliest(decision.RequeueAt, due.NextAt)
 	busy := in.safeMode || len(tried) > 0 && !finished(tried[len(tried)-1])
 	good := newestGood(verifiable(mine))
@@ -42,19 +42,19 @@ func (in input) verify(decision *Decision, s *History, mine []*v1.Backup) proble
 		good = nil // It would be refused; restorable reports it.
 	}
 	if !due.ScheduledTime.IsZero() && !busy && good != nil {
-		decision.Verify = append(decision.Verify, in.verification(s.Cluster, good.Name, due.ScheduledTime))
-		s.LastVerifyScheduledTime = due.ScheduledTime
+		decision.Verify = append(decision.Verify, in.verification(h.Cluster, good.Name, due.ScheduledTime))
+		h.LastVerifyScheduledTime = due.ScheduledTime
 	}
 	if last := newestGood(mine); last != nil && len(verifiable([]*v1.Backup{last})) == 0 {
-		decision.notes = append(decision.notes, s.Cluster+": dumps are not in a bucket, and can only be verified there")
+		decision.notes = append(decision.notes, h.Cluster+": dumps are not in a bucket, and can only be verified there")
 	}
-	s.VerifyDeadline, s.VerifyFailed = s.LastVerifyScheduledTime.Add(when.DefaultMaxRPO(in.now)), failed
-	if !s.LastVerified.IsZero() {
-		s.VerifyDeadline = s.LastVerified.Add(when.DefaultMaxRPO(in.now))
+	h.VerifyDeadline, h.VerifyFailed = h.LastVerifyScheduledTime.Add(when.DefaultMaxRPO(in.now)), failed
+	if !h.LastVerified.IsZero() {
+		h.VerifyDeadline = h.LastVerified.Add(when.DefaultMaxRPO(in.now))
 	}
 	if failed {
 		last := tried[len(tried)-1]
-		return problem{v1.ReasonVerificationFailed, fmt.Sprintf("%s: backup %s could not be verified: %s", s.Cluster, last.Spec.BackupRef.Name, last.Status.Message)}
+		return problem{v1.ReasonVerificationFailed, fmt.Sprintf("%s: backup %s could not be verified: %s", h.Cluster, last.Spec.BackupRef.Name, last.Status.Message)}
 	}
 	return problem{}
 }

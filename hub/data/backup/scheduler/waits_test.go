@@ -11,7 +11,7 @@ func TestWaits(t *testing.T) {
 	for name, tt := range map[string]struct{ got, want time.Duration }{
 		"resync":  {maxInterval, time.Hour},
 		"job":     {dumpGrace, 2 * time.Minute},
-		"pruning": {heldRetry, time.Minute},
+		"pruning": {deletionRetry, time.Minute},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %s, want %s", name, tt.got, tt.want)
