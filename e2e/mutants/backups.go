@@ -79,7 +79,7 @@ func ofLoss() []Mutant {
 		},
 		{
 			"empty-volume-backed-up", "a Backup does not ask the member whether the database is lost",
-			backup + "/dump/run.go", "	if meta.IsStatusConditionTrue(copied.Status.Conditions, v1.ConditionDatabaseLost) {\n", "	if meta.IsStatusConditionTrue(nil, v1.ConditionDatabaseLost) {\n",
+			backup + "/dump/make.go", "	if meta.IsStatusConditionTrue(copied.Status.Conditions, v1.ConditionDatabaseLost) {\n", "	if meta.IsStatusConditionTrue(nil, v1.ConditionDatabaseLost) {\n",
 			backup + "/dump", "TestAvailable",
 		},
 		{

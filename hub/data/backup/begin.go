@@ -185,21 +185,21 @@ type claim struct {
 func (w *work) claims(ctx context.Context) ([]claim, error) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
+	member, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
 		return nil, err
 	}
 	var out []claim
 	for _, name := range render.DatabaseClaims(w.backup.Spec.AppRef.Name) {
 		pvc := &corev1.PersistentVolumeClaim{}
-		if err := in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: name}, pvc); err != nil {
+		if err := member.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: name}, pvc); err != nil {
 			return nil, fmt.Errorf("getting the claim %s: %w", name, err)
 		}
 		if pvc.Spec.VolumeName == "" {
 			return nil, fmt.Errorf("claim %s: %w", name, errUnbound)
 		}
 		pv := &corev1.PersistentVolume{}
-		if err := in.GetAPIReader().Get(ctx, client.ObjectKey{Name: pvc.Spec.VolumeName}, pv); err != nil {
+		if err := member.GetAPIReader().Get(ctx, client.ObjectKey{Name: pvc.Spec.VolumeName}, pv); err != nil {
 			return nil, fmt.Errorf("getting the volume of the claim %s: %w", name, err)
 		}
 		ref, err := csi.ParsePV(pv, w.locate())

@@ -67,11 +67,11 @@ func (w *work) sendDump(ctx context.Context) (steps.Result, error) {
 func (w *work) runDump(ctx context.Context) steps.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
+	member, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
 		return w.memberError(err)
 	}
-	return dump.Run{Backup: w.backup, Reader: in.GetAPIReader(), Writer: in.GetClient(), Now: w.now}.Advance(ctx)
+	return dump.Maker{Backup: w.backup, Reader: member.GetAPIReader(), Writer: member.GetClient(), Now: w.now}.Advance(ctx)
 }
 
 // send sends a dump that is complete to the bucket of the member's account. Once that has
@@ -111,14 +111,14 @@ func (w *work) send(ctx context.Context) (steps.Result, error) {
 		w.unsent = "the dump is not in the bucket: the hub has no --spoke-image to send it with"
 		return steps.Result{}, nil
 	}
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
+	member, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
 		return w.memberError(err), nil
 	}
 	s.Account = account
-	return dump.Send{
+	return dump.Sender{
 		Backup: w.backup, Bucket: bucket, Owner: w.owner(), Image: w.options.SpokeImage,
-		Reader: in.GetAPIReader(), Writer: in.GetClient(), Intend: w.writeIntent, Now: w.now,
+		Reader: member.GetAPIReader(), Writer: member.GetClient(), SaveStatus: w.writeIntent, Now: w.now,
 	}.Advance(ctx)
 }
 
@@ -143,9 +143,9 @@ func (w *work) deleteDump(ctx context.Context) steps.Result {
 	if err != nil {
 		return patient(steps.FromError(err, "connecting to the bucket"))
 	}
-	r := dump.Removal{Backup: w.backup, Bucket: bucket, Now: w.now}
-	if in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name)); err == nil {
-		r.Reader, r.Writer = in.GetAPIReader(), in.GetClient()
+	r := dump.Remover{Backup: w.backup, Bucket: bucket, Now: w.now}
+	if member, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name)); err == nil {
+		r.Reader, r.Writer = member.GetAPIReader(), member.GetClient()
 	}
 	return patient(r.Advance(ctx))
 }

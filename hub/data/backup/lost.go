@@ -98,10 +98,10 @@ func takenOfNothing(s *v1.BackupStatus, noticed time.Time, volumes map[string]st
 func (w *work) copyInMember(ctx context.Context) (*v1.EcommerceApp, error) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
+	member, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
 		return nil, err
 	}
 	copied := &v1.EcommerceApp{}
-	return copied, in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}, copied)
+	return copied, member.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}, copied)
 }

@@ -49,12 +49,12 @@ func (w *work) class(ctx context.Context, c claim) map[string]string {
 	if c.class == "" {
 		return nil
 	}
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
+	member, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
 		return nil
 	}
 	class := &storagev1.StorageClass{}
-	if err := in.GetAPIReader().Get(ctx, client.ObjectKey{Name: c.class}, class); err != nil {
+	if err := member.GetAPIReader().Get(ctx, client.ObjectKey{Name: c.class}, class); err != nil {
 		return nil
 	}
 	return class.Parameters

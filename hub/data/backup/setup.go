@@ -36,7 +36,7 @@ const (
 type Member func(ctx context.Context, name multicluster.ClusterName) (cluster.Cluster, error)
 
 // Exec runs a command in a container of a member.
-type Exec func(ctx context.Context, in cluster.Cluster, target podexec.Container, command podexec.Command) (string, error)
+type Exec func(ctx context.Context, member cluster.Cluster, target podexec.Container, command podexec.Command) (string, error)
 
 // Options configure the controller.
 type Options struct {

@@ -95,12 +95,12 @@ func (w *work) checkpoint(ctx context.Context) {
 func (w *work) execInDatabase(ctx context.Context, command []string) error {
 	ctx, cancel := context.WithTimeout(ctx, database.CheckpointTimeout)
 	defer cancel()
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
+	member, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
 		return fmt.Errorf("connecting to %q: %w", w.backup.Spec.ClusterRef.Name, err)
 	}
 	pod := client.ObjectKey{Namespace: w.backup.Namespace, Name: render.DatabasePod(w.backup.Spec.AppRef.Name)}
-	_, err = w.options.Exec(ctx, in, podexec.Container{Pod: pod, Name: database.Container}, podexec.Command{Args: command})
+	_, err = w.options.Exec(ctx, member, podexec.Container{Pod: pod, Name: database.Container}, podexec.Command{Args: command})
 	return err
 }
 

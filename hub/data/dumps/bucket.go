@@ -21,38 +21,37 @@ const (
 	maxListed = 10_000
 )
 
-// ToSend returns the order to upload the missing parts of a dump, and reports whether the
-// bucket has all of them: such an order only verifies the file. A part of the wrong size
-// is deleted and uploaded again.
+// ToSend returns the order to upload the parts of a dump that the bucket lacks. If it has all of
+// them, the order only verifies the file. A part of the wrong size is deleted and uploaded again.
 //
 // Errors wrap *cloud.Error. They are Invalid for a dump that no order can describe.
-func ToSend(ctx context.Context, objects cloud.ObjectStore, dump *v1.DumpFile, caBundle []byte, now time.Time) (o order.Order, complete bool, err error) {
+func ToSend(ctx context.Context, objects cloud.ObjectStore, dump *v1.DumpFile, caBundle []byte, now time.Time) (order.Order, error) {
 	sizes, err := sizesOf(dump)
 	if err != nil {
-		return order.Order{}, false, err
+		return order.Order{}, err
 	}
-	there, err := list(ctx, objects, dump.Object.Prefix)
+	inBucket, err := list(ctx, objects, dump.Object.Prefix)
 	if err != nil {
-		return order.Order{}, false, err
+		return order.Order{}, err
 	}
-	var wanted []cloud.ObjectRequest
+	var requests []cloud.ObjectRequest
 	var missing []int
-	o = orderFor(order.Send, dump, sizes, caBundle)
+	o := orderFor(order.Send, dump, sizes, caBundle)
 	for i, size := range sizes {
 		key := PartKey(dump.Object.Prefix, i)
-		part, found := there[key]
+		part, found := inBucket[key]
 		switch {
 		case found && part.Bytes == size:
 			continue
 		case found:
 			if err := objects.DeleteObject(ctx, key); err != nil {
-				return order.Order{}, false, fmt.Errorf("deleting part %d, of %d bytes instead of %d: %w", i, part.Bytes, size, err)
+				return order.Order{}, fmt.Errorf("deleting part %d, of %d bytes instead of %d: %w", i, part.Bytes, size, err)
 			}
 		}
 		missing = append(missing, i)
-		wanted = append(wanted, cloud.ObjectRequest{Method: http.MethodPut, Key: key})
+		requests = append(requests, cloud.ObjectRequest{Method: http.MethodPut, Key: key})
 	}
-	return o, len(missing) == 0, sign(ctx, objects, &o, signing{wanted: wanted, parts: missing, now: now})
+	return o, sign(ctx, objects, &o, signing{requests: requests, parts: missing, now: now})
 }
 
 // ToFetch returns the order to download a dump, after it has compared the manifest with
@@ -68,14 +67,14 @@ func ToFetch(ctx context.Context, objects cloud.ObjectStore, dump *v1.DumpFile, 
 	if !m.IsOf(dump) {
 		return order.Order{}, fmt.Errorf("it is of another file: %w", ErrManifest)
 	}
-	wanted := make([]cloud.ObjectRequest, 0, len(m.Parts))
+	requests := make([]cloud.ObjectRequest, 0, len(m.Parts))
 	all := make([]int, 0, len(m.Parts))
 	for i := range m.Parts {
-		wanted = append(wanted, cloud.ObjectRequest{Method: http.MethodGet, Key: PartKey(dump.Object.Prefix, i)})
+		requests = append(requests, cloud.ObjectRequest{Method: http.MethodGet, Key: PartKey(dump.Object.Prefix, i)})
 		all = append(all, i)
 	}
 	o := orderFor(order.Fetch, dump, m.Parts, caBundle)
-	return o, sign(ctx, objects, &o, signing{wanted: wanted, parts: all, now: now})
+	return o, sign(ctx, objects, &o, signing{requests: requests, parts: all, now: now})
 }
 
 // Seal writes the manifest of a Backup's dump if all parts are in the bucket, and reports
@@ -204,23 +203,23 @@ func orderFor(direction order.Direction, dump *v1.DumpFile, sizes []int64, caBun
 
 // signing holds the requests to sign, and the part that each request is for.
 type signing struct {
-	wanted []cloud.ObjectRequest
-	parts  []int
-	now    time.Time
+	requests []cloud.ObjectRequest
+	parts    []int
+	now      time.Time
 }
 
 // sign adds the signed requests to an order.
 func sign(ctx context.Context, objects cloud.ObjectStore, o *order.Order, s signing) error {
 	o.ExpiresAt = s.now.Add(Life).UTC()
-	if len(s.wanted) == 0 {
+	if len(s.requests) == 0 {
 		return nil
 	}
-	signed, err := objects.SignRequests(ctx, s.wanted, Life)
+	signed, err := objects.SignRequests(ctx, s.requests, Life)
 	if err != nil {
 		return fmt.Errorf("signing requests: %w", err)
 	}
-	if len(signed) != len(s.wanted) {
-		return invalid("%d requests were signed instead of %d", len(signed), len(s.wanted))
+	if len(signed) != len(s.requests) {
+		return invalid("%d requests were signed instead of %d", len(signed), len(s.requests))
 	}
 	for i, r := range signed {
 		o.Parts[s.parts[i]].Request = &order.Request{Method: r.Method, URL: r.URL, Header: r.Header}

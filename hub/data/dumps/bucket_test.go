@@ -58,33 +58,32 @@ func TestWhatIsSent(t *testing.T) {
 		bytes int64
 		store *dumpStore
 		// signed lists the parts with a request, log the requests to the bucket.
-		signed   []int
-		log      []string
-		complete bool
-		class    cloud.Class
+		signed []int
+		log    []string
+		class  cloud.Class
 	}{
-		"nothing is there": {2*gib + 5, newDumpStore(nil), []int{0, 1, 2}, []string{"SIGN part-00000", "SIGN part-00001", "SIGN part-00002"}, false, ""},
-		"some is there":    {2*gib + 5, newDumpStore(map[int]int64{0: gib, 2: 5}), []int{1}, []string{"SIGN part-00001"}, false, ""},
-		"all is there":     {gib, newDumpStore(map[int]int64{0: gib}), nil, nil, true, ""},
-		"of another size":  {gib + 5, newDumpStore(map[int]int64{0: gib, 1: 4}), []int{1}, []string{"DELETE part-00001", "SIGN part-00001"}, false, ""},
-		"and locked":       {5, newDumpStore(map[int]int64{0: 4}).refusing("DELETE ", cloud.ClassLocked), nil, nil, false, cloud.ClassLocked},
-		"not listed":       {5, newDumpStore(map[int]int64{0: 5}).refusing("LIST "+PartKey(prefix, 0), cloud.ClassDenied), nil, nil, false, cloud.ClassDenied},
-		"not signed":       {5, newDumpStore(nil).refusing("SIGN ", cloud.ClassDenied), nil, nil, false, cloud.ClassDenied},
-		"too large":        {order.MaxParts*gib + 1, newDumpStore(nil), nil, nil, false, cloud.ClassInvalid},
-		"empty":            {0, newDumpStore(nil), nil, nil, false, cloud.ClassInvalid},
+		"nothing is there": {2*gib + 5, newDumpStore(nil), []int{0, 1, 2}, []string{"SIGN part-00000", "SIGN part-00001", "SIGN part-00002"}, ""},
+		"some is there":    {2*gib + 5, newDumpStore(map[int]int64{0: gib, 2: 5}), []int{1}, []string{"SIGN part-00001"}, ""},
+		"all is there":     {gib, newDumpStore(map[int]int64{0: gib}), nil, nil, ""},
+		"of another size":  {gib + 5, newDumpStore(map[int]int64{0: gib, 1: 4}), []int{1}, []string{"DELETE part-00001", "SIGN part-00001"}, ""},
+		"and locked":       {5, newDumpStore(map[int]int64{0: 4}).refusing("DELETE ", cloud.ClassLocked), nil, nil, cloud.ClassLocked},
+		"not listed":       {5, newDumpStore(map[int]int64{0: 5}).refusing("LIST "+PartKey(prefix, 0), cloud.ClassDenied), nil, nil, cloud.ClassDenied},
+		"not signed":       {5, newDumpStore(nil).refusing("SIGN ", cloud.ClassDenied), nil, nil, cloud.ClassDenied},
+		"too large":        {order.MaxParts*gib + 1, newDumpStore(nil), nil, nil, cloud.ClassInvalid},
+		"empty":            {0, newDumpStore(nil), nil, nil, cloud.ClassInvalid},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o, complete, err := ToSend(t.Context(), tt.store, newBackup(tt.bytes).Status.Dump, []byte("pem"), now())
+			o, err := ToSend(t.Context(), tt.store, newBackup(tt.bytes).Status.Dump, []byte("pem"), now())
 			if cloud.ClassOf(err) != tt.class || err != nil && tt.class == "" {
 				t.Fatalf("error %v, want one of class %q", err, tt.class)
 			}
 			if err != nil {
 				return
 			}
-			if diff := cmp.Diff(tt.log, tt.store.log); diff != "" || complete != tt.complete {
-				t.Errorf("complete %t, asked (-want +got):\n%s", complete, diff)
+			if diff := cmp.Diff(tt.log, tt.store.log); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(orderToSend(tt.bytes, tt.signed), o); diff != "" {
 				t.Errorf("order (-want +got):\n%s", diff)
@@ -116,12 +115,12 @@ func orderToSend(bytes int64, signed []int) order.Order {
 func TestALargeDump(t *testing.T) {
 	t.Parallel()
 	s, d := newDumpStore(nil), newBackup(order.MaxParts*gib).Status.Dump
-	o, complete, err := ToSend(t.Context(), s, d, nil, now())
-	if err != nil || complete || len(o.Parts) != order.MaxParts || o.Parts[order.MaxParts-1].Request == nil {
-		t.Errorf("complete %t, %d parts, %v", complete, len(o.Parts), err)
+	o, err := ToSend(t.Context(), s, d, nil, now())
+	if err != nil || len(o.Parts) != order.MaxParts || o.Parts[order.MaxParts-1].Request == nil {
+		t.Errorf("%d parts, %v", len(o.Parts), err)
 	}
 	d.Bytes++
-	if _, _, err := ToSend(t.Context(), s, d, nil, now()); cloud.ClassOf(err) != cloud.ClassInvalid {
+	if _, err := ToSend(t.Context(), s, d, nil, now()); cloud.ClassOf(err) != cloud.ClassInvalid {
 		t.Errorf("a larger one: %v", err)
 	}
 }
@@ -130,7 +129,7 @@ func TestOrdersSayWhenTheyExpire(t *testing.T) {
 	t.Parallel()
 	s := newDumpStore(nil)
 	s.life = 10 * time.Minute
-	if o, _, err := ToSend(t.Context(), s, newBackup(5).Status.Dump, nil, now()); err != nil || !o.ExpiresAt.Equal(now().Add(10*time.Minute)) {
+	if o, err := ToSend(t.Context(), s, newBackup(5).Status.Dump, nil, now()); err != nil || !o.ExpiresAt.Equal(now().Add(10*time.Minute)) {
 		t.Errorf("expires at %s, %v", o.ExpiresAt, err)
 	}
 }

@@ -3,17 +3,17 @@
 //
 // # Purpose
 //
-//   - Run follows the Job that makes the dump. For a scheduled time this is the Job of the
-//     CronJob, by the name that the CronJob's controller gives it. If there is none, Run creates
+//   - Maker follows the Job that makes the dump. For a scheduled time this is the Job of the
+//     CronJob, by the name that the CronJob's controller gives it. If there is none, Maker creates
 //     it under that name, so that a missed run is made up for and no second one is created. For
-//     a Backup that a user creates, Run instantiates the CronJob, as kubectl create job --from
+//     a Backup that a user creates, Maker instantiates the CronJob, as kubectl create job --from
 //     does, under a name that is derived from the Backup's UID. The manifest of the dump is the
 //     termination message of the Job's pod (package spoke/render/database).
-//   - Send uploads the file, if the account of the member has a bucket: by one Job after the
+//   - Sender uploads the file, if the account of the member has a bucket: by one Job after the
 //     other, each with signed requests for the missing parts (package hub/data/dumps). It
 //     writes the manifest last, when all parts are in the bucket and a Job has checked the whole
 //     file against the checksum of the dump.
-//   - Removal deletes the parts in the bucket until no Job can send more.
+//   - Remover deletes the parts in the bucket until no Job can send more.
 //
 // # Non-goals
 //
@@ -23,7 +23,7 @@
 //
 // # Trade-offs
 //
-//   - A Job that Run creates belongs to the copy and not to the CronJob, whose history limits
+//   - A Job that Maker creates belongs to the copy and not to the CronJob, whose history limits
 //     could delete it before the hub reads it. It is deleted an hour after its end: a hub that
 //     was down for longer reports the result as unknown, although there may be a dump. The
 //     history limits of the CronJob apply to its own Jobs.
@@ -31,7 +31,7 @@
 //     it takes long.
 //   - A complete dump counts although its Job failed later, while it pruned.
 //   - The status records that requests are about to be signed before they are, with the time at
-//     which they expire. Removal waits for that time while the member does not respond.
+//     which they expire. Remover waits for that time while the member does not respond.
 //   - Attempts are bounded only by the time that a backup may take: each has an hour, and a
 //     large dump on a slow connection takes many. Attempts that fail at once become rare.
 package dump

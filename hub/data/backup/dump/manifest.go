@@ -29,9 +29,9 @@ const (
 // errNoManifest means that a text is not the manifest of a dump.
 var errNoManifest = errors.New("not the manifest of a dump")
 
-// dumped represents a pod's report about the dump that it made. The script defines the
+// fileManifest represents what a pod reports about the dump that it made. The script defines the
 // names of the fields.
-type dumped struct {
+type fileManifest struct {
 	File           string    `json:"file"`
 	Bytes          int64     `json:"bytes"`
 	SHA256         string    `json:"sha256"`
@@ -46,10 +46,10 @@ type dumped struct {
 
 // parse parses the termination message of a pod. It is not trusted: every user who may
 // run pods can write one.
-func parse(text string) (dumped, error) {
-	var m dumped
+func parse(text string) (fileManifest, error) {
+	var m fileManifest
 	if err := json.Unmarshal([]byte(strings.TrimSpace(text)), &m); err != nil {
-		return dumped{}, fmt.Errorf("reading a manifest: %w", err)
+		return fileManifest{}, fmt.Errorf("reading a manifest: %w", err)
 	}
 	good := dumps.IsFile(m.File) &&
 		regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(m.SHA256) &&
@@ -57,20 +57,20 @@ func parse(text string) (dumped, error) {
 		(m.Engine == v1.EnginePostgreSQL || m.Engine == v1.EngineMySQL) &&
 		m.SnapshotTime.UTC().Year() > firstYear && !m.CompletionTime.Before(m.SnapshotTime)
 	if !good {
-		return dumped{}, errNoManifest
+		return fileManifest{}, errNoManifest
 	}
 	return m, nil
 }
 
 // record writes it down. A node whose clock is ahead makes no dump of the future.
-func (d dumped) record(s *v1.BackupStatus, now time.Time) {
-	if d.SnapshotTime.After(now) {
-		d.SnapshotTime = now
+func (m fileManifest) record(s *v1.BackupStatus, now time.Time) {
+	if m.SnapshotTime.After(now) {
+		m.SnapshotTime = now
 	}
-	s.Dump.File, s.Dump.Bytes, s.Dump.SHA256 = d.File, d.Bytes, d.SHA256
-	s.Engine, s.Version, s.Consistency = d.Engine, d.Version, v1.ConsistencyApplication
-	s.Size = resource.NewQuantity(d.Bytes, resource.BinarySI).String()
-	s.SnapshotTime = v1.Seconds(d.SnapshotTime)
+	s.Dump.File, s.Dump.Bytes, s.Dump.SHA256 = m.File, m.Bytes, m.SHA256
+	s.Engine, s.Version, s.Consistency = m.Engine, m.Version, v1.ConsistencyApplication
+	s.Size = resource.NewQuantity(m.Bytes, resource.BinarySI).String()
+	s.SnapshotTime = v1.Seconds(m.SnapshotTime)
 }
 
 // removedUpTo returns the time of the newest dump that the containers of a Job report as
@@ -107,8 +107,8 @@ func Gone(b, later *v1.Backup) bool {
 func inBucket(d *v1.DumpFile) bool { return d.Object != nil && d.Object.State == v1.DumpSent }
 
 // newest returns the newest dump that the containers of a Job tell of, if any.
-func newest(ends []memberjob.End) *dumped {
-	var made *dumped
+func newest(ends []memberjob.End) *fileManifest {
+	var made *fileManifest
 	for _, end := range ends {
 		if m, err := parse(end.Message); err == nil && (made == nil || made.CompletionTime.Before(m.CompletionTime)) {
 			made = &m

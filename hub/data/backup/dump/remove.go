@@ -20,8 +20,8 @@ import (
 // eraseAtOnce bounds how many objects one pass deletes.
 const eraseAtOnce = 100
 
-// Removal deletes the dump of a Backup from its bucket, for one pass.
-type Removal struct {
+// Remover deletes the dump of a Backup from its bucket, for one pass.
+type Remover struct {
 	// Backup has the dump to delete. Its status says where it is. Required.
 	Backup *v1.Backup
 	// Bucket is the bucket of the account in the status. Required.
@@ -37,14 +37,14 @@ type Removal struct {
 // Advance deletes the parts of the dump. The zero Result means that nothing is left, and
 // that nothing more can come: while a Job, or another holder of its requests, may still
 // send, the parts it sends would be left behind.
-func (r Removal) Advance(ctx context.Context) steps.Result {
+func (r Remover) Advance(ctx context.Context) steps.Result {
 	o := r.Backup.Status.Dump.Object
 	if !r.Bucket.Has(o) {
 		return steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady,
 			"the dump is in %s, and the CloudAccount %q has another bucket or prefix now: put that back, or set spec.deletion to Retain", cmp.Or(o.Location, o.Bucket), r.Backup.Status.Account)
 	}
 	// Asked before the list is read, which is then the last one.
-	wait := r.stillSent(ctx)
+	wait := r.uploadTime(ctx)
 	more, err := dumps.Erase(ctx, r.Bucket, o.Prefix, eraseAtOnce)
 	switch {
 	case err != nil:
@@ -58,16 +58,16 @@ func (r Removal) Advance(ctx context.Context) steps.Result {
 	}
 }
 
-// stillSent returns for how long parts may still be sent at most; 0 when none can be any
+// uploadTime returns for how long parts may still be sent at most; 0 when none can be any
 // more: the requests have expired, or the Job that has them is gone.
-func (r Removal) stillSent(ctx context.Context) time.Duration {
+func (r Remover) uploadTime(ctx context.Context) time.Duration {
 	o := r.Backup.Status.Dump.Object
 	if o.ExpirationTime == nil || !r.Now.Before(o.ExpirationTime.Time) {
 		if r.Writer != nil && o.State == v1.DumpSending {
 			// An attempt that was not followed to its end leaves nothing of use.
-			asking, cancel := context.WithTimeout(ctx, memberTimeout)
+			memberCtx, cancel := context.WithTimeout(ctx, memberTimeout)
 			defer cancel()
-			_ = memberjob.DeleteOrder(asking, r.Writer, sendKey(r.Backup))
+			_ = memberjob.DeleteOrder(memberCtx, r.Writer, sendKey(r.Backup))
 		}
 		return 0
 	}
@@ -79,7 +79,7 @@ func (r Removal) stillSent(ctx context.Context) time.Duration {
 
 // stopped deletes the Job unless it has ended, and reports whether none of its pods runs any more
 // and its order is deleted.
-func (r Removal) stopped(ctx context.Context) bool {
+func (r Remover) stopped(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	key := sendKey(r.Backup)

@@ -26,19 +26,19 @@ import (
 const (
 	// memberTimeout bounds the requests of one pass to a member.
 	memberTimeout = 20 * time.Second
-	// late is how long the hub waits for a Job whose signed requests have expired.
-	late = 10 * time.Minute
+	// expiryGrace is how long the hub waits for a Job whose signed requests have expired.
+	expiryGrace = 10 * time.Minute
 	// signLimit is how long a pass may take until the requests are signed.
 	signLimit = 3 * time.Minute
-	// createLast is the longest wait after the Job could not be created, which grows with the
+	// maxCreateWait is the longest wait after the Job could not be created, which grows with the
 	// age of the dump: each time, the bucket is listed and what is missing is signed.
-	createLast = steps.Refused
-	// againLast is the longest wait for another attempt, which grows from steps.Transient.
-	againLast = 30 * time.Minute
+	maxCreateWait = steps.Refused
+	// maxRetryWait is the longest wait for another attempt, which grows from steps.Transient.
+	maxRetryWait = 30 * time.Minute
 )
 
-// Send uploads the dump of a Backup to a bucket, for one pass.
-type Send struct {
+// Sender uploads the dump of a Backup to a bucket, for one pass.
+type Sender struct {
 	// Backup has a complete dump. Its status is updated. Required.
 	Backup *v1.Backup
 	// Bucket is the bucket of the account in the status. Required.
@@ -50,15 +50,15 @@ type Send struct {
 	// Reader reads from the member's API server, and Writer writes to it. Required.
 	Reader client.Reader
 	Writer client.Writer
-	// Intend saves the Backup's status. Required.
-	Intend func(context.Context) error
+	// SaveStatus saves the Backup's status. Required.
+	SaveStatus func(context.Context) error
 	// Now is the time.
 	Now time.Time
 }
 
 // Advance uploads the dump, one Job after the other, until all of it is in the bucket. The zero
-// Result means that the dump and its manifest are there. Intend is the only source of errors.
-func (s Send) Advance(ctx context.Context) (steps.Result, error) {
+// Result means that the dump and its manifest are there. SaveStatus is the only source of errors.
+func (s Sender) Advance(ctx context.Context) (steps.Result, error) {
 	o := s.Backup.Status.Dump.Object
 	if o == nil {
 		o = &v1.DumpObject{Bucket: s.Bucket.Name, Location: s.Bucket.Location, Prefix: dumps.Prefix(s.Owner, s.Backup)}
@@ -73,10 +73,10 @@ func (s Send) Advance(ctx context.Context) (steps.Result, error) {
 	case o.ExpirationTime == nil:
 		return s.attempt(ctx)
 	}
-	asking, cancel := context.WithTimeout(ctx, memberTimeout)
+	memberCtx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	job := &batchv1.Job{}
-	err := s.Reader.Get(asking, s.key(), job)
+	err := s.Reader.Get(memberCtx, s.key(), job)
 	switch {
 	case apierrors.IsNotFound(err):
 		// It was not created, or its result is unknown. Sending again uploads nothing twice.
@@ -84,28 +84,28 @@ func (s Send) Advance(ctx context.Context) (steps.Result, error) {
 	case err != nil:
 		return s.memberError(err), nil
 	case job.Labels[v1.BackupLabel] != meta.LabelValue(s.Backup.Name):
-		return steps.Fail(v1.ReasonSendFailed, "the Job %s is not that of this Backup", job.Name), nil
+		return steps.Fail(v1.ReasonSendFailed, "the Job %s belongs to another Backup", job.Name), nil
 	}
-	out, err := memberjob.ReadResult(asking, s.Reader, job)
+	out, err := memberjob.ReadResult(memberCtx, s.Reader, job)
 	if err != nil {
 		return s.memberError(err), nil
 	}
-	if !out.Ended && s.Now.Before(o.ExpirationTime.Add(late)) {
+	if !out.Ended && s.Now.Before(o.ExpirationTime.Add(expiryGrace)) {
 		return s.sending(job.Name, out.Why), nil
 	}
-	if err := memberjob.DeleteOrder(asking, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
+	if err := memberjob.DeleteOrder(memberCtx, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
 		return s.memberError(err), nil
 	}
 	if !out.Ended {
-		if err := memberjob.Stop(asking, s.Writer, job); err != nil && !apierrors.IsForbidden(err) {
+		if err := memberjob.Stop(memberCtx, s.Writer, job); err != nil && !apierrors.IsForbidden(err) {
 			return s.memberError(err), nil
 		}
 	}
-	return s.settle(ctx, job.Name, out), nil
+	return s.resultOf(ctx, job.Name, out), nil
 }
 
-// settle decides what follows from the end of a Job.
-func (s Send) settle(ctx context.Context, job string, out memberjob.Outcome) steps.Result {
+// resultOf returns the result for a Job that has ended or is late.
+func (s Sender) resultOf(ctx context.Context, job string, out memberjob.Outcome) steps.Result {
 	switch {
 	case out.Succeeded:
 		sealed, err := dumps.Seal(ctx, s.Bucket, s.Owner.Hub, s.Backup)
@@ -117,7 +117,7 @@ func (s Send) settle(ctx context.Context, job string, out memberjob.Outcome) ste
 			o.State, o.ExpirationTime = v1.DumpSent, nil
 			return steps.Result{}
 		}
-		return s.again("the Job %s sent the dump, and not all of it is in the bucket", job)
+		return s.retry("the Job %s sent the dump, and not all of it is in the bucket", job)
 	case out.Ended && (out.ExitCode == order.ExitFinal || out.ExitCode == order.ExitGone):
 		s.Backup.Status.Dump.Object.ExpirationTime = nil
 		reason := v1.ReasonDumpFailed // The file is not the dump: it cannot be restored from its claim either.
@@ -126,21 +126,21 @@ func (s Send) settle(ctx context.Context, job string, out memberjob.Outcome) ste
 		}
 		return steps.Fail(reason, "the Job %s cannot send the dump: %s", job, cmp.Or(out.Message, out.Why))
 	case !out.Ended:
-		return s.again("the Job %s has not sent the dump in time: %s", job, cmp.Or(out.Why, "it has not ended"))
+		return s.retry("the Job %s has not sent the dump in time: %s", job, cmp.Or(out.Why, "it has not ended"))
 	default:
-		return s.again("the Job %s has not sent all of the dump: %s", job, cmp.Or(out.Message, out.Why, "it does not say why"))
+		return s.retry("the Job %s has not sent all of the dump: %s", job, cmp.Or(out.Message, out.Why, "it does not say why"))
 	}
 }
 
-// again counts an attempt that did not send all of it, and waits for the next one: the
+// retry counts an attempt that did not send all of it, and waits for the next one: the
 // longer the more there were, but for one that had as much time as there is.
-func (s Send) again(format string, args ...any) steps.Result {
+func (s Sender) retry(format string, args ...any) steps.Result {
 	o := s.Backup.Status.Dump.Object
-	wait := againLast
+	wait := maxRetryWait
 	if o.Attempt < 8 {
-		wait = min(steps.Transient<<o.Attempt, againLast)
+		wait = min(steps.Transient<<o.Attempt, maxRetryWait)
 	}
-	if o.ExpirationTime != nil && s.Now.After(o.ExpirationTime.Add(-late)) {
+	if o.ExpirationTime != nil && s.Now.After(o.ExpirationTime.Add(-expiryGrace)) {
 		wait = steps.PollFirst
 	}
 	o.Attempt++
@@ -150,17 +150,17 @@ func (s Send) again(format string, args ...any) steps.Result {
 
 // attempt makes the Job that sends what is missing. When its requests expire is written
 // down before any pod has them.
-func (s Send) attempt(ctx context.Context) (steps.Result, error) {
+func (s Sender) attempt(ctx context.Context) (steps.Result, error) {
 	o := s.Backup.Status.Dump.Object
 	app, result := s.copyInMember(ctx)
 	if result.Stops() {
 		return result, nil
 	}
-	what, _, err := dumps.ToSend(ctx, s.Bucket, s.Backup.Status.Dump, s.Bucket.CABundle, s.Now)
+	upload, err := dumps.ToSend(ctx, s.Bucket, s.Backup.Status.Dump, s.Bucket.CABundle, s.Now)
 	if err != nil {
 		return s.classify(err, "preparing to send the dump"), nil
 	}
-	job, secret, err := s.job(app, what)
+	job, secret, err := s.job(app, upload)
 	if err != nil {
 		return steps.Fail(v1.ReasonSendFailed, "no Job can send the dump: %v", err), nil
 	}
@@ -170,22 +170,22 @@ func (s Send) attempt(ctx context.Context) (steps.Result, error) {
 	if o.ExpirationTime == nil || o.ExpirationTime.Time.Before(s.Now.Add(dumps.Life+signLimit)) {
 		o.ExpirationTime = v1.Seconds(s.Now.Add(cloud.MaxLife))
 	}
-	if err := s.Intend(ctx); err != nil {
+	if err := s.SaveStatus(ctx); err != nil {
 		return steps.Result{}, err
 	}
-	writing, cancel := context.WithTimeout(ctx, memberTimeout)
+	memberCtx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	if err := memberjob.Create(writing, s.Writer, job, secret); err != nil {
+	if err := memberjob.Create(memberCtx, s.Writer, job, secret); err != nil {
 		result := s.memberError(err)
-		result.Wait = max(result.Wait, min(s.Now.Sub(s.Backup.Status.SnapshotTime.Time)/10, createLast))
+		result.Wait = max(result.Wait, min(s.Now.Sub(s.Backup.Status.SnapshotTime.Time)/10, maxCreateWait))
 		return result, nil
 	}
 	return s.sending(job.Name, ""), nil
 }
 
 // job returns the Job that carries out an order, and the Secret with the order.
-func (s Send) job(app *v1.EcommerceApp, what order.Order) (*batchv1.Job, *corev1.Secret, error) {
-	text, err := what.Write()
+func (s Sender) job(app *v1.EcommerceApp, upload order.Order) (*batchv1.Job, *corev1.Secret, error) {
+	text, err := upload.Write()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -208,7 +208,7 @@ func (s Send) job(app *v1.EcommerceApp, what order.Order) (*batchv1.Job, *corev1
 }
 
 // copyInMember returns the copy that Job and Secret belong to.
-func (s Send) copyInMember(ctx context.Context) (*v1.EcommerceApp, steps.Result) {
+func (s Sender) copyInMember(ctx context.Context) (*v1.EcommerceApp, steps.Result) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	app := &v1.EcommerceApp{}
@@ -223,19 +223,19 @@ func (s Send) copyInMember(ctx context.Context) (*v1.EcommerceApp, steps.Result)
 }
 
 // key returns the key of the Job and of its Secret.
-func (s Send) key() client.ObjectKey { return sendKey(s.Backup) }
+func (s Sender) key() client.ObjectKey { return sendKey(s.Backup) }
 
 // sendKey returns the key of the Job that uploads a dump, and of its Secret.
 func sendKey(b *v1.Backup) client.ObjectKey {
 	base := b.Status.Dump.Job
 	if base == "" { // Of a release that did not write it down.
-		base = Run{Backup: b}.jobName()
+		base = Maker{Backup: b}.jobName()
 	}
 	ending := "-send-" + strconv.Itoa(int(b.Status.Dump.Object.Attempt))
 	return client.ObjectKey{Namespace: b.Namespace, Name: meta.Name(base, ending, meta.MaxName)}
 }
 
-func (s Send) sending(job, why string) steps.Result {
+func (s Sender) sending(job, why string) steps.Result {
 	age := s.Now.Sub(s.Backup.Status.Dump.Object.ExpirationTime.Add(-cloud.MaxLife))
 	if why != "" {
 		return steps.RetryAfter(steps.Poll(age), v1.ReasonSending, "the Job %s is to send the dump, and waits: %s", job, why)
@@ -243,12 +243,12 @@ func (s Send) sending(job, why string) steps.Result {
 	return steps.RetryAfter(steps.Poll(age), v1.ReasonSending, "the Job %s sends the dump", job)
 }
 
-func (s Send) memberError(err error) steps.Result {
+func (s Sender) memberError(err error) steps.Result {
 	return memberError(s.Backup.Spec.ClusterRef.Name, "Jobs and Secrets", err)
 }
 
 // classify returns the result for an error of the bucket. A missing bucket is waited for.
-func (s Send) classify(err error, what string) steps.Result {
+func (s Sender) classify(err error, what string) steps.Result {
 	result := dumps.FromError(err, what)
 	if cloud.ClassOf(err) == cloud.ClassNotFound && result.Fatal {
 		return steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady, "%s: the bucket %s is not there", what, s.Bucket.Name)

@@ -253,7 +253,7 @@ func (e *testEnv) obstaclesOfSending(t *testing.T) {
 			t.Helper()
 			e.send(t)
 			backupenv.Change(t, e.Env, sendJob, func(j *batchv1.Job) { j.Labels[v1.BackupLabel] = "other" })
-		}, v1.ReasonSendFailed, "the Job " + sendJob + " is not that of this Backup", true},
+		}, v1.ReasonSendFailed, "the Job " + sendJob + " belongs to another Backup", true},
 		"no pods are told": {func(t *testing.T) { t.Helper(); e.send(t); e.process.Refuse("list", errForbidden()) }, v1.ReasonForbidden, forbidden, false},
 		"no image": {func(t *testing.T) { t.Helper(); e.send(t); e.HoldJob(t, "ImagePullBackOff") },
 			v1.ReasonSending, "the Job " + sendJob + " is to send the dump, and waits: ImagePullBackOff", false},

@@ -119,14 +119,14 @@ func scheduledBackup() *v1.Backup {
 // one that deletes it.
 func (e *testEnv) run(t *testing.T) steps.Result {
 	t.Helper()
-	return Run{Backup: e.backup, Reader: e.process.Client, Writer: e.process.Client, Now: now()}.Advance(t.Context())
+	return Maker{Backup: e.backup, Reader: e.process.Client, Writer: e.process.Client, Now: now()}.Advance(t.Context())
 }
 
 func (e *testEnv) send(t *testing.T) steps.Result {
 	t.Helper()
-	result, err := Send{
+	result, err := Sender{
 		Backup: e.backup, Bucket: e.connect(), Owner: cloud.Owner{Hub: backupenv.HubUID, App: "app-1"}, Image: "spoke:1",
-		Reader: e.process.Client, Writer: e.process.Client, Now: e.Clock.Now(), Intend: e.intend,
+		Reader: e.process.Client, Writer: e.process.Client, Now: e.Clock.Now(), SaveStatus: e.intend,
 	}.Advance(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func (e *testEnv) send(t *testing.T) steps.Result {
 
 func (e *testEnv) remove(t *testing.T, reached bool) steps.Result {
 	t.Helper()
-	r := Removal{Backup: e.backup, Bucket: e.connect(), Now: e.Clock.Now()}
+	r := Remover{Backup: e.backup, Bucket: e.connect(), Now: e.Clock.Now()}
 	if reached {
 		r.Reader, r.Writer = e.process.Client, e.process.Client
 	}

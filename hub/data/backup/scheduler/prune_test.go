@@ -113,9 +113,9 @@ func TestNotCompared(t *testing.T) {
 	t.Parallel()
 	const note = "eu-1: old backups are not deleted before the cluster is compared with the hub"
 	for name, tt := range map[string]struct {
-		days    int
+		days      int
 		pastStart bool
-		message string
+		message   string
 	}{
 		"at the start": {9, false, "Each cluster has a recent successful backup"},
 		"later":        {9, true, "Each cluster has a recent successful backup; " + note},

@@ -111,10 +111,10 @@ func (e *testEnv) obstaclesOfDump(t *testing.T) {
 		"the Job is gone": {func(*testing.T) { e.backup.Status.Dump = &v1.DumpFile{Claim: "c"} },
 			v1.ReasonDumpFailed, "the Job " + jobName + " was gone before it was seen to end", true},
 		"a Job of another": {func(t *testing.T) { t.Helper(); e.createJob(t, jobName, "EcommerceApp", backupenv.Shop, nil) },
-			v1.ReasonDumpFailed, "the Job " + jobName + " is not that of this Backup", true},
+			v1.ReasonDumpFailed, "the Job " + jobName + " belongs to another Backup", true},
 		// A manual Backup has no scheduled time.
 		"a Job of the CronJob": {func(t *testing.T) { t.Helper(); e.createJob(t, jobName, "CronJob", cronJobName, nil) },
-			v1.ReasonDumpFailed, "the Job " + jobName + " is not that of this Backup", true},
+			v1.ReasonDumpFailed, "the Job " + jobName + " belongs to another Backup", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e.reset(t)
@@ -186,7 +186,7 @@ func (e *testEnv) dumpEnds(t *testing.T) {
 // created under its name, so that the CronJob controller takes it for its own.
 func (e *testEnv) scheduledName(t *testing.T) {
 	dumping := steps.Result{Reason: v1.ReasonDumping, Message: "the Job " + scheduledJob + " dumps the database", Wait: steps.PollFirst}
-	foreign := steps.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", scheduledJob)
+	foreign := steps.Fail(v1.ReasonDumpFailed, "the Job %s belongs to another Backup", scheduledJob)
 	for name, tt := range map[string]struct {
 		kind, owner, backup string
 		want                steps.Result

@@ -29,8 +29,8 @@ const (
 	instantiate = "cronjob.kubernetes.io/instantiate"
 )
 
-// Run follows the Job that makes the dump of a Backup, for one pass.
-type Run struct {
+// Maker follows the Job that makes the dump of a Backup, for one pass.
+type Maker struct {
 	// Backup is dumped, and its status updated. Required.
 	Backup *v1.Backup
 	// Reader reads from the member's API server, and Writer writes to it. Required.
@@ -42,98 +42,98 @@ type Run struct {
 
 // Advance creates the Job if there is none, and observes it. The zero Result means that the
 // dump is complete and described in the status.
-func (r Run) Advance(ctx context.Context) steps.Result {
+func (m Maker) Advance(ctx context.Context) steps.Result {
 	job := &batchv1.Job{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.jobName()}, job)
+	err := m.Reader.Get(ctx, client.ObjectKey{Namespace: m.Backup.Namespace, Name: m.jobName()}, job)
 	switch {
-	case apierrors.IsNotFound(err) && r.Backup.Status.Dump == nil:
-		return r.begin(ctx)
+	case apierrors.IsNotFound(err) && m.Backup.Status.Dump == nil:
+		return m.createJob(ctx)
 	case apierrors.IsNotFound(err):
-		return steps.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", r.jobName())
+		return steps.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", m.jobName())
 	case err != nil:
-		return r.memberError(err)
-	case !r.ours(job):
-		return steps.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", r.jobName())
+		return m.memberError(err)
+	case !m.isOurs(job):
+		return steps.Fail(v1.ReasonDumpFailed, "the Job %s belongs to another Backup", m.jobName())
 	}
-	r.take(job)
-	return r.observe(ctx, job)
+	m.recordJob(job)
+	return m.observe(ctx, job)
 }
 
 // jobName returns a name that is unique to the Backup and the same in each pass. For a scheduled
 // time it is the name that the CronJob's controller gives its Job, so that only one is created.
-func (r Run) jobName() string {
-	cronJob := render.DatabaseCronJob(r.Backup.Spec.AppRef.Name)
-	if scheduledTime := r.Backup.Spec.ScheduledTime; scheduledTime != nil {
+func (m Maker) jobName() string {
+	cronJob := render.DatabaseCronJob(m.Backup.Spec.AppRef.Name)
+	if scheduledTime := m.Backup.Spec.ScheduledTime; scheduledTime != nil {
 		return cronJob + "-" + strconv.FormatInt(scheduledTime.Unix()/60, 10)
 	}
-	return cronJob + "-" + rendermeta.Hash(string(r.Backup.UID))
+	return cronJob + "-" + rendermeta.Hash(string(m.Backup.UID))
 }
 
-// ours reports whether a Job of that name is one that was made for this Backup, or by the
+// isOurs reports whether a Job of that name is one that was made for this Backup, or by the
 // CronJob for its scheduled time.
-func (r Run) ours(job *batchv1.Job) bool {
-	if job.Labels[v1.BackupLabel] == rendermeta.LabelValue(r.Backup.Name) {
+func (m Maker) isOurs(job *batchv1.Job) bool {
+	if job.Labels[v1.BackupLabel] == rendermeta.LabelValue(m.Backup.Name) {
 		return true
 	}
 	owner := metav1.GetControllerOf(job)
-	return r.Backup.Spec.ScheduledTime != nil && owner != nil &&
-		owner.Kind == "CronJob" && owner.Name == render.DatabaseCronJob(r.Backup.Spec.AppRef.Name)
+	return m.Backup.Spec.ScheduledTime != nil && owner != nil &&
+		owner.Kind == "CronJob" && owner.Name == render.DatabaseCronJob(m.Backup.Spec.AppRef.Name)
 }
 
-// begin makes the Job.
-func (r Run) begin(ctx context.Context) steps.Result {
+// createJob creates the Job.
+func (m Maker) createJob(ctx context.Context) steps.Result {
 	from := &batchv1.CronJob{}
-	name := render.DatabaseCronJob(r.Backup.Spec.AppRef.Name)
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: name}, from)
+	name := render.DatabaseCronJob(m.Backup.Spec.AppRef.Name)
+	err := m.Reader.Get(ctx, client.ObjectKey{Namespace: m.Backup.Namespace, Name: name}, from)
 	switch {
 	case apierrors.IsNotFound(err):
-		return steps.RetryAfter(steps.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", r.Backup.Spec.ClusterRef.Name, name)
+		return steps.RetryAfter(steps.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", m.Backup.Spec.ClusterRef.Name, name)
 	case err != nil:
-		return r.memberError(err)
-	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != rendermeta.LabelValue(r.Backup.Spec.AppRef.Name):
-		return steps.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, r.Backup.Spec.ClusterRef.Name)
+		return m.memberError(err)
+	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != rendermeta.LabelValue(m.Backup.Spec.AppRef.Name):
+		return steps.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, m.Backup.Spec.ClusterRef.Name)
 	}
-	if result := r.serves(ctx); result.Stops() {
+	if result := m.serves(ctx); result.Stops() {
 		return result
 	}
-	job := r.job(from)
-	err = r.Writer.Create(ctx, job, client.FieldOwner(v1.HubFieldManager))
+	job := m.job(from)
+	err = m.Writer.Create(ctx, job, client.FieldOwner(v1.HubFieldManager))
 	switch {
 	case apierror.Classify(err) == apierror.Invalid:
-		result := r.memberError(err)
-		result.Message = fmt.Sprintf("%s rejects the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, memberjob.Sanitize(apierror.Message(err)))
+		result := m.memberError(err)
+		result.Message = fmt.Sprintf("%s rejects the Job %s: %s", m.Backup.Spec.ClusterRef.Name, job.Name, memberjob.Sanitize(apierror.Message(err)))
 		return result
 	case apierrors.IsAlreadyExists(err):
 		return steps.RetryAfter(steps.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
 	case err != nil:
-		return r.memberError(err)
+		return m.memberError(err)
 	}
-	r.take(job)
-	return r.dumping(job, "")
+	m.recordJob(job)
+	return m.dumping(job, "")
 }
 
 // serves reports whether there is a database to dump: one that was just placed, or that is
 // being restored, is waited for instead of being dumped in vain.
-func (r Run) serves(ctx context.Context) steps.Result {
+func (m Maker) serves(ctx context.Context) steps.Result {
 	copied := &v1.EcommerceApp{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.Backup.Spec.AppRef.Name}, copied)
+	err := m.Reader.Get(ctx, client.ObjectKey{Namespace: m.Backup.Namespace, Name: m.Backup.Spec.AppRef.Name}, copied)
 	if client.IgnoreNotFound(err) != nil {
-		return r.memberError(err)
+		return m.memberError(err)
 	}
-	if result := Available(r.Backup, copied); result.Stops() {
+	if result := Available(m.Backup, copied); result.Stops() {
 		return result
 	}
 	pod := &corev1.Pod{}
-	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: render.DatabasePod(r.Backup.Spec.AppRef.Name)}, pod)
+	err = m.Reader.Get(ctx, client.ObjectKey{Namespace: m.Backup.Namespace, Name: render.DatabasePod(m.Backup.Spec.AppRef.Name)}, pod)
 	if client.IgnoreNotFound(err) != nil {
-		return r.memberError(err)
+		return m.memberError(err)
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
 			return steps.Result{}
 		}
 	}
-	return steps.RetryAfter(steps.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterRef.Name)
+	return steps.RetryAfter(steps.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", m.Backup.Spec.ClusterRef.Name)
 }
 
 // Available reports whether the database of a copy has data to back up: no Restore works on it, until
@@ -155,11 +155,11 @@ func Lost(b *v1.Backup) steps.Result {
 }
 
 // job returns the Job that runs a CronJob once.
-func (r Run) job(from *batchv1.CronJob) *batchv1.Job {
+func (m Maker) job(from *batchv1.CronJob) *batchv1.Job {
 	template := from.Spec.JobTemplate.DeepCopy()
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: from.Namespace, Name: r.jobName(),
+			Namespace: from.Namespace, Name: m.jobName(),
 			Labels: template.Labels, Annotations: template.Annotations, OwnerReferences: copyOf(from),
 		},
 		Spec: template.Spec,
@@ -170,8 +170,8 @@ func (r Run) job(from *batchv1.CronJob) *batchv1.Job {
 	if job.Annotations == nil {
 		job.Annotations = map[string]string{}
 	}
-	job.Labels[v1.BackupLabel] = rendermeta.LabelValue(r.Backup.Name)
-	if scheduledTime := r.Backup.Spec.ScheduledTime; scheduledTime != nil {
+	job.Labels[v1.BackupLabel] = rendermeta.LabelValue(m.Backup.Name)
+	if scheduledTime := m.Backup.Spec.ScheduledTime; scheduledTime != nil {
 		// As the CronJob's controller makes it, which takes it for its own when it comes second:
 		// one that is not would have it wait for longer than until the next scheduled time.
 		job.OwnerReferences = []metav1.OwnerReference{{
@@ -195,9 +195,9 @@ func copyOf(from *batchv1.CronJob) []metav1.OwnerReference {
 	return owners
 }
 
-// take writes down that there is a Job, and where its dump goes.
-func (r Run) take(job *batchv1.Job) {
-	s := &r.Backup.Status
+// recordJob sets the names of the Job and of the claim of its dump in the status.
+func (m Maker) recordJob(job *batchv1.Job) {
+	s := &m.Backup.Status
 	s.Phase = v1.BackupInProgress
 	if s.Dump == nil {
 		s.Dump = &v1.DumpFile{Claim: claimOf(job)}
@@ -215,10 +215,10 @@ func claimOf(job *batchv1.Job) string {
 	return "unknown"
 }
 
-func (r Run) dumping(job *batchv1.Job, why string) steps.Result {
+func (m Maker) dumping(job *batchv1.Job, why string) steps.Result {
 	age := time.Duration(0)
-	if r.Backup.Status.StartTime != nil {
-		age = r.Now.Sub(r.Backup.Status.StartTime.Time)
+	if m.Backup.Status.StartTime != nil {
+		age = m.Now.Sub(m.Backup.Status.StartTime.Time)
 	}
 	if why != "" {
 		return steps.RetryAfter(steps.Poll(age), v1.ReasonDumping, "the Job %s is to dump the database, and waits: %s", job.Name, why)
@@ -227,23 +227,23 @@ func (r Run) dumping(job *batchv1.Job, why string) steps.Result {
 }
 
 // observe returns the result of a Job, or waits for its end.
-func (r Run) observe(ctx context.Context, job *batchv1.Job) steps.Result {
-	out, err := memberjob.ReadResult(ctx, r.Reader, job)
+func (m Maker) observe(ctx context.Context, job *batchv1.Job) steps.Result {
+	out, err := memberjob.ReadResult(ctx, m.Reader, job)
 	if err != nil {
-		return r.memberError(err)
+		return m.memberError(err)
 	}
 	if !out.Ended {
-		return r.dumping(job, out.Why)
+		return m.dumping(job, out.Why)
 	}
-	ends, err := memberjob.Ends(ctx, r.Reader, job)
+	ends, err := memberjob.Ends(ctx, m.Reader, job)
 	if err != nil {
-		return r.memberError(err)
+		return m.memberError(err)
 	}
-	r.Backup.Status.Dump.RemovedUpToTime = removedUpTo(ends)
+	m.Backup.Status.Dump.RemovedUpToTime = removedUpTo(ends)
 	made := newest(ends)
 	switch {
 	case made != nil:
-		made.record(&r.Backup.Status, r.Now)
+		made.record(&m.Backup.Status, m.Now)
 		return steps.Result{}
 	case out.Succeeded:
 		return steps.Fail(v1.ReasonDumpFailed, "the Job %s succeeded, but no pod of it says which file the dump is", job.Name)
@@ -254,8 +254,8 @@ func (r Run) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 	}
 }
 
-func (r Run) memberError(err error) steps.Result {
-	return memberError(r.Backup.Spec.ClusterRef.Name, "Jobs", err)
+func (m Maker) memberError(err error) steps.Result {
+	return memberError(m.Backup.Spec.ClusterRef.Name, "Jobs", err)
 }
 
 // memberError returns the result for an error of a member's API server. The parameter what
