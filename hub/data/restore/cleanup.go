@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// comingFor is for how long a volume that is being made is waited for.
-	comingFor = 10 * time.Minute
+	// provisioningLimit bounds the wait for a volume that a driver is creating.
+	provisioningLimit = 10 * time.Minute
 	// provisioner is on claims that a driver was asked to make a volume for.
 	provisioner = "volume.kubernetes.io/storage-provisioner"
 )
@@ -45,7 +45,7 @@ func (c cleaner) claim(ctx context.Context, key client.ObjectKey) (gone bool, er
 		return false, fmt.Errorf("getting the claim %s: %w", key.Name, err)
 	case claim.Labels[v1.ManagedByLabel] != v1.ManagedBy:
 		return true, nil
-	case claim.DeletionTimestamp.IsZero() && coming(claim, c.now):
+	case claim.DeletionTimestamp.IsZero() && isProvisioning(claim, c.now):
 		return false, nil
 	}
 	if claim.Spec.VolumeName != "" {
@@ -69,9 +69,9 @@ func (c cleaner) claim(ctx context.Context, key client.ObjectKey) (gone bool, er
 	return false, nil
 }
 
-// coming reports whether a driver may be making the volume of a claim.
-func coming(claim *corev1.PersistentVolumeClaim, now time.Time) bool {
-	return claim.Spec.VolumeName == "" && claim.Annotations[provisioner] != "" && now.Sub(claim.CreationTimestamp.Time) < comingFor
+// isProvisioning reports whether a driver may be making the volume of a claim.
+func isProvisioning(claim *corev1.PersistentVolumeClaim, now time.Time) bool {
+	return claim.Spec.VolumeName == "" && claim.Annotations[provisioner] != "" && now.Sub(claim.CreationTimestamp.Time) < provisioningLimit
 }
 
 // deleteVolumeWithClaim sets the reclaim policy of a claim's volume to Delete.

@@ -99,7 +99,7 @@ func (c *cleanupTest) claim(t *testing.T) {
 		"gone":                 {func(s *cleanupCase) { s.claim, s.pv = nil, nil }, true, nil},
 		"on its way":           {func(s *cleanupCase) { s.deleted = true }, false, []string{patchVolume}},
 		"its volume is coming": {func(s *cleanupCase) { s.claim.Spec.VolumeName, s.pv = "", nil }, false, nil},
-		"its volume never comes": {func(s *cleanupCase) { s.claim.Spec.VolumeName, s.pv, s.age = "", nil, comingFor },
+		"its volume never comes": {func(s *cleanupCase) { s.claim.Spec.VolumeName, s.pv, s.age = "", nil, provisioningLimit },
 			false, []string{deleteClaim}},
 		"no volume was requested": {func(s *cleanupCase) { s.claim.Spec.VolumeName, s.pv, s.claim.Annotations = "", nil, nil },
 			false, []string{deleteClaim}},

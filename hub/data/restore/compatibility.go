@@ -26,7 +26,7 @@ func filesMismatch(db *v1.Database, b *v1.BackupStatus) string {
 	case !database.SameFiles(version, b.Version):
 		return fmt.Sprintf("the backup is of %s %s, whose files version %s cannot read: set spec.database.version to %s",
 			b.Engine, b.Version, version, b.Version)
-	case db.Engine == v1.EngineMySQL && older(version, b.Version):
+	case db.Engine == v1.EngineMySQL && isOlder(version, b.Version):
 		return fmt.Sprintf("the backup is of %s %s, whose files the older version %s cannot read: set spec.database.version to %s",
 			b.Engine, b.Version, version, b.Version)
 	default:
@@ -34,9 +34,9 @@ func filesMismatch(db *v1.Database, b *v1.BackupStatus) string {
 	}
 }
 
-// older reports whether a version is older than another, by the numbers that both have.
-func older(version, than string) bool {
-	a, b := strings.FieldsFunc(version, separates), strings.FieldsFunc(than, separates)
+// isOlder reports whether a version is older than another, by the numbers that both have.
+func isOlder(version, than string) bool {
+	a, b := strings.FieldsFunc(version, isSeparator), strings.FieldsFunc(than, isSeparator)
 	for i := range min(len(a), len(b)) {
 		x, errX := strconv.Atoi(a[i])
 		y, errY := strconv.Atoi(b[i])
@@ -47,7 +47,7 @@ func older(version, than string) bool {
 	return false
 }
 
-func separates(r rune) bool { return r == '.' || r == '-' }
+func isSeparator(r rune) bool { return r == '.' || r == '-' }
 
 // dumpMismatch returns why a dump could not be loaded into a database, and what to do; empty if it
 // can, as into one of the same major version or a newer one, or if there is no database.

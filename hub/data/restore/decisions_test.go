@@ -80,7 +80,7 @@ func TestPossible(t *testing.T) {
 			t.Parallel()
 			w := situation()
 			tt.change(w)
-			if got := w.possible(); got.Reason != tt.reason || got.Fatal != tt.fatal {
+			if got := w.canRestore(); got.Reason != tt.reason || got.Fatal != tt.fatal {
 				t.Errorf("%+v, want the reason %q, fatal %t", got, tt.reason, tt.fatal)
 			}
 		})
@@ -137,7 +137,7 @@ func TestPossibleForDumps(t *testing.T) {
 			t.Parallel()
 			w := ofDump()
 			tt.change(w)
-			if got := w.possible(); got.Reason != tt.reason || got.Fatal != tt.fatal {
+			if got := w.canRestore(); got.Reason != tt.reason || got.Fatal != tt.fatal {
 				t.Errorf("%+v, want the reason %q, fatal %t", got, tt.reason, tt.fatal)
 			}
 		})
@@ -154,8 +154,8 @@ func TestPatience(t *testing.T) {
 		change func(*work)
 		want   time.Duration
 	}{
-		"nothing is done":  {func(*work) {}, limit},
-		"chosen":           {func(w *work) { w.restore.Status.Dump = &v1.RestoredDump{} }, limit},
+		"nothing is done":  {func(*work) {}, preparationLimit},
+		"chosen":           {func(w *work) { w.restore.Status.Dump = &v1.RestoredDump{} }, preparationLimit},
 		"between attempts": {(*work).started, loadLimit},
 		"a Job is requested": {func(w *work) {
 			w.started()
@@ -167,7 +167,7 @@ func TestPatience(t *testing.T) {
 	} {
 		w := ofDump()
 		tt.change(w)
-		if got := w.patience(); got != tt.want {
+		if got := w.timeLimit(); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}

@@ -50,7 +50,7 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 	if w.restore.Spec.Verify {
 		return w.deleteVerification(ctx)
 	}
-	if result, err := w.look(ctx); result.Stops() || err != nil {
+	if result, err := w.readAll(ctx); result.Stops() || err != nil {
 		return result, err
 	}
 	if w.targetFacts == nil && w.restore.Status.Dump != nil && w.restore.DeletionTimestamp.IsZero() {
@@ -76,13 +76,13 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 	return w.deleteUnused(ctx), nil
 }
 
-// look reads what a Restore works on. A member or a backup that no longer exists needs
+// readAll reads what a Restore works on. A member or a backup that no longer exists needs
 // nothing any more, and leaves targetFacts nil.
-func (w *work) look(ctx context.Context) (steps.Result, error) {
-	if missing, err := w.get(ctx); missing.Stops() || err != nil {
+func (w *work) readAll(ctx context.Context) (steps.Result, error) {
+	if missing, err := w.getObjects(ctx); missing.Stops() || err != nil {
 		return steps.Result{}, err
 	}
-	return w.lookAround(ctx), nil
+	return w.findTarget(ctx), nil
 }
 
 // releaseDatabaseLock releases the lock, so that the database starts on whatever claims it has.

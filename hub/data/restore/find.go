@@ -16,7 +16,7 @@ import (
 
 // find reads what is to be restored on the hub, and reports whether it can be.
 func (w *work) find(ctx context.Context) (steps.Result, error) {
-	if result, err := w.get(ctx); result.Stops() || err != nil {
+	if result, err := w.getObjects(ctx); result.Stops() || err != nil {
 		return result, err
 	}
 	switch {
@@ -32,11 +32,11 @@ func (w *work) find(ctx context.Context) (steps.Result, error) {
 	} else if reasonOf(w.stored) == v1.ReasonPaused {
 		w.restore.Status.ResumeTime = v1.Seconds(w.now)
 	}
-	return w.possible(), nil
+	return w.canRestore(), nil
 }
 
-// get reads what a Restore works on from the hub. Backup or member may be no more.
-func (w *work) get(ctx context.Context) (steps.Result, error) {
+// getObjects reads what a Restore works on from the hub. Backup or member may be no more.
+func (w *work) getObjects(ctx context.Context) (steps.Result, error) {
 	w.backup, w.member, w.app = &v1.Backup{}, &v1.MemberCluster{}, &v1.EcommerceApp{}
 	err := w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.restore.Spec.BackupRef.Name}, w.backup)
 	if apierrors.IsNotFound(err) {
@@ -90,15 +90,15 @@ func (w *work) clusterName() string {
 	return w.backup.Spec.ClusterRef.Name
 }
 
-// removed reports whether the dump of a backup was removed from its claim, and is in no bucket.
-func removed(b *v1.BackupStatus) bool {
+// dumpRemoved reports whether the dump of a backup was removed from its claim, and is in no bucket.
+func dumpRemoved(b *v1.BackupStatus) bool {
 	ready := meta.FindStatusCondition(b.Conditions, v1.ConditionReady)
 	inBucket := b.Dump != nil && b.Dump.Object != nil && b.Dump.Object.State == v1.DumpSent
 	return b.Phase == v1.BackupFailed && b.Dump != nil && !inBucket && ready != nil && ready.Reason == v1.ReasonDumpMissing
 }
 
-// possible reports whether the backup can be restored there.
-func (w *work) possible() steps.Result {
+// canRestore reports whether the backup can be restored there.
+func (w *work) canRestore() steps.Result {
 	b, m := &w.backup.Status, w.member
 	switch {
 	case w.replaced(), w.loading():
@@ -107,7 +107,7 @@ func (w *work) possible() steps.Result {
 		return steps.RetryAfter(steps.Member, v1.ReasonInvalidSpec, "the spec of EcommerceApp %s in %s is not known: %v", w.app.Name, m.Name, w.invalid)
 	case !w.backup.DeletionTimestamp.IsZero():
 		return steps.Fail(v1.ReasonBackupNotFound, "Backup %q is being deleted", w.backup.Name)
-	case removed(b):
+	case dumpRemoved(b):
 		return steps.Fail(v1.ReasonDumpMissing, "Backup %q cannot be restored: %s", w.backup.Name, b.Message)
 	case b.Phase == v1.BackupFailed && b.Dump != nil && b.Dump.File != "" && b.SnapshotTime != nil && !w.restore.Spec.Verify:
 		return steps.Result{} // It could not be sent, and may be on its claim.
@@ -118,7 +118,7 @@ func (w *work) possible() steps.Result {
 	case w.isDump() && !w.restore.Spec.Verify:
 		return steps.Result{} // Of any provider: the database to load it into is in the member.
 	case w.isDump():
-		return w.provable()
+		return w.canVerify()
 	case m.Status.Provider == "" || m.Status.Region == "":
 		return steps.RetryAfter(steps.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", m.Name)
 	case m.Status.Provider != b.Provider:
@@ -127,7 +127,7 @@ func (w *work) possible() steps.Result {
 		return steps.Fail(v1.ReasonProviderMismatch, "the snapshots are in CloudAccount %q, and %s has another in spec.cloudAccountRef", b.Account, m.Name)
 	}
 	if w.restore.Spec.Verify {
-		return w.provable()
+		return w.canVerify()
 	}
 	if why := filesMismatch(w.database(), b); why != "" {
 		return steps.Fail(v1.ReasonEngineMismatch, "%s", why)

@@ -62,7 +62,7 @@ func releaseLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, 
 			continue
 		}
 		delete(copied.Annotations, annotation)
-		if broughtData(restore) { // What was lost is there again.
+		if hasBackupData(restore) { // What was lost is there again.
 			copied.Annotations[v1.LoadedAnnotation] = restore.Name
 		}
 	}
@@ -80,8 +80,8 @@ func replacesData(r *v1.Restore) bool {
 	return replaced(r) || r.Status.Dump != nil && r.Status.Dump.Started
 }
 
-// broughtData reports whether the database has the data of the backup, as far as a Restore is concerned.
-func broughtData(r *v1.Restore) bool {
+// hasBackupData reports whether the database has the data of the backup, as far as a Restore is concerned.
+func hasBackupData(r *v1.Restore) bool {
 	return replaced(r) || r.Status.Dump != nil && r.Status.Dump.Loaded
 }
 

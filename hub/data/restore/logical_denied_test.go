@@ -32,7 +32,7 @@ func (d *dumpTest) denied(t *testing.T) {
 	lift := d.DenyJobs(t, backupenv.Namespace)
 	d.expectRejected(t)
 	d.expectChanges(t)
-	d.Clock.Step(limit)
+	d.Clock.Step(preparationLimit)
 	d.until(t, v1.ReasonApplyFailed)
 	d.passes(t, 3)
 	if s := d.restore(t).Status; s.Phase != v1.RestoreFailed || !strings.HasPrefix(s.Message, "given up after 6h0m0s: eu-1 rejects the Job") {

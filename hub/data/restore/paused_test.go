@@ -31,18 +31,18 @@ func TestAbandon(t *testing.T) {
 		want    steps.Result
 	}{
 		"in time":                  {nil, waits, time.Hour, 0, waits},
-		"shortly before its limit": {nil, waits, limit - 9*time.Second, 0, steps.RetryAfter(10*time.Second, v1.ReasonStoppingApplication, "waiting")},
-		"at its limit":             {nil, waits, limit + time.Second, 0, steps.Fail(v1.ReasonStoppingApplication, "given up after 6h0m0s: waiting")},
-		"paused at its limit":      {nil, paused, limit + time.Second, 0, paused},
-		"paused before its limit":  {nil, paused, limit - 9*time.Second, 0, paused},
-		"resumed":                  {nil, waits, 2 * limit, 2 * limit, waits},
-		"resumed long ago":         {nil, waits, 3 * limit, limit, steps.Fail(v1.ReasonStoppingApplication, "given up after 6h0m0s: waiting")},
-		"it is done":               {nil, steps.Result{}, 2 * limit, 0, steps.Result{}},
-		"it has failed":            {nil, steps.Fail("X", "x"), 2 * limit, 0, steps.Fail("X", "x")},
-		"between two attempts":     {(*work).started, waits, limit + time.Second, 0, waits},
-		"verified too long":        {verify, waits, limit + time.Second, 0, steps.Fail(v1.ReasonVerificationFailed, "not verified within 6h0m0s: waiting")},
-		"verification is paused":   {verify, paused, limit + time.Second, 0, paused},
-		"verification is resumed":  {verify, waits, 2 * limit, 2 * limit, waits},
+		"shortly before its limit": {nil, waits, preparationLimit - 9*time.Second, 0, steps.RetryAfter(10*time.Second, v1.ReasonStoppingApplication, "waiting")},
+		"at its limit":             {nil, waits, preparationLimit + time.Second, 0, steps.Fail(v1.ReasonStoppingApplication, "given up after 6h0m0s: waiting")},
+		"paused at its limit":      {nil, paused, preparationLimit + time.Second, 0, paused},
+		"paused before its limit":  {nil, paused, preparationLimit - 9*time.Second, 0, paused},
+		"resumed":                  {nil, waits, 2 * preparationLimit, 2 * preparationLimit, waits},
+		"resumed long ago":         {nil, waits, 3 * preparationLimit, preparationLimit, steps.Fail(v1.ReasonStoppingApplication, "given up after 6h0m0s: waiting")},
+		"it is done":               {nil, steps.Result{}, 2 * preparationLimit, 0, steps.Result{}},
+		"it has failed":            {nil, steps.Fail("X", "x"), 2 * preparationLimit, 0, steps.Fail("X", "x")},
+		"between two attempts":     {(*work).started, waits, preparationLimit + time.Second, 0, waits},
+		"verified too long":        {verify, waits, preparationLimit + time.Second, 0, steps.Fail(v1.ReasonVerificationFailed, "not verified within 6h0m0s: waiting")},
+		"verification is paused":   {verify, paused, preparationLimit + time.Second, 0, paused},
+		"verification is resumed":  {verify, waits, 2 * preparationLimit, 2 * preparationLimit, waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +54,7 @@ func TestAbandon(t *testing.T) {
 			if tt.resumed > 0 {
 				w.restore.Status.ResumeTime = v1.Seconds(began.Add(tt.resumed))
 			}
-			if got := w.abandon(tt.v); got != tt.want {
+			if got := w.limited(tt.v); got != tt.want {
 				t.Errorf("%+v, want %+v", got, tt.want)
 			}
 		})

@@ -26,9 +26,9 @@ const (
 	passTimeout = 2 * time.Minute
 	// memberDelay is how long to wait for what goes on in the member.
 	memberDelay = 2 * time.Second
-	// limit is how long all that goes by itself is waited for before anything was replaced,
+	// preparationLimit is how long all that goes by itself is waited for before anything was replaced,
 	// or a Job had a dump to load.
-	limit = 6 * time.Hour
+	preparationLimit = 6 * time.Hour
 	// loadLimit is how long there are attempts to load a dump, each with a limit of its own.
 	loadLimit = 24 * time.Hour
 )
@@ -86,7 +86,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	result = w.abandon(result)
+	result = w.limited(result)
 	if w.restore.Spec.Verify {
 		w.concludeVerification(result)
 		if err := w.write(ctx); err != nil {
@@ -113,29 +113,29 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 	return w.options.Waits.Later(max(result.Wait, apierror.ConflictWait)), nil
 }
 
-// abandon returns the result of a pass, which is fatal if the Restore has waited for too long. A
+// limited returns the result of a pass, which is fatal if the Restore has waited for too long. A
 // pause has no time limit.
-func (w *work) abandon(result steps.Result) steps.Result {
-	patience, age := w.patience(), w.age()
+func (w *work) limited(result steps.Result) steps.Result {
+	limit, age := w.timeLimit(), w.age()
 	switch {
-	case !result.Stops(), result.Fatal, result.Reason == v1.ReasonPaused, patience == 0:
+	case !result.Stops(), result.Fatal, result.Reason == v1.ReasonPaused, limit == 0:
 		return result
-	case age <= patience:
-		return result.Within(patience - age)
+	case age <= limit:
+		return result.Within(limit - age)
 	case w.restore.Spec.Verify:
-		return steps.Fail(v1.ReasonVerificationFailed, "not verified within %s: %s", patience, result.Message)
+		return steps.Fail(v1.ReasonVerificationFailed, "not verified within %s: %s", limit, result.Message)
 	default:
-		return steps.Fail(result.Reason, "given up after %s: %s", patience, result.Message)
+		return steps.Fail(result.Reason, "given up after %s: %s", limit, result.Message)
 	}
 }
 
-// patience returns how long the Restore may take, as it is now, before it is given up; 0 means
+// timeLimit returns how long the Restore may take, as it is now, before it is given up; 0 means
 // without a limit.
-func (w *work) patience() time.Duration {
+func (w *work) timeLimit() time.Duration {
 	d := w.restore.Status.Dump
 	switch {
 	case w.restore.Spec.Verify && w.isDump():
-		return limit
+		return preparationLimit
 	case w.restore.Spec.Verify:
 		return verifyLimit
 	case w.replaced(), d != nil && (d.Loaded || d.Job != "" && d.RequestTime == nil):
@@ -143,7 +143,7 @@ func (w *work) patience() time.Duration {
 	case w.loading():
 		return loadLimit
 	default:
-		return limit
+		return preparationLimit
 	}
 }
 
@@ -158,8 +158,8 @@ func (w *work) giveUp(ctx context.Context, result steps.Result) (steps.Result, e
 		return steps.RetryAfter(steps.Refused, result.Reason, "%s", result.Message), nil
 	}
 	if w.targetFacts == nil {
-		if held, err := w.look(ctx); held.Stops() || err != nil {
-			return steps.RetryAfter(max(held.Wait, steps.Member), result.Reason, "%s (the database starts again when %s answers)", result.Message, w.member.Name), err
+		if waiting, err := w.readAll(ctx); waiting.Stops() || err != nil {
+			return steps.RetryAfter(max(waiting.Wait, steps.Member), result.Reason, "%s (the database starts again when %s answers)", result.Message, w.member.Name), err
 		}
 	}
 	if w.targetFacts == nil {
@@ -168,8 +168,8 @@ func (w *work) giveUp(ctx context.Context, result steps.Result) (steps.Result, e
 	if !w.databaseReleased(ctx) {
 		return steps.RetryAfter(steps.Member, result.Reason, "%s (starting the database again)", result.Message), nil
 	}
-	if held := w.deleteUnused(ctx); held.Stops() {
-		return steps.RetryAfter(max(held.Wait, steps.Member), result.Reason, "%s (%s)", result.Message, held.Message), nil
+	if waiting := w.deleteUnused(ctx); waiting.Stops() {
+		return steps.RetryAfter(max(waiting.Wait, steps.Member), result.Reason, "%s (%s)", result.Message, waiting.Message), nil
 	}
 	return result, nil
 }

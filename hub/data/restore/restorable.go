@@ -10,9 +10,9 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
-// makeable reports whether a volume can be made from a snapshot that the cluster can attach, before
+// canCreateVolume reports whether a volume can be created from a snapshot that the cluster can attach, before
 // anything is stopped. What cannot be read is not known, and is no reason to refuse.
-func (w *work) makeable(ctx context.Context, s *v1.VolumeSnapshot, live *claim) steps.Result {
+func (w *work) canCreateVolume(ctx context.Context, s *v1.VolumeSnapshot, live *claim) steps.Result {
 	account := &v1.CloudAccount{}
 	group := ""
 	if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Status.Account}, account); err == nil && account.Spec.Azure != nil {

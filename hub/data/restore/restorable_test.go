@@ -72,7 +72,7 @@ func TestMakeable(t *testing.T) {
 			w.client = azureHub{}
 			w.targetFacts = &targetFacts{class: storageClass{driver: csi.DriverEBS}}
 			tt.change(w)
-			if result := w.makeable(t.Context(), &w.backup.Status.Snapshots[0], tt.live); result.Reason != tt.want || result.Fatal != (tt.want != "") {
+			if result := w.canCreateVolume(t.Context(), &w.backup.Status.Snapshots[0], tt.live); result.Reason != tt.want || result.Fatal != (tt.want != "") {
 				t.Errorf("%+v, want the reason %q", result, tt.want)
 			}
 		})

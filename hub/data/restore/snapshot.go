@@ -9,9 +9,9 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
-// choose writes down which snapshots the volumes are made from, and where, once.
-func (w *work) choose(ctx context.Context) steps.Result {
-	if result := w.lookAround(ctx); result.Stops() {
+// chooseSnapshots writes down which snapshots the volumes are made from, and where, once.
+func (w *work) chooseSnapshots(ctx context.Context) steps.Result {
+	if result := w.findTarget(ctx); result.Stops() {
 		return result
 	}
 	if w.ended() && !w.bound() {
@@ -40,7 +40,7 @@ func (w *work) choose(ctx context.Context) steps.Result {
 			return steps.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
 				name, w.member.Name)
 		}
-		if result := w.makeable(ctx, snapshot, live); result.Stops() {
+		if result := w.canCreateVolume(ctx, snapshot, live); result.Stops() {
 			return result
 		}
 		chosen = append(chosen, v1.RestoredVolume{
@@ -86,9 +86,9 @@ func (w *work) nameOf(claim string) string {
 	return cloud.Name(w.options.HubUID, string(w.restore.UID), claim, "restore")
 }
 
-// makeVolumes makes the volumes in the cloud.
-func (w *work) makeVolumes(ctx context.Context) steps.Result {
-	return w.maker().makeAll(ctx, w.restore.Status.Volumes)
+// createVolumes creates the volumes in the cloud.
+func (w *work) createVolumes(ctx context.Context) steps.Result {
+	return w.maker().createAll(ctx, w.restore.Status.Volumes)
 }
 
 // maker makes and deletes the volumes of this Restore.

@@ -18,9 +18,9 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
-// ensureSecrets copies the passwords that are in the data to a cluster that has never had
+// copySecrets copies the passwords that are in the data to a cluster that has never had
 // the database.
-func (w *work) ensureSecrets(ctx context.Context) steps.Result {
+func (w *work) copySecrets(ctx context.Context) steps.Result {
 	if w.targetFacts.copy != nil || w.member.Name == w.backup.Spec.ClusterRef.Name {
 		return steps.Result{}
 	}
@@ -35,7 +35,7 @@ func (w *work) ensureSecrets(ctx context.Context) steps.Result {
 	}
 	source, err := w.source(ctx)
 	if err == nil {
-		err = copySecrets(ctx, source, w.targetFacts.cluster, w.appKey())
+		err = copyDatabaseSecrets(ctx, source, w.targetFacts.cluster, w.appKey())
 	}
 	if err == nil {
 		return steps.Result{}
@@ -83,9 +83,9 @@ func (w *work) appKey() client.ObjectKey {
 
 // missingSecret returns the first Secret of an application's database that a member does not
 // have; empty if it has all.
-func missingSecret(ctx context.Context, in cluster.Cluster, app client.ObjectKey) (string, error) {
+func missingSecret(ctx context.Context, member cluster.Cluster, app client.ObjectKey) (string, error) {
 	for _, name := range render.DatabaseSecrets(app.Name) {
-		secret, err := getSecret(ctx, in, client.ObjectKey{Namespace: app.Namespace, Name: name})
+		secret, err := getSecret(ctx, member, client.ObjectKey{Namespace: app.Namespace, Name: name})
 		if err != nil || secret == nil {
 			return name, err
 		}
@@ -93,9 +93,9 @@ func missingSecret(ctx context.Context, in cluster.Cluster, app client.ObjectKey
 	return "", nil
 }
 
-// copySecrets copies the Secrets of an application's database that a member lacks. One that
+// copyDatabaseSecrets copies the Secrets of an application's database that a member lacks. One that
 // the other lacks as well is skipped.
-func copySecrets(ctx context.Context, from, to cluster.Cluster, app client.ObjectKey) error {
+func copyDatabaseSecrets(ctx context.Context, from, to cluster.Cluster, app client.ObjectKey) error {
 	for _, name := range render.DatabaseSecrets(app.Name) {
 		key := client.ObjectKey{Namespace: app.Namespace, Name: name}
 		theirs, err := getSecret(ctx, from, key)
@@ -134,15 +134,15 @@ func (w *work) differentSecret(ctx context.Context, source cluster.Cluster) (str
 		if err != nil {
 			return "", err
 		}
-		if a != nil && b != nil && !equality.Semantic.DeepEqual(needed(engine, a.Data), needed(engine, b.Data)) {
+		if a != nil && b != nil && !equality.Semantic.DeepEqual(neededKeys(engine, a.Data), neededKeys(engine, b.Data)) {
 			return name, nil
 		}
 	}
 	return "", nil
 }
 
-// needed returns what of a Secret has to be as it was when the data was backed up.
-func needed(engine v1.Engine, data map[string][]byte) map[string][]byte {
+// neededKeys returns what of a Secret has to be as it was when the data was backed up.
+func neededKeys(engine v1.Engine, data map[string][]byte) map[string][]byte {
 	if engine == v1.EngineMySQL {
 		return data
 	}
@@ -150,9 +150,9 @@ func needed(engine v1.Engine, data map[string][]byte) map[string][]byte {
 }
 
 // getSecret reads a Secret from the member's API server, nil if there is none.
-func getSecret(ctx context.Context, in cluster.Cluster, key client.ObjectKey) (*corev1.Secret, error) {
+func getSecret(ctx context.Context, member cluster.Cluster, key client.ObjectKey) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	err := in.GetAPIReader().Get(ctx, key, secret)
+	err := member.GetAPIReader().Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -36,7 +36,7 @@ func TestNeeded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for engine, want := range map[v1.Engine]bool{v1.EnginePostgreSQL: tt.postgreSQL, v1.EngineMySQL: tt.mySQL} {
-				one, other := needed(engine, of("shop", "secret", "shop")), needed(engine, tt.other)
+				one, other := neededKeys(engine, of("shop", "secret", "shop")), neededKeys(engine, tt.other)
 				if got := equality.Semantic.DeepEqual(one, other); got != want {
 					t.Errorf("%s can use the data: %t, want %t", engine, got, want)
 				}

@@ -32,9 +32,9 @@ func volumeReady(v *v1.RestoredVolume) bool {
 	return v.State == v1.RestoredVolumeReady || v.State == v1.RestoredVolumeReplacing || v.State == v1.RestoredVolumeBound
 }
 
-// makeAll requests the missing volumes, and updates their states. The zero Result means that
+// createAll requests the missing volumes, and updates their states. The zero Result means that
 // all exist.
-func (m volumeMaker) makeAll(ctx context.Context, all []v1.RestoredVolume) steps.Result {
+func (m volumeMaker) createAll(ctx context.Context, all []v1.RestoredVolume) steps.Result {
 	var missing []*v1.RestoredVolume
 	for i := range all {
 		if v := &all[i]; !volumeReady(v) {
@@ -50,7 +50,7 @@ func (m volumeMaker) makeAll(ctx context.Context, all []v1.RestoredVolume) steps
 	}
 	waiting := steps.Result{}
 	for _, v := range missing {
-		if stop := m.makeOne(ctx, session, v); stop.Stops() {
+		if stop := m.create(ctx, session, v); stop.Stops() {
 			if stop.Fatal {
 				return stop
 			}
@@ -60,7 +60,7 @@ func (m volumeMaker) makeAll(ctx context.Context, all []v1.RestoredVolume) steps
 	return waiting
 }
 
-func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.RestoredVolume) steps.Result {
+func (m volumeMaker) create(ctx context.Context, session cloud.Session, v *v1.RestoredVolume) steps.Result {
 	fresh := v.State == ""
 	if fresh {
 		v.State = v1.RestoredVolumeCreating
@@ -71,7 +71,7 @@ func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.R
 	}
 	made, err := session.Volumes.EnsureVolume(ctx, m.spec(v))
 	if err != nil {
-		if fresh && !perhaps(err) {
+		if fresh && !mayExist(err) {
 			v.State = ""
 		}
 		return steps.FromError(err, "creating the volume of the claim "+v.Claim)
@@ -108,7 +108,7 @@ func (m volumeMaker) delete(ctx context.Context, v *v1.RestoredVolume) error {
 	}
 	if v.Volume == "" {
 		made, err := session.Volumes.EnsureVolume(ctx, m.spec(v))
-		if none(err) {
+		if isAbsent(err) {
 			v.State = ""
 			return nil
 		}
@@ -122,22 +122,22 @@ func (m volumeMaker) delete(ctx context.Context, v *v1.RestoredVolume) error {
 
 func (m volumeMaker) deleteVolume(ctx context.Context, session cloud.Session, v *v1.RestoredVolume) error {
 	ref := cloud.VolumeRef{Region: m.spec(v).Snapshot.Region, Zone: v.Zone, Handle: v.Volume}
-	if err := session.Volumes.DeleteVolume(ctx, ref, m.owner); err != nil && !foreign(err) {
+	if err := session.Volumes.DeleteVolume(ctx, ref, m.owner); err != nil && !isForeign(err) {
 		return err
 	}
 	v.Volume, v.State = "", ""
 	return nil
 }
 
-// perhaps reports whether what was asked for may have been made in spite of an error.
-func perhaps(err error) bool {
+// mayExist reports whether what was asked for may have been made in spite of an error.
+func mayExist(err error) bool {
 	class := cloud.ClassOf(err)
 	return class == cloud.ClassAmbiguous || class == ""
 }
 
-// none reports whether an error means that there is no volume of the name: it was looked
+// isAbsent reports whether an error means that there is no volume of the name: it was looked
 // for, and the request to make it was refused.
-func none(err error) bool {
+func isAbsent(err error) bool {
 	switch cloud.ClassOf(err) {
 	case cloud.ClassNotFound, cloud.ClassConflict, cloud.ClassInvalid, cloud.ClassUnsupported, cloud.ClassQuota:
 		return true
@@ -146,8 +146,8 @@ func none(err error) bool {
 	}
 }
 
-// foreign reports whether an error is the refusal to touch what is not ours.
-func foreign(err error) bool {
+// isForeign reports whether an error is the refusal to touch what is not ours.
+func isForeign(err error) bool {
 	e, ok := errors.AsType[*cloud.Error](err)
 	return ok && e.Code == cloud.CodeForeign
 }

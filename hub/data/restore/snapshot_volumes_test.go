@@ -68,7 +68,7 @@ func TestLostResponse(t *testing.T) {
 			t.Parallel()
 			b := newVolumeBench()
 			b.fails(faults.Fault{Kind: faults.DropAfter})
-			result := b.maker.makeAll(t.Context(), b.all)
+			result := b.maker.createAll(t.Context(), b.all)
 			if result.Reason != v1.ReasonRetrying || result.Fatal || len(b.provider.Volumes()) != 1 {
 				t.Fatalf("%+v, and %d volumes", result, len(b.provider.Volumes()))
 			}
@@ -101,7 +101,7 @@ func TestRefused(t *testing.T) {
 			t.Parallel()
 			b := newVolumeBench()
 			b.fails(faults.Fault{Kind: faults.Refuse, Answer: fake.Refusal(class, faults.OpCreateVolume, 0)})
-			if result := b.maker.makeAll(t.Context(), b.all); !result.Stops() {
+			if result := b.maker.createAll(t.Context(), b.all); !result.Stops() {
 				t.Fatal("it was not refused")
 			}
 			if b.all[0].State != after {
@@ -110,7 +110,7 @@ func TestRefused(t *testing.T) {
 			// After a lost response, a refusal does not show what the first request did.
 			b.all[0].State = v1.RestoredVolumeCreating
 			b.fails(faults.Fault{Kind: faults.Refuse, Answer: fake.Refusal(class, faults.OpCreateVolume, 0)})
-			if b.maker.makeAll(t.Context(), b.all); b.all[0].State != v1.RestoredVolumeCreating {
+			if b.maker.createAll(t.Context(), b.all); b.all[0].State != v1.RestoredVolumeCreating {
 				t.Errorf("after a lost response the state is %q", b.all[0].State)
 			}
 		})
@@ -122,11 +122,11 @@ func TestWrittenDownFirst(t *testing.T) {
 	t.Parallel()
 	b := newVolumeBench()
 	b.refuses = errors.New("conflict")
-	if result := b.maker.makeAll(t.Context(), b.all); result.Reason != v1.ReasonRetrying || b.script.Count(faults.OpCreateVolume) != 0 || b.all[0].State != "" {
+	if result := b.maker.createAll(t.Context(), b.all); result.Reason != v1.ReasonRetrying || b.script.Count(faults.OpCreateVolume) != 0 || b.all[0].State != "" {
 		t.Errorf("%+v, %+v, and %d requests", result, b.all[0], b.script.Count(faults.OpCreateVolume))
 	}
 	b.refuses = nil
-	if result := b.maker.makeAll(t.Context(), b.all); result.Stops() || !volumeReady(&b.all[0]) || b.saved[0].State != v1.RestoredVolumeCreating {
+	if result := b.maker.createAll(t.Context(), b.all); result.Stops() || !volumeReady(&b.all[0]) || b.saved[0].State != v1.RestoredVolumeCreating {
 		t.Errorf("%+v, %+v; saved was %+v", result, b.all[0], b.saved)
 	}
 }
@@ -156,12 +156,12 @@ func TestFailedVolume(t *testing.T) {
 	failing := &failingVolumes{}
 	b.maker.connect = func(context.Context) (cloud.Session, error) { return cloud.Session{Volumes: failing}, nil }
 	failing.refuses = errors.New("not now")
-	if result := b.maker.makeAll(t.Context(), b.all); result.Fatal || b.all[0].Volume != "vol-1" || b.all[0].Attempt != 0 {
+	if result := b.maker.createAll(t.Context(), b.all); result.Fatal || b.all[0].Volume != "vol-1" || b.all[0].Attempt != 0 {
 		t.Fatalf("%+v: %+v must be deleted first", result, b.all[0])
 	}
 	failing.refuses = nil
 	for attempt := int32(1); attempt <= maxVolumeAttempts; attempt++ {
-		result := b.maker.makeAll(t.Context(), b.all)
+		result := b.maker.createAll(t.Context(), b.all)
 		if b.all[0].Attempt != attempt || b.all[0].Volume != "" || failing.deleted != int(attempt) || result.Fatal != (attempt == maxVolumeAttempts) {
 			t.Errorf("attempt %d: %+v, %+v, %d deleted", attempt, result, b.all[0], failing.deleted)
 		}

@@ -12,21 +12,21 @@ func (w *work) steps() []steps.Step {
 	switch verify := w.restore.Spec.Verify; {
 	case w.isDump() && verify:
 		return []steps.Step{
-			inMember("FindTarget", w.lookAround), {Name: "ChooseDump", Run: w.chooseDump},
-			{Name: "LoadDump", Run: w.loadVerification}, inMember("Verify", w.prove),
+			inMember("FindTarget", w.findTarget), {Name: "ChooseDump", Run: w.chooseDump},
+			{Name: "LoadDump", Run: w.loadVerification}, inMember("Verify", w.verify),
 		}
 	case w.isDump():
-		return []steps.Step{inMember("FindTarget", w.lookAround), {Name: "LoadDump", Run: w.loadDump}}
+		return []steps.Step{inMember("FindTarget", w.findTarget), {Name: "LoadDump", Run: w.loadDump}}
 	case verify:
 		return []steps.Step{
-			inMember("ChooseSnapshots", w.choose), inMember("CreateVolumes", w.makeVolumes),
-			inMember("ReplaceClaims", w.replaceClaims), inMember("Verify", w.prove),
+			inMember("ChooseSnapshots", w.chooseSnapshots), inMember("CreateVolumes", w.createVolumes),
+			inMember("ReplaceClaims", w.replaceClaims), inMember("Verify", w.verify),
 		}
 	default:
 		return []steps.Step{
-			inMember("ChooseSnapshots", w.choose), inMember("CreateVolumes", w.makeVolumes),
+			inMember("ChooseSnapshots", w.chooseSnapshots), inMember("CreateVolumes", w.createVolumes),
 			inMember("StopDatabase", w.stopDatabase), inMember("ReplaceClaims", w.replaceClaims),
-			inMember("CopySecrets", w.ensureSecrets), inMember("StartDatabase", w.startDatabase),
+			inMember("CopySecrets", w.copySecrets), inMember("StartDatabase", w.startDatabase),
 		}
 	}
 }

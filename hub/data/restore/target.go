@@ -53,11 +53,11 @@ func (c *claim) zone() string {
 	return c.ref.Zone
 }
 
-// lookAround reads what there is in the member, from its API server.
-func (w *work) lookAround(ctx context.Context) steps.Result {
+// findTarget reads what there is in the member, from its API server.
+func (w *work) findTarget(ctx context.Context) steps.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	found, err := w.read(ctx)
+	found, err := w.readTarget(ctx)
 	switch {
 	case errors.Is(err, csi.ErrDriverMissing):
 		return steps.RetryAfter(steps.Member, v1.ReasonDriverMissing, "%s: %v", w.member.Name, err)
@@ -68,13 +68,13 @@ func (w *work) lookAround(ctx context.Context) steps.Result {
 	return steps.Result{}
 }
 
-func (w *work) read(ctx context.Context) (*targetFacts, error) {
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.member.Name))
+func (w *work) readTarget(ctx context.Context) (*targetFacts, error) {
+	member, err := w.options.Member(ctx, multicluster.ClusterName(w.member.Name))
 	if err != nil {
 		return nil, err
 	}
-	found := &targetFacts{cluster: in, claims: map[string]*claim{}}
-	reader := in.GetAPIReader()
+	found := &targetFacts{cluster: member, claims: map[string]*claim{}}
+	reader := member.GetAPIReader()
 	copied := &v1.EcommerceApp{}
 	err = reader.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppRef.Name}, copied)
 	switch {

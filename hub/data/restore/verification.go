@@ -80,8 +80,8 @@ func settingsBeside(of v1.PodSettings) v1.PodSettings {
 	return of
 }
 
-// provable reports whether a backup can be proven in the member.
-func (w *work) provable() steps.Result {
+// canVerify reports whether a backup can be proven in the member.
+func (w *work) canVerify() steps.Result {
 	switch {
 	case w.member.Spec.Mode == v1.ModeAgent:
 		return steps.Fail(v1.ReasonForbidden, "in members of mode Agent the hub may start no database: verify in one of mode Agentless")
@@ -94,8 +94,8 @@ func (w *work) provable() steps.Result {
 	}
 }
 
-// prove starts the database and, when it serves, marks the Backup as verified.
-func (w *work) prove(ctx context.Context) steps.Result {
+// verify starts the database and, when it serves, marks the Backup as verified.
+func (w *work) verify(ctx context.Context) steps.Result {
 	if result := w.startVerification(ctx); result.Stops() {
 		return result
 	}
@@ -172,7 +172,7 @@ func (w *work) deleteVerification(ctx context.Context) (steps.Result, error) {
 	if len(w.restore.Status.Volumes) == 0 && w.restore.Status.Dump == nil {
 		return steps.Result{}, nil // Nothing was made.
 	}
-	if result, err := w.look(ctx); result.Stops() || err != nil {
+	if result, err := w.readAll(ctx); result.Stops() || err != nil {
 		return result, err
 	}
 	if w.targetFacts == nil {

@@ -66,22 +66,22 @@ func (d verificationDatabase) claim() string { return d.spec().PrimaryClaim() }
 
 // start starts the database, or looks how far it is. Errors are the member's, or say
 // that such a database cannot be rendered.
-func (d verificationDatabase) start(ctx context.Context, in cluster.Cluster) (ready bool, err error) {
+func (d verificationDatabase) start(ctx context.Context, member cluster.Cluster) (ready bool, err error) {
 	objects, err := d.objects()
 	if err != nil {
 		return false, err
 	}
 	if d.credentials.Name != "" {
-		secret, err := d.secret(ctx, in)
+		secret, err := d.secret(ctx, member)
 		if err != nil {
 			return false, err
 		}
 		objects = append([]component.Object{{Resource: secret}}, objects...)
 	}
-	if err := d.makeNamespace(ctx, in); err != nil {
+	if err := d.makeNamespace(ctx, member); err != nil {
 		return false, err
 	}
-	applier := apply.New(apply.Options{Client: in.GetClient(), Reader: in.GetAPIReader(), FieldManager: v1.HubFieldManager})
+	applier := apply.New(apply.Options{Client: member.GetClient(), Reader: member.GetAPIReader(), FieldManager: v1.HubFieldManager})
 	for _, o := range objects {
 		request := apply.Request{Intent: o.Resource, Uncached: true, Once: o.Once, Generate: o.Generate, Owned: managed}
 		if _, err := applier.Apply(ctx, request); err != nil {
@@ -89,7 +89,7 @@ func (d verificationDatabase) start(ctx context.Context, in cluster.Cluster) (re
 		}
 	}
 	pod := &corev1.Pod{}
-	err = in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: VerificationNamespace, Name: d.spec().PrimaryPod()}, pod)
+	err = member.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: VerificationNamespace, Name: d.spec().PrimaryPod()}, pod)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -109,9 +109,9 @@ func serves(pod *corev1.Pod) bool {
 	return false
 }
 
-// remove deletes everything, the claim and its volume as member does, and reports whether it
+// remove deletes everything, the claim and its volume as c does, and reports whether it
 // is gone.
-func (d verificationDatabase) remove(ctx context.Context, in cluster.Cluster, member cleaner) (gone bool, err error) {
+func (d verificationDatabase) remove(ctx context.Context, member cluster.Cluster, c cleaner) (gone bool, err error) {
 	objects, err := d.objects()
 	if err != nil {
 		return false, err
@@ -127,10 +127,10 @@ func (d verificationDatabase) remove(ctx context.Context, in cluster.Cluster, me
 	}
 	gone = true
 	for _, o := range all {
-		err := in.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(o), o)
+		err := member.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(o), o)
 		if err == nil {
 			same := client.Preconditions{UID: new(o.GetUID())}
-			err = in.GetClient().Delete(ctx, o, same, client.PropagationPolicy(metav1.DeletePropagationBackground))
+			err = member.GetClient().Delete(ctx, o, same, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		}
 		switch {
 		case apierrors.IsNotFound(err):
@@ -140,14 +140,14 @@ func (d verificationDatabase) remove(ctx context.Context, in cluster.Cluster, me
 			gone = false
 		}
 	}
-	claim, err := member.claim(ctx, client.ObjectKey{Namespace: VerificationNamespace, Name: d.claim()})
+	claim, err := c.claim(ctx, client.ObjectKey{Namespace: VerificationNamespace, Name: d.claim()})
 	return gone && claim, err
 }
 
 // makeNamespace makes the namespace if it is not there.
-func (d verificationDatabase) makeNamespace(ctx context.Context, in cluster.Cluster) error {
+func (d verificationDatabase) makeNamespace(ctx context.Context, member cluster.Cluster) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: VerificationNamespace, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy}}}
-	err := in.GetClient().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
+	err := member.GetClient().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating the namespace %s: %w", VerificationNamespace, err)
 	}
@@ -165,9 +165,9 @@ func (d verificationDatabase) objects() ([]component.Object, error) {
 }
 
 // secret returns a copy of the application's credentials for the database.
-func (d verificationDatabase) secret(ctx context.Context, in cluster.Cluster) (*corev1.Secret, error) {
+func (d verificationDatabase) secret(ctx context.Context, member cluster.Cluster) (*corev1.Secret, error) {
 	theirs := &corev1.Secret{}
-	if err := in.GetAPIReader().Get(ctx, d.credentials, theirs); err != nil {
+	if err := member.GetAPIReader().Get(ctx, d.credentials, theirs); err != nil {
 		return nil, fmt.Errorf("getting the application's credentials: %w", err)
 	}
 	copied := &corev1.Secret{

@@ -10,7 +10,7 @@ func TestWaits(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ got, want time.Duration }{
 		"member":       {memberDelay, 2 * time.Second},
-		"restore":      {limit, 6 * time.Hour},
+		"restore":      {preparationLimit, 6 * time.Hour},
 		"load":         {loadLimit, 24 * time.Hour},
 		"start":        {startLimit, 15 * time.Minute},
 		"verification": {verifyLimit, time.Hour},
