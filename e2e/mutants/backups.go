@@ -12,7 +12,7 @@ func ofPlaces() []Mutant {
 	return []Mutant{
 		{
 			"copy-condemns-backup", "the failure of a copy fails the Backup",
-			backup + "/copy.go", "	if result = w.untilReady(result); result.Fatal {\n", "	if result = w.untilReady(result); result.Fatal && result.Reason == \"\" {\n",
+			backup + "/copy.go", "	if result = w.limitToCompletion(result); result.Fatal {\n", "	if result = w.limitToCompletion(result); result.Fatal && result.Reason == \"\" {\n",
 			backup, "TestACopyFailsAlone",
 		},
 		{

@@ -245,7 +245,7 @@ func ofBackups() []Mutant {
 	return []Mutant{
 		{
 			"intent-not-stored", "the intent of a snapshot is not stored before the request",
-			backup + "/snapshot.go", "	return w.writeIntent(ctx)\n}\n\n// writeIntent", "	return nil\n}\n\n// writeIntent",
+			backup + "/snapshot.go", "	return w.saveStatus(ctx)\n}\n\n// saveStatus", "	return nil\n}\n\n// saveStatus",
 			backup, "TestBackups",
 		},
 		{

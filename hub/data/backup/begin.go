@@ -27,14 +27,14 @@ const memberTimeout = 20 * time.Second
 // errUnbound means that a claim has no volume yet.
 var errUnbound = errors.New("the claim is not bound to a volume")
 
-// begin writes down what the backup is of, once. Later changes of the application or
+// recordSource sets in the status what the backup is of, once. Later changes of the application or
 // the member do not matter to it any more.
-func (w *work) begin(ctx context.Context) (steps.Result, error) {
-	result, err := w.recordSource(ctx)
-	return w.untilTaken(result), err
+func (w *work) recordSource(ctx context.Context) (steps.Result, error) {
+	result, err := w.readSource(ctx)
+	return w.limitToSnapshot(result), err
 }
 
-func (w *work) recordSource(ctx context.Context) (steps.Result, error) {
+func (w *work) readSource(ctx context.Context) (steps.Result, error) {
 	s := &w.backup.Status
 	if s.StartTime != nil {
 		return steps.Result{}, nil
@@ -57,7 +57,7 @@ func (w *work) recordSource(ctx context.Context) (steps.Result, error) {
 		}
 		return steps.Result{}, fmt.Errorf("getting the member: %w", err)
 	}
-	if result := allowed(w.backup, app, member); result.Stops() {
+	if result := canBackUp(w.backup, app, member); result.Stops() {
 		return result, nil
 	}
 	if app.IsDatabaseLost(member.Name) {
@@ -93,14 +93,14 @@ func (w *work) versionIn(ctx context.Context, app *v1.EcommerceApp, member *v1.M
 	return db.ExactVersion(), nil
 }
 
-// allowed reports whether a backup can be made at all.
-func allowed(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) steps.Result {
+// canBackUp reports whether a backup can be made at all.
+func canBackUp(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) steps.Result {
 	can := csi.CapabilitiesOf(member.Status.Provider)
 	switch {
 	case app.Spec.Database == nil:
 		return steps.Fail(v1.ReasonNoDatabase, "EcommerceApp %q has no database", app.Name)
 	case b.Spec.Method == v1.BackupDump:
-		return dumpable(b, app, member)
+		return canDump(b, app, member)
 	case member.Status.Provider == "" || member.Status.Region == "":
 		return steps.RetryAfter(steps.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", member.Name)
 	case !can.Snapshots:
@@ -118,7 +118,7 @@ func allowed(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) steps
 
 // findVolumes finds the volumes to snapshot, once, and names their snapshots.
 func (w *work) findVolumes(ctx context.Context) (steps.Result, error) {
-	return w.untilTaken(w.nameSnapshots(ctx)), nil
+	return w.limitToSnapshot(w.nameSnapshots(ctx)), nil
 }
 
 func (w *work) nameSnapshots(ctx context.Context) steps.Result {
@@ -155,11 +155,11 @@ func (w *work) nameSnapshots(ctx context.Context) steps.Result {
 			obstacle = w.obstacle(ctx, c, volume)
 		}
 		found = append(found, v1.VolumeSnapshot{
-			Claim: c.name, Volume: c.ref.Handle, VolumeUID: volume.UID, Zone: c.ref.Zone, Size: size(volume.SizeBytes),
+			Claim: c.name, Volume: c.ref.Handle, VolumeUID: volume.UID, Zone: c.ref.Zone, Size: quantity(volume.SizeBytes),
 			CloudSnapshot: v1.CloudSnapshot{Region: s.Region, Name: w.nameOf(c.name, "")},
 		})
 	}
-	s.Snapshots, s.Size = found, size(total)
+	s.Snapshots, s.Size = found, quantity(total)
 	w.concludeRestorable(obstacle)
 	return steps.Result{}
 }
@@ -247,4 +247,4 @@ func (w *work) nameOf(claim, copyTo string) string {
 	return cloud.Name(w.options.HubUID, w.backup.Status.AppUID, w.backup.Namespace, w.backup.Name, claim, copyTo)
 }
 
-func size(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }
+func quantity(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }

@@ -31,7 +31,7 @@ func TestAllowed(t *testing.T) {
 		if tt.provider == "" {
 			member.Status.Region = ""
 		}
-		if result := allowed(b, app, member); result.Reason != tt.want {
+		if result := canBackUp(b, app, member); result.Reason != tt.want {
 			t.Errorf("%s: %+v, want the reason %q", name, result, tt.want)
 		}
 	}

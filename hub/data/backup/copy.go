@@ -16,7 +16,7 @@ func (w *work) copy(ctx context.Context) (steps.Result, error) {
 	if csi.CapabilitiesOf(w.backup.Status.Provider).Copy != csi.CopyByCopy {
 		return steps.Result{}, nil
 	}
-	w.wantCopies()
+	w.addCopies()
 	var asking []*v1.CloudSnapshot
 	for i := range w.backup.Status.Snapshots {
 		for j := range w.backup.Status.Snapshots[i].Copies {
@@ -29,7 +29,7 @@ func (w *work) copy(ctx context.Context) (steps.Result, error) {
 	if result, err := w.mayAsk(ctx, asking); result.Stops() || err != nil {
 		return result, err
 	}
-	if err := w.intend(ctx, asking); err != nil {
+	if err := w.recordIntents(ctx, asking); err != nil {
 		return steps.Result{}, err
 	}
 	waiting := steps.Result{}
@@ -59,7 +59,7 @@ func (w *work) advanceCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.Clou
 	case !ready && !result.Stops():
 		result = steps.RetryAfter(steps.Poll(w.age()), v1.ReasonCopying, "the snapshots are ready; copying to other regions")
 	}
-	if result = w.untilReady(result); result.Fatal {
+	if result = w.limitToCompletion(result); result.Fatal {
 		c.State, c.Message = string(cloud.StateFailed), v1.Excerpt(result.Message, steps.MaxMessage)
 		return steps.Result{}
 	}
@@ -70,7 +70,7 @@ func (w *work) advanceCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.Clou
 func (w *work) observeCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) steps.Result {
 	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, c.Region)
 	if err != nil {
-		w.settle(c, "", err)
+		w.recordResponse(c, "", err)
 		return steps.FromError(err, "connecting to the cloud in "+c.Region)
 	}
 	return w.observeSnapshot(ctx, session, c, func(ctx context.Context) (cloud.Snapshot, error) {
@@ -82,8 +82,8 @@ func (w *work) observeCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.Clou
 	})
 }
 
-// wantCopies adds the copies that there should be.
-func (w *work) wantCopies() {
+// addCopies adds the copies that there should be.
+func (w *work) addCopies() {
 	for i := range w.backup.Status.Snapshots {
 		s := &w.backup.Status.Snapshots[i]
 		for _, region := range w.backup.Spec.CopyToRegions {

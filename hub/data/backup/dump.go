@@ -20,8 +20,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// dumpable reports whether a dump can be made at all: with the member's CronJob.
-func dumpable(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) steps.Result {
+// canDump reports whether a dump can be made at all: with the member's CronJob.
+func canDump(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) steps.Result {
 	policy := app.Spec.Database.Backup
 	switch {
 	case len(b.Spec.CopyToRegions) > 0:
@@ -35,28 +35,28 @@ func dumpable(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) step
 	}
 }
 
-// dumped reports whether the dump of a Backup is complete in its cluster.
-func dumped(b *v1.Backup) bool {
+// isDumped reports whether the dump of a Backup is complete in its cluster.
+func isDumped(b *v1.Backup) bool {
 	return b.Status.Dump != nil && b.Status.Dump.File != "" && b.Status.SnapshotTime != nil
 }
 
 // makeDump advances the dump in the member until it is complete.
 func (w *work) makeDump(ctx context.Context) (steps.Result, error) {
-	if dumped(w.backup) {
+	if isDumped(w.backup) {
 		return steps.Result{}, nil
 	}
 	result := w.runDump(ctx)
 	if w.backup.Status.Dump == nil {
-		return w.untilTaken(result), nil
+		return w.limitToSnapshot(result), nil
 	}
-	return w.untilReady(result), nil
+	return w.limitToCompletion(result), nil
 }
 
 // sendDump advances the upload of the dump to the bucket, if there is one. A dump that cannot be
 // uploaded stays valid in its cluster, unless its file was replaced or deleted.
 func (w *work) sendDump(ctx context.Context) (steps.Result, error) {
 	result, err := w.send(ctx)
-	result = w.untilReady(result)
+	result = w.limitToCompletion(result)
 	if result.Fatal && result.Reason != v1.ReasonDumpFailed && result.Reason != v1.ReasonDumpMissing {
 		w.unsent = "the dump is not in the bucket: " + result.Message
 		return steps.Result{}, err
@@ -94,9 +94,9 @@ func (w *work) send(ctx context.Context) (steps.Result, error) {
 	}
 	bucket, err := w.options.Accounts.Bucket(ctx, account)
 	switch {
-	case err != nil && s.Dump.Object == nil && without(err):
+	case err != nil && s.Dump.Object == nil && hasNoBucket(err):
 		return steps.Result{}, nil
-	case err != nil && without(err):
+	case err != nil && hasNoBucket(err):
 		return steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady, "the CloudAccount %q has no bucket any more", account), nil
 	case err != nil:
 		result := steps.FromError(err, "connecting to the bucket")
@@ -118,12 +118,12 @@ func (w *work) send(ctx context.Context) (steps.Result, error) {
 	s.Account = account
 	return dump.Sender{
 		Backup: w.backup, Bucket: bucket, Owner: w.owner(), Image: w.options.SpokeImage,
-		Reader: member.GetAPIReader(), Writer: member.GetClient(), SaveStatus: w.writeIntent, Now: w.now,
+		Reader: member.GetAPIReader(), Writer: member.GetClient(), SaveStatus: w.saveStatus, Now: w.now,
 	}.Advance(ctx)
 }
 
-// without reports whether an account has no bucket.
-func without(err error) bool {
+// hasNoBucket reports whether an account has no bucket.
+func hasNoBucket(err error) bool {
 	e, of := errors.AsType[*cloud.Error](err)
 	return of && e.Code == accounts.CodeNoBucket
 }
@@ -141,11 +141,11 @@ func (w *work) deleteDump(ctx context.Context) steps.Result {
 	}
 	bucket, err := w.options.Accounts.Bucket(ctx, w.backup.Status.Account)
 	if err != nil {
-		return patient(steps.FromError(err, "connecting to the bucket"))
+		return retryFatal(steps.FromError(err, "connecting to the bucket"))
 	}
 	r := dump.Remover{Backup: w.backup, Bucket: bucket, Now: w.now}
 	if member, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name)); err == nil {
 		r.Reader, r.Writer = member.GetAPIReader(), member.GetClient()
 	}
-	return patient(r.Advance(ctx))
+	return retryFatal(r.Advance(ctx))
 }

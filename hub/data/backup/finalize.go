@@ -102,7 +102,7 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 	}
 	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, c.Region)
 	if err != nil {
-		return patient(steps.FromError(err, "connecting to the cloud in "+c.Region))
+		return retryFatal(steps.FromError(err, "connecting to the cloud in "+c.Region))
 	}
 	if result := w.deleteEarlier(ctx, session, s, c, isCopy); result.Stops() {
 		return result
@@ -130,18 +130,18 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 	case err == nil, cloud.ClassOf(err) == cloud.ClassNotFound:
 		c.ID, c.State, c.SentTime = "", "", nil
 		return steps.Result{}
-	case foreign(err):
+	case isForeign(err):
 		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonSnapshotForeign, "Delete",
 			"The snapshot %s in %s is not ours, or lost the tags that say so; it was left alone", c.ID, c.Region)
 		c.ID, c.State, c.SentTime = "", "", nil
 		return steps.Result{}
 	}
-	return patient(steps.FromError(err, "deleting the snapshot in "+c.Region))
+	return retryFatal(steps.FromError(err, "deleting the snapshot in "+c.Region))
 }
 
 // find looks for a snapshot that may have been created although its response was lost.
 func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) (result steps.Result, gone bool) {
-	found, err := w.lookUp(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy})
+	found, err := w.findAttempt(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy})
 	switch class := cloud.ClassOf(err); {
 	case err == nil:
 		c.ID = found.Ref.ID
@@ -152,7 +152,7 @@ func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnap
 		c.SentTime = nil
 		return steps.Result{}, true
 	default:
-		return patient(steps.FromError(err, "looking for a snapshot in "+c.Region)), false
+		return retryFatal(steps.FromError(err, "looking for a snapshot in "+c.Region)), false
 	}
 }
 
@@ -163,8 +163,8 @@ type attempt struct {
 	isCopy bool
 }
 
-// lookUp finds the snapshot of an attempt, by its name. It requests no new one.
-func (w *work) lookUp(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, a attempt) (cloud.Snapshot, error) {
+// findAttempt finds the snapshot of an attempt, by its name. It requests no new one.
+func (w *work) findAttempt(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, a attempt) (cloud.Snapshot, error) {
 	if a.isCopy {
 		return session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{
 			Name: a.c.Name, Source: cloud.SnapshotRef{Region: s.Region, ID: s.ID}, Tags: w.tags(s), Attempt: int(a.number),
@@ -178,20 +178,20 @@ func (w *work) lookUp(ctx context.Context, session cloud.Session, s *v1.VolumeSn
 // deleteEarlier deletes what attempts left behind that failed after they were accepted.
 func (w *work) deleteEarlier(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) steps.Result {
 	for n := range c.Attempt {
-		found, err := w.lookUp(ctx, session, s, attempt{c: c, number: n, isCopy: isCopy})
+		found, err := w.findAttempt(ctx, session, s, attempt{c: c, number: n, isCopy: isCopy})
 		if err == nil {
 			err = session.Snapshots.DeleteSnapshot(ctx, found.Ref, w.owner())
 		}
-		if err != nil && !absent(err) && !foreign(err) {
-			return patient(steps.FromError(err, "deleting a failed snapshot in "+c.Region))
+		if err != nil && !isAbsent(err) && !isForeign(err) {
+			return retryFatal(steps.FromError(err, "deleting a failed snapshot in "+c.Region))
 		}
 	}
 	return steps.Result{}
 }
 
-// absent reports whether an error of an observation means that there is no such object, or
+// isAbsent reports whether an error of an observation means that there is no such object, or
 // none of that volume.
-func absent(err error) bool {
+func isAbsent(err error) bool {
 	switch cloud.ClassOf(err) {
 	case cloud.ClassAmbiguous, cloud.ClassNotFound, cloud.ClassConflict:
 		return true
@@ -206,12 +206,12 @@ func (w *work) deleteAllDuplicates(ctx context.Context, session cloud.Session, s
 	if a.c.Requests < 2 {
 		return steps.Result{}
 	}
-	found, err := w.lookUp(ctx, session, s, a)
+	found, err := w.findAttempt(ctx, session, s, a)
 	if err == nil {
 		err = w.removeDuplicates(ctx, session, found)
 	}
-	if err != nil && !absent(err) {
-		return patient(steps.FromError(err, "deleting what lost responses left behind in "+a.c.Region))
+	if err != nil && !isAbsent(err) {
+		return retryFatal(steps.FromError(err, "deleting what lost responses left behind in "+a.c.Region))
 	}
 	if w.mayHaveDuplicates(a.c) {
 		return steps.RetryAfter(duplicateDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", a.c.Region)
@@ -219,15 +219,15 @@ func (w *work) deleteAllDuplicates(ctx context.Context, session cloud.Session, s
 	return steps.Result{}
 }
 
-// foreign reports whether an error is the refusal to touch what is not ours.
-func foreign(err error) bool {
+// isForeign reports whether an error is the refusal to touch what is not ours.
+func isForeign(err error) bool {
 	var e *cloud.Error
 	return errors.As(err, &e) && e.Code == cloud.CodeForeign
 }
 
-// patient turns what fails a backup into what a deletion waits for: an object that is
-// deleted while its snapshots are not would be the end of what is known of them.
-func patient(result steps.Result) steps.Result {
+// retryFatal returns the result with a wait where it has none, because a deletion never gives up:
+// without the Backup nothing would name the snapshots that are left.
+func retryFatal(result steps.Result) steps.Result {
 	if result.Stops() && (result.Wait == 0 || result.Reason == v1.ReasonAccountNotFound) {
 		result.Wait = steps.Refused
 	}

@@ -69,13 +69,13 @@ func TestNoticedAt(t *testing.T) {
 func TestALostDatabaseIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWork(emptyHub{}, nil)
-	if result := w.untilTaken(backupdump.Lost(w.backup)); result.Fatal || result.Wait <= 0 {
+	if result := w.limitToSnapshot(backupdump.Lost(w.backup)); result.Fatal || result.Wait <= 0 {
 		t.Errorf("%+v, want to wait", result)
 	}
 	w.now = now().Add(snapshotTimeout + time.Second)
 	for _, method := range []v1.BackupMethod{v1.BackupSnapshot, v1.BackupDump} {
 		w.backup.Spec.Method, w.backup.Status.SnapshotTime = method, nil
-		if result := w.untilTaken(backupdump.Lost(w.backup)); !result.Fatal || result.Reason != v1.ReasonDatabaseLost {
+		if result := w.limitToSnapshot(backupdump.Lost(w.backup)); !result.Fatal || result.Reason != v1.ReasonDatabaseLost {
 			t.Errorf("%s: %+v, want it to fail with the reason", method, result)
 		}
 	}

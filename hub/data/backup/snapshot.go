@@ -37,7 +37,7 @@ func (w *work) takeSnapshots(ctx context.Context) (steps.Result, error) {
 	s := &w.backup.Status
 	session, err := w.options.Accounts.Session(ctx, s.Account, s.Region)
 	if err != nil {
-		return w.untilTaken(steps.FromError(err, "connecting to the cloud")), nil
+		return w.limitToSnapshot(steps.FromError(err, "connecting to the cloud")), nil
 	}
 	var asking []*v1.CloudSnapshot
 	for i := range s.Snapshots {
@@ -52,7 +52,7 @@ func (w *work) takeSnapshots(ctx context.Context) (steps.Result, error) {
 	if len(asking) > 0 {
 		w.checkpoint(ctx)
 	}
-	if err := w.intend(ctx, asking); err != nil {
+	if err := w.recordIntents(ctx, asking); err != nil {
 		return steps.Result{}, err
 	}
 	first := w.observeSnapshots(ctx, session, asking)
@@ -62,11 +62,11 @@ func (w *work) takeSnapshots(ctx context.Context) (steps.Result, error) {
 	w.recordTaken()
 	switch {
 	case first.Stops():
-		return w.untilTaken(first), nil
+		return w.limitToSnapshot(first), nil
 	case !w.allTaken():
-		return w.untilTaken(steps.RetryAfter(steps.Poll(w.age()), v1.ReasonCreatingSnapshots, "waiting for the point in time of %s", w.names())), nil
+		return w.limitToSnapshot(steps.RetryAfter(steps.Poll(w.age()), v1.ReasonCreatingSnapshots, "waiting for the point in time of %s", w.names())), nil
 	case !w.allReady():
-		return w.untilReady(steps.RetryAfter(steps.Poll(w.age()), v1.ReasonUploading, "the point in time is fixed; the provider stores the data")), nil
+		return w.limitToCompletion(steps.RetryAfter(steps.Poll(w.age()), v1.ReasonUploading, "the point in time is fixed; the provider stores the data")), nil
 	default:
 		return steps.Result{}, nil
 	}
@@ -121,8 +121,8 @@ func (w *work) observeSnapshots(ctx context.Context, session cloud.Session, aski
 	return first
 }
 
-// intend writes down that requests are about to be sent.
-func (w *work) intend(ctx context.Context, asking []*v1.CloudSnapshot) error {
+// recordIntents records in the status that requests are about to be sent.
+func (w *work) recordIntents(ctx context.Context, asking []*v1.CloudSnapshot) error {
 	if len(asking) == 0 {
 		return nil
 	}
@@ -134,12 +134,12 @@ func (w *work) intend(ctx context.Context, asking []*v1.CloudSnapshot) error {
 	if !w.allTaken() {
 		w.backup.Status.Phase = v1.BackupInProgress
 	}
-	return w.writeIntent(ctx)
+	return w.saveStatus(ctx)
 }
 
-// writeIntent writes the status if it changed, and goes on with the same objects, which the
+// saveStatus writes the status if it changed, and goes on with the same objects, which the
 // answer would otherwise replace. The conditions do not change: they are from the last pass.
-func (w *work) writeIntent(ctx context.Context) error {
+func (w *work) saveStatus(ctx context.Context) error {
 	wanted := w.backup
 	w.backup = wanted.DeepCopy()
 	if err := w.write(ctx); err != nil {
@@ -175,9 +175,9 @@ func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1
 	}
 	found, err := ensure(ctx)
 	if c.ID != "" && (cloud.ClassOf(err) == cloud.ClassAmbiguous || cloud.ClassOf(err) == cloud.ClassNotFound) {
-		return w.look(ctx, session, c)
+		return w.readByID(ctx, session, c)
 	}
-	w.settle(c, found.State, err)
+	w.recordResponse(c, found.State, err)
 	if err != nil {
 		result := steps.FromError(err, "creating the snapshot")
 		if cloud.ClassOf(err) == cloud.ClassAmbiguous {
@@ -186,7 +186,7 @@ func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1
 		return result
 	}
 	duplicates := w.removeDuplicates(ctx, session, found)
-	if result := w.take(c, found); result.Stops() {
+	if result := w.recordSnapshot(c, found); result.Stops() {
 		return result
 	}
 	if duplicates != nil {
@@ -204,8 +204,8 @@ func (w *work) mayHaveDuplicates(c *v1.CloudSnapshot) bool {
 	return c.Requests > 1 && c.SentTime != nil && w.now.Sub(c.SentTime.Time) < duplicateWindow
 }
 
-// look reads a snapshot that is known and was not found by its name.
-func (w *work) look(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot) steps.Result {
+// readByID reads a snapshot whose ID is recorded and whose name was not found.
+func (w *work) readByID(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot) steps.Result {
 	found, err := session.Snapshots.GetSnapshot(ctx, cloud.SnapshotRef{Region: c.Region, ID: c.ID})
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassNotFound && !intentOf(c).MaySend(w.now):
@@ -218,11 +218,11 @@ func (w *work) look(ctx context.Context, session cloud.Session, c *v1.CloudSnaps
 	case !w.owner().Owns(found.Tags):
 		return steps.Fail(v1.ReasonSnapshotForeign, "the snapshot in %s has lost the tags that make it ours, and is left alone", c.Region)
 	}
-	return w.take(c, found)
+	return w.recordSnapshot(c, found)
 }
 
-// take writes down how a snapshot is.
-func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) steps.Result {
+// recordSnapshot records the observed state of a snapshot.
+func (w *work) recordSnapshot(c *v1.CloudSnapshot, found cloud.Snapshot) steps.Result {
 	if found.State == cloud.StateFailed {
 		c.ID, c.State, c.Progress, c.Message = "", "", 0, v1.Excerpt(found.Message, steps.MaxMessage)
 		c.Requests = 0 // The next attempt has a name of its own.
@@ -268,7 +268,7 @@ func (w *work) removeDuplicates(ctx context.Context, session cloud.Session, kept
 		if err == nil && other.SourceHandle == kept.SourceHandle && other.Ref.ID != kept.Ref.ID {
 			err = session.Snapshots.DeleteSnapshot(ctx, ref, w.owner())
 		}
-		if err != nil && cloud.ClassOf(err) != cloud.ClassNotFound && !foreign(err) && left == nil {
+		if err != nil && cloud.ClassOf(err) != cloud.ClassNotFound && !isForeign(err) && left == nil {
 			left = err
 		}
 	}
@@ -306,8 +306,8 @@ func intentOf(c *v1.CloudSnapshot) cloud.Intent {
 	return i
 }
 
-// settle takes note of what came of asking, or of looking alone.
-func (w *work) settle(c *v1.CloudSnapshot, state cloud.State, err error) {
+// recordResponse records the response to a request for a snapshot, or to a mere read.
+func (w *work) recordResponse(c *v1.CloudSnapshot, state cloud.State, err error) {
 	intent := intentOf(c)
 	intent.Asking = c.SentTime != nil && c.SentTime.Time.Equal(w.now.Truncate(time.Microsecond))
 	refused := intent.Asking && err != nil

@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
-// conclude writes what a pass came to into the status.
+// conclude sets the phase, the times and the conditions by the result of a pass.
 func (w *work) conclude(result steps.Result) {
 	s := &w.backup.Status
 	s.ObservedGeneration = w.backup.Generation
@@ -26,7 +26,7 @@ func (w *work) conclude(result steps.Result) {
 	switch {
 	case result.Fatal:
 		s.Phase, s.CompletionTime = v1.BackupFailed, v1.Seconds(w.now)
-	case result.Stops() && (w.allTaken() || dumped(w.backup)):
+	case result.Stops() && (w.allTaken() || isDumped(w.backup)):
 		s.Phase = v1.BackupFinalizing
 	case result.Stops() && s.Phase != v1.BackupInProgress:
 		s.Phase = v1.BackupPending
@@ -99,20 +99,22 @@ func readyOf(b *v1.Backup) metav1.Condition {
 	return metav1.Condition{Reason: v1.ReasonRetrying}
 }
 
-// untilTaken ends what may go on only for so long.
-func (w *work) untilTaken(result steps.Result) steps.Result {
-	return w.within(result, snapshotTimeout, "the point in time could not be fixed within")
+// limitToSnapshot fails a Backup whose point in time is not fixed within snapshotTimeout.
+func (w *work) limitToSnapshot(result steps.Result) steps.Result {
+	return w.limit(result, snapshotTimeout, "the point in time could not be fixed within")
 }
 
-// untilReady ends what may go on only for so long.
-func (w *work) untilReady(result steps.Result) steps.Result {
-	return w.within(result, readyTimeout, "not complete within")
+// limitToCompletion fails a Backup that is not complete within readyTimeout.
+func (w *work) limitToCompletion(result steps.Result) steps.Result {
+	return w.limit(result, readyTimeout, "not complete within")
 }
 
-func (w *work) within(result steps.Result, limit time.Duration, what string) steps.Result {
+// limit returns a fatal result once a Backup is older than a limit, and else the result, whose
+// wait ends with the limit. A pause has no time limit.
+func (w *work) limit(result steps.Result, limit time.Duration, what string) steps.Result {
 	switch {
 	case result.Reason == v1.ReasonPaused:
-		return result // A pause has no time limit.
+		return result
 	case !result.Stops() || result.Fatal || w.age() <= limit:
 		return result.Within(limit - w.age())
 	}
@@ -120,7 +122,7 @@ func (w *work) within(result steps.Result, limit time.Duration, what string) ste
 	switch {
 	case result.Reason == v1.ReasonDatabaseLost:
 		reason = result.Reason
-	case w.backup.Spec.Method == v1.BackupDump && dumped(w.backup):
+	case w.backup.Spec.Method == v1.BackupDump && isDumped(w.backup):
 		reason = v1.ReasonSendFailed
 	case w.backup.Spec.Method == v1.BackupDump:
 		reason = v1.ReasonDumpFailed

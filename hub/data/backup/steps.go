@@ -9,12 +9,12 @@ import (
 func (w *work) steps() []steps.Step {
 	if w.backup.Spec.Method == v1.BackupDump {
 		return []steps.Step{
-			{Name: "Begin", Run: w.begin}, {Name: "MakeDump", Run: w.makeDump}, {Name: "SendDump", Run: w.sendDump},
+			{Name: "Begin", Run: w.recordSource}, {Name: "MakeDump", Run: w.makeDump}, {Name: "SendDump", Run: w.sendDump},
 			{Name: "CheckDatabase", Run: w.checkDatabase},
 		}
 	}
 	return []steps.Step{
-		{Name: "Begin", Run: w.begin}, {Name: "FindVolumes", Run: w.findVolumes},
+		{Name: "Begin", Run: w.recordSource}, {Name: "FindVolumes", Run: w.findVolumes},
 		{Name: "TakeSnapshots", Run: w.takeSnapshots}, {Name: "Copy", Run: w.copy},
 		{Name: "CheckDatabase", Run: w.checkDatabase},
 	}

@@ -78,7 +78,7 @@ func (p pruning) rank(b Backup, kind string) {
 	}
 }
 
-// keep returns why a backup is kept, or an empty string if it may be deleted. The first
+// whyKept returns why a backup is kept, or an empty string if it may be deleted. The first
 // row that applies decides:
 //
 //	pinned
@@ -86,7 +86,7 @@ func (p pruning) rank(b Backup, kind string) {
 //	its age is not known
 //	the newest of a kind
 //	not old enough
-func (p pruning) keep(b Backup) string {
+func (p pruning) whyKept(b Backup) string {
 	switch {
 	case b.Pinned != "":
 		return b.Pinned
@@ -114,8 +114,8 @@ func (p pruning) expiry(b Backup) time.Time {
 	return b.age().UTC().AddDate(0, 0, p.policy.KeepDays)
 }
 
-// reason returns why a backup is deleted.
-func (p pruning) reason(b Backup) string {
+// whyDeleted returns why a backup is deleted.
+func (p pruning) whyDeleted(b Backup) string {
 	if b.failed() {
 		return fmt.Sprintf("failed more than %s ago", p.policy.FailedAfter)
 	}

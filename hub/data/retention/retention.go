@@ -116,9 +116,9 @@ type Result struct {
 	Delete []Decision
 	// Blocked describes why nothing may be deleted; empty if deletions are possible.
 	Blocked string
-	// Held describes why an expired backup is not deleted; empty if none is held. It does
+	// Postponed describes why an expired backup is not deleted; empty if none is. It does
 	// not cover backups beyond MaxDeletions.
-	Held string
+	Postponed string
 }
 
 // Prune decides which backups to delete. A successful backup is deleted when it is older
@@ -127,14 +127,14 @@ type Result struct {
 // else changes, a backup that one result deletes is deleted by every later result.
 func Prune(now time.Time, catalog Catalog, policy Policy) Result {
 	p := newPruning(now, catalog, policy)
-	result := Result{Blocked: catalog.blocked(now)}
+	result := Result{Blocked: catalog.whyBlocked(now)}
 	var due []expired
 	for _, b := range catalog.Backups {
-		if reason := p.keep(b); reason != "" {
+		if reason := p.whyKept(b); reason != "" {
 			result.Keep = append(result.Keep, Decision{b.Name, reason})
 			continue
 		}
-		due = append(due, expired{Decision{b.Name, p.reason(b)}, p.expiry(b), catalog.held(b)})
+		due = append(due, expired{Decision{b.Name, p.whyDeleted(b)}, p.expiry(b), catalog.ageUnknown(b)})
 	}
 	slices.SortFunc(due, func(a, b expired) int {
 		if c := a.at.Compare(b.at); c != 0 {
@@ -143,11 +143,11 @@ func Prune(now time.Time, catalog Catalog, policy Policy) Result {
 		return strings.Compare(a.Name, b.Name)
 	})
 	for _, e := range due {
-		held := cmp.Or(result.Blocked, e.held)
-		result.Held = cmp.Or(result.Held, held)
+		postponed := cmp.Or(result.Blocked, e.postponed)
+		result.Postponed = cmp.Or(result.Postponed, postponed)
 		switch {
-		case held != "":
-			result.Keep = append(result.Keep, Decision{e.Name, "not deleted now: " + held})
+		case postponed != "":
+			result.Keep = append(result.Keep, Decision{e.Name, "not deleted now: " + postponed})
 		case len(result.Delete) >= policy.MaxDeletions:
 			result.Keep = append(result.Keep, Decision{e.Name, fmt.Sprintf("expired; deleted later, since at most %d are deleted at a time", max(policy.MaxDeletions, 0))})
 		default:
@@ -167,21 +167,21 @@ func Prune(now time.Time, catalog Catalog, policy Policy) Result {
 type expired struct {
 	Decision
 	at time.Time
-	// held returns why the age of one backup cannot be trusted, or an empty string.
-	held string
+	// postponed is why the age of one backup cannot be trusted, or an empty string.
+	postponed string
 }
 
-// held returns why the age of one backup cannot be trusted, or an empty string.
-func (c Catalog) held(b Backup) string {
+// ageUnknown returns why the age of one backup cannot be trusted, or an empty string.
+func (c Catalog) ageUnknown(b Backup) string {
 	if _, known := c.Skews[b.Account]; b.Account != "" && !known {
 		return fmt.Sprintf("the clock skew of the CloudAccount %q is unknown", b.Account)
 	}
 	return ""
 }
 
-// blocked returns why ages or names in the catalog cannot be trusted, or an empty
+// whyBlocked returns why ages or names in the catalog cannot be trusted, or an empty
 // string.
-func (c Catalog) blocked(now time.Time) string {
+func (c Catalog) whyBlocked(now time.Time) string {
 	sorted := slices.SortedFunc(slices.Values(c.Backups), func(a, b Backup) int { return strings.Compare(a.Name, b.Name) })
 	for n, b := range sorted {
 		if n > 0 && sorted[n-1].Name == b.Name {

@@ -106,12 +106,12 @@ func TestPruneOne(t *testing.T) {
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		catalog Catalog
-		change  func(*Policy)
-		keep    string // Names.
-		delete  string // Names, in order.
-		blocked string
-		held    string
+		catalog   Catalog
+		change    func(*Policy)
+		keep      string // Names.
+		delete    string // Names, in order.
+		blocked   string
+		postponed string
 	}{
 		"nothing":                       {catalog: complete()},
 		"the only one, however old":     {catalog: complete(old(t, "a", 4000)), keep: "a"},
@@ -132,7 +132,7 @@ func TestPrune(t *testing.T) {
 		"a clock ahead":                 {catalog: skewed(t, map[string]time.Duration{"prod": MaxClockSkew + 1, "old": 0}), keep: "a b c d", blocked: `of the CloudAccount "prod" differ by more than 5m0s`},
 		"a clock behind":                {catalog: skewed(t, map[string]time.Duration{"prod": -25 * 24 * time.Hour, "old": 0}), keep: "a b c d", blocked: `of the CloudAccount "prod" differ by more than 5m0s`},
 		"clocks that differ a little":   {catalog: skewed(t, map[string]time.Duration{"prod": -MaxClockSkew, "old": MaxClockSkew}), keep: "a b", delete: "d c"},
-		"a clock that is not known":     {catalog: skewed(t, map[string]time.Duration{"prod": 0}), keep: "a b d", delete: "c", held: `the clock skew of the CloudAccount "old" is unknown`},
+		"a clock that is not known":     {catalog: skewed(t, map[string]time.Duration{"prod": 0}), keep: "a b d", delete: "c", postponed: `the clock skew of the CloudAccount "old" is unknown`},
 		"the clock of another account":  {catalog: skewed(t, map[string]time.Duration{"prod": 0, "old": 0, "other": time.Hour}), keep: "a b", delete: "d c"},
 		"a snapshot in the future":      {catalog: complete(old(t, "a", -1), old(t, "b", 2), old(t, "c", 50)), keep: "a b c", blocked: `"a" has a snapshot time in the future`},
 		"a name twice":                  {catalog: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50), old(t, "c", 60)), keep: "a b c c", blocked: `two backups are named "c"`},
@@ -153,8 +153,8 @@ func TestPrune(t *testing.T) {
 			if !strings.Contains(result.Blocked, tt.blocked) || (tt.blocked == "") != (result.Blocked == "") {
 				t.Errorf("blocked %q, want %q", result.Blocked, tt.blocked)
 			}
-			if result.Held != tt.held+result.Blocked { // One of the two.
-				t.Errorf("held %q, want %q", result.Held, tt.held+result.Blocked)
+			if result.Postponed != tt.postponed+result.Blocked { // One of the two.
+				t.Errorf("postponed %q, want %q", result.Postponed, tt.postponed+result.Blocked)
 			}
 		})
 	}

@@ -35,14 +35,14 @@ func (in input) prune(decision *Decision, c clusterMethod, mine []*v1.Backup) []
 	}
 	decision.Delete = append(decision.Delete, pruned.Delete...)
 	decision.unmark(mine, pruned.Delete)
-	if pruned.Held == "" {
+	if pruned.Postponed == "" {
 		return nil
 	}
 	decision.RequeueAt = earliest(decision.RequeueAt, in.now.Add(in.waits.Scaled(deletionRetry)))
 	if pruned.Blocked == "" && !in.pastStart {
 		return nil // The skew becomes known when the accounts are verified after the start.
 	}
-	return []problem{{v1.ReasonPruningHeld, fmt.Sprintf("%s: old backups are not deleted: %s", cluster, pruned.Held)}}
+	return []problem{{v1.ReasonPruningHeld, fmt.Sprintf("%s: old backups are not deleted: %s", cluster, pruned.Postponed)}}
 }
 
 // unmark adds the Backups that retention marked for deletion and now keeps.
