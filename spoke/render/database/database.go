@@ -211,9 +211,11 @@ type engine struct {
 	env []corev1.EnvVar
 	// systemKeys are the keys of passwords that only the database itself uses.
 	systemKeys []string
-	// alive and ready are the commands of the liveness and readiness probes.
+	// alive and ready are the commands of the liveness and readiness probes. Liveness accepts any
+	// response, "starting up" included, because crash recovery may take any time; readiness does not.
 	alive, ready string
-	// stop is the command of the preStop hook; may be empty.
+	// stop is the command of the preStop hook; may be empty. PostgreSQL has one for a fast shutdown:
+	// at SIGTERM, the stop signal of some images, it waits for its clients.
 	stop string
 	// mebibytes is the memory request.
 	mebibytes int64

@@ -6,8 +6,15 @@ import (
 )
 
 // A dump is named partial-* until it is complete and readable, and its manifest
-// unfinished-* until all else is done. A dump with an unfinished manifest is invalid; one
-// without manifest was created by an earlier release, and is valid.
+// unfinished-* until all else is done. A dump with an unfinished manifest is invalid, and is removed
+// after a day; one without manifest was created by an earlier release, and is valid.
+//
+// The manifest, backup-<stamp>.json, has one line: the file, its size and checksum, engine, version,
+// start and completion time. It is renamed last, and the line is the termination message of the pod,
+// where the hub reads it. Its field removedEarly is the stamp of the mark that spaceFunctions leave,
+// and notPruned says that retention removed nothing, because the clocks of node and database differ by
+// five minutes or more: one that is ahead would make every dump an old one, and nothing tells which of
+// the two is right. The log of a run that fails ends with a line that has removedEarly (RemovedEarly).
 const (
 	// dumpFunctions are the functions of both scripts.
 	dumpFunctions = `# read_name sets named to the stamp in a file's name, and number to its digits; empty if
@@ -74,9 +81,18 @@ set +C
 trap 'status=$?; rm -f "$partial"; [ -e "$BACKUPS/$file" ] || rm -f "$unfinished"; [ "$status" = 0 ] || report_early >&2' EXIT
 `
 
-	// spaceFunctions remove dumps before their retention ends. The mark early-<stamp> of the
-	// newest one that was removed remains, so that a crash hides no removal. It is the renamed
-	// manifest, because a full volume may have no space for another file.
+	// spaceFunctions remove dumps before their retention ends, because a claim that is too small is
+	// better filled with fewer dumps than with none of today: the oldest ones go if that makes space
+	// for the next, and none if it does not. When less than 5/4 of the size of the newest is free, and
+	// when a dump failed because the claim is full, the next dump is measured by one that is not
+	// written: an estimate could remove dumps for nothing. The database is then read twice. The script
+	// cannot know why there is little space: on a volume that is shared, dumps also go for what others
+	// write. If the next dump does not fit beside the newest, the script fails with the size that the
+	// claim needs.
+	//
+	// The mark early-<stamp> of the newest dump that was removed remains, so that a crash hides no
+	// removal and later runs report it too. It is the renamed manifest, because a full volume may have
+	// no space for another file.
 	spaceFunctions = `
 # finish_early deletes the files of marked dumps, and sets early to the newest mark.
 finish_early() {

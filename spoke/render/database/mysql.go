@@ -75,7 +75,8 @@ loose-log-bin-trust-function-creators=ON
 // mySQLLog bounds the binary log by the size of the volume. MySQL bounds it by time only, and looks at it when
 // it begins another file: a volume below 100 GiB holds an hour of changes and one file of 64 MiB, a larger one
 // six hours and 256 MiB, so that growing to that size restarts the pods. It does not depend on the number of
-// replicas, which would restart the primary when replicas are added.
+// replicas, which would restart the primary when replicas are added. A replica that was disconnected for longer
+// has to be given an empty volume, and a load that fills the volume within that time stops the primary.
 func mySQLLog(s Spec) string {
 	const large = 100 << 30
 	seconds, file := 3600, 64<<20

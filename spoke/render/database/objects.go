@@ -73,6 +73,10 @@ func (r renderer) generatedCredentials() component.Object {
 	}
 }
 
+// config returns the ConfigMap of the configuration and the scripts. Its name has a hash of the
+// configuration: another one restarts the pods, and a pod that is not replaced yet keeps its own.
+// Scripts are updated in place, because only starting pods need them: other scripts restart nothing,
+// and a pod of an earlier template that starts runs the new ones.
 func (r renderer) config() *corev1.ConfigMap {
 	return meta.VersionedConfigMap(r.part, r.Suffix+"-config", r.engine.config, r.engine.scripts)
 }

@@ -69,7 +69,10 @@ const (
 
 	// postgreSQLRebuild precedes the script that makes the data directory of a new pod. It moves the
 	// data of a lost replica to where that script removes it from before it copies the primary's.
-	// Whatever cannot be read or compared keeps the data.
+	// Whatever cannot be read or compared keeps the data. The request is taken away before anything
+	// else, so that it is valid once. The data is removed only if it is a standby's, and the system
+	// identifier, timeline and position that the primary reports say that the primary has all of it. A
+	// start that refuses is not repeated for an hour.
 	postgreSQLRebuild = `# The data of a replica is removed only for a request, which is valid for one start, and only if the
 # primary has all of it. That of a replica that was promoted, or of another database, stays.
 set -eu

@@ -18,7 +18,8 @@ const Container = "database"
 const (
 	// userID is the user and group of the official images of both engines, unless the cluster gives others.
 	userID = 999
-	// stopSeconds is the termination grace period of a server.
+	// stopSeconds is the termination grace period of a server. It is long because an interrupted
+	// checkpoint prolongs the next start.
 	stopSeconds = 180
 
 	dataVolume = "data"
@@ -47,6 +48,12 @@ func (s Spec) PrimaryClaim() string {
 	return dataVolume + "-" + s.PrimaryPod()
 }
 
+// statefulSet returns the StatefulSet. All pods are started in parallel, and replaced one at a time:
+// with ordered start, a StatefulSet waits for a pod that never becomes ready, as with a wrong image,
+// and does not replace it after the spec was corrected. The replicas ensure the order, by waiting for
+// the primary. If several pods were created from a wrong spec and none ever started, the StatefulSet
+// waits for the replica that it replaced first, and that replica for the primary: a user then has to
+// delete pod 0.
 func (r renderer) statefulSet() *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		TypeMeta:   meta.Type("apps/v1", "StatefulSet"),
@@ -153,7 +160,8 @@ func (r renderer) server(mounts []corev1.VolumeMount) corev1.Container {
 	return c
 }
 
-// resources returns the resources of the spec, or small requests if it has none.
+// resources returns the resources of the spec, or small requests if it has none: enough that the pods are
+// not the first to be evicted when a node runs out of memory. There is no default limit.
 func (r renderer) resources() corev1.ResourceRequirements {
 	if len(r.Resources.Requests) == 0 && len(r.Resources.Limits) == 0 {
 		return meta.Requests(100, r.engine.mebibytes)
