@@ -160,6 +160,10 @@ func (f *Fleet) Get(_ context.Context, name multicluster.ClusterName) (cluster.C
 // Mode returns the mode that a member is engaged in, or an empty string if the member is
 // not engaged. It differs from the requested mode until the member could be connected in
 // that mode, and does not change while reconcilers are engaged.
+//
+// A hub that starts while mode Agent is requested engages the member in that mode even if no agent was
+// ever installed: the member is then not Ready and says why. Reconciling until there is one would need a
+// third, persisted state.
 func (f *Fleet) Mode(name string) v1.Mode {
 	if a := f.accessor(name); a != nil {
 		return a.engagedIn()

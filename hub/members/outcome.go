@@ -93,7 +93,8 @@ func (l *loop) conclusive(f *membershealth.Failure) bool {
 }
 
 // use engages a new connection and then ends the current one. If the new one cannot be
-// engaged, the current one stays in use.
+// engaged, the current one stays in use. For a moment both are engaged under one name: reconcilers
+// use the new one from then on, and their workers start on it when those of the old one have ended.
 func (l *loop) use(r result) {
 	former, c := l.connection, r.connected
 	l.provide(c.Connection) // Reconcilers read the mode when they are engaged.
@@ -130,8 +131,10 @@ func (l *loop) use(r result) {
 	}
 }
 
-// listened records a read of the agent's Lease. A failed read is ignored: only probes
-// decide that a member is lost.
+// listened records a read of the agent's Lease. A failed read is ignored: only probes decide that a
+// member is lost. The agent is alive if the Lease changes between two reads: its timestamps are not
+// compared with the hub's clock, which may be off. A watch would cost a connection, and an event
+// every two seconds.
 func (l *loop) listened(r result) {
 	if r.err == nil {
 		l.lease = l.lease.After(r.sample, l.now(), l.fleet.settings.Timeouts.AgentSilence)
@@ -162,10 +165,12 @@ func (l *loop) scheduleInspection() {
 	l.schedule(taskInspect, wait.Jitter(period, spread))
 }
 
-// hastenInspection schedules an inspection of a member that no longer serves a kind. It
-// does nothing while an inspection is running: the informer reports the kind again if it
-// is still missing. Neither does it hasten the repetition of a failed one, or one short outage
-// would fail several.
+// hastenInspection schedules an inspection of a member that no longer serves a kind, which its
+// informers learn from responses with 404: a watch on definitions would cost one more for each
+// member. A definition whose deletion is blocked by its objects is still served, and noticed by the
+// next regular inspection. It does nothing while an inspection is running: the informer reports the
+// kind again if it is still missing. Neither does it hasten the repetition of a failed one, or one
+// short outage would fail several.
 func (l *loop) hastenInspection() {
 	if l.connection != nil && l.failedInspections == 0 && l.running[taskInspect] == nil && l.due[taskInspect].After(l.now().Add(inspectNow)) {
 		l.schedule(taskInspect, inspectNow)

@@ -126,8 +126,9 @@ func (l *loop) startRenew(ctx context.Context) {
 	})
 }
 
-// renewalEnded records the result of a renewal. A new token is offered until it is set; if it
-// is not stored for long, it is renewed again.
+// renewalEnded records the result of a renewal. A new token is offered until it is set; if it is not
+// stored for long, it is renewed again. It is connected with before and again after it is stored: a
+// token that is in use but not stored would be lost with the process.
 func (l *loop) renewalEnded(r result) {
 	if r.failure != nil {
 		l.log.Info("Renewing credentials failed", "reason", r.failure.Reason, "message", r.failure.Message)

@@ -49,8 +49,9 @@ type Health struct {
 	// FailureThreshold is the number of consecutive failed probes after which the member
 	// is lost; the default is 3.
 	FailureThreshold int
-	// SuccessThreshold is the number of consecutive successful probes after which a lost
-	// member is connected again; the default is 2.
+	// SuccessThreshold is the number of consecutive successful probes, half a second apart, after
+	// which a lost member is connected again, so that one that flaps is not. The first connection
+	// after a start of the hub takes one probe. The default is 2.
 	SuccessThreshold int
 }
 

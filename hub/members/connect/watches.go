@@ -144,7 +144,8 @@ func resourceIn(path string) string {
 
 // Unwatched returns the failure for kinds whose lists and watches the API server has refused for
 // Timeouts.Unwatched, so that the cache is as old as that; nil if there are none. It sends no
-// request.
+// request. An accepted watch proves a cache current only while it lasts: a member that is listed but
+// never watched is lost, and connected again, each time that Timeouts.Unwatched is over.
 func (c *Connection) Unwatched() *health.Failure {
 	if refused := c.watches.failing(c.settings.Timeouts.Unwatched); len(refused) > 0 {
 		return health.Unwatched(refused)
