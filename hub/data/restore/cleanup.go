@@ -74,7 +74,9 @@ func isProvisioning(claim *corev1.PersistentVolumeClaim, now time.Time) bool {
 	return claim.Spec.VolumeName == "" && claim.Annotations[provisioner] != "" && now.Sub(claim.CreationTimestamp.Time) < provisioningLimit
 }
 
-// deleteVolumeWithClaim sets the reclaim policy of a claim's volume to Delete.
+// deleteVolumeWithClaim sets the reclaim policy of a claim's volume to Delete: the classes that the hub
+// creates retain the volumes of deleted claims. A volume that came after its claim is gone would stay,
+// which is why a claim whose volume is being provisioned is waited for.
 func (c cleaner) deleteVolumeWithClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	pv := &corev1.PersistentVolume{}
 	err := c.reader.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, pv)
@@ -94,7 +96,8 @@ func (c cleaner) deleteVolumeWithClaim(ctx context.Context, claim *corev1.Persis
 }
 
 // volume deletes a PersistentVolume of the hub that no claim is bound to, and reports whether
-// it is gone. By is the Restore's UID, which no claim has.
+// it is gone. By is the Restore's UID, which no claim has: the hub may delete no PersistentVolume, but one
+// that refers to a claim that does not exist counts as released, and its driver deletes it.
 func (c cleaner) volume(ctx context.Context, name string, by types.UID) (gone bool, err error) {
 	pv := &corev1.PersistentVolume{}
 	err = c.reader.Get(ctx, client.ObjectKey{Name: name}, pv)

@@ -118,7 +118,8 @@ func providerZone(zone string, m *v1.MemberCluster) string {
 }
 
 // verificationSize returns the size of the volume of a database that a dump is loaded into to prove
-// it, in bytes: as the application's, at least four times the dump, and at least 1 GiB.
+// it, in bytes: as the application's, because a dump does not say how large it will be, at least four times
+// the dump, and at least 1 GiB.
 func verificationSize(db *v1.Database, b *v1.BackupStatus) int64 {
 	const factor, least = 4, 1 << 30
 	bytes := int64(least)

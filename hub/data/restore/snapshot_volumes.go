@@ -96,8 +96,9 @@ func (m volumeMaker) create(ctx context.Context, session cloud.Session, v *v1.Re
 	}
 }
 
-// delete deletes a volume that was made, or may have been, unless it is gone or not ours.
-// Errors are the cloud's.
+// delete deletes a volume that was created, or may have been, unless it is gone or not ours. A volume
+// whose response was lost is found by requesting it once more, because package cloud has no other way: one
+// that was never created is created then, and deleted. Errors are the cloud's.
 func (m volumeMaker) delete(ctx context.Context, v *v1.RestoredVolume) error {
 	if v.Volume == "" && v.State != v1.RestoredVolumeCreating {
 		return nil // Never asked for, or refused.
