@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/aws/apierror"
 	"github.com/shopfleet/shopfleet/cloud/aws/identity"
 )
 
@@ -39,7 +40,7 @@ func Connect(_ context.Context, config cloud.Config) (cloud.Session, error) {
 		config: config, account: *config.Spec.AWS, credentials: credentials,
 		ec2: ec2.New(ec2.Options{
 			Region: config.Region, Credentials: credentials, BaseEndpoint: identity.Endpoint(config.Endpoint),
-			HTTPClient: identity.NewWire(config.HTTP, identity.CheckXML), Retryer: aws.NopRetryer{},
+			HTTPClient: apierror.NewWire(config.HTTP, apierror.CheckXML), Retryer: aws.NopRetryer{},
 		}),
 		sts: identity.NewSTS(config, credentials),
 	}

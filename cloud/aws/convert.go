@@ -16,7 +16,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/aws/identity"
+	"github.com/shopfleet/shopfleet/cloud/aws/apierror"
 )
 
 const gib = int64(1) << 30
@@ -107,7 +107,7 @@ func (c *client) snapshotOf(s types.Snapshot, answer middleware.Metadata) cloud.
 		out.TakenAt = time.Time{}
 	}
 	if out.State == cloud.StateFailed {
-		out.Message = identity.Sanitize(cmp.Or(aws.ToString(s.StateMessage), "EC2 does not say why it failed"))
+		out.Message = apierror.Sanitize(cmp.Or(aws.ToString(s.StateMessage), "EC2 does not say why it failed"))
 	}
 	out.ObservedAt, _ = awsmiddleware.GetServerTime(answer)
 	return out

@@ -5,7 +5,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/aws/identity"
+	"github.com/shopfleet/shopfleet/cloud/aws/apierror"
 )
 
 const (
@@ -34,7 +34,7 @@ func (c *client) fail(op string, changes bool, err error) error {
 
 // classify makes an error of one of the SDK's.
 func classify(op string, changes bool, err error) *cloud.Error {
-	out := identity.Failure{Op: op, Changes: changes, Err: err, ClassOf: classOf}.Classify()
+	out := apierror.Failure{Op: op, Changes: changes, Err: err, ClassOf: classOf}.Classify()
 	if out.Class == cloud.ClassLocked && op != "DeleteSnapshot" {
 		out.Class = cloud.ClassInvalid
 	}

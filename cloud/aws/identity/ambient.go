@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/aws/apierror"
 )
 
 // containerHost is the address at which Amazon ECS serves a task's credentials.
@@ -43,7 +44,7 @@ func ambientOf(config cloud.Config) (aws.CredentialsProvider, error) {
 		return containerOf(config, endpoint)
 	}
 	return ec2rolecreds.New(func(o *ec2rolecreds.Options) {
-		o.Client = imds.New(imds.Options{HTTPClient: plain{transportOf(config.HTTP)}, Retryer: aws.NopRetryer{}, EnableFallback: aws.FalseTernary})
+		o.Client = imds.New(imds.Options{HTTPClient: plain{apierror.TransportOf(config.HTTP)}, Retryer: aws.NopRetryer{}, EnableFallback: aws.FalseTernary})
 	}), nil
 }
 
@@ -55,7 +56,7 @@ func containerOf(config cloud.Config, endpoint string) (aws.CredentialsProvider,
 		return nil, Misconfigured("spec.credentials.type: the ambient endpoint for credentials is neither https nor one of AWS's or this machine's addresses")
 	}
 	return endpointcreds.New(endpoint, func(o *endpointcreds.Options) {
-		o.HTTPClient, o.Retryer = plain{transportOf(config.HTTP)}, aws.NopRetryer{}
+		o.HTTPClient, o.Retryer = plain{apierror.TransportOf(config.HTTP)}, aws.NopRetryer{}
 		o.AuthorizationToken = os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN")
 		if file := os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); file != "" {
 			o.AuthorizationTokenProvider = endpointcreds.TokenProviderFunc(func() (string, error) { return tokenIn(file) })

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/aws/apierror"
 )
 
 // Check validates the account and the credentials of a configuration. Errors are of class
@@ -81,7 +82,7 @@ func Misconfigured(message string) error {
 func NewSTS(config cloud.Config, credentials aws.CredentialsProvider) *sts.Client {
 	return sts.New(sts.Options{
 		Region: config.Region, Credentials: credentials, BaseEndpoint: Endpoint(config.Endpoint),
-		HTTPClient: NewWire(config.HTTP, CheckXML), Retryer: aws.NopRetryer{},
+		HTTPClient: apierror.NewWire(config.HTTP, apierror.CheckXML), Retryer: aws.NopRetryer{},
 	})
 }
 

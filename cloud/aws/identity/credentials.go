@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/aws/apierror"
 )
 
 // The keys of a Secret with credentials.
@@ -76,11 +77,11 @@ func (c *Credentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	if last := c.clock.Now().Add(expiryWindow); kept.HasKeys() && (!kept.CanExpire || last.Before(kept.Expires)) {
 		return kept, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, apierror.RequestTimeout)
 	defer cancel()
 	got, err := c.provider.Retrieve(ctx)
 	if err != nil {
-		return aws.Credentials{}, &Error{err}
+		return aws.Credentials{}, &apierror.CredentialsError{Err: err}
 	}
 	return c.keep(got), nil
 }
@@ -101,14 +102,6 @@ func (c *Credentials) Forget() {
 	defer c.mu.Unlock()
 	c.kept = aws.Credentials{}
 }
-
-// Error is an error on the way to credentials: the request that needs them was not sent.
-type Error struct{ err error }
-
-func (e *Error) Error() string { return "getting credentials: " + e.err.Error() }
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.err }
 
 // federated exchanges a token of the hub's ServiceAccount for a role.
 type federated struct {

@@ -1,16 +1,15 @@
-// Package identity provides the credentials of a CloudAccount for Amazon Web Services, and what all
-// of its APIs share: sending requests and classifying errors.
+// Package identity provides the credentials of a CloudAccount for Amazon Web Services.
 //
 // # Purpose
 //
+//   - Check validates the configuration of an account.
 //   - Connect creates Credentials. It reads the environment and the identity of the machine for
 //     credentials of type Ambient only, and assumes the role of the account if there is one.
-//   - Wire sends the requests of the SDK and reads each response completely.
-//   - Failure converts an error of the SDK to a cloud.Error.
 //
 // # Non-goals
 //
-// The package knows no error codes of EC2 or S3; packages cloud/aws and cloud/aws/objectstore do.
+// The package sends no requests but those for credentials. Package cloud/aws/apierror sends and
+// classifies those of all APIs.
 //
 // # Trade-offs
 //

@@ -7,7 +7,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/aws/identity"
+	"github.com/shopfleet/shopfleet/cloud/aws/apierror"
 )
 
 // checkAnswer checks that a response is from S3.
@@ -27,15 +27,15 @@ func checkAnswer(response *http.Response, body []byte) error {
 		good = response.Header.Get("Etag") != ""
 	}
 	if !good {
-		return identity.ErrAnswer
+		return apierror.ErrAnswer
 	}
 	return nil
 }
 
 func wantRoot(body []byte, want string) error {
-	root, err := identity.Root(body)
+	root, err := apierror.Root(body)
 	if err == nil && root != want {
-		return identity.ErrAnswer
+		return apierror.ErrAnswer
 	}
 	return err
 }
@@ -59,7 +59,7 @@ const (
 
 // fail converts an error of the SDK.
 func (c *client) fail(op string, changes bool, err error) *cloud.Error {
-	out := identity.Failure{Op: op, Changes: changes, Err: err, ClassOf: classOf}.Classify()
+	out := apierror.Failure{Op: op, Changes: changes, Err: err, ClassOf: classOf}.Classify()
 	switch {
 	case out.Class == cloud.ClassAuthExpired:
 		c.credentials.Forget()

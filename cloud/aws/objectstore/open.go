@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/aws/apierror"
 	"github.com/shopfleet/shopfleet/cloud/aws/identity"
 )
 
@@ -42,7 +43,7 @@ func Open(_ context.Context, config cloud.Config) (cloud.ObjectStore, error) {
 	signer := timed{signer: v4.NewSigner(), clock: config.Clock}
 	api := s3.New(s3.Options{
 		Region: storage.Region, Credentials: credentials, BaseEndpoint: identity.Endpoint(storage.Endpoint), UsePathStyle: storage.Endpoint != "",
-		HTTPClient: identity.NewWire(config.HTTP, checkAnswer), HTTPSignerV4: signer, Retryer: aws.NopRetryer{},
+		HTTPClient: apierror.NewWire(config.HTTP, checkAnswer), HTTPSignerV4: signer, Retryer: aws.NopRetryer{},
 		// What the signature says of a body is enough, and all that every service knows.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,

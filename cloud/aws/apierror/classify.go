@@ -1,4 +1,4 @@
-package identity
+package apierror
 
 import (
 	"context"
@@ -26,7 +26,7 @@ const (
 	maxMessage = 1024
 )
 
-// Failure is a request that failed.
+// Failure describes a request that failed.
 type Failure struct {
 	// Op is the operation that failed, as package cloud names it.
 	Op string
@@ -35,12 +35,12 @@ type Failure struct {
 	Changes bool
 	// Err holds the error that the SDK returned.
 	Err error
-	// ClassOf is the class of a code of the API, and "" for one that it does not know.
-	// Codes of every API need not be known there.
+	// ClassOf returns the class of a code of the API, and "" for one that it does not know. It
+	// need not know the codes that all APIs share.
 	ClassOf func(code string) cloud.Class
 }
 
-// Classify makes an error of a failure.
+// Classify returns the error for a failure.
 func (f Failure) Classify() *cloud.Error {
 	out := &cloud.Error{Provider: v1.ProviderAWS, Op: f.Op, Err: f.Err}
 	changes := f.Changes && !unsent(f.Err)
@@ -76,10 +76,19 @@ func (f Failure) Classify() *cloud.Error {
 	return out
 }
 
+// CredentialsError is an error on the way to credentials: the request that needs them was not sent.
+type CredentialsError struct{ Err error }
+
+// Error says that credentials are missing, and why.
+func (e *CredentialsError) Error() string { return "getting credentials: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *CredentialsError) Unwrap() error { return e.Err }
+
 // unsent reports whether a failed request was not sent, because there were no credentials
 // or the server's certificate was not trusted.
 func unsent(err error) bool {
-	var before *Error
+	var before *CredentialsError
 	var distrusted *tls.CertificateVerificationError
 	return errors.As(err, &before) || errors.As(err, &distrusted)
 }

@@ -1,4 +1,4 @@
-package identity
+package apierror
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// requestTimeout is the timeout of a request, including its response.
-	requestTimeout = 30 * time.Second
+	// RequestTimeout is the timeout of a request, including its response.
+	RequestTimeout = 30 * time.Second
 	// maxAnswer is the maximum size of a response in bytes; a page of a thousand
 	// snapshots with fifty tags each is smaller.
 	maxAnswer = 64 << 20
@@ -35,10 +35,11 @@ type CheckAnswer func(response *http.Response, body []byte) error
 
 // NewWire returns a Wire that checks responses.
 func NewWire(client *http.Client, check CheckAnswer) Wire {
-	return Wire{transport: transportOf(client), check: check}
+	return Wire{transport: TransportOf(client), check: check}
 }
 
-func transportOf(client *http.Client) http.RoundTripper {
+// TransportOf returns the transport of a client.
+func TransportOf(client *http.Client) http.RoundTripper {
 	if client.Transport == nil {
 		return http.DefaultTransport
 	}
@@ -47,7 +48,7 @@ func transportOf(client *http.Client) http.RoundTripper {
 
 // Do sends a request and reads the whole response, so that incomplete ones are detected.
 func (w Wire) Do(r *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), RequestTimeout)
 	defer cancel()
 	response, err := w.transport.RoundTrip(r.WithContext(ctx))
 	if err != nil {

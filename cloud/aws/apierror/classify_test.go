@@ -1,10 +1,11 @@
-package identity
+package apierror
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -15,9 +16,9 @@ import (
 // TestNoAnswer classifies failures without an answer. A token that cannot be read is no connection that failed.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
-	_, missing := tokenIn(filepath.Join(t.TempDir(), "none"))
+	_, missing := os.Open(filepath.Join(t.TempDir(), "none"))
 	for want, err := range map[string]error{
-		"the file with the token of the hub's pod cannot be read": &Error{fmt.Errorf("failed to retrieve jwt: %w", missing)},
+		"the file with the token of the hub's pod cannot be read": &CredentialsError{fmt.Errorf("failed to retrieve jwt: %w", missing)},
 		"the connection failed":                                   &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
 		"there was no answer in time":                             &net.OpError{Op: "dial", Err: syscall.ETIMEDOUT},
 		"the request was cancelled":                               fmt.Errorf("asking: %w", context.Canceled),
