@@ -84,6 +84,20 @@ type ClusterStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Revision int64 `json:"revision,omitempty"`
 
+	// renderingVersion is the version of pod templates that the cluster may have: pods of an earlier one are
+	// replaced. Absent for a cluster whose turn is yet to come for the first time. At most 63 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	RenderingVersion string `json:"renderingVersion,omitempty"`
+
+	// heldTemplates is true while the cluster has pods of an earlier version of the pod templates, as last observed.
+	// +optional
+	HeldTemplates bool `json:"heldTemplates,omitempty"`
+
+	// renderingStartTime is when the cluster got its renderingVersion, until it is ready with it: others wait for it.
+	// +optional
+	RenderingStartTime *metav1.Time `json:"renderingStartTime,omitempty"`
+
 	// replicationLagSeconds is the longest time in seconds that a replica of the database is
 	// behind the primary, rounded down: below 10 to 0, below 60 to tens, below 3600 to whole
 	// minutes, then to whole hours. Absent without replicas, and while none is observed.

@@ -64,6 +64,20 @@ type EcommerceAppStatus struct {
 	// +kubebuilder:validation:MaxLength=262144
 	LastHandledImageUpdate string `json:"lastHandledImageUpdate,omitempty"`
 
+	// renderingVersion is the version of the pod templates that the process renders which reconciles the object
+	// (clusters only). At most 63 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	RenderingVersion string `json:"renderingVersion,omitempty"`
+
+	// heldTemplates are the components whose pods are of an earlier version of the pod templates, and are not
+	// replaced yet (clusters only). At most 16.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	HeldTemplates []string `json:"heldTemplates,omitempty"`
+
 	// appliedHash is a hash of what was applied for a copy in its cluster, and of the fields that
 	// were owned afterwards: 64 lower-case hexadecimal characters. A process that starts compares
 	// it instead of reading each object. Not set on the hub.

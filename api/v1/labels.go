@@ -100,8 +100,15 @@ const (
 	// the pods that it selects behind a dash.
 	SpecHashAnnotation = "ecommerce.io/spec-hash"
 	// RenderedAnnotation says of a rendered Deployment or StatefulSet which images, replicas and claim
-	// templates it was applied with: an admission policy of the cluster may store others.
+	// templates it was applied with: an admission policy of the cluster may store others. It also has a hash of
+	// the part of the spec that the pod template was rendered from, and the version of the template.
 	RenderedAnnotation = "ecommerce.io/rendered"
+	// RenderingAnnotation, on a copy, is the version of pod templates that the hub lets it have: pods are replaced
+	// because of another version only when it is this one.
+	RenderingAnnotation = "ecommerce.io/rendering"
+	// RenderNowAnnotation, on an application on the hub, is a version of pod templates that all its clusters may have
+	// at once.
+	RenderNowAnnotation = "ecommerce.io/render-now"
 
 	// PodTemplateLabel, on a Deployment of a workload with the strategy BlueGreen and on its pods, is a
 	// hash of the template of the pods. The Service of the workload selects by it, and has that of the

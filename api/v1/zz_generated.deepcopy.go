@@ -788,6 +788,10 @@ func (in *ClusterStatus) DeepCopyInto(out *ClusterStatus) {
 		*out = new(ReplicaShare)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.RenderingStartTime != nil {
+		in, out := &in.RenderingStartTime, &out.RenderingStartTime
+		*out = (*in).DeepCopy()
+	}
 	if in.ReplicationLagSeconds != nil {
 		in, out := &in.ReplicationLagSeconds, &out.ReplicationLagSeconds
 		*out = new(int64)
@@ -1188,6 +1192,11 @@ func (in *EcommerceAppStatus) DeepCopyInto(out *EcommerceAppStatus) {
 	if in.LastUpdated != nil {
 		in, out := &in.LastUpdated, &out.LastUpdated
 		*out = (*in).DeepCopy()
+	}
+	if in.HeldTemplates != nil {
+		in, out := &in.HeldTemplates, &out.HeldTemplates
+		*out = make([]string, len(*in))
+		copy(*out, *in)
 	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions

@@ -107,6 +107,10 @@ type Object struct {
 	// StartReplicas is the number of replicas with which a stopped Deployment starts whose number an
 	// autoscaler determines; 0 for other objects.
 	StartReplicas int32
+
+	// Inputs is a hash of the part of the spec that the pod template of a workload is rendered from: neither
+	// replicas nor storage. Empty for other objects.
+	Inputs string
 }
 
 // Generate describes generated data of a Secret. Exactly one field is set.

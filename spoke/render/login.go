@@ -64,7 +64,7 @@ func (p proxy) objects() []component.Object {
 	objects := []component.Object{
 		p.secret(),
 		{Resource: p.networkPolicy()},
-		{Resource: p.deployment()},
+		{Resource: p.deployment(), Inputs: p.inputsHash()},
 		{Resource: meta.Service(p.part, p.name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
 	}
 	if p.replicas() > 1 {
@@ -98,6 +98,14 @@ func (p proxy) networkPolicy() *networkingv1.NetworkPolicy {
 		meta.AllowPort(policy, providerPort)
 	}
 	return policy
+}
+
+// inputsHash returns the hash of what the pods are rendered from.
+func (p proxy) inputsHash() string {
+	spec := p.shop.app.Spec
+	ingress := spec.Ingress
+	ingress.Annotations = nil
+	return meta.Inputs(p.shop.frontend.spec.PodSettings, spec.ImageRegistry, spec.Security, ingress, p.shop.clusterHost())
 }
 
 func (p proxy) deployment() component.Resource {

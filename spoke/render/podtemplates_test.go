@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,6 +57,53 @@ func TestPodTemplates(t *testing.T) {
 	for _, workload := range restarted {
 		if _, known := rendered[workload]; !known {
 			t.Errorf("CHANGELOG.md says that an upgrade restarts the pods of %q, which is none of %q", workload, slices.Sorted(maps.Keys(rendered)))
+		}
+	}
+}
+
+// renderingVersion has the version of the pod templates, and a hash of all of them.
+const renderingVersion = "podtemplates/rendering.txt"
+
+// TestVersion: pods would be replaced by an upgrade, and not wait for their turn, if another template had the same version.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	rendered, sum := renderedTemplates(t), sha256.New()
+	for _, workload := range slices.Sorted(maps.Keys(rendered)) {
+		fmt.Fprintln(sum, workload, rendered[workload])
+	}
+	path := filepath.Join("testdata", renderingVersion)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, hash, _ := strings.Cut(strings.TrimSpace(string(raw)), " ")
+	switch now := fmt.Sprintf("%x", sum.Sum(nil)); {
+	case now == hash && version == Version:
+	case version == Version:
+		t.Errorf("pod templates have changed: raise Version in version.go, which is %s", Version)
+	case os.Getenv("UPDATE_GOLDEN") == "":
+		t.Errorf("version %s has no hash: run again with UPDATE_GOLDEN=1", Version)
+	default:
+		if err := os.WriteFile(path, []byte(Version+" "+now+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestNoImageOfOurs: pods that live long have no image of this project, which changes with each build.
+func TestNoImageOfOurs(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		app, cluster := randomShop(random)
+		for name, object := range workloadsOf(t, app, cluster) {
+			for _, pod := range podTemplates(object.Resource) {
+				for container, image := range component.ContainerImages(pod) {
+					if strings.Contains(image, "shopfleet") {
+						t.Errorf("container %s of the %s has the image %s", container, name, image)
+					}
+				}
+			}
 		}
 	}
 }

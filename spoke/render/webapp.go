@@ -30,7 +30,7 @@ func WebApp(app *webappv1.WebApp, c Cluster) ([]component.Component, error) {
 	deployment := statelessDeployment(part, name, statelessPod(container, v1.PodUserIDsFixed, scratch{"run", "/var/run"}, scratch{"cache", "/var/cache/nginx"}))
 	deployment.Spec.Replicas = new(valueOr(app.Spec.Replicas, 1))
 	return []component.Component{{Name: Web, Objects: []component.Object{
-		{Resource: deployment},
+		{Resource: deployment, Inputs: meta.Inputs(v1.PodSettings{}, app.Spec.Image, app.Spec.Port)},
 		{Resource: meta.Service(part, name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
 	}}}, nil
 }

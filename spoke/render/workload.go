@@ -51,6 +51,8 @@ type workload struct {
 	cluster map[string]string
 	// annotations are the annotations of the pods.
 	annotations map[string]string
+	// inputs are the facts that the pods depend on beside the spec of the workload and its image.
+	inputs []any
 	// peers may connect; empty allows all. With restricted egress the pods may connect to dependencies.
 	peers, dependencies []networkingv1.NetworkPolicyPeer
 	egress              v1.EgressPolicy
@@ -71,6 +73,7 @@ func (s *shop) newWorkload(role, image string, spec v1.Workload, replicas int32)
 		settings:    map[string]string{"PORT": strconv.Itoa(int(port))},
 		cluster:     s.clusterSettings(),
 		annotations: s.scrapeAnnotations(port),
+		inputs:      []any{s.app.Annotations[v1.RestartedAtAnnotation], s.scraped()},
 	}
 	if at := s.app.Annotations[v1.RestartedAtAnnotation]; at != "" {
 		w.annotations[v1.RestartedAtAnnotation] = at
@@ -98,6 +101,7 @@ func (s *shop) newBackend() workload {
 	}
 	w.dependencies = []networkingv1.NetworkPolicyPeer{meta.PeerOf(s.part(database.Component))}
 	db := s.database
+	w.inputs = append(w.inputs, db.Engine, s.cluster.LoginRotation)
 	w.settings["DB_ENGINE"] = string(db.Engine)
 	w.settings["DB_HOST"] = db.Host()
 	w.settings["DB_PORT"] = strconv.Itoa(int(db.Port()))
@@ -113,6 +117,7 @@ func (s *shop) newBackend() workload {
 func (s *shop) newFrontend(image string) workload {
 	spec := s.app.Spec.Frontend
 	w := s.newWorkload(Frontend, image, spec, valueOr(spec.Replicas, valueOr(s.app.Spec.Replicas, 1)))
+	w.inputs = append(w.inputs, s.backend != nil)
 	if s.backend != nil {
 		w.settings["BACKEND_URL"] = "http://" + s.backend.name
 		w.dependencies = []networkingv1.NetworkPolicyPeer{meta.PeerOf(s.part(Backend))}
@@ -139,7 +144,7 @@ func (w workload) component() (component.Component, error) {
 			return component.Component{}, err
 		}
 	}
-	pods := component.Object{Resource: deployment}
+	pods := component.Object{Resource: deployment, Inputs: w.inputsHash()}
 	if w.spec.Autoscaling != nil {
 		pods.StartReplicas = w.leastReplicas()
 	}
@@ -198,6 +203,13 @@ func (w workload) mostReplicas() int32 {
 		return w.spec.Autoscaling.MaxReplicas
 	}
 	return w.replicas
+}
+
+// inputsHash returns the hash of what the pods are rendered from. With another strategy the workload has another name.
+func (w workload) inputsHash() string {
+	spec := w.spec
+	spec.Replicas, spec.Autoscaling, spec.Strategy, spec.PodSettings = nil, nil, "", v1.PodSettings{}
+	return meta.Inputs(w.spec.PodSettings, append([]any{w.image, w.userIDs, spec}, w.inputs...)...)
 }
 
 func (w workload) config() *corev1.ConfigMap {

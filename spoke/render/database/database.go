@@ -187,11 +187,16 @@ func (r renderer) objects() []component.Object {
 	if r.Replicas > 1 {
 		objects = append(objects, component.Object{Resource: r.disruptionBudget()})
 	}
-	objects = append(objects, component.Object{Resource: r.statefulSet()})
+	objects = append(objects, component.Object{Resource: r.statefulSet(), Inputs: r.inputsHash()})
 	if r.Backup.Enabled {
 		objects = append(objects, r.backup()...)
 	}
 	return objects
+}
+
+// inputsHash returns the hash of what the pods of the servers are rendered from.
+func (r renderer) inputsHash() string {
+	return meta.Inputs(r.Pods, r.Engine, r.Version, r.Image, r.Registry, r.Resources, r.UserIDs, r.NodeAffinity)
 }
 
 // engine holds the settings that differ between PostgreSQL and MySQL.

@@ -3,8 +3,11 @@ package meta
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"strings"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // Maximum lengths of names, in characters.
@@ -50,6 +53,17 @@ func LabelValue(s string) string {
 func Hash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:])[:hashLength]
+}
+
+// Inputs returns a hash of the parts of a spec that a pod template is rendered from, without the annotations of its
+// ServiceAccount. Fields that later releases add do not change it where they are not set.
+func Inputs(settings v1.PodSettings, parts ...any) string {
+	settings.ServiceAccountAnnotations = nil
+	raw, err := json.Marshal(append(parts, settings))
+	if err != nil {
+		return "" // The template is not held then.
+	}
+	return Hash(string(raw))
 }
 
 // DataHash returns 16 hexadecimal digits of the SHA-256 of a ConfigMap's data.

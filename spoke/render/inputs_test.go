@@ -1,0 +1,70 @@
+package render
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/shopfleet/shopfleet/api/apitest"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// TestInputs edits each field of random shops: an edit that changes the pods of a workload changes the hash of what they
+// are rendered from, so that they are not held, and one of replicas, storage or a share changes none.
+func TestInputs(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	changed := map[string]bool{}
+	for range 60 {
+		app, cluster := randomShop(random)
+		app.Spec = apitest.RandomFullApp(random).Spec
+		for range 20 {
+			before := workloadsOf(t, app, cluster)
+			field := apitest.RandomEdit(random, app)
+			scales := strings.HasSuffix(field, "eplicas") || strings.Contains(field, ".autoscaling") || strings.HasPrefix(field, ".database.storage")
+			for name, now := range workloadsOf(t, app, cluster) {
+				was, existed := before[name]
+				if !existed {
+					continue
+				}
+				same := equality.Semantic.DeepEqual(podTemplates(was.Resource), podTemplates(now.Resource))
+				changed[name] = changed[name] || was.Inputs != now.Inputs
+				renamed := component.KeyOf(was.Resource) != component.KeyOf(now.Resource) // By the strategy BlueGreen.
+				if now.Inputs == "" || !same && was.Inputs == now.Inputs && !scales && !renamed {
+					t.Errorf("%s: an edit of %s changes the pods, and not the hash %q", name, field, now.Inputs)
+				}
+				if scales && same && was.Inputs != now.Inputs {
+					t.Errorf("%s: an edit of %s would replace pods of an earlier version", name, field)
+				}
+			}
+		}
+	}
+	for _, name := range []string{"database", "backend", "frontend", "ingress"} {
+		if !changed[name] {
+			t.Errorf("no edit changed the hash of %s", name)
+		}
+	}
+}
+
+// workloadsOf returns the Deployments and StatefulSets of a shop by component.
+func workloadsOf(t *testing.T, app *v1.EcommerceApp, cluster Cluster) map[string]component.Object {
+	t.Helper()
+	components, err := EcommerceApp(app, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]component.Object{}
+	for _, c := range components {
+		for _, o := range c.Objects {
+			switch o.Resource.(type) {
+			case *appsv1.Deployment, *appsv1.StatefulSet:
+				found[c.Name] = o
+			}
+		}
+	}
+	return found
+}
