@@ -90,6 +90,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	} else if err != nil {
 		failed = errors.Join(failed, err)
 	}
+	in.planRendering(app)
 	wait := retry.Sooner(abandon(app, in.Clusters, in.Now.Time), in.wait())
 	next, err := r.compute(ctx, app, &in.Input)
 	failed = errors.Join(failed, err)

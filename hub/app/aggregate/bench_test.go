@@ -50,7 +50,7 @@ func BenchmarkLoss(b *testing.B) {
 
 // TestComputeAllocations bounds the garbage of a status by its clusters.
 func TestComputeAllocations(t *testing.T) {
-	const each = 120
+	const each = 124
 	few, many := placedOn(10), placedOn(110)
 	cost := func(in Input) float64 { return testing.AllocsPerRun(5, func() { Compute(in) }) }
 	if got := (cost(many) - cost(few)) / 100; got > each {

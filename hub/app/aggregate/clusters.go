@@ -102,6 +102,9 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 		e.PendingChangeCount = 0
 	}
 	e.Revision = in.Revisions[c.Name]
+	if next, decided := in.Renderings[c.Name]; decided {
+		e.RenderingVersion, e.RenderingStartTime = next.Version, next.Start
+	}
 	if !wanted {
 		leaving(&e, in, c)
 		return e, !c.Gone && !c.Abandoned
@@ -115,7 +118,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 			Name: e.Name, Region: e.Region, Provider: e.Provider,
 			AppliedGeneration: e.AppliedGeneration, LastObservedTime: e.LastObservedTime,
 			UnknownOrigin: e.UnknownOrigin, PendingChangeCount: e.PendingChangeCount, Revision: e.Revision,
-			DatabaseCreated: e.DatabaseCreated,
+			DatabaseCreated: e.DatabaseCreated, RenderingVersion: e.RenderingVersion, RenderingStartTime: e.RenderingStartTime,
 		}
 		observed(&e, in.Generation, c)
 		if in.Paused || c.Paused {
@@ -242,6 +245,7 @@ func setFacts(e *v1.ClusterStatus, status v1.EcommerceAppStatus) {
 	e.SelfSigned = meta.IsStatusConditionFalse(status.Conditions, v1.ConditionCertificateTrusted)
 	// The mark in the cluster may be lost with the copy; what was known stays.
 	e.DatabaseCreated = e.DatabaseCreated || status.DatabaseCreated
+	e.HeldTemplates = len(status.HeldTemplates) > 0
 	e.DatabaseLost = isTrue(status.Conditions, v1.ConditionDatabaseLost)
 	for _, component := range status.Components {
 		e.Components = append(e.Components, v1.ClusterComponentStatus{

@@ -13,6 +13,7 @@ import (
 const (
 	maxReplicas      = 1_000_000
 	maxSelector      = 2048
+	maxVersion       = 63
 	maxReportedNames = 64
 	maxReportedText  = 1024
 	maxKind          = 63
@@ -54,6 +55,7 @@ func reported(status *v1.EcommerceAppStatus) v1.EcommerceAppStatus {
 	out.DatabaseReplicas, out.StartedServer = reportedReplicas(status.DatabaseReplicas), v1.ValidServer(status.StartedServer)
 	out.Addresses = v1.ValidAddresses(status.Addresses[:min(len(status.Addresses), maxReportedNames)])
 	out.PendingChanges, out.PendingChangeCount = reportedChanges(status.PendingChanges), count(status.PendingChangeCount)
+	out.RenderingVersion, out.HeldTemplates = v1.Excerpt(status.RenderingVersion, maxVersion), reportedNames(status.HeldTemplates)
 	out.Regions, out.Clusters, out.Backups, out.Placement, out.Rollout = nil, nil, nil, nil, nil
 	return out
 }
@@ -97,6 +99,17 @@ func reportedComponents(reported []v1.ComponentStatus) []v1.ComponentStatus {
 		})
 	}
 	return all
+}
+
+// reportedNames returns the names of components that the hub knows.
+func reportedNames(reported []string) []string {
+	var names []string
+	for _, name := range reported {
+		if slices.Contains(componentNames(), name) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // reportedConditions returns the conditions with a known status, the first of each type. Types that the hub

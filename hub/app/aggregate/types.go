@@ -63,6 +63,9 @@ type Input struct {
 	// nil without one.
 	Rollout   *v1.RolloutStatus
 	Revisions map[string]int64
+	// Renderings are the versions of pod templates that the clusters may have, by name; nil while they keep what
+	// they have.
+	Renderings map[string]Rendering
 	// Refused says that the API server has refused the status with what clusters report, which is left out then;
 	// empty if it has not.
 	Refused string
@@ -94,6 +97,13 @@ type Input struct {
 	Previous v1.EcommerceAppStatus
 	// Now is the current time, in whole seconds as the API stores it.
 	Now metav1.Time
+}
+
+// Rendering is the version of pod templates that a cluster may have, and since when others wait until it is ready with
+// it; nil if none does.
+type Rendering struct {
+	Version string
+	Start   *metav1.Time
 }
 
 // Unrevised describes a revision that could not be stored.
@@ -169,6 +179,8 @@ type Copy struct {
 	HubGeneration int64
 	// Revision is the number of the revision that the copy has; 0 without a rollout.
 	Revision int64
+	// Rendering is the version of pod templates that the copy may have.
+	Rendering string
 	// Database is the server in the copy's spec; zero without a database.
 	Database v1.CopiedServer
 	// Deleting is true if the copy is being deleted, and Held names the finalizers of others that hold it,

@@ -53,8 +53,13 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	if p.effective.Revision != 0 {
 		annotations[v1.RevisionAnnotation] = strconv.FormatInt(p.effective.Revision, 10)
 	}
-	if p.order != nil && p.order.DatabaseCreated {
-		annotations[v1.DatabaseCreatedAnnotation] = "true"
+	if p.order != nil {
+		if p.order.DatabaseCreated {
+			annotations[v1.DatabaseCreatedAnnotation] = "true"
+		}
+		if p.order.Rendering != "" {
+			annotations[v1.RenderingAnnotation] = p.order.Rendering
+		}
 	}
 	for _, key := range []string{v1.ReconcileAtAnnotation, v1.RestartedAtAnnotation, v1.StartEmptyAnnotation} {
 		if value := app.Annotations[key]; value != "" {
@@ -236,6 +241,7 @@ func observedCopy(app, live *v1.EcommerceApp) *aggregate.Copy {
 		Generation:    live.Generation,
 		HubGeneration: v1.OriginOf(live.Annotations).Generation,
 		Revision:      v1.RevisionOf(live.Annotations),
+		Rendering:     live.Annotations[v1.RenderingAnnotation],
 		Database:      v1.CopiedServerOf(live),
 		Deleting:      live.DeletionTimestamp != nil,
 		Status:        live.Status,

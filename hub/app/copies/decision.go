@@ -42,6 +42,7 @@ func DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus, sources str
 		o := &state.Order{
 			Delete: app.Ending() || entry.Phase == v1.PhaseDeleting, Share: entry.Share.DeepCopy(), Recorded: decided.RecordedServer(entry.Name),
 			Applied: entry.AppliedGeneration, DatabaseCreated: entry.DatabaseCreated, Region: entry.Region, Provider: entry.Provider,
+			Rendering: entry.RenderingVersion,
 		}
 		o.Revision, o.Earlier = revisionOf(entry.Revision)
 		o.Hash = hashOf(common, o)
@@ -69,8 +70,8 @@ func commonOf(d *state.Decision, sources string) []byte {
 // hashOf returns the hash of an order, with what concerns all queues.
 func hashOf(common []byte, o *state.Order) string {
 	share := ptr.Deref(o.Share, v1.ReplicaShare{})
-	sum := sha256.Sum256(fmt.Appendf(slices.Clone(common), " %t %d %t %d %d %q", o.Delete, o.Revision, o.Earlier,
-		ptr.Deref(share.Frontend, undivided), ptr.Deref(share.Backend, undivided), o.Recorded))
+	sum := sha256.Sum256(fmt.Appendf(slices.Clone(common), " %t %d %t %d %d %q %q", o.Delete, o.Revision, o.Earlier,
+		ptr.Deref(share.Frontend, undivided), ptr.Deref(share.Backend, undivided), o.Recorded, o.Rendering))
 	return hex.EncodeToString(sum[:hashLength])
 }
 

@@ -35,6 +35,8 @@ type Order struct {
 	Earlier  bool
 	// Share is the cluster's part of the replicas; nil if they are not divided.
 	Share *v1.ReplicaShare
+	// Rendering is the version of pod templates that the copy may have; empty for the one that it has.
+	Rendering string
 	// Recorded is the database's server that the backups are of; zero if there are none.
 	Recorded v1.DatabaseServer
 
