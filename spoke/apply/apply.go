@@ -141,6 +141,11 @@ type Request struct {
 	StartReplicas int32
 	// Again applies an object once more that the API server stored otherwise than it was applied.
 	Again bool
+	// KeepTemplate leaves a workload the pod template that was applied to it last: that of the intent is not written,
+	// and only what else differs is. Instead is applied in place of the intent if the template cannot stay, because
+	// others changed it or the workload is missing; nil for one that then stays as it is.
+	KeepTemplate bool
+	Instead      component.Resource
 	// Hold makes Apply write nothing, and return what it would write in Result.Change.
 	Hold bool
 	// ExpectFor is the time for which an object that was created from the same intent is expected to
@@ -195,6 +200,9 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 		if req.Live != nil { // It was read: there is none.
 			req.Live, req.ExpectFor = nil, 0
 		}
+		if req = req.instead(); req.KeepTemplate {
+			return Result{Outcome: Unchanged}, nil
+		}
 		result, found, err := a.applyMissing(ctx, req)
 		if err != nil || found == nil {
 			return result, err
@@ -207,6 +215,14 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 		a.note(live, req.Intent)
 	}
 	return result, err
+}
+
+// instead returns the request that is made if the pod template of a workload cannot stay: the same if there is none.
+func (r Request) instead() Request {
+	if r.Instead != nil {
+		r.Intent, r.Instead, r.KeepTemplate = r.Instead, nil, false
+	}
+	return r
 }
 
 // applyOver applies an intent to an object that exists.
@@ -225,6 +241,14 @@ func (a *Applier) applyOver(ctx context.Context, req Request, live component.Res
 	if req.Check != nil {
 		if err := req.Check(live); err != nil {
 			return Result{}, err
+		}
+	}
+	if req.KeepTemplate {
+		if kept, err := a.keepTemplate(req, live, intent); err != nil || !kept {
+			if req = req.instead(); err != nil || req.KeepTemplate {
+				return Result{Outcome: Unchanged}, err
+			}
+			return a.applyOver(ctx, req, live)
 		}
 	}
 	if req.Once && !adopted && !lacksMetadata(live, intent) {

@@ -1,12 +1,6 @@
 package apply
 
-import (
-	"encoding/json"
-	"reflect"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-)
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 // ownsAll reports whether the managed fields of a live object say that this applier owns every field
 // of an intent. What it does not own may change without a trace in its fingerprint.
@@ -68,31 +62,10 @@ func owns(fields map[string]any, value any) bool {
 	return true
 }
 
-// ownsItem reports whether managed fields contain an item of a list: by its keys, or in a set by its
-// value. The API server may have set a key that the intent leaves to it.
+// ownsItem reports whether managed fields contain an item of a list.
 func ownsItem(fields map[string]any, item any) bool {
-	for path, below := range fields {
-		child, ok := below.(map[string]any)
-		if !ok {
-			continue
-		}
-		kind, text, _ := strings.Cut(path, ":")
-		var named any
-		if err := json.Unmarshal([]byte(text), &named); err != nil {
-			continue
-		}
-		switch kind {
-		case "v":
-			if equalScalars(item, named) || reflect.DeepEqual(item, named) {
-				return true
-			}
-		case "k":
-			if hasKeys(item, named) && owns(child, item) {
-				return true
-			}
-		}
-	}
-	return false
+	child := itemFields(fields, item)
+	return child != nil && owns(child, item)
 }
 
 // hasKeys reports whether an item of a list has the values of its keys, where it has the keys.

@@ -13,7 +13,7 @@ import (
 
 // storedAs returns an object as the API server stores it after it was applied, and was changed by admission.
 func storedAs[T component.Resource](applied T, change func(T)) T {
-	component.Record(applied)
+	component.Record(component.Object{Resource: applied}, "")
 	change(applied)
 	return applied
 }
@@ -22,7 +22,7 @@ func storedAs[T component.Resource](applied T, change func(T)) T {
 func recordAll(components []component.Component) []component.Component {
 	for _, c := range components {
 		for _, object := range c.Objects {
-			component.Record(object.Resource)
+			component.Record(object, "")
 		}
 	}
 	return components
@@ -146,7 +146,7 @@ func checkSets(t *testing.T, steps []component.Step, action component.Action, wa
 func TestReplacedAfterGrowth(t *testing.T) {
 	components := recordAll(larger("image:1", "image:1"))
 	before := statefulSet("database", 1, 1)
-	component.Record(before)
+	component.Record(component.Object{Resource: before}, "")
 	plan := func(live component.Live) component.Decision {
 		got, err := component.Plan(component.Input{Components: components, Live: live, OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
 		if err != nil {

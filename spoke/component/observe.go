@@ -110,7 +110,11 @@ func observeObject(object Object, exists Resource, live Live) ([]fact, string) {
 		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being deleted" + heldBy(exists)}}, ""
 	}
 	small := claimsToGrow(want, live)
-	if w, ok := viewOf(keepTemplates(want, exists, small), exists); ok {
+	desired := keepTemplates(want, exists, small)
+	if set, live := setsOf(desired, exists); object.KeepsTemplate() && live != nil && Immutable(set, live) != "" {
+		desired = keepStored(set, live)
+	}
+	if w, ok := viewOf(desired, exists); ok {
 		facts := observeWorkload(w, unboundClaims(want, live))
 		if len(small) > 0 {
 			facts = append(facts, fact{rankGrowing, v1.PhaseUpdating, v1.ReasonWaitingForStorage,

@@ -15,7 +15,7 @@ import (
 func old(d *appsv1.Deployment) { d.Annotations[v1.SpecHashAnnotation] = "old" }
 
 // recorded records the rendered content of a Deployment in it; admission changes it later.
-func recorded(d *appsv1.Deployment) { component.Record(d) }
+func recorded(d *appsv1.Deployment) { component.Record(component.Object{Resource: d}, "") }
 
 // mirrored and annotated are Deployments that the API server has stored otherwise than they were applied.
 func mirrored(d *appsv1.Deployment) { d.Spec.Template = template("mirror.example.com/image:1") }
@@ -262,7 +262,7 @@ func TestScaledByAnAutoscaler(t *testing.T) {
 	left := func(stored int32) *appsv1.Deployment {
 		d := deployment("web", 0, 0, old)
 		d.Spec.Replicas = nil
-		component.Record(d)
+		recorded(d)
 		d.Spec.Replicas = new(stored)
 		return d
 	}

@@ -206,6 +206,9 @@ func (p *planner) object(component string, object Object) {
 	object.Resource = keepTemplates(want, live, small)
 	want, _ = object.Resource.(*appsv1.StatefulSet)
 	field := Immutable(want, live)
+	if field != "" && object.KeepsTemplate() {
+		object.Resource, field = keepStored(want, live), ""
+	}
 	if field == "" {
 		p.add(Step{Action: Apply, Component: component, Object: object})
 		return
@@ -286,7 +289,7 @@ func (p *planner) prune(ordered []Component) {
 	var unwanted []Key
 	for key, exists := range p.in.Live {
 		if !wanted[key] && exists.GetDeletionTimestamp() == nil && ControlledBy(exists, p.in.OwnerUID) &&
-			!p.isRead(exists) && !p.handovers[exists.GetLabels()[v1.ComponentLabel]].keeps(exists) {
+			!p.isRead(exists) && !p.isNamed(exists) && !p.handovers[exists.GetLabels()[v1.ComponentLabel]].keeps(exists) {
 			unwanted = append(unwanted, key)
 		}
 	}

@@ -26,23 +26,45 @@ type rendered struct {
 	images, annotations, fixed string
 	// replicas is the desired number; empty if an autoscaler has it.
 	replicas string
+	// inputs is a hash of the part of the spec that the pod template was rendered from, and version the version of
+	// the renderer; empty if an earlier release wrote the workload.
+	inputs, version string
 }
 
-// Record notes in the annotation of a workload what was rendered of it. Other objects stay as they are.
-func Record(r Resource) {
-	set := func(replicas *int32, template corev1.PodTemplateSpec, fixed string) {
-		noted := rendered{images: imagesHash(template), annotations: annotationsHash(template), fixed: fixed}
-		if replicas != nil {
-			noted.replicas = strconv.Itoa(int(*replicas))
+// Record notes in the annotation of a workload what was rendered of it, by which version. Other objects stay as they
+// are. So does what is noted of a pod template that stays.
+func Record(object Object, version string) {
+	for _, r := range []Resource{object.Resource, object.Instead} {
+		noted, ok := renderedFrom(r)
+		if !ok {
+			continue
+		}
+		noted.inputs, noted.version = object.Inputs, version
+		if was := object.Kept; was != nil && r == object.Resource {
+			noted.images, noted.annotations, noted.inputs, noted.version = was.images, was.annotations, was.inputs, was.version
 		}
 		noted.record(r)
 	}
+}
+
+// renderedFrom returns what was rendered of a workload, and false for other objects.
+func renderedFrom(r Resource) (rendered, bool) {
+	var replicas *int32
+	noted := rendered{}
 	switch w := r.(type) {
 	case *appsv1.Deployment:
-		set(w.Spec.Replicas, w.Spec.Template, "")
+		replicas = w.Spec.Replicas
 	case *appsv1.StatefulSet:
-		set(w.Spec.Replicas, w.Spec.Template, fixedHash(w))
+		replicas, noted.fixed = w.Spec.Replicas, fixedHash(w)
+	default:
+		return noted, false
 	}
+	template := templateOf(r)
+	noted.images, noted.annotations = imagesHash(*template), annotationsHash(*template)
+	if replicas != nil {
+		noted.replicas = strconv.Itoa(int(*replicas))
+	}
+	return noted, true
 }
 
 // record sets the annotation of an object, whose annotations other objects may share.
@@ -51,7 +73,7 @@ func (r rendered) record(object metav1.Object) {
 	if annotations == nil {
 		annotations = make(map[string]string, 1)
 	}
-	annotations[v1.RenderedAnnotation] = strings.Join([]string{r.images, r.annotations, r.fixed, r.replicas}, ".")
+	annotations[v1.RenderedAnnotation] = strings.Join([]string{r.images, r.annotations, r.fixed, r.replicas, r.inputs, r.version}, ".")
 	object.SetAnnotations(annotations)
 }
 
@@ -62,10 +84,14 @@ func renderedOf(object metav1.Object) (rendered, bool) {
 		text = applied.Rendered
 	}
 	parts := strings.Split(text, ".")
-	if len(parts) != 4 {
+	switch len(parts) {
+	case 4: // An earlier release wrote it.
+		return rendered{images: parts[0], annotations: parts[1], fixed: parts[2], replicas: parts[3]}, true
+	case 6:
+		return rendered{images: parts[0], annotations: parts[1], fixed: parts[2], replicas: parts[3], inputs: parts[4], version: parts[5]}, true
+	default:
 		return rendered{}, false
 	}
-	return rendered{images: parts[0], annotations: parts[1], fixed: parts[2], replicas: parts[3]}, true
 }
 
 func imagesHash(template corev1.PodTemplateSpec) string {

@@ -111,6 +111,11 @@ type Object struct {
 	// Inputs is a hash of the part of the spec that the pod template of a workload is rendered from: neither
 	// replicas nor storage. Empty for other objects.
 	Inputs string
+	// Instead is the workload with the pod template that was rendered, which is applied if the live one cannot
+	// stay. Nil for an object that is applied as it is. See Hold.
+	Instead Resource
+	// Kept describes the live pod template of a workload, if it stays; nil for others.
+	Kept *rendered
 }
 
 // Generate describes generated data of a Secret. Exactly one field is set.

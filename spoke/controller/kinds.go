@@ -22,13 +22,17 @@ import (
 // other ones.
 func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 	return reconciler.Kind[*v1.EcommerceApp]{
-		Name:        "ecommerceapp",
-		CRD:         "ecommerceapps." + v1.GroupName,
-		New:         func() *v1.EcommerceApp { return &v1.EcommerceApp{} },
-		NewList:     func() client.ObjectList { return &v1.EcommerceAppList{} },
-		Selects:     func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByAgent },
-		Facts:       withMemberFacts,
-		Render:      render.EcommerceApp,
+		Name:    "ecommerceapp",
+		CRD:     "ecommerceapps." + v1.GroupName,
+		New:     func() *v1.EcommerceApp { return &v1.EcommerceApp{} },
+		NewList: func() client.ObjectList { return &v1.EcommerceAppList{} },
+		Selects: func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByAgent },
+		Facts:   withMemberFacts,
+		Render:  render.EcommerceApp,
+		Version: render.Version,
+		Released: func(app *v1.EcommerceApp) bool {
+			return !app.IsCopy() || app.Annotations[v1.RenderingAnnotation] == render.Version
+		},
 		Unsupported: render.WithoutHub,
 		Status: func(app *v1.EcommerceApp) reconciler.Status {
 			s := &app.Status
@@ -36,7 +40,7 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 				Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration,
 				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, LastHandledReconcileAt: &s.LastHandledReconcileAt,
 				LastHandledImageUpdate: &s.LastHandledImageUpdate, AppliedHash: &s.AppliedHash, DatabaseCreated: &s.DatabaseCreated,
-				StartedServer: &s.StartedServer,
+				StartedServer: &s.StartedServer, RenderingVersion: &s.RenderingVersion, HeldTemplates: &s.HeldTemplates,
 			}
 		},
 		Paused:   func(app *v1.EcommerceApp) bool { return app.Spec.Paused },
@@ -120,6 +124,7 @@ func WebApp() reconciler.Kind[*webappv1.WebApp] {
 		New:     func() *webappv1.WebApp { return &webappv1.WebApp{} },
 		NewList: func() client.ObjectList { return &webappv1.WebAppList{} },
 		Render:  render.WebApp,
+		Version: render.Version,
 		Status: func(app *webappv1.WebApp) reconciler.Status {
 			s := &app.Status
 			return reconciler.Status{
@@ -144,6 +149,7 @@ func MySQLCluster() reconciler.Kind[*mysqlv1.MySQLCluster] {
 		New:     func() *mysqlv1.MySQLCluster { return &mysqlv1.MySQLCluster{} },
 		NewList: func() client.ObjectList { return &mysqlv1.MySQLClusterList{} },
 		Render:  render.MySQLCluster,
+		Version: render.Version,
 		Status: func(db *mysqlv1.MySQLCluster) reconciler.Status {
 			s := &db.Status
 			return reconciler.Status{

@@ -83,6 +83,9 @@ func TestWrites(t *testing.T) {
 		"replicas":             testReplicas,
 		"lost postgresql":      testLostPostgreSQL,
 		"lost mysql":           testLostMySQL,
+		"held templates":       testHeldTemplates,
+		"earlier release":      testTemplatesOfAnEarlierRelease,
+		"without a hub":        testTemplatesWithoutAHub,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &writer{WithWatch: admin, config: c.AdminConfig(), clock: clocktesting.NewFakeClock(time.Unix(1000, 0)), between: func() {}}

@@ -49,11 +49,7 @@ func (k Kind[T]) DryRun(ctx context.Context, m *Member, t DryRunRequest[T]) ([]v
 	if err != nil {
 		return nil, &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: err}
 	}
-	if err := r.stamp(p.object, facts, components); err != nil {
-		return nil, err
-	}
-	p.components = components
-	if p.live, err = r.observe(ctx, p.object, components); err != nil {
+	if err := r.compare(ctx, p, facts, components); err != nil {
 		return nil, err
 	}
 	if applied := r.kind.Status(p.object).AppliedHash; applied != nil {

@@ -30,6 +30,11 @@ type Kind[T client.Object] struct {
 	// Render returns the components of an object. It is pure. Its error names the field of
 	// the spec that must change.
 	Render func(T, render.Cluster) ([]component.Component, error)
+	// Version is the version of the pod templates that Render returns. Without one they are never held.
+	Version string
+	// Released reports whether pods of an object may be replaced only because they are of another version. Nil means
+	// that they may.
+	Released func(T) bool
 	// Unsupported returns what of the spec has no effect. May be nil.
 	Unsupported func(T) render.Unsupported
 	// Status returns the status fields that every kind has.
@@ -76,6 +81,9 @@ type Status struct {
 	DatabaseCreated *bool
 	// StartedServer is nil for kinds that do not keep it. Report sets it.
 	StartedServer **v1.DatabaseServer
+	// RenderingVersion and HeldTemplates are nil for kinds that do not report them.
+	RenderingVersion *string
+	HeldTemplates    *[]string
 	// AppliedHash is nil for kinds that do not keep it: after a start of the process, their children
 	// are read once.
 	AppliedHash *string

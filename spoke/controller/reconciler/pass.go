@@ -27,6 +27,8 @@ type pass[T client.Object] struct {
 	// components are the rendered components, and live the live objects.
 	components []component.Component
 	live       component.Live
+	// held are the components whose pod templates stay as they are, though another version was rendered.
+	held []string
 	// states are the observed states; nil until then.
 	states   []component.State
 	deleting bool

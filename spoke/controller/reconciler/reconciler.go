@@ -162,12 +162,7 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 		p.reject(err)
 		return
 	}
-	if err := r.stamp(p.object, facts, components); err != nil {
-		p.fail("", err)
-		return
-	}
-	p.components = components
-	if p.live, err = r.observe(ctx, p.object, components); err != nil {
+	if err := r.compare(ctx, p, facts, components); err != nil {
 		p.fail("", err)
 		return
 	}
@@ -177,7 +172,7 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 		r.member.Applier.Recall(*status.AppliedHash, p.intents(), p.live)
 	}
 	decision, err := component.Plan(component.Input{
-		Components: components,
+		Components: p.components,
 		Live:       p.live,
 		OwnerUID:   p.object.GetUID(),
 		Generation: p.object.GetGeneration(),
@@ -194,6 +189,20 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 	r.checkPods(ctx, p)
 	r.followReplicas(ctx, p)
 	r.recordChanges(p)
+}
+
+// compare reads the live objects, and completes what was rendered: pod templates that must not change yet stay as they
+// are, and each object gets its hash.
+func (r *reconciler[T]) compare(ctx context.Context, p *pass[T], facts render.Cluster, components []component.Component) error {
+	var err error
+	if p.live, err = r.observe(ctx, p.object, components); err != nil {
+		return err
+	}
+	p.components, p.held = component.Hold(components, p.live, component.Rendering{
+		Version: r.kind.Version, Released: r.kind.Released == nil || r.kind.Released(p.object),
+		Observed: *r.kind.Status(p.object).ObservedGeneration == p.object.GetGeneration(), OwnerUID: p.object.GetUID(),
+	})
+	return r.stamp(p.object, facts, p.components, len(p.held) == 0)
 }
 
 // wasRewritten reports whether the last status says that admission changed what was applied.

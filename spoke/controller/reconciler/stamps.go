@@ -54,38 +54,60 @@ func (s *stamps) keep(owner client.Object, facts render.Cluster, hashes []specHa
 }
 
 // stamp adds the owner reference to rendered objects that are not retained, what was rendered to workloads,
-// and the hash to all.
-func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []component.Component) error {
+// and the hash to all. What follows from live objects, such as pod templates that stay, is not remembered.
+func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []component.Component, remembered bool) error {
 	gvk, err := apiutil.GVKForObject(owner, r.member.Scheme)
 	if err != nil {
 		return fmt.Errorf("finding the kind of %T: %w", owner, err)
 	}
-	known, hashes := r.stamps.of(owner, facts), []specHash{}
+	controller := metav1.NewControllerRef(owner, gvk)
+	var known []specHash
+	if remembered {
+		known = r.stamps.of(owner, facts)
+	}
+	hashes := []specHash{}
 	for _, c := range components {
 		for _, object := range c.Rendered() {
-			if !object.Retain {
-				object.Resource.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, gvk)})
-			}
-			component.Record(object.Resource)
-			if n := len(hashes); n < len(known) {
-				annotate(object.Resource, known[n])
-				hashes = append(hashes, known[n])
-				continue
-			}
-			if err := apply.Stamp(object.Resource); err != nil {
-				return fmt.Errorf("hashing %s %q: %w", object.Resource.GetObjectKind().GroupVersionKind().Kind, object.Resource.GetName(), err)
-			}
+			component.Record(object, r.kind.Version)
 			var hash specHash
-			if _, err := hex.Decode(hash[:], []byte(object.Resource.GetAnnotations()[v1.SpecHashAnnotation])); err != nil {
-				return fmt.Errorf("reading the hash of %q: %w", object.Resource.GetName(), err)
+			if n := len(hashes); n < len(known) {
+				hash = known[n]
+			}
+			if hash, err = stampObject(object, *controller, hash); err != nil {
+				return err
 			}
 			hashes = append(hashes, hash)
 		}
 	}
-	if known == nil {
+	if known == nil && remembered {
 		r.stamps.keep(owner, facts, hashes)
 	}
 	return nil
+}
+
+// stampObject adds the owner reference and the hash to an object, and returns the hash: the one that is known, unless it
+// is zero.
+func stampObject(object component.Object, controller metav1.OwnerReference, known specHash) (specHash, error) {
+	if !object.Retain {
+		object.Resource.SetOwnerReferences([]metav1.OwnerReference{controller})
+	}
+	if object.Instead != nil {
+		object.Instead.SetOwnerReferences([]metav1.OwnerReference{controller})
+		if err := apply.Stamp(object.Instead); err != nil {
+			return known, fmt.Errorf("hashing %q: %w", object.Instead.GetName(), err)
+		}
+	}
+	if known != (specHash{}) {
+		annotate(object.Resource, known)
+		return known, nil
+	}
+	if err := apply.Stamp(object.Resource); err != nil {
+		return known, fmt.Errorf("hashing %s %q: %w", object.Resource.GetObjectKind().GroupVersionKind().Kind, object.Resource.GetName(), err)
+	}
+	if _, err := hex.Decode(known[:], []byte(object.Resource.GetAnnotations()[v1.SpecHashAnnotation])); err != nil {
+		return known, fmt.Errorf("reading the hash of %q: %w", object.Resource.GetName(), err)
+	}
+	return known, nil
 }
 
 // annotate sets the hash of a rendered object, whose annotations other objects may share.

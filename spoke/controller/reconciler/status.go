@@ -51,6 +51,9 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	if status.AppliedHash != nil && !p.paused {
 		*status.AppliedHash = cmp.Or(r.member.Applier.AppliedHash(p.intents(), p.live), *status.AppliedHash)
 	}
+	if status.RenderingVersion != nil && p.states != nil && !p.deleting {
+		*status.RenderingVersion, *status.HeldTemplates = r.kind.Version, p.held
+	}
 	report.Replicas, report.Addresses = p.replicas, component.Addresses(p.components, p.live)
 	report.DatabaseStarted = component.HasStarted(p.components, p.live, database.Component, database.Container)
 	r.kind.Report(p.object, report)
@@ -152,13 +155,14 @@ func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration 
 
 // isMinor reports whether only numbers, messages, the reason for not being ready and the parts that
 // are ready changed: phase, conditions and generation are the same. Becoming available is minor too: it
-// precedes or follows other progress. That a server of a database has started is not, because what the hub may
-// write depends on it.
+// precedes or follows other progress. That a server of a database has started is not, nor which pod templates are
+// held, because what the hub may write depends on it.
 func (r *reconciler[T]) isMinor(before, after T) bool {
 	was, is := r.kind.Status(before), r.kind.Status(after)
 	if *was.Phase != *is.Phase || *was.ObservedGeneration != *is.ObservedGeneration ||
 		was.LastHandledReconcileAt != nil && *was.LastHandledReconcileAt != *is.LastHandledReconcileAt ||
 		was.LastHandledImageUpdate != nil && *was.LastHandledImageUpdate != *is.LastHandledImageUpdate ||
+		was.RenderingVersion != nil && (*was.RenderingVersion != *is.RenderingVersion || !slices.Equal(*was.HeldTemplates, *is.HeldTemplates)) ||
 		was.StartedServer != nil && !equality.Semantic.DeepEqual(*was.StartedServer, *is.StartedServer) ||
 		len(*was.Conditions) != len(*is.Conditions) {
 		return false

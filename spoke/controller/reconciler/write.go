@@ -138,6 +138,8 @@ func (r *reconciler[T]) request(p *pass[T], object component.Object) apply.Reque
 	return apply.Request{
 		Intent: object.Resource,
 		Live:   p.live[component.KeyOf(object.Resource)],
+		// A pod template that stays is that of the live object.
+		KeepTemplate: object.KeepsTemplate(), Instead: object.Instead,
 		// Certificates are renewed; passwords are never replaced.
 		Once:     object.Once && (object.Generate == nil || object.Generate.TLS == nil),
 		Owned:    r.owned(p.object, object.Resource),
