@@ -94,10 +94,6 @@ type ClusterStatus struct {
 	// +optional
 	HeldTemplates bool `json:"heldTemplates,omitempty"`
 
-	// renderingStartTime is when the cluster got its renderingVersion, until it is ready with it: others wait for it.
-	// +optional
-	RenderingStartTime *metav1.Time `json:"renderingStartTime,omitempty"`
-
 	// replicationLagSeconds is the longest time in seconds that a replica of the database is
 	// behind the primary, rounded down: below 10 to 0, below 60 to tens, below 3600 to whole
 	// minutes, then to whole hours. Absent without replicas, and while none is observed.

@@ -168,6 +168,11 @@ type EcommerceAppStatus struct {
 	// +optional
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
 
+	// rendering is the state of the last rollout of a version of the pod templates (hub only): its revision is the
+	// version. Absent while no cluster has pods of an earlier one, and after that if none had.
+	// +optional
+	Rendering *RolloutStatus `json:"rendering,omitempty"`
+
 	// pendingChanges are the writes that are held back while the application or one of its
 	// clusters is paused, by cluster, kind and name. On a copy all are about its own cluster.
 	// At most 100; pendingChangeCount counts the rest too.

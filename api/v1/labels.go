@@ -65,9 +65,11 @@ const (
 	// clusters return to. The hub removes it when it has decided so.
 	RollbackToAnnotation = "ecommerce.io/rollback-to"
 	// ApproveAnnotation, on an application on the hub, approves the rollout in one region: the number
-	// of the revision, a slash, and the region. The hub removes it when the region has begun, so that it
-	// does not count again when the spec returns to the revision.
+	// of the revision, or ApproveRendering and the version of the pod templates, a slash, and the region. The
+	// hub removes it when the region has begun, so that it does not count again when the spec returns to the revision.
 	ApproveAnnotation = "ecommerce.io/approve"
+	// ApproveRendering precedes the version of pod templates in an approval.
+	ApproveRendering = "rendering-"
 	// RolloutPausedAnnotation, with the value "true" on an application on the hub, stops its rollout
 	// where it is.
 	RolloutPausedAnnotation = "ecommerce.io/rollout-paused"

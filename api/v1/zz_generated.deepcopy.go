@@ -788,10 +788,6 @@ func (in *ClusterStatus) DeepCopyInto(out *ClusterStatus) {
 		*out = new(ReplicaShare)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.RenderingStartTime != nil {
-		in, out := &in.RenderingStartTime, &out.RenderingStartTime
-		*out = (*in).DeepCopy()
-	}
 	if in.ReplicationLagSeconds != nil {
 		in, out := &in.ReplicationLagSeconds, &out.ReplicationLagSeconds
 		*out = new(int64)
@@ -1259,6 +1255,11 @@ func (in *EcommerceAppStatus) DeepCopyInto(out *EcommerceAppStatus) {
 	}
 	if in.Rollout != nil {
 		in, out := &in.Rollout, &out.Rollout
+		*out = new(RolloutStatus)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.Rendering != nil {
+		in, out := &in.Rendering, &out.Rendering
 		*out = new(RolloutStatus)
 		(*in).DeepCopyInto(*out)
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -27,6 +28,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/hub/members"
 	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
+	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
@@ -78,6 +80,8 @@ type Options struct {
 	Revisions *revisions.Store
 	// APIReader is copies.Options.APIReader.
 	APIReader client.Reader
+	// Rendering is the version of the pod templates that this process renders. The default is render.Version.
+	Rendering string
 	// Waits overrides delays, for tests. By default the constants of this package apply.
 	Waits retry.Waits
 }
@@ -98,6 +102,7 @@ func (o *Options) applyDefaults() {
 	if o.Revisions == nil {
 		o.Revisions = revisions.New(nil, nil)
 	}
+	o.Rendering = cmp.Or(o.Rendering, render.Version)
 	if o.ProgressPeriod <= 0 {
 		o.ProgressPeriod = defaultProgressPeriod
 	}
@@ -149,6 +154,7 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		clock:      c.options.Clock,
 		recorder:   c.options.Recorder,
 		waits:      c.options.Waits,
+		rendering:  c.options.Rendering,
 
 		progressPeriod: c.options.ProgressPeriod,
 		safeMode:       c.options.SafeMode,

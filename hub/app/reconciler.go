@@ -38,6 +38,8 @@ type Reconciler struct {
 	revisions  *revisions.Store
 	waits      retry.Waits
 	conflicts  retry.Conflicts
+	// rendering is Options.Rendering.
+	rendering string
 	// safeMode is Options.SafeMode.
 	safeMode bool
 	// progressPeriod is Options.ProgressPeriod.
@@ -90,7 +92,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	} else if err != nil {
 		failed = errors.Join(failed, err)
 	}
-	in.planRendering(app)
+	r.planRendering(app, &in)
 	wait := retry.Sooner(abandon(app, in.Clusters, in.Now.Time), in.wait())
 	next, err := r.compute(ctx, app, &in.Input)
 	failed = errors.Join(failed, err)

@@ -3,54 +3,87 @@ package app
 import (
 	"cmp"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/api/meta"
+	"strconv"
+	"strings"
+	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
-	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // planRendering adds which version of pod templates each cluster may have to the input of the status. While the
 // application is paused, its clusters keep what they have.
-func (in *observation) planRendering(app *v1.EcommerceApp) {
-	if in.Paused || in.SafeMode || in.Deleting || len(in.Undecided) > 0 {
+func (r *Reconciler) planRendering(app *v1.EcommerceApp, in *observation) {
+	in.Rendering = in.Previous.Rendering.DeepCopy()
+	if in.Deleting || len(in.Undecided) > 0 {
 		return
 	}
-	request := rollout.RenderingRequest{Version: render.Version, Now: in.Now, AllAtOnce: app.Annotations[v1.RenderNowAnnotation]}
-	if app.Spec.Rollout != nil {
-		request.Order = app.Spec.Rollout.Order
-		request.Waits = app.Annotations[v1.RolloutPausedAnnotation] == "true" || in.Rollout != nil && in.Rollout.State != v1.RolloutComplete
+	if in.Paused || in.SafeMode {
+		in.Rendering = rollout.Suspend(in.Previous.Rendering, r.clustersOf(app, &in.Input))
+		return
 	}
-	for i := range in.Clusters {
-		if !slices.Contains(in.Chosen, in.Clusters[i].Name) {
-			continue // The application leaves it.
-		}
-		request.Clusters = append(request.Clusters, renderingOf(in.Previous.EntryOf(in.Clusters[i].Name), &in.Clusters[i]))
+	decision, err := rollout.NextRendering(r.renderingRequest(app, in))
+	if err != nil {
+		in.Invalid = cmp.Or(in.Invalid, err.Error())
+		return
 	}
-	in.Renderings = map[string]aggregate.Rendering{}
-	for name, next := range rollout.NextRendering(request) {
-		in.Renderings[name] = aggregate.Rendering(next)
+	in.Rendering, in.Renderings = decision.Status, decision.Versions
+	in.wake(decision.Until)
+}
+
+// wake makes the next decision due at a time, if it is not sooner.
+func (in *observation) wake(at time.Time) {
+	if !at.IsZero() && (in.until.IsZero() || at.Before(in.until)) {
+		in.until = at
 	}
 }
 
-// renderingOf returns what is known of the pod templates in a cluster. What the status has lost is read in the copy.
-func renderingOf(entry *v1.ClusterStatus, c *aggregate.Cluster) rollout.RenderingCluster {
-	out := rollout.RenderingCluster{
-		Name: c.Name, Region: c.Region, Copied: c.Copy != nil,
-		Reachable: c.Connection == aggregate.Connected && !c.Paused,
+// renderingRequest returns the request of a decision about the version of pod templates that this process renders.
+func (r *Reconciler) renderingRequest(app *v1.EcommerceApp, in *observation) rollout.RenderingRequest {
+	request := rollout.RenderingRequest{
+		Spec: app.Spec.Rollout, Version: r.rendering, Last: in.Previous.Rendering, AtOnce: app.Annotations[v1.RenderNowAnnotation], Now: in.Now.Time,
 	}
+	if app.Spec.Rollout != nil {
+		request.Paused = app.Annotations[v1.RolloutPausedAnnotation] == "true"
+		if version, region, _ := strings.Cut(app.Annotations[v1.ApproveAnnotation], "/"); version == v1.ApproveRendering+request.Version {
+			request.Approved = region
+		}
+	}
+	if s := in.Rollout; s != nil && s.State != v1.RolloutComplete && s.State != v1.RolloutRolledBack {
+		request.Revision = s.Revision
+	}
+	members := make(map[string]*aggregate.Cluster, len(in.Clusters))
+	for i := range in.Clusters {
+		members[in.Clusters[i].Name] = &in.Clusters[i]
+	}
+	for _, c := range r.clustersOf(app, &in.Input) {
+		request.Clusters = append(request.Clusters, renderingOf(c, in.Previous.EntryOf(c.Name), members[c.Name].Copy))
+	}
+	return request
+}
+
+// renderingOf returns what is known of the pod templates in a cluster. What the status has lost is read in the copy.
+func renderingOf(c rollout.Cluster, entry *v1.ClusterStatus, copied *aggregate.Copy) rollout.RenderingCluster {
+	out := rollout.RenderingCluster{Cluster: c, Copied: copied != nil}
 	if entry != nil {
-		out.Has = rollout.Rendering{Version: entry.RenderingVersion, Start: entry.RenderingStartTime}
+		out.Version, out.Held = entry.RenderingVersion, entry.HeldTemplates
 		out.Copied = out.Copied || entry.AppliedGeneration > 0
 	}
-	if c.Copy == nil {
+	if copied == nil {
 		return out
 	}
-	out.Has.Version = cmp.Or(out.Has.Version, c.Copy.Rendering)
-	out.Renders, out.Held = c.Copy.Status.RenderingVersion, len(c.Copy.Status.HeldTemplates) > 0
-	ready := meta.FindStatusCondition(c.Copy.Status.Conditions, v1.ConditionReady)
-	out.Ready = ready != nil && ready.Status == "True" && ready.ObservedGeneration == c.Copy.Generation && c.Copy.Rendering == out.Has.Version
+	out.Version = cmp.Or(out.Version, copied.Rendering)
+	out.Renders, out.Held = copied.Status.RenderingVersion, len(copied.Status.HeldTemplates) > 0
+	out.Named = copied.Rendering == out.Version
 	return out
+}
+
+// renderingBegan reports whether a cluster of a region may have a version of the pod templates, or another version is
+// rolled out: the approval does not count any more.
+func renderingBegan(app *v1.EcommerceApp, version, region string) bool {
+	last := app.Status.Rendering
+	return last == nil || strconv.FormatInt(last.Revision, 10) != version || slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool {
+		return cmp.Or(c.Region, aggregate.RegionUnknown) == region && c.RenderingVersion == version
+	})
 }

@@ -181,9 +181,7 @@ func (in *observation) rollOut(request rollout.Request) {
 	}
 	in.Rollout, in.Revisions = &decision.Status, decision.Revisions
 	in.rollbackDecided = request.RollbackTo == 0 || request.RollbackTo == decision.Status.Target()
-	if !decision.Until.IsZero() && (in.until.IsZero() || decision.Until.Before(in.until)) {
-		in.until = decision.Until
-	}
+	in.wake(decision.Until)
 }
 
 // completes reports whether the rollout is complete by this decision.
@@ -239,18 +237,21 @@ func approvalEnded(app *v1.EcommerceApp) bool {
 	if !approved || app.Status.Rollout == nil {
 		return false
 	}
+	if version, is := strings.CutPrefix(number, v1.ApproveRendering); is {
+		return renderingBegan(app, version, region)
+	}
 	revision, err := strconv.ParseInt(number, 10, 64)
 	return err == nil && revision < app.Status.Rollout.Revision || slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool {
 		return cmp.Or(c.Region, aggregate.RegionUnknown) == region && strconv.FormatInt(c.Revision, 10) == number
 	})
 }
 
-// recordRollout records events for transitions of the rollout.
-func (r *Reconciler) recordRollout(app *v1.EcommerceApp, last *v1.RolloutStatus) {
-	next := app.Status.Rollout
+// recordRollout records events for transitions of the rollout of a revision, or of a version of pod templates.
+func (r *Reconciler) recordRollout(app *v1.EcommerceApp, what string, last, next *v1.RolloutStatus) {
 	if next == nil || last != nil && last.State == next.State && last.Revision == next.Revision && last.Region == next.Region {
 		return
 	}
+	subject := strings.ReplaceAll(strings.ToLower(what), " ", "-") + "-"
 	kind, reason, message := corev1.EventTypeNormal, string(next.State), next.Message
 	switch next.State {
 	case v1.RolloutFailed, v1.RolloutRollingBack:
@@ -261,5 +262,5 @@ func (r *Reconciler) recordRollout(app *v1.EcommerceApp, last *v1.RolloutStatus)
 		message = fmt.Sprintf("%d of %d clusters run it", next.Updated, next.Total)
 	default:
 	}
-	r.recorder.Eventf(app, copies.Subject("revision-"+strconv.FormatInt(next.Revision, 10)), kind, "Rollout"+reason, "Rollout", "Revision %d: %s", next.Revision, message)
+	r.recorder.Eventf(app, copies.Subject(subject+strconv.FormatInt(next.Revision, 10)), kind, "Rollout"+reason, "Rollout", "%s %d: %s", what, next.Revision, message)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
+	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // rollingShop returns a shop whose revision 2 is in cluster a, soaking, and revision 1 in cluster b, with
@@ -232,7 +233,7 @@ func TestHubAwayPastTheDeadline(t *testing.T) {
 
 // observer returns a reconciler that observes at the time of rollingShop, and has done so for hours.
 func observer() *Reconciler {
-	r := &Reconciler{clock: clocktesting.NewFakePassiveClock(time.Unix(100_000, 0))}
+	r := &Reconciler{rendering: render.Version, clock: clocktesting.NewFakePassiveClock(time.Unix(100_000, 0))}
 	r.leads.Store(new(time.Unix(0, 0)))
 	return r
 }

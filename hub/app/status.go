@@ -104,7 +104,8 @@ func (r *Reconciler) recordEvents(app *v1.EcommerceApp, in aggregate.Input, last
 	}
 	r.recordRefused(app, last)
 	r.recordDetached(app, in, next)
-	r.recordRollout(app, last.Rollout)
+	r.recordRollout(app, "Revision", last.Rollout, next.Rollout)
+	r.recordRollout(app, "Pod templates", last.Rendering, next.Rendering)
 	if now := placed(next); now != "" && now != placed(last) {
 		r.recorder.Eventf(app, nil, corev1.EventTypeNormal, v1.ReasonPlaced, "Place", "Placed on %s", now)
 	}

@@ -103,7 +103,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 	}
 	e.Revision = in.Revisions[c.Name]
 	if next, decided := in.Renderings[c.Name]; decided {
-		e.RenderingVersion, e.RenderingStartTime = next.Version, next.Start
+		e.RenderingVersion = next
 	}
 	if !wanted {
 		leaving(&e, in, c)
@@ -118,7 +118,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 			Name: e.Name, Region: e.Region, Provider: e.Provider,
 			AppliedGeneration: e.AppliedGeneration, LastObservedTime: e.LastObservedTime,
 			UnknownOrigin: e.UnknownOrigin, PendingChangeCount: e.PendingChangeCount, Revision: e.Revision,
-			DatabaseCreated: e.DatabaseCreated, RenderingVersion: e.RenderingVersion, RenderingStartTime: e.RenderingStartTime,
+			DatabaseCreated: e.DatabaseCreated, RenderingVersion: e.RenderingVersion, HeldTemplates: e.HeldTemplates,
 		}
 		observed(&e, in.Generation, c)
 		if in.Paused || c.Paused {

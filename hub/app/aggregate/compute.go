@@ -41,7 +41,7 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	}
 
 	if !in.Deleting {
-		next.Rollout = in.Rollout.DeepCopy()
+		next.Rollout, next.Rendering = in.Rollout.DeepCopy(), in.Rendering.DeepCopy()
 	}
 
 	next.SetPendingChanges(pendingChanges(in, clusters))

@@ -56,7 +56,7 @@ func reported(status *v1.EcommerceAppStatus) v1.EcommerceAppStatus {
 	out.Addresses = v1.ValidAddresses(status.Addresses[:min(len(status.Addresses), maxReportedNames)])
 	out.PendingChanges, out.PendingChangeCount = reportedChanges(status.PendingChanges), count(status.PendingChangeCount)
 	out.RenderingVersion, out.HeldTemplates = v1.Excerpt(status.RenderingVersion, maxVersion), reportedNames(status.HeldTemplates)
-	out.Regions, out.Clusters, out.Backups, out.Placement, out.Rollout = nil, nil, nil, nil, nil
+	out.Regions, out.Clusters, out.Backups, out.Placement, out.Rollout, out.Rendering = nil, nil, nil, nil, nil, nil
 	return out
 }
 

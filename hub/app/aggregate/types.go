@@ -65,7 +65,9 @@ type Input struct {
 	Revisions map[string]int64
 	// Renderings are the versions of pod templates that the clusters may have, by name; nil while they keep what
 	// they have.
-	Renderings map[string]Rendering
+	Renderings map[string]string
+	// Rendering is the state of the rollout of a version of pod templates; nil if there is none.
+	Rendering *v1.RolloutStatus
 	// Refused says that the API server has refused the status with what clusters report, which is left out then;
 	// empty if it has not.
 	Refused string
@@ -97,13 +99,6 @@ type Input struct {
 	Previous v1.EcommerceAppStatus
 	// Now is the current time, in whole seconds as the API stores it.
 	Now metav1.Time
-}
-
-// Rendering is the version of pod templates that a cluster may have, and since when others wait until it is ready with
-// it; nil if none does.
-type Rendering struct {
-	Version string
-	Start   *metav1.Time
 }
 
 // Unrevised describes a revision that could not be stored.

@@ -43,6 +43,9 @@
 //     Those that are still being updated count until they are ready or fail.
 //   - While a rollout is paused, no further cluster begins and no failure causes a rollback. A rollback that a
 //     user requests is carried out all the same.
+//   - A version of the pod templates that this hub renders is rolled out by the same rules (NextRendering), with the
+//     version as its revision. No cluster begins with it while a revision is being rolled out, and there is no way
+//     back: a failure stops the others. Clusters in which no pod would be replaced are no part of it.
 //
 // # Non-goals
 //

@@ -2,99 +2,222 @@ package rollout
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Rendering is a version of pod templates that a cluster may have, and since when others wait until it is ready with
-// it; nil if none does.
-type Rendering struct {
-	Version string
-	Start   *metav1.Time
-}
+// renderingSettles is how long a hub that has just begun to observe a cluster waits for its copy to name the version
+// that is rendered there: the order of the clusters is not known before.
+const renderingSettles = time.Minute
+
+// unversioned stands for the version of a copy that has none: it was written by an earlier release.
+const unversioned = -1
 
 // RenderingCluster represents what was observed of the pod templates of an application in one cluster.
 type RenderingCluster struct {
-	Name, Region string
-	// Has is the last decision.
-	Has Rendering
-	// Copied is true if the cluster has a copy.
-	Copied bool
+	// Cluster is what a rollout observes. Its numbers of revisions are replaced by versions.
+	Cluster
+	// Version is the version that the cluster may have, as decided last; empty if none was.
+	Version string
 	// Renders is the version that the process renders which reconciles the copy; empty while it is not known.
 	Renders string
-	// Reachable is false while the cluster is not connected, or paused.
-	Reachable bool
-	// Ready is true if the copy is ready, and Held if it has pods of an earlier version.
-	Ready, Held bool
+	// Named is true if the copy names the version that the cluster may have.
+	Named bool
+	// Held is true while it has pods of another version than is rendered.
+	Held bool
+	// Copied is false while the cluster has no copy, and no pods.
+	Copied bool
 }
 
-// settled reports whether a cluster has the version that it may have, in all its pods.
-func (c RenderingCluster) settled() bool {
-	return c.Has.Version == c.Renders && c.Ready && !c.Held
-}
-
-// RenderingRequest is the input of NextRendering.
+// RenderingRequest is the input of NextRendering, which does not change it.
 type RenderingRequest struct {
-	// Clusters are those of the application that it does not leave.
-	Clusters []RenderingCluster
-	// Version is the one that a new copy gets.
+	// Spec is the spec's rollout, or nil: then one cluster follows the other.
+	Spec *v1.Rollout
+	// Version is the one that this hub renders, in digits.
 	Version string
-	// Order are the regions that come first.
-	Order []string
-	// Now is the time of the decision, and AllAtOnce the version for which no cluster waits; usually empty.
-	Now       metav1.Time
-	AllAtOnce string
-	// Waits is true while no cluster may begin: a revision is being rolled out, or the rollout is paused.
-	Waits bool
+	// Last is the state that is stored, or nil.
+	Last *v1.RolloutStatus
+	// Clusters are those that are to run the application, in any order.
+	Clusters []RenderingCluster
+	// Paused is true while the user pauses the rollout, and Revision is the one that is being rolled out, or 0: no
+	// cluster begins meanwhile.
+	Paused   bool
+	Revision int64
+	// Approved is the region that the user approved for the version, or empty.
+	Approved string
+	// AtOnce is the version for which no cluster waits, or empty.
+	AtOnce string
+	// Now is in whole seconds.
+	Now time.Time
 }
 
-// NextRendering returns the version of pod templates that each cluster may have. A version that a process renders goes to
-// one cluster after the other, each when the one before is ready with it. Clusters that are not ready wait for those that
-// are, and nothing waits for them: their pods are not worse off. One that does not respond neither gets it nor delays
-// others.
-func NextRendering(r RenderingRequest) map[string]Rendering {
-	next, busy := make(map[string]Rendering, len(r.Clusters)), false
-	var ready, unready []RenderingCluster
+// RenderingDecision says which versions of pod templates the clusters may have.
+type RenderingDecision struct {
+	// Status is the state of the rollout, with the version as its revision; nil if there is nothing to roll out.
+	Status *v1.RolloutStatus
+	// Versions are the versions by cluster.
+	Versions map[string]string
+	// Until is when the decision is due again without any event; zero if it is not.
+	Until time.Time
+}
+
+// NextRendering decides which clusters may replace pods of an earlier version of the pod templates, as Next does for a
+// revision. A failure stops the next clusters, and there is no way back: the earlier templates are not rendered any more.
+// Clusters in which no pod would be replaced get the version when the others have it. The error is about the windows in
+// the spec.
+func NextRendering(r RenderingRequest) (RenderingDecision, error) {
+	d := RenderingDecision{Versions: make(map[string]string, len(r.Clusters)), Until: r.settles()}
+	for _, c := range r.Clusters {
+		d.Versions[c.Name] = c.Version
+	}
+	if !d.Until.IsZero() {
+		if d.Status = r.Last.DeepCopy(); r.Last == nil {
+			r.follow(d.Versions)
+		}
+		return d, nil
+	}
+	request := r.request()
+	waits := slices.ContainsFunc(r.Clusters, r.waits)
+	switch {
+	case r.AtOnce == r.Version:
+		d.Status = r.skip(d.Versions)
+	case request.Last == nil && !waits:
+	default:
+		next, err := Next(request)
+		if err != nil {
+			return RenderingDecision{}, err
+		}
+		d.Status, d.Until = &next.Status, next.Until
+		r.explain(d.Status)
+		for name, version := range next.Revisions {
+			if version == request.Revision {
+				d.Versions[name] = r.Version
+			}
+		}
+	}
+	if d.Status == nil || d.Status.State == v1.RolloutComplete {
+		r.follow(d.Versions)
+	}
+	r.nameOthers(&d)
+	return d, nil
+}
+
+// settles returns when it is known what is rendered in all clusters; zero if it is.
+func (r RenderingRequest) settles() time.Time {
+	var until time.Time
+	for _, c := range r.Clusters {
+		if at := c.Since.Add(renderingSettles); c.isOther(r.Version) && r.Now.Before(at) && at.After(until) {
+			until = at
+		}
+	}
+	return until
+}
+
+// isOther reports whether another version is rendered in a cluster that responds, or an earlier release runs there.
+func (c RenderingCluster) isOther(version string) bool {
+	return c.Copied && !c.SetAside && c.Settled && c.Renders != version
+}
+
+// waits reports whether a cluster has pods that wait for the version.
+func (r RenderingRequest) waits(c RenderingCluster) bool {
+	return c.Held && c.Renders == r.Version && c.Version != r.Version
+}
+
+// request returns the request of a rollout of the version. The clusters without pods to replace are no part of it: they
+// prove nothing.
+func (r RenderingRequest) request() Request {
+	spec := v1.Rollout{Strategy: v1.RolloutProgressive, Soak: &metav1.Duration{}}
+	if r.Spec != nil {
+		spec = *r.Spec
+	}
+	spec.OnFailure = v1.FailurePause
+	request := Request{
+		Spec: spec, Revision: versionNumber(r.Version), Last: r.Last.DeepCopy(), Paused: r.Paused || r.Revision != 0, Approved: r.Approved, Now: r.Now,
+	}
+	if r.Last != nil && (r.Last.Revision != request.Revision || r.Last.State == v1.RolloutComplete && r.Last.CompletionTime == nil) {
+		request.Last = nil // There is no way back to it, or it only names clusters.
+	}
+	for _, c := range r.Clusters {
+		if c.Version != r.Version && !r.waits(c) {
+			continue
+		}
+		next := c.Cluster
+		next.Revision, next.Has, next.Waiting = versionNumber(c.Version), c.Named, false
+		next.Settled = c.Settled && c.Named && (c.Version != r.Version || !c.Held)
+		request.Clusters = append(request.Clusters, next)
+	}
+	return request
+}
+
+// versionNumber returns a version as the number of a revision.
+func versionNumber(version string) int64 {
+	if number, err := strconv.ParseInt(version, 10, 64); err == nil && number > 0 {
+		return number
+	}
+	return unversioned
+}
+
+// skip gives the version to all clusters that wait for it, and returns the state of a rollout that is complete.
+func (r RenderingRequest) skip(versions map[string]string) *v1.RolloutStatus {
+	now := metav1.NewTime(r.Now)
+	s := &v1.RolloutStatus{Revision: versionNumber(r.Version), State: v1.RolloutComplete, CompletionTime: &now}
+	if r.Last != nil && r.Last.Revision == s.Revision && r.Last.CompletionTime != nil {
+		s.CompletionTime = r.Last.CompletionTime
+	}
+	for _, c := range r.Clusters {
+		if r.waits(c) && !c.SetAside {
+			versions[c.Name] = r.Version
+		}
+		if s.Total++; versions[c.Name] == r.Version {
+			s.Updated++
+		}
+	}
+	return s
+}
+
+// explain says for which revision the version waits.
+func (r RenderingRequest) explain(s *v1.RolloutStatus) {
+	if s.State == v1.RolloutPaused && !r.Paused {
+		_, rest, _ := strings.Cut(s.Message, v1.RolloutPausedAnnotation)
+		s.Message = fmt.Sprintf("waiting for the rollout of revision %d%s", r.Revision, rest)
+	}
+}
+
+// follow gives the clusters that have no pods to replace the version that is rendered there.
+func (r RenderingRequest) follow(versions map[string]string) {
 	for _, c := range r.Clusters {
 		switch {
-		case !c.Copied && c.Has.Version == "":
-			c.Has.Version = r.Version
-		case c.Has.Start != nil && c.settled():
-			c.Has.Start = nil
-		}
-		next[c.Name] = c.Has
-		busy = busy || c.Reachable && c.Has.Start != nil
-		switch waits := c.Copied && c.Reachable && c.Renders != "" && c.Has.Version != c.Renders; {
-		case !waits:
-		case r.AllAtOnce == c.Renders:
-			next[c.Name] = Rendering{Version: c.Renders}
-		case c.Ready:
-			ready = append(ready, c)
-		default:
-			unready = append(unready, c)
+		case !c.Copied:
+			versions[c.Name] = cmp.Or(c.Version, r.Version)
+		case !c.SetAside && !c.Held && c.Renders != "":
+			versions[c.Name] = c.Renders
 		}
 	}
-	switch {
-	case busy || r.Waits:
-	case len(ready) > 0:
-		first := slices.MinFunc(ready, r.compare)
-		next[first.Name] = Rendering{Version: first.Renders, Start: &r.Now}
-	default:
-		for _, c := range unready {
-			next[c.Name] = Rendering{Version: c.Renders}
-		}
-	}
-	return next
 }
 
-// compare orders clusters: by the order of regions, then by region and name.
-func (r RenderingRequest) compare(a, b RenderingCluster) int {
-	position := func(region string) int {
-		if i := slices.Index(r.Order, region); i >= 0 {
-			return i
+// nameOthers adds in which clusters another version is rendered, as by an agent that is not upgraded yet.
+func (r RenderingRequest) nameOthers(d *RenderingDecision) {
+	var others []string
+	for _, c := range r.Clusters {
+		if c.isOther(r.Version) {
+			others = append(others, c.Name)
 		}
-		return len(r.Order)
 	}
-	return cmp.Or(position(a.Region)-position(b.Region), cmp.Compare(a.Region, b.Region), cmp.Compare(a.Name, b.Name))
+	if len(others) == 0 {
+		return
+	}
+	if d.Status == nil {
+		d.Status = &v1.RolloutStatus{Revision: versionNumber(r.Version), State: v1.RolloutComplete}
+	}
+	slices.Sort(others)
+	p := planner{status: *d.Status}
+	p.add("with an agent that renders another version", others)
+	d.Status.Message = p.status.Message
 }

@@ -1,94 +1,206 @@
 package rollout
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
+
+// upgrade is an application whose hub renders version 2 of the pod templates. Its clusters answer at once: those that may
+// have the version have it after the next decision.
+type upgrade struct {
+	request RenderingRequest
+	// bad are clusters that get worse with version 2.
+	bad []string
+}
+
+// upgraded returns an application in three clusters, in two regions, whose pods are of version 1.
+func upgraded(change func(*upgrade)) *upgrade {
+	u := &upgrade{request: RenderingRequest{Version: "2", Now: time.Unix(100_000, 0)}}
+	for _, c := range []struct{ name, region string }{{"a", "eu"}, {"b", "eu"}, {"c", "us"}} {
+		u.request.Clusters = append(u.request.Clusters, RenderingCluster{
+			Cluster: Cluster{Name: c.name, Region: c.region, Since: time.Unix(1, 0), Until: time.Unix(100_000, 0), Serving: true, Settled: true},
+			Version: "1", Renders: "2", Named: true, Held: true, Copied: true,
+		})
+	}
+	if change != nil {
+		change(u)
+	}
+	return u
+}
+
+// cluster returns a cluster.
+func (u *upgrade) cluster(name string) *RenderingCluster {
+	i := slices.IndexFunc(u.request.Clusters, func(c RenderingCluster) bool { return c.Name == name })
+	return &u.request.Clusters[i]
+}
+
+// pass decides once, and brings the clusters to where the decision leaves them.
+func (u *upgrade) pass(t *testing.T) RenderingDecision {
+	t.Helper()
+	d, err := NextRendering(u.request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.request.Last = d.Status
+	for i := range u.request.Clusters {
+		c := &u.request.Clusters[i]
+		if c.SetAside {
+			continue
+		}
+		if c.Version = d.Versions[c.Name]; c.Version == c.Renders && c.Copied {
+			c.Held = false
+			if slices.Contains(u.bad, c.Name) {
+				c.Serving = false
+			}
+		}
+	}
+	return d
+}
+
+// run decides until nothing changes any more without time passing, and returns in which order the clusters got their
+// version: those of one decision with commas.
+func (u *upgrade) run(t *testing.T) (order string, last RenderingDecision) {
+	t.Helper()
+	var steps []string
+	for range 30 {
+		before := map[string]string{}
+		for _, c := range u.request.Clusters {
+			before[c.Name] = c.Version
+		}
+		last = u.pass(t)
+		var began []string
+		for _, name := range slices.Sorted(maps.Keys(last.Versions)) {
+			if last.Versions[name] != before[name] {
+				began = append(began, name+last.Versions[name])
+			}
+		}
+		if len(began) > 0 {
+			steps = append(steps, strings.Join(began, ","))
+		}
+	}
+	return strings.Join(steps, " "), last
+}
 
 // TestNextRendering follows a version of pod templates through a fleet.
 func TestNextRendering(t *testing.T) {
 	t.Parallel()
-	now, before := metav1.NewTime(time.Unix(2000, 0)), metav1.NewTime(time.Unix(1000, 0))
-	cluster := func(name, region, has, renders string, change func(*RenderingCluster)) RenderingCluster {
-		c := RenderingCluster{Name: name, Region: region, Has: Rendering{Version: has}, Renders: renders, Copied: true, Reachable: true, Ready: true, Held: has != renders}
-		if change != nil {
-			change(&c)
+	spec := func(change func(*v1.Rollout)) func(*upgrade) {
+		return func(u *upgrade) {
+			u.request.Spec = &v1.Rollout{Strategy: v1.RolloutProgressive, Soak: &metav1.Duration{}}
+			change(u.request.Spec)
 		}
-		return c
 	}
-	began := func(c *RenderingCluster) { c.Has.Start = &before }
-	bad := func(c *RenderingCluster) { c.Ready = false }
-	lost := func(c *RenderingCluster) { c.Reachable = false }
 	for name, tt := range map[string]struct {
-		clusters []RenderingCluster
-		change   func(*RenderingRequest)
-		want     map[string]Rendering
+		change         func(*upgrade)
+		order, message string
+		state          v1.RolloutState
 	}{
-		"a new copy has no pods to replace": {
-			[]RenderingCluster{{Name: "a", Reachable: true}}, nil, map[string]Rendering{"a": {Version: "2"}},
-		},
-		"one begins, in the order of regions": {
-			[]RenderingCluster{cluster("a", "eu", "1", "2", nil), cluster("b", "us", "1", "2", nil)},
-			func(r *RenderingRequest) { r.Order = []string{"us"} },
-			map[string]Rendering{"a": {Version: "1"}, "b": {Version: "2", Start: &now}},
-		},
-		"others wait until it is ready": {
-			[]RenderingCluster{cluster("a", "eu", "2", "2", func(c *RenderingCluster) { began(c); bad(c) }), cluster("b", "us", "1", "2", nil)}, nil,
-			map[string]Rendering{"a": {Version: "2", Start: &before}, "b": {Version: "1"}},
-		},
-		"and while it has pods of the version before": {
-			[]RenderingCluster{cluster("a", "eu", "2", "2", func(c *RenderingCluster) { began(c); c.Held = true }), cluster("b", "us", "1", "2", nil)}, nil,
-			map[string]Rendering{"a": {Version: "2", Start: &before}, "b": {Version: "1"}},
-		},
-		"then the next begins": {
-			[]RenderingCluster{cluster("a", "eu", "2", "2", began), cluster("b", "us", "1", "2", nil)}, nil,
-			map[string]Rendering{"a": {Version: "2"}, "b": {Version: "2", Start: &now}},
-		},
-		"a cluster that fails for another reason delays none": {
-			[]RenderingCluster{cluster("a", "eu", "2", "2", bad), cluster("b", "us", "1", "2", nil)}, nil,
-			map[string]Rendering{"a": {Version: "2"}, "b": {Version: "2", Start: &now}},
-		},
-		"clusters that are not ready come last": {
-			[]RenderingCluster{cluster("a", "eu", "1", "2", bad), cluster("b", "us", "1", "2", nil)}, nil,
-			map[string]Rendering{"a": {Version: "1"}, "b": {Version: "2", Start: &now}},
-		},
-		"and then at once": {
-			[]RenderingCluster{cluster("a", "eu", "1", "2", bad), cluster("b", "us", "2", "2", nil), cluster("c", "us", "1", "2", bad)}, nil,
-			map[string]Rendering{"a": {Version: "2"}, "b": {Version: "2"}, "c": {Version: "2"}},
-		},
-		"a cluster that is lost is skipped, and delays none": {
-			[]RenderingCluster{cluster("a", "eu", "1", "2", lost), cluster("b", "eu", "2", "2", func(c *RenderingCluster) { began(c); bad(c); lost(c) }), cluster("c", "us", "1", "2", nil)}, nil,
-			map[string]Rendering{"a": {Version: "1"}, "b": {Version: "2", Start: &before}, "c": {Version: "2", Start: &now}},
-		},
-		"an agent renders its own": {
-			[]RenderingCluster{cluster("a", "eu", "1", "1", nil), cluster("b", "us", "1", "2", nil)}, nil,
-			map[string]Rendering{"a": {Version: "1"}, "b": {Version: "2", Start: &now}},
-		},
-		"a copy of an earlier release": {
-			[]RenderingCluster{cluster("a", "eu", "", "", nil), cluster("b", "us", "", "2", nil)}, nil,
-			map[string]Rendering{"a": {}, "b": {Version: "2", Start: &now}},
-		},
-		"none begins during a rollout": {
-			[]RenderingCluster{cluster("a", "eu", "1", "2", nil), cluster("b", "us", "1", "2", bad)}, func(r *RenderingRequest) { r.Waits = true },
-			map[string]Rendering{"a": {Version: "1"}, "b": {Version: "1"}},
-		},
-		"all at once, if the user asks for this version": {
-			[]RenderingCluster{cluster("a", "eu", "1", "2", nil), cluster("b", "us", "1", "3", nil)}, func(r *RenderingRequest) { r.AllAtOnce, r.Waits = "2", true },
-			map[string]Rendering{"a": {Version: "2"}, "b": {Version: "1"}},
-		},
+		"one after the other":       {nil, "a2 b2 c2", "", v1.RolloutComplete},
+		"in the order of regions":   {spec(func(r *v1.Rollout) { r.Order = []string{"us"} }), "c2 a2 b2", "", v1.RolloutComplete},
+		"two at a time after one":   {spec(func(r *v1.Rollout) { r.Order, r.MaxConcurrentClusters = []string{"us"}, 2 }), "c2 a2,b2", "", v1.RolloutComplete},
+		"all at once by the spec":   {spec(func(r *v1.Rollout) { r.Strategy = v1.RolloutAll }), "a2,b2,c2", "", v1.RolloutComplete},
+		"the first one soaks":       {spec(func(r *v1.Rollout) { r.Soak = &metav1.Duration{Duration: time.Hour} }), "a2", "waiting for a, b, c", v1.RolloutProgressing},
+		"a region waits for a user": {spec(func(r *v1.Rollout) { r.Approval = v1.ApprovalBetweenRegions }), "a2 b2", "waiting for approval of us", v1.RolloutWaitingForApproval},
+		"a user approves": {func(u *upgrade) {
+			spec(func(r *v1.Rollout) { r.Approval = v1.ApprovalBetweenRegions })(u)
+			u.request.Approved = "us"
+		}, "a2 b2 c2", "", v1.RolloutComplete},
+		"outside of the windows": {spec(func(r *v1.Rollout) {
+			r.Windows = []v1.RolloutWindow{{Schedule: "0 0 1 1 *", Duration: metav1.Duration{Duration: time.Hour}}}
+		}), "", "waiting for the next window of spec.rollout.windows", v1.RolloutWaitingForWindow},
+		"a cluster that gets worse stops the next": {func(u *upgrade) { u.bad = []string{"a"} }, "a2", "waiting for a, b, c", v1.RolloutProgressing},
+		"a cluster that needs a user is a failure": {func(u *upgrade) {
+			u.bad, u.cluster("a").Stalled, u.cluster("a").Failure = []string{"a"}, "CrashLoopBackOff", "pods crash"
+			u.cluster("a").Version, u.cluster("a").Serving, u.request.Last = "2", false, &v1.RolloutStatus{
+				Revision: 2, State: v1.RolloutProgressing, Updating: []v1.ClusterUpdate{{Name: "a", Before: &v1.ClusterBefore{Serving: true}}},
+			}
+		}, "", "a: pods crash", v1.RolloutFailed},
+		"one that serves nobody is not waited for": {func(u *upgrade) { u.cluster("a").Serving = false }, "a2,b2 c2", "waiting for a; not serving customers before: a", v1.RolloutProgressing},
+		"one that does not respond is skipped":     {func(u *upgrade) { u.cluster("a").SetAside = true }, "b2 c2", "", v1.RolloutComplete},
+		"pods that are not replaced prove nothing": {func(u *upgrade) { u.cluster("a").Held = false }, "b2 c2 a2", "", v1.RolloutComplete},
+		"no pods to replace": {func(u *upgrade) {
+			for _, name := range []string{"a", "b", "c"} {
+				u.cluster(name).Held = false
+			}
+		}, "a2,b2,c2", "", ""},
+		"a new copy": {func(u *upgrade) {
+			*u.cluster("a") = RenderingCluster{Cluster: u.cluster("a").Cluster}
+			u.cluster("b").Held, u.cluster("c").Held = false, false
+		}, "a2,b2,c2", "", ""},
+		"a copy of an earlier release": {func(u *upgrade) { u.cluster("a").Version, u.cluster("c").Version = "", "" }, "a2 b2 c2", "", v1.RolloutComplete},
+		"an agent renders its own": {func(u *upgrade) {
+			u.cluster("a").Renders, u.cluster("a").Held = "1", false
+		}, "b2 c2", "with an agent that renders another version: a", v1.RolloutComplete},
+		"an agent of an earlier release": {func(u *upgrade) {
+			u.cluster("c").Renders, u.cluster("c").Held = "", false
+		}, "a2 b2", "with an agent that renders another version: c", v1.RolloutComplete},
+		"none begins during a rollout":   {func(u *upgrade) { u.request.Revision = 7 }, "", "waiting for the rollout of revision 7", v1.RolloutPaused},
+		"none begins while it is paused": {func(u *upgrade) { u.request.Paused = true }, "", "paused by the annotation " + v1.RolloutPausedAnnotation, v1.RolloutPaused},
+		"at once, if the user asks for this version": {func(u *upgrade) {
+			u.request.AtOnce, u.request.Paused = "2", true
+			u.cluster("b").SetAside = true
+		}, "a2,c2", "", v1.RolloutComplete},
+		"not for another version": {func(u *upgrade) { u.request.AtOnce, u.request.Paused = "3", true }, "", "paused by the annotation " + v1.RolloutPausedAnnotation, v1.RolloutPaused},
+		"a hub that has just begun to look": {func(u *upgrade) {
+			u.cluster("a").Since, u.cluster("a").Renders, u.cluster("a").Held = u.request.Now, "1", false
+		}, "", "", ""},
+		"back to an earlier version": {func(u *upgrade) {
+			u.request.Last = &v1.RolloutStatus{Revision: 3, PreviousRevision: 2, State: v1.RolloutProgressing}
+			for _, name := range []string{"a", "b", "c"} {
+				u.cluster(name).Version = "3"
+			}
+		}, "a2 b2 c2", "", v1.RolloutComplete},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			request := RenderingRequest{Clusters: tt.clusters, Version: "2", Now: now}
-			if tt.change != nil {
-				tt.change(&request)
+			order, last := upgraded(tt.change).run(t)
+			if diff := cmp.Diff(tt.order, order); diff != "" {
+				t.Errorf("order (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.want, NextRendering(request)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			status := v1.RolloutStatus{}
+			if last.Status != nil {
+				status = *last.Status
+			}
+			if status.State != tt.state || status.Message != tt.message {
+				t.Errorf("state %q: %q, want %q: %q", status.State, status.Message, tt.state, tt.message)
 			}
 		})
+	}
+}
+
+// TestAgentsFollow: a cluster whose agent is upgraded when the others have the version gets it then.
+func TestAgentsFollow(t *testing.T) {
+	t.Parallel()
+	u := upgraded(func(u *upgrade) { u.cluster("c").Renders, u.cluster("c").Held = "1", false })
+	if order, _ := u.run(t); order != "a2 b2" {
+		t.Fatalf("the clusters got their versions in the order %q", order)
+	}
+	u.cluster("c").Renders, u.cluster("c").Held = "2", true
+	if order, last := u.run(t); order != "c2" || last.Status.Message != "" || last.Status.State != v1.RolloutComplete {
+		t.Errorf("after the upgrade of the agent: %q, %s %q", order, last.Status.State, last.Status.Message)
+	}
+}
+
+// TestFailureStopsTheNext: a cluster that is not as before within the deadline is a failure, until it is.
+func TestFailureStopsTheNext(t *testing.T) {
+	t.Parallel()
+	u := upgraded(func(u *upgrade) { u.bad = []string{"a"} })
+	u.run(t)
+	u.request.Now = u.request.Now.Add(2 * v1.DefaultProgressDeadline)
+	order, last := u.run(t)
+	if order != "" || last.Status.State != v1.RolloutFailed || !strings.HasPrefix(last.Status.Message, "a: it is not ready within spec.rollout.progressDeadline") {
+		t.Errorf("after the deadline: %q, %s %q", order, last.Status.State, last.Status.Message)
+	}
+	u.bad, u.cluster("a").Serving = nil, true
+	if order, _ := u.run(t); order != "b2 c2" {
+		t.Errorf("after the repair: %q", order)
 	}
 }
