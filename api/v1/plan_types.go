@@ -123,6 +123,12 @@ type PlanStatus struct {
 	// +kubebuilder:validation:MaxItems=200
 	Waves []PlannedWave `json:"waves,omitempty"`
 
+	// rendering says how far a version of the pod templates is, and which clusters have pods of an earlier one, which
+	// the changes leave as they are unless they edit them; empty if none has. At most 1024 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Rendering string `json:"rendering,omitempty"`
+
 	// clusters are the decisions about the clusters of the fleet and the changes in them, sorted by
 	// name. At most 200: those that the EcommerceApp runs in or leaves come before the others.
 	// +optional

@@ -56,6 +56,7 @@ func (c *Controller) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunRe
 	if err != nil {
 		return DryRunResult{}, err
 	}
+	in.Rendering = in.Previous.Rendering // What the edit leaves as it is.
 	app.Status = aggregate.Compute(in.Input)
 	app.Status.Backups = backedUp(app, in.Clusters)
 	if len(in.Undecided) > 0 {

@@ -27,8 +27,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/hub/members"
-	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 

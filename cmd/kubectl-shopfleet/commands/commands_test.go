@@ -73,6 +73,9 @@ func TestExitCodes(t *testing.T) {
 		"delete for ever":         {[]string{"delete", "shop", "--timeout", "-1s"}, exitUsage, "must not be negative"},
 		"orphans of what":         {[]string{"orphans", "adopt"}, exitUsage, "accepts 1 arg"},
 		"import from where":       {[]string{"recover", "import", "shop"}, exitUsage, "--member is required"},
+		"render-now nothing":      {[]string{"render-now"}, exitUsage, "requires the name of an EcommerceApp, or --all"},
+		"render-now one of all":   {[]string{"render-now", "shop", "--all"}, exitUsage, "a name cannot be used with --all"},
+		"render-now everywhere":   {[]string{"render-now", "shop", "-A"}, exitUsage, "--all-namespaces requires --all"},
 		"recover one of all":      {[]string{"recover", "shop", "-A"}, exitUsage, "a name cannot be used with --all-namespaces"},
 		"recover many":            {[]string{"recover", "shop", "other"}, exitUsage, "accepts at most 1 arg"},
 	})

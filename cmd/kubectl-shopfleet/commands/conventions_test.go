@@ -150,7 +150,7 @@ func effects() map[string]effect {
 		"": reads, "clusters": reads, "status": reads, "version": reads, "doctor": reads, "diff": reads, "render": reads, "report": reads, "backups": reads,
 		"orphans": reads, "orphans list": reads, "recover": reads, "token": reads, "why": reads, "plan": reads, "history": reads,
 		"cordon": creates, "uncordon": creates, "drain": destroys,
-		"approve": creates, "pause": creates, "resume": creates, "rollback": creates,
+		"approve": creates, "pause": creates, "resume": creates, "rollback": creates, "render-now": creates,
 		"token renew": renews,
 		"backup":      creates, "backups rediscover": creates, "install": creates, "orphans adopt": creates,
 		"join": destroys, "restore": destroys, "uninstall": destroys, "unjoin": destroys, "delete": destroys, "orphans delete": destroys,

@@ -56,24 +56,21 @@ func (c *annotateCommand) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.annotate(ctx, hub, name)
+	namespace, err := c.namespaceFlag()
+	if err != nil {
+		return err
+	}
+	_, err = c.annotate(ctx, hub, client.ObjectKey{Namespace: namespace, Name: name})
 	return err
 }
 
 // annotate sets the annotation, unless it has the value, and prints what was done.
-func (c *annotateCommand) annotate(ctx context.Context, hub *cluster, name string) (*v1.EcommerceApp, error) {
-	namespace, err := c.namespaceFlag()
-	if err != nil {
-		return nil, err
-	}
-	app, operation := &v1.EcommerceApp{}, c.done
+func (c *annotateCommand) annotate(ctx context.Context, hub *cluster, key client.ObjectKey) (*v1.EcommerceApp, error) {
+	app, operation, name := &v1.EcommerceApp{}, c.done, key.Name
 	// The hub and other users write at the same time.
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := hub.client.Get(ctx, key, app); err != nil {
 			return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
-		}
-		if app.Spec.Rollout == nil || app.Status.Rollout == nil {
-			return hint.With(fmt.Errorf("reading the rollout of EcommerceApp %q: %w", name, errNoRollout), "Define one in spec.rollout: kubectl explain eapp.spec.rollout")
 		}
 		value, err := c.value(app)
 		if err != nil {
@@ -104,8 +101,18 @@ func (c *annotateCommand) annotate(ctx context.Context, hub *cluster, name strin
 	return app, c.output.printDone(c.Program, app, hub.scheme, operation+c.dryRun.suffix())
 }
 
+// ofRollout returns a function that first checks that an application has a rollout.
+func ofRollout(value func(*v1.EcommerceApp) (string, error)) func(*v1.EcommerceApp) (string, error) {
+	return func(app *v1.EcommerceApp) (string, error) {
+		if app.Spec.Rollout == nil || app.Status.Rollout == nil {
+			return "", hint.With(errNoRollout, "Define one in spec.rollout: kubectl explain eapp.spec.rollout")
+		}
+		return value(app)
+	}
+}
+
 func (p *Program) pauseCommand() *cobra.Command {
-	c := &annotateCommand{Program: p, key: v1.RolloutPausedAnnotation, done: "paused", value: func(*v1.EcommerceApp) (string, error) { return "true", nil }}
+	c := &annotateCommand{Program: p, key: v1.RolloutPausedAnnotation, done: "paused", value: ofRollout(func(*v1.EcommerceApp) (string, error) { return "true", nil })}
 	return c.command(&cobra.Command{
 		Use:   "pause APP",
 		Short: "Stop the rollout of an EcommerceApp where it is",
@@ -119,7 +126,7 @@ also those of one cluster, set spec.paused.`,
 }
 
 func (p *Program) resumeCommand() *cobra.Command {
-	c := &annotateCommand{Program: p, key: v1.RolloutPausedAnnotation, done: "resumed", value: func(*v1.EcommerceApp) (string, error) { return "", nil }}
+	c := &annotateCommand{Program: p, key: v1.RolloutPausedAnnotation, done: "resumed", value: ofRollout(func(*v1.EcommerceApp) (string, error) { return "", nil })}
 	return c.command(&cobra.Command{
 		Use:     "resume APP",
 		Short:   "Go on with the paused rollout of an EcommerceApp",
@@ -128,22 +135,28 @@ func (p *Program) resumeCommand() *cobra.Command {
 }
 
 func (p *Program) approveCommand() *cobra.Command {
-	c := &annotateCommand{Program: p, key: v1.ApproveAnnotation, done: "approved", value: func(app *v1.EcommerceApp) (string, error) {
-		r := app.Status.Rollout
-		if r.State != v1.RolloutWaitingForApproval {
-			return "", errNotWaiting
-		}
-		return strconv.FormatInt(r.Revision, 10) + "/" + r.Region, nil
-	}}
+	c := &annotateCommand{Program: p, key: v1.ApproveAnnotation, done: "approved", value: ofRollout(approval)}
 	return c.command(&cobra.Command{
 		Use:   "approve APP",
 		Short: "Approve the rollout of an EcommerceApp in its next region",
 		Long: `Approve the rollout of an EcommerceApp in its next region.
 
-The approval counts for this revision and this region. With spec.rollout.approval
-BetweenRegions each region but the first waits for one.`,
+The approval counts for this revision, or this version of the pod templates, and this
+region. With spec.rollout.approval BetweenRegions each region but the first waits for one.`,
 		Example: `  kubectl shopfleet approve shop -n production`,
 	})
+}
+
+// approval returns the approval of the region that waits for one: for a revision, or for a version of the pod templates.
+func approval(app *v1.EcommerceApp) (string, error) {
+	prefix, r := "", app.Status.Rollout
+	if r.State != v1.RolloutWaitingForApproval {
+		prefix, r = v1.ApproveRendering, app.Status.Rendering
+	}
+	if r == nil || r.State != v1.RolloutWaitingForApproval {
+		return "", errNotWaiting
+	}
+	return prefix + strconv.FormatInt(r.Revision, 10) + "/" + r.Region, nil
 }
 
 // rollback is the command that returns to an earlier revision.
@@ -155,7 +168,7 @@ type rollback struct {
 
 func (p *Program) rollbackCommand() *cobra.Command {
 	c := &rollback{annotateCommand: annotateCommand{Program: p, key: v1.RollbackToAnnotation, done: "rolling back"}}
-	c.value = c.target
+	c.value = ofRollout(c.target)
 	cmd := &cobra.Command{
 		Use:   "rollback APP",
 		Short: "Return the clusters of an EcommerceApp to an earlier revision",
@@ -223,7 +236,7 @@ func (r *rollback) run(ctx context.Context, name string) error {
 	if err := r.checkHealthy(ctx, hub, app); err != nil {
 		return err
 	}
-	app, err = r.annotate(ctx, hub, name)
+	app, err = r.annotate(ctx, hub, client.ObjectKeyFromObject(app))
 	if err != nil || !r.wait.enabled || r.dryRun != dryRunNone {
 		return err
 	}

@@ -33,3 +33,33 @@ func TestRollbackProgress(t *testing.T) {
 		}
 	}
 }
+
+// TestApproval: the region that waits is approved, for what it waits for.
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	waits := &v1.RolloutStatus{Revision: 2, State: v1.RolloutWaitingForApproval, Region: "us"}
+	done := &v1.RolloutStatus{Revision: 2, State: v1.RolloutComplete}
+	for want, status := range map[string]v1.EcommerceAppStatus{
+		"2/us":           {Rollout: waits, Rendering: done},
+		"rendering-2/us": {Rollout: done, Rendering: waits},
+		"":               {Rollout: done},
+	} {
+		if got, err := approval(&v1.EcommerceApp{Status: status}); got != want || (err == nil) != (want != "") {
+			t.Errorf("approval %q and %v, want %q", got, err, want)
+		}
+	}
+}
+
+// TestVersionThatWaits: only a version that is being rolled out can be had at once.
+func TestVersionThatWaits(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[v1.RolloutState]string{v1.RolloutFailed: "2", v1.RolloutPaused: "2", v1.RolloutComplete: ""} {
+		app := &v1.EcommerceApp{Status: v1.EcommerceAppStatus{Rendering: &v1.RolloutStatus{Revision: 2, State: state}}}
+		if got, _ := versionThatWaits(app); got != want {
+			t.Errorf("%s: %q, want %q", state, got, want)
+		}
+	}
+	if _, err := versionThatWaits(&v1.EcommerceApp{}); err == nil {
+		t.Error("without a version there is no error")
+	}
+}

@@ -101,7 +101,7 @@ changes, 1 failed, 2 changes.`,
 		p.tokenCommand(), p.deleteCommand(), p.orphansCommand(), p.recoverCommand(),
 		p.doctorCommand(), p.diffCommand(), p.reportCommand(), p.renderCommand(), p.whyCommand(), p.planCommand(),
 		p.cordonCommand(), p.uncordonCommand(), p.drainCommand(),
-		p.rollbackCommand(), p.pauseCommand(), p.resumeCommand(), p.approveCommand(), p.historyCommand(),
+		p.rollbackCommand(), p.pauseCommand(), p.resumeCommand(), p.approveCommand(), p.historyCommand(), p.renderNowCommand(),
 	)
 	p.completeFlags(root)
 	root.InitDefaultCompletionCmd()

@@ -29,6 +29,9 @@ func Apps(apps []v1.EcommerceApp, o Options) string {
 func App(app *v1.EcommerceApp, o Options) string {
 	o.AllNamespaces = false // The headline has it.
 	text := headline(app) + "\n" + leftBehind(app)
+	if rendering := app.Status.RenderingSummary(); rendering != "" {
+		text += rendering + "\n"
+	}
 	if len(app.Status.Clusters) == 0 {
 		text += Text(components(app, o), o)
 	} else {

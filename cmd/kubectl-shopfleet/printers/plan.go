@@ -24,6 +24,9 @@ func Plan(app string, s *v1.PlanStatus, everywhere bool) string {
 	for i := range s.Waves {
 		fmt.Fprintf(&b, "%sWave %d: %s%s\n", firstBreak(i), i+1, strings.Join(s.Waves[i].Clusters, ", "), notServing(&s.Waves[i]))
 	}
+	if s.Rendering != "" {
+		fmt.Fprintf(&b, "\n%s\n", s.Rendering)
+	}
 	for i := range s.Clusters {
 		plannedCluster(&b, app, &s.Clusters[i])
 	}

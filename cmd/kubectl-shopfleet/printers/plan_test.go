@@ -14,6 +14,7 @@ func TestPlan(t *testing.T) {
 		Application: &v1.PlannedChange{Kind: "EcommerceApp", Name: "shop", Action: "Update", Fields: []string{"spec.image: v1 -> v2"}},
 		Counts:      v1.PlanCounts{Clusters: 4, Unknown: 1, Changes: v1.ChangeCounts{Create: 1, Update: 3, Refuse: 1}},
 		Waves:       []v1.PlannedWave{{Clusters: []string{"eu-1"}}, {Clusters: []string{"us-1", "us-2"}, NotServing: []string{"us-2"}}},
+		Rendering:   "Version 2 of the pod templates: Progressing, 1 of 3 clusters have it: waiting for eu-1.",
 		Clusters: []v1.PlannedCluster{
 			{
 				Name: "eu-1", Decision: "Chosen", Message: "it matches", Paused: true, Counts: v1.ChangeCounts{Create: 1, Update: 3, Refuse: 1},
@@ -41,6 +42,8 @@ us-1      Chosen     Joins   unknown                        -             it mat
 
 Wave 1: eu-1
 Wave 2: us-1, us-2 (serving no customers, and not waited for: us-2)
+
+Version 2 of the pod templates: Progressing, 1 of 3 clusters have it: waiting for eu-1.
 
 --- EcommerceApp p/shop in eu-1
 +++ EcommerceApp p/shop planned

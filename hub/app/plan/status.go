@@ -46,6 +46,7 @@ type answers struct {
 func statusOf(a answers) v1.PlanStatus {
 	all := a.plannedClusters()
 	status := v1.PlanStatus{Application: a.application, Problem: v1.Excerpt(a.placed.Problem, maxProblem)}
+	status.Rendering = v1.Excerpt(a.placed.App.Status.RenderingSummary(), maxMessage)
 	var changing []string
 	for i := range all {
 		c := &all[i]

@@ -40,6 +40,7 @@ func TestStatus(t *testing.T) {
 	refuse := v1.PlannedChange{Kind: "Service", Name: "shop", Action: v1.PlannedRefuse, Reason: v1.ReasonConflict}
 	before := &v1.EcommerceApp{}
 	before.Status.Clusters = []v1.ClusterStatus{{Name: "eu-1"}, {Name: "us-1"}, {Name: "asia-1", Phase: v1.PhaseDeleting}}
+	before.Status.Rendering = &v1.RolloutStatus{Revision: 2, State: v1.RolloutPaused, Total: 2}
 	got := statusOf(answers{
 		before: before, application: &update,
 		placed: Placed{App: before, Problem: "one is missing", Results: []placement.Result{
@@ -52,7 +53,7 @@ func TestStatus(t *testing.T) {
 		},
 	})
 	want := v1.PlanStatus{
-		Application: &update, Problem: "one is missing",
+		Application: &update, Problem: "one is missing", Rendering: "Version 2 of the pod templates: Paused, 0 of 2 clusters have it.",
 		Counts: v1.PlanCounts{Clusters: 4, Chosen: 2, Unknown: 1, Changes: v1.ChangeCounts{Update: 1, Delete: 1, Refuse: 1}},
 		Waves:  []v1.PlannedWave{{Clusters: []string{"eu-1", "us-1"}}},
 		Clusters: []v1.PlannedCluster{
