@@ -291,13 +291,6 @@ func setState(e *v1.ClusterStatus, generation int64, copied *Copy, current bool)
 	}
 }
 
-// Settled reports whether the status of the copy is about the spec that the copy has. Applied is the generation of
-// the cluster's entry: the cached copy of an application that came back may be about to be deleted, and counts once
-// the hub has applied it.
-func (c *Cluster) Settled(applied int64) bool {
-	return c.Copy != nil && c.Copy.Status.ObservedGeneration == c.Copy.Generation && !isRejected(c.Copy.Status) && (applied > 0 || !c.Unconfirmed)
-}
-
 // IsAvailable reports whether customers are served by a copy, whatever its generation. An agent
 // of an earlier release only reports whether it is ready.
 func IsAvailable(status v1.EcommerceAppStatus) bool {

@@ -218,3 +218,10 @@ func (f *Failure) NeedsIntervention() bool {
 		return false
 	}
 }
+
+// Settled reports whether the status of the copy is about the spec that the copy has. Applied is the generation of
+// the cluster's entry: the cached copy of an application that came back may be about to be deleted, and counts once
+// the hub has applied it.
+func (c *Cluster) Settled(applied int64) bool {
+	return c.Copy != nil && c.Copy.Status.ObservedGeneration == c.Copy.Generation && !isRejected(c.Copy.Status) && (applied > 0 || !c.Unconfirmed)
+}

@@ -22,7 +22,7 @@ const unversioned = -1
 
 // RenderingCluster represents what was observed of the pod templates of an application in one cluster.
 type RenderingCluster struct {
-	// Cluster is what a rollout observes. Its numbers of revisions are replaced by versions.
+	// Cluster holds what a rollout observes. Its numbers of revisions are replaced by versions.
 	Cluster
 	// Version is the version that the cluster may have, as decided last; empty if none was.
 	Version string
