@@ -57,6 +57,7 @@ func (s *server) testPlanStatus(t *testing.T) {
 		field, says string
 		status      any
 	}{
+		{"status.rendering", "Too long: may not be more than 1024 bytes", map[string]any{"rendering": strings.Repeat("r", 1025)}},
 		{"status.clusters", "Too many: 201: must have at most 200 items", planned(201)},
 		{"status.clusters[0].changes", "Too many: 101: must have at most 100 items", planned(1, changed(101)...)},
 		{"status.clusters[0].changes[0].action", "Unsupported value", planned(1, v1.PlannedChange{Kind: "Service", Name: "a", Action: "Patch"})},

@@ -115,10 +115,22 @@ func (s *server) testStatusBounds(t *testing.T) {
 	if err := s.patchStatus(t, k, app, rolloutStatus(update)); err != nil {
 		t.Errorf("an update with what was before is refused: %v", err)
 	}
+	rendering := v1.EcommerceAppStatus{
+		RenderingVersion: strings.Repeat("2", 63), HeldTemplates: heldTemplates(16), Rendering: &v1.RolloutStatus{Revision: 1, State: v1.RolloutFailed},
+		Clusters: []v1.ClusterStatus{{Name: "a", RenderingVersion: strings.Repeat("2", 63), HeldTemplates: true}},
+	}
+	if err := s.patchStatus(t, k, app, rendering); err != nil {
+		t.Errorf("pod templates that wait are refused: %v", err)
+	}
 	for _, test := range []struct {
 		field, says string
 		status      any
 	}{
+		{"status.renderingVersion", "Too long: may not be more than 63 bytes", map[string]any{"renderingVersion": strings.Repeat("2", 64)}},
+		{"status.heldTemplates", "Too many: 17: must have at most 16 items", map[string]any{"heldTemplates": heldTemplates(17)}},
+		{"status.heldTemplates[0]", "Too long: may not be more than 63 bytes", map[string]any{"heldTemplates": []string{strings.Repeat("n", 64)}}},
+		{"status.rendering.revision", "should be greater than or equal to 1", map[string]any{"rendering": v1.RolloutStatus{State: v1.RolloutComplete}}},
+		{"status.clusters[0].renderingVersion", "Too long: may not be more than 63 bytes", map[string]any{"clusters": []v1.ClusterStatus{{Name: "a", RenderingVersion: strings.Repeat("2", 64)}}}},
 		{"status.phase", "Unsupported value", map[string]any{"phase": "Happy"}},
 		{"status.message", "Too long: may not be more than 32768 bytes", map[string]any{"message": strings.Repeat("m", 32769)}},
 		{"status.clusters", "Too many: 501: must have at most 500 items", map[string]any{"clusters": clusters(501)}},
@@ -137,6 +149,15 @@ func (s *server) testStatusBounds(t *testing.T) {
 		s.checkAnswer(t, k, testCase{field: test.field, says: test.says}, s.patchStatus(t, k, app, test.status))
 	}
 	s.testMemberStatusBounds(t)
+}
+
+// heldTemplates returns the names of n components.
+func heldTemplates(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = numbered("component", i)
+	}
+	return all
 }
 
 // testMemberStatusBounds writes valid and invalid statuses of a member.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -92,8 +93,8 @@ func (r *region) checkUntouched(t *testing.T, since audit.Mark, changed ...strin
 	}
 }
 
-// contents returns what is rendered into the ConfigMaps of the shops, the only objects that a
-// build may change without a pod being started again.
+// contents returns what is rendered into the ConfigMaps of the shops, and what is noted in their workloads of how their
+// pods were rendered: what a build may change without a pod being started again.
 func (r *region) contents(t *testing.T) map[string]string {
 	t.Helper()
 	list, contents := &corev1.ConfigMapList{}, map[string]string{}
@@ -102,6 +103,18 @@ func (r *region) contents(t *testing.T) map[string]string {
 	}
 	for i := range list.Items {
 		contents["configmaps/"+list.Items[i].Name] = fmt.Sprint(list.Items[i].Data)
+	}
+	deployments, sets := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}
+	for _, workloads := range []client.ObjectList{deployments, sets} {
+		if err := r.List(t.Context(), workloads, client.InNamespace(namespace), client.HasLabels{v1.InstanceLabel}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range deployments.Items {
+		contents["deployments/"+deployments.Items[i].Name] = deployments.Items[i].Annotations[v1.RenderedAnnotation]
+	}
+	for i := range sets.Items {
+		contents["statefulsets/"+sets.Items[i].Name] = sets.Items[i].Annotations[v1.RenderedAnnotation]
 	}
 	return contents
 }
