@@ -326,7 +326,7 @@ func (p *planner) start(c *progress) {
 	}
 	if c.update.Before = p.before(c); !c.Waiting && !c.copies() {
 		c.update.StartTime = p.now()
-		p.wake(p.Now.Add(p.progressDeadline()))
+		p.reaches(c.update, p.progressDeadline())
 	}
 }
 

@@ -54,6 +54,12 @@ type Component struct {
 	Scaling bool
 }
 
+// minUntilStored and maxUntilStored bound the time after which it is stored how long an update was observed.
+const (
+	minUntilStored = 10 * time.Minute
+	maxUntilStored = time.Hour
+)
+
 // Failures returns the reasons of a component that mean that its new pods fail. They are not excused by the
 // growth of a component, or by what kept it from being ready before.
 func Failures() []string {
@@ -183,24 +189,47 @@ func (p *planner) observeUpdate(c *progress) {
 		return
 	}
 	p.resume(c, ready)
-	switch spent := p.spent(u); {
-	case c.needsUser(u) && !ready:
-		c.fail(c.Failure)
-	case u.Setbacks >= maxSetbacks && !ready:
-		c.failBecause("it ceased to be ready three times")
+	switch {
 	case ready:
-		if rest := p.soak() - spent; rest > 0 {
-			p.wake(p.Now.Add(rest))
-		} else {
+		if p.reaches(u, p.soak()) {
 			c.update, c.succeeded = nil, u
 		}
-	case spent >= p.progressDeadline() && c.isAsBefore(u):
+	case c.needsUser(u):
+		c.fail(c.Failure)
+	case u.Setbacks >= maxSetbacks:
+		c.failBecause("it ceased to be ready three times")
+	case !p.reaches(u, p.progressDeadline()):
+	case c.isAsBefore(u):
 		c.behind = v1.Excerpt(c.Name+": it is not ready, as before", maxMessage)
-	case spent >= p.progressDeadline():
-		c.failBecause("it is not ready within spec.rollout.progressDeadline")
 	default:
-		p.wake(p.Now.Add(p.progressDeadline() - spent))
+		c.failBecause("it is not ready within spec.rollout.progressDeadline")
 	}
+}
+
+// reaches reports whether an update was observed for as long as a limit, and wakes the decision that is due then. What
+// was observed is added to its sum when it reaches the limit, so that a hub that restarts decides the same, and now and
+// then before.
+func (p *planner) reaches(u *v1.ClusterUpdate, limit time.Duration) bool {
+	since, sum := &u.StartTime, &u.ProgressingSeconds
+	if u.ReadyTime != nil {
+		since, sum = &u.ReadyTime, &u.ReadySeconds
+	}
+	stored, more := time.Duration(*sum)*time.Second, p.Now.Sub((*since).Time)
+	rest, due := limit-stored-more, untilStored(limit)-more
+	if stored < limit && min(rest, due) <= 0 {
+		*sum, *since = *sum+int64(more/time.Second), p.now()
+		due = untilStored(limit)
+	}
+	if rest > 0 {
+		p.wake(p.Now.Add(min(rest, due)))
+	}
+	return rest <= 0
+}
+
+// untilStored returns how long an update is observed before that is stored, which a hub that ends without a decision
+// loses at most. Writes are rare: none before a limit of ten minutes, and at most four or one an hour before others.
+func untilStored(limit time.Duration) time.Duration {
+	return min(max(limit/4, minUntilStored), maxUntilStored)
 }
 
 // recordBefore records what a cluster was like before its update, if that is not recorded yet.

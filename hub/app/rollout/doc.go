@@ -29,8 +29,9 @@
 //   - A cluster that served fails when it needs a user, when it is not healthy within the deadline, or when it ceases
 //     to be healthy three times, as with a container that restarts again and again. A setback lapses when the
 //     cluster was healthy for the soak time and the deadline thereafter.
-//   - Time counts while this hub observes the cluster. When that ends, what has passed is added to a sum in the
-//     state; after a crash the sum is too small, and never too large. The time in which data is copied does not count.
+//   - Time counts while this hub observes the cluster. When that ends, or reaches a limit, what has passed is added to a
+//     sum in the state, and every quarter of a limit, from 10 minutes to an hour, before. After a crash the sum is too
+//     small by less than that, and never too large. The time in which data is copied does not count.
 //   - Until a revision has been healthy in all clusters, one that has soaked and is not healthy any more is
 //     being updated again: it takes its place, and has the deadline. After that a failure does not cause a
 //     rollback.

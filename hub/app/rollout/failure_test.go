@@ -50,7 +50,7 @@ func TestFailure(t *testing.T) {
 			want: "RollingBack 0/2 eu-1: it ceased to be ready three times | eu-1=1(0s) us-1=1(0s)",
 		}, {
 			name: "so setbacks are kept", last: rolling(setbacks(ready("eu-1", 60), 2)), clusters: "eu-1=2 us-1=1",
-			want: "Progressing us 1/2 waiting for us-1 | eu-1=2(ready -1m0s, 2 setbacks) us-1=2(0s) | until 10m0s",
+			want: "Progressing us 1/2 waiting for us-1 | eu-1=2(ready 0s after 60s of health, 2 setbacks) us-1=2(0s) | until 10m0s",
 		}, {
 			name: "until it was ready for the soak time and the deadline", last: rolling(setbacks(ready("eu-1", 660), 2)), clusters: "eu-1=2,updating us-1=1",
 			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s, 1 setbacks) us-1=1 | until 10m0s",

@@ -85,7 +85,7 @@ func TestBadBefore(t *testing.T) {
 			want: "Progressing eu 0/2 waiting for eu-1, us-1; not ready before: eu-1 | eu-1=2(-3m0s, before ProgressDeadlineExceeded[]) us-1=1 | until 7m0s",
 		}, {
 			name: "and needs one at the deadline", last: rolling(was(10, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonDeadlineExceeded})), clusters: "eu-1=2,failed us-1=1",
-			with: func(r *Request) { r.Clusters[0].Settled, r.Clusters[0].Unready = false, nil }, want: "Progressing us 0/2 waiting for us-1; left behind: eu-1 | eu-1=2(-10m0s, before ProgressDeadlineExceeded[]) us-1=2(0s) | until 10m0s",
+			with: func(r *Request) { r.Clusters[0].Settled, r.Clusters[0].Unready = false, nil }, want: "Progressing us 0/2 waiting for us-1; left behind: eu-1 | eu-1=2(0s after 600s, before ProgressDeadlineExceeded[]) us-1=2(0s) | until 10m0s",
 		}, {
 			name: "for another reason", last: rolling(was(3, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonForbidden})), clusters: "eu-1=2,failed us-1=1",
 			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s, before Forbidden[]) us-1=1",
@@ -103,7 +103,7 @@ func TestDownBefore(t *testing.T) {
 			want: "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s, before [{backend WaitingForReplicas}]) us-1=1",
 		}, {
 			name: "it never served any", last: rolling(was(10, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
-			want: "Complete 1/2 left behind: eu-1 | eu-1=2(-10m0s, down before) us-1=2 | completed 0s",
+			want: "Complete 1/2 left behind: eu-1 | eu-1=2(0s after 600s, down before) us-1=2 | completed 0s",
 		}, {
 			name: "until the deadline it is waited for", last: rolling(was(9, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
 			want: "Progressing 1/2 waiting for eu-1; not serving customers before: eu-1 | eu-1=2(-9m0s, down before) us-1=2 | until 1m0s",
@@ -112,16 +112,16 @@ func TestDownBefore(t *testing.T) {
 			want: "Complete 1/2 left behind: eu-1 | eu-1=2(-1m0s, down before) us-1=2 | completed 0s",
 		}, {
 			name: "nor waits its upgrade for a backup for ever", last: rolling(was(10, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
-			with: func(r *Request) { r.Clusters[0].Waiting = true }, want: "Complete 1/2 left behind: eu-1 | eu-1=2(-10m0s, down before) us-1=2 | completed 0s",
+			with: func(r *Request) { r.Clusters[0].Waiting = true }, want: "Complete 1/2 left behind: eu-1 | eu-1=2(0s after 600s, down before) us-1=2 | completed 0s",
 		}, {
 			name: "a cluster without replicas proves nothing", last: rolling(was(10, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
-			with: func(r *Request) { r.Clusters[1].NoReplicas = true }, want: "Failed 1/2 eu-1: it is not ready within spec.rollout.progressDeadline; left behind: eu-1 | eu-1=2(-10m0s, down before) us-1=2",
+			with: func(r *Request) { r.Clusters[1].NoReplicas = true }, want: "Failed 1/2 eu-1: it is not ready within spec.rollout.progressDeadline; left behind: eu-1 | eu-1=2(0s after 600s, down before) us-1=2",
 		}, {
 			name: "what was bad is still being changed", last: rolling(was(3, backend)), clusters: "eu-1=2 us-1=1",
 			with: not(Component{Name: "backend", Reason: v1.ReasonProgressing, Changing: true}), want: "Progressing eu 0/2 waiting for eu-1, us-1; not ready before: eu-1 | eu-1=2(-3m0s, before [{backend WaitingForReplicas}]) us-1=1 | until 7m0s",
 		}, {
 			name: "until the deadline", last: rolling(was(10, backend)), clusters: "eu-1=2 us-1=1",
-			with: not(Component{Name: "backend", Reason: v1.ReasonProgressing, Changing: true}), want: "Progressing us 0/2 waiting for us-1; left behind: eu-1 | eu-1=2(-10m0s, before [{backend WaitingForReplicas}]) us-1=2(0s) | until 10m0s",
+			with: not(Component{Name: "backend", Reason: v1.ReasonProgressing, Changing: true}), want: "Progressing us 0/2 waiting for us-1; left behind: eu-1 | eu-1=2(0s after 600s, before [{backend WaitingForReplicas}]) us-1=2(0s) | until 10m0s",
 		}, {
 			name: "one that has just ceased to serve has its turn", last: complete2(), clusters: "eu-1=2 us-1=1,down",
 			with: func(r *Request) {
@@ -219,6 +219,67 @@ func TestObserved(t *testing.T) {
 			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(never after 1800s) us-1=1",
 		},
 	})
+}
+
+// TestStored: what decides is stored, so that a hub that has just begun decides the same, and a hub that ends loses a part
+// of a long limit at most.
+func TestStored(t *testing.T) {
+	t.Parallel()
+	backend := v1.ClusterBefore{Serving: true, Unready: []v1.UnreadyComponent{{Name: "backend", Reason: v1.ReasonWaitingForReplicas}}}
+	had := func(u v1.ClusterUpdate, progressing, ready int64) v1.ClusterUpdate {
+		u.ProgressingSeconds, u.ReadySeconds = progressing, ready
+		return u
+	}
+	with := func(soak, deadline int) func(*Request) {
+		return func(r *Request) {
+			r.Spec.OnFailure, r.Spec.Soak, r.Spec.ProgressDeadline = v1.FailurePause, seconds(soak), seconds(deadline)
+			for i := range r.Clusters {
+				r.Clusters[i].Since = r.Now // This hub has just begun.
+			}
+		}
+	}
+	long := func(r *Request) { with(7200, 7200)(r); r.Clusters[0].Since = minutes(-300).Time }
+	runDecisions(t, []decisionCase{
+		{
+			name: "a failure by the deadline", last: rolling(began("eu-1", 10)), clusters: "eu-1=2,updating us-1=1", with: func(r *Request) { r.Spec.OnFailure = v1.FailurePause },
+			want: "Failed eu 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=2(0s after 600s) us-1=1",
+		}, {
+			name: "remains one", last: inPause(had(began("eu-1", 30), 600, 0)), clusters: "eu-1=2,updating us-1=1", with: with(60, 600),
+			want: "Failed eu 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=2(0s after 600s) us-1=1",
+		}, {
+			name: "until the deadline is raised", last: inPause(had(began("eu-1", 30), 600, 0)), clusters: "eu-1=2,updating us-1=1", with: with(60, 1000),
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s after 600s) us-1=1 | until 6m40s",
+		}, {
+			name: "what is left behind remains so", last: rolling(had(was(30, backend), 600, 0)), clusters: "eu-1=2 us-1=1",
+			with: func(r *Request) {
+				with(60, 600)(r)
+				not(Component{Name: "backend", Reason: v1.ReasonProgressing, Changing: true})(r)
+			},
+			want: "Progressing us 0/2 waiting for us-1; left behind: eu-1 | eu-1=2(0s after 600s, before [{backend WaitingForReplicas}]) us-1=2(0s) | until 10m0s",
+		}, {
+			name: "what has soaked has", last: rolling(setbacks(had(ready("eu-1", 300), 0, 60), 1)), clusters: "eu-1=2 us-1=1", with: with(60, 600),
+			want: "Progressing us 1/2 waiting for us-1 | eu-1=2(ready 0s after 60s of health, 1 setbacks) us-1=2(0s) | until 10m0s",
+		}, {
+			name: "a quarter of a long soak time", last: rolling(had(ready("eu-1", 1800), 0, 10)), clusters: "eu-1=2 us-1=1", with: long,
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(ready 0s after 1810s of health) us-1=1 | until 30m0s",
+		}, {
+			name: "and not a second before", last: rolling(had(ready("eu-1", 1799), 0, 10)), clusters: "eu-1=2 us-1=1", with: long,
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(ready -29m59s after 10s of health) us-1=1 | until 1s",
+		}, {
+			name: "a quarter of a long deadline", last: rolling(began("eu-1", 30)), clusters: "eu-1=2,updating us-1=1", with: long,
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s after 1800s) us-1=1 | until 30m0s",
+		}, {
+			name: "it is due when the cluster begins", last: complete(1), clusters: "eu-1=1 us-1=1", with: long,
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s) us-1=1 | until 30m0s",
+		},
+	})
+	for limit, want := range map[time.Duration]time.Duration{
+		time.Second: minUntilStored, v1.DefaultProgressDeadline: v1.DefaultProgressDeadline, 40 * time.Minute: 10 * time.Minute, time.Hour: 15 * time.Minute, 168 * time.Hour: time.Hour,
+	} {
+		if got := untilStored(limit); got != want {
+			t.Errorf("of %s %s are lost at most, want %s", limit, got, want)
+		}
+	}
 }
 
 // TestSuspend: while nothing is written, no time counts.

@@ -56,6 +56,20 @@ func absences() []scenario {
 			spec:   v1.Rollout{Soak: seconds(120)},
 			events: map[time.Duration]func(*fleet){tick: edit(2), 2 * time.Minute: away(5 * time.Minute)},
 		}, {
+			name: "long-soak", clusters: []string{"eu-1", "us-1"}, until: 380 * time.Minute, state: v1.RolloutComplete,
+			about: "No hub observes eu-1 for as long as it soaks. What each has observed adds up, but for less than a quarter.",
+			spec:  v1.Rollout{Soak: seconds(7200)},
+			events: map[time.Duration]func(*fleet){
+				tick: edit(2), 50 * time.Minute: away(tick), 100 * time.Minute: away(tick), 150 * time.Minute: away(tick),
+				200 * time.Minute: away(tick), 250 * time.Minute: away(tick), 300 * time.Minute: away(tick),
+			},
+		}, {
+			name: "failed-and-away", clusters: []string{"eu-1", "us-1"}, until: 30 * time.Minute, state: v1.RolloutFailed,
+			about:   "eu-1 is not ready within the deadline, and the others wait. The next hub knows that it failed.",
+			spec:    v1.Rollout{OnFailure: v1.FailurePause},
+			conduct: map[string]map[int64]string{"eu-1": {2: "dead"}},
+			events:  map[time.Duration]func(*fleet){tick: edit(2), 20 * time.Minute: away(5 * time.Minute)},
+		}, {
 			name: "lost-deadline", clusters: []string{"eu-1", "us-1"}, until: 40 * time.Minute, state: v1.RolloutRolledBack,
 			about:   "eu-1 is lost again and again. The time in which it is observed adds up to the deadline.",
 			spec:    v1.Rollout{Soak: seconds(900)},
