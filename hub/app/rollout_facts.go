@@ -43,23 +43,24 @@ func (r *Reconciler) clustersOf(app *v1.EcommerceApp, in *aggregate.Input) []rol
 }
 
 // observedSince returns since when this hub is known to observe a member without a break, in whole seconds: not before
-// it leads, and not before the last change of a connection that lasts.
+// it leads, and not before the last change of a connection that is not lost.
 func (r *Reconciler) observedSince(member *aggregate.Cluster) time.Time {
 	now := r.clock.Now()
 	r.leads.CompareAndSwap(nil, &now)
 	since := *r.leads.Load()
-	if member.Connection == aggregate.Connected && member.ConnectionSince.After(since) {
+	if member.Connection != aggregate.Lost && member.ConnectionSince.After(since) {
 		since = member.ConnectionSince.Time
 	}
 	return since.Truncate(time.Second)
 }
 
-// lastObserved returns when a member was last observed; zero if that is not known.
+// lastObserved returns when a member was last observed, as far as is known: while it is not lost, its status says so
+// when it changes. It is zero if that is not known.
 func lastObserved(member *aggregate.Cluster, now time.Time) time.Time {
 	switch {
 	case member.Connection == aggregate.Connected:
 		return now
-	case member.Connection == aggregate.Lost && member.LastObserved != nil:
+	case member.LastObserved != nil:
 		return member.LastObserved.Time
 	default:
 		return time.Time{}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -201,6 +202,12 @@ func TestObservedTime(t *testing.T) {
 	r.leads.Store(&began)
 	in.Clusters[0].ConnectionSince = metav1.NewTime(now.Add(-time.Minute))
 	in.Clusters[1].Connection, in.Clusters[1].LastObserved = aggregate.Lost, new(metav1.NewTime(now.Add(-2*time.Minute)))
+	connecting := in
+	connecting.Clusters = slices.Clone(in.Clusters)
+	connecting.Clusters[0].Connection, connecting.Clusters[0].LastObserved = aggregate.Connecting, new(metav1.NewTime(now.Add(-30*time.Second)))
+	if a := r.clustersOf(app, &connecting)[0]; !a.Since.Equal(now.Add(-time.Minute)) || !a.Until.Equal(now.Add(-30*time.Second)) {
+		t.Errorf("a member that is about to be observed was observed from %s to %s", a.Since, a.Until)
+	}
 	got := r.clustersOf(app, &in)
 	if a := got[0]; !a.Since.Equal(now.Add(-time.Minute)) || !a.Until.Equal(now) {
 		t.Errorf("a connected member is observed from %s to %s", a.Since, a.Until)

@@ -165,6 +165,15 @@ func limitOf(r Request) int {
 func (f *fleet) checkStatus(r Request, d Decision) {
 	f.t.Helper()
 	s := d.Status
+	if slices.ContainsFunc(r.Clusters, func(c Cluster) bool { return c.Connecting }) {
+		for _, c := range r.Clusters {
+			if c.Revision != 0 && d.Revisions[c.Name] != c.Revision || r.Last != nil && r.Last.State != s.State {
+				f.fatal("%s gets revision %d while one is about to be observed", c.Name, d.Revisions[c.Name])
+			}
+		}
+		f.checkTimes(r, s)
+		return
+	}
 	updating, entries := 0, 0
 	for _, c := range r.Clusters {
 		if isUpdating(r, s, c.Name) {
@@ -221,13 +230,17 @@ func (f *fleet) checkFailure(r Request, s v1.RolloutStatus) {
 func (f *fleet) checkTimes(r Request, s v1.RolloutStatus) {
 	f.t.Helper()
 	for _, u := range s.Updating {
+		c := f.named(u.Name)
+		if c == nil || c.unnoticed && f.connecting {
+			continue // Nothing is decided by it.
+		}
 		spent := time.Duration(u.ProgressingSeconds+u.ReadySeconds) * time.Second
 		for _, at := range []*metav1.Time{u.StartTime, u.ReadyTime} {
 			if at != nil {
 				spent += r.Now.Sub(at.Time)
 			}
 		}
-		if seen := f.find(u.Name).watched; s.State != v1.RolloutRollingBack && spent > seen {
+		if seen := c.watched; s.State != v1.RolloutRollingBack && spent > seen {
 			f.fatal("%s of %s count, which was observed for %s", spent, u.Name, seen)
 		}
 	}

@@ -33,6 +33,8 @@ type toy struct {
 	broken bool
 	// watched is how long it was observed since it was last given a revision.
 	watched time.Duration
+	// unnoticed means that it was lost in this tick, and that the hub does not know yet.
+	unnoticed bool
 	// empty means that it has no replicas.
 	empty  bool
 	logged string
@@ -41,7 +43,7 @@ type toy struct {
 // lose makes a cluster not respond any more, and find respond again.
 func (c *toy) lose(now time.Duration) {
 	if !c.lost {
-		c.lost, c.seen = true, now
+		c.lost, c.seen, c.unnoticed = true, now, true
 	}
 }
 
@@ -72,6 +74,8 @@ type fleet struct {
 	revisions map[string]int64
 	// crash means that the hub ends before it writes copies, and crashes that it does so in every second step.
 	crash, crashes bool
+	// connecting means that a loss is seen as a connection that has just begun, at first.
+	connecting bool
 	// writes are the writes of copies.
 	writes []string
 
@@ -113,14 +117,21 @@ func (f *fleet) say(format string, args ...any) {
 	fmt.Fprintf(&f.log, "t=%02d:%02d "+format+"\n", append([]any{seconds / 60, seconds % 60}, args...)...)
 }
 
-// find returns a cluster by name.
+// find returns a cluster by name, and named nil if there is none.
 func (f *fleet) find(name string) *toy {
+	c := f.named(name)
+	if c == nil {
+		f.t.Fatalf("no cluster %s", name)
+	}
+	return c
+}
+
+func (f *fleet) named(name string) *toy {
 	for _, c := range f.clusters {
 		if c.name == name {
 			return c
 		}
 	}
-	f.t.Fatalf("no cluster %s", name)
 	return nil
 }
 
@@ -135,6 +146,10 @@ func (f *fleet) observe(c *toy) Cluster {
 	region, _, _ := strings.Cut(c.name, "-")
 	seen := Cluster{Name: c.name, Region: region, Revision: f.revisions[c.name], SetAside: c.lost, NoReplicas: c.empty}
 	seen.Since = f.begin.Add(max(f.leads, c.back))
+	if c.lost && c.unnoticed && f.connecting {
+		seen.Since, seen.Connecting = f.begin.Add(max(f.leads, c.back)), true
+		return seen
+	}
 	if c.lost {
 		seen.Since, seen.Until = f.begin.Add(f.leads), f.begin.Add(c.seen)
 		return seen
@@ -264,6 +279,7 @@ func (f *fleet) step() {
 	for _, c := range f.clusters {
 		f.logCluster(c)
 		c.age++
+		c.unnoticed = false
 		if !c.lost {
 			c.watched += tick
 		}

@@ -78,6 +78,15 @@ func absences() []scenario {
 				tick: edit(2), 4 * time.Minute: lose("eu-1"), 9 * time.Minute: find("eu-1"), 12 * time.Minute: lose("eu-1"), 15 * time.Minute: find("eu-1"),
 			},
 		}, {
+			name: "lost-and-connecting", clusters: []string{"eu-1", "us-1"}, until: 40 * time.Minute, state: v1.RolloutRolledBack,
+			about:   "The same, where a hub that loses eu-1 takes it for one that connects at first. No time is lost by that.",
+			spec:    v1.Rollout{Soak: seconds(900)},
+			conduct: map[string]map[int64]string{"eu-1": {2: "dead"}},
+			events: map[time.Duration]func(*fleet){
+				0: func(f *fleet) { f.connecting = true }, tick: edit(2),
+				4 * time.Minute: lose("eu-1"), 9 * time.Minute: find("eu-1"), 12 * time.Minute: lose("eu-1"), 15 * time.Minute: find("eu-1"),
+			},
+		}, {
 			name: "join-before-proof", clusters: []string{"eu-1", "us-1"}, until: 12 * time.Minute, state: v1.RolloutComplete,
 			about: "ap-1 and eu-0 join in the step of the edit. They run what was healthy until the revision is proven.",
 			events: map[time.Duration]func(*fleet){

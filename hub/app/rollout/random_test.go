@@ -74,7 +74,7 @@ func randomFleet(t *testing.T, r *rand.Rand) *fleet {
 		}
 	}
 	f := newFleet(t, names...)
-	f.shuffle = r
+	f.shuffle, f.connecting = r, len(names)%2 == 0
 	for _, c := range f.clusters {
 		c.empty, c.broken = r.IntN(8) == 0, r.IntN(8) == 0
 	}

@@ -279,12 +279,13 @@ func (p *planner) progressDeadline() time.Duration {
 	return v1.DefaultProgressDeadline
 }
 
-// unchanged returns the last state. The time of clusters that are not observed stands still.
+// unchanged returns the last state. The time of clusters that are not observed stands still. That of one that is about
+// to be observed goes on: when it was observed last is known as soon as it is lost, or back.
 func (p *planner) unchanged() Decision {
 	d := Decision{Status: *p.Last.DeepCopy(), Revisions: make(map[string]int64, len(p.clusters))}
 	for _, c := range p.clusters {
 		d.Revisions[c.Name] = c.next
-		if c.SetAside {
+		if c.SetAside && !c.Connecting {
 			c.stopIn(&d.Status)
 		}
 	}
