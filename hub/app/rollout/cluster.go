@@ -122,11 +122,11 @@ func wasHealthy() *v1.ClusterUpdate {
 }
 
 // isHealthy reports whether a cluster serves customers with its revision, and nothing is worse than before. A
-// cluster that was healthy remains so while its numbers of replicas change.
+// cluster that was healthy remains so while its numbers of replicas change, and while a replica copies data.
 func (c *progress) isHealthy(u *v1.ClusterUpdate) bool {
 	was := u.ReadyTime != nil || u.ReadySeconds > 0
 	return c.Serving && (c.Settled || was && c.Has) && !c.needsUser(u) && !slices.ContainsFunc(c.Unready, func(k Component) bool {
-		return isWorse(k, u.Before) && (!was || !k.Scaling || isFailing(k.Reason))
+		return isWorse(k, u.Before) && (!was || !k.Scaling && !k.Copying || isFailing(k.Reason))
 	})
 }
 

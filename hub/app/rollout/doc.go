@@ -16,7 +16,8 @@
 //     not ready, and why it needed a user. Where it supersedes an update that has not ended, that is what was before
 //     that one. A cluster is healthy with a revision when it has it, serves customers, and nothing is worse than
 //     before: no component that was ready is not, and the pods of none fail (Failures) that did not. A database that
-//     copies data, or waits for pods or volumes that are added, is not worse.
+//     copies data, or waits for pods or volumes that are added, is not worse, and
+//     nothing is a setback meanwhile.
 //   - One cluster comes first, alone: the first by name of the first region that has replicas, or of the next
 //     regions if none has, and of which nothing is bad. Then the regions follow in order, each when all clusters
 //     before it have been healthy for the soak time. Clusters without replicas are the last of their region, and

@@ -167,6 +167,9 @@ func (f *fleet) observe(c *toy) Cluster {
 	if does.seeds {
 		seen.Unready = append(seen.Unready, Component{Name: "database", Reason: v1.ReasonCopyingData, Copying: true, Growing: true})
 	}
+	if does.rebuilds {
+		seen.Unready = append(seen.Unready, Component{Name: "database", Reason: v1.ReasonCopyingData, Copying: true})
+	}
 	if c.broken {
 		seen.Unready = append(seen.Unready, Component{Name: "monitoring", Reason: v1.ReasonWaitingForReplicas})
 	}

@@ -59,6 +59,18 @@ func TestWorse(t *testing.T) {
 			with: not(Component{Name: "frontend", Reason: v1.ReasonWaitingForReplicas, Scaling: true}),
 			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(ready -30s) us-1=1 | until 30s",
 		}, {
+			name: "a replica that copies was healthy", last: rolling(ready("eu-1", 30)), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "database", Reason: v1.ReasonCopyingData, Copying: true}),
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(ready -30s) us-1=1 | until 30s",
+		}, {
+			name: "and is no setback after it has soaked", last: rolling(), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "database", Reason: v1.ReasonCopyingData, Copying: true}),
+			want: "Progressing us 1/2 waiting for us-1 | eu-1=2 us-1=2(0s) | until 10m0s",
+		}, {
+			name: "unless another component is worse", last: rolling(), clusters: "eu-1=2,updating us-1=1",
+			with: not(Component{Name: "database", Reason: v1.ReasonCopyingData, Copying: true}),
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(never) us-1=1",
+		}, {
 			name: "what is scaled before it is healthy has to become so", last: rolling(began("eu-1", 10)), clusters: "eu-1=2 us-1=1",
 			with: not(Component{Name: "frontend", Reason: v1.ReasonWaitingForReplicas, Scaling: true}), want: fails,
 		}, {

@@ -109,6 +109,12 @@ func comparisons() []scenario {
 			conduct: everywhere("seeding"),
 			events:  map[time.Duration]func(*fleet){tick: edit(2)},
 		}, {
+			name: "rebuilding", clusters: []string{"eu-1", "us-1"}, until: 20 * time.Minute, state: v1.RolloutComplete,
+			about:   "In eu-1 a replica of the database is lost again and again, and copies the data each time. That is no setback.",
+			conduct: map[string]map[int64]string{"eu-1": {2: "rebuilding"}},
+			spec:    v1.Rollout{Soak: seconds(180)},
+			events:  map[time.Duration]func(*fleet){tick: edit(2)},
+		}, {
 			name: "unready-before", clusters: []string{"eu-1", "eu-2", "us-1"}, until: 12 * time.Minute, state: v1.RolloutComplete,
 			about:  "The monitoring of eu-1 is not ready before the edit, and not after it. It is not the first, and not held against the revision.",
 			events: map[time.Duration]func(*fleet){tick: inOrder(breakMonitoring("eu-1"), edit(2))},

@@ -180,7 +180,10 @@ func (p *planner) observe() {
 			c.update = &u
 		}
 		if c.update == nil && p.status.CompletionTime == nil && !c.SetAside && !c.isHealthy(wasHealthy()) {
-			c.update = &v1.ClusterUpdate{Name: c.Name, Before: &v1.ClusterBefore{Serving: true}, Setbacks: 1}
+			c.update = &v1.ClusterUpdate{Name: c.Name, Before: &v1.ClusterBefore{Serving: true}}
+			if !c.copies() {
+				c.update.Setbacks = 1
+			}
 		}
 		if c.update != nil {
 			p.observeUpdate(c)
