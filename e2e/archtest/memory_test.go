@@ -15,10 +15,6 @@ import (
 // otherMemory lists the types in hub/app that remember something and are not in hub/app/state, with what that is.
 func otherMemory() map[string]string {
 	return map[string]string{
-		"hub/app/options.go Controller":                  "its reconciler, once",
-		"hub/app/reconciler.go Reconciler":               "conflicts in a row",
-		"hub/app/plan/setup.go Reconciler":               "conflicts of Plans in a row",
-		"hub/app/copies/member_queue.go MemberQueue":     "conflicts in a row",
 		"hub/app/copies/propagated_record.go propagated": "what was written beside copies",
 		"hub/app/copies/sources.go sources":              "the versions of what applications propagate",
 		"hub/app/revisions/store.go Store":               "revisions as they were read",

@@ -52,7 +52,7 @@ func ofErrors() []Mutant {
 		},
 		{
 			"given-up", "an application is dropped after an error",
-			appPackage + "/reconciler.go", "	result, err = r.conflicts.Retry(r.waits, request, result, err)\n", "	err = nil\n",
+			appPackage + "/reconciler.go", "	result, err = r.retry(request, result, err)\n", "	err = nil\n",
 			appPackage, "TestWrites/conflicts_are_no_errors",
 		},
 		{

@@ -34,7 +34,7 @@ type DryRunResult struct {
 // DryRun decides about an application that need not exist on the hub, as the reconciler would. It
 // writes nothing. The status of the application is that of the one on the hub, if there is one.
 func (c *Controller) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunResult, error) {
-	r := c.reconciler.Load()
+	r := c.reconciler
 	if r == nil {
 		return DryRunResult{}, errNotStarted
 	}

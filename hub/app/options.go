@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -116,8 +115,8 @@ type Controller struct {
 	state      *state.State
 	// backups are the applications whose backups have changed.
 	backups runtimecontroller.Queue
-	// reconciler is nil until Setup.
-	reconciler atomic.Pointer[Reconciler]
+	// reconciler is nil until Setup, and is not replaced.
+	reconciler *Reconciler
 }
 
 // New returns a controller that reads applications from hub, a cache. Call Setup to add
@@ -159,7 +158,7 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		progressPeriod: c.options.ProgressPeriod,
 		safeMode:       c.options.SafeMode,
 	}
-	c.reconciler.Store(r)
+	c.reconciler = r
 	err := builder.ControllerManagedBy(local).
 		Named(controllerName).
 		WithOptions(controller.Options{

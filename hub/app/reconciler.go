@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,15 +36,12 @@ type Reconciler struct {
 	state      *state.State
 	revisions  *revisions.Store
 	waits      retry.Waits
-	conflicts  retry.Conflicts
 	// rendering is Options.Rendering.
 	rendering string
 	// safeMode is Options.SafeMode.
 	safeMode bool
 	// progressPeriod is Options.ProgressPeriod.
 	progressPeriod time.Duration
-	// leads is the time of the first decision about a rollout: nothing was observed before by this process.
-	leads atomic.Pointer[time.Time]
 }
 
 // Reconcile updates the status of one application.
@@ -55,7 +51,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if apierrors.IsNotFound(err) {
 			r.forget(request)
 		}
-		return r.conflicts.Retry(r.waits, request, reconcile.Result{}, client.IgnoreNotFound(err))
+		return r.retry(request, reconcile.Result{}, client.IgnoreNotFound(err))
 	}
 	if r.state.IsBehind(app) {
 		// The watch will deliver what was written, and with it comes the next decision.
@@ -65,10 +61,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
 	result, err := r.reconcile(ctx, app)
-	result, err = r.conflicts.Retry(r.waits, request, result, err)
+	result, err = r.retry(request, result, err)
 	// Only the first pass after a start is less urgent than an edit. A request keeps its priority otherwise.
 	result.Priority = new(0)
 	return result, err
+}
+
+// retry returns what Reconcile returns for a result and an error that no condition reports.
+func (r *Reconciler) retry(request reconcile.Request, result reconcile.Result, err error) (reconcile.Result, error) {
+	return retry.Result(r.waits, r.state.CountConflict(request.NamespacedName, isConflict(err)), result, err)
 }
 
 // reconcile decides about an application, and hands the Decision over. An error in one part

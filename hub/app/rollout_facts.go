@@ -45,9 +45,7 @@ func (r *Reconciler) clustersOf(app *v1.EcommerceApp, in *aggregate.Input) []rol
 // observedSince returns since when this hub is known to observe a member without a break, in whole seconds: not before
 // it leads, and not before the last change of a connection that is not lost.
 func (r *Reconciler) observedSince(member *aggregate.Cluster) time.Time {
-	now := r.clock.Now()
-	r.leads.CompareAndSwap(nil, &now)
-	since := *r.leads.Load()
+	since := r.state.Leads()
 	if member.Connection != aggregate.Lost && member.ConnectionSince.After(since) {
 		since = member.ConnectionSince.Time
 	}

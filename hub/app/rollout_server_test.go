@@ -3,6 +3,7 @@ package app
 import (
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,7 +23,7 @@ func TestAMajorVersionWaitsForTheRollout(t *testing.T) {
 		t.Fatal(err)
 	}
 	hub := fake.NewClientBuilder().WithScheme(scheme).Build()
-	r := observer()
+	r := observer(time.Unix(0, 0))
 	r.revisions = revisions.New(hub, hub)
 	app, in := rollingShop()
 	app.Namespace, app.Name, app.UID = "shops", "shop", "u"

@@ -13,6 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -67,7 +68,7 @@ func TestClustersThatAwaitABackup(t *testing.T) {
 	}
 	app, in := rollingShop()
 	upgrade(app, &in)
-	if b := observer().clustersOf(app, &in)[1]; !b.Waiting || !b.Settled || !b.Serving {
+	if b := observer(time.Unix(0, 0)).clustersOf(app, &in)[1]; !b.Waiting || !b.Settled || !b.Serving {
 		t.Errorf("%+v is not healthy with the earlier revision, or does not wait for a backup", b)
 	}
 	checkClustersOf(t, map[string]clusterCase{
@@ -186,7 +187,7 @@ func TestGrowthNeedsNoUser(t *testing.T) {
 		in.Clusters[0].Copy.Status.Components = append([]v1.ComponentStatus{
 			{Name: "database", Phase: v1.PhaseFailed, Reason: v1.ReasonDeadlineExceeded, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 2},
 		}, others...)
-		if got := observer().clustersOf(app, &in)[0]; got.Stalled != name {
+		if got := observer(time.Unix(0, 0)).clustersOf(app, &in)[0]; got.Stalled != name {
 			t.Errorf("with %v it needs a user for the reason %q, want %q", others, got.Stalled, name)
 		}
 	}
@@ -197,9 +198,8 @@ func TestObservedTime(t *testing.T) {
 	t.Parallel()
 	app, in := rollingShop()
 	now := in.Now.Time
-	r := observer()
 	began := now.Add(-20 * time.Minute)
-	r.leads.Store(&began)
+	r := observer(began)
 	in.Clusters[0].ConnectionSince = metav1.NewTime(now.Add(-time.Minute))
 	in.Clusters[1].Connection, in.Clusters[1].LastObserved = aggregate.Lost, new(metav1.NewTime(now.Add(-2*time.Minute)))
 	connecting := in
@@ -225,23 +225,24 @@ func TestHubAwayPastTheDeadline(t *testing.T) {
 	says(&in, v1.ConditionProgressing, v1.ReasonProgressing, false)
 	in.Clusters[0].Copy.Status.Components = []v1.ComponentStatus{{Name: "frontend", Reason: v1.ReasonProgressing}}
 	in.Previous.Rollout.Updating[0].ReadyTime = nil
-	r := observer()
-	r.leads.Store(&in.Now.Time)
+	r := observer(in.Now.Time)
 	decision, err := rollout.Next(r.requestOf(app, revisions.Resolved{Revision: 2, Hash: "h2"}, &in))
 	if err != nil || decision.Status.State != v1.RolloutProgressing || !decision.Until.Equal(in.Now.Add(v1.DefaultProgressDeadline)) {
 		t.Errorf("error %v, state %s, due at %s; want a whole deadline from now", err, decision.Status.State, decision.Until)
 	}
 	long := in.Now.Add(-2 * time.Hour)
-	r.leads.Store(&long)
+	r = observer(long)
 	if decision, err = rollout.Next(r.requestOf(app, revisions.Resolved{Revision: 2, Hash: "h2"}, &in)); err != nil || decision.Status.State != v1.RolloutRollingBack {
 		t.Errorf("error %v, state %s; want a rollback by a hub that has observed it", err, decision.Status.State)
 	}
 }
 
-// observer returns a reconciler that observes at the time of rollingShop, and has done so for hours.
-func observer() *Reconciler {
-	r := &Reconciler{rendering: render.Version, clock: clocktesting.NewFakePassiveClock(time.Unix(100_000, 0))}
-	r.leads.Store(new(time.Unix(0, 0)))
+// observer returns a reconciler that observes at the time of rollingShop, and has done so since a time.
+func observer(since time.Time) *Reconciler {
+	c := clocktesting.NewFakePassiveClock(since)
+	r := &Reconciler{rendering: render.Version, clock: c, state: state.New(c)}
+	r.state.Leads()
+	c.SetTime(time.Unix(100_000, 0))
 	return r
 }
 
@@ -258,7 +259,7 @@ func checkClustersOf(t *testing.T, cases map[string]clusterCase) {
 			t.Parallel()
 			app, in := rollingShop()
 			tt.change(app, &in)
-			got := observer().clustersOf(app, &in)[0]
+			got := observer(time.Unix(0, 0)).clustersOf(app, &in)[0]
 			got.Since, got.Until = time.Time{}, time.Time{}
 			tt.want.Name, tt.want.Region, tt.want.Revision = "a", "eu", 2
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -275,12 +276,12 @@ func TestNumbersOfAnEarlierRollout(t *testing.T) {
 	app, in := rollingShop()
 	in.Previous.Rollout = nil
 	resolved := revisions.Resolved{Revision: 3, Hash: "h3", Healthy: 1}
-	if got := observer().requestOf(app, resolved, &in); got.Healthy != 1 {
+	if got := observer(time.Unix(0, 0)).requestOf(app, resolved, &in); got.Healthy != 1 {
 		t.Errorf("revision %d was healthy, want 1: clusters have numbers", got.Healthy)
 	}
 	in.Previous.Clusters = []v1.ClusterStatus{{Name: "a", Region: "eu"}, {Name: "b", Region: "us"}}
 	in.Clusters[0].Copy.Revision, in.Clusters[1].Copy.Revision = 0, 0
-	if got := observer().requestOf(app, resolved, &in); got.Healthy != 0 {
+	if got := observer(time.Unix(0, 0)).requestOf(app, resolved, &in); got.Healthy != 0 {
 		t.Errorf("revision %d was healthy, want none: the clusters would go back to it", got.Healthy)
 	}
 }
@@ -291,7 +292,7 @@ func TestPauseStopsTheClock(t *testing.T) {
 	app, in := rollingShop()
 	in.Paused = true
 	got := &observation{Input: in}
-	if err := observer().planRollout(t.Context(), app, got); err != nil {
+	if err := observer(time.Unix(0, 0)).planRollout(t.Context(), app, got); err != nil {
 		t.Fatal(err)
 	}
 	if u := got.Rollout.Updating[0]; u.StartTime != nil || u.ReadyTime != nil || u.ReadySeconds != 3600 || got.Revisions["a"] != 2 {

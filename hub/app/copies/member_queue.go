@@ -37,9 +37,8 @@ type MemberQueue struct {
 	wake      *controller.Queue
 	queue     *controller.Queue
 	// state is the Dispatcher's, and memory the part that ends with the connection.
-	state     *state.State
-	memory    *state.Member
-	conflicts retry.Conflicts
+	state  *state.State
+	memory *state.Member
 	// peer returns the queue of a connected member, or nil.
 	peer func(member string) *MemberQueue
 	// paused means that nothing is written in the member.
@@ -56,11 +55,11 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	if app := l.memory.Asked(key); app != "" {
 		if err := l.lookUp(ctx, key, app); err != nil {
 			l.memory.End(key, nil)
-			return l.conflicts.RetryReported(l.options.Waits, request, err)
+			return l.retry(key, err)
 		}
 	}
 	if decision.Order(l.name) == nil {
-		return l.conflicts.RetryReported(l.options.Waits, request, l.leaveAlone(ctx, request, decision))
+		return l.retry(key, l.leaveAlone(ctx, request, decision))
 	}
 	t := l.taskOf(decision)
 	defer l.recordPanic(request, t)
@@ -86,7 +85,12 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	if next.Applied {
 		err = errors.Join(err, l.dropRecords(ctx, t.App))
 	}
-	return l.conflicts.RetryReported(l.options.Waits, request, err)
+	return l.retry(key, err)
+}
+
+// retry returns what Reconcile returns for an error that the result of the queue says.
+func (l *MemberQueue) retry(key types.NamespacedName, err error) (reconcile.Result, error) {
+	return retry.Reported(l.options.Waits, l.memory.CountConflict(key, retry.HasConflict(err)), err)
 }
 
 // leaveAlone does what is due about a copy without an order. A missing order or application never causes a deletion:

@@ -19,7 +19,7 @@ import (
 // Reconcile answers a Plan, once, or deletes one that was answered a while ago.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, request)
-	return r.conflicts.Retry(r.options.Waits, request, result, err)
+	return retry.Result(r.options.Waits, 1, result, err) // It ends with the lifetime of the Plan.
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {

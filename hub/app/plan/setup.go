@@ -79,7 +79,6 @@ func Setup(mgr ctrl.Manager, o Options) error {
 type Reconciler struct {
 	client client.Client
 	// reader reads from the API server.
-	reader    client.Reader
-	options   Options
-	conflicts retry.Conflicts
+	reader  client.Reader
+	options Options
 }

@@ -28,6 +28,8 @@ type copied struct {
 	result   *Result
 	lookup   lookup
 	observed observed
+	// conflicts counts the attempts in a row that ended in one.
+	conflicts int
 }
 
 // Result describes the last attempt of a queue to write or delete a copy.
@@ -129,13 +131,34 @@ func (m *Member) End(key types.NamespacedName, next *Result) (last *Result, news
 			c.result = next.outdated()
 		}
 	} else {
-		if c.lookup == (lookup{}) && c.observed == (observed{}) {
-			delete(m.copies, key)
-		}
+		m.dropEmpty(key)
 		return last, last != nil
 	}
 	// An absence ends the entry, so that it is always news.
 	return last, last == nil || next.Gone || last.differs(next)
+}
+
+// CountConflict records whether an attempt at a copy ended in a conflict, and returns how many there were in a row.
+func (m *Member) CountConflict(key types.NamespacedName, conflict bool) int {
+	m.state.mu.Lock()
+	defer m.state.mu.Unlock()
+	if conflict {
+		c := m.of(key)
+		c.conflicts++
+		return c.conflicts
+	}
+	if c := m.copies[key]; c != nil {
+		c.conflicts = 0
+		m.dropEmpty(key)
+	}
+	return 0
+}
+
+// dropEmpty drops what is remembered of a copy if that is nothing. The lock is held.
+func (m *Member) dropEmpty(key types.NamespacedName) {
+	if *m.copies[key] == (copied{}) {
+		delete(m.copies, key)
+	}
 }
 
 // differs reports whether a result says something else than another.

@@ -20,6 +20,8 @@ type State struct {
 	mu      sync.RWMutex
 	apps    map[types.NamespacedName]*application
 	members map[*Member]struct{}
+	// leads is when this process began to decide about rollouts; zero before.
+	leads time.Time
 }
 
 // application remembers one application.
@@ -35,6 +37,8 @@ type application struct {
 	// statusAt is when its status was written last, and handedOver since when it waits for the results of a
 	// Decision. They are zero if that never was, or is over.
 	statusAt, handedOver time.Time
+	// conflicts counts the passes in a row that ended in one.
+	conflicts int
 }
 
 // New returns a State that remembers nothing.
@@ -101,6 +105,34 @@ func (s *State) Where(holds func(*v1.EcommerceApp) bool) []types.NamespacedName 
 		}
 	}
 	return keys
+}
+
+// Leads returns when this process began to decide about rollouts: with the first call.
+func (s *State) Leads() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leads.IsZero() {
+		s.leads = s.clock.Now()
+	}
+	return s.leads
+}
+
+// CountConflict records whether a pass over an application ended in a conflict, and returns how many there were in a
+// row.
+func (s *State) CountConflict(key types.NamespacedName, conflict bool) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.apps[key]
+	switch {
+	case conflict:
+		a = s.of(key)
+		a.conflicts++
+	case a != nil:
+		a.conflicts = 0
+	default:
+		return 0
+	}
+	return a.conflicts
 }
 
 // firstSeen is when the hub first saw the present generation of an application, to measure how long it takes

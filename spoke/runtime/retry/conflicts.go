@@ -29,6 +29,15 @@ type Conflicts struct {
 // Wait records whether a request ended in a conflict, and returns how long to wait then, without
 // jitter; 0 if it did not.
 func (c *Conflicts) Wait(request reconcile.Request, conflict bool) time.Duration {
+	inRow := c.count(request, conflict)
+	if inRow == 0 {
+		return 0
+	}
+	return apierror.ConflictDelay(inRow)
+}
+
+// count records whether a request ended in a conflict, and returns how many there were in a row.
+func (c *Conflicts) count(request reconcile.Request, conflict bool) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !conflict {
@@ -39,20 +48,30 @@ func (c *Conflicts) Wait(request reconcile.Request, conflict bool) time.Duration
 		c.inRow = map[reconcile.Request]int{}
 	}
 	c.inRow[request]++
-	return apierror.ConflictDelay(c.inRow[request])
+	return c.inRow[request]
 }
 
 // Retry returns what Reconcile returns for a result and an error that no condition reports.
 // Conflicts, throttling and fenced or paused writes are quiet; the queue logs, counts and retries
 // everything else.
 func (c *Conflicts) Retry(w Waits, request reconcile.Request, result reconcile.Result, err error) (reconcile.Result, error) {
+	return Result(w, c.count(request, apierror.Classify(err) == apierror.Conflict), result, err)
+}
+
+// RetryReported returns what Reconcile returns for an error that a condition reports: the
+// queue gets those that pass without a change of anything. Of joined errors the soonest counts.
+func (c *Conflicts) RetryReported(w Waits, request reconcile.Request, err error) (reconcile.Result, error) {
+	return Reported(w, c.count(request, HasConflict(err)), err)
+}
+
+// Result returns what Conflicts.Retry does, after so many conflicts in a row that others count.
+func Result(w Waits, inRow int, result reconcile.Result, err error) (reconcile.Result, error) {
 	d := apierror.Decide(err)
-	wait := c.Wait(request, d.Class == apierror.Conflict)
 	switch d.Class {
 	case apierror.None:
 		return result, nil
 	case apierror.Conflict:
-		return w.Later(wait), nil
+		return w.Later(apierror.ConflictDelay(inRow)), nil
 	case apierror.Throttled, apierror.Fenced:
 		return w.Later(d.Wait), nil
 	case apierror.Paused:
@@ -62,25 +81,27 @@ func (c *Conflicts) Retry(w Waits, request reconcile.Request, result reconcile.R
 	}
 }
 
-// RetryReported returns what Reconcile returns for an error that a condition reports: the
-// queue gets those that pass without a change of anything. Of joined errors the soonest counts.
-func (c *Conflicts) RetryReported(w Waits, request reconcile.Request, err error) (reconcile.Result, error) {
-	all := parts(err)
-	wait := c.Wait(request, slices.ContainsFunc(all, func(err error) bool { return apierror.Classify(err) == apierror.Conflict }))
+// Reported returns what Conflicts.RetryReported does, after so many conflicts in a row that others count.
+func Reported(w Waits, inRow int, err error) (reconcile.Result, error) {
 	after := time.Duration(0)
-	for _, part := range all {
+	for _, part := range parts(err) {
 		d := apierror.Decide(part)
 		if d.Return {
 			return reconcile.Result{}, err
 		}
 		if d.Class == apierror.Conflict {
-			d.Wait = max(d.Wait, wait)
+			d.Wait = max(d.Wait, apierror.ConflictDelay(inRow))
 		}
 		if d.Wait > 0 && (after == 0 || d.Wait < after) {
 			after = d.Wait
 		}
 	}
 	return w.Later(after), nil
+}
+
+// HasConflict reports whether an error is a conflict, or one that is joined with others.
+func HasConflict(err error) bool {
+	return slices.ContainsFunc(parts(err), func(err error) bool { return apierror.Classify(err) == apierror.Conflict })
 }
 
 // parts returns the errors that are joined in one: each of them may pass by itself.
