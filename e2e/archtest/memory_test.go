@@ -17,7 +17,6 @@ func otherMemory() map[string]string {
 	return map[string]string{
 		"hub/app/copies/propagated_record.go propagated": "what was written beside copies",
 		"hub/app/copies/sources.go sources":              "the versions of what applications propagate",
-		"hub/app/revisions/store.go Store":               "revisions as they were read",
 	}
 }
 

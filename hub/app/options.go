@@ -81,6 +81,8 @@ type Options struct {
 	APIReader client.Reader
 	// Rendering is the version of the pod templates that this process renders. The default is render.Version.
 	Rendering string
+	// State remembers applications, for Revisions too. By default it is a new one.
+	State *state.State
 	// Waits overrides delays, for tests. By default the constants of this package apply.
 	Waits retry.Waits
 }
@@ -88,6 +90,9 @@ type Options struct {
 func (o *Options) applyDefaults() {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.State == nil {
+		o.State = state.New(o.Clock)
 	}
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
@@ -99,7 +104,7 @@ func (o *Options) applyDefaults() {
 		o.Workers = defaultWorkers
 	}
 	if o.Revisions == nil {
-		o.Revisions = revisions.New(nil, nil)
+		o.Revisions = revisions.New(nil, nil, o.State)
 	}
 	o.Rendering = cmp.Or(o.Rendering, render.Version)
 	if o.ProgressPeriod <= 0 {
@@ -123,9 +128,8 @@ type Controller struct {
 // it to a manager.
 func New(hub client.Reader, o Options) *Controller {
 	o.applyDefaults()
-	known := state.New(o.Clock)
 	queues := copies.Options{
-		State: known,
+		State: o.State,
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
 		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, Resync: o.Resync, Waits: o.Waits,
 		Residue: o.Residue, APIReader: o.APIReader, Revisions: o.Revisions,
@@ -133,7 +137,7 @@ func New(hub client.Reader, o Options) *Controller {
 	if o.Fleet != nil {
 		queues.Fleet, queues.Record = o.Fleet, func(cluster string) copies.Record { return o.Fleet.Record(cluster) }
 	}
-	return &Controller{options: o, state: known, dispatcher: copies.New(hub, queues)}
+	return &Controller{options: o, state: o.State, dispatcher: copies.New(hub, queues)}
 }
 
 // Dispatcher returns the dispatcher, which writes copies to the members. Add it to a

@@ -84,7 +84,7 @@ func TestPartsFail(t *testing.T) {
 			known := state.New(clock)
 			r := &Reconciler{
 				client: hub, reader: hub, state: known, dispatcher: copies.New(hub, copies.Options{State: known}), clock: clock, recorder: events.NewFakeRecorder(10),
-				revisions: revisions.New(hub, hub), progressPeriod: progressPeriod,
+				revisions: revisions.New(hub, hub, known), progressPeriod: progressPeriod,
 			}
 			app := &v1.EcommerceApp{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u", Generation: 1, Finalizers: []string{v1.HubFinalizer}},
@@ -132,7 +132,7 @@ func TestPartsFailWithProgress(t *testing.T) {
 	known := state.New(clock)
 	r := &Reconciler{
 		client: hub, reader: hub, state: known, dispatcher: copies.New(hub, copies.Options{State: known}), clock: clock, recorder: events.NewFakeRecorder(10),
-		revisions: revisions.New(hub, hub), progressPeriod: progressPeriod,
+		revisions: revisions.New(hub, hub, known), progressPeriod: progressPeriod,
 	}
 	app := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u", Generation: 1, Finalizers: []string{v1.HubFinalizer}},

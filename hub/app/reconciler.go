@@ -228,7 +228,6 @@ func (r *Reconciler) release(ctx context.Context, app *v1.EcommerceApp) error {
 	if err := r.patch(ctx, before, app); err != nil {
 		return fmt.Errorf("removing the finalizer: %w", err)
 	}
-	r.revisions.Forget(app.UID)
 	return nil
 }
 

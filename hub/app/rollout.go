@@ -220,7 +220,7 @@ func (r *Reconciler) settleRollout(app *v1.EcommerceApp, in *observation) {
 	if decided == nil || !slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool {
 		return c.Phase != v1.PhaseDeleting && c.Revision != decided.Revision
 	}) {
-		r.revisions.Forget(app.UID)
+		r.state.DropRevisions(keyOf(app))
 	}
 	if in.rollbackDecided && equality.Semantic.DeepEqual(decided, in.Rollout) {
 		delete(app.Annotations, v1.RollbackToAnnotation)

@@ -24,7 +24,7 @@ func TestAMajorVersionWaitsForTheRollout(t *testing.T) {
 	}
 	hub := fake.NewClientBuilder().WithScheme(scheme).Build()
 	r := observer(time.Unix(0, 0))
-	r.revisions = revisions.New(hub, hub)
+	r.revisions = revisions.New(hub, hub, nil)
 	app, in := rollingShop()
 	app.Namespace, app.Name, app.UID = "shops", "shop", "u"
 	app.Spec.Image, app.Spec.Database = "shop:v1", &v1.Database{Engine: v1.EngineMySQL, Version: "8.4.2", Storage: "1Gi"}

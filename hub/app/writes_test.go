@@ -59,7 +59,7 @@ func TestWrites(t *testing.T) {
 			known := state.New(clock)
 			w := &writer{clock: clock, Reconciler: &Reconciler{
 				client: c, reader: c, state: known, dispatcher: copies.New(c, copies.Options{State: known}), clock: clock, recorder: events.NewFakeRecorder(100),
-				revisions: revisions.New(c, c), progressPeriod: progressPeriod,
+				revisions: revisions.New(c, c, known), progressPeriod: progressPeriod,
 			}}
 			app := &v1.EcommerceApp{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "shop-"},

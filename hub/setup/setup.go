@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -29,6 +30,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/plan"
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/hub/data/storage"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/controller"
@@ -224,18 +226,19 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	if err := h.options.ReportSafeMode(h.registry); err != nil {
 		return err
 	}
-	state, err := hubmetrics.NewMetrics(h.registry)
+	recorded, err := hubmetrics.NewMetrics(h.registry)
 	if err != nil {
 		return err
 	}
-	h.revisions = revisions.New(h.mgr.GetLocalManager().GetClient(), h.mgr.GetLocalManager().GetAPIReader())
+	known := state.New(clock.RealClock{})
+	h.revisions = revisions.New(h.mgr.GetLocalManager().GetClient(), h.mgr.GetLocalManager().GetAPIReader(), known)
 	apps := app.New(h.mgr.GetLocalManager().GetClient(), app.Options{
 		Logger: h.options.Logger.WithName("apps"), Recorder: recorder, Metrics: appMetrics,
 		Fleet: h.fleet, SafeMode: h.options.SafeMode,
 		Waits: h.options.Waits, ProgressPeriod: h.options.ProgressPeriod, Resync: h.options.Resync,
 		Residue:   store.New(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
 		APIReader: h.mgr.GetLocalManager().GetAPIReader(),
-		Revisions: h.revisions,
+		Revisions: h.revisions, State: known,
 	})
 	spokes, err := h.newSpokes(apps.Dispatcher())
 	if err != nil {
@@ -267,7 +270,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		if err := h.setupPlans(apps, spokes); err != nil {
 			return err
 		}
-		return state.Watch(ctx, h.mgr.GetLocalManager().GetCache())
+		return recorded.Watch(ctx, h.mgr.GetLocalManager().GetCache())
 	})
 	if err != nil {
 		return err

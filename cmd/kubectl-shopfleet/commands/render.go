@@ -79,7 +79,7 @@ func (r *render) run(ctx context.Context, name string) error {
 	rendered := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: r.member},
 	}}
-	has, err := revisions.New(hub.client, hub.client).InMember(ctx, app, member)
+	has, err := revisions.New(hub.client, hub.client, nil).InMember(ctx, app, member)
 	if err != nil {
 		return fmt.Errorf("rendering EcommerceApp %q for %s: %w", name, r.member, err)
 	}

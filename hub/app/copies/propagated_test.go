@@ -82,7 +82,7 @@ func newPropagator(t *testing.T, namespace string, hub, admin client.WithWatch) 
 func (p *propagator) engage(t *testing.T) {
 	t.Helper()
 	d := New(&p.member, Options{
-		Recorder: events.NewFakeRecorder(100), Clock: p.clock, Revisions: revisions.New(p.hub, p.hub),
+		Recorder: events.NewFakeRecorder(100), Clock: p.clock, Revisions: revisions.New(p.hub, p.hub, nil),
 		FanOut: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fanout_seconds", Help: "Fan-out."}, []string{"cluster"}),
 		APIReader: interceptor.NewClient(p.hub, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
 			p.reads++

@@ -1,6 +1,7 @@
 package revisions_test
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
@@ -21,12 +22,18 @@ import (
 // list of propagated objects. The second is that of the spec.
 func rolledOut(t *testing.T) (*revisions.Store, *v1.EcommerceApp) {
 	t.Helper()
+	return rolledOutWith(t, nil)
+}
+
+// rolledOutWith returns the same, where known remembers revisions.
+func rolledOutWith(t *testing.T, known revisions.Memory) (*revisions.Store, *v1.EcommerceApp) {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := appsv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	hub := fake.NewClientBuilder().WithScheme(scheme).Build()
-	store := revisions.New(hub, hub)
+	store := revisions.New(hub, hub, known)
 	app := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop", UID: "u"},
 		Spec: v1.EcommerceAppSpec{
@@ -187,5 +194,26 @@ func TestMayReturn(t *testing.T) {
 				t.Errorf("got %t, want %t", got, tt.want)
 			}
 		})
+	}
+}
+
+// remembering is a Memory of one application.
+type remembering map[int64][]byte
+
+func (r remembering) Revision(_ *v1.EcommerceApp, number int64) []byte { return r[number] }
+
+func (r remembering) KeepRevision(_ *v1.EcommerceApp, number int64, raw []byte) { r[number] = raw }
+
+// TestRevisionsAreReadOnce while they are remembered.
+func TestRevisionsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	known := remembering{}
+	store, app := rolledOutWith(t, known)
+	if spec, err := store.Spec(t.Context(), app, 1); err != nil || spec.Image != "shop:v1" || len(known) != 1 {
+		t.Fatalf("%+v, error %v, remembered %v", spec, err, known)
+	}
+	known[1] = bytes.ReplaceAll(known[1], []byte("shop:v1"), []byte("shop:v0"))
+	if spec, err := store.Spec(t.Context(), app, 1); err != nil || spec.Image != "shop:v0" {
+		t.Errorf("error %v, image %q; want what is remembered", err, spec.Image)
 	}
 }

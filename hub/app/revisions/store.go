@@ -8,14 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -26,20 +24,24 @@ import (
 // HistoryLimit is the number of revisions that were healthy and are kept, besides those in use.
 const HistoryLimit = 10
 
+// Memory keeps the revisions that were read. *state.State is one.
+type Memory interface {
+	Revision(app *v1.EcommerceApp, number int64) []byte
+	KeepRevision(app *v1.EcommerceApp, number int64, raw []byte)
+}
+
 // Store reads and writes the revisions of applications. It is safe for concurrent use.
 type Store struct {
 	client client.Writer
 	// reader reads from the API server.
 	reader client.Reader
-
-	mu sync.Mutex
-	// held are the revisions that clusters keep although the spec has another one.
-	held map[types.UID]map[int64][]byte
+	// known remembers the revisions that clusters have although the spec is of another one; nil if nothing does.
+	known Memory
 }
 
-// New returns a Store. Reader reads from the API server.
-func New(writer client.Writer, reader client.Reader) *Store {
-	return &Store{client: writer, reader: reader, held: map[types.UID]map[int64][]byte{}}
+// New returns a Store. Reader reads from the API server. Without known each revision is read whenever it is needed.
+func New(writer client.Writer, reader client.Reader, known Memory) *Store {
+	return &Store{client: writer, reader: reader, known: known}
 }
 
 // Resolved is a revision of an application.
@@ -196,22 +198,18 @@ func (s *Store) Spec(ctx context.Context, app *v1.EcommerceApp, revision int64) 
 
 // raw returns a stored revision as JSON, and remembers it.
 func (s *Store) raw(ctx context.Context, app *v1.EcommerceApp, revision int64) ([]byte, error) {
-	s.mu.Lock()
-	raw := s.held[app.UID][revision]
-	s.mu.Unlock()
-	if raw != nil {
-		return raw, nil
+	if s.known != nil {
+		if raw := s.known.Revision(app, revision); raw != nil {
+			return raw, nil
+		}
 	}
 	stored, err := s.get(ctx, app, revision)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held[app.UID] == nil {
-		s.held[app.UID] = map[int64][]byte{}
+	if s.known != nil {
+		s.known.KeepRevision(app, revision, stored.Data.Raw)
 	}
-	s.held[app.UID][revision] = stored.Data.Raw
 	return stored.Data.Raw, nil
 }
 
@@ -295,11 +293,4 @@ func superfluous(stored []appsv1.ControllerRevision, used []int64) []appsv1.Cont
 		}
 		return r.Revision == highest || slices.Contains(used, r.Revision)
 	})
-}
-
-// Forget drops what is remembered of an application: no cluster keeps an earlier revision.
-func (s *Store) Forget(app types.UID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.held, app)
 }

@@ -37,7 +37,7 @@ func newHistory(t *testing.T) *history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &history{Store: revisions.New(c, c), client: c, app: &v1.EcommerceApp{
+	h := &history{Store: revisions.New(c, c, nil), client: c, app: &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop"},
 		Spec:       v1.EcommerceAppSpec{Image: "shop:v1", Rollout: &v1.Rollout{}},
 	}}

@@ -39,6 +39,8 @@ type application struct {
 	statusAt, handedOver time.Time
 	// conflicts counts the passes in a row that ended in one.
 	conflicts int
+	// revisions are those of the delivered application that were read, as JSON.
+	revisions map[int64][]byte
 }
 
 // New returns a State that remembers nothing.
@@ -78,6 +80,9 @@ func (s *State) Deliver(before, app *v1.EcommerceApp) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.of(client.ObjectKeyFromObject(app))
+	if !a.exists(app.UID) {
+		a.revisions = nil
+	}
 	a.delivered = app
 	if a.decision != nil && !a.decision.IsOf(app.UID) {
 		a.decision = nil // It was about a former application of this name.
@@ -90,7 +95,7 @@ func (s *State) Withdraw(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.apps[key]; a != nil {
-		a.delivered = nil
+		a.delivered, a.revisions = nil, nil
 	}
 }
 

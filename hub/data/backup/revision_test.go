@@ -22,7 +22,7 @@ func TestVersionOfARevision(t *testing.T) {
 		t.Fatal(err)
 	}
 	hub := fake.NewClientBuilder().WithScheme(scheme).Build()
-	w := &work{Reconciler: &Reconciler{options: Options{Revisions: revisions.New(hub, hub)}}}
+	w := &work{Reconciler: &Reconciler{options: Options{Revisions: revisions.New(hub, hub, nil)}}}
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop", UID: "u"}}
 	app.Spec.Rollout, app.Spec.Database = &v1.Rollout{}, &v1.Database{Engine: v1.EnginePostgreSQL, Version: "17.2"}
 	first, err := w.options.Revisions.Resolve(t.Context(), app)

@@ -24,7 +24,7 @@ func TestSpecOfARevision(t *testing.T) {
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop", UID: "u"}}
 	app.Spec.Rollout, app.Spec.Database = &v1.Rollout{}, &v1.Database{Engine: v1.EnginePostgreSQL, StorageClassName: new("first")}
 	hub := fake.NewClientBuilder().WithScheme(scheme).Build()
-	store := revisions.New(hub, hub)
+	store := revisions.New(hub, hub, nil)
 	first, err := store.Resolve(t.Context(), app)
 	if err = errors.Join(err, store.Store(t.Context(), app, first)); err != nil {
 		t.Fatal(err)

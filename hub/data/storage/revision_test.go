@@ -57,7 +57,7 @@ func server(t *testing.T) cluster.Cluster {
 // the spec asks for another one or for none.
 func TestAClusterJoinsAfterARollback(t *testing.T) {
 	c := server(t)
-	hub, store := c.GetClient(), revisions.New(c.GetClient(), c.GetAPIReader())
+	hub, store := c.GetClient(), revisions.New(c.GetClient(), c.GetAPIReader(), nil)
 	recorder := events.NewFakeRecorder(10)
 	s := New(hub, Options{Recorder: recorder, Revisions: store})
 	m := &member{Storage: s, name: "us-1", cluster: c, applier: apply.New(apply.Options{Client: hub, Reader: c.GetAPIReader(), FieldManager: v1.HubFieldManager})}
