@@ -10,6 +10,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
 // TestOrders: an order has another hash if what a queue does with it may be another, and only then.
@@ -137,14 +138,14 @@ func TestDecisionListsWhatIsNeeded(t *testing.T) {
 	if got := d.DecisionOf(app, &app.Status); got.MayReturn || !slices.Equal(got.App.Spec.Propagate, app.Spec.Propagate) {
 		t.Errorf("before a read: %v, may return %t", got.App.Spec.Propagate, got.MayReturn)
 	}
-	known := sourcesOfApp{app: app.UID, all: []propagate.Source{{PropagatedObject: secret("new"), Version: "1"}, {PropagatedObject: secret("old"), Version: "2"}}}
-	d.sources.set(keyOf(app), known)
+	known := state.Sources{App: app.UID, All: []propagate.Source{{PropagatedObject: secret("new"), Version: "1"}, {PropagatedObject: secret("old"), Version: "2"}}}
+	d.state.SetSources(keyOf(app), known)
 	all := d.DecisionOf(app, &app.Status)
 	if want := []v1.PropagatedObject{secret("new"), secret("old")}; all.MayReturn || !slices.Equal(all.App.Spec.Propagate, want) {
 		t.Errorf("the Decision lists %v, want %v", all.App.Spec.Propagate, want)
 	}
-	known.isPartial = true
-	d.sources.set(keyOf(app), known)
+	known.Partial = true
+	d.state.SetSources(keyOf(app), known)
 	if got := d.DecisionOf(app, &app.Status); !got.MayReturn || got.Orders["a"].Hash == all.Orders["a"].Hash {
 		t.Error("the same is pruned although an earlier revision was not read")
 	}

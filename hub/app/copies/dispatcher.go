@@ -29,9 +29,8 @@ type Dispatcher struct {
 	hub  client.Reader
 	wake *controller.Queue
 	// state remembers applications.
-	state *state.State
-	// sources are the objects that applications propagate.
-	sources *sources
+	state   *state.State
+	sources sources
 }
 
 // New returns a Dispatcher without members. Its hub reads applications and members from a
@@ -40,7 +39,7 @@ func New(hub client.Reader, o Options) *Dispatcher {
 	o.applyDefaults()
 	return &Dispatcher{
 		Runner:  controller.New[*MemberQueue](controller.Options{Logger: o.Logger}),
-		options: o, hub: hub, wake: &controller.Queue{}, state: o.State, sources: newSources(o),
+		options: o, hub: hub, wake: &controller.Queue{}, state: o.State, sources: sources{options: o},
 	}
 }
 
@@ -48,13 +47,7 @@ func New(hub client.Reader, o Options) *Dispatcher {
 func (d *Dispatcher) News() source.Source { return d.wake.Source() }
 
 // Forget drops what is remembered of an application that is gone.
-func (d *Dispatcher) Forget(app types.NamespacedName) {
-	d.state.Forget(app)
-	d.sources.forget(app)
-	for _, m := range d.All() {
-		m.propagated.forget(app)
-	}
-}
+func (d *Dispatcher) Forget(app types.NamespacedName) { d.state.Forget(app) }
 
 // Engage runs the queue of a member until ctx is done.
 func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
@@ -62,7 +55,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	m := &MemberQueue{
 		name: name.String(), managedBy: d.options.Fleet.Mode(name.String()).ManagedBy(), options: d.options, hub: d.hub, cluster: cl, wake: d.wake,
 		state: d.state, memory: d.state.Connect(name.String(), paused), queue: &controller.Queue{},
-		peer: d.Get, paused: paused, sources: d.sources, propagated: newPropagated(),
+		peer: d.Get, paused: paused, sources: d.sources,
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(),
 			FieldManager: v1.HubFieldManager, Timeout: d.options.CallTimeout,
@@ -212,12 +205,12 @@ func (d *Dispatcher) HaveActed(decision *state.Decision) bool {
 // DecisionOf returns the Decision that a computed status says about an application. Its spec lists the objects that were
 // read last of what clusters need.
 func (d *Dispatcher) DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus) *state.Decision {
-	sources := d.sources.of(app)
-	decision := DecisionOf(app, status, sources.signature())
-	if len(sources.all) > 0 {
-		decision.App.Spec.Propagate = objectsOf(sources.all)
+	sources := d.state.Sources(keyOf(app), app.UID)
+	decision := DecisionOf(app, status, sources.Signature())
+	if len(sources.All) > 0 {
+		decision.App.Spec.Propagate = sources.Objects()
 	}
-	decision.MayReturn = decision.MayReturn || sources.isPartial
+	decision.MayReturn = decision.MayReturn || sources.Partial
 	return decision
 }
 

@@ -42,10 +42,8 @@ type MemberQueue struct {
 	// peer returns the queue of a connected member, or nil.
 	peer func(member string) *MemberQueue
 	// paused means that nothing is written in the member.
-	paused bool
-	// sources are the Dispatcher's, and propagated is what was written of them in the member.
-	sources    *sources
-	propagated *propagated
+	paused  bool
+	sources sources
 }
 
 // Reconcile carries out the order about one application, and records the result.
@@ -101,7 +99,7 @@ func (l *MemberQueue) leaveAlone(ctx context.Context, request reconcile.Request,
 	if _, news := l.memory.End(key, nil); news {
 		l.wake.Add(request)
 	}
-	l.propagated.forget(key)
+	l.memory.DropBeside(key)
 	if decision == nil {
 		if exists, err := l.awaitsDecision(ctx, key); exists || err != nil {
 			return err

@@ -54,7 +54,7 @@ func newFleet(t *testing.T, members ...string) *queueFleet {
 // connect adds the queue of a member until ctx is done.
 func (f *queueFleet) connect(ctx context.Context, t *testing.T, name string) *MemberQueue {
 	t.Helper()
-	m := &MemberQueue{name: name, queue: &controller.Queue{}, state: f.state, memory: f.state.Connect(name, false), propagated: newPropagated()}
+	m := &MemberQueue{name: name, queue: &controller.Queue{}, state: f.state, memory: f.state.Connect(name, false)}
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(q.ShutDown)
 	if err := m.queue.Source().Start(ctx, q); err != nil {
@@ -177,12 +177,13 @@ func TestForgetLeavesNothing(t *testing.T) {
 	f := newFleet(t, "a")
 	m := f.Get("a")
 	m.memory.Ask(key(), "u-1")
-	m.propagated.set(key(), propagatedObjects{copy: "c-1"})
+	m.memory.Beside(key(), "c-1", "")
 	f.handOver(shop(1, 1, "a"))
 	f.act("a")
 	f.Forget(key())
 	_, known := m.memory.Result(key(), "u-1")
-	if known || m.memory.Asked(key()) != "" || f.state.Decision(key()) != nil || len(m.propagated.known) > 0 {
+	m.memory.SeeBeside(key(), v1.PropagatedObject{}, state.Deleted)
+	if known || m.memory.Asked(key()) != "" || f.state.Decision(key()) != nil || m.memory.HasDrifted(key(), v1.PropagatedObject{}, state.Written{}) {
 		t.Error("something is left")
 	}
 }

@@ -40,11 +40,11 @@ func (l *MemberQueue) propagate(ctx context.Context, t *task, beside *writtenCop
 	app := t.App
 	leftover := propagate.Leftover(beside.copy, app.Spec.Propagate)
 	if len(app.Spec.Propagate)+len(leftover) == 0 {
-		l.propagated.forget(keyOf(app))
+		l.memory.DropBeside(keyOf(app))
 		return nil
 	}
 	p := propagationPass{MemberQueue: l, app: app, copied: beside.copy, created: beside.created, held: l.holds(app)}
-	p.done = l.propagated.of(keyOf(app), beside.copy.UID, app.Annotations[v1.ReconcileAtAnnotation])
+	p.done = l.memory.Beside(keyOf(app), beside.copy.UID, app.Annotations[v1.ReconcileAtAnnotation])
 	problems := p.writeAll(ctx)
 	if t.MayReturn {
 		leftover = nil // The revision before may refer to them.
@@ -53,7 +53,7 @@ func (l *MemberQueue) propagate(ctx context.Context, t *task, beside *writtenCop
 		problems = append(problems, p.prune(ctx, object))
 	}
 	next.Pending = append(next.Pending, p.pending...)
-	l.propagated.set(keyOf(app), p.done)
+	l.memory.SetBeside(keyOf(app), p.done)
 	return errors.Join(problems...)
 }
 
@@ -68,13 +68,13 @@ type propagationPass struct {
 	pending []v1.PendingChange
 	// applied counts the writes.
 	applied int
-	done    propagatedObjects
+	done    state.Beside
 }
 
 // writeAll writes the objects whose content differs from what was written or found last.
 func (p *propagationPass) writeAll(ctx context.Context) []error {
 	var problems []error
-	for _, source := range p.sources.of(p.app).all {
+	for _, source := range p.state.Sources(keyOf(p.app), p.app.UID).All {
 		if !p.isStale(source) {
 			continue
 		}
@@ -98,16 +98,16 @@ func (p *propagationPass) writeOne(ctx context.Context, source propagate.Source)
 	if from == nil {
 		return nil
 	}
-	former, now := p.done.written[source.PropagatedObject], p.options.Clock.Now()
+	former, now := p.done.Written[source.PropagatedObject], p.options.Clock.Now()
 	window := p.options.Waits.Scaled(repairWindow)
-	isRepair := former.version == source.Version
-	if due := window - now.Sub(former.repaired); isRepair && former.repairs >= repairLimit && due > 0 {
+	isRepair := former.Version == source.Version
+	if due := window - now.Sub(former.Repaired); isRepair && former.Repairs >= repairLimit && due > 0 {
 		return &apply.ContendedError{Key: component.KeyOf(propagate.ForCopy(from, p.copied, nil)), Fields: []string{"data"}, RetryIn: due}
 	}
-	p.propagated.compare(keyOf(p.app), source.PropagatedObject)
-	next := writtenObject{version: source.Version, repairs: former.repairs, repaired: former.repaired}
-	if !isRepair || now.Sub(former.repaired) >= 2*window {
-		next.repairs = 0
+	p.memory.CompareBeside(keyOf(p.app), source.PropagatedObject)
+	next := state.Written{Version: source.Version, Repairs: former.Repairs, Repaired: former.Repaired}
+	if !isRepair || now.Sub(former.Repaired) >= 2*window {
+		next.Repairs = 0
 	}
 	applied := p.applied
 	version, held, err := p.write(ctx, from)
@@ -119,11 +119,11 @@ func (p *propagationPass) writeOne(ctx context.Context, source propagate.Source)
 		return nil
 	}
 	if isRepair && p.applied > applied {
-		next.repairs, next.repaired = next.repairs+1, now
+		next.Repairs, next.Repaired = next.Repairs+1, now
 	}
-	next.resourceVersion = version
-	p.done.written[source.PropagatedObject] = next
-	delete(p.done.pruned, source.PropagatedObject)
+	next.ResourceVersion = version
+	p.done.Written[source.PropagatedObject] = next
+	delete(p.done.Pruned, source.PropagatedObject)
 	return nil
 }
 
@@ -132,8 +132,8 @@ func (p *propagationPass) isStale(source propagate.Source) bool {
 	if !source.IsReadable() || !slices.Contains(p.app.Spec.Propagate, source.PropagatedObject) {
 		return false
 	}
-	written := p.done.written[source.PropagatedObject]
-	return written.version != source.Version || p.propagated.hasDrifted(keyOf(p.app), source.PropagatedObject, written)
+	written := p.done.Written[source.PropagatedObject]
+	return written.Version != source.Version || p.memory.HasDrifted(keyOf(p.app), source.PropagatedObject, written)
 }
 
 // write makes the object in the member match its source, and returns its resource version. If that is
@@ -182,7 +182,7 @@ func (p *propagationPass) unlessHeld(ctx context.Context, change v1.PendingActio
 
 // prune deletes an object that is no longer propagated, unless another copy owns it as well.
 func (p *propagationPass) prune(ctx context.Context, object v1.PropagatedObject) error {
-	if p.done.pruned[object] {
+	if p.done.Pruned[object] {
 		return nil
 	}
 	live, err := p.live(ctx, object)
@@ -203,8 +203,8 @@ func (p *propagationPass) prune(ctx context.Context, object v1.PropagatedObject)
 			return fmt.Errorf("pruning %s: %w", object, err)
 		}
 	}
-	p.done.pruned[object] = true
-	delete(p.done.written, object)
+	p.done.Pruned[object] = true
+	delete(p.done.Written, object)
 	p.queue.Add(requestFor(p.app)) // The copy lists the object until it is written again.
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
 // propagator is a member, and the hub that an application propagates from.
@@ -276,7 +277,7 @@ func testPruned(t *testing.T, p *propagator) {
 	if got, lists := p.live(t).Annotations[v1.PropagatedAnnotation]; lists {
 		t.Errorf("the copy lists %q, want nothing", got)
 	}
-	if len(p.queue.propagated.known) > 0 {
+	if p.queue.memory.SeeBeside(keyOf(p.app), v1.PropagatedObject{}, state.Deleted); p.queue.memory.HasDrifted(keyOf(p.app), v1.PropagatedObject{}, state.Written{}) {
 		t.Error("the queue remembers an application that propagates nothing")
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
 // besideCopies returns a source that wakes the queue when an object that was written beside a copy
@@ -46,7 +47,7 @@ func (l *MemberQueue) onPropagated(ctx context.Context, q workqueue.TypedRateLim
 		if !ok || ctx.Err() != nil || !propagate.IsOurs(object) {
 			return
 		}
-		version := gone
+		version := state.Deleted
 		if next, exists := after.(propagate.Object); exists {
 			version = next.GetResourceVersion()
 		}
@@ -75,7 +76,7 @@ func (l *MemberQueue) see(object propagate.Object, version string) []types.Names
 	var concerned []types.NamespacedName
 	for _, owner := range propagate.Owners(object) {
 		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: owner.Name}
-		if l.propagated.see(key, propagate.RefOf(object), version) {
+		if l.memory.SeeBeside(key, propagate.RefOf(object), version) {
 			concerned = append(concerned, key)
 		}
 	}

@@ -3,18 +3,17 @@ package copies
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
 const (
@@ -26,59 +25,15 @@ const (
 	sourceJitter  = 0.3
 )
 
-// sources are the objects that applications propagate, as they were read from the hub's API server: their
-// versions, by which members are compared, and not their content. It is safe for concurrent use.
-type sources struct {
-	options Options
-
-	mu    sync.Mutex
-	known map[types.NamespacedName]sourcesOfApp
-}
-
-// sourcesOfApp are those of one application. The slice is not changed.
-type sourcesOfApp struct {
-	app         types.UID
-	generation  int64
-	reconcileAt string
-	// due is when they are to be read again.
-	due time.Time
-	all []propagate.Source
-	// isPartial means that what an earlier revision lists could not be read.
-	isPartial bool
-}
-
-func newSources(o Options) *sources {
-	return &sources{options: o, known: map[types.NamespacedName]sourcesOfApp{}}
-}
-
-// of returns the sources of an application as they were read last.
-func (s *sources) of(app *v1.EcommerceApp) sourcesOfApp {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.known[keyOf(app)]; known.app == app.UID {
-		return known
-	}
-	return sourcesOfApp{}
-}
-
-func (s *sources) set(key types.NamespacedName, next sourcesOfApp) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known[key] = next
-}
-
-func (s *sources) forget(key types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.known, key)
-}
+// sources reads the objects that applications propagate, from the hub's API server.
+type sources struct{ options Options }
 
 // current returns the objects that are listed for an application. They are read now if that is due, or was asked for by
 // an edit or by v1.ReconcileAtAnnotation.
-func (s *sources) current(ctx context.Context, app *v1.EcommerceApp, listed []v1.PropagatedObject) sourcesOfApp {
-	known := s.of(app)
-	if known.generation != app.Generation || known.reconcileAt != app.Annotations[v1.ReconcileAtAnnotation] ||
-		!s.options.Clock.Now().Before(known.due) || !slices.Equal(objectsOf(known.all), listed) {
+func (s sources) current(ctx context.Context, app *v1.EcommerceApp, listed []v1.PropagatedObject) state.Sources {
+	known := s.options.State.Sources(keyOf(app), app.UID)
+	if known.Generation != app.Generation || known.ReconcileAt != app.Annotations[v1.ReconcileAtAnnotation] ||
+		!s.options.Clock.Now().Before(known.Due) || !slices.Equal(known.Objects(), listed) {
 		known = s.read(ctx, app, listed)
 	}
 	return known
@@ -86,12 +41,12 @@ func (s *sources) current(ctx context.Context, app *v1.EcommerceApp, listed []v1
 
 // content reads a source for a member that lacks its present content, and records the version that is read. The object is
 // nil unless it may be copied.
-func (s *sources) content(ctx context.Context, app *v1.EcommerceApp, object v1.PropagatedObject) (propagate.Source, propagate.Object) {
+func (s sources) content(ctx context.Context, app *v1.EcommerceApp, object v1.PropagatedObject) (propagate.Source, propagate.Object) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
 	defer cancel()
 	found, content := s.readOne(ctx, app.Namespace, object)
 	if found.Reason != v1.ReasonNotChecked {
-		s.replace(app, found)
+		s.options.State.ReplaceSource(keyOf(app), app.UID, found)
 	}
 	if !found.IsReadable() {
 		return found, nil
@@ -99,53 +54,33 @@ func (s *sources) content(ctx context.Context, app *v1.EcommerceApp, object v1.P
 	return found, content
 }
 
-// replace records what was read of one source.
-func (s *sources) replace(app *v1.EcommerceApp, next propagate.Source) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := s.known[keyOf(app)]
-	if i := slices.Index(objectsOf(known.all), next.PropagatedObject); i >= 0 && known.app == app.UID {
-		known.all = slices.Clone(known.all)
-		known.all[i] = next
-		s.known[keyOf(app)] = known
-	}
-}
-
-func objectsOf(all []propagate.Source) []v1.PropagatedObject {
-	objects := make([]v1.PropagatedObject, 0, len(all))
-	for _, s := range all {
-		objects = append(objects, s.PropagatedObject)
-	}
-	return objects
-}
-
 // read reads the sources of an application, one after the other. What cannot be read because the API
 // server does not respond stays as it was.
-func (s *sources) read(ctx context.Context, app *v1.EcommerceApp, listed []v1.PropagatedObject) sourcesOfApp {
+func (s sources) read(ctx context.Context, app *v1.EcommerceApp, listed []v1.PropagatedObject) state.Sources {
 	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
 	defer cancel()
-	former := s.of(app)
-	next := sourcesOfApp{app: app.UID, generation: app.Generation, reconcileAt: app.Annotations[v1.ReconcileAtAnnotation]}
+	former := s.options.State.Sources(keyOf(app), app.UID)
+	next := state.Sources{App: app.UID, Generation: app.Generation, ReconcileAt: app.Annotations[v1.ReconcileAtAnnotation]}
 	period := sourcePeriod
 	for _, object := range listed {
 		found, _ := s.readOne(ctx, app.Namespace, object)
-		if i := slices.Index(objectsOf(former.all), object); found.Reason == v1.ReasonNotChecked {
-			if i >= 0 {
-				found = former.all[i]
+		if found.Reason == v1.ReasonNotChecked {
+			if last, known := former.Of(object); known {
+				found = last
 			}
 			period = problemPeriod
 		}
 		if !found.IsReadable() {
 			period = problemPeriod
 		}
-		next.all = append(next.all, found)
+		next.All = append(next.All, found)
 	}
-	next.due = s.options.Clock.Now().Add(wait.Jitter(s.options.Waits.Scaled(period), sourceJitter))
+	next.Due = s.options.Clock.Now().Add(wait.Jitter(s.options.Waits.Scaled(period), sourceJitter))
 	return next
 }
 
 // readOne reads one source. It returns no object if the API server does not respond.
-func (s *sources) readOne(ctx context.Context, namespace string, object v1.PropagatedObject) (propagate.Source, propagate.Object) {
+func (s sources) readOne(ctx context.Context, namespace string, object v1.PropagatedObject) (propagate.Source, propagate.Object) {
 	source := propagate.New(object.Kind)
 	err := s.options.APIReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: object.Name}, source)
 	found := sourceOf(object, source, err)
@@ -182,15 +117,6 @@ func sourceOf(object v1.PropagatedObject, source propagate.Object, err error) pr
 	return next
 }
 
-// signature returns that of the sources.
-func (o sourcesOfApp) signature() string {
-	text := propagate.Signature(o.all)
-	if o.isPartial {
-		text += "?"
-	}
-	return text
-}
-
 // ReadSources reads the objects that an application propagates, if that is due, from the hub's API
 // server: those that its spec lists, and the revisions that clusters have. It returns the condition Propagated, nil if
 // there are none, and when it is to be called again.
@@ -200,11 +126,11 @@ func (d *Dispatcher) ReadSources(ctx context.Context, app *v1.EcommerceApp) (*me
 	}
 	listed, err := d.options.Revisions.Propagated(ctx, app)
 	if len(listed) == 0 && err == nil {
-		d.sources.forget(keyOf(app))
+		d.state.SetSources(keyOf(app), state.Sources{})
 		return nil, time.Time{}, nil
 	}
 	known := d.sources.current(ctx, app, listed)
-	known.isPartial = err != nil
-	d.sources.set(keyOf(app), known)
-	return propagate.Condition(app.Namespace, known.all), known.due, err
+	known.Partial = err != nil
+	d.state.SetSources(keyOf(app), known)
+	return propagate.Condition(app.Namespace, known.All), known.Due, err
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
@@ -49,69 +48,27 @@ func TestSourceOf(t *testing.T) {
 	}
 }
 
-// TestPropagatedObjects: what was written counts for one copy and one forced reconciliation, and what
-// was pruned is no longer listed by the copy.
-func TestPropagatedObjects(t *testing.T) {
+// TestRemaining: what was pruned is no longer listed by its copy, and another copy has all that it lists.
+func TestRemaining(t *testing.T) {
 	t.Parallel()
-	p := newPropagated()
+	l := &MemberQueue{memory: newMemory("a")}
 	app := shop(1, 1, "a")
 	kept, removed := v1.PropagatedObject{Kind: v1.PropagatedSecret, Name: "kept"}, v1.PropagatedObject{Kind: v1.PropagatedConfigMap, Name: "removed"}
 	app.Spec.Propagate = []v1.PropagatedObject{kept}
 	live := app.DeepCopy()
 	live.UID = "copy"
 	live.Annotations = map[string]string{v1.PropagatedAnnotation: propagate.Record(kept, removed)}
-	if diff := cmp.Diff([]v1.PropagatedObject{removed}, p.remaining(app, live)); diff != "" {
+	if diff := cmp.Diff([]v1.PropagatedObject{removed}, l.remaining(app, live)); diff != "" {
 		t.Errorf("before it is pruned (-want +got):\n%s", diff)
 	}
-	objects := p.of(keyOf(app), live.UID, "")
-	objects.written[kept], objects.pruned[removed] = writtenObject{version: "1", resourceVersion: "7"}, true
-	p.set(keyOf(app), objects)
-	if left := p.remaining(app, live); len(left) > 0 {
+	objects := l.memory.Beside(keyOf(app), live.UID, "")
+	objects.Pruned[removed] = true
+	l.memory.SetBeside(keyOf(app), objects)
+	if left := l.remaining(app, live); len(left) > 0 {
 		t.Errorf("after it was pruned: %v remains", left)
 	}
-	for name, tt := range map[string]struct {
-		copied, reconcileAt string
-		want                string
-	}{
-		"the same copy":           {"copy", "", "1"},
-		"another copy":            {"other", "", ""},
-		"a forced reconciliation": {"copy", "now", ""},
-	} {
-		if got := p.of(keyOf(app), types.UID(tt.copied), tt.reconcileAt).written[kept].version; got != tt.want {
-			t.Errorf("%s: version %q, want %q", name, got, tt.want)
-		}
-	}
 	live.UID = "other"
-	if left := p.remaining(app, live); len(left) != 1 {
+	if left := l.remaining(app, live); len(left) != 1 {
 		t.Errorf("another copy: %v remains, want what it lists", left)
-	}
-}
-
-// TestDrift: an object has drifted if a watch has delivered another version than the written one since
-// it was compared.
-func TestDrift(t *testing.T) {
-	t.Parallel()
-	p := newPropagated()
-	app, object := shop(1, 1, "a"), v1.PropagatedObject{Kind: v1.PropagatedSecret, Name: "registry"}
-	objects := p.of(keyOf(app), "copy", "")
-	objects.written[object] = writtenObject{version: "1", resourceVersion: "7"}
-	p.set(keyOf(app), objects)
-	for _, step := range []struct {
-		delivered   string
-		news, drift bool
-	}{{"7", false, false}, {"8", true, true}, {"7", false, false}, {gone, true, true}} {
-		news := p.see(keyOf(app), object, step.delivered)
-		if drift := p.hasDrifted(keyOf(app), object, objects.written[object]); news != step.news || drift != step.drift {
-			t.Errorf("version %s: news %t, drift %t, want %+v", step.delivered, news, drift, step)
-		}
-	}
-	p.compare(keyOf(app), object)
-	if p.hasDrifted(keyOf(app), object, objects.written[object]) {
-		t.Error("an object that is being compared has drifted")
-	}
-	p.see(keyOf(app), object, gone)
-	p.forget(keyOf(app))
-	if len(p.seen) > 0 {
-		t.Error("what was delivered about an application that is gone is remembered")
 	}
 }

@@ -28,6 +28,8 @@ type copied struct {
 	result   *Result
 	lookup   lookup
 	observed observed
+	// beside are the objects that are propagated; nil if none were.
+	beside *beside
 	// conflicts counts the attempts in a row that ended in one.
 	conflicts int
 }

@@ -37,6 +37,7 @@ type application struct {
 	// statusAt is when its status was written last, and handedOver since when it waits for the results of a
 	// Decision. They are zero if that never was, or is over.
 	statusAt, handedOver time.Time
+	sources              Sources
 	// conflicts counts the passes in a row that ended in one.
 	conflicts int
 	// revisions are those of the delivered application that were read, as JSON.
