@@ -16,7 +16,7 @@ import (
 // defaultType is the EBS CSI driver's; EC2's own is older.
 const defaultType = "gp3"
 
-// shape is the request for a volume like those of a StorageClass. Parameters that are
+// shape returns the request for a volume like those of a StorageClass. Parameters that are
 // no property of a volume, as the file system, are for the CSI driver.
 func (c *client) shape(spec cloud.VolumeSpec, source cloud.Snapshot) (*ec2.CreateVolumeInput, error) {
 	size := (spec.SizeBytes + gib - 1) / gib
@@ -84,7 +84,7 @@ func (p *parameters) number(name string) *int32 {
 	return p.int32(name, n)
 }
 
-// int32 is a number as EC2 takes it.
+// int32 returns a number in the type of EC2's requests.
 func (p *parameters) int32(name string, n int64) *int32 {
 	if n < 1 || n > math.MaxInt32 {
 		p.fail(name, fmt.Sprintf("is out of range: %d", n))

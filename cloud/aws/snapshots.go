@@ -174,7 +174,7 @@ func (c *client) getSnapshot(ctx context.Context, op string, ref cloud.SnapshotR
 	return c.snapshotOf(out.Snapshots[i], out.ResultMetadata), nil
 }
 
-// ListSnapshots reads all that an owner has in the session's region.
+// ListSnapshots lists the owner's snapshots in the session's region.
 func (c *client) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq2[cloud.Snapshot, error] {
 	const op = "ListSnapshots"
 	return func(yield func(cloud.Snapshot, error) bool) {
@@ -229,7 +229,7 @@ func (c *client) pages(ctx context.Context, q query) iter.Seq2[cloud.Snapshot, e
 	}
 }
 
-// DeleteSnapshot deletes one that the owner has.
+// DeleteSnapshot deletes a snapshot of the owner.
 func (c *client) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, owner cloud.Owner) error {
 	const op = "DeleteSnapshot"
 	found, err := c.getSnapshot(ctx, op, ref)

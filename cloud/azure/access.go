@@ -31,10 +31,10 @@ func (a *account) Identity(ctx context.Context) (cloud.Identity, error) {
 	}
 	id, err := arm.ParseResourceID(group.ID)
 	if err != nil {
-		return cloud.Identity{}, r.no(cloud.ClassTransient, "InvalidAnswer", "the answer is not a resource group")
+		return cloud.Identity{}, r.refuse(cloud.ClassTransient, "InvalidAnswer", "the answer is not a resource group")
 	}
 	if !strings.EqualFold(id.SubscriptionID, a.subscription) {
-		return cloud.Identity{}, r.no(cloud.ClassDenied, "WrongAccount", "the answer is of subscription "+id.SubscriptionID)
+		return cloud.Identity{}, r.refuse(cloud.ClassDenied, "WrongAccount", "the answer is of subscription "+id.SubscriptionID)
 	}
 	name := a.config.Spec.Azure.ClientID
 	if name == "" {
@@ -64,7 +64,7 @@ func (a *account) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.Permiss
 			break
 		}
 	}
-	checks := make([]cloud.PermissionCheck, 0, len(needed())+len(elsewhere()))
+	checks := make([]cloud.PermissionCheck, 0, len(needed())+len(otherGroups()))
 	for _, action := range needed() {
 		check := cloud.PermissionCheck{Permission: action, By: "role assignments of the resource group"}
 		for _, p := range granted {
@@ -72,12 +72,12 @@ func (a *account) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.Permiss
 		}
 		checks = append(checks, check)
 	}
-	return append(checks, elsewhere()...), nil
+	return append(checks, otherGroups()...), nil
 }
 
-// elsewhere returns the permissions that a session uses on resource groups that the account
+// otherGroups returns the permissions that a session uses on resource groups that the account
 // does not name.
-func elsewhere() []cloud.PermissionCheck {
+func otherGroups() []cloud.PermissionCheck {
 	const disks, keys = "the resource groups of the clusters' disks", "the resource groups of disk encryption sets"
 	const reason = "the account does not name them"
 	return []cloud.PermissionCheck{

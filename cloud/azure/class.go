@@ -12,7 +12,7 @@ import (
 // defaultSKU is the SKU that disk.csi.azure.com uses for a class without skuName.
 const defaultSKU = "StandardSSD_LRS"
 
-// disk is a disk as a spec wants it, without its size and name.
+// disk returns the disk for a spec, without its size and name.
 func (a *account) disk(r request, spec cloud.VolumeSpec) (armcompute.Disk, error) {
 	class := parameters(spec.Class)
 	properties := &armcompute.DiskProperties{
@@ -29,7 +29,7 @@ func (a *account) disk(r request, spec cloud.VolumeSpec) (armcompute.Disk, error
 	if zonal := !strings.HasSuffix(strings.ToUpper(string(*out.SKU.Name)), "_ZRS"); zonal && spec.Zone != "" {
 		zone, ok := a.zoneNumber(spec.Zone)
 		if !ok {
-			return out, r.no(cloud.ClassInvalid, "InvalidZone", strconv.Quote(spec.Zone)+" is not a zone of region "+a.region)
+			return out, r.refuse(cloud.ClassInvalid, "InvalidZone", strconv.Quote(spec.Zone)+" is not a zone of region "+a.region)
 		}
 		out.Zones = []*string{new(zone)}
 	}
@@ -42,7 +42,7 @@ func (a *account) disk(r request, spec cloud.VolumeSpec) (armcompute.Disk, error
 		}
 		number, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || number <= 0 {
-			return out, r.no(cloud.ClassInvalid, "InvalidClass", "the parameter "+name+" of the class is not a number: "+strconv.Quote(text))
+			return out, r.refuse(cloud.ClassInvalid, "InvalidClass", "the parameter "+name+" of the class is not a number: "+strconv.Quote(text))
 		}
 		*field = new(number)
 	}
@@ -53,7 +53,7 @@ func (a *account) disk(r request, spec cloud.VolumeSpec) (armcompute.Disk, error
 	if text := class["logicalsectorsize"]; text != "" {
 		size, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || size <= 0 {
-			return out, r.no(cloud.ClassInvalid, "InvalidClass", "the parameter logicalSectorSize of the class is not a number: "+strconv.Quote(text))
+			return out, r.refuse(cloud.ClassInvalid, "InvalidClass", "the parameter logicalSectorSize of the class is not a number: "+strconv.Quote(text))
 		}
 		properties.CreationData.LogicalSectorSize = new(int32(size))
 	}

@@ -53,9 +53,9 @@ func (r request) linked() string {
 	}
 }
 
-// no makes an error that the service did not.
-func (r request) no(class cloud.Class, code, message string) *cloud.Error {
-	return r.question().No(class, code, message)
+// refuse returns an error of the adapter, which the service did not return.
+func (r request) refuse(class cloud.Class, code, message string) *cloud.Error {
+	return r.question().Refuse(class, code, message)
 }
 
 // fail turns an error of the SDK into one of package cloud; nil stays nil.

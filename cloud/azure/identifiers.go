@@ -24,11 +24,11 @@ type located struct{ group, name string }
 func (a *account) locateID(r request, kind, id string) (located, error) {
 	parsed, err := arm.ParseResourceID(id)
 	if err != nil || parsed.ResourceGroupName == "" || !strings.EqualFold(parsed.ResourceType.String(), "Microsoft.Compute/"+kind) {
-		return located{}, r.no(cloud.ClassInvalid, "InvalidID",
+		return located{}, r.refuse(cloud.ClassInvalid, "InvalidID",
 			strconv.Quote(id)+" is not of the form /subscriptions/S/resourceGroups/G/providers/Microsoft.Compute/"+kind+"/N")
 	}
 	if !strings.EqualFold(parsed.SubscriptionID, a.subscription) {
-		return located{}, r.no(cloud.ClassInvalid, "OtherSubscription", strconv.Quote(id)+" is not in subscription "+a.subscription+" of the account")
+		return located{}, r.refuse(cloud.ClassInvalid, "OtherSubscription", strconv.Quote(id)+" is not in subscription "+a.subscription+" of the account")
 	}
 	return located{group: parsed.ResourceGroupName, name: parsed.Name}, nil
 }

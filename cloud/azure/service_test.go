@@ -43,7 +43,7 @@ func TestPreflight(t *testing.T) {
 	}
 	slices.Sort(missing)
 	slices.Sort(denied)
-	if diff := cmp.Diff(denied, missing); diff != "" || len(checks) != len(needed())+len(elsewhere()) {
+	if diff := cmp.Diff(denied, missing); diff != "" || len(checks) != len(needed())+len(otherGroups()) {
 		t.Errorf("missing of %d (-want +got):\n%s", len(checks), diff)
 	}
 

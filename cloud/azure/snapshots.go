@@ -13,9 +13,9 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// wanted is a snapshot or copy that there should be.
+// wanted describes a snapshot or copy that should exist.
 type wanted struct {
-	// name is that of the resource.
+	// name is the name of the resource.
 	name string
 	tags cloud.Tags
 	// source is the ID of the disk or snapshot, uid its unique ID; empty is not compared.
@@ -28,7 +28,7 @@ type wanted struct {
 func (a *account) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (cloud.Snapshot, error) {
 	r := request{"EnsureSnapshot", typeSnapshots, "write"}
 	if len(spec.Locations) > 0 {
-		return cloud.Snapshot{}, r.no(cloud.ClassUnsupported, "Locations", "a snapshot is stored where its disk is; copy it")
+		return cloud.Snapshot{}, r.refuse(cloud.ClassUnsupported, "Locations", "a snapshot is stored where its disk is; copy it")
 	}
 	disk, err := a.locateID(r, typeDisks, spec.Source.Handle)
 	if err != nil {
@@ -39,7 +39,7 @@ func (a *account) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (
 		name: name, source: spec.Source.Handle, uid: spec.SourceUID, option: armcompute.DiskCreateOptionCopy,
 		tags: spec.Tags.With(cloud.Tags{cloud.TagName: name}),
 	}
-	found, ok, err := a.look(ctx, r, want, spec.MaySend)
+	found, ok, err := a.findSnapshot(ctx, r, want, spec.MaySend)
 	if ok || err != nil {
 		return found, err
 	}
@@ -47,18 +47,18 @@ func (a *account) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (
 	if err != nil {
 		return cloud.Snapshot{}, err
 	}
-	if there := region(deref(source.Location)); there != a.region {
-		return cloud.Snapshot{}, r.no(cloud.ClassInvalid, "OtherRegion", "the disk is in region "+there+", the session in "+a.region)
+	if location := region(deref(source.Location)); location != a.region {
+		return cloud.Snapshot{}, r.refuse(cloud.ClassInvalid, "OtherRegion", "the disk is in region "+location+", the session in "+a.region)
 	}
 	uid := deref(source.Properties.UniqueID)
 	if spec.SourceUID != "" && !strings.EqualFold(uid, spec.SourceUID) {
-		return cloud.Snapshot{}, r.no(cloud.ClassConflict, "OtherVolume", "the disk was made again under its name")
+		return cloud.Snapshot{}, r.refuse(cloud.ClassConflict, "OtherVolume", "the disk was deleted and created again with the same name")
 	}
 	want.source, want.sizeBytes = a.spelled(deref(source.ID)), sizeOf(source.Properties.DiskSizeBytes, source.Properties.DiskSizeGB)
 	if uid != "" {
 		want.uid, want.tags[cloud.TagVolume] = uid, uid
 	}
-	return a.make(ctx, r, want)
+	return a.createSnapshot(ctx, r, want)
 }
 
 // EnsureCopy implements cloud.Snapshots.
@@ -73,7 +73,7 @@ func (a *account) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Sn
 		name: copied(name, a.region), source: spec.Source.ID, option: armcompute.DiskCreateOptionCopyStart,
 		tags: spec.Tags.With(cloud.Tags{cloud.TagName: name, cloud.TagCopyOf: spec.Source.ID}),
 	}
-	found, ok, err := a.look(ctx, r, want, spec.MaySend)
+	found, ok, err := a.findSnapshot(ctx, r, want, spec.MaySend)
 	if ok || err != nil {
 		return found, err
 	}
@@ -82,12 +82,12 @@ func (a *account) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Sn
 		return cloud.Snapshot{}, err
 	}
 	want.sizeBytes = sizeOf(source.Properties.DiskSizeBytes, source.Properties.DiskSizeGB)
-	return a.make(ctx, r, want)
+	return a.createSnapshot(ctx, r, want)
 }
 
-// look returns the snapshot of a name, and whether it exists. If it does not exist and
+// findSnapshot returns the snapshot of a name, and whether it exists. If it does not exist and
 // may not be created, the error is Ambiguous.
-func (a *account) look(ctx context.Context, r request, want wanted, maySend bool) (cloud.Snapshot, bool, error) {
+func (a *account) findSnapshot(ctx context.Context, r request, want wanted, maySend bool) (cloud.Snapshot, bool, error) {
 	found, at, err := a.readSnapshot(ctx, r, located{a.group, want.name})
 	switch {
 	case err == nil:
@@ -96,7 +96,7 @@ func (a *account) look(ctx context.Context, r request, want wanted, maySend bool
 	case cloud.ClassOf(err) != cloud.ClassNotFound:
 		return cloud.Snapshot{}, false, err
 	case !maySend:
-		return cloud.Snapshot{}, false, r.no(cloud.ClassAmbiguous, codeNotVisible, "the snapshot is not there, or not visible yet")
+		return cloud.Snapshot{}, false, r.refuse(cloud.ClassAmbiguous, codeNotVisible, "the snapshot is not there, or not visible yet")
 	default:
 		return cloud.Snapshot{}, false, nil
 	}
@@ -109,20 +109,20 @@ func (a *account) adopt(r request, found armcompute.Snapshot, at time.Time, want
 	data := creation(found.Properties)
 	switch uid := deref(data.SourceUniqueID); {
 	case got.Ref.Region != a.region:
-		return zero, r.no(cloud.ClassConflict, codeNameTaken, "a snapshot of the name is in region "+got.Ref.Region)
+		return zero, r.refuse(cloud.ClassConflict, codeNameTaken, "a snapshot with this name is in region "+got.Ref.Region)
 	case !strings.EqualFold(got.SourceHandle, want.source):
-		return zero, r.no(cloud.ClassConflict, codeNameTaken, "a snapshot of the name was made from something else")
+		return zero, r.refuse(cloud.ClassConflict, codeNameTaken, "a snapshot with this name was made from another disk or snapshot")
 	case want.uid != "" && uid != "" && !strings.EqualFold(uid, want.uid):
-		return zero, r.no(cloud.ClassConflict, "OtherVolume", "the snapshot is of a disk that had the same name before")
+		return zero, r.refuse(cloud.ClassConflict, "OtherVolume", "the snapshot is of a disk that had the same name before")
 	case !owner(want.tags).Owns(got.Tags):
-		return zero, r.no(cloud.ClassConflict, cloud.CodeForeign, "a snapshot of the name exists that this hub does not own")
+		return zero, r.refuse(cloud.ClassConflict, cloud.CodeForeign, "a snapshot with this name exists, and this hub does not own it")
 	}
 	return got, nil
 }
 
-// make requests a snapshot. It ignores the content of the response, which may describe an
+// createSnapshot requests a snapshot. It ignores the content of the response, which may describe an
 // operation, the snapshot, or one that another client created.
-func (a *account) make(ctx context.Context, r request, want wanted) (cloud.Snapshot, error) {
+func (a *account) createSnapshot(ctx context.Context, r request, want wanted) (cloud.Snapshot, error) {
 	body := armcompute.Snapshot{
 		Location: new(a.region), Tags: toTags(want.tags),
 		Properties: &armcompute.SnapshotProperties{
@@ -136,7 +136,7 @@ func (a *account) make(ctx context.Context, r request, want wanted) (cloud.Snaps
 		if !takenOrUnderWay(failed) {
 			return cloud.Snapshot{}, failed
 		}
-		// It may be there: that of an earlier request, or of another leader.
+		// It may exist: from an earlier request, or from another leader.
 		found, at, err := a.readSnapshot(ctx, r, located{a.group, want.name})
 		if err != nil {
 			return cloud.Snapshot{}, failed
@@ -163,7 +163,7 @@ func (a *account) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (cloud
 	return a.toSnapshot(found, at), nil
 }
 
-// ListSnapshots reads all that an owner has in the session's region.
+// ListSnapshots lists the owner's snapshots in the session's region.
 func (a *account) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq2[cloud.Snapshot, error] {
 	r := request{"ListSnapshots", typeSnapshots, "read"}
 	return func(yield func(cloud.Snapshot, error) bool) {
@@ -174,8 +174,8 @@ func (a *account) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq
 				yield(cloud.Snapshot{}, a.fail(r, err))
 				return
 			}
-			if page.Value == nil { // A list without the list is no list of the service.
-				yield(cloud.Snapshot{}, r.no(cloud.ClassTransient, "InvalidAnswer", "a page has no list"))
+			if page.Value == nil { // A page without a value is not from Azure.
+				yield(cloud.Snapshot{}, r.refuse(cloud.ClassTransient, "InvalidAnswer", "a page has no list"))
 				return
 			}
 			for _, one := range page.Value {
@@ -190,7 +190,7 @@ func (a *account) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq
 	}
 }
 
-// DeleteSnapshot deletes one that the owner has.
+// DeleteSnapshot deletes a snapshot of the owner.
 func (a *account) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, owner cloud.Owner) error {
 	r := request{"DeleteSnapshot", typeSnapshots, "delete"}
 	where, err := a.locateID(r, typeSnapshots, ref.ID)
@@ -204,7 +204,7 @@ func (a *account) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, own
 	case err != nil:
 		return err
 	case !owner.Owns(fromTags(found.Tags)):
-		return r.no(cloud.ClassDenied, cloud.CodeForeign, "the snapshot is not the owner's")
+		return r.refuse(cloud.ClassDenied, cloud.CodeForeign, "the snapshot is not the owner's")
 	case deref(found.Properties.ProvisioningState) == "Deleting":
 		return nil
 	}
@@ -224,7 +224,7 @@ func (a *account) readSnapshot(ctx context.Context, r request, where located) (a
 		return armcompute.Snapshot{}, time.Time{}, a.fail(r, err)
 	}
 	if got.Properties == nil || got.ID == nil {
-		return armcompute.Snapshot{}, time.Time{}, r.no(cloud.ClassTransient, "InvalidAnswer", "the answer is not a snapshot")
+		return armcompute.Snapshot{}, time.Time{}, r.refuse(cloud.ClassTransient, "InvalidAnswer", "the answer is not a snapshot")
 	}
 	return got.Snapshot, date(raw), nil
 }

@@ -53,19 +53,19 @@ func (a *account) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (clou
 	least := sizeOf(source.Properties.DiskSizeBytes, source.Properties.DiskSizeGB)
 	size := cmp.Or(spec.SizeBytes, least)
 	if size < least {
-		return cloud.Volume{}, r.no(cloud.ClassInvalid, "TooSmall", strconv.FormatInt(size, 10)+" bytes are less than the "+strconv.FormatInt(least, 10)+" of the snapshot")
+		return cloud.Volume{}, r.refuse(cloud.ClassInvalid, "TooSmall", strconv.FormatInt(size, 10)+" bytes are less than the "+strconv.FormatInt(least, 10)+" of the snapshot")
 	}
 	inGiB := (size-1)/gib + 1
 	if inGiB <= 0 || inGiB > math.MaxInt32 {
-		return cloud.Volume{}, r.no(cloud.ClassInvalid, "TooLarge", strconv.FormatInt(size, 10)+" bytes are not a size that a disk can have")
+		return cloud.Volume{}, r.refuse(cloud.ClassInvalid, "TooLarge", strconv.FormatInt(size, 10)+" bytes are not a size that a disk can have")
 	}
 	body.Properties.DiskSizeGB = new(int32(inGiB))
-	return a.makeDisk(ctx, r, name, body)
+	return a.createDisk(ctx, r, name, body)
 }
 
-// makeDisk requests a disk and reads it. A disk that is accepted but not visible yet is
+// createDisk requests a disk and reads it. A disk that is accepted but not visible yet is
 // returned as Creating, as requested.
-func (a *account) makeDisk(ctx context.Context, r request, name string, body armcompute.Disk) (cloud.Volume, error) {
+func (a *account) createDisk(ctx context.Context, r request, name string, body armcompute.Disk) (cloud.Volume, error) {
 	_, err := a.disks.BeginCreateOrUpdate(ctx, a.group, name, body, nil)
 	failed := a.fail(r, err)
 	if failed != nil && !takenOrUnderWay(failed) {
@@ -93,11 +93,11 @@ func (a *account) adoptDisk(r request, found, want armcompute.Disk) (cloud.Volum
 	}
 	switch {
 	case got.Ref.Region != a.region:
-		return zero, r.no(cloud.ClassConflict, codeNameTaken, "a disk of the name is in region "+got.Ref.Region)
+		return zero, r.refuse(cloud.ClassConflict, codeNameTaken, "a disk of the name is in region "+got.Ref.Region)
 	case !strings.EqualFold(source, deref(want.Properties.CreationData.SourceResourceID)):
-		return zero, r.no(cloud.ClassConflict, codeNameTaken, "a disk of the name was made from something else")
+		return zero, r.refuse(cloud.ClassConflict, codeNameTaken, "a disk of the name was made from something else")
 	case !owner(fromTags(want.Tags)).Owns(got.Tags):
-		return zero, r.no(cloud.ClassConflict, cloud.CodeForeign, "a disk of the name exists that this hub does not own")
+		return zero, r.refuse(cloud.ClassConflict, cloud.CodeForeign, "a disk of the name exists that this hub does not own")
 	}
 	return got, nil
 }
@@ -116,9 +116,9 @@ func (a *account) DeleteVolume(ctx context.Context, ref cloud.VolumeRef, owner c
 	case err != nil:
 		return err
 	case !owner.Owns(fromTags(found.Tags)):
-		return r.no(cloud.ClassDenied, cloud.CodeForeign, "the disk is not the owner's")
+		return r.refuse(cloud.ClassDenied, cloud.CodeForeign, "the disk is not the owner's")
 	case attached(found):
-		return r.no(cloud.ClassInUse, "Attached", "a machine has the disk")
+		return r.refuse(cloud.ClassInUse, "Attached", "a machine has the disk")
 	}
 	_, err = a.disks.BeginDelete(ctx, where.group, where.name, nil)
 	if err = a.fail(r, err); cloud.ClassOf(err) == cloud.ClassNotFound {
@@ -135,12 +135,12 @@ func (a *account) readDisk(ctx context.Context, r request, where located) (armco
 		failed := a.fail(r, err)
 		if codeOf(failed) == codeGroupMissing && !strings.EqualFold(where.group, a.group) {
 			// Not the account's group but the disk's own is gone, and the disk with it.
-			return armcompute.Disk{}, r.no(cloud.ClassNotFound, codeGroupMissing, "the resource group of the disk is not there")
+			return armcompute.Disk{}, r.refuse(cloud.ClassNotFound, codeGroupMissing, "the resource group of the disk is not there")
 		}
 		return armcompute.Disk{}, failed
 	}
 	if got.Properties == nil || got.ID == nil {
-		return armcompute.Disk{}, r.no(cloud.ClassTransient, "InvalidAnswer", "the answer is not a disk")
+		return armcompute.Disk{}, r.refuse(cloud.ClassTransient, "InvalidAnswer", "the answer is not a disk")
 	}
 	return got.Disk, nil
 }

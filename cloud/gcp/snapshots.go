@@ -57,7 +57,7 @@ func (s snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) 
 	}
 }
 
-// wanted is a snapshot that there should be.
+// wanted describes a snapshot that should exist.
 type wanted struct {
 	spec cloud.SnapshotSpec
 	name string
@@ -159,7 +159,7 @@ func (s snapshots) inserted(ctx context.Context, op string, w wanted, started *c
 	}
 }
 
-// EnsureCopy is not needed: a snapshot can be restored in every region.
+// EnsureCopy returns an error: a snapshot can be restored in every region and needs no copy.
 func (s snapshots) EnsureCopy(_ context.Context, spec cloud.CopySpec) (cloud.Snapshot, error) {
 	return cloud.Snapshot{}, refuse("EnsureCopy", cloud.ClassUnsupported, "snapshot %q is global: say in its locations where it is stored", spec.Source.ID)
 }
@@ -223,7 +223,7 @@ func (s *session) snapshot(in *computepb.Snapshot) cloud.Snapshot {
 	return out
 }
 
-// ListSnapshots reads all snapshots that an owner has in the project, whichever region
+// ListSnapshots lists the owner's snapshots in the project, whichever region
 // they are stored in.
 func (s snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq2[cloud.Snapshot, error] {
 	const op = "ListSnapshots"

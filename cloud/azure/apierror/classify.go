@@ -38,8 +38,8 @@ type Question struct {
 	Class func(status int, code string) cloud.Class
 }
 
-// No makes an error that the service did not.
-func (q Question) No(class cloud.Class, code, message string) *cloud.Error {
+// Refuse returns an error of the adapter, which the service did not return.
+func (q Question) Refuse(class cloud.Class, code, message string) *cloud.Error {
 	return &cloud.Error{Class: class, Provider: v1.ProviderAzure, Op: q.Op, Code: code, Message: identity.Line(message)}
 }
 
@@ -67,7 +67,7 @@ func (q Question) Fail(err error, now time.Time) error {
 	if asked, ok := errors.AsType[*url.Error](err); ok {
 		err = asked.Err
 	}
-	out := q.No(q.Lost(), "", err.Error())
+	out := q.Refuse(q.Lost(), "", err.Error())
 	out.Err = err
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -84,7 +84,7 @@ func (q Question) refused(answer *azcore.ResponseError, now time.Time) *cloud.Er
 	if answer.RawResponse != nil {
 		header = answer.RawResponse.Header
 	}
-	out := q.No(q.ClassOf(answer.StatusCode, answer.ErrorCode), answer.ErrorCode, message(answer))
+	out := q.Refuse(q.ClassOf(answer.StatusCode, answer.ErrorCode), answer.ErrorCode, message(answer))
 	out.RequestID = header.Get("x-ms-request-id")
 	out.RetryAfter = identity.RetryAfter(header, now)
 	switch {

@@ -182,7 +182,7 @@ type ambient struct {
 // the managed identity of the machine. No other function here reads the environment.
 func newAmbient(config cloud.Config, at Environment, client *http.Client) (azcore.TokenCredential, error) {
 	options := azcore.ClientOptions{Transport: client, Retry: policy.RetryOptions{MaxRetries: -1}}
-	if at.named {
+	if at.fromEndpoint {
 		options.Cloud = at.Configuration
 	}
 	azure := config.Spec.Azure

@@ -17,8 +17,8 @@ type Environment struct {
 	azcloud.Configuration
 
 	service azcloud.ServiceName
-	// named reports whether an endpoint selected the cloud. Environment variables are ignored then.
-	named bool
+	// fromEndpoint is true if an endpoint selected the cloud. Environment variables are ignored then.
+	fromEndpoint bool
 }
 
 // Endpoint returns the base URL of the API.
@@ -75,7 +75,7 @@ func Locate(endpoint string) (Environment, error) {
 // at the cloud's own address if endpoint is empty. The endpoint must be https, or http on a
 // loopback address. It selects the cloud if no endpoint of Resource Manager did.
 func (e Environment) Blobs(storageAccount, endpoint string) (Environment, error) {
-	authority, named, base := e.ActiveDirectoryAuthorityHost, e.named, ""
+	authority, named, base := e.ActiveDirectoryAuthorityHost, e.fromEndpoint, ""
 	if endpoint == "" {
 		base = "https://" + storageAccount + ".blob." + e.storage()
 	} else {
@@ -85,11 +85,11 @@ func (e Environment) Blobs(storageAccount, endpoint string) (Environment, error)
 		}
 		base = strings.TrimSuffix(endpoint, "/")
 		for _, known := range clouds() {
-			if !e.named && strings.HasSuffix(strings.ToLower(u.Hostname()), "."+known.storage) {
+			if !e.fromEndpoint && strings.HasSuffix(strings.ToLower(u.Hostname()), "."+known.storage) {
 				authority, named = known.ActiveDirectoryAuthorityHost, true
 			}
 		}
-		if !e.named && loopback {
+		if !e.fromEndpoint && loopback {
 			authority, named = base+"/", true
 		}
 	}

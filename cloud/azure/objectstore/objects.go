@@ -41,11 +41,11 @@ func (b *box) PutObject(ctx context.Context, key string, content []byte) error {
 	there, more, readErr := b.read(ctx, question(q.Op, "read"), key, int64(len(content)))
 	switch {
 	case codeOf(readErr) == codeMissing: // Deleted meanwhile.
-		return q.No(cloud.ClassTransient, codeOf(err), fmt.Sprintf("blob %q was there, and is gone", key))
+		return q.Refuse(cloud.ClassTransient, codeOf(err), fmt.Sprintf("blob %q was there, and is gone", key))
 	case readErr != nil:
 		return readErr
 	case more || !bytes.Equal(there, content):
-		return q.No(cloud.ClassConflict, codeOf(err), fmt.Sprintf("there is a blob %q of another content", key))
+		return q.Refuse(cloud.ClassConflict, codeOf(err), fmt.Sprintf("there is a blob %q of another content", key))
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (b *box) GetObject(ctx context.Context, key string, limit int64) ([]byte, e
 		return nil, err
 	}
 	if more {
-		return nil, q.No(cloud.ClassInvalid, "TooLarge", fmt.Sprintf("blob %q has more than %d bytes", key, limit))
+		return nil, q.Refuse(cloud.ClassInvalid, "TooLarge", fmt.Sprintf("blob %q has more than %d bytes", key, limit))
 	}
 	return content, nil
 }
@@ -74,7 +74,7 @@ func (b *box) read(ctx context.Context, q apierror.Question, key string, limit i
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if answer.BlobType == nil || answer.ContentLength == nil {
-		return nil, false, q.No(q.Lost(), codeInvalidAnswer, "the answer is not a blob")
+		return nil, false, q.Refuse(q.Lost(), codeInvalidAnswer, "the answer is not a blob")
 	}
 	if *answer.ContentLength > limit {
 		return nil, true, nil
@@ -84,7 +84,7 @@ func (b *box) read(ctx context.Context, q apierror.Question, key string, limit i
 		return nil, false, b.fail(q, err)
 	}
 	if int64(len(content)) != *answer.ContentLength {
-		return nil, false, q.No(q.Lost(), codeInvalidAnswer, "the answer is not as long as it says")
+		return nil, false, q.Refuse(q.Lost(), codeInvalidAnswer, "the answer is not as long as it says")
 	}
 	return content, false, nil
 }
@@ -101,7 +101,7 @@ func (b *box) ListObjects(ctx context.Context, prefix string) iter.Seq2[cloud.Ob
 				return
 			}
 			if page.Segment == nil {
-				yield(cloud.Object{}, q.No(q.Lost(), codeInvalidAnswer, "the answer is not a list"))
+				yield(cloud.Object{}, q.Refuse(q.Lost(), codeInvalidAnswer, "the answer is not a list"))
 				return
 			}
 			for object, err := range b.objects(q, page.Segment.BlobItems, prefix) {
@@ -123,7 +123,7 @@ func (b *box) objects(q apierror.Question, items []*container.BlobItem, prefix s
 			}
 			object, ok := b.object(item, prefix)
 			if !ok {
-				yield(cloud.Object{}, q.No(q.Lost(), codeInvalidAnswer, "the list has what was not asked for"))
+				yield(cloud.Object{}, q.Refuse(q.Lost(), codeInvalidAnswer, "the list has what was not asked for"))
 				return
 			}
 			if !yield(object, nil) {
@@ -168,7 +168,7 @@ func checkObject(q apierror.Question, key string, size int64) error {
 		err = fmt.Errorf("%d bytes are not 0 to %d", size, maxWhole)
 	}
 	if err != nil {
-		out := q.No(cloud.ClassInvalid, "", err.Error())
+		out := q.Refuse(cloud.ClassInvalid, "", err.Error())
 		out.Err = err
 		return out
 	}

@@ -27,7 +27,7 @@ func (b *box) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest, li
 	q := question("SignRequests", "read")
 	q.Permission = delegate
 	if err := cloud.CheckRequests(wanted, life); err != nil {
-		out := q.No(cloud.ClassInvalid, "", err.Error())
+		out := q.Refuse(cloud.ClassInvalid, "", err.Error())
 		out.Err = err
 		return nil, out
 	}
