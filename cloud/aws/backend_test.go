@@ -167,12 +167,12 @@ func (e *testEnv) backend(m *model) *cloudtest.Backend {
 		Regions: [2]string{here, there}, Zones: [2]string{here + "a", there + "a"},
 		Connect: e.session, Disk: e.disks(), ForeignSnapshot: e.foreignSnapshot, Refusal: refuse, VolumeRate: volumeRate,
 		UnknownState: unknownState, Double: e.clone, PageSize: e.server.SetPageSize,
-		Class:       map[string]string{"type": "gp3", "iops": "6000", "throughput": "250", "encrypted": "true", "csi.storage.k8s.io/fstype": "ext4"},
-		ClassVolume: cloud.Volume{Type: "gp3", IOPS: 6000, Throughput: 250, Encrypted: true},
-		Refused:     e.server.Refused,
-		Secrets:     []string{key, otherKey, theirKey, keyID, otherKeyID, theirKeyID, "X-Amz-Signature", "Signature="},
-		NoOracle:    noOracle,
-		Spare:       map[int]string{16: "EBS snapshots live in one region: they are copied (case 15)"},
+		Class:              map[string]string{"type": "gp3", "iops": "6000", "throughput": "250", "encrypted": "true", "csi.storage.k8s.io/fstype": "ext4"},
+		ClassVolume:        cloud.Volume{Type: "gp3", IOPS: 6000, Throughput: 250, Encrypted: true},
+		Refused:            e.server.Refused,
+		Secrets:            []string{key, otherKey, theirKey, keyID, otherKeyID, theirKeyID, "X-Amz-Signature", "Signature="},
+		ValidateSkipReason: noOracle,
+		Unsupported:        map[int]string{16: "EBS snapshots live in one region: they are copied (case 15)"},
 	}
 	if m != nil {
 		b.Validate = func(call faults.Call) error { return m.request(call.Request) }

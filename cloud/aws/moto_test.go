@@ -145,8 +145,8 @@ func (m *moto) backend(n int64) *cloudtest.Backend {
 		Disk: m.disks(), ForeignSnapshot: m.foreignSnapshot, Refusal: refuse, VolumeRate: volumeRate, UnknownState: unknownState,
 		Class:       map[string]string{"type": "gp3", "iops": "6000", "throughput": "250", "encrypted": "true"},
 		ClassVolume: cloud.Volume{Type: "gp3", IOPS: 6000, Throughput: 250, Encrypted: true},
-		Secrets:     []string{key, keyID}, NoOracle: noOracle,
-		Spare: beyondMoto(),
+		Secrets:     []string{key, keyID}, ValidateSkipReason: noOracle,
+		Unsupported: beyondMoto(),
 	}
 }
 

@@ -208,7 +208,7 @@ func newBackend(t testing.TB) *cloudtest.Backend {
 		},
 		Refused: s.server.Refused,
 		Secrets: []string{goodPhrase, wrongPhrase, "eyJ"},
-		Spare: map[int]string{
+		Unsupported: map[int]string{
 			16: "snapshots are copied, not stored by location",
 			46: "roles of Azure do not depend on tags, but on resource groups: see TestPermissions",
 		},

@@ -18,7 +18,7 @@
 // # Trade-offs
 //
 //   - A case requires what all providers can promise. If a provider does not support a case at all,
-//     Backend.Spare gives the reason, which appears in the table.
+//     Backend.Unsupported gives the reason, which appears in the table.
 //   - Cases read the state of the cloud directly, so that a session that hides a duplicate fails.
 //   - The environment variable CLOUD_SEEDS sets the number of schedules of random faults, 20 by
 //     default. A flag would need a package-level variable.

@@ -35,11 +35,11 @@ func Run(t *testing.T, build func(t testing.TB) *Backend) {
 	for _, c := range cases() {
 		t.Run(fmt.Sprintf("%02d %s", c.Number, c.Name), func(t *testing.T) {
 			t.Parallel()
-			s := fixture.New(t, build)
-			if reason := s.Spare[c.Number]; reason != "" {
-				t.Skip("spare: " + reason)
+			f := fixture.New(t, build)
+			if reason := f.Unsupported[c.Number]; reason != "" {
+				t.Skip("unsupported: " + reason)
 			}
-			c.Run(s)
+			c.Run(f)
 		})
 	}
 	t.Run("random faults", func(t *testing.T) {

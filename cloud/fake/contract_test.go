@@ -46,11 +46,11 @@ func newBackend(t testing.TB, rules fake.Rules) *cloudtest.Backend {
 		VolumeRate: func() (faults.Answer, time.Duration) {
 			return fake.Refusal(cloud.ClassThrottled, faults.OpCreateSnapshot, 15*time.Second), 15 * time.Second
 		},
-		UnknownState: func(testing.TB, cloud.SnapshotRef) faults.Answer { return fake.UnknownState("unknown-state") },
-		Class:        map[string]string{"type": "fast", "iops": "4000", "throughput": "250", "encrypted": "true"},
-		ClassVolume:  cloud.Volume{Type: "fast", IOPS: 4000, Throughput: 250, Encrypted: true},
-		NoOracle:     "it sends no HTTP requests",
-		Spare:        map[int]string{16: "snapshots have a region, and are copied: see case 15", 46: noPermissions},
+		UnknownState:       func(testing.TB, cloud.SnapshotRef) faults.Answer { return fake.UnknownState("unknown-state") },
+		Class:              map[string]string{"type": "fast", "iops": "4000", "throughput": "250", "encrypted": "true"},
+		ClassVolume:        cloud.Volume{Type: "fast", IOPS: 4000, Throughput: 250, Encrypted: true},
+		ValidateSkipReason: "it sends no HTTP requests",
+		Unsupported:        map[int]string{16: "snapshots have a region, and are copied: see case 15", 46: noPermissions},
 	}
 	b.Connect = func(_ testing.TB, o cloudtest.Options) cloud.Session {
 		account := "first"
@@ -69,7 +69,7 @@ func newBackend(t testing.TB, rules fake.Rules) *cloudtest.Backend {
 	}
 	if rules.Locations {
 		none := "snapshots are global: see case 16"
-		b.Spare = map[int]string{15: none, 33: none, 46: noPermissions}
+		b.Unsupported = map[int]string{15: none, 33: none, 46: noPermissions}
 	}
 	if !rules.UniqueNames {
 		b.Double = func(t testing.TB, id string) cloud.SnapshotRef {

@@ -217,7 +217,7 @@ func (e *testEnv) backend() *cloudtest.Backend {
 		Validate:    func(call faults.Call) error { return e.api.Request(call.Request) },
 		Refused:     e.server.Refused,
 		Secrets:     []string{"PRIVATE KEY", "ya29.", "eyJ"},
-		Spare: map[int]string{
+		Unsupported: map[int]string{
 			15: "snapshots of Google Cloud are global: see case 16",
 			33: "snapshots of Google Cloud are not copied",
 			46: "roles of Google Cloud do not depend on labels: see TestPermissions",

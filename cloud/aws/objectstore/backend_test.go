@@ -217,7 +217,7 @@ func (e *testEnv) backend(m *model) *objectstore.Backend {
 		Refused: e.server.Refused, Prefixed: true,
 		Send: faults.InProcess(e.server).RoundTrip, Refusal: refuse, PageSize: e.server.SetPageSize,
 		Secrets:  []string{key, keyID, "X-Amz-Signature", "Signature=", "X-Amz-Credential"},
-		Validate: e.oracle.validate(), NoOracle: noOracle,
+		Validate: e.oracle.validate(), ValidateSkipReason: noOracle,
 	}
 }
 

@@ -88,8 +88,8 @@ func (p *peer) backend(described *model) *objectstore.Backend {
 		},
 		Send: http.DefaultTransport.RoundTrip, Refusal: refuse, PageSize: func(int) {},
 		Secrets:  []string{key, keyID, "X-Amz-Signature", "Signature=", "X-Amz-Credential"},
-		Validate: e.oracle.validate(), NoOracle: noOracle,
-		Spare: map[int]string{
+		Validate: e.oracle.validate(), ValidateSkipReason: noOracle,
+		Unsupported: map[int]string{
 			63: "gofakes3 has no locks", 65: unsigned, 66: unsigned, 68: unsigned, 76: unsigned, 79: unsigned,
 			81: "gofakes3 has no certificate", 83: "gofakes3 has no permissions",
 		},

@@ -216,9 +216,9 @@ func (e *emulator) backend(t testing.TB) *objectstore.Backend {
 			})
 		},
 		Send: e.client.Do, Refusal: refusalOf, PageSize: func(n int) { pageSize.Store(int64(n)) },
-		NoOracle: "azurite looks at the requests itself",
-		Secrets:  []string{goodPhrase, wrongPhrase, "eyJ", "sig="},
-		Spare: map[int]string{
+		ValidateSkipReason: "azurite looks at the requests itself",
+		Secrets:            []string{goodPhrase, wrongPhrase, "eyJ", "sig="},
+		Unsupported: map[int]string{
 			68: "azurite uses the machine's clock; the case \"time\" is about that",
 			79: "there is nothing of azurite's elsewhere",
 			83: "azurite has no roles",

@@ -130,9 +130,9 @@ func newBackend(t testing.TB) *objectstore.Backend {
 			return Open(t.Context(), config)
 		},
 		Send: s.http.Client().Do, Refusal: refusalOf, PageSize: s.server.SetPageSize,
-		Refused:  s.server.Refused,
-		NoOracle: "azblob has no fake server; TestPeers sends the requests to Microsoft's emulator",
-		Secrets:  []string{goodPhrase, wrongPhrase, "eyJ", "sig="},
+		Refused:            s.server.Refused,
+		ValidateSkipReason: "azblob has no fake server; TestPeers sends the requests to Microsoft's emulator",
+		Secrets:            []string{goodPhrase, wrongPhrase, "eyJ", "sig="},
 	}
 }
 

@@ -27,170 +27,170 @@ func basicCases() []fixture.Case {
 	}
 }
 
-func createAndFollow(s *fixture.Fixture) {
-	session, volume := s.Session(fixture.Options{}), s.Volume("data")
-	s.Pace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
-	began := s.Clock.Now()
-	got := s.Ensure(session, s.Spec(volume, "0"))
-	if s.Cloud != nil && got.State != cloud.StateCreating && got.State != cloud.StateTaken {
-		s.Fatalf("state %q after creation, want %q, or %q if the provider has no other", got.State, cloud.StateCreating, cloud.StateTaken)
+func createAndFollow(f *fixture.Fixture) {
+	session, volume := f.Session(fixture.Options{}), f.Volume("data")
+	f.Pace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
+	began := f.Clock.Now()
+	got := f.Ensure(session, f.Spec(volume, "0"))
+	if f.Cloud != nil && got.State != cloud.StateCreating && got.State != cloud.StateTaken {
+		f.Fatalf("state %q after creation, want %q, or %q if the provider has no other", got.State, cloud.StateCreating, cloud.StateTaken)
 	}
-	checkSnapshot(s, got, volume)
+	checkSnapshot(f, got, volume)
 	taken := got.TakenAt
 	for _, want := range []cloud.State{cloud.StateTaken, cloud.StateReady} {
 		step := 11 * time.Second
 		if want == cloud.StateReady {
 			step = time.Minute
 		}
-		s.Clock.Step(step)
-		got = s.Get(session, got.Ref)
-		if s.Cloud == nil {
+		f.Clock.Step(step)
+		got = f.Get(session, got.Ref)
+		if f.Cloud == nil {
 			want = cloud.StateReady // Only fake.Cloud takes time.
 		}
 		if got.State != want {
-			s.Fatalf("state %q after %s, want %q", got.State, s.Clock.Since(began), want)
+			f.Fatalf("state %q after %s, want %q", got.State, f.Clock.Since(began), want)
 		}
-		checkSnapshot(s, got, volume)
+		checkSnapshot(f, got, volume)
 		if !taken.IsZero() && !got.TakenAt.Equal(taken) {
-			s.Errorf("the point in time moved from %s to %s", taken, got.TakenAt)
+			f.Errorf("the point in time moved from %s to %s", taken, got.TakenAt)
 		}
 		taken = got.TakenAt
-		checkTaken(s, taken.Sub(began))
+		checkTaken(f, taken.Sub(began))
 	}
 	if got.SizeBytes != 20*fixture.GiB || got.Progress != 100 && got.Progress != -1 {
-		s.Errorf("size %d and progress %d when ready, want %d and 100 or unknown", got.SizeBytes, got.Progress, 20*fixture.GiB)
+		f.Errorf("size %d and progress %d when ready, want %d and 100 or unknown", got.SizeBytes, got.Progress, 20*fixture.GiB)
 	}
-	if again := s.Ensure(session, s.Spec(volume, "0")); again.Ref != got.Ref || again.State != cloud.StateReady {
-		s.Errorf("ensured again: %q in state %q, want %q", again.Ref.ID, again.State, got.Ref.ID)
+	if again := f.Ensure(session, f.Spec(volume, "0")); again.Ref != got.Ref || again.State != cloud.StateReady {
+		f.Errorf("ensured again: %q in state %q, want %q", again.Ref.ID, again.State, got.Ref.ID)
 	}
 }
 
 // checkTaken checks the time between the request and the point in time.
-func checkTaken(s *fixture.Fixture, after time.Duration) {
-	s.Helper()
+func checkTaken(f *fixture.Fixture, after time.Duration) {
+	f.Helper()
 	most := 11 * time.Second
-	if s.Cloud == nil {
+	if f.Cloud == nil {
 		most = 10 * time.Minute // The server's clock is the machine's, which may be busy.
 	}
 	if after < -time.Second || after > most {
-		s.Errorf("the point in time is %s after the request, want at most %s", after, most)
+		f.Errorf("the point in time is %s after the request, want at most %s", after, most)
 	}
 }
 
 // checkSnapshot checks the fields of a snapshot that are the same in every state.
-func checkSnapshot(s *fixture.Fixture, got cloud.Snapshot, volume cloud.VolumeRef) {
-	s.Helper()
-	if got.Ref.ID == "" || got.Ref.Region != s.Regions[0] || !strings.EqualFold(got.SourceHandle, volume.Handle) {
-		s.Errorf("snapshot %q in %q of volume %q, want one in %q of %q", got.Ref.ID, got.Ref.Region, got.SourceHandle, s.Regions[0], volume.Handle)
+func checkSnapshot(f *fixture.Fixture, got cloud.Snapshot, volume cloud.VolumeRef) {
+	f.Helper()
+	if got.Ref.ID == "" || got.Ref.Region != f.Regions[0] || !strings.EqualFold(got.SourceHandle, volume.Handle) {
+		f.Errorf("snapshot %q in %q of volume %q, want one in %q of %q", got.Ref.ID, got.Ref.Region, got.SourceHandle, f.Regions[0], volume.Handle)
 	}
 	if got.TakenAt.IsZero() != (got.State == cloud.StateCreating) {
-		s.Errorf("point in time %s in state %q", got.TakenAt, got.State)
+		f.Errorf("point in time %s in state %q", got.TakenAt, got.State)
 	}
 	if got.Progress < -1 || got.Progress > 100 {
-		s.Errorf("progress %d", got.Progress)
+		f.Errorf("progress %d", got.Progress)
 	}
 }
 
-func ensureTwice(s *fixture.Fixture) {
-	volume := s.Volume("data")
-	spec := s.Spec(volume, "0")
-	first := s.Ensure(s.Session(fixture.Options{}), spec)
-	second := s.Ensure(s.Session(fixture.Options{}), spec)
+func ensureTwice(f *fixture.Fixture) {
+	volume := f.Volume("data")
+	spec := f.Spec(volume, "0")
+	first := f.Ensure(f.Session(fixture.Options{}), spec)
+	second := f.Ensure(f.Session(fixture.Options{}), spec)
 	if first.Ref != second.Ref || first.Name != second.Name || len(second.Duplicates) > 0 {
-		s.Errorf("second %v (duplicates %v), want %v", second.Ref, second.Duplicates, first.Ref)
+		f.Errorf("second %v (duplicates %v), want %v", second.Ref, second.Duplicates, first.Ref)
 	}
-	s.One(spec.Name)
-	s.WantCount(faults.OpCreateSnapshot, 1)
+	f.One(spec.Name)
+	f.WantCount(faults.OpCreateSnapshot, 1)
 }
 
-func ensureAtOnce(s *fixture.Fixture) {
-	volume := s.Volume("data")
-	sessions := []cloud.Session{s.Session(fixture.Options{}), s.Session(fixture.Options{})}
-	spec := s.Spec(volume, "0")
+func ensureAtOnce(f *fixture.Fixture) {
+	volume := f.Volume("data")
+	sessions := []cloud.Session{f.Session(fixture.Options{}), f.Session(fixture.Options{})}
+	spec := f.Spec(volume, "0")
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			if _, err := sessions[i%2].Snapshots.EnsureSnapshot(s.Context(), spec); err != nil {
-				s.Errorf("ensuring at once: %v", err)
+			if _, err := sessions[i%2].Snapshots.EnsureSnapshot(f.Context(), spec); err != nil {
+				f.Errorf("ensuring at once: %v", err)
 			}
 		})
 	}
 	wg.Wait()
-	s.Clock.Step(10 * time.Minute)
-	a, b := s.Ensure(sessions[0], spec), s.Ensure(sessions[1], spec)
+	f.Clock.Step(10 * time.Minute)
+	a, b := f.Ensure(sessions[0], spec), f.Ensure(sessions[1], spec)
 	if a.Ref != b.Ref {
-		s.Fatalf("two sessions kept different snapshots: %q and %q", a.Ref.ID, b.Ref.ID)
+		f.Fatalf("two sessions kept different snapshots: %q and %q", a.Ref.ID, b.Ref.ID)
 	}
-	if made := len(s.Owned(s.Owner, spec.Name)); made != 1+len(a.Duplicates) {
-		s.Fatalf("the cloud has %d snapshots, %d duplicates are reported", made, len(a.Duplicates))
+	if made := len(f.Owned(f.Owner, spec.Name)); made != 1+len(a.Duplicates) {
+		f.Fatalf("the cloud has %d snapshots, %d duplicates are reported", made, len(a.Duplicates))
 	}
-	s.NewClient(sessions[0], volume, "0").Settle()
-	if kept := s.One(spec.Name); kept.ID != a.Ref.ID {
-		s.Errorf("%q survived, want %q", kept.ID, a.Ref.ID)
+	f.NewClient(sessions[0], volume, "0").Settle()
+	if kept := f.One(spec.Name); kept.ID != a.Ref.ID {
+		f.Errorf("%q survived, want %q", kept.ID, a.Ref.ID)
 	}
 }
 
-func nameTaken(s *fixture.Fixture) {
-	session := s.Session(fixture.Options{})
-	spec := s.Spec(s.Volume("data"), "0")
-	s.Ensure(session, spec)
-	s.Clock.Step(10 * time.Minute)
-	spec.Source = s.Volume("other")
-	_, err := session.Snapshots.EnsureSnapshot(s.Context(), spec)
-	s.WantClass(err, cloud.ClassConflict)
-	s.One(spec.Name)
+func nameTaken(f *fixture.Fixture) {
+	session := f.Session(fixture.Options{})
+	spec := f.Spec(f.Volume("data"), "0")
+	f.Ensure(session, spec)
+	f.Clock.Step(10 * time.Minute)
+	spec.Source = f.Volume("other")
+	_, err := session.Snapshots.EnsureSnapshot(f.Context(), spec)
+	f.WantClass(err, cloud.ClassConflict)
+	f.One(spec.Name)
 }
 
-func volumeMadeAnew(s *fixture.Fixture) {
-	session, old := s.Session(fixture.Options{}), s.Volume("data")
-	before, err := session.Volumes.DescribeVolume(s.Context(), old)
+func volumeMadeAnew(f *fixture.Fixture) {
+	session, old := f.Session(fixture.Options{}), f.Volume("data")
+	before, err := session.Volumes.DescribeVolume(f.Context(), old)
 	if err != nil || before.UID == "" {
-		s.Fatalf("describing the volume: UID %q, %v", before.UID, err)
+		f.Fatalf("describing the volume: UID %q, %v", before.UID, err)
 	}
-	spec := s.Spec(old, "0")
+	spec := f.Spec(old, "0")
 	spec.SourceUID = before.UID
-	made := s.Ensure(session, spec)
-	s.Clock.Step(10 * time.Minute)
+	made := f.Ensure(session, spec)
+	f.Clock.Step(10 * time.Minute)
 
-	anew := s.Volume("data")
-	after, err := session.Volumes.DescribeVolume(s.Context(), anew)
+	anew := f.Volume("data")
+	after, err := session.Volumes.DescribeVolume(f.Context(), anew)
 	if err != nil || after.UID == before.UID {
-		s.Fatalf("the new volume has UID %q as the old one, %v", after.UID, err)
+		f.Fatalf("the new volume has UID %q as the old one, %v", after.UID, err)
 	}
-	if again := s.Ensure(session, spec); again.Ref != made.Ref {
-		s.Errorf("the snapshot of the old volume is %q, want %q", again.Ref.ID, made.Ref.ID)
+	if again := f.Ensure(session, spec); again.Ref != made.Ref {
+		f.Errorf("the snapshot of the old volume is %q, want %q", again.Ref.ID, made.Ref.ID)
 	}
 	reused := spec
 	reused.Source, reused.SourceUID = anew, after.UID
-	_, err = session.Snapshots.EnsureSnapshot(s.Context(), reused)
-	s.WantClass(err, cloud.ClassConflict)
-	mistaken := s.Spec(anew, "1")
+	_, err = session.Snapshots.EnsureSnapshot(f.Context(), reused)
+	f.WantClass(err, cloud.ClassConflict)
+	mistaken := f.Spec(anew, "1")
 	mistaken.SourceUID = before.UID
-	_, err = session.Snapshots.EnsureSnapshot(s.Context(), mistaken)
-	s.WantClass(err, cloud.ClassConflict)
-	s.WantCount(faults.OpCreateSnapshot, 1)
+	_, err = session.Snapshots.EnsureSnapshot(f.Context(), mistaken)
+	f.WantClass(err, cloud.ClassConflict)
+	f.WantCount(faults.OpCreateSnapshot, 1)
 }
 
-func volumeMissing(s *fixture.Fixture) {
-	session, volume := s.Session(fixture.Options{}), s.Volume("data")
-	s.Store.RemoveVolume(volume.Handle)
-	_, err := session.Volumes.DescribeVolume(s.Context(), volume)
-	s.WantClass(err, cloud.ClassNotFound)
-	spec := s.Spec(volume, "0")
-	_, err = session.Snapshots.EnsureSnapshot(s.Context(), spec)
-	s.WantClass(err, cloud.ClassNotFound)
-	if made := s.Owned(s.Owner, spec.Name); len(made) > 0 {
-		s.Errorf("snapshots of a missing volume: %v", made)
+func volumeMissing(f *fixture.Fixture) {
+	session, volume := f.Session(fixture.Options{}), f.Volume("data")
+	f.Store.RemoveVolume(volume.Handle)
+	_, err := session.Volumes.DescribeVolume(f.Context(), volume)
+	f.WantClass(err, cloud.ClassNotFound)
+	spec := f.Spec(volume, "0")
+	_, err = session.Snapshots.EnsureSnapshot(f.Context(), spec)
+	f.WantClass(err, cloud.ClassNotFound)
+	if made := f.Owned(f.Owner, spec.Name); len(made) > 0 {
+		f.Errorf("snapshots of a missing volume: %v", made)
 	}
 }
 
-func tagsComeBack(s *fixture.Fixture) {
-	session, volume := s.Session(fixture.Options{}), s.Volume("data")
-	described, err := session.Volumes.DescribeVolume(s.Context(), volume)
+func tagsComeBack(f *fixture.Fixture) {
+	session, volume := f.Session(fixture.Options{}), f.Volume("data")
+	described, err := session.Volumes.DescribeVolume(f.Context(), volume)
 	if err != nil {
-		s.Fatal(err)
+		f.Fatal(err)
 	}
-	spec := s.Spec(volume, "0")
+	spec := f.Spec(volume, "0")
 	spec.SourceUID = described.UID
 	spec.Tags = spec.Tags.With(cloud.Tags{
 		cloud.TagNamespace:     strings.Repeat("n", 63),
@@ -201,42 +201,42 @@ func tagsComeBack(s *fixture.Fixture) {
 		cloud.TagVersion:       "16.4",
 	})
 	want := spec.Tags.With(cloud.Tags{cloud.TagVolume: described.UID})
-	made := s.Ensure(session, spec)
+	made := f.Ensure(session, spec)
 	want[cloud.TagName] = spec.Name
-	s.Clock.Step(10 * time.Minute)
-	listed, err := s.List(s.Session(fixture.Options{}), s.Owner)
+	f.Clock.Step(10 * time.Minute)
+	listed, err := f.List(f.Session(fixture.Options{}), f.Owner)
 	if err != nil || len(listed) != 1 {
-		s.Fatalf("listed %d, %v", len(listed), err)
+		f.Fatalf("listed %d, %v", len(listed), err)
 	}
-	for how, got := range map[string]cloud.Tags{"ensured": made.Tags, "read": s.Get(session, made.Ref).Tags, "listed": listed[0].Tags} {
+	for how, got := range map[string]cloud.Tags{"ensured": made.Tags, "read": f.Get(session, made.Ref).Tags, "listed": listed[0].Tags} {
 		if diff := cmp.Diff(want, got); diff != "" {
-			s.Errorf("tags when %s (-want +got):\n%s", how, diff)
+			f.Errorf("tags when %s (-want +got):\n%s", how, diff)
 		}
 	}
 }
 
-func namesAreTaken(s *fixture.Fixture) {
-	session := s.Session(fixture.Options{})
+func namesAreTaken(f *fixture.Fixture) {
+	session := f.Session(fixture.Options{})
 	seen := map[string]string{}
 	for _, app := range []string{"shop", "Ünïcode-店", strings.Repeat("long", 60), ""} {
 		for _, attempt := range []int{0, 1, 99} {
-			volume := s.Volume(fmt.Sprintf("data-%d", len(seen)))
-			spec := s.Spec(volume, "0")
-			spec.Name, spec.Attempt = cloud.Name(s.Owner.Hub, app, volume.Handle), attempt
-			made := s.Ensure(session, spec)
-			again := s.Ensure(session, spec)
+			volume := f.Volume(fmt.Sprintf("data-%d", len(seen)))
+			spec := f.Spec(volume, "0")
+			spec.Name, spec.Attempt = cloud.Name(f.Owner.Hub, app, volume.Handle), attempt
+			made := f.Ensure(session, spec)
+			again := f.Ensure(session, spec)
 			if made.Ref != again.Ref || seen[made.Ref.ID] != "" {
-				s.Errorf("app %q attempt %d: %q, then %q, which is also that of %q", app, attempt, made.Ref.ID, again.Ref.ID, seen[made.Ref.ID])
+				f.Errorf("app %q attempt %d: %q, then %q, which is also that of %q", app, attempt, made.Ref.ID, again.Ref.ID, seen[made.Ref.ID])
 			}
 			seen[made.Ref.ID] = app
 		}
 	}
-	volume := s.Volume("twice")
-	spec := s.Spec(volume, "0")
-	first := s.Ensure(session, spec)
-	s.Clock.Step(time.Hour)
+	volume := f.Volume("twice")
+	spec := f.Spec(volume, "0")
+	first := f.Ensure(session, spec)
+	f.Clock.Step(time.Hour)
 	spec.Attempt = 1
-	if second := s.Ensure(session, spec); second.Ref == first.Ref {
-		s.Errorf("attempt 1 got what attempt 0 had made: %q", first.Ref.ID)
+	if second := f.Ensure(session, spec); second.Ref == first.Ref {
+		f.Errorf("attempt 1 got what attempt 0 had made: %q", first.Ref.ID)
 	}
 }

@@ -21,112 +21,112 @@ func foreignCases() []fixture.Case {
 	}
 }
 
-func deleteTwice(s *fixture.Fixture) {
-	session := s.Session(fixture.Options{})
-	made := s.Ready(session, s.Volume("data"))
+func deleteTwice(f *fixture.Fixture) {
+	session := f.Session(fixture.Options{})
+	made := f.Ready(session, f.Volume("data"))
 	for range 2 {
-		if err := session.Snapshots.DeleteSnapshot(s.Context(), made.Ref, s.Owner); err != nil {
-			s.Fatalf("deleting: %v", err)
+		if err := session.Snapshots.DeleteSnapshot(f.Context(), made.Ref, f.Owner); err != nil {
+			f.Fatalf("deleting: %v", err)
 		}
-		s.Clock.Step(time.Minute)
+		f.Clock.Step(time.Minute)
 	}
-	if left := s.Owned(s.Owner, made.Name); len(left) > 0 {
-		s.Errorf("still there: %v", left)
+	if left := f.Owned(f.Owner, made.Name); len(left) > 0 {
+		f.Errorf("still there: %v", left)
 	}
 
-	lost := s.Ready(session, s.Volume("other"))
-	s.Script.Add(faults.Fault{Op: faults.OpDeleteSnapshot, Kind: faults.DropAfter})
-	s.WantClass(session.Snapshots.DeleteSnapshot(s.Context(), lost.Ref, s.Owner), cloud.ClassAmbiguous)
-	s.Clock.Step(time.Minute)
-	if err := session.Snapshots.DeleteSnapshot(s.Context(), lost.Ref, s.Owner); err != nil {
-		s.Errorf("deleting again after a lost response: %v", err)
+	lost := f.Ready(session, f.Volume("other"))
+	f.Script.Add(faults.Fault{Op: faults.OpDeleteSnapshot, Kind: faults.DropAfter})
+	f.WantClass(session.Snapshots.DeleteSnapshot(f.Context(), lost.Ref, f.Owner), cloud.ClassAmbiguous)
+	f.Clock.Step(time.Minute)
+	if err := session.Snapshots.DeleteSnapshot(f.Context(), lost.Ref, f.Owner); err != nil {
+		f.Errorf("deleting again after a lost response: %v", err)
 	}
-	if left := s.Owned(s.Owner, lost.Name); len(left) > 0 {
-		s.Errorf("still there: %v", left)
+	if left := f.Owned(f.Owner, lost.Name); len(left) > 0 {
+		f.Errorf("still there: %v", left)
 	}
 }
 
-func deleteForeign(s *fixture.Fixture) {
-	session, volume := s.Session(fixture.Options{}), s.Volume("data")
-	theirs := s.Ensure(s.Theirs(), s.SpecOf(s.OtherHub(), volume, "0"))
-	otherApp := cloud.Owner{Hub: s.Owner.Hub, App: "c0ffee00-0000-4000-8000-000000000001"}
-	s.Clock.Step(30 * time.Minute)
-	theirApp := s.Ensure(session, s.SpecOf(otherApp, volume, "1"))
-	s.Clock.Step(10 * time.Minute)
-	before := s.Store.Snapshots()
-	for _, ref := range []cloud.SnapshotRef{s.ForeignSnapshot(s), theirs.Ref, theirApp.Ref} {
-		foreign(s, session.Snapshots.DeleteSnapshot(s.Context(), ref, s.Owner))
-		foreign(s, session.Snapshots.DeleteSnapshot(s.Context(), ref, cloud.Owner{}))
+func deleteForeign(f *fixture.Fixture) {
+	session, volume := f.Session(fixture.Options{}), f.Volume("data")
+	theirs := f.Ensure(f.Theirs(), f.SpecOf(f.OtherHub(), volume, "0"))
+	otherApp := cloud.Owner{Hub: f.Owner.Hub, App: "c0ffee00-0000-4000-8000-000000000001"}
+	f.Clock.Step(30 * time.Minute)
+	theirApp := f.Ensure(session, f.SpecOf(otherApp, volume, "1"))
+	f.Clock.Step(10 * time.Minute)
+	before := f.Store.Snapshots()
+	for _, ref := range []cloud.SnapshotRef{f.ForeignSnapshot(f), theirs.Ref, theirApp.Ref} {
+		wantForeign(f, session.Snapshots.DeleteSnapshot(f.Context(), ref, f.Owner))
+		wantForeign(f, session.Snapshots.DeleteSnapshot(f.Context(), ref, cloud.Owner{}))
 	}
-	s.WantCount(faults.OpDeleteSnapshot, 0)
-	foreign(s, session.Volumes.DeleteVolume(s.Context(), volume, s.Owner))
-	s.WantCount(faults.OpDeleteVolume, 0)
-	if got := len(s.Store.Snapshots()); got != len(before)+1 {
-		s.Errorf("%d snapshots are left of %d", got, len(before)+1)
+	f.WantCount(faults.OpDeleteSnapshot, 0)
+	wantForeign(f, session.Volumes.DeleteVolume(f.Context(), volume, f.Owner))
+	f.WantCount(faults.OpDeleteVolume, 0)
+	if got := len(f.Store.Snapshots()); got != len(before)+1 {
+		f.Errorf("%d snapshots are left of %d", got, len(before)+1)
 	}
-	if err := session.Snapshots.DeleteSnapshot(s.Context(), theirApp.Ref, cloud.Owner{Hub: s.Owner.Hub}); err != nil {
-		s.Errorf("the hub deletes what its application made: %v", err)
+	if err := session.Snapshots.DeleteSnapshot(f.Context(), theirApp.Ref, cloud.Owner{Hub: f.Owner.Hub}); err != nil {
+		f.Errorf("the hub deletes what its application made: %v", err)
 	}
 }
 
-// foreign fails unless err says that the object belongs to another owner.
-func foreign(s *fixture.Fixture, err error) {
-	s.Helper()
-	s.WantClass(err, cloud.ClassDenied)
+// wantForeign fails unless err says that the object belongs to another owner.
+func wantForeign(f *fixture.Fixture, err error) {
+	f.Helper()
+	f.WantClass(err, cloud.ClassDenied)
 	if code := fixture.CodeOf(err); code != cloud.CodeForeign {
-		s.Fatalf("code %q, want %q", code, cloud.CodeForeign)
+		f.Fatalf("code %q, want %q", code, cloud.CodeForeign)
 	}
 }
 
-func deleteHeld(s *fixture.Fixture) {
-	session := s.Session(fixture.Options{})
+func deleteHeld(f *fixture.Fixture) {
+	session := f.Session(fixture.Options{})
 	for name, hold := range map[string]func(*fake.Snapshot, bool){
 		"used":   func(snapshot *fake.Snapshot, held bool) { snapshot.Used = held },
 		"locked": func(snapshot *fake.Snapshot, held bool) { snapshot.Locked = held },
 	} {
-		made := s.Ready(session, s.Volume(name))
-		s.Store.EditSnapshot(made.Ref.ID, func(snapshot *fake.Snapshot) { hold(snapshot, true) })
-		before := s.Script.Count(faults.OpAny)
-		s.WantClass(session.Snapshots.DeleteSnapshot(s.Context(), made.Ref, s.Owner), cloud.ClassInUse, cloud.ClassLocked)
-		if sent := s.Script.Count(faults.OpAny) - before; sent > 4 {
-			s.Errorf("%s: %d requests", name, sent)
+		made := f.Ready(session, f.Volume(name))
+		f.Store.EditSnapshot(made.Ref.ID, func(snapshot *fake.Snapshot) { hold(snapshot, true) })
+		before := f.Script.Count(faults.OpAny)
+		f.WantClass(session.Snapshots.DeleteSnapshot(f.Context(), made.Ref, f.Owner), cloud.ClassInUse, cloud.ClassLocked)
+		if sent := f.Script.Count(faults.OpAny) - before; sent > 4 {
+			f.Errorf("%s: %d requests", name, sent)
 		}
-		s.One(made.Name)
-		s.Store.EditSnapshot(made.Ref.ID, func(snapshot *fake.Snapshot) { hold(snapshot, false) })
-		if err := session.Snapshots.DeleteSnapshot(s.Context(), made.Ref, s.Owner); err != nil {
-			s.Errorf("%s no more: %v", name, err)
+		f.One(made.Name)
+		f.Store.EditSnapshot(made.Ref.ID, func(snapshot *fake.Snapshot) { hold(snapshot, false) })
+		if err := session.Snapshots.DeleteSnapshot(f.Context(), made.Ref, f.Owner); err != nil {
+			f.Errorf("deleting after the %s hold ended: %v", name, err)
 		}
 	}
 }
 
-func deletePending(s *fixture.Fixture) {
-	session, volume := s.Session(fixture.Options{}), s.Volume("data")
-	s.Pace(fake.Pace{Taken: 20 * time.Second, Ready: 5 * time.Minute})
-	spec := s.Spec(volume, "0")
-	ref := s.Ensure(session, spec).Ref
+func deletePending(f *fixture.Fixture) {
+	session, volume := f.Session(fixture.Options{}), f.Volume("data")
+	f.Pace(fake.Pace{Taken: 20 * time.Second, Ready: 5 * time.Minute})
+	spec := f.Spec(volume, "0")
+	ref := f.Ensure(session, spec).Ref
 	for range 40 {
-		if err := session.Snapshots.DeleteSnapshot(s.Context(), ref, s.Owner); err != nil {
-			s.WantClass(err, cloud.ClassInUse, cloud.ClassTransient, cloud.ClassLocked)
+		if err := session.Snapshots.DeleteSnapshot(f.Context(), ref, f.Owner); err != nil {
+			f.WantClass(err, cloud.ClassInUse, cloud.ClassTransient, cloud.ClassLocked)
 		}
-		s.Clock.Step(15 * time.Second)
+		f.Clock.Step(15 * time.Second)
 	}
-	if left := s.Owned(s.Owner, spec.Name); len(left) > 0 {
-		s.Errorf("still there after ten minutes: %v", left)
+	if left := f.Owned(f.Owner, spec.Name); len(left) > 0 {
+		f.Errorf("still there after ten minutes: %v", left)
 	}
-	_, err := session.Snapshots.GetSnapshot(s.Context(), ref)
-	s.WantClass(err, cloud.ClassNotFound)
+	_, err := session.Snapshots.GetSnapshot(f.Context(), ref)
+	f.WantClass(err, cloud.ClassNotFound)
 }
 
-func tagsStripped(s *fixture.Fixture) {
-	session := s.Session(fixture.Options{})
-	stripped, kept := s.Ready(session, s.Volume("data")), s.Ready(session, s.Volume("other"))
-	s.Store.EditSnapshot(stripped.Ref.ID, func(snapshot *fake.Snapshot) { snapshot.Tags = nil })
-	if diff := cmp.Diff([]string{kept.Ref.ID}, s.IDs(session, s.Owner)); diff != "" {
-		s.Errorf("IDs (-want +got):\n%s", diff)
+func tagsStripped(f *fixture.Fixture) {
+	session := f.Session(fixture.Options{})
+	stripped, kept := f.Ready(session, f.Volume("data")), f.Ready(session, f.Volume("other"))
+	f.Store.EditSnapshot(stripped.Ref.ID, func(snapshot *fake.Snapshot) { snapshot.Tags = nil })
+	if diff := cmp.Diff([]string{kept.Ref.ID}, f.IDs(session, f.Owner)); diff != "" {
+		f.Errorf("IDs (-want +got):\n%s", diff)
 	}
-	foreign(s, session.Snapshots.DeleteSnapshot(s.Context(), stripped.Ref, s.Owner))
-	s.WantCount(faults.OpDeleteSnapshot, 0)
-	if got := s.Get(session, stripped.Ref); s.Owner.Owns(got.Tags) {
-		s.Errorf("tags %v of what has none", got.Tags)
+	wantForeign(f, session.Snapshots.DeleteSnapshot(f.Context(), stripped.Ref, f.Owner))
+	f.WantCount(faults.OpDeleteSnapshot, 0)
+	if got := f.Get(session, stripped.Ref); f.Owner.Owns(got.Tags) {
+		f.Errorf("tags %v of what has none", got.Tags)
 	}
 }

@@ -25,130 +25,130 @@ func accessCases() []fixture.Case {
 	}
 }
 
-func wrongCredentials(s *fixture.Fixture) {
-	volume := s.Volume("data")
-	good := s.Session(fixture.Options{})
-	ref := s.Ready(good, volume).Ref
+func wrongCredentials(f *fixture.Fixture) {
+	volume := f.Volume("data")
+	good := f.Session(fixture.Options{})
+	ref := f.Ready(good, volume).Ref
 	for name, call := range map[string]func(cloud.Session) error{
 		"EnsureSnapshot": func(bad cloud.Session) error {
-			_, err := bad.Snapshots.EnsureSnapshot(s.Context(), s.Spec(volume, "1"))
+			_, err := bad.Snapshots.EnsureSnapshot(f.Context(), f.Spec(volume, "1"))
 			return err
 		},
-		"ListSnapshots":  func(bad cloud.Session) error { _, err := s.List(bad, s.Owner); return err },
-		"DeleteSnapshot": func(bad cloud.Session) error { return bad.Snapshots.DeleteSnapshot(s.Context(), ref, s.Owner) },
-		"Identity":       func(bad cloud.Session) error { _, err := bad.Access.Identity(s.Context()); return err },
+		"ListSnapshots":  func(bad cloud.Session) error { _, err := f.List(bad, f.Owner); return err },
+		"DeleteSnapshot": func(bad cloud.Session) error { return bad.Snapshots.DeleteSnapshot(f.Context(), ref, f.Owner) },
+		"Identity":       func(bad cloud.Session) error { _, err := bad.Access.Identity(f.Context()); return err },
 	} {
-		bad := s.Session(fixture.Options{BadCredentials: true})
-		before := s.Script.Count(faults.OpAny)
+		bad := f.Session(fixture.Options{BadCredentials: true})
+		before := f.Script.Count(faults.OpAny)
 		err := call(bad)
-		s.WantClass(err, cloud.ClassAuthExpired, cloud.ClassDenied)
-		if sent := s.Script.Count(faults.OpAny) - before; sent != 1 {
-			s.Errorf("%s: %d requests with wrong credentials, want one", name, sent)
+		f.WantClass(err, cloud.ClassAuthExpired, cloud.ClassDenied)
+		if sent := f.Script.Count(faults.OpAny) - before; sent != 1 {
+			f.Errorf("%s: %d requests with wrong credentials, want one", name, sent)
 		}
 	}
 
 	// If credentials expire during a list, it is complete or ends with an error.
-	s.Pages()
-	s.Several(good, s.Owner, 5)
-	want := s.IDs(good, s.Owner)
+	f.Pages()
+	f.Several(good, f.Owner, 5)
+	want := f.IDs(good, f.Owner)
 	skip := 1
-	if s.PageSize == nil {
+	if f.PageSize == nil {
 		skip = 0
 	}
-	s.Script.Add(faults.Fault{Op: faults.OpListSnapshots, Skip: skip, Kind: faults.Refuse, Answer: s.Refusal(cloud.ClassAuthExpired, faults.OpListSnapshots, 0)})
-	if got, err := s.List(good, s.Owner); err != nil {
-		s.WantClass(err, cloud.ClassAuthExpired)
+	f.Script.Add(faults.Fault{Op: faults.OpListSnapshots, Skip: skip, Kind: faults.Refuse, Answer: f.Refusal(cloud.ClassAuthExpired, faults.OpListSnapshots, 0)})
+	if got, err := f.List(good, f.Owner); err != nil {
+		f.WantClass(err, cloud.ClassAuthExpired)
 	} else if len(got) != len(want) {
-		s.Errorf("%d of %d without error", len(got), len(want))
+		f.Errorf("%d of %d without error", len(got), len(want))
 	}
-	s.Script.Clear()
-	if diff := cmp.Diff(want, s.IDs(good, s.Owner)); diff != "" {
-		s.Errorf("IDs afterwards (-want +got):\n%s", diff)
+	f.Script.Clear()
+	if diff := cmp.Diff(want, f.IDs(good, f.Owner)); diff != "" {
+		f.Errorf("IDs afterwards (-want +got):\n%s", diff)
 	}
 }
 
-func permissionMissing(s *fixture.Fixture) {
-	session := s.Session(fixture.Options{})
-	made := s.Ready(session, s.Volume("data"))
-	s.Script.Add(faults.Fault{Op: faults.OpDeleteSnapshot, Times: -1, Kind: faults.Refuse, Answer: s.Refusal(cloud.ClassDenied, faults.OpDeleteSnapshot, 0)})
-	err := session.Snapshots.DeleteSnapshot(s.Context(), made.Ref, s.Owner)
-	s.WantClass(err, cloud.ClassDenied)
+func permissionMissing(f *fixture.Fixture) {
+	session := f.Session(fixture.Options{})
+	made := f.Ready(session, f.Volume("data"))
+	f.Script.Add(faults.Fault{Op: faults.OpDeleteSnapshot, Times: -1, Kind: faults.Refuse, Answer: f.Refusal(cloud.ClassDenied, faults.OpDeleteSnapshot, 0)})
+	err := session.Snapshots.DeleteSnapshot(f.Context(), made.Ref, f.Owner)
+	f.WantClass(err, cloud.ClassDenied)
 	var e *cloud.Error
 	if errors.As(err, &e); e.Code == cloud.CodeForeign {
-		s.Errorf("what the provider denies is not what we refuse: %v", err)
+		f.Errorf("what the provider denies is not what we refuse: %v", err)
 	}
 	// The name of the permission is the provider's, but refers to deleting snapshots.
 	if text := strings.ToLower(e.Code + " " + e.Message); !strings.Contains(text, "snapshot") || !strings.Contains(text, "delete") {
-		s.Errorf("neither code nor message name the permission: %v", err)
+		f.Errorf("neither code nor message name the permission: %v", err)
 	}
-	s.WantCount(faults.OpDeleteSnapshot, 1)
-	s.One(made.Name)
-	s.Get(session, made.Ref)
-	s.Ensure(session, s.Spec(s.Volume("other"), "0"))
+	f.WantCount(faults.OpDeleteSnapshot, 1)
+	f.One(made.Name)
+	f.Get(session, made.Ref)
+	f.Ensure(session, f.Spec(f.Volume("other"), "0"))
 
-	checks, err := session.Access.Preflight(s.Context(), s.Owner)
+	checks, err := session.Access.Preflight(f.Context(), f.Owner)
 	if err != nil {
-		s.Fatalf("preflight: %v", err)
+		f.Fatalf("preflight: %v", err)
 	}
 	for _, check := range checks {
 		if check.Permission == "" || (check.By == "") == (check.Unchecked == "") || check.Granted && check.Unchecked != "" {
-			s.Errorf("a check without a name, or that is neither made nor explained: %+v", check)
+			f.Errorf("a check without a name, or that is neither made nor explained: %+v", check)
 		}
 	}
 }
 
-func oneAccountHangs(s *fixture.Fixture) {
-	hangs, answers := s.Session(fixture.Options{}), s.Session(fixture.Options{OtherAccount: true})
+func oneAccountHangs(f *fixture.Fixture) {
+	hangs, answers := f.Session(fixture.Options{}), f.Session(fixture.Options{OtherAccount: true})
 	began := make(chan struct{})
 	var once sync.Once
-	s.Script.Chance(func(faults.Op) (faults.Fault, bool) {
+	f.Script.Chance(func(faults.Op) (faults.Fault, bool) {
 		first := false
 		once.Do(func() { first = true; close(began) })
 		return faults.Fault{Kind: faults.Hang}, first
 	})
-	ctx, cancel := context.WithCancel(s.Context())
+	ctx, cancel := context.WithCancel(f.Context())
 	ended := make(chan error, 1)
 	go func() {
 		_, err := hangs.Access.Identity(ctx)
 		ended <- err
 	}()
 	<-began
-	other, err := answers.Access.Identity(s.Context())
+	other, err := answers.Access.Identity(f.Context())
 	if err != nil {
-		s.Errorf("the other account does not answer: %v", err)
+		f.Errorf("the other account does not answer: %v", err)
 	}
 	select {
 	case err := <-ended:
-		s.Errorf("the account that should hang has answered: %v", err)
+		f.Errorf("the account that should hang has answered: %v", err)
 	default:
 	}
 	cancel()
-	s.WantClass(<-ended, cloud.ClassTransient)
-	s.Script.Clear()
-	mine, err := hangs.Access.Identity(s.Context())
+	f.WantClass(<-ended, cloud.ClassTransient)
+	f.Script.Clear()
+	mine, err := hangs.Access.Identity(f.Context())
 	if err != nil || mine.Account == "" || mine.Account == other.Account {
-		s.Errorf("accounts %q and %q, %v; want two", mine.Account, other.Account, err)
+		f.Errorf("accounts %q and %q, %v; want two", mine.Account, other.Account, err)
 	}
 }
 
-func timeIsTheProviders(s *fixture.Fixture) {
-	session, volume := s.Session(fixture.Options{}), s.Volume("data")
-	made := s.Ready(session, volume)
+func timeIsTheProviders(f *fixture.Fixture) {
+	session, volume := f.Session(fixture.Options{}), f.Volume("data")
+	made := f.Ready(session, volume)
 	if made.ObservedAt.IsZero() {
-		s.Skip("spare: its responses have no time")
+		f.Skip("unsupported: its responses have no time")
 	}
 	for range 2 {
-		got := s.Get(session, made.Ref)
-		if off := s.Clock.Since(got.ObservedAt).Abs(); off > 2*time.Second {
-			s.Errorf("observed at %s, which is %s off the provider's clock", got.ObservedAt, off)
+		got := f.Get(session, made.Ref)
+		if off := f.Clock.Since(got.ObservedAt).Abs(); off > 2*time.Second {
+			f.Errorf("observed at %s, which is %s off the provider's clock", got.ObservedAt, off)
 		}
-		s.Clock.Step(26 * time.Hour)
+		f.Clock.Step(26 * time.Hour)
 	}
 }
 
 // requestsAndSecrets calls every method, with and without faults. The fixture checks
 // requests and errors after every case, and after this one.
-func requestsAndSecrets(s *fixture.Fixture) {
+func requestsAndSecrets(f *fixture.Fixture) {
 	kinds := []faults.Fault{
 		{Kind: faults.DropBefore}, {Kind: faults.DropAfter}, {Kind: faults.Truncate}, {Kind: faults.Garble},
 		{Kind: faults.Refuse}, {Kind: ""},
@@ -158,53 +158,53 @@ func requestsAndSecrets(s *fixture.Fixture) {
 		faults.OpDeleteSnapshot, faults.OpCreateVolume, faults.OpDeleteVolume,
 	}
 	for _, fault := range kinds {
-		spare := s.Ready(s.Session(fixture.Options{}), s.Volume("spare"+strings.ToLower(string(fault.Kind)))).Ref
+		spare := f.Ready(f.Session(fixture.Options{}), f.Volume("spare"+strings.ToLower(string(fault.Kind)))).Ref
 		for _, op := range ops {
 			if fault.Kind == "" {
 				break
 			}
 			fault.Op, fault.Times = op, -1
 			if fault.Kind == faults.Refuse {
-				fault.Answer = s.Refusal(cloud.ClassDenied, op, 0)
+				fault.Answer = f.Refusal(cloud.ClassDenied, op, 0)
 			}
-			s.Script.Add(fault)
+			f.Script.Add(fault)
 		}
-		everything(s, s.Session(fixture.Options{}), string(fault.Kind), spare)
-		s.Script.Clear()
+		everything(f, f.Session(fixture.Options{}), string(fault.Kind), spare)
+		f.Script.Clear()
 	}
-	everything(s, s.Session(fixture.Options{BadCredentials: true}), "bad", s.Ready(s.Session(fixture.Options{}), s.Volume("spare-bad")).Ref)
-	if s.Script.Count(faults.OpAny) == 0 {
-		s.Fatal("no request was recorded")
+	everything(f, f.Session(fixture.Options{BadCredentials: true}), "bad", f.Ready(f.Session(fixture.Options{}), f.Volume("spare-bad")).Ref)
+	if f.Script.Count(faults.OpAny) == 0 {
+		f.Fatal("no request was recorded")
 	}
-	if s.Validate == nil {
-		if s.NoOracle == "" {
-			s.Fatal("Backend.Validate and Backend.NoOracle are not set")
+	if f.Validate == nil {
+		if f.ValidateSkipReason == "" {
+			f.Fatal("Backend.Validate and Backend.ValidateSkipReason are not set")
 		}
-		s.Skip("spare: " + s.NoOracle)
+		f.Skip("unsupported: " + f.ValidateSkipReason)
 	}
 }
 
 // everything calls all methods and ignores the results. It uses the spare snapshot if it cannot
 // create one.
-func everything(s *fixture.Fixture, session cloud.Session, name string, spare cloud.SnapshotRef) {
-	s.Helper()
-	ctx, volume := s.Context(), s.Volume("data-"+strings.ToLower(name))
+func everything(f *fixture.Fixture, session cloud.Session, name string, spare cloud.SnapshotRef) {
+	f.Helper()
+	ctx, volume := f.Context(), f.Volume("data-"+strings.ToLower(name))
 	_, _ = session.Access.Identity(ctx)
-	_, _ = session.Access.Preflight(ctx, s.Owner)
+	_, _ = session.Access.Preflight(ctx, f.Owner)
 	_, _ = session.Volumes.DescribeVolume(ctx, volume)
-	made, err := session.Snapshots.EnsureSnapshot(ctx, s.Spec(volume, name))
-	s.Clock.Step(10 * time.Minute)
+	made, err := session.Snapshots.EnsureSnapshot(ctx, f.Spec(volume, name))
+	f.Clock.Step(10 * time.Minute)
 	if err != nil {
 		made.Ref = spare
 	}
 	_, _ = session.Snapshots.GetSnapshot(ctx, made.Ref)
-	_, _ = s.List(session, s.Owner)
-	c := s.NewCopyClient(made.Ref)
+	_, _ = f.List(session, f.Owner)
+	c := f.NewCopyClient(made.Ref)
 	_, _ = c.Session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{Name: c.Spec.Name, Source: made.Ref, Tags: c.Spec.Tags, MaySend: true})
-	restored, err := session.Volumes.EnsureVolume(ctx, s.VolumeSpec(made.Ref, name))
-	s.Clock.Step(10 * time.Minute)
+	restored, err := session.Volumes.EnsureVolume(ctx, f.VolumeSpec(made.Ref, name))
+	f.Clock.Step(10 * time.Minute)
 	if err == nil {
-		_ = session.Volumes.DeleteVolume(ctx, restored.Ref, s.Owner)
+		_ = session.Volumes.DeleteVolume(ctx, restored.Ref, f.Owner)
 	}
-	_ = session.Snapshots.DeleteSnapshot(ctx, made.Ref, s.Owner)
+	_ = session.Snapshots.DeleteSnapshot(ctx, made.Ref, f.Owner)
 }

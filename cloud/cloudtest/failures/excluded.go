@@ -21,22 +21,22 @@ type estate struct {
 	restored              cloud.VolumeRef
 }
 
-func newEstate(s *fixture.Fixture) *estate {
-	s.Helper()
+func newEstate(f *fixture.Fixture) *estate {
+	f.Helper()
 	e := &estate{
-		Fixture: s, ours: s.Session(fixture.Options{}), elsewhere: s.Session(fixture.Options{Region: 1}),
-		volume: s.Volume("data"), bare: s.Volume("bare"), untagged: s.ForeignSnapshot(s),
+		Fixture: f, ours: f.Session(fixture.Options{}), elsewhere: f.Session(fixture.Options{Region: 1}),
+		volume: f.Volume("data"), bare: f.Volume("bare"), untagged: f.ForeignSnapshot(f),
 	}
-	s.Store.EditVolume(e.bare.Handle, func(v *fake.Volume) { v.Tags = nil })
-	e.theirs = s.Ensure(s.Theirs(), s.SpecOf(s.OtherHub(), e.volume, "0")).Ref
-	s.Clock.Step(30 * time.Minute)
-	e.own = s.Ready(e.ours, e.volume).Ref
-	restored, err := s.Theirs().Volumes.EnsureVolume(s.Context(), e.volumeOf(e.theirs, s.OtherHub()))
+	f.Store.EditVolume(e.bare.Handle, func(v *fake.Volume) { v.Tags = nil })
+	e.theirs = f.Ensure(f.Theirs(), f.SpecOf(f.OtherHub(), e.volume, "0")).Ref
+	f.Clock.Step(30 * time.Minute)
+	e.own = f.Ready(e.ours, e.volume).Ref
+	restored, err := f.Theirs().Volumes.EnsureVolume(f.Context(), e.volumeOf(e.theirs, f.OtherHub()))
 	if err != nil {
-		s.Fatalf("the other hub restores its snapshot: %v", err)
+		f.Fatalf("the other hub restores its snapshot: %v", err)
 	}
 	e.restored = restored.Ref
-	s.Clock.Step(30 * time.Minute)
+	f.Clock.Step(30 * time.Minute)
 	return e
 }
 
@@ -72,28 +72,28 @@ func (e *estate) restore(of cloud.SnapshotRef, owner cloud.Owner) func() error {
 
 // excluded asks for what only the provider can deny: with the owner of another hub, a session
 // passes its own checks and sends the request.
-func excluded(s *fixture.Fixture) {
-	s.Unauthorized = true
-	e := newEstate(s)
-	other := s.OtherHub()
+func excluded(f *fixture.Fixture) {
+	f.Unauthorized = true
+	e := newEstate(f)
+	other := f.OtherHub()
 	for what, call := range map[string]func() error{
-		"deleting the snapshot of another hub":       func() error { return e.ours.Snapshots.DeleteSnapshot(s.Context(), e.theirs, other) },
-		"deleting the volume of another hub":         func() error { return e.ours.Volumes.DeleteVolume(s.Context(), e.restored, other) },
+		"deleting the snapshot of another hub":       func() error { return e.ours.Snapshots.DeleteSnapshot(f.Context(), e.theirs, other) },
+		"deleting the volume of another hub":         func() error { return e.ours.Volumes.DeleteVolume(f.Context(), e.restored, other) },
 		"a snapshot with the tag of another hub":     e.snapshot(e.volume, other),
-		"a snapshot of a volume that no cluster has": e.snapshot(e.bare, s.Owner),
-		"copying the snapshot of another hub":        e.copy(e.theirs, s.Owner),
-		"copying a snapshot without tags":            e.copy(e.untagged, s.Owner),
+		"a snapshot of a volume that no cluster has": e.snapshot(e.bare, f.Owner),
+		"copying the snapshot of another hub":        e.copy(e.theirs, f.Owner),
+		"copying a snapshot without tags":            e.copy(e.untagged, f.Owner),
 		"a copy with the tag of another hub":         e.copy(e.own, other),
 		"a volume with the tag of another hub":       e.restore(e.own, other),
-		"restoring a snapshot without tags":          e.restore(e.untagged, s.Owner),
+		"restoring a snapshot without tags":          e.restore(e.untagged, f.Owner),
 	} {
-		sent := s.Script.Count(faults.OpAny)
+		sent := f.Script.Count(faults.OpAny)
 		err := call()
-		if cloud.ClassOf(err) != cloud.ClassDenied || fixture.CodeOf(err) == cloud.CodeForeign || s.Script.Count(faults.OpAny) == sent {
-			s.Errorf("%s: %v, want a denial by the provider", what, err)
+		if cloud.ClassOf(err) != cloud.ClassDenied || fixture.CodeOf(err) == cloud.CodeForeign || f.Script.Count(faults.OpAny) == sent {
+			f.Errorf("%s: %v, want a denial by the provider", what, err)
 		}
 	}
-	if err := e.restore(e.theirs, s.Owner)(); err != nil {
-		s.Errorf("restoring the snapshot of another hub, as after taking over its backups: %v", err)
+	if err := e.restore(e.theirs, f.Owner)(); err != nil {
+		f.Errorf("restoring the snapshot of another hub, as after taking over its backups: %v", err)
 	}
 }

@@ -26,13 +26,13 @@ type schedule struct {
 }
 
 // Random runs thirty random steps with faults, ends the faults, and checks the result.
-func Random(s *fixture.Fixture, seed uint64) {
-	r := &schedule{Fixture: s, rng: source(seed), going: map[*fixture.Client]bool{}, gone: map[*fixture.Client]bool{}, foreign: map[string]bool{}}
+func Random(f *fixture.Fixture, seed uint64) {
+	r := &schedule{Fixture: f, rng: source(seed), going: map[*fixture.Client]bool{}, gone: map[*fixture.Client]bool{}, foreign: map[string]bool{}}
 	r.prepare()
 	for range 30 {
 		r.step()
 	}
-	s.Script.Clear()
+	f.Script.Clear()
 	r.finish()
 	r.check()
 }

@@ -18,9 +18,9 @@ type Result string
 
 // The results, as the table shows them.
 const (
-	Passed Result = "✓"
-	Failed Result = "✗"
-	Spare  Result = "–"
+	Passed      Result = "✓"
+	Failed      Result = "✗"
+	Unsupported Result = "–"
 	// Missing means that the case did not finish.
 	Missing Result = "?"
 )
@@ -129,9 +129,9 @@ func (t Table) note(name, column string, e event) {
 	case "fail":
 		cell.Result = Failed
 	case "skip":
-		cell.Result = Spare
+		cell.Result = Unsupported
 	case "output":
-		if _, reason, ok := strings.Cut(e.Output, "spare: "); ok {
+		if _, reason, ok := strings.Cut(e.Output, "unsupported: "); ok {
 			cell.Reason = strings.TrimSpace(reason)
 		}
 	}
@@ -168,7 +168,7 @@ func (t Table) problems() []string {
 				out = append(out, fmt.Sprintf("%s: failed with %s", name, column))
 			case cell.Result == Missing || cell.Result == "":
 				out = append(out, fmt.Sprintf("%s: did not finish with %s", name, column))
-			case cell.Result == Spare && cell.Reason == "":
+			case cell.Result == Unsupported && cell.Reason == "":
 				out = append(out, fmt.Sprintf("%s: skipped with %s, without a reason", name, column))
 			}
 		}

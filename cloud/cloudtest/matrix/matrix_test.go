@@ -12,11 +12,11 @@ import (
 const output = `{"Action":"run","Package":"m/cloud/aws","Test":"TestContract"}
 {"Action":"run","Package":"m/cloud/aws","Test":"TestContract/01_one_becomes_Ready"}
 {"Action":"pass","Package":"m/cloud/aws","Test":"TestContract/01_one_becomes_Ready"}
-{"Action":"output","Package":"m/cloud/aws","Test":"TestContract/20_classes","Output":"    volumes.go:1: spare: covered elsewhere\n"}
+{"Action":"output","Package":"m/cloud/aws","Test":"TestContract/20_classes","Output":"    volumes.go:1: unsupported: covered elsewhere\n"}
 {"Action":"skip","Package":"m/cloud/aws","Test":"TestContract/20_classes"}
 # a line of a compiler
 {"Action":"pass","Package":"m/cloud/fake","Test":"TestContract/tags/01_one_becomes_Ready"}
-{"Action":"output","Package":"m/cloud/fake","Test":"TestContract/tags/20_classes","Output":"    volumes.go:1: spare: covered elsewhere\n"}
+{"Action":"output","Package":"m/cloud/fake","Test":"TestContract/tags/20_classes","Output":"    volumes.go:1: unsupported: covered elsewhere\n"}
 {"Action":"skip","Package":"m/cloud/fake","Test":"TestContract/tags/20_classes"}
 {"Action":"pass","Package":"m/cloud/fake","Test":"TestContract/tags/random_faults"}
 {"Action":"fail","Package":"m/cloud/fake","Test":"TestContract/tags/random_faults/seed_3"}
@@ -24,7 +24,7 @@ const output = `{"Action":"run","Package":"m/cloud/aws","Test":"TestContract"}
 {"Action":"fail","Package":"m/cloud/aws","Test":"TestSomethingElse/01_one"}
 {"Action":"pass","Package":"m/cloud/aws/objectstore","Test":"TestContract/51_what_is_put_is_read"}
 {"Action":"pass","Package":"m/cloud/aws/objectstore","Test":"TestContractEndpoint/51_what_is_put_is_read"}
-{"Action":"output","Package":"m/cloud/fake/bucket","Test":"TestContract/51_what_is_put_is_read","Output":"    run.go:1: spare: it has no reader\n"}
+{"Action":"output","Package":"m/cloud/fake/bucket","Test":"TestContract/51_what_is_put_is_read","Output":"    run.go:1: unsupported: it has no reader\n"}
 {"Action":"skip","Package":"m/cloud/fake/bucket","Test":"TestContract/51_what_is_put_is_read"}
 `
 

@@ -35,9 +35,9 @@ type Backend struct {
 	// if the provider signs instead of the adapter.
 	SigningRequests int
 	// Validate checks a recorded request against the vendor's API description; if it is
-	// nil, NoOracle gives the reason.
-	Validate func(call faults.Call) error
-	NoOracle string
+	// nil, ValidateSkipReason gives the reason.
+	Validate           func(call faults.Call) error
+	ValidateSkipReason string
 	// Prefixed is set if permissions end at the prefix of the account.
 	Prefixed bool
 	// Refused returns what the permissions of cloud/README.md did not allow; see
@@ -46,8 +46,8 @@ type Backend struct {
 	// Secrets must not appear in any error: keys, tokens, names of parameters with
 	// signatures. The signed URLs of a case are added.
 	Secrets []string
-	// Spare maps the numbers of cases that this provider does not support to the reason.
-	Spare map[int]string
+	// Unsupported maps the numbers of cases that this provider does not support to the reason.
+	Unsupported map[int]string
 }
 
 // Store reads a bucket, and edits it without the adapter's knowledge. Keys include the

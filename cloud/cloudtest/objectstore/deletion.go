@@ -11,35 +11,35 @@ func deletionCases() []Case {
 	}
 }
 
-func deleteTwice(s *Fixture) {
-	objects := s.Default()
-	s.Put(objects, "one", "x")
-	s.Put(objects, "two", "x")
-	s.Put(objects, "one/more", "x")
-	s.Store.Remove(prefix + "/two")
+func deleteTwice(f *Fixture) {
+	objects := f.Default()
+	f.Put(objects, "one", "x")
+	f.Put(objects, "two", "x")
+	f.Put(objects, "one/more", "x")
+	f.Store.Remove(prefix + "/two")
 	for range 2 {
 		for _, key := range []string{"one", "two", "three"} {
-			if err := objects.DeleteObject(s.Context(), key); err != nil {
-				s.Fatalf("deleting %q: %v", key, err)
+			if err := objects.DeleteObject(f.Context(), key); err != nil {
+				f.Fatalf("deleting %q: %v", key, err)
 			}
 		}
 	}
-	s.WantKeys(prefix + "/one/more")
+	f.WantKeys(prefix + "/one/more")
 }
 
-func deleteLocked(s *Fixture) {
-	objects := s.Default()
-	s.Put(objects, "held", "x")
-	s.Store.Lock(prefix+"/held", true)
-	if n := s.Sent(func() {
-		s.WantClass(objects.DeleteObject(s.Context(), "held"), cloud.ClassLocked)
+func deleteLocked(f *Fixture) {
+	objects := f.Default()
+	f.Put(objects, "held", "x")
+	f.Store.Lock(prefix+"/held", true)
+	if n := f.Sent(func() {
+		f.WantClass(objects.DeleteObject(f.Context(), "held"), cloud.ClassLocked)
 	}); n > 2 {
-		s.Errorf("%d requests", n)
+		f.Errorf("%d requests", n)
 	}
-	s.WantContent(prefix+"/held", "x")
-	s.Store.Lock(prefix+"/held", false)
-	if err := objects.DeleteObject(s.Context(), "held"); err != nil {
-		s.Errorf("deleting what is locked no more: %v", err)
+	f.WantContent(prefix+"/held", "x")
+	f.Store.Lock(prefix+"/held", false)
+	if err := objects.DeleteObject(f.Context(), "held"); err != nil {
+		f.Errorf("deleting what is locked no more: %v", err)
 	}
-	s.WantKeys()
+	f.WantKeys()
 }

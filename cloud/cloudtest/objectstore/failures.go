@@ -45,24 +45,24 @@ func lost(op faults.Op) cloud.Class {
 	return cloud.ClassTransient
 }
 
-func throttledThenServed(s *Fixture) {
-	objects := s.Default()
-	s.Put(objects, "there", "first")
+func throttledThenServed(f *Fixture) {
+	objects := f.Default()
+	f.Put(objects, "there", "first")
 	for op, call := range calls(objects, "there") {
-		refusal := s.Refusal(cloud.ClassThrottled, op, 20*time.Second)
-		s.Script.Add(faults.Fault{Op: op, Times: 3, Kind: faults.Refuse, Answer: refusal})
+		refusal := f.Refusal(cloud.ClassThrottled, op, 20*time.Second)
+		f.Script.Add(faults.Fault{Op: op, Times: 3, Kind: faults.Refuse, Answer: refusal})
 		for range 3 {
-			before := s.Clock.Now()
-			n := s.Sent(func() { s.throttled(op, call(s.Context()), refusal) })
-			if slept := s.Clock.Since(before); n != 1 || slept > 0 {
-				s.Errorf("%s: %d requests, and a sleep of %s; want one and none: waiting is the caller's", op, n, slept)
+			before := f.Clock.Now()
+			n := f.Sent(func() { f.throttled(op, call(f.Context()), refusal) })
+			if slept := f.Clock.Since(before); n != 1 || slept > 0 {
+				f.Errorf("%s: %d requests, and a sleep of %s; want one and none: waiting is the caller's", op, n, slept)
 			}
 		}
-		if err := call(s.Context()); err != nil {
-			s.Errorf("%s, throttled no more: %v", op, err)
+		if err := call(f.Context()); err != nil {
+			f.Errorf("%s, throttled no more: %v", op, err)
 		}
-		s.Script.Clear()
-		s.Store.Put(prefix+"/there", []byte("first"))
+		f.Script.Clear()
+		f.Store.Put(prefix+"/there", []byte("first"))
 	}
 }
 
@@ -75,100 +75,100 @@ func (f *Fixture) throttled(op faults.Op, err error, refusal faults.Answer) {
 	}
 }
 
-func throttledForEver(s *Fixture) {
-	objects := s.Default()
-	s.Store.Put(prefix+"/there", []byte("first"))
+func throttledForEver(f *Fixture) {
+	objects := f.Default()
+	f.Store.Put(prefix+"/there", []byte("first"))
 	for op, call := range calls(objects, "there") {
-		s.Script.Add(faults.Fault{Op: op, Times: -1, Kind: faults.Refuse, Answer: s.Refusal(cloud.ClassThrottled, op, 0)})
+		f.Script.Add(faults.Fault{Op: op, Times: -1, Kind: faults.Refuse, Answer: f.Refusal(cloud.ClassThrottled, op, 0)})
 		for range 30 {
 			// If the provider does not say when to retry, the adapter does: the fixture
 			// checks that after every case.
-			s.WantClass(call(s.Context()), cloud.ClassThrottled)
-			s.Clock.Step(10 * time.Second)
+			f.WantClass(call(f.Context()), cloud.ClassThrottled)
+			f.Clock.Step(10 * time.Second)
 		}
-		if n := s.Script.Count(op); n > 31 {
-			s.Errorf("%d requests of %s in 30 calls", n, op)
+		if n := f.Script.Count(op); n > 31 {
+			f.Errorf("%d requests of %s in 30 calls", n, op)
 		}
-		s.Script.Clear()
+		f.Script.Clear()
 	}
-	s.WantContent(prefix+"/there", "first")
-	s.WantKeys(prefix + "/there")
+	f.WantContent(prefix+"/there", "first")
+	f.WantKeys(prefix + "/there")
 }
 
-func errorsBefore(s *Fixture) {
-	objects := s.Default()
+func errorsBefore(f *Fixture) {
+	objects := f.Default()
 	for i, fault := range []faults.Fault{
 		{Kind: faults.DropBefore}, {Kind: faults.Refuse}, {Kind: faults.Garble},
 	} {
 		key := fmt.Sprintf("new-%d", i)
 		for _, op := range []faults.Op{faults.OpPutObject, faults.OpGetObject, faults.OpListObjects, faults.OpDeleteObject} {
 			fault.Op, fault.Times = op, 2
-			fault.Answer = s.Refusal(cloud.ClassTransient, op, 0)
-			s.Script.Add(fault)
+			fault.Answer = f.Refusal(cloud.ClassTransient, op, 0)
+			f.Script.Add(fault)
 			call := calls(objects, key)[op]
 			for range 2 {
 				// The provider knows that nothing happened, the adapter not always.
-				s.WantClass(call(s.Context()), cloud.ClassTransient, lost(op))
+				f.WantClass(call(f.Context()), cloud.ClassTransient, lost(op))
 			}
-			if err := call(s.Context()); err != nil {
-				s.Errorf("%s after %s: %v", op, fault.Kind, err)
+			if err := call(f.Context()); err != nil {
+				f.Errorf("%s after %s: %v", op, fault.Kind, err)
 			}
-			s.Script.Clear()
+			f.Script.Clear()
 		}
 	}
-	s.WantKeys()
+	f.WantKeys()
 }
 
-func errorsAfter(s *Fixture) {
-	objects := s.Default()
+func errorsAfter(f *Fixture) {
+	objects := f.Default()
 	for _, kind := range []faults.Kind{faults.DropAfter, faults.Truncate} {
 		key := "new-" + map[faults.Kind]string{faults.DropAfter: "dropped", faults.Truncate: "truncated"}[kind]
-		s.Script.Add(faults.Fault{Op: faults.OpPutObject, Kind: kind})
+		f.Script.Add(faults.Fault{Op: faults.OpPutObject, Kind: kind})
 		// A response without a body is complete when it is truncated.
-		if err := objects.PutObject(s.Context(), key, []byte("first")); err != nil || kind == faults.DropAfter {
-			s.WantClass(err, cloud.ClassAmbiguous)
+		if err := objects.PutObject(f.Context(), key, []byte("first")); err != nil || kind == faults.DropAfter {
+			f.WantClass(err, cloud.ClassAmbiguous)
 		}
-		s.Script.Clear()
-		s.WantContent(prefix+"/"+key, "first")
-		s.Put(objects, key, "first")
+		f.Script.Clear()
+		f.WantContent(prefix+"/"+key, "first")
+		f.Put(objects, key, "first")
 
 		// The read after the failure may fail as well; the request before had no effect.
-		s.Script.Add(faults.Fault{Op: faults.OpGetObject, Kind: kind, Times: -1})
-		s.WantClass(objects.PutObject(s.Context(), key, []byte("other")), cloud.ClassTransient, cloud.ClassAmbiguous)
-		s.Script.Clear()
-		s.WantClass(objects.PutObject(s.Context(), key, []byte("other")), cloud.ClassConflict)
-		s.WantContent(prefix+"/"+key, "first")
+		f.Script.Add(faults.Fault{Op: faults.OpGetObject, Kind: kind, Times: -1})
+		f.WantClass(objects.PutObject(f.Context(), key, []byte("other")), cloud.ClassTransient, cloud.ClassAmbiguous)
+		f.Script.Clear()
+		f.WantClass(objects.PutObject(f.Context(), key, []byte("other")), cloud.ClassConflict)
+		f.WantContent(prefix+"/"+key, "first")
 
-		s.Script.Add(faults.Fault{Op: faults.OpDeleteObject, Kind: kind})
-		if err := objects.DeleteObject(s.Context(), key); err != nil || kind == faults.DropAfter {
-			s.WantClass(err, cloud.ClassAmbiguous)
+		f.Script.Add(faults.Fault{Op: faults.OpDeleteObject, Kind: kind})
+		if err := objects.DeleteObject(f.Context(), key); err != nil || kind == faults.DropAfter {
+			f.WantClass(err, cloud.ClassAmbiguous)
 		}
-		s.Script.Clear()
-		if err := objects.DeleteObject(s.Context(), key); err != nil {
-			s.Errorf("deleting again after a lost response: %v", err)
+		f.Script.Clear()
+		if err := objects.DeleteObject(f.Context(), key); err != nil {
+			f.Errorf("deleting again after a lost response: %v", err)
 		}
 	}
-	s.WantKeys()
+	f.WantKeys()
 }
 
-func cancelled(s *Fixture) {
-	objects := s.Default()
-	s.Put(objects, "there", "first")
+func cancelled(f *Fixture) {
+	objects := f.Default()
+	f.Put(objects, "there", "first")
 	for op, call := range calls(objects, "there") {
-		s.WantClass(fixture.CancelDuring(s, s.Script, op, call), lost(op))
+		f.WantClass(fixture.CancelDuring(f, f.Script, op, call), lost(op))
 	}
-	ctx, cancel := context.WithCancel(s.Context())
+	ctx, cancel := context.WithCancel(f.Context())
 	cancel()
 	for op, call := range calls(objects, "there") {
-		s.WantClass(call(ctx), cloud.ClassTransient, lost(op))
+		f.WantClass(call(ctx), cloud.ClassTransient, lost(op))
 	}
-	s.WantContent(prefix+"/there", "first")
+	f.WantContent(prefix+"/there", "first")
 	for op, call := range calls(objects, "there") {
 		if op == faults.OpDeleteObject {
 			continue
 		}
-		if err := call(s.Context()); err != nil {
-			s.Errorf("%s afterwards: %v", op, err)
+		if err := call(f.Context()); err != nil {
+			f.Errorf("%s afterwards: %v", op, err)
 		}
 	}
 }

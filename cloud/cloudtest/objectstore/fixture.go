@@ -48,9 +48,9 @@ type Fixture struct {
 // of the test.
 func newFixture(t testing.TB, build func(testing.TB) *Backend) *Fixture {
 	t.Helper()
-	s := &Fixture{TB: t, Backend: build(t)}
-	t.Cleanup(s.check)
-	return s
+	f := &Fixture{TB: t, Backend: build(t)}
+	t.Cleanup(f.check)
+	return f
 }
 
 func (f *Fixture) check() {

@@ -10,7 +10,7 @@ import (
 type Case struct {
 	Number int
 	Name   string
-	Run    func(s *Fixture)
+	Run    func(f *Fixture)
 }
 
 // Run runs all cases against a provider, each as a subtest with a backend of its own.
@@ -19,11 +19,11 @@ func Run(t *testing.T, build func(t testing.TB) *Backend) {
 	for _, c := range cases() {
 		t.Run(fmt.Sprintf("%02d %s", c.Number, c.Name), func(t *testing.T) {
 			t.Parallel()
-			s := newFixture(t, build)
-			if reason := s.Spare[c.Number]; reason != "" {
-				t.Skip("spare: " + reason)
+			f := newFixture(t, build)
+			if reason := f.Unsupported[c.Number]; reason != "" {
+				t.Skip("unsupported: " + reason)
 			}
-			c.Run(s)
+			c.Run(f)
 		})
 	}
 }

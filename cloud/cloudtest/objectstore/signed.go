@@ -22,159 +22,159 @@ func signedCases() []Case {
 	}
 }
 
-func signedPut(s *Fixture) {
-	objects := s.Default()
+func signedPut(f *Fixture) {
+	objects := f.Default()
 	for key, content := range map[string]string{
 		"dump/part-00000": strings.Repeat(oddContent, 300_000), "dump/part-00001": "x", "empty": "",
 	} {
-		s.WantDone(s.Sign(objects, http.MethodPut, key), content)
-		s.WantContent(prefix+"/"+key, content)
+		f.WantDone(f.Sign(objects, http.MethodPut, key), content)
+		f.WantContent(prefix+"/"+key, content)
 	}
-	s.WantList(objects, "", "dump/part-00000", "dump/part-00001", "empty")
+	f.WantList(objects, "", "dump/part-00000", "dump/part-00001", "empty")
 }
 
-func signedOver(s *Fixture) {
-	objects := s.Default()
-	s.Put(objects, "part", "first")
-	signed := s.Sign(objects, http.MethodPut, "part")
-	s.WantRefused(signed, "other", "over what is there")
-	s.WantRefused(signed, "first", "the same again")
+func signedOver(f *Fixture) {
+	objects := f.Default()
+	f.Put(objects, "part", "first")
+	signed := f.Sign(objects, http.MethodPut, "part")
+	f.WantRefused(signed, "other", "over what is there")
+	f.WantRefused(signed, "first", "the same again")
 	for name := range signed.Header {
 		less := signed
 		less.Header = maps.Clone(signed.Header)
 		delete(less.Header, name)
-		s.WantRefused(less, "other", "without "+name)
+		f.WantRefused(less, "other", "without "+name)
 		less.Header[name] = "something-else"
-		s.WantRefused(less, "other", "with another "+name)
+		f.WantRefused(less, "other", "with another "+name)
 	}
 	signed.Header = nil
-	s.WantRefused(signed, "other", "without any header")
-	s.WantContent(prefix+"/part", "first")
-	s.WantKeys(prefix + "/part")
+	f.WantRefused(signed, "other", "without any header")
+	f.WantContent(prefix+"/part", "first")
+	f.WantKeys(prefix + "/part")
 
 	// A request that is valid for longer than its object exists must not overwrite
 	// either.
-	again := s.Sign(objects, http.MethodPut, "again")
-	s.WantDone(again, "first")
-	s.WantRefused(again, "other", "a second time")
-	s.WantContent(prefix+"/again", "first")
+	again := f.Sign(objects, http.MethodPut, "again")
+	f.WantDone(again, "first")
+	f.WantRefused(again, "other", "a second time")
+	f.WantContent(prefix+"/again", "first")
 }
 
-func signedElse(s *Fixture) {
-	objects := s.Default()
-	s.Put(objects, "there", "first")
-	s.Put(objects, "other", "other")
-	put, get := s.Sign(objects, http.MethodPut, "mine"), s.Sign(objects, http.MethodGet, "there")
+func signedElse(f *Fixture) {
+	objects := f.Default()
+	f.Put(objects, "there", "first")
+	f.Put(objects, "other", "other")
+	put, get := f.Sign(objects, http.MethodPut, "mine"), f.Sign(objects, http.MethodGet, "there")
 	for _, key := range []string{"other", "new", "mine-too", "mine/more"} {
 		changed := put
 		changed.URL = strings.Replace(put.URL, "/mine", "/"+key, 1)
-		s.WantRefused(changed, "changed", "the key is "+key)
+		f.WantRefused(changed, "changed", "the key is "+key)
 	}
 	changed := get
 	changed.URL = strings.Replace(get.URL, "/there", "/other", 1)
-	s.WantRefused(changed, "", "the key is other")
+	f.WantRefused(changed, "", "the key is other")
 	for _, method := range []string{http.MethodPut, http.MethodDelete} {
 		changed = get
 		changed.Method = method
-		s.WantRefused(changed, "changed", "signed for GET")
+		f.WantRefused(changed, "changed", "signed for GET")
 	}
-	changed = s.Sign(objects, http.MethodPut, "there")
+	changed = f.Sign(objects, http.MethodPut, "there")
 	for _, method := range []string{http.MethodGet, http.MethodDelete} {
 		changed.Method = method
-		s.WantRefused(changed, "changed", "signed for PUT")
+		f.WantRefused(changed, "changed", "signed for PUT")
 	}
 	bare := get
 	bare.URL, _, _ = strings.Cut(get.URL, "?")
 	bare.Header = nil
 	// A request without a signature is refused with any client error.
-	if status, _ := s.Do(bare, ""); status/100 != 4 {
-		s.Errorf("status %d without a signature", status)
+	if status, _ := f.Do(bare, ""); status/100 != 4 {
+		f.Errorf("status %d without a signature", status)
 	}
-	s.WantContent(prefix+"/there", "first")
-	s.WantContent(prefix+"/other", "other")
-	s.WantKeys(prefix+"/other", prefix+"/there")
+	f.WantContent(prefix+"/there", "first")
+	f.WantContent(prefix+"/other", "other")
+	f.WantKeys(prefix+"/other", prefix+"/there")
 }
 
-func signedGet(s *Fixture) {
-	objects := s.Default()
+func signedGet(f *Fixture) {
+	objects := f.Default()
 	content := strings.Repeat(oddContent, 300_000)
-	s.Store.Put(prefix+"/dump/part-00000", []byte(content))
-	signed := s.Sign(objects, http.MethodGet, "dump/part-00000")
+	f.Store.Put(prefix+"/dump/part-00000", []byte(content))
+	signed := f.Sign(objects, http.MethodGet, "dump/part-00000")
 	for range 2 {
-		if got := s.WantDone(signed, ""); got != content {
-			s.Errorf("%d bytes, want %d, or they differ", len(got), len(content))
+		if got := f.WantDone(signed, ""); got != content {
+			f.Errorf("%d bytes, want %d, or they differ", len(got), len(content))
 		}
 	}
-	if status, answer := s.Do(s.Sign(objects, http.MethodGet, "dump/part-00001"), ""); status != http.StatusNotFound {
-		s.Errorf("status %d for what is not there, want %d: %s", status, http.StatusNotFound, answer)
+	if status, answer := f.Do(f.Sign(objects, http.MethodGet, "dump/part-00001"), ""); status != http.StatusNotFound {
+		f.Errorf("status %d for what is not there, want %d: %s", status, http.StatusNotFound, answer)
 	}
 }
 
-func expired(s *Fixture) {
-	objects := s.Default()
-	s.Put(objects, "there", "first")
-	signed, err := objects.SignRequests(s.Context(), []cloud.ObjectRequest{
+func expired(f *Fixture) {
+	objects := f.Default()
+	f.Put(objects, "there", "first")
+	signed, err := objects.SignRequests(f.Context(), []cloud.ObjectRequest{
 		{Method: http.MethodGet, Key: "there"}, {Method: http.MethodPut, Key: "early"}, {Method: http.MethodPut, Key: "late"},
 	}, 10*time.Minute)
 	if err != nil {
-		s.Fatalf("signing: %v", err)
+		f.Fatalf("signing: %v", err)
 	}
-	s.Clock.Step(9 * time.Minute)
-	s.WantDone(signed[0], "")
-	s.WantDone(signed[1], "x")
-	s.Clock.Step(time.Minute + time.Second)
-	s.WantRefused(signed[0], "", "it has expired")
-	s.WantRefused(signed[2], "x", "it has expired")
-	s.WantKeys(prefix+"/early", prefix+"/there")
+	f.Clock.Step(9 * time.Minute)
+	f.WantDone(signed[0], "")
+	f.WantDone(signed[1], "x")
+	f.Clock.Step(time.Minute + time.Second)
+	f.WantRefused(signed[0], "", "it has expired")
+	f.WantRefused(signed[2], "x", "it has expired")
+	f.WantKeys(prefix+"/early", prefix+"/there")
 	// The refusals above were due to the time only.
-	s.WantDone(s.Sign(objects, http.MethodPut, "late"), "x")
+	f.WantDone(f.Sign(objects, http.MethodPut, "late"), "x")
 }
 
-func lives(s *Fixture) {
-	objects := s.Default()
+func lives(f *Fixture) {
+	objects := f.Default()
 	wanted := []cloud.ObjectRequest{{Method: http.MethodPut, Key: "b"}, {Method: http.MethodGet, Key: "a"}, {Method: http.MethodPut, Key: "a"}}
 	for _, life := range []time.Duration{time.Minute, 17*time.Minute + 500*time.Millisecond, cloud.MaxLife} {
-		began := s.Clock.Now()
-		signed, err := objects.SignRequests(s.Context(), wanted, life)
+		began := f.Clock.Now()
+		signed, err := objects.SignRequests(f.Context(), wanted, life)
 		if err != nil || len(signed) != len(wanted) {
-			s.Fatalf("%d requests for %s, %v; want %d", len(signed), life, err, len(wanted))
+			f.Fatalf("%d requests for %s, %v; want %d", len(signed), life, err, len(wanted))
 		}
 		for i, r := range signed {
 			lives := r.ExpiresAt.Sub(began)
 			if r.Method != wanted[i].Method || !strings.Contains(r.URL, prefix+"/"+wanted[i].Key) || lives > life || lives < life-time.Minute || lives <= 0 {
-				s.Errorf("request %d is a %s that lives for %s; want the %s of %s for %s", i, r.Method, lives, wanted[i].Method, wanted[i].Key, life)
+				f.Errorf("request %d is a %s that lives for %s; want the %s of %s for %s", i, r.Method, lives, wanted[i].Method, wanted[i].Key, life)
 			}
 		}
 	}
 	for _, life := range []time.Duration{0, -time.Hour, time.Minute - 1, cloud.MaxLife + 1} {
-		_, err := objects.SignRequests(s.Context(), wanted, life)
-		s.WantClass(err, cloud.ClassInvalid)
+		_, err := objects.SignRequests(f.Context(), wanted, life)
+		f.WantClass(err, cloud.ClassInvalid)
 	}
 	for _, method := range []string{"", "put", http.MethodDelete, http.MethodPost} {
-		_, err := objects.SignRequests(s.Context(), []cloud.ObjectRequest{{Method: method, Key: "a"}}, time.Minute)
-		s.WantClass(err, cloud.ClassInvalid)
+		_, err := objects.SignRequests(f.Context(), []cloud.ObjectRequest{{Method: method, Key: "a"}}, time.Minute)
+		f.WantClass(err, cloud.ClassInvalid)
 	}
-	if none, err := objects.SignRequests(s.Context(), nil, time.Minute); err != nil || len(none) > 0 {
-		s.Errorf("%d requests of none wanted, %v", len(none), err)
+	if none, err := objects.SignRequests(f.Context(), nil, time.Minute); err != nil || len(none) > 0 {
+		f.Errorf("%d requests of none wanted, %v", len(none), err)
 	}
 }
 
-func signingCosts(s *Fixture) {
-	objects := s.Default()
-	s.WantList(objects, "") // It has credentials now.
+func signingCosts(f *Fixture) {
+	objects := f.Default()
+	f.WantList(objects, "") // It has credentials now.
 	wanted := make([]cloud.ObjectRequest, 20)
 	for i := range wanted {
 		wanted[i] = cloud.ObjectRequest{Method: http.MethodPut, Key: fmt.Sprintf("part-%05d", i)}
 	}
 	for range 2 {
-		n := s.Sent(func() {
-			if _, err := objects.SignRequests(s.Context(), wanted, cloud.MaxLife); err != nil {
-				s.Fatalf("signing: %v", err)
+		n := f.Sent(func() {
+			if _, err := objects.SignRequests(f.Context(), wanted, cloud.MaxLife); err != nil {
+				f.Fatalf("signing: %v", err)
 			}
 		})
-		if most := 1 + len(wanted)*s.SigningRequests; n > most {
-			s.Errorf("%d requests to sign %d, want at most %d", n, len(wanted), most)
+		if most := 1 + len(wanted)*f.SigningRequests; n > most {
+			f.Errorf("%d requests to sign %d, want at most %d", n, len(wanted), most)
 		}
 	}
-	s.WantKeys()
+	f.WantKeys()
 }

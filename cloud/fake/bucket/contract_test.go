@@ -31,12 +31,12 @@ func TestContract(t *testing.T) {
 					PageSize: func() int { return pages },
 				}), nil
 			},
-			Send:     server.Client().Do,
-			Refusal:  bucket.Refusal,
-			PageSize: func(n int) { pages = n },
-			NoOracle: "it sends no HTTP requests",
-			Secrets:  []string{"signature"},
-			Spare: map[int]string{
+			Send:               server.Client().Do,
+			Refusal:            bucket.Refusal,
+			PageSize:           func(n int) { pages = n },
+			ValidateSkipReason: "it sends no HTTP requests",
+			Secrets:            []string{"signature"},
+			Unsupported: map[int]string{
 				79: "there is no other region or endpoint",
 				81: "it sends no HTTP requests",
 				83: "it has no permissions",

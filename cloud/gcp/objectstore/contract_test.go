@@ -172,7 +172,7 @@ func (e *testEnv) backend() *suite.Backend {
 		Validate: func(call faults.Call) error { return e.api.Request(call.Request) },
 		Refused:  e.server.Refused,
 		Secrets:  []string{"PRIVATE KEY", "ya29.", "eyJ"},
-		Spare: map[int]string{
+		Unsupported: map[int]string{
 			68: "Google sets the lifetime of its tokens: see TestTokensExpire",
 		},
 	}
