@@ -112,9 +112,9 @@ func (a *accessor) engagedIn() v1.Mode {
 	return a.mode
 }
 
-// report sets the state that State returns, and reports whether more than timestamps
+// setState sets the state that State returns, and reports whether more than timestamps
 // changed.
-func (a *accessor) report(next State) bool {
+func (a *accessor) setState(next State) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	last := a.state

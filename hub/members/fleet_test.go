@@ -110,7 +110,7 @@ func TestRefusedKubeconfigs(t *testing.T) {
 	good := kubeconfigFor(t, "https://127.0.0.1:1", nil)
 	f.Set("a", Target{Kubeconfig: []byte("no")})
 	state := await(t, f, "a", refusedFor(v1.ReasonKubeconfigInvalid))
-	if !state.Settled || state.Engaged || state.CredentialsValid.Reason != v1.ReasonKubeconfigInvalid {
+	if !state.Known || state.Engaged || state.CredentialsValid.Reason != v1.ReasonKubeconfigInvalid {
 		t.Errorf("state %+v", state)
 	}
 	f.Set("a", Target{})
@@ -200,7 +200,7 @@ func TestSetBeforeStart(t *testing.T) {
 	f.Set("b", Target{})
 	f.Remove("a")
 	f.Set("a", Target{})
-	if state, ok := f.State("a"); !ok || state.Settled || state.Ready.Reason != v1.ReasonConnecting {
+	if state, ok := f.State("a"); !ok || state.Known || state.Ready.Reason != v1.ReasonConnecting {
 		t.Errorf("state %+v %v", state, ok)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -243,7 +243,7 @@ func TestHungMember(t *testing.T) {
 	<-taken
 	f.Set("other", Target{})
 	await(t, f, "other", refusedFor(v1.ReasonKubeconfigMissing))
-	if state, _ := f.State("hung"); state.Settled || state.Ready.Reason != v1.ReasonConnecting {
+	if state, _ := f.State("hung"); state.Known || state.Ready.Reason != v1.ReasonConnecting {
 		t.Errorf("state %+v", state)
 	}
 	// Another kubeconfig is tried at once, and a removal is done at once.
@@ -282,7 +282,7 @@ func TestRefusedByTheCluster(t *testing.T) {
 	f := start(t, Options{HubUID: "hub"})
 	f.Set("a", Target{Kubeconfig: apiServer(t, "hub", status)})
 	state := await(t, f, "a", refusedFor(v1.ReasonUnauthorized))
-	if !state.Settled || state.Connected.Reason != v1.ReasonUnauthorized {
+	if !state.Known || state.Connected.Reason != v1.ReasonUnauthorized {
 		t.Errorf("state %+v", state)
 	}
 	status.Store(http.StatusForbidden)

@@ -370,7 +370,7 @@ func (l *loop) retarget() {
 		l.reject(rejected)
 	case l.connection != nil && l.connection.Access.Fingerprint == access.Fingerprint && l.connection.Mode == l.target.Mode && l.connection.Paused == l.target.Paused:
 		l.failure = nil
-		l.settleRenewal()
+		l.withdrawOffer()
 	default:
 		if l.connection == nil && l.failure != nil && l.failure.Step == health.StepKubeconfig {
 			l.state.Conditions = health.NotObserved()
@@ -385,7 +385,7 @@ func (l *loop) retarget() {
 func (l *loop) reject(err *kubeconfig.Error) {
 	f := &health.Failure{Step: health.StepKubeconfig, Reason: err.Reason, Message: err.Message}
 	l.failure = f
-	l.state.Settled = true
+	l.state.Known = true
 	if err.Reason == v1.ReasonKubeconfigMissing && l.connection != nil {
 		l.lose(f)
 	}

@@ -92,7 +92,7 @@ type Timeouts = connect.Timeouts
 type Limits = transport.Limits
 
 // Record says which hub manages a member, and which applications were deleted there.
-type Record = connect.Record
+type Record = connect.RecordClient
 
 // Deletion represents the deletion of an application, as Record.Delete records it.
 type Deletion = ownership.Deletion

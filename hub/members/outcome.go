@@ -59,7 +59,7 @@ func (l *loop) failed(r result) {
 	}
 	l.failures++
 	l.failure = l.credentials().Rejected(f)
-	l.state.Settled = l.state.Settled || l.conclusive(f)
+	l.state.Known = l.state.Known || l.conclusive(f)
 	l.schedule(taskConnect, l.retryDelay(r))
 }
 
@@ -125,7 +125,7 @@ func (l *loop) use(r result) {
 	l.schedule(taskProbe, wait.Jitter(l.target.Health.Period, spread))
 	l.scheduleInspection()
 	l.schedulePods()
-	l.settleRenewal()
+	l.withdrawOffer()
 	if c.Connection.Mode == v1.ModeAgent {
 		l.schedule(taskListen, listenSoon)
 	}
@@ -152,7 +152,7 @@ func (l *loop) listened(r result) {
 func (l *loop) recordLease() {
 	l.state.AgentLastSeen = l.lease.LastRenewal
 	if l.connection.Mode != v1.ModeAgent || l.lease.State != membershealth.LeaseUnknown {
-		l.state.Settled = true
+		l.state.Known = true
 	}
 }
 
@@ -274,7 +274,7 @@ func (l *loop) lose(f *membershealth.Failure) {
 	f = l.credentials().Rejected(f)
 	l.log.Info("Member lost", "reason", f.Reason, "message", f.Message)
 	l.disengage()
-	l.state.Settled = true
+	l.state.Known = true
 	if l.access == nil && l.failure != nil {
 		return // The kubeconfig was rejected; only a new one helps.
 	}
@@ -332,7 +332,7 @@ func (l *loop) publish() {
 		l.state.OtherHub = l.failure.OtherHub
 	}
 	l.state.CredentialsRenewed = l.credentials().Condition(l.now())
-	if l.report(l.state) {
+	if l.setState(l.state) {
 		l.fleet.notify(l.name)
 	}
 }

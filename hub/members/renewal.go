@@ -143,9 +143,9 @@ func (l *loop) renewalEnded(r result) {
 	l.fleet.notify(l.name)
 }
 
-// settleRenewal withdraws an offer when the kubeconfig in use is the offered one, or is not the one
+// withdrawOffer withdraws an offer when the kubeconfig in use is the offered one, or is not the one
 // that the offer replaces.
-func (l *loop) settleRenewal() {
+func (l *loop) withdrawOffer() {
 	if offer := l.offered(); offer != nil {
 		switch {
 		case bytes.Equal(l.target.Kubeconfig, offer.Kubeconfig):

@@ -19,7 +19,7 @@ func TestConnections(t *testing.T) {
 		doing = what
 		state := member.current()
 		change(&state)
-		if member.report(state) {
+		if member.setState(state) {
 			f.notify("a")
 		}
 	}

@@ -101,11 +101,11 @@ type State struct {
 	OtherHub string
 	// Engaged is true if Get returns the cluster and its reconcilers are running.
 	Engaged bool
-	// Settled is false after a start of the hub until the state is known: the member is
+	// Known is false after a start of the hub until the state is known: the member is
 	// engaged and the state of its agent, if any, is known; or the cluster returned an
 	// error; or it has not answered for FailureThreshold probes. While it is false, a
 	// status from before the start must be kept.
-	Settled bool
+	Known bool
 }
 
 // Conditions are the conditions of a member.
@@ -141,7 +141,7 @@ type Info struct {
 
 // equal reports whether two states are the same apart from timestamps.
 func (s State) equal(o State) bool {
-	return s.Conditions == o.Conditions && s.Engaged == o.Engaged && s.Settled == o.Settled &&
+	return s.Conditions == o.Conditions && s.Engaged == o.Engaged && s.Known == o.Known &&
 		s.HandledRenewRequest == o.HandledRenewRequest && s.OtherHub == o.OtherHub && s.Info.equal(o.Info)
 }
 

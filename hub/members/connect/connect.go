@@ -173,7 +173,7 @@ func (a *Attempt) reach(ctx context.Context, l *transport.Transport) (string, *h
 }
 
 // check runs the other steps that need no informers.
-func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Record) (*Connected, *health.Failure) {
+func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *RecordClient) (*Connected, *health.Failure) {
 	found, err := a.Settings.inspect(ctx, l, a.Access, a.Mode)
 	if err != nil {
 		return nil, a.stepFailed(health.StepPermissions, err)
@@ -208,7 +208,7 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Recor
 // takeOver claims the record and installs the definitions. The claim is the first write:
 // if two hubs connect the member at once, only one of them writes anything else. A hub that
 // lacks permissions replaces no other hub, which would stop without a successor.
-func (a *Attempt) takeOver(ctx context.Context, l *transport.Transport, kept *Record, found *Inspection) (*health.Failure, error) {
+func (a *Attempt) takeOver(ctx context.Context, l *transport.Transport, kept *RecordClient, found *Inspection) (*health.Failure, error) {
 	if f, err := kept.check(ctx); f != nil || err != nil {
 		return f, err
 	}
@@ -363,8 +363,8 @@ func (a *Attempt) stepFailed(at health.Step, err error) *health.Failure {
 	var status apierrors.APIStatus
 	class := apierror.Classify(err)
 	switch {
-	case errors.Is(err, permissions.ErrUndecided):
-		return a.fail(health.StepReach, v1.ReasonProbeFailed, permissions.ErrUndecided.Error(), err)
+	case errors.Is(err, permissions.ErrUnevaluated):
+		return a.fail(health.StepReach, v1.ReasonProbeFailed, permissions.ErrUnevaluated.Error(), err)
 	case errors.As(err, &late):
 		return a.fail(health.StepSetup, v1.ReasonSetupFailed, "the cluster could not be set up: "+late.Error()+" in time", err)
 	case class == apierror.Forbidden:

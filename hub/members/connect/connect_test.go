@@ -108,9 +108,9 @@ func TestFailures(t *testing.T) {
 		"unknown authority": reach(request(x509.UnknownAuthorityError{}), apierror.Unreachable, v1.ReasonCertificateInvalid,
 			"the cluster's certificate is not signed by the kubeconfig's certificate-authority-data"),
 		"undecided permission": {
-			permissions.ErrUndecided, apierror.Transient,
+			permissions.ErrUnevaluated, apierror.Transient,
 			health.Failure{Step: health.StepReach, Reason: v1.ReasonProbeFailed, Message: "the cluster cannot be reached"},
-			health.Failure{Step: health.StepReach, Reason: v1.ReasonProbeFailed, Message: permissions.ErrUndecided.Error()},
+			health.Failure{Step: health.StepReach, Reason: v1.ReasonProbeFailed, Message: permissions.ErrUnevaluated.Error()},
 		},
 		"anything else": reach(errors.New("x"), apierror.Transient, v1.ReasonProbeFailed, "the cluster cannot be reached"),
 	}

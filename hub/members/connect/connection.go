@@ -39,8 +39,8 @@ type Connection struct {
 	Mode v1.Mode
 	// Paused means that the connection was opened for a member that is paused.
 	Paused bool
-	// Record is the member's record; nil if none is kept.
-	Record *Record
+	// RecordClient is the member's record; nil if none is kept.
+	Record *RecordClient
 	// Cluster is the cluster for reconcilers.
 	Cluster cluster.Cluster
 	// Engage starts the reconcilers of aware on the cluster, under the member's name,

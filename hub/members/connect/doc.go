@@ -6,7 +6,7 @@
 //   - Attempt.Connect turns a checked kubeconfig into a Connection with synced caches,
 //     or returns the failed step and the reason: probe, identity, permissions,
 //     definitions, caches.
-//   - Record says in the member which hub manages it, and which applications were deleted.
+//   - RecordClient records in the member which hub manages it, and which applications were deleted.
 //   - Connection.Renew requests a token and connects with it once, before it is stored.
 //   - Connection.Engage hands the cluster to the hub's reconcilers. Probe, Inspect,
 //     Nodes, Requested and, in mode Agent, SampleLease observe it from then on.

@@ -24,9 +24,9 @@ import (
 // of the ConfigMap is no event if no inspection has ended the connection by then.
 var errRefused = errors.New("the record in the cluster refuses this hub")
 
-// Record is the record of a member as this process read or wrote it last. It is safe for
-// concurrent use. A nil Record has no deletions and writes none.
-type Record struct {
+// RecordClient reads and writes the record of a member, and keeps what it read or wrote last. It is safe for
+// concurrent use. A nil RecordClient has no deletions and writes none.
+type RecordClient struct {
 	settings *Settings
 	client   corev1client.CoreV1Interface
 	known    *Known
@@ -45,7 +45,7 @@ type Record struct {
 }
 
 // newRecord returns the record of a member before it was read; nil if none is kept.
-func (a *Attempt) newRecord(l *transport.Transport) (*Record, error) {
+func (a *Attempt) newRecord(l *transport.Transport) (*RecordClient, error) {
 	if a.Settings.Record.Name == "" {
 		return nil, nil
 	}
@@ -53,11 +53,11 @@ func (a *Attempt) newRecord(l *transport.Transport) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for the record: %w", err)
 	}
-	return &Record{settings: a.Settings, client: client, known: a.Known, replaces: a.Replaces}, nil
+	return &RecordClient{settings: a.Settings, client: client, known: a.Known, replaces: a.Replaces}, nil
 }
 
 // check reads the record. It returns a failure if this process must not manage the member.
-func (r *Record) check(ctx context.Context) (*health.Failure, error) {
+func (r *RecordClient) check(ctx context.Context) (*health.Failure, error) {
 	if r == nil {
 		return nil, nil
 	}
@@ -68,7 +68,7 @@ func (r *Record) check(ctx context.Context) (*health.Failure, error) {
 	return r.read(ctx)
 }
 
-func (r *Record) read(ctx context.Context) (*health.Failure, error) {
+func (r *RecordClient) read(ctx context.Context) (*health.Failure, error) {
 	name, known := r.settings.Record, r.known.deleted.Load()
 	live, err := r.client.ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
@@ -95,7 +95,7 @@ func (r *Record) read(ctx context.Context) (*health.Failure, error) {
 // restore returns a record that was read with the known deletions that it lost by an edit, and
 // whether it lost any. Before its claim, and in the record of another hub, this process cannot
 // tell an edit from what the other one forgot.
-func (r *Record) restore(read ownership.Record, known *[]ownership.Deletion) (ownership.Record, bool) {
+func (r *RecordClient) restore(read ownership.Record, known *[]ownership.Deletion) (ownership.Record, bool) {
 	switch {
 	case r.known.epoch.Load() == 0, read.Hub != "" && read.Hub != r.settings.HubUID:
 		return read, false
@@ -106,7 +106,7 @@ func (r *Record) restore(read ownership.Record, known *[]ownership.Deletion) (ow
 }
 
 // refused returns a failure if this process must not manage the member, by what was read last.
-func (r *Record) refused() *health.Failure {
+func (r *RecordClient) refused() *health.Failure {
 	switch r.standing() {
 	case ownership.Foreign:
 		return health.ManagedByAnotherHub(r.current)
@@ -118,19 +118,19 @@ func (r *Record) refused() *health.Failure {
 }
 
 // remember stores a record that was read or written.
-func (r *Record) remember(current ownership.Record, version string) {
+func (r *RecordClient) remember(current ownership.Record, version string) {
 	r.current, r.version, r.lost = current, version, false
 	r.known.deleted.Store(&current.Deleted)
 }
 
-func (r *Record) standing() ownership.Standing { return r.current.Check(r.process()) }
+func (r *RecordClient) standing() ownership.Standing { return r.current.Check(r.process()) }
 
-func (r *Record) process() ownership.Process {
+func (r *RecordClient) process() ownership.Process {
 	return ownership.Process{Hub: r.settings.HubUID, ID: r.known.process, Epoch: r.known.epoch.Load(), Replaces: r.replaces}
 }
 
 // isOfAnotherHub reports whether another hub manages the member, which this one may replace.
-func (r *Record) isOfAnotherHub() bool {
+func (r *RecordClient) isOfAnotherHub() bool {
 	if r == nil {
 		return false
 	}
@@ -146,7 +146,7 @@ func refusal(f *health.Failure) error {
 
 // Confirm reads the record. It returns an error if this process does not manage the member any
 // more, until the next inspection ends the connection, and if the record cannot be read.
-func (r *Record) Confirm(ctx context.Context) error {
+func (r *RecordClient) Confirm(ctx context.Context) error {
 	refused, err := r.check(ctx)
 	if refused != nil {
 		return refusal(refused)
@@ -156,7 +156,7 @@ func (r *Record) Confirm(ctx context.Context) error {
 
 // claim takes the member over, with one write, unless this process did before. The write also
 // restores deletions that the record lost.
-func (r *Record) claim(ctx context.Context) error {
+func (r *RecordClient) claim(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (r *Record) claim(ctx context.Context) error {
 }
 
 // claimed returns the record with this process as the one that manages the member.
-func (r *Record) claimed() ownership.Record {
+func (r *RecordClient) claimed() ownership.Record {
 	if r.standing() == ownership.Current {
 		return r.current
 	}
@@ -180,7 +180,7 @@ func (r *Record) claimed() ownership.Record {
 
 // DeletedAt returns the time at which an application was deleted; zero if it was not. It does not
 // wait for a request.
-func (r *Record) DeletedAt(app types.UID) time.Time {
+func (r *RecordClient) DeletedAt(app types.UID) time.Time {
 	if r == nil {
 		return time.Time{}
 	}
@@ -189,7 +189,7 @@ func (r *Record) DeletedAt(app types.UID) time.Time {
 
 // Left returns the generation at which an application left the member last; 0 if it did not. It
 // does not wait for a request.
-func (r *Record) Left(app types.UID) int64 {
+func (r *RecordClient) Left(app types.UID) int64 {
 	if r == nil {
 		return 0
 	}
@@ -198,7 +198,7 @@ func (r *Record) Left(app types.UID) int64 {
 
 // Delete records a deletion with one write, unless it is recorded: deletions at the same time share one. It
 // returns an error if this process does not manage the member any more, and if the record cannot be read.
-func (r *Record) Delete(ctx context.Context, deletion ownership.Deletion) error {
+func (r *RecordClient) Delete(ctx context.Context, deletion ownership.Deletion) error {
 	if r == nil {
 		return nil
 	}
@@ -215,7 +215,7 @@ func (r *Record) Delete(ctx context.Context, deletion ownership.Deletion) error 
 
 // Forget removes a deletion from the record with one write, unless it is not recorded; see
 // ownership.Record.Forget. It returns the same errors as Delete.
-func (r *Record) Forget(ctx context.Context, former ownership.Deletion) error {
+func (r *RecordClient) Forget(ctx context.Context, former ownership.Deletion) error {
 	return r.change(ctx, func(current ownership.Record) (ownership.Record, bool) {
 		next := current.Forget(former)
 		return next, len(next.Deleted) < len(current.Deleted)
@@ -224,7 +224,7 @@ func (r *Record) Forget(ctx context.Context, former ownership.Deletion) error {
 
 // change writes the record that next returns, if next reports that it has to be written, or if
 // the ConfigMap lost deletions.
-func (r *Record) change(ctx context.Context, next func(ownership.Record) (ownership.Record, bool)) error {
+func (r *RecordClient) change(ctx context.Context, next func(ownership.Record) (ownership.Record, bool)) error {
 	if r == nil {
 		return nil
 	}
@@ -259,7 +259,7 @@ func (r *Record) change(ctx context.Context, next func(ownership.Record) (owners
 
 // write writes the record over the one that was read. If another process wrote it since, the
 // error is a conflict.
-func (r *Record) write(ctx context.Context, next ownership.Record) error {
+func (r *RecordClient) write(ctx context.Context, next ownership.Record) error {
 	name := r.settings.Record
 	object := &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -275,7 +275,7 @@ func (r *Record) write(ctx context.Context, next ownership.Record) error {
 	return nil
 }
 
-func (r *Record) send(ctx context.Context, object *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+func (r *RecordClient) send(ctx context.Context, object *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 	client := r.client.ConfigMaps(object.Namespace)
 	if r.version == "" {
 		if err := r.ensureNamespace(ctx); err != nil {
@@ -293,7 +293,7 @@ func (r *Record) send(ctx context.Context, object *corev1.ConfigMap) (*corev1.Co
 
 // ensureNamespace creates the namespace of the record in a member that was registered without
 // the manifests.
-func (r *Record) ensureNamespace(ctx context.Context) error {
+func (r *RecordClient) ensureNamespace(ctx context.Context) error {
 	name := r.settings.Record.Namespace
 	_, err := r.client.Namespaces().Get(ctx, name, metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {

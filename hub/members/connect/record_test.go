@@ -82,7 +82,7 @@ func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason) {
 }
 
 // open returns the record of the process p with epoch 3.
-func (s *server) open(t *testing.T) *Record {
+func (s *server) open(t *testing.T) *RecordClient {
 	t.Helper()
 	listener := httptest.NewServer(s)
 	t.Cleanup(listener.Close)
@@ -92,7 +92,7 @@ func (s *server) open(t *testing.T) *Record {
 	}
 	known := &Known{process: "p"}
 	known.epoch.Store(3)
-	r := &Record{client: configMaps, known: known, settings: &Settings{
+	r := &RecordClient{client: configMaps, known: known, settings: &Settings{
 		HubUID: "hub", Record: client.ObjectKey{Namespace: "n", Name: "record"}, Timeouts: Timeouts{Request: time.Minute}, Clock: clock.RealClock{},
 	}}
 	if f, err := r.check(t.Context()); f != nil || err != nil {
@@ -170,7 +170,7 @@ func TestDeletedRecord(t *testing.T) {
 				t.Errorf("a damaged record is read with %+v, %v", f, err)
 			}
 			s.data = nil
-			next := &Record{client: former.client, known: former.known, settings: former.settings}
+			next := &RecordClient{client: former.client, known: former.known, settings: former.settings}
 			f, err := next.check(t.Context())
 			if err == nil {
 				err = next.claim(t.Context())
@@ -203,7 +203,7 @@ func TestStrippedRecord(t *testing.T) {
 			s := &server{data: ownership.Record{Hub: "hub", Epoch: 3, Process: "p"}.Delete(deletion).Data()}
 			r := s.open(t)
 			tt.strip(s.data)
-			stranger := &Record{client: r.client, known: NewKnown(), settings: &Settings{HubUID: "stranger", Record: r.settings.Record, Timeouts: r.settings.Timeouts}}
+			stranger := &RecordClient{client: r.client, known: NewKnown(), settings: &Settings{HubUID: "stranger", Record: r.settings.Record, Timeouts: r.settings.Timeouts}}
 			if f, err := stranger.check(t.Context()); name != "of all" && (f == nil || f.Reason != v1.ReasonManagedByAnotherHub || err != nil) {
 				t.Errorf("another hub may manage the member: %+v, %v", f, err)
 			}
@@ -222,7 +222,7 @@ func TestStrippedRecord(t *testing.T) {
 }
 
 // inspect reads the record, and claims it unless it must be another hub's.
-func (r *Record) inspect(t *testing.T, foreign bool) {
+func (r *RecordClient) inspect(t *testing.T, foreign bool) {
 	t.Helper()
 	f, err := r.check(t.Context())
 	if err == nil && f == nil {
@@ -238,13 +238,13 @@ func TestForgottenElsewhere(t *testing.T) {
 	t.Parallel()
 	deletion := ownership.Deletion{App: "a", At: clock.RealClock{}.Now()}
 	last := ownership.Record{Hub: "hub", Epoch: 3, Process: "p"}
-	for name, forget := range map[string]func(s *server, r *Record){
-		"by another hub": func(s *server, r *Record) {
+	for name, forget := range map[string]func(s *server, r *RecordClient){
+		"by another hub": func(s *server, r *RecordClient) {
 			r.replaces, s.data = "other/4", ownership.Record{Hub: "other", Epoch: 4}.Data()
 		},
-		"before the claim": func(s *server, r *Record) { r.known.epoch.Store(0); s.data = last.Data() },
-		"meanwhile": func(s *server, r *Record) {
-			other := &Record{client: r.client, known: r.known, settings: r.settings, current: r.current, version: r.version}
+		"before the claim": func(s *server, r *RecordClient) { r.known.epoch.Store(0); s.data = last.Data() },
+		"meanwhile": func(s *server, r *RecordClient) {
+			other := &RecordClient{client: r.client, known: r.known, settings: r.settings, current: r.current, version: r.version}
 			s.before = func() { _ = other.Forget(t.Context(), ownership.Deletion{App: "a", At: r.current.DeletedAt("a")}) }
 		},
 	} {

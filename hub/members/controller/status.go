@@ -49,7 +49,7 @@ func decide(f facts) v1.MemberClusterStatus {
 	switch {
 	case !f.registered:
 		f.detach(&next)
-	case !f.state.Settled && decided(last):
+	case !f.state.Known && hasReady(last):
 		return next // Keep the status from before the hub started.
 	default:
 		f.fill(&next)
@@ -78,9 +78,9 @@ func (f *facts) taints() []v1.TaintStatus {
 	return all
 }
 
-// decided reports whether a status has a definite Ready condition for a registered
+// hasReady reports whether a status has a definite Ready condition for a registered
 // member.
-func decided(status *v1.MemberClusterStatus) bool {
+func hasReady(status *v1.MemberClusterStatus) bool {
 	return condition(status, v1.ConditionReady).Status != metav1.ConditionUnknown && !detached(status)
 }
 

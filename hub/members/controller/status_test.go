@@ -38,7 +38,7 @@ func connected() members.State {
 			Nodes: 3, ReadyNodes: 2, Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
 			Capabilities: []string{"ingress"}, CredentialsExpireAt: at(59).Add(time.Hour),
 		},
-		LastProbe: at(10).Add(300 * time.Millisecond), Engaged: true, Settled: true,
+		LastProbe: at(10).Add(300 * time.Millisecond), Engaged: true, Known: true,
 	}
 }
 
@@ -234,7 +234,7 @@ func TestDecideRestartsAndDetachments(t *testing.T) {
 		"a restart, and no answer": {
 			last: good, base: connecting(), apps: 2, ready: v1.ReasonProbeFailed, transition: stamp(50),
 			state: func(s *members.State) {
-				s.Settled = true
+				s.Known = true
 				s.Ready, s.Connected = is(metav1.ConditionFalse, v1.ReasonProbeFailed), is(metav1.ConditionFalse, v1.ReasonProbeFailed)
 				s.Authorized, s.IdentityVerified, s.CredentialsValid = connected().Authorized, connected().IdentityVerified, connected().CredentialsValid
 			},

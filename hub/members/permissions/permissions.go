@@ -25,9 +25,9 @@ const (
 	describedAtMost = 10
 )
 
-// ErrUndecided means that an authorizer of the cluster failed, so that it is not known whether
+// ErrUnevaluated means that an authorizer of the cluster failed, so that it is not known whether
 // the credentials have a permission.
-var ErrUndecided = errors.New("the cluster could not decide about a permission: check the authorization webhook of its API server")
+var ErrUnevaluated = errors.New("the cluster could not decide about a permission: check the authorization webhook of its API server")
 
 // FromRules returns the permissions that the rules grant, one entry for each verb,
 // resource and name, sorted and without duplicates. Rules for non-resource URLs are
@@ -84,7 +84,7 @@ func compare(a, b authorizationv1.ResourceAttributes) int {
 // Missing returns the required permissions that the client's credentials lack, in order.
 // Permissions without a namespace are required in all namespaces. Rules may be incomplete:
 // what they do not grant is reviewed one by one. An error means that the cluster could not be
-// asked, or, with ErrUndecided, that it could not decide.
+// asked, or, with ErrUnevaluated, that it could not evaluate a permission.
 func Missing(
 	ctx context.Context, client authorizationv1client.AuthorizationV1Interface, required []authorizationv1.ResourceAttributes,
 ) ([]authorizationv1.ResourceAttributes, error) {
@@ -94,10 +94,10 @@ func Missing(
 	if err != nil {
 		return nil, fmt.Errorf("reviewing rules: %w", err)
 	}
-	undecided := slices.DeleteFunc(slices.Clone(required), func(p authorizationv1.ResourceAttributes) bool {
+	ungranted := slices.DeleteFunc(slices.Clone(required), func(p authorizationv1.ResourceAttributes) bool {
 		return slices.ContainsFunc(review.Status.ResourceRules, func(r authorizationv1.ResourceRule) bool { return covers(r, p) })
 	})
-	return reviewEach(ctx, client, undecided)
+	return reviewEach(ctx, client, ungranted)
 }
 
 // covers reports whether the rule grants the permission.
@@ -119,36 +119,36 @@ func has(list []string, value string) bool {
 // reviewEach reviews permissions one by one, because rules do not include what
 // authorizers other than RBAC allow.
 func reviewEach(
-	ctx context.Context, client authorizationv1client.AuthorizationV1Interface, undecided []authorizationv1.ResourceAttributes,
+	ctx context.Context, client authorizationv1client.AuthorizationV1Interface, ungranted []authorizationv1.ResourceAttributes,
 ) ([]authorizationv1.ResourceAttributes, error) {
-	allowed := make([]bool, len(undecided))
-	failed := make([]error, len(undecided))
+	allowed := make([]bool, len(ungranted))
+	failed := make([]error, len(ungranted))
 	var group sync.WaitGroup
 	semaphore := make(chan struct{}, reviewsAtOnce)
-	for i := range undecided {
+	for i := range ungranted {
 		semaphore <- struct{}{}
 		group.Go(func() {
 			defer func() { <-semaphore }()
 			review, err := client.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &undecided[i]},
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &ungranted[i]},
 			}, metav1.CreateOptions{})
 			if failed[i] = err; err != nil {
 				return
 			}
 			allowed[i] = review.Status.Allowed
 			if s := review.Status; !s.Allowed && !s.Denied && s.EvaluationError != "" {
-				failed[i] = fmt.Errorf("%s: %s: %w", name(undecided[i]), s.EvaluationError, ErrUndecided)
+				failed[i] = fmt.Errorf("%s: %s: %w", name(ungranted[i]), s.EvaluationError, ErrUnevaluated)
 			}
 		})
 	}
 	group.Wait()
 	var missing []authorizationv1.ResourceAttributes
-	for i := range undecided {
+	for i := range ungranted {
 		if failed[i] != nil {
 			return nil, fmt.Errorf("reviewing access: %w", failed[i])
 		}
 		if !allowed[i] {
-			missing = append(missing, undecided[i])
+			missing = append(missing, ungranted[i])
 		}
 	}
 	return missing, nil

@@ -124,12 +124,12 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestUndecided: a denial without an error is an absence, one because an authorizer failed is
+// TestUnevaluated: a denial without an error is an absence, one because an authorizer failed is
 // not.
-func TestUndecided(t *testing.T) {
+func TestUnevaluated(t *testing.T) {
 	for name, tt := range map[string]struct {
-		status    authorizationv1.SubjectAccessReviewStatus
-		undecided bool
+		status      authorizationv1.SubjectAccessReviewStatus
+		unevaluated bool
 	}{
 		"no opinion":         {authorizationv1.SubjectAccessReviewStatus{}, false},
 		"authorizer failed":  {authorizationv1.SubjectAccessReviewStatus{EvaluationError: "no answer"}, true},
@@ -146,10 +146,10 @@ func TestUndecided(t *testing.T) {
 			})
 			missing, err := Missing(t.Context(), client.AuthorizationV1(), []attributes{{Resource: "services", Verb: "get"}})
 			want := 1
-			if tt.undecided || tt.status.Allowed {
+			if tt.unevaluated || tt.status.Allowed {
 				want = 0
 			}
-			if errors.Is(err, ErrUndecided) != tt.undecided || len(missing) != want {
+			if errors.Is(err, ErrUnevaluated) != tt.unevaluated || len(missing) != want {
 				t.Errorf("missing %v, %v", missing, err)
 			}
 		})
