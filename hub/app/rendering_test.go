@@ -99,7 +99,7 @@ func TestRenderingOfClusters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			app, in := upgraded(tt.change)
-			observer().planRendering(app, in)
+			observer(time.Unix(0, 0)).planRendering(app, in)
 			status := aggregate.Compute(in.Input)
 			var got [2]string
 			for i, entry := range status.Clusters {
@@ -123,7 +123,7 @@ func TestRenderingOfClusters(t *testing.T) {
 func TestRenderingIsReported(t *testing.T) {
 	t.Parallel()
 	app, in := upgraded(nil)
-	observer().planRendering(app, in)
+	observer(time.Unix(0, 0)).planRendering(app, in)
 	status := aggregate.Compute(in.Input)
 	want := []v1.ClusterStatus{
 		{Name: "a", RenderingVersion: render.Version, HeldTemplates: true}, {Name: "b", RenderingVersion: "0", HeldTemplates: true},
