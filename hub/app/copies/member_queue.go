@@ -80,7 +80,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		escalate(&next, last, l.options.Clock.Now(), l.options.Waits.Scaled(lastingAfter))
 	}
 	l.conclude(request, t, next)
-	if next.Applied {
+	if next.Applied && !l.holds(t.App) {
 		err = errors.Join(err, l.dropRecords(ctx, t.App))
 	}
 	return l.retry(key, err)

@@ -60,7 +60,10 @@ func testResidue(t *testing.T, m *member) {
 
 	m.record(t, recovery.Record{App: uid})
 	m.record(t, recovery.Record{App: "moved", ClusterUID: "another"})
-	m.app.UID, m.app.Status.Clusters = "newer", entries
+	m.app.UID, m.app.Status.Clusters, m.app.Spec.Paused = "newer", entries, true
+	m.reconcile(t)
+	m.expect(t, "a copy that a paused application of the name does not take over yet", 2, false)
+	m.app.Spec.Paused = false
 	m.reconcile(t)
 	m.expect(t, "a copy that another application of the name takes over", 1, false)
 }
