@@ -112,7 +112,6 @@ func (r *Reconciler) hasLostInventory(app *v1.EcommerceApp) bool {
 // metadata, or in all if none are, and in those that may hold one all the same. A member that
 // cannot be checked may hold one, so it gets an entry, which keeps the finalizer in place.
 func (r *Reconciler) recoverInventory(ctx context.Context, app *v1.EcommerceApp, members []v1.MemberCluster) inventory {
-	r.state.Undecide(keyOf(app))
 	found := inventory{entries: slices.Clone(app.Status.Clusters), uncertain: map[string]bool{}}
 	recorded, isRecorded := app.RecordedClusters()
 	for i := range members {

@@ -1,12 +1,16 @@
 package app
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
@@ -168,5 +172,25 @@ func TestRecoverRecorded(t *testing.T) {
 				t.Errorf("pending %t, want %t; entries (-want +got):\n%s", found.pending, tt.pending, diff)
 			}
 		})
+	}
+}
+
+// TestLostInventoryEndsDecision: a pass over an application whose status was lost takes its orders back, and a dry run
+// does not.
+func TestLostInventoryEndsDecision(t *testing.T) {
+	t.Parallel()
+	c := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	hub := &partial{}
+	hub.members = []v1.MemberCluster{member("connecting", metav1.ConditionTrue, v1.ReasonConnected)}
+	known := state.New(c)
+	r := &Reconciler{client: hub, reader: hub, state: known, dispatcher: copies.New(hub, copies.Options{State: known}), clock: c, recorder: events.NewFakeRecorder(10)}
+	app := shop(0)
+	app.Finalizers = []string{v1.HubFinalizer}
+	known.HandOver(&state.Decision{App: app, Orders: map[string]*state.Order{"connecting": {Hash: "1"}}})
+	if _, err := (&Controller{reconciler: r}).DryRun(t.Context(), app); !errors.Is(err, errRecovering) || known.Decision(keyOf(app)) == nil {
+		t.Errorf("a dry run returns %v and leaves the decision %+v", err, known.Decision(keyOf(app)))
+	}
+	if _, err := r.reconcile(t.Context(), app); err != nil || known.Decision(keyOf(app)) != nil {
+		t.Errorf("a pass returns %v and leaves the decision %+v", err, known.Decision(keyOf(app)))
 	}
 }

@@ -82,6 +82,9 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	before := *app
 	before.ObjectMeta = *app.ObjectMeta.DeepCopy()
 	restarts := r.prepare(app)
+	if r.hasLostInventory(app) {
+		r.state.Undecide(keyOf(app))
+	}
 	in, err := r.observe(ctx, app)
 	if err != nil || in.recovering {
 		return reconcile.Result{}, err
