@@ -84,10 +84,22 @@ func refusal(err error, status *v1.EcommerceAppStatus) string {
 
 // delay returns how long a change of status waits for others that are written with it.
 func (r *Reconciler) delay(app types.NamespacedName, last, next v1.EcommerceAppStatus) time.Duration {
+	if revokesDeletion(last, next) {
+		return 0
+	}
 	if last.LastUpdated != nil && !aggregate.Urgent(last, next) {
 		return r.state.UntilStatus(app, last.LastUpdated.Time, r.progressPeriod)
 	}
 	return r.state.UntilStatus(app, time.Time{}, statusPeriod)
+}
+
+// revokesDeletion reports whether a status keeps a copy that the one before has deleted: until it is stored the queue of
+// the member may carry the order out.
+func revokesDeletion(last, next v1.EcommerceAppStatus) bool {
+	return slices.ContainsFunc(last.Clusters, func(entry v1.ClusterStatus) bool {
+		now := next.EntryOf(entry.Name)
+		return entry.Phase == v1.PhaseDeleting && now != nil && now.Phase != v1.PhaseDeleting
+	})
 }
 
 // recordEvents records events for transitions of the status.
