@@ -46,8 +46,14 @@ func New(hub client.Reader, o Options) *Dispatcher {
 // News returns a source of each application that a MemberQueue has news about.
 func (d *Dispatcher) News() source.Source { return d.wake.Source() }
 
-// Forget drops what is remembered of an application that is gone.
-func (d *Dispatcher) Forget(app types.NamespacedName) { d.state.Forget(app) }
+// Forget drops what is remembered of an application that is gone, and enqueues it where a queue waits for a pass over it.
+func (d *Dispatcher) Forget(app types.NamespacedName) {
+	for _, member := range d.state.Forget(app) {
+		if m := d.Get(member); m != nil {
+			m.queue.Add(reconcile.Request{NamespacedName: app})
+		}
+	}
+}
 
 // Engage runs the queue of a member until ctx is done.
 func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {

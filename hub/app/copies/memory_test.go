@@ -171,6 +171,18 @@ func TestFailedConnection(t *testing.T) {
 	}
 }
 
+// TestForgetWakes a queue that waits for the first pass over an application: what an earlier one of the name left behind
+// is due.
+func TestForgetWakes(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "a", "b")
+	f.state.Await(key(), "a", true)
+	f.Forget(key())
+	if a, b := f.queues[f.Get("a")].Len(), f.queues[f.Get("b")].Len(); a != 1 || b != 0 {
+		t.Errorf("%d and %d requests, want one of the queue that waits", a, b)
+	}
+}
+
 // TestForgetLeavesNothing of an application that does not exist any more in the queues of members.
 func TestForgetLeavesNothing(t *testing.T) {
 	t.Parallel()

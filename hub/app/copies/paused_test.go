@@ -76,6 +76,7 @@ func TestHeldStatusesEndWithTheirCopies(t *testing.T) {
 	m.cached = first.DeepCopy()
 	m.cached.Status = v1.EcommerceAppStatus{}
 	d.ObserveStatus(t.Context(), "a", first)
+	d.HandOver(d.DecisionOf(m.app, &m.app.Status))
 	queue.memory.End(key(), &state.Result{App: m.app.UID})
 	observed := aggregate.Cluster{}
 	if _, err := queue.Observe(t.Context(), facts(m.app), &observed); err != nil || observed.Copy == nil || observed.Copy.Status.Message != "c-1" {

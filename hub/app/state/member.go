@@ -126,6 +126,9 @@ func (m *Member) End(key types.NamespacedName, next *Result) (last *Result, news
 	defer m.state.mu.Unlock()
 	c := m.of(key)
 	last = c.result
+	if m.state.apps[key] == nil {
+		next = nil // Nobody reads a result about an application that is gone, or drops it.
+	}
 	c.acting, c.result = "", next
 	if next != nil {
 		// There may be another order since the worker began.

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,14 +67,17 @@ func (s *State) about(key types.NamespacedName) *application {
 	return &application{}
 }
 
-// Forget drops what is remembered of an application that is gone.
-func (s *State) Forget(key types.NamespacedName) {
+// Forget drops what is remembered of an application that is gone, and returns the members whose queues wait for a pass
+// over it, which does not come.
+func (s *State) Forget(key types.NamespacedName) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	waiting := slices.Sorted(maps.Keys(s.about(key).waiting))
 	delete(s.apps, key)
 	for m := range s.members {
 		delete(m.copies, key)
 	}
+	return waiting
 }
 
 // Deliver records an application that the watch delivered, and that is shared with the cache. Before is nil for one
