@@ -52,7 +52,7 @@ type Snapshot struct {
 	// Description holds the data that the front end stores beside the tags.
 	Description string
 	Created     time.Time
-	// State and Progress are those at the time of the call.
+	// State and Progress hold the values at the time of the call.
 	State    cloud.State
 	Progress int
 	// Message is the reason of a failure.

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// backUp has a backup made, unless there is one that can be restored elsewhere.
+// backUp creates a backup and waits for it, unless there is one that can be restored elsewhere.
 func (d *demo) backUp(ctx context.Context, progress io.Writer) error {
 	if there, err := d.latestBackup(ctx); err != nil || there != nil {
 		return err
@@ -22,7 +22,7 @@ func (d *demo) backUp(ctx context.Context, progress io.Writer) error {
 	return d.show(ctx, progress, "backup", shop, "--member", home, "-n", namespace)
 }
 
-// latestBackup is the newest complete backup with a copy in the other region, or nil.
+// latestBackup returns the newest complete backup with a copy in the other region, or nil.
 func (d *demo) latestBackup(ctx context.Context) (*v1.Backup, error) {
 	_, hub, err := d.hubClient()
 	if err != nil {

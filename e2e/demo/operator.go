@@ -20,7 +20,7 @@ const (
 	tokenTTL = 8760 * time.Hour
 )
 
-// operator is the hub's process.
+// operator returns the hub's process.
 func (d *demo) operator() background.Process {
 	return background.Process{
 		What: "the hub", Program: d.path("bin", "hub"), Dir: d.root, State: d.path(operatorState), Log: d.path(operatorLog),

@@ -47,7 +47,7 @@ spec:
   credentials: {type: Secret, secretRef: {name: %[1]s}}
 `
 
-// provider is the process that simulates the cloud.
+// provider returns the process that simulates the cloud.
 func (d *demo) provider() background.Process {
 	return background.Process{
 		What: "the cloud", Program: d.path("bin", "demo"), Dir: d.root, State: d.path(providerState), Log: d.path(providerLog),

@@ -148,7 +148,7 @@ func (d *demo) bringBack(ctx context.Context, progress io.Writer, backup string)
 	return nil
 }
 
-// latestRestore is a complete restore in the other region, or nil.
+// latestRestore returns a complete restore in the other region, or nil.
 func (d *demo) latestRestore(ctx context.Context) (*v1.Restore, error) {
 	_, hub, err := d.hubClient()
 	if err != nil {

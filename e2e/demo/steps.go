@@ -108,7 +108,7 @@ func (s *steps) done(what string, took time.Duration) {
 	_, _ = fmt.Fprintf(s.out, "%s%8s\n", title(what), fmt.Sprintf("%.1fs", took.Seconds()))
 }
 
-// count says from time to time how long the step has taken.
+// count prints from time to time how long the step has taken.
 func (s *steps) count(begin time.Time, done <-chan struct{}) {
 	period := reminder
 	if s.terminal {

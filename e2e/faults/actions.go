@@ -58,7 +58,7 @@ func Trickle(between time.Duration) Action {
 	}}
 }
 
-// DropResponse has the API server carry a request out, and loses the response, as if the
+// DropResponse lets the API server carry a request out, and drops the response, as if the
 // connection had ended in between.
 func DropResponse() Action {
 	return Action{name: "drop response", serve: func(x *exchange, _ *Fault) {
@@ -100,7 +100,7 @@ func (e *exchange) answer(status metav1.Status) {
 // of the fault. The streams stay open.
 func Hold() Action { return Action{name: "hold"} }
 
-// Swallow has the events of watches vanish, those that are open included. A stream with a
+// Swallow drops the events of watches, open ones included. A stream with a
 // lost event stays open and silent until it ends, also after Remove.
 func Swallow() Action { return Action{name: "swallow", swallow: true} }
 

@@ -10,7 +10,7 @@ import (
 
 // Match chooses requests. The zero value chooses all.
 type Match struct {
-	// Verbs are those of the API: get, list, watch, create, update, patch, delete,
+	// Verbs holds verbs of the API: get, list, watch, create, update, patch, delete,
 	// deletecollection. Empty means all.
 	Verbs []string
 	// Resource is a plural, or *.GROUP for a group, Subresource one of its subresources.

@@ -100,7 +100,7 @@ func listKey(r *http.Request) (string, bool) {
 	}, "\n"), true
 }
 
-// listAccept returns the encodings of a list for those of a watch.
+// listAccept returns the encodings to request of a list in place of a watch.
 func listAccept(watch string) string {
 	return strings.ReplaceAll(watch, "as=PartialObjectMetadata;", "as=PartialObjectMetadataList;")
 }

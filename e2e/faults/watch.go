@@ -19,7 +19,7 @@ import (
 // frameBuffer is how much of an event is read at once, in bytes.
 const frameBuffer = 64 << 10
 
-// filterWatch has each event of a watch pass the faults.
+// filterWatch applies the faults to each event of a watch.
 func (p *Proxy) filterWatch(response *http.Response) error {
 	x, ok := response.Request.Context().Value(exchangeKey{}).(*exchange)
 	if !ok || x.entry.Verb != "watch" || response.StatusCode != http.StatusOK {

@@ -39,7 +39,7 @@ func Start(ctx context.Context, options Options) (*Fleet, error) {
 	return start(ctx, options, true)
 }
 
-// Up is Start for a fleet that goes on when the calling process ends, and that Open
+// Up starts a fleet that goes on when the calling process ends, and that Open
 // finds again. It needs a folder.
 func Up(ctx context.Context, options Options) (*Fleet, error) {
 	if options.Dir == "" {

@@ -41,7 +41,7 @@ type ClusterSpec struct {
 	Name string `json:"name"`
 	// Provider decides how nodes and StorageClasses look; empty means Local.
 	Provider Provider `json:"provider,omitempty"`
-	// Region and Zones are those of the nodes; empty means some of the provider's.
+	// Region and Zones are the region and the zones of the nodes; empty means some of the provider's.
 	Region string   `json:"region,omitempty"`
 	Zones  []string `json:"zones,omitempty"`
 	// Nodes is how many nodes the cluster has, 0 to 1000. Without nodes, neither

@@ -215,7 +215,7 @@ func (e *Environment) Run(what string, process func(context.Context) error) (sto
 	return stop
 }
 
-// ProcessOptions returns those of a hub or a spoke that runs in the test's process.
+// ProcessOptions returns the options of a hub or a spoke that runs in the test's process.
 func ProcessOptions(t testing.TB) manager.Options {
 	t.Helper()
 	return manager.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: Log(t)}

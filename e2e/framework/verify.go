@@ -68,7 +68,7 @@ func (e *Environment) verify() {
 	}
 }
 
-// apart returns the logs with those of restored clusters cut where these were restored.
+// apart returns the logs, in which the logs of restored clusters are cut where these were restored.
 func (e *Environment) apart(logs invariants.Logs) invariants.Logs {
 	cut := maps.Clone(logs)
 	for name, times := range e.restored {

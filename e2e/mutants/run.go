@@ -31,7 +31,7 @@ type Mutant struct {
 	// File is the path of the file from the module's root, in which Old is replaced by New.
 	File, Old, New string
 	// Package is the package of the test, from the module's root, and Test the test's full name,
-	// with that of the subtest if there is one.
+	// with the output of the subtest if there is one.
 	Package, Test string
 }
 

@@ -64,7 +64,7 @@ type Item struct {
 	Quantity  int    `json:"quantity"`
 }
 
-// Order is a draft that was accepted. Prices are those of that moment.
+// Order is a draft that was accepted. Prices are fixed at that moment.
 type Order struct {
 	ID         string    `json:"id"`
 	Customer   string    `json:"customer"`
@@ -109,7 +109,7 @@ func (e *InvalidError) Error() string {
 }
 
 // Clean returns the draft without surrounding space, items in the order of their
-// products, and those of the same product added up.
+// products, and the amounts of the same product added up.
 func (d Draft) Clean() Draft {
 	d.Customer = strings.TrimSpace(d.Customer)
 	d.Note = strings.TrimSpace(d.Note)
@@ -200,7 +200,7 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// UnknownProduct is the error for an item of a product that the shop does not have.
+// UnknownProduct returns the error for an item of a product that the shop does not have.
 func UnknownProduct(id string) error {
 	return &InvalidError{Problems: []Problem{{Field: "items", Message: fmt.Sprintf("there is no product %q", id)}}}
 }

@@ -83,7 +83,7 @@ type loop struct {
 	target Target
 	access *kubeconfig.Access // nil if the kubeconfig was rejected
 	parsed bool
-	// hosts are those that metrics of requests may have.
+	// hosts holds the hosts that metrics of requests may name.
 	hosts map[string]bool
 
 	// The observed state.

@@ -71,7 +71,7 @@ type Profile struct {
 	// as long as they run; see InstallDefinitions. In mode Agent they are compared but not
 	// written. The default is none.
 	Prepare crds.Definitions
-	// Permissions are those that the credentials must grant; see PermissionsFrom.
+	// Permissions lists what the credentials must grant; see PermissionsFrom.
 	Permissions []authorizationv1.ResourceAttributes
 }
 

@@ -92,8 +92,8 @@ func (b *Bearer) Do(request *policy.Request) (*http.Response, error) {
 	return b.send(request, token)
 }
 
-// expired reports whether a code says that a token has expired. That of storage says so of
-// any token that it does not like.
+// expired reports whether a code says that a token has expired. Storage returns that code for
+// any token that it rejects.
 func expired(code string) bool {
 	return code == "ExpiredAuthenticationToken" || code == "InvalidAuthenticationInfo"
 }

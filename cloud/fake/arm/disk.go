@@ -17,7 +17,7 @@ type Disk struct {
 	SizeBytes    int64
 	// SKU is Premium_LRS when empty.
 	SKU string
-	// Tags are those of the class.
+	// Tags holds the tags that the class adds.
 	Tags map[string]string
 }
 

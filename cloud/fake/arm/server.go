@@ -35,7 +35,7 @@ type Account struct {
 type Options struct {
 	// Clock is the clock of the fake cloud.
 	Clock clock.PassiveClock
-	// Accounts are those that there are.
+	// Accounts holds the existing storage accounts.
 	Accounts []Account
 	// Life is the lifetime of tokens; 0 means an hour.
 	Life time.Duration

@@ -143,7 +143,7 @@ func (s *Server) copySnapshot(who caller, p *params) (answer, *fault) {
 	return &copyAnswer{ID: made.ID, Tags: tagSet(made.Tags)}, nil
 }
 
-// copies is how many copies are on their way to a region.
+// copies returns the number of copies under way to a region.
 func (s *Server) copies(who caller) int {
 	n := 0
 	for _, other := range s.cloud.Snapshots() {

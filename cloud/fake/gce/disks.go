@@ -37,7 +37,7 @@ func (b diskBody) permissions() []string {
 	return out
 }
 
-// types are the types of disks, and whether their performance can be provisioned.
+// types returns the types of disks, and whether their performance can be provisioned.
 func types() map[string]bool {
 	return map[string]bool{
 		"pd-standard": false, "pd-balanced": false, "pd-ssd": false, "pd-extreme": true,

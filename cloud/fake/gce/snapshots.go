@@ -68,7 +68,7 @@ func matches(pattern, text string) bool {
 	return err == nil && ok
 }
 
-// numericID is the ID that Google gives to a resource: another one each time that it is made.
+// numericID returns the ID that Google gives to a resource: another one each time that it is made.
 func numericID(path string, created time.Time) string {
 	sum := fnv.New64a()
 	_, _ = fmt.Fprintf(sum, "%s %d", path, created.UnixNano())

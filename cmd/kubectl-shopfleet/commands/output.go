@@ -27,7 +27,7 @@ type output struct {
 }
 
 // newOutput adds --output to a command that prints text unless the flag is set. The
-// extra formats are those that the command implements itself.
+// extra formats are implemented by the command itself.
 func newOutput(cmd *cobra.Command, extra ...string) *output {
 	return addOutput(cmd, genericclioptions.NewPrintFlags(""), extra)
 }

@@ -43,7 +43,7 @@ func poll(ctx context.Context, check func(context.Context) (bool, error)) error 
 	bounded, cancel := context.WithTimeoutCause(ctx, pollTimeout, errPollTimeout)
 	defer cancel()
 	err := wait.PollUntilContextCancel(bounded, pollPeriod, true, check)
-	// The error may be that of a request which the timeout has interrupted.
+	// The error may come from a request that the timeout interrupted.
 	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(bounded), errPollTimeout) {
 		return errPollTimeout
 	}

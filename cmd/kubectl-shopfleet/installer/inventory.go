@@ -84,7 +84,7 @@ func (p Plan) Prune(ctx context.Context, c client.Client, report func(Result) er
 	return nil
 }
 
-// listed returns the object of a line, or nil if it is none or never pruned.
+// listed returns the object of a line, or nil if it names no object or one that is never pruned.
 func listed(line string) *unstructured.Unstructured {
 	words := strings.Split(strings.TrimSuffix(line, "\n"), " ")
 	if len(words) != 4 || words[1] == kindDefinition || words[1] == kindNamespace {

@@ -63,7 +63,7 @@ func settle(c *v1.ClusterStatus) string {
 	_, _, left := v1.ParseLeavingOrigin(c.UnknownOrigin)
 	switch {
 	case c.UnknownOrigin == "":
-		return "" // With that of the other clusters.
+		return "" // The line of the other clusters has it.
 	case left, c.Reason == v1.ReasonNewerElsewhere:
 		return "placement, overwrite"
 	case deleted:

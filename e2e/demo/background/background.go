@@ -187,7 +187,7 @@ func (p Process) Stop(ctx context.Context) error {
 	return os.Remove(p.State)
 }
 
-// alive reports whether the PID is still that of our process, and not of a later one: it
+// alive reports whether the PID still belongs to our process, and not to a later one: it
 // compares the path of the program.
 func (p Process) alive(ctx context.Context, pid int) bool {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")

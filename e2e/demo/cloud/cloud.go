@@ -32,7 +32,7 @@ const (
 // errNoDriver means that no storage driver is simulated for a provider.
 var errNoDriver = errors.New("no storage driver is simulated for the provider")
 
-// Account is the key that the cloud accepts. It opens nothing else.
+// Account returns the key that the cloud accepts. It opens nothing else.
 func Account() ec2.Key {
 	return ec2.Key{ID: "demo", Secret: "demo", Account: "123456789012", Name: "shopfleet"}
 }

@@ -29,7 +29,7 @@ type Releases struct {
 	Patience time.Duration
 }
 
-// envtestVersion is that of envtest's archives: the newest of the pinned minor version. It is not
+// envtestVersion is the version of envtest's archives: the newest of the pinned minor version. It is not
 // released for each patch.
 const envtestVersion = "v1.36.2"
 

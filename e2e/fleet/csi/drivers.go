@@ -18,7 +18,7 @@ const (
 
 // Driver is the driver of a cloud.
 type Driver struct {
-	// name is that of its CSIDriver, topology its label for zones.
+	// name is the name of its CSIDriver, topology its label for zones.
 	name, topology string
 	cloud          *fake.Cloud
 	// provision makes a volume and returns its handle.
@@ -49,7 +49,7 @@ func newDriver(fakeCloud *fake.Cloud, name string, provision func(volume) (strin
 	return Driver{name: name, topology: csi.TopologyKey(name), cloud: fakeCloud, provision: provision}
 }
 
-// EBS is the driver of Amazon's volumes, in an account.
+// EBS returns the driver of Amazon's volumes, in an account.
 func EBS(fakeCloud *fake.Cloud, server *ec2.Server, account string) Driver {
 	return newDriver(fakeCloud, csi.DriverEBS, func(v volume) (string, error) {
 		iops, err := v.number("iops")
@@ -69,7 +69,7 @@ func EBS(fakeCloud *fake.Cloud, server *ec2.Server, account string) Driver {
 	})
 }
 
-// PD is the driver of Google's disks, in a project.
+// PD returns the driver of Google's disks, in a project.
 func PD(fakeCloud *fake.Cloud, server *gce.Server, project string) Driver {
 	return newDriver(fakeCloud, csi.DriverPD, func(v volume) (string, error) {
 		handle := server.CSIDisk(project, v.zone, v.name, v.sizeBytes)
@@ -78,7 +78,7 @@ func PD(fakeCloud *fake.Cloud, server *gce.Server, project string) Driver {
 	})
 }
 
-// AzureDisk is the driver of Azure's disks, in the resource group of a cluster's nodes.
+// AzureDisk returns the driver of Azure's disks, in the resource group of a cluster's nodes.
 func AzureDisk(fakeCloud *fake.Cloud, server *arm.Server, group arm.Disk) Driver {
 	return newDriver(fakeCloud, csi.DriverAzureDisk, func(v volume) (string, error) {
 		disk := group

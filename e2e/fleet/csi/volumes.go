@@ -86,7 +86,7 @@ func (s *SimulatedDriver) volumeOf(claim *corev1.PersistentVolumeClaim, class *s
 	}
 }
 
-// zone returns where the volume of a claim is to be: that of the node that the scheduler
+// zone returns where the volume of a claim is to be: the zone of the node that the scheduler
 // chose, else of any.
 func (s *SimulatedDriver) zone(ctx context.Context, claim *corev1.PersistentVolumeClaim) (string, error) {
 	nodes := &corev1.NodeList{}

@@ -65,7 +65,7 @@ func (m *Member) Kubeconfig() ([]byte, error) {
 	return pki.Kubeconfig{Cluster: m.name, User: "hub", Server: "https://" + m.address, Authority: m.authority, Token: m.token}.Encode()
 }
 
-// Open has the member listen on its address again.
+// Open makes the member listen on its address again.
 func (m *Member) Open(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -20,7 +20,7 @@ var errRefused = errors.New("the process of the fake members refused")
 // Process is a process that serves members. It is safe for concurrent use.
 type Process struct {
 	Announcement
-	// PID is that of the process.
+	// PID is the ID of the process.
 	PID int
 }
 
@@ -62,7 +62,7 @@ func (p *Process) Close(ctx context.Context, name string) error {
 	return p.call(ctx, http.MethodPost, "/close/"+name, nil)
 }
 
-// Open has a member listen on its address again.
+// Open makes a member listen on its address again.
 func (p *Process) Open(ctx context.Context, name string) error {
 	return p.call(ctx, http.MethodPost, "/open/"+name, nil)
 }

@@ -15,7 +15,7 @@ import (
 type Announcement struct {
 	// Control is the address that the process is told by what members do.
 	Control string `json:"control"`
-	// Kubeconfigs are those of the members, by name.
+	// Kubeconfigs holds the kubeconfigs of the members, by name.
 	Kubeconfigs map[string][]byte `json:"kubeconfigs"`
 }
 

@@ -31,7 +31,7 @@ type stream struct {
 	form       form
 	out        io.Writer
 	flush      func() error
-	// version is that of the last change that was sent or skipped.
+	// version is the resource version of the last change that was sent or skipped.
 	version            int64
 	bookmarks, initial bool
 }

@@ -94,7 +94,7 @@ func Eventually(t testing.TB, what string, check func(context.Context) error) {
 	Within(t, Timeout, what, check)
 }
 
-// Within is Eventually with another bound.
+// Within does the same as Eventually, with another bound.
 func Within(t testing.TB, timeout time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)

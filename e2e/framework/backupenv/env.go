@@ -71,7 +71,7 @@ func Start(t *testing.T) *Env {
 	return newEnv(t, fleet.ClusterSpec{Name: Member, APIServerOnly: true, NoWatchCache: true})
 }
 
-// StartWithControllers is Start with kube-controller-manager, which empties namespaces.
+// StartWithControllers does what Start does, with kube-controller-manager, which empties namespaces.
 func StartWithControllers(t *testing.T) *Env {
 	t.Helper()
 	return newEnv(t, fleet.ClusterSpec{Name: Member})

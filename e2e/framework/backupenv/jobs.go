@@ -146,7 +146,7 @@ func (e *Env) mustUpdateStatus(t *testing.T, o client.Object) {
 	}
 }
 
-// DenyJobs has a policy of the member deny Jobs in a namespace; see fleettest.Deny.
+// DenyJobs creates a policy in the member that denies Jobs in a namespace; see fleettest.Deny.
 func (e *Env) DenyJobs(t *testing.T, namespace string) (lift func()) {
 	t.Helper()
 	err := e.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})

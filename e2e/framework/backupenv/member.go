@@ -92,7 +92,7 @@ func (m memberControllers) bind(ctx context.Context, c *corev1.PersistentVolumeC
 	return m.Status().Update(ctx, c)
 }
 
-// runVolumes has the driver delete volumes whose claims are gone, if that is their policy.
+// runVolumes deletes the volumes whose claims are gone and whose policy is Delete, as the driver does.
 func (m memberControllers) runVolumes(ctx context.Context) error {
 	all := &corev1.PersistentVolumeList{}
 	if err := m.List(ctx, all); err != nil {

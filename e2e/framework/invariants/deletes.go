@@ -165,7 +165,7 @@ func (r *requests) asked(seen request) bool {
 	return slices.ContainsFunc(r.restoring(), func(restore key) bool { return replaces(restore, seen) })
 }
 
-// ownersOf returns the owners of an object without their clusters, which are those of the longest
+// ownersOf returns the owners of an object without their clusters, which are the owners of the longest
 // name that the object's name begins with.
 func (r *requests) ownersOf(seen request) []key {
 	var found []key

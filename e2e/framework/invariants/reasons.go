@@ -36,7 +36,7 @@ func UnknownReasons(l Logs) []string {
 	return found
 }
 
-// reasons returns those of a status, except for conditions of the given types.
+// reasons returns the reasons of a status, except for conditions of the given types.
 func (r reported) reasons(except map[string]bool) []string {
 	var all []string
 	for _, c := range r.Status.Conditions {

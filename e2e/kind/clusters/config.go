@@ -38,7 +38,7 @@ const auditPatch = `
   value: [{name: audit, hostPath: ` + auditFolder + `, mountPath: ` + auditFolder + `, pathType: Directory}]
 `
 
-// config returns the cluster's configuration: that of KIND_CONFIG, if set, with one
+// config returns the cluster's configuration: the file of KIND_CONFIG, if set, with one
 // node, its labels and ports, and the audit log.
 func (c *Cluster) config() (*v1alpha4.Cluster, error) {
 	config := &v1alpha4.Cluster{TypeMeta: v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"}}

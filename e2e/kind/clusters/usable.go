@@ -41,7 +41,7 @@ func Usable(ctx context.Context) error {
 	return nil
 }
 
-// nodeImage returns the image of nodes: that of KIND_NODE_IMAGE, or kind's.
+// nodeImage returns the image of nodes: KIND_NODE_IMAGE, or kind's.
 func nodeImage() string {
 	if image := os.Getenv("KIND_NODE_IMAGE"); image != "" {
 		return image

@@ -147,7 +147,7 @@ func (e *Environment) LoadProduct(ctx context.Context, root string) (hubImage, s
 	return hubImage, spokeImage, nil
 }
 
-// LoadLogin gives the members the image of the login under another name, that of an earlier build, so
+// LoadLogin gives the members the image of the login under another name, as of an earlier build, so
 // that they need no registry for it.
 func (e *Environment) LoadLogin(ctx context.Context, name string) error {
 	if err := e.builder.NameLogin(ctx, name); err != nil {

@@ -70,7 +70,7 @@ func (e *Environment) StartObjects(ctx context.Context) (*Objects, error) {
 // Stop stops a store: all that is in it is lost.
 func (o *Objects) Stop(ctx context.Context) error { return removeContainer(ctx, o.name) }
 
-// storeName is the name of the store's container, and so of its host.
+// storeName returns the name of the store's container, and so of its host.
 func (o Options) storeName() string { return o.Prefix + images.Objects }
 
 // removeContainer removes a container, if there is one of that name.

@@ -72,7 +72,7 @@ type customers struct {
 	failed  error
 }
 
-// shop is one customer's day.
+// shop plays one customer's day.
 func (c *customers) shop(ctx context.Context) {
 	for n := 0; ctx.Err() == nil && (c.options.Orders == 0 || n < c.options.Orders); n++ {
 		// An order that was begun is finished: its client's timeout bounds it.

@@ -49,12 +49,12 @@ type Config struct {
 	Password string
 }
 
-// String is for logs.
+// String returns the address without the password, for logs.
 func (c Config) String() string {
 	return fmt.Sprintf("%s database %q on %s", c.Engine, c.Name, c.address())
 }
 
-// GoString is for logs as well.
+// GoString returns the same as String.
 func (c Config) GoString() string { return c.String() }
 
 func (c Config) address() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }

@@ -36,7 +36,7 @@ type Server struct {
 	databases atomic.Int32
 }
 
-// Engines are the kinds of servers that the shop works with.
+// Engines returns the kinds of servers that the shop works with.
 func Engines() []database.Engine { return []database.Engine{database.PostgreSQL, database.MySQL} }
 
 // Start runs a server until the test ends. It skips the test where the server is
@@ -212,7 +212,7 @@ type engine struct {
 
 func (e engine) kind() database.Engine { return e.name }
 
-// kill is the signal after which a server and its children are gone at once.
+// kill returns the signal that ends a server and its children at once.
 func (e engine) kill() syscall.Signal {
 	if e.name == database.PostgreSQL {
 		return syscall.SIGQUIT // Its children would outlive a killed postmaster.

@@ -29,7 +29,7 @@ func find(kind database.Engine) (engine, error) {
 	return e, err
 }
 
-// setup is the file that gives the server its user.
+// setup returns the file that gives the server its user.
 func (e engine) setup(password string) string {
 	if e.name == database.PostgreSQL {
 		return password + "\n"
@@ -43,7 +43,7 @@ func (e engine) setup(password string) string {
 	return b.String()
 }
 
-// create is the command that makes the server's data.
+// create returns the command that makes the server's data.
 func (e engine) create(s *Server) []string {
 	data := s.path("data")
 	if e.name == database.PostgreSQL {
@@ -61,7 +61,7 @@ func (e engine) create(s *Server) []string {
 	return []string{e.programs["server"], "--no-defaults", "--initialize-insecure", "--datadir=" + data}
 }
 
-// run is the command of the server. It writes all that a killed process needs to
+// run returns the command of the server. It writes all that a killed process needs to
 // recover, and leaves out what only a lost machine would need.
 func (e engine) run(s *Server) []string {
 	if e.name == database.PostgreSQL {
@@ -77,7 +77,7 @@ func (e engine) run(s *Server) []string {
 	}
 }
 
-// admin is the database that is there from the beginning.
+// admin returns the database that is there from the beginning.
 func (e engine) admin() string {
 	if e.name == database.PostgreSQL {
 		return "postgres"

@@ -169,7 +169,7 @@ func (e *requestError) Error() string { return e.cause.Error() }
 // Unwrap returns the cause.
 func (e *requestError) Unwrap() error { return e.cause }
 
-// decode reads one JSON value. Unknown fields are those of newer clients.
+// decode reads one JSON value. Unknown fields are ignored: newer clients may send them.
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return &requestError{http.StatusUnsupportedMediaType, errors.New("content type must be application/json")}

@@ -21,7 +21,7 @@ type layout struct {
 	Content any
 }
 
-// failed is the page for when there is none.
+// failed holds the values of the page for errors.
 type failed struct {
 	Title, Text string
 	// Again are the fields of a form that may be sent again.

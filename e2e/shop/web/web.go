@@ -199,7 +199,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, http.StatusOK, "orders", list)
 }
 
-// logFailure is for what went wrong on our side.
+// logFailure logs an error of the shop itself.
 func (h *handler) logFailure(r *http.Request, err error) {
 	h.Log.ErrorContext(r.Context(), "page failed", "request_id", serve.RequestID(r.Context()), "error", err.Error())
 }

@@ -28,7 +28,7 @@ type targetFacts struct {
 	cluster cluster.Cluster
 	// copy is the application's copy, nil if there is none.
 	copy *v1.EcommerceApp
-	// claims are those that the database has there, by name.
+	// claims holds the claims of the database there, by name.
 	claims map[string]*claim
 	// class holds the storage class for the volumes.
 	class storageClass

@@ -96,7 +96,7 @@ type Inspection struct {
 	// Restricted reports whether the cluster denied a write in kube-system; nil if it is not known.
 	Restricted *bool
 	Server     ServerFacts
-	// Definitions are those that are missing, outdated or being deleted.
+	// Definitions lists the definitions that are missing, outdated or being deleted.
 	Definitions crds.DefinitionFacts
 	// Refused is why the hub must not manage the member any more; nil if it may.
 	Refused *health.Failure

@@ -21,7 +21,7 @@ const (
 // tell of. The zero value is ready for use, and safe for concurrent use.
 type Pace struct {
 	mu sync.Mutex
-	// end is that of the window, in which some objects have made progress. Before is the number of those in
+	// end is the end of the window, in which some objects have made progress. Before is the number of those in
 	// the window before.
 	end    time.Time
 	some   map[types.NamespacedName]struct{}

@@ -29,7 +29,7 @@ const (
 // errDriver means that an existing cluster has another storage driver than requested.
 var errDriver = errors.New("its storage driver cannot be changed while it runs")
 
-// shape is the fleet that the demonstration and the documentation speak of.
+// shape returns the fleet that the demonstration and the documentation speak of.
 func shape(dir string, driverless []string, progress io.Writer) fleet.Options {
 	options := fleet.Options{
 		Dir:      dir,

@@ -36,7 +36,7 @@ func NewGuard(dir string) (*Guard, error) {
 	return &Guard{input: input, cmd: cmd}, nil
 }
 
-// Release has the folder removed now and returns once it is gone.
+// Release removes the folder now and returns once it is gone.
 func (g *Guard) Release() error {
 	if err := errors.Join(g.input.Close(), g.cmd.Wait()); err != nil {
 		return fmt.Errorf("releasing the guard: %w", err)

@@ -2,5 +2,5 @@
 
 package process
 
-// RaiseLimits has nothing to do: only Linux limits inotify.
+// RaiseLimits does nothing: only Linux limits inotify.
 func RaiseLimits() {}

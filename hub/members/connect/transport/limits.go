@@ -18,7 +18,7 @@ const (
 )
 
 const (
-	// burst is the number of seconds whose requests may be sent at once. That of children covers
+	// burst is the number of seconds whose requests may be sent at once. The burst of children covers
 	// 50 new applications of the largest kind, with 31 children each.
 	burst = 4
 	// retryAfter is the number of seconds after which a request that was not sent may be tried
