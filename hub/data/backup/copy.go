@@ -10,9 +10,9 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
-// copy requests the missing copies and observes the others. Where snapshots
+// makeCopies requests the missing copies and observes the others. Where snapshots
 // have no region there is none to make.
-func (w *work) copy(ctx context.Context) (steps.Result, error) {
+func (w *work) makeCopies(ctx context.Context) (steps.Result, error) {
 	if csi.CapabilitiesOf(w.backup.Status.Provider).Copy != csi.CopyByCopy {
 		return steps.Result{}, nil
 	}

@@ -84,19 +84,19 @@ func (w *work) deleteAll(ctx context.Context) steps.Result {
 		s, lookedFor := &w.backup.Status.Snapshots[i], false
 		for j := range s.Copies {
 			c := &s.Copies[j]
-			result := w.delete(ctx, s, c, true)
+			result := w.deleteSnapshot(ctx, s, c, true)
 			lookedFor = lookedFor || result.Stops() && (c.ID == "" || c.Attempt > 0)
 			note(result)
 		}
 		if !lookedFor {
-			note(w.delete(ctx, s, &s.CloudSnapshot, false))
+			note(w.deleteSnapshot(ctx, s, &s.CloudSnapshot, false))
 		}
 	}
 	return first
 }
 
-// delete deletes one snapshot. The zero result means that it is gone, or not ours.
-func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) steps.Result {
+// deleteSnapshot deletes one snapshot. The zero result means that it is gone, or not ours.
+func (w *work) deleteSnapshot(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) steps.Result {
 	if c.ID == "" && c.SentTime == nil && c.Attempt == 0 {
 		return steps.Result{} // Never asked for, or known not to be there.
 	}
@@ -114,7 +114,7 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 		return result
 	}
 	if c.ID == "" {
-		if result, gone := w.find(ctx, session, s, c, isCopy); result.Stops() || gone {
+		if result, gone := w.findUnrecorded(ctx, session, s, c, isCopy); result.Stops() || gone {
 			return result
 		}
 	}
@@ -139,8 +139,8 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 	return retryFatal(steps.FromError(err, "deleting the snapshot in "+c.Region))
 }
 
-// find looks for a snapshot that may have been created although its response was lost.
-func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) (result steps.Result, gone bool) {
+// findUnrecorded looks for a snapshot that may have been created although its response was lost.
+func (w *work) findUnrecorded(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) (result steps.Result, gone bool) {
 	found, err := w.findAttempt(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy})
 	switch class := cloud.ClassOf(err); {
 	case err == nil:

@@ -9,13 +9,13 @@ import (
 func (w *work) steps() []steps.Step {
 	if w.backup.Spec.Method == v1.BackupDump {
 		return []steps.Step{
-			{Name: "Begin", Run: w.recordSource}, {Name: "MakeDump", Run: w.makeDump}, {Name: "SendDump", Run: w.sendDump},
+			{Name: "RecordSource", Run: w.recordSource}, {Name: "MakeDump", Run: w.makeDump}, {Name: "SendDump", Run: w.sendDump},
 			{Name: "CheckDatabase", Run: w.checkDatabase},
 		}
 	}
 	return []steps.Step{
-		{Name: "Begin", Run: w.recordSource}, {Name: "FindVolumes", Run: w.findVolumes},
-		{Name: "TakeSnapshots", Run: w.takeSnapshots}, {Name: "Copy", Run: w.copy},
+		{Name: "RecordSource", Run: w.recordSource}, {Name: "FindVolumes", Run: w.findVolumes},
+		{Name: "TakeSnapshots", Run: w.takeSnapshots}, {Name: "MakeCopies", Run: w.makeCopies},
 		{Name: "CheckDatabase", Run: w.checkDatabase},
 	}
 }

@@ -106,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	summary := result.Message
 	if !result.Stops() {
 		var made int
-		if summary, made, err = r.make(ctx, f); err != nil {
+		if summary, made, err = r.createBackups(ctx, f); err != nil {
 			return reconcile.Result{}, err
 		}
 		if f.more > 0 && made > 0 {
@@ -205,8 +205,8 @@ func (r *Reconciler) regions(ctx context.Context, account *v1.CloudAccount) ([]s
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// make creates the missing Backups, and returns a summary for the status.
-func (r *Reconciler) make(ctx context.Context, f found) (summary string, made int, err error) {
+// createBackups creates the missing Backups, and returns a summary for the status.
+func (r *Reconciler) createBackups(ctx context.Context, f found) (summary string, made int, err error) {
 	backups, left := assemble(f)
 	known, withoutNamespace := f.known, 0
 	backups = append(backups, f.dumps...)
