@@ -1,5 +1,5 @@
-// Package replication decides from observations which replicas of a database follow their primary,
-// and which have to copy its data again.
+// Package replication decides from observations which replicas of a PostgreSQL database follow their
+// primary, and which have to copy its data again. Replicas of MySQL are not observed.
 //
 // # Purpose
 //
