@@ -13,10 +13,10 @@ const (
 	component  = "spoke/component"
 	applier    = "spoke/apply"
 
-	memberRunner = "spoke/runtime/controller"
-	stateMetrics = "hub/metrics"
-	memberQueue  = dispatch + "/member_queue.go"
-	intent       = dispatch + "/intent.go"
+	memberRunner   = "spoke/runtime/controller"
+	metricsPackage = "hub/metrics"
+	memberQueue    = dispatch + "/member_queue.go"
+	intent         = dispatch + "/intent.go"
 )
 
 // All returns all mutants: the mistakes of a naive operator, and those that an earlier suite
@@ -224,13 +224,13 @@ func ofWrites() []Mutant {
 		},
 		{
 			"metrics-of-a-member-that-leaves", "a MemberCluster that is being deleted keeps its series",
-			stateMetrics + "/statemetrics.go", "	if member.DeletionTimestamp != nil {\n		return\n	}\n", "",
-			stateMetrics, "TestMembers",
+			metricsPackage + "/metrics.go", "	if member.DeletionTimestamp != nil {\n		return\n	}\n", "",
+			metricsPackage, "TestMembers",
 		},
 		{
 			"metrics-of-a-cluster-that-is-left", "an application keeps its series in a cluster that it leaves",
-			stateMetrics + "/statemetrics.go", "c.Phase == v1.PhaseDeleting", "false",
-			stateMetrics, "TestApps",
+			metricsPackage + "/metrics.go", "c.Phase == v1.PhaseDeleting", "false",
+			metricsPackage, "TestApps",
 		},
 		{
 			"metrics-of-a-former-cluster", "a cluster that left keeps its series",
