@@ -36,7 +36,7 @@ func (m *member) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	}
 	specs, unknown := m.specs(ctx, cluster, apps.Items)
 	wanted := decide(cluster, specs)
-	failed := m.write(ctx, wanted)
+	failed := m.apply(ctx, wanted)
 	select {
 	case <-ctx.Done():
 		return reconcile.Result{}, nil // Disconnected: failures are due to that.
@@ -44,7 +44,7 @@ func (m *member) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	}
 	if class := apierror.Classify(failed); class != apierror.Conflict && class != apierror.Fenced && class != apierror.Paused {
 		condition, classes := wanted.status(failed)
-		if err := m.say(ctx, cluster, condition, classes); client.IgnoreNotFound(err) != nil {
+		if err := m.writeStatus(ctx, cluster, condition, classes); client.IgnoreNotFound(err) != nil {
 			return m.conflicts.Retry(m.options.Waits, request, reconcile.Result{}, err)
 		}
 	}
@@ -109,8 +109,8 @@ func decide(member *v1.MemberCluster, specs []revisions.Effective) intent {
 	return in
 }
 
-// write applies everything, and returns the first error.
-func (m *member) write(ctx context.Context, in intent) error {
+// apply applies everything, and returns the first error.
+func (m *member) apply(ctx context.Context, in intent) error {
 	var failed error
 	note := func(err error) {
 		if err != nil && failed == nil {
@@ -124,14 +124,14 @@ func (m *member) write(ctx context.Context, in intent) error {
 		note(m.class(ctx, class))
 	}
 	if in.snapshots && in.set.Snapshots != nil {
-		_, err := m.applier.Apply(ctx, apply.Request{Intent: in.set.Snapshots, Uncached: true, Owned: ours})
+		_, err := m.applier.Apply(ctx, apply.Request{Intent: in.set.Snapshots, Uncached: true, Owned: isOurs})
 		note(err)
 	}
 	return failed
 }
 
 func (m *member) class(ctx context.Context, class *storagev1.StorageClass) error {
-	request := apply.Request{Intent: class, Owned: ours}
+	request := apply.Request{Intent: class, Owned: isOurs}
 	live := &storagev1.StorageClass{}
 	switch err := m.cluster.GetCache().Get(ctx, client.ObjectKeyFromObject(class), live); {
 	case err == nil:
@@ -145,7 +145,7 @@ func (m *member) class(ctx context.Context, class *storagev1.StorageClass) error
 	return nil
 }
 
-func ours(live component.Resource) bool { return live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy }
+func isOurs(live component.Resource) bool { return live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy }
 
 // status returns the condition and the classes for the member's status.
 func (in intent) status(failed error) (metav1.Condition, []v1.ProfileClass) {
@@ -184,8 +184,8 @@ func (in intent) status(failed error) (metav1.Condition, []v1.ProfileClass) {
 	}
 }
 
-// say writes the status if it changed.
-func (m *member) say(ctx context.Context, cluster *v1.MemberCluster, c metav1.Condition, classes []v1.ProfileClass) error {
+// writeStatus writes the status if it changed.
+func (m *member) writeStatus(ctx context.Context, cluster *v1.MemberCluster, c metav1.Condition, classes []v1.ProfileClass) error {
 	before := cluster.DeepCopy()
 	c.Type, c.ObservedGeneration = v1.ConditionStorageReady, cluster.Generation
 	c.LastTransitionTime = metav1.NewTime(m.options.Clock.Now())

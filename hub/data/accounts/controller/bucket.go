@@ -46,7 +46,7 @@ func (f *facts) bucket() metav1.Condition {
 		return f.refusedBucket(name, e)
 	}
 	last := meta.FindStatusCondition(f.account.Status.Conditions, v1.ConditionObjectStorageReady)
-	if last != nil && last.Status == metav1.ConditionTrue && f.recent() {
+	if last != nil && last.Status == metav1.ConditionTrue && f.isRecent() {
 		return *last // Nothing is known to be wrong.
 	}
 	if fromCloud && e.Class == cloud.ClassThrottled {

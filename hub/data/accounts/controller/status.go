@@ -43,7 +43,7 @@ func decide(f facts) v1.CloudAccountStatus {
 		bucket = f.bucket()
 		set(v1.ConditionObjectStorageReady, bucket)
 	}
-	if !isTransient(f.err) || !f.fresh() { // Otherwise nothing is known to be wrong.
+	if !isTransient(f.err) || !f.isVerified() { // Otherwise nothing is known to be wrong.
 		f.setAccountConditions(&next, bucket, set)
 	}
 	slices.SortFunc(next.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
@@ -69,14 +69,14 @@ func (f *facts) setAccountConditions(next *v1.CloudAccountStatus, bucket metav1.
 	}
 }
 
-// fresh reports whether the current spec was verified successfully within the last
+// isVerified reports whether the current spec was verified successfully within the last
 // period.
-func (f *facts) fresh() bool {
-	return f.recent() && meta.IsStatusConditionTrue(f.account.Status.Conditions, v1.ConditionReady)
+func (f *facts) isVerified() bool {
+	return f.isRecent() && meta.IsStatusConditionTrue(f.account.Status.Conditions, v1.ConditionReady)
 }
 
-// recent reports whether the status is about the current spec, and from the last period.
-func (f *facts) recent() bool {
+// isRecent reports whether the status is about the current spec, and from the last period.
+func (f *facts) isRecent() bool {
 	last := f.account.Status.LastVerifiedTime
 	return last != nil && f.now.Sub(last.Time) < verifyPeriod && f.account.Status.ObservedGeneration == f.account.Generation
 }
