@@ -14,6 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
+	"github.com/shopfleet/shopfleet/spoke/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
@@ -46,6 +47,8 @@ type suite struct {
 	progressPeriod time.Duration
 	// safeMode is that of the next hub that is started.
 	safeMode bool
+	// templates are those of the next hub that is started; nil are those of this build.
+	templates *controller.Templates
 }
 
 func newSuite(t *testing.T, members ...fleet.ClusterSpec) *suite {
@@ -56,6 +59,7 @@ func newSuite(t *testing.T, members ...fleet.ClusterSpec) *suite {
 		Hub: func(o *setup.Options) {
 			o.Waits, o.Timeouts = retry.Waits{Scale: 0.1, Longest: longestWait}, framework.Timeouts()
 			o.ProgressPeriod, o.SafeMode, o.Resync = s.progressPeriod, s.safeMode, noResync
+			o.Templates = s.templates
 		},
 	})
 	s.StartHub(t)
@@ -113,6 +117,7 @@ func TestHub(t *testing.T) {
 	t.Run("spread", s.testSpread)
 	t.Run("overrides", s.testOverrides)
 	t.Run("rollout", s.testRollout)
+	t.Run("pod templates of another build", s.testTemplates)
 	t.Run("propagation", s.testPropagation)
 	t.Run("inventory", s.testInventory)
 	t.Run("residue", s.testResidue)

@@ -14,6 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/members"
+	spoke "github.com/shopfleet/shopfleet/spoke/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
@@ -45,6 +46,9 @@ type Options struct {
 	// Resync is the period after which the hub checks all copies of a member; 0 is the default. It is no
 	// flag: tests show that nothing depends on it.
 	Resync time.Duration
+	// Templates replace the pod templates of this build; nil leaves them. It is no flag: tests upgrade to a build with
+	// others.
+	Templates *spoke.Templates
 	// ProgressPeriod is the minimum time between writes of mere progress to the status of an
 	// application. Timeouts bound the requests to members;
 	// Timeouts.Watch also bounds the silence of the hub's own watches. They are no flags either;
@@ -107,4 +111,12 @@ func (o *Options) findConfig() (*rest.Config, error) {
 		}
 	}
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+}
+
+// rendering returns the version of the pod templates; empty for that of this build.
+func (o *Options) rendering() string {
+	if o.Templates == nil {
+		return ""
+	}
+	return o.Templates.Version
 }

@@ -238,7 +238,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		Waits: h.options.Waits, ProgressPeriod: h.options.ProgressPeriod, Resync: h.options.Resync,
 		Residue:   store.New(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
 		APIReader: h.mgr.GetLocalManager().GetAPIReader(),
-		Revisions: h.revisions, State: known,
+		Revisions: h.revisions, State: known, Rendering: h.options.rendering(),
 	})
 	spokes, err := h.newSpokes(apps.Dispatcher())
 	if err != nil {
@@ -297,6 +297,9 @@ func (h *hub) newSpokes(copies *appcopies.Dispatcher) (*spokes, error) {
 		return nil, fmt.Errorf("registering the metrics of members' applications: %w", err)
 	}
 	kind := spoke.EcommerceApp()
+	if h.options.Templates != nil {
+		kind = spoke.EcommerceAppWith(*h.options.Templates)
+	}
 	kind.Selects = func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByHub }
 	runner := spoke.NewClusterRunner(spoke.Options{
 		Kinds:   []spoke.Runner{kind},

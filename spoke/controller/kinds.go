@@ -21,6 +21,18 @@ import (
 // applications of the cluster's users and the copies that name the agent. The hub selects the
 // other ones.
 func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
+	return EcommerceAppWith(Templates{Version: render.Version, Render: render.EcommerceApp})
+}
+
+// Templates render the components of EcommerceApps with pod templates of a version. Tests run builds with others than
+// those of this one.
+type Templates struct {
+	Version string
+	Render  func(*v1.EcommerceApp, render.Cluster) ([]component.Component, error)
+}
+
+// EcommerceAppWith returns the kind EcommerceApp with pod templates.
+func EcommerceAppWith(t Templates) reconciler.Kind[*v1.EcommerceApp] {
 	return reconciler.Kind[*v1.EcommerceApp]{
 		Name:    "ecommerceapp",
 		CRD:     "ecommerceapps." + v1.GroupName,
@@ -28,10 +40,10 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 		NewList: func() client.ObjectList { return &v1.EcommerceAppList{} },
 		Selects: func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByAgent },
 		Facts:   withMemberFacts,
-		Render:  render.EcommerceApp,
-		Version: render.Version,
+		Render:  t.Render,
+		Version: t.Version,
 		Released: func(app *v1.EcommerceApp) bool {
-			return !app.IsCopy() || app.Annotations[v1.RenderingAnnotation] == render.Version
+			return !app.IsCopy() || app.Annotations[v1.RenderingAnnotation] == t.Version
 		},
 		Unsupported: render.WithoutHub,
 		Status: func(app *v1.EcommerceApp) reconciler.Status {

@@ -59,12 +59,7 @@ func (w *writer) start(t *testing.T, version string) {
 		all[i].Reader = slimReader{all[i].Reader, newSlimmer()}
 	}
 	m.Children = func([]client.Object) []reconciler.Child { return all }
-	kind := EcommerceApp()
-	kind.Version = version
-	kind.Released = func(app *v1.EcommerceApp) bool {
-		return !app.IsCopy() || app.Annotations[v1.RenderingAnnotation] == version
-	}
-	kind.Render = func(app *v1.EcommerceApp, c render.Cluster) ([]component.Component, error) {
+	kind := EcommerceAppWith(Templates{Version: version, Render: func(app *v1.EcommerceApp, c render.Cluster) ([]component.Component, error) {
 		components, err := render.EcommerceApp(app, c)
 		for _, part := range components {
 			for _, object := range part.Objects {
@@ -75,7 +70,7 @@ func (w *writer) start(t *testing.T, version string) {
 			}
 		}
 		return components, err
-	}
+	}})
 	w.Reconciler = kind.Reconciler(m)
 }
 
