@@ -13,6 +13,7 @@ import (
 // becoming available, but not ceasing to be, and so may the counts of rejected clusters.
 func Urgent(before, after v1.EcommerceAppStatus) bool {
 	if before.Phase != after.Phase || !equality.Semantic.DeepEqual(before.Rollout, after.Rollout) ||
+		!equality.Semantic.DeepEqual(before.Rendering, after.Rendering) ||
 		before.ObservedGeneration != after.ObservedGeneration ||
 		before.LastHandledReconcileAt != after.LastHandledReconcileAt ||
 		before.LastHandledImageUpdate != after.LastHandledImageUpdate {
@@ -42,7 +43,7 @@ func urgentClusters(before, after []v1.ClusterStatus) bool {
 		if !existed || urgentPhase(b.Phase) != urgentPhase(c.Phase) || b.Stale != c.Stale || (b.Ready && !c.Ready) {
 			return true
 		}
-		if b.UnknownOrigin != c.UnknownOrigin || b.Revision != c.Revision || !equality.Semantic.DeepEqual(b.Share, c.Share) {
+		if b.UnknownOrigin != c.UnknownOrigin || b.Revision != c.Revision || b.RenderingVersion != c.RenderingVersion || !equality.Semantic.DeepEqual(b.Share, c.Share) {
 			return true // Other clusters wait for that, or the cluster itself.
 		}
 	}

@@ -26,6 +26,9 @@ func TestUrgent(t *testing.T) {
 		"not available any more":       {func(s *v1.EcommerceAppStatus) { s.Conditions[1].Status = metav1.ConditionUnknown }, true},
 		"another cluster":              {func(s *v1.EcommerceAppStatus) { s.Clusters = append(s.Clusters, v1.ClusterStatus{Name: "c"}) }, true},
 		"ready no more":                {func(s *v1.EcommerceAppStatus) { s.Clusters[0].Ready = false }, true},
+		"pod templates":                {func(s *v1.EcommerceAppStatus) { s.Rendering = &v1.RolloutStatus{Revision: 2} }, true},
+		"pod templates of a cluster":   {func(s *v1.EcommerceAppStatus) { s.Clusters[0].RenderingVersion = "2" }, true},
+		"pods of an earlier version":   {func(s *v1.EcommerceAppStatus) { s.Clusters[0].HeldTemplates = true }, false},
 		"cluster that is left is lost": {func(s *v1.EcommerceAppStatus) { s.Clusters[1].Stale = true }, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -137,7 +137,7 @@ func (r RenderingRequest) request() Request {
 	if r.Spec != nil {
 		spec = *r.Spec
 	}
-	spec.OnFailure = v1.FailurePause
+	// Without a revision that was healthy before, a failure takes nothing back.
 	request := Request{
 		Spec: spec, Revision: versionNumber(r.Version), Last: r.Last.DeepCopy(), Paused: r.Paused || r.Revision != 0, Approved: r.Approved, Now: r.Now,
 	}
