@@ -67,7 +67,7 @@ func (r *Reconciler) renderingRequest(app *v1.EcommerceApp, in *observation) rol
 func renderingOf(c rollout.Cluster, entry *v1.ClusterStatus, copied *aggregate.Copy) rollout.RenderingCluster {
 	out := rollout.RenderingCluster{Cluster: c, Copied: copied != nil}
 	if entry != nil {
-		out.Version, out.Held = entry.RenderingVersion, entry.HeldTemplates
+		out.Version = entry.RenderingVersion
 		out.Copied = out.Copied || entry.AppliedGeneration > 0
 	}
 	if copied == nil {

@@ -66,7 +66,7 @@ func TestRenderingOfClusters(t *testing.T) {
 			a.Spec.Rollout, in.Rollout = &v1.Rollout{}, &v1.RolloutStatus{State: v1.RolloutComplete}
 		}, [2]string{next, second}, v1.RolloutProgressing},
 		"a rollout that was taken back": {func(a *v1.EcommerceApp, in *observation) {
-			a.Spec.Rollout, in.Rollout = &v1.Rollout{}, &v1.RolloutStatus{State: v1.RolloutRolledBack}
+			a.Spec.Rollout, in.Rollout = &v1.Rollout{}, &v1.RolloutStatus{State: v1.RolloutRolledBack, Revision: 2}
 		}, [2]string{next, second}, v1.RolloutProgressing},
 		"windows that are not valid": {func(a *v1.EcommerceApp, _ *observation) {
 			a.Spec.Rollout = &v1.Rollout{Windows: []v1.RolloutWindow{{Schedule: "99 0 * * *"}}}
@@ -85,6 +85,26 @@ func TestRenderingOfClusters(t *testing.T) {
 			began(in)
 			in.Clusters[0].Copy.Rendering, in.Clusters[0].Copy.Status.HeldTemplates = next, nil
 		}, [2]string{next, next}, v1.RolloutProgressing},
+		"one that does not respond, from an earlier release": {func(_ *v1.EcommerceApp, in *observation) {
+			in.Previous.Clusters[0].RenderingVersion, in.Clusters[0].Copy, in.Clusters[0].Connection = "", nil, aggregate.Lost
+			in.Clusters[1].Copy.Status.HeldTemplates = nil
+		}, [2]string{"", next}, ""},
+		"a region that is approved": {func(a *v1.EcommerceApp, in *observation) {
+			began(in)
+			in.Clusters[0].Copy.Rendering, in.Clusters[0].Copy.Status.HeldTemplates = next, nil
+			a.Spec.Rollout = &v1.Rollout{Approval: v1.ApprovalBetweenRegions, Soak: &metav1.Duration{}}
+			a.Annotations[v1.ApproveAnnotation] = v1.ApproveRendering + next + "/us"
+		}, [2]string{next, next}, v1.RolloutProgressing},
+		"a region that is approved for a revision": {func(a *v1.EcommerceApp, in *observation) {
+			began(in)
+			in.Clusters[0].Copy.Rendering, in.Clusters[0].Copy.Status.HeldTemplates = next, nil
+			a.Spec.Rollout = &v1.Rollout{Approval: v1.ApprovalBetweenRegions, Soak: &metav1.Duration{}}
+			a.Annotations[v1.ApproveAnnotation] = next + "/us"
+		}, [2]string{next, second}, v1.RolloutWaitingForApproval},
+		"clusters that are not known yet": {func(_ *v1.EcommerceApp, in *observation) {
+			began(in)
+			in.Undecided = []string{"c"}
+		}, [2]string{next, second}, v1.RolloutProgressing},
 		"one that is worse": {func(_ *v1.EcommerceApp, in *observation) {
 			began(in)
 			copied := in.Clusters[0].Copy
@@ -134,6 +154,27 @@ func TestRenderingIsReported(t *testing.T) {
 	}
 	if r := status.Rendering; r.Region != "eu" || r.Message != "waiting for a, b" || len(r.Updating) != 1 || r.Updating[0].Name != "a" {
 		t.Errorf("the rollout of the version is %+v", r)
+	}
+}
+
+// TestRenderingPauses: the time in which nothing is written does not count, and a decision that is due is made.
+func TestRenderingPauses(t *testing.T) {
+	t.Parallel()
+	app, in := upgraded(func(_ *v1.EcommerceApp, in *observation) { began(in) })
+	observer().planRendering(app, in)
+	if u := in.Rendering.Updating[0]; u.StartTime == nil || in.until.IsZero() {
+		t.Errorf("update %+v, next decision %s; want its deadline", u, in.until)
+	}
+	in.Paused = true
+	observer().planRendering(app, in)
+	if u := in.Rendering.Updating[0]; u.StartTime != nil || u.ProgressingSeconds == 0 {
+		t.Errorf("update %+v of a paused application, want no time that counts", u)
+	}
+	app, in = upgraded(func(a *v1.EcommerceApp, _ *observation) {
+		a.Spec.Rollout = &v1.Rollout{Windows: []v1.RolloutWindow{{Schedule: "99 0 * * *"}}}
+	})
+	if observer().planRendering(app, in); in.Invalid == "" {
+		t.Error("windows that are not valid are not reported")
 	}
 }
 

@@ -124,7 +124,13 @@ func TestNextRendering(t *testing.T) {
 			}
 		}, "", "a: pods crash", v1.RolloutFailed},
 		"one that serves nobody is not waited for": {func(u *upgrade) { u.cluster("a").Serving = false }, "a2,b2 c2", "waiting for a; not serving customers before: a", v1.RolloutProgressing},
-		"one that does not respond is skipped":     {func(u *upgrade) { u.cluster("a").SetAside = true }, "b2 c2", "", v1.RolloutComplete},
+		"one that does not respond is skipped":     {func(u *upgrade) { u.cluster("a").SetAside, u.cluster("a").Renders = true, "1" }, "b2 c2", "", v1.RolloutComplete},
+		"one that is paused keeps what it has":     {func(u *upgrade) { u.cluster("a").SetAside, u.cluster("a").Held = true, false }, "b2 c2", "", v1.RolloutComplete},
+		"one that is yet to be reconciled is not named": {func(u *upgrade) {
+			*u.cluster("a") = RenderingCluster{Cluster: u.cluster("a").Cluster, Version: "1", Copied: true}
+			u.cluster("a").Settled = false
+		}, "b2 c2", "", v1.RolloutComplete},
+		"a backup is not waited for":               {func(u *upgrade) { u.cluster("b").Waiting = true }, "a2 b2 c2", "", v1.RolloutComplete},
 		"pods that are not replaced prove nothing": {func(u *upgrade) { u.cluster("a").Held = false }, "b2 c2 a2", "", v1.RolloutComplete},
 		"no pods to replace": {func(u *upgrade) {
 			for _, name := range []string{"a", "b", "c"} {
@@ -142,16 +148,35 @@ func TestNextRendering(t *testing.T) {
 		"an agent of an earlier release": {func(u *upgrade) {
 			u.cluster("c").Renders, u.cluster("c").Held = "", false
 		}, "a2 b2", "with an agent that renders another version: c", v1.RolloutComplete},
+		"an agent that is ahead holds its own": {func(u *upgrade) { u.cluster("a").Renders = "3" }, "b2 c2", "with an agent that renders another version: a", v1.RolloutComplete},
+		"an agent is named beside a cluster that is not ready": {func(u *upgrade) {
+			for _, name := range []string{"a", "b"} {
+				u.cluster(name).Version, u.cluster(name).Held = "2", false
+			}
+			u.cluster("a").Serving, u.cluster("c").Renders, u.cluster("c").Held = false, "1", false
+		}, "", "with an agent that renders another version: c", v1.RolloutComplete},
 		"none begins during a rollout":   {func(u *upgrade) { u.request.Revision = 7 }, "", "waiting for the rollout of revision 7", v1.RolloutPaused},
 		"none begins while it is paused": {func(u *upgrade) { u.request.Paused = true }, "", "paused by the annotation " + v1.RolloutPausedAnnotation, v1.RolloutPaused},
 		"at once, if the user asks for this version": {func(u *upgrade) {
 			u.request.AtOnce, u.request.Paused = "2", true
 			u.cluster("b").SetAside = true
 		}, "a2,c2", "", v1.RolloutComplete},
+		"but not where it is not rendered": {func(u *upgrade) {
+			u.request.AtOnce, u.cluster("b").Renders = "2", "3"
+		}, "a2,c2", "with an agent that renders another version: b", v1.RolloutComplete},
 		"not for another version": {func(u *upgrade) { u.request.AtOnce, u.request.Paused = "3", true }, "", "paused by the annotation " + v1.RolloutPausedAnnotation, v1.RolloutPaused},
 		"a hub that has just begun to look": {func(u *upgrade) {
 			u.cluster("a").Since, u.cluster("a").Renders, u.cluster("a").Held = u.request.Now, "1", false
 		}, "", "", ""},
+		"a new copy while it looks": {func(u *upgrade) {
+			*u.cluster("b") = RenderingCluster{Cluster: u.cluster("b").Cluster}
+			u.cluster("a").Since, u.cluster("a").Renders, u.cluster("a").Held = u.request.Now, "1", false
+		}, "b2", "", ""},
+		"a rollout that it found": {func(u *upgrade) {
+			u.request.Last = &v1.RolloutStatus{Revision: 2, State: v1.RolloutFailed, Message: "as before"}
+			*u.cluster("b") = RenderingCluster{Cluster: u.cluster("b").Cluster}
+			u.cluster("a").Since, u.cluster("a").Renders, u.cluster("a").Held = u.request.Now, "1", false
+		}, "", "as before", v1.RolloutFailed},
 		"back to an earlier version": {func(u *upgrade) {
 			u.request.Last = &v1.RolloutStatus{Revision: 3, PreviousRevision: 2, State: v1.RolloutProgressing}
 			for _, name := range []string{"a", "b", "c"} {
@@ -202,5 +227,17 @@ func TestFailureStopsTheNext(t *testing.T) {
 	u.bad, u.cluster("a").Serving = nil, true
 	if order, _ := u.run(t); order != "b2 c2" {
 		t.Errorf("after the repair: %q", order)
+	}
+}
+
+// TestAtOnceCompletes: the version that a user asks for at once is complete since the first decision.
+func TestAtOnceCompletes(t *testing.T) {
+	t.Parallel()
+	u := upgraded(func(u *upgrade) { u.request.AtOnce = "2" })
+	began := u.request.Now
+	u.pass(t)
+	u.request.Now = began.Add(time.Hour)
+	if s := u.pass(t).Status; !s.CompletionTime.Time.Equal(began) || s.Updated != 3 || s.Total != 3 {
+		t.Errorf("%d of %d clusters have it, since %s, want 3 since %s", s.Updated, s.Total, s.CompletionTime, began)
 	}
 }
