@@ -210,6 +210,27 @@ type RolloutStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=500
 	Updating []ClusterUpdate `json:"updating,omitempty"`
+
+	// superseded has the state of clusters before updates that did not end, because another revision was to be
+	// rolled out, by name. It counts as the state before the update to that revision, and is absent when that begins.
+	// At most 500.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=500
+	Superseded []SupersededUpdate `json:"superseded,omitempty"`
+}
+
+// SupersededUpdate is an update of one cluster that did not end, because another revision was to be rolled out.
+type SupersededUpdate struct {
+	// name is the name of the MemberCluster. At most 63 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// before is the state of the cluster when the update began.
+	// +required
+	Before ClusterBefore `json:"before"`
 }
 
 // ClusterUpdate is the update of one cluster to another revision. Its times count while the hub observes the
@@ -253,6 +274,12 @@ type ClusterUpdate struct {
 
 // ClusterBefore is the state of a cluster when an update began. What was bad then is not held against the revision.
 type ClusterBefore struct {
+	// unknown is true if nothing else is known, because the cluster had the revision when it was first observed, as
+	// after the status of the application was lost. Such a cluster cannot fail, and proves the revision when all of
+	// its components are ready.
+	// +optional
+	Unknown bool `json:"unknown,omitempty"`
+
 	// serving is true if customers were served. A cluster that did not serve any cannot fail.
 	// +optional
 	Serving bool `json:"serving,omitempty"`

@@ -122,6 +122,9 @@ func (s *server) testStatusBounds(t *testing.T) {
 	if err := s.patchStatus(t, k, app, rendering); err != nil {
 		t.Errorf("pod templates that wait are refused: %v", err)
 	}
+	if err := s.patchStatus(t, k, app, rolloutStatus(v1.ClusterUpdate{Name: "a", Before: &v1.ClusterBefore{Unknown: true}}, superseded(500)...)); err != nil {
+		t.Errorf("an update of which nothing is known, and 500 that were superseded, are refused: %v", err)
+	}
 	for _, test := range []struct {
 		field, says string
 		status      any
@@ -144,6 +147,10 @@ func (s *server) testStatusBounds(t *testing.T) {
 		{"status.rollout.updating[0].before.stalled", "Too long: may not be more than 1024 bytes", rolloutStatus(v1.ClusterUpdate{Name: "a", Before: &v1.ClusterBefore{Stalled: strings.Repeat("R", 1025)}})},
 		{"status.rollout.updating[0].progressingSeconds", "should be greater than or equal to 0", rolloutStatus(v1.ClusterUpdate{Name: "a", ProgressingSeconds: -1})},
 		{"status.rollout.updating[0].readySeconds", "should be greater than or equal to 0", rolloutStatus(v1.ClusterUpdate{Name: "a", ReadySeconds: -1})},
+		{"status.rollout.superseded", "Too many: 501: must have at most 500 items", rolloutStatus(v1.ClusterUpdate{Name: "a"}, superseded(501)...)},
+		{"status.rollout.superseded[1]", "Duplicate value", rolloutStatus(v1.ClusterUpdate{Name: "a"}, append(superseded(1), superseded(1)...)...)},
+		{"status.rollout.superseded[0].name", "Too long: may not be more than 63 bytes", rolloutStatus(v1.ClusterUpdate{Name: "a"}, v1.SupersededUpdate{Name: strings.Repeat("n", 64)})},
+		{"status.rollout.superseded[0].before.unready", "Too many: 17: must have at most 16 items", rolloutStatus(v1.ClusterUpdate{Name: "a"}, v1.SupersededUpdate{Name: "a", Before: v1.ClusterBefore{Unready: unready(17)}})},
 		{"status.clusterCount", "should be greater than or equal to 0", map[string]any{"clusterCount": -1}},
 	} {
 		s.checkAnswer(t, k, testCase{field: test.field, says: test.says}, s.patchStatus(t, k, app, test.status))
@@ -181,9 +188,18 @@ func (s *server) testMemberStatusBounds(t *testing.T) {
 		s.patchStatus(t, members, member, map[string]any{"residueCount": -1}))
 }
 
-// rolloutStatus returns a status with an update in progress.
-func rolloutStatus(u v1.ClusterUpdate) map[string]any {
-	return map[string]any{"rollout": v1.RolloutStatus{Revision: 1, SpecHash: "h", State: v1.RolloutProgressing, Updating: []v1.ClusterUpdate{u}}}
+// rolloutStatus returns a status with an update in progress, and others that were superseded.
+func rolloutStatus(u v1.ClusterUpdate, others ...v1.SupersededUpdate) map[string]any {
+	return map[string]any{"rollout": v1.RolloutStatus{Revision: 1, SpecHash: "h", State: v1.RolloutProgressing, Updating: []v1.ClusterUpdate{u}, Superseded: others}}
+}
+
+// superseded returns updates that were superseded.
+func superseded(n int) []v1.SupersededUpdate {
+	all := make([]v1.SupersededUpdate, 0, n)
+	for i := range n {
+		all = append(all, v1.SupersededUpdate{Name: fmt.Sprintf("member-%d", i), Before: v1.ClusterBefore{Serving: true}})
+	}
+	return all
 }
 
 // unready returns components that were not ready.

@@ -54,6 +54,8 @@ func leftBehind(app *v1.EcommerceApp) string {
 		u := &r.Updating[i]
 		switch {
 		case u.Before == nil:
+		case u.Before.Unknown:
+			fmt.Fprintf(&b, "%s had revision %d when it was first observed: it is not known what it was like before.\n", u.Name, r.Revision)
 		case !u.Before.Serving:
 			fmt.Fprintf(&b, "%s served no customers before revision %d, and is not waited for.\n", u.Name, r.Revision)
 		case len(u.Before.Unready) > 0:

@@ -16,10 +16,12 @@ func TestLeftBehind(t *testing.T) {
 		{Name: "c", Before: &v1.ClusterBefore{Serving: true, Stalled: v1.ReasonForbidden}},
 		{Name: "d", Before: &v1.ClusterBefore{Serving: true}},
 		{Name: "e"},
+		{Name: "f", Before: &v1.ClusterBefore{Unknown: true}},
 	}}
 	const want = "a served no customers before revision 2, and is not waited for.\n" +
 		"b was not ready before revision 2: backend, monitoring.\n" +
-		"c was not ready before revision 2: Forbidden.\n"
+		"c was not ready before revision 2: Forbidden.\n" +
+		"f had revision 2 when it was first observed: it is not known what it was like before.\n"
 	if got := leftBehind(app); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -18,6 +18,9 @@ func (p *planner) advance() {
 			p.start(c)
 		}
 	}
+	p.startDown() // First: one that served customers before an update that was superseded is waited for.
+	ofDown := p.status
+	p.status.State, p.status.Message, p.status.Region = v1.RolloutProgressing, "", ""
 	for _, region := range p.regions() {
 		pending, updating := p.progressOf(region)
 		if len(pending)+len(updating) == 0 {
@@ -33,7 +36,9 @@ func (p *planner) advance() {
 			break // The regions after it wait too.
 		}
 	}
-	p.startDown()
+	if p.status.Region == "" && p.status.State == v1.RolloutProgressing { // No others are waited for.
+		p.status.State, p.status.Message, p.status.Region = ofDown.State, cmp.Or(p.status.Message, ofDown.Message), ofDown.Region
+	}
 	if failure := p.failure(); failure != "" {
 		p.waitFor(v1.RolloutFailed, failure)
 	}
@@ -53,7 +58,7 @@ func (p *planner) finish() {
 		case c.SetAside:
 		case c.behind != "":
 			behind = cmp.Or(behind, c.behind)
-		case p.status.CompletionTime != nil && c.update != nil && !servedBefore(c.update): // It follows.
+		case p.status.CompletionTime != nil && c.update != nil && wasDown(c.update): // It follows.
 		case c.update != nil || c.next != p.status.Revision:
 			waiting = append(waiting, c.Name)
 		default:
@@ -82,7 +87,7 @@ func (p *planner) nameDown() {
 		switch {
 		case c.behind != "":
 			behind = append(behind, c.Name)
-		case c.isDown() && (c.update == nil && c.next != p.status.Revision || c.update != nil && !servedBefore(c.update)):
+		case c.isDown() && (c.update == nil && c.next != p.status.Revision || c.update != nil && wasDown(c.update)):
 			down = append(down, c.Name)
 		case !c.SetAside && p.status.CompletionTime == nil && isNotable(p.wasBefore(c)):
 			unready = append(unready, c.Name)
@@ -286,7 +291,6 @@ func (p *planner) startDown() {
 	trying := slices.ContainsFunc(p.clusters, func(c *progress) bool {
 		return !c.SetAside && c.update != nil && c.behind == "" && !servedBefore(c.update)
 	})
-	state, message, region := p.status.State, p.status.Message, p.status.Region
 	for _, c := range p.clusters {
 		if !c.isDown() || c.next == p.status.Revision || !all && trying {
 			continue
@@ -299,9 +303,6 @@ func (p *planner) startDown() {
 			p.start(c)
 			trying = true
 		}
-	}
-	if region != "" || state != v1.RolloutProgressing { // Others are waited for.
-		p.status.State, p.status.Message, p.status.Region = state, message, region
 	}
 }
 
@@ -331,23 +332,17 @@ func (p *planner) start(c *progress) {
 }
 
 // before returns what a cluster is like before its update. Where that supersedes one that has not ended, it is what
-// was before that one, unless the cluster is healthy since; one that has the revision already says nothing about what
-// was before.
+// was before that one. It is not known of a cluster that has the revision already.
 func (p *planner) before(c *progress) *v1.ClusterBefore {
-	if p.Last != nil {
-		for _, u := range p.Last.Updating {
-			if u.Name == c.Name && servedBefore(&u) && (u.ReadyTime == nil || !c.isHealthy(&u)) {
-				return u.Before.DeepCopy()
-			}
-		}
+	now := c.before()
+	if c.Has && c.Revision == p.status.Target() {
+		now = &v1.ClusterBefore{Unknown: true}
 	}
-	switch c.Revision {
-	case 0:
-		return &v1.ClusterBefore{}
-	case p.status.Revision:
-		return &v1.ClusterBefore{Serving: c.Serving}
+	carried, is := p.superseded[c.Name]
+	if is && (!carried.Unknown || isNotable(now) || c.isChanging()) {
+		return carried.DeepCopy()
 	}
-	return c.before()
+	return now
 }
 
 // window is a recurring period.

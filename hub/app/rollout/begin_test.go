@@ -32,7 +32,7 @@ func TestBegin(t *testing.T) {
 			want: "Progressing 0/1 | eu-1=1",
 		}, {
 			name: "a cluster that is set aside gets the first revision too", clusters: "eu-1=0,aside eu-2=0,down",
-			want: "Progressing 0/2 waiting for eu-2; not serving customers before: eu-2 | eu-1=2(never, before unknown) eu-2=2(0s, down before) | until 10m0s",
+			want: "Progressing 0/2 waiting for eu-2; not serving customers before: eu-2 | eu-1=2(never, before not observed) eu-2=2(0s, down before) | until 10m0s",
 		},
 	})
 }
@@ -47,11 +47,11 @@ func TestSupersede(t *testing.T) {
 		}, {
 			name: "an update that is superseded counts until it is ready", last: rolling(began("us-1", 3)), clusters: "eu-1=2 eu-2=2 us-1=2,updating us-2=1",
 			with: func(r *Request) { r.Revision = 3 },
-			want: "Progressing eu 0/4 waiting for updates that were superseded: us-1 | eu-1=2 eu-2=2 us-1=2 us-2=1",
+			want: "Progressing eu 0/4 waiting for updates that were superseded: us-1 | eu-1=2 eu-2=2 us-1=2 us-2=1 | superseded us-1(never)",
 		}, {
 			name: "or fails", last: rolling(began("us-1", 3)), clusters: "eu-1=2 us-1=2,failed us-2=1",
 			with: func(r *Request) { r.Revision = 3 },
-			want: "Progressing eu 0/3 waiting for eu-1, us-1, us-2; not ready before: us-1 | eu-1=3(0s) us-1=2 us-2=1 | until 10m0s",
+			want: "Progressing eu 0/3 waiting for eu-1, us-1, us-2; not ready before: us-1 | eu-1=3(0s) us-1=2 us-2=1 | superseded us-1(never) | until 10m0s",
 		}, {
 			name: "an edit back to the healthy revision is a rollback", last: rolling(began("us-1", 3)), clusters: "eu-1=2 eu-2=2 us-1=2,updating us-2=1",
 			with: func(r *Request) { r.Revision = 1 },
@@ -59,14 +59,14 @@ func TestSupersede(t *testing.T) {
 		}, {
 			name: "an edit back to a revision that was superseded proves it again", last: rolling(began("us-1", 3)), clusters: "eu-1=3 eu-2=3,down us-1=2,updating us-2=1",
 			with: func(r *Request) { r.Revision = 3 },
-			want: "Progressing eu 0/4 waiting for eu-1, eu-2, us-1, and 1 more; not serving customers before: eu-2 | eu-1=3(ready 0s) eu-2=3(0s, down before) us-1=2 us-2=1 | until 1m0s",
+			want: "Progressing eu 0/4 waiting for eu-1, eu-2, us-1, and 1 more | eu-1=3(ready 0s, before unknown) eu-2=3(0s, before unknown) us-1=2 us-2=1 | superseded us-1(never) | until 1m0s",
 		}, {
 			name: "it may have failed already", last: rolling(began("us-1", 3)), clusters: "eu-1=3,failed us-1=2,updating",
-			with: func(r *Request) { r.Revision = 3 },
+			with: func(r *Request) { r.Revision = 3; r.Last.Superseded = superseded("eu-1") },
 			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s) us-1=1(0s)",
 		}, {
 			name: "so does a hub whose state was lost", clusters: "eu-1=2 eu-2=1", with: func(r *Request) { r.Healthy = 1 },
-			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(ready 0s) eu-2=1 | until 1m0s",
+			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(ready 0s, before unknown) eu-2=1 | until 1m0s",
 		}, {
 			name: "an edit after a rollback begins anew", last: inState(v1.RolloutRolledBack), clusters: "eu-1=1 eu-2=1",
 			with: func(r *Request) { r.Revision = 3 },

@@ -55,7 +55,7 @@ func (f *fleet) begunIn(r Request, d Decision) begun {
 	b := begun{busy: map[string]bool{}, proven: r.Spec.Strategy == v1.RolloutAll || s.CompletionTime != nil}
 	for _, c := range r.Clusters {
 		next, pending := d.Revisions[c.Name], isUpdating(r, s, c.Name)
-		guarded := pending && !c.SetAside && updateOf(s, c.Name).Before.Serving
+		guarded := pending && !c.SetAside && updateOf(s, c.Name).Before.Serving && !isLeftBehind(r, updateOf(s, c.Name))
 		switch {
 		case next != c.Revision && next != s.Revision && next != s.PreviousRevision:
 			f.fatal("%s gets revision %d", c.Name, next)
@@ -68,8 +68,8 @@ func (f *fleet) begunIn(r Request, d Decision) begun {
 		case !pending && c.Revision == s.Revision && !c.NoReplicas && c.Serving:
 			b.proven = true
 		}
-		// One that begins in this step could prove it only after another.
-		b.could = b.could || !c.SetAside && !c.NoReplicas && (guarded || c.Serving && next != s.Revision)
+		// One that does not serve customers could prove it only after this step.
+		b.could = b.could || !c.SetAside && !c.NoReplicas && (guarded && (c.Serving || next == c.Revision) || c.Serving && next != s.Revision)
 		if next != c.Revision && (c.Revision != 0 || next == s.Revision && s.PreviousRevision != 0) {
 			b.clusters = append(b.clusters, c)
 		}
@@ -116,6 +116,15 @@ func updateOf(s v1.RolloutStatus, name string) v1.ClusterUpdate {
 		}
 	}
 	return v1.ClusterUpdate{Name: name, Before: &v1.ClusterBefore{Serving: true}}
+}
+
+// isLeftBehind reports whether an update has reached the deadline of a cluster of which something was bad before.
+func isLeftBehind(r Request, u v1.ClusterUpdate) bool {
+	spent := time.Duration(u.ProgressingSeconds) * time.Second
+	if u.StartTime != nil {
+		spent += r.Now.Sub(u.StartTime.Time)
+	}
+	return isNotable(u.Before) && u.ReadyTime == nil && spent >= r.Spec.ProgressDeadline.Duration
 }
 
 // wasUnready reports whether components of a cluster were not ready before its update.

@@ -92,16 +92,21 @@ func (c *progress) isPending(revision int64) bool {
 
 // isGuarded reports whether a cluster is being updated that served customers before, and is not left behind.
 func (c *progress) isGuarded() bool {
-	return !c.SetAside && c.update != nil && c.behind == "" && servedBefore(c.update)
+	return !c.SetAside && c.update != nil && c.behind == "" && c.update.Before != nil && !wasDown(c.update)
 }
 
 // servedBefore reports whether customers were served when an update began. It is not known yet while the
 // cluster has not been observed, and such a cluster is not protected.
 func servedBefore(u *v1.ClusterUpdate) bool { return u.Before != nil && u.Before.Serving }
 
-// isNotable reports whether something was bad before an update.
+// wasDown reports whether it is known that customers were not served when an update began.
+func wasDown(u *v1.ClusterUpdate) bool {
+	return u.Before != nil && !u.Before.Serving && !u.Before.Unknown
+}
+
+// isNotable reports whether it is known that something was bad before an update.
 func isNotable(b *v1.ClusterBefore) bool {
-	return b != nil && (!b.Serving || b.Stalled != "" || len(b.Unready) > 0)
+	return b != nil && !b.Unknown && (!b.Serving || b.Stalled != "" || len(b.Unready) > 0)
 }
 
 // before returns what a cluster is like, for an update that begins. What is being changed or grows is not bad.
@@ -181,7 +186,7 @@ func (p *planner) observeUpdate(c *progress) {
 	u := c.update
 	p.recordBefore(c)
 	ready := !c.SetAside && !c.Waiting && c.isHealthy(u)
-	if c.SetAside || c.Waiting && servedBefore(u) || !ready && c.copies() {
+	if c.SetAside || c.Waiting && !wasDown(u) || !ready && c.copies() {
 		c.stop(u)
 		if !c.SetAside && c.needsUser(u) {
 			c.fail(c.Failure)
@@ -232,15 +237,11 @@ func untilStored(limit time.Duration) time.Duration {
 	return min(max(limit/4, minUntilStored), maxUntilStored)
 }
 
-// recordBefore records what a cluster was like before its update, if that is not recorded yet.
+// recordBefore records what a cluster was like before its update, if that is not recorded yet: the cluster was not
+// observed, or an earlier release recorded nothing.
 func (p *planner) recordBefore(c *progress) {
-	u := c.update
-	if u.Before != nil || c.SetAside {
-		return
-	}
-	u.Before = p.before(c)
-	if u.StartTime != nil || u.ReadyTime != nil { // An earlier release recorded nothing.
-		u.Before = &v1.ClusterBefore{Serving: true}
+	if u := c.update; u.Before == nil && !c.SetAside {
+		u.Before = p.before(c)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestClustersThatLeave(t *testing.T) {
 			want: "Progressing eu 1/3 waiting for eu-2, us-1 | eu-1=2 eu-2=1 us-1=2(-3m0s) | until 7m0s",
 		}, {
 			name: "one that is back after the completion catches up", last: completed, clusters: "eu-1=2 eu-2=2",
-			want: "Progressing eu 1/2 waiting for eu-1 | eu-1=2(ready 0s) eu-2=2 | completed -1h0m0s | until 1m0s",
+			want: "Progressing eu 1/2 waiting for eu-1 | eu-1=2(ready 0s, before unknown) eu-2=2 | completed -1h0m0s | until 1m0s",
 		}, {
 			name: "the loss of all does not undo the completion", last: complete(2), clusters: "eu-1=2,aside",
 			want: "Complete 1/1 | eu-1=2 | completed -1h0m0s",

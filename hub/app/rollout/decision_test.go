@@ -70,7 +70,7 @@ func clustersOf(t *testing.T, text string) []Cluster {
 
 // clusterIn returns a cluster in a state of clustersOf.
 func clusterIn(state string, c Cluster) Cluster {
-	c.Settled, c.Serving, c.Until = c.Revision != 0, true, start()
+	c.Settled, c.Serving, c.Until = c.Revision != 0, c.Revision != 0, start()
 	c.Has = c.Settled
 	switch state {
 	case "updating":
@@ -104,6 +104,9 @@ func describe(d Decision) string {
 			}
 		}
 	}
+	for _, u := range s.Superseded {
+		fmt.Fprintf(&text, " | superseded %s%s", u.Name, describeUpdate(v1.ClusterUpdate{Name: u.Name, Before: &u.Before}))
+	}
 	if s.CompletionTime != nil {
 		fmt.Fprintf(&text, " | completed %s", since(s.CompletionTime))
 	}
@@ -130,6 +133,8 @@ func describeUpdate(u v1.ClusterUpdate) string {
 	}
 	switch b := u.Before; {
 	case b == nil:
+		text += ", before not observed"
+	case b.Unknown:
 		text += ", before unknown"
 	case !b.Serving:
 		text += ", down before"

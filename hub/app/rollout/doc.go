@@ -14,10 +14,11 @@
 //     While none has been healthy in all clusters, those that do not serve customers do not wait.
 //   - Each update records what its cluster was like before it: whether it served customers, which components were
 //     not ready, and why it needed a user. Where it supersedes an update that has not ended, that is what was before
-//     that one. A cluster is healthy with a revision when it has it, serves customers, and nothing is worse than
-//     before: no component that was ready is not, and the pods of none fail (Failures) that did not. A database that
-//     copies data, or waits for pods or volumes that are added, is not worse, and
-//     nothing is a setback meanwhile.
+//     that one (Superseded). It is unknown where a cluster has the revision when it is first observed: others wait
+//     for it, it cannot fail, and nothing that is not ready is excused.
+//   - A cluster is healthy with a revision when it has it, serves customers, and nothing is worse than before: no
+//     component that was ready is not, and the pods of none fail (Failures) that did not. A database that copies
+//     data, or waits for pods or volumes that are added, is not worse, and nothing is a setback meanwhile.
 //   - One cluster comes first, alone: the first by name of the first region that has replicas, or of the next
 //     regions if none has, and of which nothing is bad. Then the regions follow in order, each when all clusters
 //     before it have been healthy for the soak time. Clusters without replicas are the last of their region, and

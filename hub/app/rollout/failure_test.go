@@ -105,14 +105,14 @@ func TestFailurePolicy(t *testing.T) {
 			name: "neither can the one that the clusters return to", last: returning(began("eu-1", 3)), clusters: "eu-1=2,failed eu-2=2",
 			want: "Failed eu 1/2 eu-1: ProgressDeadlineExceeded | eu-1=2(-3m0s) eu-2=2",
 		}, {
-			name: "a new cluster may need a user at once", clusters: "eu-1=0,failed",
-			want: "Failed 0/1 eu-1: ProgressDeadlineExceeded; left behind: eu-1 | eu-1=2(0s, down before) | until 10m0s",
+			name: "a new cluster may need a user at once", last: first(was(1, v1.ClusterBefore{})), clusters: "eu-1=2,failed",
+			want: "Failed 0/1 eu-1: ProgressDeadlineExceeded; left behind: eu-1 | eu-1=2(-1m0s, down before)",
 		}, {
 			name: "a cluster that is set aside does not fail", last: rolling(began("eu-1", 30)), clusters: "eu-1=2,aside eu-2=1",
 			want: "Progressing eu 0/2 waiting for eu-2 | eu-1=2(never) eu-2=2(0s) | until 10m0s",
 		}, {
 			name: "its time counts anew when it is back", last: rolling(v1.ClusterUpdate{Name: "eu-1"}), clusters: "eu-1=2,updating eu-2=1",
-			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(0s) eu-2=1 | until 10m0s",
+			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(0s, before unknown) eu-2=1 | until 10m0s",
 		},
 	})
 }

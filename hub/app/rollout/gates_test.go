@@ -23,11 +23,11 @@ func TestPause(t *testing.T) {
 		}, {
 			name: "an edit back to the healthy revision waits too", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,updating eu-2=1",
 			with: func(r *Request) { pause(r); r.Revision = 1 },
-			want: "Paused eu 1/2 paused by the annotation ecommerce.io/rollout-paused | eu-1=2 eu-2=1",
+			want: "Paused eu 1/2 paused by the annotation ecommerce.io/rollout-paused | eu-1=2 eu-2=1 | superseded eu-1(never)",
 		}, {
 			name: "so does an edit while no revision was healthy", last: first(began("eu-1", 3)), clusters: "eu-1=2,down eu-2=2,down",
 			with: func(r *Request) { pause(r); r.Revision = 3 },
-			want: "Paused 0/2 paused by the annotation ecommerce.io/rollout-paused; not serving customers before: eu-1, eu-2 | eu-1=2 eu-2=2",
+			want: "Paused 0/2 paused by the annotation ecommerce.io/rollout-paused; not serving customers before: eu-1, eu-2 | eu-1=2 eu-2=2 | superseded eu-1(never)",
 		}, {
 			name: "a user may ask for an earlier revision", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,updating eu-2=1",
 			with: func(r *Request) { pause(r); r.RollbackTo = 1 },

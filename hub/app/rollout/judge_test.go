@@ -178,9 +178,6 @@ func TestBefore(t *testing.T) {
 			name: "what was before an update that is superseded", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,failed",
 			with: func(r *Request) { r.Revision = 3 },
 			want: "Progressing eu 0/1 waiting for eu-1 | eu-1=3(0s) | until 10m0s",
-		}, {
-			name: "what an update of an earlier release did not record", last: rolling(v1.ClusterUpdate{Name: "eu-1", StartTime: minutes(-10)}), clusters: "eu-1=2,down us-1=1",
-			want: "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s) us-1=1",
 		},
 	})
 }

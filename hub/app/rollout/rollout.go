@@ -84,11 +84,14 @@ type planner struct {
 	// are the last of their region.
 	clusters []*progress
 	until    time.Time
+	// superseded has what clusters were like before an update that did not end, by name, until they begin anew.
+	superseded map[string]v1.ClusterBefore
 }
 
 // begin returns a planner with the last state, or that of a rollout that begins.
 func begin(r Request) *planner {
 	p := &planner{Request: r}
+	p.superseded = p.carriedOver()
 	switch {
 	case r.Last == nil:
 		p.status = v1.RolloutStatus{Revision: r.Revision, SpecHash: r.Hash, State: v1.RolloutProgressing}
@@ -112,6 +115,27 @@ func begin(r Request) *planner {
 	}
 	p.addClusters()
 	return p
+}
+
+// carriedOver returns what clusters were like before updates that did not end: those that were superseded before, and
+// those in the last state if they are superseded now. What was bad before them is as bad now, or better.
+func (p *planner) carriedOver() map[string]v1.ClusterBefore {
+	carried := map[string]v1.ClusterBefore{}
+	if p.Last == nil {
+		return carried
+	}
+	for _, s := range p.Last.Superseded {
+		carried[s.Name] = s.Before
+	}
+	if p.Last.Revision == p.Revision && p.RollbackTo == 0 {
+		return carried
+	}
+	for i := range p.Last.Updating {
+		if u := &p.Last.Updating[i]; u.Before != nil && !wasDown(u) {
+			carried[u.Name] = *u.Before
+		}
+	}
+	return carried
 }
 
 // healthy returns the revision that was healthy last, before another one, or 0.
@@ -247,7 +271,7 @@ func (p *planner) bringBack(c *progress, target int64) bool {
 	u := c.update
 	if u.Before == nil {
 		u.Before = &v1.ClusterBefore{Serving: true}
-		if p.requested {
+		if _, carried := p.superseded[c.Name]; p.requested || carried {
 			u.Before = p.before(c)
 		}
 	}
@@ -312,9 +336,12 @@ func Suspend(last *v1.RolloutStatus, clusters []Cluster) *v1.RolloutStatus {
 func (p *planner) decision() Decision {
 	d := Decision{Status: p.status, Revisions: make(map[string]int64, len(p.clusters)), Until: p.until}
 	s := &d.Status
-	s.Total, s.Updated, s.Updating = 0, 0, nil
+	s.Total, s.Updated, s.Updating, s.Superseded = 0, 0, nil, nil
 	for _, c := range p.clusters {
 		s.Total++
+		if before, carried := p.superseded[c.Name]; carried && (c.next != s.Target() || c.update != nil && c.update.Before == nil) {
+			s.Superseded = append(s.Superseded, v1.SupersededUpdate{Name: c.Name, Before: before})
+		}
 		d.Revisions[c.Name] = c.next
 		switch {
 		case c.update != nil:
@@ -327,5 +354,6 @@ func (p *planner) decision() Decision {
 		}
 	}
 	slices.SortFunc(s.Updating, func(a, b v1.ClusterUpdate) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Superseded, func(a, b v1.SupersededUpdate) int { return strings.Compare(a.Name, b.Name) })
 	return d
 }

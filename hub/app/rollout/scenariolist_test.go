@@ -136,7 +136,7 @@ func recoveries() []scenario {
 			},
 		}, {
 			name: "fixed-forward", clusters: []string{"eu-1", "eu-2", "us-1", "us-2"}, until: 25 * time.Minute, state: v1.RolloutComplete,
-			about:   "With onFailure Pause us-1 no longer serves customers. The next edit begins there: nothing else may be taken away.",
+			about:   "With onFailure Pause us-1 no longer serves customers. The next edit repairs it as soon as that is proven, and the others wait for it: it served them before revision 2.",
 			spec:    v1.Rollout{OnFailure: v1.FailurePause},
 			conduct: map[string]map[int64]string{"us-1": {2: "down"}},
 			events:  map[time.Duration]func(*fleet){tick: edit(2), 12 * time.Minute: edit(3)},
