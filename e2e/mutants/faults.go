@@ -46,7 +46,7 @@ func ofOutages() []Mutant {
 		},
 		{
 			"deleted-revived", "an application from an older list is created again in members that recorded its deletion",
-			intent, "	if err := knownDeletion(app, c.former.At, t.waiting); err != nil {\n		return nil, err\n	}\n", "",
+			recovery + "/assess.go", "	if err := assessDeletion(f); err != nil {\n		return err\n	}\n", "",
 			faults, "TestFaults/older_list_after_a_restart",
 		},
 		{

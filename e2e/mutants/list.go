@@ -7,6 +7,7 @@ const (
 	member     = "hub/members"
 	dispatch   = "hub/app/copies"
 	appPackage = "hub/app"
+	recovery   = "hub/app/recovery"
 	backup     = "hub/data/backup"
 	controller = "spoke/controller"
 	reconciler = "spoke/controller/reconciler"

@@ -223,8 +223,8 @@ func isOwnedBy(app types.UID) func(component.Resource) bool {
 }
 
 // adoptable returns a function that reports whether an object in a member is, or may become,
-// the copy of an application: a copy of another one with the same name may, if knownCopy
-// allows it.
+// the copy of an application: a copy of another one with the same name may, if
+// assessCopy allows it.
 func adoptable(app *v1.EcommerceApp) func(component.Resource) bool {
 	return func(live component.Resource) bool {
 		return owned(app)(live) || live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy

@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
@@ -126,7 +127,7 @@ func (l *MemberQueue) Observe(ctx context.Context, stored *state.Decision, c *ag
 	}
 	if !known {
 		// The member is about to be chosen: no other one gets a copy before this one is compared.
-		c.Unknown = l.unknownOrigin(ctx, t, live)
+		c.Unknown = recovery.OriginAfter(recovery.AssessCopy(l.observedFacts(ctx, t, live)), "")
 	}
 	return true, nil
 }

@@ -38,11 +38,17 @@ func (l *MemberQueue) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunR
 	found := DryRunResult{ManagedBy: l.managedBy}
 	t := l.stored(app)
 	if t.deletes() {
-		return l.dryRunDeletion(ctx, app, t.waiting, found)
+		return l.dryRunDeletion(ctx, t, found)
 	}
-	c, err := l.intended(ctx, t)
+	c, err := l.read(ctx, t)
 	if err == nil && c == nil {
 		err = errLeaving
+	}
+	if err == nil {
+		err = l.assess(ctx, t, c, false)
+	}
+	if err == nil {
+		c.intent, err = l.intentFor(app, *c.facts, c.live)
 	}
 	if err != nil {
 		return found, err
@@ -87,7 +93,8 @@ func (l *MemberQueue) describeUpdate(found *DryRunResult, c *intended) error {
 }
 
 // dryRunDeletion returns what would be deleted of a copy.
-func (l *MemberQueue) dryRunDeletion(ctx context.Context, app *v1.EcommerceApp, waiting string, found DryRunResult) (DryRunResult, error) {
+func (l *MemberQueue) dryRunDeletion(ctx context.Context, t *task, found DryRunResult) (DryRunResult, error) {
+	app := t.App
 	live := &v1.EcommerceApp{}
 	err := l.cluster.GetClient().Get(ctx, keyOf(app), live)
 	if apierrors.IsNotFound(err) || err == nil && (!owned(app)(live) || live.DeletionTimestamp != nil) {
@@ -96,7 +103,7 @@ func (l *MemberQueue) dryRunDeletion(ctx context.Context, app *v1.EcommerceApp, 
 	if err != nil {
 		return found, fmt.Errorf("reading the copy: %w", err)
 	}
-	if err := knownCopy(comparison{app: app, live: live, waiting: waiting, deleted: l.deleted}); err != nil {
+	if err := l.assessCopy(ctx, t, live, nil); err != nil {
 		return found, err
 	}
 	if err := l.dryRunApplier().Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
@@ -15,16 +15,18 @@ import (
 
 // intended is a copy that is to be written.
 type intended struct {
+	facts *MemberFacts
 	// former is the deletion or departure of the application that the member has recorded.
 	former members.Deletion
 	// live is the present copy; nil if there is none.
-	live, intent *v1.EcommerceApp
+	live *v1.EcommerceApp
+	// intent is nil until it is made, after what the member has was assessed.
+	intent *v1.EcommerceApp
 }
 
-// intended returns the copy to write of an application. It returns nil while the member leaves the
-// fleet, and if the copy cannot be compared; with the error of an intent that cannot be made it
-// returns the present copy.
-func (l *MemberQueue) intended(ctx context.Context, t *task) (*intended, error) {
+// read returns what is known of the copy to write of an application, without the intent. It returns nil while the member
+// leaves the fleet, and if the copy cannot be compared.
+func (l *MemberQueue) read(ctx context.Context, t *task) (*intended, error) {
 	app := t.App
 	facts, err := l.facts(ctx, t)
 	if err != nil || facts == nil {
@@ -34,12 +36,9 @@ func (l *MemberQueue) intended(ctx context.Context, t *task) (*intended, error) 
 		// Overrides select by region and provider, and a database is stored and backed up as the provider
 		// and the drivers allow. They are about to be known of a member that joins again: the copy would
 		// change twice, and its pods with it.
-		return nil, errUndecided
+		return nil, recovery.ErrUndecided
 	}
-	c := &intended{former: members.Deletion{App: app.UID, Left: l.record().Left(app.UID), At: l.record().DeletedAt(app.UID)}}
-	if err := knownDeletion(app, c.former.At, t.waiting); err != nil {
-		return nil, err
-	}
+	c := &intended{facts: facts, former: members.Deletion{App: app.UID, Left: l.record().Left(app.UID), At: l.record().DeletedAt(app.UID)}}
 	live := &v1.EcommerceApp{}
 	switch err := l.cluster.GetClient().Get(ctx, keyOf(app), live); {
 	case apierrors.IsNotFound(err):
@@ -48,24 +47,15 @@ func (l *MemberQueue) intended(ctx context.Context, t *task) (*intended, error) 
 	default:
 		c.live = live
 	}
-	if c.live == nil || c.live.DeletionTimestamp != nil {
-		if err := t.knownLeaving(c.former.Left); err != nil {
-			return nil, err
-		}
-	}
-	c.intent, err = l.intentFor(app, *facts, c.live)
-	return c, err
+	return c, nil
 }
 
-// copyRequest returns the request that writes a copy, unless the copy must not be created. The
-// intent becomes the one that is written.
+// copyRequest returns the request that writes a copy. The intent becomes the one that is written.
 func (l *MemberQueue) copyRequest(ctx context.Context, t *task, c *intended) (apply.Request, error) {
 	app := t.App
 	request := apply.Request{Owned: adoptable(app), Check: func(live component.Resource) error {
-		err := knownCopy(comparison{
-			app: app, intent: c.intent, live: live, waiting: t.waiting,
-			deleted: func(former types.UID) bool { return l.wasDeleted(ctx, former) },
-		})
+		// It may be another one than was assessed.
+		err := l.assessCopy(ctx, t, live, c.intent)
 		if from := v1.OriginOf(live.GetAnnotations()); err != nil || from.App == "" || from.App == app.UID {
 			return err
 		}
@@ -76,8 +66,6 @@ func (l *MemberQueue) copyRequest(ctx context.Context, t *task, c *intended) (ap
 	if c.live != nil {
 		request.Live = c.live
 		c.intent, err = asWritten(c.intent, c.live, t.follows(c.live))
-	} else {
-		err = l.mayCreate(ctx, t)
 	}
 	request.Intent = c.intent
 	return request, err

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -313,7 +314,12 @@ func TestImportedSpec(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !sameSpec(intent, copied) {
+			copied.Annotations[v1.HubAppUIDAnnotation] = "another"
+			found := recovery.Facts{App: &v1.EcommerceApp{}, Live: copied}
+			if recovery.AssessCopy(found) == nil {
+				t.Fatal("the copy is not one that the hub does not know")
+			}
+			if found.Intent = intent; recovery.AssessCopy(found) != nil {
 				t.Errorf("the hub would change the copy (-copy +intent):\n%s", cmp.Diff(copied.Spec, intent.Spec))
 			}
 			if db := imported.Spec.Database; older.Spec.Database == nil && db != nil && (db.StorageClassName != nil || db.Backup.Method == v1.BackupSnapshot) {

@@ -68,7 +68,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		return reconcile.Result{}, nil
 	default:
 	}
-	if errors.Is(err, errUndecided) {
+	if errors.Is(err, recovery.ErrUndecided) {
 		l.memory.End(key, nil)
 		return reconcile.Result{}, nil
 	}
@@ -154,7 +154,7 @@ func (l *MemberQueue) sync(ctx context.Context, t *task) (next state.Result, err
 		if !app.Ending() {
 			// The placement may be that of an older backup.
 			leaving.check = func(live component.Resource) error {
-				return knownCopy(comparison{app: app, live: live, waiting: t.waiting, deleted: l.deleted})
+				return l.assessCopy(ctx, t, live, nil)
 			}
 		}
 		next.Gone, err = l.deleteCopy(ctx, leaving)
@@ -164,7 +164,7 @@ func (l *MemberQueue) sync(ctx context.Context, t *task) (next state.Result, err
 	}
 	err = l.confirmUnknown(ctx, t, err)
 	next.Failure = failureOf(err)
-	next.Unknown = waitingAfter(err, t.waiting)
+	next.Unknown = recovery.OriginAfter(err, t.waiting)
 	if err != nil || written == nil {
 		return next, err
 	}
@@ -181,10 +181,15 @@ func (l *MemberQueue) sync(ctx context.Context, t *task) (next state.Result, err
 // must not be written beside it.
 func (l *MemberQueue) applyCopy(ctx context.Context, t *task, next *state.Result) (*writtenCopy, error) {
 	app := t.App
-	c, err := l.intended(ctx, t)
-	switch {
-	case c == nil:
+	c, err := l.read(ctx, t)
+	if c == nil {
 		return nil, err
+	}
+	if err := l.assess(ctx, t, c, l.holds(app)); err != nil {
+		return nil, err
+	}
+	c.intent, err = l.intentFor(app, *c.facts, c.live)
+	switch {
 	case err != nil:
 		return nil, l.leaveCopy(ctx, app, c.live, err)
 	case l.holds(app):

@@ -96,7 +96,7 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, t *task, r recovery.Record
 			// An orphan of an application that goes on elsewhere, and may have adopted it after
 			// the backup that the hub was restored from.
 			leaving.check = func(live component.Resource) error {
-				return knownCopy(comparison{app: app, live: live, waiting: t.waiting, deleted: l.deleted})
+				return l.assessCopy(ctx, t, live, nil)
 			}
 		}
 		gone, err := l.deleteCopy(ctx, leaving)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
@@ -49,7 +50,7 @@ func (t *task) entry() *v1.ClusterStatus {
 func (t *task) unknownElsewhere(member string) string {
 	var names []string
 	for name, origin := range t.Unknown {
-		if name != member && !accepts(t.App, origin) {
+		if name != member && !recovery.Accepts(t.App, origin) {
 			names = append(names, name)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
@@ -70,11 +71,11 @@ type createTest struct {
 	want, waits    string
 }
 
-// errorUndecided stands for errUndecided, which is no failure.
+// errorUndecided stands for recovery.ErrUndecided, which is no failure.
 const errorUndecided = "undecided"
 
-// TestMayCreate creates the copy in member a, which has none, while b may have a later one.
-func TestMayCreate(t *testing.T) {
+// TestAssessCreation creates the copy in member a, which has none, while b may have a later one.
+func TestAssessCreation(t *testing.T) {
 	t.Parallel()
 	const newer, undecided = v1.ReasonNewerElsewhere, errorUndecided
 	for name, tt := range map[string]createTest{
@@ -126,9 +127,9 @@ func (tt createTest) queue() *MemberQueue {
 		status = metav1.ConditionFalse
 	}
 	hub := &caches{members: []v1.MemberCluster{memberIn("a", metav1.ConditionTrue, v1.ReasonConnected), memberIn("b", status, tt.away)}}
-	other := &MemberQueue{name: "b", hub: hub, cluster: b, memory: newMemory("b")}
 	options := Options{}
 	options.applyDefaults()
+	other := &MemberQueue{name: "b", hub: hub, options: options, cluster: b, memory: newMemory("b")}
 	return &MemberQueue{name: "a", hub: hub, options: options, state: state.New(clock.RealClock{}), memory: newMemory("a"), peer: func(name string) *MemberQueue {
 		if name != "b" || tt.away != "" {
 			return nil
@@ -140,9 +141,9 @@ func (tt createTest) queue() *MemberQueue {
 func (tt createTest) check(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	queue, d := tt.queue(), DecisionOf(app, &app.Status, "")
-	err := queue.mayCreate(t.Context(), &task{Decision: d, order: d.Order("a"), waiting: tt.waiting})
-	got, waits := apierror.Decide(err).Reason, waitingAfter(err, "")
-	if errors.Is(err, errUndecided) {
+	err := queue.assess(t.Context(), &task{Decision: d, order: d.Order("a"), waiting: tt.waiting}, &intended{}, false)
+	got, waits := apierror.Decide(err).Reason, recovery.OriginAfter(err, "")
+	if errors.Is(err, recovery.ErrUndecided) {
 		got = errorUndecided
 	}
 	if got != tt.want || waits != tt.waits {

@@ -1,14 +1,11 @@
 package copies
 
 import (
-	"cmp"
 	"context"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,85 +13,6 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/ownership"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
-
-// TestKnownCopy is about what a hub finds that was restored from an older backup.
-func TestKnownCopy(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]knownTest{
-		"older":                               {uid: "u-1", generation: "6"},
-		"same":                                {uid: "u-1", generation: "7"},
-		"newer":                               {uid: "u-1", generation: "8", refused: true},
-		"newer, with this spec":               {uid: "u-1", generation: "8", image: "shop:v2"},
-		"newer, restarted since":              {uid: "u-1", generation: "8", image: "shop:v2", restarted: "2026-11-23T12:00:00Z", refused: true},
-		"newer, accepted":                     {uid: "u-1", generation: "8", accepted: "u-0/3, u-1/8"},
-		"older than what is accepted":         {uid: "u-1", generation: "8", accepted: "u-1/9", refused: true},
-		"newer than what is accepted":         {uid: "u-1", generation: "9", accepted: "u-1/8", refused: true},
-		"newer, of another accepted":          {uid: "u-1", generation: "8", accepted: "u-0/8", refused: true},
-		"reached, and waits":                  {uid: "u-1", generation: "7", waiting: "u-1/7", refused: true},
-		"surpassed, and waits":                {uid: "u-1", generation: "5", waiting: "u-1/5", refused: true},
-		"surpassed, and waits, accepted":      {uid: "u-1", generation: "5", waiting: "u-1/5", accepted: "u-1/5"},
-		"surpassed, and waits, with its spec": {uid: "u-1", generation: "5", waiting: "u-1/5", image: "shop:v2"},
-		"written since another one waited":    {uid: "u-1", generation: "7", waiting: "u-1/5"},
-		"edited by hand":                      {uid: "u-1", generation: "soon"},
-		"stripped":                            {uid: "", generation: "9"},
-		"of another":                          {uid: "u-0", generation: "1", refused: true},
-		"of another, accepted":                {uid: "u-0", generation: "1", accepted: "u-0/1"},
-		"of another, with this spec":          {uid: "u-0", generation: "1", image: "shop:v2"},
-		"of one that was deleted":             {uid: "u-gone", generation: "9"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tt.check(t)
-		})
-	}
-}
-
-type knownTest struct {
-	uid, generation, image string
-	accepted, waiting      string
-	restarted              string
-	refused                bool
-}
-
-// check compares the copy in both forms in which queues get it, and with a deletion.
-func (tt knownTest) check(t *testing.T) {
-	t.Helper()
-	app := &v1.EcommerceApp{
-		ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7, Annotations: map[string]string{v1.RecoverAnnotation: tt.accepted}},
-		Spec:       v1.EcommerceAppSpec{Image: "shop:v2"},
-	}
-	live := &v1.EcommerceApp{
-		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
-			v1.HubAppUIDAnnotation: tt.uid, v1.HubGenerationAnnotation: tt.generation, v1.RestartedAtAnnotation: tt.restarted,
-		}},
-		Spec: v1.EcommerceAppSpec{Image: cmp.Or(tt.image, "shop:v1")},
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
-	if err != nil {
-		t.Fatal(err)
-	}
-	compared := comparison{app: app, intent: app, live: live, waiting: tt.waiting, deleted: func(uid types.UID) bool { return uid == "u-gone" }}
-	raw := compared
-	raw.live = &unstructured.Unstructured{Object: content}
-	for _, err := range []error{knownCopy(compared), knownCopy(raw)} {
-		if d := apierror.Decide(err); (d.Reason == v1.ReasonNewerInMember) != tt.refused {
-			t.Errorf("got %v, want that it is refused: %t", err, tt.refused)
-		}
-		want := ""
-		if tt.refused {
-			want = tt.uid + "/" + tt.generation
-		}
-		if origin := waitingAfter(err, tt.waiting); origin != want {
-			t.Errorf("%q waits for the user, want %q", origin, want)
-		}
-	}
-	// A copy with the same spec may be newer by its placement.
-	compared.intent = nil
-	same := tt.image != "" && tt.accepted == ""
-	if err := knownCopy(compared); (err != nil) != (tt.refused || same) {
-		t.Errorf("the deletion is answered with %v", err)
-	}
-}
 
 // testNewer: a copy of a later generation stays, whether the cache has it or not, until the
 // user accepts that it is overwritten.
