@@ -79,12 +79,12 @@ func newTestEnvAs(t testing.TB, roles map[string]*iam.Role) *testEnv {
 	for i := range known {
 		known[i].Roles = roles
 	}
-	s := &testEnv{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), script: &faults.Script{}}
-	s.cloud = fake.NewCloud(s.clock)
-	s.server = arm.New(s.cloud, arm.Options{Clock: s.clock, Accounts: known})
-	s.http = httptest.NewServer(s.server)
-	t.Cleanup(s.http.Close)
-	return s
+	e := &testEnv{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), script: &faults.Script{}}
+	e.cloud = fake.NewCloud(e.clock)
+	e.server = arm.New(e.cloud, arm.Options{Clock: e.clock, Accounts: known})
+	e.http = httptest.NewServer(e.server)
+	t.Cleanup(e.http.Close)
+	return e
 }
 
 // become replaces the service by one of the same cloud with other roles.
@@ -175,18 +175,18 @@ func classify(r *http.Request, body []byte) faults.Op {
 
 func newBackend(t testing.TB) *cloudtest.Backend {
 	t.Helper()
-	s := newTestEnv(t)
+	e := newTestEnv(t)
 	return &cloudtest.Backend{
-		Provider: v1.ProviderAzure, Clock: s.clock, Cloud: s.cloud, Script: s.script,
+		Provider: v1.ProviderAzure, Clock: e.clock, Cloud: e.cloud, Script: e.script,
 		Regions: [2]string{"eastus", "westeurope"}, Zones: [2]string{"1", "2"},
 		Connect: func(t testing.TB, o cloudtest.Options) cloud.Session {
 			t.Helper()
-			return s.connect(t, func(c *cloud.Config) { configure(c, o) })
+			return e.connect(t, func(c *cloud.Config) { configure(c, o) })
 		},
-		Disk: func(_ testing.TB, name string, sizeBytes int64) cloud.VolumeRef { return s.disk(name, sizeBytes) },
+		Disk: func(_ testing.TB, name string, sizeBytes int64) cloud.VolumeRef { return e.disk(name, sizeBytes) },
 		ForeignSnapshot: func(testing.TB) cloud.SnapshotRef {
-			id := fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/snapshots/by-hand-%d", accounts()[0].Subscription, hubGroup, s.cloud.Serial())
-			s.cloud.AddSnapshot(fake.Snapshot{Account: accounts()[0].Subscription, Region: "eastus", ID: id, Tags: map[string]string{"made-by": "a person"}})
+			id := fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/snapshots/by-hand-%d", accounts()[0].Subscription, hubGroup, e.cloud.Serial())
+			e.cloud.AddSnapshot(fake.Snapshot{Account: accounts()[0].Subscription, Region: "eastus", ID: id, Tags: map[string]string{"made-by": "a person"}})
 			return cloud.SnapshotRef{Region: "eastus", ID: id}
 		},
 		Refusal: refusalOf,
@@ -201,12 +201,12 @@ func newBackend(t testing.TB) *cloudtest.Backend {
 		},
 		Class:       map[string]string{"skuName": "PremiumV2_LRS", "DiskIOPSReadWrite": "6000", "DiskMBpsReadWrite": "250", "cachingMode": "None"},
 		ClassVolume: cloud.Volume{Type: "PremiumV2_LRS", IOPS: 6000, Throughput: 250, Encrypted: true},
-		PageSize:    s.server.SetPageSize,
+		PageSize:    e.server.SetPageSize,
 		Validate: func(call faults.Call) error {
 			// Requests are validated after the test, when its context is done.
 			return validate(context.WithoutCancel(t.Context()), call)
 		},
-		Refused: s.server.Refused,
+		Refused: e.server.Refused,
 		Secrets: []string{goodPhrase, wrongPhrase, "eyJ"},
 		Unsupported: map[int]string{
 			16: "snapshots are copied, not stored by location",

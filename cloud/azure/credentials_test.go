@@ -40,8 +40,8 @@ func misleading(t *testing.T) {
 
 func TestSecretIgnoresTheEnvironment(t *testing.T) {
 	misleading(t)
-	s := newTestEnv(t)
-	session := s.connect(t, nil)
+	e := newTestEnv(t)
+	session := e.connect(t, nil)
 	got, err := session.Access.Identity(t.Context())
 	if err != nil {
 		t.Fatalf("identity: %v", err)
@@ -49,7 +49,7 @@ func TestSecretIgnoresTheEnvironment(t *testing.T) {
 	if want := (cloud.Identity{Name: accounts()[0].ClientID, Account: accounts()[0].Subscription}); got != want {
 		t.Errorf("identity %+v, want %+v", got, want)
 	}
-	calls := s.script.Calls()
+	calls := e.script.Calls()
 	if len(calls) != 2 || !strings.HasPrefix(calls[0].Request, "POST /"+accounts()[0].Tenant+"/oauth2/v2.0/token\n") {
 		t.Errorf("%d requests, want one for a token and one: %v", len(calls), calls)
 	}
@@ -57,7 +57,7 @@ func TestSecretIgnoresTheEnvironment(t *testing.T) {
 
 func TestFederatedExchangesTheHubsToken(t *testing.T) {
 	misleading(t)
-	s := newTestEnv(t)
+	e := newTestEnv(t)
 	var asked []string
 	federated := func(c *cloud.Config) {
 		c.Spec.Credentials.Type, c.Secret = v1.CredentialsFederated, nil
@@ -66,7 +66,7 @@ func TestFederatedExchangesTheHubsToken(t *testing.T) {
 			return assertion(audience), nil
 		}
 	}
-	session := s.connect(t, federated)
+	session := e.connect(t, federated)
 	for range 3 {
 		if _, err := session.Access.Identity(t.Context()); err != nil {
 			t.Fatalf("identity: %v", err)
@@ -75,17 +75,17 @@ func TestFederatedExchangesTheHubsToken(t *testing.T) {
 	if len(asked) != 1 || asked[0] != "api://AzureADTokenExchange" {
 		t.Errorf("asked for tokens for %q, want one for api://AzureADTokenExchange", asked)
 	}
-	s.clock.Step(56 * time.Minute)
+	e.clock.Step(56 * time.Minute)
 	if _, err := session.Access.Identity(t.Context()); err != nil || len(asked) != 2 {
 		t.Errorf("five minutes before its end a token is replaced: asked %d times, %v", len(asked), err)
 	}
 
 	errBoom := errors.New("no token for you")
-	session = s.connect(t, func(c *cloud.Config) {
+	session = e.connect(t, func(c *cloud.Config) {
 		federated(c)
 		c.Token = func(context.Context, string) (string, error) { return "", errBoom }
 	})
-	_, err := session.Snapshots.EnsureSnapshot(t.Context(), cloud.SnapshotSpec{Name: "s", MaySend: true, Source: s.disk("d", gib)})
+	_, err := session.Snapshots.EnsureSnapshot(t.Context(), cloud.SnapshotSpec{Name: "s", MaySend: true, Source: e.disk("d", gib)})
 	if !errors.Is(err, errBoom) || cloud.ClassOf(err) != cloud.ClassTransient {
 		t.Errorf("error %v of class %q, want the source's, %q", err, cloud.ClassOf(err), cloud.ClassTransient)
 	}
@@ -93,8 +93,8 @@ func TestFederatedExchangesTheHubsToken(t *testing.T) {
 
 // TestAmbient lets the pod have a workload identity. Only then the environment counts.
 func TestAmbient(t *testing.T) {
-	s := newTestEnv(t)
-	secure := httptest.NewTLSServer(s.server)
+	e := newTestEnv(t)
+	secure := httptest.NewTLSServer(e.server)
 	t.Cleanup(secure.Close)
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(assertion("api://AzureADTokenExchange")), 0o600); err != nil {
@@ -108,7 +108,7 @@ func TestAmbient(t *testing.T) {
 		c.Spec.Credentials.Type, c.Secret = v1.CredentialsAmbient, nil
 		c.Spec.Azure.TenantID, c.Spec.Azure.ClientID = "", ""
 	}
-	got, err := s.connect(t, ambient).Access.Identity(t.Context())
+	got, err := e.connect(t, ambient).Access.Identity(t.Context())
 	if err != nil {
 		t.Fatalf("identity: %v", err)
 	}
@@ -117,7 +117,7 @@ func TestAmbient(t *testing.T) {
 	}
 
 	t.Setenv("AZURE_CLIENT_ID", "99999999-0000-4000-8000-000000000000")
-	_, err = s.connect(t, ambient).Access.Identity(t.Context())
+	_, err = e.connect(t, ambient).Access.Identity(t.Context())
 	if cloud.ClassOf(err) != cloud.ClassAuthExpired || !strings.Contains(err.Error(), "AADSTS700016") || strings.ContainsAny(err.Error(), "\n{") {
 		t.Errorf("class %q, want %q with its number in one line: %v", cloud.ClassOf(err), cloud.ClassAuthExpired, err)
 	}
@@ -126,10 +126,10 @@ func TestAmbient(t *testing.T) {
 // TestAmbientManaged asks the machine's metadata for a token, which here answers as the
 // service of the platform does.
 func TestAmbientManaged(t *testing.T) {
-	s := newTestEnv(t)
+	e := newTestEnv(t)
 	t.Setenv("AZURE_FEDERATED_TOKEN_FILE", "")
 	var asked []string
-	session := s.connect(t, func(c *cloud.Config) {
+	session := e.connect(t, func(c *cloud.Config) {
 		c.Spec.Credentials.Type, c.Secret = v1.CredentialsAmbient, nil
 		c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 			asked = append(asked, r.URL.Host+r.URL.Path+" "+r.URL.Query().Get("client_id"))
@@ -197,27 +197,27 @@ func TestTokenRefusals(t *testing.T) {
 
 func TestExpiredTokenIsReplacedOnce(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
-	session, volume := s.connect(t, nil), s.disk("d", gib)
+	e := newTestEnv(t)
+	session, volume := e.connect(t, nil), e.disk("d", gib)
 	if _, err := session.Volumes.DescribeVolume(t.Context(), volume); err != nil {
 		t.Fatal(err)
 	}
-	s.server.Expire()
-	before := len(s.script.Calls())
+	e.server.Expire()
+	before := len(e.script.Calls())
 	spec := cloud.SnapshotSpec{Name: "s", MaySend: true, Source: volume, Tags: cloud.Tags{cloud.TagHub: "h"}}
 	if _, err := session.Snapshots.EnsureSnapshot(t.Context(), spec); err != nil {
 		t.Fatalf("after the token expired: %v", err)
 	}
 	// Look, token, look, disk, create.
-	if sent := len(s.script.Calls()) - before; sent != 5 {
+	if sent := len(e.script.Calls()) - before; sent != 5 {
 		t.Errorf("%d requests, want five", sent)
 	}
-	s.script.Add(faults.Fault{Op: faults.OpDescribeVolume, Times: -1, Kind: faults.Refuse, Answer: refusalOf(cloud.ClassAuthExpired, faults.OpDescribeVolume, 0)})
-	before = len(s.script.Calls())
+	e.script.Add(faults.Fault{Op: faults.OpDescribeVolume, Times: -1, Kind: faults.Refuse, Answer: refusalOf(cloud.ClassAuthExpired, faults.OpDescribeVolume, 0)})
+	before = len(e.script.Calls())
 	if _, err := session.Volumes.DescribeVolume(t.Context(), volume); cloud.ClassOf(err) != cloud.ClassAuthExpired {
 		t.Errorf("class %q of %v, want %q", cloud.ClassOf(err), err, cloud.ClassAuthExpired)
 	}
-	if sent := len(s.script.Calls()) - before; sent != 3 {
+	if sent := len(e.script.Calls()) - before; sent != 3 {
 		t.Errorf("%d requests, want three: refused, token, refused", sent)
 	}
 }
@@ -247,14 +247,14 @@ func TestConnectNamesTheField(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newTestEnv(t)
-			config := s.config()
+			e := newTestEnv(t)
+			config := e.config()
 			tt.change(&config)
 			_, err := Connect(t.Context(), config)
 			if cloud.ClassOf(err) != cloud.ClassInvalid || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("class %q of %v, want %q naming %q", cloud.ClassOf(err), err, cloud.ClassInvalid, tt.want)
 			}
-			if n := len(s.script.Calls()); n != 0 {
+			if n := len(e.script.Calls()); n != 0 {
 				t.Errorf("%d requests were sent", n)
 			}
 		})
@@ -263,9 +263,9 @@ func TestConnectNamesTheField(t *testing.T) {
 
 func TestTokenGoesNowhereElse(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
-	session := s.connect(t, nil)
-	s.script.Add(faults.Fault{Op: faults.OpListSnapshots, Kind: faults.Refuse, Answer: faults.Answer{
+	e := newTestEnv(t)
+	session := e.connect(t, nil)
+	e.script.Add(faults.Fault{Op: faults.OpListSnapshots, Kind: faults.Refuse, Answer: faults.Answer{
 		Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: `{"value":[],"nextLink":"https://elsewhere.invalid/next"}`,
 	}})
 	var last error
@@ -275,7 +275,7 @@ func TestTokenGoesNowhereElse(t *testing.T) {
 	if cloud.ClassOf(last) != cloud.ClassInvalid || codeOf(last) != "ForeignHost" {
 		t.Errorf("error %v, want one that refuses the host", last)
 	}
-	if n := s.script.Count(faults.OpAny); n != 2 {
+	if n := e.script.Count(faults.OpAny); n != 2 {
 		t.Errorf("%d requests, want a token and a page", n)
 	}
 }
@@ -284,9 +284,9 @@ func TestTokenGoesNowhereElse(t *testing.T) {
 // would carry the secret along.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
+	e := newTestEnv(t)
 	var hosts []string
-	session := s.connect(t, func(c *cloud.Config) {
+	session := e.connect(t, func(c *cloud.Config) {
 		c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 			hosts = append(hosts, r.URL.Host)
 			answer := httptest.NewRecorder()

@@ -39,10 +39,10 @@ func TestPermissions(t *testing.T) {
 // what these do not allow.
 func everything(t *testing.T, before, roles map[string]*iam.Role) []string {
 	t.Helper()
-	s := newTestEnvAs(t, before)
-	ctx, session := t.Context(), s.connect(t, nil)
+	e := newTestEnvAs(t, before)
+	ctx, session := t.Context(), e.connect(t, nil)
 	ensure := func(name, disk string) cloud.SnapshotRef {
-		spec := snapshotOf(s.disk(disk, gib))
+		spec := snapshotOf(e.disk(disk, gib))
 		spec.Name = name
 		made, _ := session.Snapshots.EnsureSnapshot(ctx, spec)
 		return made.Ref
@@ -55,11 +55,11 @@ func everything(t *testing.T, before, roles map[string]*iam.Role) []string {
 		return made.Ref
 	}
 	own := ensure("own", "first")
-	s.clock.Step(time.Hour)
+	e.clock.Step(time.Hour)
 	restored := restore("restored", own)
 
-	s.become(t, roles)
-	session = s.connect(t, nil)
+	e.become(t, roles)
+	session = e.connect(t, nil)
 	_, _ = session.Access.Identity(ctx)
 	_, _ = session.Access.Preflight(ctx, owner(ours()))
 	for _, err := range session.Snapshots.ListSnapshots(ctx, owner(ours())) {
@@ -71,11 +71,11 @@ func everything(t *testing.T, before, roles map[string]*iam.Role) []string {
 	again.Name = "again"
 	_, _ = session.Snapshots.EnsureSnapshot(ctx, again)
 	_ = restore("once-more", own)
-	elsewhere := s.connect(t, func(c *cloud.Config) { c.Region = "westeurope" })
+	elsewhere := e.connect(t, func(c *cloud.Config) { c.Region = "westeurope" })
 	_, _ = elsewhere.Snapshots.EnsureCopy(ctx, cloud.CopySpec{Name: "copy", Source: own, Tags: ours(), MaySend: true})
 	_ = session.Volumes.DeleteVolume(ctx, restored, owner(ours()))
 	_ = session.Snapshots.DeleteSnapshot(ctx, own, owner(ours()))
-	return s.server.Refused()
+	return e.server.Refused()
 }
 
 // TestLinkedPermissions: an error names the permission that is missing on what a request links
@@ -86,8 +86,8 @@ func TestLinkedPermissions(t *testing.T) {
 		group, action string
 		call          func(*testEnv, cloud.Session, cloud.SnapshotRef) error
 	}{
-		"a disk of a cluster": {nodeGroup, "Microsoft.Compute/disks/beginGetAccess/action", func(s *testEnv, session cloud.Session, _ cloud.SnapshotRef) error {
-			spec := snapshotOf(s.disk("second", gib))
+		"a disk of a cluster": {nodeGroup, "Microsoft.Compute/disks/beginGetAccess/action", func(e *testEnv, session cloud.Session, _ cloud.SnapshotRef) error {
+			spec := snapshotOf(e.disk("second", gib))
 			spec.Name = "second"
 			_, err := session.Snapshots.EnsureSnapshot(t.Context(), spec)
 			return err
@@ -102,16 +102,16 @@ func TestLinkedPermissions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newTestEnv(t)
-			made, err := s.connect(t, nil).Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("first", gib)))
+			e := newTestEnv(t)
+			made, err := e.connect(t, nil).Snapshots.EnsureSnapshot(t.Context(), snapshotOf(e.disk("first", gib)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.clock.Step(time.Hour)
+			e.clock.Step(time.Hour)
 			without := documented(t)
 			without[strings.ToLower(tt.group)].NotActions = []string{tt.action}
-			s.become(t, without)
-			if err := tt.call(s, s.connect(t, nil), made.Ref); cloud.ClassOf(err) != cloud.ClassDenied || codeOf(err) != tt.action {
+			e.become(t, without)
+			if err := tt.call(e, e.connect(t, nil), made.Ref); cloud.ClassOf(err) != cloud.ClassDenied || codeOf(err) != tt.action {
 				t.Errorf("%v, want class %q with code %s", err, cloud.ClassDenied, tt.action)
 			}
 		})

@@ -17,12 +17,12 @@ import (
 
 func TestPreflight(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
+	e := newTestEnv(t)
 	denied := []string{"Microsoft.Compute/snapshots/delete", "Microsoft.Compute/disks/write"}
 	for _, action := range denied {
-		s.server.Deny(accounts()[0].Subscription, action)
+		e.server.Deny(accounts()[0].Subscription, action)
 	}
-	session := s.connect(t, nil)
+	session := e.connect(t, nil)
 	checks, err := session.Access.Preflight(t.Context(), cloud.Owner{Hub: "hub"})
 	if err != nil {
 		t.Fatal(err)
@@ -47,11 +47,11 @@ func TestPreflight(t *testing.T) {
 		t.Errorf("missing of %d (-want +got):\n%s", len(checks), diff)
 	}
 
-	made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("d", gib)))
+	made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(e.disk("d", gib)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.clock.Step(time.Minute)
+	e.clock.Step(time.Minute)
 	err = session.Snapshots.DeleteSnapshot(t.Context(), made.Ref, cloud.Owner{Hub: "hub"})
 	if cloud.ClassOf(err) != cloud.ClassDenied || codeOf(err) != "Microsoft.Compute/snapshots/delete" {
 		t.Errorf("error %v, want class %q with the permission as code", err, cloud.ClassDenied)
@@ -84,9 +84,9 @@ func TestPatternsOfPermissions(t *testing.T) {
 
 func TestNothingIsRegistered(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
-	session, volume := s.connect(t, nil), s.disk("d", gib)
-	s.script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.Refuse, Answer: faults.Answer{
+	e := newTestEnv(t)
+	session, volume := e.connect(t, nil), e.disk("d", gib)
+	e.script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.Refuse, Answer: faults.Answer{
 		Status: http.StatusConflict, Header: http.Header{"Content-Type": {"application/json"}},
 		Body: arm.ErrorBody("MissingSubscriptionRegistration", "The subscription is not registered to use namespace 'Microsoft.Compute'. See https://aka.ms/rps-not-found"),
 	}})
@@ -94,17 +94,17 @@ func TestNothingIsRegistered(t *testing.T) {
 	if cloud.ClassOf(err) != cloud.ClassInvalid {
 		t.Errorf("%v, want class %q", err, cloud.ClassInvalid)
 	}
-	if n := len(s.script.Calls()); n != 4 {
+	if n := len(e.script.Calls()); n != 4 {
 		t.Errorf("%d requests, want a token, two looks and one to create", n)
 	}
 }
 
 func TestOneCopyAtATime(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
-	s.server.SetLimits(arm.Limits{SerialCopies: true})
-	here, volume := s.connect(t, nil), s.disk("d", gib)
-	there := s.connect(t, func(c *cloud.Config) { c.Region = "westeurope" })
+	e := newTestEnv(t)
+	e.server.SetLimits(arm.Limits{SerialCopies: true})
+	here, volume := e.connect(t, nil), e.disk("d", gib)
+	there := e.connect(t, func(c *cloud.Config) { c.Region = "westeurope" })
 	var copies []cloud.CopySpec
 	for _, name := range []string{"first", "second"} {
 		spec := snapshotOf(volume)
@@ -119,14 +119,14 @@ func TestOneCopyAtATime(t *testing.T) {
 	if cloud.ClassOf(err) != cloud.ClassTransient {
 		t.Errorf("copying what is not ready: %v, want class %q", err, cloud.ClassTransient)
 	}
-	s.clock.Step(time.Minute)
+	e.clock.Step(time.Minute)
 	if _, err = there.Snapshots.EnsureCopy(t.Context(), copies[0]); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = there.Snapshots.EnsureCopy(t.Context(), copies[1]); cloud.ClassOf(err) != cloud.ClassQuota {
 		t.Errorf("copying while another is copied: %v, want class %q", err, cloud.ClassQuota)
 	}
-	s.clock.Step(time.Minute)
+	e.clock.Step(time.Minute)
 	if _, err = there.Snapshots.EnsureCopy(t.Context(), copies[1]); err != nil {
 		t.Errorf("copying when the other is done: %v", err)
 	}
@@ -134,10 +134,10 @@ func TestOneCopyAtATime(t *testing.T) {
 
 func TestThrottledByTheService(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
-	session, volume := s.connect(t, nil), s.disk("d", gib)
+	e := newTestEnv(t)
+	session, volume := e.connect(t, nil), e.disk("d", gib)
 	for _, after := range []time.Duration{0, 33 * time.Second} {
-		s.server.Throttle(1, after)
+		e.server.Throttle(1, after)
 		_, err := session.Volumes.DescribeVolume(t.Context(), volume)
 		want := max(after, 5*time.Second)
 		if cloud.ClassOf(err) != cloud.ClassThrottled || cloud.RetryAfter(err) != want {
@@ -147,12 +147,12 @@ func TestThrottledByTheService(t *testing.T) {
 			t.Errorf("when asked again: %v", err)
 		}
 	}
-	s.server.SetLimits(arm.Limits{Burst: 1})
+	e.server.SetLimits(arm.Limits{Burst: 1})
 	spec := snapshotOf(volume)
 	if _, err := session.Snapshots.EnsureSnapshot(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
-	s.clock.Step(time.Minute)
+	e.clock.Step(time.Minute)
 	spec.Name = "second"
 	_, err := session.Snapshots.EnsureSnapshot(t.Context(), spec)
 	if cloud.ClassOf(err) != cloud.ClassThrottled || cloud.RetryAfter(err) != 4*time.Minute {
@@ -162,9 +162,9 @@ func TestThrottledByTheService(t *testing.T) {
 
 func TestAttemptEnds(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
+	e := newTestEnv(t)
 	var end time.Time
-	session := s.connect(t, func(c *cloud.Config) {
+	session := e.connect(t, func(c *cloud.Config) {
 		c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 			var ok bool
 			if end, ok = r.Context().Deadline(); !ok {
@@ -173,7 +173,7 @@ func TestAttemptEnds(t *testing.T) {
 			return nil, context.DeadlineExceeded
 		})}
 	})
-	_, err := session.Volumes.DescribeVolume(t.Context(), s.disk("d", gib))
+	_, err := session.Volumes.DescribeVolume(t.Context(), e.disk("d", gib))
 	if cloud.ClassOf(err) != cloud.ClassTransient || end.IsZero() {
 		t.Errorf("error %v with deadline %s, want class %q", err, end, cloud.ClassTransient)
 	}

@@ -37,14 +37,14 @@ func (e *testEnv) sent(t *testing.T, op faults.Op) string {
 
 func TestSnapshotsAreIncrementalAndClosed(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
-	volume := s.disk("d", gib)
-	got, err := s.connect(t, nil).Snapshots.EnsureSnapshot(t.Context(), snapshotOf(volume))
+	e := newTestEnv(t)
+	volume := e.disk("d", gib)
+	got, err := e.connect(t, nil).Snapshots.EnsureSnapshot(t.Context(), snapshotOf(volume))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.clock.Step(time.Minute)
-	if _, err := s.connect(t, func(c *cloud.Config) { c.Region = "West Europe" }).Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{
+	e.clock.Step(time.Minute)
+	if _, err := e.connect(t, func(c *cloud.Config) { c.Region = "West Europe" }).Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{
 		Name: got.Name, Source: got.Ref, Tags: ours(), MaySend: true,
 	}); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestSnapshotsAreIncrementalAndClosed(t *testing.T) {
 		faults.OpCopySnapshot:   {`"createOption":"CopyStart"`, `"location":"westeurope"`, `"sourceResourceId":"` + got.Ref.ID + `"`},
 	} {
 		for _, part := range append(want, `"incremental":true`, `"networkAccessPolicy":"DenyAll"`, `"publicNetworkAccess":"Disabled"`) {
-			if body := s.sent(t, op); !strings.Contains(body, part) {
+			if body := e.sent(t, op); !strings.Contains(body, part) {
 				t.Errorf("%s has no %s: %s", op, part, body)
 			}
 		}
@@ -64,8 +64,8 @@ func TestSnapshotsAreIncrementalAndClosed(t *testing.T) {
 // TestCaseOfIDs writes the handle as clusters do that were made by older drivers.
 func TestCaseOfIDs(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
-	session, volume := s.connect(t, nil), s.disk("pvc-1", gib)
+	e := newTestEnv(t)
+	session, volume := e.connect(t, nil), e.disk("pvc-1", gib)
 	first, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(volume))
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestCaseOfIDs(t *testing.T) {
 	if err != nil || again.Ref != first.Ref {
 		t.Errorf("%q, %v; want %q", again.Ref.ID, err, first.Ref.ID)
 	}
-	if n := s.script.Count(faults.OpCreateSnapshot); n != 1 {
+	if n := e.script.Count(faults.OpCreateSnapshot); n != 1 {
 		t.Errorf("%d requests to create, want one", n)
 	}
 	if _, err := session.Volumes.DescribeVolume(t.Context(), shouted); err != nil {
@@ -84,8 +84,8 @@ func TestCaseOfIDs(t *testing.T) {
 	}
 
 	// The service returns the resource group in upper case, whatever the case in the request.
-	s.cloud.RemoveSnapshot(first.Ref.ID)
-	s.cloud.AddSnapshot(fake.Snapshot{
+	e.cloud.RemoveSnapshot(first.Ref.ID)
+	e.cloud.AddSnapshot(fake.Snapshot{
 		Region: "eastus", Source: volume.Handle, Tags: first.Tags,
 		ID: strings.ReplaceAll(strings.ReplaceAll(first.Ref.ID, "resourceGroups", "RESOURCEGROUPS"), hubGroup, strings.ToUpper(hubGroup)),
 	})
@@ -94,7 +94,7 @@ func TestCaseOfIDs(t *testing.T) {
 		t.Errorf("read %q, %v; want %q", got.Ref.ID, err, first.Ref.ID)
 	}
 	// The session of a region with another group spells it alike.
-	elsewhere := s.connect(t, func(c *cloud.Config) { c.Region = "westeurope" })
+	elsewhere := e.connect(t, func(c *cloud.Config) { c.Region = "westeurope" })
 	if got, err = elsewhere.Snapshots.GetSnapshot(t.Context(), first.Ref); err != nil || got.Ref != first.Ref {
 		t.Errorf("read %q elsewhere, %v; want %q", got.Ref.ID, err, first.Ref.ID)
 	}
@@ -112,17 +112,17 @@ func TestCaseOfIDs(t *testing.T) {
 
 func TestForeignIDs(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
-	session := s.connect(t, nil)
+	e := newTestEnv(t)
+	session := e.connect(t, nil)
 	for _, handle := range []string{
-		"", "vol-1", "/subscriptions/s/resourceGroups/g", strings.ReplaceAll(s.disk("d", gib).Handle, "/disks/", "/snapshots/"),
-		strings.ReplaceAll(s.disk("d", gib).Handle, accounts()[0].Subscription, accounts()[1].Subscription),
+		"", "vol-1", "/subscriptions/s/resourceGroups/g", strings.ReplaceAll(e.disk("d", gib).Handle, "/disks/", "/snapshots/"),
+		strings.ReplaceAll(e.disk("d", gib).Handle, accounts()[0].Subscription, accounts()[1].Subscription),
 	} {
 		if _, err := session.Volumes.DescribeVolume(t.Context(), cloud.VolumeRef{Handle: handle}); cloud.ClassOf(err) != cloud.ClassInvalid {
 			t.Errorf("handle %q: %v, want class %q", handle, err, cloud.ClassInvalid)
 		}
 	}
-	if n := len(s.script.Calls()); n != 0 {
+	if n := len(e.script.Calls()); n != 0 {
 		t.Errorf("%d requests for what is no disk of the account", n)
 	}
 }
@@ -146,14 +146,14 @@ func TestCreatedMeanwhile(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newTestEnv(t)
-			volume := s.disk("d", gib)
+			e := newTestEnv(t)
+			volume := e.disk("d", gib)
 			spec := snapshotOf(volume)
-			session := s.connect(t, func(c *cloud.Config) {
+			session := e.connect(t, func(c *cloud.Config) {
 				inner := c.HTTP.Transport
 				c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 					if r.Method == http.MethodPut && tt.there {
-						s.cloud.AddSnapshot(fake.Snapshot{
+						e.cloud.AddSnapshot(fake.Snapshot{
 							Region: "eastus", Source: volume.Handle, Tags: cloud.Tags{cloud.TagHub: tt.tag, cloud.TagApp: "app", cloud.TagName: spec.Name},
 							ID: strings.ReplaceAll(strings.ReplaceAll(volume.Handle, nodeGroup, hubGroup), "disks/d", "snapshots/"+spec.Name),
 						})
@@ -161,7 +161,7 @@ func TestCreatedMeanwhile(t *testing.T) {
 					return inner.RoundTrip(r)
 				})}
 			})
-			s.script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.Refuse, Answer: answered(http.StatusConflict, tt.code, 0)})
+			e.script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.Refuse, Answer: answered(http.StatusConflict, tt.code, 0)})
 			got, err := session.Snapshots.EnsureSnapshot(t.Context(), spec)
 			if cloud.ClassOf(err) != tt.want || (err == nil) != (got.Name == spec.Name) {
 				t.Errorf("snapshot %q, %v; want class %q", got.Name, err, tt.want)
@@ -173,25 +173,25 @@ func TestCreatedMeanwhile(t *testing.T) {
 // TestVolumeNameTaken asks for a volume whose name something else has.
 func TestDiskOfAnotherRegion(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
-	session := s.connect(t, func(c *cloud.Config) { c.Region = "westeurope" })
-	_, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("d", gib)))
-	if cloud.ClassOf(err) != cloud.ClassInvalid || s.script.Count(faults.OpCreateSnapshot) != 0 {
+	e := newTestEnv(t)
+	session := e.connect(t, func(c *cloud.Config) { c.Region = "westeurope" })
+	_, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(e.disk("d", gib)))
+	if cloud.ClassOf(err) != cloud.ClassInvalid || e.script.Count(faults.OpCreateSnapshot) != 0 {
 		t.Errorf("%v, want class %q and nothing sent", err, cloud.ClassInvalid)
 	}
 }
 
 func TestMissingGroups(t *testing.T) {
 	t.Parallel()
-	s := newTestEnvAs(t, nil) // With roles on groups alone, missing ones are denied.
-	volume := s.disk("d", gib)
-	session := s.connect(t, func(c *cloud.Config) { c.Spec.Azure.ResourceGroups = map[string]v1.ResourceGroup{"eastus": "gone"} })
+	e := newTestEnvAs(t, nil) // With roles on groups alone, missing ones are denied.
+	volume := e.disk("d", gib)
+	session := e.connect(t, func(c *cloud.Config) { c.Spec.Azure.ResourceGroups = map[string]v1.ResourceGroup{"eastus": "gone"} })
 	_, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(volume))
 	if cloud.ClassOf(err) != cloud.ClassInvalid || codeOf(err) != "ResourceGroupNotFound" {
 		t.Errorf("without the account's group: %v, want class %q", err, cloud.ClassInvalid)
 	}
 	volume.Handle = strings.ReplaceAll(volume.Handle, nodeGroup, "MC_gone")
-	if _, err = s.connect(t, nil).Volumes.DescribeVolume(t.Context(), volume); cloud.ClassOf(err) != cloud.ClassNotFound {
+	if _, err = e.connect(t, nil).Volumes.DescribeVolume(t.Context(), volume); cloud.ClassOf(err) != cloud.ClassNotFound {
 		t.Errorf("without the disk's group: %v, want class %q", err, cloud.ClassNotFound)
 	}
 }

@@ -24,29 +24,29 @@ func TestVolumeNameTaken(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newTestEnv(t)
-			session := s.connect(t, nil)
-			from, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("d", gib)))
+			e := newTestEnv(t)
+			session := e.connect(t, nil)
+			from, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(e.disk("d", gib)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.clock.Step(time.Minute)
+			e.clock.Step(time.Minute)
 			spec := cloud.VolumeSpec{Name: "v", Zone: "1", Snapshot: from.Ref, Tags: ours()}
 			made, err := session.Volumes.EnsureVolume(t.Context(), spec)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.cloud.EditVolume(made.Ref.Handle, tt.edit)
+			e.cloud.EditVolume(made.Ref.Handle, tt.edit)
 			got, err := session.Volumes.EnsureVolume(t.Context(), spec)
 			if cloud.ClassOf(err) != tt.want || err == nil && got.UID != made.UID {
 				t.Errorf("%+v, %v; want class %q", got, err, tt.want)
 			}
 			// What is not shown yet is refused by the service itself.
-			s.script.Add(faults.Fault{Op: faults.OpDescribeVolume, Kind: faults.Refuse, Answer: refusalOf(cloud.ClassNotFound, faults.OpDescribeVolume, 0)})
+			e.script.Add(faults.Fault{Op: faults.OpDescribeVolume, Kind: faults.Refuse, Answer: refusalOf(cloud.ClassNotFound, faults.OpDescribeVolume, 0)})
 			if _, err := session.Volumes.EnsureVolume(t.Context(), spec); tt.want != "" && name != "another hub's" && cloud.ClassOf(err) != tt.want {
 				t.Errorf("when hidden: %v, want class %q", err, tt.want)
 			}
-			if n := len(s.cloud.Volumes()); n != 2 {
+			if n := len(e.cloud.Volumes()); n != 2 {
 				t.Errorf("%d disks, want the first and one of it", n)
 			}
 		})
@@ -70,13 +70,13 @@ func TestZones(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newTestEnv(t)
-			session := s.connect(t, nil)
-			made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("d", gib)))
+			e := newTestEnv(t)
+			session := e.connect(t, nil)
+			made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(e.disk("d", gib)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.clock.Step(time.Minute)
+			e.clock.Step(time.Minute)
 			got, err := session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{Name: "v", Zone: tt.zone, Snapshot: made.Ref, Tags: ours()})
 			if cloud.ClassOf(err) != tt.class {
 				t.Fatalf("error %v, want class %q", err, tt.class)
@@ -96,13 +96,13 @@ func TestZoneRedundant(t *testing.T) {
 		for _, zone := range []string{"", "1", "eastus-3", "0", "none"} {
 			t.Run(sku+" in "+zone, func(t *testing.T) {
 				t.Parallel()
-				s := newTestEnv(t)
-				session := s.connect(t, nil)
-				made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("d", gib)))
+				e := newTestEnv(t)
+				session := e.connect(t, nil)
+				made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(e.disk("d", gib)))
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.clock.Step(time.Minute)
+				e.clock.Step(time.Minute)
 				got, err := session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{
 					Name: "v", Zone: zone, Snapshot: made.Ref, Tags: ours(), Class: map[string]string{"skuName": sku},
 				})
@@ -116,13 +116,13 @@ func TestZoneRedundant(t *testing.T) {
 
 func TestClassParameters(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
-	session := s.connect(t, nil)
-	made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("d", gib)))
+	e := newTestEnv(t)
+	session := e.connect(t, nil)
+	made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(e.disk("d", gib)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.clock.Step(time.Minute)
+	e.clock.Step(time.Minute)
 	set := "/subscriptions/" + accounts()[0].Subscription + "/resourceGroups/" + keyGroup + "/providers/Microsoft.Compute/diskEncryptionSets/e"
 	spec := cloud.VolumeSpec{Name: "v", Zone: "1", Snapshot: made.Ref, Tags: ours(), Class: map[string]string{
 		"SKUNAME": "PremiumV2_LRS", "diskIopsReadWrite": "4000", "DiskMBpsReadWrite": "200", "diskEncryptionSetID": set, "cachingMode": "None",
@@ -134,31 +134,31 @@ func TestClassParameters(t *testing.T) {
 		`"sku":{"name":"PremiumV2_LRS"}`, `"diskIOPSReadWrite":4000`, `"diskMBpsReadWrite":200`, `"zones":["1"]`,
 		`"encryption":{"diskEncryptionSetId":"` + set + `","type":"EncryptionAtRestWithCustomerKey"}`,
 	} {
-		if body := s.sent(t, faults.OpCreateVolume); !strings.Contains(body, part) {
+		if body := e.sent(t, faults.OpCreateVolume); !strings.Contains(body, part) {
 			t.Errorf("no %s in %s", part, body)
 		}
 	}
-	before := s.script.Count(faults.OpCreateVolume)
+	before := e.script.Count(faults.OpCreateVolume)
 	for _, wrong := range []string{"many", "-1", "0", "4000.5"} {
 		spec.Name, spec.Class = "w", map[string]string{"DiskIOPSReadWrite": wrong}
 		if _, err := session.Volumes.EnsureVolume(t.Context(), spec); cloud.ClassOf(err) != cloud.ClassInvalid {
 			t.Errorf("%q IOPS: %v, want class %q", wrong, err, cloud.ClassInvalid)
 		}
 	}
-	if n := s.script.Count(faults.OpCreateVolume) - before; n != 0 {
+	if n := e.script.Count(faults.OpCreateVolume) - before; n != 0 {
 		t.Errorf("%d requests with what is no number", n)
 	}
 }
 
 func TestAttachedIsNotAskedAbout(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
-	session, volume := s.connect(t, nil), s.disk("d", gib)
-	s.cloud.EditVolume(volume.Handle, func(v *fake.Volume) { v.Attached, v.Tags = true, ours() })
+	e := newTestEnv(t)
+	session, volume := e.connect(t, nil), e.disk("d", gib)
+	e.cloud.EditVolume(volume.Handle, func(v *fake.Volume) { v.Attached, v.Tags = true, ours() })
 	if err := session.Volumes.DeleteVolume(t.Context(), volume, owner(ours())); cloud.ClassOf(err) != cloud.ClassInUse {
 		t.Errorf("%v, want class %q", err, cloud.ClassInUse)
 	}
-	if n := s.script.Count(faults.OpDeleteVolume); n != 0 {
+	if n := e.script.Count(faults.OpDeleteVolume); n != 0 {
 		t.Errorf("%d requests to delete what a machine has", n)
 	}
 }

@@ -17,9 +17,9 @@ func TestPermissions(t *testing.T) {
 	t.Parallel()
 	api, keys := discover(t), newKeys(t)
 	all := documented(t)
-	s := newTestEnv(t, api, keys, gce.Options{})
-	s.everything(t, all)
-	if refused := s.server.Refused(); len(refused) > 0 {
+	e := newTestEnv(t, api, keys, gce.Options{})
+	e.everything(t, all)
+	if refused := e.server.Refused(); len(refused) > 0 {
 		t.Errorf("with all permissions this is refused: %q", refused)
 	}
 	for _, permission := range all {
@@ -28,9 +28,9 @@ func TestPermissions(t *testing.T) {
 		}
 		t.Run(permission, func(t *testing.T) {
 			t.Parallel()
-			s := newTestEnv(t, api, keys, gce.Options{})
-			s.everything(t, slices.DeleteFunc(slices.Clone(all), func(p string) bool { return p == permission }))
-			if refused := s.server.Refused(); !slices.Contains(refused, permission) {
+			e := newTestEnv(t, api, keys, gce.Options{})
+			e.everything(t, slices.DeleteFunc(slices.Clone(all), func(p string) bool { return p == permission }))
+			if refused := e.server.Refused(); !slices.Contains(refused, permission) {
 				t.Errorf("without %s only this is refused: %q", permission, refused)
 			}
 		})

@@ -22,7 +22,7 @@ func TestSession(t *testing.T) {
 	api, keys := discover(t), newKeys(t)
 	tests := map[string]struct {
 		options gce.Options
-		run     func(t *testing.T, s *testEnv)
+		run     func(t *testing.T, e *testEnv)
 	}{
 		"a rate in the operation":        {gce.Options{LimitSnapshots: true}, rateInOperation},
 		"a failure in the operation":     {gce.Options{ForgetFailed: true}, failureInOperation},
@@ -41,9 +41,9 @@ func TestSession(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newTestEnv(t, api, keys, tt.options)
-			tt.run(t, s)
-			for _, call := range s.script.Calls() {
+			e := newTestEnv(t, api, keys, tt.options)
+			tt.run(t, e)
+			for _, call := range e.script.Calls() {
 				if err := api.Request(call.Request); err != nil {
 					t.Errorf("%v\n%s", err, call.Request)
 				}
@@ -65,13 +65,13 @@ func wantClass(t *testing.T, err error, want cloud.Class) {
 	}
 }
 
-func rateInOperation(t *testing.T, s *testEnv) {
+func rateInOperation(t *testing.T, e *testEnv) {
 	t.Helper()
-	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
+	session, disk := connect(t, e.config(t)), e.disk(t, "data", 20<<30)
 	if _, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("first", disk)); err != nil {
 		t.Fatal(err)
 	}
-	s.clock.Step(time.Minute)
+	e.clock.Step(time.Minute)
 	_, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("second", disk))
 	wantClass(t, err, cloud.ClassThrottled)
 	wait := cloud.RetryAfter(err)
@@ -79,16 +79,16 @@ func rateInOperation(t *testing.T, s *testEnv) {
 		t.Errorf("retry after %s", wait)
 	}
 	// The operation that failed is not answered again when the wait is over.
-	s.clock.Step(wait)
+	e.clock.Step(wait)
 	if _, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("second", disk)); err != nil {
 		t.Errorf("after the wait: %v", err)
 	}
 }
 
-func failureInOperation(t *testing.T, s *testEnv) {
+func failureInOperation(t *testing.T, e *testEnv) {
 	t.Helper()
-	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
-	s.cloud.FailNext("the key is disabled")
+	session, disk := connect(t, e.config(t)), e.disk(t, "data", 20<<30)
+	e.cloud.FailNext("the key is disabled")
 	got, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
 	if err != nil || got.State != cloud.StateFailed || !strings.Contains(got.Message, "the key is disabled") {
 		t.Fatalf("snapshot %+v, %v; want it failed with the operation's message", got, err)
@@ -100,16 +100,16 @@ func failureInOperation(t *testing.T, s *testEnv) {
 	}
 }
 
-func failedSaysWhy(t *testing.T, s *testEnv) {
+func failedSaysWhy(t *testing.T, e *testEnv) {
 	t.Helper()
-	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
-	s.cloud.SetPace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
-	s.cloud.FailNext("the key is disabled")
+	session, disk := connect(t, e.config(t)), e.disk(t, "data", 20<<30)
+	e.cloud.SetPace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
+	e.cloud.FailNext("the key is disabled")
 	made, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
 	if err != nil || made.State != cloud.StateCreating {
 		t.Fatalf("snapshot %+v, %v", made, err)
 	}
-	s.clock.Step(20 * time.Second)
+	e.clock.Step(20 * time.Second)
 	got, err := session.Snapshots.GetSnapshot(t.Context(), made.Ref)
 	if err != nil || got.State != cloud.StateFailed || got.Message != "INTERNAL_ERROR: the key is disabled" {
 		t.Errorf("snapshot %+v, %v", got, err)
@@ -141,13 +141,13 @@ func acceptedNotSeen(t *testing.T, s *testEnv) {
 	}
 }
 
-func requestIDs(t *testing.T, s *testEnv) {
+func requestIDs(t *testing.T, e *testEnv) {
 	t.Helper()
-	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
-	s.cloud.SetPace(fake.Pace{Lag: time.Hour})
+	session, disk := connect(t, e.config(t)), e.disk(t, "data", 20<<30)
+	e.cloud.SetPace(fake.Pace{Lag: time.Hour})
 	ids := func() []string {
 		var out []string
-		for _, call := range s.script.Calls() {
+		for _, call := range e.script.Calls() {
 			if _, query, ok := strings.Cut(call.Request, "?requestId="); ok {
 				id, _, _ := strings.Cut(query, "\n")
 				out = append(out, id)
@@ -155,8 +155,8 @@ func requestIDs(t *testing.T, s *testEnv) {
 		}
 		return out
 	}
-	s.clock.Step(2 * time.Hour)
-	s.clock.SetTime(s.clock.Now().Truncate(requestWindow))
+	e.clock.Step(2 * time.Hour)
+	e.clock.SetTime(e.clock.Now().Truncate(requestWindow))
 	for _, want := range []spec3{{"a", 0, 1}, {"a", 0, 1}, {"a", 1, 2}, {"b", 0, 3}} {
 		w := spec(want.name, disk)
 		w.Attempt = want.attempt
@@ -171,15 +171,15 @@ func requestIDs(t *testing.T, s *testEnv) {
 			t.Errorf("after %s attempt %d: %d request IDs, want %d", want.name, want.attempt, len(unique), want.ids)
 		}
 	}
-	if n := len(s.cloud.Snapshots()); n != 3 {
+	if n := len(e.cloud.Snapshots()); n != 3 {
 		t.Errorf("%d snapshots, want 3: a repeated request makes none", n)
 	}
 	// A later request is another, and the name alone prevents a second snapshot.
-	s.clock.Step(requestWindow)
+	e.clock.Step(requestWindow)
 	_, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
 	wantClass(t, err, cloud.ClassAmbiguous)
-	if all := ids(); all[len(all)-1] == all[0] || len(s.cloud.Snapshots()) != 3 {
-		t.Errorf("request IDs %v, %d snapshots", all, len(s.cloud.Snapshots()))
+	if all := ids(); all[len(all)-1] == all[0] || len(e.cloud.Snapshots()) != 3 {
+		t.Errorf("request IDs %v, %d snapshots", all, len(e.cloud.Snapshots()))
 	}
 }
 
@@ -189,9 +189,9 @@ type spec3 struct {
 	attempt, ids int
 }
 
-func handles(t *testing.T, s *testEnv) {
+func handles(t *testing.T, e *testEnv) {
 	t.Helper()
-	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
+	session, disk := connect(t, e.config(t)), e.disk(t, "data", 20<<30)
 	migrated := cloud.VolumeRef{Region: region, Zone: zone, Handle: "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/data"}
 	for _, ref := range []cloud.VolumeRef{disk, migrated} {
 		got, err := session.Volumes.DescribeVolume(t.Context(), ref)
@@ -203,7 +203,7 @@ func handles(t *testing.T, s *testEnv) {
 	if err != nil || made.SourceHandle != migrated.Handle {
 		t.Errorf("snapshot of %q, %v", made.SourceHandle, err)
 	}
-	sent := len(s.script.Calls())
+	sent := len(e.script.Calls())
 	for handle, want := range map[string]cloud.Class{
 		"vol-1": cloud.ClassInvalid, "": cloud.ClassInvalid, "projects/other-prod/zones/a-b/disks/d": cloud.ClassInvalid,
 		"projects/shop-prod/zones/../disks/d": cloud.ClassInvalid, "projects/shop-prod/zones/a-b/disks/d?x=y": cloud.ClassInvalid,
@@ -217,16 +217,16 @@ func handles(t *testing.T, s *testEnv) {
 		_, err := session.Snapshots.GetSnapshot(t.Context(), cloud.SnapshotRef{ID: id})
 		wantClass(t, err, cloud.ClassInvalid)
 	}
-	if n := len(s.script.Calls()); n != sent {
+	if n := len(e.script.Calls()); n != sent {
 		t.Errorf("%d requests for what is no handle", n-sent)
 	}
 }
 
-func regionalDisk(t *testing.T, s *testEnv) {
+func regionalDisk(t *testing.T, e *testEnv) {
 	t.Helper()
-	session := connect(t, s.config(t))
+	session := connect(t, e.config(t))
 	ref := cloud.VolumeRef{Region: region, Handle: "projects/shop-prod/regions/europe-west1/disks/both"}
-	s.cloud.AddVolume(fake.Volume{Account: project, Region: region, ID: ref.Handle, SizeBytes: 200 << 30, Type: "pd-ssd", Tags: map[string]string{cloud.TagHub: "hub"}})
+	e.cloud.AddVolume(fake.Volume{Account: project, Region: region, ID: ref.Handle, SizeBytes: 200 << 30, Type: "pd-ssd", Tags: map[string]string{cloud.TagHub: "hub"}})
 	got, err := session.Volumes.DescribeVolume(t.Context(), ref)
 	if err != nil || got.Ref != ref || got.Type != "pd-ssd" || got.SizeBytes != 200<<30 {
 		t.Errorf("volume %+v, %v", got, err)
@@ -238,9 +238,9 @@ func regionalDisk(t *testing.T, s *testEnv) {
 	wantClass(t, session.Volumes.DeleteVolume(t.Context(), ref, cloud.Owner{Hub: "hub"}), cloud.ClassUnsupported)
 }
 
-func locations(t *testing.T, s *testEnv) {
+func locations(t *testing.T, e *testEnv) {
 	t.Helper()
-	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
+	session, disk := connect(t, e.config(t)), e.disk(t, "data", 20<<30)
 	w := spec("a", disk)
 	w.Locations = []string{"eu", "us"}
 	_, err := session.Snapshots.EnsureSnapshot(t.Context(), w)
@@ -252,9 +252,9 @@ func locations(t *testing.T, s *testEnv) {
 	}
 }
 
-func badVolumes(t *testing.T, s *testEnv) {
+func badVolumes(t *testing.T, e *testEnv) {
 	t.Helper()
-	session := connect(t, s.config(t))
+	session := connect(t, e.config(t))
 	good := cloud.VolumeSpec{
 		Name: "v", Zone: zone, Snapshot: cloud.SnapshotRef{ID: "projects/shop-prod/global/snapshots/a"}, Tags: cloud.Tags{cloud.TagHub: "hub"},
 	}
@@ -279,18 +279,18 @@ func badVolumes(t *testing.T, s *testEnv) {
 			t.Errorf("%s: %v, want class %q", name, err, tt.class)
 		}
 	}
-	if n := len(s.script.Calls()); n != 0 {
+	if n := len(e.script.Calls()); n != 0 {
 		t.Errorf("%d requests for what cannot be made", n)
 	}
 }
 
-func anothersName(t *testing.T, s *testEnv) {
+func anothersName(t *testing.T, e *testEnv) {
 	t.Helper()
-	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
-	s.cloud.AddSnapshot(fake.Snapshot{ID: "projects/shop-prod/global/snapshots/a", Source: disk.Handle, SourceUID: "1"})
+	session, disk := connect(t, e.config(t)), e.disk(t, "data", 20<<30)
+	e.cloud.AddSnapshot(fake.Snapshot{ID: "projects/shop-prod/global/snapshots/a", Source: disk.Handle, SourceUID: "1"})
 	_, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
 	wantClass(t, err, cloud.ClassConflict)
-	s.disk(t, "v", 20<<30)
+	e.disk(t, "v", 20<<30)
 	_, err = session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{
 		Name: "v", Zone: zone, Snapshot: cloud.SnapshotRef{ID: "projects/shop-prod/global/snapshots/a"}, Tags: cloud.Tags{cloud.TagHub: "hub"},
 	})
@@ -298,11 +298,11 @@ func anothersName(t *testing.T, s *testEnv) {
 }
 
 // preflight: each documented permission has a check, which says its result, or why there is none.
-func preflight(t *testing.T, s *testEnv) {
+func preflight(t *testing.T, e *testEnv) {
 	t.Helper()
-	s.server.Forbid("compute.snapshots.delete")
+	e.server.Forbid("compute.snapshots.delete")
 	read := func() map[string]cloud.PermissionCheck {
-		checks, err := connect(t, s.config(t)).Access.Preflight(t.Context(), cloud.Owner{Hub: "hub"})
+		checks, err := connect(t, e.config(t)).Access.Preflight(t.Context(), cloud.Owner{Hub: "hub"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,7 +328,7 @@ func preflight(t *testing.T, s *testEnv) {
 		t.Errorf("%d checks of %d permissions", len(checks), len(documented(t))-1)
 	}
 	for denied, unchecked := range map[string]string{"compute.zones.list": "compute.disks.get", "compute.snapshots.list": "compute.snapshots.create"} {
-		s.server.Forbid(denied)
+		e.server.Forbid(denied)
 		checks := read()
 		if checks[denied].Granted || checks[denied].Unchecked != "" || checks[unchecked].Unchecked == "" {
 			t.Errorf("without %s: %+v, %+v", denied, checks[denied], checks[unchecked])
@@ -342,16 +342,16 @@ func preflight(t *testing.T, s *testEnv) {
 }
 
 // expiredToken: reads get another token by themselves; with changes the caller decides.
-func expiredToken(t *testing.T, s *testEnv) {
+func expiredToken(t *testing.T, e *testEnv) {
 	t.Helper()
-	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
+	session, disk := connect(t, e.config(t)), e.disk(t, "data", 20<<30)
 	for range 2 {
 		if _, err := session.Access.Identity(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s.server.ExpireTokens()
+		e.server.ExpireTokens()
 	}
-	if n := s.script.Count(faults.OpIdentity); n != 3 {
+	if n := e.script.Count(faults.OpIdentity); n != 3 {
 		t.Errorf("%d requests, want 3: one was refused", n)
 	}
 	if _, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk)); err != nil {
@@ -359,9 +359,9 @@ func expiredToken(t *testing.T, s *testEnv) {
 	}
 }
 
-func redirected(t *testing.T, s *testEnv) {
+func redirected(t *testing.T, e *testEnv) {
 	t.Helper()
-	config := s.config(t)
+	config := e.config(t)
 	var mu sync.Mutex
 	var hosts []string
 	inner := config.HTTP.Transport
@@ -380,7 +380,7 @@ func redirected(t *testing.T, s *testEnv) {
 	_, err := connect(t, config).Access.Identity(t.Context())
 	wantClass(t, err, cloud.ClassTransient)
 	for _, host := range hosts {
-		if "http://"+host != s.url {
+		if "http://"+host != e.url {
 			t.Errorf("a request went to %s", host)
 		}
 	}

@@ -85,16 +85,16 @@ type testEnv struct {
 func newTestEnv(t testing.TB, p preparation, options gcs.Options) *testEnv {
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
-	s := &testEnv{preparation: p, clock: clock, store: bucket.NewStore(clock), script: &faults.Script{}}
-	s.tokens = gce.New(fake.NewCloud(clock), gce.Options{Clock: clock})
-	p.add(s.tokens)
-	options.Clock, options.Bucket, options.Tokens, options.Foreign = clock, dumps, s.tokens, "dumps-of-others"
+	e := &testEnv{preparation: p, clock: clock, store: bucket.NewStore(clock), script: &faults.Script{}}
+	e.tokens = gce.New(fake.NewCloud(clock), gce.Options{Clock: clock})
+	p.add(e.tokens)
+	options.Clock, options.Bucket, options.Tokens, options.Foreign = clock, dumps, e.tokens, "dumps-of-others"
 	options.Permissions = documented(t)
-	s.server = gcs.New(s.store, options)
-	http := httptest.NewServer(s.server)
+	e.server = gcs.New(e.store, options)
+	http := httptest.NewServer(e.server)
 	t.Cleanup(http.Close)
-	s.url = http.URL
-	return s
+	e.url = http.URL
+	return e
 }
 
 // documented returns the permissions that cloud/README.md tells to grant on the bucket.

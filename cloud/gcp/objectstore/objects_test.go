@@ -19,7 +19,7 @@ func TestObjects(t *testing.T) {
 	shared := prepare(t)
 	tests := map[string]struct {
 		options gcs.Options
-		run     func(t *testing.T, s *testEnv)
+		run     func(t *testing.T, e *testEnv)
 	}{
 		"a hold that Google calls forbidden":     {gcs.Options{Bland: true}, blandHold},
 		"a denial of Google's that is no hold":   {gcs.Options{}, noHold},
@@ -38,10 +38,10 @@ func TestObjects(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newTestEnv(t, shared, tt.options)
-			tt.run(t, s)
-			for _, call := range s.script.Calls() {
-				if err := s.api.Request(call.Request); err != nil {
+			e := newTestEnv(t, shared, tt.options)
+			tt.run(t, e)
+			for _, call := range e.script.Calls() {
+				if err := e.api.Request(call.Request); err != nil {
 					t.Errorf("%v\n%s", err, call.Request)
 				}
 			}
@@ -57,77 +57,77 @@ func wantClass(t *testing.T, err error, want cloud.Class) {
 	}
 }
 
-func blandHold(t *testing.T, s *testEnv) {
+func blandHold(t *testing.T, e *testEnv) {
 	t.Helper()
-	objects := open(t, s.config(t))
-	s.store.Put("held", []byte("x"))
-	s.store.Lock("held", true)
+	objects := open(t, e.config(t))
+	e.store.Put("held", []byte("x"))
+	e.store.Lock("held", true)
 	wantClass(t, objects.DeleteObject(t.Context(), "held"), cloud.ClassLocked)
 }
 
-func noHold(t *testing.T, s *testEnv) {
+func noHold(t *testing.T, e *testEnv) {
 	t.Helper()
-	objects := open(t, s.config(t))
-	s.store.Put("there", []byte("x"))
-	s.script.Add(faults.Fault{Op: faults.OpDeleteObject, Kind: faults.Refuse, Answer: refused(http.StatusForbidden, "forbidden", "It is forbidden.", 0)})
+	objects := open(t, e.config(t))
+	e.store.Put("there", []byte("x"))
+	e.script.Add(faults.Fault{Op: faults.OpDeleteObject, Kind: faults.Refuse, Answer: refused(http.StatusForbidden, "forbidden", "It is forbidden.", 0)})
 	wantClass(t, objects.DeleteObject(t.Context(), "there"), cloud.ClassDenied)
-	if _, ok := s.store.Content("there"); !ok {
+	if _, ok := e.store.Content("there"); !ok {
 		t.Error("it is gone")
 	}
 }
 
 // mayNotWriteOver: the answer to an upload may be about the permission that writing over
 // needs, though the upload would not have written over anything.
-func mayNotWriteOver(t *testing.T, s *testEnv) {
+func mayNotWriteOver(t *testing.T, e *testEnv) {
 	t.Helper()
-	objects := open(t, s.config(t))
-	s.store.Put("there", []byte("first"))
+	objects := open(t, e.config(t))
+	e.store.Put("there", []byte("first"))
 	refusal := refusal(cloud.ClassDenied, faults.OpDeleteObject, 0)
 	for content, want := range map[string]cloud.Class{"first": "", "other": cloud.ClassConflict} {
-		s.script.Add(faults.Fault{Op: faults.OpPutObject, Kind: faults.Refuse, Answer: refusal})
+		e.script.Add(faults.Fault{Op: faults.OpPutObject, Kind: faults.Refuse, Answer: refusal})
 		if err := objects.PutObject(t.Context(), "there", []byte(content)); cloud.ClassOf(err) != want || (err == nil) != (want == "") {
 			t.Errorf("putting %q: %v, want class %q", content, err, want)
 		}
 	}
 }
 
-func goneMeanwhile(t *testing.T, s *testEnv) {
+func goneMeanwhile(t *testing.T, e *testEnv) {
 	t.Helper()
-	config := s.config(t)
-	s.store.Put("there", []byte("first"))
+	config := e.config(t)
+	e.store.Put("there", []byte("first"))
 	next := config.HTTP.Transport
 	config.HTTP.Transport = identity.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Query().Get("alt") == "media" {
-			s.store.Put("there", []byte("other")) // Another generation.
+			e.store.Put("there", []byte("other")) // Another generation.
 		}
 		return next.RoundTrip(r)
 	})
 	_, err := open(t, config).GetObject(t.Context(), "there", 10)
 	wantClass(t, err, cloud.ClassNotFound)
 
-	s.script.Add(faults.Fault{Op: faults.OpPutObject, Kind: faults.Refuse, Answer: refused(http.StatusPreconditionFailed, "conditionNotMet", "It was there.", 0)})
+	e.script.Add(faults.Fault{Op: faults.OpPutObject, Kind: faults.Refuse, Answer: refused(http.StatusPreconditionFailed, "conditionNotMet", "It was there.", 0)})
 	wantClass(t, open(t, config).PutObject(t.Context(), "none", []byte("x")), cloud.ClassTransient)
 }
 
-func spoiltContent(t *testing.T, s *testEnv) {
+func spoiltContent(t *testing.T, e *testEnv) {
 	t.Helper()
-	objects := open(t, s.config(t))
-	s.store.Put("there", []byte("first"))
+	objects := open(t, e.config(t))
+	e.store.Put("there", []byte("first"))
 	for _, answer := range []string{"fir", "fisrt", "first and more", ""} {
-		s.script.Add(faults.Fault{Op: faults.OpGetObject, Skip: 1, Kind: faults.Refuse, Answer: faults.Answer{Status: http.StatusOK, Body: answer}})
+		e.script.Add(faults.Fault{Op: faults.OpGetObject, Skip: 1, Kind: faults.Refuse, Answer: faults.Answer{Status: http.StatusOK, Body: answer}})
 		got, err := objects.GetObject(t.Context(), "there", 100)
 		if wantClass(t, err, cloud.ClassTransient); got != nil {
 			t.Errorf("content %q in spite of an error", got)
 		}
-		s.script.Clear()
+		e.script.Clear()
 	}
 }
 
-func senselessList(t *testing.T, s *testEnv) {
+func senselessList(t *testing.T, e *testEnv) {
 	t.Helper()
-	objects := open(t, s.config(t))
+	objects := open(t, e.config(t))
 	for _, item := range []string{`{"name": "a", "size": "1"}`, `{"name": "a", "size": "18446744073709551615", "timeCreated": "2026-03-01T02:00:00Z"}`} {
-		s.script.Add(faults.Fault{Op: faults.OpListObjects, Kind: faults.Refuse, Answer: faults.Answer{Status: http.StatusOK, Body: `{"items": [` + item + `], "nextPageToken": "x"}`}})
+		e.script.Add(faults.Fault{Op: faults.OpListObjects, Kind: faults.Refuse, Answer: faults.Answer{Status: http.StatusOK, Body: `{"items": [` + item + `], "nextPageToken": "x"}`}})
 		n := 0
 		for _, err := range objects.ListObjects(t.Context(), "") {
 			n++
@@ -140,10 +140,10 @@ func senselessList(t *testing.T, s *testEnv) {
 }
 
 // mayNotList: an identity that may read and delete, but not list.
-func mayNotList(t *testing.T, s *testEnv) {
+func mayNotList(t *testing.T, e *testEnv) {
 	t.Helper()
-	s.server.Forbid("storage.objects.list")
-	objects := open(t, s.config(t))
+	e.server.Forbid("storage.objects.list")
+	objects := open(t, e.config(t))
 	if err := objects.DeleteObject(t.Context(), "none"); err != nil {
 		t.Errorf("deleting what is not there: %v", err)
 	}
@@ -154,23 +154,23 @@ func mayNotList(t *testing.T, s *testEnv) {
 	}
 }
 
-func expiredSource(t *testing.T, s *testEnv) {
+func expiredSource(t *testing.T, e *testEnv) {
 	t.Helper()
-	objects := open(t, s.config(t))
-	s.store.Put("there", []byte("first"))
+	objects := open(t, e.config(t))
+	e.store.Put("there", []byte("first"))
 	for range 2 {
 		if _, err := objects.GetObject(t.Context(), "there", 10); err != nil {
 			t.Fatalf("reading: %v", err)
 		}
-		s.tokens.ExpireTokens()
+		e.tokens.ExpireTokens()
 		send(t, sign(t, objects, cloud.ObjectRequest{Method: http.MethodGet, Key: "there"})[0], "", http.StatusOK)
-		s.tokens.ExpireTokens()
+		e.tokens.ExpireTokens()
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t, prepare(t), gcs.Options{})
+	e := newTestEnv(t, prepare(t), gcs.Options{})
 	tests := map[string]struct {
 		change func(*cloud.Config)
 		field  string
@@ -192,7 +192,7 @@ func TestOpenRefuses(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			config := s.config(t)
+			config := e.config(t)
 			tt.change(&config)
 			_, err := Open(t.Context(), config)
 			if wantClass(t, err, cloud.ClassInvalid); !strings.Contains(err.Error(), tt.field) {
@@ -201,12 +201,12 @@ func TestOpenRefuses(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() {
-		if n := s.script.Count(faults.OpAny); n > 0 {
+		if n := e.script.Count(faults.OpAny); n > 0 {
 			t.Errorf("%d requests were sent", n)
 		}
 	})
 	for _, end := range []string{"", "/", "/storage/v1", "/storage/v1/"} {
-		config := s.config(t)
+		config := e.config(t)
 		config.Spec.ObjectStorage.Endpoint += end
 		open(t, config)
 	}
@@ -214,8 +214,8 @@ func TestOpenRefuses(t *testing.T) {
 
 // TestGoogle: without an endpoint, all goes to Google's own addresses.
 func TestGoogle(t *testing.T) {
-	s := newTestEnv(t, prepare(t), gcs.Options{})
-	config := s.config(t)
+	e := newTestEnv(t, prepare(t), gcs.Options{})
+	config := e.config(t)
 	config.Spec.ObjectStorage = &v1.ObjectStorage{Bucket: dumps, Prefix: "eu"}
 	config.Spec.Credentials.Type = v1.CredentialsAmbient
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
@@ -229,7 +229,7 @@ func TestGoogle(t *testing.T) {
 	})
 	objects := open(t, config)
 	signed := sign(t, objects, cloud.ObjectRequest{Method: http.MethodPut, Key: "part"})
-	if url := signed[0].URL; url != "https://storage.googleapis.com/shop-dumps/eu/part" || !signed[0].ExpiresAt.Equal(s.clock.Now().Add(30*time.Minute)) {
+	if url := signed[0].URL; url != "https://storage.googleapis.com/shop-dumps/eu/part" || !signed[0].ExpiresAt.Equal(e.clock.Now().Add(30*time.Minute)) {
 		t.Errorf("URL %s until %s", url, signed[0].ExpiresAt)
 	}
 	for object, err := range objects.ListObjects(t.Context(), "") {

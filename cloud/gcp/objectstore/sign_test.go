@@ -69,9 +69,9 @@ func rule(role, condition string) string {
 		`"availablePermissions":["inRole:roles/storage.%s"],"availabilityCondition":{"expression":%q}}]}}`, role, condition)
 }
 
-func twoTokens(t *testing.T, s *testEnv) {
+func twoTokens(t *testing.T, e *testEnv) {
 	t.Helper()
-	config := s.config(t)
+	config := e.config(t)
 	config.Spec.ObjectStorage.Prefix = "eu"
 	objects := open(t, config)
 	signed := sign(t, objects,
@@ -83,11 +83,11 @@ func twoTokens(t *testing.T, s *testEnv) {
 		rule("objectViewer", "resource.name == 'projects/_/buckets/shop-dumps/objects/eu/app/one/manifest.json'"):      true,
 	}
 	got := map[string]bool{}
-	for _, options := range s.boundaries(t) {
+	for _, options := range e.boundaries(t) {
 		got[strings.ReplaceAll(options, `\u0027`, "'")] = true
 	}
-	if diff := cmp.Diff(want, got); diff != "" || len(s.boundaries(t)) != 2 {
-		t.Errorf("boundaries of %d exchanges (-want +got):\n%s", len(s.boundaries(t)), diff)
+	if diff := cmp.Diff(want, got); diff != "" || len(e.boundaries(t)) != 2 {
+		t.Errorf("boundaries of %d exchanges (-want +got):\n%s", len(e.boundaries(t)), diff)
 	}
 	send(t, signed[0], "x", http.StatusOK)
 	send(t, signed[0], "x", http.StatusPreconditionFailed)
@@ -98,9 +98,9 @@ func twoTokens(t *testing.T, s *testEnv) {
 }
 
 // partsAlone: signed requests for parts neither create the manifest nor delete objects.
-func partsAlone(t *testing.T, s *testEnv) {
+func partsAlone(t *testing.T, e *testEnv) {
 	t.Helper()
-	objects := open(t, s.config(t))
+	objects := open(t, e.config(t))
 	part := func(n int) cloud.ObjectRequest {
 		return cloud.ObjectRequest{Method: http.MethodPut, Key: fmt.Sprintf("app/one/part-%05d", n)}
 	}
@@ -117,29 +117,29 @@ func partsAlone(t *testing.T, s *testEnv) {
 	// And not for writing over them, whatever is left out.
 	delete(bent.Header, conditionHeader)
 	send(t, bent, "y", http.StatusForbidden)
-	if got, _ := s.store.Content("app/one/part-00002"); string(got) != "x" {
+	if got, _ := e.store.Content("app/one/part-00002"); string(got) != "x" {
 		t.Errorf("the part is %q", got)
 	}
 }
 
-func readsAlone(t *testing.T, s *testEnv) {
+func readsAlone(t *testing.T, e *testEnv) {
 	t.Helper()
-	objects := open(t, s.config(t))
+	objects := open(t, e.config(t))
 	signed := sign(t, objects, cloud.ObjectRequest{Method: http.MethodGet, Key: "a/one"}, cloud.ObjectRequest{Method: http.MethodGet, Key: "a/two"})[0]
 	for _, path := range []string{"/storage/v1/b/shop-dumps/o", "/storage/v1/b/shop-dumps/o?prefix=a%2F"} {
 		bent := signed
-		bent.URL = s.url + path
+		bent.URL = e.url + path
 		send(t, bent, "", http.StatusForbidden)
 	}
-	s.store.Put("a/one", []byte("x"))
+	e.store.Put("a/one", []byte("x"))
 	send(t, signed, "", http.StatusOK)
 }
 
 // notNarrowed: an identity whose tokens Google does not narrow.
-func notNarrowed(t *testing.T, s *testEnv) {
+func notNarrowed(t *testing.T, e *testEnv) {
 	t.Helper()
-	objects := open(t, s.config(t))
-	s.script.Add(faults.Fault{Op: faults.OpOther, Skip: 1, Times: -1, Kind: faults.Refuse, Answer: faults.Answer{
+	objects := open(t, e.config(t))
+	e.script.Add(faults.Fault{Op: faults.OpOther, Skip: 1, Times: -1, Kind: faults.Refuse, Answer: faults.Answer{
 		Status: http.StatusBadRequest, Body: fmt.Sprintf(`{"error": "invalid_request", "error_description": %q}`, "ya29.secret"),
 	}})
 	_, err := objects.SignRequests(t.Context(), []cloud.ObjectRequest{{Method: http.MethodPut, Key: "a"}}, time.Hour)
@@ -147,16 +147,16 @@ func notNarrowed(t *testing.T, s *testEnv) {
 	if text := err.Error(); !strings.Contains(text, "invalid_request") || !strings.Contains(text, "SignRequests") || strings.Contains(text, "ya29") {
 		t.Errorf("error %v", err)
 	}
-	if n := s.script.Count(faults.OpOther); n != 2 {
+	if n := e.script.Count(faults.OpOther); n != 2 {
 		t.Errorf("%d requests, want one for a token and one to narrow it", n)
 	}
 }
 
-func federated(t *testing.T, s *testEnv) {
+func federated(t *testing.T, e *testEnv) {
 	t.Helper()
 	const provider = "projects/4711/locations/global/workloadIdentityPools/fleet/providers/hub-oidc"
-	s.tokens.AddSubject("//iam.googleapis.com/"+provider, "hub-token", project)
-	config := s.config(t)
+	e.tokens.AddSubject("//iam.googleapis.com/"+provider, "hub-token", project)
+	config := e.config(t)
 	config.Spec.Credentials.Type = v1.CredentialsFederated
 	config.Spec.GCP.WorkloadIdentityProvider = provider
 	config.Token = func(context.Context, string) (string, error) { return "hub-token", nil }
@@ -170,25 +170,25 @@ func federated(t *testing.T, s *testEnv) {
 // TestTokensExpire: a request is good as long as its token, and it says no longer time.
 func TestTokensExpire(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t, prepare(t), gcs.Options{})
-	objects := open(t, s.config(t))
-	s.store.Put("there", []byte("first"))
+	e := newTestEnv(t, prepare(t), gcs.Options{})
+	objects := open(t, e.config(t))
+	e.store.Put("there", []byte("first"))
 	wanted := []cloud.ObjectRequest{{Method: http.MethodGet, Key: "there"}, {Method: http.MethodPut, Key: "new"}}
 	signed, err := objects.SignRequests(t.Context(), wanted, cloud.MaxLife)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range signed {
-		if !r.ExpiresAt.Equal(s.clock.Now().Add(time.Hour)) {
+		if !r.ExpiresAt.Equal(e.clock.Now().Add(time.Hour)) {
 			t.Errorf("a %s until %s", r.Method, r.ExpiresAt)
 		}
 	}
-	s.clock.Step(time.Hour - time.Second)
+	e.clock.Step(time.Hour - time.Second)
 	send(t, signed[0], "", http.StatusOK)
-	s.clock.Step(time.Second)
+	e.clock.Step(time.Second)
 	send(t, signed[0], "", http.StatusUnauthorized)
 	send(t, signed[1], "x", http.StatusUnauthorized)
-	if keys := s.store.Keys(); len(keys) != 1 {
+	if keys := e.store.Keys(); len(keys) != 1 {
 		t.Errorf("keys %v", keys)
 	}
 	send(t, sign(t, objects, wanted...)[1], "x", http.StatusOK)

@@ -84,30 +84,30 @@ func TestPruneHoldsForRandomHoards(t *testing.T) {
 }
 
 // deleted returns the backups that a result deletes.
-func (h hoard) deleted(p Result) []Backup {
+func (h hoard) deleted(r Result) []Backup {
 	var out []Backup
 	for _, b := range h.catalog.Backups {
-		if slices.ContainsFunc(p.Delete, func(v Decision) bool { return v.Name == b.Name }) {
+		if slices.ContainsFunc(r.Delete, func(v Decision) bool { return v.Name == b.Name }) {
 			out = append(out, b)
 		}
 	}
 	return out
 }
 
-func (h hoard) deterministic(r *rand.Rand, p Result) string {
+func (h hoard) deterministic(r *rand.Rand, pruned Result) string {
 	again := h
 	again.catalog.Backups = slices.Clone(h.catalog.Backups)
 	r.Shuffle(len(again.catalog.Backups), func(i, j int) {
 		b := again.catalog.Backups
 		b[i], b[j] = b[j], b[i]
 	})
-	return cmp.Diff(p, again.result())
+	return cmp.Diff(pruned, again.result())
 }
 
 // complete: one decision for each, with a reason.
-func (h hoard) complete(_ *rand.Rand, p Result) string {
+func (h hoard) complete(_ *rand.Rand, r Result) string {
 	var got, want []string
-	for _, v := range append(slices.Clone(p.Keep), p.Delete...) {
+	for _, v := range append(slices.Clone(r.Keep), r.Delete...) {
 		if v.Reason == "" || strings.Contains(v.Reason, "\n") {
 			return "no reason of one line: " + v.Name
 		}
@@ -120,26 +120,26 @@ func (h hoard) complete(_ *rand.Rand, p Result) string {
 	return cmp.Diff(want, got)
 }
 
-func (h hoard) bounded(_ *rand.Rand, p Result) string {
+func (h hoard) bounded(_ *rand.Rand, r Result) string {
 	switch {
-	case len(p.Delete) > max(h.policy.MaxDeletions, 0):
+	case len(r.Delete) > max(h.policy.MaxDeletions, 0):
 		return "more than allowed"
-	case len(p.Delete) > 0 && p.Blocked != "":
+	case len(r.Delete) > 0 && r.Blocked != "":
 		return "deletes what it cannot judge"
 	}
 	skew, known := h.catalog.Skews["prod"]
 	there := func(b Backup) bool { return b.Account == "prod" }
 	switch {
-	case !known && slices.ContainsFunc(h.deleted(p), there):
+	case !known && slices.ContainsFunc(h.deleted(r), there):
 		return "deletes what is by a clock that is not known"
-	case skew.Abs() > 5*time.Minute && len(p.Delete) > 0 && slices.ContainsFunc(h.catalog.Backups, there):
+	case skew.Abs() > 5*time.Minute && len(r.Delete) > 0 && slices.ContainsFunc(h.catalog.Backups, there):
 		return "deletes by a clock that is wrong"
 	}
 	return ""
 }
 
-func (h hoard) untouchable(_ *rand.Rand, p Result) string {
-	for _, b := range h.deleted(p) {
+func (h hoard) untouchable(_ *rand.Rand, r Result) string {
+	for _, b := range h.deleted(r) {
 		if b.Pinned != "" || b.State != StateCompleted && b.State != StateFailed {
 			return b.Name
 		}
@@ -148,8 +148,8 @@ func (h hoard) untouchable(_ *rand.Rand, p Result) string {
 }
 
 // newest: whatever is deleted, a newer one of the same worth stays.
-func (h hoard) newest(_ *rand.Rand, p Result) string {
-	gone := h.deleted(p)
+func (h hoard) newest(_ *rand.Rand, r Result) string {
+	gone := h.deleted(r)
 	stays := func(because func(Backup) bool, than Backup) bool {
 		return slices.ContainsFunc(h.catalog.Backups, func(b Backup) bool {
 			return because(b) && b.State == than.State && !b.TakenAt.Before(than.TakenAt) &&
@@ -187,8 +187,8 @@ func (h hoard) newest(_ *rand.Rand, p Result) string {
 }
 
 // earned: what goes is old enough and not one of the newest.
-func (h hoard) earned(_ *rand.Rand, p Result) string {
-	for _, g := range h.deleted(p) {
+func (h hoard) earned(_ *rand.Rand, r Result) string {
+	for _, g := range h.deleted(r) {
 		newer := 0
 		for _, b := range h.catalog.Backups {
 			if b.State == StateCompleted && b.TakenAt.After(g.TakenAt) {
@@ -208,34 +208,34 @@ func (h hoard) earned(_ *rand.Rand, p Result) string {
 }
 
 // monotone: what is deleted now is deleted later too.
-func (h hoard) monotone(r *rand.Rand, p Result) string {
+func (h hoard) monotone(r *rand.Rand, pruned Result) string {
 	for range 4 {
 		h.now = h.now.Add(time.Duration(r.IntN(20*24*3600)) * time.Second)
 		later := h.result()
-		for _, v := range p.Delete {
+		for _, v := range pruned.Delete {
 			if !slices.Contains(later.Delete, v) {
 				return fmt.Sprintf("%s is kept at %s", v.Name, h.now)
 			}
 		}
-		p = later
+		pruned = later
 	}
 	return ""
 }
 
 // settled: result after result comes to an end, with nothing left that may go.
-func (h hoard) settled(_ *rand.Rand, p Result) string {
+func (h hoard) settled(_ *rand.Rand, r Result) string {
 	for range 30 {
-		if len(p.Delete) == 0 {
+		if len(r.Delete) == 0 {
 			break
 		}
-		gone := h.deleted(p)
+		gone := h.deleted(r)
 		h.catalog.Backups = slices.DeleteFunc(slices.Clone(h.catalog.Backups), func(b Backup) bool {
 			return slices.ContainsFunc(gone, func(g Backup) bool { return g.Name == b.Name })
 		})
-		p = h.result()
+		r = h.result()
 	}
-	if h.policy.MaxDeletions > 0 && p.Blocked == "" &&
-		slices.ContainsFunc(p.Keep, func(v Decision) bool { return strings.HasPrefix(v.Reason, "goes later") }) {
+	if h.policy.MaxDeletions > 0 && r.Blocked == "" &&
+		slices.ContainsFunc(r.Keep, func(v Decision) bool { return strings.HasPrefix(v.Reason, "goes later") }) {
 		return "something is left"
 	}
 	return ""

@@ -119,7 +119,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, fa
 	if a.Pause != nil {
 		access.Wrap(a.Pause.Wrap)
 	}
-	l, err := transport.Open(access, a.Settings.Timeouts.transport(), a.Settings.Limits)
+	t, err := transport.Open(access, a.Settings.Timeouts.transport(), a.Settings.Limits)
 	if err != nil {
 		return nil, a.fail(health.StepKubeconfig, v1.ReasonKubeconfigInvalid, "the kubeconfig cannot be used to connect", err)
 	}
@@ -131,28 +131,28 @@ func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, fa
 			conn.Close()
 			<-conn.Ended()
 		default:
-			l.Close()
+			t.Close()
 		}
 	}()
-	kept, err := a.newRecord(l)
+	kept, err := a.newRecord(t)
 	if err != nil {
 		return nil, a.stepFailed(health.StepSetup, err)
 	}
-	uid, f := a.reach(ctx, l)
+	uid, f := a.reach(ctx, t)
 	if f != nil {
 		return nil, f
 	}
-	release, err := a.Settings.Slots.take(ctx, l.Received)
+	release, err := a.Settings.Slots.take(ctx, t.Received)
 	if err != nil {
 		return nil, a.stepFailed(health.StepReach, err)
 	}
 	defer release()
-	result, f := a.check(ctx, l, kept)
+	result, f := a.check(ctx, t, kept)
 	if f != nil {
 		return nil, f
 	}
 	result.UID = uid
-	if conn, err = a.Settings.open(member, a, l); err != nil {
+	if conn, err = a.Settings.open(member, a, t); err != nil {
 		return nil, a.stepFailed(health.StepSetup, err)
 	}
 	conn.Record = kept
@@ -164,8 +164,8 @@ func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, fa
 }
 
 // reach probes the cluster and returns its UID, if it may be the member.
-func (a *Attempt) reach(ctx context.Context, l *transport.Transport) (string, *health.Failure) {
-	uid, err := a.probe(ctx, l)
+func (a *Attempt) reach(ctx context.Context, t *transport.Transport) (string, *health.Failure) {
+	uid, err := a.probe(ctx, t)
 	if err != nil {
 		return "", explainProbe(a.Access, a.Settings.Clock.Now(), err)
 	}
@@ -173,8 +173,8 @@ func (a *Attempt) reach(ctx context.Context, l *transport.Transport) (string, *h
 }
 
 // check runs the other steps that need no informers.
-func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *RecordClient) (*Connected, *health.Failure) {
-	found, err := a.Settings.inspect(ctx, l, a.Access, a.Mode)
+func (a *Attempt) check(ctx context.Context, t *transport.Transport, kept *RecordClient) (*Connected, *health.Failure) {
+	found, err := a.Settings.inspect(ctx, t, a.Access, a.Mode)
 	if err != nil {
 		return nil, a.stepFailed(health.StepPermissions, err)
 	}
@@ -184,7 +184,7 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Recor
 	if found.Blocked() {
 		return nil, health.PermissionsMissing(a.Name, found.Missing)
 	}
-	switch f, err := a.takeOver(ctx, l, kept, found); {
+	switch f, err := a.takeOver(ctx, t, kept, found); {
 	case f != nil:
 		return nil, f
 	case err != nil && len(found.Missing) > 0 && apierror.Classify(err) == apierror.Forbidden:
@@ -199,7 +199,7 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Recor
 		return nil, health.DefinitionsMissing(a.Mode, absent)
 	}
 	result := &Connected{Inspection: *found}
-	if f := a.listen(ctx, l, result); f != nil {
+	if f := a.listen(ctx, t, result); f != nil {
 		return nil, f
 	}
 	return result, nil
@@ -208,7 +208,7 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Recor
 // takeOver claims the record and installs the definitions. The claim is the first write:
 // if two hubs connect the member at once, only one of them writes anything else. A hub that
 // lacks permissions replaces no other hub, which would stop without a successor.
-func (a *Attempt) takeOver(ctx context.Context, l *transport.Transport, kept *RecordClient, found *Inspection) (*health.Failure, error) {
+func (a *Attempt) takeOver(ctx context.Context, t *transport.Transport, kept *RecordClient, found *Inspection) (*health.Failure, error) {
 	if f, err := kept.check(ctx); f != nil || err != nil {
 		return f, err
 	}
@@ -220,21 +220,21 @@ func (a *Attempt) takeOver(ctx context.Context, l *transport.Transport, kept *Re
 		err = kept.claim(ctx)
 	}
 	if err == nil {
-		found.Definitions, err = a.ensureDefinitions(ctx, l)
+		found.Definitions, err = a.ensureDefinitions(ctx, t)
 	}
 	return nil, err
 }
 
 // listen reads the agent's Lease once, or until it is renewed if the attempt requires
 // that.
-func (a *Attempt) listen(ctx context.Context, l *transport.Transport, result *Connected) *health.Failure {
+func (a *Attempt) listen(ctx context.Context, t *transport.Transport, result *Connected) *health.Failure {
 	if a.Mode != v1.ModeAgent {
 		return nil
 	}
 	began := a.Settings.Clock.Now()
 	result.Lease = a.Lease.Resume(began)
 	for {
-		sign, err := a.Settings.sampleLease(ctx, l)
+		sign, err := a.Settings.sampleLease(ctx, t)
 		if err != nil {
 			return a.stepFailed(health.StepSetup, err)
 		}
@@ -266,9 +266,9 @@ func (a *Attempt) pause(ctx context.Context, d time.Duration) error {
 }
 
 // probe probes as often as the attempt requires, and returns the UID of the cluster.
-func (a *Attempt) probe(ctx context.Context, l *transport.Transport) (string, error) {
+func (a *Attempt) probe(ctx context.Context, t *transport.Transport) (string, error) {
 	for n := 1; ; n++ {
-		uid, err := l.Probe(ctx)
+		uid, err := t.Probe(ctx)
 		a.Answered = a.Answered || err == nil
 		if err != nil || n >= a.Probes {
 			return uid, err
@@ -279,10 +279,10 @@ func (a *Attempt) probe(ctx context.Context, l *transport.Transport) (string, er
 	}
 }
 
-func (a *Attempt) ensureDefinitions(ctx context.Context, l *transport.Transport) (crds.DefinitionFacts, error) {
+func (a *Attempt) ensureDefinitions(ctx context.Context, t *transport.Transport) (crds.DefinitionFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Prepare)
 	defer cancel()
-	direct, err := client.New(l.Config(), client.Options{HTTPClient: l.Client(), Scheme: a.Settings.Scheme})
+	direct, err := client.New(t.Config(), client.Options{HTTPClient: t.Client(), Scheme: a.Settings.Scheme})
 	if err != nil {
 		return crds.DefinitionFacts{}, fmt.Errorf("creating a client: %w", err)
 	}
@@ -312,18 +312,18 @@ func (a *Attempt) fill(ctx context.Context, result *Connected) *health.Failure {
 }
 
 // inspect reads the permissions, the version and the capabilities of a cluster.
-func (s *Settings) inspect(ctx context.Context, l *transport.Transport, access *kubeconfig.Access, mode v1.Mode) (*Inspection, error) {
+func (s *Settings) inspect(ctx context.Context, t *transport.Transport, access *kubeconfig.Access, mode v1.Mode) (*Inspection, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeouts.Review)
 	defer cancel()
-	authorization, err := authorizationv1client.NewForConfigAndClient(l.Config(), l.Client())
+	authorization, err := authorizationv1client.NewForConfigAndClient(t.Config(), t.Client())
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for access reviews: %w", err)
 	}
-	networking, err := networkingv1client.NewForConfigAndClient(l.Config(), l.Client())
+	networking, err := networkingv1client.NewForConfigAndClient(t.Config(), t.Client())
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for ingress classes: %w", err)
 	}
-	storage, err := storagev1client.NewForConfigAndClient(l.Config(), l.Client())
+	storage, err := storagev1client.NewForConfigAndClient(t.Config(), t.Client())
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for CSI drivers: %w", err)
 	}
@@ -339,7 +339,7 @@ func (s *Settings) inspect(ctx context.Context, l *transport.Transport, access *
 		found.RenewalDenied = found.RenewalDenied || denied
 		return denied || found.Server.Lacks(p)
 	})
-	core, err := corev1client.NewForConfigAndClient(l.Config(), l.Client())
+	core, err := corev1client.NewForConfigAndClient(t.Config(), t.Client())
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for a dry run: %w", err)
 	}

@@ -121,10 +121,10 @@ func (c *Connection) SampleLease(ctx context.Context) (health.LeaseSample, error
 }
 
 // sampleLease reads the Lease of a cluster's agent.
-func (s *Settings) sampleLease(ctx context.Context, l *transport.Transport) (health.LeaseSample, error) {
+func (s *Settings) sampleLease(ctx context.Context, t *transport.Transport) (health.LeaseSample, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeouts.Probe)
 	defer cancel()
-	leases, err := coordinationv1client.NewForConfigAndClient(l.Config(), l.Client())
+	leases, err := coordinationv1client.NewForConfigAndClient(t.Config(), t.Client())
 	if err != nil {
 		return health.LeaseSample{}, fmt.Errorf("creating a client for leases: %w", err)
 	}
@@ -168,26 +168,26 @@ func (c *Connection) Requested(ctx context.Context) (corev1.ResourceList, error)
 
 // open creates a cluster for the transport and starts its cache, which is still empty.
 // The connection ends with ctx, the context of the member.
-func (s *Settings) open(ctx context.Context, a *Attempt, l *transport.Transport) (*Connection, error) {
-	watched := newWatches(l.LimitedClient().Transport, s.Clock)
-	member, err := cluster.New(l.LimitedConfig(), func(options *cluster.Options) {
+func (s *Settings) open(ctx context.Context, a *Attempt, t *transport.Transport) (*Connection, error) {
+	watched := newWatches(t.LimitedClient().Transport, s.Clock)
+	member, err := cluster.New(t.LimitedConfig(), func(options *cluster.Options) {
 		options.Scheme = s.Scheme
 		options.Logger = s.Logger
-		options.HTTPClient = l.LimitedClient()
+		options.HTTPClient = t.LimitedClient()
 		options.Cache = s.profile(a.Mode).cacheOptions(a.Unserved)
 		options.Cache.HTTPClient = &http.Client{Transport: watched}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("building a cluster: %w", err)
 	}
-	direct, err := client.New(l.Config(), client.Options{HTTPClient: l.Client(), Scheme: s.Scheme, Mapper: member.GetRESTMapper()})
+	direct, err := client.New(t.Config(), client.Options{HTTPClient: t.Client(), Scheme: s.Scheme, Mapper: member.GetRESTMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("creating an uncached client: %w", err)
 	}
 	connCtx, cancel := context.WithCancel(ctx)
 	c := &Connection{
 		Access: a.Access, Mode: a.Mode, Paused: a.Paused, Cluster: member,
-		settings: s, transport: l, watches: watched, direct: direct, cancel: cancel, ended: make(chan struct{}),
+		settings: s, transport: t, watches: watched, direct: direct, cancel: cancel, ended: make(chan struct{}),
 	}
 	c.Engage = func(aware multicluster.Aware, name string) error {
 		return engage(connCtx, engageOptions{
@@ -201,7 +201,7 @@ func (s *Settings) open(ctx context.Context, a *Attempt, l *transport.Transport)
 			s.Logger.Error(err, "Cache of member stopped")
 		}
 		cancel()
-		l.Close()
+		t.Close()
 	}()
 	return c, nil
 }

@@ -45,11 +45,11 @@ type RecordClient struct {
 }
 
 // newRecord returns the record of a member before it was read; nil if none is kept.
-func (a *Attempt) newRecord(l *transport.Transport) (*RecordClient, error) {
+func (a *Attempt) newRecord(t *transport.Transport) (*RecordClient, error) {
 	if a.Settings.Record.Name == "" {
 		return nil, nil
 	}
-	client, err := corev1client.NewForConfigAndClient(l.Config(), l.Client())
+	client, err := corev1client.NewForConfigAndClient(t.Config(), t.Client())
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for the record: %w", err)
 	}

@@ -100,12 +100,12 @@ func (c *Connection) renew(ctx context.Context, raw []byte, uid string) ([]byte,
 
 // accepts returns nil if the cluster with the UID accepts the credentials.
 func (s *Settings) accepts(ctx context.Context, access *kubeconfig.Access, uid string) error {
-	l, err := transport.Open(access.Config, s.Timeouts.transport(), s.Limits)
+	t, err := transport.Open(access.Config, s.Timeouts.transport(), s.Limits)
 	if err != nil {
 		return fmt.Errorf("opening a connection with the new token: %w", err)
 	}
-	defer l.Close()
-	found, err := l.Probe(ctx)
+	defer t.Close()
+	found, err := t.Probe(ctx)
 	if err != nil {
 		return fmt.Errorf("connecting with the new token: %w", err)
 	}

@@ -91,12 +91,12 @@ func (i *issuer) connect(t *testing.T) (*Connection, []byte) {
 		t.Fatal(err)
 	}
 	settings := &Settings{Clock: clock.RealClock{}, Logger: logr.Discard(), Timeouts: Timeouts{}.WithDefaults()}
-	l, err := transport.Open(access.Config, settings.Timeouts.transport(), settings.Limits)
+	opened, err := transport.Open(access.Config, settings.Timeouts.transport(), settings.Limits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(l.Close)
-	return &Connection{Access: access, settings: settings, transport: l}, raw
+	t.Cleanup(opened.Close)
+	return &Connection{Access: access, settings: settings, transport: opened}, raw
 }
 
 func TestRenew(t *testing.T) {

@@ -51,12 +51,12 @@ func TestClassifyHandshakes(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			l, err := Open(test.config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience}, Limits{})
+			opened, err := Open(test.config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience}, Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer l.Close()
-			uid, err := l.Probe(t.Context())
+			defer opened.Close()
+			uid, err := opened.Probe(t.Context())
 			if err == nil {
 				t.Fatalf("uid %q", uid)
 			}

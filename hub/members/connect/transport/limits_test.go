@@ -128,12 +128,12 @@ func TestLimitedRequestsAreNotSent(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience}, Limits{Copies: 1, Children: 1, Reads: 1})
+	opened, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience}, Limits{Copies: 1, Children: 1, Reads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	core, err := corev1client.NewForConfig(l.LimitedConfig())
+	defer opened.Close()
+	core, err := corev1client.NewForConfig(opened.LimitedConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestLimitedRequestsAreNotSent(t *testing.T) {
 		t.Errorf("a canceled write failed with %v", err)
 	}
 	for range 2 * burst {
-		if _, err := l.Probe(ctx); err != nil {
+		if _, err := opened.Probe(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}

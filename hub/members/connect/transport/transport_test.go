@@ -39,12 +39,12 @@ func server(t *testing.T, handler http.HandlerFunc) (*httptest.Server, *rest.Con
 
 func open(t *testing.T, config *rest.Config) *Transport {
 	t.Helper()
-	l, err := Open(config, Timeouts{Dial: patience, Request: limit, Probe: limit, Watch: patience}, Limits{})
+	opened, err := Open(config, Timeouts{Dial: patience, Request: limit, Probe: limit, Watch: patience}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(l.Close)
-	return l
+	t.Cleanup(opened.Close)
+	return opened
 }
 
 func answer(w http.ResponseWriter, uid string) {
@@ -64,12 +64,12 @@ func TestWrap(t *testing.T) {
 			return next.RoundTrip(request)
 		})
 	})
-	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience}, Limits{})
+	opened, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	if _, err := l.Probe(t.Context()); err != nil {
+	defer opened.Close()
+	if _, err := opened.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"GET /api/v1/namespaces/kube-system Bearer t"}, seen); diff != "" {
@@ -88,12 +88,12 @@ func TestProbe(t *testing.T) {
 		asked = r.Clone(context.WithoutCancel(r.Context()))
 		answer(w, "u1")
 	})
-	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience}, Limits{})
+	opened, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	uid, err := l.Probe(t.Context())
+	defer opened.Close()
+	uid, err := opened.Probe(t.Context())
 	if err != nil || uid != "u1" {
 		t.Fatalf("uid %q, error %v", uid, err)
 	}
@@ -116,9 +116,9 @@ func TestEveryClientHasDeadlines(t *testing.T) {
 		}
 		<-r.Context().Done()
 	})
-	l := open(t, config)
+	opened := open(t, config)
 	// A client that knows nothing of the link but the configuration.
-	core, err := corev1client.NewForConfig(l.Config())
+	core, err := corev1client.NewForConfig(opened.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +126,8 @@ func TestEveryClientHasDeadlines(t *testing.T) {
 	defer cancel()
 	_, noHeaders := core.Pods("a").Get(ctx, "b", metav1.GetOptions{})
 	_, noBody := core.Pods("a").List(ctx, metav1.ListOptions{Limit: 1})
-	noWatch := get(ctx, t, l, config.Host+"/api/v1/pods?watch=true")
-	_, noProbe := l.Probe(ctx)
+	noWatch := get(ctx, t, opened, config.Host+"/api/v1/pods?watch=true")
+	_, noProbe := opened.Probe(ctx)
 	for name, err := range map[string]error{"get": noHeaders, "list": noBody, "watch": noWatch, "probe": noProbe} {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
@@ -143,13 +143,13 @@ func TestEveryClientHasDeadlines(t *testing.T) {
 }
 
 // get asks without client-go, which tries a watch again by itself.
-func get(ctx context.Context, t *testing.T, l *Transport, address string) error {
+func get(ctx context.Context, t *testing.T, opened *Transport, address string) error {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := l.Client().Do(request)
+	response, err := opened.Client().Do(request)
 	if err == nil {
 		return response.Body.Close()
 	}
@@ -165,8 +165,8 @@ func TestWatchOutlivesTheDeadline(t *testing.T) {
 		<-late
 		_, _ = io.WriteString(w, `{"type":"ADDED","object":{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a"}}}`)
 	})
-	l := open(t, config)
-	core, err := corev1client.NewForConfigAndClient(l.Config(), l.Client())
+	opened := open(t, config)
+	core, err := corev1client.NewForConfigAndClient(opened.Config(), opened.Client())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,12 +193,12 @@ func TestRedirectsAreRefused(t *testing.T) {
 		w.Header().Set("Location", elsewhere.URL)
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	})
-	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience}, Limits{})
+	opened, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	if uid, err := l.Probe(t.Context()); !errors.Is(err, errForeignHost) {
+	defer opened.Close()
+	if uid, err := opened.Probe(t.Context()); !errors.Is(err, errForeignHost) {
 		t.Errorf("uid %q, error %v", uid, err)
 	}
 }
@@ -212,8 +212,8 @@ func TestCloseEndsConnections(t *testing.T) {
 		<-r.Context().Done()
 		close(gone)
 	})
-	l := open(t, config)
-	core, err := corev1client.NewForConfigAndClient(l.Config(), l.Client())
+	opened := open(t, config)
+	core, err := corev1client.NewForConfigAndClient(opened.Config(), opened.Client())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestCloseEndsConnections(t *testing.T) {
 	}
 	defer watch.Stop()
 	<-begun
-	l.Close()
+	opened.Close()
 	select {
 	case <-gone:
 	case <-time.After(patience):
