@@ -199,5 +199,5 @@ func TestMissingGroups(t *testing.T) {
 // TestNothingIsRegistered answers that the subscription has not taken up disks yet, which
 // the SDK would fix with rights on the whole subscription.
 // TestOneCopyAtATime lets the service refuse a second copy of a disk's snapshots.
-// TestThrottledByTheService has the fake refuse, and not the script before it.
+// TestThrottledByTheService makes the fake refuse, and not the script before it.
 // TestAttemptEnds shows that each request has an end of its own.

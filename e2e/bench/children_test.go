@@ -201,7 +201,7 @@ func (c *cluster) readyName(resource schema.GroupVersionResource, name string) s
 	return c.Name() + "/" + resource.Resource + "/" + name
 }
 
-// readiness has the times at which objects were first ready. It is safe for concurrent use.
+// readiness holds the times at which objects were first ready. It is safe for concurrent use.
 type readiness struct {
 	mu sync.Mutex
 	at map[string]time.Time

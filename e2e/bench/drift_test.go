@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// repairedNamespace has a Service that the bare repairer keeps as it is.
+// repairedNamespace contains a Service that the bare repairer keeps as it is.
 const repairedNamespace = "bare-drift"
 
 func services() schema.GroupVersionResource {

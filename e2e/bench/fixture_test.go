@@ -199,7 +199,7 @@ func bareSide() side {
 	return side{bareApps(), "system:serviceaccount:" + bareNamespace + ":" + bareAccount}
 }
 
-// steadyNamespace has an application that runs in all members, for figures that change it.
+// steadyNamespace contains an application that runs in all members, for figures that change it.
 const steadyNamespace = "steady"
 
 // steadyShop returns that application, and creates it at the first call.

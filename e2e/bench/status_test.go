@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// patchedNamespace has an application of the baselines whose status the bare patcher writes.
+// patchedNamespace contains an application of the baselines whose status the bare patcher writes.
 const patchedNamespace = "bare-status"
 
 func deployments() schema.GroupVersionResource {

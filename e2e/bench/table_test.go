@@ -19,7 +19,7 @@ type row struct {
 	figure, hub, against, baseline, ratio string
 }
 
-// table has the rows of a run.
+// table holds the rows of a run.
 type table struct {
 	rows []row
 }

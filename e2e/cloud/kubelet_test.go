@@ -77,7 +77,7 @@ func playJobs(t *testing.T, c *fleet.Cluster) *kubelet {
 	return k
 }
 
-// failWith has the next containers of a name end like this.
+// failWith makes the next containers of a name end like this.
 func (k *kubelet) failWith(container string, with ...ending) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -35,7 +35,7 @@ type outcome struct {
 	reached bool
 }
 
-// loss has the objects of a run that are not as those of the reference. All are empty in a
+// loss holds the objects of a run that are not as those of the reference. All are empty in a
 // product that survives its crashes.
 type loss struct {
 	// lost are missing or different, orphaned are left behind.

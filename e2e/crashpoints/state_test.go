@@ -17,7 +17,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// state has the objects of a workload by cluster, kind and name, without what differs
+// state holds the objects of a workload by cluster, kind and name, without what differs
 // between two runs.
 type state map[string]any
 

@@ -229,7 +229,7 @@ func (s *served) testSwallow(t *testing.T) {
 	wantAdded(t, other, "seen")
 }
 
-// testSnapshot has a new informer see an older list first, as behind an API server that lags.
+// testSnapshot makes a new informer see an older list first, as behind an API server that lags.
 func (s *served) testSnapshot(t *testing.T) {
 	t.Helper()
 	names := func(store cache.Store) []string {

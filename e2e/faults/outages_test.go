@@ -200,7 +200,7 @@ func (s *suite) testQuota(t *testing.T) {
 	s.awaitRunning(t, app)
 }
 
-// testNoSpace has etcd of a member refuse all writes (F34).
+// testNoSpace makes etcd of a member refuse all writes (F34).
 func (s *suite) testNoSpace(t *testing.T) {
 	t.Helper()
 	app := s.newApp(t, "no-space")

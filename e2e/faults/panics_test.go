@@ -76,7 +76,7 @@ func (s *suite) hostOf(cluster string) string {
 	return strings.TrimPrefix(s.proxies[cluster].Target().Server, "https://")
 }
 
-// testPanics has the hub panic about three applications, each in another step (F48): others
+// testPanics makes the hub panic about three applications, each in another step (F48): others
 // are not affected, their status says so, and they go on when the cause is gone.
 func (s *suite) testPanics(t *testing.T) {
 	t.Helper()
@@ -122,7 +122,7 @@ func (s *suite) testPanics(t *testing.T) {
 	}
 }
 
-// testPanickingProbe has the hub panic in the probes of a member, which no queue runs (F48).
+// testPanickingProbe makes the hub panic in the probes of a member, which no queue runs (F48).
 func (s *suite) testPanickingProbe(t *testing.T) {
 	t.Helper()
 	transitions := s.readiness(t)

@@ -22,7 +22,7 @@ func frontendOf(app *v1.EcommerceApp) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-frontend"}}
 }
 
-// testHubNoSpace has etcd of the hub refuse all writes for less time than the Lease lasts (F34).
+// testHubNoSpace makes etcd of the hub refuse all writes for less time than the Lease lasts (F34).
 // The hub goes on with what needs no write on the hub.
 func (s *suite) testHubNoSpace(t *testing.T) {
 	t.Helper()
@@ -63,7 +63,7 @@ func (s *suite) testHubNoSpace(t *testing.T) {
 	}
 }
 
-// fill has etcd of a cluster refuse all writes until the returned function is called, at the
+// fill makes etcd of a cluster refuse all writes until the returned function is called, at the
 // latest until the test ends.
 func (s *suite) fill(t *testing.T, c *fleet.Cluster) (restore func()) {
 	t.Helper()

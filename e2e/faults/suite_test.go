@@ -143,7 +143,7 @@ func (s *suite) start(t *testing.T) {
 	s.AwaitMembers(t, eu, us)
 }
 
-// awaitLong has the hub wait as long as in production from now on: no resync repairs what an
+// awaitLong makes the hub wait as long as in production from now on: no resync repairs what an
 // event or a retry should have.
 func (s *suite) awaitLong(t *testing.T) {
 	t.Helper()

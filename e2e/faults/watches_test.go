@@ -129,7 +129,7 @@ func (s *suite) testSilentWatch(t *testing.T) {
 	s.awaitRunning(t, app)
 }
 
-// testRefusedWatches has a member answer all lists and watches of the copies with errors once the
+// testRefusedWatches makes a member answer all lists and watches of the copies with errors once the
 // watch has ended, as if the key of one were lost. Probes and all other requests succeed (F21).
 func (s *suite) testRefusedWatches(t *testing.T) {
 	t.Helper()

@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
-// TestPanics has a controller recover panics: each is found, except for those that a test
+// TestPanics makes a controller recover panics: each is found, except for those that a test
 // caused.
 func TestPanics(t *testing.T) {
 	Silence()

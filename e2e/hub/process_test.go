@@ -117,7 +117,7 @@ func (p *process) testMissingDefinitions(t *testing.T) {
 	}
 }
 
-// testNoSpace has etcd of the hub refuse all writes for longer than the Lease lasts: the leader
+// testNoSpace makes etcd of the hub refuse all writes for longer than the Lease lasts: the leader
 // ends, and the next one waits until it can write.
 func (p *process) testNoSpace(t *testing.T) {
 	t.Helper()

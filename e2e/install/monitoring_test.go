@@ -59,7 +59,7 @@ func rules(t *testing.T) string {
 	return folder
 }
 
-// TestRules has promtool check the rules and run their tests.
+// TestRules makes promtool check the rules and run their tests.
 func TestRules(t *testing.T) {
 	folder := rules(t)
 	for _, arguments := range [][]string{
@@ -73,7 +73,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestDashboardQueriesParse has promtool parse the queries, with a value for each variable.
+// TestDashboardQueriesParse makes promtool parse the queries, with a value for each variable.
 func TestDashboardQueriesParse(t *testing.T) {
 	variable := regexp.MustCompile(`\$[a-z_]+`)
 	var recorded []map[string]any

@@ -38,7 +38,7 @@ func operatorDefinitions(t *testing.T) string {
 	return filepath.Join(found.Dir, "example", "prometheus-operator-crd")
 }
 
-// strictly has the server try the objects, with unknown and double fields as errors.
+// strictly makes the server try the objects, with unknown and double fields as errors.
 func (s *suite) strictly(t *testing.T, from string, all objects) {
 	t.Helper()
 	for name, object := range all {

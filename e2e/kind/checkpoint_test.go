@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
-// testCheckpoint has the shop's database write a checkpoint, as before a volume snapshot, with
+// testCheckpoint makes the shop's database write a checkpoint, as before a volume snapshot, with
 // the hub's permissions in a member.
 func (e *environment) testCheckpoint(t *testing.T) {
 	t.Helper()

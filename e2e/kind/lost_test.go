@@ -94,7 +94,7 @@ func (e *environment) saysLost(ctx context.Context, r *region) error {
 	return nil
 }
 
-// copyAgain has the replica, whose data is of the database that was lost, copy that of the primary.
+// copyAgain makes the replica, which has the data of the lost database, copy the primary's.
 func (r *region) copyAgain(t *testing.T) {
 	t.Helper()
 	claim := r.replicaClaim(t)

@@ -149,7 +149,7 @@ func testFailingWebhook(w *environment) func(*testing.T) {
 	}
 }
 
-// testHeldDeletion has a finalizer of another controller hold a Deployment of an application that is deleted.
+// testHeldDeletion makes a finalizer of another controller hold a Deployment of an application that is deleted.
 func testHeldDeletion(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		const finalizer = "example.com/hold"

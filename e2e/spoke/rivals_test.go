@@ -39,7 +39,7 @@ func testAutoscaled(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	}
 }
 
-// testTwoManagers has another client apply a field of a Deployment with force each time it was
+// testTwoManagers makes another client apply a field of a Deployment with force each time it was
 // repaired: writes end, and a condition names the client. A new spec is applied all the same.
 func testTwoManagers(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {

@@ -59,7 +59,7 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// testFlapping has probes succeed and fail as a seed decides: a member is lost after as many failures in a
+// testFlapping makes probes succeed and fail as a seed decides: a member is lost after as many failures in a
 // row as the threshold says, and connected again after as many successes, but not before, so
 // that there is one transition at most in any window of so many probes.
 func testFlapping(cluster *fleet.Cluster, health Health, seed uint64) func(*testing.T) {

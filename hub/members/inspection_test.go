@@ -88,7 +88,7 @@ func TestHastenInspection(t *testing.T) {
 	}
 }
 
-// TestTakeoverBehindErrors has another hub take a member over whose inspections fail.
+// TestTakeoverBehindErrors makes another hub take a member over whose inspections fail.
 func TestTakeoverBehindErrors(t *testing.T) {
 	cluster := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: "a", APIServerOnly: true}}}).Member("a")
 	p := newProbed(t, cluster)

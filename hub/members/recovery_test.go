@@ -48,7 +48,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestRecoveryWithAStumble has a member answer one probe and no second one, as an API server does
+// TestRecoveryWithAStumble makes a member answer one probe and no second one, as an API server does
 // whose etcd is not back yet: it is tried again at once, however long it was away.
 func TestRecoveryWithAStumble(t *testing.T) {
 	t.Parallel()

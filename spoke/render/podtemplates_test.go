@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// baseTemplates has a hash of each pod template of the build that the upgrade test begins with. What
+// baseTemplates holds a hash of each pod template of the build that the upgrade test begins with. What
 // they contain is in the other golden files.
 const baseTemplates = "podtemplates/base.txt"
 

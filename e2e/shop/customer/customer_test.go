@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/shop/customer"
 )
 
-// TestEachOrderHasAnOutcome has the shop refuse every third order.
+// TestEachOrderHasAnOutcome makes the shop refuse every third order.
 func TestEachOrderHasAnOutcome(t *testing.T) {
 	var sent atomic.Int64
 	mux := http.NewServeMux()

@@ -36,7 +36,7 @@ func (c *crashes) dumpCrashes(t *testing.T) {
 	t.Run("a member that denies Jobs", d.deniedUntilDeadline)
 }
 
-// jobExit has a Job dump the database, or send the dump.
+// jobExit makes a Job dump the database, or send the dump.
 func (c *crashes) jobExit(t *testing.T, job *batchv1.Job) backupenv.Exit {
 	t.Helper()
 	const content = "content"

@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/dumps"
 )
 
-// hub has the Backups that it knows.
+// hub holds the Backups that it knows.
 type hub struct {
 	client.Client
 	backups []v1.Backup

@@ -29,7 +29,7 @@ type observed struct {
 	code int
 }
 
-// TestWatches has an API server refuse lists and watches.
+// TestWatches makes an API server refuse lists and watches.
 func TestWatches(t *testing.T) {
 	t.Parallel()
 	const limit, half = 90 * time.Second, 45 * time.Second

@@ -24,7 +24,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members"
 )
 
-// TestWrites has the reconciler write to a real API server.
+// TestWrites makes the reconciler write to a real API server.
 func TestWrites(t *testing.T) {
 	hub := fleettest.Start(t, fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true}}).Hub()
 	scheme := runtime.NewScheme()

@@ -90,7 +90,7 @@ func TestInterruptedRemoval(t *testing.T) {
 	p.left(t, append(days(3), early), false)
 }
 
-// recovers has the script dump a real database to a claim that two dumps fill.
+// recovers makes the script dump a real database to a claim that two dumps fill.
 func (p *pod) recovers(t *testing.T) {
 	t.Helper()
 	p.mountClaim(t, mebibyte)

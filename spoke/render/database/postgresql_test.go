@@ -71,7 +71,7 @@ func TestPostgreSQL(t *testing.T) {
 	primary.stop(t)
 }
 
-// TestPostgreSQLCheckpoint has a real server write a checkpoint, by the command that the hub runs.
+// TestPostgreSQLCheckpoint makes a real server write a checkpoint, by the command that the hub runs.
 func TestPostgreSQLCheckpoint(t *testing.T) {
 	usePostgreSQL(t)
 	p := newPod(t, testSpec(v1.EnginePostgreSQL, "15.4"), "shop-database-0")

@@ -76,7 +76,7 @@ func TestRebuildKeeps(t *testing.T) {
 	}
 }
 
-// TestRebuildOnce has the copy fail after the data was removed, and copies it again: a request that is
+// TestRebuildOnce makes the copy fail after the data was removed, and copies it again: a request that is
 // there for whatever reason removes no data that is complete.
 func TestRebuildOnce(t *testing.T) {
 	r := &rebuild{pod: "shop-database-1", signal: "standby.signal", control: controlFile, primary: identified, asked: askedAt}

@@ -7,7 +7,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestPostgreSQLReplicaLost has a real primary remove the WAL that its replica needs next: the replica
+// TestPostgreSQLReplicaLost makes a real primary remove the WAL that its replica needs next: the replica
 // leaves the Service, and copies the data again when it is asked to.
 func TestPostgreSQLReplicaLost(t *testing.T) {
 	usePostgreSQL(t)

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// TestPanic has one object panic again and again: it is retried less and less often, and
+// TestPanic makes one object panic again and again: it is retried less and less often, and
 // counted, and does not delay the others.
 func TestPanic(t *testing.T) {
 	t.Parallel()

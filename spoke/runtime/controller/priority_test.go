@@ -119,7 +119,7 @@ func TestDelayedResync(t *testing.T) {
 	})
 }
 
-// TestEditsPrecedeTheFirstList has a controller process one request at a time.
+// TestEditsPrecedeTheFirstList makes a controller process one request at a time.
 func TestEditsPrecedeTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string

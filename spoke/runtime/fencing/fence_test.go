@@ -101,7 +101,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestARenewalCountsFromItsStart has an API server that answers late.
+// TestARenewalCountsFromItsStart renews with an API server that answers late.
 func TestARenewalCountsFromItsStart(t *testing.T) {
 	t.Parallel()
 	now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))

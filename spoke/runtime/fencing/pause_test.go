@@ -49,7 +49,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestPauseBeginsWhileABodyIsSent has a request wait for its connection.
+// TestPauseBeginsWhileABodyIsSent makes a request wait for its connection.
 func TestPauseBeginsWhileABodyIsSent(t *testing.T) {
 	t.Parallel()
 	pause := &Pause{}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestPace has other objects make progress before one does.
+// TestPace lets other objects make progress before one does.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	const usual = 5 * time.Second

@@ -158,7 +158,7 @@ func TestAServerThatWaitsForARollout(t *testing.T) {
 	}
 }
 
-// TestAServerThatIsRefused has no backup of its own, and is not recorded: the copy keeps what it has.
+// TestAServerThatIsRefused: it has no backup of its own, and is not recorded: the copy keeps what it has.
 func TestAServerThatIsRefused(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-03-02T09:00:00Z")

@@ -114,7 +114,7 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// TestLimitedRequestsAreNotSent has writes exceed their limit: what waits is not seen by a fence, and
+// TestLimitedRequestsAreNotSent makes writes exceed their limit: what waits is not seen by a fence, and
 // a probe does not wait.
 func TestLimitedRequestsAreNotSent(t *testing.T) {
 	t.Parallel()
