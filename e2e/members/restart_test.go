@@ -50,7 +50,7 @@ func (s *suite) testRestart(t *testing.T) {
 	hub = s.startHub(t)
 	awaitEngaged(t, hub, "eu-1")
 	fleettest.Eventually(t, "the bad one to be looked at", func(context.Context) error {
-		if state, ok := hub.fleet.State("bad"); !ok || !state.Settled {
+		if state, ok := hub.fleet.State("bad"); !ok || !state.Known {
 			return fmt.Errorf("state %+v", state)
 		}
 		return nil
@@ -132,7 +132,7 @@ func (s *suite) restartBesideLost(t *testing.T, before *v1.MemberCluster) *hubPr
 	m := framework.Mark(t, s.Fleet)
 	hub := s.startHub(t)
 	fleettest.Eventually(t, "the lost member to be looked at", func(context.Context) error {
-		if state, ok := hub.fleet.State(before.Name); !ok || !state.Settled {
+		if state, ok := hub.fleet.State(before.Name); !ok || !state.Known {
 			return fmt.Errorf("state %+v", state)
 		}
 		return nil
