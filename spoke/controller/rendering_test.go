@@ -200,6 +200,9 @@ func testHeldTemplates(t *testing.T, w *writer) {
 	if d, version := w.workload(t, "frontend"); *d.(*appsv1.Deployment).Spec.Replicas != 3 || version != "1" {
 		t.Errorf("after a scale: %d replicas of version %s", *d.(*appsv1.Deployment).Spec.Replicas, version)
 	}
+	w.patch(t, `{"spec":{"frontend":{"replicas":1},"backend":{"replicas":2}}}`)
+	w.runAll(t)
+	w.wantVersions(t, "after another share of the replicas", map[string]string{"database": "1", "backend": "1", "frontend": "1"})
 	w.patch(t, `{"spec":{"frontend":{"image":"shop:v2"}}}`)
 	w.runAll(t)
 	w.wantVersions(t, "after an edit of the frontend", map[string]string{"database": "1", "backend": "1", "frontend": "2"})
