@@ -6,10 +6,12 @@
 // which carry out the orders about the member's copies, as package app describes. The results are
 // kept in memory (package state) while the member is connected; Observe reads them.
 //
-// A MemberQueue also records in each copy which process reconciles it, as the mode of the member says,
-// writes beside it what the application propagates (package propagate), and deletes what
-// deleted applications left behind (package recovery). For an application whose status was wiped, Find looks for the
-// copy. DryRun returns what would be written.
+// Before it writes a copy, a MemberQueue has package recovery assess what the member has of the application and the
+// hub may not know, as after a restore from an older backup. Then it makes the intent and applies it.
+//
+// A MemberQueue also records in each copy which process reconciles it, writes beside it what the application
+// propagates (package propagate), and deletes what deleted applications left behind. For an application whose status was
+// lost, Find looks for the copy. DryRun returns what would be written.
 //
 // # Non-goals
 //
@@ -23,13 +25,9 @@
 //     have, both may work on it: they render the same, with the same field manager.
 //   - A copy that differs only in its generation, or in what later hubs add, is not written: its generation
 //     is a lower bound (task.follows).
-//   - A copy of a later generation, or of an application that the hub does not know, is not
-//     overwritten, nor is one created whose deletion or departure the member has recorded: the hub
-//     was restored from an older backup. One with the spec of the intent is adopted. What was found is
-//     kept in the status, and confirmed by a read from the hub's API server.
-//   - An approval of the user names what was found. It is not used up, and covers nothing later.
-//   - A missing copy is not created while another cluster has a newer one, or a recorded deletion: the
-//     application may have moved. Where the hub had a copy before, clusters that are Ready are waited for.
+//   - What was found that the hub does not know is confirmed by a read from its API server: its cache may be behind.
+//   - A copy that is about to be written is assessed again as it was read then.
+//   - A missing copy is not created while members that are Ready are not connected: the application may have moved.
 //   - A copy that changes hands costs one read of the member's record: another hub may be alive.
 //   - A status that the hub's own reconciler is about to write in a member counts before it is
 //     written (Dispatcher.ObserveStatus), while the cache has the version that it replaces.

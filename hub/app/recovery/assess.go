@@ -14,7 +14,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Facts are what a member has of an application, and what the hub knows of that: less, if the hub was restored from an
+// Facts holds what a member has of an application, and what the hub knows of that: less, if the hub was restored from an
 // older backup or its objects were created again.
 type Facts struct {
 	// App is the application as the hub has it.
@@ -41,7 +41,7 @@ type Facts struct {
 	Others    []Other
 }
 
-// Other is what another member has of the application.
+// Other holds what another member has of the application.
 type Other struct {
 	Name string
 	// Away means that it is not connected, and Connecting that it is about to be.

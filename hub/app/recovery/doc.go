@@ -1,7 +1,12 @@
-// Package recovery encodes the records of copies in members that no application owns: those
-// that deleted applications left behind in members that did not respond, and orphans.
+// Package recovery decides what a hub that was restored or rebuilt must not overwrite, and encodes the
+// records of copies in members that no application owns.
 //
 // # Purpose
+//
+// Assess decides from Facts whether a hub may write or delete a copy. A copy of a later generation, or of an
+// application that the hub does not know, is not overwritten, nor is one created whose deletion or departure the
+// member has recorded, or that another member has newer. An Unknown says what was found. Its origin is kept in
+// the status until the user accepts it. The normal way of a copy comes after, and knows nothing of this.
 //
 // The hub writes a Record to the ConfigMap of the member, Name, before it releases an
 // application whose copy in that member was not confirmed to be deleted. When the member
@@ -15,10 +20,13 @@
 //
 // # Non-goals
 //
-// The package uses no client: package store reads and writes the ConfigMaps.
+// The package uses no client: the queues of members read the facts, and package store reads and writes the
+// ConfigMaps.
 //
 // # Trade-offs
 //
+//   - A copy with the spec of the intent is adopted, whatever it was made from: nothing is lost.
+//   - An approval of the user names what was found. It is not used up, and covers nothing later.
 //   - A copy that stayed behind is identified by its namespace, its name and the UID of the
 //     application that it was written for, which it has in an annotation. The copy's own UID
 //     is unknown while its member cannot be reached. An application that is created anew

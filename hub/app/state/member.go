@@ -127,7 +127,7 @@ func (m *Member) End(key types.NamespacedName, next *Result) (last *Result, news
 	c := m.of(key)
 	last = c.result
 	if m.state.apps[key] == nil {
-		next = nil // Nobody reads a result about an application that is gone, or drops it.
+		next = nil // A result about an application that is gone would stay: no pass reads or drops it.
 	}
 	c.acting, c.result = "", next
 	if next != nil {
