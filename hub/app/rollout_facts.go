@@ -35,6 +35,9 @@ func (r *Reconciler) clustersOf(app *v1.EcommerceApp, in *aggregate.Input) []rol
 			c.NoReplicas = share.NoReplicas()
 		}
 		c.Since, c.Until = r.observedSince(member), lastObserved(member, in.Now.Time)
+		if c.DownSince.After(in.Now.Time) {
+			c.DownSince = time.Time{} // The clock of the member is ahead.
+		}
 		// One with an earlier revision is not upgraded yet, and as healthy as before.
 		c.Waiting = awaitsBackup(app, member)
 		clusters = append(clusters, c)
@@ -43,10 +46,10 @@ func (r *Reconciler) clustersOf(app *v1.EcommerceApp, in *aggregate.Input) []rol
 }
 
 // observedSince returns since when this hub is known to observe a member without a break, in whole seconds: not before
-// it leads, and not before the last change of a connection that is not lost.
+// it leads, and not before the last change of a connection that is not lost. A time ahead of its clock says nothing.
 func (r *Reconciler) observedSince(member *aggregate.Cluster) time.Time {
 	since := r.state.Leads()
-	if member.Connection != aggregate.Lost && member.ConnectionSince.After(since) {
+	if member.Connection != aggregate.Lost && member.ConnectionSince.After(since) && !member.ConnectionSince.After(r.clock.Now()) {
 		since = member.ConnectionSince.Time
 	}
 	return since.Truncate(time.Second)
@@ -58,7 +61,7 @@ func lastObserved(member *aggregate.Cluster, now time.Time) time.Time {
 	switch {
 	case member.Connection == aggregate.Connected:
 		return now
-	case member.LastObserved != nil:
+	case member.LastObserved != nil && !member.LastObserved.After(now):
 		return member.LastObserved.Time
 	default:
 		return time.Time{}

@@ -217,6 +217,26 @@ func TestObservedTime(t *testing.T) {
 	}
 }
 
+// TestClocksAhead: what was written by a clock that is ahead of the hub's says nothing.
+func TestClocksAhead(t *testing.T) {
+	t.Parallel()
+	app, in := rollingShop()
+	now := in.Now.Time
+	r := observer()
+	r.leads.Store(&now)
+	ahead := metav1.NewTime(now.Add(time.Hour))
+	in.Clusters[0].ConnectionSince = ahead
+	in.Clusters[0].Copy.Status.Conditions[1] = metav1.Condition{Type: v1.ConditionAvailable, Status: metav1.ConditionFalse, LastTransitionTime: ahead}
+	in.Clusters[1].Connection, in.Clusters[1].LastObserved = aggregate.Lost, &ahead
+	got := r.clustersOf(app, &in)
+	if a := got[0]; !a.Since.Equal(now) || !a.DownSince.IsZero() {
+		t.Errorf("a member is observed since %s, and down since %s", a.Since, a.DownSince)
+	}
+	if b := got[1]; !b.Until.IsZero() {
+		t.Errorf("a lost member was observed until %s", b.Until)
+	}
+}
+
 // TestHubAwayPastTheDeadline: a hub that has just begun to lead finds a cluster connected and not ready, whose update
 // was written long ago: that time does not count.
 func TestHubAwayPastTheDeadline(t *testing.T) {

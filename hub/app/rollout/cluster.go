@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
@@ -246,14 +248,14 @@ func (p *planner) recordBefore(c *progress) {
 }
 
 // resume lets the time of an update count that is observed. What was not observed since it was last written
-// does not.
+// does not, nor does a time that another hub wrote whose clock was ahead.
 func (p *planner) resume(c *progress, ready bool) {
 	u := c.update
-	if u.StartTime != nil && u.StartTime.Time.Before(c.Since) {
+	if u.StartTime != nil && !p.isObserved(c, u.StartTime) {
 		u.StartTime = nil
 	}
 	wasReady := u.ReadyTime != nil
-	if wasReady && u.ReadyTime.Time.Before(c.Since) {
+	if wasReady && !p.isObserved(c, u.ReadyTime) {
 		u.ReadyTime = p.now()
 	}
 	switch {
@@ -270,6 +272,11 @@ func (p *planner) resume(c *progress, ready bool) {
 		u.ReadySeconds = 0
 		u.StartTime = cmp.Or(u.StartTime, p.now())
 	}
+}
+
+// isObserved reports whether this hub has observed a cluster since a time.
+func (p *planner) isObserved(c *progress, since *metav1.Time) bool {
+	return !since.Time.Before(c.Since) && !since.After(p.Now)
 }
 
 // spent returns how long an update was observed as it is: healthy, or not yet.

@@ -212,6 +212,12 @@ func TestObserved(t *testing.T) {
 			name: "nor does the soak time", last: rolling(had(ready("eu-1", 300), 0, 20)), clusters: "eu-1=2 us-1=1", with: seen(1, 0),
 			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(ready 0s after 20s of health) us-1=1 | until 40s",
 		}, {
+			name: "nor does a time ahead of the clock", last: rolling(had(began("eu-1", -30), 60, 0)), clusters: "eu-1=2,updating us-1=1",
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s after 60s) us-1=1 | until 9m0s",
+		}, {
+			name: "nor a soak time", last: rolling(had(ready("eu-1", -30), 0, 20)), clusters: "eu-1=2 us-1=1",
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(ready 0s after 20s of health) us-1=1 | until 40s",
+		}, {
 			name: "the loss of a cluster ends what is observed", last: rolling(had(began("eu-1", 5), 60, 0)), clusters: "eu-1=2,aside us-1=1", with: seen(30, 2),
 			want: "Progressing us 0/2 waiting for us-1 | eu-1=2(never after 240s) us-1=2(0s) | until 10m0s",
 		}, {

@@ -15,7 +15,7 @@ func (s *State) StatusWritten(key types.NamespacedName) {
 }
 
 // UntilStatus returns how long the status of an application waits so that it is written once in a period; 0 if it is
-// written now. The time stored is that of the last write by an earlier process.
+// written now. The time stored is that of the last write by an earlier process, and says nothing if its clock was ahead.
 func (s *State) UntilStatus(key types.NamespacedName, stored time.Time, period time.Duration) time.Duration {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -23,7 +23,10 @@ func (s *State) UntilStatus(key types.NamespacedName, stored time.Time, period t
 	if last.IsZero() {
 		last = stored
 	}
-	return max(min(period-s.clock.Since(last), period), 0)
+	if passed := s.clock.Since(last); passed >= 0 {
+		return max(period-passed, 0)
+	}
+	return 0
 }
 
 // UntilResults returns how long the status of an application waits for the results of a Decision, counted from the

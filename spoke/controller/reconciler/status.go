@@ -149,8 +149,10 @@ func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration 
 	if r.kind.SameParts == nil || r.kind.SameParts(before, after) {
 		hold += countsEvery
 	}
-	// The last write may be of a process whose clock is ahead.
-	return min(hold-now.Sub(last.Time), hold)
+	if last.After(now.Time) {
+		return 0 // It was written by a process whose clock was ahead, and says nothing.
+	}
+	return hold - now.Sub(last.Time)
 }
 
 // isMinor reports whether only numbers, messages, the reason for not being ready and the parts that

@@ -25,7 +25,7 @@ func TestHoldFor(t *testing.T) {
 		"a message, beside nine others": {9, 0, func(s *v1.EcommerceAppStatus) { s.Message = "1 of 2" }, 6 * time.Second},
 		"a part":                        {0, 0, func(s *v1.EcommerceAppStatus) { s.Ready = "1/2" }, -time.Second},
 		"a part, beside nine others":    {9, 0, func(s *v1.EcommerceAppStatus) { s.Ready = "1/2" }, 4 * time.Second},
-		"a message, ten minutes ahead":  {0, 10 * time.Minute, func(s *v1.EcommerceAppStatus) { s.Message = "1 of 2" }, 2 * time.Second},
+		"a message, ten minutes ahead":  {0, 10 * time.Minute, func(s *v1.EcommerceAppStatus) { s.Message = "1 of 2" }, 0},
 		"the phase":                     {1000, 0, func(s *v1.EcommerceAppStatus) { s.Phase = v1.PhaseRunning }, 0},
 		"a server that started":         {1000, 0, func(s *v1.EcommerceAppStatus) { s.StartedServer = &v1.DatabaseServer{Version: "8.4.2"} }, 0},
 		"a condition": {1000, 0, func(s *v1.EcommerceAppStatus) {
