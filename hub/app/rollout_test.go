@@ -131,6 +131,9 @@ func TestClustersOf(t *testing.T) {
 		}, with(func(c *rollout.Cluster) {
 			c.Cause, c.Stalled, c.Failure = "Conflict: m", v1.ReasonConflict, "Conflict: m"
 		})},
+		"an earlier one could not be": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
+			in.Clusters[0].Failure = &aggregate.Failure{Reason: v1.ReasonConflict, Message: "m", Earlier: true}
+		}, healthy},
 		"without replicas": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Shares = map[string]v1.ReplicaShare{"a": {Frontend: new(int32(0)), Backend: new(int32(0))}}
 		}, with(func(c *rollout.Cluster) { c.NoReplicas = true })},

@@ -46,11 +46,15 @@ func TestHeldCopy(t *testing.T) {
 }
 
 // TestLastingFailure: a copy that the API server of a member fails on waits for a user once that has lasted, also
-// while it is to be deleted.
+// while it is to be deleted. What failed before an edit is not known of the edit.
 func TestLastingFailure(t *testing.T) {
 	t.Parallel()
-	for name, lasting := range map[string]bool{"at first": false, "for minutes": true} {
-		failure := &Failure{Reason: v1.ReasonApplyFailed, Message: "repair the webhook", Lasting: lasting}
+	for name, failure := range map[string]*Failure{
+		"at first": {Reason: v1.ReasonApplyFailed}, "for minutes": {Reason: v1.ReasonApplyFailed, Lasting: true}, "refused": {Reason: v1.ReasonInvalidSpec},
+		"for minutes, before an edit": {Reason: v1.ReasonApplyFailed, Lasting: true, Earlier: true}, "refused before an edit": {Reason: v1.ReasonInvalidSpec, Earlier: true},
+	} {
+		lasting := (failure.Lasting || failure.Reason == v1.ReasonInvalidSpec) && !failure.Earlier
+		failure.Message = "repair the webhook"
 		written := v1.ClusterStatus{Phase: v1.PhaseRunning, Ready: true}
 		setFailure(&written, failure)
 		var leaves v1.ClusterStatus

@@ -199,6 +199,8 @@ type Failure struct {
 	Propagation bool
 	// Lasting is true if it might have passed by itself, and has not for minutes.
 	Lasting bool
+	// Earlier is true if the attempt was about an earlier order: whether the present one fails is not known yet.
+	Earlier bool
 }
 
 // Contended reports whether another client changes the copy each time that it is repaired.
@@ -208,8 +210,8 @@ func (f *Failure) Contended() bool {
 
 // NeedsIntervention reports whether the failure persists until a user changes something.
 func (f *Failure) NeedsIntervention() bool {
-	if f == nil || f.Lasting {
-		return f != nil
+	if f == nil || f.Earlier || f.Lasting {
+		return f != nil && !f.Earlier
 	}
 	switch f.Reason {
 	case v1.ReasonConflict, v1.ReasonNewerInMember, v1.ReasonDeletedInMember, v1.ReasonNewerElsewhere, v1.ReasonForbidden, v1.ReasonInvalidSpec, v1.ReasonUpgradeRefused, v1.ReasonResidueFull:

@@ -111,6 +111,10 @@ func (l *MemberQueue) Observe(ctx context.Context, stored *state.Decision, c *ag
 	if t.order != nil && found.Revision != t.order.Revision {
 		c.Failure = nil // It is about the revision before.
 	}
+	if c.Failure != nil && t.order != nil && found.Hash != t.order.Hash {
+		earlier := *c.Failure
+		earlier.Earlier, c.Failure = true, &earlier
+	}
 	c.Pending, c.Paused = found.Pending, c.Paused || l.paused
 	// Only an entry without an applied generation needs it.
 	c.Unconfirmed = t.deletes() || !t.hadCopy() && !found.Applied

@@ -118,6 +118,34 @@ func TestObserveAbsence(t *testing.T) {
 	}
 }
 
+// TestObserveEarlierFailure: a failure is about the order that was acted on, and waits for a user no longer when another
+// order follows, as with an edit that corrects it.
+func TestObserveEarlierFailure(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "a")
+	m := f.Get("a")
+	m.cluster = &caches{}
+	first, edited := shop(1, 1, "a"), shop(2, 1, "a")
+	failure := func(app *v1.EcommerceApp) *aggregate.Failure {
+		t.Helper()
+		c := aggregate.Cluster{}
+		if _, err := m.Observe(t.Context(), facts(app), &c); err != nil {
+			t.Fatal(err)
+		}
+		return c.Failure
+	}
+	f.handOver(first)
+	order := m.memory.Begin(key()).Order("a")
+	m.memory.End(key(), &state.Result{App: "u-1", Hash: order.Hash, Failure: &aggregate.Failure{Reason: v1.ReasonInvalidSpec}})
+	if got := failure(first); got == nil || !got.NeedsIntervention() {
+		t.Errorf("the failure of the present order is %+v, want one that waits for a user", got)
+	}
+	f.handOver(edited)
+	if got := failure(edited); got == nil || !got.Earlier || got.NeedsIntervention() {
+		t.Errorf("the failure of an earlier order is %+v, want one that does not wait for a user", got)
+	}
+}
+
 // TestRequestsOfAMemberThatReturns: an application that was decided while the member was not connected is among the
 // first requests of its queue.
 func TestRequestsOfAMemberThatReturns(t *testing.T) {
