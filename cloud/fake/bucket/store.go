@@ -15,24 +15,24 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// What a store refuses.
+// Errors of a store.
 var (
 	// ErrExists means that there is an object under the key already.
 	ErrExists = errors.New("there is an object already")
 	// ErrMissing means that there is no object under the key.
 	ErrMissing = errors.New("there is no such object")
-	// ErrLocked means that the object must stay as it is.
+	// ErrLocked means that a policy protects the object.
 	ErrLocked = errors.New("the object is locked")
 )
 
 // Object describes an object of a store.
 type Object struct {
-	// Key is the whole one, with the prefix of the account.
+	// Key is the complete key, with the prefix of the account.
 	Key   string
 	Bytes int64
-	// ModifiedAt is when it was made.
+	// ModifiedAt is the time of the last write.
 	ModifiedAt time.Time
-	// MD5 and CRC32C are the checksums that providers tell; Serial differs between any
+	// MD5 and CRC32C are the checksums that providers return; Serial differs between any
 	// two objects of a store, and grows.
 	MD5    [md5.Size]byte
 	CRC32C uint32
@@ -40,27 +40,27 @@ type Object struct {
 	Locked bool
 }
 
-// Store is a bucket. Its methods may be called at the same time.
+// Store represents a bucket. It is safe for concurrent use.
 type Store struct {
 	clock clock.PassiveClock
 
 	mu      sync.Mutex
-	objects map[string]kept
+	objects map[string]storedObject
 	serial  int64
 	dir     string
 	secret  []byte
 }
 
-// kept is an object with its content.
-type kept struct {
+// storedObject is an object with its content.
+type storedObject struct {
 	Object
 
 	content content
 }
 
-// NewStore makes a bucket that is empty.
+// NewStore returns an empty bucket.
 func NewStore(clock clock.PassiveClock) *Store {
-	return &Store{clock: clock, objects: map[string]kept{}, secret: []byte("of this store")}
+	return &Store{clock: clock, objects: map[string]storedObject{}, secret: []byte("of this store")}
 }
 
 // SpillTo keeps contents of more than 1 MiB, from now on, in files of a directory.
@@ -70,8 +70,8 @@ func (s *Store) SpillTo(dir string) {
 	s.dir = dir
 }
 
-// Create makes an object of all that a reader has. Where one is there already it is
-// ErrExists, and the reader is read to its end all the same. A reader that fails makes
+// Create creates an object with the content of a reader. If the key has one already, it returns
+// ErrExists after it has read the reader to its end. A reader that fails creates
 // nothing; its error is returned.
 func (s *Store) Create(key string, from io.Reader) (Object, error) {
 	if _, err := s.Stat(key); err == nil {
@@ -80,16 +80,16 @@ func (s *Store) Create(key string, from io.Reader) (Object, error) {
 		}
 		return Object{}, ErrExists
 	}
-	return s.put(key, from, false)
+	return s.write(key, from, false)
 }
 
 // Replace creates an object, or overwrites an existing one. It returns ErrLocked if
 // that one must stay.
 func (s *Store) Replace(key string, from io.Reader) (Object, error) {
-	return s.put(key, from, true)
+	return s.write(key, from, true)
 }
 
-func (s *Store) put(key string, from io.Reader, over bool) (Object, error) {
+func (s *Store) write(key string, from io.Reader, overwrite bool) (Object, error) {
 	s.mu.Lock()
 	d := &draft{dir: s.dir}
 	s.mu.Unlock()
@@ -97,20 +97,20 @@ func (s *Store) put(key string, from io.Reader, over bool) (Object, error) {
 		d.discard()
 		return Object{}, fmt.Errorf("reading the content: %w", err)
 	}
-	made := kept{Object: Object{Key: key}}
+	made := storedObject{Object: Object{Key: key}}
 	made.content, made.Bytes, made.MD5, made.CRC32C = d.finish()
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old, there := s.objects[key]
+	old, exists := s.objects[key]
 	switch {
-	case there && !over:
+	case exists && !overwrite:
 		made.content.drop()
 		return Object{}, ErrExists
-	case there && old.Locked:
+	case exists && old.Locked:
 		made.content.drop()
 		return Object{}, ErrLocked
-	case there:
+	case exists:
 		old.content.drop()
 	}
 	s.serial++
@@ -212,7 +212,7 @@ func (s *Store) Content(key string) ([]byte, bool) {
 func (s *Store) Put(key string, content []byte) {
 	s.Remove(key)
 	// Memory takes everything.
-	_, _ = s.put(key, bytes.NewReader(content), true)
+	_, _ = s.write(key, bytes.NewReader(content), true)
 }
 
 // Remove deletes an object as another client, also a locked one.
