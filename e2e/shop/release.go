@@ -7,7 +7,7 @@ import (
 
 // Release represents the features of one version of the shop.
 type Release struct {
-	// Version is as the linker wrote it, for example v2.1.0.
+	// Version is the version that the linker wrote, for example v2.1.0.
 	Version string
 	// GiftNotes adds a note to orders, since v2.1.0.
 	GiftNotes bool

@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
-// resource is one that a request concerns. EC2 authorizes a request for each of them.
+// resource represents a resource that a request concerns. EC2 authorizes a request for each of them.
 type resource struct {
 	arn     string
 	context map[string][]string

@@ -140,7 +140,7 @@ func (s *Server) routes() {
 // listing returns the parameters of a method that lists.
 func listing() []string { return []string{"filter", "maxResults", "pageToken"} }
 
-// request is one that was let in.
+// request represents an authorized request.
 type request struct {
 	*http.Request
 	project string

@@ -92,7 +92,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// request is one by a token that is known, about the bucket.
+// request represents a request for the bucket, with a valid token.
 type request struct {
 	*http.Request
 	may func(permission, object string) error

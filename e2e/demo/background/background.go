@@ -27,7 +27,7 @@ const (
 	shown = 20
 )
 
-// Process is one that outlives this one.
+// Process represents a process that goes on when this one ends.
 type Process struct {
 	// What it is to people.
 	What string

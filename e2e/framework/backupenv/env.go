@@ -58,7 +58,7 @@ type Env struct {
 	Clock       *testclock.FakeClock
 	Cloud       *fake.Cloud
 	Buckets     *bucket.Store
-	// SafeMode is that of the next process.
+	// SafeMode starts the next process in safe mode.
 	SafeMode bool
 	// JobExit returns how a Job ends that RunMember runs; without it, Jobs do not run.
 	JobExit func(t *testing.T, job *batchv1.Job) Exit

@@ -17,7 +17,7 @@ type Request struct {
 	Resource string
 	// Namespace and Name are those in the path. A created object has no name there.
 	Namespace, Name string
-	// Body is that of a request to create something or to change it.
+	// Body is the body of a request that creates or changes an object.
 	Body []byte
 }
 

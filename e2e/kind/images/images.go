@@ -44,7 +44,7 @@ type Builder struct {
 	Progress io.Writer
 }
 
-// Set is all images.
+// Set holds all images.
 type Set struct {
 	// Hub and Spoke are the product's.
 	Hub, Spoke string

@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
-// noticedLate is how long after a database was lost its copy may still say nothing.
+// noticedLate bounds the time after the loss of a database at which its copy reports it.
 const noticedLate = time.Hour
 
 // lost returns a Result that waits while the database of a Backup that retention deletes is lost:

@@ -22,8 +22,8 @@ import (
 const (
 	// passTimeout bounds one pass: a few requests to a member, and some to a cloud.
 	passTimeout = 3 * time.Minute
-	// snapshotTimeout is how long all that goes by itself is waited for until the point in
-	// time is fixed; readyTimeout until data has travelled and copies are made.
+	// snapshotTimeout bounds the time until the point in time is fixed, and readyTimeout the time until
+	// the data is stored and copies are complete.
 	snapshotTimeout = 6 * time.Hour
 	readyTimeout    = 48 * time.Hour
 )

@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
-// maxAttempts is how often a snapshot is asked for that fails after it was accepted.
+// maxAttempts bounds the requests for a snapshot that fails after the provider accepted it.
 const maxAttempts = 3
 
 const (

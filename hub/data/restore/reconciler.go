@@ -24,12 +24,12 @@ import (
 const (
 	// passTimeout bounds one pass.
 	passTimeout = 2 * time.Minute
-	// memberDelay is how long to wait for what goes on in the member.
+	// memberDelay is the time between two looks at what goes on in the member.
 	memberDelay = 2 * time.Second
-	// preparationLimit is how long all that goes by itself is waited for before anything was replaced,
-	// or a Job had a dump to load.
+	// preparationLimit bounds the time of a Restore before it has replaced anything, or before a Job
+	// has a dump to load.
 	preparationLimit = 6 * time.Hour
-	// loadLimit is how long there are attempts to load a dump, each with a limit of its own.
+	// loadLimit bounds the time for all attempts to load a dump. Each has a limit of its own.
 	loadLimit = 24 * time.Hour
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
-// maxVolumeAttempts is how often a volume is asked for that fails after it was accepted.
+// maxVolumeAttempts bounds the requests for a volume that fails after the provider accepted it.
 const maxVolumeAttempts = 3
 
 // volumeMaker makes and deletes the volumes of one Restore. All fields are required.

@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
-// verifyLimit is how long a backup has to be proven; a dump, which travels, has limit.
+// verifyLimit bounds the verification of a snapshot; a dump, which is downloaded, has preparationLimit.
 const verifyLimit = time.Hour
 
 // namespace returns the namespace for the claims.
