@@ -18,8 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/binaries"
 )
 
-// graceful is how long a program may take to end after an interruption.
-const graceful = 45 * time.Second
+// stopTimeout is how long a program may take to end after an interruption.
+const stopTimeout = 45 * time.Second
 
 // command returns a program that runs in the repository against the hub, with the
 // demo's programs first in its path. An interruption is passed on.
@@ -31,7 +31,7 @@ func (d *demo) command(ctx context.Context, program string, args ...string) *exe
 		"KUBECONFIG="+d.path("hub", "kubeconfig"),
 	)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = graceful
+	cmd.WaitDelay = stopTimeout
 	return cmd
 }
 

@@ -26,8 +26,8 @@ const (
 	// home is the member whose database is backed up, away the region of the copies.
 	home = "eu-1"
 	away = "us-east-1"
-	// patience limits the time that the hub may take for a request.
-	patience = "60s"
+	// hubTimeout limits the time that the hub may take for a request.
+	hubTimeout = "60s"
 )
 
 // accountManifest is the CloudAccount of the demo; config/samples has one for users.
@@ -86,7 +86,7 @@ func (d *demo) introduce(ctx context.Context, progress io.Writer, members ...str
 	if err := d.pipe(ctx, apply(), manifestOf(at.Health)); err != nil {
 		return err
 	}
-	if err := d.kubectl(ctx, "wait", "--for=condition=Ready", "cloudaccount", account, "--timeout="+patience); err != nil {
+	if err := d.kubectl(ctx, "wait", "--for=condition=Ready", "cloudaccount", account, "--timeout="+hubTimeout); err != nil {
 		return fmt.Errorf("%w\nthe hub's log ends with:\n%s", err, d.operator().LogTail())
 	}
 	_, hub, err := d.hubClient()
@@ -102,7 +102,7 @@ func (d *demo) introduce(ctx context.Context, progress io.Writer, members ...str
 		if err := d.kubectl(ctx, "patch", "membercluster", name, "--type=merge", "-p", `{"spec":{"cloudAccountRef":{"name":"`+account+`"}}}`); err != nil {
 			return err
 		}
-		if err := d.kubectl(ctx, "wait", "--for=condition=StorageReady", "membercluster", name, "--timeout="+patience); err != nil {
+		if err := d.kubectl(ctx, "wait", "--for=condition=StorageReady", "membercluster", name, "--timeout="+hubTimeout); err != nil {
 			return err
 		}
 		member := &v1.MemberCluster{}

@@ -23,8 +23,8 @@ const (
 	downloadInterval = 3 * time.Second
 	// downloadTimeout bounds a download that makes progress: building takes as long.
 	downloadTimeout = 10 * time.Minute
-	// patience is how long a server may be silent.
-	patience = 5 * time.Second
+	// defaultMaxSilence is how long a server may be silent.
+	defaultMaxSilence = 5 * time.Second
 	// maxChecksums bounds a document with checksums.
 	maxChecksums = 4 << 20
 	mebibyte     = 1 << 20
@@ -172,7 +172,7 @@ func (t *transfer) save(ctx context.Context, from release, name string) (string,
 func (t *transfer) get(ctx context.Context, address string, read func(answer io.Reader, length int64) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(t.Patience, func() { cancel(fmt.Errorf("%w for %s", errSilent, t.Patience)) })
+	silence := time.AfterFunc(t.MaxSilence, func() { cancel(fmt.Errorf("%w for %s", errSilent, t.MaxSilence)) })
 	defer silence.Stop()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -181,7 +181,7 @@ func (t *transfer) get(ctx context.Context, address string, read func(answer io.
 	answer, err := http.DefaultClient.Do(request)
 	if err == nil {
 		if answer.StatusCode == http.StatusOK {
-			err = read(&attentive{Reader: answer.Body, silence: silence, patience: t.Patience}, answer.ContentLength)
+			err = read(&attentive{Reader: answer.Body, silence: silence, maxSilence: t.MaxSilence}, answer.ContentLength)
 		} else {
 			err = fmt.Errorf("%w %s", errStatus, answer.Status)
 		}
@@ -204,13 +204,13 @@ func (t *transfer) get(ctx context.Context, address string, read func(answer io.
 type attentive struct {
 	io.Reader
 
-	silence  *time.Timer
-	patience time.Duration
+	silence    *time.Timer
+	maxSilence time.Duration
 }
 
 func (a *attentive) Read(p []byte) (int, error) {
 	n, err := a.Reader.Read(p)
-	a.silence.Reset(a.patience)
+	a.silence.Reset(a.maxSilence)
 	return n, err
 }
 

@@ -110,9 +110,9 @@ func (r *releases) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 }
 
 // at returns the release servers at an address.
-func at(address string, patience time.Duration) *binaries.Releases {
+func at(address string, maxSilence time.Duration) *binaries.Releases {
 	return &binaries.Releases{
-		Kubernetes: address, GitHub: address, GitHubAPI: address, Platform: "linux/" + runtime.GOARCH, Patience: patience,
+		Kubernetes: address, GitHub: address, GitHubAPI: address, Platform: "linux/" + runtime.GOARCH, MaxSilence: maxSilence,
 	}
 }
 
@@ -138,11 +138,11 @@ func silent(request *http.Request) { <-request.Context().Done() }
 
 // downloadTest is a server's response to one request, and the expected builds.
 type downloadTest struct {
-	name, at string
-	answer   http.HandlerFunc
-	built    []string
-	progress string
-	patience time.Duration
+	name, at   string
+	answer     http.HandlerFunc
+	built      []string
+	progress   string
+	maxSilence time.Duration
 }
 
 func TestDownload(t *testing.T) {
@@ -178,7 +178,7 @@ func TestDownload(t *testing.T) {
 		},
 		{
 			name: "silent from the middle", at: "/kubectl", built: []string{binaries.Kubectl}, progress: "the server is silent for 2s",
-			answer: half(silent), patience: brief,
+			answer: half(silent), maxSilence: brief,
 		},
 	} {
 		t.Run(test.name, test.run)
@@ -189,11 +189,11 @@ func (d downloadTest) run(t *testing.T) {
 	built := fakeGo(t, succeed)
 	server := newReleases(t)
 	server.at, server.answer = d.at, d.answer
-	if d.patience == 0 {
-		d.patience = time.Minute
+	if d.maxSilence == 0 {
+		d.maxSilence = time.Minute
 	}
 	var progress strings.Builder
-	dir, err := binaries.Provider{Releases: at(server.serve(t), d.patience), Progress: &progress}.Ensure(t.Context())
+	dir, err := binaries.Provider{Releases: at(server.serve(t), d.maxSilence), Progress: &progress}.Ensure(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ type Releases struct {
 	Platform string
 	// Envtest are the SHA-512 checksums of the archives of envtest, by platform.
 	Envtest map[string]string
-	// Patience is how long a server may be silent, before and during its response.
-	Patience time.Duration
+	// MaxSilence is how long a server may be silent, before and during its response.
+	MaxSilence time.Duration
 }
 
 // envtestVersion is the version of envtest's archives: the newest of the pinned minor version. It is not
@@ -37,7 +37,7 @@ const envtestVersion = "v1.36.2"
 func PublicReleases() *Releases {
 	return &Releases{
 		Kubernetes: "https://dl.k8s.io", GitHub: "https://github.com", GitHubAPI: "https://api.github.com",
-		Platform: runtime.GOOS + "/" + runtime.GOARCH, Patience: patience,
+		Platform: runtime.GOOS + "/" + runtime.GOARCH, MaxSilence: defaultMaxSilence,
 		// From https://github.com/kubernetes-sigs/controller-tools/blob/434758187ddd/envtest-releases.yaml.
 		Envtest: map[string]string{
 			"darwin/amd64": "b4fe9f973cd1992e3880f8b230ed32c0c243b83371591e3e3315f4404df2cdbef8ee94eeb9bb245b7e5feb987d5c4a76c43e0877654ab73f00d7bbc2b9984514",

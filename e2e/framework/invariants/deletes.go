@@ -10,8 +10,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 )
 
-// editPatience is how long after the edit of its owner an object may be deleted.
-const editPatience = 2 * time.Minute
+// editWindow is how long after the edit of its owner an object may be deleted.
+const editWindow = 2 * time.Minute
 
 // The plurals that decide about deletions.
 const (
@@ -157,7 +157,7 @@ func (r *requests) asked(seen request) bool {
 			at, edited := r.edited[owner]
 			// What a deleted Backup may take with it is not the database's.
 			gone := r.deleted[owner] && (owner.resource == backups || !retained(seen.Event))
-			if gone || edited && removable(seen.Event) && seen.Received.Sub(at) < editPatience {
+			if gone || edited && removable(seen.Event) && seen.Received.Sub(at) < editWindow {
 				return true
 			}
 		}
