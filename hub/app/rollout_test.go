@@ -225,8 +225,7 @@ func TestClocksAhead(t *testing.T) {
 	t.Parallel()
 	app, in := rollingShop()
 	now := in.Now.Time
-	r := observer()
-	r.leads.Store(&now)
+	r := observer(now)
 	ahead := metav1.NewTime(now.Add(time.Hour))
 	in.Clusters[0].ConnectionSince = ahead
 	in.Clusters[0].Copy.Status.Conditions[1] = metav1.Condition{Type: v1.ConditionAvailable, Status: metav1.ConditionFalse, LastTransitionTime: ahead}
