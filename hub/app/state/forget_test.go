@@ -23,7 +23,38 @@ func TestForget(t *testing.T) {
 		t.Errorf("wakes %v again", waiting)
 	}
 	m.End(key(), &Result{App: "u-1", Hash: "1"})
-	if _, known := m.Result(key(), "u-1"); known || len(m.copies)+len(s.apps) > 0 {
+	if _, known := m.Result(key(), "u-1"); known || len(m.copies)+len(s.apps)+len(s.holders) > 0 {
 		t.Error("something is left")
+	}
+}
+
+// TestInvolved: handing a Decision over costs a look at the members that it is about, not at the fleet.
+func TestInvolved(t *testing.T) {
+	t.Parallel()
+	s := New(clock.RealClock{})
+	members := map[string]*Member{}
+	for _, name := range []string{"ordered", "waits", "knows", "closed", "other", "another"} {
+		members[name] = s.Connect(name, false)
+	}
+	s.Await(key(), "waits", true)
+	members["knows"].Ask(key(), "u-1")
+	members["closed"].Ask(key(), "u-1")
+	members["closed"].Close()
+	former := s.Connect("ordered", false)
+	got := s.involved(key(), decision(map[string]string{"ordered": "1", "closed": "1", "away": "1"}))
+	for m, want := range map[*Member]bool{members["ordered"]: true, former: true, members["waits"]: true, members["knows"]: true} {
+		if _, is := got[m]; is != want {
+			t.Errorf("%s is involved: %t", m.name, is)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("looks at %d connections, want 4", len(got))
+	}
+	for _, m := range members {
+		m.Close()
+	}
+	former.Close()
+	if len(s.members)+len(s.holders) > 0 {
+		t.Errorf("remembers %d members and %d holders, of none", len(s.members), len(s.holders))
 	}
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -25,7 +26,7 @@ func (s *State) HandOver(next *Decision) []string {
 	a := s.of(key)
 	a.decision = next
 	var concerned []string
-	for m := range s.members {
+	for m := range s.involved(key, next) {
 		c, order := m.copies[key], next.Order(m.name)
 		if a.waiting[m.name] || c.isBehind(order) {
 			concerned = append(concerned, m.name)
@@ -40,6 +41,20 @@ func (s *State) HandOver(next *Decision) []string {
 	}
 	a.waiting = nil
 	return concerned
+}
+
+// involved returns the connections to the members that a Decision orders something of or whose queues wait for it, and
+// those that know of a copy. The lock is held.
+func (s *State) involved(key types.NamespacedName, next *Decision) map[*Member]struct{} {
+	all := map[*Member]struct{}{}
+	maps.Copy(all, s.holders[key])
+	for name := range next.Orders {
+		maps.Copy(all, s.members[name])
+	}
+	for name := range s.about(key).waiting {
+		maps.Copy(all, s.members[name])
+	}
+	return all
 }
 
 // Decision returns the last Decision about an application, or nil.

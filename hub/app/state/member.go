@@ -17,6 +17,8 @@ type Member struct {
 	name  string
 	// paused means that nothing is written in the member.
 	paused bool
+	// closed means that the connection has ended: a Decision that is handed over later is not for it.
+	closed bool
 	// copies are by application.
 	copies map[types.NamespacedName]*copied
 }
@@ -86,7 +88,7 @@ func (s *State) Connect(member string, paused bool) *Member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := &Member{state: s, name: member, paused: paused, copies: map[types.NamespacedName]*copied{}}
-	s.members[m] = struct{}{}
+	add(s.members, member, m)
 	return m
 }
 
@@ -94,7 +96,25 @@ func (s *State) Connect(member string, paused bool) *Member {
 func (m *Member) Close() {
 	m.state.mu.Lock()
 	defer m.state.mu.Unlock()
-	delete(m.state.members, m)
+	remove(m.state.members, m.name, m)
+	for key := range m.copies {
+		remove(m.state.holders, key, m)
+	}
+	m.closed = true
+}
+
+// add adds a connection to those of a key, and remove removes it.
+func add[K comparable](all map[K]map[*Member]struct{}, key K, m *Member) {
+	if all[key] == nil {
+		all[key] = map[*Member]struct{}{}
+	}
+	all[key][m] = struct{}{}
+}
+
+func remove[K comparable](all map[K]map[*Member]struct{}, key K, m *Member) {
+	if delete(all[key], m); len(all[key]) == 0 {
+		delete(all, key)
+	}
 }
 
 // Name returns the name of the member.
@@ -104,6 +124,9 @@ func (m *Member) Name() string { return m.name }
 func (m *Member) of(key types.NamespacedName) *copied {
 	if m.copies[key] == nil {
 		m.copies[key] = &copied{}
+		if !m.closed {
+			add(m.state.holders, key, m)
+		}
 	}
 	return m.copies[key]
 }
@@ -163,6 +186,7 @@ func (m *Member) CountConflict(key types.NamespacedName, conflict bool) int {
 func (m *Member) dropEmpty(key types.NamespacedName) {
 	if *m.copies[key] == (copied{}) {
 		delete(m.copies, key)
+		remove(m.state.holders, key, m)
 	}
 }
 

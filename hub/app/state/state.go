@@ -19,9 +19,12 @@ import (
 type State struct {
 	clock clock.PassiveClock
 
-	mu      sync.RWMutex
-	apps    map[types.NamespacedName]*application
-	members map[*Member]struct{}
+	mu   sync.RWMutex
+	apps map[types.NamespacedName]*application
+	// members are the connections, by member: two while one replaces the other. Holders are those that remember
+	// something of an application.
+	members map[string]map[*Member]struct{}
+	holders map[types.NamespacedName]map[*Member]struct{}
 	// leads is when this process began to decide about rollouts; zero before.
 	leads time.Time
 }
@@ -48,7 +51,10 @@ type application struct {
 
 // New returns a State that remembers nothing.
 func New(c clock.PassiveClock) *State {
-	return &State{clock: c, apps: map[types.NamespacedName]*application{}, members: map[*Member]struct{}{}}
+	return &State{
+		clock: c, apps: map[types.NamespacedName]*application{},
+		members: map[string]map[*Member]struct{}{}, holders: map[types.NamespacedName]map[*Member]struct{}{},
+	}
 }
 
 // of returns what is remembered of an application, to be changed. The lock is held.
@@ -74,9 +80,10 @@ func (s *State) Forget(key types.NamespacedName) []string {
 	defer s.mu.Unlock()
 	waiting := slices.Sorted(maps.Keys(s.about(key).waiting))
 	delete(s.apps, key)
-	for m := range s.members {
+	for m := range s.holders[key] {
 		delete(m.copies, key)
 	}
+	delete(s.holders, key)
 	return waiting
 }
 
