@@ -192,6 +192,7 @@ func (f *fleet) checkStatus(r Request, d Decision) {
 			entries++
 		}
 		downBefore := !updateOf(s, c.Name).Before.Serving || r.Last != nil && !updateOf(*r.Last, c.Name).Before.Serving
+		downBefore = downBefore || r.RollbackTo != 0 && !c.Serving // It is observed in this step.
 		switch {
 		case c.SetAside || isHealthyIn(r, s, c):
 		case s.CompletionTime == nil && s.Target() == s.Revision && d.Revisions[c.Name] == s.Revision && !isUpdating(r, s, c.Name):
