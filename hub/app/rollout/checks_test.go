@@ -124,7 +124,8 @@ func isLeftBehind(r Request, u v1.ClusterUpdate) bool {
 	if u.StartTime != nil {
 		spent += r.Now.Sub(u.StartTime.Time)
 	}
-	return isNotable(u.Before) && u.ReadyTime == nil && spent >= r.Spec.ProgressDeadline.Duration
+	p := &planner{Request: r}
+	return isNotable(u.Before) && u.ReadyTime == nil && spent >= p.progressDeadline()
 }
 
 // wasUnready reports whether components of a cluster were not ready before its update.
