@@ -88,10 +88,9 @@ func phases() []v1.Phase {
 	}
 }
 
-// testStatusBounds writes valid and invalid statuses.
-func (s *server) testStatusBounds(t *testing.T) {
-	k := ecommerceApps()
-	app := s.create(t.Context(), t, k, edits{"metadata.name": "bounds", "metadata.namespace": "status"})
+// testValidStatuses writes statuses at the bounds.
+func (s *server) testValidStatuses(t *testing.T, k kind, app *unstructured.Unstructured) {
+	t.Helper()
 	for _, phase := range phases() {
 		status := v1.EcommerceAppStatus{
 			Phase:      phase,
@@ -125,6 +124,13 @@ func (s *server) testStatusBounds(t *testing.T) {
 	if err := s.patchStatus(t, k, app, rolloutStatus(v1.ClusterUpdate{Name: "a", Before: &v1.ClusterBefore{Unknown: true}}, superseded(500)...)); err != nil {
 		t.Errorf("an update of which nothing is known, and 500 that were superseded, are refused: %v", err)
 	}
+}
+
+// testStatusBounds writes valid and invalid statuses.
+func (s *server) testStatusBounds(t *testing.T) {
+	k := ecommerceApps()
+	app := s.create(t.Context(), t, k, edits{"metadata.name": "bounds", "metadata.namespace": "status"})
+	s.testValidStatuses(t, k, app)
 	for _, test := range []struct {
 		field, says string
 		status      any

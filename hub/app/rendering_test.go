@@ -44,15 +44,45 @@ func began(in *observation) {
 	}}
 }
 
+// renderingCase is a row about the versions of pod templates that two clusters may have.
+type renderingCase struct {
+	change func(*v1.EcommerceApp, *observation)
+	want   [2]string
+	state  v1.RolloutState
+}
+
+// runRenderings computes statuses and compares the versions in them.
+func runRenderings(t *testing.T, cases map[string]renderingCase) {
+	t.Helper()
+	for name, tt := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app, in := upgraded(tt.change)
+			observer(time.Unix(0, 0)).planRendering(app, in)
+			status := aggregate.Compute(in.Input)
+			var got [2]string
+			for i, entry := range status.Clusters {
+				got[i] = entry.RenderingVersion
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("versions (-want +got):\n%s", diff)
+			}
+			var state v1.RolloutState
+			if status.Rendering != nil {
+				state = status.Rendering.State
+			}
+			if state != tt.state {
+				t.Errorf("state %q, want %q", state, tt.state)
+			}
+		})
+	}
+}
+
 // TestRenderingOfClusters: the status says which version of pod templates each cluster may have.
 func TestRenderingOfClusters(t *testing.T) {
 	t.Parallel()
 	const first, second, next = "0", "0", render.Version
-	for name, tt := range map[string]struct {
-		change func(*v1.EcommerceApp, *observation)
-		want   [2]string
-		state  v1.RolloutState
-	}{
+	runRenderings(t, map[string]renderingCase{
 		"one after the other":  {nil, [2]string{next, second}, v1.RolloutProgressing},
 		"a paused application": {func(_ *v1.EcommerceApp, in *observation) { in.Paused = true }, [2]string{first, second}, ""},
 		"a paused cluster":     {func(_ *v1.EcommerceApp, in *observation) { in.Clusters[0].Paused = true }, [2]string{first, next}, v1.RolloutProgressing},
@@ -73,6 +103,14 @@ func TestRenderingOfClusters(t *testing.T) {
 		}, [2]string{first, second}, ""},
 		"a security fix":           {func(a *v1.EcommerceApp, _ *observation) { a.Annotations[v1.RenderNowAnnotation] = next }, [2]string{next, next}, v1.RolloutComplete},
 		"a fix of another version": {func(a *v1.EcommerceApp, _ *observation) { a.Annotations[v1.RenderNowAnnotation] = "7" }, [2]string{next, second}, v1.RolloutProgressing},
+	})
+}
+
+// TestRenderingBegan: the status says which version each cluster may have when one has begun with it.
+func TestRenderingBegan(t *testing.T) {
+	t.Parallel()
+	const first, second, next = "0", "0", render.Version
+	runRenderings(t, map[string]renderingCase{
 		"one that the copy is yet to get": {func(_ *v1.EcommerceApp, in *observation) {
 			began(in)
 			in.Clusters[0].Copy.Status.HeldTemplates = nil
@@ -115,28 +153,7 @@ func TestRenderingOfClusters(t *testing.T) {
 			in.Previous.Clusters[0].RenderingVersion = ""
 			in.Clusters[0].Copy.Rendering, in.Clusters[0].Copy.Status.HeldTemplates = next, nil
 		}, [2]string{next, next}, v1.RolloutProgressing},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			app, in := upgraded(tt.change)
-			observer(time.Unix(0, 0)).planRendering(app, in)
-			status := aggregate.Compute(in.Input)
-			var got [2]string
-			for i, entry := range status.Clusters {
-				got[i] = entry.RenderingVersion
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("versions (-want +got):\n%s", diff)
-			}
-			var state v1.RolloutState
-			if status.Rendering != nil {
-				state = status.Rendering.State
-			}
-			if state != tt.state {
-				t.Errorf("state %q, want %q", state, tt.state)
-			}
-		})
-	}
+	})
 }
 
 // TestRenderingIsReported: the status says where pods of an earlier version run, and where they are being replaced.

@@ -1,6 +1,7 @@
 package component_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -80,9 +81,7 @@ func TestHold(t *testing.T) {
 	mixed := func(change func(component.Resource), versions ...string) component.Live {
 		found := component.Live{}
 		for i, version := range versions {
-			for key, r := range existing(versioned(version, "a")[i:i+1], change) {
-				found[key] = r
-			}
+			maps.Copy(found, existing(versioned(version, "a")[i:i+1], change))
 		}
 		return found
 	}

@@ -25,20 +25,10 @@ func TestInputs(t *testing.T) {
 		for range 20 {
 			before := workloadsOf(t, app, cluster)
 			field := apitest.RandomEdit(random, app)
-			scales := strings.HasSuffix(field, "eplicas") || strings.Contains(field, ".autoscaling") || strings.HasPrefix(field, ".database.storage")
 			for name, now := range workloadsOf(t, app, cluster) {
-				was, existed := before[name]
-				if !existed {
-					continue
-				}
-				same := equality.Semantic.DeepEqual(podTemplates(was.Resource), podTemplates(now.Resource))
-				changed[name] = changed[name] || was.Inputs != now.Inputs
-				renamed := component.KeyOf(was.Resource) != component.KeyOf(now.Resource) // By the strategy BlueGreen.
-				if now.Inputs == "" || !same && was.Inputs == now.Inputs && !scales && !renamed {
-					t.Errorf("%s: an edit of %s changes the pods, and not the hash %q", name, field, now.Inputs)
-				}
-				if scales && same && was.Inputs != now.Inputs {
-					t.Errorf("%s: an edit of %s would replace pods of an earlier version", name, field)
+				if was, existed := before[name]; existed {
+					changed[name] = changed[name] || was.Inputs != now.Inputs
+					checkInputs(t, name+": an edit of "+field, was, now, scales(field))
 				}
 			}
 		}
@@ -47,6 +37,24 @@ func TestInputs(t *testing.T) {
 		if !changed[name] {
 			t.Errorf("no edit changed the hash of %s", name)
 		}
+	}
+}
+
+// scales reports whether a field changes how many replicas there are, or how large their volumes are.
+func scales(field string) bool {
+	return strings.HasSuffix(field, "eplicas") || strings.Contains(field, ".autoscaling") || strings.HasPrefix(field, ".database.storage")
+}
+
+// checkInputs compares the hashes of what a workload is rendered from before and after an edit.
+func checkInputs(t *testing.T, edit string, was, now component.Object, scales bool) {
+	t.Helper()
+	same := equality.Semantic.DeepEqual(podTemplates(was.Resource), podTemplates(now.Resource))
+	renamed := component.KeyOf(was.Resource) != component.KeyOf(now.Resource) // By the strategy BlueGreen.
+	if now.Inputs == "" || !same && was.Inputs == now.Inputs && !scales && !renamed {
+		t.Errorf("%s changes the pods, and not the hash %q", edit, now.Inputs)
+	}
+	if scales && same && was.Inputs != now.Inputs {
+		t.Errorf("%s would replace pods of an earlier version", edit)
 	}
 }
 

@@ -69,7 +69,7 @@ func TestVersion(t *testing.T) {
 	t.Parallel()
 	rendered, sum := renderedTemplates(t), sha256.New()
 	for _, workload := range slices.Sorted(maps.Keys(rendered)) {
-		fmt.Fprintln(sum, workload, rendered[workload])
+		sum.Write(fmt.Appendln(nil, workload, rendered[workload]))
 	}
 	path := filepath.Join("testdata", renderingVersion)
 	raw, err := os.ReadFile(path)

@@ -67,6 +67,10 @@ Changes in clusters: 1 create, 3 update, 1 refuse. Clusters whose changes are no
 	if got := printers.Plan("EcommerceApp p/shop", &v1.PlanStatus{}, false); got != "\nNo changes in clusters.\n" {
 		t.Errorf("an empty plan: %q", got)
 	}
+}
+
+// TestPlanWithoutPlacement says that an application runs everywhere.
+func TestPlanWithoutPlacement(t *testing.T) {
 	everywhere := &v1.PlanStatus{Counts: v1.PlanCounts{Chosen: 12}}
 	if got, want := printers.Plan("EcommerceApp p/shop", everywhere, true), "\nNo placement: runs in all 12 ready clusters.\n\nNo changes in clusters.\n"; got != want {
 		t.Errorf("without a placement: %q, want %q", got, want)

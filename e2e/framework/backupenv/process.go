@@ -46,7 +46,7 @@ type Process struct {
 func (e *Env) NewProcess(t *testing.T, at Crash) *Process {
 	t.Helper()
 	p := &Process{env: e, crash: at}
-	_, p.run = crash.NewProcess(context.Background(), func(r crash.Request) crash.Hit {
+	_, p.run = crash.NewProcess(t.Context(), func(r crash.Request) crash.Hit {
 		return crash.Hit{At: p.hit(r.Verb + " " + r.Resource)}
 	})
 	p.Accounts = e.Accounts(p.script())

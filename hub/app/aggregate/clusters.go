@@ -102,9 +102,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 		e.PendingChangeCount = 0
 	}
 	e.Revision = in.Revisions[c.Name]
-	if next, decided := in.Renderings[c.Name]; decided {
-		e.RenderingVersion = next
-	}
+	e.RenderingVersion = renderingOf(in, e)
 	if !wanted {
 		leaving(&e, in, c)
 		return e, !c.Gone && !c.Abandoned
@@ -136,6 +134,14 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 		e.Stalled = e.Stalled && in.Previous.ObservedGeneration == in.Generation
 	}
 	return e, true
+}
+
+// renderingOf returns the version of pod templates that a cluster may have: the last one while none is decided.
+func renderingOf(in Input, e v1.ClusterStatus) string {
+	if next, decided := in.Renderings[e.Name]; decided {
+		return next
+	}
+	return e.RenderingVersion
 }
 
 // connecting keeps what was known of a cluster as far as it still applies.

@@ -152,7 +152,7 @@ var errBehind = errors.New("the cache of the hub is behind")
 
 // refused returns the error of an assessment as one that waits for the user.
 func refused(err error) error {
-	if unknown, is := errors.AsType[*recovery.Unknown](err); is {
+	if unknown, is := errors.AsType[*recovery.UnknownError](err); is {
 		return &apierror.SpecError{Reason: unknown.Reason, Err: unknown}
 	}
 	return err

@@ -279,6 +279,19 @@ func TestTheMethodOfACopy(t *testing.T) {
 	}
 }
 
+// checkKept checks that a hub that does not know a copy would change it by its own intent alone.
+func checkKept(t *testing.T, copied, intent *v1.EcommerceApp) {
+	t.Helper()
+	copied.Annotations[v1.HubAppUIDAnnotation] = "another"
+	found := recovery.Facts{App: &v1.EcommerceApp{}, Live: copied}
+	if recovery.AssessCopy(found) == nil {
+		t.Fatal("the copy is not one that the hub does not know")
+	}
+	if found.Intent = intent; recovery.AssessCopy(found) != nil {
+		t.Errorf("the hub would change the copy (-copy +intent):\n%s", cmp.Diff(copied.Spec, intent.Spec))
+	}
+}
+
 // TestImportedSpec takes the spec of a copy over, after which the hub would not change it.
 func TestImportedSpec(t *testing.T) {
 	t.Parallel()
@@ -314,14 +327,7 @@ func TestImportedSpec(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			copied.Annotations[v1.HubAppUIDAnnotation] = "another"
-			found := recovery.Facts{App: &v1.EcommerceApp{}, Live: copied}
-			if recovery.AssessCopy(found) == nil {
-				t.Fatal("the copy is not one that the hub does not know")
-			}
-			if found.Intent = intent; recovery.AssessCopy(found) != nil {
-				t.Errorf("the hub would change the copy (-copy +intent):\n%s", cmp.Diff(copied.Spec, intent.Spec))
-			}
+			checkKept(t, copied, intent)
 			if db := imported.Spec.Database; older.Spec.Database == nil && db != nil && (db.StorageClassName != nil || db.Backup.Method == v1.BackupSnapshot) {
 				t.Errorf("what the hub derives from one cluster would go to all: %+v", db)
 			}

@@ -52,14 +52,7 @@ func TestHeldStatusesEndWithTheirCopies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hold := func(uid types.UID) *v1.EcommerceApp {
-		copied := shop(1, 0)
-		copied.UID, copied.Status.Message = uid, string(uid)
-		copied.Annotations = map[string]string{v1.HubAppUIDAnnotation: string(m.app.UID)}
-		copied.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedBy}
-		return copied
-	}
-	first, second := hold("c-1"), hold("c-2")
+	first, second := copyWithStatus(m.app.UID, "c-1"), copyWithStatus(m.app.UID, "c-2")
 	holds := func(what string, want int) {
 		t.Helper()
 		got := 0
@@ -93,4 +86,13 @@ func TestHeldStatusesEndWithTheirCopies(t *testing.T) {
 	holds("a status that comes later than another copy", 0)
 	d.ObserveStatus(t.Context(), "a", second)
 	holds("another copy", 1)
+}
+
+// copyWithStatus returns a copy of an application, whose message is its UID.
+func copyWithStatus(app, uid types.UID) *v1.EcommerceApp {
+	copied := shop(1, 0)
+	copied.UID, copied.Status.Message = uid, string(uid)
+	copied.Annotations = map[string]string{v1.HubAppUIDAnnotation: string(app)}
+	copied.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedBy}
+	return copied
 }

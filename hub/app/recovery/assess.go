@@ -50,8 +50,8 @@ type Other struct {
 	Later string
 }
 
-// Unknown is the error about what a member has and the hub does not know.
-type Unknown struct {
+// UnknownError is the error about what a member has and the hub does not know.
+type UnknownError struct {
 	// Reason is that of the condition.
 	Reason string
 	// Origin has to be accepted by the user; empty if it is that of another member.
@@ -60,12 +60,12 @@ type Unknown struct {
 }
 
 // Error returns a deterministic message that says how to go on.
-func (e *Unknown) Error() string { return e.found + ": see kubectl shopfleet recover" }
+func (e *UnknownError) Error() string { return e.found + ": see kubectl shopfleet recover" }
 
 // ErrUndecided means that it is not known yet what members have: some are about to be connected, or to be observed.
 var ErrUndecided = errors.New("members are not connected or observed yet")
 
-// Assess returns nil if a hub may write or delete the copy of an application, and otherwise an *Unknown, which the user
+// Assess returns nil if a hub may write or delete the copy of an application, and otherwise an *UnknownError, which the user
 // has to settle, or ErrUndecided.
 func Assess(f Facts) error {
 	if err := AssessRecord(f); err != nil {
@@ -77,7 +77,7 @@ func Assess(f Facts) error {
 	return assessCreation(f)
 }
 
-// AssessRecord returns an *Unknown if the member has recorded a deletion or a departure of the application that the hub
+// AssessRecord returns an *UnknownError if the member has recorded a deletion or a departure of the application that the hub
 // does not know of.
 func AssessRecord(f Facts) error {
 	if err := assessDeletion(f); err != nil {
@@ -100,7 +100,7 @@ func assessDeletion(f Facts) error {
 	if !deleted || former != f.App.UID || Accepts(f.App, origin) {
 		return nil
 	}
-	return &Unknown{Reason: v1.ReasonDeletedInMember, Origin: origin, found: "the cluster has recorded the deletion of the application"}
+	return &UnknownError{Reason: v1.ReasonDeletedInMember, Origin: origin, found: "the cluster has recorded the deletion of the application"}
 }
 
 // assessDeparture is about an application that left the member.
@@ -117,7 +117,7 @@ func assessDeparture(f Facts) error {
 	if !unknown || Accepts(f.App, origin) {
 		return nil
 	}
-	return &Unknown{
+	return &UnknownError{
 		Reason: v1.ReasonNewerElsewhere, Origin: origin,
 		found: "the application left the cluster by generation " + strconv.FormatInt(left, 10) + ", and the hub does not know of it",
 	}
@@ -133,7 +133,7 @@ func (f Facts) IsUnknown() bool {
 	return from.App != "" && (from.App != f.App.UID || from.Generation > f.App.Generation || from.String() == f.Waiting)
 }
 
-// AssessCopy returns an *Unknown if the live copy IsUnknown and the intent would change its spec. One that waits for the
+// AssessCopy returns an *UnknownError if the live copy IsUnknown and the intent would change its spec. One that waits for the
 // user does so until it has the spec of the intent or the user accepts it, also if the hub reaches its generation.
 func AssessCopy(f Facts) error {
 	if !f.IsUnknown() {
@@ -149,7 +149,7 @@ func AssessCopy(f Facts) error {
 	case f.FormerDeleted:
 		return nil
 	}
-	return &Unknown{Reason: v1.ReasonNewerInMember, Origin: from.String(), found: found}
+	return &UnknownError{Reason: v1.ReasonNewerInMember, Origin: from.String(), found: found}
 }
 
 // LostSince reports whether there was a copy that is missing now, or whose creation waits for the user: it may have moved.
@@ -161,7 +161,7 @@ func assessCreation(f Facts) error {
 	complete, connecting := true, false
 	for _, other := range f.Others {
 		if other.Later != "" {
-			return &Unknown{Reason: v1.ReasonNewerElsewhere, Origin: other.Later, found: "the copy is not created while " + other.Name + " has a later generation"}
+			return &UnknownError{Reason: v1.ReasonNewerElsewhere, Origin: other.Later, found: "the copy is not created while " + other.Name + " has a later generation"}
 		}
 		complete = complete && !other.Away
 		connecting = connecting || other.Connecting
@@ -170,9 +170,9 @@ func assessCreation(f Facts) error {
 	case connecting:
 		return ErrUndecided
 	case f.Waiting != "" && !complete && !Accepts(f.App, f.Waiting):
-		return &Unknown{Reason: v1.ReasonNewerElsewhere, Origin: f.Waiting, found: "the copy is not created while a cluster that had a later generation is unreachable"}
+		return &UnknownError{Reason: v1.ReasonNewerElsewhere, Origin: f.Waiting, found: "the copy is not created while a cluster that had a later generation is unreachable"}
 	case f.Elsewhere != "":
-		return &Unknown{Reason: v1.ReasonNewerElsewhere, found: "the copy is not created while " + f.Elsewhere + " has a newer copy or a recorded deletion"}
+		return &UnknownError{Reason: v1.ReasonNewerElsewhere, found: "the copy is not created while " + f.Elsewhere + " has a newer copy or a recorded deletion"}
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func Later(f Facts, listed bool, waiting string) string {
 // OriginAfter returns the origin that waits for the user after an attempt to write or delete a copy, where waiting is the
 // one before.
 func OriginAfter(err error, waiting string) string {
-	if unknown, ok := errors.AsType[*Unknown](err); ok {
+	if unknown, ok := errors.AsType[*UnknownError](err); ok {
 		return unknown.Origin
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // reasonOf returns the reason of an assessment; empty if it finds nothing.
 func reasonOf(err error) string {
-	if unknown, is := errors.AsType[*Unknown](err); is {
+	if unknown, is := errors.AsType[*UnknownError](err); is {
 		return unknown.Reason
 	}
 	return ""

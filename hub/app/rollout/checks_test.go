@@ -192,18 +192,7 @@ func (f *fleet) checkStatus(r Request, d Decision) {
 		if slices.ContainsFunc(s.Updating, func(u v1.ClusterUpdate) bool { return u.Name == c.Name }) {
 			entries++
 		}
-		downBefore := !updateOf(s, c.Name).Before.Serving || r.Last != nil && !updateOf(*r.Last, c.Name).Before.Serving
-		downBefore = downBefore || r.RollbackTo != 0 && !c.Serving // It is observed in this step.
-		switch {
-		case c.SetAside || isHealthyIn(r, s, c):
-		case s.CompletionTime == nil && s.Target() == s.Revision && d.Revisions[c.Name] == s.Revision && !isUpdating(r, s, c.Name):
-			f.fatal("%s is not ready, and has no deadline", c.Name)
-		case downBefore:
-		case s.State == v1.RolloutComplete && (r.Last.CompletionTime == nil || r.Last.Revision != s.Revision):
-			f.fatal("complete, and %s is not ready", c.Name)
-		case s.State == v1.RolloutRolledBack && r.Last.State != v1.RolloutRolledBack && (c.Revision != s.Target() || returns(r.Last, c.Name) && !c.Serving):
-			f.fatal("rolled back, and %s is not ready", c.Name)
-		}
+		f.checkCluster(r, d, c)
 	}
 	f.checkFailure(r, s)
 	f.checkTimes(r, s)
@@ -218,6 +207,24 @@ func (f *fleet) checkStatus(r Request, d Decision) {
 		f.fatal("due at %s, now is %s", d.Until, r.Now)
 	case r.Last != nil && r.Last.Revision == s.Revision && r.RollbackTo != s.Revision && !r.Last.CompletionTime.IsZero() && !r.Last.CompletionTime.Equal(s.CompletionTime):
 		f.fatal("the completion is lost")
+	}
+}
+
+// checkCluster fails if a rollout is said to be over for a cluster in which it is not.
+func (f *fleet) checkCluster(r Request, d Decision, c Cluster) {
+	f.t.Helper()
+	s := d.Status
+	downBefore := !updateOf(s, c.Name).Before.Serving || r.Last != nil && !updateOf(*r.Last, c.Name).Before.Serving
+	downBefore = downBefore || r.RollbackTo != 0 && !c.Serving // It is observed in this step.
+	switch {
+	case c.SetAside || isHealthyIn(r, s, c):
+	case s.CompletionTime == nil && s.Target() == s.Revision && d.Revisions[c.Name] == s.Revision && !isUpdating(r, s, c.Name):
+		f.fatal("%s is not ready, and has no deadline", c.Name)
+	case downBefore:
+	case s.State == v1.RolloutComplete && (r.Last.CompletionTime == nil || r.Last.Revision != s.Revision):
+		f.fatal("complete, and %s is not ready", c.Name)
+	case s.State == v1.RolloutRolledBack && r.Last.State != v1.RolloutRolledBack && (c.Revision != s.Target() || returns(r.Last, c.Name) && !c.Serving):
+		f.fatal("rolled back, and %s is not ready", c.Name)
 	}
 }
 

@@ -19,11 +19,14 @@ func not(c Component) func(*Request) {
 	return func(r *Request) { r.Clusters[0].Unready = append(r.Clusters[0].Unready, c) }
 }
 
+// failsByDeadline is the decision about a cluster that is worse when the deadline has passed.
+const failsByDeadline = "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s) us-1=1"
+
 // TestWorse is about what is worse than before an update, and what is not.
 func TestWorse(t *testing.T) {
 	t.Parallel()
 	const (
-		fails   = "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s) us-1=1"
+		fails   = failsByDeadline
 		healthy = "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(ready 0s) us-1=1 | until 1m0s"
 		excused = "Progressing eu 0/2 waiting for eu-1, us-1; not ready before: eu-1 | eu-1=2(ready 0s, before [{backend WaitingForReplicas}]) us-1=1 | until 1m0s"
 	)
@@ -54,7 +57,15 @@ func TestWorse(t *testing.T) {
 		}, {
 			name: "unless its new pods fail", last: rolling(began("eu-1", 10)), clusters: "eu-1=2 us-1=1",
 			with: not(Component{Name: "database", Reason: v1.ReasonCrashLoopBackOff, Growing: true}), want: fails,
-		}, {
+		},
+	})
+}
+
+// TestHealthyBefore is about what was healthy with the revision, and is not at the moment.
+func TestHealthyBefore(t *testing.T) {
+	t.Parallel()
+	runDecisions(t, []decisionCase{
+		{
 			name: "what is scaled was healthy", last: rolling(ready("eu-1", 30)), clusters: "eu-1=2 us-1=1",
 			with: not(Component{Name: "frontend", Reason: v1.ReasonWaitingForReplicas, Scaling: true}),
 			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(ready -30s) us-1=1 | until 30s",
@@ -72,10 +83,10 @@ func TestWorse(t *testing.T) {
 			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(never) us-1=1",
 		}, {
 			name: "what is scaled before it is healthy has to become so", last: rolling(began("eu-1", 10)), clusters: "eu-1=2 us-1=1",
-			with: not(Component{Name: "frontend", Reason: v1.ReasonWaitingForReplicas, Scaling: true}), want: fails,
+			with: not(Component{Name: "frontend", Reason: v1.ReasonWaitingForReplicas, Scaling: true}), want: failsByDeadline,
 		}, {
 			name: "a copy that is not settled", last: rolling(began("eu-1", 10)), clusters: "eu-1=2 us-1=1",
-			with: func(r *Request) { r.Clusters[0].Settled = false }, want: fails,
+			with: func(r *Request) { r.Clusters[0].Settled = false }, want: failsByDeadline,
 		}, {
 			name: "one that was healthy with the revision", last: rolling(ready("eu-1", 30)), clusters: "eu-1=2 us-1=1",
 			with: func(r *Request) { r.Clusters[0].Settled = false },

@@ -89,20 +89,46 @@ func (u *upgrade) run(t *testing.T) (order string, last RenderingDecision) {
 	return strings.Join(steps, " "), last
 }
 
+// upgradeCase is a row about an upgrade.
+type upgradeCase struct {
+	change         func(*upgrade)
+	order, message string
+	state          v1.RolloutState
+}
+
+// spec returns a change of the rollout's spec.
+func spec(change func(*v1.Rollout)) func(*upgrade) {
+	return func(u *upgrade) {
+		u.request.Spec = &v1.Rollout{Strategy: v1.RolloutProgressive, Soak: &metav1.Duration{}}
+		change(u.request.Spec)
+	}
+}
+
+// runUpgrades follows upgrades to their ends, and compares the order of the clusters.
+func runUpgrades(t *testing.T, cases map[string]upgradeCase) {
+	t.Helper()
+	for name, tt := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			order, last := upgraded(tt.change).run(t)
+			if diff := cmp.Diff(tt.order, order); diff != "" {
+				t.Errorf("order (-want +got):\n%s", diff)
+			}
+			status := v1.RolloutStatus{}
+			if last.Status != nil {
+				status = *last.Status
+			}
+			if status.State != tt.state || status.Message != tt.message {
+				t.Errorf("state %q: %q, want %q: %q", status.State, status.Message, tt.state, tt.message)
+			}
+		})
+	}
+}
+
 // TestNextRendering follows a version of pod templates through a fleet.
 func TestNextRendering(t *testing.T) {
 	t.Parallel()
-	spec := func(change func(*v1.Rollout)) func(*upgrade) {
-		return func(u *upgrade) {
-			u.request.Spec = &v1.Rollout{Strategy: v1.RolloutProgressive, Soak: &metav1.Duration{}}
-			change(u.request.Spec)
-		}
-	}
-	for name, tt := range map[string]struct {
-		change         func(*upgrade)
-		order, message string
-		state          v1.RolloutState
-	}{
+	runUpgrades(t, map[string]upgradeCase{
 		"one after the other":       {nil, "a2 b2 c2", "", v1.RolloutComplete},
 		"in the order of regions":   {spec(func(r *v1.Rollout) { r.Order = []string{"us"} }), "c2 a2 b2", "", v1.RolloutComplete},
 		"two at a time after one":   {spec(func(r *v1.Rollout) { r.Order, r.MaxConcurrentClusters = []string{"us"}, 2 }), "c2 a2,b2", "", v1.RolloutComplete},
@@ -123,6 +149,13 @@ func TestNextRendering(t *testing.T) {
 				Revision: 2, State: v1.RolloutProgressing, Updating: []v1.ClusterUpdate{{Name: "a", Before: &v1.ClusterBefore{Serving: true}}},
 			}
 		}, "", "a: pods crash", v1.RolloutFailed},
+	})
+}
+
+// TestNextRenderingOfClusters is about clusters that differ from the others.
+func TestNextRenderingOfClusters(t *testing.T) {
+	t.Parallel()
+	runUpgrades(t, map[string]upgradeCase{
 		"one that serves nobody is not waited for": {func(u *upgrade) { u.cluster("a").Serving = false }, "a2,b2 c2", "waiting for a; not serving customers before: a", v1.RolloutProgressing},
 		"one that does not respond is skipped":     {func(u *upgrade) { u.cluster("a").SetAside, u.cluster("a").Renders = true, "1" }, "b2 c2", "", v1.RolloutComplete},
 		"one that is paused keeps what it has":     {func(u *upgrade) { u.cluster("a").SetAside, u.cluster("a").Held = true, false }, "b2 c2", "", v1.RolloutComplete},
@@ -155,6 +188,13 @@ func TestNextRendering(t *testing.T) {
 			}
 			u.cluster("a").Serving, u.cluster("c").Renders, u.cluster("c").Held = false, "1", false
 		}, "", "with an agent that renders another version: c", v1.RolloutComplete},
+	})
+}
+
+// TestNextRenderingWaits is about a version that waits, or is asked for at once.
+func TestNextRenderingWaits(t *testing.T) {
+	t.Parallel()
+	runUpgrades(t, map[string]upgradeCase{
 		"none begins during a rollout":   {func(u *upgrade) { u.request.Revision = 7 }, "", "waiting for the rollout of revision 7", v1.RolloutPaused},
 		"none begins while it is paused": {func(u *upgrade) { u.request.Paused = true }, "", "paused by the annotation " + v1.RolloutPausedAnnotation, v1.RolloutPaused},
 		"at once, if the user asks for this version": {func(u *upgrade) {
@@ -183,22 +223,7 @@ func TestNextRendering(t *testing.T) {
 				u.cluster(name).Version = "3"
 			}
 		}, "a2 b2 c2", "", v1.RolloutComplete},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			order, last := upgraded(tt.change).run(t)
-			if diff := cmp.Diff(tt.order, order); diff != "" {
-				t.Errorf("order (-want +got):\n%s", diff)
-			}
-			status := v1.RolloutStatus{}
-			if last.Status != nil {
-				status = *last.Status
-			}
-			if status.State != tt.state || status.Message != tt.message {
-				t.Errorf("state %q: %q, want %q: %q", status.State, status.Message, tt.state, tt.message)
-			}
-		})
-	}
+	})
 }
 
 // TestAgentsFollow: a cluster whose agent is upgraded when the others have the version gets it then.
