@@ -45,6 +45,9 @@ func TestUnknownBefore(t *testing.T) {
 			name: "it does not wait for a backup at the cost of its deadline", last: rolling(unknown(30)), clusters: "eu-1=2,backup us-1=1",
 			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(never after 1800s, before unknown) us-1=1",
 		}, {
+			name: "a rollback gives it the revision before, and does not wait for more", last: rolling(unknown(3)), clusters: "eu-1=2,updating eu-2=1", with: func(r *Request) { r.RollbackTo = 1 },
+			want: "RollingBack 0/2 requested by the annotation ecommerce.io/rollback-to | eu-1=1(0s, before unknown) eu-2=1",
+		}, {
 			name: "an earlier release recorded nothing", last: rolling(earlier), clusters: "eu-1=2,down us-1=1",
 			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(-3m0s, before unknown) us-1=1 | until 7m0s",
 		}, {

@@ -281,6 +281,9 @@ func (p *planner) bringBack(c *progress, target int64) bool {
 	case u.StartTime == nil:
 		u.StartTime = p.now()
 	}
+	if u.Before.Unknown {
+		return !c.SetAside && (c.Revision != target || !c.Has)
+	}
 	return u.Before.Serving && !c.SetAside && (c.Revision != target || !c.Serving || c.isChanging())
 }
 
