@@ -136,14 +136,6 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 	return e, true
 }
 
-// renderingOf returns the version of pod templates that a cluster may have: the last one while none is decided.
-func renderingOf(in Input, e v1.ClusterStatus) string {
-	if next, decided := in.Renderings[e.Name]; decided {
-		return next
-	}
-	return e.RenderingVersion
-}
-
 // connecting keeps what was known of a cluster as far as it still applies.
 func connecting(e *v1.ClusterStatus, generation int64) {
 	switch {

@@ -216,3 +216,11 @@ func setOf(names []string) map[string]bool {
 func sortClusters(entries []v1.ClusterStatus) {
 	slices.SortFunc(entries, func(a, b v1.ClusterStatus) int { return strings.Compare(a.Name, b.Name) })
 }
+
+// renderingOf returns the version of pod templates that a cluster may have: the last one while none is decided.
+func renderingOf(in Input, e v1.ClusterStatus) string {
+	if next, decided := in.Renderings[e.Name]; decided {
+		return next
+	}
+	return e.RenderingVersion
+}
