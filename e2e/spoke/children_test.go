@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -333,18 +334,22 @@ func (e *environment) kept(t testing.TB, app *v1.EcommerceApp) keeping {
 	return kept
 }
 
-// testTerminatingNamespace deletes a whole namespace: the spoke does not recreate objects in it.
+// testTerminatingNamespace deletes a whole namespace: the spoke does not recreate objects in it. It tries again
+// every five seconds, however long the deletion takes.
 func testTerminatingNamespace(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		const retried, each = 5 * time.Second, 20
 		namespace := &corev1.Namespace{}
 		namespace.Name = w.namespace(t)
 		app := shop(namespace.Name)
 		framework.Create(t, w, app)
 		w.awaitRunning(t, app)
 		mark := w.mark(t)
+		begin := time.Now()
 		framework.Delete(t, w, namespace)
-		if refused := w.writes(t, mark, namespace.Name).Code(403); len(refused.Except("events")) > 20 {
-			t.Errorf("%d writes were refused, first:\n%s", len(refused), refused[:1])
+		limit := each * (1 + int(time.Since(begin)/retried))
+		if refused := w.writes(t, mark, namespace.Name).Code(403); len(refused.Except("events")) > limit {
+			t.Errorf("%d writes were refused, want at most %d, first:\n%s", len(refused), limit, refused[:1])
 		}
 	}
 }
