@@ -214,20 +214,33 @@ func (r *Reconciler) rollbackTo(ctx context.Context, app *v1.EcommerceApp, spec 
 }
 
 // settleRollout takes annotations that are handled out of the application, after the status says what was decided, and
-// drops the earlier revisions that are remembered if no cluster has one.
+// drops the revisions that are remembered and that no cluster has.
 func (r *Reconciler) settleRollout(app *v1.EcommerceApp, in *observation) {
 	decided := app.Status.Rollout
-	if decided == nil || !slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool {
-		return c.Phase != v1.PhaseDeleting && c.Revision != decided.Revision
-	}) {
-		r.state.DropRevisions(keyOf(app))
-	}
+	r.state.KeepRevisions(keyOf(app), revisionsInUse(&app.Status))
 	if in.rollbackDecided && equality.Semantic.DeepEqual(decided, in.Rollout) {
 		delete(app.Annotations, v1.RollbackToAnnotation)
 	}
 	if approvalEnded(app) {
 		delete(app.Annotations, v1.ApproveAnnotation)
 	}
+}
+
+// revisionsInUse returns the revisions that clusters have, or may get; none while no cluster has an earlier one.
+func revisionsInUse(s *v1.EcommerceAppStatus) []int64 {
+	if s.Rollout == nil {
+		return nil
+	}
+	var earlier []int64
+	for i := range s.Clusters {
+		if c := &s.Clusters[i]; c.Phase != v1.PhaseDeleting && c.Revision != s.Rollout.Revision {
+			earlier = append(earlier, c.Revision)
+		}
+	}
+	if len(earlier) == 0 {
+		return nil
+	}
+	return append(earlier, s.Rollout.Revision, s.Rollout.PreviousRevision)
 }
 
 // approvalEnded reports whether the region that the user approved has begun, or a later revision is rolled

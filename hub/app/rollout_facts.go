@@ -16,6 +16,9 @@ import (
 // database is the name of the component of which a part of a revision says how large it is.
 const database = "database"
 
+// maxAhead is how far ahead of this hub's clock that of a member may be.
+const maxAhead = time.Minute
+
 // clustersOf returns the chosen clusters as a rollout sees them: with the revisions that were decided last, and what
 // their copies say.
 func (r *Reconciler) clustersOf(app *v1.EcommerceApp, in *aggregate.Input) []rollout.Cluster {
@@ -35,8 +38,11 @@ func (r *Reconciler) clustersOf(app *v1.EcommerceApp, in *aggregate.Input) []rol
 			c.NoReplicas = share.NoReplicas()
 		}
 		c.Since, c.Until = r.observedSince(member), lastObserved(member, in.Now.Time)
-		if c.DownSince.After(in.Now.Time) {
-			c.DownSince = time.Time{} // The clock of the member is ahead.
+		switch ahead := c.DownSince.Sub(in.Now.Time); {
+		case ahead > maxAhead:
+			c.DownSince = time.Time{} // The clock of the member is wrong.
+		case ahead > 0:
+			c.DownSince = in.Now.Time
 		}
 		// One with an earlier revision is not upgraded yet, and as healthy as before.
 		c.Waiting = awaitsBackup(app, member)

@@ -237,6 +237,32 @@ func TestClocksAhead(t *testing.T) {
 	if b := got[1]; !b.Until.IsZero() {
 		t.Errorf("a lost member was observed until %s", b.Until)
 	}
+	in.Clusters[0].Copy.Status.Conditions[1].LastTransitionTime = metav1.NewTime(now.Add(time.Second))
+	if a := r.clustersOf(app, &in)[0]; !a.DownSince.Equal(now) {
+		t.Errorf("by a clock that is a second ahead, a member is down since %s, want %s", a.DownSince, now)
+	}
+}
+
+// TestRevisionsInUse: revisions that no cluster has are forgotten, also while one stays with an earlier one.
+func TestRevisionsInUse(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		rollout *v1.RolloutStatus
+		have    []int64
+		want    []int64
+	}{
+		"without a rollout":      {nil, []int64{0}, nil},
+		"all have the last one":  {&v1.RolloutStatus{Revision: 9}, []int64{9, 9}, nil},
+		"one stays with another": {&v1.RolloutStatus{Revision: 9, PreviousRevision: 8}, []int64{3, 9}, []int64{3, 9, 8}},
+	} {
+		status := &v1.EcommerceAppStatus{Rollout: tt.rollout}
+		for _, revision := range tt.have {
+			status.Clusters = append(status.Clusters, v1.ClusterStatus{Revision: revision})
+		}
+		if got := revisionsInUse(status); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
 }
 
 // TestHubAwayPastTheDeadline: a hub that has just begun to lead finds a cluster connected and not ready, whose update

@@ -18,8 +18,8 @@ type Rendering struct {
 	Version string
 	// Released is true if pods may be replaced because the version differs, one component after the other.
 	Released bool
-	// Observed is true if the last status is about the present spec: what workloads have that name no inputs was
-	// rendered from it.
+	// Observed is true if the last status is about the present spec, and the spec is in effect: what workloads have that
+	// name no inputs was rendered from it.
 	Observed bool
 	// OwnerUID is the UID of the application.
 	OwnerUID types.UID
@@ -57,8 +57,8 @@ func Hold(components []Component, live Live, r Rendering) ([]Component, []string
 	return out, names
 }
 
-// podsOf reports whether the workloads of a component have all their pods, none of an earlier template, and whether any
-// pod is ready.
+// podsOf reports whether the workloads of a component serve with no pod of an earlier template, and whether any pod is
+// ready. A replica that waits or copies data, and a volume that grows, are not waited for.
 func podsOf(c Component, live Live) (ready, serves bool) {
 	ready = true
 	for _, object := range c.Objects {
@@ -67,11 +67,23 @@ func podsOf(c Component, live Live) (ready, serves bool) {
 			exists = otherColor(c, object.Resource, live)
 		}
 		if w, ok := viewOf(object.Resource, exists); ok {
-			ready = ready && exists != nil && len(observeWorkload(w, nil)) == 0
+			ready = ready && isReplaced(object.Resource, exists, live)
 			serves = serves || w.ready > 0
 		}
 	}
 	return ready, serves
+}
+
+// isReplaced reports whether a workload serves, and has no pod of an earlier template.
+func isReplaced(want, exists Resource, live Live) bool {
+	w, _ := viewOf(keepTemplates(want, exists, claimsToGrow(want, live)), exists)
+	if exists == nil || !w.observed || w.changing || w.updated < w.replicas {
+		return false
+	}
+	if _, isSet := want.(*appsv1.StatefulSet); isSet {
+		return unavailableReason(want, nil, live) == ""
+	}
+	return w.ready > 0 || w.wanted == 0
 }
 
 // hold returns a component with the live templates of its workloads that were written by another version from the same
@@ -110,16 +122,17 @@ func keptOf(object Object, exists Resource, r Rendering) (*rendered, bool) {
 		return nil, false
 	}
 	was, known := renderedOf(exists)
-	if !known {
-		was = rendered{images: imagesHash(*template), annotations: annotationsHash(*template)}
+	want := *templateOf(object.Resource)
+	annotated := was.annotations == annotationsHash(want)
+	if !known { // Annotations of others are theirs.
+		was, annotated = rendered{images: imagesHash(*template), annotations: annotationsHash(*template)}, sameAnnotations(want, *template)
 	}
 	switch {
 	case was.version == r.Version:
 		return nil, false
 	case was.inputs == "": // It was written before inputs were noted.
-		same := r.Observed && was.annotations == annotationsHash(*templateOf(object.Resource))
 		was.inputs = object.Inputs
-		return &was, same
+		return &was, r.Observed && annotated
 	default:
 		return &was, was.inputs == object.Inputs
 	}

@@ -59,6 +59,17 @@ func earlier(r component.Resource) {
 	}
 }
 
+// restartedByOthers makes a workload one of the first release, which noted nothing, with pods that another client has restarted.
+func restartedByOthers(r component.Resource) {
+	r.SetAnnotations(nil)
+	switch w := r.(type) {
+	case *appsv1.Deployment:
+		w.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"}
+	case *appsv1.StatefulSet:
+		w.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"}
+	}
+}
+
 // TestHold: pod templates of another version stay until it is released, and then change one component after the other.
 func TestHold(t *testing.T) {
 	t.Parallel()
@@ -104,7 +115,13 @@ func TestHold(t *testing.T) {
 		"released: the second":                 {mixed(nil, "2", "1", "1"), component.Rendering{Version: "2", Released: true}, "a", []string{"frontend"}},
 		"released: one that waits for nothing": {mixed(starting("frontend"), "2", "1", "1"), component.Rendering{Version: "2", Released: true}, "a", nil},
 		"released: one that is being observed": {mixed(func(r component.Resource) { r.SetGeneration(2) }, "1", "1", "1"), component.Rendering{Version: "2", Released: true}, "a", []string{"backend", "frontend"}},
-		"released: all":                        {mixed(nil, "2", "2", "2"), component.Rendering{Version: "2", Released: true}, "a", nil},
+		"with annotations of others":           {existing(versioned("1", "a"), restartedByOthers), component.Rendering{Version: "2", Observed: true}, "a", all},
+		"released: a replica is not ready": {mixed(func(r component.Resource) {
+			if d, ok := r.(*appsv1.Deployment); ok && d.Name == "app-backend" {
+				d.Status.AvailableReplicas = 1
+			}
+		}, "2", "2", "1"), component.Rendering{Version: "2", Released: true}, "a", nil},
+		"released: all": {mixed(nil, "2", "2", "2"), component.Rendering{Version: "2", Released: true}, "a", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

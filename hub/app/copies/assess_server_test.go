@@ -227,4 +227,11 @@ func testBehind(t *testing.T, m *member) {
 	if origin := m.queue.stored(m.app).waiting; origin != string(m.app.UID)+"/9" {
 		t.Errorf("%q waits for the user in a hub that was restored", origin)
 	}
+	for _, paused := range []bool{true, false} {
+		m.app.Spec.Paused = paused
+		m.reconcile(t)
+		if origin := m.queue.stored(m.app).waiting; origin != string(m.app.UID)+"/9" {
+			t.Errorf("paused %t: %q waits for the user", paused, origin)
+		}
+	}
 }

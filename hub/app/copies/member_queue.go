@@ -73,7 +73,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		return reconcile.Result{}, nil
 	}
 	last, known := l.memory.Result(key, t.App.UID)
-	if known && err != nil && next.Failure == nil && last.Revision == next.Revision {
+	if known && err != nil && next.Failure == nil && stillFails(last, next, t.order.Hash) {
 		next.Failure, next.Failing = last.Failure, last.Failing
 	}
 	if next.Failure != nil && lasts(err) {
@@ -84,6 +84,12 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		err = errors.Join(err, l.dropRecords(ctx, t.App))
 	}
 	return l.retry(key, err)
+}
+
+// stillFails reports whether the last failure is that of an attempt that ended without a reason, such as a conflict: it
+// was about the same order, and about what this attempt has not written.
+func stillFails(last, next state.Result, hash string) bool {
+	return last.Failure != nil && last.Hash == hash && (!next.Applied || last.Failure.Propagation)
 }
 
 // retry returns what Reconcile returns for an error that the result of the queue says.
@@ -164,7 +170,9 @@ func (l *MemberQueue) sync(ctx context.Context, t *task) (next state.Result, err
 	}
 	err = l.confirmUnknown(ctx, t, err)
 	next.Failure = failureOf(err)
-	next.Unknown = recovery.OriginAfter(err, t.waiting)
+	if next.Unknown = recovery.OriginAfter(err, t.waiting); err == nil && l.holds(app) {
+		next.Unknown = t.waiting // Nothing was compared.
+	}
 	if err != nil || written == nil {
 		return next, err
 	}

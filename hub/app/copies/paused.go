@@ -53,7 +53,7 @@ func (l *MemberQueue) pausedCopy(live *v1.EcommerceApp) *v1.EcommerceApp {
 		return !slices.Contains([]string{
 			v1.HubAppUIDAnnotation, v1.HubGenerationAnnotation, v1.RegionAnnotation, v1.ProviderAnnotation,
 			v1.ReconcileAtAnnotation, v1.RestartedAtAnnotation, v1.RevisionAnnotation, v1.PropagatedAnnotation,
-			v1.DatabaseCreatedAnnotation, v1.StartEmptyAnnotation,
+			v1.DatabaseCreatedAnnotation, v1.StartEmptyAnnotation, v1.RenderingAnnotation,
 		}, key)
 	})
 	if out.Annotations == nil {

@@ -332,14 +332,14 @@ func (p *planner) start(c *progress) {
 }
 
 // before returns what a cluster is like before its update. Where that supersedes one that has not ended, it is what
-// was before that one. It is not known of a cluster that has the revision already.
+// was before that one, as long as anything is bad or changes. It is not known of a cluster that has the revision already.
 func (p *planner) before(c *progress) *v1.ClusterBefore {
 	now := c.before()
 	if c.Has && c.Revision == p.status.Target() {
 		now = &v1.ClusterBefore{Unknown: true}
 	}
 	carried, is := p.superseded[c.Name]
-	if is && (!carried.Unknown || isNotable(now) || c.isChanging()) {
+	if is && (now.Unknown && !carried.Unknown || isNotable(now) || c.isChanging()) {
 		return carried.DeepCopy()
 	}
 	return now

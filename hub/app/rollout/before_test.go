@@ -122,6 +122,9 @@ func TestSupersededBefore(t *testing.T) {
 			name: "what is not known remains so while something is bad", last: rolling(was(3, v1.ClusterBefore{Unknown: true})), clusters: "eu-1=2,failed", with: edit,
 			want: "Progressing eu 0/1 waiting for eu-1 | eu-1=3(0s, before unknown) | until 10m0s",
 		}, {
+			name: "what a superseded update has repaired is not bad before the next", last: rolling(was(3, backend)), clusters: "eu-1=2", with: edit,
+			want: "Progressing eu 0/1 waiting for eu-1 | eu-1=3(0s) | until 10m0s",
+		}, {
 			name: "and is known when nothing is", last: rolling(was(3, v1.ClusterBefore{Unknown: true})), clusters: "eu-1=2", with: edit,
 			want: "Progressing eu 0/1 waiting for eu-1 | eu-1=3(0s) | until 10m0s",
 		}, {

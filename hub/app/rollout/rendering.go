@@ -77,7 +77,7 @@ func NextRendering(r RenderingRequest) (RenderingDecision, error) {
 	for _, c := range r.Clusters {
 		d.Versions[c.Name] = c.Version
 	}
-	if !d.Until.IsZero() {
+	if !d.Until.IsZero() || slices.ContainsFunc(r.Clusters, RenderingCluster.isAwaited) {
 		if d.Status = r.Last.DeepCopy(); r.Last == nil {
 			r.follow(d.Versions)
 		}
@@ -108,6 +108,9 @@ func NextRendering(r RenderingRequest) (RenderingDecision, error) {
 	r.nameOthers(&d)
 	return d, nil
 }
+
+// isAwaited reports whether it is about to be known what pods a cluster has: until then it is not known which is next.
+func (c RenderingCluster) isAwaited() bool { return c.Connecting && c.Copied }
 
 // settles returns when it is known what is rendered in all clusters; zero if it is.
 func (r RenderingRequest) settles() time.Time {
@@ -145,7 +148,7 @@ func (r RenderingRequest) request() Request {
 		request.Last = nil // There is no way back to it, or it only names clusters.
 	}
 	for _, c := range r.Clusters {
-		if c.Version != r.Version && !r.waits(c) {
+		if c.isOther(r.Version) || c.Version != r.Version && !r.waits(c) {
 			continue
 		}
 		next := c.Cluster

@@ -182,6 +182,9 @@ func TestNextRenderingOfClusters(t *testing.T) {
 			u.cluster("c").Renders, u.cluster("c").Held = "", false
 		}, "a2 b2", "with an agent that renders another version: c", v1.RolloutComplete},
 		"an agent that is ahead holds its own": {func(u *upgrade) { u.cluster("a").Renders = "3" }, "b2 c2", "with an agent that renders another version: a", v1.RolloutComplete},
+		"an agent that is ahead has no part in a version that it was given": {func(u *upgrade) {
+			u.cluster("a").Version, u.cluster("a").Renders = "2", "3"
+		}, "b2 c2", "with an agent that renders another version: a", v1.RolloutComplete},
 		"an agent is named beside a cluster that is not ready": {func(u *upgrade) {
 			for _, name := range []string{"a", "b"} {
 				u.cluster(name).Version, u.cluster(name).Held = "2", false
@@ -195,6 +198,16 @@ func TestNextRenderingOfClusters(t *testing.T) {
 func TestNextRenderingWaits(t *testing.T) {
 	t.Parallel()
 	runUpgrades(t, map[string]upgradeCase{
+		"none begins while one is about to be observed": {func(u *upgrade) {
+			u.cluster("a").Connecting, u.cluster("a").SetAside, u.cluster("a").Held = true, true, false
+		}, "", "", ""},
+		"nor is it complete then": {func(u *upgrade) {
+			u.request.Last = &v1.RolloutStatus{Revision: 2, State: v1.RolloutProgressing, Message: "as before"}
+			for _, name := range []string{"a", "b"} {
+				u.cluster(name).Connecting, u.cluster(name).SetAside, u.cluster(name).Held = true, true, false
+			}
+			u.cluster("c").Version, u.cluster("c").Held = "2", false
+		}, "", "as before", v1.RolloutProgressing},
 		"none begins during a rollout":   {func(u *upgrade) { u.request.Revision = 7 }, "", "waiting for the rollout of revision 7", v1.RolloutPaused},
 		"none begins while it is paused": {func(u *upgrade) { u.request.Paused = true }, "", "paused by the annotation " + v1.RolloutPausedAnnotation, v1.RolloutPaused},
 		"at once, if the user asks for this version": {func(u *upgrade) {

@@ -1,6 +1,9 @@
 package state
 
 import (
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,11 +35,11 @@ func (s *State) KeepRevision(app *v1.EcommerceApp, number int64, raw []byte) {
 	a.revisions[number] = raw
 }
 
-// DropRevisions forgets the revisions of an application, of which no cluster has an earlier one.
-func (s *State) DropRevisions(key types.NamespacedName) {
+// KeepRevisions forgets the revisions of an application but for some.
+func (s *State) KeepRevisions(key types.NamespacedName, inUse []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.about(key).revisions = nil
+	maps.DeleteFunc(s.about(key).revisions, func(number int64, _ []byte) bool { return !slices.Contains(inUse, number) })
 }
 
 // exists reports whether the watch has delivered an application last, and not its end.

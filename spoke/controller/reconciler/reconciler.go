@@ -200,9 +200,17 @@ func (r *reconciler[T]) compare(ctx context.Context, p *pass[T], facts render.Cl
 	}
 	p.components, p.held = component.Hold(components, p.live, component.Rendering{
 		Version: r.kind.Version, Released: r.kind.Released == nil || r.kind.Released(p.object),
-		Observed: *r.kind.Status(p.object).ObservedGeneration == p.object.GetGeneration(), OwnerUID: p.object.GetUID(),
+		Observed: r.inEffect(p.object), OwnerUID: p.object.GetUID(),
 	})
 	return r.stamp(p.object, facts, p.components, len(p.held) == 0)
+}
+
+// inEffect reports whether the last status says that the present spec is in effect: it is about it, nothing was held
+// back, and no part of it waits for a user.
+func (r *reconciler[T]) inEffect(object T) bool {
+	status := r.kind.Status(object)
+	return *status.ObservedGeneration == object.GetGeneration() && *status.Phase != v1.PhasePaused &&
+		!meta.IsStatusConditionTrue(*status.Conditions, v1.ConditionStalled)
 }
 
 // wasRewritten reports whether the last status says that admission changed what was applied.
