@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
@@ -90,6 +90,33 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// TestInputsStay: all pods would be replaced at once by an upgrade, and not wait for their turn, if what a workload is
+// rendered from had another hash for a spec that is the same. A list of inputs is only extended, by values that are
+// left out where they are not set.
+func TestInputsStay(t *testing.T) {
+	t.Parallel()
+	var now strings.Builder
+	workloads := renderedWorkloads(t)
+	for _, name := range slices.Sorted(maps.Keys(workloads)) {
+		for _, o := range workloads[name] {
+			fmt.Fprintf(&now, "%s\t%s\n", name, o.Inputs)
+		}
+	}
+	path := filepath.Join("testdata", "podtemplates", "inputs.txt")
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, []byte(now.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(raw), now.String()); diff != "" {
+		t.Errorf("what workloads are rendered from has other hashes (-stored +now):\n%s", diff)
+	}
+}
+
 // TestNoImageOfOurs: pods that live long have no image of this project, which changes with each build.
 func TestNoImageOfOurs(t *testing.T) {
 	t.Parallel()
@@ -108,9 +135,25 @@ func TestNoImageOfOurs(t *testing.T) {
 	}
 }
 
-// renderedTemplates renders each kind, in clusters with and without optional APIs, and returns the
-// hashes of the pod templates of each workload.
+// renderedTemplates returns the hashes of the pod templates of each workload.
 func renderedTemplates(t *testing.T) map[string][]string {
+	t.Helper()
+	hashes := map[string][]string{}
+	for name, workloads := range renderedWorkloads(t) {
+		for _, o := range workloads {
+			raw, err := yaml.Marshal(podTemplates(o.Resource)[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			hashes[name] = append(hashes[name], fmt.Sprintf("%x", sha256.Sum256(raw)))
+		}
+	}
+	return hashes
+}
+
+// renderedWorkloads renders each kind, in clusters with and without optional APIs, and returns the Deployments and
+// StatefulSets of each workload.
+func renderedWorkloads(t *testing.T) map[string][]component.Object {
 	t.Helper()
 	shop, everything := &v1.EcommerceApp{}, &v1.EcommerceApp{}
 	db, app := &mysqlv1.MySQLCluster{}, &webappv1.WebApp{}
@@ -125,45 +168,35 @@ func renderedTemplates(t *testing.T) map[string][]string {
 	}
 	replicated := shop.DeepCopy()
 	replicated.Spec.Database.Replicas = new(int32(3))
-	templates := map[string][]string{}
+	workloads := map[string][]component.Object{}
 	for _, c := range []Cluster{{}, {
 		Name: "eu-1", Region: "eu-west-1", Provider: v1.ProviderAWS, ServiceMonitors: true, PrometheusRules: true, Certificates: true,
 	}} {
 		for _, shop := range []*v1.EcommerceApp{shop, replicated, everything} {
 			components, err := EcommerceApp(shop, c)
-			addTemplates(t, templates, shop, components, err)
+			addWorkloads(t, workloads, shop, components, err)
 		}
 		components, err := MySQLCluster(db, c)
-		addTemplates(t, templates, db, components, err)
+		addWorkloads(t, workloads, db, components, err)
 		components, err = WebApp(app, c)
-		addTemplates(t, templates, app, components, err)
+		addWorkloads(t, workloads, app, components, err)
 	}
-	return templates
+	return workloads
 }
 
-// addTemplates adds the hashes of the pod templates of an object's workloads.
-func addTemplates(t *testing.T, to map[string][]string, owner component.Resource, components []component.Component, err error) {
+// addWorkloads adds the workloads of an object.
+func addWorkloads(t *testing.T, to map[string][]component.Object, owner component.Resource, components []component.Component, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range components {
 		for _, o := range c.Rendered() {
-			var template corev1.PodTemplateSpec
-			switch workload := o.Resource.(type) {
-			case *appsv1.Deployment:
-				template = workload.Spec.Template
-			case *appsv1.StatefulSet:
-				template = workload.Spec.Template
-			default:
-				continue
+			switch o.Resource.(type) {
+			case *appsv1.Deployment, *appsv1.StatefulSet:
+				name := workloadName(owner, c.Name)
+				to[name] = append(to[name], o)
 			}
-			raw, err := yaml.Marshal(template)
-			if err != nil {
-				t.Fatal(err)
-			}
-			name := workloadName(owner, c.Name)
-			to[name] = append(to[name], fmt.Sprintf("%x", sha256.Sum256(raw)))
 		}
 	}
 }
