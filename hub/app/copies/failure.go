@@ -36,3 +36,9 @@ func escalate(r *state.Result, last state.Result, now time.Time, after time.Dura
 	}
 	r.Failure.Lasting = now.Sub(r.Failing) >= after
 }
+
+// stillFails reports whether the last failure is that of an attempt that ended without a reason, such as a conflict: it
+// was about the same order, and about what this attempt has not written.
+func stillFails(last, next state.Result, hash string) bool {
+	return last.Failure != nil && last.Hash == hash && (!next.Applied || last.Failure.Propagation)
+}

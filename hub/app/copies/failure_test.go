@@ -8,8 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
@@ -99,5 +102,35 @@ func testLasting(t *testing.T, m *member) {
 			t.Errorf("the failure is %+v, want one that lasts: %t", found.Failure, lasting)
 		}
 		clock.SetTime(clock.Now().Add(lastingAfter))
+	}
+}
+
+// testQuiet: a conflict is no news, so that what was reported before of the same order stays.
+func testQuiet(t *testing.T, m *member) {
+	t.Helper()
+	m.reconcile(t)
+	m.cached = m.live(t)
+	other := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"since"}}}`))
+	if err := m.Patch(t.Context(), m.live(t), other); err != nil {
+		t.Fatal(err)
+	}
+	m.app.DeletionTimestamp = &metav1.Time{}
+	m.handOver()
+	hash := m.dispatcher.DecisionOf(m.app, &m.app.Status).Order("a").Hash
+	for _, same := range []bool{true, false} {
+		before := state.Result{App: m.app.UID, Failure: &aggregate.Failure{Reason: v1.ReasonForbidden, Message: "no"}}
+		if same {
+			before.Hash = hash
+		}
+		m.queue.memory.End(keyOf(m.app), &before)
+		if result := m.reconcile(t); result.RequeueAfter == 0 {
+			t.Error("a conflict is not tried again")
+		}
+		if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); (found.Failure != nil) != same {
+			t.Errorf("the same order %t: a conflict leaves the report %+v", same, found.Failure)
+		}
+	}
+	if m.live(t).DeletionTimestamp != nil {
+		t.Error("a version of the copy was deleted that the queue has not seen")
 	}
 }

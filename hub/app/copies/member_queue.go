@@ -86,12 +86,6 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	return l.retry(key, err)
 }
 
-// stillFails reports whether the last failure is that of an attempt that ended without a reason, such as a conflict: it
-// was about the same order, and about what this attempt has not written.
-func stillFails(last, next state.Result, hash string) bool {
-	return last.Failure != nil && last.Hash == hash && (!next.Applied || last.Failure.Propagation)
-}
-
 // retry returns what Reconcile returns for an error that the result of the queue says.
 func (l *MemberQueue) retry(key types.NamespacedName, err error) (reconcile.Result, error) {
 	return retry.Reported(l.options.Waits, l.memory.CountConflict(key, retry.HasConflict(err)), err)

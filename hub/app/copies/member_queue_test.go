@@ -22,7 +22,6 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
@@ -204,29 +203,6 @@ func testMode(t *testing.T, m *member) {
 	m.reconcile(t)
 	if got := m.live(t).ManagedByMode(); got != v1.ManagedByHub {
 		t.Errorf("the copy is managed by %s, want %s", got, v1.ManagedByHub)
-	}
-}
-
-// testQuiet: a conflict is no news, so that what was reported before stays.
-func testQuiet(t *testing.T, m *member) {
-	t.Helper()
-	m.reconcile(t)
-	m.cached = m.live(t)
-	other := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"since"}}}`))
-	if err := m.Patch(t.Context(), m.live(t), other); err != nil {
-		t.Fatal(err)
-	}
-	before := state.Result{App: m.app.UID, Failure: &aggregate.Failure{Reason: v1.ReasonForbidden, Message: "no"}}
-	m.queue.memory.End(keyOf(m.app), &before)
-	m.app.DeletionTimestamp = &metav1.Time{}
-	if result := m.reconcile(t); result.RequeueAfter == 0 {
-		t.Error("a conflict is not tried again")
-	}
-	if found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID); found.Failure == nil || *found.Failure != *before.Failure {
-		t.Errorf("a conflict replaces the report by %+v", found.Failure)
-	}
-	if m.live(t).DeletionTimestamp != nil {
-		t.Error("a version of the copy was deleted that the queue has not seen")
 	}
 }
 
