@@ -70,6 +70,15 @@ func restartedByOthers(r component.Resource) {
 	}
 }
 
+// missing makes all pods of a Deployment but one unavailable.
+func missing(name string) func(component.Resource) {
+	return func(r component.Resource) {
+		if d, ok := r.(*appsv1.Deployment); ok && d.Name == "app-"+name {
+			d.Status.AvailableReplicas = 1
+		}
+	}
+}
+
 // TestHold: pod templates of another version stay until it is released, and then change one component after the other.
 func TestHold(t *testing.T) {
 	t.Parallel()
@@ -116,12 +125,8 @@ func TestHold(t *testing.T) {
 		"released: one that waits for nothing": {mixed(starting("frontend"), "2", "1", "1"), component.Rendering{Version: "2", Released: true}, "a", nil},
 		"released: one that is being observed": {mixed(func(r component.Resource) { r.SetGeneration(2) }, "1", "1", "1"), component.Rendering{Version: "2", Released: true}, "a", []string{"backend", "frontend"}},
 		"with annotations of others":           {existing(versioned("1", "a"), restartedByOthers), component.Rendering{Version: "2", Observed: true}, "a", all},
-		"released: a replica is not ready": {mixed(func(r component.Resource) {
-			if d, ok := r.(*appsv1.Deployment); ok && d.Name == "app-backend" {
-				d.Status.AvailableReplicas = 1
-			}
-		}, "2", "2", "1"), component.Rendering{Version: "2", Released: true}, "a", nil},
-		"released: all": {mixed(nil, "2", "2", "2"), component.Rendering{Version: "2", Released: true}, "a", nil},
+		"released: a replica is not ready":     {mixed(missing("backend"), "2", "2", "1"), component.Rendering{Version: "2", Released: true}, "a", nil},
+		"released: all":                        {mixed(nil, "2", "2", "2"), component.Rendering{Version: "2", Released: true}, "a", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
