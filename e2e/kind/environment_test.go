@@ -33,7 +33,7 @@ const (
 	ledger = "ledger"
 
 	// patience is a generous timeout for containers on two cores.
-	patience = 4 * time.Minute
+	patience = 8 * time.Minute
 	// unknownWithin is the promise about a member that stops answering.
 	unknownWithin = 40 * time.Second
 )
