@@ -28,7 +28,7 @@ type Rendering struct {
 // Hold returns components whose workloads keep the live pod template where the one that was rendered differs for no
 // other reason than the version: the part of the spec that it is rendered from is the same. It also returns the names
 // of the components that have such workloads. A released version goes to one component after the other, each when
-// those before are ready with it; one without a pod that serves has nothing to wait for.
+// those before serve with it alone; one without a pod that serves has nothing to wait for.
 func Hold(components []Component, live Live, r Rendering) ([]Component, []string) {
 	ordered, err := Order(components)
 	if err != nil || r.Version == "" {

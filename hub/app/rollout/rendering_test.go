@@ -239,10 +239,11 @@ func TestNextRenderingWaits(t *testing.T) {
 	})
 }
 
-// TestAgentsFollow: a cluster whose agent is upgraded when the others have the version gets it then.
+// TestAgentsFollow: a cluster whose agent is upgraded when the others have the version gets it then, without approval.
 func TestAgentsFollow(t *testing.T) {
 	t.Parallel()
-	u := upgraded(func(u *upgrade) { u.cluster("c").Renders, u.cluster("c").Held = "1", false })
+	u := upgraded(spec(func(r *v1.Rollout) { r.Approval = v1.ApprovalBetweenRegions }))
+	u.cluster("c").Renders, u.cluster("c").Held = "1", false
 	if order, _ := u.run(t); order != "a2 b2" {
 		t.Fatalf("the clusters got their versions in the order %q", order)
 	}
