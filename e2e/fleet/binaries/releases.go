@@ -25,7 +25,7 @@ type Releases struct {
 	Platform string
 	// Envtest are the SHA-512 checksums of the archives of envtest, by platform.
 	Envtest map[string]string
-	// MaxSilence is how long a server may be silent, before and during its response.
+	// MaxSilence bounds the time in which a server sends nothing, before and during its response.
 	MaxSilence time.Duration
 }
 

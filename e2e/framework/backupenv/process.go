@@ -23,7 +23,7 @@ import (
 // maxPasses bounds the passes over one object.
 const maxPasses = 200
 
-// Process is one run of the hub. Nothing that it does after its end has an effect. Its
+// Process represents one run of the hub. Nothing that it does after its end has an effect. Its
 // methods may be called concurrently.
 type Process struct {
 	// Client is for the hub and the first member.

@@ -32,8 +32,8 @@ type Hit struct {
 	Ended func()
 }
 
-// Process is one run of a program, which can be ended: nothing that it sends afterwards leaves
-// it. It is safe for concurrent use.
+// Process represents one run of a program, which a test can end: no request that it sends afterwards
+// reaches a server. It is safe for concurrent use.
 type Process struct {
 	end func()
 	// dead is closed when the process is ended, done when its context is.

@@ -322,8 +322,8 @@ func stay(all []candidate) (unmatched string) {
 
 // awaitReplacement keeps customers served: a cluster is left when the others that are chosen serve
 // them with their shares, as far as these can, unless it is known to serve none. It returns the others that do not yet.
-// Shares are those without the cluster that is left, which keeps its own until then; one that an override may
-// replace need not be reached. With an edit of what selects clusters, data does not wait: two databases of one
+// The share that a chosen cluster must serve is computed without the cluster that is left, and none is required
+// where an override may replace it. With an edit of what selects clusters, data does not wait: two databases of one
 // shop would diverge.
 func awaitReplacement(r Request, all []candidate) (awaits []string) {
 	served := false

@@ -50,11 +50,11 @@ type Other struct {
 	Later string
 }
 
-// UnknownError is the error about what a member has and the hub does not know.
+// UnknownError says what a member has and the hub does not know.
 type UnknownError struct {
-	// Reason is that of the condition.
+	// Reason is the reason of the condition that reports the error.
 	Reason string
-	// Origin has to be accepted by the user; empty if it is that of another member.
+	// Origin names what the user has to accept; empty if another member has it.
 	Origin string
 	found  string
 }

@@ -5,7 +5,7 @@
 //
 // Assess decides from Facts whether a hub may write or delete a copy. A copy of a later generation, or of an
 // application that the hub does not know, is not overwritten, nor is one created whose deletion or departure the
-// member has recorded, or that another member has newer. An Unknown says what was found. Its origin is kept in
+// member has recorded, or that another member has newer. An UnknownError says what was found. Its origin is kept in
 // the status until the user accepts it. The normal way of a copy comes after, and knows nothing of this.
 //
 // The hub writes a Record to the ConfigMap of the member, Name, before it releases an

@@ -44,7 +44,7 @@ type RenderingRequest struct {
 	Version string
 	// Last is the state that is stored, or nil.
 	Last *v1.RolloutStatus
-	// Clusters are those that are to run the application, in any order.
+	// Clusters lists the clusters that are to run the application, in any order.
 	Clusters []RenderingCluster
 	// Paused is true while the user pauses the rollout, and Revision is the one that is being rolled out, or 0: no
 	// cluster begins meanwhile.

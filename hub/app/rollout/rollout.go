@@ -29,7 +29,7 @@ type Request struct {
 	Healthy int64
 	// Last is the state that is stored, or nil.
 	Last *v1.RolloutStatus
-	// Clusters are those that are to run the application, in any order.
+	// Clusters lists the clusters that are to run the application, in any order.
 	Clusters []Cluster
 	// RollbackTo is a revision that was healthy and that the user asks for, or 0.
 	RollbackTo int64

@@ -16,15 +16,15 @@ type Beside struct {
 	Copy types.UID
 	// ReconcileAt is the value of the annotation for which they were compared.
 	ReconcileAt string
-	// Written are those that were written, or found as they should be. Pruned are the objects that were
-	// deleted, and that the copy may list still.
+	// Written lists the objects that were written, or found as they should be. Pruned lists the objects that
+	// were deleted, and that the copy may list still.
 	Written map[v1.PropagatedObject]Written
 	Pruned  map[v1.PropagatedObject]bool
 }
 
 // Written describes an object that is as it should be.
 type Written struct {
-	// Version is that of its content, ResourceVersion the one in the member.
+	// Version identifies the content of the source, ResourceVersion the object in the member.
 	Version, ResourceVersion string
 	// Repairs counts how often it was written again for this version, and Repaired is when it was last.
 	Repairs  int

@@ -69,7 +69,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// TestSources are those of one application of a name, and are not changed for those who have them.
+// TestSources checks that sources end with their application, and that a reader keeps the ones that it was given.
 func TestSources(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})

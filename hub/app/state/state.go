@@ -19,10 +19,12 @@ import (
 type State struct {
 	clock clock.PassiveClock
 
+	// mu guards all of it, also what Members remember, so that an order, its result and its end are seen together. It is
+	// never held during a request.
 	mu   sync.RWMutex
 	apps map[types.NamespacedName]*application
-	// members are the connections, by member: two while one replaces the other. Holders are those that remember
-	// something of an application.
+	// members lists the connections by member: two while one replaces the other. Holders lists the connections that
+	// remember something of an application, so that what is done for one application does not visit all members.
 	members map[string]map[*Member]struct{}
 	holders map[types.NamespacedName]map[*Member]struct{}
 	// leads is when this process began to decide about rollouts; zero before.
