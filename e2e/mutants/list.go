@@ -261,7 +261,7 @@ func ofBackups() []Mutant {
 		},
 		{
 			"counts-at-once", "counts of replicas are written at once",
-			reconciler + "/status.go", "if last == nil || !r.isMinor(before, after) {", "if last == nil || r.isMinor(before, after) {",
+			reconciler + "/status.go", "last.After(now.Time) || !r.isMinor(before, after) {", "last.After(now.Time) || r.isMinor(before, after) {",
 			controller, "TestWrites/counts_wait",
 		},
 		{

@@ -3,7 +3,6 @@ package controller
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	storagev1 "k8s.io/api/storage/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,7 +66,6 @@ func EcommerceAppWith(t Templates) reconciler.Kind[*v1.EcommerceApp] {
 			}
 			return render.DatabaseNames(app), deletes
 		},
-		SameParts: sameComponents,
 	}
 }
 
@@ -119,13 +117,6 @@ func lastComponents(app *v1.EcommerceApp) []component.State {
 		last = append(last, component.State{Name: c.Name, ReadyReplicas: c.ReadyReplicas, UpdatedReplicas: c.UpdatedReplicas})
 	}
 	return last
-}
-
-// sameComponents reports whether the same components are ready.
-func sameComponents(before, after *v1.EcommerceApp) bool {
-	return slices.EqualFunc(before.Status.Components, after.Status.Components, func(b, a v1.ComponentStatus) bool {
-		return b.Name == a.Name && b.Ready == a.Ready
-	})
 }
 
 // WebApp returns the kind of single web applications.

@@ -75,7 +75,7 @@ func testPodProblems(t *testing.T, w *writer) {
 	w.patch(t, `{"spec":{"image":"shop:v2"}}`)
 	w.reconcile(t)
 	w.ready(t, 0)
-	w.clock.Step(3 * time.Second)
+	w.clock.Step(5 * time.Second)
 	w.reconcile(t)
 	p.expect(t, v1.ReasonWaitingForReplicas, "0 of 1 replicas are ready")
 	w.ready(t, 1)

@@ -68,7 +68,7 @@ func (r *referring) missing(t *testing.T) {
 	r.ready(t, 1)
 	r.pass(t)
 	// The Ingress exists, and nothing else is waited for.
-	if rest := r.pass(t); rest < 5*time.Minute || rest > 5*time.Minute*13/10 {
+	if rest := r.pass(t); rest < 4*time.Minute || rest > 5*time.Minute*13/10 {
 		t.Errorf("looked again in %s", rest)
 	}
 	r.expect(t, "frontend: ConfigMap settings, Secret registry do not exist in this cluster: create them there")
@@ -179,7 +179,7 @@ func (r *referring) member(t *testing.T) *reconciler.Member {
 // the next one is due.
 func (r *referring) pass(t *testing.T, reads ...string) time.Duration {
 	t.Helper()
-	r.clock.Step(3 * time.Second) // A status is not delayed.
+	r.clock.Step(5 * time.Second) // A status is not delayed.
 	r.reads = nil
 	rest := r.reconcile(t).RequeueAfter
 	sorted := cmp.Transformer("sorted", func(names []string) map[string]int {

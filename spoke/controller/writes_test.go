@@ -113,18 +113,18 @@ func testCountsWait(t *testing.T, w *writer) {
 	w.reconcile(t)
 	before := w.statuses
 	w.ready(t, 2)
-	if rest := w.reconcile(t).RequeueAfter; rest <= 0 || rest > 2*time.Second {
-		t.Errorf("the count is written in %s, want 2s at most", rest)
+	if rest := w.reconcile(t).RequeueAfter; rest <= 0 || rest > 5*time.Second {
+		t.Errorf("the count is written in %s, want 5s at most", rest)
 	}
 	if w.statuses != before {
 		t.Errorf("%d writes for a count that is a moment old", w.statuses-before)
 	}
-	w.clock.Step(2 * time.Second)
+	w.clock.Step(5 * time.Second)
 	w.reconcile(t)
 	if w.statuses != before+1 {
 		t.Errorf("%d writes for one count", w.statuses-before)
 	}
-	// The component is ready: no reason to wait.
+	// The phase changes: no reason to wait.
 	w.ready(t, 3)
 	w.reconcile(t)
 	if w.statuses != before+2 {

@@ -45,10 +45,6 @@ type Kind[T client.Object] struct {
 	// Last returns the components of the last status with the numbers of their ready and
 	// updated pods, which progress is measured by. Nil for kinds without StatefulSets.
 	Last func(T) []component.State
-	// SameParts reports whether the same parts are ready in two statuses. What else changes of
-	// them may be written a moment later, and while many objects make progress so may that. Nil
-	// for kinds without parts.
-	SameParts func(before, after T) bool
 	// Database returns the database of an object, and false if it has none that is administered:
 	// whose password is rotated and whose replicas are observed. May be nil.
 	Database func(T, render.Cluster) (database.Spec, bool)

@@ -41,7 +41,6 @@ type reconciler[T client.Object] struct {
 	failures    perObject[failures]
 	terminating *terminating
 	conflicts   retry.Conflicts
-	pace        retry.Pace
 }
 
 func newReconciler[T client.Object](kind Kind[T], m *Member) *reconciler[T] {

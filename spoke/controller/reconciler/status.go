@@ -20,13 +20,9 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
-// countsEvery is the minimum time between status writes in which only replica counts and
-// messages changed.
-const countsEvery = 2 * time.Second
-
-// partsEvery is the period that becomes longer while many objects make progress. A part that becomes ready
-// is written when the difference has passed since the last write: at once while few make any.
-const partsEvery = 5 * time.Second
+// progressEvery is the minimum time between status writes that only report progress: they would take the time of the API
+// server away from what they report.
+const progressEvery = 5 * time.Second
 
 // report writes the status if it changed.
 func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
@@ -137,22 +133,15 @@ func countClaims[T client.Object](p *pass[T]) (claims, bound int) {
 	return claims, bound
 }
 
-// holdFor returns how long to delay a new status in which only numbers and messages changed since a
-// recent write, or while many objects make progress also the parts that are ready. It is at once if
+// holdFor returns how long to delay a new status that only reports progress since a recent write. It is written at once if
 // the result is not positive.
 func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration {
 	last := *r.kind.Status(before).LastUpdated
-	if last == nil || !r.isMinor(before, after) {
+	// A process whose clock was ahead may have written it: its time says nothing.
+	if last == nil || last.After(now.Time) || !r.isMinor(before, after) {
 		return 0
 	}
-	hold := r.pace.Period(client.ObjectKeyFromObject(after), partsEvery, now.Time) - partsEvery
-	if r.kind.SameParts == nil || r.kind.SameParts(before, after) {
-		hold += countsEvery
-	}
-	if last.After(now.Time) {
-		return 0 // It was written by a process whose clock was ahead, and says nothing.
-	}
-	return hold - now.Sub(last.Time)
+	return progressEvery - now.Sub(last.Time)
 }
 
 // isMinor reports whether only numbers, messages, the reason for not being ready and the parts that

@@ -7,7 +7,6 @@
 //   - Sooner chooses between two waits, and MergeFromLocked makes the patches that end in a conflict.
 //   - Waits spreads attempts, so that what failed together does not come back together, and
 //     shortens them for tests.
-//   - Pace lets progress be written less often while many objects make it.
 //
 // # Non-goals
 //
