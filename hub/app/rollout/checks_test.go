@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ func (f *fleet) checkQuiet(r Request, d Decision) {
 	was, is := f.before.request, r
 	was.Now, was.Last, is.Last = is.Now, nil, nil
 	was.Clusters, is.Clusters = byName(was.Clusters), byName(is.Clusters)
-	if difference(was, is) != "" {
+	if !reflect.DeepEqual(was, is) {
 		return
 	}
 	if diff := difference(f.before.Decision, d); diff != "" {
