@@ -38,6 +38,27 @@ func TestNewClusters(t *testing.T) {
 	})
 }
 
+// TestCopiesWithoutARevision: a copy from before the application had a rollout says nothing about a revision.
+func TestCopiesWithoutARevision(t *testing.T) {
+	t.Parallel()
+	noSoak := func(r *Request) { r.Spec.Soak = seconds(0) }
+	runDecisions(t, []decisionCase{
+		{
+			name: "it does not prove the first one", clusters: "eu-1=0,copied us-1=0,copied", with: noSoak,
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s) us-1=2(0s) | until 10m0s",
+		}, {
+			name: "nor one that follows", last: rolling(), clusters: "eu-1=2 eu-2=0,copied us-1=1", with: noSoak,
+			want: "Progressing eu 1/3 waiting for eu-2, us-1 | eu-1=2 eu-2=2(0s) us-1=1 | until 10m0s",
+		}, {
+			name: "nor completes a rollback", last: inState(v1.RolloutRollingBack), clusters: "eu-1=1 us-1=0,copied",
+			want: "RollingBack 0/2 | eu-1=1 us-1=1(0s)",
+		}, {
+			name: "but it may serve as before", last: complete(2), clusters: "eu-1=0,copied",
+			want: "Complete 1/1 | eu-1=2 | completed -1h0m0s",
+		},
+	})
+}
+
 // rolledBackAfterCompletion returns the state after a user asked for revision 1 long after revision 2 was
 // complete.
 func rolledBackAfterCompletion() *v1.RolloutStatus {

@@ -51,7 +51,7 @@ func runDecisions(t *testing.T, cases []decisionCase) {
 
 // clustersOf returns clusters such as "eu-1=2 eu-2=1,down", with their revisions. They are ready, or of
 // what follows: updating (not ready, and serving customers), down (neither), failed (it needs a user),
-// aside, empty (ready, without replicas), and backup (it waits for one before the upgrade of its database).
+// aside, empty (ready, without replicas), copied (ready, with a copy of no revision), and backup (it waits for one before the upgrade of its database).
 func clustersOf(t *testing.T, text string) []Cluster {
 	t.Helper()
 	var clusters []Cluster
@@ -82,6 +82,8 @@ func clusterIn(state string, c Cluster) Cluster {
 		c.Stalled, c.Failure = v1.ReasonDeadlineExceeded, v1.ReasonDeadlineExceeded
 	case "aside":
 		c.SetAside, c.Settled, c.Serving, c.Until = true, false, false, time.Time{}
+	case "copied":
+		c.Has, c.Settled, c.Serving = true, true, true
 	case "empty":
 		c.NoReplicas = true
 	case "backup":

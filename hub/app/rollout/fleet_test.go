@@ -23,7 +23,7 @@ const tick = 30 * time.Second
 // toy is a cluster with a copy that becomes ready some ticks after it got a revision, or does not.
 type toy struct {
 	name   string
-	has    int64 // The revision of the copy, or 0.
+	has    int64 // The revision of the copy, or 0: then it has none, or one of no revision that has served.
 	age    int   // Ticks since the copy got it.
 	served bool
 	// lost means that it does not respond; it was last seen at one time, and is back since another.
@@ -155,7 +155,7 @@ func (f *fleet) observe(c *toy) Cluster {
 		return seen
 	}
 	seen.Until = f.begin.Add(f.now)
-	if c.has == 0 {
+	if c.has == 0 && !c.served {
 		return seen
 	}
 	does := conductOf(f.conduct(c.name, c.has))(c.age)
@@ -350,6 +350,8 @@ func (f *fleet) logCluster(c *toy) {
 	switch {
 	case c.lost:
 		text = "does not respond"
+	case c.has == 0 && c.served:
+		text = "has a copy of no revision"
 	case c.has == 0:
 		text = "has no copy yet"
 	case c.has != seen.Revision:

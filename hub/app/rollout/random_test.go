@@ -64,7 +64,7 @@ func runRandom(t *testing.T, r *rand.Rand) v1.RolloutState {
 	return ""
 }
 
-// randomFleet returns a fleet with a random rollout. A third has no revision yet.
+// randomFleet returns a fleet with a random rollout. A third has no revision yet, and may have copies.
 func randomFleet(t *testing.T, r *rand.Rand) *fleet {
 	t.Helper()
 	var names []string
@@ -98,7 +98,7 @@ func randomFleet(t *testing.T, r *rand.Rand) *fleet {
 	if r.IntN(3) == 0 {
 		f.stored, f.revisions = nil, map[string]int64{}
 		for _, c := range f.clusters {
-			c.has, c.served = 0, false
+			c.has, c.served = 0, r.IntN(4) == 0
 		}
 	} else {
 		for _, name := range names {

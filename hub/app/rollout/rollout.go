@@ -152,6 +152,7 @@ func (p *planner) addClusters() {
 	for _, c := range p.Clusters {
 		next := &progress{Cluster: c, next: c.Revision}
 		if next.next == 0 {
+			next.Has, next.Settled = false, false // A copy without a number is of no revision.
 			next.next = p.status.Target()
 			if p.status.CompletionTime == nil && p.status.PreviousRevision != 0 {
 				next.next = p.status.PreviousRevision

@@ -77,6 +77,11 @@ func wishes() []scenario {
 				tick: edit(2), 150 * time.Second: crash, 5 * time.Minute: crash,
 			},
 		}, {
+			name: "added", clusters: []string{"eu-1", "us-1"}, until: 4 * time.Minute, state: v1.RolloutComplete,
+			about:  "A user adds spec.rollout, without a soak time, to an application that runs. It is complete when the copies have the revision.",
+			spec:   v1.Rollout{Soak: seconds(0)},
+			events: map[time.Duration]func(*fleet){0: withoutRollout},
+		}, {
 			name: "joined", clusters: []string{"eu-1", "us-1"}, until: 12 * time.Minute, state: v1.RolloutComplete,
 			about: "A cluster that is new during a rollout begins with what was healthy. One that is new after it gets the revision at once.",
 			events: map[time.Duration]func(*fleet){

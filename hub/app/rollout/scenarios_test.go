@@ -62,6 +62,15 @@ func join(name string) func(*fleet) {
 	return func(f *fleet) { f.clusters = append(f.clusters, &toy{name: name}) }
 }
 
+// withoutRollout takes what is stored, and the numbers of all copies, as of an application that had no rollout.
+func withoutRollout(f *fleet) {
+	f.stored, f.revisions = nil, map[string]int64{}
+	for _, c := range f.clusters {
+		c.has = 0
+	}
+	f.say("user: adds spec.rollout")
+}
+
 // repair makes the copies of a cluster good.
 func repair(name string) func(*fleet) {
 	return func(f *fleet) {
