@@ -106,12 +106,18 @@ func (f *fleet) checkBegun(r Request, d Decision) {
 	}
 }
 
-// updateOf returns the update of a cluster; an empty one of a cluster that served if it has none.
+// updateOf returns the update of a cluster; an empty one of a cluster that served if it has none. What was before may
+// be that of an update that was superseded.
 func updateOf(s v1.RolloutStatus, name string) v1.ClusterUpdate {
 	for _, u := range s.Updating {
 		if u.Name == name {
 			if u.Before == nil {
 				u.Before = &v1.ClusterBefore{}
+				for _, superseded := range s.Superseded {
+					if superseded.Name == name {
+						u.Before = superseded.Before.DeepCopy()
+					}
+				}
 			}
 			return u
 		}
