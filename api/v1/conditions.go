@@ -256,7 +256,7 @@ const (
 	ReasonAutoscalerInactive         = "AutoscalerInactive"
 
 	// ReasonUpgradeRefused means that a copy would get a server of its database that cannot read the data, or
-	// that the user has not agreed to, by an override or an earlier revision.
+	// that the user has not agreed to, by an override or an earlier revision, or because it missed a version.
 	ReasonUpgradeRefused = "UpgradeRefused"
 
 	ReasonDisabled             = "Disabled"

@@ -68,7 +68,8 @@ func keepServer(app *v1.EcommerceApp, db *v1.Database, order *state.Order, live 
 
 // checkServer returns an error if a copy would get a server that its database cannot run, or that the user has
 // not agreed to: overrides and earlier revisions pass the schema of the hub. It has to follow the server that the
-// data is of, which is not that of the copy if no pod has started with the latter. One that stays is not checked.
+// data is of, which is not that of the copy if no pod has started with the latter. While the status is behind the spec
+// it may be of either. One that stays is not checked.
 func checkServer(spec *v1.EcommerceAppSpec, live *v1.EcommerceApp) error {
 	if spec.Database == nil {
 		return nil
@@ -76,7 +77,15 @@ func checkServer(spec *v1.EcommerceAppSpec, live *v1.EcommerceApp) error {
 	if spec.Database.Server() == v1.CopiedServerOf(live).DatabaseServer {
 		return nil
 	}
-	if err := v1.CheckServer(v1.DatabaseOfData(live), spec.Database); err != nil {
+	err := v1.CheckServer(v1.DatabaseOfData(live), spec.Database)
+	if err == nil && live != nil && live.Spec.Database != nil {
+		if started := v1.ValidServer(live.Status.StartedServer); started != nil {
+			last := live.Spec.Database.DeepCopy()
+			last.SetServer(*started)
+			err = v1.CheckServer(last, spec.Database)
+		}
+	}
+	if err != nil {
 		return &apierror.SpecError{Reason: v1.ReasonUpgradeRefused, Err: fmt.Errorf("the server of the database is refused: %w", err)}
 	}
 	return nil

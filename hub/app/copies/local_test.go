@@ -162,7 +162,11 @@ func TestTheServerOfACopy(t *testing.T) {
 	has := stuck.DeepCopy()
 	has.Status.StartedServer = new(has.Spec.Database.Server())
 	observed := never.DeepCopy()
-	observed.Generation = 2 // Its status is about another spec.
+	observed.Generation = 2           // Its status is about another spec.
+	between := mysql("8.4.2", "", "") // A user has raised it, and no pod has started with it yet.
+	between.Generation, between.Status.StartedServer = 2, &v1.DatabaseServer{Version: "8.0.36", Image: "mysql:8.0.36"}
+	passed := between.DeepCopy()
+	passed.Status.StartedServer = new(passed.Spec.Database.Server())
 	for name, tt := range map[string]struct {
 		app, live *v1.EcommerceApp
 		refused   bool
@@ -189,6 +193,8 @@ func TestTheServerOfACopy(t *testing.T) {
 		"never started: compared with the one before: major":                {mysql("9.1.0", image+"9.1.0-debian", ""), never, true},
 		"never started: compared with the one before: major, with consent":  {mysql("9.1.0", image+"9.1.0-debian", "9"), never, false},
 		"major, where the one before is not there yet":                      {mysql("9.1.0", "", "9"), mysql("8.0.36", "", ""), true},
+		"major, where the one before may not have started":                  {mysql("9.1.0", "", "9"), between, true},
+		"major, where the one before has started":                           {mysql("9.1.0", "", "9"), passed, false},
 		"of another one's major one":                                        {withOverride(mysql("8.4.2", image+"8.4.2", "9"), to(image+"9.1.0")), live, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -71,13 +71,14 @@ func (l *MemberQueue) wakes(queue, reconciler func(reconcile.Request)) func(ctx 
 }
 
 // concerns reports whether a change of a copy concerns the member's queue, which compares spec and
-// metadata, and the reconciler of applications, which reads the status too. The reconciler has been
+// metadata, and may wait for the start of another server of the database, and the reconciler of applications, which reads the status too. The reconciler has been
 // woken already for a status that was reported. The copy is new if there is none before.
 func concerns(before, after *v1.EcommerceApp, reported bool) (queue, reconciler bool) {
 	if before == nil || before.UID != after.UID || before.Generation != after.Generation ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 		!slices.Equal(before.Finalizers, after.Finalizers) ||
+		!equality.Semantic.DeepEqual(before.Status.StartedServer, after.Status.StartedServer) ||
 		!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) {
 		return true, true
 	}

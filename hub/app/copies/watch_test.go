@@ -22,8 +22,11 @@ func TestConcerns(t *testing.T) {
 		"a label":                      {func(a *v1.EcommerceApp) { a.Labels, a.Status.Message = nil, "reported" }, true, true},
 		"an annotation":                {func(a *v1.EcommerceApp) { a.Annotations = map[string]string{"a": "b"} }, true, true},
 		"a finalizer":                  {func(a *v1.EcommerceApp) { a.Finalizers = nil }, true, true},
-		"its deletion":                 {func(a *v1.EcommerceApp) { a.DeletionTimestamp = new(metav1.Unix(1, 0)) }, true, true},
-		"another copy":                 {func(a *v1.EcommerceApp) { a.UID = "c-2" }, true, true},
+		"the server of its database started": {func(a *v1.EcommerceApp) {
+			a.Status.Message, a.Status.StartedServer = "reported", &v1.DatabaseServer{Version: "8.4.2"}
+		}, true, true},
+		"its deletion": {func(a *v1.EcommerceApp) { a.DeletionTimestamp = new(metav1.Unix(1, 0)) }, true, true},
+		"another copy": {func(a *v1.EcommerceApp) { a.UID = "c-2" }, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,7 +56,7 @@ func (f *fleet) begunIn(r Request, d Decision) begun {
 	b := begun{busy: map[string]bool{}, proven: r.Spec.Strategy == v1.RolloutAll || s.CompletionTime != nil}
 	for _, c := range r.Clusters {
 		next, pending := d.Revisions[c.Name], isUpdating(r, s, c.Name)
-		guarded := pending && !c.SetAside && updateOf(s, c.Name).Before.Serving && !isLeftBehind(r, updateOf(s, c.Name))
+		guarded := pending && !c.SetAside && updateOf(s, c.Name).Before.Serving && !isLeftBehind(r, updateOf(s, c.Name)) && !isRefused(c)
 		switch {
 		case next != c.Revision && next != s.Revision && next != s.PreviousRevision:
 			f.fatal("%s gets revision %d", c.Name, next)
@@ -134,6 +134,9 @@ func isLeftBehind(r Request, u v1.ClusterUpdate) bool {
 	p := &planner{Request: r}
 	return isNotable(u.Before) && u.ReadyTime == nil && spent >= p.progressDeadline()
 }
+
+// isRefused reports whether the copy of a cluster stays, because its data is of too early a server.
+func isRefused(c Cluster) bool { return c.Stalled == v1.ReasonUpgradeRefused }
 
 // wasUnready reports whether components of a cluster were not ready before its update.
 func wasUnready(s v1.RolloutStatus, name string) bool {
@@ -224,7 +227,7 @@ func (f *fleet) checkCluster(r Request, d Decision, c Cluster) {
 	downBefore := !updateOf(s, c.Name).Before.Serving || r.Last != nil && !updateOf(*r.Last, c.Name).Before.Serving
 	downBefore = downBefore || r.RollbackTo != 0 && !c.Serving // It is observed in this step.
 	switch {
-	case c.SetAside || isHealthyIn(r, s, c):
+	case c.SetAside || isHealthyIn(r, s, c) || isRefused(c):
 	case s.CompletionTime == nil && s.Target() == s.Revision && d.Revisions[c.Name] == s.Revision && !isUpdating(r, s, c.Name):
 		f.fatal("%s is not ready, and has no deadline", c.Name)
 	case downBefore:

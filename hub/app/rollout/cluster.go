@@ -188,9 +188,9 @@ func (p *planner) observeUpdate(c *progress) {
 	u := c.update
 	p.recordBefore(c)
 	ready := !c.SetAside && !c.Waiting && c.isHealthy(u)
-	if c.SetAside || c.Waiting && !wasDown(u) || !ready && c.copies() {
+	if c.SetAside || c.isRefused() || c.Waiting && !wasDown(u) || !ready && c.copies() {
 		c.stop(u)
-		if !c.SetAside && c.needsUser(u) {
+		if !c.SetAside && (c.isRefused() || c.needsUser(u)) {
 			c.fail(c.Failure)
 		}
 		return
@@ -315,11 +315,15 @@ func (c *progress) observedSince(start time.Time) int64 {
 	return int64(c.Until.Sub(start) / time.Second)
 }
 
+// isRefused reports whether the copy stays as it is, because its data cannot be of the server of the revision: that of
+// another cluster may be of a later one.
+func (c *progress) isRefused() bool { return c.Stalled == v1.ReasonUpgradeRefused }
+
 // fail notes that the cluster failed. The cause may be what the cluster says. One that did not serve customers
-// before is left behind.
+// before, or serves them as before because its copy stays, is left behind.
 func (c *progress) fail(cause string) {
 	text := v1.Excerpt(c.Name+": "+cause, maxMessage)
-	if servedBefore(c.update) {
+	if servedBefore(c.update) && !c.isRefused() {
 		c.failure = text
 	} else {
 		c.behind = text

@@ -3,9 +3,10 @@ package rollout
 // behaviour represents a copy at an age.
 type behaviour struct {
 	// ready: all but a database that seeds is. down: it ceases to serve customers. seeds: a replica of the database
-	// copies data. rebuilds: one does that was lost. failure says why it needs a user.
-	ready, down, seeds, rebuilds bool
-	failure                      string
+	// copies data. rebuilds: one does that was lost. refuses: it keeps what it had. failure says why it
+	// needs a user.
+	ready, down, seeds, rebuilds, refuses bool
+	failure                               string
 }
 
 // conductOf returns how a copy behaves in the ticks after it got a revision, by the name of its conduct.
@@ -33,6 +34,8 @@ func conductOf(name string) func(age int) behaviour {
 		return func(age int) behaviour {
 			return behaviour{ready: age >= 2 && age%7 != 0, down: age > 0 && age%7 == 0}
 		}
+	case "refused": // Its data is of too early a server.
+		return func(int) behaviour { return behaviour{refuses: true} }
 	case "seeding": // A replica of a large database copies for an hour.
 		return func(age int) behaviour { return behaviour{ready: age >= 2, seeds: age >= 1 && age < 120} }
 	case "rebuilding": // A replica is lost again and again, and copies the data each time.

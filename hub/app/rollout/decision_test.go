@@ -51,7 +51,8 @@ func runDecisions(t *testing.T, cases []decisionCase) {
 
 // clustersOf returns clusters such as "eu-1=2 eu-2=1,down", with their revisions. They are ready, or of
 // what follows: updating (not ready, and serving customers), down (neither), failed (it needs a user),
-// aside, empty (ready, without replicas), copied (ready, with a copy of no revision), and backup (it waits for one before the upgrade of its database).
+// aside, empty (ready, without replicas), copied (ready, with a copy of no revision),
+// refused (ready, and its copy stays as it was), and backup (it waits for one before the upgrade of its database).
 func clustersOf(t *testing.T, text string) []Cluster {
 	t.Helper()
 	var clusters []Cluster
@@ -84,6 +85,9 @@ func clusterIn(state string, c Cluster) Cluster {
 		c.SetAside, c.Settled, c.Serving, c.Until = true, false, false, time.Time{}
 	case "copied":
 		c.Has, c.Settled, c.Serving = true, true, true
+	case "refused":
+		c.Has, c.Settled = false, false
+		c.Stalled, c.Failure = v1.ReasonUpgradeRefused, "UpgradeRefused: the version must be 8.4 before it can be 9"
 	case "empty":
 		c.NoReplicas = true
 	case "backup":

@@ -29,6 +29,8 @@ type toy struct {
 	// lost means that it does not respond; it was last seen at one time, and is back since another.
 	lost       bool
 	seen, back time.Duration
+	// refused means that the revision is refused in the cluster.
+	refused bool
 	// broken means that its monitoring is not ready, whatever the revision.
 	broken bool
 	// watched is how long it was observed since it was last given a revision.
@@ -173,6 +175,9 @@ func (f *fleet) observe(c *toy) Cluster {
 	if c.broken {
 		seen.Unready = append(seen.Unready, Component{Name: "monitoring", Reason: v1.ReasonWaitingForReplicas})
 	}
+	if c.refused {
+		seen.Stalled, seen.Failure = v1.ReasonUpgradeRefused, v1.ReasonUpgradeRefused+": the version must be 8.4 before it can be 9"
+	}
 	if !seen.Settled {
 		return seen
 	}
@@ -252,7 +257,7 @@ func (f *fleet) step() {
 	known := f.hasAlready(d)
 	for _, c := range f.clusters {
 		if d.Revisions[c.name] != f.revisions[c.name] {
-			c.watched = 0
+			c.watched, c.refused = 0, false
 		}
 	}
 	f.store(d)
@@ -317,7 +322,12 @@ func (f *fleet) hasAlready(d Decision) bool {
 // write writes the copies that differ.
 func (f *fleet) write() {
 	for _, c := range f.clusters {
-		if wanted := f.revisions[c.name]; !c.lost && wanted != 0 && c.has != wanted {
+		wanted := f.revisions[c.name]
+		switch {
+		case c.lost || wanted == 0 || c.has == wanted:
+		case c.has != 0 && f.last.Target() == f.last.Revision && conductOf(f.conduct(c.name, wanted))(0).refuses: // What returns keeps its server.
+			c.refused = true
+		default:
 			c.has, c.age = wanted, 0
 			f.writes = append(f.writes, fmt.Sprintf("%s=%d", c.name, wanted))
 		}

@@ -110,7 +110,7 @@ func randomFleet(t *testing.T, r *rand.Rand) *fleet {
 
 // kinds are the names of conducts, as often as they are to occur.
 func kinds() []string {
-	bad := []string{"slow", "slow", "bad", "down", "stuck", "flapping", "late", "leaking", "seeding"}
+	bad := []string{"slow", "slow", "bad", "down", "stuck", "flapping", "late", "leaking", "seeding", "refused"}
 	return append(bad, slices.Repeat([]string{"good"}, 40)...)
 }
 

@@ -120,6 +120,11 @@ func failures() []scenario {
 			conduct: everywhere("stuck"),
 			events:  map[time.Duration]func(*fleet){tick: edit(2)},
 		}, {
+			name: "refused", clusters: []string{"eu-1", "eu-2", "us-1"}, until: 18 * time.Minute, state: v1.RolloutComplete,
+			about:   "The data of eu-1 is of a server before the one that revision 2 raises: its copy stays. eu-2 proves the revision, and eu-1 gets revision 3, which has an override for it.",
+			conduct: map[string]map[int64]string{"eu-1": {2: "refused"}},
+			events:  map[time.Duration]func(*fleet){tick: edit(2), 8 * time.Minute: edit(3)},
+		}, {
 			name: "setbacks", clusters: threeRegions(), until: 10 * time.Minute, state: v1.RolloutRolledBack,
 			about:   "Containers restart again and again: the third setback is a failure.",
 			conduct: everywhere("flapping"),
