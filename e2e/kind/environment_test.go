@@ -231,7 +231,13 @@ func (e *environment) running(t *testing.T, names ...string) {
 // change changes the shop on the hub as a person does, by a merge patch.
 func (e *environment) change(t *testing.T, patch string) {
 	t.Helper()
-	e.hub.must(t, "patch", "ecommerceapp", shop, "--namespace", namespace, "--type=merge", "--patch", patch)
+	e.patch(t, shop, patch)
+}
+
+// patch changes an application on the hub as a person does, by a merge patch.
+func (e *environment) patch(t *testing.T, app, patch string) {
+	t.Helper()
+	e.hub.must(t, "patch", "ecommerceapp", app, "--namespace", namespace, "--type=merge", "--patch", patch)
 }
 
 // pods returns the pods of a component of the shop, those that end left out.

@@ -85,6 +85,7 @@ func (e *environment) applyShops(t *testing.T) {
 	onMySQL.Spec.Database = &v1.Database{Engine: v1.EngineMySQL, Version: "8.4.2", Storage: "1Gi"}
 	onMySQL.Spec.Image = images.FrontendOld
 	onMySQL.Spec.Frontend.Replicas = new(int32(1))
+	onMySQL.Spec.Monitoring = seed.Spec.Monitoring
 	onMySQL.Spec.Backend = v1.Workload{Image: images.BackendOld, Replicas: new(int32(1))}
 	modest(onMySQL)
 	e.applyApp(t, onMySQL)

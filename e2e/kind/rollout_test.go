@@ -21,7 +21,7 @@ func (e *environment) testRollout(t *testing.T) {
 	t.Helper()
 	first, other := e.regions[0], e.regions[1]
 	e.change(t, fmt.Sprintf(`{"spec":{"rollout":{"order":[%q],"soak":"5s","progressDeadline":"45s"}}}`, first.Region))
-	e.awaitRollout(t, v1.RolloutComplete)
+	e.awaitRollout(t, shop, v1.RolloutComplete)
 	app, err := e.app(t.Context(), shop)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func (e *environment) testRollout(t *testing.T) {
 		customersOf[r.name] = r.sendCustomers(t)
 	}
 	e.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q}}}`, missingImage))
-	e.awaitRollout(t, v1.RolloutRolledBack)
+	e.awaitRollout(t, shop, v1.RolloutRolledBack)
 	for name, r := range e.each() {
 		t.Run(name, func(t *testing.T) {
 			placed, stored := customersOf[r.name].end(t), r.inDatabase(t, shop)
@@ -56,7 +56,7 @@ func (e *environment) testRollout(t *testing.T) {
 		t.Errorf("%s has other pods than before, although the image never got there", other.name)
 	}
 	e.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q}}}`, good))
-	e.awaitRollout(t, v1.RolloutComplete)
+	e.awaitRollout(t, shop, v1.RolloutComplete)
 	e.change(t, `{"spec":{"rollout":null}}`)
 	e.running(t, shop)
 }
@@ -105,11 +105,11 @@ func (r *region) awaitRelease(t *testing.T, value string) {
 	})
 }
 
-// awaitRollout blocks until the shop's present spec has a rollout in a state.
-func (e *environment) awaitRollout(t *testing.T, state v1.RolloutState) {
+// awaitRollout blocks until the present spec of an application has a rollout in a state.
+func (e *environment) awaitRollout(t *testing.T, name string, state v1.RolloutState) {
 	t.Helper()
-	fleettest.Within(t, patience, "the rollout to be "+string(state), func(ctx context.Context) error {
-		app, err := e.app(ctx, shop)
+	fleettest.Within(t, patience, "the rollout of "+name+" to be "+string(state), func(ctx context.Context) error {
+		app, err := e.app(ctx, name)
 		if err != nil {
 			return err
 		}

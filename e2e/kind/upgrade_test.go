@@ -20,13 +20,14 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
-// templatesCommit is the last commit that changed pod templates: between builds from there on, no pod
-// restarts. The way to it from before is testBase's.
-const templatesCommit = "d7d86dcf3e05ea8e924f81237e9df54c4d44e4f8"
+// templatesCommit is the build that the upgrade test goes back to: it holds pod templates of other builds, and is the
+// last one before they changed. From the build before all of that, testBase upgrades.
+const templatesCommit = "382aa08d012ee6c4157e5a25108ed4a4b4680d60"
 
-// testUpgrade goes back to the previous build of the hub and the agent, and then follows
-// the upgrade to this one: either way no pod of a shop is started again, and only objects that
-// the two builds render differently are written to.
+// testUpgrade goes back to an earlier build of the hub and the agent, and then follows the upgrade to this one. While
+// the rollouts of the shops are paused, no pod is started again either way, and only objects that the two builds render
+// differently are written to. The rollout of one shop is resumed with either build, and follows its pod templates
+// through the regions; the other shop stays paused, and keeps its pods all the time.
 func (e *environment) testUpgrade(t *testing.T) {
 	t.Helper()
 	previous := e.previousSources(t)
@@ -34,8 +35,10 @@ func (e *environment) testUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hubImage == e.env.Images.Hub && spokeImage == e.env.Images.Spoke {
-		t.Log("the programs are the same as before: only manifests can differ")
+	for _, name := range []string{shop, ledger} {
+		e.patch(t, name, fmt.Sprintf(`{"spec":{"rollout":{"order":[%q],"soak":"1s","progressDeadline":"10m"}}}`, e.regions[0].Region))
+		e.awaitRollout(t, name, v1.RolloutComplete)
+		e.plugin(t, "pause", name)
 	}
 	e.checkReplaced(t, "back", func() {
 		e.hub.installFrom(t, previous, "hub", hubImage)
@@ -45,7 +48,19 @@ func (e *environment) testUpgrade(t *testing.T) {
 			e.hub.runFrom(t, previous, "join", r.name, "--member-kubeconfig", r.Kubeconfig, "--member-server", r.InternalServer)
 		}
 	})
+	others := e.podsIn(t, ledger)
+	e.followTemplates(t, shop)
+	e.plugin(t, "pause", shop)
 	e.checkReplaced(t, "upgrade", func() { e.follow(t, "Upgrade") })
+	e.followTemplates(t, shop)
+	e.followTemplates(t, ledger)
+	if now := e.podsIn(t, ledger); !slices.Equal(others, now) {
+		t.Errorf("pods and restarts of %s, whose rollout was paused, before:\n%v\nand after:\n%v", ledger, others, now)
+	}
+	for _, name := range []string{shop, ledger} {
+		e.patch(t, name, `{"spec":{"rollout":null}}`)
+	}
+	e.running(t, shop, ledger)
 }
 
 // checkReplaced replaces the hub and the agents, and checks that the shops go on as they were.
@@ -93,60 +108,48 @@ func (r *region) checkUntouched(t *testing.T, since audit.Mark, changed ...strin
 	}
 }
 
-// contents returns what is rendered into the ConfigMaps of the shops, and what is noted in their workloads of how their
-// pods were rendered: what a build may change without a pod being started again.
+// contents returns what a build may render differently without a pod being started again: the content of ConfigMaps, the
+// annotations of Services, the keys of Secrets, and what is noted in workloads of how they were rendered.
 func (r *region) contents(t *testing.T) map[string]string {
 	t.Helper()
-	list, contents := &corev1.ConfigMapList{}, map[string]string{}
-	if err := r.List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{v1.InstanceLabel}); err != nil {
-		t.Fatal(err)
-	}
-	for i := range list.Items {
-		contents["configmaps/"+list.Items[i].Name] = fmt.Sprint(list.Items[i].Data)
-	}
+	configs, services, secrets := &corev1.ConfigMapList{}, &corev1.ServiceList{}, &corev1.SecretList{}
 	deployments, sets := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}
-	for _, workloads := range []client.ObjectList{deployments, sets} {
-		if err := r.List(t.Context(), workloads, client.InNamespace(namespace), client.HasLabels{v1.InstanceLabel}); err != nil {
+	for _, list := range []client.ObjectList{configs, services, secrets, deployments, sets} {
+		if err := r.List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{v1.InstanceLabel}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	contents := map[string]string{}
+	for i := range configs.Items {
+		contents["configmaps/"+configs.Items[i].Name] = fmt.Sprint(configs.Items[i].Data)
+	}
+	for i := range services.Items {
+		contents["services/"+services.Items[i].Name] = fmt.Sprint(services.Items[i].Annotations)
+	}
+	for i := range secrets.Items {
+		contents["secrets/"+secrets.Items[i].Name] = fmt.Sprint(slices.Sorted(maps.Keys(secrets.Items[i].Data)))
+	}
 	for i := range deployments.Items {
-		contents["deployments/"+deployments.Items[i].Name] = deployments.Items[i].Annotations[v1.RenderedAnnotation]
+		contents["deployments/"+deployments.Items[i].Name] = noted(&deployments.Items[i])
 	}
 	for i := range sets.Items {
-		contents["statefulsets/"+sets.Items[i].Name] = sets.Items[i].Annotations[v1.RenderedAnnotation]
+		contents["statefulsets/"+sets.Items[i].Name] = noted(&sets.Items[i])
 	}
 	return contents
 }
 
-// previousSources returns a folder with the sources of the previous build of the product: the
-// commit that changes are made on or, where nothing is changed, the one before the
-// product was changed last, and none before the last change of a pod template.
+// noted returns what is noted in a workload of how it was rendered.
+func noted(o client.Object) string {
+	return o.GetAnnotations()[v1.RenderedAnnotation] + " " + o.GetAnnotations()[v1.SpecHashAnnotation]
+}
+
+// previousSources returns a folder with the sources of the build that the test goes back to.
 func (e *environment) previousSources(t *testing.T) string {
 	t.Helper()
-	product := []string{
-		"--", "api", "cmd", "config", "hub", "spoke", "go.mod", "go.sum",
-		":(exclude)*_test.go", ":(exclude)*.md", ":(exclude)config/tools", ":(exclude)config/samples", ":(exclude)config/monitoring",
+	if _, err := e.git(t, "cat-file", "-e", templatesCommit+":cmd/Dockerfile"); err != nil {
+		t.Skipf("needs commit %s, to upgrade from: clone the repository, or fetch more of its history (git fetch --unshallow): %v", templatesCommit, err)
 	}
-	changed, err := e.git(t, append([]string{"rev-list", "--max-count=1", "HEAD"}, product...)...)
-	if err != nil {
-		t.Skipf("needs the history of the sources, to upgrade from: clone the repository: %v", err)
-	}
-	commit := changed + "^"
-	if _, err := e.git(t, "merge-base", "--is-ancestor", templatesCommit, commit); err != nil {
-		commit = templatesCommit // From an earlier one, pods restart.
-	}
-	if dirty, err := e.git(t, append([]string{"status", "--porcelain"}, product...)...); err == nil && dirty != "" {
-		commit = "HEAD"
-	}
-	if _, err := e.git(t, "rev-parse", "--verify", "--quiet", commit+"^{commit}"); err != nil {
-		t.Skipf("needs commit %s, to upgrade from: fetch more of the history (git fetch --unshallow): %v", commit, err)
-	}
-	if _, err := e.git(t, "cat-file", "-e", commit+":cmd/Dockerfile"); err != nil {
-		t.Skipf("needs a previous build that can be installed: commit %s has no cmd/Dockerfile", commit)
-	}
-	t.Logf("the previous build is that of commit %s", commit)
-	return e.sourcesOf(t, commit)
+	return e.sourcesOf(t, templatesCommit)
 }
 
 // sourcesOf returns a folder with the sources of a commit.
