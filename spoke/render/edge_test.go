@@ -113,10 +113,10 @@ func TestMonitoring(t *testing.T) {
 	for name, c := range map[string]struct {
 		cluster Cluster
 		want    []string
-		scraped string
+		scraped bool
 	}{
-		"no operator": {Cluster{}, []string{"ConfigMap", "ConfigMap"}, "true"},
-		"operator":    {Cluster{ServiceMonitors: true, PrometheusRules: true}, []string{"ServiceMonitor", "PrometheusRule", "ConfigMap"}, ""},
+		"no operator": {Cluster{}, []string{"ConfigMap", "ConfigMap"}, true},
+		"operator":    {Cluster{ServiceMonitors: true, PrometheusRules: true}, []string{"ServiceMonitor", "PrometheusRule", "ConfigMap"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			components, err := EcommerceApp(sampleShop(t), c.cluster)
@@ -130,11 +130,41 @@ func TestMonitoring(t *testing.T) {
 			if diff := cmp.Diff(c.want, kinds); diff != "" {
 				t.Error(diff)
 			}
-			annotations := deployment(t, components[1].Objects, "my-ecommerce-app-backend").Spec.Template.Annotations
-			if got := annotations["prometheus.io/scrape"]; got != c.scraped {
-				t.Errorf("prometheus.io/scrape is %q, want %q", got, c.scraped)
+			for i, service := range all[*corev1.Service](slices.Concat(components[1].Objects, components[2].Objects)) {
+				want := map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "8080", "prometheus.io/path": "/metrics"}
+				if !c.scraped {
+					want = nil
+				}
+				if diff := cmp.Diff(want, service.Annotations); diff != "" || i > 1 {
+					t.Errorf("Service %s (-want +got):\n%s", service.Name, diff)
+				}
 			}
 		})
+	}
+}
+
+// TestOptionalKindsReplaceNoPods: kinds of the Prometheus operator and of cert-manager that are installed, removed, or
+// cannot be listed change no pod template, and nothing that it is held by.
+func TestOptionalKindsReplaceNoPods(t *testing.T) {
+	app := sampleShop(t)
+	want := workloadsOf(t, app, Cluster{})
+	for name, cluster := range map[string]Cluster{
+		"installed":         {ServiceMonitors: true, PrometheusRules: true, Certificates: true},
+		"monitors alone":    {ServiceMonitors: true},
+		"rules alone":       {PrometheusRules: true},
+		"unknown":           {CertificatesUnknown: true, HTTPRoutesUnknown: true},
+		"with HTTPRoutes":   {HTTPRoutes: true},
+		"monitors, unknown": {ServiceMonitors: true, CertificatesUnknown: true},
+	} {
+		got := workloadsOf(t, app, cluster)
+		if len(got) != 4 {
+			t.Errorf("%s: %d workloads, want 4", name, len(got))
+		}
+		for component, object := range got {
+			if diff := cmp.Diff(podTemplates(want[component].Resource), podTemplates(object.Resource)); diff != "" || object.Inputs != want[component].Inputs {
+				t.Errorf("%s: the pods of the %s (-before +after):\n%s", name, component, diff)
+			}
+		}
 	}
 }
 

@@ -59,10 +59,11 @@ func (s *shop) scraped() bool {
 	return s.app.Spec.Monitoring.Enabled && s.app.Spec.Monitoring.Prometheus
 }
 
-// scrapeAnnotations returns the annotations for a Prometheus without operator.
+// scrapeAnnotations returns the annotations of a Service for a Prometheus without operator. Pods have none: they would be
+// replaced where the operator is installed or removed.
 func (s *shop) scrapeAnnotations(port int32) map[string]string {
 	if !s.scraped() || s.cluster.ServiceMonitors {
-		return map[string]string{}
+		return nil
 	}
 	return map[string]string{
 		"prometheus.io/scrape": "true",

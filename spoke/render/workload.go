@@ -49,8 +49,8 @@ type workload struct {
 	// cluster are the variables that name the cluster, if they are known. Pods that run get them when
 	// they are started again, and none is started for them.
 	cluster map[string]string
-	// annotations are the annotations of the pods.
-	annotations map[string]string
+	// annotations are the annotations of the pods, scraping those of the Service.
+	annotations, scraping map[string]string
 	// inputs are the facts that the pods depend on beside the spec of the workload and its image.
 	inputs []any
 	// peers may connect; empty allows all. With restricted egress the pods may connect to dependencies.
@@ -72,8 +72,10 @@ func (s *shop) newWorkload(role, image string, spec v1.Workload, replicas int32)
 		loading:     cmp.Or(s.app.Annotations[v1.LoadingAnnotation], s.cluster.PendingLoad),
 		settings:    map[string]string{"PORT": strconv.Itoa(int(port))},
 		cluster:     s.clusterSettings(),
-		annotations: s.scrapeAnnotations(port),
-		inputs:      []any{s.app.Annotations[v1.RestartedAtAnnotation], s.scraped()},
+		annotations: map[string]string{},
+		scraping:    s.scrapeAnnotations(port),
+		// Version 1 had the annotations of scraping in the pods: without the second the hash of all would change.
+		inputs: []any{s.app.Annotations[v1.RestartedAtAnnotation], s.scraped()},
 	}
 	if at := s.app.Annotations[v1.RestartedAtAnnotation]; at != "" {
 		w.annotations[v1.RestartedAtAnnotation] = at
@@ -138,6 +140,7 @@ func (s *shop) part(name string) meta.Part {
 func (w workload) component() (component.Component, error) {
 	deployment := w.deployment()
 	service := meta.Service(w.part, w.name, corev1.ServicePort{Name: httpPort, Port: servicePort})
+	service.Annotations = w.scraping
 	budget := statelessBudget(w.part, w.name)
 	if w.spec.Strategy == v1.StrategyBlueGreen {
 		if err := separate(deployment, budget, service); err != nil {
