@@ -163,6 +163,13 @@ func testRotation(w *environment) func(*testing.T) {
 
 		w.setCredential(t, secret, "username", "another")
 		w.awaitDegraded(t, app, v1.ReasonCredentialsInvalid, `username of Secret ours is "another", but the data belongs to "shop"`)
+		// As after an upgrade from a release without it: pods that are written then name it.
+		login := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-login"}}
+		if err := w.Patch(t.Context(), login, client.RawPatch(types.MergePatchType, []byte(`{"data":{"url":null}}`))); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitLogin(t, app, "shop/third/")
+		w.awaitDegraded(t, app, v1.ReasonCredentialsInvalid, "the data belongs to")
 		w.setCredential(t, secret, "username", "shop")
 		w.awaitLogin(t, app, "shop/third/")
 		if changes := w.commands.made(); len(changes) > 0 {
@@ -321,8 +328,10 @@ func (e *environment) awaitLogin(t *testing.T, app *v1.EcommerceApp, want string
 		if err := e.Get(ctx, client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-login"}, secret); err != nil {
 			return err
 		}
-		if got := fmt.Sprintf("%s/%s/%s", secret.Data["username"], secret.Data["password"], secret.Data["phase"]); got != want {
-			return fmt.Errorf("the login is %s", got)
+		got := fmt.Sprintf("%s/%s/%s", secret.Data["username"], secret.Data["password"], secret.Data["phase"])
+		url := fmt.Sprintf("postgresql://%s:%s@", secret.Data["username"], secret.Data["password"])
+		if got != want || !strings.HasPrefix(string(secret.Data["url"]), url) {
+			return fmt.Errorf("the login is %s, of %s", got, secret.Data["url"])
 		}
 		return nil
 	})

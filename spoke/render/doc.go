@@ -8,9 +8,8 @@
 // rendered; it names the field and a valid value.
 //
 // Containers get these environment variables: PORT; the backend also DB_ENGINE, DB_HOST,
-// DB_PORT, DB_NAME, DB_USER, DB_PASSWORD and DATABASE_URL, which is composed of them and
-// so requires a password without characters that are special in URLs, as generated ones
-// are; the frontend also BACKEND_URL. The user's env and envFrom take precedence.
+// DB_PORT, DB_NAME, DB_USER, DB_PASSWORD and DATABASE_URL, which has all of
+// them, percent-encoded; the frontend also BACKEND_URL. The user's env and envFrom take precedence.
 //
 // While a dump is loaded into the database, as an annotation of the copy says, backend and
 // frontend are scaled to zero; nothing else changes.

@@ -214,8 +214,8 @@ func TestEnvironment(t *testing.T) {
 	names := make([]string, 0, len(c.Env))
 	for _, e := range c.Env {
 		names = append(names, e.Name)
-		if e.Name == "DB_USER" && e.Value != "mine" {
-			t.Errorf("DB_USER is %+v", e)
+		if e.Name == "DB_USER" && e.Value != "mine" || e.Name == "DATABASE_URL" && !strings.Contains(e.Value, "$(DB_USER):") {
+			t.Errorf("%s is %+v", e.Name, e)
 		}
 	}
 	if diff := cmp.Diff([]string{"DB_NAME", "DB_USER", "DB_PASSWORD", "DATABASE_URL", "OWN"}, names); diff != "" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -111,9 +112,18 @@ func (s *shop) newBackend() workload {
 		meta.SecretEnv("DB_NAME", db.ClientSecret(), database.DatabaseKey),
 		meta.SecretEnv("DB_USER", db.ClientSecret(), database.UsernameKey),
 		meta.SecretEnv("DB_PASSWORD", db.ClientSecret(), database.PasswordKey),
-		{Name: "DATABASE_URL", Value: fmt.Sprintf("%s://$(DB_USER):$(DB_PASSWORD)@$(DB_HOST):$(DB_PORT)/$(DB_NAME)", db.Engine)},
+		databaseURL(spec.Env, db),
 	}
 	return w
+}
+
+// databaseURL returns the variable with the URL of the database. One for a login of the user is composed of its variables.
+func databaseURL(users []v1.EnvVar, db *database.Spec) corev1.EnvVar {
+	const name = "DATABASE_URL"
+	if slices.ContainsFunc(users, func(e v1.EnvVar) bool { return e.Name == "DB_NAME" || e.Name == "DB_USER" || e.Name == "DB_PASSWORD" }) {
+		return corev1.EnvVar{Name: name, Value: fmt.Sprintf("%s://$(DB_USER):$(DB_PASSWORD)@$(DB_HOST):$(DB_PORT)/$(DB_NAME)", db.Engine)}
+	}
+	return meta.SecretEnv(name, db.ClientSecret(), database.URLKey)
 }
 
 func (s *shop) newFrontend(image string) workload {

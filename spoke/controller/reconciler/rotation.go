@@ -73,12 +73,16 @@ func (r *reconciler[T]) rotate(ctx context.Context, p *pass[T], facts render.Clu
 	login := seen.state.Login
 	// A restore replaces the volume of a database without pods.
 	if !p.paused && db.Replicas > 0 {
-		if login, err = r.takeStep(ctx, p, seen); err == nil && login != nil {
-			err = r.keepLogin(ctx, p, seen, *login)
-		}
-		if err != nil {
+		if login, err = r.takeStep(ctx, p, seen); err != nil {
 			r.failRotation(p, seen.state, err)
 			login = seen.state.Login
+		}
+		// Pods that are written next name its keys, also those that an earlier release did not write.
+		if login != nil && (err == nil || seen.state.Data) {
+			if err := r.keepLogin(ctx, p, seen, *login); err != nil {
+				r.failRotation(p, seen.state, err)
+				login = seen.state.Login
+			}
 		}
 	}
 	if login != nil {

@@ -3,6 +3,7 @@ package database
 import (
 	"encoding/base64"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,8 @@ const (
 	// PhaseKey is the Phase, and RotationKey counts the changes of the login.
 	PhaseKey    = "phase"
 	RotationKey = "rotation"
+	// URLKey is the address of the database with the login.
+	URLKey = "url"
 	// SaltKey is random. Volumes keep a hash of the login, which reveals nothing without it.
 	SaltKey = "salt"
 )
@@ -95,8 +98,15 @@ func (s Spec) LoginSecret(l Login) (*corev1.Secret, error) {
 	}
 	return meta.Secret(s.renderer(e).part, s.LoginSecretName(), map[string]string{
 		OwnerKey: l.Owner, UsernameKey: l.Username, PasswordKey: l.Password, DatabaseKey: l.Database,
-		OtherKey: l.Other(s.Engine), PhaseKey: string(l.Phase), RotationKey: strconv.Itoa(l.Rotation),
+		OtherKey: l.Other(s.Engine), PhaseKey: string(l.Phase), RotationKey: strconv.Itoa(l.Rotation), URLKey: s.loginURL(l),
 	}), nil
+}
+
+// loginURL returns the URL by which clients log in. All but unreserved characters is percent-encoded: parsers differ in
+// what else they take literally.
+func (s Spec) loginURL(l Login) string {
+	encode := func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+	return fmt.Sprintf("%s://%s:%s@%s:%d/%s", s.Engine, encode(l.Username), encode(l.Password), s.Host(), s.Port(), encode(l.Database))
 }
 
 // Change says what becomes of other passwords of a user of MySQL; PostgreSQL has one for each role.

@@ -1,6 +1,8 @@
 package database
 
 import (
+	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +50,15 @@ func TestPostgreSQLLogin(t *testing.T) {
 	second := SecondLogin(owner)
 	p.prepareFor(t, Login{Owner: owner, Username: owner, Password: awkward})
 	p.serve(t)
+
+	secret, err := spec.LoginSecret(Login{Owner: owner, Username: owner, Password: awkward, Database: p.env["APP_DATABASE"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Replace(string(secret.Data[URLKey]), fmt.Sprintf("@%s:%d/", spec.Host(), spec.Port()), "@127.0.0.1:"+p.port+"/", 1)
+	if out, err := p.run(t, "psql --no-psqlrc --no-password --quiet --tuples-only --no-align --command='SELECT current_database()' '"+at+"'"); err != nil || strings.TrimSpace(out) != p.env["APP_DATABASE"] {
+		t.Errorf("by its URL the database is %q: %v", out, err)
+	}
 
 	const next, third = `n'e"x\t $1`, "third"
 	if _, err := p.as(t, owner, awkward, "CREATE TABLE orders (id int)"); err != nil {
@@ -248,6 +259,34 @@ func TestSecondLogin(t *testing.T) {
 	} {
 		if got := SecondLogin(owner); got != want {
 			t.Errorf("%s: %s, want %s", owner, got, want)
+		}
+	}
+}
+
+// TestLoginURL reads the URL of a login as drivers do, by net/url.
+func TestLoginURL(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []v1.Engine{v1.EnginePostgreSQL, v1.EngineMySQL} {
+		spec := testSpec(engine, "15.4")
+		for _, text := range []string{"plain-1_2.3~4", "p@ss", "a/b", "a#b", "a?b=c&d", "a:b", "50%", "%41", "a b", "a+b", "$&,;=!*'()", `[\]"^|<>{}` + "`", "pässwörd 密码", awkward} {
+			login := Login{Owner: "shop", Username: text, Password: text + "x", Database: text}
+			secret, err := spec.LoginSecret(login)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw := string(secret.Data[URLKey])
+			got, err := url.Parse(raw)
+			if err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			password, _ := got.User.Password()
+			if got.Scheme != string(engine) || got.Host != fmt.Sprintf("%s:%d", spec.Host(), spec.Port()) ||
+				got.User.Username() != text || password != text+"x" || got.Path != "/"+text || got.RawQuery != "" || got.Fragment != "" {
+				t.Errorf("%q: %s is read as %+v", text, raw, got)
+			}
+			if strings.Trim(raw, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%:/@") != "" || strings.Count(raw, "@") != 1 || strings.Count(raw, ":") != 3 {
+				t.Errorf("%q: %s has characters that parsers understand differently", text, raw)
+			}
 		}
 	}
 }
