@@ -26,9 +26,11 @@ GOTEST_TIMEOUT ?= 20m
 # and without it one of 69 MB takes 2.3 s.
 export CGO_ENABLED ?= $(if $(findstring -race,$(GOTEST_FLAGS)),1,0)
 # The packages that make test-unit tests, and those whose operators make mutate changes; then the least percentage of the
-# changes that their tests must notice.
+# changes that their tests must notice, and how many sites of each package are changed: 0 for all, or a sample by its seed.
 PACKAGES ?= ./...
 MARK ?= 95
+SAMPLE ?= 0
+SEED ?= 1
 # The figures that make bench measures, as a regular expression of their names (empty for all), the number of
 # interleaved pairs of those that have some, the number of shops in a burst, and the number of members.
 BENCH ?=
@@ -265,7 +267,7 @@ mutants: binaries ## Break the product in the ways of e2e/mutants, one by one, a
 .PHONY: mutate
 mutate: $(GREMLINS) ## Change each operator of PACKAGES=<patterns>, and show which changes their own tests do not notice; fails below MARK=<percent>.
 	@[ '$(PACKAGES)' != ./... ] || { echo "$@: set PACKAGES, as in: make $@ PACKAGES=./hub/app/overrides"; exit 1; }
-	go run ./e2e/mutants/cmd/mutate -gremlins $(GREMLINS) -mark $(MARK) $(PACKAGES)
+	go run ./e2e/mutants/cmd/mutate -gremlins $(GREMLINS) -mark $(MARK) -sample $(SAMPLE) -seed $(SEED) -test-flags '$(GOTEST_FLAGS)' $(PACKAGES)
 
 .PHONY: isolation
 isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitted, slow, forbidden or flapping, and half while half is frozen; ISOLATION=<regexp> selects some.

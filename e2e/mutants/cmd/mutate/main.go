@@ -15,15 +15,19 @@ import (
 )
 
 // wrapper is the go that gremlins calls: with 2 it ends for a mutant that does not compile, and the profile of
-// the coverage says that tests run all lines of the files that it names.
+// the coverage says that tests run all lines of the files that it names, or the sites of a sample alone.
 const wrapper = `#!/bin/sh
-out=$("$REAL_GO" "$@" 2>&1)
+set -f
+[ "$1" != test ] || test_flags=$TEST_FLAGS
+out=$("$REAL_GO" "$@" $test_flags 2>&1)
 code=$?
 printf '%s\n' "$out"
 case $out in *'[build failed]'*) exit 2 ;; esac
 while [ $# -gt 1 ]; do
   if [ "$1" = -coverprofile ]; then
-    awk -F: 'NR == 1 { print; next } !seen[$1]++ { print $1 ":1.1,1000000.1 1 1" }' "$2" >"$2.all" && mv "$2.all" "$2"
+    awk -F: -v sites="$SITES" '
+      NR == 1 { print; while (sites && (getline site <sites) > 0) print site; next }
+      !sites && !seen[$1]++ { print $1 ":1.1,1000000.1 1 1" }' "$2" >"$2.all" && mv "$2.all" "$2"
   fi
   shift
 done
@@ -33,12 +37,16 @@ exit $code
 var errNoPackage = errors.New("no package to mutate")
 
 func main() {
-	gremlins := flag.String("gremlins", "gremlins", "program to mutate with")
+	var r runner
+	flag.StringVar(&r.gremlins, "gremlins", "gremlins", "program to mutate with")
+	flag.StringVar(&r.testFlags, "test-flags", "", "more flags of go test, such as -skip=TestRandom")
+	flag.IntVar(&r.sample, "sample", 0, "number of sites to change in each package, 0 for all")
+	flag.Uint64Var(&r.seed, "seed", 1, "seed of the sample")
 	mark := flag.Float64("mark", 0, "least percentage of changes that tests must notice")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
-	if err := run(ctx, *gremlins, *mark, flag.Args()); err != nil {
+	if err := r.run(ctx, *mark, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		cancel()
 		os.Exit(1) //nolint:gocritic // The deferred call was made.
@@ -46,7 +54,7 @@ func main() {
 }
 
 // run mutates the packages, and fails if less than the mark was noticed of all changes together.
-func run(ctx context.Context, gremlins string, mark float64, patterns []string) error {
+func (r runner) run(ctx context.Context, mark float64, patterns []string) error {
 	packages, err := list(ctx, patterns)
 	if err != nil {
 		return err
@@ -56,7 +64,7 @@ func run(ctx context.Context, gremlins string, mark float64, patterns []string) 
 		return fmt.Errorf("creating a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	r := runner{gremlins: gremlins, module: filepath.Join(dir, "module"), bin: filepath.Join(dir, "bin"), report: filepath.Join(dir, "report.json")}
+	r.module, r.bin, r.report = filepath.Join(dir, "module"), filepath.Join(dir, "bin"), filepath.Join(dir, "report.json")
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
@@ -100,7 +108,12 @@ func list(ctx context.Context, patterns []string) ([]string, error) {
 }
 
 // runner mutates packages in a copy of the module.
-type runner struct{ gremlins, module, bin, report string }
+type runner struct {
+	gremlins, testFlags string
+	sample              int
+	seed                uint64
+	module, bin, report string
+}
 
 // prepare copies the files that belong to the repository, and writes the wrapper. Gremlins copies the folder for
 // each of its workers, with all tools and results that are in it.
@@ -134,21 +147,49 @@ func write(path string, content []byte, mode os.FileMode) error {
 	return nil
 }
 
-// mutate mutates the package in a folder of the module.
+// mutate mutates the package in a folder of the module: all of its sites, or a sample of them.
 func (r runner) mutate(ctx context.Context, pkg string) (mutants.Report, error) {
+	if r.sample == 0 {
+		return r.unleash(ctx, pkg, "")
+	}
+	all, err := r.unleash(ctx, pkg, "", "--dry-run", "--silent")
+	if err != nil {
+		return mutants.Report{}, err
+	}
+	module, err := exec.CommandContext(ctx, "go", "list", "-m").Output()
+	if err != nil {
+		return mutants.Report{}, fmt.Errorf("reading the name of the module: %w", err)
+	}
+	var profile strings.Builder
+	sample := all.Sample(r.sample, r.seed)
+	for _, site := range sample {
+		fmt.Fprintf(&profile, "%s/%s/%s:%d.%d,%d.%d 1 1\n", strings.TrimSpace(string(module)), pkg, site.File, site.Line, site.Column, site.Line, site.Column)
+	}
+	sites := filepath.Join(r.bin, "sites")
+	if err := write(sites, []byte(profile.String()), 0o600); err != nil {
+		return mutants.Report{}, err
+	}
+	report, err := r.unleash(ctx, pkg, sites, "--output-statuses", "klt")
+	return report.Only(sample), err
+}
+
+// unleash has gremlins change the sites in a file, or all if there is no file, and shows its progress.
+func (r runner) unleash(ctx context.Context, pkg, sites string, flags ...string) (mutants.Report, error) {
 	program, err := exec.LookPath("go")
 	if err != nil {
 		return mutants.Report{}, fmt.Errorf("finding go: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, r.gremlins, "unleash", "--silent", "--output", r.report,
+	args := append([]string{"unleash", "--output", r.report,
 		"--timeout-coefficient", "20", "--exclude-files", "/", // Folders below have packages of their own.
-		"--invert-logical", "--invert-loopctrl", "--invert-assignments", "./"+pkg)
+		"--invert-logical", "--invert-loopctrl", "--invert-assignments"}, flags...)
+	cmd := exec.CommandContext(ctx, r.gremlins, append(args, "./"+pkg)...)
 	cmd.Dir = r.module
 	// A cached result of the tests would be timed as too short, and the debugger's tables take half of the time to link.
 	cmd.Env = append(os.Environ(), "REAL_GO="+program, "PATH="+r.bin+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"GOFLAGS=-vet=off -count=1 '-ldflags=-s -w'")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return mutants.Report{}, fmt.Errorf("running gremlins: %w:\n%s", err, out)
+		"GOFLAGS=-vet=off -count=1 '-ldflags=-s -w'", "TEST_FLAGS="+r.testFlags, "SITES="+sites)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return mutants.Report{}, fmt.Errorf("running gremlins: %w", err)
 	}
 	file, err := os.Open(r.report)
 	if err != nil {
