@@ -131,6 +131,10 @@ func TestSupersededBefore(t *testing.T) {
 			name: "a rollback waits for one that served then", last: kept("us-1"), clusters: "eu-1=3,failed us-1=2,down", with: third(nil),
 			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s) us-1=1(0s)",
 		}, {
+			name: "and of one that is not known, for the copy", last: kept("eu-2"), clusters: "eu-1=3,failed eu-2=2,down",
+			with: third(func(r *Request) { r.Last.Superseded[0].Before = v1.ClusterBefore{Unknown: true} }),
+			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s) eu-2=1(0s, before unknown)",
+		}, {
 			name: "a user's rollback, too", last: kept("us-1"), clusters: "eu-1=3,updating us-1=2,down", with: third(func(r *Request) { r.RollbackTo = 1 }),
 			want: "RollingBack 0/2 requested by the annotation ecommerce.io/rollback-to | eu-1=1(0s) us-1=1(0s)",
 		}, {

@@ -118,7 +118,7 @@ func begin(r Request) *planner {
 }
 
 // carriedOver returns what clusters were like before updates that did not end: those that were superseded before, and
-// those in the last state if they are superseded now. What was bad before them is as bad now, or better.
+// those in the last state, which may be superseded now. What was bad before them is as bad now, or better.
 func (p *planner) carriedOver() map[string]v1.ClusterBefore {
 	carried := map[string]v1.ClusterBefore{}
 	if p.Last == nil {
@@ -126,9 +126,6 @@ func (p *planner) carriedOver() map[string]v1.ClusterBefore {
 	}
 	for _, s := range p.Last.Superseded {
 		carried[s.Name] = s.Before
-	}
-	if p.Last.Revision == p.Revision && p.RollbackTo == 0 {
-		return carried
 	}
 	for i := range p.Last.Updating {
 		if u := &p.Last.Updating[i]; u.Before != nil && !wasDown(u) {
