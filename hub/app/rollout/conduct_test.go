@@ -35,7 +35,7 @@ func conductOf(name string) func(age int) behaviour {
 			return behaviour{ready: age >= 2 && age%7 != 0, down: age > 0 && age%7 == 0}
 		}
 	case "refused": // Its data is of too early a server.
-		return func(int) behaviour { return behaviour{refuses: true} }
+		return func(age int) behaviour { return behaviour{ready: age >= 2, refuses: true} }
 	case "seeding": // A replica of a large database copies for an hour.
 		return func(age int) behaviour { return behaviour{ready: age >= 2, seeds: age >= 1 && age < 120} }
 	case "rebuilding": // A replica is lost again and again, and copies the data each time.
