@@ -4,48 +4,44 @@
 // # Purpose
 //
 //   - Hash and Stamp: identify an intent by a hash in an annotation of the object, so
-//     that nothing needs to be remembered across restarts.
+//     that it survives a restart.
 //   - Contains: reports whether a live object still has everything that an intent sets.
 //   - Applier: creates or updates an object with one apply, deletes with preconditions,
 //     and expands claims. An existing object that the application does not own is a
 //     *ConflictError.
-//   - DryRunClient, and Options.DryRun: the same writes as dry runs, with what each would change
-//     according to the API server.
-//   - Fingerprints, AppliedHash and Recall: a cache need not keep the content of what is
-//     applied, and a process that starts need not read it.
+//   - DryRunClient, and Options.DryRun: send the same writes as dry runs, and return what the
+//     API server would change.
+//   - Fingerprints, AppliedHash and Recall: let a cache drop the content of applied objects,
+//     and let a process start without reading it.
 //
 // # Non-goals
 //
-// Package component decides what to write and in which order. This package does not
+// The package does not decide what to write and in which order; package component does. It does not
 // retry, and writes no status and no events.
 //
 // # Trade-offs
 //
-//   - An object that is missing in the cache is created by an apply that fails if it exists: the
-//     caches only hold objects with the managed-by label, and so would miss another object of
-//     the same name, which is read then.
-//   - Request.ExpectFor: what was just created is not read, as the cache will have it in a moment. The
-//     price: if it is deleted before, it is created again only when that time is over.
-//   - The API server may permanently store something other than the intent, for example
-//     when an admission webhook rewrites an image. The applier remembers the result of
-//     its own write, so that it does not write repeatedly; after a restart it writes such
-//     an object once more, unless it has a fingerprint and the applied hash tells of it. Rewrites
-//     tells which fields it were. Of a created object that is known only of the kinds that
-//     policies usually change, as the answer about others is not read.
-//   - A fingerprint is a hash of the field paths that the API server says this applier owns.
-//     A client that changes or removes a field takes it away, so that drift shows without the
-//     content. The price: who changes a field and changes it back causes one write, by which
-//     the field is owned again, and what differs is read before it is compared.
-//   - Ownership says nothing about the order of lists. The fingerprint includes the order of
-//     containers and of their variables. For a CronJob, whose metadata alone is cached, it
-//     includes the generation. An apply restores the order.
-//   - A write names the UID and the resource version that it was decided on, although an
-//     apply does not need them: a process that was stopped must not overwrite what its
-//     successor wrote. The price is a conflict when a cache is behind: the object is read
-//     once, and if only its status changed, the write is sent once more.
-//   - Another client that changes a field again after each repair would cause writes
-//     without end. After ten repairs of a field for the same intent, the field is repaired
-//     once in five minutes, and Apply returns a *ContendedError with the field manager that
-//     wrote last. The counts are in memory: a restart begins anew.
-//   - Lists of built-in kinds are compared by their merge keys; all others by position.
+//   - Caches hold only objects with the managed-by label. If an object is missing in the cache, the apply
+//     fails if it exists without the label; the object is then read.
+//   - An object that was just created is expected in the cache for a time (Request.ExpectFor), and not read. If it is
+//     deleted meanwhile, it is created again after that time.
+//   - The API server may store something else than the intent, for example when an admission webhook
+//     rewrites an image. The applier remembers the result of its own write, and does not
+//     repeat it. After a restart it writes such an object once more, unless the object has a fingerprint and
+//     the applied hash covers it. Rewrites returns the rewritten fields; after a creation only those of
+//     kinds that policies usually change, because the response is not read for others.
+//   - A fingerprint is a hash of the field paths that, according to the API server, this applier owns.
+//     A client that changes or removes a field takes the ownership, so drift shows without the
+//     content. A client that changes a field and changes it back causes one write, which
+//     takes the field back.
+//   - Field ownership does not cover the order of lists. The fingerprint includes the order of
+//     containers and of their variables, and for a CronJob, of which only metadata is cached, the
+//     generation. An apply restores the order.
+//   - A write names the UID and the resource version that it was decided on, so that a
+//     process that was suspended does not overwrite the writes of its successor. The price is a conflict when a
+//     cache is behind: the object is read, and if only its status changed, the write is sent once more.
+//   - Another client may change a field again after each repair. After ten repairs of a field for the same intent,
+//     the field is repaired once in five minutes, and Apply returns a *ContendedError with the field manager that
+//     wrote last. The counts are in memory.
+//   - Lists of built-in kinds are compared by merge keys, others by position.
 package apply

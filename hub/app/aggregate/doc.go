@@ -5,10 +5,10 @@
 //
 //   - Compute: derives the complete next status from the generation, the placement,
 //     one observation per cluster and the previous status.
-//   - Cluster.Bounded: makes what a member reports valid, before anything is decided by it.
-//   - Urgent: reports whether a change of status must be written immediately, or is
+//   - Cluster.Bounded: makes the report of a member valid, before a decision depends on it.
+//   - Urgent: reports whether a change of status must be written soon, or is
 //     mere progress that may be batched with later changes. Requested: reports whether an
-//     urgent one must not even wait a second for others.
+//     urgent one must be written without waiting a second for others.
 //
 // Compute first derives the entries of status.clusters, and nearly everything else
 // from those alone. The entries are stored, so a hub that has just restarted and is
@@ -16,8 +16,7 @@
 //
 // # Non-goals
 //
-// The package uses neither client nor clock. Package placement chooses the clusters;
-// what happens within a cluster is decided by that cluster's reconciler.
+// The package uses neither client nor clock. Package placement chooses the clusters.
 //
 // # Phases
 //
@@ -29,39 +28,30 @@
 //	Deleting, Creating, Pending, Updating, Scaling
 //	Running   everything placed is ready, at the current generation
 //
-// An application with one unreachable cluster is Unknown, not Running, because it is
-// not known whether it runs everywhere. It is not Failed, because no failure is known
-// and it recovers without intervention, and not Updating, because no rollout is in
-// progress. The field ready (2/3), the regions, and the conditions Ready and Degraded
-// show how much of it runs. Failed takes precedence over Unknown, because a user can
-// act on it.
+// An application with one unreachable cluster is Unknown: it may not run everywhere, but no failure is known, and
+// no user needs to act. Failed takes precedence over Unknown, because a user can
+// act on it. An application is Creating until everything was ready once, which the condition Initialized
+// records, and Updating afterwards.
 //
-// The condition Degraded is True while a cluster has failed or does not respond, or the copy there is
-// Degraded, ready or not.
+// # Conditions
 //
-// The condition Available is True while every placed cluster says that customers can be
-// served there, whatever generation it runs. A cluster that does not respond makes it
-// Unknown, and one that is known not to serve makes it False. Stalled is True while a part
-// in a cluster, or the placement, waits for a user, which a cluster that does not respond
-// does not. A part that stalled over the generation before no longer counts.
-//
-// An application is Creating until everything was ready once. The condition
-// Initialized records that; afterwards it is Updating.
+//   - Degraded is True while a cluster has failed or does not respond, or its copy is Degraded.
+//   - Available is True while customers can be served in every placed cluster, with any generation. A cluster
+//     that is known not to serve makes it False, otherwise one that does not respond Unknown.
+//   - Stalled is True while a cluster, or the placement, waits for a user. A cluster that does not respond
+//     does not stall, and neither does a reason from an earlier generation.
 //
 // # Trade-offs
 //
 //   - The entries are an inventory: an entry is added before a copy is written, and
-//     removed when the copy is confirmed to be deleted, or when its cluster has left the
-//     fleet. The phase Deleting in an entry instructs the hub to delete the copy, so a
-//     copy that a user deletes in the member is shown as Updating.
-//   - A cluster that was ready and that the hub has not connected to since it started
-//     keeps its entry unchanged until a probe fails.
-//   - The counts of rejected clusters follow the fleet, not the application. While it is
-//     placed, a change of them alone is not written, so that a cluster that joins or leaves
-//     costs no write of applications that it does not run: the status has the counts of the
-//     last write that had another cause. While it is not placed they are why, so they are
-//     written, as progress.
+//     removed when the copy is confirmed to be deleted or its cluster has left the
+//     fleet. The phase Deleting in an entry instructs the hub to delete the copy; a
+//     copy that a user deletes in the member is Updating.
+//   - If the hub has not connected to a ready cluster since it started, the entry stays
+//     unchanged until a probe fails.
+//   - The counts of rejected clusters change with the fleet. While an application is placed, they are
+//     written only with another change: otherwise a cluster that joins would cost a write for each application.
+//     While it is not placed, they explain why, and are written as progress.
 //   - Above 200 clusters, entries omit components and messages, and above 200 regions
-//     those omit replicas, so that 500 clusters fit in 256 KiB. The details are in each
-//     cluster's copy.
+//     those omit replicas, so that 500 clusters fit in 256 KiB. Each cluster's copy has the details.
 package aggregate

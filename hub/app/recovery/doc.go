@@ -3,16 +3,17 @@
 //
 // # Purpose
 //
-// Assess decides from Facts whether a hub may write or delete a copy. A copy of a later generation, or of an
-// application that the hub does not know, is not overwritten, nor is one created whose deletion or departure the
-// member has recorded, or that another member has newer. An UnknownError says what was found. Its origin is kept in
-// the status until the user accepts it. The normal way of a copy comes after, and knows nothing of this.
+// Assess decides from Facts whether a hub may write or delete a copy. It protects a copy of a later generation, or of an
+// application that the hub does not know, from being overwritten. It also prevents that a copy is created if the
+// member has recorded the deletion or departure of the application, or if another member has a newer copy. An
+// UnknownError says what was found. Its origin is kept in the status until the user accepts it. Package copies calls
+// Assess before it makes an intent, so the rest of its code needs no such cases.
 //
-// The hub writes a Record to the ConfigMap of the member, Name, before it releases an
+// The hub writes a Record to the ConfigMap of a member, Name, before it releases an
 // application whose copy in that member was not confirmed to be deleted. When the member
 // returns, the hub deletes the copies that the records name, and then the records. A user
 // who wants an orphan to be deleted adds a record of it. The hub lists orphans in another
-// ConfigMap of the member, OrphansName.
+// ConfigMap, OrphansName. Both are in the hub's namespace, one of each for every member.
 //
 // Each record has its own key, its ID. AddPatch and RemovePatch are merge patches of that
 // key alone: they are idempotent, and concurrent writers of different records do not

@@ -16,33 +16,31 @@
 //   - snapshot: into the cluster that was backed up, or another one of the same provider and account
 //     in whose region there is a snapshot or a copy. An existing volume is replaced only with
 //     spec.overwrite, and kept, in the cloud and as a PersistentVolume.
-//   - logical: a dump goes into a cluster of any provider, from the claim that it was made on, else
-//     from the bucket. While it is loaded, the database runs and nothing that uses it does.
+//   - logical: a dump is loaded in a cluster of any provider, from the claim that it was made on, or
+//     from the bucket. Meanwhile the database runs, and everything that uses it is stopped.
 //   - verification: a database starts in the namespace shopfleet-verify, on a restored volume or empty
 //     for a dump, and is deleted afterwards with its claim and its volume.
 //
-// Each step records in the status what it is about to do in the cloud or as a Job: a hub that starts
-// anew repeats nothing. Restores into one database wait for each other by an annotation on the copy
-// (lock.go); another one records the last Restores that have replaced data, so that a hub that is
-// restored from an older backup of etcd does not repeat them. Before anything is stopped, the Restore
-// fails or waits if it is known that the volume or the Job cannot be created.
+// Each step records in the status what it is about to do in the cloud or as a Job, so that a restarted hub
+// repeats nothing. An annotation on the copy (lock.go) is a lock of the database; another one records the
+// last Restores that have replaced data, so that a hub that is restored from an older backup of etcd does not
+// repeat them. If the volume or the Job cannot be created, the Restore fails or waits before it stops anything.
 //
 // # Non-goals
 //
-// In a cloud the controller deletes only volumes that this Restore created and no claim is bound to,
-// and in a member only what it created there, but no namespace. Backups are not changed except for the
-// time of their verification. Secrets that an application names itself are not copied.
+// In a cloud the controller deletes only volumes that this Restore created and that no claim is bound to,
+// and in a member only what it created, except namespaces. In Backups it writes the time of their
+// verification only. It does not copy Secrets that an application names itself.
 //
 // # Trade-offs
 //
 //   - The hub creates a PersistentVolume with the handle of the new volume, and a claim that names it:
 //     no driver and no snapshot kind is needed in the member. The price is a permission to create
 //     volumes in the cloud.
-//   - A StatefulSet finds its claims by name alone, so that a replaced claim has to be deleted.
-//   - Generated passwords are neither in backups nor on the hub: they are lost with the member, unless
-//     they are in a Secret of the application's own. A dump has no users in it.
+//   - A StatefulSet finds its claims by name, so a replaced claim has to be deleted.
+//   - Generated passwords are neither in backups nor on the hub, and are lost with the member. A dump has no users.
 //   - A load of PostgreSQL is one transaction. A failed one of MySQL leaves an incomplete database: the
 //     status says so, and what uses it starts all the same, since only a user can decide.
-//   - The member is polled and not watched: pods, claims and volumes of a whole cluster are much to
-//     keep for something so rare.
+//   - The member is polled, not watched: a cache of all its pods, claims and volumes would be too large for a
+//     rare operation.
 package restore
