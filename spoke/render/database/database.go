@@ -208,8 +208,9 @@ type engine struct {
 	scratch []scratch
 	// config is the server's configuration: other configuration restarts it.
 	config map[string]string
-	// scripts are the scripts of its pods. A changed script restarts no server: it takes effect on the next start.
-	scripts map[string]string
+	// atStart are files that are read when a server starts: the scripts of its pods, and the configuration that depends
+	// on the size of the volume. Others restart no server: they take effect on the next start.
+	atStart map[string]string
 	// serve is the command that starts the server.
 	serve []string
 	// env are engine-specific environment variables.
@@ -263,6 +264,15 @@ func (s Spec) engine() (engine, error) {
 	default:
 		return engine{}, fmt.Errorf("%s.engine is %q: give postgresql or mysql", s.Field, s.Engine)
 	}
+}
+
+// memory returns the memory of a server in MiB: the request or, without one, the limit; 0 if there is neither.
+func (s Spec) memory() int64 {
+	amount, found := s.Resources.Requests[v1.ResourceMemory]
+	if !found {
+		amount = s.Resources.Limits[v1.ResourceMemory]
+	}
+	return amount.Value() >> 20
 }
 
 func majorVersion(version string) (int, error) {

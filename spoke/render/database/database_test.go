@@ -129,7 +129,7 @@ func TestPostgreSQLDataLayout(t *testing.T) {
 // Scripts, which only the next start of a pod needs, restart none. Configuration does, so its name is
 // given here: pods would be restarted by a release that changes it.
 func TestScriptsRestartNothing(t *testing.T) {
-	for engine, want := range map[v1.Engine]string{v1.EnginePostgreSQL: "shop-database-config-05852d23", v1.EngineMySQL: "shop-database-config-a189810a"} {
+	for engine, want := range map[v1.Engine]string{v1.EnginePostgreSQL: "shop-database-config-18106513", v1.EngineMySQL: "shop-database-config-b0fd4ba4"} {
 		spec := testSpec(engine, engines()[engine])
 		e, err := spec.engine()
 		if err != nil {
@@ -140,12 +140,12 @@ func TestScriptsRestartNothing(t *testing.T) {
 		if name != want {
 			t.Errorf("%s: ConfigMap %s, want %s", engine, name, want)
 		}
-		for script, content := range e.scripts {
-			if !strings.HasPrefix(content, endsAtSignal) {
+		for script, content := range e.atStart {
+			if strings.HasSuffix(script, ".sh") && !strings.HasPrefix(content, endsAtSignal) {
 				t.Errorf("%s: %s does not begin with %q", engine, script, endsAtSignal)
 			}
 		}
-		r.engine.scripts = map[string]string{prepareScript: "exit 0"}
+		r.engine.atStart = map[string]string{prepareScript: "exit 0"}
 		if diff := cmp.Diff(before, r.podTemplate()); diff != "" {
 			t.Errorf("%s: other scripts restart pods:\n%s", engine, diff)
 		}

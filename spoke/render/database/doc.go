@@ -39,9 +39,11 @@
 //
 // # Trade-offs
 //
-// Replication is asynchronous, and WAL is retained by size, not by replication slots: a replica that
-// was disconnected for too long has to copy the data again, but can never fill the primary's
-// volume. The binary log of MySQL is bounded by time (mySQLLog). Replication of MySQL is
+// Replication is asynchronous, and WAL is retained by size: a replica that was disconnected for too
+// long has to copy the data again, and does not fill the primary's volume. Only a copy that is being
+// made has a replication slot, which is bounded as well, from PostgreSQL 13 on (postgreSQLWAL). The
+// binary log of MySQL is bounded by time (mySQLLog). Configuration by the size of the volume takes
+// effect on the next start; that by the memory request restarts pods, as other resources do. Replication of MySQL is
 // experimental: it has not run with MySQL itself, and is not observed. Its replicas encrypt
 // connections without verifying the server; the network policy determines who may connect.
 //

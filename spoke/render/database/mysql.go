@@ -23,10 +23,11 @@ func mySQL(s Spec) engine {
 		image:     meta.Image(s.Registry, image),
 		dataMount: mySQLMount,
 		scratch:   []scratch{{name: "run", path: "/var/run/mysqld"}},
-		config:    map[string]string{"server.cnf": mySQLConfig + mySQLLog(s)},
-		scripts: map[string]string{
+		config:    map[string]string{"server.cnf": mySQLConfig + mySQLMemory(s) + "!include " + scriptsPath + "/storage.cnf\n"},
+		atStart: map[string]string{
 			prepareScript: endsAtSignal + mySQLPrepare,
 			"serve.sh":    endsAtSignal + mySQLServe,
+			"storage.cnf": "[mysqld]\n" + mySQLLog(s),
 		},
 		serve:      []string{"sh", scriptsPath + "/serve.sh"},
 		systemKeys: []string{rootKey, replicationKey},
@@ -72,11 +73,23 @@ loose-mysqlx=OFF
 loose-log-bin-trust-function-creators=ON
 `
 
+// mySQLMemory returns the size of the buffer pool: half of the memory, and below 1 GiB the default, because the rest of
+// the server takes some 400 MiB. The server rounds up to a whole number of chunks, and with 1 GiB and more to whole GiB.
+func mySQLMemory(s Spec) string {
+	pool := int64(128)
+	if memory := s.memory(); memory >= 1<<10 {
+		pool = memory / 2 / 128 * 128
+	}
+	if pool >= 1<<10 {
+		pool = pool >> 10 << 10
+	}
+	return fmt.Sprintf("innodb-buffer-pool-size=%dM\n", pool)
+}
+
 // mySQLLog bounds the binary log by the size of the volume. MySQL bounds it by time only, and looks at it when
 // it begins another file: a volume below 100 GiB holds an hour of changes and one file of 64 MiB, a larger one
-// six hours and 256 MiB, so that growing to that size restarts the pods. It does not depend on the number of
-// replicas, which would restart the primary when replicas are added. A replica that was disconnected for longer
-// has to be given an empty volume, and a load that fills the volume within that time stops the primary.
+// six hours and 256 MiB. A replica that was disconnected for longer has to be given an empty volume, and a load
+// that fills the volume within that time stops the primary.
 func mySQLLog(s Spec) string {
 	const large = 100 << 30
 	seconds, file := 3600, 64<<20

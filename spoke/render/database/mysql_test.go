@@ -6,9 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
@@ -80,32 +77,6 @@ func TestMySQLServe(t *testing.T) {
 		p.env["JUST_TELL"] = "yes"
 		if out := p.must(t, "sh "+p.etc+"/serve.sh"); !strings.HasSuffix(strings.TrimSpace(out), "server.cnf "+want) {
 			t.Errorf("%s runs mysqld %s, want %s", name, out, want)
-		}
-	}
-}
-
-// TestMySQLLogIsBounded by the size of the volume, whatever the number of replicas: the configuration restarts the
-// pods.
-func TestMySQLLogIsBounded(t *testing.T) {
-	t.Parallel()
-	for size, want := range map[string]string{
-		"1Gi":   "binlog-expire-logs-seconds=3600\nmax-binlog-size=67108864\n",
-		"99Gi":  "binlog-expire-logs-seconds=3600\nmax-binlog-size=67108864\n",
-		"100Gi": "binlog-expire-logs-seconds=21600\nmax-binlog-size=268435456\n",
-		"4Ti":   "binlog-expire-logs-seconds=21600\nmax-binlog-size=268435456\n",
-	} {
-		var configs []string
-		for _, replicas := range []int32{1, 3} {
-			spec := testSpec(v1.EngineMySQL, "8.4.2")
-			spec.Storage, spec.Replicas = resource.MustParse(size), replicas
-			for _, cm := range objectsOf[*corev1.ConfigMap](mustRender(t, spec)) {
-				if config, ok := cm.Data["server.cnf"]; ok {
-					configs = append(configs, config)
-				}
-			}
-		}
-		if len(configs) != 2 || configs[0] != configs[1] || !strings.HasSuffix(configs[0], want) {
-			t.Errorf("%s: %q, want one configuration that ends with %q", size, configs, want)
 		}
 	}
 }

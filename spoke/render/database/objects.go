@@ -73,12 +73,11 @@ func (r renderer) generatedCredentials() component.Object {
 	}
 }
 
-// config returns the ConfigMap of the configuration and the scripts. Its name has a hash of the
-// configuration: another one restarts the pods, and a pod that is not replaced yet keeps its own.
-// Scripts are updated in place, because only starting pods need them: other scripts restart nothing,
-// and a pod of an earlier template that starts runs the new ones.
+// config returns the ConfigMap of the configuration and of what is read at the start of a server. Its name has a
+// hash of the configuration: another one restarts the pods, and a pod that is not replaced yet keeps its own.
+// The rest is updated in place: other scripts and a larger volume restart nothing.
 func (r renderer) config() *corev1.ConfigMap {
-	return meta.VersionedConfigMap(r.part, r.Suffix+"-config", r.engine.config, r.engine.scripts)
+	return meta.VersionedConfigMap(r.part, r.Suffix+"-config", r.engine.config, r.engine.atStart)
 }
 
 // headlessService returns the Service that gives each pod a host name.

@@ -29,10 +29,13 @@ func postgreSQL(s Spec, major int) engine {
 			{name: "shm", path: "/dev/shm", memory: 256},
 		},
 		config: map[string]string{
-			"postgresql.conf": postgreSQLConfig(s, major),
+			"postgresql.conf": postgreSQLConfig(s),
 			"pg_hba.conf":     postgreSQLAccess(),
 		},
-		scripts: map[string]string{prepareScript: endsAtSignal + postgreSQLRebuild + postgreSQLPrepare},
+		atStart: map[string]string{
+			prepareScript:  endsAtSignal + postgreSQLRebuild + postgreSQLPrepare,
+			"storage.conf": postgreSQLWAL(s, major),
+		},
 		serve: []string{
 			"postgres",
 			"-c", "config_file=" + scriptsPath + "/postgresql.conf",
@@ -71,29 +74,37 @@ func postgreSQLClient(r renderer) []corev1.EnvVar {
 	}
 }
 
-// postgreSQLConfig returns the server's configuration. WAL takes at most a fifth of the
-// volume, and at most 2 GiB.
-func postgreSQLConfig(s Spec, major int) string {
-	wal := min(max(s.Storage.Value()>>20/10, 80), 1024)
-	keep := fmt.Sprintf("wal_keep_size = %dMB", wal)
-	if major < 13 {
-		keep = fmt.Sprintf("wal_keep_segments = %d", wal/16)
-	}
+// postgreSQLConfig returns the server's configuration. A quarter of the memory is shared buffers, from the default of
+// the server to where the cache of the kernel does better. effective_cache_size is an estimate for the planner: the cache
+// of a container without a limit is that of its node, so that it is at least the default.
+func postgreSQLConfig(s Spec) string {
+	buffers, cache := min(max(s.memory()/4, 128), 16<<10), max(s.memory()/4*3, 4<<10)
 	return fmt.Sprintf(`listen_addresses = '*'
 port = 5432
 unix_socket_directories = '/var/run/postgresql'
 password_encryption = 'scram-sha-256'
 max_connections = 200
-shared_buffers = 128MB
+shared_buffers = %dMB
+effective_cache_size = %dMB
 wal_level = replica
-max_wal_size = %dMB
 max_wal_senders = 10
-%s
 hot_standby = on
 logging_collector = off
 log_timezone = 'UTC'
 timezone = 'UTC'
-`, wal, keep)
+include 'storage.conf'
+`, buffers, cache)
+}
+
+// postgreSQLWAL returns how much WAL the server keeps: about a fifth of the volume at most. A copy that is being made has
+// a replication slot: one that stalls loses it, and begins again. Before PostgreSQL 13 slots are not bounded.
+func postgreSQLWAL(s Spec, major int) string {
+	tenth := max(s.Storage.Value()>>20/10, 80)
+	wal := min(tenth, 1024)
+	if major < 13 {
+		return fmt.Sprintf("max_wal_size = %dMB\nwal_keep_segments = %d\n", wal, wal/16)
+	}
+	return fmt.Sprintf("max_wal_size = %[1]dMB\nwal_keep_size = %[1]dMB\nmax_slot_wal_keep_size = %[2]dMB\n", wal, tenth)
 }
 
 // postgreSQLAccess returns pg_hba.conf. Administrators can only connect through the
