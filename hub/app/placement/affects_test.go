@@ -134,3 +134,21 @@ func decided(app *v1.EcommerceApp, d Decision) v1.EcommerceAppStatus {
 	}
 	return s
 }
+
+// TestIsFull: of the spreads, only a skew lets a cluster matter that is not chosen.
+func TestIsFull(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		spread v1.Spread
+		want   bool
+	}{
+		"a maximum": {v1.Spread{MaxClustersPerDomain: 1}, true},
+		"a skew":    {v1.Spread{MaxSkew: 1}, false},
+	} {
+		app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Placement: v1.Placement{MaxClusters: 1, Spread: []v1.Spread{test.spread}}}}
+		app.Status = decided(app, Decision{Chosen: []string{"eu"}})
+		if got := isFull(app, "us"); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -100,6 +100,16 @@ func TestDecideByCapacity(t *testing.T) {
 				"a": "its free capacity is 50 %, and that of b 80 %, in steps of 10 %", "b": "it matches the placement, and has more free capacity than a", "c": "it comes after b by name",
 			},
 		},
+		"the freer one beside what runs": {
+			spec: v1.Placement{MaxClusters: 2}, clusters: []Cluster{ready("a", "", ""), ready("b", "", "", using(50, 0)), ready("c", "", "", using(20, 0))}, current: serving("a"),
+			want: []string{"a", "c"}, messages: map[string]string{
+				"a": "it matches the placement, and runs the application", "b": "its free capacity is 50 %, and that of c 80 %, in steps of 10 %", "c": "it matches the placement, and has more free capacity than b",
+			},
+		},
+		"one whose requests are unknown": {
+			spec: v1.Placement{MaxClusters: 1}, clusters: []Cluster{ready("a", "", "", func(c *Cluster) { c.Allocatable = capacity(1, 1) }), ready("b", "", "", using(80, 0))},
+			want: []string{"b"}, messages: map[string]string{"a": "its free capacity is unknown, and that of b 20 %, in steps of 10 %", "b": "it matches the placement, and has more free capacity than a"},
+		},
 		"a small difference": {
 			spec: v1.Placement{MaxClusters: 1}, clusters: []Cluster{ready("a", "", "", using(58, 0)), ready("b", "", "", using(51, 0))},
 			want: []string{"a"}, messages: map[string]string{"a": "it matches the placement", "b": "it comes after a by name"},

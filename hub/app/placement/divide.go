@@ -197,7 +197,7 @@ func take(n int32, from []*sharer) {
 		fullest := from[0]
 		for _, s := range from {
 			part := cmp.Compare(int64(s.share)*fullest.weight, int64(fullest.share)*s.weight)
-			if s.share > 0 && cmp.Or(part, cmp.Compare(s.share, fullest.share)) > 0 {
+			if cmp.Or(part, cmp.Compare(s.share, fullest.share)) > 0 {
 				fullest = s
 			}
 		}

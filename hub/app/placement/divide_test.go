@@ -36,6 +36,9 @@ func TestShares(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("shares (-want +got):\n%s", diff)
 			}
+			if none := Shares(Division{Spec: &tt.spec, Clusters: fleet(), Chosen: []string{"nosuch"}}); len(none) > 0 {
+				t.Errorf("shares of a cluster that is unknown: %v", none)
+			}
 		})
 	}
 }
@@ -54,6 +57,8 @@ func TestDecideDivided(t *testing.T) {
 	overridden.Overrides = []v1.Override{{Selector: v1.ClusterCriteria{Regions: []string{"s"}}, Replicas: new(int32(3))}}
 	withBackend := spec.DeepCopy()
 	withBackend.Backend = v1.Workload{Image: "b:1", Replicas: new(int32(2))}
+	backendReady := ready(6, 8)
+	backendReady[1].Backend = 2
 	stalled := ready(6, 2)
 	stalled[1].Stalled = true
 	for name, tt := range map[string]struct {
@@ -67,6 +72,7 @@ func TestDecideDivided(t *testing.T) {
 		"an override replaces the share":        {overridden, ready(6, 3), true},
 		"it waits for a user":                   {spec, stalled, true},
 		"the backend has not reached its share": {withBackend, ready(6, 8), false},
+		"the backend has reached its share":     {withBackend, backendReady, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

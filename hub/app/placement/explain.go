@@ -73,8 +73,7 @@ func describe(by *v1.ClusterCriteria) string {
 
 // yields reports whether a cluster would be chosen in place of another one but for its free capacity.
 func (c *candidate) yields(to *candidate) bool {
-	return !c.runs() && !c.placed && boundBy(c.reason) && c.domains == to.domains &&
-		c.Cluster.Name < to.Cluster.Name && c.weight == to.weight && c.free < to.free
+	return !c.runs() && c.domains == to.domains && c.Cluster.Name < to.Cluster.Name && c.weight == to.weight && c.free < to.free
 }
 
 // boundBy reports whether a reason is that of a cluster that matches, and that a bound rejects.

@@ -57,6 +57,17 @@ func TestResults(t *testing.T) {
 			Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{a, b, ready("d", "r", "", notReady)}, Current: append(on("a", "d"), serving("b")...), Edited: true},
 			map[string]string{"a": served, "b": runs, "d": served},
 		},
+		"more places than there are are taken by data": {
+			Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{a, b, c}, Current: serving("a", "b"), Data: true},
+			map[string]string{
+				"a": runs, "c": "maxClusters is 1, and the application runs in 2",
+				"b": "MaxClustersReached; it stays because its database would be left behind: to move without the data, add b to the annotation ecommerce.io/move-empty",
+			},
+		},
+		"of those that serve, by what is ready": {
+			Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{ready("a", "r", "", notReady), b}, Current: serving("a", "b"), Edited: true},
+			map[string]string{"a": served, "b": runs},
+		},
 		"all places are taken by data": {
 			Request{Placement: v1.Placement{MaxClusters: 1, ClusterCriteria: v1.ClusterCriteria{Regions: []string{"s"}}}, Clusters: []Cluster{b, c}, Current: serving("b"), Data: true},
 			map[string]string{

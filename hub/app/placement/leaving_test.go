@@ -54,6 +54,17 @@ func TestDecideLeaving(t *testing.T) {
 	t.Parallel()
 	wait := []Stay{{"eu", v1.ReasonDrained, v1.ReasonReplacementPending}}
 	checkRequests(t, map[string]request{
+		"no cluster matches, and one has data": {
+			Request: Request{Placement: v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"nosuch"}}}, Clusters: []Cluster{us()}, Current: serving("us"), Data: true},
+			want: Decision{
+				Chosen:    []string{"us"},
+				Unmatched: "no cluster matches the placement, so the application stays on its current clusters: correct spec.placement, or delete the application",
+			},
+		},
+		"in as many clusters as it may, it awaits no other one": {
+			Request: Request{Clusters: []Cluster{eu(drained), us()}, Current: append(serving("eu"), on(make([]string, MaxClusters-1)...)...)},
+			want:    Decision{Chosen: []string{"eu", "us"}, Stays: wait},
+		},
 		"a cluster that is cordoned takes no other application": {
 			Request: Request{Clusters: []Cluster{eu(cordoned), us()}}, want: Decision{Chosen: []string{"us"}},
 		},
@@ -231,8 +242,8 @@ func TestDecideTaints(t *testing.T) {
 			t.Parallel()
 			r := Request{
 				Placement: v1.Placement{Tolerations: tt.tolerations}, Now: added(),
-				Clusters: []Cluster{eu(tainted(tt.effect)), us(tainted(tt.effect)), ready("asia", "q", v1.ProviderAWS)},
-				Current:  serving("asia", "us"),
+				Clusters: []Cluster{eu(tainted(tt.effect)), us(tainted(tt.effect)), ready("asia", "q", v1.ProviderAWS), ready("west", "w", v1.ProviderAWS)},
+				Current:  serving("asia", "us", "west"),
 			}
 			want := Decision{Chosen: []string{"asia"}, Until: tt.until}
 			if tt.joins {
@@ -241,6 +252,7 @@ func TestDecideTaints(t *testing.T) {
 			if tt.stays {
 				want.Chosen = append(want.Chosen, "us")
 			}
+			want.Chosen = append(want.Chosen, "west")
 			got, err := Decide(r)
 			got.Rejected = nil
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -259,13 +271,18 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	d := Decision{Awaits: []string{"e", "f"}, Stays: []Stay{
 		{"a", v1.ReasonDrained, v1.ReasonDataStays}, {"b", v1.ReasonTaintNotTolerated, v1.ReasonReplacementPending},
-		{"c", v1.ReasonDrained, v1.ReasonNoOtherCluster}, {"d", v1.ReasonDrained, v1.ReasonDataStays},
+		{"c", v1.ReasonDrained, v1.ReasonNoOtherCluster}, {"d", v1.ReasonDrained, v1.ReasonDataStays}, {"g", v1.ReasonDrained, v1.ReasonDataStays},
 	}}
 	reason, message := d.Explain()
 	want := "stays in a (Drained) because its database would be left behind: to move without the data, add a to the annotation ecommerce.io/move-empty; " +
-		"stays in b (TaintNotTolerated) until customers are served in e, f; stays in c (Drained) because no other cluster can run it; and 1 more"
+		"stays in b (TaintNotTolerated) until customers are served in e, f; stays in c (Drained) because no other cluster can run it; and 2 more"
 	if reason != v1.ReasonDataStays || message != want {
 		t.Errorf("got %q: %q\nwant %q", reason, message, want)
+	}
+	for i, pending := range []bool{false, true, false, false} {
+		if got := (Decision{Stays: d.Stays[i : i+1]}).Pending(); got != pending {
+			t.Errorf("%v: pending %t", d.Stays[i], got)
+		}
 	}
 }
 

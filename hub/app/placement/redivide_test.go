@@ -186,3 +186,13 @@ func withinCapacity(free []int64, last, raised []int32, more int64) string {
 	}
 	return ""
 }
+
+// TestTake: of clusters whose shares are the same part of their weights, the first by name gives.
+func TestTake(t *testing.T) {
+	t.Parallel()
+	from := []*sharer{{name: "a", weight: 1, share: 2}, {name: "b", weight: 1, share: 2}}
+	take(1, from)
+	if from[0].share != 1 || from[1].share != 2 {
+		t.Errorf("shares %d and %d", from[0].share, from[1].share)
+	}
+}

@@ -26,6 +26,10 @@ func TestDecideSpread(t *testing.T) {
 			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyRegion, MinDomains: 2}, 2), Clusters: clusters},
 			want:    Decision{Chosen: []string{"a", "d"}},
 		},
+		"beyond a minimum the name decides": {
+			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyRegion, MinDomains: 1}, 2), Clusters: clusters},
+			want:    Decision{Chosen: []string{"a", "b"}},
+		},
 		"a maximum in each region": {
 			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyRegion, MaxClustersPerDomain: 2}, 0), Clusters: clusters},
 			want:    Decision{Chosen: []string{"a", "b", "d"}},
@@ -160,4 +164,13 @@ func (w problem) counts(topology v1.Topology, d Decision) map[string]int {
 		}
 	}
 	return counts
+}
+
+// TestRank: no rank is negative, since candidates are sorted by their ranks and places in one number.
+func TestRank(t *testing.T) {
+	t.Parallel()
+	best := candidate{Cluster: &Cluster{Ready: true}, Current: Current{Serving: true}, placed: true, weight: maxPreference, free: capacitySteps}
+	if got := best.rank(); got != 0 {
+		t.Errorf("the best rank is %d", got)
+	}
 }

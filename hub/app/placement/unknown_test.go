@@ -1,6 +1,7 @@
 package placement
 
 import (
+	stdcmp "cmp"
 	"testing"
 	"time"
 
@@ -94,13 +95,12 @@ func TestRecordedLocation(t *testing.T) {
 	bare := v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Placement: v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"r"}, Providers: []v1.Provider{v1.ProviderGCP}}}}}
 	app.Status.Clusters = []v1.ClusterStatus{{Name: "a", Region: "r", Provider: v1.ProviderGCP, Available: true}}
-	clusters := []Cluster{ClusterOf(&bare, time.Time{}), ready("b", "r", v1.ProviderGCP), ready("c", "other", v1.ProviderGCP)}
-	request := RequestOf(app, clusters, time.Time{})
-	d, err := Decide(request)
+	clusters := []Cluster{ready("b", "r", v1.ProviderGCP), ready("c", "other", v1.ProviderGCP), ready("d", "", ""), ClusterOf(&bare, time.Time{})}
+	d, err := Decide(RequestOf(app, clusters, time.Time{}))
 	if err != nil || !cmp.Equal(d.Chosen, []string{"a", "b"}) || len(d.Stays) > 0 {
 		t.Errorf("chosen %v, stays %v, %v", d.Chosen, d.Stays, err)
 	}
-	if clusters[0].Region != "" {
+	if clusters[3].Region != "" {
 		t.Error("the clusters are shared by applications, and were changed")
 	}
 	app.Spec.Placement.Regions = []string{"other"}
@@ -111,8 +111,12 @@ func TestRecordedLocation(t *testing.T) {
 	if c := ClusterOf(&bare, time.Time{}); c.Region != "s" || c.Provider != v1.ProviderAWS {
 		t.Errorf("the spec says where it is: %+v", c)
 	}
-	if request = RequestOf(app, []Cluster{ClusterOf(&bare, time.Time{})}, time.Time{}); request.Clusters[0].Region != "s" {
-		t.Errorf("the spec comes first: %+v", request.Clusters[0])
+	for _, known := range []Cluster{{Region: "s", Provider: v1.ProviderAWS}, {Region: "s"}, {Provider: v1.ProviderAWS}} {
+		bare.Spec.Region, bare.Spec.Provider = known.Region, known.Provider
+		got := RequestOf(app, []Cluster{ClusterOf(&bare, time.Time{})}, time.Time{}).Clusters[0]
+		if got.Region != stdcmp.Or(known.Region, "r") || got.Provider != stdcmp.Or(known.Provider, v1.ProviderGCP) {
+			t.Errorf("the spec comes first, and then the entry: %+v", got)
+		}
 	}
 }
 
@@ -133,5 +137,10 @@ func TestFittingUnknown(t *testing.T) {
 	delete(c.Requested, v1.ResourcePods)
 	if n, known := fitting(&v1.Workload{}, &c); !known || n < most || n == 0 {
 		t.Errorf("%d fit with pods unknown, %d without", n, most)
+	}
+	for range 20 { // Resources come in any order.
+		if again, _ := fitting(&v1.Workload{}, &c); again != most {
+			t.Errorf("%d fit with pods unknown, %d without", again, most)
+		}
 	}
 }
