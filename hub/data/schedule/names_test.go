@@ -20,6 +20,7 @@ func TestNames(t *testing.T) {
 		"cut at a dash":            {"shop", strings.Repeat("z", 25) + "-" + long, "shop-" + strings.Repeat("z", 25) + "-tdfgfdse-20261121-0200"},
 		"with dots":                {"shop", "eu.example", "shop-eu-example-vcue6v9f-20261121-0200"},
 		"upper case":               {"Shop", "eu", "shop-eu-a49ubcae-20261121-0200"},
+		"first and last ones":      {"Za-Az", "z09a", "za-az-z09a-iks9ilkh-20261121-0200"},
 		"no names":                 {"", "", "doq0n77v-20261121-0200"},
 	} {
 		t.Run(name, func(t *testing.T) {
