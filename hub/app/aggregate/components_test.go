@@ -90,3 +90,21 @@ func TestSelectorOf(t *testing.T) {
 		}
 	}
 }
+
+// TestComponentsWhileConnecting: the components of a very large fleet stay as they were until it is connected.
+func TestComponentsWhileConnecting(t *testing.T) {
+	t.Parallel()
+	var in Input
+	var entries []v1.ClusterStatus
+	for i := range maxDetailed + 1 {
+		in.Clusters = append(in.Clusters, member(fmt.Sprintf("c%03d", i), connectingNow))
+		entries = append(entries, v1.ClusterStatus{Name: in.Clusters[i].Name, Phase: v1.PhaseRunning})
+	}
+	in.Previous.Components = []v1.ComponentStatus{{Name: "as before"}}
+	if got := componentEntries(in, entries); got[0].Name != "as before" {
+		t.Errorf("they are computed again: %+v", got)
+	}
+	if got := componentEntries(in, entries[1:]); len(got) > 0 && got[0].Name == "as before" {
+		t.Error("those of a fleet that is shown in full are not computed")
+	}
+}

@@ -61,3 +61,20 @@ func checkDeletion(t *testing.T, c Cluster, before v1.Phase) {
 		}
 	}
 }
+
+// TestUnrecorded: a deletion that waits for a record says whether there is no room for it, or no way to write it.
+func TestUnrecorded(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		in   Input
+		want string
+	}{
+		"no room":       {Input{Unrecorded: []string{"a"}}, v1.ReasonResidueFull},
+		"not written":   {Input{Unrecorded: []string{"a"}, UnrecordedBy: "forbidden"}, v1.ReasonApplyFailed},
+		"none is to be": {Input{UnrecordedBy: "forbidden"}, v1.ReasonDeleting},
+	} {
+		if got := (summary{in: test.in}).deletingFact(); got.reason != test.want {
+			t.Errorf("%s: %s: %s", name, got.reason, got.message)
+		}
+	}
+}

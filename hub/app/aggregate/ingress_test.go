@@ -97,3 +97,13 @@ func TestCertificateTrusted(t *testing.T) {
 		})
 	}
 }
+
+// TestWithinBytes: addresses fit up to the limit, each with a separator.
+func TestWithinBytes(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[int]int{3: 0, 4: 1, 7: 1, 8: 2, 9: 2} {
+		if got := len(withinBytes([]string{"abc", "abc"}, limit)); got != want {
+			t.Errorf("%d bytes have %d addresses, want %d", limit, got, want)
+		}
+	}
+}

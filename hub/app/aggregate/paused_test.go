@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,6 +29,11 @@ func TestPausedMessages(t *testing.T) {
 		"member": {
 			base(), v1.ConditionApplied,
 			"0 of 2 clusters are up to date; changes are held back by spec.paused of MemberCluster a",
+			"changes are held back by spec.paused of MemberCluster a",
+		},
+		"member, which does not stall it": {
+			base(), v1.ConditionStalled,
+			"changes are held back by spec.paused of MemberCluster a",
 			"changes are held back by spec.paused of MemberCluster a",
 		},
 		"application": {
@@ -97,6 +103,10 @@ func TestPausedDeletion(t *testing.T) {
 			"waiting for b to respond; the deletion in a is held back by " + byMember + "; to leave the copies behind" + orphan,
 			"the deletion of the copy is held back by " + byMember,
 		}},
+		"none, and one that does not respond": {with(after(everywhere(), 1), "b", lost), text{
+			"waiting for the application to be deleted; b: ClusterUnreachable: the cluster is unreachable: ProbeFailed",
+			"waiting for b to respond; to leave what cannot be reached behind" + orphan, "waiting for the copy to be deleted",
+		}},
 		// Of a cluster that is not connected yet, the last state is kept.
 		"hub that starts after the end of a pause": {with(after(deleting(member), 2), "a", connectingNow, func(c *Cluster) { c.Paused = false }), text{
 			"waiting for the application to be deleted; a: Paused: the deletion of the copy is held back by " + byMember,
@@ -137,6 +147,90 @@ func TestPendingWhileLost(t *testing.T) {
 		old := v1.ClusterStatus{Name: "a", Phase: v1.PhaseRunning, PendingChangeCount: 2}
 		if e, _ := clusterEntry(input(c), c, old, true); e.PendingChangeCount != test.want {
 			t.Errorf("%s: %d changes wait, want %d", name, e.PendingChangeCount, test.want)
+		}
+	}
+}
+
+// TestPendingFields: the first changes have their fields, as far as there is room for these.
+func TestPendingFields(t *testing.T) {
+	t.Parallel()
+	c := member("a", running)
+	c.Pending = []v1.PendingChange{{Fields: []string{strings.Repeat("f", maxPendingBytes-1), "f"}}, {Fields: []string{"f"}}}
+	in := input(c, member("c", connectingNow))
+	got := pendingChanges(in, []v1.ClusterStatus{{Name: "b"}, {Name: "c", PendingChangeCount: 1}, {Name: "a", PendingChangeCount: 2}})
+	if len(got) != 2 || len(got[0].Fields) != 2 || len(got[1].Fields) != 0 {
+		t.Errorf("%d changes", len(got))
+	}
+}
+
+// TestAfterPause: a hub that starts keeps that a cluster is paused while it is, and else no more than of any other.
+func TestAfterPause(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*Cluster)
+		old    v1.ClusterStatus
+		want   v1.Phase
+	}{
+		"paused":         {func(c *Cluster) { c.Paused = true }, v1.ClusterStatus{Phase: v1.PhasePaused, Ready: true}, v1.PhasePaused},
+		"no longer":      {func(*Cluster) {}, v1.ClusterStatus{Phase: v1.PhasePaused, Ready: true}, v1.PhaseUpdating},
+		"paused by then": {func(c *Cluster) { c.Paused = true }, v1.ClusterStatus{Phase: v1.PhaseRunning, Ready: true}, v1.PhaseUpdating},
+	} {
+		c := member("a", connectingNow, test.change)
+		test.old.Name = "a"
+		if e, _ := clusterEntry(input(c), c, test.old, true); e.Phase != test.want {
+			t.Errorf("%s: %s, want %s", name, e.Phase, test.want)
+		}
+	}
+}
+
+// TestLocationIsKept: a region and a provider that are not known any more stay in the entry.
+func TestLocationIsKept(t *testing.T) {
+	t.Parallel()
+	c := member("a")
+	old := v1.ClusterStatus{Name: "a", Region: "old", Provider: v1.ProviderGCP}
+	if e, _ := clusterEntry(input(c), c, old, true); e.Region != c.Region || e.Provider != c.Provider {
+		t.Errorf("%s, %s", e.Region, e.Provider)
+	}
+	c.Region, c.Provider = "", ""
+	if e, _ := clusterEntry(input(c), c, old, true); e.Region != old.Region || e.Provider != old.Provider {
+		t.Errorf("%s, %s", e.Region, e.Provider)
+	}
+}
+
+// TestUnknownOrigin: what a connected cluster says replaces what was known, and nothing does while none says anything.
+func TestUnknownOrigin(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*Cluster)
+		want   string
+	}{
+		"connected":             {func(*Cluster) {}, ""},
+		"connected, and it is":  {func(c *Cluster) { c.Unknown = "new" }, "new"},
+		"connecting":            {connectingNow, "old"},
+		"connecting, and it is": {func(c *Cluster) { connectingNow(c); c.Unknown = "new" }, "new"},
+	} {
+		c := member("a", test.change)
+		if e, _ := clusterEntry(input(c), c, v1.ClusterStatus{Name: "a", UnknownOrigin: "old"}, true); e.UnknownOrigin != test.want {
+			t.Errorf("%s: %q", name, e.UnknownOrigin)
+		}
+	}
+}
+
+// TestConnectingEntry: a cluster that is not connected yet keeps its phase, unless that is of another generation.
+func TestConnectingEntry(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		entry v1.ClusterStatus
+		want  v1.Phase
+	}{
+		"new":           {v1.ClusterStatus{}, v1.PhasePending},
+		"being deleted": {v1.ClusterStatus{Phase: v1.PhaseDeleting, Ready: true}, v1.PhasePending},
+		"ready":         {v1.ClusterStatus{Phase: v1.PhaseRunning, Ready: true, AppliedGeneration: 2}, v1.PhaseRunning},
+		"edited":        {v1.ClusterStatus{Phase: v1.PhaseRunning, Ready: true, AppliedGeneration: 1}, v1.PhaseUpdating},
+		"not ready":     {v1.ClusterStatus{Phase: v1.PhaseFailed, AppliedGeneration: 1}, v1.PhaseFailed},
+	} {
+		if connecting(&test.entry, 2); test.entry.Phase != test.want {
+			t.Errorf("%s: %s, want %s", name, test.entry.Phase, test.want)
 		}
 	}
 }

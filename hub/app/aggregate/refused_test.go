@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
@@ -26,6 +28,23 @@ func TestRefusal(t *testing.T) {
 	} {
 		if got := Refusal(status, test.fields, "too long"); !strings.Contains(got, test.want) || !strings.HasSuffix(got, "(too long)") {
 			t.Errorf("%q: %q, want %q", test.fields, got, test.want)
+		}
+	}
+}
+
+// TestWithoutReports: what the hub has concluded stays in an entry, such as why a cluster does not respond.
+func TestWithoutReports(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ entry, want v1.ClusterStatus }{
+		"no reason":      {v1.ClusterStatus{Message: "m", Ready: true}, v1.ClusterStatus{Ready: true}},
+		"of the cluster": {v1.ClusterStatus{Reason: "R", Replicas: 2}, v1.ClusterStatus{Reason: v1.ReasonStatusRejected}},
+		"of the hub":     {v1.ClusterStatus{Reason: "R", Stale: true}, v1.ClusterStatus{Reason: "R", Stale: true}},
+		"degraded":       {v1.ClusterStatus{DegradedReason: "R"}, v1.ClusterStatus{DegradedReason: v1.ReasonStatusRejected}},
+	} {
+		entries := []v1.ClusterStatus{test.entry}
+		withoutReports(entries)
+		if diff := cmp.Diff(test.want, entries[0]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -1,8 +1,12 @@
 package aggregate
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/randfill"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -73,4 +77,51 @@ func FuzzBounded(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestBounded: what is not valid is left out, and nothing of the rest with it.
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	type reported = v1.EcommerceAppStatus
+	long := "a in (" + strings.Repeat("bbbbbbb,", maxSelector/8-2) + "ccccccccc)"
+	for name, test := range map[string]struct{ said, want reported }{
+		"phase":          {reported{Phase: v1.PhaseRunning}, reported{Phase: v1.PhaseRunning}},
+		"another phase":  {reported{Phase: "Dancing"}, reported{}},
+		"selector":       {reported{Selector: "app=x"}, reported{Selector: "app=x"}},
+		"no selector":    {reported{Selector: "app in"}, reported{}},
+		"a long one":     {reported{Selector: long}, reported{Selector: long}},
+		"one too long":   {reported{Selector: "a" + long}, reported{}},
+		"held templates": {reported{HeldTemplates: []string{"nosuch", "backend", "backend", frontend}}, reported{HeldTemplates: []string{"backend", frontend}}},
+		"components": {
+			reported{Components: []v1.ComponentStatus{{Name: "nosuch"}, {Name: "backend"}, {Name: "backend", Ready: true}, {Name: frontend}}},
+			reported{Components: []v1.ComponentStatus{{Name: "backend"}, {Name: frontend}}},
+		},
+		"conditions": {
+			reported{Conditions: []metav1.Condition{{Type: "A", Status: "Maybe", Reason: "R"}, {Type: "B", Status: "True", Reason: "R"}, {Type: "B", Status: "False", Reason: "R"}, {Type: "C", Status: "False", Reason: "R"}}},
+			reported{Conditions: []metav1.Condition{{Type: "B", Status: "True", Reason: "R"}, {Type: "C", Status: "False", Reason: "R"}}},
+		},
+		"lags": {
+			reported{DatabaseReplicas: []v1.DatabaseReplica{{LagSeconds: new(int64(-1))}, {LagSeconds: new(int64(0))}, {}}},
+			reported{DatabaseReplicas: []v1.DatabaseReplica{{}, {LagSeconds: new(int64(0))}, {}}},
+		},
+		"changes": {
+			reported{PendingChanges: []v1.PendingChange{{Action: "Dance"}, {Action: v1.PendingCreate, Name: "x"}}},
+			reported{PendingChanges: []v1.PendingChange{{Action: v1.PendingCreate, Name: "x"}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := Cluster{Copy: &Copy{Status: test.said}}.Bounded().Copy.Status
+			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	many := make([]metav1.Condition, maxReportedNames+1)
+	for i := range many {
+		many[i] = metav1.Condition{Type: strings.Repeat("c", i+1), Status: metav1.ConditionTrue}
+	}
+	if got := len(reportedConditions(many)); got != maxReportedNames {
+		t.Errorf("%d conditions of %d", got, len(many))
+	}
 }

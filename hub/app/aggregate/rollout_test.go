@@ -147,3 +147,37 @@ func TestRevisionIsAwaited(t *testing.T) {
 		t.Errorf("ready %t with revision %d, available %t; want to wait for revision 2 while customers are served", entry.Ready, entry.Revision, entry.Available)
 	}
 }
+
+// TestProgressing: a rollout is in progress also while it is taken back, and says what it waits for.
+func TestProgressing(t *testing.T) {
+	t.Parallel()
+	for state, progresses := range map[v1.RolloutState]bool{
+		v1.RolloutProgressing: true, v1.RolloutRollingBack: true, v1.RolloutRolledBack: false, v1.RolloutFailed: false,
+	} {
+		in := rolling(v1.RolloutStatus{State: state, Updated: 1, Message: "waiting for b"})
+		c := meta.FindStatusCondition(Compute(in).Conditions, v1.ConditionProgressing)
+		if got := c.Status == metav1.ConditionTrue && strings.HasSuffix(c.Message, "waiting for b"); got != progresses {
+			t.Errorf("%s: Progressing is %s, %s: %s", state, c.Status, c.Reason, c.Message)
+		}
+	}
+}
+
+// TestCountPlaced: a cluster is up to date with the generation and, in a rollout, with its revision.
+func TestCountPlaced(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		rollout *v1.RolloutStatus
+		entry   v1.ClusterStatus
+		want    int32
+	}{
+		"no rollout":       {nil, v1.ClusterStatus{AppliedGeneration: 2}, 1},
+		"the revision":     {&v1.RolloutStatus{Revision: 3}, v1.ClusterStatus{AppliedGeneration: 2, Revision: 3}, 1},
+		"another revision": {&v1.RolloutStatus{Revision: 3}, v1.ClusterStatus{AppliedGeneration: 2, Revision: 2}, 0},
+		"not applied":      {&v1.RolloutStatus{Revision: 3}, v1.ClusterStatus{AppliedGeneration: 1, Revision: 3}, 0},
+	} {
+		s := summary{in: Input{Generation: 2, Rollout: test.rollout}}
+		if s.countPlaced(test.entry); s.applied != test.want {
+			t.Errorf("%s: %d are up to date", name, s.applied)
+		}
+	}
+}

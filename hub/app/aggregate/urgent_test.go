@@ -28,6 +28,9 @@ func TestUrgent(t *testing.T) {
 		"ready no more":                {func(s *v1.EcommerceAppStatus) { s.Clusters[0].Ready = false }, true},
 		"pod templates":                {func(s *v1.EcommerceAppStatus) { s.Rendering = &v1.RolloutStatus{Revision: 2} }, true},
 		"pod templates of a cluster":   {func(s *v1.EcommerceAppStatus) { s.Clusters[0].RenderingVersion = "2" }, true},
+		"unknown origin":               {func(s *v1.EcommerceAppStatus) { s.Clusters[0].UnknownOrigin = "another hub" }, true},
+		"revision of a cluster":        {func(s *v1.EcommerceAppStatus) { s.Clusters[0].Revision = 2 }, true},
+		"share of a cluster":           {func(s *v1.EcommerceAppStatus) { s.Clusters[0].Share = &v1.ReplicaShare{} }, true},
 		"pods of an earlier version":   {func(s *v1.EcommerceAppStatus) { s.Clusters[0].HeldTemplates = true }, false},
 		"cluster that is left is lost": {func(s *v1.EcommerceAppStatus) { s.Clusters[1].Stale = true }, true},
 	} {

@@ -1,0 +1,81 @@
+package aggregate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// TestHandledReconcileAt: clusters that are not chosen need not answer, and the others must.
+func TestHandledReconcileAt(t *testing.T) {
+	t.Parallel()
+	in := input(member("a", running), member("b", running))
+	in.Chosen, in.ReconcileAt, in.Previous.LastHandledReconcileAt = []string{"b"}, "now", "before"
+	if got := handledReconcileAt(in); got != "before" {
+		t.Errorf("handled %q before the cluster has", got)
+	}
+	in.Clusters[1].Copy.Status.LastHandledReconcileAt = "now"
+	if got := handledReconcileAt(in); got != "now" {
+		t.Errorf("handled %q", got)
+	}
+}
+
+// TestLongestLag: the longest lag counts, whatever its place is.
+func TestLongestLag(t *testing.T) {
+	t.Parallel()
+	for want, lags := range map[int64][]int64{3: {1, 3, 2}, 4: {4, 1}, 5: {5, 5}} {
+		var replicas []v1.DatabaseReplica
+		for _, lag := range lags {
+			replicas = append(replicas, v1.DatabaseReplica{}, v1.DatabaseReplica{LagSeconds: &lag})
+		}
+		if got := longestLag(replicas); got == nil || *got != want {
+			t.Errorf("%v: %v", lags, got)
+		}
+	}
+}
+
+// TestDescribe: a message names few clusters, and says how many there are beside them.
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	entries := make([]v1.ClusterStatus, maxNamed+2)
+	for i := range entries {
+		entries[i] = v1.ClusterStatus{Name: fmt.Sprintf("c%d", i), Reason: v1.ReasonMissing}
+	}
+	if got := describe(entries); !strings.HasSuffix(got, "; and 2 more") || strings.Contains(got, entries[maxNamed].Name) {
+		t.Errorf("%d clusters: %s", len(entries), got)
+	}
+	if got := describe(entries[:maxNamed]); strings.Contains(got, "more") {
+		t.Errorf("%d clusters: %s", maxNamed, got)
+	}
+}
+
+// TestDegradedAndStalled: what degrades a copy comes before what stalls it.
+func TestDegradedAndStalled(t *testing.T) {
+	t.Parallel()
+	c := member("a", running, says(v1.ConditionDegraded, v1.ReasonLoginNotConfigured), says(v1.ConditionStalled, v1.ReasonStorageNotExpandable))
+	var e v1.ClusterStatus
+	if observed(&e, 1, c); !e.Stalled || e.Reason != v1.ReasonLoginNotConfigured {
+		t.Errorf("%s, stalled %t", e.Reason, e.Stalled)
+	}
+}
+
+// TestSetFailure: a copy that cannot be written is not ready, and has failed if that waits for a user.
+func TestSetFailure(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		phase  v1.Phase
+		reason string
+		want   v1.Phase
+	}{
+		"running":             {v1.PhaseRunning, v1.ReasonProgressing, v1.PhaseUpdating},
+		"creating":            {v1.PhaseCreating, v1.ReasonProgressing, v1.PhaseCreating},
+		"it waits for a user": {v1.PhaseRunning, v1.ReasonConflict, v1.PhaseFailed},
+	} {
+		e := v1.ClusterStatus{Phase: test.phase, Ready: true}
+		if setFailure(&e, &Failure{Reason: test.reason}); e.Phase != test.want || e.Ready || e.Reason != test.reason {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
