@@ -109,15 +109,15 @@ func (l *MemberQueue) leaveAlone(ctx context.Context, request reconcile.Request,
 	return errors.Join(l.keepCopy(ctx, key), l.cleanUp(ctx, key, l.taskOf(decision)))
 }
 
-// awaitsDecision reports whether an application without a Decision exists: its first pass is to come, and wakes the
-// queue.
+// awaitsDecision reports whether an application without a Decision exists: its first pass is to come, or has come since,
+// and wakes the queue.
 func (l *MemberQueue) awaitsDecision(ctx context.Context, key types.NamespacedName) (bool, error) {
 	err := l.hub.Get(ctx, key, &v1.EcommerceApp{}, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading the application: %w", err)
 	}
-	if err == nil {
-		l.state.Await(key, l.name, true)
+	if err == nil && l.state.AwaitFirst(key, l.name) {
+		l.queue.Add(reconcile.Request{NamespacedName: key})
 	}
 	return err == nil, nil
 }

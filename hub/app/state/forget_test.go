@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // TestForget returns the queues that wait for a pass, and a worker that ends later leaves nothing.
@@ -25,6 +27,48 @@ func TestForget(t *testing.T) {
 	m.End(key(), &Result{App: "u-1", Hash: "1"})
 	if _, known := m.Result(key(), "u-1"); known || len(m.copies)+len(s.apps)+len(s.holders) > 0 {
 		t.Error("something is left")
+	}
+}
+
+// TestAwaitFirst: a queue that found no Decision waits for the first one, unless that has come since.
+func TestAwaitFirst(t *testing.T) {
+	t.Parallel()
+	s := New(clock.RealClock{})
+	s.Connect("a", false)
+	if s.AwaitFirst(key(), "a") {
+		t.Error("there is a Decision before the first one")
+	}
+	if diff := cmp.Diff([]string{"a"}, s.HandOver(decision(nil))); diff != "" {
+		t.Errorf("queues that wait for the first Decision (-want +got):\n%s", diff)
+	}
+	if !s.AwaitFirst(key(), "a") {
+		t.Error("the Decision that has come since is not seen: the queue would wait for another pass")
+	}
+	if concerned := s.HandOver(decision(nil)); len(concerned) > 0 {
+		t.Errorf("%v wait for a Decision that they have", concerned)
+	}
+}
+
+// TestNothingIsLeft of a copy of which nothing is known any more.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	copied := &v1.EcommerceApp{}
+	copied.Namespace, copied.Name, copied.UID, copied.ResourceVersion = "ns", "shop", "c-1", "5"
+	for name, act := range map[string]func(*State, *Member){
+		"a lookup that the inventory has ended": func(s *State, m *Member) { m.Ask(key(), "u-1"); s.HandOver(decision(nil)) },
+		"the status of a copy that is gone":     func(_ *State, m *Member) { m.SetStatus(copied); m.DropStatus(key(), "c-1") },
+		"the status of a copy that was written": func(_ *State, m *Member) {
+			m.SetStatus(copied)
+			next := copied.DeepCopy()
+			next.ResourceVersion = "6"
+			m.SeeStatus(next)
+		},
+	} {
+		s := New(clock.RealClock{})
+		m := s.Connect("a", false)
+		if act(s, m); len(m.copies)+len(s.holders) > 0 {
+			t.Errorf("%s: %d copies and %d holders are remembered", name, len(m.copies), len(s.holders))
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ func (s *State) HandOver(next *Decision) []string {
 		if c.result != nil && order != nil && c.result.Hash != order.Hash {
 			c.result = c.result.outdated()
 		}
+		m.dropEmpty(key)
 	}
 	a.waiting = nil
 	return concerned
@@ -78,14 +79,30 @@ func (s *State) Undecide(key types.NamespacedName) {
 func (s *State) Await(key types.NamespacedName, member string, waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch a := s.of(key); {
-	case !waits:
+	if a := s.of(key); waits {
+		a.await(member)
+	} else {
 		delete(a.waiting, member)
-	case a.waiting == nil:
-		a.waiting = map[string]bool{member: true}
-	default:
-		a.waiting[member] = true
 	}
+}
+
+// AwaitFirst records that the queue of a member waits for the first Decision about an application, and reports whether
+// there is one by now: then no pass may follow.
+func (s *State) AwaitFirst(key types.NamespacedName, member string) (decided bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.of(key)
+	if decided = a.decision != nil; !decided {
+		a.await(member)
+	}
+	return decided
+}
+
+func (a *application) await(member string) {
+	if a.waiting == nil {
+		a.waiting = map[string]bool{}
+	}
+	a.waiting[member] = true
 }
 
 // Concerned returns the applications that a member has an order about: those first of which it has missed something.

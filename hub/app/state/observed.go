@@ -36,6 +36,7 @@ func (m *Member) SeeStatus(live *v1.EcommerceApp) bool {
 	}
 	last := c.observed.status
 	c.observed = observed{}
+	m.dropEmpty(client.ObjectKeyFromObject(live))
 	return equality.Semantic.DeepEqual(last, &live.Status)
 }
 
@@ -45,6 +46,7 @@ func (m *Member) DropStatus(key types.NamespacedName, copied types.UID) {
 	defer m.state.mu.Unlock()
 	if c := m.copies[key]; c != nil && c.observed.copy == copied {
 		c.observed = observed{}
+		m.dropEmpty(key)
 	}
 }
 
