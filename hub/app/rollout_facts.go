@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
@@ -136,8 +135,8 @@ func addCause(c *rollout.Cluster, copied *aggregate.Copy) {
 	if copied.Status.Message != "" {
 		c.Cause += ": " + copied.Status.Message
 	}
-	stalled := meta.FindStatusCondition(copied.Status.Conditions, v1.ConditionStalled)
-	if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.ObservedGeneration != copied.Generation {
+	stalled := copied.Says(v1.ConditionStalled)
+	if stalled == nil {
 		return
 	}
 	grows := false

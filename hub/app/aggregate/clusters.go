@@ -183,20 +183,11 @@ func leaving(e *v1.ClusterStatus, in Input, c Cluster) {
 			}
 		case c.Copy.Status.Message != "":
 			e.Message = v1.Excerpt(c.Copy.Status.Message, maxMessage)
-			if reason := stalledDeletion(c.Copy); reason != "" {
-				e.Reason, e.Stalled = reason, true
+			if stalled := c.Copy.Says(v1.ConditionStalled); stalled != nil {
+				e.Reason, e.Stalled = stalled.Reason, true
 			}
 		}
 	}
-}
-
-// stalledDeletion returns why the deletion of a copy waits for a user; empty if it does not.
-func stalledDeletion(c *Copy) string {
-	stalled := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionStalled)
-	if stalled == nil || stalled.Status != "True" || stalled.ObservedGeneration != c.Generation {
-		return ""
-	}
-	return stalled.Reason
 }
 
 // longestLag returns the longest lag of the replicas that follow; nil if none does.
@@ -244,7 +235,7 @@ func setFacts(e *v1.ClusterStatus, status v1.EcommerceAppStatus) {
 	// The mark in the cluster may be lost with the copy; what was known stays.
 	e.DatabaseCreated = e.DatabaseCreated || status.DatabaseCreated
 	e.HeldTemplates = len(status.HeldTemplates) > 0
-	e.DatabaseLost = isTrue(status.Conditions, v1.ConditionDatabaseLost)
+	e.DatabaseLost = meta.IsStatusConditionTrue(status.Conditions, v1.ConditionDatabaseLost)
 	for _, component := range status.Components {
 		e.Components = append(e.Components, v1.ClusterComponentStatus{
 			Name: component.Name, Phase: component.Phase, Ready: component.Ready,
@@ -293,16 +284,14 @@ func setState(e *v1.ClusterStatus, generation int64, copied *Copy, current bool)
 // of an earlier release only reports whether it is ready.
 func IsAvailable(status v1.EcommerceAppStatus) bool {
 	if meta.FindStatusCondition(status.Conditions, v1.ConditionAvailable) == nil {
-		return isTrue(status.Conditions, v1.ConditionReady)
+		return meta.IsStatusConditionTrue(status.Conditions, v1.ConditionReady)
 	}
-	return isTrue(status.Conditions, v1.ConditionAvailable)
+	return meta.IsStatusConditionTrue(status.Conditions, v1.ConditionAvailable)
 }
 
 // isStalled reports whether a copy that was made from the present generation waits for a user.
 func isStalled(c *Copy, generation int64) bool {
-	stalled := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionStalled)
-	return stalled != nil && stalled.Status == "True" && stalled.ObservedGeneration == c.Generation &&
-		c.HubGeneration == generation && !c.Deleting
+	return c.Says(v1.ConditionStalled) != nil && c.HubGeneration == generation && !c.Deleting
 }
 
 // isRejected reports whether a copy cannot reconcile its spec: it stalled before its workloads
@@ -317,11 +306,10 @@ func isRejected(status v1.EcommerceAppStatus) bool {
 
 // degradedBy returns the condition Degraded of a copy that is, for its present spec; nil if it is not.
 func degradedBy(c *Copy) *metav1.Condition {
-	degraded := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionDegraded)
-	if degraded == nil || degraded.Status != metav1.ConditionTrue || degraded.ObservedGeneration != c.Generation || c.Deleting {
+	if c.Deleting {
 		return nil
 	}
-	return degraded
+	return c.Says(v1.ConditionDegraded)
 }
 
 // explain copies the reason and message of a condition, if there is one, into an entry.

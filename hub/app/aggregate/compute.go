@@ -38,9 +38,6 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	next.LastHandledImageUpdate = in.HandledImageUpdate
 	if !in.Deleting {
 		next.Placement = &v1.PlacementStatus{DecidedFor: in.Generation, SpecHash: in.PlacementHash, Rejected: in.Rejected}
-	}
-
-	if !in.Deleting {
 		next.Rollout, next.Rendering = in.Rollout.DeepCopy(), in.Rendering.DeepCopy()
 	}
 
@@ -120,8 +117,7 @@ func stamp(in Input, next *v1.EcommerceAppStatus) {
 		next.Placement = &v1.PlacementStatus{DecidedFor: decided.DecidedFor, SpecHash: decided.SpecHash, Rejected: in.Previous.Placement.Rejected}
 	}
 	if !equality.Semantic.DeepEqual(&in.Previous, next) {
-		now := in.Now
-		next.Placement, next.LastUpdated = decided, &now
+		next.Placement, next.LastUpdated = decided, new(in.Now)
 	}
 }
 
@@ -177,8 +173,7 @@ func settleTimes(in Input, entries []v1.ClusterStatus) {
 		switch members[e.Name].Connection {
 		case Connected:
 			if !existed || !equality.Semantic.DeepEqual(old, *e) {
-				now := in.Now
-				e.LastObservedTime = &now
+				e.LastObservedTime = new(in.Now)
 			}
 		case Lost:
 			if t := members[e.Name].LastObserved; t != nil {

@@ -286,10 +286,6 @@ func (s summary) degradedFact() fact {
 	return f
 }
 
-func isTrue(conditions []metav1.Condition, kind string) bool {
-	return meta.IsStatusConditionTrue(conditions, kind)
-}
-
 func plural(n int32, what string) string {
 	if n == 1 {
 		return "1 " + what

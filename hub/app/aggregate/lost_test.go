@@ -47,7 +47,7 @@ func TestDatabaseLost(t *testing.T) {
 			t.Parallel()
 			got := Compute(tt.in)
 			tt.check(t, got)
-			if is := isTrue(got.Conditions, v1.ConditionStalled); is != (tt.lost != "") && name != "out of reach" {
+			if is := meta.IsStatusConditionTrue(got.Conditions, v1.ConditionStalled); is != (tt.lost != "") && name != "out of reach" {
 				t.Errorf("Stalled is %t", is)
 			}
 			checkSettled(t, tt.in, got)
@@ -90,7 +90,7 @@ func (c lossCase) check(t *testing.T, got v1.EcommerceAppStatus) {
 	if condition == nil || condition.Status != metav1.ConditionTrue || !strings.HasSuffix(condition.Message, "in 1 of 2 clusters: b") {
 		t.Errorf("the condition is %+v", condition)
 	}
-	if isTrue(got.Conditions, v1.ConditionAvailable) || !isTrue(got.Conditions, v1.ConditionDegraded) {
+	if meta.IsStatusConditionTrue(got.Conditions, v1.ConditionAvailable) || !meta.IsStatusConditionTrue(got.Conditions, v1.ConditionDegraded) {
 		t.Errorf("%+v", got.Conditions)
 	}
 }

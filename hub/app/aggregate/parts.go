@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,12 +82,7 @@ func addToRegion(r *v1.RegionStatus, c v1.ClusterStatus) {
 	}
 }
 
-func regionOf(c v1.ClusterStatus) string {
-	if c.Region == "" {
-		return RegionUnknown
-	}
-	return c.Region
-}
+func regionOf(c v1.ClusterStatus) string { return cmp.Or(c.Region, RegionUnknown) }
 
 // componentEntries aggregates the components over the clusters that the application is
 // placed on.

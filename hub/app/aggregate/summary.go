@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
@@ -38,7 +40,7 @@ type summary struct {
 }
 
 func summarize(in Input, clusters []v1.ClusterStatus) summary {
-	s := summary{in: in, initialized: isTrue(in.Previous.Conditions, v1.ConditionInitialized)}
+	s := summary{in: in, initialized: meta.IsStatusConditionTrue(in.Previous.Conditions, v1.ConditionInitialized)}
 	regions := map[string]bool{}
 	for _, c := range clusters {
 		if c.Phase == v1.PhaseDeleting {
@@ -112,9 +114,7 @@ func (s summary) phase() v1.Phase {
 	switch {
 	case s.in.Deleting:
 		return v1.PhaseDeleting
-	case s.in.Invalid != "":
-		return v1.PhaseFailed
-	case s.in.Unrevised != nil && s.in.Unrevised.Blocking:
+	case s.in.Invalid != "", s.in.Unrevised != nil && s.in.Unrevised.Blocking:
 		return v1.PhaseFailed
 	case s.total == 0:
 		return v1.PhasePending
@@ -133,9 +133,7 @@ func (s summary) phase() v1.Phase {
 		scaling = scaling && (c.Ready || c.Phase == v1.PhaseScaling)
 	}
 	switch {
-	case phase == v1.PhaseFailed || phase == v1.PhaseUnknown:
-		return phase
-	case phase == v1.PhasePaused:
+	case phase == v1.PhaseFailed, phase == v1.PhaseUnknown, phase == v1.PhasePaused:
 		return phase
 	case !s.initialized:
 		return v1.PhaseCreating

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -219,6 +220,15 @@ func (f *Failure) NeedsIntervention() bool {
 	default:
 		return false
 	}
+}
+
+// Says returns a condition that is True for the present spec of a copy; nil if it is not.
+func (c *Copy) Says(kind string) *metav1.Condition {
+	said := meta.FindStatusCondition(c.Status.Conditions, kind)
+	if said == nil || said.Status != metav1.ConditionTrue || said.ObservedGeneration != c.Generation {
+		return nil
+	}
+	return said
 }
 
 // Settled reports whether the status of the copy is about the spec that the copy has. Applied is the generation of

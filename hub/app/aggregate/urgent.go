@@ -28,7 +28,7 @@ func Urgent(before, after v1.EcommerceAppStatus) bool {
 			return true
 		}
 	}
-	if isTrue(before.Conditions, v1.ConditionAvailable) && !isTrue(after.Conditions, v1.ConditionAvailable) {
+	if meta.IsStatusConditionTrue(before.Conditions, v1.ConditionAvailable) && !meta.IsStatusConditionTrue(after.Conditions, v1.ConditionAvailable) {
 		return true
 	}
 	return urgentClusters(before.Clusters, after.Clusters)
