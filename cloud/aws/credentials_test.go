@@ -84,7 +84,8 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestSecretIgnoresEnvironment: it must not run in parallel, because it sets variables.
+// TestSecretIgnoresEnvironment checks that credentials of a Secret do not depend on environment variables. It sets
+// variables, so it does not run in parallel.
 func TestSecretIgnoresEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": otherKeyID, "AWS_SECRET_ACCESS_KEY": otherKey, "AWS_SESSION_TOKEN": "token", "AWS_REGION": there,

@@ -111,7 +111,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestLockedIsOfDeletionAlone: the code means Locked for deletions only.
+// TestLockedIsOfDeletionAlone checks that the code means Locked for deletions only.
 func TestLockedIsOfDeletionAlone(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t)
@@ -128,7 +128,7 @@ func TestLockedIsOfDeletionAlone(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNone: responses that are incomplete or not from EC2 must not become an empty list.
+// TestAnswersThatAreNone checks that responses that are incomplete or not from EC2 do not become an empty list.
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]faults.Answer{

@@ -21,7 +21,7 @@ func (e *testEnv) as(policy *iam.Policy) {
 	})
 }
 
-// TestVolumesOfClusters: the documented policy allows snapshots of each kind of volume that a
+// TestVolumesOfClusters checks that the documented policy allows snapshots of each kind of volume that a
 // PersistentVolume may be, and of no other.
 func TestVolumesOfClusters(t *testing.T) {
 	t.Parallel()
@@ -56,8 +56,8 @@ func TestVolumesOfClusters(t *testing.T) {
 	}
 }
 
-// TestKeysOfVolumes: the documented policy for a key suffices for copies and restores with it.
-// Without it EC2 accepts the requests, and the snapshot fails or the volume disappears.
+// TestKeysOfVolumes checks that the documented policy for a key suffices for copies and restores with it. Without it
+// EC2 accepts the requests, and the snapshot fails or the volume disappears.
 func TestKeysOfVolumes(t *testing.T) {
 	t.Parallel()
 	const theirs = "arn:aws:kms:" + there + ":" + account + ":key/7"
@@ -104,7 +104,7 @@ func TestKeysOfVolumes(t *testing.T) {
 	}
 }
 
-// TestNoPermissionIsSpare: each action of the documented policy is needed by one of the methods.
+// TestNoPermissionIsSpare checks that one of the methods needs each action of the documented policy.
 func TestNoPermissionIsSpare(t *testing.T) {
 	t.Parallel()
 	for _, action := range documented(t, cloudtest.HubUID, "").Actions() {

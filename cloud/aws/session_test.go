@@ -49,8 +49,7 @@ func preflight(t *testing.T, session cloud.Session) map[string]string {
 	return out
 }
 
-// TestPreflight: each documented permission has a check, which says its result, or why there is
-// none.
+// TestPreflight checks that each documented permission has a check with a result, or the reason why it has none.
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t)

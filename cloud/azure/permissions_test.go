@@ -10,8 +10,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
-// TestPermissions: the documented roles suffice, and each of their actions is needed by one of
-// the methods.
+// TestPermissions checks that the documented roles suffice, and each of their actions is needed by one of the
+// methods.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	if refused := everything(t, documented(t), documented(t)); len(refused) > 0 {
@@ -78,8 +78,8 @@ func everything(t *testing.T, before, roles map[string]*iam.Role) []string {
 	return e.server.Refused()
 }
 
-// TestLinkedPermissions: an error names the permission that is missing on what a request links
-// to, and not the request's own permission.
+// TestLinkedPermissions checks that an error names the permission that is missing on what a request links to, and not
+// the request's own permission.
 func TestLinkedPermissions(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -88,8 +88,8 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// TestZoneRedundant: a zone-redundant disk is created without a zone, whatever the zone of the
-// volume that it replaces.
+// TestZoneRedundant checks that a zone-redundant disk is created without a zone, whatever the zone of the volume that
+// it replaces.
 func TestZoneRedundant(t *testing.T) {
 	t.Parallel()
 	for _, sku := range []string{"StandardSSD_ZRS", "Premium_ZRS"} {

@@ -181,7 +181,7 @@ func TestClassName(t *testing.T) {
 	}
 }
 
-// TestNames: the name of a class depends on its immutable fields only.
+// TestNames checks that the name of a class depends on its immutable fields only.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
@@ -279,7 +279,8 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestCopyable: the wanted regions except the own one; at most one with CopyByLocation.
+// TestCopyable checks that a snapshot is copied to the wanted regions except its own, and with CopyByLocation to one
+// at most.
 func TestCopyable(t *testing.T) {
 	t.Parallel()
 	wanted := []string{"eu-1", "us-1", "us-2"}

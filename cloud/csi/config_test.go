@@ -96,7 +96,7 @@ func expect(t *testing.T, err error, says string) {
 	}
 }
 
-// TestEachProvidersFaultIsTold: the error names the fault of each provider, not only the first.
+// TestEachProvidersFaultIsTold checks that the error names the fault of each provider, not only the first.
 func TestEachProvidersFaultIsTold(t *testing.T) {
 	t.Parallel()
 	both := v1.CloudConfig{AWS: ebs("io1", nil, nil).AWS, Azure: managed("Premium_LRS", new(int32(500)), nil).Azure}

@@ -204,8 +204,8 @@ func TestDrivers(t *testing.T) {
 	expect(t, err, "efs.csi.aws.com")
 }
 
-// FuzzParsePV: any PersistentVolume is parsed or rejected, and a parsed one can be written
-// and parsed again.
+// FuzzParsePV checks that any PersistentVolume is parsed or rejected, and a parsed one can be written and parsed
+// again.
 func FuzzParsePV(f *testing.F) {
 	drivers := []string{DriverEBS, DriverEBSAuto, DriverPD, DriverAzureDisk, ""}
 	for _, cases := range []map[string]parseCase{awsVolumes(), gcpVolumes(), azureVolumes()} {

@@ -31,7 +31,7 @@ func (o obstacles) run(t *testing.T) {
 	}
 }
 
-// TestObstacle: each known obstacle has a message, and unknown facts prevent no restore.
+// TestObstacle checks that each known obstacle has a message, and unknown facts prevent no restore.
 func TestObstacle(t *testing.T) {
 	t.Parallel()
 	google := func(class map[string]string, handle string) RestoreFacts {
@@ -59,7 +59,7 @@ func TestObstacle(t *testing.T) {
 	}.run(t)
 }
 
-// TestObstacleOnAzure: zones, kinds of disks and resource groups.
+// TestObstacleOnAzure checks the obstacles by zones, kinds of disks and resource groups.
 func TestObstacleOnAzure(t *testing.T) {
 	t.Parallel()
 	disk := func(group string) string {
@@ -97,7 +97,7 @@ func TestObstacleOnAzure(t *testing.T) {
 	}.run(t)
 }
 
-// TestOurClassesAreNoObstacle: volumes of the classes that the hub creates can be restored.
+// TestOurClassesAreNoObstacle checks that volumes of the classes that the hub creates can be restored.
 func TestOurClassesAreNoObstacle(t *testing.T) {
 	t.Parallel()
 	for name, cluster := range clusters() {

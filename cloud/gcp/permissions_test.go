@@ -11,8 +11,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 )
 
-// TestPermissions: the documented role suffices, and each of its permissions is needed by one of
-// the methods.
+// TestPermissions checks that the documented role suffices, and each of its permissions is needed by one of the
+// methods.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	api, keys := discover(t), newKeys(t)

@@ -116,7 +116,7 @@ func failedSaysWhy(t *testing.T, e *testEnv) {
 	}
 }
 
-// acceptedNotSeen: a failed read after an accepted request is not an error.
+// acceptedNotSeen checks that a failed read after an accepted request is not an error.
 func acceptedNotSeen(t *testing.T, s *testEnv) {
 	t.Helper()
 	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
@@ -297,7 +297,7 @@ func anothersName(t *testing.T, e *testEnv) {
 	wantClass(t, err, cloud.ClassConflict)
 }
 
-// preflight: each documented permission has a check, which says its result, or why there is none.
+// preflight checks that each documented permission has a check with a result, or the reason why it has none.
 func preflight(t *testing.T, e *testEnv) {
 	t.Helper()
 	e.server.Forbid("compute.snapshots.delete")
@@ -341,7 +341,8 @@ func preflight(t *testing.T, e *testEnv) {
 	}
 }
 
-// expiredToken: reads get another token by themselves; with changes the caller decides.
+// expiredToken checks that a read renews an expired token, and that a change returns an error, on which the caller
+// decides.
 func expiredToken(t *testing.T, e *testEnv) {
 	t.Helper()
 	session, disk := connect(t, e.config(t)), e.disk(t, "data", 20<<30)

@@ -15,7 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// testPropagation: the hub may write a Secret beside a copy in a member with an agent once a Role there
+// testPropagation checks that the hub may write a Secret beside a copy in a member with an agent once a Role there
 // allows it, and the copy does not wait for that.
 func (s *suite) testPropagation(t *testing.T) {
 	t.Helper()

@@ -115,8 +115,8 @@ func databaseOf(engine v1.Engine, text string) *v1.Database {
 	return db
 }
 
-// TestServersAreCheckedAlike: the hub refuses the servers that the schema refuses, for specs with overrides
-// and for those of earlier revisions, which the schema does not see.
+// TestServersAreCheckedAlike checks that the hub refuses the servers that the schema refuses, for specs with
+// overrides and for those of earlier revisions, which the schema does not see.
 func TestServersAreCheckedAlike(t *testing.T) {
 	t.Parallel()
 	rules := rulesOf(t, "EcommerceApp", "database")

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TestLinked: the SDKs of the clouds are tens of megabytes, and a spoke in each cluster
-// and a plugin on each desk have no use for them. Neither have other tests, which are
-// built many times a day.
+// TestLinked checks which binaries link the SDKs of the clouds, which are tens of megabytes: neither a spoke in each
+// cluster nor the plugin may, and neither may other tests, which are built many times a day.
 func TestLinked(t *testing.T) {
 	linked := map[string]pkg{}
 	for _, p := range listPackages(t, "-test") {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestMemory: what the hub remembers of applications is in one place.
+// TestMemory checks that what the hub remembers of applications is in one place.
 func TestMemory(t *testing.T) {
 	var found []string
 	for _, f := range listFiles(t) {

@@ -136,7 +136,7 @@ func screen(t *testing.T, command string) string {
 	return text.String()
 }
 
-// testMessages: an error names the object, and the next command.
+// testMessages checks that an error names the object, and the next command.
 func (s *suite) testMessages(t *testing.T) {
 	t.Helper()
 	for _, tt := range []struct {
@@ -181,7 +181,7 @@ func (s *suite) testMessages(t *testing.T) {
 		Want(t, framework.NotReady, "backup "+appName+"-eu-1-", "timed out after 1ms", "kubectl describe backup "+appName, "-n production")
 }
 
-// testDryRuns: a dry run changes nothing, and a question is asked before that.
+// testDryRuns checks that a dry run changes nothing, and a question is asked before that.
 func (s *suite) testDryRuns(t *testing.T) {
 	t.Helper()
 	before, begin := s.Mark(t), time.Now()
@@ -238,8 +238,8 @@ func (s *suite) unchanged(t *testing.T, cluster *fleet.Cluster, c client.Client,
 	}
 }
 
-// testRestore: a Restore that replaces data has to be confirmed, and one that verifies does not.
-// It uses a Backup of testMessages.
+// testRestore checks that a Restore that replaces data has to be confirmed, and one that verifies does not. It uses a
+// Backup of testMessages.
 func (s *suite) testRestore(t *testing.T) {
 	t.Helper()
 	backups := &v1.BackupList{}
@@ -264,7 +264,7 @@ func (s *suite) testRestore(t *testing.T) {
 	framework.Delete(t, s.Hub, &restores.Items[0])
 }
 
-// testCloudAccount: join sets the CloudAccount of a member, and keeps it without the flag.
+// testCloudAccount checks that join sets the CloudAccount of a member, and keeps it without the flag.
 func (s *suite) testCloudAccount(t *testing.T) {
 	t.Helper()
 	account := apitest.CloudAccount("prod").AWS("123456789012").Obj()

@@ -19,8 +19,8 @@ import (
 
 var errNoSubcommand = errors.New("no such subcommand")
 
-// TestPages: kubectl has the commands and flags that the pages and alerts name. Those of
-// the plugin are parsed by TestRunbookCommands, and those of hub/README.md run in e2e/kind.
+// TestPages checks that kubectl has the commands and flags that the pages and alerts name. Those of the plugin are
+// parsed by TestRunbookCommands, and those of hub/README.md run in e2e/kind.
 func TestPages(t *testing.T) {
 	programs, err := binaries.Ensure(t.Context(), os.Stderr)
 	if err != nil {
@@ -57,8 +57,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestManifestsAreAppliedServerSide: no page or hint applies a folder of config by the client, which keeps each object
-// in an annotation: the definitions may grow beyond what that holds.
+// TestManifestsAreAppliedServerSide checks that no page or hint applies a folder of config by the client, which keeps
+// each object in an annotation: the definitions may grow beyond what that holds.
 func TestManifestsAreAppliedServerSide(t *testing.T) {
 	repository, err := os.OpenRoot("../..")
 	if err != nil {

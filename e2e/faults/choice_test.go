@@ -59,7 +59,7 @@ func (c choice) take(all []faultCase) ([]faultCase, error) {
 	return chosen, nil
 }
 
-// TestChoice: three days have all cases, and none twice.
+// TestChoice checks that three days run all cases, and none twice.
 func TestChoice(t *testing.T) {
 	t.Parallel()
 	all := []faultCase{{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"}}

@@ -97,7 +97,7 @@ func checkDeployment(t *testing.T, rendered objects) {
 	}
 }
 
-// TestTheHubOfAChartKnowsTheImageOfTheSpoke: that beside its own, unless another is named.
+// TestTheHubOfAChartKnowsTheImageOfTheSpoke checks that the default image of the spoke is beside the hub's.
 func TestTheHubOfAChartKnowsTheImageOfTheSpoke(t *testing.T) {
 	built(t, "helm")
 	digest := "sha256:" + strings.Repeat("0a", 32)

@@ -159,7 +159,7 @@ func TestThreeWaysOneInstallation(t *testing.T) {
 	}
 }
 
-// TestSafeModeIsOneSwitch: flag and value change the same argument, and nothing else.
+// TestSafeModeIsOneSwitch checks that flag and value change the same argument, and nothing else.
 func TestSafeModeIsOneSwitch(t *testing.T) {
 	for _, process := range processes() {
 		t.Run(string(process), func(t *testing.T) {

@@ -93,7 +93,7 @@ func TestDashboardQueriesParse(t *testing.T) {
 	}
 }
 
-// TestDashboardDataSource: the data source is a variable, in each place that names one.
+// TestDashboardDataSource checks that the data source is a variable, in each place that names one.
 func TestDashboardDataSource(t *testing.T) {
 	found := dashboard(t)
 	text, err := json.Marshal(found)
@@ -111,7 +111,7 @@ func TestDashboardDataSource(t *testing.T) {
 	}
 }
 
-// TestDashboardSumsOverMembers: per-cluster controllers and their queues are named
+// TestDashboardSumsOverMembers checks that sums are by controller: per-cluster controllers and their queues are named
 // "controller/cluster", so a sum by that name has one line for each member.
 func TestDashboardSumsOverMembers(t *testing.T) {
 	perMember := regexp.MustCompile(`by \([^)]*\b(controller|name)\b[^)]*\)`)
@@ -170,7 +170,8 @@ func ours(t *testing.T) names {
 	return found
 }
 
-// TestOnlyMetricsThatExist: an alert on a metric that does not exist never fires.
+// TestOnlyMetricsThatExist checks that rules and dashboard use existing metrics only: an alert on another one would
+// never fire.
 func TestOnlyMetricsThatExist(t *testing.T) {
 	exists, used := ours(t), map[string]bool{}
 	metric := regexp.MustCompile(`\b(shopfleet_[a-z_]+)\b[{\[]`)
@@ -189,7 +190,7 @@ func TestOnlyMetricsThatExist(t *testing.T) {
 	}
 }
 
-// TestMetricsAreDocumented: the page of operations has each metric with its labels.
+// TestMetricsAreDocumented checks that the page of operations has each metric with its labels.
 func TestMetricsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "hub/README.md"))
 	if err != nil {
@@ -208,7 +209,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestAlertsAreDocumented: config/README.md lists each alert with its severities.
+// TestAlertsAreDocumented checks that config/README.md lists each alert with its severities.
 func TestAlertsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "config/README.md"))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// testPaused: the hub writes nothing to a member that is paused, be it new or connected before, and
-// says which definitions it would install. It installs them at the end of the pause.
+// testPaused checks that the hub writes nothing to a member that is paused, be it new or connected before, and says
+// which definitions it would install. It installs them at the end of the pause.
 func (s *suite) testPaused(t *testing.T) {
 	s.awaitGone(t)
 	eu := s.Member("eu-1")

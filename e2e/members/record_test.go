@@ -108,8 +108,8 @@ func (e *environment) testRecord(t *testing.T) {
 	e.testReplaced(t, successor, expect)
 }
 
-// testReplaced: a user lets another hub replace the one with epoch 3, which is told, and does
-// not come back by itself.
+// testReplaced checks that a hub with epoch 3 learns that a user let another hub replace it, and does not come back
+// by itself.
 func (e *environment) testReplaced(t *testing.T, former *rival, expect func(hub string, epoch int64)) {
 	t.Helper()
 	replacement := e.startRival(t, "another-hub", "hub/3")

@@ -178,8 +178,8 @@ func (s *suite) testMissingWrite(t *testing.T) {
 	}
 }
 
-// testNotServed: a member that joined before its role had a permission for an API, which it does not serve,
-// stays Ready.
+// testNotServed checks that a member that joined before its role had a permission for an API, which it does not
+// serve, stays Ready.
 func (s *suite) testNotServed(t *testing.T) {
 	s.awaitGone(t)
 	kubeconfig, _ := s.newRestrictedAccount(t, "no-routes", func(resource, verb string) bool {

@@ -147,8 +147,7 @@ func (r *renewals) testRenewed(t *testing.T) {
 	}
 }
 
-// testDenied: a permission that is missing is reported long before the first renewal, and
-// without one.
+// testDenied checks that a permission that is missing is reported long before the first renewal, and without one.
 func (r *renewals) testDenied(t *testing.T) {
 	t.Helper()
 	r.joined(t, "us-1")
@@ -197,8 +196,7 @@ func (r *renewals) testDenied(t *testing.T) {
 	r.await(t, "us-1", v1.ConditionCredentialsRenewed, metav1.ConditionTrue, v1.ReasonNotDue)
 }
 
-// testWarning: the credentials of a Secret that a user maintains are reported and not
-// renewed.
+// testWarning checks that the credentials of a Secret that a user maintains are reported and not renewed.
 func (r *renewals) testWarning(t *testing.T) {
 	t.Helper()
 	r.registerProbed(t, "eu-1")

@@ -86,7 +86,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestSample: seeds one after the other return each mutant once.
+// TestSample checks that seeds one after the other return each mutant once.
 func TestSample(t *testing.T) {
 	t.Parallel()
 	all := All()

@@ -62,8 +62,8 @@ func BenchmarkAffectedByLoss(b *testing.B) {
 	}
 }
 
-// TestUnrelatedMemberAllocatesNothing: an event of a member that affects no application costs no
-// garbage for each.
+// TestUnrelatedMemberAllocatesNothing checks that an event of a member that affects no application costs no garbage
+// for each.
 func TestUnrelatedMemberAllocatesNothing(t *testing.T) {
 	const most = 10 // For all applications.
 	c, change := elsewhere(1000)
@@ -74,8 +74,8 @@ func TestUnrelatedMemberAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestFullApplication: a member that flaps does not affect an application that runs in as many others as it may,
-// if the status that the hub wrote says that nothing is pending there.
+// TestFullApplication checks that a member that flaps does not affect an application that runs in as many others as
+// it may, if the status that the hub wrote says that nothing is pending there.
 func TestFullApplication(t *testing.T) {
 	t.Parallel()
 	spread := func(s v1.Spread) func(*v1.EcommerceApp, *v1.MemberCluster) {

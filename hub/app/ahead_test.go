@@ -17,8 +17,8 @@ import (
 // inventoryOf returns a status of the first generation with entries for members.
 func inventoryOf(members ...string) v1.EcommerceAppStatus { return shop(1, members...).Status }
 
-// testWriteAhead: finalizer and clusters are one write, and clusters that are added later are
-// another. What is recorded already costs none.
+// testWriteAhead checks that one write adds the finalizer and the clusters, another write adds later clusters, and
+// recorded clusters cost none.
 func testWriteAhead(t *testing.T, w *writer) {
 	t.Helper()
 	app := w.stored(t)
@@ -56,7 +56,7 @@ func testWriteAhead(t *testing.T, w *writer) {
 	}
 }
 
-// testOneWrite: a restart, and the clusters of a new application, are one write.
+// testOneWrite checks that one write records a restart and the clusters of a new application.
 func testOneWrite(t *testing.T, w *writer) {
 	t.Helper()
 	request := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1.ImageUpdatedAnnotation+`":"`+v1.RestartNow+`"}}}`))
@@ -82,8 +82,8 @@ func testOneWrite(t *testing.T, w *writer) {
 	}
 }
 
-// testHandedOver: the copies of a new application are ordered before its status is stored, which waits for them for a
-// second. If it is not written, nothing stands for it, and its clusters are recorded.
+// testHandedOver checks that the copies of a new application are ordered before its status is stored, which waits for
+// them for a second. If it is not written, nothing stands for it, and its clusters are recorded.
 func testHandedOver(t *testing.T, w *writer) {
 	t.Helper()
 	app, next := w.stored(t), inventoryOf("a")
@@ -112,7 +112,7 @@ func testHandedOver(t *testing.T, w *writer) {
 	}
 }
 
-// testGone: of a new application that is deleted meanwhile no copy is ordered.
+// testGone checks that no copy is ordered of a new application that is deleted meanwhile.
 func testGone(t *testing.T, w *writer) {
 	t.Helper()
 	app, next := w.stored(t), inventoryOf("a")

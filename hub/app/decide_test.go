@@ -57,7 +57,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// TestDecideWhatServes: what is observed counts, and what was known where it is not.
+// TestDecideWhatServes checks that observed readiness counts, and the last known one where nothing is observed.
 func TestDecideWhatServes(t *testing.T) {
 	t.Parallel()
 	drained := member("a", metav1.ConditionTrue, v1.ReasonConnected)
@@ -92,8 +92,8 @@ func TestDecideWhatServes(t *testing.T) {
 	}
 }
 
-// TestDecideLostFacts: a member whose status was lost is where the application has recorded it to be, while
-// another one is known already and serves.
+// TestDecideLostFacts checks that a member whose status was lost is at the location that the application has
+// recorded, while another member is known already and serves.
 func TestDecideLostFacts(t *testing.T) {
 	t.Parallel()
 	available := &aggregate.Copy{Status: v1.EcommerceAppStatus{Conditions: []metav1.Condition{{Type: v1.ConditionAvailable, Status: metav1.ConditionTrue}}}}
@@ -119,7 +119,7 @@ func TestDecideLostFacts(t *testing.T) {
 	}
 }
 
-// TestDecideWaitsForShares: the pods that are observed to be ready count, of each component.
+// TestDecideWaitsForShares checks that the pods of each component that are observed ready count.
 func TestDecideWaitsForShares(t *testing.T) {
 	t.Parallel()
 	drained := member("a", metav1.ConditionTrue, v1.ReasonConnected)
@@ -253,8 +253,8 @@ func TestMemberChanged(t *testing.T) {
 	}
 }
 
-// TestMemberChange: a member that flaps affects the applications that would be placed there, and
-// those that are not placed.
+// TestMemberChange checks that a member that flaps affects the applications that would be placed there, and those
+// that are not placed.
 func TestMemberChange(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -76,8 +76,8 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestAbandonAfterRestart: a hub that starts beside a member that does not respond counts
-// from when it noticed that, and not from what its predecessor observed.
+// TestAbandonAfterRestart checks that a hub that starts beside a member that does not respond counts from when it
+// noticed that, and not from what its predecessor observed.
 func TestAbandonAfterRestart(t *testing.T) {
 	t.Parallel()
 	deleted := time.Unix(1000, 0)
@@ -150,8 +150,8 @@ func (w *writer) deleted(t *testing.T, cluster string) *v1.EcommerceApp {
 	return app
 }
 
-// testResidueFull: a deletion waits while its residue cannot be recorded, says what to do, and
-// goes on when the record is no longer full.
+// testResidueFull checks that a deletion waits while its residue cannot be recorded, says what to do, and goes on
+// when the record is no longer full.
 func testResidueFull(t *testing.T, w *writer) {
 	t.Helper()
 	w.dispatcher = copies.New(w.client, copies.Options{Residue: store.New(w.client, "default")})

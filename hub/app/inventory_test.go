@@ -175,8 +175,8 @@ func TestRecoverRecorded(t *testing.T) {
 	}
 }
 
-// TestLostInventoryEndsDecision: a pass over an application whose status was lost takes its orders back, and a dry run
-// does not.
+// TestLostInventoryEndsDecision checks that a pass over an application whose status was lost takes its orders back,
+// and a dry run does not.
 func TestLostInventoryEndsDecision(t *testing.T) {
 	t.Parallel()
 	c := clocktesting.NewFakeClock(time.Unix(1000, 0))

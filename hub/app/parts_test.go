@@ -58,8 +58,8 @@ func (p *partial) Patch(context.Context, client.Object, client.Patch, ...client.
 	return p.denied
 }
 
-// TestPartsFail: an error in one part of a decision does not keep the rest from being reported: a cluster that is
-// lost meanwhile is Stale.
+// TestPartsFail checks that an error in one part of a decision does not keep the rest from being reported: a cluster
+// that is lost meanwhile is Stale.
 func TestPartsFail(t *testing.T) {
 	t.Parallel()
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "controllerrevisions"}, "", nil)
@@ -123,7 +123,8 @@ func (p *partial) checkStalled(t *testing.T, conditions []metav1.Condition, reas
 	}
 }
 
-// TestPartsFailWithProgress: an error that is retried later and later does not delay a status that waits for others.
+// TestPartsFailWithProgress checks that an error that is retried later and later does not delay a status that waits
+// for others.
 func TestPartsFailWithProgress(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))

@@ -46,8 +46,8 @@ func (s *strictStatus) Patch(_ context.Context, o client.Object, _ client.Patch,
 	return nil
 }
 
-// TestRefused: a status that the API server refuses is written without what members report, once, and is as
-// before when it is accepted again.
+// TestRefused checks that a status that the API server refuses is written once without what members report, and in
+// full when it is accepted again.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	hub, recorder, clock := &strict{}, events.NewFakeRecorder(10), clocktesting.NewFakeClock(time.Unix(1000, 0))

@@ -78,7 +78,7 @@ func runRenderings(t *testing.T, cases map[string]renderingCase) {
 	}
 }
 
-// TestRenderingOfClusters: the status says which version of pod templates each cluster may have.
+// TestRenderingOfClusters checks that the status says which version of pod templates each cluster may have.
 func TestRenderingOfClusters(t *testing.T) {
 	t.Parallel()
 	const first, second, next = "0", "0", render.Version
@@ -106,7 +106,7 @@ func TestRenderingOfClusters(t *testing.T) {
 	})
 }
 
-// TestRenderingBegan: the status says which version each cluster may have when one has begun with it.
+// TestRenderingBegan checks that the status says which version each cluster may have when one has begun with it.
 func TestRenderingBegan(t *testing.T) {
 	t.Parallel()
 	const first, second, next = "0", "0", render.Version
@@ -156,7 +156,8 @@ func TestRenderingBegan(t *testing.T) {
 	})
 }
 
-// TestRenderingIsReported: the status says where pods of an earlier version run, and where they are being replaced.
+// TestRenderingIsReported checks that the status says where pods of an earlier version run, and where they are being
+// replaced.
 func TestRenderingIsReported(t *testing.T) {
 	t.Parallel()
 	app, in := upgraded(nil)
@@ -174,7 +175,8 @@ func TestRenderingIsReported(t *testing.T) {
 	}
 }
 
-// TestRenderingPauses: the time in which nothing is written does not count, and a decision that is due is made.
+// TestRenderingPauses checks that the time in which nothing is written does not count, and a decision that is due is
+// made.
 func TestRenderingPauses(t *testing.T) {
 	t.Parallel()
 	app, in := upgraded(func(_ *v1.EcommerceApp, in *observation) { began(in) })
@@ -195,7 +197,8 @@ func TestRenderingPauses(t *testing.T) {
 	}
 }
 
-// TestApprovalOfRendering: an approval counts until the version has begun in its region, or another version is rolled out.
+// TestApprovalOfRendering checks that an approval counts until the version has begun in its region, or another
+// version is rolled out.
 func TestApprovalOfRendering(t *testing.T) {
 	t.Parallel()
 	for approval, want := range map[string]bool{"rendering-2/eu": true, "rendering-2/us": false, "rendering-1/us": true, "2/us": false} {

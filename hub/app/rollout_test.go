@@ -181,7 +181,8 @@ func TestComponentsOf(t *testing.T) {
 	}
 }
 
-// TestGrowthNeedsNoUser: a database that cannot grow does not fail the revision; another component that fails does.
+// TestGrowthNeedsNoUser checks that a database that cannot grow does not fail the revision; another component that
+// fails does.
 func TestGrowthNeedsNoUser(t *testing.T) {
 	t.Parallel()
 	for name, others := range map[string][]v1.ComponentStatus{"": nil, v1.ReasonDeadlineExceeded: {{Name: "frontend", Phase: v1.PhaseFailed, Reason: v1.ReasonDeadlineExceeded}}} {
@@ -196,7 +197,7 @@ func TestGrowthNeedsNoUser(t *testing.T) {
 	}
 }
 
-// TestObservedTime: what this hub observes begins when it leads, and when the member is connected.
+// TestObservedTime checks that what this hub observes begins when it leads, and when the member is connected.
 func TestObservedTime(t *testing.T) {
 	t.Parallel()
 	app, in := rollingShop()
@@ -220,7 +221,7 @@ func TestObservedTime(t *testing.T) {
 	}
 }
 
-// TestClocksAhead: what was written by a clock that is ahead of the hub's says nothing.
+// TestClocksAhead checks that what was written by a clock that is ahead of the hub's says nothing.
 func TestClocksAhead(t *testing.T) {
 	t.Parallel()
 	app, in := rollingShop()
@@ -243,7 +244,8 @@ func TestClocksAhead(t *testing.T) {
 	}
 }
 
-// TestRevisionsInUse: revisions that no cluster has are forgotten, also while one stays with an earlier one.
+// TestRevisionsInUse checks that revisions that no cluster has are forgotten, also while one stays with an earlier
+// one.
 func TestRevisionsInUse(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -265,8 +267,8 @@ func TestRevisionsInUse(t *testing.T) {
 	}
 }
 
-// TestHubAwayPastTheDeadline: a hub that has just begun to lead finds a cluster connected and not ready, whose update
-// was written long ago: that time does not count.
+// TestHubAwayPastTheDeadline checks that the time before a hub begins to lead does not count for a cluster that it
+// finds connected and not ready, however long ago the update was written.
 func TestHubAwayPastTheDeadline(t *testing.T) {
 	t.Parallel()
 	app, in := rollingShop()
@@ -317,8 +319,8 @@ func checkClustersOf(t *testing.T, cases map[string]clusterCase) {
 	}
 }
 
-// TestNumbersOfAnEarlierRollout: what runs without a number is not the revision that was healthy in a rollout
-// that was removed.
+// TestNumbersOfAnEarlierRollout checks that what runs without a number is not the revision that was healthy in a
+// rollout that was removed.
 func TestNumbersOfAnEarlierRollout(t *testing.T) {
 	t.Parallel()
 	app, in := rollingShop()
@@ -334,7 +336,7 @@ func TestNumbersOfAnEarlierRollout(t *testing.T) {
 	}
 }
 
-// TestPauseStopsTheClock: the time in which nothing is written does not count.
+// TestPauseStopsTheClock checks that the time in which nothing is written does not count.
 func TestPauseStopsTheClock(t *testing.T) {
 	t.Parallel()
 	app, in := rollingShop()
@@ -348,7 +350,7 @@ func TestPauseStopsTheClock(t *testing.T) {
 	}
 }
 
-// TestApprovalEnds: an approval counts until its region has begun, or a later revision is rolled out.
+// TestApprovalEnds checks that an approval counts until its region has begun, or a later revision is rolled out.
 func TestApprovalEnds(t *testing.T) {
 	t.Parallel()
 	for approval, want := range map[string]bool{"": false, "2/eu": true, "2/us": false, "1/us": true, "1/asia": true, "3/eu": false, "eu": false} {
@@ -360,7 +362,7 @@ func TestApprovalEnds(t *testing.T) {
 	}
 }
 
-// TestAnotherAttempt: only the revision of the present spec is rolled out without having been healthy.
+// TestAnotherAttempt checks that only the revision of the present spec is rolled out without having been healthy.
 func TestAnotherAttempt(t *testing.T) {
 	t.Parallel()
 	app, _ := rollingShop()

@@ -11,7 +11,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
-// TestDelay: a status that takes a deletion back is stored at once, as a queue has the order to delete the copy.
+// TestDelay checks that a status that takes a deletion back is stored at once, as a queue has the order to delete the
+// copy.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	c := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))

@@ -109,7 +109,7 @@ func (w *writer) status(phase v1.Phase, replicas int32) v1.EcommerceAppStatus {
 	return v1.EcommerceAppStatus{Phase: phase, Replicas: replicas, LastUpdated: &now}
 }
 
-// testProgress: progress is written together, and anything else at once.
+// testProgress checks that progress is written together, and other changes at once.
 func testProgress(t *testing.T, w *writer) {
 	t.Helper()
 	app := w.stored(t)
@@ -148,8 +148,8 @@ func testProgress(t *testing.T, w *writer) {
 	}
 }
 
-// testConsent: the consent to leave data ends with the drain that it was given for, and not while the cache
-// does not have the drain yet.
+// testConsent checks that the consent to leave data ends with the drain that it was given for, and not while the
+// cache does not have the drain yet.
 func testConsent(t *testing.T, w *writer) {
 	t.Helper()
 	members := []v1.MemberCluster{member("eu-1", metav1.ConditionTrue, v1.ReasonConnected), member("us-1", metav1.ConditionTrue, v1.ReasonConnected)}
@@ -189,7 +189,7 @@ func testConsent(t *testing.T, w *writer) {
 	withdraw(" asia-1")
 }
 
-// testPace: what is urgent is written at once, and one that changes several times in a second once.
+// testPace checks that an urgent change is written at once, and one that repeats within a second is written once.
 func testPace(t *testing.T, w *writer) {
 	t.Helper()
 	app := w.stored(t)
@@ -217,7 +217,7 @@ func testPace(t *testing.T, w *writer) {
 	}
 }
 
-// testStatusLock: a status that was computed from an older version is not written.
+// testStatusLock checks that a status that was computed from an older version is not written.
 func testStatusLock(t *testing.T, w *writer) {
 	t.Helper()
 	app := w.stored(t)
@@ -230,7 +230,7 @@ func testStatusLock(t *testing.T, w *writer) {
 	}
 }
 
-// testMetadataLock: a patch replaces the list of finalizers as a whole.
+// testMetadataLock checks that a patch replaces the list of finalizers as a whole.
 func testMetadataLock(t *testing.T, w *writer) {
 	t.Helper()
 	app := w.stored(t)
@@ -243,8 +243,8 @@ func testMetadataLock(t *testing.T, w *writer) {
 	}
 }
 
-// testConflict: a conflict is tried again, and is no error. It is not tried in the same pass,
-// whose cache is still behind.
+// testConflict checks that a conflict is tried again, and is no error. It is not tried in the same pass, whose cache
+// is still behind.
 func testConflict(t *testing.T, w *writer) {
 	t.Helper()
 	old := w.stored(t)
@@ -275,8 +275,8 @@ func (o *outdated) Get(_ context.Context, _ client.ObjectKey, into client.Object
 	return nil
 }
 
-// TestMembersThatLeave: the series of a member go when its MemberCluster is deleted, and the
-// applications that it runs are enqueued.
+// TestMembersThatLeave checks that the series of a member go when its MemberCluster is deleted, and the applications
+// that it runs are enqueued.
 func TestMembersThatLeave(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()

@@ -118,8 +118,7 @@ func TestForgetFreesTheCluster(t *testing.T) {
 	}
 }
 
-// TestAdmitAfterTheEnd: what an ended member still finds out is not kept for the next
-// one of its name.
+// TestAdmitAfterTheEnd checks that results of an ended member do not reach the next one of its name.
 func TestAdmitAfterTheEnd(t *testing.T) {
 	claims := newClaims("hub")
 	ended, cancel := context.WithCancel(t.Context())

@@ -217,7 +217,7 @@ func TestSetBeforeStart(t *testing.T) {
 	}
 }
 
-// TestHungMember: a member that accepts connections and never responds delays no other.
+// TestHungMember checks that a member that accepts connections and never responds delays no other.
 func TestHungMember(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -71,7 +71,7 @@ func TestInspections(t *testing.T) {
 	}
 }
 
-// TestHastenInspection: informers hasten the next inspection, but not the repetition of a failed one.
+// TestHastenInspection checks that informers hasten the next inspection, but not the repetition of a failed one.
 func TestHastenInspection(t *testing.T) {
 	t.Parallel()
 	for failed, want := range map[int]time.Duration{0: inspectNow, 1: time.Minute} {

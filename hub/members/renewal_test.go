@@ -12,8 +12,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/health"
 )
 
-// TestRenewalFailure: a failed renewal is about the kubeconfig that it was tried with, as is a
-// missing permission, which is known before any.
+// TestRenewalFailure checks that a failed renewal is about the kubeconfig that was used, and that a missing
+// permission is known before any renewal.
 func TestRenewalFailure(t *testing.T) {
 	t.Parallel()
 	const account = "shopfleet-system/shopfleet-hub"

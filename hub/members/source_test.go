@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestConnections: changes of nodes are not changes of the connection.
+// TestConnections checks that changes of nodes are no changes of the connection.
 func TestConnections(t *testing.T) {
 	f := New(Options{})
 	f.Set("a", Target{})

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestOldKubernetes: a member that is too old is refused by name, and nothing is written there, with the
+// TestOldKubernetes checks that a member that is too old is refused by name, and nothing is written there, with the
 // agent or without.
 func TestOldKubernetes(t *testing.T) {
 	t.Parallel()

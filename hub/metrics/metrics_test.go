@@ -190,7 +190,7 @@ func TestBeforeTheCacheIsFilled(t *testing.T) {
 	}
 }
 
-// TestSeriesAreBounded: the documented numbers of series.
+// TestSeriesAreBounded checks that the numbers of series are the documented ones.
 func TestSeriesAreBounded(t *testing.T) {
 	h := fleet(10, 3)
 	if got, want := len(h.gather(t)), 3*6+10*(2+3*5); got != want {

@@ -65,7 +65,7 @@ func constants(t *testing.T, name, prefix string) map[string]string {
 	return found
 }
 
-// TestEveryReasonHasAnEntry: a reason that is added without an entry fails here.
+// TestEveryReasonHasAnEntry checks that each reason has an entry in the runbook.
 func TestEveryReasonHasAnEntry(t *testing.T) {
 	constants := reasons(t)
 	for value, name := range constants {
@@ -80,8 +80,8 @@ func TestEveryReasonHasAnEntry(t *testing.T) {
 	}
 }
 
-// TestReasonsAreConstants: a reason that is a literal or converted from another type has no entry.
-// What an argument or a variable holds, package e2e/framework/invariants checks.
+// TestReasonsAreConstants checks that no reason is a literal or a conversion: these have no entry in the runbook. What an
+// argument or a variable holds, package e2e/framework/invariants checks.
 func TestReasonsAreConstants(t *testing.T) {
 	set := token.NewFileSet()
 	files := 0
@@ -205,7 +205,7 @@ func rendered(t *testing.T, kind string, change func(*v1.EcommerceApp)) []compon
 	return found
 }
 
-// TestSecretsCanBeCreatedAgain: the commands for lost credentials have the names and the keys of the
+// TestSecretsCanBeCreatedAgain checks that the commands for lost credentials have the names and the keys of the
 // Secrets that databases depend on.
 func TestSecretsCanBeCreatedAgain(t *testing.T) {
 	e, _ := runbook.Lookup(v1.ReasonCredentialsMissing)
@@ -253,7 +253,7 @@ func shopRules(t *testing.T) [][]byte {
 // runbookURL is the address of hub/RUNBOOK.md, which Alertmanager shows as a link.
 const runbookURL = "https://github.com/shopfleet/shopfleet/blob/main/hub/RUNBOOK.md#"
 
-// TestEveryAlertHasAnEntry: the annotation runbook_url of an alert leads to its section in the page.
+// TestEveryAlertHasAnEntry checks that the annotation runbook_url of an alert leads to its section in the page.
 func TestEveryAlertHasAnEntry(t *testing.T) {
 	want, got := map[string]bool{}, map[string]bool{}
 	for _, a := range alerts(t) {
@@ -273,7 +273,7 @@ func TestEveryAlertHasAnEntry(t *testing.T) {
 	}
 }
 
-// TestAnchors: a heading has the anchor that links use, since names have letters only.
+// TestAnchors checks that a heading has the anchor that links use, since names have letters only.
 func TestAnchors(t *testing.T) {
 	for _, e := range append(runbook.Alerts(), runbook.Entries()...) {
 		if strings.ContainsFunc(e.Reason, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }) {

@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// TestContendedError: what a message asks for is something that a user can do.
+// TestContendedError checks that the message names a remedy that a user can apply.
 func TestContendedError(t *testing.T) {
 	t.Parallel()
 	key := func(kind string) component.Key {

@@ -7,8 +7,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// TestDeniedUntilTheFirstField: a repair of several contended fields may be made when one of
-// them may be written again.
+// TestDeniedUntilTheFirstField checks that a repair of several contended fields may be made when one of them may be
+// written again.
 func TestDeniedUntilTheFirstField(t *testing.T) {
 	t.Parallel()
 	began := time.Unix(1e9, 0)

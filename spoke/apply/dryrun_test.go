@@ -89,7 +89,7 @@ func testDryRun(s *server) func(*testing.T) {
 	}
 }
 
-// testDryRunSecret: of a Secret a dry run names paths only.
+// testDryRunSecret checks that a dry run names only the paths of a Secret.
 func testDryRunSecret(s *server) func(*testing.T) {
 	return func(t *testing.T) {
 		intent, request := drawn("dry-secret")

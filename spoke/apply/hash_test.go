@@ -78,7 +78,7 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-// TestHashLeavesObject: the live object that is hashed may be in a cache, which others read.
+// TestHashLeavesObject checks that hashing does not change the live object, which may be in a shared cache.
 func TestHashLeavesObject(t *testing.T) {
 	typed := configMap()
 	typed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{}`)}}

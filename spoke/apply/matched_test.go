@@ -11,8 +11,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// TestMatched: only the same version of the same object is known to need no write, for the same
-// intent, and if nothing else counts.
+// TestMatched checks that an object is known to need no write only for the same version and intent, and if nothing
+// else changed.
 func TestMatched(t *testing.T) {
 	t.Parallel()
 	request := func() Request {
@@ -69,7 +69,7 @@ func TestMatched(t *testing.T) {
 	})
 }
 
-// TestMatchedFingerprint: an object whose content the cache does not have is known by its fingerprint,
+// TestMatchedFingerprint checks that an object whose content the cache does not have is known by its fingerprint,
 // whatever its version is.
 func TestMatchedFingerprint(t *testing.T) {
 	t.Parallel()
@@ -120,7 +120,7 @@ func TestMatchedFingerprint(t *testing.T) {
 	}
 }
 
-// TestFingerprintsRemember: a fingerprint that is remembered is the one that is computed, and no more are
+// TestFingerprintsRemember checks that a fingerprint that is remembered is the one that is computed, and no more are
 // remembered than the bound.
 func TestFingerprintsRemember(t *testing.T) {
 	t.Parallel()

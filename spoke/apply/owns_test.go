@@ -32,7 +32,7 @@ const (
 		}}`
 )
 
-// TestOwnsAll: an intent is owned if the managed fields contain everything that it sets.
+// TestOwnsAll checks that an intent is owned if the managed fields contain everything that it sets.
 func TestOwnsAll(t *testing.T) {
 	t.Parallel()
 	const manager = "test"

@@ -145,7 +145,7 @@ func testGrowVersion(s *server) func(*testing.T) {
 	}
 }
 
-// TestDeadlines: no request of an Applier waits for ever, whatever its caller's context.
+// TestDeadlines checks that no request of an Applier waits for ever, whatever its caller's context.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	var without []string

@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// TestApplied: the record is read as it was written, and the hash is found where it is.
+// TestApplied checks that the record is read as it was written.
 func TestApplied(t *testing.T) {
 	t.Parallel()
 	recorded := func(a component.Applied) *corev1.Service {

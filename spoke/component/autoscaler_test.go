@@ -30,8 +30,8 @@ func scaler(name, reason string) *autoscalingv2.HorizontalPodAutoscaler {
 	return a
 }
 
-// TestInactiveAutoscaler: an autoscaler that does not scale is reported after five minutes, since a LimitRange of the
-// cluster may set the request that its target is a part of.
+// TestInactiveAutoscaler checks that an autoscaler that does not scale is reported after five minutes, since a
+// LimitRange of the cluster may set the request that its target is a part of.
 func TestInactiveAutoscaler(t *testing.T) {
 	t.Parallel()
 	cpu := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}

@@ -199,7 +199,7 @@ func TestBlueGreenOfAPlan(t *testing.T) {
 	}
 }
 
-// TestServes: a Service that was not read serves nothing.
+// TestServes checks that a Service that was not read serves nothing.
 func TestServes(t *testing.T) {
 	selecting := func(r component.Resource, hash string) component.Resource {
 		r.SetLabels(map[string]string{v1.PodTemplateLabel: hash})

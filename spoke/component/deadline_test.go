@@ -164,7 +164,8 @@ func TestUnobservedKeepsItsTime(t *testing.T) {
 	}
 }
 
-// TestDeadlineWithoutReady: progress of a component has its own time, also where no condition Ready is known.
+// TestDeadlineWithoutReady checks that progress of a component has its own time, also where no condition Ready is
+// known.
 func TestDeadlineWithoutReady(t *testing.T) {
 	progress := metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: v1.ReasonWaitingForReplicas, ObservedGeneration: 7, LastTransitionTime: at(0)}
 	got := component.Summarize(component.Summary{

@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// TestHeldDeletion: a deletion that finalizers of others hold names them and waits for a user after some
+// TestHeldDeletion checks that a deletion that finalizers of others hold names them and waits for a user after some
 // minutes; also of an object that is deleted while the application stays.
 func TestHeldDeletion(t *testing.T) {
 	t.Parallel()
@@ -60,8 +60,8 @@ func TestHeldDeletion(t *testing.T) {
 	}
 }
 
-// TestContendedField: a field that another client keeps changing waits for a user, and does not make a component
-// fail that works.
+// TestContendedField checks that a field that another client keeps changing waits for a user, and does not make a
+// component fail that works.
 func TestContendedField(t *testing.T) {
 	t.Parallel()
 	problem := component.Problem{Component: "backend", Reason: v1.ReasonFieldManagerConflict, Message: "stop it", Blocking: true, Harmless: true}

@@ -79,7 +79,8 @@ func missing(name string) func(component.Resource) {
 	}
 }
 
-// TestHold: pod templates of another version stay until it is released, and then change one component after the other.
+// TestHold checks that pod templates of another version stay until the version is released, and then change one
+// component after the other.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	all := []string{"database", "backend", "frontend"}
@@ -173,7 +174,7 @@ func podTemplate(r component.Resource) corev1.PodTemplateSpec {
 	}
 }
 
-// TestWhatHeldTemplatesName: what pods of the version before read is not pruned while they run.
+// TestWhatHeldTemplatesName checks that objects that pods of the version before read are not pruned while these run.
 func TestWhatHeldTemplatesName(t *testing.T) {
 	t.Parallel()
 	found := existing(versioned("1", "a"), nil)
@@ -194,8 +195,8 @@ func TestWhatHeldTemplatesName(t *testing.T) {
 	}
 }
 
-// TestStorageReplacesNoHeldTemplate: a StatefulSet whose claims have grown is replaced when its pod template is, and is ready
-// until then.
+// TestStorageReplacesNoHeldTemplate checks that a StatefulSet whose claims have grown is replaced when its pod
+// template is, and is ready until then.
 func TestStorageReplacesNoHeldTemplate(t *testing.T) {
 	t.Parallel()
 	found := existing(versioned("1", "a"), nil)
@@ -231,7 +232,8 @@ func TestStorageReplacesNoHeldTemplate(t *testing.T) {
 	}
 }
 
-// TestHeldBlueGreen: a workload whose name has a hash of its pod template keeps the one that serves, with all that selects it.
+// TestHeldBlueGreen checks that a workload whose name has a hash of its pod template keeps the one that serves, with
+// all that selects it.
 func TestHeldBlueGreen(t *testing.T) {
 	t.Parallel()
 	serving := withTemplate("1", 3)

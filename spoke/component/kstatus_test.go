@@ -36,8 +36,8 @@ func kstatus(t *testing.T, generation int64, deleting bool, r component.Report) 
 	return result.Status.String()
 }
 
-// TestKstatus: what lasts until a user does something is a failure for tools that use kstatus, and
-// what takes its time is not.
+// TestKstatus checks that kstatus reports Failed if a user must act, and InProgress for anything that only takes
+// time.
 func TestKstatus(t *testing.T) {
 	cases := summaries()
 	blocked := func(reason string) summary {

@@ -170,7 +170,7 @@ func TestObserveOthers(t *testing.T) {
 	}
 }
 
-// TestClassifyCredentials: a database whose credentials exist already is new.
+// TestClassifyCredentials checks that a database whose credentials exist already is new.
 func TestClassifyCredentials(t *testing.T) {
 	c := part("database", nil, deployment("database", 1, 0))
 	credentials := component.Object{Resource: configMap("credentials", "database"), Once: true}
@@ -214,7 +214,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestClassifyWritten: a workload that the API server refused is not rolled out.
+// TestClassifyWritten checks that a workload that the API server refused is not rolled out.
 func TestClassifyWritten(t *testing.T) {
 	t.Parallel()
 	old := func(d *appsv1.Deployment) {
@@ -239,7 +239,7 @@ func TestClassifyWritten(t *testing.T) {
 	}
 }
 
-// TestWantedPods: pods that others scaled to are counted, unless there are to be none, or are none.
+// TestWantedPods checks that the replicas that others set count, unless the wanted or the stored number is zero.
 func TestWantedPods(t *testing.T) {
 	for name, tt := range map[string]struct {
 		wanted, live, counted int32
@@ -257,7 +257,7 @@ func TestWantedPods(t *testing.T) {
 	}
 }
 
-// TestScaledByAnAutoscaler: a number that was left to an autoscaler counts by what is stored.
+// TestScaledByAnAutoscaler checks that replicas that an autoscaler sets count as they are stored.
 func TestScaledByAnAutoscaler(t *testing.T) {
 	left := func(stored int32) *appsv1.Deployment {
 		d := deployment("web", 0, 0, old)

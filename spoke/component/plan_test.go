@@ -331,7 +331,8 @@ func TestDeletePlan(t *testing.T) {
 	}
 }
 
-// TestSelectedVolumes: a selector that a policy adds to the claims is kept, one that is wanted must be there.
+// TestSelectedVolumes checks that a selector that a policy adds to the claims is kept, and that a wanted selector
+// must be present.
 func TestSelectedVolumes(t *testing.T) {
 	selecting := func(tier string) func(*appsv1.StatefulSet) {
 		return func(s *appsv1.StatefulSet) {

@@ -104,7 +104,7 @@ func TestCopying(t *testing.T) {
 	}
 }
 
-// TestPrepareExit: the last end of the init container counts, also while it runs again.
+// TestPrepareExit checks that the last end of the init container counts, also while it runs again.
 func TestPrepareExit(t *testing.T) {
 	ended := func(code int32) *corev1.ContainerStateTerminated {
 		return &corev1.ContainerStateTerminated{ExitCode: code}

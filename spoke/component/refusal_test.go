@@ -92,8 +92,8 @@ func TestExplainByEvents(t *testing.T) {
 	}
 }
 
-// TestRefusedDeployment: the Deployment's own condition says why pods are refused, at once, and without what
-// differs between attempts.
+// TestRefusedDeployment checks that the Deployment's own condition explains refused pods at once, without the parts
+// that differ between attempts.
 func TestRefusedDeployment(t *testing.T) {
 	t.Parallel()
 	says := func(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) func(*appsv1.Deployment) {
@@ -138,7 +138,7 @@ func TestRefusedDeployment(t *testing.T) {
 	}
 }
 
-// TestEventsOutrankClaims: a claim that waits for its first pod is not the cause.
+// TestEventsOutrankClaims checks that a claim that waits for its first pod is not the cause.
 func TestEventsOutrankClaims(t *testing.T) {
 	t.Parallel()
 	unbound := live(statefulSet("database", 1, 0), claim("data-app-database-0", "10Gi", corev1.ClaimPending))

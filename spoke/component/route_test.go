@@ -108,7 +108,7 @@ func TestObserveRoute(t *testing.T) {
 	}
 }
 
-// TestRouteAddresses: a route has the addresses of its Gateway once that accepts it.
+// TestRouteAddresses checks that a route has the addresses of its Gateway once that accepts it.
 func TestRouteAddresses(t *testing.T) {
 	ok := route(reported(parent("https"), accepted(), resolved()))
 	for name, tt := range map[string]struct {
@@ -140,8 +140,8 @@ func routed() component.Component {
 	return c
 }
 
-// TestReplacedWayIn: what admitted requests before is deleted when its replacement does, and stays as
-// it is until then.
+// TestReplacedWayIn checks that an Ingress or HTTPRoute stays as it is until its replacement admits requests, and is
+// then deleted.
 func TestReplacedWayIn(t *testing.T) {
 	ok := route(reported(parent("https"), accepted()))
 	unserved := routed()

@@ -10,8 +10,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// TestHasStarted: only a pod of the present intent shows that its server has started, and once it has, it does not
-// matter how it goes on.
+// TestHasStarted checks that only a pod of the present intent shows that its server has started, and once it has, it
+// does not matter how it goes on.
 func TestHasStarted(t *testing.T) {
 	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
 	waits := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}

@@ -297,7 +297,7 @@ func TestDatabaseLost(t *testing.T) {
 	}
 }
 
-// TestEachProblem: a problem that explains one component, or that is tolerated, does not hide that of the next.
+// TestEachProblem checks that a problem that explains one component, or is tolerated, does not hide that of the next.
 func TestEachProblem(t *testing.T) {
 	off := component.State{Name: "cache", Phase: v1.PhaseDisabled, Ready: true}
 	explains := component.Problem{Component: "web", Reason: v1.ReasonCrashLoopBackOff, Message: "exit code 1", Optional: true, Explains: true}

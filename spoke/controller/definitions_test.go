@@ -9,7 +9,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// TestSlimDefinition: the cache has of CRDs what update reads, and what identifies them.
+// TestSlimDefinition checks that the cache keeps the fields of CRDs that updates read, and their identity.
 func TestSlimDefinition(t *testing.T) {
 	t.Parallel()
 	kept := definitions()

@@ -52,7 +52,7 @@ func (c runningController) RunWithContext(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// TestInformerContext: contexts that are derived from that of an informer start no goroutine, whatever
+// TestInformerContext checks that contexts that are derived from that of an informer start no goroutine, whatever
 // context it is run with. Other tests do not run at the same time, as goroutines are those of the process.
 func TestInformerContext(t *testing.T) {
 	stop, given := make(chan struct{}), make(chan context.Context, 1)
@@ -262,7 +262,7 @@ func testRemoved(
 	}
 }
 
-// TestHandlersMayRead: a handler may ask whether the cache is in sync, as each read of it does.
+// TestHandlersMayRead checks that a handler may ask whether the cache is in sync, as each read of it does.
 func TestHandlersMayRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -59,8 +59,8 @@ func identities(c *corev1.PersistentVolumeClaim) map[string]uintptr {
 	}
 }
 
-// TestCachedObjectsShare: what is equal in the objects of a cache is in memory once, and nothing
-// becomes equal by that.
+// TestCachedObjectsShare checks that equal parts of cached objects are in memory once, and that different parts stay
+// different.
 func TestCachedObjectsShare(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -109,7 +109,7 @@ func TestCachedObjectsShare(t *testing.T) {
 	}
 }
 
-// TestInternerIsBounded: what no object uses any more is dropped, and what is used is kept.
+// TestInternerIsBounded checks that values that no object uses are dropped, and used ones are kept.
 func TestInternerIsBounded(t *testing.T) {
 	t.Parallel()
 	slim := newSlimmer()
@@ -130,8 +130,7 @@ func TestInternerIsBounded(t *testing.T) {
 	runtime.KeepAlive(stays)
 }
 
-// TestInternerKeepsWhatIsPassedOn: a value stays while objects use it, also if the first of them is
-// gone.
+// TestInternerKeepsWhatIsPassedOn checks that a value stays while objects use it, also if the first of them is gone.
 func TestInternerKeepsWhatIsPassedOn(t *testing.T) {
 	t.Parallel()
 	slim := newSlimmer()
@@ -166,7 +165,7 @@ func TestSharingIsConcurrent(t *testing.T) {
 	all.Wait()
 }
 
-// TestCopiesShareAmounts: the resources of equal shops are in memory once.
+// TestCopiesShareAmounts checks that the resources of equal shops are in memory once.
 func TestCopiesShareAmounts(t *testing.T) {
 	t.Parallel()
 	transform := NewTransform()

@@ -37,8 +37,7 @@ func testLostMySQL(t *testing.T, w *writer) {
 	(&lostDatabase{w, v1.EngineMySQL}).test(t)
 }
 
-// test: a database is created once. What was created is lost without its volume, until a user or a Restore
-// ends that.
+// test checks that a created database is lost without its volume, until a user or a Restore ends that.
 func (d *lostDatabase) test(t *testing.T) {
 	t.Helper()
 	d.exec = func(context.Context, podexec.Container, podexec.Command) (string, error) { return "", nil }
@@ -59,7 +58,7 @@ func (d *lostDatabase) test(t *testing.T) {
 	t.Run("deletion", d.deletion)
 }
 
-// marks: the mark, and what the hub and the status know, restore each other.
+// marks checks that the mark and the statuses of hub and copy restore each other.
 func (d *lostDatabase) marks(t *testing.T) {
 	d.deleteObject(t, &corev1.Secret{}, d.names().MarkName())
 	d.pass(t)
@@ -85,7 +84,7 @@ func (d *lostDatabase) marks(t *testing.T) {
 	d.expect(t, "a claim that was put back", false, database.Mark{Created: true})
 }
 
-// loss: it is said until the primary has data again, and no dump is made meanwhile.
+// loss checks that a loss is reported until the primary has data again, and that no dump is made meanwhile.
 func (d *lostDatabase) loss(t *testing.T) {
 	d.deletePod(t, 0)
 	d.deleteClaim(t)
@@ -110,7 +109,7 @@ func (d *lostDatabase) loss(t *testing.T) {
 	d.expect(t, "an init container that found data", false, database.Mark{Created: true})
 }
 
-// startEmpty: a token consents once, and only to a loss that there is.
+// startEmpty checks that a token allows one initialization, and only if the data is lost.
 func (d *lostDatabase) startEmpty(t *testing.T) {
 	d.annotate(t, v1.StartEmptyAnnotation, `"a"`)
 	d.pass(t)
@@ -133,7 +132,7 @@ func (d *lostDatabase) startEmpty(t *testing.T) {
 	d.expect(t, "the same token", true, database.Mark{Created: true, StartEmpty: "b"})
 }
 
-// load: nothing uses the database until the dump is loaded.
+// load checks that no client uses the database until the dump is loaded.
 func (d *lostDatabase) load(t *testing.T) {
 	d.createClaim(t, 0)
 	d.createPod(t, false)
@@ -162,7 +161,8 @@ func (d *lostDatabase) load(t *testing.T) {
 	d.expect(t, "a load that succeeded", false, database.Mark{Created: true, StartEmpty: "b"})
 }
 
-// deletion: claims and mark stay, and so a loss meanwhile is noticed, unless the application asks for their end.
+// deletion checks that claims and mark stay, so that a later loss is noticed, unless the application requests their
+// deletion.
 func (d *lostDatabase) deletion(t *testing.T) {
 	d.end(t, "{}")
 	if _, found := d.mark(t); !found {

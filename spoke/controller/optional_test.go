@@ -114,7 +114,7 @@ func testDefinitionGoes(c *fleet.Cluster) func(*testing.T) {
 	}
 }
 
-// TestUnservedInformer: the informer of a kind that is no longer served does not stay.
+// TestUnservedInformer checks that the informer of a kind that is no longer served ends.
 func TestUnservedInformer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

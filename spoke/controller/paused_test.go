@@ -15,8 +15,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// testPaused: nothing of a paused application is written but its status, which says what would be.
-// Without the pause exactly that is written.
+// testPaused checks that only the status of a paused application is written, and that it lists exactly what is
+// written after the pause.
 func testPaused(t *testing.T, w *writer) {
 	t.Helper()
 	w.reconcile(t)

@@ -26,8 +26,8 @@ type waiting struct {
 	refused, denied bool
 }
 
-// testPodProblems: an application says why pods are not ready that it has been waiting for. Before, and
-// when they are ready, no pods are listed.
+// testPodProblems checks that an application says why pods that it waits for are not ready. Before, and when they are
+// ready, no pods are listed.
 func testPodProblems(t *testing.T, w *writer) {
 	t.Helper()
 	p := &waiting{writer: w}

@@ -22,9 +22,8 @@ var errNoPolicy = errors.New("a new StatefulSet lacks the policy's label")
 // annotation.
 const policyLabel = "cost-center"
 
-// testPolicy: a policy extends the claim templates of a StatefulSet, which cannot be
-// changed afterwards. The StatefulSet is neither written again nor recreated, and accepts
-// other changes.
+// testPolicy checks that a policy extends the claim templates of a StatefulSet, which cannot be changed afterwards.
+// The StatefulSet is neither written again nor recreated, and accepts other changes.
 func testPolicy(t *testing.T, w *writer) {
 	t.Helper()
 	installPolicy(t, w)

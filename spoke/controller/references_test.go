@@ -38,8 +38,8 @@ type referring struct {
 	refused error
 }
 
-// testReferences: an application says which objects of users are missing, works without them, and costs
-// a read for each of them now and then.
+// testReferences checks that an application names missing objects of users, works without them, and reads each of
+// them now and then.
 func testReferences(t *testing.T, w *writer) {
 	t.Helper()
 	r := &referring{writer: w}
@@ -53,7 +53,8 @@ func testReferences(t *testing.T, w *writer) {
 	t.Run("while it is being deleted", r.deleting)
 }
 
-// missing: what is missing is why pods are waited for, and later a problem of an application that runs.
+// missing checks that a missing object explains pods that are not ready, and later is a problem of a running
+// application.
 func (r *referring) missing(t *testing.T) {
 	const both = "frontend: 0 of 1 replicas are ready; ConfigMap settings, Secret registry do not exist in this cluster: create them there"
 	r.pass(t, "registry", "settings")
@@ -77,7 +78,7 @@ func (r *referring) missing(t *testing.T) {
 	r.expect(t, "frontend: ConfigMap settings, Secret registry do not exist in this cluster: create them there, or list them in spec.propagate")
 }
 
-// created: what a user creates is found when it is read again, and at once if the user asks for it.
+// created checks that an object that a user creates is found at the next read, and at once on request.
 func (r *referring) created(t *testing.T) {
 	r.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "registry"}})
 	r.pass(t)
@@ -95,7 +96,7 @@ func (r *referring) created(t *testing.T) {
 	}
 }
 
-// deleted: that an object exists is read again, too.
+// deleted checks that an existing object is read again, too.
 func (r *referring) deleted(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.key.Namespace, Name: "registry"}}
 	if err := r.Delete(t.Context(), secret); err != nil {
@@ -108,7 +109,7 @@ func (r *referring) deleted(t *testing.T) {
 	r.expect(t, "frontend: Secret registry does not exist in this cluster: create it there, or list it in spec.propagate")
 }
 
-// forbidden: nothing is said about what cannot be read, and the rest of the pass goes on.
+// forbidden checks that an object that must not be read is not reported, and that the rest of the pass continues.
 func (r *referring) forbidden(t *testing.T) {
 	r.refused = apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "registry", nil)
 	r.clock.Step(longAfter)
@@ -120,7 +121,7 @@ func (r *referring) forbidden(t *testing.T) {
 	r.pass(t, "registry", "settings")
 }
 
-// propagated: what is in the cache, as an object that the hub has copied, is not read.
+// propagated checks that a cached object, such as a propagated one, is not read.
 func (r *referring) propagated(t *testing.T) {
 	labels := map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.PropagatedLabel: "true"}
 	r.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "registry", Labels: labels}})

@@ -57,8 +57,8 @@ func testReplicas(t *testing.T, w *writer) {
 	t.Run("started", r.started)
 }
 
-// TestNoOldLag: a pass that observes nothing, as with a spec that cannot be rendered, keeps what is known
-// of the components, and reports no lag.
+// TestNoOldLag checks that a pass that observes nothing, for example of a spec that cannot be rendered, keeps the
+// known state of components and reports no lag.
 func TestNoOldLag(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{Status: v1.EcommerceAppStatus{
@@ -73,7 +73,7 @@ func TestNoOldLag(t *testing.T) {
 	}
 }
 
-// sideBySide: all replicas are asked at once until one point in time, and then the primary.
+// sideBySide checks that all replicas are asked at once until one point in time, and then the primary.
 func (r *replicated) sideBySide(t *testing.T) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -104,7 +104,7 @@ func (r *replicated) sideBySide(t *testing.T) {
 	r.asked = func(context.Context, int, string) {}
 }
 
-// withoutPrimary: no lag is reported that was not observed now.
+// withoutPrimary checks that only a lag that was observed now is reported.
 func (r *replicated) withoutPrimary(t *testing.T) {
 	r.setReady(t, 0, false)
 	r.observe(t)
@@ -123,8 +123,7 @@ func (r *replicated) withoutPrimary(t *testing.T) {
 	}
 }
 
-// replacedMeanwhile: a pod that has replaced a lost one is not evicted for it, and is when it is lost
-// itself.
+// replacedMeanwhile checks that the pod that replaced a lost one is evicted only if it is lost itself.
 func (r *replicated) replacedMeanwhile(t *testing.T) {
 	lost := r.livePod(t, 2)
 	r.asked = func(ctx context.Context, pod int, script string) {

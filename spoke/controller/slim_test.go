@@ -37,7 +37,7 @@ type decidedStep struct {
 	Size      string
 }
 
-// TestSlimDecisions: what the cache drops of children makes no difference to what is decided.
+// TestSlimDecisions checks that decisions do not depend on the fields of children that the cache drops.
 func TestSlimDecisions(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(12, 1))
@@ -119,8 +119,8 @@ func decoded(child component.Resource) component.Resource {
 	return partial
 }
 
-// TestPartialKinds: of an optional kind, the cache keeps metadata alone if objects of the kind are compared by
-// fingerprint, as it cannot keep the fingerprint of an untyped object.
+// TestPartialKinds checks that the cache keeps only metadata of an optional kind if its objects are compared by
+// fingerprint.
 func TestPartialKinds(t *testing.T) {
 	t.Parallel()
 	for _, kind := range optionalKinds() {
@@ -130,7 +130,7 @@ func TestPartialKinds(t *testing.T) {
 	}
 }
 
-// TestSlimAnnotations: of a child's annotations, the cache has what decisions read.
+// TestSlimAnnotations checks that the cache keeps those annotations of children that decisions read.
 func TestSlimAnnotations(t *testing.T) {
 	t.Parallel()
 	for name, class := range map[string]string{"with a class": "nginx", "without": ""} {
@@ -202,8 +202,8 @@ func setReady(r *rand.Rand, object component.Resource) {
 	}
 }
 
-// TestPropagatedSecrets: the cache keeps the data of the Secrets of shops, and not of those that a hub
-// has propagated.
+// TestPropagatedSecrets checks that the cache keeps the data of the Secrets of shops, and not of those that a hub has
+// propagated.
 func TestPropagatedSecrets(t *testing.T) {
 	t.Parallel()
 	for propagated, want := range map[string]int{"": 1, "true": 0} {

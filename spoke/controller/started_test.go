@@ -13,8 +13,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
-// TestStartedServer: the status names the server of the spec once it has started, and keeps it until another one
-// has.
+// TestStartedServer checks that the status names the server of the spec once it has started, and keeps it until
+// another one has.
 func TestStartedServer(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: &v1.Database{Engine: v1.EngineMySQL, Version: "8.4.2"}}}
@@ -38,7 +38,8 @@ func TestStartedServer(t *testing.T) {
 	}
 }
 
-// started: the status says with which server a pod has started, and no status is written that says nothing new.
+// started checks that the status says with which server a pod has started, and no status is written that says nothing
+// new.
 func (r *replicated) started(t *testing.T) {
 	expect := func(step, want string) {
 		t.Helper()

@@ -103,7 +103,7 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// testCountsWait: replicas that become ready one by one do not cost a write each.
+// testCountsWait checks that replicas that become ready one by one do not cost a write each.
 func testCountsWait(t *testing.T, w *writer) {
 	t.Helper()
 	w.patch(t, `{"spec":{"frontend":{"replicas":3}}}`)
@@ -132,7 +132,7 @@ func testCountsWait(t *testing.T, w *writer) {
 	}
 }
 
-// testStatusLock: a status that was computed from an older version is not written.
+// testStatusLock checks that a status that was computed from an older version is not written.
 func testStatusLock(t *testing.T, w *writer) {
 	t.Helper()
 	w.patch(t, `{"metadata":{"finalizers":["`+v1.SpokeFinalizer+`"]}}`)
@@ -150,7 +150,7 @@ func testStatusLock(t *testing.T, w *writer) {
 	}
 }
 
-// testFinalizerLock: a patch replaces the list of finalizers as a whole.
+// testFinalizerLock checks that a patch replaces the list of finalizers as a whole.
 func testFinalizerLock(t *testing.T, w *writer) {
 	t.Helper()
 	w.between = func() { w.patch(t, `{"metadata":{"finalizers":["`+other+`"]}}`) }
@@ -165,7 +165,7 @@ func testFinalizerLock(t *testing.T, w *writer) {
 	}
 }
 
-// testMetrics: a cluster that is not connected any more has no series.
+// testMetrics checks that a cluster that is not connected any more has no series.
 func testMetrics(t *testing.T, w *writer) {
 	t.Helper()
 	w.reconcile(t)

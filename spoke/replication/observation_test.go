@@ -53,7 +53,7 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// TestRebuild: a replica that may still apply what it has is not lost for good.
+// TestRebuild checks that a replica is rebuilt only after it was Lost twice without progress.
 func TestRebuild(t *testing.T) {
 	lost := observedPod(v1.ReplicaLost, false)
 	for name, tt := range map[string]struct {

@@ -14,7 +14,7 @@ replica 127.0.0.2 0
 replica 127.0.0.3 75
 `
 
-// TestDecide: only a replica that the primary has everything of, and cannot send more to, is lost.
+// TestDecide checks that a replica is Lost only if the primary has all its data and cannot send it the next changes.
 func TestDecide(t *testing.T) {
 	const follows, waits = "recovers streams 7449110000000000001 3 ", "recovers waits 7449110000000000001 3 "
 	primary, err := ParsePrimary(observed)
@@ -96,7 +96,7 @@ func TestParseFails(t *testing.T) {
 	}
 }
 
-// TestCoarse: a lag that changes little around a limit of two steps changes nothing.
+// TestCoarse checks that a lag that changes little around a limit of two steps changes nothing.
 func TestCoarse(t *testing.T) {
 	const none = -1
 	for _, tt := range []struct{ lag, last, want int64 }{

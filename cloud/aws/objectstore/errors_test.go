@@ -41,7 +41,7 @@ func answered(t *testing.T, answer faults.Answer) (put, get, list, gone error) {
 	return put, get, list, objects.DeleteObject(t.Context(), "key")
 }
 
-// TestCodes: each error code of S3 maps to a class for put, get, list and delete.
+// TestCodes checks that each error code of S3 maps to a class for put, get, list and delete.
 func TestCodes(t *testing.T) {
 	t.Parallel()
 	for code, test := range map[string]struct {
@@ -80,7 +80,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestPermissions: S3 names the permission in its message, other services name none.
+// TestPermissions checks that S3 names the permission in its message, other services name none.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	put, get, list, gone := answered(t, faults.Answer{Status: http.StatusForbidden, Body: s3.ErrorBody("AccessDenied", "Access Denied")})
@@ -96,7 +96,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestStrange: responses that only begin like those of S3 are not taken for results.
+// TestStrange checks that a response that only begins like one of S3 is an error.
 func TestStrange(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -118,7 +118,7 @@ func TestStrange(t *testing.T) {
 	}
 }
 
-// TestGoneAgain: an object that blocked a PUT may be deleted before the adapter reads it.
+// TestGoneAgain checks a PUT that an object blocks which is deleted before the adapter reads it.
 func TestGoneAgain(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t)
@@ -134,7 +134,7 @@ func TestGoneAgain(t *testing.T) {
 	}
 }
 
-// TestMessages: the message of S3 becomes one line, without parts of the request.
+// TestMessages checks that the message of S3 becomes one line, without parts of the request.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	put, _, _, _ := answered(t, faults.Answer{

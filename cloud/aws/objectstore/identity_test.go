@@ -41,8 +41,8 @@ func sign(t *testing.T, objects cloud.ObjectStore, key string) cloud.SignedReque
 	return signed[0]
 }
 
-// TestFederated: a signed request expires no later than its credentials, which are renewed if
-// they would expire too soon.
+// TestFederated checks that a signed request expires no later than its credentials, which are renewed if they would
+// expire too soon.
 func TestFederated(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t)
@@ -111,7 +111,7 @@ func TestRole(t *testing.T) {
 	}
 }
 
-// TestAmbient: it must not run in parallel, because it sets variables.
+// TestAmbient checks the credentials of the process. It sets variables, so it does not run in parallel.
 func TestAmbient(t *testing.T) {
 	for _, name := range []string{"AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"} {
 		t.Setenv(name, "")
@@ -135,7 +135,7 @@ func TestAmbient(t *testing.T) {
 	}
 }
 
-// TestForgets: credentials that are refused are got anew the next time.
+// TestForgets checks that refused credentials are requested again the next time.
 func TestForgets(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t)

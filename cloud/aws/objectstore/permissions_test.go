@@ -10,8 +10,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/s3"
 )
 
-// TestKeyOfBucket: objects of a bucket with a customer managed key need permissions on the key
-// as well, which the error names.
+// TestKeyOfBucket checks that objects of a bucket with a customer managed key need permissions on the key as well,
+// which the error names.
 func TestKeyOfBucket(t *testing.T) {
 	t.Parallel()
 	all := documented(t, "")

@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// TestMessages: an error contains only the message of the service.
+// TestMessages checks that an error contains only the message of the service.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ body, want string }{

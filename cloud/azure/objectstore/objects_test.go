@@ -160,7 +160,7 @@ func TestDeniedByTheService(t *testing.T) {
 	}
 }
 
-// TestGoneAgain: a blob that blocked a PUT may be deleted before the adapter reads it.
+// TestGoneAgain checks a PUT that a blob blocks which is deleted before the adapter reads it.
 func TestGoneAgain(t *testing.T) {
 	t.Parallel()
 	s := newTestEnv(t)
@@ -174,7 +174,7 @@ func TestGoneAgain(t *testing.T) {
 	}
 }
 
-// TestAPageIsNoBlob: the page of a captive portal is not taken for a blob.
+// TestAPageIsNoBlob checks that the page of a captive portal is not read as a blob.
 func TestAPageIsNoBlob(t *testing.T) {
 	t.Parallel()
 	s := newTestEnv(t)

@@ -178,8 +178,8 @@ func TestNoKey(t *testing.T) {
 	}
 }
 
-// TestFakeTakesTheSDKsSignatures: the fake accepts signatures of the SDK, too, which uses its
-// own version of the service.
+// TestFakeTakesTheSDKsSignatures checks that the fake accepts signatures of the SDK, too, which uses its own version
+// of the service.
 func TestFakeTakesTheSDKsSignatures(t *testing.T) {
 	t.Parallel()
 	s := newTestEnv(t)

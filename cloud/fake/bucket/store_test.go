@@ -63,7 +63,7 @@ func TestCreateFails(t *testing.T) {
 	}
 }
 
-// TestSpill: a large object is stored in a file, which is deleted with it.
+// TestSpill checks that a large object is stored in a file, which is deleted with it.
 func TestSpill(t *testing.T) {
 	t.Parallel()
 	_, store := newStore()

@@ -65,7 +65,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotEvaluatedIsRefused: an element that is ignored would allow too much.
+// TestWhatIsNotEvaluatedIsRefused checks that an element that the fake does not evaluate is an error: to ignore it
+// would allow too much.
 func TestWhatIsNotEvaluatedIsRefused(t *testing.T) {
 	t.Parallel()
 	const good = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "a:b", "Resource": "*", "Condition": {"Bool": {"k": "true"}}}]}`

@@ -88,7 +88,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestClassifyStorage: what only Cloud Storage answers.
+// TestClassifyStorage checks the classes of the errors that only Cloud Storage returns.
 func TestClassifyStorage(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -105,7 +105,7 @@ func (g *google) connectAmbient(t *testing.T) *Credentials {
 	return c
 }
 
-// TestEnvironmentIsIgnored: who the machine is does not matter unless the account says so.
+// TestEnvironmentIsIgnored checks that the identity of the machine is used only if the account says so.
 func TestEnvironmentIsIgnored(t *testing.T) {
 	g := newGoogle(t)
 	used := ambience(t, g)

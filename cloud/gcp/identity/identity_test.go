@@ -161,7 +161,7 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestUntrustedKeys: a user who can write the Secret must not reach the hub with it.
+// TestUntrustedKeys checks that a user who can write the Secret cannot reach the hub with it.
 func TestUntrustedKeys(t *testing.T) {
 	t.Parallel()
 	g := newGoogle(t)

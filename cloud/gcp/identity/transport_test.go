@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// TestErrors: each response of a token service has its class, and no error contains a secret.
+// TestErrors checks that each response of a token service has its class, and no error contains a secret.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -76,8 +76,8 @@ func noHold(t *testing.T, e *testEnv) {
 	}
 }
 
-// mayNotWriteOver: the answer to an upload may be about the permission that writing over
-// needs, though the upload would not have written over anything.
+// mayNotWriteOver checks the error if the identity lacks the permission to overwrite: Google may require it although
+// the upload overwrites nothing.
 func mayNotWriteOver(t *testing.T, e *testEnv) {
 	t.Helper()
 	objects := open(t, e.config(t))
@@ -139,7 +139,7 @@ func senselessList(t *testing.T, e *testEnv) {
 	}
 }
 
-// mayNotList: an identity that may read and delete, but not list.
+// mayNotList checks the errors of an identity that may read and delete, but not list.
 func mayNotList(t *testing.T, e *testEnv) {
 	t.Helper()
 	e.server.Forbid("storage.objects.list")
@@ -212,7 +212,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestGoogle: without an endpoint, all goes to Google's own addresses.
+// TestGoogle checks that without an endpoint all requests go to Google's own addresses.
 func TestGoogle(t *testing.T) {
 	e := newTestEnv(t, prepare(t), gcs.Options{})
 	config := e.config(t)

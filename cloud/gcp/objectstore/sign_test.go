@@ -97,7 +97,7 @@ func twoTokens(t *testing.T, e *testEnv) {
 	}
 }
 
-// partsAlone: signed requests for parts neither create the manifest nor delete objects.
+// partsAlone checks that signed requests for parts neither create the manifest nor delete objects.
 func partsAlone(t *testing.T, e *testEnv) {
 	t.Helper()
 	objects := open(t, e.config(t))
@@ -135,7 +135,7 @@ func readsAlone(t *testing.T, e *testEnv) {
 	send(t, signed, "", http.StatusOK)
 }
 
-// notNarrowed: an identity whose tokens Google does not narrow.
+// notNarrowed checks an identity whose tokens Google does not narrow.
 func notNarrowed(t *testing.T, e *testEnv) {
 	t.Helper()
 	objects := open(t, e.config(t))
@@ -167,7 +167,7 @@ func federated(t *testing.T, e *testEnv) {
 	}
 }
 
-// TestTokensExpire: a request is good as long as its token, and it says no longer time.
+// TestTokensExpire checks that a request is valid as long as its token, and names no later expiry.
 func TestTokensExpire(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t, prepare(t), gcs.Options{})

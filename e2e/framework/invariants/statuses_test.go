@@ -94,7 +94,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestStatusesAfterALostResponse: what was stored without a response is not in the log.
+// TestStatusesAfterALostResponse checks that what was stored without a response is not in the log.
 func TestStatusesAfterALostResponse(t *testing.T) {
 	for code, want := range map[int]int{0: 0, 200: 0, 409: 1, 499: 0, 504: 0} {
 		log := reports(t, status{who: hub, observed: 3}, status{who: hub}, status{who: hub, observed: 2})

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestComponentOfSome: a component that is disabled in one cluster is that of the others.
+// TestComponentOfSome checks that a component that is disabled in one cluster has the state of the other clusters.
 func TestComponentOfSome(t *testing.T) {
 	t.Parallel()
 	in := func(phase v1.Phase, ready bool) v1.ClusterStatus {
@@ -39,8 +39,8 @@ func TestComponentOfSome(t *testing.T) {
 	}
 }
 
-// TestComponentsOfMany: without details of each cluster, what is known of the components is kept until all
-// clusters are connected, and not longer.
+// TestComponentsOfMany checks that components are kept until all clusters are connected, and not longer, if the
+// status has no details of each cluster.
 func TestComponentsOfMany(t *testing.T) {
 	t.Parallel()
 	var many []Cluster
@@ -60,8 +60,8 @@ func TestComponentsOfMany(t *testing.T) {
 	}
 }
 
-// TestSelectorOf: /scale has the selector of the last status, or else that of the first cluster by name that
-// reports one and is chosen.
+// TestSelectorOf checks that /scale has the selector of the last status, or else that of the first cluster by name
+// that reports one and is chosen.
 func TestSelectorOf(t *testing.T) {
 	t.Parallel()
 	selecting := func(selector string) func(*Cluster) {

@@ -140,8 +140,8 @@ func TestCompute(t *testing.T) {
 	apitest.Golden(t, "compute.golden", all.String())
 }
 
-// TestComputeUndecided: while nothing can be decided no generation is observed, the
-// reason is shown, and nothing is written twice.
+// TestComputeUndecided checks that no generation is observed, the reason is shown, and nothing is written twice while
+// the placement cannot be decided.
 func TestComputeUndecided(t *testing.T) {
 	t.Parallel()
 	in := input(member("a", lost), member("b", lost))

@@ -17,8 +17,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestDegraded: the condition is that of all copies, whether they are ready or not, and Stalled does not say
-// that nothing waits for a user meanwhile.
+// TestDegraded checks that the condition is that of all copies, whether they are ready or not, and Stalled does not
+// say that nothing waits for a user meanwhile.
 func TestDegraded(t *testing.T) {
 	t.Parallel()
 	type change = func(*Cluster)
@@ -65,7 +65,7 @@ func TestDegraded(t *testing.T) {
 	}
 }
 
-// TestNotStalled: the message of Stalled names what waits for a user.
+// TestNotStalled checks that the message of Stalled names what waits for a user.
 func TestNotStalled(t *testing.T) {
 	t.Parallel()
 	paused, stays := after(everywhere(), 1), after(everywhere(), 1)
@@ -89,7 +89,8 @@ func TestNotStalled(t *testing.T) {
 	}
 }
 
-// TestOwnMessagesFit: what the hub itself says of a cluster is not cut, whatever the reason and the name are.
+// TestOwnMessagesFit checks that the hub's own message about a cluster is not cut, whatever the reason and the name
+// are.
 func TestOwnMessagesFit(t *testing.T) {
 	t.Parallel()
 	name := strings.Repeat("n", 63)
@@ -145,7 +146,7 @@ func reasons(t *testing.T) map[string]bool {
 	return found
 }
 
-// TestDegradedFits: the entries of 500 clusters that are all degraded fit into a status.
+// TestDegradedFits checks that the entries of 500 clusters that are all degraded fit into a status.
 func TestDegradedFits(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{maxDetailed, maxClusters} {

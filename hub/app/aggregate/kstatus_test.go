@@ -11,8 +11,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestKstatus: for tools that use kstatus, an application on the hub is Current when all clusters have
-// its spec, and has failed while only a user can bring that about.
+// TestKstatus checks that for tools that use kstatus, an application on the hub is Current when all clusters have its
+// spec, and has failed while only a user can bring that about.
 func TestKstatus(t *testing.T) {
 	t.Parallel()
 	deleting, paused := after(everywhere(), 1), edited(after(everywhere(), 1))

@@ -22,7 +22,7 @@ func lostDatabase(c *Cluster) {
 	createdDatabase(c)
 }
 
-// TestDatabaseLost: the application says in which clusters the data is lost, for as long as it is, and the
+// TestDatabaseLost checks that the application says in which clusters the data is lost, for as long as it is, and the
 // entry of a cluster keeps that there was a database.
 func TestDatabaseLost(t *testing.T) {
 	t.Parallel()

@@ -104,8 +104,8 @@ func TestComputeKeepsTime(t *testing.T) {
 	}
 }
 
-// TestComputePlaced: the condition says why the application stays in a cluster, and that it is not
-// spread as the spec says.
+// TestComputePlaced checks that the condition says why the application stays in a cluster, and that it is not spread
+// as the spec says.
 func TestComputePlaced(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -139,7 +139,7 @@ func TestComputePlaced(t *testing.T) {
 	}
 }
 
-// TestComputeShares: chosen clusters have their shares, and the replicas of all count for /scale.
+// TestComputeShares checks that chosen clusters have their shares, and the replicas of all count for /scale.
 func TestComputeShares(t *testing.T) {
 	t.Parallel()
 	in := input(member("a", running), member("b", running))
@@ -361,7 +361,7 @@ func TestBackupsAreThoseOfTheReport(t *testing.T) {
 	}
 }
 
-// TestLastBackup: the application's last backup is that of the cluster whose newest one is the oldest.
+// TestLastBackup checks that the application's last backup is that of the cluster whose newest one is the oldest.
 func TestLastBackup(t *testing.T) {
 	t.Parallel()
 	at := func(minute int) *metav1.Time {

@@ -10,7 +10,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestPausedMessages: a user reads what waits, in which member, and which field ends that.
+// TestPausedMessages checks that a user reads what waits, in which member, and which field ends that.
 func TestPausedMessages(t *testing.T) {
 	t.Parallel()
 	paused := func(c *Cluster) { c.Paused = true }
@@ -64,8 +64,8 @@ func TestPausedMessages(t *testing.T) {
 	}
 }
 
-// TestPausedDeletion: a user reads which pause a deletion waits for, also in the message of the
-// status, and if a member does not respond as well.
+// TestPausedDeletion checks that a user reads which pause a deletion waits for, also in the message of the status,
+// and if a member does not respond as well.
 func TestPausedDeletion(t *testing.T) {
 	t.Parallel()
 	paused := func(c *Cluster) { c.Paused = true }
@@ -130,8 +130,8 @@ func TestPausedDeletion(t *testing.T) {
 	}
 }
 
-// TestPendingWhileLost: the changes that wait in a paused member are kept while the hub connects to it, and
-// dropped once it is lost.
+// TestPendingWhileLost checks that the changes that wait in a paused member are kept while the hub connects to it,
+// and dropped once it is lost.
 func TestPendingWhileLost(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -46,8 +46,8 @@ func hostile(data []byte) Cluster {
 
 func pick[T any](c randfill.Continue, from ...T) T { return from[c.Intn(len(from))] }
 
-// FuzzBounded: whatever members report, the API server takes the status of the application, and with it what the
-// others report.
+// FuzzBounded checks that whatever members report, the API server takes the status of the application, and with it
+// what the others report.
 func FuzzBounded(f *testing.F) {
 	schema := crdschema.OfStatus(f, definition)
 	for seed := range 24 {

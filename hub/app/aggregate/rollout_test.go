@@ -21,7 +21,7 @@ func rolling(status v1.RolloutStatus) Input {
 	return in
 }
 
-// TestRollout: a rollout that is not complete is not Running, whatever its clusters are.
+// TestRollout checks that a rollout that is not complete is not Running, whatever its clusters are.
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	const cause = "eu-1: it is not ready within spec.rollout.progressDeadline: WaitingForReplicas: frontend: 0 of 1 replicas are ready; the cluster rejects the creation of pods"
@@ -78,7 +78,8 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// TestFailedRollout: one that failed does not progress and waits for a user, and the clusters are as they are.
+// TestFailedRollout checks that a failed rollout does not progress and waits for a user, and that the clusters keep
+// their state.
 func TestFailedRollout(t *testing.T) {
 	t.Parallel()
 	in := rolling(v1.RolloutStatus{State: v1.RolloutFailed, Updated: 1, Message: "a: it is not ready"})
@@ -101,7 +102,8 @@ func TestFailedRollout(t *testing.T) {
 	}
 }
 
-// TestUnrevised: while the revision of the spec cannot be stored, the status says so, and goes on about clusters.
+// TestUnrevised checks that the status says that the revision of the spec cannot be stored, and still reports on
+// clusters.
 func TestUnrevised(t *testing.T) {
 	t.Parallel()
 	complete := v1.RolloutStatus{State: v1.RolloutComplete, Updated: 2}
@@ -137,7 +139,7 @@ func TestUnrevised(t *testing.T) {
 	}
 }
 
-// TestRevisionIsAwaited: a copy with another revision than the one that was decided is not ready.
+// TestRevisionIsAwaited checks that a copy with another revision than the one that was decided is not ready.
 func TestRevisionIsAwaited(t *testing.T) {
 	t.Parallel()
 	in := rolling(v1.RolloutStatus{State: v1.RolloutProgressing})

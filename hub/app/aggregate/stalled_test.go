@@ -9,8 +9,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestHeldCopy: a copy that leaves, and that finalizers hold, waits for a user: by its own status while its objects
-// are deleted, and afterwards, when no controller writes that, by its finalizers.
+// TestHeldCopy checks that a copy that leaves, and that finalizers hold, waits for a user: by its own status while
+// its objects are deleted, and afterwards, when no controller writes that, by its finalizers.
 func TestHeldCopy(t *testing.T) {
 	t.Parallel()
 	now := metav1.NewTime(time.Unix(10000, 0))
@@ -45,8 +45,8 @@ func TestHeldCopy(t *testing.T) {
 	}
 }
 
-// TestLastingFailure: a copy that the API server of a member fails on waits for a user once that has lasted, also
-// while it is to be deleted. What failed before an edit is not known of the edit.
+// TestLastingFailure checks that a copy that the API server of a member fails on waits for a user once that has
+// lasted, also while it is to be deleted. What failed before an edit is not known of the edit.
 func TestLastingFailure(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]*Failure{
@@ -70,7 +70,7 @@ func TestLastingFailure(t *testing.T) {
 	}
 }
 
-// TestContendedCopy: a copy that another client keeps changing works, and waits for a user.
+// TestContendedCopy checks that a copy that another client keeps changing works, and waits for a user.
 func TestContendedCopy(t *testing.T) {
 	t.Parallel()
 	for name, propagated := range map[string]bool{"the copy": false, "an object beside it": true} {

@@ -55,8 +55,8 @@ func TestUrgent(t *testing.T) {
 	}
 }
 
-// TestUnrelatedMember: a member that joins and is rejected is no change of an application that is
-// placed elsewhere, and progress of one that is not placed.
+// TestUnrelatedMember checks that a member that joins and is rejected is no change of an application that is placed
+// elsewhere, and progress of one that is not placed.
 func TestUnrelatedMember(t *testing.T) {
 	t.Parallel()
 	joined := []v1.RejectedClusters{{Reason: v1.ReasonNotSelected, Clusters: 1, Examples: []string{"new"}}}

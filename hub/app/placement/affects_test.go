@@ -12,8 +12,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestAffects: a change of a cluster that does not affect an application chooses the same clusters
-// for it, and what chooses others affects it.
+// TestAffects checks that a change of a cluster that does not affect an application chooses the same clusters for it,
+// and what chooses others affects it.
 func TestAffects(t *testing.T) {
 	t.Parallel()
 	affected, unaffected, full := 0, 0, 0

@@ -89,8 +89,8 @@ func BenchmarkAffects(b *testing.B) {
 	}
 }
 
-// TestAffectsAllocatesNothing: an event of a member costs no garbage for the applications that it
-// has nothing to do with.
+// TestAffectsAllocatesNothing checks that an event of a member costs no garbage for the applications that it has
+// nothing to do with.
 func TestAffectsAllocatesNothing(t *testing.T) {
 	apps, before := unaffected(1000), members(1)[0]
 	after := before
@@ -108,7 +108,7 @@ func TestAffectsAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestSelects: selectors match as those of Kubernetes.
+// TestSelects checks that selectors match as those of Kubernetes.
 func TestSelects(t *testing.T) {
 	t.Parallel()
 	matched, compared := 0, 0

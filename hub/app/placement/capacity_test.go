@@ -81,8 +81,8 @@ func TestFitting(t *testing.T) {
 	}
 }
 
-// TestDecideByCapacity: of clusters that are preferred alike, those with more free capacity are chosen, and
-// free capacity decides nothing else.
+// TestDecideByCapacity checks that of clusters that are preferred alike, those with more free capacity are chosen,
+// and free capacity decides nothing else.
 func TestDecideByCapacity(t *testing.T) {
 	t.Parallel()
 	gold := []v1.WeightedClusters{{Weight: 1, Selector: v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}}}
@@ -152,7 +152,7 @@ func TestDecideByCapacity(t *testing.T) {
 	}
 }
 
-// unmoved: once the chosen clusters run the application, no free capacity changes the decision.
+// unmoved checks that once the chosen clusters run the application, no free capacity changes the decision.
 func (w problem) unmoved(r *rand.Rand, d Decision) string {
 	next := w.Request
 	next.Current, next.Edited, next.Selected = serving(d.Chosen...), false, false

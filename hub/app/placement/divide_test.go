@@ -43,7 +43,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestDecideDivided: a cluster that is left keeps its pods until the others have theirs ready.
+// TestDecideDivided checks that a cluster that is left keeps its pods until the others have theirs ready.
 func TestDecideDivided(t *testing.T) {
 	t.Parallel()
 	spec := &v1.EcommerceAppSpec{Replicas: new(int32(8)), Placement: v1.Placement{Replicas: v1.PlacementReplicas{Mode: v1.ReplicasDivided}}}
@@ -101,8 +101,8 @@ func TestDecideDivided(t *testing.T) {
 	}
 }
 
-// TestDrainKeepsReplicas: while random fleets change, at least as many pods are to run as the spec has, and no cluster
-// is left before the others have their shares.
+// TestDrainKeepsReplicas checks that while random fleets change, at least as many pods are to run as the spec has,
+// and no cluster is left before the others have their shares.
 func TestDrainKeepsReplicas(t *testing.T) {
 	t.Parallel()
 	waited := 0
@@ -181,7 +181,7 @@ func printed(shares map[string]v1.ReplicaShare) string {
 	return text.String()
 }
 
-// TestDivide: no replica is lost or invented, none is taken when the total rises, and another cluster
+// TestDivide checks that no replica is lost or invented, none is taken when the total rises, and another cluster
 // takes from the others and gives to none.
 func TestDivide(t *testing.T) {
 	t.Parallel()

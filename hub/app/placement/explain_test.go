@@ -8,7 +8,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestResults: each message says what decided about a cluster, and nothing that did not.
+// TestResults checks that each message says what decided about a cluster, and nothing that did not.
 func TestResults(t *testing.T) {
 	t.Parallel()
 	const matches, runs, served = "it matches the placement", "it matches the placement, and runs the application", "clusters that are ready and serve customers come first"
@@ -83,7 +83,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestResultsWithData: the message of a cluster that is left with a database says so: nothing asks later.
+// TestResultsWithData checks that the message of a cluster that is left with a database says so, because nobody is
+// asked later.
 func TestResultsWithData(t *testing.T) {
 	t.Parallel()
 	const matches, left = "it matches the placement", "the application leaves its database behind: volumes and backups stay in the cluster"

@@ -150,8 +150,8 @@ func TestDecideWithData(t *testing.T) {
 	})
 }
 
-// TestDecideBoundsWithData: neither a bound nor an edit of one takes data away, only the user who names the
-// cluster.
+// TestDecideBoundsWithData checks that a bound, or an edit of one, takes no data away: only a user who names the
+// cluster does.
 func TestDecideBoundsWithData(t *testing.T) {
 	t.Parallel()
 	const annotated = ": a cluster with a database is exchanged, without its data, when the annotation ecommerce.io/move-empty names it"
@@ -190,7 +190,7 @@ func TestDecideBoundsWithData(t *testing.T) {
 	})
 }
 
-// TestDecideUnused: consent that nothing needs is reported, but not where a cluster is to be left, now or later.
+// TestDecideUnused checks that an unneeded consent is reported, except if a cluster is to be left, now or later.
 func TestDecideUnused(t *testing.T) {
 	t.Parallel()
 	tolerant := v1.Placement{Tolerations: []v1.Toleration{forSeconds(60)}}
@@ -266,7 +266,7 @@ func forSeconds(n int64) v1.Toleration {
 	return v1.Toleration{Key: "maintenance", Operator: v1.TolerationExists, Effect: v1.ToleratesNoExecute, TolerationSeconds: &n}
 }
 
-// TestExplain: the message says what a user can do, and names few clusters of many.
+// TestExplain checks that the message says what a user can do, and names few clusters of many.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	d := Decision{Awaits: []string{"e", "f"}, Stays: []Stay{
@@ -286,8 +286,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestEdited: an edit of the placement is noticed, and of nothing else. Upgrades and lost statuses are no
-// edits.
+// TestEdited checks that only an edit of the placement counts as one, and neither an upgrade nor a lost status.
 func TestEdited(t *testing.T) {
 	t.Parallel()
 	spec := v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"eu"}}, MaxClusters: 2}

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestMatches: a cluster matches a placement whose criteria would choose it if it were ready.
+// TestMatches checks that a cluster matches a placement whose criteria would choose it if it were ready.
 func TestMatches(t *testing.T) {
 	t.Parallel()
 	matched, compared := 0, 0
@@ -37,7 +37,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestWeightsMatch: a preference, a weight and an override select the clusters that a placement with the
+// TestWeightsMatch checks that a preference, a weight and an override select the clusters that a placement with the
 // same criteria selects.
 func TestWeightsMatch(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestWeightsMatch(t *testing.T) {
 	}
 }
 
-// TestInvalidSelectors: a selector that is none of labels is an error, wherever it stands, which names it.
+// TestInvalidSelectors checks that an invalid label selector is an error that names it, wherever it stands.
 func TestInvalidSelectors(t *testing.T) {
 	t.Parallel()
 	invalid := v1.ClusterCriteria{ClusterSelector: &v1.ClusterLabelSelector{MatchLabels: map[string]string{"a b": "c"}}}

@@ -11,7 +11,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestClusterOf: a member is detached once it is being deleted or its Secret is gone, and not while it is
+// TestClusterOf checks that a member is detached once it is being deleted or its Secret is gone, and not while it is
 // only unreachable.
 func TestClusterOf(t *testing.T) {
 	t.Parallel()
@@ -39,7 +39,7 @@ func TestClusterOf(t *testing.T) {
 	}
 }
 
-// TestRequestOf: data counts, and a cluster whose copy is being deleted does not.
+// TestRequestOf checks that a cluster with data counts, and one whose copy is being deleted does not.
 func TestRequestOf(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{}
@@ -98,8 +98,8 @@ func TestTaintsOf(t *testing.T) {
 	}
 }
 
-// TestReplacesShare: only an override of replicas, or one with patches, may replace the share of a cluster that
-// it selects.
+// TestReplacesShare checks that only an override of replicas, or one with patches, may replace the share of a cluster
+// that it selects.
 func TestReplacesShare(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -120,7 +120,7 @@ func TestReplacesShare(t *testing.T) {
 	}
 }
 
-// TestToleratedUntil: the first taint that ends the toleration counts, whatever stands before it.
+// TestToleratedUntil checks that the first taint that ends the toleration counts, whatever stands before it.
 func TestToleratedUntil(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -126,7 +126,7 @@ func (w problem) check(r *rand.Rand, d Decision) string {
 	return ""
 }
 
-// deterministic: neither the order of the input nor a second call changes anything.
+// deterministic checks that neither the order of the input nor a second call changes anything.
 func (w problem) deterministic(r *rand.Rand, d Decision) string {
 	other := w.Request
 	other.Clusters, other.Current = slices.Clone(w.Clusters), slices.Clone(w.Current)
@@ -142,7 +142,7 @@ func (w problem) deterministic(r *rand.Rand, d Decision) string {
 	return ""
 }
 
-// complete: chosen and rejected name each cluster once, and listed strangers.
+// complete checks that the chosen, rejected and listed clusters include each cluster once.
 func (w problem) complete(_ *rand.Rand, d Decision) string {
 	var got, want []string
 	got = append(got, d.Chosen...)
@@ -172,7 +172,7 @@ func regular(d Decision) []string {
 	})
 }
 
-// bounded: the maximum holds for what is chosen, but for what stays.
+// bounded checks that the maximum holds for the chosen clusters, except those that stay.
 func (w problem) bounded(_ *rand.Rand, d Decision) string {
 	limit := int(w.Placement.MaxClusters)
 	if d.Unmatched == "" && limit > 0 && len(regular(d)) > limit {
@@ -181,9 +181,9 @@ func (w problem) bounded(_ *rand.Rand, d Decision) string {
 	return ""
 }
 
-// sticky: a placed member is given up for a bound only when the placement was edited, and then only
-// to others that were placed unless there is a spread. Data is left behind only where the user named the cluster,
-// or by an edit that does not select it.
+// sticky checks that a placed member is given up for a bound only when the placement was edited, and then only to
+// others that were placed unless there is a spread. Data is left behind only where the user named the cluster, or by
+// an edit that does not select it.
 func (w problem) sticky(_ *rand.Rand, d Decision) string {
 	for _, x := range d.Rejected {
 		if !slices.Contains(w.current, x.Name) {
@@ -217,8 +217,8 @@ func (w problem) exchanged(d Decision) string {
 	return ""
 }
 
-// served: customers who are served go on to be served somewhere, unless the cluster does not respond, has left the
-// fleet or the data moves with an edit.
+// served checks that customers who are served are served somewhere afterwards, unless the cluster does not respond,
+// has left the fleet or the data moves with an edit.
 func (w problem) served(_ *rand.Rand, d Decision) string {
 	before, after := 0, 0
 	for _, c := range w.Current {
@@ -242,8 +242,8 @@ func (w problem) served(_ *rand.Rand, d Decision) string {
 	return ""
 }
 
-// stable: deciding again with the outcome as the current state changes nothing. What stays until
-// others serve customers goes when they do; a spread may count one domain less then.
+// stable checks that deciding again with the outcome as the current state changes nothing. What stays until others
+// serve customers goes when they do; a spread may count one domain less then.
 func (w problem) stable(_ *rand.Rand, d Decision) string {
 	next := w.Request
 	for range 3 {
@@ -281,7 +281,7 @@ func (w problem) afterReplacement(d Decision) []string {
 	return want
 }
 
-// onlyWhereAllowed: what is chosen fits the spec, or nothing does and all stays as it is.
+// onlyWhereAllowed checks that the chosen clusters fit the spec, or that none fits and all stay as they are.
 func (w problem) onlyWhereAllowed(_ *rand.Rand, d Decision) string {
 	for _, c := range w.Clusters {
 		if d.Unmatched != "" {

@@ -79,7 +79,7 @@ func TestSharesByFreeCapacity(t *testing.T) {
 	}
 }
 
-// TestDivisionOf: an edit of the placement divides anew once, in the first decision about it.
+// TestDivisionOf checks that an edit of the placement divides the replicas anew once, in the first decision about it.
 func TestDivisionOf(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Placement: v1.Placement{MaxClusters: 2}}}
@@ -102,8 +102,8 @@ func TestDivisionOf(t *testing.T) {
 	}
 }
 
-// TestSharesByFreeCapacityHold: for random fleets no replica is lost or invented, a change of capacity moves
-// none, none is taken when the total rises and none given when it falls, one that joins takes its share from
+// TestSharesByFreeCapacityHold checks that for random fleets no replica is lost or invented, a change of capacity
+// moves none, none is taken when the total rises and none given when it falls, one that joins takes its share from
 // the others and moves nothing between them, and none is given beyond what is free if all fit.
 func TestSharesByFreeCapacityHold(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ func TestDecideSpread(t *testing.T) {
 	})
 }
 
-// TestJoinMovesNothing: a cluster that joins is added at most; the application leaves none for it.
+// TestJoinMovesNothing checks that a cluster that joins is added at most; the application leaves none for it.
 func TestJoinMovesNothing(t *testing.T) {
 	t.Parallel()
 	joined := 0
@@ -110,7 +110,7 @@ func TestJoinMovesNothing(t *testing.T) {
 	}
 }
 
-// spread: clusters that are chosen keep the limits, unless the application ran in some before.
+// spread checks that clusters that are chosen keep the limits, unless the application ran in some before.
 func (w problem) spread(_ *rand.Rand, d Decision) string {
 	before := slices.ContainsFunc(d.Chosen, func(name string) bool { return slices.Contains(w.current, name) })
 	if before || d.Unmatched != "" || len(d.Chosen) == 0 {

@@ -57,7 +57,7 @@ func (tt unknownTest) check(t *testing.T) {
 	}
 }
 
-// TestUnknownFacts: facts that are not known are neither a mismatch nor a match. A cluster that runs the
+// TestUnknownFacts checks that facts that are not known are neither a mismatch nor a match. A cluster that runs the
 // application stays, edited or not, until they are.
 func TestUnknownFacts(t *testing.T) {
 	t.Parallel()
@@ -88,8 +88,8 @@ func expression(key string, operator metav1.LabelSelectorOperator, values ...str
 	return &v1.ClusterLabelSelector{MatchExpressions: []v1.ClusterRequirement{{Key: key, Operator: operator, Values: values}}}
 }
 
-// TestRecordedLocation: the entry of an application says where a cluster is whose status was lost, before and
-// after the placement is edited.
+// TestRecordedLocation checks that the entry of an application says where a cluster is whose status was lost, before
+// and after the placement is edited.
 func TestRecordedLocation(t *testing.T) {
 	t.Parallel()
 	bare := v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
@@ -120,7 +120,7 @@ func TestRecordedLocation(t *testing.T) {
 	}
 }
 
-// TestFittingUnknown: a resource of which nothing is known does not bound the replicas.
+// TestFittingUnknown checks that an unknown resource does not bound the replicas.
 func TestFittingUnknown(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Cluster{{}, {Allocatable: capacity(10, 100)}, {Requested: capacity(1, 10)}} {

@@ -71,7 +71,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestStatusIsBounded: the largest fleet with the largest changes fits in an object, with all counts, and
+// TestStatusIsBounded checks that the largest fleet with the largest changes fits in an object, with all counts, and
 // clusters that are concerned are listed before others.
 func TestStatusIsBounded(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/crdschema"
 )
 
-// TestValid: whatever objects are in a member, the API server takes the status of the Plan.
+// TestValid checks that whatever objects are in a member, the API server takes the status of the Plan.
 func TestValid(t *testing.T) {
 	t.Parallel()
 	schema := crdschema.OfStatus(t, "../../../config/crd/bases/ecommerce.io_plans.yaml")

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestWaves: a rollout has an order, and clusters that are left do not wait for it.
+// TestWaves checks that a rollout has an order, and clusters that are left do not wait for it.
 func TestWaves(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{}
@@ -31,8 +31,8 @@ func TestWaves(t *testing.T) {
 	}
 }
 
-// TestWavesOfClustersThatDoNotServe: a rollout names those that it does not wait for. One that joins, or does not respond, is
-// none of them.
+// TestWavesOfClustersThatDoNotServe checks that a rollout names the clusters that it does not wait for, without those
+// that join or do not respond.
 func TestWavesOfClustersThatDoNotServe(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{}

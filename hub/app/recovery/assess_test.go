@@ -160,8 +160,8 @@ func TestAssess(t *testing.T) {
 	}
 }
 
-// TestLater: a copy elsewhere is later by its generation or by what the inventory says, unless it is what the hub would
-// write there.
+// TestLater checks that a copy elsewhere is later by its generation or by what the inventory says, unless it is what
+// the hub would write there.
 func TestLater(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -75,7 +75,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestDecodeEdited: a value that was edited by hand names no copy to delete.
+// TestDecodeEdited checks that a value that was edited by hand names no copy to delete.
 func TestDecodeEdited(t *testing.T) {
 	t.Parallel()
 	data := map[string]string{"1": "shop", "2": `{"namespace":"shops"}`, "3": `{}`, "5": `{"namespace":"shops","name":"shop","app":"6"}`}

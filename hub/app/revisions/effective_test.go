@@ -67,7 +67,8 @@ func ebs(kind string) v1.CloudConfig {
 	return v1.CloudConfig{AWS: &v1.AWSConfig{EBS: v1.EBSConfig{Type: kind, IOPS: new(int32(8000))}}}
 }
 
-// TestIn: a cluster has the revision that was decided, whatever the spec says by now, with its class, share and overrides.
+// TestIn checks that a cluster has the revision that was decided, whatever the spec says by now, with its class,
+// share and overrides.
 func TestIn(t *testing.T) {
 	t.Parallel()
 	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
@@ -121,7 +122,8 @@ func TestIn(t *testing.T) {
 	}
 }
 
-// TestShareOfARevision: a cluster has its part of the replicas of the application, and the revision that it is of.
+// TestShareOfARevision checks that a cluster has its part of the replicas of the application, and the revision that
+// it is of.
 func TestShareOfARevision(t *testing.T) {
 	t.Parallel()
 	store, app := rolledOut(t)
@@ -132,7 +134,8 @@ func TestShareOfARevision(t *testing.T) {
 	}
 }
 
-// TestPropagated: clusters that have an earlier revision need what it listed, one that joins them included.
+// TestPropagated checks that clusters that have an earlier revision need what it listed, one that joins them
+// included.
 func TestPropagated(t *testing.T) {
 	t.Parallel()
 	object := func(kind v1.PropagatedKind, name string) v1.PropagatedObject {
@@ -171,7 +174,7 @@ func TestPropagated(t *testing.T) {
 	}
 }
 
-// TestMayReturn: what an earlier revision may refer to stays until no cluster can have that any more.
+// TestMayReturn checks that what an earlier revision may refer to stays until no cluster can have that any more.
 func TestMayReturn(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
 )
 
-// TestBeside: what was written counts for one copy and one forced reconciliation.
+// TestBeside checks that a written revision counts for one copy and one forced reconciliation.
 func TestBeside(t *testing.T) {
 	t.Parallel()
 	m := New(clock.RealClock{}).Connect("a", false)
@@ -34,8 +34,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestDrift: an object has drifted if a watch has delivered another version than the written one since
-// it was compared.
+// TestDrift checks that an object has drifted if a watch has delivered another version than the written one since it
+// was compared.
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})

@@ -72,7 +72,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestInvolved: handing a Decision over costs a look at the members that it is about, not at the fleet.
+// TestInvolved checks that handing over a Decision looks at the members that it is about, and not at the fleet.
 func TestInvolved(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})

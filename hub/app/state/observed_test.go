@@ -8,8 +8,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestReportedStatuses: a status that is about to be written counts until the cache has another version
-// of the copy. In a paused member it is not written, and counts until another one is handed over.
+// TestReportedStatuses checks that a status that is about to be written counts until the cache has another version of
+// the copy. In a paused member it is not written, and counts until another one is handed over.
 func TestReportedStatuses(t *testing.T) {
 	t.Parallel()
 	copied := func(version, message string) *v1.EcommerceApp {

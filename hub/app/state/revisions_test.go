@@ -8,7 +8,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestRevisionsEndWithTheirApplication: a pass that reads one while, or after, the application ends leaves nothing.
+// TestRevisionsEndWithTheirApplication checks that a pass that reads revisions while, or after, the application ends
+// leaves nothing in memory.
 func TestRevisionsEndWithTheirApplication(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})

@@ -71,8 +71,8 @@ func TestHandOver(t *testing.T) {
 	expect("a connection that ended", "3")
 }
 
-// TestResultsAreAboutOneOrder: that a copy is gone, or was applied, does not outlive the order that it is about, also if
-// the same order comes again.
+// TestResultsAreAboutOneOrder checks that an absence or an apply counts for its order only, also if the same order
+// comes again.
 func TestResultsAreAboutOneOrder(t *testing.T) {
 	t.Parallel()
 	done := &Result{App: "u-1", Hash: "1", Gone: true, Applied: true}
@@ -126,7 +126,7 @@ func TestResultsAreAboutOneOrder(t *testing.T) {
 	}
 }
 
-// TestNews: the same result again is none, but an absence is, as it ends the entry.
+// TestNews checks that an equal result is no news, except an absence, which ends the entry.
 func TestNews(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})
@@ -156,8 +156,8 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestDecisionsAreTheirOwn: what the maker of a Decision changes later does not reach the queues, which share the memory
-// of a spec with the cache.
+// TestDecisionsAreTheirOwn checks that what the maker of a Decision changes later does not reach the queues, which
+// share the memory of a spec with the cache.
 func TestDecisionsAreTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})
@@ -210,7 +210,7 @@ func TestConcerned(t *testing.T) {
 	}
 }
 
-// TestLookups: one that was asked for is about one application, and ends when that is decided.
+// TestLookups checks that a lookup is of one application, and ends when the application is decided.
 func TestLookups(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})
@@ -237,7 +237,8 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// TestWritesAreSeen: a cached version that the hub has replaced is behind until the watch delivers another one.
+// TestWritesAreSeen checks that a cached version that the hub has replaced is behind until the watch delivers another
+// one.
 func TestWritesAreSeen(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})
@@ -305,7 +306,7 @@ func TestFanOut(t *testing.T) {
 	}
 }
 
-// TestPace: a status is written at once, and then once in a period.
+// TestPace checks that a status is written at once, and then once in a period.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	c := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))

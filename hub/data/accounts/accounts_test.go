@@ -106,8 +106,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestABusyAccountIsPaced: what is too much is refused without a request, and with the
-// time to wait; another account has a budget of its own.
+// TestABusyAccountIsPaced checks that requests above the limit fail without being sent, with the time to wait, and
+// that another account has a limit of its own.
 func TestABusyAccountIsPaced(t *testing.T) {
 	t.Parallel()
 	s := newEnvironment()
@@ -256,8 +256,8 @@ func get(t *testing.T, with cloud.Config, url string) error {
 	return err
 }
 
-// TestAFormerLeaderSendsNothing: a process that did not renew its Lease in time reaches no
-// cloud and no bucket any more.
+// TestAFormerLeaderSendsNothing checks that a process that did not renew its Lease in time reaches no cloud and no
+// bucket any more.
 func TestAFormerLeaderSendsNothing(t *testing.T) {
 	t.Parallel()
 	s := newEnvironment()

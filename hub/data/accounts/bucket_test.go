@@ -110,8 +110,8 @@ func TestRefusedBuckets(t *testing.T) {
 	}
 }
 
-// TestABucketIsPacedByItself: what is too much for it is refused, with the time to wait,
-// and neither the account's sessions nor a change of the account has a part in it.
+// TestABucketIsPacedByItself checks that requests above the limit of a bucket fail with the time to wait,
+// independently of the account's sessions and of changes of the account.
 func TestABucketIsPacedByItself(t *testing.T) {
 	t.Parallel()
 	calls := map[string]struct {
@@ -267,7 +267,8 @@ func TestABucketsRequestsAreCounted(t *testing.T) {
 	}
 }
 
-// TestABucketHasWhatWasSentThere: not what was sent elsewhere under the same name.
+// TestABucketHasWhatWasSentThere checks that a bucket does not count dumps that were sent to another one of the same
+// name.
 func TestABucketHasWhatWasSentThere(t *testing.T) {
 	t.Parallel()
 	at := func(change func(*v1.ObjectStorage)) string {

@@ -60,8 +60,8 @@ func send(t *testing.T, by cloud.Config, to string) {
 	}
 }
 
-// TestWhoseClock: of several hosts the clock that is off most counts, of a machine's
-// metadata service and of answers without a time none.
+// TestWhoseClock checks that the host whose clock is off most counts, and that a metadata service and responses
+// without a time do not.
 func TestWhoseClock(t *testing.T) {
 	t.Parallel()
 	s := newEnvironment()

@@ -6,7 +6,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestAllowed: what the provider of the cluster cannot do is refused.
+// TestAllowed checks that a Backup that the provider of the cluster does not support is refused.
 func TestAllowed(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

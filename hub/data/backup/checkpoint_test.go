@@ -18,8 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
-// TestCheckpoint: PostgreSQL writes a checkpoint before each request for a snapshot, MySQL is
-// never asked, and what was requested without a checkpoint stays crash consistent.
+// TestCheckpoint checks that PostgreSQL writes a checkpoint before each request for a snapshot, MySQL is never asked,
+// and what was requested without a checkpoint stays crash consistent.
 func TestCheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -87,8 +87,8 @@ func answers(t *testing.T, w *work, away bool, err error) *[]podexec.Container {
 	return ran
 }
 
-// checkpoints: a checkpoint comes before the request for a snapshot, also of a hub that takes
-// over before there was one.
+// checkpoints checks that a checkpoint comes before the request for a snapshot, also of a hub that takes over before
+// there was one.
 func (c *crashes) checkpoints(t *testing.T) {
 	key := c.create(t)
 	var written []int

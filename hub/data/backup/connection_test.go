@@ -12,8 +12,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 )
 
-// TestConnectionWakes: a Backup whose member is not connected goes on when it is, long
-// before the next attempt that needs no event.
+// TestConnectionWakes checks that a Backup whose member is not connected goes on when it is, long before the next
+// attempt that needs no event.
 func TestConnectionWakes(t *testing.T) {
 	e := newTestenv(t)
 	e.createShop(t)

@@ -69,7 +69,7 @@ func newCopying(answer regionalCopies) *work {
 	return w
 }
 
-// TestACopyFailsAlone: a copy that cannot be made condemns neither the snapshot nor the other copies.
+// TestACopyFailsAlone checks that a failed copy fails neither the snapshot nor the other copies.
 func TestACopyFailsAlone(t *testing.T) {
 	t.Parallel()
 	denied := regionalCopies{err: &cloud.Error{Class: cloud.ClassDenied, Code: "UnauthorizedOperation"}}
@@ -132,7 +132,8 @@ func TestACopyFailsAlone(t *testing.T) {
 	}
 }
 
-// TestStoredElsewhere: a snapshot that is stored in another region in the first place is there when it is ready.
+// TestStoredElsewhere checks that a snapshot that the provider stores in another region counts there when it is
+// ready.
 func TestStoredElsewhere(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[cloud.State]metav1.ConditionStatus{cloud.StateTaken: metav1.ConditionFalse, cloud.StateReady: metav1.ConditionTrue} {

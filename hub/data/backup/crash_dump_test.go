@@ -51,7 +51,7 @@ func (c *crashes) jobExit(t *testing.T, job *batchv1.Job) backupenv.Exit {
 		len(content), strings.Repeat("0", 64), at, at)}
 }
 
-// whileDumped: one Job dumps, and one sends, whenever the hub ends.
+// whileDumped checks that one Job dumps and one sends, whenever the hub is killed.
 func (c *crashes) whileDumped(t *testing.T) {
 	c.TestCrashes(t, c.making(func(t *testing.T, key client.ObjectKey, sent []string) {
 		t.Helper()
@@ -65,8 +65,7 @@ func (c *crashes) whileDumped(t *testing.T) {
 	}))
 }
 
-// notCreated: passes that cannot create the Job that sends rarely write the status, and
-// become rare.
+// notCreated checks that passes that cannot create the Job that sends rarely write the status, and become rare.
 func (c *crashes) notCreated(t *testing.T) {
 	key, p := c.create(t), c.NewProcess(t, backupenv.Crash{})
 	p.Run(t, c.reconciler(p), key, func() bool { return c.Backup(t, key.Name).Status.Dump != nil })
@@ -86,8 +85,8 @@ func (c *crashes) notCreated(t *testing.T) {
 	c.stored(t, key, true)
 }
 
-// deniedUntilDeadline: a Backup whose Job is denied for good ends at its deadline, and says
-// why. Until then it is tried rarely.
+// deniedUntilDeadline checks that a Backup whose Job is denied for good ends at its deadline, and says why. Until
+// then it is tried rarely.
 func (c *crashes) deniedUntilDeadline(t *testing.T) {
 	c.DenyJobs(t, backupenv.Namespace)
 	key, p := c.create(t), c.NewProcess(t, backupenv.Crash{})

@@ -65,7 +65,7 @@ func (c *crashes) making(check func(t *testing.T, key client.ObjectKey, sent []s
 	return backupenv.CrashTest{Reconciler: c.reconciler, Create: c.create, Done: c.complete, Check: check}
 }
 
-// whileMade: one snapshot and one copy are made, whenever the hub ends.
+// whileMade checks that one snapshot and one copy are made, whenever the hub is killed.
 func (c *crashes) whileMade(t *testing.T) {
 	c.TestCrashes(t, c.making(func(t *testing.T, key client.ObjectKey, sent []string) {
 		t.Helper()
@@ -82,7 +82,7 @@ func (c *crashes) whileMade(t *testing.T) {
 	}))
 }
 
-// beforeDeletion: nothing that was asked for is left, whether or not the hub heard of it.
+// beforeDeletion checks that nothing that was requested is left, whether or not the hub got the response.
 func (c *crashes) beforeDeletion(t *testing.T) {
 	test := c.making(func(t *testing.T, key client.ObjectKey, _ []string) {
 		t.Helper()
@@ -94,7 +94,7 @@ func (c *crashes) beforeDeletion(t *testing.T) {
 	c.TestCrashes(t, test)
 }
 
-// whileDeleted: the data goes with the Backup, or stays when it is to be retained.
+// whileDeleted checks that the data is deleted with the Backup, or stays if it is to be retained.
 func (c *crashes) whileDeleted(t *testing.T) {
 	for deletion, left := range map[v1.DeletionPolicy]bool{v1.DeletionDelete: false, v1.DeletionRetain: true} {
 		test := c.making(func(t *testing.T, key client.ObjectKey, _ []string) { t.Helper(); c.stored(t, key, left) })
@@ -110,8 +110,7 @@ func (c *crashes) whileDeleted(t *testing.T) {
 	}
 }
 
-// testLostResponses: what is made twice, because it was not visible when it was looked for, is
-// deleted.
+// testLostResponses checks that an object that was created twice, because the first was not visible yet, is deleted.
 func (c *crashes) testLostResponses(t *testing.T) {
 	for _, request := range []string{"CreateSnapshot", "CopySnapshot"} {
 		test := c.making(func(t *testing.T, key client.ObjectKey, sent []string) {
@@ -137,7 +136,7 @@ func (c *crashes) testLostResponses(t *testing.T) {
 	}
 }
 
-// used: a Backup stays for as long as a Restore that is under way needs it.
+// used checks that a Backup stays as long as a Restore in progress needs it.
 func (c *crashes) used(t *testing.T) {
 	key := c.create(t)
 	c.finish(t, key, c.complete)

@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
-// TestTakenOfNothing: a good backup of a database that was lost later stays good.
+// TestTakenOfNothing checks that a good backup stays good if its database is lost later.
 func TestTakenOfNothing(t *testing.T) {
 	t.Parallel()
 	taken := now()

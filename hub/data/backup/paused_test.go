@@ -12,8 +12,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 )
 
-// paused: during a pause nothing is asked of the cloud that changes something, and nothing fails for
-// as long as it takes. After it, a Backup goes on where it was.
+// paused checks that a paused Backup sends no request that changes the cloud and does not fail, and continues after
+// the pause.
 func (c *crashes) paused(t *testing.T) {
 	for name, pause := range map[string]func(*testing.T, bool){
 		"member":    c.pauseMember,

@@ -13,8 +13,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 )
 
-// removedEarly: a dump that fails on a full claim says which others are gone, and their Backups
-// say so too, unless they are in a bucket.
+// removedEarly checks that a dump that fails on a full claim names the removed dumps, and that their Backups say so
+// unless they are in a bucket.
 func (c *crashes) removedEarly(t *testing.T) {
 	exit := c.JobExit
 	defer func() { c.JobExit = exit }()

@@ -25,8 +25,8 @@ func (attachingHub) Get(_ context.Context, _ client.ObjectKey, o client.Object, 
 	return nil
 }
 
-// TestRestorable: a backup that cannot be restored to its own cluster says so, of a member that does not
-// answer as well.
+// TestRestorable checks that a backup that cannot be restored to its own cluster says so, also while the member does
+// not respond.
 func TestRestorable(t *testing.T) {
 	t.Parallel()
 	const handle = "/subscriptions/s/resourceGroups/MC_shop/providers/Microsoft.Compute/disks/d"

@@ -13,8 +13,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 )
 
-// TestVersionOfARevision: a backup is of the version that its cluster has, which after a rollback is not that of the
-// spec.
+// TestVersionOfARevision checks that a backup has the version of its cluster, which after a rollback differs from the
+// spec's.
 func TestVersionOfARevision(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()

@@ -37,7 +37,7 @@ func (s *denyingStatus) Patch(_ context.Context, o client.Object, _ client.Patch
 	return nil
 }
 
-// TestUnstarted: a Backup that cannot be started says why, if a user has to act.
+// TestUnstarted checks that a Backup that cannot be started says why, if a user has to act.
 func TestUnstarted(t *testing.T) {
 	t.Parallel()
 	resource := schema.GroupResource{Resource: "backups"}

@@ -111,7 +111,7 @@ func orderToSend(bytes int64, signed []int) order.Order {
 	return want
 }
 
-// TestALargeDump: the largest dump fits an order, a larger one does not.
+// TestALargeDump checks that the largest dump fits an order, a larger one does not.
 func TestALargeDump(t *testing.T) {
 	t.Parallel()
 	s, d := newDumpStore(nil), newBackup(order.MaxParts*gib).Status.Dump

@@ -33,7 +33,7 @@ func (m *member) List(_ context.Context, list client.ObjectList, opts ...client.
 	return nil
 }
 
-// TestRefusedJob: a Job whose pod the cluster rejects says why, with one bounded list of its own events.
+// TestRefusedJob checks that a Job whose pod the cluster rejects says why, with one bounded list of its own events.
 func TestRefusedJob(t *testing.T) {
 	t.Parallel()
 	at := func(second int64) metav1.Time { return metav1.Unix(second, 0) }

@@ -122,7 +122,7 @@ func TestWhatIsNotWhole(t *testing.T) {
 	}
 }
 
-// TestTwinsAreOneBackup: of two snapshots of a claim in a region the older one counts.
+// TestTwinsAreOneBackup checks that the older of two snapshots of a claim in a region counts.
 func TestTwinsAreOneBackup(t *testing.T) {
 	t.Parallel()
 	twin := snapshot(func(s *cloud.Snapshot) { s.Ref.ID = "snap-9"; s.TakenAt = s.TakenAt.Add(time.Minute) })
@@ -132,7 +132,7 @@ func TestTwinsAreOneBackup(t *testing.T) {
 	}
 }
 
-// TestAnAttemptThatFailedIsNotTheBackup: of two attempts the good one counts, though it is younger.
+// TestAnAttemptThatFailedIsNotTheBackup checks that the successful one of two attempts counts, even if it is younger.
 func TestAnAttemptThatFailedIsNotTheBackup(t *testing.T) {
 	t.Parallel()
 	good := snapshot(func(s *cloud.Snapshot) { s.Ref.ID = "snap-2"; s.TakenAt = s.TakenAt.Add(time.Minute) })

@@ -77,7 +77,8 @@ func look(t *testing.T, store *bucket.Store, owner string, known ...v1.Backup) f
 
 func newStore() *bucket.Store { return bucket.NewStore(testclock.NewFakeClock(noon())) }
 
-// TestADumpOfAnUnknownProviderIsFound: another build may have other providers.
+// TestADumpOfAnUnknownProviderIsFound checks that a dump with an unknown provider is found: another build may have
+// other providers.
 func TestADumpOfAnUnknownProviderIsFound(t *testing.T) {
 	t.Parallel()
 	for provider, want := range map[v1.Provider]v1.Provider{"": "", v1.ProviderAWS: v1.ProviderAWS, "local": v1.ProviderOther, "moon": v1.ProviderOther} {
@@ -177,8 +178,8 @@ func TestWhatIsNoDump(t *testing.T) {
 	}
 }
 
-// TestOfTwoDumpsOfANameTheNewestStays: the Backup was deleted, its dump was not, and the
-// scheduled time was requested again.
+// TestOfTwoDumpsOfANameTheNewestStays checks the dumps of a scheduled time that was requested again after its Backup,
+// but not its dump, was deleted.
 func TestOfTwoDumpsOfANameTheNewestStays(t *testing.T) {
 	t.Parallel()
 	store := newStore()

@@ -83,7 +83,7 @@ func (c *cleanupTest) create(t *testing.T, s *cleanupCase) (cleaner, *backupenv.
 	return cleaner{reader: p.Client, writer: p.Client, now: now}, p
 }
 
-// claim: a volume is told to go before its claim does, and no other claim's ever.
+// claim checks that a volume is marked for deletion before its claim is deleted, and that no other claim is deleted.
 func (c *cleanupTest) claim(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*cleanupCase)
@@ -142,7 +142,7 @@ func (c *cleanupTest) expectPolicy(t *testing.T, pv *corev1.PersistentVolume, wa
 	}
 }
 
-// claimThatChanges: one that has changed since it was read is not deleted.
+// claimThatChanges checks that a claim that changed after it was read is not deleted.
 func (c *cleanupTest) claimThatChanges(t *testing.T) {
 	s := c.newCase()
 	m, _ := c.create(t, s)
@@ -155,7 +155,7 @@ func (c *cleanupTest) claimThatChanges(t *testing.T) {
 	}
 }
 
-// volume: one that no claim ever had is made to look released; its driver does the rest.
+// volume checks that a volume that no claim was bound to is marked as released, so that its driver deletes it.
 func (c *cleanupTest) volume(t *testing.T) {
 	s := c.newCase()
 	m, p := c.create(t, s)

@@ -18,8 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
-// TestConnectionWakes: a Restore whose member is not connected goes on when it is, long
-// before the next attempt that needs no event.
+// TestConnectionWakes checks that a Restore whose member is not connected goes on when it is, long before the next
+// attempt that needs no event.
 func TestConnectionWakes(t *testing.T) {
 	d := &dumpTest{Env: backupenv.Start(t)}
 	d.start = d.Clock.Now()

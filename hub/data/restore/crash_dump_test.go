@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
 
-// deliveredTwice: the order is that of the last attempt, the Job that of the first.
+// deliveredTwice checks the last attempt's order with the first attempt's Job.
 func (d *dumpTest) deliveredTwice(t *testing.T) {
 	key := client.ObjectKey{Namespace: backupenv.Namespace, Name: "twice"}
 	for _, attempt := range []string{"first", "second"} {

@@ -47,7 +47,7 @@ func (c *crashes) all(t *testing.T) {
 	t.Run("replayed", c.replayed)
 }
 
-// inPlace: one volume replaces that of the claim, which is kept, and the database starts.
+// inPlace checks that the volume of a claim is replaced and kept, and that the database starts.
 func (c *crashes) inPlace(t *testing.T) {
 	c.eachCrash(t, strategy{
 		target: c.Env, kept: 1, spec: func(s *v1.RestoreSpec) { s.Overwrite = true },
@@ -69,7 +69,7 @@ func (c *crashes) inPlace(t *testing.T) {
 	})
 }
 
-// elsewhere: the claim is created where there is no application, with the passwords.
+// elsewhere checks that the claim is created, with the passwords, in a cluster without the application.
 func (c *crashes) elsewhere(t *testing.T) {
 	c.StartOther(t)
 	c.eachCrash(t, strategy{
@@ -93,7 +93,7 @@ func (c *crashes) elsewhere(t *testing.T) {
 	t.Run("other credentials", c.otherCredentials)
 }
 
-// verification: nothing is left of the database that the backup was verified with.
+// verification checks that nothing is left of the database that verified the backup.
 func (c *crashes) verification(t *testing.T) {
 	c.eachCrash(t, strategy{
 		target: c.Env, spec: func(s *v1.RestoreSpec) { s.Verify = true },

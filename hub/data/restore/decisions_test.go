@@ -87,8 +87,8 @@ func TestPossible(t *testing.T) {
 	}
 }
 
-// TestNoWayBack: after its claim was deleted a database is not started by a failure, but
-// for one whose place another Restore has taken.
+// TestNoWayBack checks that a failed Restore does not start a database whose claim was deleted, unless another
+// Restore has replaced the claim.
 func TestNoWayBack(t *testing.T) {
 	t.Parallel()
 	w := situation()
@@ -108,7 +108,8 @@ func ofDump() *work {
 	return w
 }
 
-// TestPossibleForDumps: neither provider nor account matter, and versions do later.
+// TestPossibleForDumps checks that provider and account do not matter for dumps, and that versions are compared
+// later.
 func TestPossibleForDumps(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -147,7 +148,7 @@ func TestPossibleForDumps(t *testing.T) {
 // started records that a Job may have started.
 func (w *work) started() { w.restore.Status.Dump = &v1.RestoredDump{Started: true} }
 
-// TestPatience: a Job has its own limit, and data that was replaced none.
+// TestPatience checks that a Job has a limit of its own, and that a Restore that has replaced data has none.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -195,7 +196,8 @@ func TestPhasesOfDumps(t *testing.T) {
 	}
 }
 
-// TestWhatADumpIsProvenWith: a database of its own, with nothing of the application's.
+// TestWhatADumpIsProvenWith checks that a dump is verified with a database of its own, without objects of the
+// application.
 func TestWhatADumpIsProvenWith(t *testing.T) {
 	t.Parallel()
 	w := ofDump()
@@ -248,7 +250,7 @@ func TestReplicasAreNotLeftBehind(t *testing.T) {
 	}
 }
 
-// TestWhatABackupIsProvenWith: the image goes with the version, the credentials do not.
+// TestWhatABackupIsProvenWith checks that a verification uses the image with the version, but not the credentials.
 func TestWhatABackupIsProvenWith(t *testing.T) {
 	t.Parallel()
 	w := situation()
@@ -267,8 +269,8 @@ func TestWhatABackupIsProvenWith(t *testing.T) {
 	}
 }
 
-// TestAVerificationRunsWhereTheDatabaseMay: with its resources, on its nodes, and not beside pods that
-// its namespace does not have.
+// TestAVerificationRunsWhereTheDatabaseMay checks that a verification has the database's resources and nodes, and no
+// affinity to pods that its namespace lacks.
 func TestAVerificationRunsWhereTheDatabaseMay(t *testing.T) {
 	t.Parallel()
 	nodes := &v1.NodeAffinity{}

@@ -51,7 +51,7 @@ func (l *lockTest) expect(t *testing.T, app *v1.EcommerceApp, want map[string]st
 	}
 }
 
-// take: of two Restores one waits, of whichever kinds they are.
+// take checks that one of two Restores waits, whatever their strategies are.
 func (l *lockTest) take(t *testing.T) {
 	const restoring, loading = v1.RestoringAnnotation, v1.LoadingAnnotation
 	for name, tt := range map[string]struct {
@@ -131,7 +131,7 @@ func (l *lockTest) release(t *testing.T) {
 	}
 }
 
-// record: a Restore that has replaced data is recorded once, and the oldest is dropped.
+// record checks that a Restore that has replaced data is recorded once, and the oldest is dropped.
 func (l *lockTest) record(t *testing.T) {
 	all := make([]string, maxRestored)
 	for i := range all {

@@ -25,8 +25,8 @@ func (d *dumpTest) expectRejected(t *testing.T) {
 	}
 }
 
-// denied: nothing is stopped while a policy of the member denies the Job. A Restore ends at
-// its limit, or goes on once the policy is lifted.
+// denied checks that nothing is stopped while a policy of the member denies the Job. A Restore ends at its limit, or
+// goes on once the policy is lifted.
 func (d *dumpTest) denied(t *testing.T) {
 	d.reset(t, elsewhere)
 	lift := d.DenyJobs(t, backupenv.Namespace)
@@ -47,8 +47,8 @@ func (d *dumpTest) denied(t *testing.T) {
 	d.expectChanges(t, patchCopy, createClaim, createJob)
 }
 
-// deniedWhileStopped: a policy that comes after the application was stopped fails the
-// Restore, which starts it again.
+// deniedWhileStopped checks that a policy that comes after the application was stopped fails the Restore, which
+// starts it again.
 func (d *dumpTest) deniedWhileStopped(t *testing.T) {
 	d.reset(t)
 	d.until(t, v1.ReasonStoppingApplication)
@@ -60,8 +60,7 @@ func (d *dumpTest) deniedWhileStopped(t *testing.T) {
 	d.expectNothingLeft(t)
 }
 
-// deniedVerification: nothing is stopped for a verification, which waits for the policy to
-// be lifted.
+// deniedVerification checks that nothing is stopped for a verification, which waits for the policy to be lifted.
 func (d *dumpTest) deniedVerification(t *testing.T) {
 	d.reset(t, sentDump)
 	lift := d.DenyJobs(t, VerificationNamespace)

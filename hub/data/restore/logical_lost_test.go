@@ -13,8 +13,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// ofALostDatabase: a database that is lost starts only after the Restore is announced on the copy, which is
-// the consent for its initialization. It is not waited for before that, and nothing is loaded before it serves.
+// ofALostDatabase checks that a lost database starts only after the Restore is announced on the copy, which is the
+// consent to initialize it. It is not waited for before that, and nothing is loaded before it serves.
 func (d *dumpTest) ofALostDatabase(t *testing.T) {
 	d.reset(t)
 	databaseReady := func(status corev1.ConditionStatus) {

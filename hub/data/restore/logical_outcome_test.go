@@ -118,7 +118,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestNoRowsInTheStatus: what an engine repeats of the data is its owner's matter.
+// TestNoRowsInTheStatus checks that rows which an engine quotes in an error are not in the status.
 func TestNoRowsInTheStatus(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{

@@ -92,7 +92,7 @@ func (d *dumpTest) fromClaim(t *testing.T) {
 	d.expectNothingLeft(t)
 }
 
-// fromBucket: in another cluster, with an order that is deleted when it was carried out.
+// fromBucket checks a load in another cluster, by an order that is deleted afterwards.
 func (d *dumpTest) fromBucket(t *testing.T) {
 	d.reset(t, elsewhere)
 	account := backupenv.AccountSpec()
@@ -126,7 +126,7 @@ func (d *dumpTest) fromBucket(t *testing.T) {
 	d.expectNothingLeft(t)
 }
 
-// pruned: a file that its claim does not have any more comes from the bucket.
+// pruned checks that a file that was pruned from its claim is downloaded from the bucket.
 func (d *dumpTest) pruned(t *testing.T) {
 	d.reset(t, sentDump)
 	d.until(t, v1.ReasonLoading)
@@ -151,7 +151,7 @@ func (d *dumpTest) manifestKey(t *testing.T) string {
 	return dumps.ManifestKey(d.Backup(t, d.backup).Status.Dump.Object.Prefix)
 }
 
-// oneJob: a hub that ends, or that has read an old Restore, creates no second Job.
+// oneJob checks that a hub that was killed, or that has read an old Restore, creates no second Job.
 func (d *dumpTest) oneJob(t *testing.T) {
 	d.reset(t)
 	old := d.restore(t)
@@ -185,7 +185,7 @@ func (d *dumpTest) oneJob(t *testing.T) {
 	d.expectChanges(t, patchCopy, createJob)
 }
 
-// refusals: what cannot be is said before anything is stopped.
+// refusals checks that impossible Restores fail before anything is stopped.
 func (d *dumpTest) refusals(t *testing.T) {
 	annotate := func(annotation string) func(*testing.T) {
 		return func(t *testing.T) {
@@ -245,7 +245,7 @@ func (d *dumpTest) refusals(t *testing.T) {
 	}
 }
 
-// failsWhileStopped: what cannot be once the application is stopped has an end.
+// failsWhileStopped checks that a Restore that becomes impossible after the application was stopped ends.
 func (d *dumpTest) failsWhileStopped(t *testing.T) {
 	forbid := func(request string) func(*testing.T) {
 		return func(t *testing.T) {
@@ -287,7 +287,8 @@ func (d *dumpTest) failsWhileStopped(t *testing.T) {
 	}
 }
 
-// jobCannotStart: the application is not stopped for as long as a dump may load.
+// jobCannotStart checks that the application is stopped for a shorter time than a load may take if the Job cannot
+// start.
 func (d *dumpTest) jobCannotStart(t *testing.T) {
 	d.reset(t)
 	d.until(t, v1.ReasonLoading)
@@ -304,8 +305,8 @@ func (d *dumpTest) jobCannotStart(t *testing.T) {
 	}
 }
 
-// jobIsNotCreated: the application starts again when the member answers with errors for longer
-// than a Job may take to start.
+// jobIsNotCreated checks that the application starts again if the member returns errors for longer than a Job may
+// take to start.
 func (d *dumpTest) jobIsNotCreated(t *testing.T) {
 	d.reset(t)
 	d.until(t, v1.ReasonStoppingApplication)
@@ -322,7 +323,7 @@ func (d *dumpTest) jobIsNotCreated(t *testing.T) {
 	d.expectNothingLeft(t)
 }
 
-// whileDumping: a dump that is being made is waited for before anything is stopped.
+// whileDumping checks that a dump that is being made is waited for before anything is stopped.
 func (d *dumpTest) whileDumping(t *testing.T) {
 	d.reset(t)
 	d.createPod(t, "nightly-x", map[string]string{v1.ComponentLabel: "database-backup"})

@@ -26,8 +26,8 @@ const (
 	deleteClaim = "delete persistentvolumeclaims"
 )
 
-// failureIsFinal: a failure is stored before it is taken back, and the passes that take it
-// back do not load the dump again.
+// failureIsFinal checks that a failure is stored before the Restore is undone, and that the following passes do not
+// load the dump again.
 func (d *dumpTest) failureIsFinal(t *testing.T) {
 	d.reset(t)
 	d.passes(t, 2)
@@ -50,8 +50,8 @@ func (d *dumpTest) failureIsFinal(t *testing.T) {
 	}
 }
 
-// deletedWhileItLoads: the Job is deleted first, then the shop starts when no pod is at work,
-// and then the Restore is released.
+// deletedWhileItLoads checks that the Job is deleted first, then the shop starts when no pod is at work, and then the
+// Restore is released.
 func (d *dumpTest) deletedWhileItLoads(t *testing.T) {
 	d.reset(t, elsewhere)
 	d.passes(t, 2)
@@ -77,7 +77,7 @@ func (d *dumpTest) deletedWhileItLoads(t *testing.T) {
 	d.expectNothingLeft(t)
 }
 
-// deletedBeforeItBegins: there is nothing to undo in a member without the shop.
+// deletedBeforeItBegins checks that a Restore without the application in the member has nothing to undo.
 func (d *dumpTest) deletedBeforeItBegins(t *testing.T) {
 	d.reset(t)
 	d.DeleteAll(t, &v1.EcommerceApp{})
@@ -92,7 +92,7 @@ func (d *dumpTest) deletedBeforeItBegins(t *testing.T) {
 	d.expectChanges(t)
 }
 
-// notes: the volume of a claim is stored once, before the claim is deleted.
+// notes checks that the volume of a claim is stored once, before the claim is deleted.
 func (d *dumpTest) notes(t *testing.T) {
 	d.reset(t)
 	stored, r := d.restore(t), NewReconciler(d.process.Client, d.options)
@@ -113,8 +113,8 @@ func (d *dumpTest) notes(t *testing.T) {
 	}
 }
 
-// verified: a dump that is on its claim as well is brought from the bucket into a database of
-// its own. Nothing is left of that, nor of the volume that the dump was brought to.
+// verified checks that a dump that is on its claim as well is brought from the bucket into a database of its own.
+// Nothing is left of that, nor of the volume that the dump was brought to.
 func (d *dumpTest) verified(t *testing.T) {
 	d.reset(t)
 	d.createRestore(t, func(s *v1.RestoreSpec) { s.Verify = true })

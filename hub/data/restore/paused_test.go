@@ -15,8 +15,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
-// TestAbandon: a Restore that waits for too long is given up, and one whose application or member
-// is paused is not. Its limits begin again at the end of the pause.
+// TestAbandon checks that a Restore that waits too long fails, except while its application or member is paused: the
+// limits begin again at the end of the pause.
 func TestAbandon(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
@@ -61,8 +61,8 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestUndeliveredInAPause: a Job that a pause keeps from being created has no limit, and one that
-// the member does not accept after the pause has all of it.
+// TestUndeliveredInAPause checks that a Job that a pause keeps from being created has no limit, and that its whole
+// limit begins after the pause.
 func TestUndeliveredInAPause(t *testing.T) {
 	t.Parallel()
 	broken := apierrors.NewInternalError(errors.New("failed calling webhook"))
@@ -90,8 +90,8 @@ func TestUndeliveredInAPause(t *testing.T) {
 	}
 }
 
-// paused: a Restore under way whose application or member is paused writes nothing for as long as
-// that takes, and goes on afterwards.
+// paused checks that a Restore under way whose application or member is paused writes nothing for as long as that
+// takes, and goes on afterwards.
 func (d *dumpTest) paused(t *testing.T) {
 	app := func(paused bool) {
 		backupenv.Change(t, d.Env, backupenv.Shop, func(a *v1.EcommerceApp) { a.Spec.Paused = paused })
@@ -130,7 +130,7 @@ func (d *dumpTest) pauseFor(t *testing.T, pause func(bool)) {
 	pause(false)
 }
 
-// pausedBeforeItBegins: the time before it begins is not counted.
+// pausedBeforeItBegins checks that a pause before a Restore begins does not count.
 func (d *dumpTest) pausedBeforeItBegins(t *testing.T, pause func(bool)) {
 	t.Helper()
 	d.reset(t)
@@ -197,7 +197,7 @@ func (d *dumpTest) pausedWhileStarting(t *testing.T, pause func(bool)) {
 	}
 }
 
-// pausedWhileLoading: a Job that ends during the pause is looked at afterwards.
+// pausedWhileLoading checks that a Job that ends during a pause is evaluated afterwards.
 func (d *dumpTest) pausedWhileLoading(t *testing.T, pause func(bool)) {
 	t.Helper()
 	d.reset(t)

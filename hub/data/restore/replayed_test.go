@@ -10,8 +10,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 )
 
-// replayed: a hub that was restored from an older backup, in which a Restore had not begun or
-// was replacing the claim, does not put its volume in the place of a later one.
+// replayed checks that a hub from an older backup, in which a Restore had not begun or was replacing the claim, does
+// not replace the volume of a later Restore.
 func (c *crashes) replayed(t *testing.T) {
 	s := strategy{target: c.Env, spec: func(s *v1.RestoreSpec) { s.Overwrite = true }, prepare: func(*testing.T) {}}
 	p := c.NewProcess(t, backupenv.Crash{})
@@ -65,7 +65,7 @@ func (c *crashes) replay(t *testing.T, p *backupenv.Process, r *v1.Restore) {
 	}
 }
 
-// replayed: nor is a dump loaded again over what was written since.
+// replayed checks that a dump is not loaded again over later data.
 func (d *dumpTest) replayed(t *testing.T) {
 	d.reset(t)
 	d.createRestore(t, func(s *v1.RestoreSpec) { s.Overwrite = true })

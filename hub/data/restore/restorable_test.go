@@ -25,8 +25,8 @@ func (azureHub) Get(_ context.Context, key client.ObjectKey, o client.Object, _ 
 	return nil
 }
 
-// TestMakeable: a Restore whose volume could not be made or attached is refused before anything is stopped,
-// and a verification too.
+// TestMakeable checks that a Restore whose volume could not be made or attached is refused before anything is
+// stopped, and a verification too.
 func TestMakeable(t *testing.T) {
 	t.Parallel()
 	const handle = "/subscriptions/s/resourceGroups/MC_shop/providers/Microsoft.Compute/disks/d"
@@ -79,7 +79,8 @@ func TestMakeable(t *testing.T) {
 	}
 }
 
-// TestFactsOfTheVolumeInItsPlace: what the cluster attaches now says more than what it attached once.
+// TestFactsOfTheVolumeInItsPlace checks that the facts of the volume that is attached now win over those of an
+// earlier one.
 func TestFactsOfTheVolumeInItsPlace(t *testing.T) {
 	t.Parallel()
 	w := situation()

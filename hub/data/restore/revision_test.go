@@ -13,8 +13,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 )
 
-// TestSpecOfARevision: a restore is into the database that its cluster has, which after a rollback is not that of the
-// spec. A spec that is not known is said, and stops nothing else.
+// TestSpecOfARevision checks that a Restore uses the database spec of its cluster, which after a rollback differs
+// from the application's. A spec that is not known is said, and stops nothing else.
 func TestSpecOfARevision(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()

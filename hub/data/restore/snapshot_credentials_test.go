@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
-// TestNeeded: other passwords do not keep PostgreSQL from using data, another owner or name does.
+// TestNeeded checks that other passwords do not keep PostgreSQL from using data, another owner or name does.
 func TestNeeded(t *testing.T) {
 	t.Parallel()
 	of := func(username, password, database string) map[string][]byte {
@@ -45,7 +45,7 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// otherCredentials: data whose passwords its database would not have replaces nothing, in a cluster that
+// otherCredentials checks that data whose passwords its database would not have replaces nothing, in a cluster that
 // runs the application as well.
 func (c *crashes) otherCredentials(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: backupenv.Namespace}}

@@ -56,8 +56,8 @@ func newVolumeBench() *volumeBench {
 
 func (b *volumeBench) fails(f faults.Fault) { f.Op = faults.OpCreateVolume; b.script.Add(f) }
 
-// TestLostResponse: a volume whose response was lost is deleted, also by a hub that only knows
-// the status that was saved before the request.
+// TestLostResponse checks that a volume whose response was lost is deleted, also by a hub that only knows the status
+// that was saved before the request.
 func TestLostResponse(t *testing.T) {
 	t.Parallel()
 	for name, whose := range map[string]func(*volumeBench) *v1.RestoredVolume{
@@ -90,7 +90,7 @@ func TestLostResponse(t *testing.T) {
 	}
 }
 
-// TestRefused: what the cloud refused for certain is not looked for.
+// TestRefused checks that a volume whose request the cloud refused is not searched for.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for class, after := range map[cloud.Class]v1.RestoredVolumeState{
@@ -117,7 +117,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestWrittenDownFirst: nothing is asked for that is not written down.
+// TestWrittenDownFirst checks that nothing is requested before it is stored in the status.
 func TestWrittenDownFirst(t *testing.T) {
 	t.Parallel()
 	b := newVolumeBench()
@@ -131,8 +131,8 @@ func TestWrittenDownFirst(t *testing.T) {
 	}
 }
 
-// TestDeleteWhatIsNotThere: a volume that cannot be created counts as deleted, one of a
-// provider that does not respond does not.
+// TestDeleteWhatIsNotThere checks that a volume that cannot be created counts as deleted, and one of a provider that
+// does not respond does not.
 func TestDeleteWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for class, gone := range map[cloud.Class]bool{
@@ -149,7 +149,7 @@ func TestDeleteWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestFailedVolume: one that fails after it was accepted is deleted before another is asked for.
+// TestFailedVolume checks that a volume that fails after it was accepted is deleted before another is requested.
 func TestFailedVolume(t *testing.T) {
 	t.Parallel()
 	b := newVolumeBench()

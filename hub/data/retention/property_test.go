@@ -104,7 +104,7 @@ func (h hoard) deterministic(r *rand.Rand, pruned Result) string {
 	return cmp.Diff(pruned, again.result())
 }
 
-// complete: one decision for each, with a reason.
+// complete checks that each backup has one decision, with a reason.
 func (h hoard) complete(_ *rand.Rand, r Result) string {
 	var got, want []string
 	for _, v := range append(slices.Clone(r.Keep), r.Delete...) {
@@ -147,7 +147,7 @@ func (h hoard) untouchable(_ *rand.Rand, r Result) string {
 	return ""
 }
 
-// newest: whatever is deleted, a newer one of the same worth stays.
+// newest checks that a newer backup of the same kind stays for each deleted one.
 func (h hoard) newest(_ *rand.Rand, r Result) string {
 	gone := h.deleted(r)
 	stays := func(because func(Backup) bool, than Backup) bool {
@@ -186,7 +186,7 @@ func (h hoard) newest(_ *rand.Rand, r Result) string {
 	return ""
 }
 
-// earned: what goes is old enough and not one of the newest.
+// earned checks that a deleted backup is old enough and not one of the newest.
 func (h hoard) earned(_ *rand.Rand, r Result) string {
 	for _, g := range h.deleted(r) {
 		newer := 0
@@ -207,7 +207,7 @@ func (h hoard) earned(_ *rand.Rand, r Result) string {
 	return ""
 }
 
-// monotone: what is deleted now is deleted later too.
+// monotone checks that a backup that is deleted now would also be deleted later.
 func (h hoard) monotone(r *rand.Rand, pruned Result) string {
 	for range 4 {
 		h.now = h.now.Add(time.Duration(r.IntN(20*24*3600)) * time.Second)
@@ -222,7 +222,7 @@ func (h hoard) monotone(r *rand.Rand, pruned Result) string {
 	return ""
 }
 
-// settled: result after result comes to an end, with nothing left that may go.
+// settled checks that repeated pruning ends with nothing left to delete.
 func (h hoard) settled(_ *rand.Rand, r Result) string {
 	for range 30 {
 		if len(r.Delete) == 0 {

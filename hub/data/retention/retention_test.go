@@ -198,8 +198,7 @@ func TestPolicyOf(t *testing.T) {
 	}
 }
 
-// TestKeepLastCountsInEachPlace: a backup that is missing in a place lets no older one go that is
-// there, and one that is in no wanted place keeps none.
+// TestKeepLastCountsInEachPlace checks that a backup counts only in the places where it is, and in wanted ones.
 func TestKeepLastCountsInEachPlace(t *testing.T) {
 	t.Parallel()
 	at := func(places ...string) func(*Backup) { return func(b *Backup) { b.Places = places } }

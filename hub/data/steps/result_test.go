@@ -85,7 +85,7 @@ func TestFromMember(t *testing.T) {
 	}
 }
 
-// TestWithin: a wait ends just after the limit, and a step that is complete waits for nothing.
+// TestWithin checks that a wait ends just after the limit, and a step that is complete waits for nothing.
 func TestWithin(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestMemberChanged: what this and other controllers report about a member is no reason for a pass.
+// TestMemberChanged checks that only changes of facts about a member cause a pass, and other reports do not.
 func TestMemberChanged(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -44,7 +44,7 @@ func TestMemberChanged(t *testing.T) {
 	}
 }
 
-// TestAppChanged: only another class, or another cluster, is a reason for a pass.
+// TestAppChanged checks that only another class or cluster causes a pass.
 func TestAppChanged(t *testing.T) {
 	t.Parallel()
 	io2 := v1.CloudConfig{AWS: &v1.AWSConfig{EBS: v1.EBSConfig{Type: "io2"}}}
@@ -73,7 +73,7 @@ func TestAppChanged(t *testing.T) {
 	}
 }
 
-// TestClustersWithClass: a pass over a member reads no applications but these.
+// TestClustersWithClass checks that a pass over a member reads only the applications with a class of their own there.
 func TestClustersWithClass(t *testing.T) {
 	t.Parallel()
 	plain, special, patched := app(v1.CloudConfig{}), app(v1.CloudConfig{AWS: &v1.AWSConfig{}}), app(v1.CloudConfig{})

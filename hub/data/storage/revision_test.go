@@ -53,8 +53,8 @@ func server(t *testing.T) cluster.Cluster {
 	return c
 }
 
-// TestAClusterJoinsAfterARollback: a cluster that gets an earlier revision gets the class that its volumes are of, though
-// the spec asks for another one or for none.
+// TestAClusterJoinsAfterARollback checks that a cluster that gets an earlier revision gets the class that its volumes
+// are of, though the spec asks for another one or for none.
 func TestAClusterJoinsAfterARollback(t *testing.T) {
 	c := server(t)
 	hub, store := c.GetClient(), revisions.New(c.GetClient(), c.GetAPIReader(), nil)

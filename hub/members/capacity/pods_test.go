@@ -114,8 +114,8 @@ func TestRequested(t *testing.T) {
 	}
 }
 
-// TestRequestedFails: what a cluster answers is not trusted, and credentials that must not list pods are
-// no error.
+// TestRequestedFails checks that the response of a cluster is validated, and that credentials that must not list pods
+// are no error.
 func TestRequestedFails(t *testing.T) {
 	t.Parallel()
 	forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "", nil).Status()
@@ -146,7 +146,7 @@ func TestRequestedFails(t *testing.T) {
 	}
 }
 
-// FuzzAddPage: no response panics.
+// FuzzAddPage checks that no response panics.
 func FuzzAddPage(f *testing.F) {
 	f.Add(encodedPods(f, "next", pod("a", requesting("a", "1", "1Gi"))))
 	f.Add([]byte("k8s\x00"))

@@ -133,7 +133,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestExplainInspection: an inspection that ends too late says nothing of whether the cluster answers.
+// TestExplainInspection checks that an inspection that times out does not decide whether the cluster responds.
 func TestExplainInspection(t *testing.T) {
 	t.Parallel()
 	s := &Connection{settings: &Settings{Clock: clock.RealClock{}, Logger: logr.Discard()}, Access: &kubeconfig.Access{}}

@@ -6,7 +6,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// TestLacks: a permission is needed for what every cluster serves, and for what this one serves.
+// TestLacks checks that permissions are needed for what every cluster serves, and for what this one serves.
 func TestLacks(t *testing.T) {
 	facts := ServerFacts{Capabilities: []string{CapabilityCertManager, CapabilityIngress}}
 	for group, want := range map[string]bool{"": false, "apps": false, "cert-manager.io": false, "gateway.networking.k8s.io": true} {

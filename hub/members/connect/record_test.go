@@ -101,8 +101,8 @@ func (s *server) open(t *testing.T) *RecordClient {
 	return r
 }
 
-// TestDamagedRecord: what was read stays known while the ConfigMap cannot be read any more, and is
-// not waited for while it is being read or written.
+// TestDamagedRecord checks that the last content is used while the ConfigMap cannot be read, without waiting for a
+// read or write.
 func TestDamagedRecord(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_000_000_000, 0)
@@ -119,7 +119,7 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// TestRefusals: what a repair of the record ends is retried until an inspection ends the connection.
+// TestRefusals checks that a refused repair of the record is retried until an inspection ends the connection.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]map[string]string{
@@ -151,8 +151,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestDeletedRecord: a connection restores a ConfigMap that was deleted, with what a former
-// connection read or wrote.
+// TestDeletedRecord checks that a connection restores a ConfigMap that was deleted, with what a former connection
+// read or wrote.
 func TestDeletedRecord(t *testing.T) {
 	t.Parallel()
 	deletion := ownership.Deletion{App: "a", At: clock.RealClock{}.Now()}
@@ -183,8 +183,8 @@ func TestDeletedRecord(t *testing.T) {
 	}
 }
 
-// TestStrippedRecord: an inspection restores what an edit removed from the record, unless another
-// hub replaced it.
+// TestStrippedRecord checks that an inspection restores what an edit removed from the record, unless another hub
+// replaced it.
 func TestStrippedRecord(t *testing.T) {
 	t.Parallel()
 	deletion := ownership.Deletion{App: "a", At: clock.RealClock{}.Now()}
@@ -233,7 +233,7 @@ func (r *RecordClient) inspect(t *testing.T, foreign bool) {
 	}
 }
 
-// TestForgottenElsewhere: what another hub, process or connection has forgotten is not restored.
+// TestForgottenElsewhere checks that entries that another hub, process or connection removed are not restored.
 func TestForgottenElsewhere(t *testing.T) {
 	t.Parallel()
 	deletion := ownership.Deletion{App: "a", At: clock.RealClock{}.Now()}
@@ -265,7 +265,7 @@ func TestForgottenElsewhere(t *testing.T) {
 	}
 }
 
-// TestDeleteRestores: a deletion that is known is written again before it counts as recorded.
+// TestDeleteRestores checks that a deletion that is known is written again before it counts as recorded.
 func TestDeleteRestores(t *testing.T) {
 	t.Parallel()
 	deletion := ownership.Deletion{App: "a", At: clock.RealClock{}.Now()}
@@ -288,7 +288,7 @@ func TestDeleteRestores(t *testing.T) {
 	}
 }
 
-// TestDeleteClaims: a deletion that finds no record claims the member with the same write.
+// TestDeleteClaims checks that a deletion that finds no record claims the member with the same write.
 func TestDeleteClaims(t *testing.T) {
 	t.Parallel()
 	deletion := ownership.Deletion{App: "a", At: clock.RealClock{}.Now()}
@@ -305,7 +305,7 @@ func TestDeleteClaims(t *testing.T) {
 	}
 }
 
-// TestClaimWithoutResponse: a process knows its claim by its ID, and another process does not.
+// TestClaimWithoutResponse checks that a process knows its claim by its ID, and another process does not.
 func TestClaimWithoutResponse(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -342,7 +342,7 @@ func TestClaimWithoutResponse(t *testing.T) {
 	}
 }
 
-// TestReplacesWithPermissionsOnly: the other hub goes on if the one that may replace it cannot work.
+// TestReplacesWithPermissionsOnly checks that the other hub goes on if the one that may replace it cannot work.
 func TestReplacesWithPermissionsOnly(t *testing.T) {
 	t.Parallel()
 	s := &server{}
@@ -355,8 +355,8 @@ func TestReplacesWithPermissionsOnly(t *testing.T) {
 	}
 }
 
-// TestForget: an application that was created again is removed from the record with one write,
-// and another deletion stays that was recorded meanwhile.
+// TestForget checks that an application that was created again is removed from the record with one write, and another
+// deletion stays that was recorded meanwhile.
 func TestForget(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_000_000_000, 0)

@@ -125,7 +125,7 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestRenewFails: a token that the same cluster does not accept is not returned.
+// TestRenewFails checks that a token that the same cluster does not accept is not returned.
 func TestRenewFails(t *testing.T) {
 	const denied = "the cluster denies the hub a token for ServiceAccount shopfleet-system/shopfleet-hub"
 	for name, tt := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/ownership"
 )
 
-// TestDeletionsShareWrites: while one is written, others come, and are written together.
+// TestDeletionsShareWrites checks that deletions that arrive during a write are written together.
 func TestDeletionsShareWrites(t *testing.T) {
 	t.Parallel()
 	const later = 8

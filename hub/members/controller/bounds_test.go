@@ -15,7 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members"
 )
 
-// TestBounded: whatever a cluster says of itself, the API server takes its status.
+// TestBounded checks that whatever a cluster says of itself, the API server takes its status.
 func TestBounded(t *testing.T) {
 	t.Parallel()
 	schema := crdschema.OfStatus(t, "../../../config/crd/bases/ecommerce.io_memberclusters.yaml")

@@ -71,8 +71,8 @@ func (s *partialStatus) Patch(context.Context, client.Object, client.Patch, ...c
 	return nil
 }
 
-// TestRecordOfOrphans: the record of orphans ends with the member. What cannot be written of a member does not keep
-// its status from being written.
+// TestRecordOfOrphans checks that the list of orphans is deleted with the member, and that a failed write of the list
+// does not prevent the status.
 func TestRecordOfOrphans(t *testing.T) {
 	t.Parallel()
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil)

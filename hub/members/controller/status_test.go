@@ -104,7 +104,7 @@ type change struct {
 	transition *metav1.Time // of Ready
 }
 
-// TestTaints: the status has when a taint was added that makes applications leave, and keeps that.
+// TestTaints checks that the status has, and keeps, the time at which a NoExecute taint was added.
 func TestTaints(t *testing.T) {
 	spec := v1.MemberClusterSpec{Taints: []v1.Taint{
 		{Key: "kept", Value: "v", Effect: v1.TaintNoExecute}, {Key: "changed", Value: "new", Effect: v1.TaintNoExecute}, {Key: "other", Effect: v1.TaintNoSchedule},
@@ -119,7 +119,7 @@ func TestTaints(t *testing.T) {
 	}
 }
 
-// TestRequested: what pods request is written when it appears, disappears or differs by more than 5 % of
+// TestRequested checks that what pods request is written when it appears, disappears or differs by more than 5 % of
 // what is allocatable from what is written, which many small changes add up to.
 func TestRequested(t *testing.T) {
 	list := func(cpu, memory string) corev1.ResourceList {

@@ -72,7 +72,7 @@ func changeFinalizers(t *testing.T, r *Reconciler, cluster *v1.MemberCluster) *v
 	return changed
 }
 
-// testStatusLock: a status that was computed from an older version is not written.
+// testStatusLock checks that a status that was computed from an older version is not written.
 func testStatusLock(t *testing.T, r *Reconciler, cluster *v1.MemberCluster) {
 	t.Helper()
 	changed := changeFinalizers(t, r, cluster)
@@ -84,7 +84,7 @@ func testStatusLock(t *testing.T, r *Reconciler, cluster *v1.MemberCluster) {
 	}
 }
 
-// testFinalizerLock: a patch replaces the list of finalizers as a whole.
+// testFinalizerLock checks that a patch replaces the list of finalizers as a whole.
 func testFinalizerLock(t *testing.T, r *Reconciler, cluster *v1.MemberCluster) {
 	t.Helper()
 	changed := changeFinalizers(t, r, cluster)
@@ -116,7 +116,7 @@ func newRegistration(t *testing.T, r *Reconciler, name string) {
 	}
 }
 
-// testLongName: only another name can succeed, which an event says.
+// testLongName checks that a name that is too long is not retried, and that an event says so.
 func testLongName(t *testing.T, r *Reconciler, _ *v1.MemberCluster) {
 	t.Helper()
 	name := strings.Repeat("a", 64)
@@ -129,8 +129,8 @@ func testLongName(t *testing.T, r *Reconciler, _ *v1.MemberCluster) {
 	}
 }
 
-// testDeniedCreation: the API server answers as it does to a name that is too long, but the
-// creation is tried again.
+// testDeniedCreation checks that the API server answers as it does to a name that is too long, but the creation is
+// tried again.
 func testDeniedCreation(t *testing.T, r *Reconciler, _ *v1.MemberCluster) {
 	t.Helper()
 	const name = "denied"
@@ -148,8 +148,8 @@ func testDeniedCreation(t *testing.T, r *Reconciler, _ *v1.MemberCluster) {
 	}
 }
 
-// testStoreRenewed: a renewed kubeconfig replaces the one that was renewed, and nothing
-// that a user has stored or changed meanwhile.
+// testStoreRenewed checks that a renewed kubeconfig replaces the one that was renewed, and nothing that a user has
+// stored or changed meanwhile.
 func testStoreRenewed(t *testing.T, r *Reconciler, cluster *v1.MemberCluster) {
 	t.Helper()
 	const name = "renewed"

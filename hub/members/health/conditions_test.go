@@ -178,7 +178,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestFailures: each failure says what is done about it, and by whom.
+// TestFailures checks that each failure names the remedy and who can apply it.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	definitions := []string{"a.example.com", "b.example.com"}
@@ -200,7 +200,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestPauseIsReported: a member that is paused is ready and says why nothing is written there, unless
+// TestPauseIsReported checks that a member that is paused is ready and says why nothing is written there, unless
 // something is wrong.
 func TestPauseIsReported(t *testing.T) {
 	t.Parallel()

@@ -50,8 +50,8 @@ func TestRenewAt(t *testing.T) {
 	}
 }
 
-// TestNextRenewal: a hub whose clock is so far ahead that each new token is due at once
-// does not renew it at once.
+// TestNextRenewal checks that a hub whose clock is so far ahead that each new token is due at once does not renew it
+// at once.
 func TestNextRenewal(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

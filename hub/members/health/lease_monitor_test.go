@@ -60,7 +60,7 @@ func TestLeaseMonitor(t *testing.T) {
 	}
 }
 
-// TestLeaseMonitorVersion: the version is that of the last read, also of a silent agent.
+// TestLeaseMonitorVersion checks that the version is that of the last read, also of a silent agent.
 func TestLeaseMonitorVersion(t *testing.T) {
 	t.Parallel()
 	p := LeaseMonitor{}.Resume(time.Unix(1000, 0))
@@ -72,8 +72,8 @@ func TestLeaseMonitorVersion(t *testing.T) {
 	}
 }
 
-// TestLeaseMonitorSurvivesAnOutage: a cluster that did not answer for minutes says nothing
-// about its agent.
+// TestLeaseMonitorSurvivesAnOutage checks that a cluster that did not answer for minutes says nothing about its
+// agent.
 func TestLeaseMonitorSurvivesAnOutage(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(1000, 0)

@@ -97,7 +97,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestRestore: what an edit removed is restored within the bounds, and nothing that was replaced.
+// TestRestore checks that removed entries are restored within the bounds, and replaced ones are not.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	early, late := Deletion{"a", 0, now()}, Deletion{"a", 0, now().Add(time.Hour)}
@@ -141,7 +141,8 @@ func TestDeletionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLeavingsMakeRoom: to drain a member must not let a restored hub create again what was deleted.
+// TestLeavingsMakeRoom checks that departures are dropped before deletions: a drained member must not let a restored
+// hub create what was deleted.
 func TestLeavingsMakeRoom(t *testing.T) {
 	t.Parallel()
 	r := Record{}.Delete(Deletion{App: "deleted", At: now()})
@@ -167,8 +168,8 @@ func TestLeavings(t *testing.T) {
 	}
 }
 
-// TestDeletedTwice: an application that was created again from a backup may be deleted again, or
-// leave the member.
+// TestDeletedTwice checks that an application that was created again from a backup may be deleted again, or leave the
+// member.
 func TestDeletedTwice(t *testing.T) {
 	t.Parallel()
 	first, second := Deletion{App: "a", At: now().Add(time.Millisecond)}, Deletion{App: "a", At: now().Add(time.Hour)}

@@ -124,8 +124,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestUnevaluated: a denial without an error is an absence, one because an authorizer failed is
-// not.
+// TestUnevaluated checks that a denial without an error is a missing permission, and one because an authorizer failed
+// is not.
 func TestUnevaluated(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status      authorizationv1.SubjectAccessReviewStatus
@@ -185,8 +185,8 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestShippedPermissionsCoverTheProbe: what the hub asks for must contain what it does
-// before anything else.
+// TestShippedPermissionsCoverTheProbe checks that the required permissions contain those of the probe, which comes
+// first.
 func TestShippedPermissionsCoverTheProbe(t *testing.T) {
 	rules, err := config.Member.Rules()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// TestEscalate: what the API server fails on waits for a user after some minutes, each component for itself,
-// and goes on waiting for one in a process that starts.
+// TestEscalate checks that a lasting failure of the API server waits for a user after some minutes, for each
+// component separately, and goes on waiting for one in a process that starts.
 func TestEscalate(t *testing.T) {
 	t.Parallel()
 	kind := Kind[*v1.EcommerceApp]{Status: func(app *v1.EcommerceApp) Status { return Status{Conditions: &app.Status.Conditions} }}

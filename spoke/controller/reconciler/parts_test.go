@@ -29,7 +29,7 @@ func errTerminating() error {
 	return err
 }
 
-// TestFail: package apierror tests the classes and their waits.
+// TestFail checks how a pass ends after an error; package apierror tests the classes and their waits.
 func TestFail(t *testing.T) {
 	t.Parallel()
 	resource := schema.GroupResource{Group: "apps", Resource: "statefulsets"}
@@ -110,7 +110,7 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// TestNewest: the response to a write counts until the cache has moved on, which is believed from then on.
+// TestNewest checks that the response to a write counts until the cache has a later version.
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	at := func(version string) *v1.EcommerceApp {

@@ -38,8 +38,8 @@ func TestDescribeMissing(t *testing.T) {
 	}
 }
 
-// TestReferencesAreForgotten: nothing is kept of an application that is gone or refers to nothing, and
-// nothing counts of another one of its name, or when a user asks to look again.
+// TestReferencesAreForgotten checks that references end with their application, and do not count for another one of
+// its name, or when a user asks to look again.
 func TestReferencesAreForgotten(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop", UID: "u-1"}}

@@ -9,7 +9,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// TestStamps: hashes are kept until anything changes that what is rendered follows from.
+// TestStamps checks that hashes are kept until an input of the rendering changes.
 func TestStamps(t *testing.T) {
 	t.Parallel()
 	app := func() *v1.EcommerceApp {

@@ -117,7 +117,7 @@ type applied struct{ error }
 func (a applied) Unwrap() error { return a.error }
 func (applied) ConcernsObject() {}
 
-// TestDecideInternal: an API server that fails on one object is no outage, and says why.
+// TestDecideInternal checks that an API server that fails on one object is no outage, and says why.
 func TestDecideInternal(t *testing.T) {
 	t.Parallel()
 	const remedy = "repair what the cluster fails on, such as a webhook or a definition: "

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestChanges: updates pass if they changed what counts, and other events always.
+// TestChanges checks that updates pass if they changed what counts, and other events always.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	p := Changes(func(before, now *v1.EcommerceApp) bool { return before.Generation != now.Generation })

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// TestOverBeforeItsControllers: a cluster that is not engaged any more is neither found nor
-// listed, even while its controllers have yet to end.
+// TestOverBeforeItsControllers checks that a cluster that is not engaged any more is neither found nor listed, even
+// while its controllers have yet to end.
 func TestOverBeforeItsControllers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -35,8 +35,8 @@ func TestOverBeforeItsControllers(t *testing.T) {
 	})
 }
 
-// TestStopEndsEngagements: the end of the Runner ends the controllers of clusters whose
-// own contexts go on, and no others begin.
+// TestStopEndsEngagements checks that the end of the Runner ends the controllers of clusters whose own contexts go
+// on, and no others begin.
 func TestStopEndsEngagements(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -64,8 +64,8 @@ func TestStopEndsEngagements(t *testing.T) {
 	})
 }
 
-// TestQueueChangesHands: the end of a former controller does not take the queue from the
-// one that has it now.
+// TestQueueChangesHands checks that the end of a former controller does not take the queue from the one that has it
+// now.
 func TestQueueChangesHands(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,8 +93,8 @@ func TestQueueChangesHands(t *testing.T) {
 	})
 }
 
-// TestFormerGoesOn: a former engagement is found again when the one that was to replace it
-// ends first, and its controllers go on.
+// TestFormerGoesOn checks that a former engagement is found again when the one that was to replace it ends first, and
+// its controllers go on.
 func TestFormerGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

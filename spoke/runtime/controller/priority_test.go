@@ -71,7 +71,7 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// TestDelayed: requests that are delayed arrive.
+// TestDelayed checks that requests that are delayed arrive.
 func TestDelayed(t *testing.T) {
 	t.Parallel()
 	q, ok := newPriorityQueue("", NewRateLimiter[reconcile.Request](time.Nanosecond, time.Nanosecond)).(priorityqueue.PriorityQueue[reconcile.Request])
@@ -92,8 +92,8 @@ func TestDelayed(t *testing.T) {
 	}
 }
 
-// TestDelayedResync: a request that was delayed with low priority is behind others when it arrives, unless it is
-// added by an event before.
+// TestDelayedResync checks that a request that was delayed with low priority is behind others when it arrives, unless
+// it is added by an event before.
 func TestDelayedResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newPriorityQueue("", NewRateLimiter[reconcile.Request](time.Second, time.Minute))

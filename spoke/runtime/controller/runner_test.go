@@ -354,7 +354,7 @@ func (slowSource) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// TestSlowSource: a controller waits for a source as long as that may take.
+// TestSlowSource checks that a controller waits for a source as long as that may take.
 func TestSlowSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started := false

@@ -304,7 +304,7 @@ func TestReadyUntilTheEnd(t *testing.T) {
 	}
 }
 
-// TestSafeModeIsReported: a process that writes nothing says so in its log and in a metric.
+// TestSafeModeIsReported checks that a process that writes nothing says so in its log and in a metric.
 func TestSafeModeIsReported(t *testing.T) {
 	t.Parallel()
 	for on, want := range map[bool]struct {

@@ -49,7 +49,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// TestNewestOfAnother: an object that was created again under its name is another one.
+// TestNewestOfAnother checks that an object that was created again under its name is another one.
 func TestNewestOfAnother(t *testing.T) {
 	t.Parallel()
 	other := at("1")
@@ -60,7 +60,7 @@ func TestNewestOfAnother(t *testing.T) {
 	}
 }
 
-// TestWriteKeepsItsObject: the caller goes on with the object that it wrote.
+// TestWriteKeepsItsObject checks that the caller goes on with the object that it wrote.
 func TestWriteKeepsItsObject(t *testing.T) {
 	t.Parallel()
 	app := at("2")

@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 )
 
-// TestPermissions: the roles of those that run commands allow both protocols. The pod does not exist,
+// TestPermissions checks that the roles of those that run commands allow both protocols. The pod does not exist,
 // which a real API server says only to a user who may run commands in it: others are refused.
 func TestPermissions(t *testing.T) {
 	t.Parallel()

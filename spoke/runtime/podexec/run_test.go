@@ -47,7 +47,7 @@ func run(ctx context.Context, in cluster.Cluster) error {
 	return err
 }
 
-// TestRunEndsWithItsContext: a server that accepts a request over SPDY and stays silent holds no worker.
+// TestRunEndsWithItsContext checks that a server that accepts a request over SPDY and stays silent holds no worker.
 func TestRunEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	asked, release := make(chan struct{}), make(chan struct{})

@@ -20,7 +20,7 @@ func request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// TestOneKeyWaitsForNoOther: a request that hangs holds up its own key alone.
+// TestOneKeyWaitsForNoOther checks that a request that hangs holds up its own key alone.
 func TestOneKeyWaitsForNoOther(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -92,7 +92,7 @@ func TestRouter(t *testing.T) {
 	}
 }
 
-// TestIdleQueuesAreReleased: a queue without requests ends, one with a delayed request stays.
+// TestIdleQueuesAreReleased checks that a queue without requests ends, one with a delayed request stays.
 func TestIdleQueuesAreReleased(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

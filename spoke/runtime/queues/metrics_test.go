@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// TestSeriesGoWithTheirQueue: a queue that is released leaves no series behind.
+// TestSeriesGoWithTheirQueue checks that a queue that is released leaves no series behind.
 func TestSeriesGoWithTheirQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,8 +18,8 @@ func request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// TestConflictsGrow: the wait doubles while conflicts repeat, up to a bound, has jitter, and
-// is the first one again after anything else.
+// TestConflictsGrow checks that the wait doubles while conflicts repeat, up to a bound, has jitter, and is the first
+// one again after anything else.
 func TestConflictsGrow(t *testing.T) {
 	t.Parallel()
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "shops"}, "a", errors.New("newer"))
@@ -50,7 +50,7 @@ func TestConflictsGrow(t *testing.T) {
 	}
 }
 
-// TestRetry: a conflict is quiet, what a condition reports is retried late, and nothing is
+// TestRetry checks that a conflict is not logged, that an error in a condition is retried late, and that no error is
 // both.
 func TestRetry(t *testing.T) {
 	t.Parallel()

@@ -85,8 +85,8 @@ func authorizedTests() map[string]authorizedTest {
 	}
 }
 
-// TestAuthorized: the condition says what was granted, what is missing and what was not checked,
-// by which means and where.
+// TestAuthorized checks that the condition says what was granted, what is missing and what was not checked, by which
+// means and where.
 func TestAuthorized(t *testing.T) {
 	t.Parallel()
 	for name, tt := range authorizedTests() {

@@ -59,8 +59,8 @@ func bucketTests() map[string]bucketTest {
 	}
 }
 
-// TestABucketIsNoFaultOfItsAccount: the account is Ready, whatever its bucket is, and what
-// is to be done is in the condition and, unless it goes by itself, in what kubectl prints.
+// TestABucketIsNoFaultOfItsAccount checks that the account is Ready whatever its bucket is, and that the remedy is in
+// the condition and, unless the problem ends by itself, in what kubectl prints.
 func TestABucketIsNoFaultOfItsAccount(t *testing.T) {
 	t.Parallel()
 	for name, tt := range bucketTests() {
@@ -95,8 +95,8 @@ func TestABucketIsNoFaultOfItsAccount(t *testing.T) {
 	}
 }
 
-// TestAnOutageOfABucketIsNoFault: for an hour a bucket stays as it was, and no longer; what
-// is no longer configured is not reported.
+// TestAnOutageOfABucketIsNoFault checks that a bucket keeps its condition for an hour, and no longer, and that one
+// that is no longer configured is not reported.
 func TestAnOutageOfABucketIsNoFault(t *testing.T) {
 	t.Parallel()
 	f := facts{account: account(), now: noon(), identity: cloud.Identity{Name: "me"}}
@@ -192,7 +192,7 @@ func (l *listing) ListObjects(ctx context.Context, prefix string) iter.Seq2[clou
 	}
 }
 
-// TestTheBucketIsAskedForOneObject: it may hold millions.
+// TestTheBucketIsAskedForOneObject checks that the list is limited to one object: a bucket may hold millions.
 func TestTheBucketIsAskedForOneObject(t *testing.T) {
 	t.Parallel()
 	refused := of(cloud.ClassDenied, "AccessDenied")

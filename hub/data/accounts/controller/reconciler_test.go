@@ -100,8 +100,8 @@ func (p providerTest) check(t *testing.T) {
 	}
 }
 
-// TestCheckProvider: a region that hangs hides neither the identity nor the permissions of
-// others, and everything ends in time. Credentials that are rejected are tried once.
+// TestCheckProvider checks that a region that hangs hides neither the identity nor the permissions of others, and
+// everything ends in time. Credentials that are rejected are tried once.
 func TestCheckProvider(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]providerTest{

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestRegionOfAGroup: an account that is used nowhere is verified in a region that has a resource group.
+// TestRegionOfAGroup checks that an account that is used nowhere is verified in a region that has a resource group.
 func TestRegionOfAGroup(t *testing.T) {
 	t.Parallel()
 	grouped := &v1.CloudAccount{Spec: v1.CloudAccountSpec{Provider: v1.ProviderAzure, Azure: &v1.AzureAccount{

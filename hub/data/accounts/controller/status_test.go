@@ -78,7 +78,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestAnOutageIsNoFault: an account that was verified within the hour stays ready.
+// TestAnOutageIsNoFault checks that an account that was verified within the hour stays ready.
 func TestAnOutageIsNoFault(t *testing.T) {
 	t.Parallel()
 	f := facts{account: account(), now: noon(), identity: cloud.Identity{Name: "me"}}

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestAvailable: what is being restored or is lost has nothing to back up.
+// TestAvailable checks that a database that is being restored or is lost is not backed up.
 func TestAvailable(t *testing.T) {
 	t.Parallel()
 	lost := func(status metav1.ConditionStatus) []metav1.Condition {

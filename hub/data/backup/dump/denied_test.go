@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
-// denied: a policy of the member denies Jobs, and is lifted. A retry succeeds.
+// denied checks that a retry succeeds after a policy of the member that denies Jobs is lifted.
 func (e *testEnv) denied(t *testing.T) {
 	e.reset(t)
 	lift := e.DenyJobs(t, backupenv.Namespace)
@@ -26,7 +26,7 @@ func (e *testEnv) denied(t *testing.T) {
 	}
 }
 
-// deniedToSend: as denied, for the Job that sends. Its order was made before.
+// deniedToSend checks the same of the Job that sends, whose order was created before.
 func (e *testEnv) deniedToSend(t *testing.T) {
 	e.resetToSend(t)
 	lift := e.DenyJobs(t, backupenv.Namespace)

@@ -77,7 +77,7 @@ func (e *testEnv) job(t *testing.T, name string) *batchv1.Job {
 	return job
 }
 
-// obstaclesOfDump: what is said of each.
+// obstaclesOfDump checks the message of each obstacle to a dump.
 func (e *testEnv) obstaclesOfDump(t *testing.T) {
 	const forbidden = "the hub may not create or read Jobs in eu-1: run kubectl shopfleet join again"
 	for name, tt := range map[string]struct {
@@ -146,7 +146,7 @@ func (e *testEnv) createJob(t *testing.T, name, kind, owner string, labels map[s
 	})
 }
 
-// dumpEnds: the last manifest counts, whatever became of the Job.
+// dumpEnds checks that the last manifest counts, whatever happened to the Job.
 func (e *testEnv) dumpEnds(t *testing.T) {
 	const failed, silent = "failed: PodEnded: the pod ended", "succeeded, but no pod of it says which file the dump is"
 	exit := func(code int32, message string) backupenv.Exit {
@@ -182,8 +182,8 @@ func (e *testEnv) dumpEnds(t *testing.T) {
 	}
 }
 
-// scheduledName: the Job of a scheduled time is the CronJob's where there is one, and else
-// created under its name, so that the CronJob controller takes it for its own.
+// scheduledName checks that the Job of a scheduled time is the CronJob's if it exists, and is otherwise created under
+// its name, so that the CronJob controller adopts it.
 func (e *testEnv) scheduledName(t *testing.T) {
 	dumping := steps.Result{Reason: v1.ReasonDumping, Message: "the Job " + scheduledJob + " dumps the database", Wait: steps.PollFirst}
 	foreign := steps.Fail(v1.ReasonDumpFailed, "the Job %s belongs to another Backup", scheduledJob)
@@ -232,7 +232,7 @@ func (e *testEnv) checkScheduled(t *testing.T, created bool) {
 	}
 }
 
-// jobOfCronJob: a Job that had ended before the Backup was seen completes it.
+// jobOfCronJob checks that a Job that had ended before the Backup was seen completes it.
 func (e *testEnv) jobOfCronJob(t *testing.T) {
 	e.reset(t)
 	e.backup = scheduledBackup()
@@ -246,7 +246,8 @@ func (e *testEnv) jobOfCronJob(t *testing.T) {
 	}
 }
 
-// TestRemovedUpTo: what failed says so in words, and what succeeded in its manifest.
+// TestRemovedUpTo checks that a failed Job names the removed dumps in its message, and a successful one in its
+// manifest.
 func TestRemovedUpTo(t *testing.T) {
 	t.Parallel()
 	const said = "pg_dump: error\nDumps up to 20260201T020000Z were removed before their retention ended\n"
@@ -296,7 +297,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestNoDumpIsOfTheFuture: a node's clock may be ahead.
+// TestNoDumpIsOfTheFuture checks that a dump has no later time than the hub's clock, because a node's clock may be
+// ahead.
 func TestNoDumpIsOfTheFuture(t *testing.T) {
 	t.Parallel()
 	ahead, err := parse(strings.NewReplacer("2026-03-02T02:00:00Z", "2027-03-02T02:00:00Z", "2026-03-02T02:01:00Z", "2027-03-02T02:01:00Z").Replace(line))

@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// removes: a dump goes when nothing more can be sent.
+// removes checks that a dump is removed when no more of it can be sent.
 func (e *testEnv) removes(t *testing.T) {
 	waiting := func(wait time.Duration) steps.Result {
 		return steps.RetryAfter(wait, v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket dumps")
@@ -67,7 +67,7 @@ func (e *testEnv) removes(t *testing.T) {
 	}
 }
 
-// podsMaySend: a pod that runs may send, though its Job is gone.
+// podsMaySend checks that a running pod may still send after its Job was deleted.
 func (e *testEnv) podsMaySend(t *testing.T) {
 	e.resetToSend(t)
 	e.send(t)
@@ -82,7 +82,7 @@ func (e *testEnv) podsMaySend(t *testing.T) {
 	}
 }
 
-// obstaclesOfRemoval: a lock and another bucket keep the dump.
+// obstaclesOfRemoval checks that a lock or another bucket keeps the dump.
 func (e *testEnv) obstaclesOfRemoval(t *testing.T) {
 	e.resetToSend(t)
 	e.send(t)

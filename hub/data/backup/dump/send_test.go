@@ -83,7 +83,7 @@ func (e *testEnv) order(t *testing.T) (*corev1.Secret, order.Order) {
 	return secret, o
 }
 
-// sendEnds: another attempt follows, or the Backup fails.
+// sendEnds checks that another attempt follows, or the Backup fails.
 func (e *testEnv) sendEnds(t *testing.T) {
 	retry := func(wait time.Duration, format string) steps.Result {
 		return steps.RetryAfter(wait, v1.ReasonRetrying, format, sendJob)
@@ -163,7 +163,7 @@ func (e *testEnv) succeedsThen(t *testing.T) {
 	}
 }
 
-// attemptsBecomeRare: they never end by their number.
+// attemptsBecomeRare checks that attempts become rare, and that their number is not limited.
 func (e *testEnv) attemptsBecomeRare(t *testing.T) {
 	e.resetToSend(t)
 	var waits []time.Duration
@@ -179,7 +179,7 @@ func (e *testEnv) attemptsBecomeRare(t *testing.T) {
 	}
 }
 
-// restart: a hub that starts anew goes on with the status that was stored.
+// restart checks that a restarted hub continues from the stored status.
 func (e *testEnv) restart(t *testing.T) {
 	e.resetToSend(t)
 	e.process.Refuse("create jobs.batch", errors.New("the hub ends"))
@@ -209,7 +209,7 @@ func (e *testEnv) restart(t *testing.T) {
 	}
 }
 
-// notCreated: passes that cannot create the Job change the status rarely, and become rare.
+// notCreated checks that passes that cannot create the Job change the status rarely, and become rare.
 func (e *testEnv) notCreated(t *testing.T) {
 	e.resetToSend(t)
 	e.process.Refuse("create jobs.batch", errors.New("timeout"))
@@ -230,7 +230,7 @@ func (e *testEnv) notCreated(t *testing.T) {
 	}
 }
 
-// obstaclesOfSending: what is said of each.
+// obstaclesOfSending checks the message of each obstacle to sending.
 func (e *testEnv) obstaclesOfSending(t *testing.T) {
 	const forbidden = "the hub may not create or read Jobs and Secrets in eu-1: run kubectl shopfleet join again"
 	for name, tt := range map[string]struct {
@@ -273,7 +273,7 @@ func (e *testEnv) obstaclesOfSending(t *testing.T) {
 	}
 }
 
-// noBucket: it may be created yet.
+// noBucket checks that a missing bucket is waited for.
 func (e *testEnv) noBucket(t *testing.T) {
 	e.resetToSend(t)
 	e.options.Missing = true

@@ -120,7 +120,7 @@ func TestWhatIsMade(t *testing.T) {
 	}
 }
 
-// TestMissedRunsAreTold: of four scheduled times three are not made up for.
+// TestMissedRunsAreTold checks that three of four missed scheduled times are reported and get no Backup.
 func TestMissedRunsAreTold(t *testing.T) {
 	t.Parallel()
 	if got := decide(situation("2026-03-05T15:00:00Z")).Missed["eu-1"]; got != 3 {
@@ -205,7 +205,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestTheFirstBackup: of a cluster that has had no good backup yet nothing good is said.
+// TestTheFirstBackup checks that a cluster without a good backup is not reported as backed up.
 func TestTheFirstBackup(t *testing.T) {
 	t.Parallel()
 	backedUp := func(in *input) { in.backups = append(in.backups, backup("2026-03-02T02:00:00Z", v1.BackupCompleted)) }
@@ -248,7 +248,8 @@ func TestTheFirstBackup(t *testing.T) {
 	}
 }
 
-// TestATightScheduleIsThinnedOut: what the provider cannot take is left out, the rest is done.
+// TestATightScheduleIsThinnedOut checks that scheduled times above the provider's limit are skipped, and the others
+// are kept.
 func TestATightScheduleIsThinnedOut(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-03-01T12:20:30Z")

@@ -22,7 +22,8 @@ func dumpOf(day string) v1.Backup {
 	return b
 }
 
-// TestDumpsAreNoSnapshots: neither stands in for the other, nor keeps the other from being pruned.
+// TestDumpsAreNoSnapshots checks that dumps and snapshots neither replace each other nor protect each other from
+// pruning.
 func TestDumpsAreNoSnapshots(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -124,8 +125,8 @@ func TestHowAClusterIsBackedUp(t *testing.T) {
 	}
 }
 
-// TestWhatWasDumpedBeforeIsNotMissed: a cluster that is considered for the first time has had
-// its CronJob all along, and runs that are missed from then on are counted.
+// TestWhatWasDumpedBeforeIsNotMissed checks that runs count as missed only from the first pass over a cluster, whose
+// CronJob existed before.
 func TestWhatWasDumpedBeforeIsNotMissed(t *testing.T) {
 	t.Parallel()
 	in := dumped("2026-03-09T09:00:00Z")
@@ -140,7 +141,7 @@ func TestWhatWasDumpedBeforeIsNotMissed(t *testing.T) {
 	}
 }
 
-// TestDumpsStillOnTheirWay: one that is being sent does not keep the next from being made.
+// TestDumpsStillOnTheirWay checks that a dump that is being sent does not prevent the next one.
 func TestDumpsStillOnTheirWay(t *testing.T) {
 	t.Parallel()
 	for phase, want := range map[v1.BackupPhase]int{v1.BackupPending: 0, v1.BackupInProgress: 0, v1.BackupFinalizing: 1} {
@@ -216,7 +217,7 @@ func TestAnUpgradeWaitsForADump(t *testing.T) {
 	}
 }
 
-// TestScheduledTimeInTheFuture: a forged scheduled time does not stop the schedule.
+// TestScheduledTimeInTheFuture checks that a forged scheduled time does not stop the schedule.
 func TestScheduledTimeInTheFuture(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-05-20T03:00:00Z")

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestAppChanged: progress of components is no reason for a pass.
+// TestAppChanged checks that progress of components causes no pass.
 func TestAppChanged(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -46,7 +46,7 @@ func TestAppChanged(t *testing.T) {
 	}
 }
 
-// TestMemberChanged: nodes and messages are no reason for passes of all applications in a member.
+// TestMemberChanged checks that changes of nodes and messages cause no passes of all applications in a member.
 func TestMemberChanged(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -77,7 +77,7 @@ func TestMemberChanged(t *testing.T) {
 	}
 }
 
-// TestAccountChanged: only whether there is a bucket matters.
+// TestAccountChanged checks that only adding or removing the bucket causes a pass.
 func TestAccountChanged(t *testing.T) {
 	t.Parallel()
 	none := &v1.CloudAccount{}

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestALostDatabase: its backups are all that is left of it. None is made, and none goes.
+// TestALostDatabase checks that no backup of a lost database is created or pruned.
 func TestALostDatabase(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*input){

@@ -11,8 +11,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// TestMetrics: ages are computed at the time of the scrape, and a deleted application has
-// no metrics.
+// TestMetrics checks that ages are computed at the time of the scrape, and a deleted application has no metrics.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	clock := testclock.NewFakeClock(at("2026-03-02T02:00:00Z"))

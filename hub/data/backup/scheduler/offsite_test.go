@@ -52,7 +52,7 @@ func (c conditions) run(t *testing.T) {
 	}
 }
 
-// TestWhereSnapshotsAre: nothing good is said while the newest backup is not in each region that it should be in.
+// TestWhereSnapshotsAre checks that BackupReady is not True while the newest backup is missing in a wanted region.
 func TestWhereSnapshotsAre(t *testing.T) {
 	t.Parallel()
 	onGoogle := func(in *input) {
@@ -102,7 +102,7 @@ func TestWhereSnapshotsAre(t *testing.T) {
 	}.run(t)
 }
 
-// TestWhereDumpsAre: a bucket is where they should be, if there is one or if regions are asked for.
+// TestWhereDumpsAre checks that dumps belong in a bucket, if there is one or if regions are listed.
 func TestWhereDumpsAre(t *testing.T) {
 	t.Parallel()
 	dumps := func(change func(*input), backups ...v1.Backup) func(*input) {

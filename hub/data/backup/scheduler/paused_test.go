@@ -41,8 +41,8 @@ func dueForAll() input {
 	return in
 }
 
-// TestPaused: in safe mode nothing is done, and in a member that is paused nothing is deleted that
-// has data there. What was due is done when the pause ends.
+// TestPaused checks that safe mode does nothing, that nothing with data in a paused member is deleted, and that due
+// work is done when the pause ends.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	all := map[string]int{"backed up": 1, "verified": 1, "verifications deleted": 1, "deleted": 5, "kept": 1}

@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
-// TestRefused: a Backup that cannot be created is reported, and the age of the last one too.
+// TestRefused checks that a Backup that cannot be created is reported, and the age of the last one too.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "backups"}, "b", nil)

@@ -138,8 +138,8 @@ func checkUpgrade(t *testing.T, in input, upgrade func(*v1.EcommerceAppSpec), fr
 	}
 }
 
-// TestAServerThatWaitsForARollout: the backup is for the server that the cluster gets, and not for that of the spec, which
-// cannot follow the one that it has.
+// TestAServerThatWaitsForARollout checks that the backup is for the next server of the cluster, and not for that of
+// the spec, to which the cluster cannot upgrade directly.
 func TestAServerThatWaitsForARollout(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-03-02T09:00:00Z")
@@ -158,7 +158,8 @@ func TestAServerThatWaitsForARollout(t *testing.T) {
 	}
 }
 
-// TestAServerThatIsRefused: it has no backup of its own, and is not recorded: the copy keeps what it has.
+// TestAServerThatIsRefused checks that a refused server gets no backup and is not recorded: the copy keeps its
+// server.
 func TestAServerThatIsRefused(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-03-02T09:00:00Z")
