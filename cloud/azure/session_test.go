@@ -170,7 +170,7 @@ func TestCreatedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestVolumeNameTaken asks for a volume whose name something else has.
+// TestDiskOfAnotherRegion requests a volume whose name another object has.
 func TestDiskOfAnotherRegion(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t)

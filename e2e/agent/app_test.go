@@ -107,7 +107,7 @@ func (s *suite) children(t *testing.T, name string) map[string]string {
 	return found
 }
 
-// essence is an object without its status and what differs from cluster to cluster.
+// essence returns an object without its status and the fields that differ from cluster to cluster.
 func essence(o *unstructured.Unstructured) (string, error) {
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
 	delete(labels, v1.ClusterLabel)

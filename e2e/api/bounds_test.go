@@ -106,7 +106,7 @@ func numbers() map[string]map[string]limits {
 	}
 }
 
-// podTexts are the texts of the pods' settings, of the registry and of the login.
+// podTexts returns the texts of the pods' settings, of the registry and of the login.
 func podTexts() map[string]text {
 	name, path := text{limits: limits{1, 253}, make: letters}, text{limits: limits{1, 512}, make: startingWith("/")}
 	return merge(map[string]text{
@@ -121,7 +121,7 @@ func podTexts() map[string]text {
 		pods(map[string]text{"priorityClassName": name, "imagePullSecrets[].name": name}))
 }
 
-// versionTexts are the texts about the version of a database in a spec.
+// versionTexts returns the texts about the version of a database in a spec.
 func versionTexts(path string, shortest int64) map[string]text {
 	return map[string]text{
 		path + "version":        {limits: limits{shortest, 64}, make: startingWith("8.0.33"[:min(shortest, 4)])},
@@ -231,7 +231,7 @@ func hours(n int) string { return startingWith("1")(n-1) + "h" }
 // tagged returns an image with a tag.
 func tagged(n int) string { return letters(n-3) + ":v1" }
 
-// sizes are the maximum sizes of lists and maps.
+// sizes returns the maximum sizes of lists and maps.
 func sizes() map[string]map[string]int64 {
 	return map[string]map[string]int64{
 		"EcommerceApp": merge(map[string]int64{

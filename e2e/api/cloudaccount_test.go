@@ -286,7 +286,7 @@ func patternCases(rows []patternRow) []testCase {
 	return cases
 }
 
-// badRegions are names that would change the host if they became part of a host name.
+// badRegions returns names that would change the host if they became part of a host name.
 func badRegions() []string {
 	return []string{"EU-west-1", "eu west", "-eu", "eu-", "eu.example.com", "eu/west", "eu#"}
 }

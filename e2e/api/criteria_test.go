@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// criteriaFields are the fields that select clusters, by the edits that set one, which all take the same criteria.
+// criteriaFields returns the edits that set one of the fields that select clusters, which all take the same criteria.
 func criteriaFields() map[string]func(map[string]any) edits {
 	type m = map[string]any
 	return map[string]func(m) edits{

@@ -234,7 +234,7 @@ func deletionCases() []testCase {
 	return cases
 }
 
-// deletedVolumes are the cases of spec.deletion.volumes, of an EcommerceApp and of a MySQLCluster.
+// deletedVolumes returns the cases of spec.deletion.volumes, of an EcommerceApp and of a MySQLCluster.
 func deletedVolumes() []testCase {
 	const volumes = "spec.deletion.volumes"
 	return []testCase{

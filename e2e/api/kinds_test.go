@@ -79,7 +79,7 @@ func backups() kind {
 	}
 }
 
-// The spec of a Restore is immutable.
+// restores returns the cases of Restores, whose spec is immutable.
 func restores() kind {
 	return kind{
 		name:     "Restore",
@@ -89,7 +89,7 @@ func restores() kind {
 	}
 }
 
-// The spec of a Plan is immutable.
+// plans returns the cases of Plans, whose spec is immutable.
 func plans() kind {
 	return kind{
 		name:     "Plan",

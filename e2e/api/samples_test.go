@@ -146,7 +146,7 @@ type defaultCase struct {
 	wantedStatus any
 }
 
-// defaultCases have the smallest valid objects.
+// defaultCases returns the smallest valid objects.
 func defaultCases() map[string]defaultCase {
 	type m = map[string]any
 	pending := m{"phase": "Pending"}

@@ -8,7 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// schedules are cron expressions that the API accepts or refuses.
+// schedules returns cron expressions that the API accepts or refuses.
 func schedules() (accepted, outOfBounds, upsideDown []string) {
 	accepted = []string{
 		"0 2 * * *",

@@ -64,7 +64,7 @@ func (s *server) testSpread(t *testing.T) {
 	s.check(t, ecommerceApps(), append(cases, placementTolerations()...))
 }
 
-// placementTolerations are the rules of tolerations, which are those of pods but for an effect that
+// placementTolerations returns the cases of tolerations, whose rules are those of pods but for an effect that
 // MemberClusters do not have.
 func placementTolerations() []testCase {
 	cases := tolerationCases("placement")
@@ -77,7 +77,7 @@ func placementTolerations() []testCase {
 	return cases
 }
 
-// taintCases are the rules of the taints of members.
+// taintCases tests the taints of members.
 func taintCases() []testCase {
 	type m = map[string]any
 	taint := func(fields m) edits { return edits{"spec.taints[]": fields} }

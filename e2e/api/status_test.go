@@ -80,7 +80,7 @@ func (s *server) checkGeneration(t *testing.T, k kind, live *unstructured.Unstru
 	}
 }
 
-// phases are all phases of the package v1.
+// phases returns all phases of the package v1.
 func phases() []v1.Phase {
 	return []v1.Phase{
 		v1.PhasePending, v1.PhaseCreating, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseScaling,

@@ -24,7 +24,7 @@ const (
 	consentRequired = "version must keep its major version unless allowUpgradeTo is"
 )
 
-// mySQLVersions are versions with those that may follow them.
+// mySQLVersions returns versions with those that may follow them.
 func mySQLVersions() map[string][]transition {
 	return map[string][]transition{
 		"8.0.36": {
@@ -48,7 +48,7 @@ func mySQLVersions() map[string][]transition {
 	}
 }
 
-// postgreSQLVersions are versions with those that may follow them.
+// postgreSQLVersions returns versions with those that may follow them.
 func postgreSQLVersions() map[string][]transition {
 	return map[string][]transition{
 		"13.4": {

@@ -13,7 +13,7 @@ import (
 // rule bans a pattern, and says what to write instead.
 type rule struct{ pattern, instead string }
 
-// phrases are banned in comments and Markdown.
+// phrases returns the patterns that are banned in comments and Markdown.
 func phrases() []rule {
 	return []rule{
 		{`^\w+ (is|are) (what|where|who)\b`, `a verb: "X returns", "X holds", "X represents"`},
@@ -32,7 +32,7 @@ func phrases() []rule {
 	}
 }
 
-// words are banned in names of packages, files and identifiers.
+// words returns the words that are banned in names of packages, files and identifiers.
 func words() []rule {
 	return []rule{
 		{"lane", `"queue", "dispatcher"`},

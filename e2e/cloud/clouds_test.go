@@ -85,7 +85,7 @@ func (p *provider) serve(t *testing.T, handler http.Handler, classify func(*http
 	return server.URL
 }
 
-// account is the name of its CloudAccount and of the Secret.
+// account returns the name of its CloudAccount and of the Secret.
 func (p *provider) account() string { return string(p.name) }
 
 func newAWS(t *testing.T) *provider {
@@ -244,7 +244,7 @@ func (s signingIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.disks.ServeHTTP(w, r)
 }
 
-// truth are the snapshots in the cloud that a Backup made, copies too.
+// truth returns the snapshots in the cloud that a Backup made, copies included.
 func (p *provider) truth(backup string) []fake.Snapshot {
 	var found []fake.Snapshot
 	for _, s := range p.cloud.Snapshots() {

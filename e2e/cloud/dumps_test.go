@@ -35,7 +35,7 @@ func newBooks(name, schedule string, clusters ...string) *v1.EcommerceApp {
 	return app
 }
 
-// testDump has the shop dumped in the member without a cloud, and begins a dump that fails.
+// testDump dumps the shop in the member without a cloud, and begins a dump that fails.
 func (s *suite) testDump(t *testing.T) {
 	t.Helper()
 	good := s.dump(t, shop, local, "dumped")
@@ -148,7 +148,7 @@ func (s *suite) checkDumpJob(t *testing.T, b *v1.Backup) {
 	}
 }
 
-// testSend has dumps sent to the buckets of all clouds, one of them not at once.
+// testSend sends dumps to the buckets of all clouds, one of them after a delay.
 func (s *suite) testSend(t *testing.T) {
 	t.Helper()
 	s.books = newBooks(books, "0 2 1 1 *", "aws-eu", "az-eu", "gcp-eu")
@@ -183,7 +183,7 @@ func (p *provider) content(t *testing.T, key string) ([]byte, bool) {
 	return p.bucket.Content(p.spec.ObjectStorage.Prefix + "/" + key)
 }
 
-// keys are those in the bucket, below what an account has there.
+// keys returns the keys in the bucket below the prefix of an account.
 func (p *provider) keys(below string) []string {
 	var found []string
 	for _, o := range p.bucket.Objects() {

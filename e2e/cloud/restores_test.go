@@ -218,7 +218,7 @@ func (s *suite) checkVerificationNamespace(t *testing.T, member string) {
 	}
 }
 
-// movers are lists of what is made to bring data somewhere, and goes afterwards.
+// movers returns lists of the objects that transfer data and are deleted afterwards.
 func movers() []client.ObjectList {
 	return []client.ObjectList{&corev1.PersistentVolumeClaimList{}, &corev1.SecretList{}}
 }

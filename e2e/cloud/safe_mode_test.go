@@ -65,7 +65,7 @@ func (s *suite) testSafeMode(t *testing.T) {
 	})
 }
 
-// interrupt has the hub begin what it will not end.
+// interrupt starts what the hub will not finish.
 func (s *suite) interrupt(t *testing.T, p *provider) *interrupted {
 	t.Helper()
 	i := &interrupted{expired: s.backup(t, p, "safe-expired")}

@@ -25,7 +25,7 @@ import (
 // foreign holds the provisioner of a StorageClass that takes a name before the hub does.
 const foreign = "other.example.com"
 
-// classes are those that a member should have.
+// classes returns the StorageClasses that a member should have.
 func (s *suite) classes(t *testing.T, member string) (csi.ClassSet, v1.Provider) {
 	t.Helper()
 	found := &v1.MemberCluster{}

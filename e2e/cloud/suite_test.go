@@ -118,7 +118,7 @@ func members() []fleet.ClusterSpec {
 	}
 }
 
-// drivers are the clouds of the members, by name.
+// drivers returns the clouds of the members, by name.
 func (s *suite) drivers() map[string]csi.Driver {
 	out := map[string]csi.Driver{}
 	for _, p := range s.providers {
@@ -200,7 +200,7 @@ func play(t *testing.T, c *fleet.Cluster, driver csi.Driver) {
 	})
 }
 
-// aws is the cloud with two members.
+// aws returns the cloud with two members.
 func (s *suite) aws() *provider { return s.providers[0] }
 
 // each runs a test for each cloud at the same time.

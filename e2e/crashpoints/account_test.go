@@ -138,7 +138,7 @@ func connect(p *crash.Process) cloud.Connect {
 	}
 }
 
-// actions are the requests to EC2 that change something, as a verb and a resource.
+// actions returns the requests to EC2 that change something, as a verb and a resource.
 func actions() map[string]crash.Request {
 	return map[string]crash.Request{
 		"CreateSnapshot": {Verb: "create", Resource: "snapshots"},

@@ -35,7 +35,7 @@ const (
 
 var errData = errors.New("not completed")
 
-// dataWorkloads are about the data of an application with a database in the cloud.
+// dataWorkloads returns the workloads with the data of an application with a database in the cloud.
 func dataWorkloads() []workload {
 	return []workload{
 		{

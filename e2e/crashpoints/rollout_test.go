@@ -20,7 +20,7 @@ const firstRevision, rolledOut int64 = 1, 3
 
 var errRollout = errors.New("the rollout is not that far")
 
-// rolloutWorkloads are about an application that is rolled out region by region.
+// rolloutWorkloads returns the workloads with an application that is rolled out region by region.
 func rolloutWorkloads() []workload {
 	return []workload{{
 		name: "rollout", created: true, rollout: true, clusters: both(), regions: []string{eu, us},

@@ -52,7 +52,7 @@ func TestSites(t *testing.T) {
 	}
 }
 
-// TestSubjects tells which writes without a namespace of their own are about a run.
+// TestSubjects checks which writes without a namespace of their own are about a run.
 func TestSubjects(t *testing.T) {
 	t.Parallel()
 	const app, namespace, volume = "11111111-2222-3333-4444-555555555555", "crash-1", "pvc-66666666-7777-8888-9999-000000000000"

@@ -10,7 +10,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// writes are the verbs that change something.
+// writes returns the verbs that change something.
 func writes() []string { return []string{"create", "update", "patch"} }
 
 // testConflicts answers the hub's writes with 409 for some seconds, as if another client wrote

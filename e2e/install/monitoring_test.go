@@ -259,7 +259,7 @@ func alertsOf(value any) map[string]string {
 	return all
 }
 
-// expressions are those of the rules and of the dashboard.
+// expressions returns those of the rules and of the dashboard.
 func expressions(t *testing.T) []string {
 	t.Helper()
 	all := expressionsOf(dashboard(t))

@@ -320,7 +320,7 @@ func (b *bounded) inReserved(namespace string) map[string]attempt {
 	}
 }
 
-// inOwn are the requests in the namespace of Shopfleet.
+// inOwn returns requests in the namespace of Shopfleet.
 func (b *bounded) inOwn() map[string]attempt {
 	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubRecord}}
 	other := &corev1.ConfigMap{ObjectMeta: meta(config.Namespace, "other")}

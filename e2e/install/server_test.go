@@ -20,8 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 )
 
-// operatorDefinitions are those of the Prometheus operator, from the module that
-// config/tools pins.
+// operatorDefinitions returns the definitions of the Prometheus operator, from the module that config/tools pins.
 func operatorDefinitions(t *testing.T) string {
 	t.Helper()
 	const module = "github.com/prometheus-operator/prometheus-operator"

@@ -24,8 +24,8 @@ const bucketAccount = "dumps"
 
 var errNotSo = errors.New("it is not so")
 
-// testDumps has databases dumped to a bucket, and loaded from there: in their own cluster,
-// and in the other one. The orders are the same afterwards.
+// testDumps dumps databases to a bucket, and loads them from there: in their own cluster, and in the other one. The
+// orders are the same afterwards.
 func (e *environment) testDumps(t *testing.T) {
 	t.Helper()
 	e.openBucket(t)

@@ -323,7 +323,7 @@ func sectionsOf(text string) []string {
 	return sections
 }
 
-// objectMeta is that of an object in the shops' namespace.
+// objectMeta returns the metadata of an object in the shops' namespace.
 func objectMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }

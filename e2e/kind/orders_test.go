@@ -26,8 +26,8 @@ var (
 	errWaiting = errors.New("not yet")
 )
 
-// testOrders has customers order in each region, on both engines, and looks for the
-// orders in the region's own database.
+// testOrders lets customers order in each region, on both engines, and looks for the orders in the region's own
+// database.
 func (e *environment) testOrders(t *testing.T) {
 	t.Helper()
 	t.Run(shop, ordersAt(e, shop))

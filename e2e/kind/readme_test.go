@@ -19,7 +19,7 @@ func TestCommandsOfASection(t *testing.T) {
 	}
 }
 
-// simulated are the sections of hub/README.md whose commands have names and values to fill in, or move what the
+// simulated returns the sections of hub/README.md whose commands have names and values to fill in, or move what the
 // steps here need. What they do is tested on simulated nodes.
 func simulated() []string {
 	return []string{"Troubleshoot", "Place", "Roll out", "Plan", "Drain a cluster", "Delete", "Orphans", "Two hubs", "Propagate", "Restore the hub"}

@@ -54,7 +54,7 @@ func newEnvironment(t *testing.T) *environment {
 	return &environment{Fleet: e.Fleet, env: e, hub: e.Hub}
 }
 
-// kubeconfig is that of the hub's account in a cluster.
+// kubeconfig returns that of the hub's account in a cluster.
 func (e *environment) kubeconfig(t *testing.T, cluster *fleet.Cluster) []byte {
 	t.Helper()
 	return framework.Kubeconfig(t, cluster, config.HubServiceAccount)

@@ -176,8 +176,7 @@ func (s *suite) testDefinitionHeld(t *testing.T) {
 	}
 }
 
-// testDefinitionChanged has definitions compared with a cluster whose definition is not
-// as the hub wrote it.
+// testDefinitionChanged compares definitions with a cluster whose definition is not as the hub wrote it.
 func (s *suite) testDefinitionChanged(t *testing.T) {
 	s.awaitGone(t)
 	admin := framework.Admin(t, s.Member("us-1"))

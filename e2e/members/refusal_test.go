@@ -25,7 +25,7 @@ type badKubeconfig struct {
 	says string
 }
 
-// badKubeconfigs are those that a cluster, or the check, refuses.
+// badKubeconfigs returns kubeconfigs that a cluster, or the check, refuses.
 func badKubeconfigs(t *testing.T, e *environment) map[string]badKubeconfig {
 	t.Helper()
 	good := e.kubeconfig(t, e.Member("us-1"))

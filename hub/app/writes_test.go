@@ -29,7 +29,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
-// TestWrites has the reconciler write to a real API server.
+// TestWrites runs the reconciler with a real API server.
 func TestWrites(t *testing.T) {
 	hub := fleettest.Start(t, fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true}}).Hub()
 	scheme := runtime.NewScheme()

@@ -44,7 +44,7 @@ func TestTheGateWaitsForAllKinds(t *testing.T) {
 	}
 }
 
-// TestTheGateSaysThatItWaits until it was opened.
+// TestTheGateSaysThatItWaits checks that the gate logs that it waits until it is opened.
 func TestTheGateSaysThatItWaits(t *testing.T) {
 	t.Parallel()
 	nothing := &gate{discovery: &fake.FakeDiscovery{Fake: &clienttesting.Fake{}}, logger: logr.Discard()}

@@ -84,7 +84,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestTheCacheHoldsNoOtherSecrets is about what a hub that is broken into can leak.
+// TestTheCacheHoldsNoOtherSecrets checks what a hub that is broken into could leak.
 func TestTheCacheHoldsNoOtherSecrets(t *testing.T) {
 	t.Parallel()
 	options, err := (&Options{Namespace: "n"}).cacheOptions()

@@ -211,7 +211,7 @@ func testStale(s *server) func(*testing.T) {
 	}
 }
 
-// testRewritten has a server that makes something else of the intent for good.
+// testRewritten checks an apply to a server that permanently stores something else than the intent.
 func testRewritten(s *server) func(*testing.T) {
 	return func(t *testing.T) {
 		a := s.applier()
@@ -273,8 +273,8 @@ func testStranger(s *server) func(*testing.T) {
 	}
 }
 
-// testInTheWay has someone change the key of an item: an apply would add ours
-// beside theirs, which the API server rejects.
+// testInTheWay changes the key of an item as another client: an apply would add ours beside theirs, which the API
+// server rejects.
 func testInTheWay(s *server) func(*testing.T) {
 	return func(t *testing.T) {
 		a := s.applier()

@@ -57,8 +57,8 @@ func testMissing(s *server, name string, applier func() *apply.Applier) func(*te
 	}
 }
 
-// testExpected has a cache that lacks what was created a moment ago: nothing is read until it is no longer
-// expected. What was deleted meanwhile is created then.
+// testExpected checks that an object that was created a moment ago is not read although the cache lacks it: nothing
+// is read until it is no longer expected. What was deleted meanwhile is created then.
 func testExpected(s *server) func(*testing.T) {
 	return func(t *testing.T) {
 		now := clocktesting.NewFakePassiveClock(time.Unix(1, 0))
@@ -90,8 +90,8 @@ func testExpected(s *server) func(*testing.T) {
 	}
 }
 
-// testRace has someone else create the object after it was read: an apply must not merge into
-// what was not read, even if nothing in it differs.
+// testRace creates the object as another client after it was read: an apply must not merge into what was not read,
+// even if nothing in it differs.
 func testRace(s *server) func(*testing.T) {
 	return func(t *testing.T) {
 		for name, x := range map[string]string{"race": "theirs", "race-of-equals": "1"} {

@@ -60,8 +60,8 @@ func testOnce(s *server) func(*testing.T) {
 	}
 }
 
-// testOnceMissing has a cache without a Secret that exists: what was drawn for the attempt to
-// create it must not replace what it has.
+// testOnceMissing checks a cache without a Secret that exists: what was drawn for the attempt to create it must not
+// replace what it has.
 func testOnceMissing(s *server) func(*testing.T) {
 	return func(t *testing.T) {
 		intent, request := drawn("behind")

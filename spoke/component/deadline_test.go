@@ -37,8 +37,8 @@ func (o observation) summarize(conditions []metav1.Condition, last []component.S
 	})
 }
 
-// histories start with an application that was ready in generation 1, and has not
-// been since minute 1.
+// histories returns histories that start with an application that was ready in generation 1, and has not been since
+// minute 1.
 func histories() map[string][]observation {
 	web := unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)
 	failedBefore := unready("web", v1.PhaseFailed, v1.ReasonDeadlineExceeded)
@@ -67,7 +67,7 @@ func histories() map[string][]observation {
 	}
 }
 
-// progressHistories are about what counts as progress of a database of three pods.
+// progressHistories returns histories of the progress of a database of three pods.
 func progressHistories() map[string][]observation {
 	state := func(n, updated int32) []component.State {
 		s := down()

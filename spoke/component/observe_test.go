@@ -17,7 +17,7 @@ func old(d *appsv1.Deployment) { d.Annotations[v1.SpecHashAnnotation] = "old" }
 // recorded records the rendered content of a Deployment in it; admission changes it later.
 func recorded(d *appsv1.Deployment) { component.Record(component.Object{Resource: d}, "") }
 
-// mirrored and annotated are Deployments that the API server has stored otherwise than they were applied.
+// mirrored and annotated return Deployments that the API server has stored otherwise than they were applied.
 func mirrored(d *appsv1.Deployment) { d.Spec.Template = template("mirror.example.com/image:1") }
 
 func annotated(d *appsv1.Deployment) { d.Spec.Template.Annotations = map[string]string{"a": "b"} }

@@ -147,7 +147,7 @@ func TestInternerKeepsWhatIsPassedOn(t *testing.T) {
 	runtime.KeepAlive(next)
 }
 
-// TestSharingIsConcurrent has the informers of several kinds share at the same time.
+// TestSharingIsConcurrent lets the informers of several kinds share at the same time.
 func TestSharingIsConcurrent(t *testing.T) {
 	t.Parallel()
 	slim := newSlimmer()

@@ -78,7 +78,7 @@ func (r *replicated) started(t *testing.T) {
 	expect("it has the next one", "15.5")
 }
 
-// setRevision has the status of the database's StatefulSet be about its spec, with a revision of its pods.
+// setRevision sets the revisions of the pods in the status of the database's StatefulSet, for its spec.
 func (r *replicated) setRevision(t *testing.T, revision string) {
 	t.Helper()
 	set := &appsv1.StatefulSet{}

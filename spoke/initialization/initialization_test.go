@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
-// created and fresh are the marks of a database that was created, and of one that was not yet.
+// created and fresh return the marks of a database that was created, and of one that was not yet.
 func created() *database.Mark { return &database.Mark{Created: true} }
 func fresh() *database.Mark   { return &database.Mark{} }
 
@@ -175,7 +175,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// Whatever is observed, only a consent, and of each kind one, makes a database that was created initialize.
+// TestNothingElseInitializes checks that only a consent, and one of each kind, lets a created database initialize,
+// whatever is observed.
 func TestNothingElseInitializes(t *testing.T) {
 	for _, s := range observations() {
 		s.Mark = &database.Mark{Created: true, StartEmpty: "a", Load: "r"}

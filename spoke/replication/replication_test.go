@@ -61,7 +61,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Outputs come from a member: no replica is lost unless all of them can be read.
+// FuzzParse checks that no replica is Lost unless the outputs of all pods can be read, whatever a member returns.
 func FuzzParse(f *testing.F) {
 	f.Add(observed, "recovers waits 7449110000000000001 3 0/4FFFFFF 0")
 	f.Add("primary a 1 0/0\noldest x\nsegment -1\nreplica a b", "recovers")

@@ -10,7 +10,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// Main reads the order, and writes its error to the termination log.
+// TestProcess checks that Main reads the order, and writes its error to the termination log.
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)

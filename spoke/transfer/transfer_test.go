@@ -33,7 +33,8 @@ func TestSend(t *testing.T) {
 	b.expect(t, stored())
 }
 
-// Parts in the bucket are not uploaded again; the whole file is verified nevertheless.
+// TestResume checks that parts in the bucket are not uploaded again, and that the whole file is verified
+// nevertheless.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
@@ -98,7 +99,7 @@ func TestSendRefuses(t *testing.T) {
 	}
 }
 
-// Responses to the second part, and the results.
+// TestAnswers checks the results of each response to the second part.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	const body = "<Error><Code>AccessDenied</Code>"
@@ -250,7 +251,7 @@ func TestFetchRefuses(t *testing.T) {
 	}
 }
 
-// An attempt resumes at the first incomplete part.
+// TestFetchGoesOn checks that an attempt resumes at the first incomplete part.
 func TestFetchGoesOn(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
@@ -275,7 +276,7 @@ func TestFetchGoesOn(t *testing.T) {
 	}
 }
 
-// A truncated part is downloaded again from its beginning.
+// TestFetchCut checks that a truncated part is downloaded again from its beginning.
 func TestFetchCut(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t, nil, cut(t, "xyz"), nil, cut(t, ""))
@@ -285,7 +286,7 @@ func TestFetchCut(t *testing.T) {
 	m.expectFetched(t, true)
 }
 
-// A transfer ends when its requests expire, also during one.
+// TestExpires checks that a transfer ends when its requests expire, also during one.
 func TestExpires(t *testing.T) {
 	t.Parallel()
 	for _, direction := range []order.Direction{order.Send, order.Fetch} {
@@ -301,7 +302,7 @@ func TestExpires(t *testing.T) {
 	}
 }
 
-// The certificates are those of the order, or the system's.
+// TestCertificates checks that the certificates are those of the order, or the system's.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	b := &bucket{objects: map[string]string{}}

@@ -121,7 +121,7 @@ func (a *API) parameters(m *method, values map[string]string, query url.Values) 
 	return errors.Join(all...)
 }
 
-// tokenRequest knows the three ways to a token, which are not in any description here.
+// tokenRequest accepts the requests of the three ways to a token, which no description here has.
 func tokenRequest(verb string, u *url.URL) error {
 	if verb == "POST" && u.RawQuery == "" && (u.Path == "/token" || u.Path == "/v1/token" || strings.HasSuffix(u.Path, ":generateAccessToken")) {
 		return nil

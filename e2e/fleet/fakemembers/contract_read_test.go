@@ -62,7 +62,7 @@ func isInitialEnd(event watch.Event) bool {
 	return err == nil && event.Type == watch.Bookmark && found.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// initial are the options of a reflector's first watch.
+// initial returns the options of a reflector's first watch.
 func initial(selector string) metav1.ListOptions {
 	return metav1.ListOptions{
 		LabelSelector: selector, SendInitialEvents: new(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
@@ -133,7 +133,7 @@ func watchSelects(t *testing.T, c *cluster) {
 	}
 }
 
-// TestWatchExpires is for a fake member alone: a real control plane keeps changes for minutes.
+// TestWatchExpires checks a fake member alone: a real control plane keeps changes for minutes.
 func TestWatchExpires(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, fakeServer(t))

@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
-// app is an application of generation 3 that runs in eu-1.
+// app returns an application of generation 3 that runs in eu-1.
 func app(change func(*v1.EcommerceApp)) v1.EcommerceApp {
 	a := v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 3}}
 	a.Status.ObservedGeneration, a.Status.Phase = 3, v1.PhaseRunning
@@ -25,7 +25,7 @@ func app(change func(*v1.EcommerceApp)) v1.EcommerceApp {
 	return a
 }
 
-// end is the end of a hub that ran for 100 s.
+// end returns the end of a hub that ran for 100 s.
 func end(onHub v1.EcommerceApp, copies ...v1.EcommerceApp) *invariants.End {
 	return &invariants.End{
 		Since: time.Unix(0, 0), Until: time.Unix(100, 0), Hub: "hub", Apps: []v1.EcommerceApp{onHub},

@@ -4,5 +4,5 @@ package dbtest
 
 import "syscall"
 
-// attributes keep a terminal's interrupt from the process: the test ends it.
+// attributes keeps a terminal's interrupt from the process: the test ends it.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -177,7 +177,7 @@ func await(t *testing.T, what string, met func() bool) {
 	}
 }
 
-// code is 0 without a response.
+// code returns the status code of the response to a GET; 0 without a response.
 func code(t *testing.T, url string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

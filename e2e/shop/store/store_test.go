@@ -77,8 +77,8 @@ func startTogether(t *testing.T, server *dbtest.Server) {
 	}
 }
 
-// twoReleases is a rolling update: the older release goes on taking orders after
-// the newer one has changed the schema, and both read all of them.
+// twoReleases simulates a rolling update: the older release goes on taking orders after the newer one has changed the
+// schema, and both read all of them.
 func twoReleases(t *testing.T, db *database.DB) {
 	t.Helper()
 	before, after := shop.NewRelease("v2.0.0"), shop.NewRelease("v2.1.0")

@@ -230,7 +230,7 @@ func TestBackendAway(t *testing.T) {
 	contains(t, visit(t, s.pages, "/"), 500, "It is our fault")
 }
 
-// TestLostResponse is an order that is placed, but whose response is lost.
+// TestLostResponse checks an order that is placed, but whose response is lost.
 func TestLostResponse(t *testing.T) {
 	cases := map[string]func(w http.ResponseWriter, r *http.Request){
 		"connection cut": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },

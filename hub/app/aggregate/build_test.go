@@ -80,7 +80,7 @@ func copyStatus(phase v1.Phase, ready bool) v1.EcommerceAppStatus {
 	return s
 }
 
-// input is about generation 1, with every member chosen that is not detached.
+// input returns the input of generation 1, with every member chosen that is not detached.
 func input(members ...Cluster) Input {
 	in := Input{Generation: 1, Clusters: members, Now: at(0)}
 	for _, m := range members {

@@ -21,7 +21,7 @@ func everywhere() Input {
 	return input(member("a", running), member("b", running))
 }
 
-// placedScenes are about where an application goes.
+// placedScenes returns scenes about where an application is placed.
 func placedScenes() []scene {
 	return []scene{
 		{"a new application takes its inventory first", input(member("a"), member("b"))},
@@ -36,7 +36,7 @@ func placedScenes() []scene {
 	}
 }
 
-// lifeScenes are about what happens to it there.
+// lifeScenes returns scenes about an application in its clusters.
 func lifeScenes() []scene {
 	return []scene{
 		{"an edit makes every copy old", edited(after(everywhere(), 1))},
@@ -61,7 +61,7 @@ func lifeScenes() []scene {
 	}
 }
 
-// leavingScenes are about how it leaves.
+// leavingScenes returns scenes about clusters that it leaves.
 func leavingScenes() []scene {
 	return []scene{
 		{"a copy deleted by hand is not an instruction to delete it", with(after(everywhere(), 1), "a", func(c *Cluster) { c.Copy.Deleting, c.Copy.Status.Phase = true, v1.PhaseDeleting })},
@@ -79,7 +79,7 @@ func leavingScenes() []scene {
 	}
 }
 
-// pausedScenes are about what is held back.
+// pausedScenes returns scenes about pauses.
 func pausedScenes() []scene {
 	pending := func(c *Cluster) {
 		c.Pending = []v1.PendingChange{{Kind: "EcommerceApp", Name: "shop", Action: v1.PendingUpdate, Fields: []string{"spec.image: a -> b"}}}

@@ -81,7 +81,7 @@ func (w *simulation) say(format string, args ...any) {
 	fmt.Fprintf(&w.log, format+"\n", args...)
 }
 
-// turn is one second: hub and members work in random order.
+// turn simulates one second, in which hub and members work in random order.
 func (w *simulation) turn() {
 	w.second++
 	actors := []func(){w.reconcile}
@@ -113,7 +113,7 @@ func (w *simulation) settle() {
 	w.t.Fatalf("does not settle; log:\n%s", w.log.String())
 }
 
-// distribute is the hub's writer of one member.
+// distribute writes the copies of one member, as the hub does.
 func (w *simulation) distribute(s *site) {
 	if !s.reachable {
 		return

@@ -21,7 +21,7 @@ func reasonOf(err error) string {
 	return ""
 }
 
-// TestAssessCopy is about what a hub finds that was restored from an older backup.
+// TestAssessCopy checks what a hub that was restored from an older backup does with the copies that it finds.
 func TestAssessCopy(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]knownTest{

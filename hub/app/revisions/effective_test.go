@@ -207,7 +207,7 @@ func (r remembering) Revision(_ *v1.EcommerceApp, number int64) []byte { return 
 
 func (r remembering) KeepRevision(_ *v1.EcommerceApp, number int64, raw []byte) { r[number] = raw }
 
-// TestRevisionsAreReadOnce while they are remembered.
+// TestRevisionsAreReadOnce checks that remembered revisions are not read again.
 func TestRevisionsAreReadOnce(t *testing.T) {
 	t.Parallel()
 	known := remembering{}

@@ -9,8 +9,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// TestConflictsAreCounted in a row, of an application and of a copy apart, until an attempt ends without one or the
-// application is gone.
+// TestConflictsAreCounted checks that conflicts in a row are counted, of an application and of a copy apart, until an
+// attempt ends without one or the application is gone.
 func TestConflictsAreCounted(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})

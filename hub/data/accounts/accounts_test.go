@@ -172,7 +172,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// TestAnAccountThatHangsHoldsUpNoOther, although all ask the same host.
+// TestAnAccountThatHangsHoldsUpNoOther checks that accounts do not wait for each other, although all use the same
+// host.
 func TestAnAccountThatHangsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	session := func(t *testing.T, s *environment, account string) cloud.Config {

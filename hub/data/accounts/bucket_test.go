@@ -183,7 +183,7 @@ func (e *environment) expectSession(t *testing.T) {
 	}
 }
 
-// TestACABundleIsForItsEndpoint, and for nothing else that the account asks.
+// TestACABundleIsForItsEndpoint checks that a CA bundle is used for its endpoint alone.
 func TestACABundleIsForItsEndpoint(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -245,7 +245,7 @@ func TestWhatIsBelowTheEndpointIsTheEndpoint(t *testing.T) {
 	}
 }
 
-// TestABucketsRequestsAreCounted by the counter of the account.
+// TestABucketsRequestsAreCounted checks that the counter of the account counts the requests to its bucket.
 func TestABucketsRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	s, counter := newEnvironment(), NewRequests()

@@ -66,8 +66,7 @@ func TestCheckpoint(t *testing.T) {
 
 var errNoPod = errors.New("the pod is not there")
 
-// answers has commands in the database answered with an error, or the member not connected. It
-// returns where they were run.
+// answers lets commands in the database fail, or disconnects the member. It returns where they were run.
 func answers(t *testing.T, w *work, away bool, err error) *[]podexec.Container {
 	t.Helper()
 	ran := new([]podexec.Container)

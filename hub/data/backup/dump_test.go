@@ -65,7 +65,7 @@ func (w *work) sending() {
 	}
 }
 
-// whetherADumpIsSent, by what there is to send it with.
+// whetherADumpIsSent checks whether a dump is sent, depending on the image, the account and its bucket.
 func (c *crashes) whetherADumpIsSent(t *testing.T) {
 	for _, account := range []string{"prod", "bare", "missing", "unbuilt"} {
 		c.MustCreate(t, apitest.MemberCluster("of-"+account).With(func(m *v1.MemberCluster) {
@@ -122,7 +122,7 @@ func (c *crashes) whetherADumpIsSent(t *testing.T) {
 	}
 }
 
-// TestHowLongADumpMayTake until there is one, and until it is where it should be.
+// TestHowLongADumpMayTake checks the limit until there is a dump, and the one until it is in its place.
 func TestHowLongADumpMayTake(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -143,7 +143,7 @@ func TestHowLongADumpMayTake(t *testing.T) {
 	}
 }
 
-// TestWhatOfADumpIsDeleted with its Backup.
+// TestWhatOfADumpIsDeleted checks what of a dump is deleted with its Backup.
 func TestWhatOfADumpIsDeleted(t *testing.T) {
 	t.Parallel()
 	sent := func(w *work) {

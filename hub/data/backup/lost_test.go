@@ -65,7 +65,8 @@ func TestNoticedAt(t *testing.T) {
 	}
 }
 
-// TestALostDatabaseIsWaitedFor for as long as anything before the point in time, and named afterwards.
+// TestALostDatabaseIsWaitedFor checks that a Backup waits for a lost database within the limit until the snapshot,
+// and names the loss afterwards.
 func TestALostDatabaseIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWork(emptyHub{}, nil)
@@ -97,7 +98,8 @@ func (h losingHub) Get(ctx context.Context, key client.ObjectKey, o client.Objec
 	return nil
 }
 
-// TestDataOfALostDatabaseIsKept, if retention has begun to delete it; what a user deletes goes.
+// TestDataOfALostDatabaseIsKept checks that data of a lost database is kept although retention has begun to delete
+// it; a deletion by a user proceeds.
 func TestDataOfALostDatabaseIsKept(t *testing.T) {
 	t.Parallel()
 	pruned := map[string]string{v1.PrunedAnnotation: "true"}

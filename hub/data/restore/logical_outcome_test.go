@@ -10,7 +10,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// jobEnding is the end of a first Job, of PostgreSQL and from the claim, by a container's status.
+// jobEnding returns the end of a first Job, of PostgreSQL and from the claim, with the exit code of a container.
 func jobEnding(container string, code int32) ending {
 	return ending{
 		engine: v1.EnginePostgreSQL, from: v1.DumpFromClaim,

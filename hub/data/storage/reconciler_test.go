@@ -29,7 +29,7 @@ func app(config v1.CloudConfig) v1.EcommerceApp {
 	}
 }
 
-// TestDecide is about which classes a member should have.
+// TestDecide checks which classes a member should have.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	ebs := csi.CapabilityDriver + csi.DriverEBS
@@ -80,7 +80,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestStatus is about what is said of what could not be written.
+// TestStatus checks what is reported about a class that could not be written.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	in := decide(inCloud(v1.ProviderAWS, csi.CapabilityDriver+csi.DriverEBS), nil)

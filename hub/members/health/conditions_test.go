@@ -224,7 +224,7 @@ func TestPauseIsReported(t *testing.T) {
 	}
 }
 
-// TestComputeAgents is about the condition that only members in mode Agent have.
+// TestComputeAgents checks the condition that only members in mode Agent have.
 func TestComputeAgents(t *testing.T) {
 	good := Compute(NotObserved(), Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}})
 	tests := map[string]struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
-// TestRefusal tells what a cluster refuses from what passes, or is not known.
+// TestRefusal checks which errors of a dry run are refusals of the cluster.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	pods := schema.GroupResource{Resource: "pods"}

@@ -115,7 +115,7 @@ func TestARenewalCountsFromItsStart(t *testing.T) {
 	}
 }
 
-// TestNoFence is about processes without leader election.
+// TestNoFence checks processes without leader election.
 func TestNoFence(t *testing.T) {
 	t.Parallel()
 	network := &recorder{code: http.StatusOK}

@@ -56,7 +56,7 @@ func TestLogsAreStructuredAndLevelled(t *testing.T) {
 	}
 }
 
-// TestBodiesAreNeverLogged is about client-go, which logs bodies at 8.
+// TestBodiesAreNeverLogged checks that client-go does not log bodies, as it would at verbosity 8.
 func TestBodiesAreNeverLogged(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -116,7 +116,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// An Order that Read accepts is within bounds, and is written unchanged.
+// FuzzRead checks that an Order that Read accepts is within bounds, and is written unchanged.
 func FuzzRead(f *testing.F) {
 	text, err := valid().Write()
 	if err != nil {

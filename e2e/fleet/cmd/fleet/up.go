@@ -238,7 +238,7 @@ func shortest(path string) string {
 	return relative
 }
 
-// open is fleet.Open with advice.
+// open calls fleet.Open, and adds advice to its error.
 func open(dir string) (*fleet.Fleet, error) {
 	f, err := fleet.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

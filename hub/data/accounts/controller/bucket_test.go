@@ -137,7 +137,7 @@ func TestAnOutageOfABucketIsNoFault(t *testing.T) {
 	}
 }
 
-// TestKeysOfAnotherService are good for its bucket, and for nothing of the provider.
+// TestKeysOfAnotherService checks that keys of another service are used for its bucket alone.
 func TestKeysOfAnotherService(t *testing.T) {
 	t.Parallel()
 	const refused = "the provider rejects the credentials: InvalidClientTokenId"

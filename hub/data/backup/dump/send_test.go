@@ -283,7 +283,7 @@ func (e *testEnv) noBucket(t *testing.T) {
 	}
 }
 
-// TestNamesOfJobsAreLabels, however long that of the CronJob is.
+// TestNamesOfJobsAreLabels checks that names of Jobs are valid labels, however long the CronJob's name is.
 func TestNamesOfJobsAreLabels(t *testing.T) {
 	t.Parallel()
 	b := scheduledBackup()

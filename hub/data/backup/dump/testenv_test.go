@@ -115,8 +115,7 @@ func scheduledBackup() *v1.Backup {
 	return b
 }
 
-// run is one pass of the hub that has a dump made, send one that has it sent, and remove
-// one that deletes it.
+// run makes one pass of the hub: for a dump, for sending it, or for removing it.
 func (e *testEnv) run(t *testing.T) steps.Result {
 	t.Helper()
 	return Maker{Backup: e.backup, Reader: e.process.Client, Writer: e.process.Client, Now: now()}.Advance(t.Context())

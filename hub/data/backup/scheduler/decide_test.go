@@ -265,7 +265,8 @@ func TestATightScheduleIsThinnedOut(t *testing.T) {
 	}
 }
 
-// TestTheNextPass is when a scheduled time is due or an age is reached, whichever comes first.
+// TestTheNextPass checks that the next pass is when a scheduled time is due or an age is reached, whichever comes
+// first.
 func TestTheNextPass(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-03-02T01:30:00Z")

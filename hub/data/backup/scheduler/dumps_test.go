@@ -81,8 +81,7 @@ func sent(day string) v1.Backup {
 	return b
 }
 
-// TestDumpForScheduledTime is made with the name that the CronJob's controller goes by, and goes
-// to no region.
+// TestDumpForScheduledTime checks that a dump has the name that the CronJob's controller uses, and goes to no region.
 func TestDumpForScheduledTime(t *testing.T) {
 	t.Parallel()
 	made := decide(dumped("2026-03-02T02:02:00Z")).Create
@@ -98,7 +97,7 @@ func TestDumpForScheduledTime(t *testing.T) {
 	}
 }
 
-// TestHowAClusterIsBackedUp, by the method, the account and the provider.
+// TestHowAClusterIsBackedUp checks the method for each account and provider.
 func TestHowAClusterIsBackedUp(t *testing.T) {
 	t.Parallel()
 	account := &v1.ObjectReference{Name: "prod"}
@@ -153,7 +152,7 @@ func TestDumpsStillOnTheirWay(t *testing.T) {
 	}
 }
 
-// TestDumpsAreProven where they are in a bucket, the newest one of those.
+// TestDumpsAreProven checks that the newest dump in a bucket is verified.
 func TestDumpsAreProven(t *testing.T) {
 	t.Parallel()
 	const good = "Each cluster has a recent successful backup"
@@ -188,7 +187,7 @@ func TestDumpsAreProven(t *testing.T) {
 	}
 }
 
-// TestAnUpgradeWaitsForADump that began after it was asked for.
+// TestAnUpgradeWaitsForADump checks that an upgrade waits for a dump that began after it was requested.
 func TestAnUpgradeWaitsForADump(t *testing.T) {
 	t.Parallel()
 	in := dumped("2026-03-02T09:00:00Z", dumpOf("2026-03-02T02:00:00Z"))

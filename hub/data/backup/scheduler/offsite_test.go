@@ -130,7 +130,7 @@ func TestWhereDumpsAre(t *testing.T) {
 	}.run(t)
 }
 
-// TestOnlyPossibleRegionsAreAskedFor, so that the rest is backed up all the same.
+// TestOnlyPossibleRegionsAreAskedFor checks that impossible regions are left out, so that the others are backed up.
 func TestOnlyPossibleRegionsAreAskedFor(t *testing.T) {
 	t.Parallel()
 	for provider, want := range map[v1.Provider][]string{v1.ProviderAWS: {"us-1", "us-2"}, v1.ProviderAzure: {"us-1", "us-2"}, v1.ProviderGCP: {"us-1"}} {
@@ -147,7 +147,8 @@ func TestOnlyPossibleRegionsAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestPartialBackupsAreGood where they are, and let no complete one go that is elsewhere.
+// TestPartialBackupsAreGood checks that partial backups count where they are, and do not replace a complete one
+// elsewhere.
 func TestPartialBackupsAreGood(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-06-01T03:00:00Z")
@@ -174,7 +175,7 @@ func TestPartialBackupsAreGood(t *testing.T) {
 	}
 }
 
-// TestPlaces of a backup.
+// TestPlaces checks the places of a backup.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	two := backup("2026-03-02T02:00:00Z", v1.BackupCompleted)

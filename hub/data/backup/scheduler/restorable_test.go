@@ -9,7 +9,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestWhatCannotBeRestored is no good backup of a shop, and is not verified in vain.
+// TestWhatCannotBeRestored checks that a backup that cannot be restored is not successful, and is not verified in
+// vain.
 func TestWhatCannotBeRestored(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -9,7 +9,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestEachClusterIsBackedUpBeforeAnUpgrade, in one pass.
+// TestEachClusterIsBackedUpBeforeAnUpgrade checks that one pass requests the backups of all clusters before an
+// upgrade.
 func TestEachClusterIsBackedUpBeforeAnUpgrade(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-03-01T18:00:00Z")
@@ -200,8 +201,8 @@ func TestAVersionWithoutImage(t *testing.T) {
 	}
 }
 
-// TestAServerThatNeverStarted is replaced at once by the one that the data is of: no backup can be made of it. An
-// upgrade of the data of MySQL waits all the same.
+// TestAServerThatNeverStarted checks that a server that never started is replaced at once by the one that the data is
+// of: no backup can be made of it. An upgrade of the data of MySQL waits all the same.
 func TestAServerThatNeverStarted(t *testing.T) {
 	t.Parallel()
 	typo := v1.DatabaseServer{Version: "8.4", Image: "mirror/mysql:8.4.9"}
