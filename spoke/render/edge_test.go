@@ -67,7 +67,7 @@ func kindOf(objects []component.Object, name string) string {
 	return kind
 }
 
-// With a login, customers reach the proxy, and only the proxy the frontend.
+// TestAuthentication checks that customers reach the proxy, and only the proxy the frontend, if there is a login.
 func TestAuthentication(t *testing.T) {
 	app := sampleShop(t)
 	app.Spec.Monitoring.Enabled = false

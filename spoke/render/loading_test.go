@@ -18,8 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// While a dump is loaded, the workloads that use the database have no pods, also with an
-// autoscaler, no dump is made, and nothing else is different.
+// TestLoading checks that a load scales the workloads that use the database to zero, also with an autoscaler,
+// suspends dumps, and changes nothing else.
 func TestLoading(t *testing.T) {
 	t.Parallel()
 	scaled := sampleShop(t)
@@ -105,7 +105,7 @@ func start(t *testing.T, before, stopped component.Component) int {
 	return count
 }
 
-// What is stopped on purpose is no failure, and says so.
+// TestLoadingIsReady checks that workloads that a load has stopped are no failure, and that their message says so.
 func TestLoadingIsReady(t *testing.T) {
 	t.Parallel()
 	app := sampleShop(t)
@@ -129,7 +129,7 @@ func TestLoadingIsReady(t *testing.T) {
 	}
 }
 
-// What others make beside the database is made for the one that is rendered.
+// TestDatabase checks that Jobs of other packages fit the database that is rendered.
 func TestDatabase(t *testing.T) {
 	t.Parallel()
 	app := everythingShop(t)
@@ -158,7 +158,7 @@ func TestDatabase(t *testing.T) {
 	}
 }
 
-// The pods of Jobs are restricted, as all others are.
+// TestJobsAreRestricted checks that the pods of Jobs are restricted, as all others are.
 func TestJobsAreRestricted(t *testing.T) {
 	t.Parallel()
 	for _, app := range []*v1.EcommerceApp{sampleShop(t), everythingShop(t)} {

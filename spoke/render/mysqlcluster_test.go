@@ -71,7 +71,7 @@ func TestStorageClass(t *testing.T) {
 	}
 }
 
-// Where nothing says what the volumes should be, the class must exist.
+// TestNoStorageClass checks that a StorageClass is named, and must exist, if the spec has no settings of volumes.
 func TestNoStorageClass(t *testing.T) {
 	db := sampleMySQL(t)
 	db.Spec.Storage.Parameters, db.Spec.CloudConfig = nil, mysqlv1.CloudConfig{}
@@ -88,8 +88,8 @@ func TestNoStorageClass(t *testing.T) {
 	}
 }
 
-// A class cannot be changed, so another content has another name; and so has
-// another database's.
+// TestStorageClassNames checks that another content, or another database, has another name: a class cannot be
+// changed.
 func TestStorageClassNames(t *testing.T) {
 	name := func(change func(*mysqlv1.MySQLCluster)) string {
 		db := sampleMySQL(t)

@@ -64,7 +64,8 @@ func TestPodTemplates(t *testing.T) {
 // renderingVersion has the version of the pod templates, and a hash of all of them.
 const renderingVersion = "podtemplates/rendering.txt"
 
-// TestVersion: pods would be replaced by an upgrade, and not wait for their turn, if another template had the same version.
+// TestVersion checks that the pod templates of a version do not change: otherwise an upgrade would replace the pods at
+// once, before the turn of their cluster.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	rendered, sum := renderedTemplates(t), sha256.New()
@@ -90,9 +91,9 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestInputsStay: all pods would be replaced at once by an upgrade, and not wait for their turn, if what a workload is
-// rendered from had another hash for a spec that is the same. A list of inputs is only extended, by values that are
-// left out where they are not set.
+// TestInputsStay checks that the hash of what a workload is rendered from stays the same for the same spec: otherwise
+// an upgrade would replace all pods at once. A list of inputs is only extended, by
+// values that are left out where they are not set.
 func TestInputsStay(t *testing.T) {
 	t.Parallel()
 	var now strings.Builder
@@ -117,7 +118,7 @@ func TestInputsStay(t *testing.T) {
 	}
 }
 
-// TestNoImageOfOurs: pods that live long have no image of this project, which changes with each build.
+// TestNoImageOfOurs checks that pods that live long have no image of this project, which changes with each build.
 func TestNoImageOfOurs(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))

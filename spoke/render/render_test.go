@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
-// The names that people and other tools rely on.
+// TestNamesOfTheSample checks the names that users and other tools rely on.
 func TestNamesOfTheSample(t *testing.T) {
 	objects := mustShop(t, sampleShop(t))
 	for _, want := range []string{
@@ -40,7 +40,7 @@ func TestNamesOfTheSample(t *testing.T) {
 	}
 }
 
-// Deployment, then Service, then Ingress; and one Ingress only.
+// TestOrder checks the order Deployment, Service, Ingress, and that there is one Ingress only.
 func TestOrder(t *testing.T) {
 	objects := mustShop(t, sampleShop(t))
 	at := func(kind, name string) int {
@@ -89,7 +89,7 @@ func TestDisabled(t *testing.T) {
 	}
 }
 
-// The top level's image and replicas are defaults of the frontend's.
+// TestFrontendDefaults checks that the top level's image and replicas are defaults of the frontend's.
 func TestFrontendDefaults(t *testing.T) {
 	app := sampleShop(t)
 	app.Spec.Frontend.Image, app.Spec.Frontend.Replicas = "", nil
@@ -104,7 +104,7 @@ func TestFrontendDefaults(t *testing.T) {
 	}
 }
 
-// cpu: 1000m and cpu: "1" are one spec.
+// TestQuantitiesAreCanonical checks that cpu: 1000m and cpu: "1" are rendered alike.
 func TestQuantitiesAreCanonical(t *testing.T) {
 	render := func(cpu string) string {
 		app := sampleShop(t)
@@ -123,7 +123,7 @@ func TestQuantitiesAreCanonical(t *testing.T) {
 	}
 }
 
-// Two would decide about the number of pods, were it given beside an autoscaler.
+// TestAutoscaling checks that replicas are left to the autoscaler: otherwise two clients would decide about them.
 func TestAutoscaling(t *testing.T) {
 	app := sampleShop(t)
 	app.Spec.Frontend.Replicas = nil
@@ -168,7 +168,8 @@ func budgetOf(objects []component.Object, name string) *policyv1.PodDisruptionBu
 	return nil
 }
 
-// The Deployment of a version of the pods has its name and labels, and all else is shared by the versions.
+// TestBlueGreen checks that each version of the pods has a Deployment with a name and labels of its own, and shares
+// all other objects.
 func TestBlueGreen(t *testing.T) {
 	const name = "my-ecommerce-app-frontend"
 	render := func(change func(*v1.Workload)) (*appsv1.Deployment, []component.Object) {
@@ -205,7 +206,7 @@ func TestBlueGreen(t *testing.T) {
 	}
 }
 
-// The user's variables win, and stand where the shop's would.
+// TestEnvironment checks that the user's variables take precedence, and stand where the application's would.
 func TestEnvironment(t *testing.T) {
 	app := sampleShop(t)
 	app.Spec.Backend.Env = []v1.EnvVar{{Name: "DB_USER", Value: "mine"}, {Name: "OWN", Value: "x"}}
@@ -226,8 +227,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// Settings never change in place: others are in a ConfigMap of another name, which rolls the pods
-// that read it, and no others.
+// TestConfigNames checks that changed settings are in a ConfigMap of another name, which replaces the pods that read
+// it, and no others.
 func TestConfigNames(t *testing.T) {
 	t.Parallel()
 	before := configNames(t, func(*v1.EcommerceApp) {})

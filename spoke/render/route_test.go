@@ -79,7 +79,7 @@ func waysIn(objects []component.Object) []string {
 	return kinds
 }
 
-// TestRoute: an HTTPRoute leads to the login, if there is one, and names the Gateway in full.
+// TestRoute checks that an HTTPRoute leads to the login, if there is one, and names the Gateway in full.
 func TestRoute(t *testing.T) {
 	t.Parallel()
 	app := sampleShop(t)

@@ -11,8 +11,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestClusterSettings: backend and frontend know where they run, as far as the spoke does, and no pod
-// is started again for that.
+// TestClusterSettings checks that backend and frontend know where they run, as far as the spoke does, and no pod is
+// started again for that.
 func TestClusterSettings(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -52,7 +52,7 @@ func dataOf(w workload) map[string]string {
 	return data
 }
 
-// TestImageRegistry: every image is from the registry, those of defaults too.
+// TestImageRegistry checks that every image is from the registry, those of defaults too.
 func TestImageRegistry(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []v1.Engine{v1.EnginePostgreSQL, v1.EngineMySQL} {

@@ -59,7 +59,7 @@ func TestWithoutHub(t *testing.T) {
 	}
 }
 
-// TestWithoutRDS: a MySQLCluster that describes a managed database says that there is none.
+// TestWithoutRDS checks that a MySQLCluster that describes a managed database says that there is none.
 func TestWithoutRDS(t *testing.T) {
 	db := sampleMySQL(t)
 	if got := WithoutRDS(db); !strings.Contains(got.Message, "spec.cloudConfig.aws.rds has no effect") || got.NoBackups {

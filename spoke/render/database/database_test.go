@@ -24,8 +24,8 @@ func engines() map[v1.Engine]string {
 	return map[v1.Engine]string{v1.EnginePostgreSQL: "13.4", v1.EngineMySQL: "8.4"}
 }
 
-// Every script is one that sh can read: those in ConfigMaps, and the commands of
-// probes and hooks.
+// TestScriptsAreShell checks that sh can read every script: those in ConfigMaps, and the commands of probes and
+// hooks.
 func TestScriptsAreShell(t *testing.T) {
 	for engine, version := range engines() {
 		t.Run(string(engine), func(t *testing.T) {
@@ -64,7 +64,7 @@ func scriptsOf(c component.Component) map[string]string {
 	return scripts
 }
 
-// No password is in an argument, where every process of the node could read it.
+// TestNoPasswordInArguments checks that no password is in an argument, where every process of the node could read it.
 func TestNoPasswordInArguments(t *testing.T) {
 	for engine, version := range engines() {
 		c := mustRender(t, testSpec(engine, version))
@@ -107,8 +107,8 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// A volume of the image would hide ours if it were mounted elsewhere, and all
-// versions must find, and refuse, each other's files.
+// TestPostgreSQLDataLayout checks the paths: a volume of the image would hide ours if it were mounted elsewhere, and
+// all versions must find, and refuse, each other's files.
 func TestPostgreSQLDataLayout(t *testing.T) {
 	for version, wantMount := range map[string]string{
 		"13.4": "/var/lib/postgresql/data", "17": "/var/lib/postgresql/data",
@@ -126,8 +126,8 @@ func TestPostgreSQLDataLayout(t *testing.T) {
 	}
 }
 
-// Scripts, which only the next start of a pod needs, restart none. Configuration does, so its name is
-// given here: pods would be restarted by a release that changes it.
+// TestScriptsRestartNothing checks that scripts, which only the next start of a pod needs, restart no pod.
+// Configuration does, so its name is given here: pods would be restarted by a release that changes it.
 func TestScriptsRestartNothing(t *testing.T) {
 	for engine, want := range map[v1.Engine]string{v1.EnginePostgreSQL: "shop-database-config-18106513", v1.EngineMySQL: "shop-database-config-b0fd4ba4"} {
 		spec := testSpec(engine, engines()[engine])
@@ -156,7 +156,7 @@ func TestScriptsRestartNothing(t *testing.T) {
 	}
 }
 
-// A replica that waits for its primary ends when it is told to, although it may be
+// TestWaitingReplicaEnds checks that a replica that waits for its primary ends when it is told to, although it may be
 // the first process of its container, which no signal ends by default.
 func TestWaitingReplicaEnds(t *testing.T) {
 	for engine, version := range engines() {
@@ -204,7 +204,7 @@ func TestPodTemplateIsStable(t *testing.T) {
 	}
 }
 
-// The claim of the dumps stays for good, and the pods that dump are none of the
+// TestBackup checks that the claim of the dumps has no owner, and that the pods that dump do not count as pods of the
 // database's.
 func TestBackup(t *testing.T) {
 	spec := testSpec(v1.EngineMySQL, "8.4")

@@ -76,8 +76,8 @@ head -c %d /dev/zero >"$file"`, tt.next*mebibyte))
 	}
 }
 
-// TestInterruptedRemoval: a crash between the mark and the removal of a dump is finished by the
-// next run, and is not forgotten, whatever becomes of that one.
+// TestInterruptedRemoval checks that a crash between the mark and the removal of a dump is finished by the next run,
+// and is not forgotten, whatever becomes of that one.
 func TestInterruptedRemoval(t *testing.T) {
 	p := dumpingPod(t, "exit 1")
 	for _, name := range append(days(2, 3), "early-20260101T000000Z", early) {

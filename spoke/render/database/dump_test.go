@@ -116,8 +116,8 @@ exec `+dump+` --no-defaults "$@"
 	t.Run("a full claim", p.recovers)
 }
 
-// A dump that fails leaves what retention keeps, and nothing of its own. What a crash left
-// behind goes, and what another run writes stays.
+// TestFailedDumpLeavesWhatIsKept checks that a failed dump leaves the dumps that retention keeps, and no file of its
+// own. What a crash left behind goes, and what another run writes stays.
 func TestFailedDumpLeavesWhatIsKept(t *testing.T) {
 	p := dumpingPod(t, "exit 1")
 	old := []string{"backup-20200102T000000Z.dump", "partial-20990101T000000Z"}
@@ -139,7 +139,7 @@ func TestFailedDumpLeavesWhatIsKept(t *testing.T) {
 	}
 }
 
-// A run that ends between the dump and its manifest leaves a dump that does not count.
+// TestDumpWithoutManifest checks that a dump without a manifest does not count.
 func TestDumpWithoutManifest(t *testing.T) {
 	p := dumpingPod(t, `for a; do case $a in --file=*) echo dump >"${a#*=}";; esac; done`)
 	writeFile(t, filepath.Join(p.dir, "bin", "mv"), `#!/bin/sh
@@ -246,7 +246,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestPruneTrustsNoSingleClock: a node 40 days ahead, and a database 40 days behind, remove no dump.
+// TestPruneTrustsNoSingleClock checks that a node 40 days ahead, and a database 40 days behind, remove no dump.
 func TestPruneTrustsNoSingleClock(t *testing.T) {
 	const day = 24 * 60 * 60
 	for name, tt := range map[string]struct {
@@ -288,7 +288,7 @@ func TestPruneTrustsNoSingleClock(t *testing.T) {
 	}
 }
 
-// TestADumpWithoutPruning is made all the same, and says so.
+// TestADumpWithoutPruning checks that a dump that cannot prune is made all the same, and says so.
 func TestADumpWithoutPruning(t *testing.T) {
 	p := dumpingPod(t, `for a; do case $a in --file=*) echo dump >"${a#*=}";; esac; done`)
 	old := filepath.Join(p.env["BACKUPS"], "backup-20200101T000000Z.dump")
@@ -312,7 +312,8 @@ func TestADumpWithoutPruning(t *testing.T) {
 	}
 }
 
-// TestRowsOfAnySize: every client that carries rows has the largest packet, beside which a row of 24 MiB ends a dump.
+// TestRowsOfAnySize checks that every client that carries rows has the largest packet, beside which a row of 24 MiB
+// ends a dump.
 func TestRowsOfAnySize(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(v1.EngineMySQL, engines()[v1.EngineMySQL])

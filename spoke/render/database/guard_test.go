@@ -53,7 +53,7 @@ func (p *pod) refusesToStartEmpty(t *testing.T, data string) {
 	p.must(t, "sh "+p.etc+"/prepare.sh")
 }
 
-// A pod does not start unless it knows whether the database was created.
+// TestPodsNeedTheMark checks that a pod starts only if it knows whether the database was created.
 func TestPodsNeedTheMark(t *testing.T) {
 	const name = "DATABASE_CREATED"
 	fromMark := corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{

@@ -66,7 +66,7 @@ esac
 	}
 }
 
-// TestTheDocumentedJob: the patches of api/README.md name what the CronJob has.
+// TestTheDocumentedJob checks that the patches of api/README.md name what the CronJob has.
 func TestTheDocumentedJob(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(v1.EngineMySQL, engines()[v1.EngineMySQL])

@@ -183,7 +183,7 @@ func TestPostgreSQLSettings(t *testing.T) {
 	p.stop(t)
 }
 
-// TestLoginNote: a note is valid for the login and the salt that it was written with. Likely passwords
+// TestLoginNote checks that a note is valid for the login and the salt that it was written with. Likely passwords
 // cannot be compared with it, because applications with one password have different notes.
 func TestLoginNote(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,8 @@ func TestMySQLPrepare(t *testing.T) {
 	}
 }
 
-// What fails is tried again from the beginning, and never taken for a database.
+// TestMySQLPrepareFails checks that a failed step is repeated from the beginning, and leaves nothing that looks like
+// a database.
 func TestMySQLPrepareFails(t *testing.T) {
 	p := newMySQLPod(t, "shop-database-0")
 	p.env["FAIL"] = "CREATE DATABASE"
@@ -68,7 +69,7 @@ func TestMySQLPrepareFails(t *testing.T) {
 	p.must(t, "rm "+p.dir+"/server && sh "+p.etc+"/prepare.sh")
 }
 
-// The replicas cannot be written to.
+// TestMySQLServe checks that replicas are read-only.
 func TestMySQLServe(t *testing.T) {
 	for name, want := range map[string]string{
 		"shop-database-0": "--server-id=1", "shop-database-2": "--server-id=3 --super-read-only=ON",

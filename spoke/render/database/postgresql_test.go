@@ -108,7 +108,7 @@ func usePostgreSQL(t *testing.T) {
 	}
 }
 
-// A volume with other files is left as it is, for the user to inspect.
+// TestPrepareLeavesForeignFilesAlone checks that a volume with other files stays as it is, for the user to inspect.
 func TestPrepareLeavesForeignFilesAlone(t *testing.T) {
 	for _, engine := range []v1.Engine{v1.EnginePostgreSQL, v1.EngineMySQL} {
 		t.Run(string(engine), func(t *testing.T) {

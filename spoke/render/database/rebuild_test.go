@@ -100,7 +100,7 @@ func TestRebuildOnce(t *testing.T) {
 	}
 }
 
-// TestRebuildRefusedAsksAgainLater: a start that refuses is not repeated for an hour.
+// TestRebuildRefusedAsksAgainLater checks that a start that refuses is not repeated for an hour.
 func TestRebuildRefusedAsksAgainLater(t *testing.T) {
 	r := &rebuild{pod: "shop-database-1", signal: "standby.signal", control: controlFile, primary: identified}
 	p := r.prepare(t)

@@ -43,7 +43,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// Names that were shortened, or cleaned, to the same letters are still different.
+// TestNamesDoNotMeet checks that names that were shortened, or cleaned, to the same letters are different.
 func TestNamesDoNotMeet(t *testing.T) {
 	bases := []string{"a.b", "a-b", "1a", "x1a", strings.Repeat("a", 63), strings.Repeat("a", 62) + "b"}
 	seen := map[string]string{}
@@ -120,7 +120,7 @@ func TestDataHash(t *testing.T) {
 	}
 }
 
-// What may change, or is not known at first, is in no selector.
+// TestSelectorIsStable checks that selectors have no labels that may change or are not known at first.
 func TestSelectorIsStable(t *testing.T) {
 	one := Part{Owner: Owner{Kind: "k", Name: "shop", UID: "1", Cluster: "eu-1"}, Component: "backend", App: "backend", Version: "v1"}
 	two := one

@@ -149,7 +149,7 @@ func TestRunsWhereTheDatabaseMay(t *testing.T) {
 	}
 }
 
-// With a fetch, one container of two sees the order, and one writes to the claim.
+// TestLoadFetched checks that one of two containers sees the order, and one writes to the claim.
 func TestLoadFetched(t *testing.T) {
 	t.Parallel()
 	for engine := range engines() {
@@ -177,7 +177,7 @@ func TestLoadFetched(t *testing.T) {
 	}
 }
 
-// The client is told what to load, and passwords come from a Secret.
+// TestLoadEnvironment checks that the client gets the dump to load, and passwords from a Secret.
 func TestLoadEnvironment(t *testing.T) {
 	t.Parallel()
 	for engine := range engines() {
@@ -238,7 +238,8 @@ func checkJob(t *testing.T, job *batchv1.Job) {
 	}
 }
 
-// The database accepts connections from the pods of Load. No Job accepts connections.
+// TestNetworkAccess checks that the database accepts connections from the pods of Load, and that no Job accepts
+// connections.
 func TestNetworkAccess(t *testing.T) {
 	t.Parallel()
 	for engine := range engines() {
@@ -292,7 +293,7 @@ func selects(selector map[string]string, job *batchv1.Job) bool {
 	return labels.SelectorFromSet(selector).Matches(labels.Set(job.Spec.Template.Labels))
 }
 
-// What the caller hands in is not changed.
+// TestCallersLabels checks that the arguments of the caller are not changed.
 func TestCallersLabels(t *testing.T) {
 	t.Parallel()
 	l := testLoad(v1.EngineMySQL)

@@ -78,7 +78,7 @@ func TestPostgreSQLLoad(t *testing.T) {
 	m.expect(t, everythingOfPostgreSQL, "1000|1|0|1|kept|1")
 }
 
-// What counts as something: each of these alone.
+// TestPostgreSQLNotEmpty checks that each of these alone makes a database not empty.
 func TestPostgreSQLNotEmpty(t *testing.T) {
 	m := newPostgreSQL(t)
 	dump := m.pgDump(t, "nothing.dump")
@@ -103,7 +103,7 @@ func TestPostgreSQLNotEmpty(t *testing.T) {
 	m.load(t, dump, 0, "nothing.dump is loaded")
 }
 
-// A load that fails leaves what was there, also where it may be replaced.
+// TestPostgreSQLLoadFails checks that a failed load leaves the data as it was, also if it may be replaced.
 func TestPostgreSQLLoadFails(t *testing.T) {
 	m := newPostgreSQL(t)
 	m.sql(t, `CREATE TABLE customers (id INT); INSERT INTO customers VALUES (1); CREATE TABLE orders (id INT); INSERT INTO orders VALUES (1)`)
@@ -136,7 +136,7 @@ func TestPostgreSQLLoadFails(t *testing.T) {
 	m.expect(t, `SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace`, "0")
 }
 
-// A file that is not the dump is never loaded, and is refused without waiting for a server.
+// TestWrongFile checks that a file that is not the dump is refused, without waiting for a server.
 func TestWrongFile(t *testing.T) {
 	for engine := range engines() {
 		t.Run(string(engine), func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestWrongFile(t *testing.T) {
 	}
 }
 
-// A database that does not answer is waited for, and then given up.
+// TestNoServer checks that a load waits for a database that does not respond, and then fails.
 func TestNoServer(t *testing.T) {
 	for engine, program := range map[v1.Engine]string{v1.EnginePostgreSQL: "pg_isready", v1.EngineMySQL: "mysqladmin"} {
 		t.Run(string(engine), func(t *testing.T) {

@@ -80,7 +80,8 @@ func TestMySQLLoad(t *testing.T) {
 	m.expect(t, everythingOfMySQL, allOfMySQL)
 }
 
-// A load that was interrupted starts again, and no other dump may be loaded instead.
+// TestMySQLLoadInterrupted checks that an interrupted load starts again, and that no other dump may be loaded
+// instead.
 func TestMySQLLoadInterrupted(t *testing.T) {
 	m := newMySQL(t)
 	m.sql(t, "CREATE TABLE tuesday (id INT)")
@@ -116,8 +117,8 @@ func TestMySQLLoadInterrupted(t *testing.T) {
 	m.expect(t, "SHOW TABLES", "tuesday")
 }
 
-// What another user has defined is loaded as the application's own: to make it another's
-// takes an administrator. Data that looks like it stays as it is.
+// TestMySQLLoadDefiners checks that objects of another definer are loaded as the application's own: only an
+// administrator may create them for another user. Data that looks like it stays as it is.
 func TestMySQLLoadDefiners(t *testing.T) {
 	m := newMySQL(t)
 	root := "MYSQL_PWD= mysql --protocol=socket --socket=" + m.dir + "/run/socket --user=root --database=shop_db --execute="
