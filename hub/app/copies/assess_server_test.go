@@ -14,8 +14,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
-// testNewer: a copy of a later generation stays, whether the cache has it or not, until the
-// user accepts that it is overwritten.
+// testNewer checks that a copy of a later generation stays, whether the cache has it or not, until the user accepts
+// that it is overwritten.
 func testNewer(t *testing.T, m *member) {
 	t.Helper()
 	m.app.Generation = 9
@@ -63,7 +63,7 @@ func testNewer(t *testing.T, m *member) {
 	}
 }
 
-// panicOnce has an attempt panic.
+// panicOnce lets one attempt panic.
 func (m *member) panicOnce(t *testing.T) {
 	t.Helper()
 	deletedAt := m.kept.deletedAt
@@ -77,7 +77,7 @@ func (m *member) panicOnce(t *testing.T) {
 	m.reconcile(t)
 }
 
-// testDeleted: what was deleted is recorded first, and not created again.
+// testDeleted checks that what was deleted is recorded first, and not created again.
 func testDeleted(t *testing.T, m *member) {
 	t.Helper()
 	kept := m.keepRecord(t)
@@ -115,8 +115,8 @@ func testDeleted(t *testing.T, m *member) {
 	}
 }
 
-// testDeletedAgain: the approval of a deletion does not count for a later one of the same
-// application, although a backup, or a manifest, has it.
+// testDeletedAgain checks that the approval of a deletion does not count for a later one of the same application,
+// although a backup, or a manifest, has it.
 func testDeletedAgain(t *testing.T, m *member) {
 	t.Helper()
 	kept := m.keepRecord(t)
@@ -187,8 +187,7 @@ func (m *member) expectDeleted(t *testing.T, at time.Time) {
 	}
 }
 
-// testConfirm: the copy of another application is adopted only while this hub manages the
-// member.
+// testConfirm checks that the copy of another application is adopted only while this hub manages the member.
 func testConfirm(t *testing.T, m *member) {
 	t.Helper()
 	m.reconcile(t)
@@ -206,7 +205,7 @@ func testConfirm(t *testing.T, m *member) {
 	}
 }
 
-// testBehind: a later copy that the hub's API server knows of is not one of a restored hub.
+// testBehind checks that a later copy that the hub's API server knows of is not one of a restored hub.
 func testBehind(t *testing.T, m *member) {
 	t.Helper()
 	m.app.Generation = 9

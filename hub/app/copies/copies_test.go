@@ -147,7 +147,7 @@ func stamped(t *testing.T, copied *v1.EcommerceApp) *v1.EcommerceApp {
 	return copied
 }
 
-// TestANewHubWritesNothingNew is about copies from before they said where they are.
+// TestANewHubWritesNothingNew checks copies that an earlier release wrote without their location.
 func TestANewHubWritesNothingNew(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{
@@ -194,8 +194,8 @@ func TestANewHubWritesNothingNew(t *testing.T) {
 	}
 }
 
-// TestCreatedDatabasesCostNoWrite: a copy gets what the hub knows of its database with the next change, unless
-// it does not know that itself.
+// TestCreatedDatabasesCostNoWrite checks that the hub records a created database with the next change of the copy, or
+// at once if the status of the copy does not have it.
 func TestCreatedDatabasesCostNoWrite(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{

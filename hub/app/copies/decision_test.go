@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
-// TestOrders: an order has another hash if what a queue does with it may be another, and only then.
+// TestOrders checks that an order has another hash if what a queue does with it may be another, and only then.
 func TestOrders(t *testing.T) {
 	t.Parallel()
 	database := func(a *v1.EcommerceApp) { a.Spec.Database = &v1.Database{Version: "14.5"} }
@@ -73,8 +73,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestEditsPrecedeTheirStatus: an edit reaches the queues before its status is stored, unless members
-// have more to do than to take over the spec.
+// TestEditsPrecedeTheirStatus checks that an edit reaches the queues before its status is stored, unless members have
+// more to do than to take over the spec.
 func TestEditsPrecedeTheirStatus(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -125,8 +125,8 @@ func TestEditsPrecedeTheirStatus(t *testing.T) {
 	}
 }
 
-// TestDecisionListsWhatIsNeeded: the queues propagate what the revisions of clusters list, and prune nothing while that
-// of one is not known.
+// TestDecisionListsWhatIsNeeded checks that the queues propagate what the revisions of clusters list, and prune
+// nothing while that of one is not known.
 func TestDecisionListsWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	secret := func(name string) v1.PropagatedObject {

@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
-// TestFailureOf: package apierror tests the classes.
+// TestFailureOf checks reasons and messages; package apierror tests the classes.
 func TestFailureOf(t *testing.T) {
 	t.Parallel()
 	resource := schema.GroupResource{Group: "ecommerce.io", Resource: "ecommerceapps"}
@@ -52,7 +52,7 @@ func TestFailureOf(t *testing.T) {
 	}
 }
 
-// TestEscalate: a copy that the API server of a member fails on waits for a user after some minutes, an
+// TestEscalate checks that a copy that the API server of a member fails on waits for a user after some minutes, an
 // API server that does not answer for none.
 func TestEscalate(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestEscalate(t *testing.T) {
 	}
 }
 
-// testLasting: a failure of the member's API server that lasts waits for a user.
+// testLasting checks that a failure of the member's API server that lasts waits for a user.
 func testLasting(t *testing.T, m *member) {
 	t.Helper()
 	clock := testingclock.NewFakePassiveClock(time.Unix(0, 0))
@@ -105,7 +105,7 @@ func testLasting(t *testing.T, m *member) {
 	}
 }
 
-// testQuiet: a conflict is no news, so that what was reported before of the same order stays.
+// testQuiet checks that a conflict is no news, so that what was reported before of the same order stays.
 func testQuiet(t *testing.T, m *member) {
 	t.Helper()
 	m.reconcile(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 )
 
-// TestFollows: the generation of a copy is a lower bound of those that it has, without gaps.
+// TestFollows checks that the generation of a copy is a lower bound of those that it has, without gaps.
 func TestFollows(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -58,7 +58,7 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// testKept: a generation that does not change the copy writes nothing, and the copy counts for it.
+// testKept checks that a generation that does not change the copy writes nothing, and the copy counts for it.
 func testKept(t *testing.T, m *member) {
 	t.Helper()
 	m.reconcile(t)
@@ -100,7 +100,7 @@ func testKept(t *testing.T, m *member) {
 	m.expectWritten(t, "8")
 }
 
-// testKeptDrift: a copy that was kept and then changed by hand is repaired.
+// testKeptDrift checks that a copy that was kept and then changed by hand is repaired.
 func (m *member) testKeptDrift(t *testing.T) {
 	t.Helper()
 	changed := m.live(t)

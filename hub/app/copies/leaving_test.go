@@ -15,8 +15,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
-// testLeft: a copy that a change of the placement removed is not created again by a hub that
-// does not know of the change, and at once by one that knows of a later one.
+// testLeft checks that a copy that a change of the placement removed is not created again by a hub that does not know
+// of the change, and at once by one that knows of a later one.
 func testLeft(t *testing.T, m *member) {
 	t.Helper()
 	var generation int64
@@ -69,9 +69,9 @@ func testLeft(t *testing.T, m *member) {
 	m.live(t)
 }
 
-// testMoved: a copy that left a member without a new generation, because of the labels of
-// members, is not created again by a hub that believes that it is there. One that knows of the
-// move creates it, also if it is deleted by hand later.
+// testMoved checks that a copy that left a member without a new generation, because of the labels of members, is not
+// created again by a hub that believes that it is there. One that knows of the move creates it, also if it is deleted
+// by hand later.
 func testMoved(t *testing.T, m *member) {
 	t.Helper()
 	kept := &ownership.Record{}
@@ -120,9 +120,9 @@ func testMoved(t *testing.T, m *member) {
 	m.live(t)
 }
 
-// testBack: an application comes back while its copy is being deleted. What the cache still has
-// of the copy does not show that the member has one, or the end of the copy would look like a
-// departure that the hub does not know of.
+// testBack checks that an application comes back while its copy is being deleted. What the cache still has of the
+// copy does not show that the member has one, or the end of the copy would look like a departure that the hub does
+// not know of.
 func testBack(t *testing.T, m *member) {
 	t.Helper()
 	entry := &m.app.Status.Clusters[0]
@@ -155,8 +155,8 @@ func testBack(t *testing.T, m *member) {
 	m.finish(t)
 }
 
-// testDeletedByHand: a user deletes the copy in the member first, and the application then. A
-// restored hub must know of that, too. A copy that was to leave the member is not recorded.
+// testDeletedByHand deletes, as a user, first the copy in the member and then the application, and checks that a
+// restored hub knows of the deletion. A copy that was to leave the member is not recorded.
 func testDeletedByHand(t *testing.T, m *member) {
 	t.Helper()
 	kept := m.keepRecord(t)

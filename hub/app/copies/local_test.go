@@ -31,7 +31,7 @@ func stored(change func(*v1.EcommerceAppSpec)) *v1.EcommerceApp {
 	return app
 }
 
-// TestTheClassOfACopy is about which storage class a database gets in a member.
+// TestTheClassOfACopy checks which storage class a database gets in a member.
 func TestTheClassOfACopy(t *testing.T) {
 	t.Parallel()
 	member := awsMember(csi.DriverEBS)
@@ -75,7 +75,7 @@ func TestTheClassOfACopy(t *testing.T) {
 	}
 }
 
-// TestTheVersionOfACopy: a database keeps its version, and the image with it, until its backup is made.
+// TestTheVersionOfACopy checks that a database keeps its version, and the image with it, until its backup is made.
 func TestTheVersionOfACopy(t *testing.T) {
 	t.Parallel()
 	database := func(version, image string) func(*v1.EcommerceAppSpec) {
@@ -138,7 +138,8 @@ func withOverride(app *v1.EcommerceApp, override v1.Override) *v1.EcommerceApp {
 	return app
 }
 
-// TestTheServerOfACopy: overrides, JSON patches and earlier revisions do not get past the rules of the schema.
+// TestTheServerOfACopy checks that overrides, JSON patches and earlier revisions do not get past the rules of the
+// schema.
 func TestTheServerOfACopy(t *testing.T) {
 	t.Parallel()
 	mysql := func(version, image, consent string) *v1.EcommerceApp {
@@ -207,7 +208,8 @@ func TestTheServerOfACopy(t *testing.T) {
 	}
 }
 
-// TestAServerThatWaits: a copy gets the server of the rollout in place of that of the spec, from the version that it has.
+// TestAServerThatWaits checks that a copy gets the server of the rollout in place of that of the spec, from the
+// version that it has.
 func TestAServerThatWaits(t *testing.T) {
 	t.Parallel()
 	mysql := func(version string) *v1.EcommerceApp {
@@ -225,7 +227,8 @@ func TestAServerThatWaits(t *testing.T) {
 	}
 }
 
-// TestWhatAMemberCannotHave is said with the reason, and waits for a change.
+// TestWhatAMemberCannotHave checks that a spec that a member cannot have is reported with the reason, and waits for a
+// change.
 func TestWhatAMemberCannotHave(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -249,7 +252,7 @@ func TestWhatAMemberCannotHave(t *testing.T) {
 	}
 }
 
-// TestTheMethodOfACopy: who has snapshots is not dumped as well.
+// TestTheMethodOfACopy checks that a database with snapshots is not dumped as well.
 func TestTheMethodOfACopy(t *testing.T) {
 	t.Parallel()
 	withAccount := awsMember(csi.DriverEBS)

@@ -108,8 +108,8 @@ func TestMemberQueue(t *testing.T) {
 	}
 }
 
-// testManager: the hub owns what it writes as the hub, or another manager could take it
-// over without a conflict.
+// testManager checks that the hub owns what it writes as the hub, or another manager could take it over without a
+// conflict.
 func testManager(t *testing.T, m *member) {
 	t.Helper()
 	m.reconcile(t)
@@ -122,7 +122,7 @@ func testManager(t *testing.T, m *member) {
 	}
 }
 
-// testStranger: an application that is not the copy is neither written nor deleted.
+// testStranger checks that an application that is not the copy is neither written nor deleted.
 func testStranger(t *testing.T, m *member) {
 	t.Helper()
 	stranger := &v1.EcommerceApp{
@@ -154,7 +154,7 @@ func testStranger(t *testing.T, m *member) {
 	}
 }
 
-// testAbsence: a copy that the cache does not have yet is deleted, and not forgotten.
+// testAbsence checks that a copy that the cache does not have yet is deleted, and not forgotten.
 func testAbsence(t *testing.T, m *member) {
 	t.Helper()
 	m.reconcile(t)
@@ -181,7 +181,7 @@ func testAbsence(t *testing.T, m *member) {
 	}
 }
 
-// testMode: who runs a copy is not written over a version that the queue has not seen.
+// testMode checks that the managed-by mode is not written over a version that the queue has not seen.
 func testMode(t *testing.T, m *member) {
 	t.Helper()
 	m.queue.managedBy = v1.ManagedByAgent
@@ -206,7 +206,7 @@ func testMode(t *testing.T, m *member) {
 	}
 }
 
-// testUpdate: neither a copy that is created nor one that is updated has an event.
+// testUpdate checks that neither a copy that is created nor one that is updated has an event.
 func testUpdate(t *testing.T, m *member) {
 	t.Helper()
 	recorder, ok := m.queue.options.Recorder.(*events.FakeRecorder)
@@ -226,8 +226,8 @@ func testUpdate(t *testing.T, m *member) {
 	}
 }
 
-// testDenied: a copy that a policy of the member denies is tried again, since no watch reports
-// that the policy is lifted.
+// testDenied checks that a copy that a policy of the member denies is tried again, since no watch reports that the
+// policy is lifted.
 func testDenied(t *testing.T, m *member) {
 	t.Helper()
 	m.namespace(t)
@@ -251,7 +251,7 @@ func testDenied(t *testing.T, m *member) {
 	}
 }
 
-// testOver: nothing is said of a member whose connection ended in the meantime.
+// testOver checks that nothing is reported about a member whose connection has ended.
 func testOver(t *testing.T, m *member) {
 	t.Helper()
 	m.namespace(t)
@@ -306,7 +306,8 @@ func testLookup(t *testing.T, m *member) {
 	look(state.Terminating)
 }
 
-// testUnasked: a new application has no inventory yet, and its copy is not looked for until the reconciler asks.
+// testUnasked checks that a new application has no inventory yet, and its copy is not looked for until the reconciler
+// asks.
 func testUnasked(t *testing.T, m *member) {
 	t.Helper()
 	m.app.Status = v1.EcommerceAppStatus{}

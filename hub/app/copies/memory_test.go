@@ -80,14 +80,14 @@ func (f *queueFleet) handOver(app *v1.EcommerceApp) []string {
 	return names
 }
 
-// act has the queue of a member carry out its order.
+// act lets the queue of a member carry out its order.
 func (f *queueFleet) act(name string) {
 	m := f.Get(name)
 	order := m.memory.Begin(key()).Order(name)
 	m.memory.End(key(), &state.Result{App: "u-1", Hash: order.Hash, Applied: !order.Delete, Gone: order.Delete})
 }
 
-// TestObserveAbsence: that a copy is gone counts while the order is to delete it, and not for another order.
+// TestObserveAbsence checks that an absence counts while the order is to delete the copy, and not for another order.
 func TestObserveAbsence(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, "a")
@@ -118,8 +118,8 @@ func TestObserveAbsence(t *testing.T) {
 	}
 }
 
-// TestObserveEarlierFailure: a failure is about the order that was acted on, and waits for a user no longer when another
-// order follows, as with an edit that corrects it.
+// TestObserveEarlierFailure checks that a failure is about the order that was acted on, and waits for a user no
+// longer when another order follows, as with an edit that corrects it.
 func TestObserveEarlierFailure(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, "a")
@@ -146,8 +146,8 @@ func TestObserveEarlierFailure(t *testing.T) {
 	}
 }
 
-// TestRequestsOfAMemberThatReturns: an application that was decided while the member was not connected is among the
-// first requests of its queue.
+// TestRequestsOfAMemberThatReturns checks that an application that was decided while the member was not connected is
+// among the first requests of its queue.
 func TestRequestsOfAMemberThatReturns(t *testing.T) {
 	t.Parallel()
 	d := newFleet(t)
@@ -158,7 +158,7 @@ func TestRequestsOfAMemberThatReturns(t *testing.T) {
 	}
 }
 
-// TestFormerMembers: the queue of a member that is left drops its result.
+// TestFormerMembers checks that the queue of a member that is left drops its result.
 func TestFormerMembers(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, "left", "other", "stays")
@@ -172,8 +172,8 @@ func TestFormerMembers(t *testing.T) {
 	}
 }
 
-// TestFailedConnection: a queue that goes on after another connection to its member has failed gets what was handed over
-// to that one.
+// TestFailedConnection checks that a queue that goes on after another connection to its member has failed gets what
+// was handed over to that one.
 func TestFailedConnection(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, "a")
@@ -199,8 +199,8 @@ func TestFailedConnection(t *testing.T) {
 	}
 }
 
-// TestForgetWakes a queue that waits for the first pass over an application: what an earlier one of the name left behind
-// is due.
+// TestForgetWakes checks that a queue that waits for the first pass over an application is woken: what an earlier one
+// of the name left behind is due.
 func TestForgetWakes(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, "a", "b")
@@ -211,7 +211,7 @@ func TestForgetWakes(t *testing.T) {
 	}
 }
 
-// TestForgetLeavesNothing of an application that does not exist any more in the queues of members.
+// TestForgetLeavesNothing checks that the queues of members keep nothing of an application that does not exist any more.
 func TestForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, "a")

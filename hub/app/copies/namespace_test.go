@@ -13,8 +13,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// testNamespace: a namespace is created without a read, one with another copy costs nothing,
-// and where no namespace may be created, one that exists will do.
+// testNamespace checks that a namespace is created without a read, one with another copy costs nothing, and where no
+// namespace may be created, one that exists will do.
 func testNamespace(t *testing.T, m *member) {
 	t.Helper()
 	m.app.Namespace = "namespace-of-" + m.app.Name

@@ -30,7 +30,7 @@ func in(name, tier string) MemberFacts {
 	return MemberFacts{cluster: name, provider: v1.ProviderAWS, managedBy: v1.ManagedByHub, member: member}
 }
 
-// TestCopyForOverrides: a copy has the overrides that select its member, before its storage class is
+// TestCopyForOverrides checks that a copy has the overrides that select its member, before its storage class is
 // chosen.
 func TestCopyForOverrides(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestCopyForOverrides(t *testing.T) {
 	}
 }
 
-// TestShare: a copy has the cluster's share of the replicas, unless an override says otherwise.
+// TestShare checks that a copy has the cluster's share of the replicas, unless an override says otherwise.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	app := overridden()
@@ -78,7 +78,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestBadOverride: an override that cannot be applied fails in the clusters that it selects.
+// TestBadOverride checks that an override that cannot be applied fails in the clusters that it selects.
 func TestBadOverride(t *testing.T) {
 	t.Parallel()
 	app := overridden(v1.JSONPatch{Op: "remove", Path: "/none"})
@@ -90,7 +90,7 @@ func TestBadOverride(t *testing.T) {
 	}
 }
 
-// TestOverridesKeepCopies: an edit of overrides writes only the copies that it changes.
+// TestOverridesKeepCopies checks that an edit of overrides writes only the copies that it changes.
 func TestOverridesKeepCopies(t *testing.T) {
 	t.Parallel()
 	before := overridden()
@@ -109,8 +109,8 @@ func TestOverridesKeepCopies(t *testing.T) {
 	}
 }
 
-// testLeaveCopy: a copy whose overrides cannot be applied keeps its spec, and is paused and handed
-// over all the same.
+// testLeaveCopy checks that a copy whose overrides cannot be applied keeps its spec, and is paused and handed over
+// all the same.
 func testLeaveCopy(t *testing.T, m *member) {
 	t.Helper()
 	m.reconcile(t)
@@ -132,7 +132,7 @@ func testLeaveCopy(t *testing.T, m *member) {
 	}
 }
 
-// testUnobserved: overrides and databases wait for what is about to be observed of a member.
+// testUnobserved checks that overrides and databases wait for what is about to be observed of a member.
 func testUnobserved(t *testing.T, m *member) {
 	t.Helper()
 	m.uid = ""

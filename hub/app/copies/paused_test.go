@@ -29,8 +29,8 @@ func (pausedFleet) Paused(string) bool { return true }
 // GetCache returns the informers.
 func (m *pausedMember) GetCache() cache.Cache { return m.informers }
 
-// TestHeldStatusesEndWithTheirCopies: what is held of a copy is reported, and forgotten with the
-// copy, also if its reconciler hands the status over later.
+// TestHeldStatusesEndWithTheirCopies checks that what is held of a copy is reported, and forgotten with the copy,
+// also if its reconciler hands the status over later.
 func TestHeldStatusesEndWithTheirCopies(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()

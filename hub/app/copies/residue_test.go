@@ -68,7 +68,7 @@ func testResidue(t *testing.T, m *member) {
 	m.expect(t, "a copy that another application of the name takes over", 1, false)
 }
 
-// testOrphan has a user delete an orphan of which the hub has an application that was created anew.
+// testOrphan deletes, as a user, an orphan whose application on the hub was created anew.
 func testOrphan(t *testing.T, m *member, entries []v1.ClusterStatus) {
 	t.Helper()
 	m.app.UID, m.app.Status.Clusters = "anew", entries

@@ -17,7 +17,7 @@ func earlier(t *testing.T, spec *v1.EcommerceAppSpec) MemberFacts {
 	return MemberFacts{cluster: "a", member: awsMember(), effective: effective}
 }
 
-// TestDatabaseStays: the database of an earlier revision keeps the version and the size that it has.
+// TestDatabaseStays checks that the database of an earlier revision keeps the version and the size that it has.
 func TestDatabaseStays(t *testing.T) {
 	t.Parallel()
 	database := func(version, storage string) *v1.Database {
@@ -51,7 +51,7 @@ func TestDatabaseStays(t *testing.T) {
 	}
 }
 
-// TestReplicasStay: a copy with an earlier revision keeps its pods when the spec has autoscaling by now.
+// TestReplicasStay checks that a copy with an earlier revision keeps its pods when the spec has autoscaling by now.
 func TestReplicasStay(t *testing.T) {
 	t.Parallel()
 	scaled := &v1.Autoscaling{MinReplicas: 5, MaxReplicas: 9}

@@ -8,8 +8,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// testVolumes: a copy is deleted with the volumes of its database if the application that is deleted asks for
-// that, and never when the application leaves the member.
+// testVolumes checks that a copy is deleted with the volumes of its database if the application that is deleted asks
+// for that, and never when the application leaves the member.
 func testVolumes(t *testing.T, m *member) {
 	t.Helper()
 	m.app.Spec.Deletion.Volumes = v1.DeletionDelete

@@ -8,8 +8,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestConcerns: the status of a copy is nothing that the member's queue compares, and one that was reported
-// is no news for the reconciler of applications.
+// TestConcerns checks that the status of a copy is nothing that the member's queue compares, and one that was
+// reported is no news for the reconciler of applications.
 func TestConcerns(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
