@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
@@ -63,8 +64,8 @@ type Options struct {
 	Kubeconfig func(t testing.TB, cluster string, kubeconfig []byte) []byte
 }
 
-// Environment is a fleet, and a hub that can be started and stopped. It is not safe for
-// concurrent use while the hub is being started or stopped.
+// Environment is a fleet, and a hub that can be started and stopped. It is safe for concurrent use, but not while
+// the hub is being started or stopped.
 type Environment struct {
 	Fleet *fleet.Fleet
 	// Hub and Members are clients with the permissions of an administrator. Hub is nil in a
@@ -76,13 +77,16 @@ type Environment struct {
 	t       testing.TB
 	dir     string
 	options Options
+	// metrics are those of the hub, beside those that all of the process share.
+	metrics *prometheus.Registry
 	stop    func()
 	// started is when the hub that runs was started; zero if none runs.
 	started time.Time
 	// restored are the times at which clusters were restored, by name.
 	restored map[string][]time.Time
-	// expected are the deletions that tests asked for.
-	expected []invariants.Expected
+	// expecting guards expected, the deletions that tests asked for.
+	expecting sync.Mutex
+	expected  []invariants.Expected
 }
 
 // New starts a fleet that ends with the test, together with what runs by then. Audit logs
@@ -92,7 +96,7 @@ func New(t testing.TB, o Options) *Environment {
 	t.Helper()
 	e := &Environment{
 		Fleet: fleettest.Start(t, o.Fleet), Members: map[string]client.WithWatch{}, restored: map[string][]time.Time{},
-		t: t, dir: t.TempDir(), options: o, stop: func() {},
+		t: t, dir: t.TempDir(), options: o, metrics: prometheus.NewRegistry(), stop: func() {},
 	}
 	var group sync.WaitGroup
 	for _, c := range e.Fleet.Clusters() {
@@ -128,6 +132,8 @@ func New(t testing.TB, o Options) *Environment {
 // ExpectDeletes declares deletions by Shopfleet that a test asks for in a way that audit
 // logs do not show.
 func (e *Environment) ExpectDeletes(expected ...invariants.Expected) {
+	e.expecting.Lock()
+	defer e.expecting.Unlock()
 	e.expected = append(e.expected, expected...)
 }
 
@@ -226,7 +232,7 @@ func (e *Environment) StartHub(t testing.TB) {
 	t.Helper()
 	options := setup.Options{
 		Kubeconfig: e.KubeconfigFile(t, e.Fleet.Hub(), config.HubServiceAccount),
-		Namespace:  config.Namespace, Version: "test", Options: ProcessOptions(t),
+		Namespace:  config.Namespace, Version: "test", Options: ProcessOptions(t), Registry: e.metrics,
 	}
 	if e.options.Hub != nil {
 		e.options.Hub(&options)

@@ -20,9 +20,14 @@ type panics struct {
 	found []string
 }
 
+// registering guards utilruntime.PanicHandlers, which the environments of parallel tests append to.
+var registering sync.Mutex
+
 // watchPanics returns the panics from now on, of all controllers of the process.
 func watchPanics() *panics {
 	p := &panics{}
+	registering.Lock()
+	defer registering.Unlock()
 	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, p.handle)
 	return p
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -98,7 +99,7 @@ func (e *Environment) leftovers(ctx context.Context, end *invariants.End) []stri
 // them, and the credentials.
 func (e *Environment) collect(ctx context.Context) (end *invariants.End, texts map[string]string, secrets map[string][]string) {
 	end = &invariants.End{Since: e.started, Until: time.Now(), Members: map[string]invariants.Member{}}
-	texts, secrets = map[string]string{"the metrics": gather()}, map[string][]string{}
+	texts, secrets = map[string]string{"the metrics": e.gather()}, map[string][]string{}
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	for _, c := range e.Fleet.Clusters() {
@@ -222,11 +223,11 @@ func children() []schema.GroupVersionKind {
 	}
 }
 
-// gather returns all metrics of this process.
-func gather() string {
+// gather returns the metrics of the hub and of this process.
+func (e *Environment) gather() string {
 	var text strings.Builder
 	// What is gathered in spite of an error is searched as well.
-	families, _ := metrics.Registry.Gather()
+	families, _ := prometheus.Gatherers{metrics.Registry, e.metrics}.Gather()
 	for _, f := range families {
 		text.WriteString(f.String() + "\n")
 	}
