@@ -37,7 +37,7 @@ func ofErrors() []Mutant {
 		{
 			"status-in-each-pass", "each pass writes the status, with the present time",
 			reconciler + "/status.go", "if equality.Semantic.DeepEqual(before, p.object) {", "if before := before; equality.Semantic.DeepEqual(before, nil) {",
-			"e2e/spoke", "TestSpoke/unchanged",
+			"e2e/spoke", "TestSerial/unchanged",
 		},
 		{
 			"error-swallowed", "an unknown error of a read counts as absence",

@@ -46,6 +46,7 @@ func (e *environment) awaitCause(t *testing.T, app *v1.EcommerceApp, reason stri
 func testCauses(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Run("quota", func(t *testing.T) {
+			t.Parallel()
 			app := w.shop(t)
 			w.limit(t, app.Namespace, corev1.ResourceLimitsMemory)
 			app.Spec.Database.Resources = v1.Resources{}
@@ -54,6 +55,7 @@ func testCauses(w *environment) func(*testing.T) {
 			awaitEvents(t, w, app, v1.ReasonFailedCreate)
 		})
 		t.Run("LimitRange", func(t *testing.T) {
+			t.Parallel()
 			app := w.shop(t)
 			limits := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "limits"}}
 			limits.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: quantity("16Mi")}}}
@@ -63,12 +65,14 @@ func testCauses(w *environment) func(*testing.T) {
 			w.awaitCause(t, app, v1.ReasonFailedCreate, "database: ", "maximum memory usage per Container is 16Mi")
 		})
 		t.Run("class", func(t *testing.T) {
+			t.Parallel()
 			app := w.shop(t)
 			app.Spec.Database.StorageClassName = new("nope")
 			framework.Create(t, w, app)
 			w.awaitCause(t, app, v1.ReasonProvisioningFailed, "database: claim data-"+app.Name+"-database-0 gets no volume: ", `"nope" not found`)
 		})
 		t.Run("quota of a Deployment", func(t *testing.T) {
+			t.Parallel()
 			app := w.runningShop(t)
 			w.limit(t, app.Namespace, corev1.ResourcePods)
 			framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Backend.Replicas = new(*replicasOf(app) + 2) })

@@ -12,6 +12,7 @@
 //
 // # Trade-offs
 //
-// The cases share one cluster, each in its own namespace, and run one
-// after another, as some of them freeze parts of the cluster.
+// The cases of TestSpoke share a cluster, each in its own namespace, and run some at a time. Those of TestSerial
+// stop the spoke, freeze parts of the cluster or change what it serves, and run one after another in a cluster of
+// their own.
 package spoke

@@ -3,6 +3,7 @@ package spoke_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -31,6 +32,11 @@ const longestWait = 2 * time.Second
 
 func TestMain(m *testing.M) {
 	framework.Silence()
+	// Cases wait more than they compute.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "5"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 

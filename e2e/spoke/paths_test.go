@@ -52,7 +52,7 @@ func testPaths(w *environment) func(*testing.T) {
 				t.Fatalf("%s is %q, want the number of edits", pathsVariable, text)
 			}
 		}
-		t.Logf("replay with %s=%d %s=%d go test -run 'TestSpoke/paths' ./e2e/spoke", pathsVariable, edits, pathsSeedVariable, seed)
+		t.Logf("replay with %s=%d %s=%d go test -run 'TestSerial/paths' ./e2e/spoke", pathsVariable, edits, pathsSeedVariable, seed)
 		w.defineOptionalKinds(t, retry.Waits{Longest: longestWait})
 		paths := max(2, (edits+longest-1)/longest)
 		for i := range paths {

@@ -22,53 +22,69 @@ import (
 
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }
 
+// TestSpoke runs the cases that keep to their namespace, some at a time.
 func TestSpoke(t *testing.T) {
+	t.Parallel()
 	w := start(t)
-	t.Run("seed", testSeed(w))
-	t.Run("other kinds", testOtherKinds(w))
+	for name, test := range map[string]func(*environment) func(*testing.T){
+		"seed":                        testSeed,
+		"other kinds":                 testOtherKinds,
+		"repair":                      testRepair,
+		"stopped by hand":             testStoppedByHand,
+		"order by hand":               testOrderByHand,
+		"admission":                   testAdmission,
+		"deleted claim":               testDeletedClaim,
+		"changes":                     testChanges,
+		"gating of versions":          testVersionGating,
+		"restart annotation":          testImageUpdated,
+		"without a hub":               testWithoutHub,
+		"storage":                     testStorage,
+		"storage that cannot grow":    testStorageNotExpandable,
+		"no node fits":                testUnschedulable,
+		"long name":                   testLongName,
+		"conflict and adoption":       testConflict,
+		"lost credentials":            testLostCredentials,
+		"lost data":                   testLostDatabase,
+		"lost data of a MySQLCluster": testLostMySQLCluster,
+		"kept replicas":               testKeptReplicas,
+		"causes in events":            testCauses,
+		"failing webhook":             testFailingWebhook,
+		"deletion":                    testDeletion,
+		"held deletion":               testHeldDeletion,
+		"terminating namespace":       testTerminatingNamespace,
+		"settings of pods":            testPodSettings,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(w)(t)
+		})
+	}
+}
+
+// TestSerial runs the cases that stop the spoke, freeze the kubelets or change what the cluster serves, one after
+// the other.
+func TestSerial(t *testing.T) {
+	t.Parallel()
+	w := start(t)
 	t.Run("certificates", testCertificate(w))
-	t.Run("repair", testRepair(w))
 	t.Run("drift", testDrift(w))
-	t.Run("stopped by hand", testStoppedByHand(w))
-	t.Run("order by hand", testOrderByHand(w))
-	t.Run("admission", testAdmission(w))
 	t.Run("admission after a start", testAdmissionAfterStart(w))
-	t.Run("deleted claim", testDeletedClaim(w))
 	t.Run("paths", testPaths(w))
 	t.Run("unchanged", testUnchanged(w))
-	t.Run("changes", testChanges(w))
 	t.Run("blue-green", testBlueGreen(w))
-	t.Run("gating of versions", testVersionGating(w))
 	t.Run("frozen kubelets", testFrozen(w))
 	t.Run("availability", testAvailability(w))
 	t.Run("repair while down", testRepairWhileDown(w))
 	t.Run("changed back", testChangedBack(w))
-	t.Run("restart annotation", testImageUpdated(w))
-	t.Run("without a hub", testWithoutHub(w))
 	t.Run("safe mode", testSafeMode(w))
-	t.Run("storage", testStorage(w))
-	t.Run("storage that cannot grow", testStorageNotExpandable(w))
 	t.Run("bad image of the database", testBadImage(w))
-	t.Run("no node fits", testUnschedulable(w))
-	t.Run("long name", testLongName(w))
-	t.Run("conflict and adoption", testConflict(w))
-	t.Run("lost credentials", testLostCredentials(w))
-	t.Run("lost data", testLostDatabase(w))
-	t.Run("lost data of a MySQLCluster", testLostMySQLCluster(w))
 	t.Run("changed credentials", testRotation(w))
 	t.Run("login of a deleted database", testLeftOverLogin(w))
 	t.Run("changed credentials of a MySQLCluster", testMySQLRotation(w))
 	t.Run("replicas", testReplicas(w))
-	t.Run("kept replicas", testKeptReplicas(w))
 	t.Run("forbidden", testForbidden(w))
 	t.Run("denied by a policy", testDenied(w))
-	t.Run("causes in events", testCauses(w))
-	t.Run("failing webhook", testFailingWebhook(w))
-	t.Run("deletion", testDeletion(w))
-	t.Run("held deletion", testHeldDeletion(w))
-	t.Run("terminating namespace", testTerminatingNamespace(w))
 	t.Run("optional kinds", testOptionalKinds(w))
-	t.Run("settings of pods", testPodSettings(w))
 	t.Run("ingress classes", testIngress(w))
 	t.Run("gateway", testGateway(w))
 	t.Run("missing definitions", testMissingDefinitions(w))
