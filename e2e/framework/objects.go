@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +15,6 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 )
 
-// bound is a generous limit for what takes several controllers one after the other.
-const bound = 2 * time.Minute
-
 var (
 	errExists      = errors.New("exists")
 	errNotAnObject = errors.New("not an API object")
@@ -28,7 +24,7 @@ var (
 // Eventually blocks until a check returns nil.
 func Eventually(t testing.TB, what string, check func(context.Context) error) {
 	t.Helper()
-	fleettest.Within(t, bound, what, check)
+	fleettest.Eventually(t, what, check)
 }
 
 // Await blocks until an object is as check says, and leaves it in o.

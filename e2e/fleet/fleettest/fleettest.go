@@ -12,9 +12,9 @@ import (
 // KeepVariable is the environment variable that has a failed test keep its data.
 const KeepVariable = "SHOPFLEET_KEEP"
 
-// Timeout is a generous bound for anything a healthy fleet does: a busy machine may
-// take long, and a test that passes never waits for it.
-const Timeout = time.Minute
+// Timeout is a generous bound for anything a healthy fleet does, several controllers one after the other included:
+// a busy machine may take long, and a test that passes never waits for it.
+const Timeout = 2 * time.Minute
 
 const (
 	// The time between two checks grows from the first to the last: what happens soon is
