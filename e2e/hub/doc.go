@@ -12,6 +12,7 @@
 //
 // # Trade-offs
 //
-// The subtests share a fleet and a shop, because these take longer to start than most
-// subtests to run. Each creates the shop where it is missing, and so runs alone.
+// The subtests of a test share a fleet, and those of TestHub a shop, because these take longer to start than most
+// subtests to run. Each creates the shop where it is missing, and so runs alone. The tests run side by side:
+// one that waits for outages and rollouts uses a fifth of two cores.
 package hub

@@ -23,6 +23,7 @@ import (
 
 // TestProcess is about the hub as a process, with one member.
 func TestProcess(t *testing.T) {
+	t.Parallel()
 	p := &process{address: framework.FreeAddress(t), Environment: framework.New(t, framework.Options{
 		Fleet: fleet.Options{
 			Hub:     fleet.ClusterSpec{Name: "hub", APIServerOnly: true},
@@ -40,8 +41,8 @@ func TestProcess(t *testing.T) {
 	steps.Run(t)
 }
 
-// leaseDuration is that of the hubs.
-const leaseDuration = 6 * time.Second
+// leaseDuration is that of the hubs, which must renew their Lease on a busy machine too.
+const leaseDuration = 10 * time.Second
 
 type process struct {
 	*framework.Environment

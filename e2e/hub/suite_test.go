@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 	"time"
@@ -23,6 +24,11 @@ func TestMain(m *testing.M) {
 	if kubeconfig := os.Getenv(formerVariable); kubeconfig != "" {
 		os.Exit(runFormer(kubeconfig))
 	}
+	// The tests wait more than they compute: all run at the same time.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "3"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 
@@ -43,7 +49,7 @@ const noResync = 24 * time.Hour
 type suite struct {
 	*framework.Environment
 	shop *v1.EcommerceApp
-	// progressPeriod is that of the next hub that is started; 0 is the default.
+	// progressPeriod is that of the next hub that is started.
 	progressPeriod time.Duration
 	// safeMode is that of the next hub that is started.
 	safeMode bool
@@ -51,11 +57,20 @@ type suite struct {
 	templates *controller.Templates
 }
 
-func newSuite(t *testing.T, members ...fleet.ClusterSpec) *suite {
+// progressPeriod is that of hubs whose mere progress tests wait for.
+const progressPeriod = time.Second
+
+// newSuite returns a suite with a member in each region, and a hub that writes mere progress once in a period.
+func newSuite(t *testing.T, progress time.Duration) *suite {
 	t.Helper()
-	s := &suite{shop: apitest.Seed(), progressPeriod: time.Hour}
+	s := &suite{shop: apitest.Seed(), progressPeriod: progress}
 	s.Environment = framework.New(t, framework.Options{
-		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members}, Health: framework.Health(),
+		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: []fleet.ClusterSpec{
+			{Name: "asia-1", Provider: fleet.Azure, Region: asia, Nodes: 2},
+			{Name: "eu-1", Provider: fleet.AWS, Region: eu, Nodes: 2},
+			{Name: "us-1", Provider: fleet.GCP, Region: us, Nodes: 2},
+		}},
+		Health: framework.Health(),
 		Hub: func(o *setup.Options) {
 			o.Waits, o.Timeouts = retry.Waits{Scale: 0.1, Longest: longestWait}, framework.Timeouts()
 			o.ProgressPeriod, o.SafeMode, o.Resync = s.progressPeriod, s.safeMode, noResync
@@ -63,26 +78,20 @@ func newSuite(t *testing.T, members ...fleet.ClusterSpec) *suite {
 		},
 	})
 	s.StartHub(t)
-	var names []string
-	for _, m := range members {
-		names = append(names, m.Name)
-	}
-	s.Register(t, names...)
-	s.AwaitMembers(t, names...)
+	s.Register(t, memberNames()...)
+	s.AwaitMembers(t, memberNames()...)
 	return s
 }
 
+// TestHub follows one shop from its creation to its deletion, and others that are lost, left behind or restored.
 func TestHub(t *testing.T) {
-	s := newSuite(t,
-		fleet.ClusterSpec{Name: "asia-1", Provider: fleet.Azure, Region: asia, Nodes: 2},
-		fleet.ClusterSpec{Name: "eu-1", Provider: fleet.AWS, Region: eu, Nodes: 2},
-		fleet.ClusterSpec{Name: "us-1", Provider: fleet.GCP, Region: us, Nodes: 2},
-	)
+	t.Parallel()
+	s := newSuite(t, time.Hour)
 	// The first counts the writes of a creation, and mere progress, of which a slow machine
 	// has more, is not written meanwhile. The others wait for progress. They create the shop
 	// where it is missing, and so run alone too.
 	t.Run("creation writes each object once", s.testCreation)
-	s.progressPeriod = 0
+	s.progressPeriod = progressPeriod
 	s.RestartHub(t)
 	for _, each := range []struct {
 		name string
@@ -108,22 +117,27 @@ func TestHub(t *testing.T) {
 			each.test(t)
 		})
 	}
-	t.Run("new nodes move no application", s.testNodes)
-	t.Run("deletion in several states", s.testDeletionInStates)
 	t.Run("paused", s.testPaused)
+	t.Run("deletion in several states", s.testDeletionInStates)
+	t.Run("inventory", s.testInventory)
+	t.Run("residue", s.testResidue)
+	t.Run("protection", s.testProtection)
+	t.Run("restored", s.testRestored)
+	t.Run("hub restored from a snapshot of etcd", s.testSnapshot)
+}
+
+// TestPlacement is about the clusters that applications run in, and what they have there.
+func TestPlacement(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t, progressPeriod)
+	t.Run("new nodes move no application", s.testNodes)
 	t.Run("draining", s.testDraining)
-	t.Run("divided", s.testDivided)
 	t.Run("free capacity", s.testFreeCapacity)
 	t.Run("spread", s.testSpread)
 	t.Run("overrides", s.testOverrides)
 	t.Run("rollout", s.testRollout)
 	t.Run("pod templates of another build", s.testTemplates)
 	t.Run("propagation", s.testPropagation)
-	t.Run("inventory", s.testInventory)
-	t.Run("residue", s.testResidue)
-	t.Run("protection", s.testProtection)
-	t.Run("restored", s.testRestored)
-	t.Run("hub restored from a snapshot of etcd", s.testSnapshot)
 }
 
 // ensureShop creates the shop where it is missing, and blocks until it runs everywhere.
