@@ -39,11 +39,13 @@ SHOPS ?= 50
 MEMBERS ?= 3
 # The points that make crashpoints runs: all, names of workloads with commas, or the key of one.
 CRASHPOINTS ?= all
-# The faults that make isolation injects, as a regular expression of their names; empty for all.
+# The faults that make isolation injects, as a regular expression of their names, empty for all; and the least number of
+# measurements in a phase, of which fewer than 300 are shown and not judged.
 ISOLATION ?=
+SAMPLES ?= 300
 # The vulnerability database that make vulncheck reads; empty for that of Go.
 GOVULNDB ?=
-# The IDs of the mutants that make mutants applies, with spaces; sample for four, others each day; empty for all.
+# The IDs of the mutants that make mutants applies, with spaces; sample for two, others each day; empty for all.
 MUTANTS ?=
 # The cases that make faults runs: all, or the name of one.
 FAULTS ?= all
@@ -271,14 +273,15 @@ mutate: $(GREMLINS) ## Change each operator of PACKAGES=<patterns>, and show whi
 
 .PHONY: isolation
 isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitted, slow, forbidden or flapping, and half while half is frozen; ISOLATION=<regexp> selects some.
-	SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_ISOLATION='$(ISOLATION)' go test -vet=off -run '^$$' -bench '^BenchmarkIsolation$$' -benchtime 1x -timeout 20m $(GOTEST_FLAGS) ./e2e/bench
-	$(if $(ISOLATION),,$(recordRun))
+	SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_ISOLATION='$(ISOLATION)' SHOPFLEET_ISOLATION_SAMPLES=$(SAMPLES) go test -vet=off -run '^$$' -bench '^BenchmarkIsolation$$' -benchtime 1x -timeout 20m $(GOTEST_FLAGS) ./e2e/bench
+	$(if $(ISOLATION)$(filter-out 300,$(SAMPLES)),,$(recordRun))
 
 # The sample of crash points is a part of make test.
 .PHONY: instruments
-instruments: ## Run a short sample of mutants and bench, and show when the whole of each instrument last ran.
+instruments: ## Run a short sample of mutants, bench and isolation, and show when the whole of each instrument last ran.
 	@$(MAKE) --no-print-directory mutants MUTANTS=sample
-	@$(MAKE) --no-print-directory bench BENCH='create|edit' PAIRS=2
+	@$(MAKE) --no-print-directory bench BENCH=create PAIRS=1
+	@$(MAKE) --no-print-directory isolation ISOLATION=frozen SAMPLES=35
 	@echo "the last run of the whole:"; cat $(INSTRUMENTS)
 
 # KUBEBUILDER_ASSETS names a folder with programs to use; SHOPFLEET_NO_DOWNLOAD=1 disables downloads.

@@ -13,6 +13,8 @@ const (
 	// BenchmarkHub, faultsVariable the one for BenchmarkIsolation.
 	figuresVariable = "SHOPFLEET_BENCH"
 	faultsVariable  = "SHOPFLEET_ISOLATION"
+	// samplesVariable is the environment variable with the least number of samples in a phase of BenchmarkIsolation.
+	samplesVariable = "SHOPFLEET_ISOLATION_SAMPLES"
 	// pairsVariable is the environment variable with the number of interleaved pairs of the figures
 	// that have some, shopsVariable with the number of shops in a burst, and membersVariable with that of
 	// the members.

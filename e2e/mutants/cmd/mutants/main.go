@@ -14,7 +14,7 @@ import (
 const (
 	// sample selects some mutants, others each day.
 	sample     = "sample"
-	sampleSize = 4
+	sampleSize = 2
 	day        = 24 * time.Hour
 )
 
