@@ -38,6 +38,7 @@ func (s *suite) testInventory(t *testing.T) {
 // testDeletionWithoutInventory deletes an application whose status was wiped while a member
 // does not answer.
 func (s *suite) testDeletionWithoutInventory(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
 	s.wipe(t, app)
 	if err := s.Hub.Delete(t.Context(), app); err != nil {
 		t.Fatal(err)
@@ -51,6 +52,7 @@ func (s *suite) testDeletionWithoutInventory(t *testing.T, app *v1.EcommerceApp)
 // testInventoryRecovery wipes the status of an application that runs only in a member that does not respond, and
 // lets the hub write another before it is deleted.
 func (s *suite) testInventoryRecovery(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
 	s.AwaitApp(t, app, "us-1 to be stale", func(status *v1.EcommerceAppStatus) error {
 		if !framework.Cluster(status, "us-1").Stale {
 			return errors.New("not yet")

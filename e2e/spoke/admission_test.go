@@ -66,6 +66,7 @@ func admissions() map[string]admission {
 // nothing is written again and again, and the status says what the policy changes.
 func testAdmission(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		for name, policy := range admissions() {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

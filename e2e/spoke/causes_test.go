@@ -45,6 +45,7 @@ func (e *environment) awaitCause(t *testing.T, app *v1.EcommerceApp, reason stri
 // testCauses creates applications where pods or volumes cannot be created, which is told by events alone.
 func testCauses(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		t.Run("quota", func(t *testing.T) {
 			t.Parallel()
 			app := w.shop(t)
@@ -112,6 +113,7 @@ func (e *environment) limit(t *testing.T, namespace string, name corev1.Resource
 // testFailingWebhook lets the API server fail on StatefulSets alone, because it cannot call a webhook.
 func testFailingWebhook(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.runningShop(t)
 		hook := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "away"}}
 		hook.Webhooks = []admissionv1.ValidatingWebhook{{
@@ -156,6 +158,7 @@ func testFailingWebhook(w *environment) func(*testing.T) {
 // testHeldDeletion makes a finalizer of another controller hold a Deployment of an application that is deleted.
 func testHeldDeletion(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		const finalizer = "example.com/hold"
 		app := w.runningShop(t)
 		backend := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-backend"}}

@@ -90,6 +90,7 @@ func awaitPhases(t *testing.T, seen func() []v1.Phase, want ...v1.Phase) {
 // testChanges walks an app through its phases.
 func testChanges(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.shop(t)
 		seen := phases(t, w, app.Namespace)
 		framework.Create(t, w, app)
@@ -168,6 +169,7 @@ func (e *environment) settingsOf(t *testing.T, app *v1.EcommerceApp) *corev1.Con
 // the one before it to run its new version.
 func testVersionGating(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.runningShop(t)
 		mark := w.mark(t)
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
@@ -261,6 +263,7 @@ func testRepairWhileDown(w *environment) func(*testing.T) {
 // causes one and stays.
 func testImageUpdated(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.runningShop(t)
 		before := w.generations(t, app)
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
@@ -349,6 +352,7 @@ func (e *environment) generations(t testing.TB, app *v1.EcommerceApp) map[string
 // to shrink it.
 func testStorage(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.runningShop(t)
 		w.expectReplaced(app)
 		pod := w.podUID(t, app)

@@ -34,6 +34,7 @@ func childLists() []client.ObjectList {
 // testRepair deletes each child, and then changes some: all is put right.
 func testRepair(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.runningShop(t)
 		t.Run("deleted", testMadeAgain(w, app))
 		t.Run("changed", testReverted(w, app))
@@ -253,6 +254,7 @@ func describe(object client.Object) string {
 // testLongName checks that each name derived from one of 63 characters is valid.
 func testLongName(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.shop(t)
 		app.Name = "shop-whose-name-is-as-long-as-a-name-can-be-0123456789-01234567"
 		if len(app.Name) != 63 {
@@ -270,6 +272,7 @@ func testLongName(w *environment) func(*testing.T) {
 // that an app of the same name finds it again.
 func testDeletion(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.runningShop(t)
 		kept := w.kept(t, app)
 		mark := w.mark(t)
@@ -338,6 +341,7 @@ func (e *environment) kept(t testing.TB, app *v1.EcommerceApp) keeping {
 // every five seconds, however long the deletion takes.
 func testTerminatingNamespace(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		const retried, each = 5 * time.Second, 20
 		namespace := &corev1.Namespace{}
 		namespace.Name = w.namespace(t)

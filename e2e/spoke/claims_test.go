@@ -19,6 +19,7 @@ import (
 // replace the pod otherwise: it stays, and a user is told. What else the spec wants goes on.
 func testDeletedClaim(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.runningShop(t)
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "data-" + app.Name + "-database-0"}}
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {

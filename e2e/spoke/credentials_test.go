@@ -15,6 +15,7 @@ import (
 // one is drawn, the shop says so, and goes on when the password is back.
 func testLostCredentials(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.runningShop(t)
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-credentials"}}
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {

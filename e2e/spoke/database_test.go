@@ -80,6 +80,7 @@ func (e *environment) awaitBroken(t *testing.T, app *v1.EcommerceApp, ordinal in
 // testUnschedulable asks for more than a node has.
 func testUnschedulable(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.runningShop(t)
 		before := app.Spec.Backend.Resources
 		large := v1.Amounts{v1.ResourceCPU: quantity("100")}
@@ -158,6 +159,7 @@ func (e *environment) recreateOrdered(t *testing.T, app *v1.EcommerceApp) {
 // the shop goes on with everything else, says so, and grows once it may.
 func testStorageNotExpandable(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}, Provisioner: "csi.example.com", AllowVolumeExpansion: new(false)}
 		framework.Create(t, w, class)
 		app := w.shop(t)

@@ -57,6 +57,7 @@ func podSettings() v1.PodSettings {
 // application with them costs no write.
 func testPodSettings(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		framework.Create(t, w, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "shops"}, Value: 1000})
 		app := w.shop(t)
 		spec := &app.Spec

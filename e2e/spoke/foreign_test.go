@@ -58,6 +58,7 @@ func handEdits(app *v1.EcommerceApp) map[string]handEdit {
 // testStoppedByHand makes each edit, and checks that it is undone, for good, and that no pod is replaced.
 func testStoppedByHand(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.shop(t)
 		app.Spec.Frontend.Replicas, app.Spec.Frontend.Autoscaling = nil, &v1.Autoscaling{MinReplicas: 2, MaxReplicas: 4}
 		framework.Create(t, w, app)
@@ -129,6 +130,7 @@ func (e *environment) podUIDs(t *testing.T, app *v1.EcommerceApp) map[string]typ
 // testOrderByHand puts variables and init containers in another order, which no ownership tells of.
 func testOrderByHand(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.shop(t)
 		app.Spec.Backend.Env = []v1.EnvVar{{Name: "HOST_A", Value: "a"}, {Name: "URL_A", Value: "http://$(HOST_A)"}}
 		framework.Create(t, w, app)

@@ -26,6 +26,7 @@ const noClaims = "no-claims"
 // also if it is created again, until a user consents, or asks for the end of the volumes.
 func testLostDatabase(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.shop(t)
 		app.Spec.Database.Replicas = new(int32(2))
 		framework.Create(t, w, app)
@@ -80,6 +81,7 @@ func testLostDatabase(w *environment) func(*testing.T) {
 // testLostMySQLCluster is the same for a MySQLCluster.
 func testLostMySQLCluster(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		db := apitest.SeedMySQLCluster()
 		db.Namespace = w.namespace(t)
 		framework.Create(t, w, db)

@@ -71,6 +71,7 @@ func testReplicas(w *environment) func(*testing.T) {
 // testKeptReplicas: the data of replicas that may have what the primary lacks stays, and is reported.
 func testKeptReplicas(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app, pods := w.replicatedShop(t)
 		key := func(i int) string { return client.ObjectKeyFromObject(pods[i]).String() }
 		w.commands.print(map[string]string{key(0): primaryPrints, key(1): promotedPrints, key(2): otherDatabase})

@@ -26,39 +26,32 @@ func quantity(s string) resource.Quantity { return resource.MustParse(s) }
 func TestSpoke(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	for name, test := range map[string]func(*environment) func(*testing.T){
-		"seed":                        testSeed,
-		"other kinds":                 testOtherKinds,
-		"repair":                      testRepair,
-		"stopped by hand":             testStoppedByHand,
-		"order by hand":               testOrderByHand,
-		"admission":                   testAdmission,
-		"deleted claim":               testDeletedClaim,
-		"changes":                     testChanges,
-		"gating of versions":          testVersionGating,
-		"restart annotation":          testImageUpdated,
-		"without a hub":               testWithoutHub,
-		"storage":                     testStorage,
-		"storage that cannot grow":    testStorageNotExpandable,
-		"no node fits":                testUnschedulable,
-		"long name":                   testLongName,
-		"conflict and adoption":       testConflict,
-		"lost credentials":            testLostCredentials,
-		"lost data":                   testLostDatabase,
-		"lost data of a MySQLCluster": testLostMySQLCluster,
-		"kept replicas":               testKeptReplicas,
-		"causes in events":            testCauses,
-		"failing webhook":             testFailingWebhook,
-		"deletion":                    testDeletion,
-		"held deletion":               testHeldDeletion,
-		"terminating namespace":       testTerminatingNamespace,
-		"settings of pods":            testPodSettings,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(w)(t)
-		})
-	}
+	t.Run("seed", testSeed(w))
+	t.Run("other kinds", testOtherKinds(w))
+	t.Run("repair", testRepair(w))
+	t.Run("stopped by hand", testStoppedByHand(w))
+	t.Run("order by hand", testOrderByHand(w))
+	t.Run("admission", testAdmission(w))
+	t.Run("deleted claim", testDeletedClaim(w))
+	t.Run("changes", testChanges(w))
+	t.Run("gating of versions", testVersionGating(w))
+	t.Run("restart annotation", testImageUpdated(w))
+	t.Run("without a hub", testWithoutHub(w))
+	t.Run("storage", testStorage(w))
+	t.Run("storage that cannot grow", testStorageNotExpandable(w))
+	t.Run("no node fits", testUnschedulable(w))
+	t.Run("long name", testLongName(w))
+	t.Run("conflict and adoption", testConflict(w))
+	t.Run("lost credentials", testLostCredentials(w))
+	t.Run("lost data", testLostDatabase(w))
+	t.Run("lost data of a MySQLCluster", testLostMySQLCluster(w))
+	t.Run("kept replicas", testKeptReplicas(w))
+	t.Run("causes in events", testCauses(w))
+	t.Run("failing webhook", testFailingWebhook(w))
+	t.Run("deletion", testDeletion(w))
+	t.Run("held deletion", testHeldDeletion(w))
+	t.Run("terminating namespace", testTerminatingNamespace(w))
+	t.Run("settings of pods", testPodSettings(w))
 }
 
 // TestSerial runs the cases that stop the spoke, freeze the kubelets or change what the cluster serves, one after
@@ -95,6 +88,7 @@ func TestSerial(t *testing.T) {
 // order, each object written once.
 func testSeed(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.shop(t)
 		mark := w.mark(t)
 		begin := time.Now()

@@ -16,6 +16,7 @@ import (
 // that it has no backups.
 func testWithoutHub(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.shop(t)
 		app.Spec.Database.Backup.Method = v1.BackupSnapshot
 		app.Spec.Placement.Regions = []string{"eu-west-1"}

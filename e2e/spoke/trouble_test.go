@@ -54,6 +54,7 @@ func (e *environment) awaitFailed(t testing.TB, app *v1.EcommerceApp, reason str
 // they are handed over.
 func testConflict(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		app := w.shop(t)
 		stranger := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database"}}
 		stranger.Spec.Ports = []corev1.ServicePort{{Name: "theirs", Port: 9999}}
@@ -169,6 +170,7 @@ func testDenied(w *environment) func(*testing.T) {
 // testOtherKinds runs the seeds' two other operators.
 func testOtherKinds(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Parallel()
 		namespace := w.namespace(t)
 		web := apitest.SeedWebApp()
 		web.Namespace = namespace
