@@ -41,7 +41,7 @@ func (s *suite) testSilentAgent(t *testing.T) {
 			return fmt.Errorf("the other region is %s", framework.Region(status, euRegion).Phase)
 		case !strings.Contains(entry.Message, v1.ReasonAgentSilent):
 			return fmt.Errorf("says %q", entry.Message)
-		case entry.LastObservedTime == nil, entry.LastObservedTime.After(stopped):
+		case entry.LastObservedTime == nil, entry.LastObservedTime.After(stopped.Add(framework.Lag)):
 			return fmt.Errorf("was observed at %s, and the agent stopped at %s", entry.LastObservedTime, stopped)
 		}
 		return nil

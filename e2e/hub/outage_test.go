@@ -107,7 +107,7 @@ func (s *suite) checkLost(t *testing.T, began time.Time) {
 		t.Errorf("the region that works is %+v", r)
 	}
 	c := framework.Cluster(status, "us-1")
-	if !c.Stale || c.Reason != v1.ReasonClusterUnreachable || c.LastObservedTime == nil || c.LastObservedTime.After(began.Add(time.Second)) {
+	if !c.Stale || c.Reason != v1.ReasonClusterUnreachable || c.LastObservedTime == nil || c.LastObservedTime.After(began.Add(framework.Lag)) {
 		t.Errorf("us-1 is %+v, last observed %s, frozen at %s", c, c.LastObservedTime, began)
 	}
 	ready := framework.Condition(status.Conditions, v1.ConditionReady)

@@ -366,7 +366,7 @@ func (s *suite) testFrozen(t *testing.T) {
 	if got, want := message(m, v1.ConditionReady), "the cluster does not answer in time"; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
-	if m.Status.LastObservedTime == nil || m.Status.LastObservedTime.After(frozen) {
+	if m.Status.LastObservedTime == nil || m.Status.LastObservedTime.After(frozen.Add(framework.Lag)) {
 		t.Errorf("last observed %v, frozen at %s", m.Status.LastObservedTime, frozen)
 	}
 	if s.process.engaged.has("eu-1") {
