@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -223,11 +224,19 @@ func children() []schema.GroupVersionKind {
 	}
 }
 
-// gather returns the metrics of the hub and of this process.
+// Metrics returns the metrics of the hub and of this process.
+func (e *Environment) Metrics() ([]*dto.MetricFamily, error) {
+	families, err := prometheus.Gatherers{metrics.Registry, e.metrics}.Gather()
+	if err != nil {
+		return families, fmt.Errorf("gathering metrics: %w", err)
+	}
+	return families, nil
+}
+
 func (e *Environment) gather() string {
 	var text strings.Builder
 	// What is gathered in spite of an error is searched as well.
-	families, _ := prometheus.Gatherers{metrics.Registry, e.metrics}.Gather()
+	families, _ := e.Metrics()
 	for _, f := range families {
 		text.WriteString(f.String() + "\n")
 	}

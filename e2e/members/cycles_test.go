@@ -20,7 +20,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
@@ -61,7 +60,7 @@ func (s *suite) testCycles(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("cycle %d failed", cycle)
 		}
-		samples = append(samples, takeSample(t))
+		samples = append(samples, s.takeSample(t))
 	}
 	checkGrowth(t, samples)
 }
@@ -98,10 +97,10 @@ func (s *suite) cycle(t *testing.T, cluster *fleet.Cluster, number int) {
 		}
 		return nil
 	})
-	awaitSeries(t, "shopfleet_member_ready", "member", name, 1)
-	awaitSeries(t, "shopfleet_app_ready", "cluster", name, 1)
+	s.awaitSeries(t, "shopfleet_member_ready", "member", name, 1)
+	s.awaitSeries(t, "shopfleet_app_ready", "cluster", name, 1)
 	framework.Delete(t, s.hub, app)
-	awaitSeries(t, "shopfleet_app_", "app", name, 0)
+	s.awaitSeries(t, "shopfleet_app_", "app", name, 0)
 	f.cut()
 	s.await(t, name, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonProbeFailed)
 	if number%4 < 2 {
@@ -113,17 +112,17 @@ func (s *suite) cycle(t *testing.T, cluster *fleet.Cluster, number int) {
 	}
 	s.delete(t, secret)
 	framework.Delete(t, s.hub, m)
-	awaitSeries(t, "shopfleet_", "", name, 0)
+	s.awaitSeries(t, "shopfleet_", "", name, 0)
 }
 
 // awaitSeries waits until this process has so many series of metrics that begin with a prefix and
 // have a label with a value; the label may be any if its name is empty.
-func awaitSeries(t *testing.T, prefix, label, value string, want int) {
+func (s *suite) awaitSeries(t *testing.T, prefix, label, value string, want int) {
 	t.Helper()
 	framework.Eventually(t, fmt.Sprintf("%d series %s of %s", want, prefix, value), func(context.Context) error {
-		families, err := metrics.Registry.Gather()
+		families, err := s.env.Metrics()
 		if err != nil {
-			return fmt.Errorf("gathering metrics: %w", err)
+			return err
 		}
 		var series []*dto.Metric
 		for _, family := range families {
@@ -151,25 +150,25 @@ type sample struct {
 
 // takeSample counts what the process holds after a garbage collection. The heap is in bytes. There are
 // no descriptors where the system does not list them.
-func takeSample(t *testing.T) sample {
+func (s *suite) takeSample(t *testing.T) sample {
 	t.Helper()
-	families, err := metrics.Registry.Gather()
+	families, err := s.env.Metrics()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sample{at: time.Now()}
+	taken := sample{at: time.Now()}
 	for _, family := range families {
-		s.series += len(family.Metric)
+		taken.series += len(family.Metric)
 	}
 	if open, err := os.ReadDir("/proc/self/fd"); err == nil {
-		s.descriptors = len(open)
+		taken.descriptors = len(open)
 	}
 	runtime.GC()
 	runtime.GC() // What the first one finalized.
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	s.heap, s.goroutines = int(memory.HeapAlloc), runtime.NumGoroutine()
-	return s
+	taken.heap, taken.goroutines = int(memory.HeapAlloc), runtime.NumGoroutine()
+	return taken
 }
 
 // connectionsHeld is longer than net/http holds the buffers of a closed connection: until its idle
