@@ -78,7 +78,8 @@ type Database struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// storage is the size of each pod's volume, in Ki, Mi, Gi or Ti, for example 100Gi. It
-	// can grow but not shrink. At most 16 characters.
+	// can grow but not shrink, and restarts no pod: bounds of logs by it take effect on the
+	// next start. At most 16 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,11}(Ki|Mi|Gi|Ti)$')",message="storage must be a whole number of Ki, Mi, Gi or Ti, for example 100Gi"
@@ -108,6 +109,8 @@ type Database struct {
 	CredentialsSecretRef *LocalSecretReference `json:"credentialsSecretRef,omitempty"`
 
 	// resources are the requests and limits of each pod. Absent: small requests, no limits.
+	// The buffers of the server are a quarter of the memory request with postgresql, half of it
+	// with mysql from 1Gi on; without a request, of the limit. A change restarts the database.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 

@@ -247,8 +247,8 @@ type Monitoring struct {
 	Enabled bool `json:"enabled,omitempty"`
 
 	// prometheus creates a ServiceMonitor and alert rules where the cluster has the
-	// Prometheus operator, else scrape annotations. The default is false. It has no effect
-	// unless enabled is true.
+	// Prometheus operator, else the annotations prometheus.io/scrape, port and path on the
+	// Services. The default is false. It has no effect unless enabled is true.
 	// +optional
 	Prometheus bool `json:"prometheus,omitempty"`
 
