@@ -87,7 +87,7 @@ func (p *planner) nameDown() {
 		switch {
 		case c.behind != "":
 			behind = append(behind, c.Name)
-		case c.isDown() && (c.update == nil && c.next != p.status.Revision || c.update != nil && wasDown(c.update)):
+		case c.isDown() && (c.next != p.status.Revision || c.update != nil && wasDown(c.update)):
 			down = append(down, c.Name)
 		case !c.SetAside && p.status.CompletionTime == nil && isNotable(p.wasBefore(c)):
 			unready = append(unready, c.Name)

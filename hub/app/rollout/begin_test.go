@@ -147,6 +147,12 @@ func TestAll(t *testing.T) {
 			name: "with All every cluster begins", last: complete(1), clusters: "eu-1=1 eu-2=1,down us-1=1", with: all(0),
 			want: "Progressing 0/3 waiting for eu-1, eu-2, us-1; not serving customers before: eu-2 | eu-1=2(0s) eu-2=2(0s, down before) us-1=2(0s) | until 10m0s",
 		}, {
+			name: "with All also one in which something is not ready", last: complete(1), clusters: "eu-1=1 us-1=1", with: func(r *Request) {
+				all(0)(r)
+				not(Component{Name: "backend", Reason: v1.ReasonWaitingForReplicas})(r)
+			},
+			want: "Progressing 0/2 waiting for eu-1, us-1; not ready before: eu-1 | eu-1=2(0s, before [{backend WaitingForReplicas}]) us-1=2(0s) | until 10m0s",
+		}, {
 			name: "with All and a bound as many as allowed", last: complete(1), clusters: "eu-1=1 us-1=1 us-2=1", with: all(2),
 			want: "Progressing 0/3 waiting for eu-1, us-1, us-2 | eu-1=2(0s) us-1=2(0s) us-2=1 | until 10m0s",
 		}, {

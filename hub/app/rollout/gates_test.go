@@ -18,6 +18,9 @@ func TestPause(t *testing.T) {
 			name: "nothing begins", last: complete(1), clusters: "eu-1=1 eu-2=1", with: pause,
 			want: "Paused eu 0/2 paused by the annotation ecommerce.io/rollout-paused | eu-1=1 eu-2=1",
 		}, {
+			name: "also with All", last: complete(1), clusters: "eu-1=1 us-1=1", with: func(r *Request) { pause(r); r.Spec.Strategy = v1.RolloutAll },
+			want: "Paused 0/2 paused by the annotation ecommerce.io/rollout-paused | eu-1=1 us-1=1",
+		}, {
 			name: "what has begun goes on", last: rolling(ready("eu-1", 30)), clusters: "eu-1=2 eu-2=1", with: pause,
 			want: "Paused eu 0/2 paused by the annotation ecommerce.io/rollout-paused | eu-1=2(ready -30s) eu-2=1 | until 30s",
 		}, {

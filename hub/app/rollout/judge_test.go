@@ -163,6 +163,13 @@ func TestDownBefore(t *testing.T) {
 			name: "a cluster without replicas proves nothing", last: rolling(was(10, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
 			with: func(r *Request) { r.Clusters[1].NoReplicas = true }, want: "Failed 1/2 eu-1: it is not ready within spec.rollout.progressDeadline; left behind: eu-1 | eu-1=2(0s after 600s, down before) us-1=2",
 		}, {
+			name: "nor does one after another that proved it", last: rolling(was(10, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2 us-2=2",
+			with: func(r *Request) { r.Clusters[2].NoReplicas = true }, want: "Complete 2/3 left behind: eu-1 | eu-1=2(0s after 600s, down before) us-1=2 us-2=2 | completed 0s",
+		}, {
+			name: "after the completion it fails nothing", last: complete(2), clusters: "eu-1=2,down",
+			with: func(r *Request) { r.Last.Updating = []v1.ClusterUpdate{was(10, v1.ClusterBefore{})} },
+			want: "Complete 0/1 left behind: eu-1 | eu-1=2(0s after 600s, down before) | completed -1h0m0s",
+		}, {
 			name: "what was bad is still being changed", last: rolling(was(3, backend)), clusters: "eu-1=2 us-1=1",
 			with: not(Component{Name: "backend", Reason: v1.ReasonProgressing, Changing: true}), want: "Progressing eu 0/2 waiting for eu-1, us-1; not ready before: eu-1 | eu-1=2(-3m0s, before [{backend WaitingForReplicas}]) us-1=1 | until 7m0s",
 		}, {
