@@ -128,18 +128,34 @@ func TestSupersededBefore(t *testing.T) {
 			name: "and is known when nothing is", last: rolling(was(3, v1.ClusterBefore{Unknown: true})), clusters: "eu-1=2", with: edit,
 			want: "Progressing eu 0/1 waiting for eu-1 | eu-1=3(0s) | until 10m0s",
 		}, {
-			name: "a rollback waits for one that served then", last: kept("us-1"), clusters: "eu-1=3,failed us-1=2,down", with: third(nil),
+			name: "nothing is kept of one that left", last: kept("us-1", "us-2"), clusters: "eu-1=3,updating us-2=2", with: third(nil),
+			want: "Progressing eu 0/2 waiting for eu-1, us-2 | eu-1=3(-3m0s) us-2=2 | superseded us-2(never) | until 7m0s",
+		},
+	})
+}
+
+// TestRollbackOfSuperseded: a rollback waits for what was before an update that did not end.
+func TestRollbackOfSuperseded(t *testing.T) {
+	t.Parallel()
+	kept := func(name string) *v1.RolloutStatus {
+		s := rolling(began("eu-1", 3))
+		s.Revision, s.Superseded = 3, superseded(name)
+		return s
+	}
+	third := func(change func(*Request)) func(*Request) {
+		return func(r *Request) { r.Revision = 3; change(r) }
+	}
+	runDecisions(t, []decisionCase{
+		{
+			name: "a rollback waits for one that served then", last: kept("us-1"), clusters: "eu-1=3,failed us-1=2,down", with: third(func(*Request) {}),
 			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s) us-1=1(0s)",
 		}, {
-			name: "and of one that is not known, for the copy", last: kept("eu-2"), clusters: "eu-1=3,failed eu-2=2,down",
+			name: "for the copy, where that is not known", last: kept("eu-2"), clusters: "eu-1=3,failed eu-2=2,down",
 			with: third(func(r *Request) { r.Last.Superseded[0].Before = v1.ClusterBefore{Unknown: true} }),
 			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s) eu-2=1(0s, before unknown)",
 		}, {
 			name: "a user's rollback, too", last: kept("us-1"), clusters: "eu-1=3,updating us-1=2,down", with: third(func(r *Request) { r.RollbackTo = 1 }),
 			want: "RollingBack 0/2 requested by the annotation ecommerce.io/rollback-to | eu-1=1(0s) us-1=1(0s)",
-		}, {
-			name: "nothing is kept of one that left", last: kept("us-1", "us-2"), clusters: "eu-1=3,updating us-2=2", with: third(nil),
-			want: "Progressing eu 0/2 waiting for eu-1, us-2 | eu-1=3(-3m0s) us-2=2 | superseded us-2(never) | until 7m0s",
 		},
 	})
 }
