@@ -49,6 +49,9 @@ func TestSupersede(t *testing.T) {
 			with: func(r *Request) { r.Revision = 3 },
 			want: "Progressing eu 0/4 waiting for updates that were superseded: us-1 | eu-1=2 eu-2=2 us-1=2 us-2=1 | superseded us-1(never)",
 		}, {
+			name: "one that gets what was healthy is none", last: rolling(), clusters: "eu-1=2 eu-2=1 us-1=1,updating",
+			want: "Progressing eu 1/3 waiting for eu-2, us-1 | eu-1=2 eu-2=2(0s) us-1=1 | until 10m0s",
+		}, {
 			name: "or fails", last: rolling(began("us-1", 3)), clusters: "eu-1=2 us-1=2,failed us-2=1",
 			with: func(r *Request) { r.Revision = 3 },
 			want: "Progressing eu 0/3 waiting for eu-1, us-1, us-2; not ready before: us-1 | eu-1=3(0s) us-1=2 us-2=1 | superseded us-1(never) | until 10m0s",

@@ -88,6 +88,13 @@ func TestApproval(t *testing.T) {
 			name: "a region that is lost after it has begun is the first", last: rolling(), clusters: "eu-1=2,aside us-1=1", with: approved(""),
 			want: "WaitingForApproval us 1/2 waiting for approval of us | eu-1=2 us-1=1",
 		}, {
+			name: "also if only another of its clusters has begun", last: rolling(), clusters: "eu-1=2 eu-2=1,aside us-1=1", with: approved(""),
+			want: "WaitingForApproval us 1/3 waiting for approval of us | eu-1=2 eu-2=1 us-1=1",
+		}, {
+			name: "with All a region that waits for a backup is the first", last: complete(1), clusters: "eu-1=1,backup us-1=1",
+			with: func(r *Request) { approved("")(r); r.Spec.Strategy = v1.RolloutAll },
+			want: "WaitingForApproval us 0/2 waiting for approval of us | eu-1=1 us-1=1",
+		}, {
 			name: "those that catch up after the completion need none", last: completed, clusters: "eu-1=2 us-1=1", with: approved(""),
 			want: "Progressing us 1/2 waiting for us-1 | eu-1=2 us-1=2(0s) | completed -1h0m0s | until 10m0s",
 		},
