@@ -261,7 +261,7 @@ func (p *planner) isSuperseded(c *progress) bool {
 func (p *planner) isProven() bool {
 	could := p.couldProve()
 	return p.status.CompletionTime != nil || slices.ContainsFunc(p.clusters, func(c *progress) bool {
-		is := !c.SetAside && !c.NoReplicas && c.update == nil && c.next == p.status.Revision && c.Serving
+		is := !c.SetAside && !c.NoReplicas && c.update == nil && c.next == p.status.Revision
 		return is && (!could || c.succeeded == nil || !isNotable(c.succeeded.Before))
 	})
 }

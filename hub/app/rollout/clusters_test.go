@@ -67,6 +67,26 @@ func rolledBackAfterCompletion() *v1.RolloutStatus {
 	return s
 }
 
+// TestIsSuperseded: an update to a revision of an earlier rollout counts while customers are served and it goes on.
+func TestIsSuperseded(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*progress){
+		"":                           func(*progress) {},
+		"it has what was healthy":    func(c *progress) { c.next = 1 },
+		"it has that of the spec":    func(c *progress) { c.next = 3 },
+		"it does not respond":        func(c *progress) { c.SetAside = true },
+		"it serves no customers":     func(c *progress) { c.Serving = false },
+		"it has it":                  func(c *progress) { c.Settled = true },
+		"its copy cannot be written": func(c *progress) { c.Failure = v1.ReasonForbidden },
+	} {
+		p := &planner{status: v1.RolloutStatus{Revision: 3, PreviousRevision: 1}}
+		c := &progress{Cluster: Cluster{Serving: true}, next: 2}
+		if change(c); p.isSuperseded(c) != (name == "") {
+			t.Errorf("it counts where %q", name)
+		}
+	}
+}
+
 func TestClustersThatLeave(t *testing.T) {
 	t.Parallel()
 	completed := rolling(v1.ClusterUpdate{Name: "eu-1"})
