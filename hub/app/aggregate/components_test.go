@@ -108,3 +108,18 @@ func TestComponentsWhileConnecting(t *testing.T) {
 		t.Error("those of a fleet that is shown in full are not computed")
 	}
 }
+
+// TestComponentIn: a disabled component is ready, whatever its place is, and one without an entry is pending.
+func TestComponentIn(t *testing.T) {
+	t.Parallel()
+	c := v1.ClusterStatus{Components: []v1.ClusterComponentStatus{{Name: "database", Phase: v1.PhaseDisabled}, {Name: "backend", Phase: v1.PhaseFailed}, {Name: frontend, Phase: v1.PhaseDisabled}}}
+	for name, want := range map[string]v1.Phase{"database": v1.PhaseDisabled, "backend": v1.PhaseFailed, frontend: v1.PhaseDisabled, "ingress": v1.PhasePending} {
+		if phase, ready := componentIn(c, name); phase != want || ready != (want == v1.PhaseDisabled) {
+			t.Errorf("%s: %s, ready %t", name, phase, ready)
+		}
+	}
+	c.Stale = true
+	if phase, _ := componentIn(c, "ingress"); phase != v1.PhaseUnknown {
+		t.Errorf("of a cluster that does not respond: %s", phase)
+	}
+}

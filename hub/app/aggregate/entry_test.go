@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,40 @@ func TestSetFailure(t *testing.T) {
 		e := v1.ClusterStatus{Phase: test.phase, Ready: true}
 		if setFailure(&e, &Failure{Reason: test.reason}); e.Phase != test.want || e.Ready || e.Reason != test.reason {
 			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+// TestSort: a cluster counts once, by what matters most about it.
+func TestSort(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		entry v1.ClusterStatus
+		want  string
+	}{
+		"lost":                 {v1.ClusterStatus{Stale: true, Phase: v1.PhaseFailed, DegradedReason: v1.ReasonMissing}, "lost"},
+		"failed":               {v1.ClusterStatus{Phase: v1.PhaseFailed, DegradedReason: v1.ReasonMissing}, "failed"},
+		"left, and stalled":    {v1.ClusterStatus{Phase: v1.PhaseDeleting, Stalled: true, DegradedReason: v1.ReasonMissing}, "failed"},
+		"left, with a reason":  {v1.ClusterStatus{Phase: v1.PhaseDeleting, Reason: v1.ReasonConflict}, "failed"},
+		"left":                 {v1.ClusterStatus{Phase: v1.PhaseDeleting}, "waiting"},
+		"paused":               {v1.ClusterStatus{Phase: v1.PhasePaused, Ready: true}, "paused"},
+		"paused while left":    {v1.ClusterStatus{Phase: v1.PhaseDeleting, Reason: v1.ReasonPaused}, "paused"},
+		"waiting":              {v1.ClusterStatus{Phase: v1.PhaseUpdating}, "waiting"},
+		"ready":                {v1.ClusterStatus{Phase: v1.PhaseRunning, Ready: true}, ""},
+		"ready and degraded":   {v1.ClusterStatus{Phase: v1.PhaseRunning, Ready: true, DegradedReason: v1.ReasonMissing}, "impaired"},
+		"waiting and degraded": {v1.ClusterStatus{Phase: v1.PhaseUpdating, DegradedReason: v1.ReasonMissing}, "impaired waiting"},
+	} {
+		var s summary
+		s.sort(test.entry)
+		var got []string
+		for kind, entries := range map[string]int{"lost": len(s.lost), "failed": len(s.failed), "paused": len(s.paused), "waiting": len(s.waiting), "impaired": len(s.impaired)} {
+			if entries > 0 {
+				got = append(got, kind)
+			}
+		}
+		slices.Sort(got)
+		if kinds := strings.Join(got, " "); kinds != test.want {
+			t.Errorf("%s: it counts as %q, want %q", name, kinds, test.want)
 		}
 	}
 }

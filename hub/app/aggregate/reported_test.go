@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,5 +124,9 @@ func TestBounded(t *testing.T) {
 	}
 	if got := len(reportedConditions(many)); got != maxReportedNames {
 		t.Errorf("%d conditions of %d", got, len(many))
+	}
+	changes := slices.Repeat([]v1.PendingChange{{Action: v1.PendingCreate}}, v1.MaxPendingChanges+1)
+	if got := len(reportedChanges(changes)); got != v1.MaxPendingChanges {
+		t.Errorf("%d changes of %d", got, len(changes))
 	}
 }

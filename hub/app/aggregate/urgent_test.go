@@ -22,8 +22,17 @@ func TestUrgent(t *testing.T) {
 		"rejected clusters": {func(s *v1.EcommerceAppStatus) {
 			s.Placement = &v1.PlacementStatus{Rejected: []v1.RejectedClusters{{Reason: v1.ReasonNotSelected, Clusters: 1}}}
 		}, false},
-		"reason":                       {func(s *v1.EcommerceAppStatus) { s.Conditions[0].Reason = "Another" }, true},
-		"not available any more":       {func(s *v1.EcommerceAppStatus) { s.Conditions[1].Status = metav1.ConditionUnknown }, true},
+		"reason":                 {func(s *v1.EcommerceAppStatus) { s.Conditions[0].Reason = "Another" }, true},
+		"not available any more": {func(s *v1.EcommerceAppStatus) { s.Conditions[1].Status = metav1.ConditionUnknown }, true},
+		"phase":                  {func(s *v1.EcommerceAppStatus) { s.Phase = v1.PhaseFailed }, true},
+		"rollout":                {func(s *v1.EcommerceAppStatus) { s.Rollout = &v1.RolloutStatus{Revision: 2} }, true},
+		"an answer":              {func(s *v1.EcommerceAppStatus) { s.LastHandledReconcileAt = "now" }, true},
+		"an image update":        {func(s *v1.EcommerceAppStatus) { s.LastHandledImageUpdate = "now" }, true},
+		"a condition more": {func(s *v1.EcommerceAppStatus) {
+			s.Conditions = append(s.Conditions, metav1.Condition{Type: v1.ConditionDegraded})
+		}, true},
+		"status of a condition":        {func(s *v1.EcommerceAppStatus) { s.Conditions[0].Status = metav1.ConditionUnknown }, true},
+		"another phase of a cluster":   {func(s *v1.EcommerceAppStatus) { s.Clusters[0].Phase = v1.PhaseFailed }, true},
 		"another cluster":              {func(s *v1.EcommerceAppStatus) { s.Clusters = append(s.Clusters, v1.ClusterStatus{Name: "c"}) }, true},
 		"ready no more":                {func(s *v1.EcommerceAppStatus) { s.Clusters[0].Ready = false }, true},
 		"pod templates":                {func(s *v1.EcommerceAppStatus) { s.Rendering = &v1.RolloutStatus{Revision: 2} }, true},
