@@ -83,8 +83,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestResultsWithData checks that the message of a cluster that is left with a database says so, because nobody is
-// asked later.
+// TestResultsWithData checks that the message of a cluster that is left with a database says so, because the hub
+// asks no more.
 func TestResultsWithData(t *testing.T) {
 	t.Parallel()
 	const matches, left = "it matches the placement", "the application leaves its database behind: volumes and backups stay in the cluster"
