@@ -136,7 +136,7 @@ func (s summary) notStalledMessage() string {
 	case len(s.impaired) > 0 || len(s.failed) > 0:
 		return "no change waits for a user, and the condition Degraded says what is wrong in " + names(slices.Concat(s.failed, s.impaired))
 	case len(s.lost) > 0:
-		return "what clusters that do not respond wait for is not known: " + names(s.lost)
+		return "no change is known to wait for a user; these clusters do not respond: " + names(s.lost)
 	default:
 		return "nothing waits for a user"
 	}

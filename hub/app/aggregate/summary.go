@@ -245,7 +245,7 @@ func (s summary) unplacedMessage() string {
 	case s.unplacedReason() == v1.ReasonNoReadyCluster:
 		return "no cluster that matches the placement is ready"
 	default:
-		return "no cluster matches the placement"
+		return "no cluster matches the placement: correct spec.placement, and see kubectl shopfleet why"
 	}
 }
 

@@ -98,17 +98,17 @@ func canBackUp(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) ste
 	can := csi.CapabilitiesOf(member.Status.Provider)
 	switch {
 	case app.Spec.Database == nil:
-		return steps.Fail(v1.ReasonNoDatabase, "EcommerceApp %q has no database", app.Name)
+		return steps.Fail(v1.ReasonNoDatabase, "EcommerceApp %q has no database: set spec.database", app.Name)
 	case b.Spec.Method == v1.BackupDump:
 		return canDump(b, app, member)
 	case member.Status.Provider == "" || member.Status.Region == "":
 		return steps.RetryAfter(steps.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", member.Name)
 	case !can.Snapshots:
-		return steps.Fail(v1.ReasonCloudRefused, "clusters of the provider %s have no snapshots", member.Status.Provider)
+		return steps.Fail(v1.ReasonCloudRefused, "clusters of the provider %s have no snapshots: make a Backup of the method Dump", member.Status.Provider)
 	case member.Spec.CloudAccountRef == nil:
-		return steps.Fail(v1.ReasonAccountNotFound, "MemberCluster %q has no spec.cloudAccountRef", member.Name)
+		return steps.Fail(v1.ReasonAccountNotFound, "MemberCluster %q has no spec.cloudAccountRef: set it, or make a Backup of the method Dump", member.Name)
 	case len(b.Spec.CopyToRegions) > 0 && can.Copy == csi.CopyNone:
-		return steps.Fail(v1.ReasonCloudRefused, "snapshots of the provider %s cannot be copied to other regions", member.Status.Provider)
+		return steps.Fail(v1.ReasonCloudRefused, "snapshots of the provider %s cannot be copied to other regions: make a Backup without copyToRegions", member.Status.Provider)
 	case len(b.Spec.CopyToRegions) > 1 && can.Copy == csi.CopyByLocation:
 		return steps.Fail(v1.ReasonInvalidSpec, "the provider %s stores a snapshot in one region: make a Backup with one region in copyToRegions", member.Status.Provider)
 	default:
@@ -146,7 +146,8 @@ func (w *work) nameSnapshots(ctx context.Context) steps.Result {
 		volume, err := session.Volumes.DescribeVolume(ctx, c.ref)
 		if err != nil {
 			if cloud.ClassOf(err) == cloud.ClassNotFound {
-				return steps.Fail(v1.ReasonClaimNotFound, "the volume of the claim %s is not in the CloudAccount %q", c.name, s.Account)
+				return steps.Fail(v1.ReasonClaimNotFound, "the volume of the claim %s is not in the CloudAccount %q: set spec.cloudAccountRef of MemberCluster %q to the account that has it",
+					c.name, s.Account, w.backup.Spec.ClusterRef.Name)
 			}
 			return steps.FromError(err, "looking at the volume of the claim "+c.name)
 		}

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"strings"
 	"testing"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -19,6 +20,7 @@ func TestAllowed(t *testing.T) {
 		"a region on Google Cloud":       {v1.ProviderGCP, v1.BackupSnapshot, []string{"a"}, ""},
 		"two regions on Google Cloud":    {v1.ProviderGCP, v1.BackupSnapshot, []string{"a", "b"}, v1.ReasonInvalidSpec},
 		"snapshots of another provider":  {v1.ProviderOther, v1.BackupSnapshot, nil, v1.ReasonCloudRefused},
+		"copies of another provider":     {v1.ProviderOther, v1.BackupSnapshot, []string{"a"}, v1.ReasonCloudRefused},
 		"a region for a dump":            {v1.ProviderAWS, v1.BackupDump, []string{"a"}, v1.ReasonInvalidSpec},
 		"the provider is not known, yet": {"", v1.BackupSnapshot, []string{"a", "b"}, v1.ReasonProviderUnknown},
 	} {
@@ -33,6 +35,8 @@ func TestAllowed(t *testing.T) {
 		}
 		if result := canBackUp(b, app, member); result.Reason != tt.want {
 			t.Errorf("%s: %+v, want the reason %q", name, result, tt.want)
+		} else if result.Fatal && !strings.Contains(result.Message, ": ") {
+			t.Errorf("%s: %q names no remedy", name, result.Message)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (c *crashes) deniedUntilDeadline(t *testing.T) {
 	key, p := c.create(t), c.NewProcess(t, backupenv.Crash{})
 	p.Run(t, c.reconciler(p), key, func() bool { return Done(c.Backup(t, key.Name)) })
 	s := c.Backup(t, key.Name).Status
-	wanted := []string{"the point in time could not be fixed within 6h0m0s: eu-1 rejects the Job", fleettest.Denial}
+	wanted := []string{"the backup was not taken within 6h0m0s: eu-1 rejects the Job", fleettest.Denial}
 	if s.Phase != v1.BackupFailed || !strings.HasPrefix(s.Message, wanted[0]) || !strings.Contains(s.Message, wanted[1]) {
 		t.Errorf("it is %s: %q, want %q in it", s.Phase, s.Message, wanted)
 	}

@@ -216,7 +216,7 @@ func (w *work) readByID(ctx context.Context, session cloud.Session, c *v1.CloudS
 	case err != nil:
 		return steps.FromError(err, "looking at the snapshot")
 	case !w.owner().Owns(found.Tags):
-		return steps.Fail(v1.ReasonSnapshotForeign, "the snapshot in %s has lost the tags that make it ours, and is left alone", c.Region)
+		return steps.Fail(v1.ReasonSnapshotForeign, "the hub's tags were removed from the snapshot in %s, which is neither used nor deleted: make another Backup", c.Region)
 	}
 	return w.recordSnapshot(c, found)
 }

@@ -101,7 +101,7 @@ func readyOf(b *v1.Backup) metav1.Condition {
 
 // limitToSnapshot fails a Backup whose point in time is not fixed within snapshotTimeout.
 func (w *work) limitToSnapshot(result steps.Result) steps.Result {
-	return w.limit(result, snapshotTimeout, "the point in time could not be fixed within")
+	return w.limit(result, snapshotTimeout, "the backup was not taken within")
 }
 
 // limitToCompletion fails a Backup that is not complete within readyTimeout.

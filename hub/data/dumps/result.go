@@ -12,7 +12,7 @@ import (
 // dumps in place of the reasons of package steps.
 func FromError(err error, what string) steps.Result {
 	if errors.Is(err, ErrManifest) {
-		return steps.Fail(v1.ReasonDumpMissing, "%s: the manifest in the bucket is not that of the dump", what)
+		return steps.Fail(v1.ReasonDumpMissing, "%s: the manifest in the bucket is of another dump: make another Backup", what)
 	}
 	result := steps.FromError(err, what)
 	switch class := cloud.ClassOf(err); {

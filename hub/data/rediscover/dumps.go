@@ -103,7 +103,7 @@ func list(ctx context.Context, objects cloud.ObjectStore, root string) (dumpStor
 			return dumpStore{}, steps.FromError(err, "listing the bucket")
 		}
 		if len(listed.sizes) == maxObjects {
-			return dumpStore{}, steps.Fail(v1.ReasonQuotaExceeded, "There are more than %d objects of the hub in the bucket", maxObjects)
+			return dumpStore{}, steps.Fail(v1.ReasonQuotaExceeded, "there are more than %d objects of the hub in the bucket: delete those that are not needed", maxObjects)
 		}
 		listed.sizes[o.Key] = o.Bytes
 		if prefix, is := dumps.IsManifest(o.Key); is {

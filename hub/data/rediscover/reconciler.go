@@ -130,7 +130,7 @@ func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found,
 		return f, steps.Result{}, err
 	}
 	if len(regions) == 0 && account.Spec.ObjectStorage == nil {
-		return f, steps.Fail(v1.ReasonProviderUnknown, "No region is known: set spec.regions, or register a member that references this account"), nil
+		return f, steps.Fail(v1.ReasonProviderUnknown, "no region is known: set spec.regions, or register a member that references this account"), nil
 	}
 	if result := r.listSnapshots(ctx, &f, owner, regions); result.Stops() {
 		if s := account.Spec.ObjectStorage; s == nil || s.Endpoint == "" {
@@ -158,7 +158,7 @@ func (r *Reconciler) listSnapshots(ctx context.Context, f *found, owner cloud.Ow
 				return steps.FromError(err, "listing the snapshots in "+region)
 			}
 			if count++; count > maxSnapshots {
-				return steps.Fail(v1.ReasonQuotaExceeded, "There are more than %d snapshots in %s", maxSnapshots, region)
+				return steps.Fail(v1.ReasonQuotaExceeded, "there are more than %d snapshots in %s: delete those that are not needed", maxSnapshots, region)
 			}
 			// Global snapshots are listed in every region.
 			if !seen[s.Ref.ID] {

@@ -122,9 +122,11 @@ func (w *work) canRestore() steps.Result {
 	case m.Status.Provider == "" || m.Status.Region == "":
 		return steps.RetryAfter(steps.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", m.Name)
 	case m.Status.Provider != b.Provider:
-		return steps.Fail(v1.ReasonProviderMismatch, "Backup %q has snapshots of the provider %s, and %s is of %s", w.backup.Name, b.Provider, m.Name, m.Status.Provider)
+		return steps.Fail(v1.ReasonProviderMismatch, "Backup %q has snapshots of the provider %s, and %s is of %s: restore it to a cluster of %s, or restore a dump",
+			w.backup.Name, b.Provider, m.Name, m.Status.Provider, b.Provider)
 	case m.Spec.CloudAccountRef == nil || m.Spec.CloudAccountRef.Name != b.Account:
-		return steps.Fail(v1.ReasonProviderMismatch, "the snapshots are in CloudAccount %q, and %s has another in spec.cloudAccountRef", b.Account, m.Name)
+		return steps.Fail(v1.ReasonProviderMismatch, "the snapshots are in CloudAccount %q, and spec.cloudAccountRef of %s names another: restore to a cluster of that account",
+			b.Account, m.Name)
 	}
 	if w.restore.Spec.Verify {
 		return w.canVerify()

@@ -91,7 +91,7 @@ func (m Maker) createJob(ctx context.Context) steps.Result {
 	case err != nil:
 		return m.memberError(err)
 	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != rendermeta.LabelValue(m.Backup.Spec.AppRef.Name):
-		return steps.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, m.Backup.Spec.ClusterRef.Name)
+		return steps.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s does not belong to the application: delete it, and the application creates its own", name, m.Backup.Spec.ClusterRef.Name)
 	}
 	if result := m.serves(ctx); result.Stops() {
 		return result

@@ -91,7 +91,7 @@ func (e *testEnv) obstaclesOfDump(t *testing.T) {
 		"a CronJob of another": {func(t *testing.T) {
 			t.Helper()
 			backupenv.Change(t, e.Env, cronJobName, func(c *batchv1.CronJob) { c.Labels[v1.InstanceLabel] = "other" })
-		}, v1.ReasonCronJobNotFound, "the CronJob shop-database-backup in eu-1 is not the application's", true},
+		}, v1.ReasonCronJobNotFound, "the CronJob shop-database-backup in eu-1 does not belong to the application: delete it, and the application creates its own", true},
 		"no database yet": {func(t *testing.T) {
 			t.Helper()
 			backupenv.Change(t, e.Env, "shop-database-0", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse })

@@ -263,7 +263,7 @@ func (e *testEnv) obstaclesOfSending(t *testing.T) {
 			e.putPart()
 			e.Buckets.Put(dumps.ManifestKey(dumpPrefix), []byte("{}"))
 			e.endSend(t, order.ExitDone, "sent")
-		}, v1.ReasonDumpMissing, "completing the dump in the bucket: the manifest in the bucket is not that of the dump", true},
+		}, v1.ReasonDumpMissing, "completing the dump in the bucket: the manifest in the bucket is of another dump: make another Backup", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e.resetToSend(t)
