@@ -51,7 +51,6 @@ func pureArchPackages() []archPackage {
 		{path: "hub/app/placement", layer: layerDecisions},
 		// Selects clusters as placement does.
 		{path: "hub/app/overrides", layer: layerDecisions, also: []string{"hub/app/placement"}},
-		{path: "hub/app/propagate", layer: layerDecisions},
 		// Begins in windows by schedule.
 		{path: "hub/app/rollout", layer: layerDecisions, also: []string{"hub/data/schedule"}},
 		{path: "hub/app/aggregate", layer: layerDecisions},

@@ -21,8 +21,8 @@ func ofCauses() []Mutant {
 		},
 		{
 			"internal-copy-never-stalls", "a copy that the API server fails on never waits for a user",
-			dispatch + "/failure.go", "r.Failing = last.Failing", "r.Failing = now",
-			dispatch, "TestEscalate",
+			appPackage + "/state/failure.go", "		r.Failing = last.Failing\n	}\n	r.Failure.Lasting", "		r.Failing = now\n	}\n	r.Failure.Lasting",
+			appPackage + "/state", "TestEscalate",
 		},
 		{
 			"addresses-shown", "messages of API servers have addresses",

@@ -172,8 +172,13 @@ func ofDecisions() []Mutant {
 		},
 		{
 			"rollout-unstored", "members get an edit before the end of a rollout is stored",
-			dispatch + "/decision.go", "d.App.Ending(), d.MayReturn, server, sources)", "d.App.Ending(), false, server, sources)",
+			dispatch + "/decision.go", "d.App.Ending(), d.MayReturn, server, d.App.Spec.Propagate)", "d.App.Ending(), false, server, d.App.Spec.Propagate)",
 			dispatch, "TestEditsPrecedeTheirStatus",
+		},
+		{
+			"propagated-before-the-copy", "a Secret is written in a member before the copy lists it",
+			appPackage + "/state/beside.go", " || c.result.Hash != order.Hash {", " {",
+			appPackage + "/state", "TestOwner",
 		},
 		{
 			"absence-of-another-order", "that a copy is gone counts for an order that came later",

@@ -11,6 +11,7 @@
 //     workers. Each pass of the Reconciler ends with a Decision (package state), which it hands
 //     over: an order about each copy. A worker carries out that order and nothing else. Its result has the
 //     hash of the order. Each pass compares it with the present order, and enqueues the copy if they differ.
+//     Package propagate writes Secrets and ConfigMaps beside a copy.
 //
 // status.clusters is the inventory. An order that needs an entry there, because of a new cluster, a deletion, a share
 // or a revision, is handed over after the status was written. Other orders, as of most edits, are handed over before.

@@ -17,7 +17,6 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/hub/app/state"
-	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // observation is the input of the status.
@@ -34,9 +33,6 @@ type observation struct {
 	until time.Time
 	// rollbackDecided is true if v1.RollbackToAnnotation was considered in the decision.
 	rollbackDecided bool
-	// sourcesDue is when the objects that the application propagates are to be read again; zero if
-	// there are none.
-	sourcesDue time.Time
 	// request and decision are those of the placement; empty if it could not be decided.
 	request  placement.Request
 	decision placement.Decision
@@ -45,13 +41,10 @@ type observation struct {
 // wait returns how long until the application is to be reconciled again; 0 if nothing but an event
 // demands it.
 func (o *observation) wait() time.Duration {
-	var wait time.Duration
-	for _, due := range []time.Time{o.until, o.sourcesDue} {
-		if !due.IsZero() {
-			wait = retry.Sooner(wait, due.Sub(o.Now.Time))
-		}
+	if o.until.IsZero() {
+		return 0
 	}
-	return wait
+	return max(o.until.Sub(o.Now.Time), 0)
 }
 
 // observe reads the input of the status from memory and decides the placement. The

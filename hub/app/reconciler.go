@@ -90,7 +90,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 		return reconcile.Result{}, err
 	}
 	var failed error
-	in.Propagated, in.sourcesDue, failed = r.dispatcher.ReadSources(ctx, app)
+	in.Propagated, in.Unread, failed = r.dispatcher.Propagation().Observe(ctx, app)
 	if err := r.planRollout(ctx, app, &in); isConflict(err) {
 		return reconcile.Result{}, err
 	} else if err != nil {

@@ -285,7 +285,7 @@ func (h *hub) setupPlans(apps *app.Controller, spokes *spokes) error {
 			decided, err := apps.DryRun(ctx, planned)
 			return plan.Placed(decided), err
 		},
-		Copies: apps.Dispatcher().Get, Propagated: apps.Dispatcher().ReadPropagated, Children: spokes.DryRun, Waits: h.options.Waits,
+		Copies: apps.Dispatcher().Get, Propagation: apps.Dispatcher().Propagation(), Children: spokes.DryRun, Waits: h.options.Waits,
 	})
 }
 

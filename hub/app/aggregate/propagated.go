@@ -13,7 +13,7 @@ import (
 // setPropagated sets the condition Propagated: what the hub cannot read comes before what it cannot
 // write in clusters. Clusters that do not respond do not count.
 func setPropagated(in Input, next *v1.EcommerceAppStatus) {
-	if in.Deleting {
+	if in.Deleting || in.Unread {
 		return
 	}
 	if in.Propagated == nil {

@@ -21,19 +21,21 @@ func TestPropagatedCondition(t *testing.T) {
 		propagated *metav1.Condition
 		clusters   []Cluster
 		deleting   bool
+		unread     bool
 		want       string
 	}{
-		"nothing is propagated":       {nil, []Cluster{member("a", running)}, false, ""},
-		"written":                     {readable, []Cluster{member("a", running)}, false, "True Propagated all"},
-		"a source is missing":         {missing, []Cluster{member("a", running, refusing)}, false, "False Missing no a"},
-		"clusters refuse it":          {readable, []Cluster{member("a", running), member("c", running, refusing), member("b", running, refusing)}, false, "False Conflict not written in b, c: because"},
-		"a copy could not be written": {readable, []Cluster{member("a", running, failing(v1.ReasonForbidden))}, false, "True Propagated all"},
-		"a lost cluster refused it":   {readable, []Cluster{member("a", running, refusing, lost)}, false, "True Propagated all"},
-		"the deletion":                {nil, []Cluster{member("a", running)}, true, "True Propagated before"},
+		"nothing is propagated":       {nil, []Cluster{member("a", running)}, false, false, ""},
+		"written":                     {readable, []Cluster{member("a", running)}, false, false, "True Propagated all"},
+		"a source is missing":         {missing, []Cluster{member("a", running, refusing)}, false, false, "False Missing no a"},
+		"clusters refuse it":          {readable, []Cluster{member("a", running), member("c", running, refusing), member("b", running, refusing)}, false, false, "False Conflict not written in b, c: because"},
+		"a copy could not be written": {readable, []Cluster{member("a", running, failing(v1.ReasonForbidden))}, false, false, "True Propagated all"},
+		"a lost cluster refused it":   {readable, []Cluster{member("a", running, refusing, lost)}, false, false, "True Propagated all"},
+		"unread":                      {readable, []Cluster{member("a", running, refusing)}, false, true, "True Propagated before"},
+		"the deletion":                {nil, []Cluster{member("a", running)}, true, false, "True Propagated before"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in := Input{Generation: 1, Propagated: tt.propagated, Clusters: tt.clusters, Deleting: tt.deleting, Now: at(9)}
+			in := Input{Generation: 1, Propagated: tt.propagated, Clusters: tt.clusters, Deleting: tt.deleting, Unread: tt.unread, Now: at(9)}
 			in.Previous.Conditions = []metav1.Condition{{
 				Type: v1.ConditionPropagated, Status: metav1.ConditionTrue, Reason: v1.ReasonPropagated, Message: "before", LastTransitionTime: at(1),
 			}}

@@ -93,8 +93,9 @@ type Input struct {
 	Backups *BackupReport
 
 	// Propagated is the condition of that type as far as the hub's API server decides it, without
-	// timestamps; nil if the application propagates nothing.
+	// timestamps; nil if the application propagates nothing. If its objects are Unread, it stays as it was.
 	Propagated *metav1.Condition
+	Unread     bool
 
 	// Previous is the status as it is stored.
 	Previous v1.EcommerceAppStatus

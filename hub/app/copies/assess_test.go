@@ -140,7 +140,7 @@ func (tt createTest) queue() *MemberQueue {
 
 func (tt createTest) check(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	queue, d := tt.queue(), DecisionOf(app, &app.Status, "")
+	queue, d := tt.queue(), DecisionOf(app, &app.Status, state.Sources{})
 	err := queue.assess(t.Context(), &task{Decision: d, order: d.Order("a"), waiting: tt.waiting}, &intended{}, false)
 	got, waits := apierror.Decide(err).Reason, recovery.OriginAfter(err, "")
 	if errors.Is(err, recovery.ErrUndecided) {

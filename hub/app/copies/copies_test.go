@@ -104,11 +104,13 @@ func TestObservedCopy(t *testing.T) {
 }
 
 // facts returns what the status of an application says.
-func facts(app *v1.EcommerceApp) *state.Decision { return DecisionOf(app, &app.Status, "") }
+func facts(app *v1.EcommerceApp) *state.Decision {
+	return DecisionOf(app, &app.Status, state.Sources{})
+}
 
 // copyOf returns the copy that follows from the status of an application, without an earlier revision.
 func copyOf(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
-	d := DecisionOf(app, &app.Status, "")
+	d := DecisionOf(app, &app.Status, state.Sources{})
 	p.order = d.Order(p.cluster)
 	target := revisions.Target{Member: &v1.MemberCluster{}}
 	if p.member != nil {

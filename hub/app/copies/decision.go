@@ -22,20 +22,24 @@ const undivided = -1
 const hashLength = 8
 
 // DecisionOf returns the Decision that a status says about an application: the one that was computed, or the one that is
-// stored, as facts. It shares the memory of both. Sources is the signature of what the application propagates.
-func DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus, sources string) *state.Decision {
+// stored, as facts. It shares the memory of both. Its spec lists the objects that are known to be needed by its clusters.
+func DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus, sources state.Sources) *state.Decision {
 	decided := *app
 	decided.Status = *status
 	d := &state.Decision{
 		App:       &v1.EcommerceApp{TypeMeta: app.TypeMeta, ObjectMeta: app.ObjectMeta, Spec: *rollout.RevisionSpec(&decided)},
-		MayReturn: revisions.MayReturn(&decided), Unknown: map[string]string{}, Orders: make(map[string]*state.Order, len(status.Clusters)),
+		MayReturn: revisions.MayReturn(&decided) || sources.Partial, Unknown: map[string]string{},
+		Orders: make(map[string]*state.Order, len(status.Clusters)),
+	}
+	if len(sources.Listed) > 0 {
+		d.App.Spec.Propagate = sources.Listed
 	}
 	for i := range status.Clusters {
 		if entry := &status.Clusters[i]; entry.UnknownOrigin != "" {
 			d.Unknown[entry.Name] = entry.UnknownOrigin
 		}
 	}
-	common := commonOf(d, sources)
+	common := commonOf(d)
 	revisionOf := revisions.Decided(&decided)
 	for i := range status.Clusters {
 		entry := &status.Clusters[i]
@@ -52,12 +56,12 @@ func DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus, sources str
 }
 
 // commonOf returns what a Decision tells all queues.
-func commonOf(d *state.Decision, sources string) []byte {
+func commonOf(d *state.Decision) []byte {
 	var server v1.DatabaseServer
 	if d.App.Spec.Database != nil {
 		server = d.App.Spec.Database.Server()
 	}
-	text := fmt.Appendf(nil, "%q %d %t %t %q %q", d.App.UID, d.App.Generation, d.App.Ending(), d.MayReturn, server, sources)
+	text := fmt.Appendf(nil, "%q %d %t %t %q %q", d.App.UID, d.App.Generation, d.App.Ending(), d.MayReturn, server, d.App.Spec.Propagate)
 	for _, key := range []string{v1.ReconcileAtAnnotation, v1.RestartedAtAnnotation, v1.StartEmptyAnnotation, v1.RecoverAnnotation} {
 		text = fmt.Appendf(text, " %q", d.App.Annotations[key])
 	}

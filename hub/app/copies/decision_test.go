@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/app/propagate"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
@@ -23,7 +22,7 @@ func TestOrders(t *testing.T) {
 	}
 	tests := map[string]struct {
 		before, after func(*v1.EcommerceApp)
-		sources       string
+		sources       state.Sources
 		want          []string
 	}{
 		"nothing changed":         {want: nil},
@@ -34,7 +33,7 @@ func TestOrders(t *testing.T) {
 		"a forced reconciliation": {after: func(a *v1.EcommerceApp) { a.Annotations = map[string]string{v1.ReconcileAtAnnotation: "1"} }, want: []string{"a", "b"}},
 		"a restart":               {after: func(a *v1.EcommerceApp) { a.Annotations = map[string]string{v1.RestartedAtAnnotation: "1"} }, want: []string{"a", "b"}},
 		"an empty database":       {after: func(a *v1.EcommerceApp) { a.Annotations = map[string]string{v1.StartEmptyAnnotation: "1"} }, want: []string{"a", "b"}},
-		"a propagated Secret":     {sources: "Secret/registry=1", want: []string{"a", "b"}},
+		"a propagated Secret":     {sources: state.Sources{Listed: []v1.PropagatedObject{{Kind: v1.PropagatedSecret, Name: "registry"}}}, want: []string{"a", "b"}},
 		"another annotation":      {after: func(a *v1.EcommerceApp) { a.Annotations = map[string]string{"team": "a"} }},
 		"a cluster is chosen": {
 			after: func(a *v1.EcommerceApp) { a.Status.Clusters = append(a.Status.Clusters, v1.ClusterStatus{Name: "c"}) }, want: []string{"c"},
@@ -59,7 +58,7 @@ func TestOrders(t *testing.T) {
 			if tt.after != nil {
 				tt.after(after)
 			}
-			first, next := DecisionOf(before, &before.Status, ""), DecisionOf(after, &after.Status, tt.sources)
+			first, next := DecisionOf(before, &before.Status, state.Sources{}), DecisionOf(after, &after.Status, tt.sources)
 			var changed []string
 			for _, name := range []string{"a", "b", "c"} {
 				if was, is := first.Order(name), next.Order(name); (was == nil) != (is == nil) || was != nil && was.Hash != is.Hash {
@@ -138,14 +137,13 @@ func TestDecisionListsWhatIsNeeded(t *testing.T) {
 	if got := d.DecisionOf(app, &app.Status); got.MayReturn || !slices.Equal(got.App.Spec.Propagate, app.Spec.Propagate) {
 		t.Errorf("before a read: %v, may return %t", got.App.Spec.Propagate, got.MayReturn)
 	}
-	known := state.Sources{App: app.UID, All: []propagate.Source{{PropagatedObject: secret("new"), Version: "1"}, {PropagatedObject: secret("old"), Version: "2"}}}
-	d.state.SetSources(keyOf(app), known)
+	listed := []v1.PropagatedObject{secret("new"), secret("old")}
+	d.state.ListSources(keyOf(app), app.UID, listed, false)
 	all := d.DecisionOf(app, &app.Status)
-	if want := []v1.PropagatedObject{secret("new"), secret("old")}; all.MayReturn || !slices.Equal(all.App.Spec.Propagate, want) {
-		t.Errorf("the Decision lists %v, want %v", all.App.Spec.Propagate, want)
+	if all.MayReturn || !slices.Equal(all.App.Spec.Propagate, listed) {
+		t.Errorf("the Decision lists %v, want %v", all.App.Spec.Propagate, listed)
 	}
-	known.Partial = true
-	d.state.SetSources(keyOf(app), known)
+	d.state.ListSources(keyOf(app), app.UID, listed, true)
 	if got := d.DecisionOf(app, &app.Status); !got.MayReturn || got.Orders["a"].Hash == all.Orders["a"].Hash {
 		t.Error("the same is pruned although an earlier revision was not read")
 	}

@@ -1,9 +1,11 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +18,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/propagate"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/apply"
@@ -30,18 +33,35 @@ type Dispatcher struct {
 	hub  client.Reader
 	wake *controller.Queue
 	// state remembers applications.
-	state   *state.State
-	sources sources
+	state *state.State
+	// propagation writes what is beside the copies.
+	propagation *propagate.Dispatcher
 }
 
 // New returns a Dispatcher without members. Its hub reads applications and members from a
 // cache.
 func New(hub client.Reader, o Options) *Dispatcher {
 	o.applyDefaults()
+	wake := &controller.Queue{}
 	return &Dispatcher{
 		Runner:  controller.New[*MemberQueue](controller.Options{Logger: o.Logger}),
-		options: o, hub: hub, wake: &controller.Queue{}, state: o.State, sources: sources{options: o},
+		options: o, hub: hub, wake: wake, state: o.State,
+		propagation: propagate.New(hub, propagate.Options{
+			Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, CallTimeout: o.CallTimeout,
+			APIReader: o.APIReader, Revisions: o.Revisions, State: o.State, Waits: o.Waits, Wake: wake,
+		}),
 	}
+}
+
+// Propagation returns the dispatcher of what is propagated beside the copies. It runs with this one.
+func (d *Dispatcher) Propagation() *propagate.Dispatcher { return d.propagation }
+
+// Start runs the queues of members, and those of what is propagated, until ctx is done.
+func (d *Dispatcher) Start(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { d.propagation.Start(ctx) })
+	return d.Runner.Start(ctx)
 }
 
 // News returns a source of each application that a MemberQueue has news about.
@@ -62,7 +82,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	m := &MemberQueue{
 		name: name.String(), managedBy: d.options.Fleet.Mode(name.String()).ManagedBy(), options: d.options, hub: d.hub, cluster: cl, wake: d.wake,
 		state: d.state, memory: d.state.Connect(name.String(), paused), queue: &controller.Queue{},
-		peer: d.Get, paused: paused, sources: d.sources,
+		peer: d.Get, paused: paused, beside: &controller.Queue{},
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(),
 			FieldManager: v1.HubFieldManager, Timeout: d.options.CallTimeout,
@@ -70,7 +90,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	}
 	c := controller.Controller{
 		Name: controllerName, Cluster: m.name, Reconciler: m, Queue: m.queue, Logger: d.options.Logger,
-		Sources: []source.Source{m.copies(), m.besideCopies(), d.announce(m.name)},
+		Sources: []source.Source{m.copies(), d.announce(m.name)},
 		List: func(ctx context.Context) ([]reconcile.Request, error) {
 			pending, others, err := d.requests(ctx, m.name)
 			m.queue.Add(pending...)
@@ -82,6 +102,9 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 		m.memory.Close()
 		return nil
 	}
+	d.propagation.Engage(ctx, cl, propagate.Member{
+		Name: m.name, ManagedBy: m.managedBy, Memory: m.memory, Applier: m.applier, Queue: m.beside, Copies: m.queue,
+	})
 	// The member's cache is out of date from now on, not only when the last worker ends.
 	context.AfterFunc(ctx, func() {
 		m.memory.Close()
@@ -107,15 +130,13 @@ func (l *MemberQueue) Observe(ctx context.Context, stored *state.Decision, c *ag
 	if !known && t.order != nil {
 		return false, nil
 	}
-	c.Failure, c.Unknown, c.Gone = found.Failure, found.Unknown, found.Gone && t.deletes()
-	if t.order != nil && found.Revision != t.order.Revision {
-		c.Failure = nil // It is about the revision before.
-	}
-	if c.Failure != nil && t.order != nil && found.Hash != t.order.Hash {
-		earlier := *c.Failure
-		earlier.Earlier, c.Failure = true, &earlier
-	}
+	c.Failure, c.Unknown, c.Gone = failureIn(found, t.order), found.Unknown, found.Gone && t.deletes()
 	c.Pending, c.Paused = found.Pending, c.Paused || l.paused
+	if found.Owner != nil {
+		beside := l.memory.BesideResult(keyOf(app), app.UID)
+		c.Failure = cmp.Or(c.Failure, failureIn(beside, t.order))
+		c.Pending = slices.Concat(c.Pending, beside.Pending)
+	}
 	// Only an entry without an applied generation needs it.
 	c.Unconfirmed = t.deletes() || !t.hadCopy() && !found.Applied
 	live, reported, err := l.observed(ctx, app)
@@ -134,6 +155,19 @@ func (l *MemberQueue) Observe(ctx context.Context, stored *state.Decision, c *ag
 		c.Unknown = recovery.OriginAfter(recovery.AssessCopy(l.observedFacts(ctx, t, live)), "")
 	}
 	return true, nil
+}
+
+// failureIn returns the failure of an attempt as far as it counts for an order; nil if there is none.
+func failureIn(last state.Result, order *state.Order) *aggregate.Failure {
+	switch {
+	case last.Failure == nil || order == nil:
+		return last.Failure
+	case last.Revision != order.Revision:
+		return nil // It is about the revision before.
+	}
+	failure := *last.Failure
+	failure.Earlier = last.Hash != order.Hash
+	return &failure
 }
 
 // observed returns the copy of an application from the member's cache, nil if there is none, and the
@@ -213,16 +247,9 @@ func (d *Dispatcher) HaveActed(decision *state.Decision) bool {
 	return true
 }
 
-// DecisionOf returns the Decision that a computed status says about an application. Its spec lists the objects that were
-// read last of what clusters need.
+// DecisionOf returns the Decision that a status says about an application, with the objects that its clusters need.
 func (d *Dispatcher) DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus) *state.Decision {
-	sources := d.state.Sources(keyOf(app), app.UID)
-	decision := DecisionOf(app, status, sources.Signature())
-	if len(sources.All) > 0 {
-		decision.App.Spec.Propagate = sources.Objects()
-	}
-	decision.MayReturn = decision.MayReturn || sources.Partial
-	return decision
+	return DecisionOf(app, status, d.state.Sources(keyOf(app), app.UID))
 }
 
 // HandOver hands a Decision over to the queues, and enqueues it where a queue has not acted on its order. It costs

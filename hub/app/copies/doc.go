@@ -9,14 +9,14 @@
 // Before it writes a copy, a MemberQueue has package recovery assess what the member has of the application and the
 // hub may not know, as after a restore from an older backup. Then it makes the intent and applies it.
 //
-// A MemberQueue also records in each copy which process reconciles it, writes beside it what the application
-// propagates (package propagate), and deletes what deleted applications left behind. For an application whose status was
-// lost, Find looks for the copy. DryRun returns what would be written.
+// A MemberQueue also records in each copy which process reconciles it, and deletes what deleted applications left behind.
+// Its results wake the queue of package propagate. For an application whose status was lost, Find looks for the copy.
+// DryRun returns what would be written.
 //
 // # Non-goals
 //
 // The package does not decide where an application runs, and writes no status: package app
-// does. In a member it writes only copies, missing namespaces, and what is propagated.
+// does. In a member it writes only copies and missing namespaces.
 //
 // # Trade-offs
 //
@@ -32,9 +32,6 @@
 //   - A status that the hub's own reconciler is about to write in a member counts before it is
 //     written (Dispatcher.ObserveStatus), while the cache has the version that it replaces.
 //   - Namespaces are created, not applied: that would take the permission to patch any.
-//   - The copy lists what is propagated before it is written, so that any later hub finds what to delete. The
-//     versions are in memory, and a hub that starts reads each object in the member once.
-//   - Nothing watches the sources, nor what was propagated to a member with an agent: that would take the
-//     permission to list Secrets.
+//   - The copy lists what is propagated before it is written, so that any later hub finds what to delete.
 //   - An object that lost its marks but for the hub's generation is taken for the copy, and not left behind.
 package copies

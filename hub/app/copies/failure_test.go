@@ -2,14 +2,11 @@ package copies
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,74 +14,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/state"
-	"github.com/shopfleet/shopfleet/spoke/apply"
 )
-
-// TestFailureOf checks reasons and messages; package apierror tests the classes.
-func TestFailureOf(t *testing.T) {
-	t.Parallel()
-	resource := schema.GroupResource{Group: "ecommerce.io", Resource: "ecommerceapps"}
-	unowned := &apply.ConflictError{}
-	for name, tt := range map[string]struct {
-		err  error
-		want *aggregate.Failure
-	}{
-		"none":           {},
-		"newer version":  {apierrors.NewConflict(resource, "shop", errors.New("newer")), nil},
-		"unowned object": {unowned, &aggregate.Failure{Reason: v1.ReasonConflict, Message: unowned.Error()}},
-		"denied":         {apierrors.NewBadRequest("no"), &aggregate.Failure{Reason: v1.ReasonInvalidSpec, Message: "no"}},
-		"failed on": {apierrors.NewInternalError(errors.New(`failed calling webhook "a": Post "https://a.svc:443/?timeout=10s": refused`)), &aggregate.Failure{
-			Reason: v1.ReasonApplyFailed, Message: "repair what the cluster fails on, such as a webhook or a definition: " +
-				`Internal error occurred: failed calling webhook "a": refused`,
-		}},
-		"throttled": {apierrors.NewTooManyRequests("slow down", 1), &aggregate.Failure{Reason: v1.ReasonApplyFailed, Message: "the cluster throttles requests"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := tt.err
-			if err != nil {
-				err = fmt.Errorf("writing the copy: %w", err)
-			}
-			if diff := cmp.Diff(tt.want, failureOf(err)); diff != "" {
-				t.Errorf("failure (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestEscalate checks that a copy that the API server of a member fails on waits for a user after some minutes, an
-// API server that does not answer for none.
-func TestEscalate(t *testing.T) {
-	t.Parallel()
-	failed, away := apierrors.NewInternalError(errors.New("failed calling webhook")), apierrors.NewServiceUnavailable("starting")
-	now := time.Unix(10000, 0)
-	since := func(d time.Duration) state.Result { return state.Result{App: "a", Revision: 2, Failing: now.Add(-d)} }
-	for name, tt := range map[string]struct {
-		err     error
-		last    state.Result
-		lasting bool
-		failing time.Time
-	}{
-		"first":                {failed, state.Result{}, false, now},
-		"a minute":             {failed, since(time.Minute), false, now.Add(-time.Minute)},
-		"three minutes":        {failed, since(3 * time.Minute), true, now.Add(-3 * time.Minute)},
-		"another revision":     {failed, state.Result{App: "a", Revision: 1, Failing: now.Add(-time.Hour)}, false, now},
-		"another application":  {failed, state.Result{App: "b", Revision: 2, Failing: now.Add(-time.Hour)}, false, now},
-		"another failure then": {failed, state.Result{App: "a", Revision: 2}, false, now},
-		"an outage":            {away, since(time.Hour), false, time.Time{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			next := state.Result{App: "a", Revision: 2, Failure: failureOf(tt.err)}
-			if lasts(tt.err) {
-				escalate(&next, tt.last, now, lastingAfter)
-			}
-			if next.Failure.Lasting != tt.lasting || !next.Failing.Equal(tt.failing) {
-				t.Errorf("lasting: %t, want %t; failing since %v, want %v", next.Failure.Lasting, tt.lasting, next.Failing, tt.failing)
-			}
-		})
-	}
-}
 
 // testLasting checks that a failure of the member's API server that lasts waits for a user.
 func testLasting(t *testing.T, m *member) {
@@ -101,7 +31,7 @@ func testLasting(t *testing.T, m *member) {
 		if found.Failure == nil || found.Failure.Lasting != lasting {
 			t.Errorf("the failure is %+v, want one that lasts: %t", found.Failure, lasting)
 		}
-		clock.SetTime(clock.Now().Add(lastingAfter))
+		clock.SetTime(clock.Now().Add(state.LastingAfter))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
 // TestFollows checks that the generation of a copy is a lower bound of those that it has, without gaps.
@@ -49,7 +50,7 @@ func TestFollows(t *testing.T) {
 			if tt.noEntry {
 				app.Status.Clusters = nil
 			}
-			d := DecisionOf(app, &app.Status, "")
+			d := DecisionOf(app, &app.Status, state.Sources{})
 			followed := task{Decision: d, order: d.Order("a"), waiting: tt.waiting}
 			if got := followed.follows(live); got != tt.want {
 				t.Errorf("follows: %t, want %t", got, tt.want)

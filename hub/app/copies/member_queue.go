@@ -42,9 +42,13 @@ type MemberQueue struct {
 	// peer returns the queue of a connected member, or nil.
 	peer func(member string) *MemberQueue
 	// paused means that nothing is written in the member.
-	paused  bool
-	sources sources
+	paused bool
+	// beside is the queue of what is propagated to the member.
+	beside *controller.Queue
 }
+
+// errPanicked means that writing or deleting a copy panicked.
+var errPanicked = errors.New("reconciling panicked")
 
 // Reconcile carries out the order about one application, and records the result.
 func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -72,13 +76,8 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		l.memory.End(key, nil)
 		return reconcile.Result{}, nil
 	}
-	last, known := l.memory.Result(key, t.App.UID)
-	if known && err != nil && next.Failure == nil && stillFails(last, next, t.order.Hash) {
-		next.Failure, next.Failing = last.Failure, last.Failing
-	}
-	if next.Failure != nil && lasts(err) {
-		escalate(&next, last, l.options.Clock.Now(), l.options.Waits.Scaled(lastingAfter))
-	}
+	last, _ := l.memory.Result(key, t.App.UID)
+	next.Follow(last, err, l.options.Clock.Now(), l.options.Waits.Scaled(state.LastingAfter))
 	l.conclude(request, t, next)
 	if next.Applied && !l.holds(t.App) {
 		err = errors.Join(err, l.dropRecords(ctx, t.App))
@@ -122,12 +121,18 @@ func (l *MemberQueue) awaitsDecision(ctx context.Context, key types.NamespacedNa
 	return err == nil, nil
 }
 
-// conclude records a result, with the hash of the order that it is about.
+// conclude records a result, and wakes who acts on it.
 func (l *MemberQueue) conclude(request reconcile.Request, t *task, next state.Result) {
-	next.App, next.Hash, next.Revision = t.App.UID, t.order.Hash, t.order.Revision
 	if last, news := l.memory.End(request.NamespacedName, &next); news {
 		l.recordEvents(t.App, last, next)
 		l.wake.Add(request)
+	}
+	switch {
+	case next.Owner == nil:
+	case len(t.App.Spec.Propagate)+len(next.Owner.Leftover) > 0:
+		l.beside.Add(request)
+	default:
+		l.memory.DropBeside(request.NamespacedName)
 	}
 }
 
@@ -136,16 +141,18 @@ func (l *MemberQueue) conclude(request reconcile.Request, t *task, next state.Re
 // panic goes on to the queue, which logs it with its stack, counts it, and retries.
 func (l *MemberQueue) recordPanic(request reconcile.Request, t *task) {
 	if cause := recover(); cause != nil {
-		l.conclude(request, t, state.Result{Failure: failureOf(errPanicked), Unknown: t.waiting})
+		next := t.result()
+		next.Failure, next.Unknown = state.FailureOf(errPanicked), t.waiting
+		l.conclude(request, t, next)
 		panic(cause)
 	}
 }
 
 // sync applies or deletes the copy, as the order demands.
 func (l *MemberQueue) sync(ctx context.Context, t *task) (next state.Result, err error) {
-	next.App, next.Revision = t.App.UID, t.order.Revision
+	next = t.result()
 	app := t.App
-	var written *writtenCopy
+	var owner *state.Owner
 	switch {
 	case t.deletes() && l.holds(app):
 		next.Pending, err = l.heldDeletion(ctx, app)
@@ -159,29 +166,23 @@ func (l *MemberQueue) sync(ctx context.Context, t *task) (next state.Result, err
 		}
 		next.Gone, err = l.deleteCopy(ctx, leaving)
 	default:
-		written, err = l.applyCopy(ctx, t, &next)
+		owner, err = l.applyCopy(ctx, t, &next)
 		next.Applied = err == nil && !l.paused
 	}
 	err = l.confirmUnknown(ctx, t, err)
-	next.Failure = failureOf(err)
+	next.Failure = state.FailureOf(err)
 	if next.Unknown = recovery.OriginAfter(err, t.waiting); err == nil && l.holds(app) {
 		next.Unknown = t.waiting // Nothing was compared.
 	}
-	if err != nil || written == nil {
-		return next, err
-	}
-	if err = l.propagate(ctx, t, written, &next); err != nil {
-		if next.Failure = failureOf(err); next.Failure != nil {
-			next.Failure.Propagation = true
-		}
+	if err == nil {
+		next.Owner = owner
 	}
 	return next, err
 }
 
 // applyCopy applies the copy, and adds to the result what it held back or kept. It costs no request
-// while nothing has changed. It returns the copy, or nil if the cache does not have it yet or objects
-// must not be written beside it.
-func (l *MemberQueue) applyCopy(ctx context.Context, t *task, next *state.Result) (*writtenCopy, error) {
+// while nothing has changed. It returns the copy, or nil if objects must not be written beside it.
+func (l *MemberQueue) applyCopy(ctx context.Context, t *task, next *state.Result) (*state.Owner, error) {
 	app := t.App
 	c, err := l.read(ctx, t)
 	if c == nil {
@@ -196,7 +197,7 @@ func (l *MemberQueue) applyCopy(ctx context.Context, t *task, next *state.Result
 		return nil, l.leaveCopy(ctx, app, c.live, err)
 	case l.holds(app):
 		next.Pending, err = l.holdCopy(ctx, app, c.intent, c.live)
-		return l.copyAfter(app, c.live, apply.Result{}), err
+		return l.ownerAfter(app, c.live, apply.Result{}), err
 	}
 	request, err := l.copyRequest(ctx, t, c)
 	if err != nil {
@@ -212,7 +213,7 @@ func (l *MemberQueue) applyCopy(ctx context.Context, t *task, next *state.Result
 		return nil, fmt.Errorf("writing the copy: %w", err)
 	}
 	l.recordWrite(ctx, app, result.Outcome)
-	return l.copyAfter(app, c.live, result), l.forgetDeletion(ctx, c.former)
+	return l.ownerAfter(app, c.live, result), l.forgetDeletion(ctx, c.former)
 }
 
 // forgetDeletion removes a deletion of the copy from the record, as the copy exists again: the user

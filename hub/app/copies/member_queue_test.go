@@ -89,6 +89,7 @@ func TestMemberQueue(t *testing.T) {
 		"space":    testNamespace,
 		"left-as":  testLeaveCopy,
 		"unseen":   testUnobserved,
+		"slow":     testSlow,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &member{WithWatch: admin, app: shop(1, 1, "a"), uid: "u"}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -143,6 +144,63 @@ func TestObserveEarlierFailure(t *testing.T) {
 	f.handOver(edited)
 	if got := failure(edited); got == nil || !got.Earlier || got.NeedsIntervention() {
 		t.Errorf("the failure of an earlier order is %+v, want one that does not wait for a user", got)
+	}
+}
+
+// TestBeside: a result about a copy wakes the queue of what is propagated, as far as there is anything, and the result of
+// that is observed after it.
+func TestBeside(t *testing.T) {
+	t.Parallel()
+	m := newFleet(t, "a").Get("a")
+	m.cluster, m.wake, m.beside = &caches{}, &controller.Queue{}, &controller.Queue{}
+	m.options.Recorder = events.NewFakeRecorder(10)
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(q.ShutDown)
+	if err := m.beside.Source().Start(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	app := shop(1, 1, "a")
+	secret := []v1.PropagatedObject{{Kind: v1.PropagatedSecret, Name: "registry"}}
+	conflict := &aggregate.Failure{Reason: v1.ReasonConflict, Propagation: true}
+	copied := []v1.PendingChange{{Kind: "EcommerceApp"}}
+	beside := []v1.PendingChange{{Kind: "Secret"}}
+	for name, tt := range map[string]struct {
+		propagate []v1.PropagatedObject
+		result    state.Result
+		wakes     bool
+		// observed is whether the result about what is beside the copy is.
+		observed, remembered bool
+	}{
+		"nothing is propagated": {nil, state.Result{Owner: &state.Owner{}}, false, false, false},
+		"something is":          {secret, state.Result{Owner: &state.Owner{}, Pending: copied}, true, true, true},
+		"something was":         {nil, state.Result{Owner: &state.Owner{Leftover: secret}}, true, true, true},
+		"the copy failed":       {secret, state.Result{Failure: &aggregate.Failure{Reason: v1.ReasonForbidden}}, false, false, true},
+	} {
+		app.Spec.Propagate = tt.propagate
+		d := facts(app)
+		m.state.HandOver(d)
+		known, _ := m.memory.Beside(key(), "copy", "")
+		m.memory.EndBeside(key(), known, state.Result{App: app.UID, Hash: d.Orders["a"].Hash, Failure: conflict, Pending: beside}, false)
+		task := m.taskOf(d)
+		next := task.result()
+		next.Owner, next.Pending, next.Failure = tt.result.Owner, tt.result.Pending, tt.result.Failure
+		m.conclude(requestFor(app), task, next)
+		if wakes := q.Len() > 0; wakes != tt.wakes {
+			t.Errorf("%s: wakes %t", name, wakes)
+		} else if wakes {
+			request, _ := q.Get()
+			q.Done(request)
+		}
+		c := aggregate.Cluster{}
+		if _, err := m.Observe(t.Context(), d, &c); err != nil {
+			t.Fatal(err)
+		}
+		if observed := c.Failure != nil && c.Failure.Propagation; observed != tt.observed || observed != (len(c.Pending) == len(tt.result.Pending)+1) {
+			t.Errorf("%s: observed %+v, pending %v", name, c.Failure, c.Pending)
+		}
+		if remembered := m.memory.BesideResult(key(), app.UID).Failure != nil; remembered != tt.remembered {
+			t.Errorf("%s: remembered %t", name, remembered)
+		}
 	}
 }
 

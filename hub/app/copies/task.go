@@ -29,11 +29,16 @@ func (l *MemberQueue) taskOf(d *state.Decision) *task {
 
 // stored returns the task that the stored status of an application says.
 func (l *MemberQueue) stored(app *v1.EcommerceApp) *task {
-	return l.taskOf(DecisionOf(app, &app.Status, ""))
+	return l.taskOf(DecisionOf(app, &app.Status, state.Sources{}))
 }
 
 // deletes reports whether the copy is to be deleted.
 func (t *task) deletes() bool { return t.order != nil && t.order.Delete }
+
+// result returns that of an attempt at the order, without an outcome.
+func (t *task) result() state.Result {
+	return state.Result{App: t.App.UID, Hash: t.order.Hash, Revision: t.order.Revision}
+}
 
 // hadCopy reports whether the member is known to have had a copy.
 func (t *task) hadCopy() bool { return t.order != nil && t.order.Applied > 0 }

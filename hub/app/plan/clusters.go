@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/app/copies"
+	"github.com/shopfleet/shopfleet/hub/app/propagate"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
@@ -33,7 +33,7 @@ func (r *Reconciler) inClusters(ctx context.Context, app *v1.EcommerceApp) map[s
 	ctx, cancel := context.WithTimeout(ctx, r.options.Waits.Scaled(deadline))
 	defer cancel()
 	answers := make([]inCluster, len(app.Status.Clusters))
-	propagated := r.options.Propagated(ctx, app)
+	propagated := r.options.Propagation.Read(ctx, app)
 	var group sync.WaitGroup
 	for i := range app.Status.Clusters {
 		group.Go(func() { answers[i] = r.ask(ctx, app, app.Status.Clusters[i].Name, propagated) })
@@ -48,7 +48,7 @@ func (r *Reconciler) inClusters(ctx context.Context, app *v1.EcommerceApp) map[s
 
 // ask returns what would change in one cluster. A panic is a failure in this cluster alone: the
 // manifest is not validated before a member did.
-func (r *Reconciler) ask(ctx context.Context, app *v1.EcommerceApp, name string, propagated []copies.Propagated) (found inCluster) {
+func (r *Reconciler) ask(ctx context.Context, app *v1.EcommerceApp, name string, propagated []propagate.Content) (found inCluster) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			log.FromContext(ctx).Error(errPanicked, "Cannot plan in a cluster", "cluster", name, "cause", cause, "stack", string(debug.Stack()))
@@ -60,8 +60,8 @@ func (r *Reconciler) ask(ctx context.Context, app *v1.EcommerceApp, name string,
 		found.unknown, found.message = v1.ReasonClusterDetached, "there is no MemberCluster of this name"
 		return found
 	}
-	queue := r.options.Copies(name)
-	if queue == nil {
+	queue, beside := r.options.Copies(name), r.options.Propagation.Get(name)
+	if queue == nil || beside == nil {
 		found.disconnected(member)
 		return found
 	}
@@ -77,17 +77,15 @@ func (r *Reconciler) ask(ctx context.Context, app *v1.EcommerceApp, name string,
 		found.refuse("EcommerceApp", app.Name, err)
 		return found
 	}
-	for _, beside := range queue.DryRunPropagated(ctx, app, dry, propagated) {
-		if beside.Change != nil {
-			found.changes = append(found.changes, reconciler.Planned(*beside.Change))
-		} else if beside.Err != nil {
-			found.refuse(string(beside.Object.Kind), beside.Object.Name, beside.Err)
-		}
-	}
-	switch {
-	case dry.Copy == nil:
+	if dry.Copy == nil {
 		return found
-	case dry.ManagedBy == v1.ManagedByAgent:
+	}
+	leaves := dry.Changed != nil && dry.Changed.Action == v1.PendingDelete
+	if leaves {
+		propagated = nil
+	}
+	found.addBeside(beside.DryRun(ctx, app, dry.Copy, propagated))
+	if dry.ManagedBy == v1.ManagedByAgent {
 		if dry.Changed != nil {
 			found.unknown = v1.ReasonManagedByAgent
 			found.message = "the agent in the cluster writes the children of the copy, and the hub may not: only the copy is compared"
@@ -95,14 +93,24 @@ func (r *Reconciler) ask(ctx context.Context, app *v1.EcommerceApp, name string,
 		return found
 	}
 	children, err := r.options.Children(ctx, name, reconciler.DryRunRequest[*v1.EcommerceApp]{
-		Object: dry.Copy, NoNamespace: dry.Namespace != nil,
-		Deletion: dry.Changed != nil && dry.Changed.Action == v1.PendingDelete,
+		Object: dry.Copy, NoNamespace: dry.Namespace != nil, Deletion: leaves,
 	})
 	found.changes = append(found.changes, children...)
 	if err != nil {
 		found.refuse("EcommerceApp", app.Name, err)
 	}
 	return found
+}
+
+// addBeside adds what would change beside the copy.
+func (c *inCluster) addBeside(all []propagate.DryRunResult) {
+	for _, beside := range all {
+		if beside.Change != nil {
+			c.changes = append(c.changes, reconciler.Planned(*beside.Change))
+		} else if beside.Err != nil {
+			c.refuse(string(beside.Object.Kind), beside.Object.Name, beside.Err)
+		}
+	}
 }
 
 // refuse adds an error about an object: as a write that is refused, or as the reason why changes are

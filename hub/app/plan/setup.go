@@ -15,6 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
+	"github.com/shopfleet/shopfleet/hub/app/propagate"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
@@ -48,8 +49,8 @@ type Options struct {
 	Place func(context.Context, *v1.EcommerceApp) (Placed, error)
 	// Copies returns the queue of a member that is connected, or nil. Required.
 	Copies func(cluster string) *copies.MemberQueue
-	// Propagated reads what an application propagates. Required.
-	Propagated func(context.Context, *v1.EcommerceApp) []copies.Propagated
+	// Propagation answers for what is propagated. Required.
+	Propagation *propagate.Dispatcher
 	// Children returns what would be written of the children of a copy. Required.
 	Children func(ctx context.Context, cluster string, t reconciler.DryRunRequest[*v1.EcommerceApp]) ([]v1.PlannedChange, error)
 	// Clock defaults to the real clock.

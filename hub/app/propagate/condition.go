@@ -8,27 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 )
-
-// Source is the result of reading an object of spec.propagate on the hub.
-type Source struct {
-	v1.PropagatedObject
-	// Version is that of the content; empty with a Reason.
-	Version string
-	// Reason is why it is not copied: Missing, Forbidden, InvalidSpec, or NotChecked if the hub's API
-	// server has not responded; empty if it is.
-	Reason string
-	// Message explains the reason InvalidSpec.
-	Message string
-}
-
-// IsReadable reports whether the source is copied.
-func (s Source) IsReadable() bool { return s.Reason == "" }
 
 // Condition returns the condition Propagated, without timestamps, of an application whose sources
 // have been read; nil if it has none. Of several reasons, it has the first of Forbidden, Missing,
 // InvalidSpec and NotChecked; the message is about all of them.
-func Condition(namespace string, sources []Source) *metav1.Condition {
+func Condition(namespace string, sources []state.Source) *metav1.Condition {
 	if len(sources) == 0 {
 		return nil
 	}
@@ -56,7 +42,7 @@ func Condition(namespace string, sources []Source) *metav1.Condition {
 	return c
 }
 
-func describe(reason, namespace string, concerned []Source) string {
+func describe(reason, namespace string, concerned []state.Source) string {
 	list := names(concerned)
 	switch reason {
 	case v1.ReasonForbidden:
@@ -71,29 +57,18 @@ func describe(reason, namespace string, concerned []Source) string {
 }
 
 // withReason returns the sources with a reason, sorted.
-func withReason(sources []Source, reason string) []Source {
-	concerned := slices.DeleteFunc(slices.Clone(sources), func(s Source) bool { return s.Reason != reason })
-	slices.SortFunc(concerned, func(a, b Source) int { return strings.Compare(a.String(), b.String()) })
+func withReason(sources []state.Source, reason string) []state.Source {
+	concerned := slices.DeleteFunc(slices.Clone(sources), func(s state.Source) bool { return s.Reason != reason })
+	slices.SortFunc(concerned, func(a, b state.Source) int { return strings.Compare(a.String(), b.String()) })
 	return concerned
 }
 
 // names lists sources for a message.
-func names(sources []Source) string {
+func names(sources []state.Source) string {
 	listed := make([]string, 0, len(sources))
 	for _, s := range sources {
 		listed = append(listed, string(s.Kind)+" "+s.Name)
 	}
 	slices.Sort(listed)
 	return v1.FirstOf(listed)
-}
-
-// Signature returns a text that differs between sources of which something other is to be copied.
-func Signature(sources []Source) string {
-	var all []string
-	for _, s := range sources {
-		if s.IsReadable() {
-			all = append(all, s.String()+"="+s.Version)
-		}
-	}
-	return strings.Join(all, ",")
 }

@@ -26,8 +26,8 @@ type Object interface {
 	runtime.Object
 }
 
-// New returns an empty object of a kind, to read into.
-func New(kind v1.PropagatedKind) Object {
+// empty returns an object of a kind, to read into.
+func empty(kind v1.PropagatedKind) Object {
 	if kind == v1.PropagatedConfigMap {
 		return &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: string(kind)}}
 	}
@@ -107,11 +107,11 @@ func ForCopy(source Object, copied *v1.EcommerceApp, live Object) Object {
 	var out Object
 	switch object := source.(type) {
 	case *corev1.ConfigMap:
-		next := New(v1.PropagatedConfigMap).(*corev1.ConfigMap)
+		next := empty(v1.PropagatedConfigMap).(*corev1.ConfigMap)
 		next.Data, next.BinaryData = object.Data, object.BinaryData
 		out = next
 	case *corev1.Secret:
-		next := New(v1.PropagatedSecret).(*corev1.Secret)
+		next := empty(v1.PropagatedSecret).(*corev1.Secret)
 		next.Type, next.Data = TypeOf(object), object.Data
 		out = next
 	}

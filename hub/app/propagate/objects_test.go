@@ -12,7 +12,7 @@ import (
 )
 
 func secret(change ...func(*corev1.Secret)) *corev1.Secret {
-	s := New(v1.PropagatedSecret).(*corev1.Secret)
+	s := empty(v1.PropagatedSecret).(*corev1.Secret)
 	s.Namespace, s.Name = "shops", "registry"
 	s.Type, s.Data = corev1.SecretTypeOpaque, map[string][]byte{"password": []byte("hunter2")}
 	for _, c := range change {
@@ -22,7 +22,7 @@ func secret(change ...func(*corev1.Secret)) *corev1.Secret {
 }
 
 func configMap() *corev1.ConfigMap {
-	c := New(v1.PropagatedConfigMap).(*corev1.ConfigMap)
+	c := empty(v1.PropagatedConfigMap).(*corev1.ConfigMap)
 	c.Namespace, c.Name = "shops", "settings"
 	c.Data, c.BinaryData = map[string]string{"a": "b"}, map[string][]byte{"c": {1}}
 	return c

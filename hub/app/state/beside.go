@@ -9,6 +9,16 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
+// Owner is a copy that a queue has written, or found as it should be, so that objects may be written beside it.
+type Owner struct {
+	// UID is empty for a copy that is yet to be created while nothing is written, as Held says. Created means that the
+	// last attempt created it, so that the objects are probably missing.
+	UID           types.UID
+	Created, Held bool
+	// Leftover are the objects that the copy lists and its application does not.
+	Leftover []v1.PropagatedObject
+}
+
 // Beside holds the objects that a queue has written beside one copy. A connection begins with none: what is found in the
 // member is compared then.
 type Beside struct {
@@ -31,19 +41,47 @@ type Written struct {
 	Repaired time.Time
 }
 
-// beside remembers what is beside a copy, and the resource versions that a watch has delivered since objects were
-// compared; Deleted for one that was deleted.
+// beside remembers what is beside a copy, the result of the last attempt to write that, how many attempts in a row ended
+// in a conflict, and the resource versions that a watch has delivered since objects were compared; Deleted for one that
+// was deleted.
 type beside struct {
 	Beside
-	seen map[v1.PropagatedObject]string
+	result    Result
+	conflicts int
+	seen      map[v1.PropagatedObject]string
 }
 
 // Deleted is no resource version.
 const Deleted = "deleted"
 
+// Owner returns the Decision about an application and the copy beside which it is to be carried out; nil unless the copy
+// is known to be as the present order says.
+func (m *Member) Owner(key types.NamespacedName) (*Decision, *Owner) {
+	m.state.mu.RLock()
+	defer m.state.mu.RUnlock()
+	d, c := m.state.about(key).decision, m.copies[key]
+	if order := d.Order(m.name); order == nil || c == nil || c.result == nil || c.result.Hash != order.Hash {
+		return nil, nil
+	}
+	return d, c.result.Owner
+}
+
+// Owners returns the applications whose copies objects may be written beside.
+func (m *Member) Owners() []types.NamespacedName {
+	m.state.mu.RLock()
+	defer m.state.mu.RUnlock()
+	var keys []types.NamespacedName
+	for key, c := range m.copies {
+		if c.beside != nil && c.result != nil && c.result.Owner != nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // Beside returns the objects beside a copy; none if it is another one than before, or if they are to be compared again.
-// The caller may change them. What a watch delivers from now on is recorded.
-func (m *Member) Beside(key types.NamespacedName, copied types.UID, reconcileAt string) Beside {
+// The caller may change them. What a watch delivers from now on is recorded. Known is false if none were compared yet.
+func (m *Member) Beside(key types.NamespacedName, copied types.UID, reconcileAt string) (next Beside, known bool) {
 	m.state.mu.Lock()
 	defer m.state.mu.Unlock()
 	c := m.of(key)
@@ -52,18 +90,41 @@ func (m *Member) Beside(key types.NamespacedName, copied types.UID, reconcileAt 
 	}
 	if known := c.beside.Beside; known.Copy == copied && known.ReconcileAt == reconcileAt && known.Written != nil {
 		known.Written, known.Pruned = maps.Clone(known.Written), maps.Clone(known.Pruned)
-		return known
+		return known, true
 	}
-	return Beside{Copy: copied, ReconcileAt: reconcileAt, Written: map[v1.PropagatedObject]Written{}, Pruned: map[v1.PropagatedObject]bool{}}
+	return Beside{Copy: copied, ReconcileAt: reconcileAt, Written: map[v1.PropagatedObject]Written{}, Pruned: map[v1.PropagatedObject]bool{}}, false
 }
 
-// SetBeside records the objects beside a copy, unless they were dropped since Beside returned them.
-func (m *Member) SetBeside(key types.NamespacedName, next Beside) {
+// EndBeside records the objects beside a copy and the result of an attempt to write them, unless they were dropped since
+// Beside returned them. It returns how many attempts in a row ended in a conflict, and whether there is news for the
+// reconciler.
+func (m *Member) EndBeside(key types.NamespacedName, next Beside, result Result, conflict bool) (conflicts int, news bool) {
 	m.state.mu.Lock()
 	defer m.state.mu.Unlock()
-	if c := m.copies[key]; c != nil && c.beside != nil {
-		c.beside.Beside = next
+	c := m.copies[key]
+	if c == nil || c.beside == nil {
+		return 0, false
 	}
+	b := c.beside
+	news = b.result.says() != result.says() || result.says() && b.result.differs(&result)
+	b.Beside, b.result = next, result
+	if b.conflicts++; !conflict {
+		b.conflicts = 0
+	}
+	return b.conflicts, news
+}
+
+// says reports whether the status shows anything of a result about what is beside a copy.
+func (r *Result) says() bool { return r.Failure != nil || len(r.Pending) > 0 }
+
+// BesideResult returns the last result about what is beside the copy of an application.
+func (m *Member) BesideResult(key types.NamespacedName, app types.UID) Result {
+	m.state.mu.RLock()
+	defer m.state.mu.RUnlock()
+	if c := m.copies[key]; c != nil && c.beside != nil && c.beside.result.App == app {
+		return c.beside.result
+	}
+	return Result{}
 }
 
 // DropBeside forgets the objects beside a copy.

@@ -36,7 +36,7 @@ type copied struct {
 	conflicts int
 }
 
-// Result describes the last attempt of a queue to write or delete a copy.
+// Result describes the last attempt of a queue to write or delete a copy, or of another one to write what is beside it.
 type Result struct {
 	// App is the UID of the application.
 	App types.UID
@@ -54,6 +54,8 @@ type Result struct {
 	Pending []v1.PendingChange
 	// Gone means that the copy was confirmed not to exist, Applied that it was to be written, and is.
 	Gone, Applied bool
+	// Owner is the copy that objects may be written beside; nil if none may.
+	Owner *Owner
 	// Kept names the generation that the copy counts for although an earlier one made it.
 	Kept Kept
 }

@@ -7,50 +7,64 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/app/propagate"
 )
 
-// Sources are the objects that an application propagates, as they were read from the hub's API server: their versions,
-// by which members are compared, and not their content. They are not changed.
+// Source is the result of reading an object of spec.propagate on the hub.
+type Source struct {
+	v1.PropagatedObject
+	// Version is that of the content; empty with a Reason.
+	Version string
+	// Reason is why it is not copied: Missing, Forbidden, InvalidSpec, or NotChecked if the hub's API
+	// server has not responded; empty if it is.
+	Reason string
+	// Message explains the reason InvalidSpec.
+	Message string
+}
+
+// IsReadable reports whether the source is copied.
+func (s Source) IsReadable() bool { return s.Reason == "" }
+
+// Sources are the objects that an application propagates, and what was read of them from the hub's API server: their
+// versions, by which members are compared, and not their content. They are not changed.
 type Sources struct {
-	// App, Generation and ReconcileAt say for what they were read.
-	App         types.UID
+	// App is the UID of the application.
+	App types.UID
+	// Listed are the objects that its clusters need. Partial means that what an earlier revision lists is not known.
+	Listed  []v1.PropagatedObject
+	Partial bool
+	// All are the sources that were read, for a Generation and a ReconcileAt. Due is when they are to be read again.
+	All         []Source
 	Generation  int64
 	ReconcileAt string
-	// Due is when they are to be read again.
-	Due time.Time
-	All []propagate.Source
-	// Partial means that what an earlier revision lists could not be read.
-	Partial bool
+	Due         time.Time
 }
 
-// Objects returns what was to be read.
-func (s Sources) Objects() []v1.PropagatedObject {
-	objects := make([]v1.PropagatedObject, 0, len(s.All))
-	for _, source := range s.All {
-		objects = append(objects, source.PropagatedObject)
-	}
-	return objects
-}
-
-// Of returns what was read of an object, and whether it was to be.
-func (s Sources) Of(object v1.PropagatedObject) (propagate.Source, bool) {
-	if i := slices.Index(s.Objects(), object); i >= 0 {
+// Of returns what was read of an object, and whether it was.
+func (s Sources) Of(object v1.PropagatedObject) (Source, bool) {
+	if i := slices.IndexFunc(s.All, func(source Source) bool { return source.PropagatedObject == object }); i >= 0 {
 		return s.All[i], true
 	}
-	return propagate.Source{}, false
+	return Source{}, false
 }
 
-// Signature returns a text that differs if something else is to be copied.
-func (s Sources) Signature() string {
-	text := propagate.Signature(s.All)
-	if s.Partial {
-		text += "?"
+// Read returns what was read of the objects that are listed, and whether all of them were.
+func (s Sources) Read() (read []Source, all bool) {
+	for _, object := range s.Listed {
+		if source, known := s.Of(object); known {
+			read = append(read, source)
+		}
 	}
-	return text
+	return read, len(read) == len(s.Listed)
 }
 
-// Sources returns the sources of an application as they were read last.
+// IsDue reports whether the objects that are listed are to be read: that is due, was not done, or is asked for by an edit
+// of the application or by v1.ReconcileAtAnnotation.
+func (s Sources) IsDue(app *v1.EcommerceApp, now time.Time) bool {
+	_, all := s.Read()
+	return !all || s.Generation != app.Generation || s.ReconcileAt != app.Annotations[v1.ReconcileAtAnnotation] || !now.Before(s.Due)
+}
+
+// Sources returns what is known of the sources of an application.
 func (s *State) Sources(key types.NamespacedName, app types.UID) Sources {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -60,20 +74,42 @@ func (s *State) Sources(key types.NamespacedName, app types.UID) Sources {
 	return Sources{}
 }
 
-// SetSources records the sources of an application; none if they are zero.
+// ListSources records which objects the clusters of an application need, and returns what is known of them.
+func (s *State) ListSources(key types.NamespacedName, app types.UID, listed []v1.PropagatedObject, partial bool) Sources {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := &s.of(key).sources
+	if known.App != app || len(listed) == 0 && !partial {
+		*known = Sources{App: app}
+	}
+	known.Listed, known.Partial = listed, partial
+	return *known
+}
+
+// SetSources records what was read, unless the application is gone.
 func (s *State) SetSources(key types.NamespacedName, next Sources) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of(key).sources = next
+	if a := s.about(key); a.sources.App == next.App {
+		next.Listed, next.Partial = a.sources.Listed, a.sources.Partial // They may be others since.
+		a.sources = next
+	}
 }
 
-// ReplaceSource records what was read of one source of an application.
-func (s *State) ReplaceSource(key types.NamespacedName, app types.UID, next propagate.Source) {
+// ReplaceSource records what was read of one source of an application, and reports whether that is news.
+func (s *State) ReplaceSource(key types.NamespacedName, app types.UID, next Source) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.about(key)
-	if i := slices.Index(a.sources.Objects(), next.PropagatedObject); i >= 0 && a.sources.App == app {
-		a.sources.All = slices.Clone(a.sources.All)
-		a.sources.All[i] = next
+	last, known := a.sources.Of(next.PropagatedObject)
+	if a.sources.App != app || last == next || !slices.Contains(a.sources.Listed, next.PropagatedObject) {
+		return false
 	}
+	if !known {
+		a.sources.All = append(slices.Clip(a.sources.All), next)
+		return true
+	}
+	a.sources.All = slices.Clone(a.sources.All)
+	a.sources.All[slices.Index(a.sources.All, last)] = next
+	return true
 }

@@ -1,4 +1,4 @@
-package copies
+package propagate
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // though the spec does not list it any more, and keeps it as long as a cluster may have the revision.
 func testEarlierRevision(t *testing.T, p *propagator) {
 	t.Helper()
-	store := p.queue.options.Revisions
+	store := p.dispatcher.Revisions
 	p.app.Spec.Rollout = &v1.Rollout{}
 	first, err := store.Resolve(t.Context(), p.app)
 	if err = errors.Join(err, store.Store(t.Context(), p.app, first)); err != nil {
@@ -27,10 +27,10 @@ func testEarlierRevision(t *testing.T, p *propagator) {
 	}
 	p.app.Status.Rollout = &v1.RolloutStatus{State: v1.RolloutRolledBack, Revision: second.Revision, PreviousRevision: first.Revision, SpecHash: second.Hash}
 	p.app.Status.Clusters[0].Revision = first.Revision
-	if condition, _, err := p.dispatcher.ReadSources(t.Context(), p.app); err != nil || condition == nil || condition.Status != metav1.ConditionTrue {
+	p.settle(t)
+	if condition, unread, err := p.dispatcher.Observe(t.Context(), p.app); err != nil || unread || condition == nil || condition.Status != metav1.ConditionTrue {
 		t.Errorf("the condition is %+v, %v, want what is propagated", condition, err)
 	}
-	p.settle(t)
 	p.wantPassword(t, "first")
 	p.change(t, map[string][]byte{"password": []byte("second")})
 	p.clock.SetTime(p.clock.Now().Add(time.Hour))

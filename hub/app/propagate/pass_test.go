@@ -1,42 +1,20 @@
-package copies
+package propagate
 
 import (
-	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/hub/app/propagate"
-	"github.com/shopfleet/shopfleet/hub/app/revisions"
-	"github.com/shopfleet/shopfleet/hub/app/state"
 )
-
-// propagator is a member, and the hub that an application propagates from.
-type propagator struct {
-	member
-	hub   client.WithWatch
-	clock *clocktesting.FakePassiveClock
-	// reads counts those of sources on the hub.
-	reads int
-}
-
-// GetClient returns a client that reads copies from the cache.
-func (p *propagator) GetClient() client.Client { return p.member.GetClient() }
 
 func TestPropagation(t *testing.T) {
 	f := fleettest.Start(t, fleet.Options{
@@ -66,127 +44,14 @@ func TestPropagation(t *testing.T) {
 	}
 }
 
-func newPropagator(t *testing.T, namespace string, hub, admin client.WithWatch) *propagator {
-	t.Helper()
-	p := &propagator{hub: hub, clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))}
-	p.WithWatch, p.app = admin, shop(1, 1, "a")
-	p.app.Namespace, p.app.Spec.Image = namespace, "shop:v1"
-	p.app.Spec.Propagate = []v1.PropagatedObject{{Kind: v1.PropagatedSecret, Name: "registry"}, {Kind: v1.PropagatedConfigMap, Name: "settings"}}
-	p.create(t, hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	p.create(t, hub, &corev1.Secret{ObjectMeta: p.named("registry"), Type: "example.com/registry", Data: map[string][]byte{"password": []byte("first")}})
-	p.create(t, hub, &corev1.ConfigMap{ObjectMeta: p.named("settings"), Data: map[string]string{"a": "b"}})
-	p.engage(t)
-	return p
-}
-
-// engage starts a new queue, as a hub that starts does.
-func (p *propagator) engage(t *testing.T) {
-	t.Helper()
-	d := New(&p.member, Options{
-		Recorder: events.NewFakeRecorder(100), Clock: p.clock, Revisions: revisions.New(p.hub, p.hub, nil),
-		FanOut: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fanout_seconds", Help: "Fan-out."}, []string{"cluster"}),
-		APIReader: interceptor.NewClient(p.hub, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
-			p.reads++
-			return c.Get(ctx, key, into, opts...)
-		}}),
-	})
-	if err := d.Engage(t.Context(), "a", &p.member); err != nil {
-		t.Fatal(err)
-	}
-	p.dispatcher, p.queue = d, d.Get("a")
-}
-
-func (p *propagator) named(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: p.app.Namespace, Name: name}
-}
-
-func (p *propagator) create(t *testing.T, in client.Client, o client.Object) {
-	t.Helper()
-	if err := in.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
-}
-
-// reconcile runs a pass of the hub, as far as it is about what is propagated, and the queue.
-func (p *propagator) reconcile(t *testing.T) {
-	t.Helper()
-	if _, _, err := p.dispatcher.ReadSources(t.Context(), p.app); err != nil {
-		t.Fatal(err)
-	}
-	p.member.reconcile(t)
-}
-
-// settle runs the queue until nothing is pruned or recorded any more.
-func (p *propagator) settle(t *testing.T) {
-	t.Helper()
-	for range 3 {
-		p.reconcile(t)
-		p.cached = p.live(t)
-	}
-}
-
-// secret returns the Secret in the member; nil if there is none.
-func (p *propagator) secret(t *testing.T) *corev1.Secret {
-	t.Helper()
-	found := &corev1.Secret{ObjectMeta: p.named("registry")}
-	err := p.WithWatch.Get(t.Context(), client.ObjectKeyFromObject(found), found)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-// wantPassword checks the Secret in the member.
-func (p *propagator) wantPassword(t *testing.T, want string) {
-	t.Helper()
-	if found := p.secret(t); found == nil || string(found.Data["password"]) != want {
-		t.Errorf("the Secret in the member is %+v, want the password %q", found, want)
-	}
-}
-
-// change replaces the content of the source.
-func (p *propagator) change(t *testing.T, data map[string][]byte) {
-	t.Helper()
-	source := &corev1.Secret{}
-	if err := p.hub.Get(t.Context(), client.ObjectKey{Namespace: p.app.Namespace, Name: "registry"}, source); err != nil {
-		t.Fatal(err)
-	}
-	source.Data = data
-	if err := p.hub.Update(t.Context(), source); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// quietly checks that passes change nothing in the member and read nothing on the hub.
-func (p *propagator) quietly(t *testing.T) {
-	t.Helper()
-	p.denied = errors.New("read from the member")
-	defer func() { p.denied = nil }()
-	before, reads := p.secret(t), p.reads
-	p.settle(t)
-	if p.reads != reads {
-		t.Errorf("%d reads on the hub, want none", p.reads-reads)
-	}
-	if diff := cmp.Diff(before, p.secret(t)); diff != "" {
-		t.Errorf("the Secret was written (-before +after):\n%s", diff)
-	}
-}
-
 // testWritten: the objects are written with the copy that owns them, once.
 func testWritten(t *testing.T, p *propagator) {
 	t.Helper()
 	p.reconcile(t)
-	p.cached = p.live(t)
-	if got, want := p.cached.Annotations[v1.PropagatedAnnotation], "ConfigMap/settings,Secret/registry"; got != want || len(p.cached.Spec.Propagate) > 0 {
-		t.Errorf("the copy lists %q, want %q; it propagates %v itself", got, want, p.cached.Spec.Propagate)
-	}
 	written := p.secret(t)
 	p.wantPassword(t, "first")
-	want := []metav1.OwnerReference{{APIVersion: "ecommerce.io/v1", Kind: "EcommerceApp", Name: p.app.Name, UID: p.cached.UID}}
-	if diff := cmp.Diff(want, written.OwnerReferences); diff != "" || written.Type != "example.com/registry" || !propagate.IsOurs(written) {
+	want := []metav1.OwnerReference{{APIVersion: "ecommerce.io/v1", Kind: "EcommerceApp", Name: p.app.Name, UID: p.copied.UID}}
+	if diff := cmp.Diff(want, written.OwnerReferences); diff != "" || written.Type != "example.com/registry" || !IsOurs(written) {
 		t.Errorf("the Secret has type %s, labels %v and owners (-want +got):\n%s", written.Type, written.Labels, diff)
 	}
 	if len(written.ManagedFields) != 1 || written.ManagedFields[0].Manager != v1.HubFieldManager {
@@ -238,7 +103,8 @@ func testUnreadable(t *testing.T, p *propagator) {
 	p.app.Spec.Propagate = append(p.app.Spec.Propagate, v1.PropagatedObject{Kind: v1.PropagatedSecret, Name: "absent"})
 	p.settle(t)
 	p.wantPassword(t, "first")
-	condition, due, _ := p.dispatcher.ReadSources(t.Context(), p.app)
+	condition, _, _ := p.dispatcher.Observe(t.Context(), p.app)
+	due := p.dispatcher.State.Sources(p.key(), p.app.UID).Due
 	if condition.Reason != v1.ReasonMissing || due.After(p.clock.Now().Add(problemPeriod*13/10)) {
 		t.Errorf("condition %+v until %s", condition, due)
 	}
@@ -248,7 +114,7 @@ func testUnreadable(t *testing.T, p *propagator) {
 	p.clock.SetTime(due)
 	p.settle(t)
 	p.wantPassword(t, "first")
-	if found, _ := p.queue.memory.Result(keyOf(p.app), p.app.UID); found.Failure != nil || !found.Applied {
+	if found := p.result(); found.Failure != nil {
 		t.Errorf("reported %+v", found)
 	}
 	p.engage(t)
@@ -267,31 +133,27 @@ func testPruned(t *testing.T, p *propagator) {
 	if found := p.secret(t); found != nil {
 		t.Errorf("the Secret is still there: %+v", found.ObjectMeta)
 	}
-	if got, want := p.live(t).Annotations[v1.PropagatedAnnotation], "ConfigMap/settings"; got != want {
+	if got, want := p.copied.Annotations[v1.PropagatedAnnotation], "ConfigMap/settings"; got != want {
 		t.Errorf("the copy lists %q, want %q", got, want)
 	}
 	p.quietly(t)
 	p.app.Spec.Propagate = nil
 	p.app.Generation++
 	p.settle(t)
-	if got, lists := p.live(t).Annotations[v1.PropagatedAnnotation]; lists {
+	if got := p.copied.Annotations[v1.PropagatedAnnotation]; got != "" {
 		t.Errorf("the copy lists %q, want nothing", got)
-	}
-	if p.queue.memory.SeeBeside(keyOf(p.app), v1.PropagatedObject{}, state.Deleted); p.queue.memory.HasDrifted(keyOf(p.app), v1.PropagatedObject{}, state.Written{}) {
-		t.Error("the queue remembers an application that propagates nothing")
 	}
 }
 
 // testForeign: an object of a user is not overwritten unless the user allows it.
 func testForeign(t *testing.T, p *propagator) {
 	t.Helper()
-	p.namespace(t)
 	p.create(t, p.WithWatch, &corev1.Secret{ObjectMeta: p.named("registry"), Type: "example.com/registry", Data: map[string][]byte{"password": []byte("theirs")}})
 	p.settle(t)
 	p.wantPassword(t, "theirs")
-	found, _ := p.queue.memory.Result(keyOf(p.app), p.app.UID)
-	if found.Failure == nil || found.Failure.Reason != v1.ReasonConflict || !found.Failure.Propagation || !found.Applied {
-		t.Errorf("reported %+v, want a conflict about an object beside a copy that was applied", found)
+	found := p.result()
+	if found.Failure == nil || found.Failure.Reason != v1.ReasonConflict || !found.Failure.Propagation {
+		t.Errorf("reported %+v, want a conflict about an object beside the copy", found)
 	}
 	p.app.Spec.Propagate = nil
 	p.app.Generation++
@@ -306,7 +168,7 @@ func testForeign(t *testing.T, p *propagator) {
 	}
 	p.settle(t)
 	p.wantPassword(t, "first")
-	if found, _ := p.queue.memory.Result(keyOf(p.app), p.app.UID); found.Failure != nil {
+	if found := p.result(); found.Failure != nil {
 		t.Errorf("reported %+v after the adoption", found.Failure)
 	}
 }
@@ -333,7 +195,7 @@ func testShared(t *testing.T, p *propagator) {
 	t.Helper()
 	first := p.app
 	p.settle(t)
-	p.app, p.cached = first.DeepCopy(), nil
+	p.app, p.copied = first.DeepCopy(), nil
 	p.app.Name, p.app.UID = "other", "u-2"
 	p.settle(t)
 	if owners := p.secret(t).OwnerReferences; len(owners) != 2 {
@@ -357,7 +219,7 @@ func testHeld(t *testing.T, p *propagator) {
 	p.app.Spec.Propagate = p.app.Spec.Propagate[:1]
 	p.settle(t)
 	p.wantPassword(t, "first")
-	found, _ := p.queue.memory.Result(keyOf(p.app), p.app.UID)
+	found := p.result()
 	want := []v1.PendingChange{{Kind: "Secret", Name: "registry", Action: v1.PendingUpdate}, {Kind: "ConfigMap", Name: "settings", Action: v1.PendingDelete}}
 	if diff := cmp.Diff(want, found.Pending); diff != "" {
 		t.Errorf("pending (-want +got):\n%s", diff)
@@ -372,15 +234,12 @@ func testHeld(t *testing.T, p *propagator) {
 func testRecreatedCopy(t *testing.T, p *propagator) {
 	t.Helper()
 	p.settle(t)
-	if err := errors.Join(
-		p.Patch(t.Context(), p.live(t), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))),
-		p.Delete(t.Context(), p.live(t)),
-	); err != nil {
+	if err := p.Delete(t.Context(), p.copied); err != nil {
 		t.Fatal(err)
 	}
-	p.cached = nil
+	p.copied = nil
 	p.settle(t)
-	if owners := p.secret(t).OwnerReferences; len(owners) != 1 || owners[0].UID != p.live(t).UID {
+	if owners := p.secret(t).OwnerReferences; len(owners) != 1 || owners[0].UID != p.copied.UID {
 		t.Errorf("the Secret has owners %+v, want the new copy", owners)
 	}
 }

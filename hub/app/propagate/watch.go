@@ -1,4 +1,4 @@
-package copies
+package propagate
 
 import (
 	"context"
@@ -13,24 +13,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/app/propagate"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
-// besideCopies returns a source that wakes the queue when an object that was written beside a copy
+// objects returns a source that wakes the queue when an object that was written beside a copy
 // changes in the member. It watches what the reconciler of copies watches, with our label and without
 // content. With an agent there is nothing to watch: the hub may not list Secrets there.
-func (l *MemberQueue) besideCopies() source.Source {
-	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		if l.managedBy != v1.ManagedByHub {
+func (q *MemberQueue) objects() source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		if q.ManagedBy != v1.ManagedByHub {
 			return nil
 		}
 		for _, kind := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
-			informer, err := l.cluster.GetCache().GetInformer(ctx, kind)
+			informer, err := q.cluster.GetCache().GetInformer(ctx, kind)
 			if err != nil {
 				return fmt.Errorf("watching propagated objects: %w", err)
 			}
-			if _, err := informer.AddEventHandler(l.onPropagated(ctx, q)); err != nil {
+			if _, err := informer.AddEventHandler(q.onChange(ctx, queue)); err != nil {
 				return fmt.Errorf("watching propagated objects: %w", err)
 			}
 		}
@@ -38,21 +37,21 @@ func (l *MemberQueue) besideCopies() source.Source {
 	})
 }
 
-// onPropagated returns a handler that enqueues the applications whose object is not as they wrote it,
+// onChange returns a handler that enqueues the applications whose object is not as they wrote it,
 // until ctx is done: the cache outlives the queue for a moment.
-func (l *MemberQueue) onPropagated(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) toolscache.ResourceEventHandler {
+func (q *MemberQueue) onChange(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) toolscache.ResourceEventHandler {
 	// The owners of before are woken: it may have lost them.
 	see := func(before, after any) {
-		object, ok := before.(propagate.Object)
-		if !ok || ctx.Err() != nil || !propagate.IsOurs(object) {
+		object, ok := before.(Object)
+		if !ok || ctx.Err() != nil || !IsOurs(object) {
 			return
 		}
 		version := state.Deleted
-		if next, exists := after.(propagate.Object); exists {
+		if next, exists := after.(Object); exists {
 			version = next.GetResourceVersion()
 		}
-		for _, key := range l.see(object, version) {
-			q.Add(reconcile.Request{NamespacedName: key})
+		for _, key := range q.see(object, version) {
+			queue.Add(reconcile.Request{NamespacedName: key})
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{
@@ -72,11 +71,11 @@ func (l *MemberQueue) onPropagated(ctx context.Context, q workqueue.TypedRateLim
 
 // see records the resource version of an object, and returns the applications that wrote another one.
 // Its owners are those of the given object.
-func (l *MemberQueue) see(object propagate.Object, version string) []types.NamespacedName {
+func (q *MemberQueue) see(object Object, version string) []types.NamespacedName {
 	var concerned []types.NamespacedName
-	for _, owner := range propagate.Owners(object) {
+	for _, owner := range Owners(object) {
 		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: owner.Name}
-		if l.memory.SeeBeside(key, propagate.RefOf(object), version) {
+		if q.Memory.SeeBeside(key, RefOf(object), version) {
 			concerned = append(concerned, key)
 		}
 	}

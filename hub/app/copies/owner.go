@@ -5,37 +5,28 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
+	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
-// writtenCopy is a copy that exists in the member.
-type writtenCopy struct {
-	// copy has the identity of the copy, and the annotations that the cache has.
-	copy *v1.EcommerceApp
-	// created means that this attempt created it.
-	created bool
-}
-
-// copyAfter returns the copy after an attempt, where live is what the cache has of it, or nil. It
+// ownerAfter returns the copy after an attempt, where live is what the cache has of it, or nil. It
 // returns nil if the copy is another application's, is being deleted, or is yet to be seen.
-func (l *MemberQueue) copyAfter(app, live *v1.EcommerceApp, result apply.Result) *writtenCopy {
-	after := &v1.EcommerceApp{}
-	after.Namespace, after.Name = app.Namespace, app.Name
-	after.Labels = map[string]string{v1.ClusterLabel: l.name}
+func (l *MemberQueue) ownerAfter(app, live *v1.EcommerceApp, result apply.Result) *state.Owner {
+	owner := &state.Owner{Created: result.Outcome == apply.Created, Held: l.holds(app)}
 	switch {
 	case result.Outcome == apply.Terminating:
 		return nil
 	case live != nil:
-		after.UID, after.Annotations = live.UID, live.Annotations
+		owner.UID, owner.Leftover = live.UID, propagate.Leftover(live, app.Spec.Propagate)
 		if live.DeletionTimestamp != nil || result.Outcome == "" && !owned(app)(live) {
 			return nil
 		}
 	case result.Object != nil:
-		after.UID = result.Object.GetUID()
-	case !l.holds(app):
+		owner.UID = result.Object.GetUID()
+	case !owner.Held:
 		return nil
 	}
-	return &writtenCopy{copy: after, created: result.Outcome == apply.Created}
+	return owner
 }
 
 // remaining returns the objects that a copy lists, that its application no longer propagates, and

@@ -1,4 +1,4 @@
-package copies
+package propagate
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func testDrift(t *testing.T, p *propagator) {
 		if err := p.Update(t.Context(), found); err != nil {
 			t.Fatal(err)
 		}
-		if woken := p.queue.see(found, found.ResourceVersion); len(woken) != 1 || woken[0] != keyOf(p.app) {
+		if woken := p.queue.see(found, found.ResourceVersion); len(woken) != 1 || woken[0] != p.key() {
 			t.Errorf("the watch wakes %v, want the application", woken)
 		}
 		p.settle(t)
@@ -33,7 +33,7 @@ func testDrift(t *testing.T, p *propagator) {
 	p.quietly(t)
 	drift()
 	p.wantPassword(t, "theirs")
-	if found, _ := p.queue.memory.Result(keyOf(p.app), p.app.UID); found.Failure == nil || found.Failure.Reason != v1.ReasonFieldManagerConflict {
+	if found := p.result(); found.Failure == nil || found.Failure.Reason != v1.ReasonFieldManagerConflict {
 		t.Errorf("reported %+v, want %s", found.Failure, v1.ReasonFieldManagerConflict)
 	}
 	p.clock.SetTime(p.clock.Now().Add(repairWindow))

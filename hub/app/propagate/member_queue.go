@@ -1,0 +1,89 @@
+package propagate
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/state"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
+)
+
+// Member is a connection to a member.
+type Member struct {
+	Name      string
+	ManagedBy v1.ManagedByMode
+	Memory    *state.Member
+	Applier   *apply.Applier
+	// Queue gets the applications whose copy was written, or found as it should be, and Copies is the queue that does so.
+	Queue, Copies *controller.Queue
+}
+
+// MemberQueue writes and deletes what is propagated to one member. It is safe for concurrent use.
+type MemberQueue struct {
+	Member
+	dispatcher *Dispatcher
+	cluster    cluster.Cluster
+}
+
+// Reconcile writes the objects that an application propagates beside its copy in the member, and deletes those that it no
+// longer does, once the copy is as the present order says: it lists them. It costs no request while nothing has changed.
+// What cannot be read on the hub stays as it is in the member.
+func (q *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	key := request.NamespacedName
+	decision, owner := q.Memory.Owner(key)
+	if owner == nil {
+		return reconcile.Result{}, nil // The next result about the copy comes here.
+	}
+	p := q.passOver(decision, owner)
+	err := p.run(ctx, decision, owner)
+	select {
+	case <-ctx.Done():
+		return reconcile.Result{}, nil // The member was disconnected: the result is out of date.
+	default:
+	}
+	conflicts := q.conclude(p, decision.Order(q.Name), err)
+	if len(p.pruned) > 0 {
+		q.Copies.Add(request) // The copy lists them until it is written again.
+	}
+	return retry.Reported(q.dispatcher.Waits, conflicts, err)
+}
+
+// passOver returns a pass over what is beside a copy.
+func (q *MemberQueue) passOver(d *state.Decision, owner *state.Owner) *pass {
+	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
+		Namespace: d.App.Namespace, Name: d.App.Name, UID: owner.UID, Labels: map[string]string{v1.ClusterLabel: q.Name},
+	}}
+	p := &pass{MemberQueue: q, app: d.App, copied: copied, held: owner.Held}
+	var compared bool
+	p.done, compared = q.Memory.Beside(client.ObjectKeyFromObject(d.App), owner.UID, d.App.Annotations[v1.ReconcileAtAnnotation])
+	p.created = owner.Created && !compared
+	return p
+}
+
+// conclude records the result of a pass, and returns how many in a row ended in a conflict.
+func (q *MemberQueue) conclude(p *pass, order *state.Order, err error) (conflicts int) {
+	key := client.ObjectKeyFromObject(p.app)
+	last := q.Memory.BesideResult(key, p.app.UID)
+	next := state.Result{App: p.app.UID, Hash: order.Hash, Revision: order.Revision, Failure: state.FailureOf(err), Pending: p.pending}
+	if next.Failure != nil {
+		next.Failure.Propagation = true
+	}
+	next.Follow(last, err, q.dispatcher.Clock.Now(), q.dispatcher.Waits.Scaled(state.LastingAfter))
+	conflicts, news := q.Memory.EndBeside(key, p.done, next, retry.HasConflict(err))
+	if news {
+		q.dispatcher.Wake.Add(reconcile.Request{NamespacedName: key})
+	}
+	if f := next.Failure; news && f != nil && (last.Failure == nil || last.Failure.Reason != f.Reason) {
+		member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: q.Name}}
+		q.dispatcher.Recorder.Eventf(p.app, member, corev1.EventTypeWarning, f.Reason, "Propagate", "%s: %s", q.Name, f.Message)
+	}
+	return conflicts
+}
