@@ -13,8 +13,8 @@
 //
 // # Trade-offs
 //
-//   - One lock for all applications: each call holds it for a few map accesses. Where looks at all
-//     applications with the lock held for reading, which takes milliseconds for 10,000.
+//   - One lock for all applications: each call holds it for a few map accesses, or for those of one member's
+//     applications. Where looks at all with the lock held for reading, which takes milliseconds for 10,000.
 //   - Nothing of it survives the process. After a restart a queue has no Decision and does nothing
 //     until the first pass over the application has decided.
 package state

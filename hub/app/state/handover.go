@@ -24,6 +24,7 @@ func (s *State) HandOver(next *Decision) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.of(key)
+	former := a.decision
 	a.decision = next
 	var concerned []string
 	for m := range s.involved(key, next) {
@@ -41,6 +42,7 @@ func (s *State) HandOver(next *Decision) []string {
 		m.dropEmpty(key)
 	}
 	a.waiting = nil
+	s.index(key, former)
 	return concerned
 }
 
@@ -71,7 +73,9 @@ func (s *State) Undecide(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.apps[key]; a != nil {
+		former := a.decision
 		a.decision = nil
+		s.index(key, former)
 	}
 }
 
@@ -79,11 +83,13 @@ func (s *State) Undecide(key types.NamespacedName) {
 func (s *State) Await(key types.NamespacedName, member string, waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.of(key); waits {
+	a := s.of(key)
+	if waits {
 		a.await(member)
 	} else {
 		delete(a.waiting, member)
 	}
+	s.index(key, a.decision)
 }
 
 // AwaitFirst records that the queue of a member waits for the first Decision about an application, and reports whether
@@ -95,6 +101,7 @@ func (s *State) AwaitFirst(key types.NamespacedName, member string) (decided boo
 	if decided = a.decision != nil; !decided {
 		a.await(member)
 	}
+	s.index(key, a.decision)
 	return decided
 }
 
@@ -110,13 +117,15 @@ func (a *application) await(member string) {
 func (s *State) Concerned(member string) (pending, others, open []types.NamespacedName) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for key, a := range s.apps {
-		switch {
-		case a.decision.IsPending(member):
+	for key := range s.ordered[member] {
+		if s.about(key).decision.IsPending(member) {
 			pending = append(pending, key)
-		case a.decision.Order(member) != nil:
+		} else {
 			others = append(others, key)
-		case a.decision == nil && a.delivered != nil || len(a.waiting) > 0:
+		}
+	}
+	for key := range s.open {
+		if _, ordered := s.ordered[member][key]; !ordered {
 			open = append(open, key)
 		}
 	}

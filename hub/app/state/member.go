@@ -105,16 +105,16 @@ func (m *Member) Close() {
 	m.closed = true
 }
 
-// add adds a connection to those of a key, and remove removes it.
-func add[K comparable](all map[K]map[*Member]struct{}, key K, m *Member) {
+// add adds a value to those of a key, and remove removes it.
+func add[K, V comparable](all map[K]map[V]struct{}, key K, value V) {
 	if all[key] == nil {
-		all[key] = map[*Member]struct{}{}
+		all[key] = map[V]struct{}{}
 	}
-	all[key][m] = struct{}{}
+	all[key][value] = struct{}{}
 }
 
-func remove[K comparable](all map[K]map[*Member]struct{}, key K, m *Member) {
-	if delete(all[key], m); len(all[key]) == 0 {
+func remove[K, V comparable](all map[K]map[V]struct{}, key K, value V) {
+	if delete(all[key], value); len(all[key]) == 0 {
 		delete(all, key)
 	}
 }

@@ -27,6 +27,10 @@ type State struct {
 	// remember something of an application, so that what is done for one application does not visit all members.
 	members map[string]map[*Member]struct{}
 	holders map[types.NamespacedName]map[*Member]struct{}
+	// ordered lists the applications by the members that they have an order about, and open those that are not decided or
+	// that a queue waits for, so that an event of a member does not visit all applications.
+	ordered map[string]map[types.NamespacedName]struct{}
+	open    map[types.NamespacedName]struct{}
 	// leads is when this process began to decide about rollouts; zero before.
 	leads time.Time
 }
@@ -56,6 +60,7 @@ func New(c clock.PassiveClock) *State {
 	return &State{
 		clock: c, apps: map[types.NamespacedName]*application{},
 		members: map[string]map[*Member]struct{}{}, holders: map[types.NamespacedName]map[*Member]struct{}{},
+		ordered: map[string]map[types.NamespacedName]struct{}{}, open: map[types.NamespacedName]struct{}{},
 	}
 }
 
@@ -80,8 +85,10 @@ func (s *State) about(key types.NamespacedName) *application {
 func (s *State) Forget(key types.NamespacedName) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waiting := slices.Sorted(maps.Keys(s.about(key).waiting))
+	a := s.about(key)
+	waiting := slices.Sorted(maps.Keys(a.waiting))
 	delete(s.apps, key)
+	s.index(key, a.decision)
 	for m := range s.holders[key] {
 		delete(m.copies, key)
 	}
@@ -94,14 +101,17 @@ func (s *State) Forget(key types.NamespacedName) []string {
 func (s *State) Deliver(before, app *v1.EcommerceApp) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.of(client.ObjectKeyFromObject(app))
+	key := client.ObjectKeyFromObject(app)
+	a := s.of(key)
 	if !a.exists(app.UID) {
 		a.revisions = nil
 	}
 	a.delivered = app
-	if a.decision != nil && !a.decision.IsOf(app.UID) {
+	former := a.decision
+	if !former.IsOf(app.UID) {
 		a.decision = nil // It was about a former application of this name.
 	}
+	s.index(key, former)
 	a.seen.see(before, app, s.clock.Now())
 }
 
@@ -111,10 +121,35 @@ func (s *State) Withdraw(key types.NamespacedName) {
 	defer s.mu.Unlock()
 	if a := s.apps[key]; a != nil {
 		a.delivered, a.revisions = nil, nil
+		s.index(key, a.decision)
 	}
 }
 
-// Where returns the applications, as they were delivered, that a condition holds for.
+// index keeps ordered and open as an application is, which had another Decision before. The lock is held.
+func (s *State) index(key types.NamespacedName, former *Decision) {
+	a := s.about(key)
+	if former != nil {
+		for member := range former.Orders {
+			if a.decision.Order(member) == nil {
+				remove(s.ordered, member, key)
+			}
+		}
+	}
+	if a.decision != nil {
+		for member := range a.decision.Orders {
+			if former.Order(member) == nil {
+				add(s.ordered, member, key)
+			}
+		}
+	}
+	if a.decision == nil && a.delivered != nil || len(a.waiting) > 0 {
+		s.open[key] = struct{}{}
+	} else {
+		delete(s.open, key)
+	}
+}
+
+// Where returns the applications, as they were delivered, that a condition holds for. It looks at each.
 func (s *State) Where(holds func(*v1.EcommerceApp) bool) []types.NamespacedName {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
