@@ -15,6 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/overrides"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
@@ -69,15 +70,15 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 	}}
 	in.stored = r.dispatcher.DecisionOf(app, &app.Status)
 	in.isNew = app.InventoryLost() && !r.hasLostInventory(app)
-	var uncertain map[string]bool
+	var lost *recovery.Inventory
 	if last := r.ahead(app); last != nil {
 		in.Previous.Clusters = entriesOf(last)
 	} else if r.hasLostInventory(app) {
-		found := r.recoverInventory(ctx, app, members.Items)
-		if found.pending {
+		lost = r.recoverInventory(ctx, app, members.Items)
+		if lost.Pending {
 			return observation{recovering: true}, nil
 		}
-		in.Previous.Clusters, uncertain = found.entries, found.uncertain
+		in.Previous.Clusters = lost.Entries
 	}
 	relevant := map[string]bool{}
 	for _, entry := range in.Previous.Clusters {
@@ -87,8 +88,8 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 		return observation{}, err
 	}
 	r.decide(&in, app, members.Items)
-	if in.Undecided = undecided(in.Input, in.decision.Rejected, uncertain); len(in.Undecided) == 0 && uncertain != nil {
-		in.Undecided = unobserved(in.Input, app.Spec.Placement, members.Items)
+	if lost != nil && !in.Deleting {
+		in.Undecided = lost.Undecided(app.Spec.Placement, in.Chosen, excess(in.decision.Rejected))
 	}
 	if len(in.Undecided) > 0 {
 		in.Previous.Clusters, in.Clusters = app.Status.Clusters, nil

@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/app/state"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 )
 
 // Find returns the result of the last lookup of an application's copy. Where there is
 // none it starts one, whose end wakes the reconciler.
-func (l *MemberQueue) Find(app *v1.EcommerceApp) state.Presence {
+func (l *MemberQueue) Find(app *v1.EcommerceApp) recovery.Presence {
 	found := l.memory.Ask(keyOf(app), app.UID)
-	if found == state.NotLooked {
+	if found == recovery.NotLooked {
 		l.queue.Add(requestFor(app))
 	}
 	return found
@@ -41,16 +41,16 @@ func (l *MemberQueue) lookUp(ctx context.Context, key types.NamespacedName, app 
 	if ctx.Err() != nil {
 		return nil // The member is being disconnected, and this lookup with it.
 	}
-	found := state.Present
+	found := recovery.Present
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		found, err = state.Absent, nil
+		found, err = recovery.Absent, nil
 	case err != nil:
-		found, err = state.Uncertain, fmt.Errorf("looking for the copy: %w", err)
+		found, err = recovery.Uncertain, fmt.Errorf("looking for the copy: %w", err)
 	case !isOwnedBy(app)(live):
-		found = state.Absent
+		found = recovery.Absent
 	case live.DeletionTimestamp != nil:
-		found = state.Terminating
+		found = recovery.Terminating
 	}
 	if l.memory.Answer(key, app, found) {
 		l.wake.Add(reconcile.Request{NamespacedName: key})

@@ -22,7 +22,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/hub/app/state"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -268,7 +268,7 @@ func testOver(t *testing.T, m *member) {
 	if err := m.queue.lookUp(ctx, keyOf(m.app), m.app.UID); err != nil {
 		t.Error(err)
 	}
-	if got := m.queue.Find(m.app); got != state.NotLooked {
+	if got := m.queue.Find(m.app); got != recovery.NotLooked {
 		t.Errorf("found %d, want that no member was read", got)
 	}
 }
@@ -276,7 +276,7 @@ func testOver(t *testing.T, m *member) {
 // testLookup looks for the copy of an application that lost its inventory.
 func testLookup(t *testing.T, m *member) {
 	t.Helper()
-	look := func(want state.Presence) {
+	look := func(want recovery.Presence) {
 		t.Helper()
 		m.queue.Find(m.app)
 		if err := m.queue.lookUp(t.Context(), keyOf(m.app), m.app.UID); err != nil {
@@ -287,16 +287,16 @@ func testLookup(t *testing.T, m *member) {
 		}
 	}
 	m.namespace(t)
-	look(state.Absent)
+	look(recovery.Absent)
 	m.reconcile(t)
-	look(state.Present)
+	look(recovery.Present)
 	live := m.live(t)
 	before := live.DeepCopy()
 	live.Labels, live.Annotations = nil, nil
 	if err := m.Patch(t.Context(), live, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	look(state.Absent) // It is not a copy.
+	look(recovery.Absent) // It is not a copy.
 	before.ResourceVersion = live.ResourceVersion
 	if err := m.Patch(t.Context(), before, client.MergeFrom(live)); err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func testLookup(t *testing.T, m *member) {
 	if err := m.Delete(t.Context(), before); err != nil {
 		t.Fatal(err)
 	}
-	look(state.Terminating)
+	look(recovery.Terminating)
 }
 
 // testUnasked checks that a new application has no inventory yet, and its copy is not looked for until the reconciler
@@ -315,7 +315,7 @@ func testUnasked(t *testing.T, m *member) {
 	m.denied = errors.New("the API server was asked")
 	m.reconcile(t)
 	m.denied = nil
-	for _, want := range []state.Presence{state.NotLooked, state.Absent} {
+	for _, want := range []recovery.Presence{recovery.NotLooked, recovery.Absent} {
 		if got := m.queue.Find(m.app); got != want {
 			t.Errorf("found %d, want %d", got, want)
 		}

@@ -9,6 +9,9 @@
 // UnknownError says what was found. Its origin is kept in the status until the user accepts it. Package copies calls
 // Assess before it makes an intent, so the rest of its code needs no such cases.
 //
+// Inventory decides where an application whose status was lost may run, from what members answer, and what must be known
+// before its placement is decided again.
+//
 // The hub writes a Record to the ConfigMap of a member, Name, before it releases an
 // application whose copy in that member was not confirmed to be deleted. When the member
 // returns, the hub deletes the copies that the records name, and then the records. A user

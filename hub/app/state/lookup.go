@@ -1,31 +1,19 @@
 package state
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"k8s.io/apimachinery/pkg/types"
 
-// Presence is the result of looking for an application's copy in a member.
-type Presence int
-
-const (
-	// NotLooked means that no lookup has ended yet.
-	NotLooked Presence = iota
-	// Uncertain means that the API server did not answer, or refused to.
-	Uncertain
-	// Absent means that the API server has no copy.
-	Absent
-	// Present means that there is a copy.
-	Present
-	// Terminating means that there is a copy that is being deleted.
-	Terminating
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 )
 
 // lookup is about the copy of an application that lost its inventory; zero if the reconciler did not ask for one.
 type lookup struct {
 	app   types.UID
-	found Presence
+	found recovery.Presence
 }
 
 // Ask returns the result of the last lookup of an application's copy, and records that there is to be one.
-func (m *Member) Ask(key types.NamespacedName, app types.UID) Presence {
+func (m *Member) Ask(key types.NamespacedName, app types.UID) recovery.Presence {
 	m.state.mu.Lock()
 	defer m.state.mu.Unlock()
 	c := m.of(key)
@@ -46,7 +34,7 @@ func (m *Member) Asked(key types.NamespacedName) types.UID {
 }
 
 // Answer records the result of a lookup that was asked for, and reports whether it is news.
-func (m *Member) Answer(key types.NamespacedName, app types.UID, found Presence) bool {
+func (m *Member) Answer(key types.NamespacedName, app types.UID, found recovery.Presence) bool {
 	m.state.mu.Lock()
 	defer m.state.mu.Unlock()
 	c := m.copies[key]

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 )
 
 func key() types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: "shop"} }
@@ -215,21 +216,21 @@ func TestLookups(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})
 	m := s.Connect("a", false)
-	if got := m.Ask(key(), "u-1"); got != NotLooked || m.Asked(key()) != "u-1" {
+	if got := m.Ask(key(), "u-1"); got != recovery.NotLooked || m.Asked(key()) != "u-1" {
 		t.Errorf("before any lookup: %d, asked for %q", got, m.Asked(key()))
 	}
 	for i, step := range []struct {
-		found Presence
+		found recovery.Presence
 		news  bool
-	}{{Uncertain, true}, {Uncertain, false}, {Present, true}, {Absent, true}} {
+	}{{recovery.Uncertain, true}, {recovery.Uncertain, false}, {recovery.Present, true}, {recovery.Absent, true}} {
 		if news := m.Answer(key(), "u-1", step.found); news != step.news {
 			t.Errorf("step %d: news %t, want %t", i, news, step.news)
 		}
 	}
-	if got := m.Ask(key(), "u-1"); got != Absent || m.Answer(key(), "u-2", Present) {
-		t.Errorf("the last lookup found %d, want %d, and an answer about another application does not count", got, Absent)
+	if got := m.Ask(key(), "u-1"); got != recovery.Absent || m.Answer(key(), "u-2", recovery.Present) {
+		t.Errorf("the last lookup found %d, want %d, and an answer about another application does not count", got, recovery.Absent)
 	}
-	if got := m.Ask(key(), "u-2"); got != NotLooked {
+	if got := m.Ask(key(), "u-2"); got != recovery.NotLooked {
 		t.Errorf("a lookup of another application of the name found %d", got)
 	}
 	if s.HandOver(decision(map[string]string{"a": "1"})); m.Asked(key()) != "" {
