@@ -79,7 +79,7 @@ func ofDumps() []Mutant {
 		{
 			"log-unbounded", "the binary log of MySQL has days of changes",
 			database + "/mysql.go", "	seconds, file := 3600, 64<<20\n", "	seconds, file := 259200, 1<<30\n",
-			database, "TestMySQLLogIsBounded",
+			database, "TestSizesOfVolumes",
 		},
 		{
 			"one-clock", "a node whose clock is ahead prunes the dumps",
