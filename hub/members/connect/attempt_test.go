@@ -2,6 +2,7 @@ package connect
 
 import (
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,10 +53,10 @@ func requires(a *Attempt) {
 	a.Settings.Agent.Prepare, a.Settings.Agentless.Prepare = crds.Definitions{d}, crds.Definitions{d}
 }
 
-// connectTest is an attempt and the reason for which it fails; empty for none.
+// connectTest is an attempt and the reason for which it fails, with a part of the message; empty for none.
 type connectTest struct {
-	change func(*member, *Attempt)
-	reason string
+	change       func(*member, *Attempt)
+	reason, says string
 	// check checks what a connection reports.
 	check func(*testing.T, *member, *Connected)
 }
@@ -71,14 +72,22 @@ func (tt connectTest) run(t *testing.T) {
 		delete(m.codes, agentLease)
 	}
 	connected, failure := a.Connect(t.Context(), t.Context())
+	if rejected := m.codes[kubeSystem] != 0; a.Answered == rejected {
+		t.Errorf("answered: %t", a.Answered)
+	}
 	if connected != nil {
+		select {
+		case <-connected.Connection.Ended():
+			t.Fatal("the connection has ended")
+		default:
+		}
 		defer func() {
 			connected.Connection.Close()
 			<-connected.Connection.Ended()
 		}()
 	}
 	switch {
-	case (failure == nil) == (connected == nil), failure == nil && tt.reason != "", failure != nil && failure.Reason != tt.reason:
+	case (failure == nil) == (connected == nil), failure == nil && tt.reason != "", failure != nil && (failure.Reason != tt.reason || !strings.Contains(failure.Message, tt.says)):
 		t.Fatalf("failure %+v, want %q", failure, tt.reason)
 	case tt.check != nil:
 		tt.check(t, m, connected)
@@ -146,6 +155,8 @@ func TestConnect(t *testing.T) {
 		"an API it lacks":    {change: lacks("create servicemonitors"), check: func(t *testing.T, _ *member, c *Connected) { checkMissing(t, c, "") }},
 		"may not create":     {change: lacks("create pods"), check: func(t *testing.T, _ *member, c *Connected) { checkMissing(t, c, "create pods") }},
 		"may not renew":      {change: both(lacks("create serviceaccounts"), expires), check: func(t *testing.T, _ *member, c *Connected) { checkRenewal(t, c, true) }},
+		"no ingress classes": {change: func(m *member, _ *Attempt) { m.classless = true }, check: capabilities(CapabilityCertManager, csi.CapabilityDriver+"disk")},
+		"a token for ever":   {change: both(lacks("create serviceaccounts"), func(_ *member, a *Attempt) { a.Access.Account = "n/hub" }), check: func(t *testing.T, _ *member, c *Connected) { checkRenewal(t, c, false) }},
 		"may renew":          {change: expires, check: func(t *testing.T, _ *member, c *Connected) { checkRenewal(t, c, false) }},
 		"no nodes":           {change: both(code(nodes, 500), func(_ *member, a *Attempt) { a.Settings.Timeouts.Sync = 50 * time.Millisecond }), reason: v1.ReasonSetupFailed},
 	} {
@@ -157,14 +168,15 @@ func TestConnect(t *testing.T) {
 func TestConnectMode(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]connectTest{
-		"definition, denied":  {change: both(code(crdRequest, 403), func(_ *member, a *Attempt) { requires(a) }), reason: v1.ReasonPermissionsMissing},
-		"definition":          {change: both(agent, func(_ *member, a *Attempt) { requires(a) }), reason: v1.ReasonAgentMissing},
-		"definition, paused":  {change: both(paused, func(_ *member, a *Attempt) { requires(a) }), reason: v1.ReasonSetupFailed},
-		"agent":               {change: agent, check: func(t *testing.T, _ *member, c *Connected) { checkLease(t, c, health.LeaseMissing) }},
-		"agent that must be":  {change: both(agent, awaits), reason: v1.ReasonAgentMissing},
-		"agent that renews":   {change: both(agent, awaits, func(m *member, _ *Attempt) { m.lease, m.renews = true, true }), check: func(t *testing.T, _ *member, c *Connected) { checkLease(t, c, health.LeaseRenewed) }},
-		"agent that does not": {change: both(agent, awaits, func(m *member, _ *Attempt) { m.lease = true }), reason: v1.ReasonAgentSilent},
-		"no lease":            {change: both(agent, code(agentLease, 500)), reason: v1.ReasonSetupFailed},
+		"definition, denied":             {change: both(code(crdRequest, 403), func(_ *member, a *Attempt) { requires(a) }), reason: v1.ReasonPermissionsMissing},
+		"definition":                     {change: both(agent, func(_ *member, a *Attempt) { requires(a) }), reason: v1.ReasonAgentMissing},
+		"definition, paused":             {change: both(paused, func(_ *member, a *Attempt) { requires(a) }), reason: v1.ReasonSetupFailed},
+		"agent":                          {change: agent, check: func(t *testing.T, _ *member, c *Connected) { checkLease(t, c, health.LeaseMissing) }},
+		"agent with its own permissions": {change: both(agent, lacks("list pods"), func(_ *member, a *Attempt) { a.Settings.Agent.Permissions = nil }), check: func(t *testing.T, _ *member, c *Connected) { checkMissing(t, c, "") }},
+		"agent that must be":             {change: both(agent, awaits), reason: v1.ReasonAgentMissing},
+		"agent that renews":              {change: both(agent, awaits, func(m *member, _ *Attempt) { m.lease, m.renews = true, true }), check: func(t *testing.T, _ *member, c *Connected) { checkLease(t, c, health.LeaseRenewed) }},
+		"agent that does not":            {change: both(agent, awaits, func(m *member, _ *Attempt) { m.lease = true }), reason: v1.ReasonAgentSilent},
+		"no lease":                       {change: both(agent, code(agentLease, 500)), reason: v1.ReasonSetupFailed},
 	} {
 		t.Run(name, tt.run)
 	}
@@ -182,12 +194,14 @@ func TestConnectRecord(t *testing.T) {
 			}
 			checkCount(t, m, configMap, 0)
 		}},
-		"not written while paused":   {change: paused, check: func(t *testing.T, m *member, _ *Connected) { checkCount(t, m, creation, 0) }},
-		"another hub":                {change: foreign, reason: v1.ReasonManagedByAnotherHub},
-		"replaced":                   {change: both(foreign, replaces), check: func(t *testing.T, m *member, _ *Connected) { checkHub(t, m, "hub") }},
-		"replaced without the means": {change: both(foreign, replaces, lacks("create pods")), reason: v1.ReasonPermissionsMissing},
-		"not read":                   {change: code(configMap, 500), reason: v1.ReasonSetupFailed},
-		"not allowed":                {change: code(creation, 403), reason: v1.ReasonPermissionsMissing},
+		"not written while paused":         {change: paused, check: func(t *testing.T, m *member, _ *Connected) { checkCount(t, m, creation, 0) }},
+		"another hub":                      {change: foreign, reason: v1.ReasonManagedByAnotherHub},
+		"replaced":                         {change: both(foreign, replaces), check: func(t *testing.T, m *member, _ *Connected) { checkHub(t, m, "hub") }},
+		"replaced without the means":       {change: both(foreign, replaces, lacks("create pods")), reason: v1.ReasonPermissionsMissing},
+		"not read":                         {change: code(configMap, 500), reason: v1.ReasonSetupFailed},
+		"not allowed":                      {change: code(creation, 403), reason: v1.ReasonPermissionsMissing, says: "to review permissions"},
+		"not allowed, and it lacks others": {change: both(code(creation, 403), lacks("create pods")), reason: v1.ReasonPermissionsMissing, says: "create pods"},
+		"another error, and it lacks some": {change: both(code(creation, 500), lacks("create pods")), reason: v1.ReasonSetupFailed},
 	} {
 		t.Run(name, tt.run)
 	}

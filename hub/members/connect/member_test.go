@@ -31,6 +31,8 @@ type member struct {
 	codes map[string]int32
 	// lease is present, and renewed with each read, if these are true.
 	lease, renews bool
+	// classless is true without an ingress class.
+	classless bool
 
 	mu    sync.Mutex
 	asked []string
@@ -102,7 +104,7 @@ func (m *member) answer(r *http.Request, request string) any {
 	case kubeSystem:
 		return corev1.Namespace{TypeMeta: list("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "u"}}
 	case classes:
-		return networkingv1.IngressClassList{Items: []networkingv1.IngressClass{{}}}
+		return networkingv1.IngressClassList{Items: make([]networkingv1.IngressClass, map[bool]int{false: 1}[m.classless])}
 	case drivers:
 		return storagev1.CSIDriverList{Items: []storagev1.CSIDriver{{ObjectMeta: metav1.ObjectMeta{Name: "disk"}}}}
 	case nodes:
