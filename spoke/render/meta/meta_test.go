@@ -24,6 +24,7 @@ func TestName(t *testing.T) {
 		},
 		"long":                    {long, "-database", 52, strings.Repeat("a", 34) + "-" + Hash(long) + "-database"},
 		"cut at a dash":           {"aaa-" + long, "-x", 14, "aaa-" + Hash("aaa-" + long)[:8] + "-x"},
+		"last letter":             {"zoo", "", 63, "zoo"},
 		"dots":                    {"my.shop", "-backend", 63, "my-shop-" + Hash("my.shop") + "-backend"},
 		"begins with a digit":     {"1shop", "", 63, "x1shop-" + Hash("1shop")},
 		"without a suffix":        {"shop", "", 63, "shop"},
@@ -101,6 +102,7 @@ func TestImageVersion(t *testing.T) {
 		"shop@sha256:0123":                 "",
 		"shop:" + strings.Repeat("1", 64):  "",
 		"shop:v1_":                         "",
+		"shop:" + strings.Repeat("1", 63):  strings.Repeat("1", 63),
 	} {
 		if got := ImageVersion(image); got != want {
 			t.Errorf("ImageVersion(%q) = %q, want %q", image, got, want)

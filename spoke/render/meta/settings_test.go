@@ -65,3 +65,18 @@ func decode(t *testing.T, text string, into any) {
 		t.Fatal(err)
 	}
 }
+
+// TestBothNodesOfTerms: a term that matches no node leaves the others.
+func TestBothNodesOfTerms(t *testing.T) {
+	t.Parallel()
+	selecting := func(terms ...corev1.NodeSelectorTerm) *corev1.NodeAffinity {
+		return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}
+	}
+	by := func(key string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key}}}
+	}
+	got := bothNodes(selecting(by("a")), selecting(corev1.NodeSelectorTerm{}, by("b"))).RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	if len(got) != 1 || len(got[0].MatchExpressions) != 2 {
+		t.Errorf("terms %+v", got)
+	}
+}
