@@ -1,6 +1,7 @@
 package component
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -123,7 +124,7 @@ func keptOf(object Object, exists Resource, r Rendering) (*rendered, bool) {
 	}
 	was, known := renderedOf(exists)
 	want := *templateOf(object.Resource)
-	annotated := was.annotations == annotationsHash(want)
+	annotated := was.annotations == annotationsHash(want) || was.annotations == mapHash(scraped(want.Annotations, template.Annotations))
 	if !known { // Annotations of others are theirs.
 		was, annotated = rendered{images: imagesHash(*template), annotations: annotationsHash(*template)}, sameAnnotations(want, *template)
 	}
@@ -136,6 +137,18 @@ func keptOf(object Object, exists Resource, r Rendering) (*rendered, bool) {
 	default:
 		return &was, was.inputs == object.Inputs
 	}
+}
+
+// scraped returns the annotations of pods with those by which live ones are scraped: earlier releases set them there, and
+// without them pods are not edited.
+func scraped(want, live map[string]string) map[string]string {
+	both := maps.Clone(live)
+	maps.DeleteFunc(both, func(key, _ string) bool { return !strings.HasPrefix(key, "prometheus.io/") })
+	if both == nil {
+		return want
+	}
+	maps.Copy(both, want)
+	return both
 }
 
 // otherColor returns the live Deployment that has the requests of a workload with the strategy BlueGreen, in place of the

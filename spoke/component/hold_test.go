@@ -59,6 +59,20 @@ func earlier(r component.Resource) {
 	}
 }
 
+// ofEarlierRelease makes a workload one of a release that noted neither inputs nor versions, with annotations of the pods.
+func ofEarlierRelease(annotations map[string]string) func(component.Resource) {
+	return func(r component.Resource) {
+		switch w := r.(type) {
+		case *appsv1.Deployment:
+			w.Spec.Template.Annotations = annotations
+		case *appsv1.StatefulSet:
+			w.Spec.Template.Annotations = annotations
+		}
+		component.Record(component.Object{Resource: r}, "")
+		earlier(r)
+	}
+}
+
 // restartedByOthers makes a workload one of the first release, which noted nothing, with pods that another client has restarted.
 func restartedByOthers(r component.Resource) {
 	r.SetAnnotations(nil)
@@ -119,6 +133,8 @@ func TestHold(t *testing.T) {
 		"of another owner":                     {existing(versioned("1", "a"), func(r component.Resource) { r.SetOwnerReferences(nil) }), component.Rendering{Version: "2"}, "a", nil},
 		"no version":                           {existing(versioned("1", "a"), nil), component.Rendering{}, "a", nil},
 		"of an earlier release":                {existing(versioned("1", "a"), earlier), component.Rendering{Version: "2", Observed: true}, "a", all},
+		"of an earlier release, scraped":       {existing(versioned("1", "a"), ofEarlierRelease(map[string]string{"prometheus.io/scrape": "true"})), component.Rendering{Version: "2", Observed: true}, "a", all},
+		"of an earlier release, annotated":     {existing(versioned("1", "a"), ofEarlierRelease(map[string]string{"example.com/a": "b"})), component.Rendering{Version: "2", Observed: true}, "a", nil},
 		"of an earlier release, and an edit":   {existing(versioned("1", "a"), earlier), component.Rendering{Version: "2"}, "a", nil},
 		"released: the first":                  {existing(versioned("1", "a"), nil), component.Rendering{Version: "2", Released: true}, "a", []string{"backend", "frontend"}},
 		"released: it is not ready":            {mixed(starting("database"), "2", "1", "1"), component.Rendering{Version: "2", Released: true}, "a", []string{"backend", "frontend"}},
