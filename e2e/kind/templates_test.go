@@ -53,23 +53,7 @@ func (e *environment) followTemplates(t *testing.T, app string) {
 		replaces = replaces || err != nil
 	}
 	e.plugin(t, "resume", app)
-	next := ""
-	fleettest.Within(t, 2*patience, "the pod templates of "+app+" in all regions", func(ctx context.Context) error {
-		var last error
-		began := ""
-		for _, r := range slices.Backward(e.regions) { // What one is waiting for is read after it.
-			begun, err := r.templates(ctx, app)
-			if err != nil && began != "" {
-				t.Errorf("%s has begun before %s is ready: %v", began, r.name, err)
-				began = ""
-			}
-			if begun && r != e.regions[0] && next == "" {
-				began, next = r.name, r.name
-			}
-			last = errors.Join(last, err)
-		}
-		return last
-	})
+	fleettest.Within(t, 2*patience, "the pod templates of "+app+" in all regions", e.inOrder(t, app))
 	e.running(t, app)
 	for key, now := range e.workloads(t.Context(), t) {
 		if key.app != app || key.name != "EcommerceApp backend" {
@@ -78,6 +62,28 @@ func (e *environment) followTemplates(t *testing.T, app string) {
 		if replaced := !sharesAny(before[key].pods, now.pods); replaced != replaces {
 			t.Errorf("%v had %+v and has %+v: replaced %t, want %t", key, before[key], now, replaced, replaces)
 		}
+	}
+}
+
+// inOrder returns a check that all regions have the pod templates that are rendered. It fails the test if one begins before
+// those before it are ready.
+func (e *environment) inOrder(t *testing.T, app string) func(context.Context) error {
+	t.Helper()
+	seen := map[string]bool{}
+	return func(ctx context.Context) error {
+		var last error
+		began := ""
+		for _, r := range slices.Backward(e.regions) { // What one waits for is read after it.
+			begun, err := r.templates(ctx, app)
+			if err != nil && began != "" {
+				t.Errorf("%s has begun before %s is ready: %v", began, r.name, err)
+			}
+			if begun && !seen[r.name] {
+				began, seen[r.name] = r.name, true
+			}
+			last = errors.Join(last, err)
+		}
+		return last
 	}
 }
 
