@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -229,6 +230,8 @@ spec:
 func testOptionalKinds(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := w.runningShop(t)
+		before := w.generations(t, app)
+		w.awaitScraping(t, app, "true")
 		if err := w.cluster.Apply(t.Context(), []byte(serviceMonitors)); err != nil {
 			t.Fatal(err)
 		}
@@ -257,15 +260,32 @@ func testOptionalKinds(w *environment) func(*testing.T) {
 		})
 		w.reconcile(t, app, "with monitors")
 		w.awaitRunning(t, app)
+		w.awaitScraping(t, app, "")
 		mark := w.mark(t)
 		w.reconcile(t, app, "with monitors, again")
 		w.checkStatusWrites(t, mark, app, 1)
 
 		framework.Delete(t, w, definition("servicemonitors.monitoring.coreos.com"))
+		w.awaitScraping(t, app, "true")
 		w.awaitRunning(t, app)
+		if diff := cmp.Diff(before, w.generations(t, app)); diff != "" {
+			t.Errorf("Deployments are changed by the monitors (-before +after):\n%s", diff)
+		}
 		// The app can still be deleted.
 		framework.Delete(t, w, app)
 	}
+}
+
+// awaitScraping waits until the Service of the backend has the annotation for a Prometheus without operator, or none.
+func (e *environment) awaitScraping(t *testing.T, app *v1.EcommerceApp, want string) {
+	t.Helper()
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-backend"}}
+	framework.Await(t, e, service, "the annotation of scraping to be "+want, func(s *corev1.Service) error {
+		if s.Annotations["prometheus.io/scrape"] != want {
+			return errNotYet
+		}
+		return nil
+	})
 }
 
 func definition(name string) *metav1.PartialObjectMetadata {
