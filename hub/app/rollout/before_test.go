@@ -159,3 +159,50 @@ func TestRollbackOfSuperseded(t *testing.T) {
 		},
 	})
 }
+
+// TestProof: others follow when a revision is proven, by a cluster of which nothing was bad before as long as one can.
+func TestProof(t *testing.T) {
+	t.Parallel()
+	two := func(r *Request) { r.Spec.MaxConcurrentClusters = 2 }
+	notReady := not(Component{Name: "backend", Reason: v1.ReasonWaitingForReplicas})
+	third := func(r *Request) {
+		two(r)
+		r.Clusters[2].Unready = []Component{{Name: "backend", Reason: v1.ReasonWaitingForReplicas}}
+	}
+	backend := v1.ClusterBefore{Serving: true, Unready: []v1.UnreadyComponent{{Name: "backend", Reason: v1.ReasonWaitingForReplicas}}}
+	proved := ready("eu-1", 60)
+	proved.Before = &backend
+	updating := was(3, backend)
+	updating.Name = "us-1"
+	runDecisions(t, []decisionCase{
+		{
+			name: "one that does not respond does not prove it", last: rolling(), clusters: "eu-1=2,aside us-1=1 us-2=1", with: two,
+			want: "Progressing us 1/3 waiting for us-1, us-2 | eu-1=2 us-1=2(0s) us-2=1 | until 10m0s",
+		}, {
+			name: "nor one in which something was bad, where another can", last: rolling(proved), clusters: "eu-1=2 us-1=1 us-2=1", with: two,
+			want: "Progressing us 1/3 waiting for us-1, us-2; not ready before: eu-1 | eu-1=2(ready 0s after 60s of health, before [{backend WaitingForReplicas}]) us-1=2(0s) us-2=1 | until 10m0s",
+		}, {
+			name: "or is about to", last: rolling(proved, began("us-1", 3)), clusters: "eu-1=2 us-1=2,updating us-2=1", with: third,
+			want: "Progressing us 1/3 waiting for us-1, us-2; not ready before: eu-1, us-2 | eu-1=2(ready 0s after 60s of health, before [{backend WaitingForReplicas}]) us-1=2(-3m0s) us-2=1 | until 7m0s",
+		}, {
+			name: "it does where none can", last: rolling(proved, updating), clusters: "eu-1=2 us-1=2,updating us-2=1",
+			with: func(r *Request) {
+				two(r)
+				r.Clusters[2].Unready = []Component{{Name: "backend", Reason: v1.ReasonWaitingForReplicas}}
+			},
+			want: "Progressing us 1/3 waiting for us-1, us-2; not ready before: eu-1, us-1, us-2 | eu-1=2(ready 0s after 60s of health, before [{backend WaitingForReplicas}]) us-1=2(-3m0s, before [{backend WaitingForReplicas}]) us-2=2(0s, before [{backend WaitingForReplicas}]) | until 7m0s",
+		}, {
+			name: "it waits for none without replicas", last: complete(1), clusters: "eu-1=1 us-1=1,empty", with: notReady,
+			want: "Progressing eu 0/2 waiting for eu-1, us-1; not ready before: eu-1 | eu-1=2(0s, before [{backend WaitingForReplicas}]) us-1=1 | until 10m0s",
+		}, {
+			name: "neither does one that serves no customers", last: complete(1), clusters: "eu-1=1,empty us-1=1,down",
+			want: "Progressing eu 0/2 waiting for eu-1, us-1; not serving customers before: us-1 | eu-1=2(0s) us-1=2(0s, down before) | until 10m0s",
+		}, {
+			name: "also while that is updated", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,empty us-1=1,down",
+			want: "Progressing eu 0/2 waiting for eu-1, us-1; not serving customers before: us-1 | eu-1=2(ready 0s) us-1=2(0s, down before) | until 1m0s",
+		}, {
+			name: "or one that tried it does not respond", last: rolling(was(3, v1.ClusterBefore{})), clusters: "eu-1=2,aside us-1=1,down",
+			want: "Progressing 0/2 waiting for us-1; not serving customers before: us-1 | eu-1=2(never, down before) us-1=2(0s, down before) | until 10m0s",
+		},
+	})
+}

@@ -163,7 +163,7 @@ func TestDownBefore(t *testing.T) {
 			name: "a cluster without replicas proves nothing", last: rolling(was(10, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2",
 			with: func(r *Request) { r.Clusters[1].NoReplicas = true }, want: "Failed 1/2 eu-1: it is not ready within spec.rollout.progressDeadline; left behind: eu-1 | eu-1=2(0s after 600s, down before) us-1=2",
 		}, {
-			name: "nor does one after another that proved it", last: rolling(was(10, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2 us-2=2",
+			name: "one after another that proved it fails nothing", last: rolling(was(10, v1.ClusterBefore{})), clusters: "eu-1=2,down us-1=2 us-2=2",
 			with: func(r *Request) { r.Clusters[2].NoReplicas = true }, want: "Complete 2/3 left behind: eu-1 | eu-1=2(0s after 600s, down before) us-1=2 us-2=2 | completed 0s",
 		}, {
 			name: "after the completion it fails nothing", last: complete(2), clusters: "eu-1=2,down",
