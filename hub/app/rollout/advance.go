@@ -339,7 +339,7 @@ func (p *planner) before(c *progress) *v1.ClusterBefore {
 		now = &v1.ClusterBefore{Unknown: true}
 	}
 	carried, is := p.superseded[c.Name]
-	if is && (now.Unknown && !carried.Unknown || isNotable(now) || c.isChanging()) {
+	if is && (now.Unknown || isNotable(now) || c.isChanging()) {
 		return carried.DeepCopy()
 	}
 	return now
@@ -372,7 +372,6 @@ func openUntil(windows []window, now time.Time) (open bool, changes time.Time) {
 		begins := w.schedule.Next(now.Add(-w.duration))
 		ends := begins.Add(w.duration)
 		switch {
-		case begins.IsZero():
 		case !begins.After(now):
 			if ends.After(closes) {
 				closes = ends

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"testing"
+	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -30,6 +31,10 @@ func TestBegin(t *testing.T) {
 		}, {
 			name: "without a cluster that responds nothing begins", last: complete(1), clusters: "eu-1=1,aside",
 			want: "Progressing 0/1 | eu-1=1",
+		}, {
+			name: "one that is paused, and serves customers, is not the first", last: complete(1), clusters: "eu-1=1,aside us-1=1",
+			with: func(r *Request) { r.Clusters[0].Serving = true },
+			want: "Progressing us 0/2 waiting for us-1 | eu-1=1 us-1=2(0s) | until 10m0s",
 		}, {
 			name: "a cluster that is set aside gets the first revision too", clusters: "eu-1=0,aside eu-2=0,down",
 			want: "Progressing 0/2 waiting for eu-2; not serving customers before: eu-2 | eu-1=2(never, before not observed) eu-2=2(0s, down before) | until 10m0s",
@@ -195,4 +200,32 @@ func TestSpecHash(t *testing.T) {
 			t.Errorf("%s: %v, %+v", name, err, d.Status)
 		}
 	}
+}
+
+// TestBeginDown is about clusters that serve no customers when they begin, and data that is copied then.
+func TestBeginDown(t *testing.T) {
+	t.Parallel()
+	justNow := func(r *Request) { r.Clusters[len(r.Clusters)-1].DownSince = r.Now.Add(-time.Minute) }
+	runDecisions(t, []decisionCase{
+		{
+			name: "one that ceased just now has its turn", last: rolling(), clusters: "eu-1=2 us-1=1 us-2=1,down", with: justNow,
+			want: "Progressing us 1/3 waiting for us-1, us-2; not serving customers before: us-2 | eu-1=2 us-1=2(0s) us-2=1 | until 9m0s",
+		}, {
+			name: "with All it begins", last: complete(1), clusters: "us-1=1 us-2=1,down",
+			with: func(r *Request) { justNow(r); r.Spec.Strategy = v1.RolloutAll },
+			want: "Progressing 0/2 waiting for us-1, us-2; not serving customers before: us-2 | us-1=2(0s) us-2=2(0s, down before) | until 10m0s",
+		}, {
+			name: "where none serves one tries it at once", last: complete(1), clusters: "us-1=1,down us-2=1,down",
+			with: func(r *Request) { justNow(r); r.Clusters[0].DownSince = r.Clusters[1].DownSince },
+			want: "Progressing 0/2 waiting for us-1, us-2; not serving customers before: us-1, us-2 | us-1=2(0s, down before) us-2=1 | until 10m0s",
+		}, {
+			name: "its time does not count while it waits for a backup", last: rolling(), clusters: "eu-1=2 us-1=1,down",
+			with: func(r *Request) { r.Clusters[1].Waiting = true },
+			want: "Progressing 1/2 waiting for us-1; not serving customers before: us-1 | eu-1=2 us-1=2(never, down before)",
+		}, {
+			name: "nor while data is copied", last: complete(1), clusters: "eu-1=1",
+			with: not(Component{Name: "database", Reason: v1.ReasonCopyingData, Copying: true, Growing: true}),
+			want: "Progressing eu 0/1 waiting for eu-1 | eu-1=2(never)",
+		},
+	})
 }

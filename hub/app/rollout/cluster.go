@@ -94,7 +94,7 @@ func (c *progress) isPending(revision int64) bool {
 
 // isGuarded reports whether a cluster is being updated that served customers before, and is not left behind.
 func (c *progress) isGuarded() bool {
-	return !c.SetAside && c.update != nil && c.behind == "" && c.update.Before != nil && !wasDown(c.update)
+	return !c.SetAside && c.update != nil && c.behind == "" && !wasDown(c.update)
 }
 
 // servedBefore reports whether customers were served when an update began. It is not known yet while the
