@@ -289,7 +289,7 @@ func (p *planner) startDown() {
 		return
 	}
 	trying := slices.ContainsFunc(p.clusters, func(c *progress) bool {
-		return !c.SetAside && c.update != nil && c.behind == "" && !servedBefore(c.update)
+		return !c.SetAside && c.update != nil && c.behind == "" && !c.update.Before.Serving
 	})
 	for _, c := range p.clusters {
 		if !c.isDown() || c.next == p.status.Revision || !all && trying {

@@ -75,7 +75,7 @@ func isFailing(reason string) bool { return slices.Contains(Failures(), reason) 
 type progress struct {
 	Cluster
 	next int64
-	// update is the update that has yet to succeed, or nil.
+	// update is the update that has yet to succeed, or nil. It has what was before unless the cluster is set aside.
 	update *v1.ClusterUpdate
 	// succeeded is the update that did, or nil. It is kept while its setbacks, or what was before, may still count.
 	succeeded *v1.ClusterUpdate
@@ -97,14 +97,8 @@ func (c *progress) isGuarded() bool {
 	return !c.SetAside && c.update != nil && c.behind == "" && !wasDown(c.update)
 }
 
-// servedBefore reports whether customers were served when an update began. It is not known yet while the
-// cluster has not been observed, and such a cluster is not protected.
-func servedBefore(u *v1.ClusterUpdate) bool { return u.Before != nil && u.Before.Serving }
-
 // wasDown reports whether it is known that customers were not served when an update began.
-func wasDown(u *v1.ClusterUpdate) bool {
-	return u.Before != nil && !u.Before.Serving && !u.Before.Unknown
-}
+func wasDown(u *v1.ClusterUpdate) bool { return !u.Before.Serving && !u.Before.Unknown }
 
 // isNotable reports whether it is known that something was bad before an update.
 func isNotable(b *v1.ClusterBefore) bool {
@@ -139,7 +133,7 @@ func (c *progress) isHealthy(u *v1.ClusterUpdate) bool {
 
 // needsUser reports whether a cluster needs a user, and did not for the same reason before.
 func (c *progress) needsUser(u *v1.ClusterUpdate) bool {
-	return c.Failure != "" && (u.Before == nil || c.Stalled == "" || c.Stalled != u.Before.Stalled)
+	return c.Failure != "" && (c.Stalled == "" || c.Stalled != u.Before.Stalled)
 }
 
 // isWorse reports whether a component is worse than before: it was ready, or its pods did not fail. One that is being
@@ -153,20 +147,17 @@ func isWorse(k Component, before *v1.ClusterBefore) bool {
 
 // unreadyBefore returns what is known of a component that was not ready before, and false for one that was.
 func unreadyBefore(k Component, before *v1.ClusterBefore) (v1.UnreadyComponent, bool) {
-	if before != nil {
-		for _, was := range before.Unready {
-			if was.Name == k.Name {
-				return was, true
-			}
-		}
+	i := slices.IndexFunc(before.Unready, func(was v1.UnreadyComponent) bool { return was.Name == k.Name })
+	if i < 0 {
+		return v1.UnreadyComponent{}, false
 	}
-	return v1.UnreadyComponent{}, false
+	return before.Unready[i], true
 }
 
 // isAsBefore reports whether a cluster serves customers as it did before, and only what was bad then is.
 func (c *progress) isAsBefore(u *v1.ClusterUpdate) bool {
-	stalls := c.Stalled != "" && u.Before != nil && c.Stalled == u.Before.Stalled
-	return c.Serving && servedBefore(u) && isNotable(u.Before) && (c.Settled || stalls) && !slices.ContainsFunc(c.Unready, func(k Component) bool {
+	stalls := c.Stalled != "" && c.Stalled == u.Before.Stalled
+	return c.Serving && u.Before.Serving && isNotable(u.Before) && (c.Settled || stalls) && !slices.ContainsFunc(c.Unready, func(k Component) bool {
 		_, excused := unreadyBefore(k, u.Before)
 		k.Changing = k.Changing && !excused
 		return isWorse(k, u.Before)
@@ -323,7 +314,7 @@ func (c *progress) isRefused() bool { return c.Stalled == v1.ReasonUpgradeRefuse
 // before, or serves them as before because its copy stays, is left behind.
 func (c *progress) fail(cause string) {
 	text := v1.Excerpt(c.Name+": "+cause, maxMessage)
-	if servedBefore(c.update) && !c.isRefused() {
+	if c.update.Before.Serving && !c.isRefused() {
 		c.failure = text
 	} else {
 		c.behind = text

@@ -212,7 +212,7 @@ func (c *chaos) settled() bool {
 	case v1.RolloutComplete, v1.RolloutRolledBack:
 		return true
 	case v1.RolloutFailed:
-		worse := slices.ContainsFunc(s.Updating, func(u v1.ClusterUpdate) bool { return servedBefore(&u) && !c.find(u.Name).refused })
+		worse := slices.ContainsFunc(s.Updating, func(u v1.ClusterUpdate) bool { return u.Before != nil && u.Before.Serving && !c.find(u.Name).refused })
 		return !worse || c.request.Spec.OnFailure == v1.FailurePause || s.PreviousRevision == 0 || s.CompletionTime != nil || s.PreviousRevision == s.Revision
 	default:
 		return (s.State == v1.RolloutRollingBack || s.CompletionTime != nil) && c.isBad(s.Target())
