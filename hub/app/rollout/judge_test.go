@@ -57,6 +57,10 @@ func TestWorse(t *testing.T) {
 		}, {
 			name: "unless its new pods fail", last: rolling(began("eu-1", 10)), clusters: "eu-1=2 us-1=1",
 			with: not(Component{Name: "database", Reason: v1.ReasonCrashLoopBackOff, Growing: true}), want: fails,
+		}, {
+			name: "it needs a user, although all is ready", last: rolling(began("eu-1", 1)), clusters: "eu-1=2 us-1=1",
+			with: func(r *Request) { r.Clusters[0].Stalled, r.Clusters[0].Failure = v1.ReasonFieldManagerConflict, "FieldManagerConflict: image" },
+			want: "RollingBack 0/2 eu-1: FieldManagerConflict: image | eu-1=1(0s) us-1=1",
 		},
 	})
 }
