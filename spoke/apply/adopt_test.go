@@ -36,6 +36,8 @@ func TestDifferences(t *testing.T) {
 		"selector":        {object{"spec": object{"selector": object{"app": "theirs"}}}, []string{"spec.selector"}},
 		"list":            {object{"spec": object{"ports": []any{object{"port": int64(443), "protocol": "TCP"}}}}, []string{"spec.ports[443]"}},
 		"item of a list":  {object{"spec": object{"ports": []any{object{"port": int64(80), "protocol": "TCP", "name": "web"}}}}, []string{"spec.ports[80].name"}},
+		"list, not one":   {object{"spec": object{"type": []any{object{"port": int64(80)}}}}, []string{"spec.type"}},
+		"one, not a list": {object{"spec": object{"ports": "80"}}, []string{"spec.ports"}},
 		"key with a dot":  {object{"data": object{"tls.crt": "another", "user": "b"}}, []string{"data.user", "data[tls.crt]"}},
 	} {
 		t.Run(name, func(t *testing.T) {

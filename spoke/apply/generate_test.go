@@ -53,7 +53,7 @@ func TestRandomIsUniform(t *testing.T) {
 	// Each byte once: those above the bound must be skipped, the rest spread evenly.
 	all := make([]byte, 256)
 	for i := range all {
-		all[i] = byte(i)
+		all[i] = byte(255 - i)
 	}
 	data, err := generate(component.Generate{Random: map[string]int{"k": 248}}, nil,
 		source{random: io.MultiReader(bytes.NewReader(all), rand.Reader), now: noon()})
@@ -67,6 +67,15 @@ func TestRandomIsUniform(t *testing.T) {
 	for b, n := range counts {
 		if n != 4 {
 			t.Errorf("%q was drawn %d times, want 4", b, n)
+		}
+	}
+}
+
+func TestLengths(t *testing.T) {
+	for _, n := range []int{1, maxLength} {
+		data, err := generate(component.Generate{Random: map[string]int{"k": n}}, nil, source{random: rand.Reader, now: noon()})
+		if err != nil || len(data["k"]) != n {
+			t.Errorf("%d characters, want %d: %v", len(data["k"]), n, err)
 		}
 	}
 }

@@ -60,6 +60,18 @@ func TestOrderOf(t *testing.T) {
 			}
 		}
 	}
+	for kind, group := range map[string]string{"Deployment": "example.com/v1", "ReplicaSet": "apps/v1", "CronJob": "example.com/v1"} {
+		u := &unstructured.Unstructured{}
+		u.SetAPIVersion(group)
+		u.SetKind(kind)
+		u.SetGeneration(1)
+		if err := unstructured.SetNestedSlice(u.Object, []any{map[string]any{"name": "a"}}, "spec", "template", "spec", "containers"); err != nil {
+			t.Fatal(err)
+		}
+		if got := orderOf(u); got != 0 {
+			t.Errorf("a %s of %s has order %d", kind, group, got)
+		}
+	}
 	cronJob := &batchv1.CronJob{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "CronJob"}, ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 	edited := &metav1.PartialObjectMetadata{TypeMeta: cronJob.TypeMeta, ObjectMeta: metav1.ObjectMeta{Generation: 2}}
 	if orderOf(cronJob) == orderOf(edited) || orderOf(cronJob) == 0 {
