@@ -25,6 +25,7 @@
 //     not grow with the number of replicas, and the status of the copy names them.
 //   - shopfleet_app_database_lost has a series only where data is lost. It stays while the cluster
 //     does not answer: what was lost is so until the opposite is observed.
-//   - The number of series is bounded by the fleet: at most six for a member, two for an
-//     application and six for an application in a cluster.
+//   - The number of series is bounded by the fleet: at most six for a member, three for an
+//     application and six for an application in a cluster. One of each of the last two exists only
+//     while the status is rejected, or the data is lost.
 package metrics

@@ -4,7 +4,7 @@
 // # Purpose
 //
 //   - Options are the hub's flags; those that hub and spoke share are in package
-//     operator.
+//     spoke/runtime/manager.
 //   - Main runs the hub as a process: it sets up the logger and calls Run.
 //   - Run runs the hub until its context is done. Tests may run several hubs in one
 //     process.

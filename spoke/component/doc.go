@@ -18,10 +18,10 @@
 // # Trade-offs
 //
 // Dependencies gate the first rollout and changes of version, but not repairs: a
-// frontend that was deleted is recreated while the database restarts. What counts is
-// whether a dependency serves with the desired version, not whether all of it is ready: a
-// database serves while its primary does, so that a replica that is seeded for hours, or
-// lost, does not hold back a release of the backend.
+// frontend that was deleted is recreated while the database restarts. A dependency must
+// serve with the desired version, but not all of it must be ready: a database serves
+// while its primary does, so a replica that copies data for hours, or is
+// lost, does not delay a release of the backend.
 //
 // A ConfigMap that is no longer needed is deleted when its component is ready, because the pods that are
 // being replaced may read it. An update that fails keeps it, and one more for each further attempt.
@@ -31,10 +31,10 @@
 // user. For tools that use kstatus, observedGeneration is then the generation of the spec:
 // otherwise they would wait, as for a spec that the controller has not read yet.
 //
-// A volume that cannot grow stalls the application although its database is ready, with the old
-// size: kstatus reports Failed, because a change was asked for that will not come by itself, while
-// Ready and Available say that nothing is wrong for customers. The claim of dumps only makes it
-// Degraded: the spec does not say its size.
+// A volume that cannot grow stalls the application although its database is ready with the old
+// size: kstatus reports Failed, because the requested change needs a user, while
+// Ready and Available show that customers are served. If the claim of dumps cannot grow, the application is only
+// Degraded, because the spec does not have its size.
 //
 // A StatefulSet is recreated with larger claim templates after its claims have been
 // expanded, not before: claims that cannot be expanded are reported, and block nothing

@@ -9,11 +9,11 @@
 //   - ClusterRunner: for each engaged cluster, a controller per kind with its own
 //     queue, workers and caches. In the hub those are the members, in cmd/spoke it is
 //     the one local cluster.
-//   - Which copies are whose: one that names the agent is cmd/spoke's, as are the
-//     applications that people run in the cluster, and any other copy is the hub's.
-//   - ClusterRunner.DryRun: what the reconciler would write of the children of a copy that need
-//     not exist, by the same code with dry runs.
-//   - CacheOptions and WatchedObjects: what a cluster's cache must hold.
+//   - Ownership: cmd/spoke reconciles copies that name the agent, and applications that
+//     users created in the cluster; the hub reconciles all other copies.
+//   - ClusterRunner.DryRun: returns what the reconciler would write of the children of a copy, which
+//     need not exist, by the same code with dry runs.
+//   - CacheOptions and WatchedObjects: say what a cluster's cache must hold.
 //
 // # Non-goals
 //
@@ -25,14 +25,14 @@
 //
 //   - Everything is read from caches that hold only what carries our label. An
 //     unchanged application costs no request, whatever wakes its reconciler.
-//   - The caches hold the pods of databases only, with identity, owner, images and status: a
-//     StatefulSet does not say which of its pods is ready, nor what an init container does.
+//   - Of pods, the caches hold only those of databases, with identity, owner, images and status, because the status
+//     of a StatefulSet does not show which of its pods is ready, nor what an init container does.
 //     Pods are no children: they are never written.
 //   - Of most children, the caches hold metadata, what decisions read, and the fingerprint of what was
 //     applied; of Services, CronJobs and PrometheusRules, which are large, metadata alone is watched.
 //   - Objects of one cache share equal labels, owners and containers, which takes a third less
 //     memory. It relies on nothing being changed in cached objects.
-//   - NewInformer: informers call handlers themselves, so that a handler must not block. Those of client-go
+//   - NewInformer: its informers call handlers directly, so a handler must not block. Informers of client-go
 //     have two goroutines and a buffer for each handler, in each member.
 //   - Name, region and provider of a cluster come from the copy, in the hub and in the
 //     agent, so that a copy that is handed over is rendered the same.

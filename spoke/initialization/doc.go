@@ -3,9 +3,9 @@
 //
 // # Purpose
 //
-// A database is created once. A mark outside of its volume (database.Mark) says that there was one, and
-// Next returns the mark that is to be written, from the last one and from what is known of the volume.
-// Under a mark the primary initializes nothing: its data is lost until a Restore, or a user, ends that.
+// A database is created once. A mark outside of its volume (database.Mark) records that it was created.
+// Next returns the mark to write, from the last mark and from observations of the volume.
+// With a mark the primary does not initialize an empty volume: the data is lost until a Restore, or a user, ends that.
 //
 // # Non-goals
 //

@@ -15,21 +15,20 @@
 //
 //   - After writes, the last response is used until the cache has received all of them, so
 //     that one change is not written twice, and no write conflicts with an earlier one.
-//   - No state that a decision needs is kept in memory, but the last observation of a database's
-//     replicas, and of the Secrets and ConfigMaps of users, which a new process makes again: the
-//     rollout, deadlines and whether the application was ever ready are in the object's status and in
-//     the hashes of its children. So an object may move between hub and agent at any time, and the new
-//     reconciler writes only what differs.
-//   - The mark that a database was created, and its login, are Secrets that are read and written before
-//     anything is rendered, because clients and dumps depend on them, and outlive the object. That a loss
-//     was seen is in the object's status: in between, pods may say nothing.
+//   - Decisions need no state in memory except observations that a new process makes again: of a database's
+//     replicas, and of the Secrets and ConfigMaps of users. The rollout, deadlines and whether the
+//     application was ever ready are in the object's status and in the hashes of its children. So an object may
+//     move between hub and agent at any time, and the new reconciler writes only what differs.
+//   - The mark of a database and its login are Secrets that outlive the object. They are read and written before
+//     anything is rendered, because clients and dumps depend on them. A loss of data is recorded in the object's
+//     status, because a new pod does not show it.
 //   - Errors that a user must resolve (an unowned object, a missing permission, an exhausted
 //     quota, a denial of a policy) are retried every five minutes, because no event reports
 //     their resolution. Any event of the object, its children or the definitions, and the
 //     annotation ecommerce.io/reconcile-at, retry them at once.
-//   - Secrets and ConfigMaps that users provide are in no cache, which has only what we write: a watch
-//     would hold all of them. Their existence is read by name, once in a resync period, and what is
-//     missing every five minutes. It blocks nothing: a registry may be public.
+//   - Secrets and ConfigMaps that users provide are not cached: a watch would hold all of them. Whether they exist
+//     is read by name once in a resync period, and every five minutes while one is missing. A missing one
+//     blocks nothing: a registry may be public.
 //   - Caches hold no pods either, except the pods of databases. If an application waits for a component,
 //     the pods of the component are listed, after 30 seconds and then after one minute, two, four and so on. A
 //     watch would hold every pod of the fleet for the few that do not become ready.

@@ -29,8 +29,8 @@
 //
 // # Trade-offs
 //
-//   - The hub's cache is the inventory. It is complete once synced. Backups that a user
-//     deleted from the hub are found by backups rediscover, not here.
+//   - The hub's cache has all Backups once it is synced. Backups that a user
+//     deleted from the hub are found by kubectl shopfleet backups rediscover, not here.
 //   - Nothing is pruned while the clocks of the hub and of a provider differ by more than
 //     five minutes, nor any Backup of a provider whose clock skew has been unknown for
 //     two hours. A dump that exists on its claim only has no provider: pruning deletes
