@@ -7,7 +7,7 @@ import (
 )
 
 // Metrics holds the metrics of the controller. It is safe for concurrent use. Package
-// statemetrics has those of the applications.
+// hub/metrics has those of the applications.
 type Metrics struct {
 	fanout *prometheus.HistogramVec
 }

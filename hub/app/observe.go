@@ -49,7 +49,7 @@ func (o *observation) wait() time.Duration {
 }
 
 // observe reads the input of the status from memory and decides the placement. The
-// application was read before; see doc.go for why the reports come second.
+// application was read before the results of the queues, so these are never older than it.
 func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observation, error) {
 	members := &v1.MemberClusterList{}
 	if err := r.client.List(ctx, members, client.UnsafeDisableDeepCopy); err != nil {

@@ -181,8 +181,8 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 	return nil
 }
 
-// onApp enqueues an application for each of its changes, the hub's own writes included:
-// they carry the version that the next decision needs.
+// onApp enqueues an application for each of its changes. The hub's own writes are among them, because a pass
+// waits until the cache has them.
 func (c *Controller) onApp() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{

@@ -72,8 +72,8 @@ func (r *Reconciler) retry(request reconcile.Request, result reconcile.Result, e
 	return retry.Result(r.waits, r.state.CountConflict(request.NamespacedName, isConflict(err)), result, err)
 }
 
-// reconcile decides about an application, and hands the Decision over. An error in one part
-// is returned after the rest was reported: a status that is not written says of each cluster what was.
+// reconcile decides about an application, and hands the Decision over. An error in one part is returned after the
+// status was written with the rest: otherwise it would show the former state of every cluster.
 func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (reconcile.Result, error) {
 	deleting := app.Ending()
 	if app.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
@@ -121,7 +121,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 func (r *Reconciler) carryOut(ctx context.Context, app *v1.EcommerceApp, in *observation, next v1.EcommerceAppStatus) (reconcile.Result, error) {
 	decision := r.dispatcher.DecisionOf(app, &next)
 	decision.Ahead = in.isNew && app.Spec.Rollout == nil && app.DeletionTimestamp == nil && isRecorded(app, &next)
-	// Copies without a revision would get the spec at once, and a lost inventory is not known yet.
+	// Without a stored revision the copies would get the spec at once; of a lost inventory the clusters are unknown.
 	isDecided := len(in.Undecided) == 0 && (in.Unrevised == nil || app.Status.Rollout != nil)
 	isStored := isDecided && r.dispatcher.IsStored(app, decision)
 	if isStored {
@@ -154,8 +154,8 @@ type ahead struct {
 	restarts    bool
 }
 
-// record writes the metadata of a decision ahead, and returns the decision. Without the record it is that of the
-// clusters that were recorded before, without a restart.
+// record writes the metadata of a decision before its copies, and returns the status to carry out. If the write fails,
+// that is the status of the clusters that were recorded before, without a restart.
 func (r *Reconciler) record(ctx context.Context, a ahead, in *observation, next v1.EcommerceAppStatus) (v1.EcommerceAppStatus, error) {
 	if a.app.DeletionTimestamp != nil {
 		return next, nil
@@ -175,8 +175,8 @@ func (r *Reconciler) record(ctx context.Context, a ahead, in *observation, next 
 	return next, err
 }
 
-// leaveToStatus logs an error, and returns none, if the status is written soon: the error would be retried later
-// and later.
+// leaveToStatus logs an error, and returns none, if a pass that writes the status is due soon: the queue would retry an
+// error after longer and longer waits, and delay that pass.
 func leaveToStatus(ctx context.Context, failed error, soon bool) error {
 	if failed != nil && soon {
 		log.FromContext(ctx).Error(failed, "A part of the decision failed, and is tried again when the status is written")
@@ -185,10 +185,10 @@ func leaveToStatus(ctx context.Context, failed error, soon bool) error {
 	return failed
 }
 
-// isConflict reports whether an error is about what is read anew, so that it is tried again at once.
+// isConflict reports whether an error is a conflict, after which the next pass reads the object again.
 func isConflict(err error) bool { return apierror.Classify(err) == apierror.Conflict }
 
-// settle takes the annotations out of the application that the decision has brought to an end, with one patch.
+// settle removes the annotations that the decision has handled, with one patch.
 func (r *Reconciler) settle(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
 	before := *app
 	before.ObjectMeta = *app.ObjectMeta.DeepCopy()

@@ -21,8 +21,8 @@ const undivided = -1
 // hashLength is the length of the hash of an order, in bytes.
 const hashLength = 8
 
-// DecisionOf returns the Decision that a status says about an application: the one that was computed, or the one that is
-// stored, as facts. It shares the memory of both. Its spec lists the objects that are known to be needed by its clusters.
+// DecisionOf returns the Decision that follows from a status of an application, the computed or the stored one. It
+// shares the memory of both. Its spec lists the objects that are known to be needed by its clusters.
 func DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus, sources state.Sources) *state.Decision {
 	decided := *app
 	decided.Status = *status

@@ -14,10 +14,10 @@ import (
 
 // HandOver replaces the Decision about an application, and returns the members whose queues are to look at it:
 // those that have not acted on their order and are not about to, those that know of a copy without an order, and
-// those that wait for this pass. It compares with what queues did, not with what they were told: one that never got an
-// order, as it was not connected, gets it with the next pass.
+// those that wait for this pass. It compares with the results of the queues, so a queue that never got an order, because
+// its member was not connected, gets it with the next pass.
 //
-// A result about another order does not count any more: neither that a copy is gone nor that it was applied.
+// A result about another order no longer shows that a copy is gone or was applied.
 func (s *State) HandOver(next *Decision) []string {
 	key := client.ObjectKeyFromObject(next.App)
 	next = next.detached(s.deliveredAs(key)) // All applications would wait for the copy.
