@@ -23,6 +23,7 @@ func TestDifferences(t *testing.T) {
 			"type": "ClusterIP", "clusterIP": "10.0.0.1", "selector": object{"app": "theirs", "tier": "web"},
 			"ports": []any{object{"port": int64(80), "protocol": "TCP", "name": "http"}},
 		},
+		"other": object{"ports": "80"},
 	}
 	for name, tt := range map[string]struct {
 		intent object
@@ -37,6 +38,7 @@ func TestDifferences(t *testing.T) {
 		"list":            {object{"spec": object{"ports": []any{object{"port": int64(443), "protocol": "TCP"}}}}, []string{"spec.ports[443]"}},
 		"item of a list":  {object{"spec": object{"ports": []any{object{"port": int64(80), "protocol": "TCP", "name": "web"}}}}, []string{"spec.ports[80].name"}},
 		"list, not one":   {object{"spec": object{"type": []any{object{"port": int64(80)}}}}, []string{"spec.type"}},
+		"a list for one":  {object{"other": object{"ports": []any{object{"port": int64(80)}}}}, []string{"other.ports"}},
 		"one, not a list": {object{"spec": object{"ports": "80"}}, []string{"spec.ports"}},
 		"key with a dot":  {object{"data": object{"tls.crt": "another", "user": "b"}}, []string{"data.user", "data[tls.crt]"}},
 	} {

@@ -33,6 +33,7 @@ func TestContains(t *testing.T) {
 		"quantity":                    {`{"limits":{"cpu":"1"}}`, `{"limits":{"cpu":"1000m"}}`, true},
 		"quantity as number":          {`{"limits":{"cpu":"1"}}`, `{"limits":{"cpu":1}}`, true},
 		"other quantity":              {`{"limits":{"cpu":"1"}}`, `{"limits":{"cpu":"1001m"}}`, false},
+		"no quantity":                 {`{"limits":{"cpu":"0"}}`, `{"limits":{"cpu":"x"}}`, false},
 		"text that looks like one":    {`{"data":{"cpu":"1"}}`, `{"data":{"cpu":"1000m"}}`, false},
 		"containers in another order": {`{"containers":[{"name":"b"},{"name":"a","image":"x"}]}`, `{"containers":[{"name":"a","image":"x"}]}`, true},
 		"container with other image":  {`{"containers":[{"name":"a","image":"y"}]}`, `{"containers":[{"name":"a","image":"x"}]}`, false},

@@ -137,3 +137,14 @@ func TestIsOwned(t *testing.T) {
 		}
 	}
 }
+
+// TestForget: what was written of other objects stays known.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	a, one, other := New(Options{}), component.Key{Name: "one"}, component.Key{Name: "other"}
+	a.written[one], a.written[other] = writeRecord{}, writeRecord{}
+	a.forget(one)
+	if a.wrote(one) || !a.wrote(other) {
+		t.Errorf("known are %d", len(a.written))
+	}
+}
