@@ -59,7 +59,9 @@ func TestWorse(t *testing.T) {
 			with: not(Component{Name: "database", Reason: v1.ReasonCrashLoopBackOff, Growing: true}), want: fails,
 		}, {
 			name: "it needs a user, although all is ready", last: rolling(began("eu-1", 1)), clusters: "eu-1=2 us-1=1",
-			with: func(r *Request) { r.Clusters[0].Stalled, r.Clusters[0].Failure = v1.ReasonFieldManagerConflict, "FieldManagerConflict: image" },
+			with: func(r *Request) {
+				r.Clusters[0].Stalled, r.Clusters[0].Failure = v1.ReasonFieldManagerConflict, "FieldManagerConflict: image"
+			},
 			want: "RollingBack 0/2 eu-1: FieldManagerConflict: image | eu-1=1(0s) us-1=1",
 		},
 	})
