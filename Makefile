@@ -45,7 +45,7 @@ ISOLATION ?=
 SAMPLES ?= 300
 # The vulnerability database that make vulncheck reads; empty for that of Go.
 GOVULNDB ?=
-# The IDs of the mutants that make mutants applies, with spaces; sample for two, others each day; empty for all.
+# The IDs of the mutants that make mutants applies, with spaces; empty for all.
 MUTANTS ?=
 # The cases that make faults runs: all, or the name of one.
 FAULTS ?= all
@@ -278,8 +278,8 @@ isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitt
 
 # The sample of crash points is a part of make test.
 .PHONY: instruments
-instruments: ## Run a short sample of mutants, bench and isolation, and show when the whole of each instrument last ran.
-	@$(MAKE) --no-print-directory mutants MUTANTS=sample
+instruments: ## Run two mutants and short samples of bench and isolation, and show when the whole of each instrument last ran.
+	@$(MAKE) --no-print-directory mutants MUTANTS='exchanged-unasked counts-at-once'
 	@$(MAKE) --no-print-directory bench BENCH=create PAIRS=1
 	@$(MAKE) --no-print-directory isolation ISOLATION=frozen SAMPLES=35
 	@echo "the last run of the whole:"; cat $(INSTRUMENTS)

@@ -86,29 +86,6 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestSample checks that seeds one after the other return each mutant once.
-func TestSample(t *testing.T) {
-	t.Parallel()
-	all := All()
-	const size = 4
-	found := map[string]int{}
-	samples := (len(all) + size - 1) / size
-	for seed := range samples {
-		sample := Sample(all, uint64(seed+20785), size)
-		if len(sample) == 0 || len(sample) > size {
-			t.Errorf("seed %d has %d mutants", seed, len(sample))
-		}
-		for _, m := range sample {
-			found[m.ID]++
-		}
-	}
-	for _, m := range all {
-		if found[m.ID] != 1 {
-			t.Errorf("%s is in %d of %d samples", m.ID, found[m.ID], samples)
-		}
-	}
-}
-
 // TestRunner runs the tests of a small module: a mutant is noticed only if the named test
 // fails because of it.
 func TestRunner(t *testing.T) {

@@ -49,19 +49,6 @@ func Select(all []Mutant, ids ...string) ([]Mutant, error) {
 	return slices.DeleteFunc(slices.Clone(all), func(m Mutant) bool { return !slices.Contains(ids, m.ID) }), nil
 }
 
-// Sample returns about as many mutants as the size says. The next seeds have the others, until all were returned
-// once.
-func Sample(all []Mutant, seed uint64, size int) []Mutant {
-	var chosen []Mutant
-	samples := uint64(max(1, (len(all)+size-1)/size))
-	for i, m := range all {
-		if uint64(i)%samples == seed%samples {
-			chosen = append(chosen, m)
-		}
-	}
-	return chosen
-}
-
 // Header returns the head of the table, with a newline.
 func Header() string {
 	return "| mistake | file | noticed by |\n|---|---|---|\n"

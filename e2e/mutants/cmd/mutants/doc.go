@@ -5,7 +5,7 @@
 // It runs one test for each mutant, in the module of the working directory, prints a table
 // of those that fail as they must, and fails if a test passes. Each test runs once without a
 // mutant before, and must pass: a test that fails anyway notices nothing. Arguments select
-// mutants by ID; the argument sample selects two, others each day.
+// mutants by ID.
 //
 // # Non-goals
 //

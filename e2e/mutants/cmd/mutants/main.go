@@ -5,17 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"time"
 
 	"github.com/shopfleet/shopfleet/e2e/mutants"
-)
-
-const (
-	// sample selects some mutants, others each day.
-	sample     = "sample"
-	sampleSize = 2
-	day        = 24 * time.Hour
 )
 
 func main() {
@@ -38,11 +30,9 @@ func run(ctx context.Context, selected []string) error {
 		return fmt.Errorf("creating a folder for mutants: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	chosen := mutants.Sample(mutants.All(), uint64(time.Now().Unix())/uint64(day.Seconds()), sampleSize)
-	if !slices.Equal(selected, []string{sample}) {
-		if chosen, err = mutants.Select(mutants.All(), selected...); err != nil {
-			return err
-		}
+	chosen, err := mutants.Select(mutants.All(), selected...)
+	if err != nil {
+		return err
 	}
 	runner := mutants.NewRunner(root, dir)
 	fmt.Print(mutants.Header())
