@@ -3,9 +3,9 @@ package copies
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -58,10 +58,9 @@ func (d *Dispatcher) Propagation() *propagate.Dispatcher { return d.propagation 
 
 // Start runs the queues of members, and those of what is propagated, until ctx is done.
 func (d *Dispatcher) Start(ctx context.Context) error {
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() { d.propagation.Start(ctx) })
-	return d.Runner.Start(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- d.propagation.Start(ctx) }()
+	return errors.Join(d.Runner.Start(ctx), <-ended)
 }
 
 // News returns a source of each application that a MemberQueue has news about.

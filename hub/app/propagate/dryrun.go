@@ -56,8 +56,7 @@ func (d *Dispatcher) Read(ctx context.Context, app *v1.EcommerceApp) []Content {
 // would be deleted of all that the copy lists.
 func (q *MemberQueue) DryRun(ctx context.Context, app, copied *v1.EcommerceApp, all []Content) []DryRunResult {
 	p := pass{MemberQueue: q, app: app, copied: copied, held: true}
-	listed := make([]v1.PropagatedObject, 0, len(all))
-	var found []DryRunResult
+	listed, found := make([]v1.PropagatedObject, 0, len(all)), make([]DryRunResult, 0, len(all))
 	for _, content := range all {
 		listed = append(listed, content.source.PropagatedObject)
 		change, err := p.dryRunWrite(ctx, content)

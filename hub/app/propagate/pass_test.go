@@ -57,7 +57,7 @@ func testWritten(t *testing.T, p *propagator) {
 	if len(written.ManagedFields) != 1 || written.ManagedFields[0].Manager != v1.HubFieldManager {
 		t.Errorf("the Secret was written by %+v", written.ManagedFields)
 	}
-	if err := p.WithWatch.Get(t.Context(), client.ObjectKey{Namespace: p.app.Namespace, Name: "settings"}, &corev1.ConfigMap{}); err != nil {
+	if err := p.Get(t.Context(), client.ObjectKey{Namespace: p.app.Namespace, Name: "settings"}, &corev1.ConfigMap{}); err != nil {
 		t.Error(err)
 	}
 	if p.reads != 4 {

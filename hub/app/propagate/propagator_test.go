@@ -196,7 +196,7 @@ func (p *propagator) settle(t *testing.T) {
 func (p *propagator) secret(t *testing.T) *corev1.Secret {
 	t.Helper()
 	found := &corev1.Secret{ObjectMeta: p.named("registry")}
-	err := p.WithWatch.Get(t.Context(), client.ObjectKeyFromObject(found), found)
+	err := p.Get(t.Context(), client.ObjectKeyFromObject(found), found)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
