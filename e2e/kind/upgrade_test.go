@@ -79,6 +79,11 @@ func (e *environment) checkReplaced(t *testing.T, way string, replace func()) {
 	}
 	for i, r := range e.regions {
 		changed := r.contents(t)
+		for object, content := range rendered[i] {
+			if now := changed[object]; strings.HasPrefix(object, "secrets/") && now != "" && now != content {
+				t.Errorf("%s: %s: %s had the keys %s, which pods name, and has %s", way, r.name, object, content, now)
+			}
+		}
 		maps.DeleteFunc(changed, func(object, content string) bool { return content == rendered[i][object] })
 		r.checkUntouched(t, marks[i], slices.Collect(maps.Keys(changed))...)
 		// The copies may have new fields, and pass on the request above.
