@@ -58,7 +58,7 @@ func (e *environment) testBase(t *testing.T) {
 	e.checkRenamed(t)
 	e.reconcile(t)
 	named := restarted(t)
-	fleettest.Within(t, patience, fmt.Sprintf("the pods of %q to be replaced", named), func(ctx context.Context) error {
+	fleettest.Within(t, 2*patience, fmt.Sprintf("the pods of %q to be replaced", named), func(ctx context.Context) error {
 		for key, now := range e.workloads(ctx, t) {
 			if slices.Contains(named, key.name) && now.templates == before[key].templates {
 				return fmt.Errorf("%w: %v", errWaiting, key)
