@@ -49,7 +49,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	app := &v1.EcommerceApp{}
 	if err := r.client.Get(ctx, request.NamespacedName, app); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.forget(request)
+			r.dispatcher.Forget(request.NamespacedName)
 		}
 		return r.retry(request, reconcile.Result{}, client.IgnoreNotFound(err))
 	}
@@ -216,11 +216,6 @@ func (r *Reconciler) compute(ctx context.Context, app *v1.EcommerceApp, in *aggr
 		next = aggregate.Compute(*in)
 	}
 	return next, err
-}
-
-// forget removes the state of a deleted application.
-func (r *Reconciler) forget(request reconcile.Request) {
-	r.dispatcher.Forget(request.NamespacedName)
 }
 
 // release removes the finalizer of an application whose copies are all deleted, or

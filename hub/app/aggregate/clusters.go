@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -102,7 +103,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 		e.PendingChangeCount = 0
 	}
 	e.Revision = in.Revisions[c.Name]
-	e.RenderingVersion = renderingOf(in, e)
+	e.RenderingVersion = cmp.Or(in.Renderings[c.Name], e.RenderingVersion)
 	if !wanted {
 		leaving(&e, in, c)
 		return e, !c.Gone && !c.Abandoned
@@ -215,7 +216,9 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 		e.AppliedGeneration = c.Copy.HubGeneration
 	}
 	current := settled && c.Copy.HubGeneration == generation && c.Copy.Revision == e.Revision
-	e.Phase, e.Available, e.Stalled = status.Phase, IsAvailable(status), isStalled(c.Copy, generation) && c.Copy.Revision == e.Revision
+	e.Phase, e.Available = status.Phase, IsAvailable(status)
+	// It waits for a user with what the hub wants.
+	e.Stalled = c.Copy.Says(v1.ConditionStalled) != nil && !c.Copy.Deleting && c.Copy.HubGeneration == generation && c.Copy.Revision == e.Revision
 	setState(e, generation, c.Copy, current)
 	switch {
 	case c.Failure.NeedsIntervention() || !current:
@@ -251,8 +254,8 @@ func setState(e *v1.ClusterStatus, generation int64, copied *Copy, current bool)
 	status := copied.Status
 	condition := meta.FindStatusCondition(status.Conditions, v1.ConditionReady)
 	ready := condition != nil && condition.Status == "True"
-	degraded := degradedBy(copied)
-	if degraded != nil {
+	degraded := copied.Says(v1.ConditionDegraded)
+	if degraded != nil && !copied.Deleting {
 		e.DegradedReason = degraded.Reason
 	}
 	switch {
@@ -289,11 +292,6 @@ func IsAvailable(status v1.EcommerceAppStatus) bool {
 	return meta.IsStatusConditionTrue(status.Conditions, v1.ConditionAvailable)
 }
 
-// isStalled reports whether a copy that was made from the present generation waits for a user.
-func isStalled(c *Copy, generation int64) bool {
-	return c.Says(v1.ConditionStalled) != nil && c.HubGeneration == generation && !c.Deleting
-}
-
 // isRejected reports whether a copy cannot reconcile its spec: it stalled before its workloads
 // were given the time to become ready. Those of a volume that cannot grow, or with a field that another
 // client keeps changing, or whose claim is being deleted, are ready, or become it, and what is lost with a database is no part of its spec.
@@ -302,14 +300,6 @@ func isRejected(status v1.EcommerceAppStatus) bool {
 	return stalled != nil && stalled.Status == "True" && !slices.Contains([]string{
 		v1.ReasonDeadlineExceeded, v1.ReasonStorageNotExpandable, v1.ReasonFieldManagerConflict, v1.ReasonDatabaseLost, v1.ReasonClaimBeingDeleted,
 	}, stalled.Reason)
-}
-
-// degradedBy returns the condition Degraded of a copy that is, for its present spec; nil if it is not.
-func degradedBy(c *Copy) *metav1.Condition {
-	if c.Deleting {
-		return nil
-	}
-	return c.Says(v1.ConditionDegraded)
 }
 
 // explain copies the reason and message of a condition, if there is one, into an entry.

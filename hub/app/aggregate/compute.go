@@ -41,8 +41,9 @@ func Compute(in Input) v1.EcommerceAppStatus {
 		next.Rollout, next.Rendering = in.Rollout.DeepCopy(), in.Rendering.DeepCopy()
 	}
 
-	next.SetPendingChanges(pendingChanges(in, clusters))
-	next.PendingChangeCount = pendingCount(clusters)
+	pending, count := pendingChanges(in, clusters)
+	next.SetPendingChanges(pending)
+	next.PendingChangeCount = count
 
 	s := summarize(in, clusters)
 	next.Phase, next.Message = s.phase(), s.message()
@@ -210,12 +211,4 @@ func setOf(names []string) map[string]bool {
 
 func sortClusters(entries []v1.ClusterStatus) {
 	slices.SortFunc(entries, func(a, b v1.ClusterStatus) int { return strings.Compare(a.Name, b.Name) })
-}
-
-// renderingOf returns the version of pod templates that a cluster may have: the last one while none is decided.
-func renderingOf(in Input, e v1.ClusterStatus) string {
-	if next, decided := in.Renderings[e.Name]; decided {
-		return next
-	}
-	return e.RenderingVersion
 }

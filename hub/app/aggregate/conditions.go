@@ -29,7 +29,8 @@ const messageDeleting = "the application is being deleted"
 // its status.
 func setConditions(conditions *[]metav1.Condition, s summary) {
 	facts := []fact{
-		s.readyFact(), s.availableFact(), s.progressingFact(), s.degradedFact(), s.stalledFact(), s.placedFact(), s.appliedFact(),
+		{kind: v1.ConditionReady, status: s.running(), reason: s.reason(), message: s.message()},
+		s.availableFact(), s.progressingFact(), s.degradedFact(), s.stalledFact(), s.placedFact(), s.appliedFact(),
 	}
 	if s.in.Deleting || s.in.Held {
 		facts = append(facts, s.deletingFact())
@@ -57,10 +58,6 @@ func setConditions(conditions *[]metav1.Condition, s summary) {
 			ObservedGeneration: s.in.Generation, LastTransitionTime: s.in.Now,
 		})
 	}
-}
-
-func (s summary) readyFact() fact {
-	return fact{kind: v1.ConditionReady, status: s.running(), reason: s.reason(), message: s.message()}
 }
 
 // availableFact returns the condition Available. One cluster that is known not to serve

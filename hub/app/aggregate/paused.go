@@ -52,13 +52,13 @@ func pendingIn(c Cluster) int32 {
 	return n
 }
 
-// pendingChanges returns the changes that are held back in the clusters with an entry. The counts
-// of the entries also have those that a copy does not list.
-func pendingChanges(in Input, entries []v1.ClusterStatus) []v1.PendingChange {
+// pendingChanges returns the changes that are held back in the clusters with an entry, and their number by the counts of
+// the entries, which also have those that a copy does not list.
+func pendingChanges(in Input, entries []v1.ClusterStatus) (all []v1.PendingChange, number int32) {
 	members := membersByName(in.Clusters)
-	var all []v1.PendingChange
 	size := 0
 	for _, e := range entries {
+		number += e.PendingChangeCount
 		if e.PendingChangeCount == 0 {
 			continue
 		}
@@ -82,14 +82,5 @@ func pendingChanges(in Input, entries []v1.ClusterStatus) []v1.PendingChange {
 			all = append(all, change)
 		}
 	}
-	return all
-}
-
-// pendingCount returns the number of changes in all clusters.
-func pendingCount(entries []v1.ClusterStatus) int32 {
-	var n int32
-	for i := range entries {
-		n += entries[i].PendingChangeCount
-	}
-	return n
+	return all, number
 }

@@ -75,7 +75,7 @@ func (s *summary) sort(c v1.ClusterStatus) {
 	switch {
 	case c.Stale:
 		s.lost = append(s.lost, c)
-	case c.Phase == v1.PhaseFailed, c.Phase == v1.PhaseDeleting && (c.Stalled || needsIntervention(c.Reason)):
+	case c.Phase == v1.PhaseFailed, c.Phase == v1.PhaseDeleting && (c.Stalled || (&Failure{Reason: c.Reason}).NeedsIntervention()):
 		s.failed = append(s.failed, c)
 	case c.Phase == v1.PhasePaused, c.Reason == v1.ReasonPaused:
 		s.paused = append(s.paused, c)
@@ -99,10 +99,6 @@ func (s *summary) countPlaced(c v1.ClusterStatus) {
 	if c.AppliedGeneration == s.in.Generation && (s.in.Rollout == nil || c.Revision == s.in.Rollout.Revision) {
 		s.applied++
 	}
-}
-
-func needsIntervention(reason string) bool {
-	return (&Failure{Reason: reason}).NeedsIntervention()
 }
 
 // running reports whether all placed clusters are ready, and have the spec.

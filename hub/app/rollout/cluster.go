@@ -177,7 +177,9 @@ func (c *progress) copies() bool {
 // observeUpdate updates one update.
 func (p *planner) observeUpdate(c *progress) {
 	u := c.update
-	p.recordBefore(c)
+	if u.Before == nil && !c.SetAside { // It was not observed, or an earlier release recorded nothing.
+		u.Before = p.before(c)
+	}
 	ready := !c.SetAside && !c.Waiting && c.isHealthy(u)
 	if c.SetAside || c.isRefused() || c.Waiting && !wasDown(u) || !ready && c.copies() {
 		c.stop(u)
@@ -228,14 +230,6 @@ func (p *planner) reaches(u *v1.ClusterUpdate, limit time.Duration) bool {
 // loses at most. Writes are rare: none before a limit of ten minutes, and at most four or one an hour before others.
 func untilStored(limit time.Duration) time.Duration {
 	return min(max(limit/4, minUntilStored), maxUntilStored)
-}
-
-// recordBefore records what a cluster was like before its update, if that is not recorded yet: the cluster was not
-// observed, or an earlier release recorded nothing.
-func (p *planner) recordBefore(c *progress) {
-	if u := c.update; u.Before == nil && !c.SetAside {
-		u.Before = p.before(c)
-	}
 }
 
 // resume lets the time of an update count that is observed. What was not observed since it was last written

@@ -84,6 +84,10 @@ func TestHealthyBefore(t *testing.T) {
 			with: not(Component{Name: "database", Reason: v1.ReasonCopyingData, Copying: true}),
 			want: "Progressing us 1/2 waiting for us-1 | eu-1=2 us-1=2(0s) | until 10m0s",
 		}, {
+			name: "unless pods fail while it is scaled", last: rolling(ready("eu-1", 30)), clusters: "eu-1=2 us-1=1",
+			with: not(Component{Name: "frontend", Reason: v1.ReasonCrashLoopBackOff, Scaling: true}),
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s, 1 setbacks) us-1=1 | until 10m0s",
+		}, {
 			name: "unless another component is worse", last: rolling(), clusters: "eu-1=2,updating us-1=1",
 			with: not(Component{Name: "database", Reason: v1.ReasonCopyingData, Copying: true}),
 			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(never) us-1=1",
