@@ -93,9 +93,10 @@ func (p *planner) nameDown() {
 			unready = append(unready, c.Name)
 		}
 	}
-	p.add("not ready before", unready)
-	p.add("not serving customers before", down)
-	p.add("left behind", behind)
+	message := &p.status.Message
+	*message = withNames(*message, "not ready before", unready)
+	*message = withNames(*message, "not serving customers before", down)
+	*message = withNames(*message, "left behind", behind)
 }
 
 // wasBefore returns what a cluster was like before its update, or is like before it.
@@ -112,15 +113,15 @@ func (p *planner) wasBefore(c *progress) *v1.ClusterBefore {
 	}
 }
 
-// add adds names to the message, if it is not about a failure that fills it.
-func (p *planner) add(what string, names []string) {
+// withNames adds names to a message, if it is not about a failure that fills it.
+func withNames(message, what string, names []string) string {
 	if len(names) == 0 {
-		return
+		return message
 	}
-	if p.status.Message != "" {
-		p.status.Message += "; "
+	if message != "" {
+		message += "; "
 	}
-	p.status.Message = v1.Excerpt(p.status.Message+what+": "+v1.FirstOf(names), maxMessage)
+	return v1.Excerpt(message+what+": "+v1.FirstOf(names), maxMessage)
 }
 
 // responds reports whether any cluster does.

@@ -22,7 +22,8 @@
 //     and never more than maxConcurrentClusters at once. Clusters without replicas prove nothing.
 //   - A cluster that did not serve before is named and holds up nothing: it is neither first, nor busy, nor a proof,
 //     gets the revision when that is proven, cannot fail, and is left behind if the deadline passes. Where
-//     none serves, one tries the revision at once, and the next when that is left behind.
+//     none serves, one tries the revision at once, and the next when that is left behind. So is one at once whose
+//     database cannot follow to the version of the revision: its copy stays.
 //   - A cluster that served fails when it needs a user, is not healthy within the deadline, or ceases to be healthy
 //     three times. A setback lapses after the soak time and the deadline in health.
 //   - Time counts while this hub observes the cluster. It is stored as a sum when that ends, when it reaches a limit, and

@@ -220,7 +220,5 @@ func (r RenderingRequest) nameOthers(d *RenderingDecision) {
 		d.Status = &v1.RolloutStatus{Revision: versionNumber(r.Version), State: v1.RolloutComplete}
 	}
 	slices.Sort(others)
-	p := planner{status: *d.Status}
-	p.add("with an agent that renders another version", others)
-	d.Status.Message = p.status.Message
+	d.Status.Message = withNames(d.Status.Message, "with an agent that renders another version", others)
 }
