@@ -154,12 +154,11 @@ func unreadyBefore(k Component, before *v1.ClusterBefore) (v1.UnreadyComponent, 
 	return before.Unready[i], true
 }
 
-// isAsBefore reports whether a cluster serves customers as it did before, and only what was bad then is.
+// isAsBefore reports whether a cluster that is not healthy serves customers, and only what was bad before is. It is
+// stalled for the same reason then.
 func (c *progress) isAsBefore(u *v1.ClusterUpdate) bool {
-	stalls := c.Stalled != "" && c.Stalled == u.Before.Stalled
-	return c.Serving && u.Before.Serving && isNotable(u.Before) && (c.Settled || stalls) && !slices.ContainsFunc(c.Unready, func(k Component) bool {
-		_, excused := unreadyBefore(k, u.Before)
-		k.Changing = k.Changing && !excused
+	return c.Serving && (c.Settled || c.Stalled != "") && !slices.ContainsFunc(c.Unready, func(k Component) bool {
+		k.Changing = false
 		return isWorse(k, u.Before)
 	})
 }

@@ -149,6 +149,27 @@ func TestRefused(t *testing.T) {
 	})
 }
 
+// TestAsBefore is about clusters in which the same is bad as before, and more.
+func TestAsBefore(t *testing.T) {
+	t.Parallel()
+	backend := v1.ClusterBefore{Serving: true, Unready: []v1.UnreadyComponent{{Name: "backend", Reason: v1.ReasonWaitingForReplicas}}}
+	notReady := Component{Name: "backend", Reason: v1.ReasonWaitingForReplicas}
+	runDecisions(t, []decisionCase{
+		{
+			name: "it serves no customers any more", last: rolling(was(10, backend)), clusters: "eu-1=2 us-1=1",
+			with: func(r *Request) { not(notReady)(r); r.Clusters[0].Serving = false },
+			want: "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s, before [{backend WaitingForReplicas}]) us-1=1",
+		}, {
+			name: "its copy is not settled", last: rolling(was(10, backend)), clusters: "eu-1=2 us-1=1",
+			with: func(r *Request) { not(notReady)(r); r.Clusters[0].Settled = false },
+			want: "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s, before [{backend WaitingForReplicas}]) us-1=1",
+		}, {
+			name: "it is not healthy while its upgrade waits for a backup", last: rolling(was(3, v1.ClusterBefore{})), clusters: "eu-1=2,backup us-1=2",
+			want: "Progressing 1/2 waiting for eu-1; not ready before: eu-1 | eu-1=2(-3m0s, down before) us-1=2 | until 7m0s",
+		},
+	})
+}
+
 // TestDownBefore is about clusters that did not serve customers before their update.
 func TestDownBefore(t *testing.T) {
 	t.Parallel()
