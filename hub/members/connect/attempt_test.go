@@ -61,12 +61,12 @@ type connectTest struct {
 	check func(*testing.T, *member, *Connected)
 }
 
-func (tt connectTest) run(t *testing.T) {
+func (c connectTest) run(t *testing.T) {
 	t.Parallel()
 	m := &member{version: "v1.36.3", codes: map[string]int32{crdRequest: 404, agentLease: 404}}
 	a := m.attempt(t)
-	if tt.change != nil {
-		tt.change(m, a)
+	if c.change != nil {
+		c.change(m, a)
 	}
 	if m.lease {
 		delete(m.codes, agentLease)
@@ -87,10 +87,10 @@ func (tt connectTest) run(t *testing.T) {
 		}()
 	}
 	switch {
-	case (failure == nil) == (connected == nil), failure == nil && tt.reason != "", failure != nil && (failure.Reason != tt.reason || !strings.Contains(failure.Message, tt.says)):
-		t.Fatalf("failure %+v, want %q", failure, tt.reason)
-	case tt.check != nil:
-		tt.check(t, m, connected)
+	case (failure == nil) == (connected == nil), failure == nil && c.reason != "", failure != nil && (failure.Reason != c.reason || !strings.Contains(failure.Message, c.says)):
+		t.Fatalf("failure %+v, want %q", failure, c.reason)
+	case c.check != nil:
+		c.check(t, m, connected)
 	}
 }
 
