@@ -77,4 +77,7 @@ func TestUnrecorded(t *testing.T) {
 			t.Errorf("%s: %s: %s", name, got.reason, got.message)
 		}
 	}
+	if got := (summary{}).deletingFact().message; got != "the application is deleted in all clusters" {
+		t.Errorf("nothing is left: %s", got)
+	}
 }

@@ -114,3 +114,14 @@ func TestSort(t *testing.T) {
 		}
 	}
 }
+
+// TestSetFacts: a cluster that names held templates has some.
+func TestSetFacts(t *testing.T) {
+	t.Parallel()
+	for _, templates := range [][]string{nil, {frontend}} {
+		var e v1.ClusterStatus
+		if setFacts(&e, v1.EcommerceAppStatus{HeldTemplates: templates}); e.HeldTemplates != (len(templates) > 0) {
+			t.Errorf("%q: held templates: %t", templates, e.HeldTemplates)
+		}
+	}
+}

@@ -175,6 +175,7 @@ func TestDescribe(t *testing.T) {
 		"many": {
 			many, "get r00, get r01, get r02, get r03, get r04, get r05, get r06, get r07, get r08, get r09 and 2 more",
 		},
+		"ten": {many[2:], "get r00, get r01, get r02, get r03, get r04, get r05, get r06, get r07, get r08, get r09"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -206,6 +207,15 @@ func TestShippedPermissionsCoverTheProbe(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s is not granted", name(needed))
+		}
+	}
+}
+
+// TestReads: informers get, list and watch.
+func TestReads(t *testing.T) {
+	for verb, want := range map[string]bool{"get": true, "list": true, "watch": true, "create": false, "patch": false, "delete": false} {
+		if got := Reads(attributes{Verb: verb, Resource: "pods"}); got != want {
+			t.Errorf("%s: %t, want %t", verb, got, want)
 		}
 	}
 }
