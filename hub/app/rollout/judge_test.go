@@ -120,6 +120,9 @@ func TestBadBefore(t *testing.T) {
 			name: "and needs one at the deadline", last: rolling(was(10, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonDeadlineExceeded})), clusters: "eu-1=2,failed us-1=1",
 			with: func(r *Request) { r.Clusters[0].Settled, r.Clusters[0].Unready = false, nil }, want: "Progressing us 0/2 waiting for us-1; left behind: eu-1 | eu-1=2(0s after 600s, before ProgressDeadlineExceeded[]) us-1=2(0s) | until 10m0s",
 		}, {
+			name: "in a member that is paused", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,failed us-1=1",
+			with: func(r *Request) { r.Clusters[0].SetAside = true }, want: "Progressing us 0/2 waiting for us-1 | eu-1=2(never after 180s) us-1=2(0s) | until 10m0s",
+		}, {
 			name: "for another reason", last: rolling(was(3, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonForbidden})), clusters: "eu-1=2,failed us-1=1",
 			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s, before Forbidden[]) us-1=1",
 		},
@@ -137,6 +140,9 @@ func TestRefused(t *testing.T) {
 		}, {
 			name: "the others complete it", last: rolling(ready("us-1", 60), began("us-2", 3)), clusters: "eu-1=2 us-1=2 us-2=2,refused",
 			want: "Complete 2/3 left behind: us-2 | eu-1=2 us-1=2 us-2=2(never after 180s) | completed 0s",
+		}, {
+			name: "also of one that was refused before", last: rolling(was(3, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonUpgradeRefused})), clusters: "eu-1=2,refused us-1=2",
+			want: "Complete 1/2 left behind: eu-1 | eu-1=2(never after 180s, before UpgradeRefused[]) us-1=2 | completed 0s",
 		}, {
 			name: "where no cluster gets it, it fails", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,refused",
 			want: "Failed 0/1 eu-1: UpgradeRefused: the version must be 8.4 before it can be 9; left behind: eu-1 | eu-1=2(never after 180s)",
