@@ -9,7 +9,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// testEditFirst: the copies of an edit do not wait until the hub has stored that it saw the edit.
+// testEditFirst checks that the copies of an edit do not wait until the hub has stored that it saw the edit.
 func (s *suite) testEditFirst(t *testing.T) {
 	t.Helper()
 	// A write of the status may take less time than a worker takes to begin, but not each time.

@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// testInventory is about copies that the status of no application lists.
+// testInventory checks copies that the status of no application lists.
 func (s *suite) testInventory(t *testing.T) {
 	deleted, recovered := small("deleted"), small("recovered", "us-1")
 	s.Create(t, deleted)

@@ -159,8 +159,8 @@ func (s *suite) setPaused(t *testing.T, name string, paused bool) {
 	framework.AwaitCondition(t, s.Hub, member, metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: reason})
 }
 
-// testDeletionsInPausedMember: what is deleted while a member is paused stays there until the end of
-// the pause, and is gone then.
+// testDeletionsInPausedMember checks that deletions in a paused member wait for the end of the pause, and are carried
+// out then.
 func (s *suite) testDeletionsInPausedMember(t *testing.T) {
 	deleted, moved, left := small("deleted", "eu-1", "us-1"), small("moved", "eu-1"), small("left", "eu-1")
 	deleted.Spec.Deletion.UnreachableTimeout = &metav1.Duration{Duration: time.Second}

@@ -21,7 +21,7 @@ import (
 	shared "github.com/shopfleet/shopfleet/spoke/runtime/manager"
 )
 
-// TestProcess is about the hub as a process, with one member.
+// TestProcess runs the hub as a process, with one member.
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	p := &process{address: framework.FreeAddress(t), Environment: framework.New(t, framework.Options{

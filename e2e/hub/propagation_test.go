@@ -109,7 +109,7 @@ func (s *suite) awaitPassword(t *testing.T, name, password string, members ...st
 	}
 }
 
-// testPropagatedFirst: in a member without an agent, the Secret is written with the copy, before the
+// testPropagatedFirst checks that in a member without an agent, the Secret is written with the copy, before the
 // workloads that use it, and is read on the hub once for all members.
 func (s *suite) testPropagatedFirst(t *testing.T) {
 	app := framework.Small(propagating, "ordered", "eu-1", "us-1")
@@ -173,8 +173,8 @@ func (s *suite) testPropagatedChanges(t *testing.T, app *v1.EcommerceApp) {
 	s.AwaitRunning(t, app, eu, us)
 }
 
-// testPropagatedConflict: a Secret of a user in one member stays as it is, and the other member gets
-// that of the hub. When it is no longer propagated, it is deleted there alone.
+// testPropagatedConflict checks that a Secret of a user in one member stays as it is, and the other member gets that
+// of the hub. When it is no longer propagated, it is deleted there alone.
 func (s *suite) testPropagatedConflict(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	s.ExpectDeletes(invariants.Expected{Cluster: "eu-1", Resource: "secrets", Namespace: propagating, Name: "foreign"})

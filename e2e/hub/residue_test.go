@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
 )
 
-// testResidue is about copies in members that are away while their applications are deleted.
+// testResidue checks copies in members that are away while their applications are deleted.
 func (s *suite) testResidue(t *testing.T) {
 	t.Run("annotation releases a deletion and the member is cleaned up", s.testOrphanAnnotation)
 	t.Run("application that is deleted after its member was detached leaves an orphan", s.testDetachedBefore)

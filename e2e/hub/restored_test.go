@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/ownership"
 )
 
-// testRestored is about hubs that were restored from an older backup.
+// testRestored checks hubs that were restored from an older backup.
 func (s *suite) testRestored(t *testing.T) {
 	t.Run("restored hub overwrites nothing newer", s.testRestoredHub)
 	t.Run("hub with new UIDs adopts what runs", s.testNewUIDs)

@@ -76,8 +76,8 @@ func (s *suite) testSnapshot(t *testing.T) {
 	}
 }
 
-// restoreApproved has an application created again that was deleted in eu-1, deletes it once more,
-// and restores the hub from a snapshot with the approval, which does not cover that.
+// restoreApproved creates an application again that was deleted in eu-1, deletes it once more, and restores the hub
+// from a snapshot with the approval, which does not cover that.
 func (s *suite) restoreApproved(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	s.settle(t, app, "overwrite")

@@ -126,7 +126,7 @@ func TestHub(t *testing.T) {
 	t.Run("hub restored from a snapshot of etcd", s.testSnapshot)
 }
 
-// TestPlacement is about the clusters that applications run in, and what they have there.
+// TestPlacement checks the clusters that applications run in, and what they have there.
 func TestPlacement(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t, progressPeriod)

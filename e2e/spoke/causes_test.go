@@ -177,8 +177,8 @@ func testHeldDeletion(w *environment) func(*testing.T) {
 	}
 }
 
-// testProtectedDefinitions: the definitions of all kinds are protected in a cluster with a spoke, and in a member
-// without an agent.
+// testProtectedDefinitions checks that the definitions of all kinds are protected in a cluster with a spoke, and in a
+// member without an agent.
 func testProtectedDefinitions(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		for _, set := range []string{"spoke", "member"} {

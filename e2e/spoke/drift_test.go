@@ -71,7 +71,7 @@ func testDrift(w *environment) func(*testing.T) {
 	}
 }
 
-// certificates is a definition as cert-manager has it, but for the schema.
+// certificates returns a definition like cert-manager's, except for the schema.
 func certificates() string {
 	return strings.NewReplacer("monitoring.coreos.com", "cert-manager.io", "servicemonitor", "certificate", "ServiceMonitor", "Certificate").
 		Replace(serviceMonitors)

@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
 
-// podSettings are settings of all sorts, which the simulated nodes meet.
+// podSettings returns settings of all sorts, which the simulated nodes meet.
 func podSettings() v1.PodSettings {
 	linux := v1.LabelRequirement{Key: corev1.LabelOSStable, Operator: "In", Values: []string{"linux"}}
 	others := v1.PodAffinityTerm{

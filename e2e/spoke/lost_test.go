@@ -78,7 +78,7 @@ func testLostDatabase(w *environment) func(*testing.T) {
 	}
 }
 
-// testLostMySQLCluster is the same for a MySQLCluster.
+// testLostMySQLCluster checks the same for a MySQLCluster.
 func testLostMySQLCluster(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()

@@ -17,8 +17,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// testChangedBack: a field that another client changed and changed back while no spoke ran is the
-// other client's. The spoke takes it back, or the next change of it would not be seen.
+// testChangedBack checks that a field that another client changed and changed back while no spoke ran is the other
+// client's. The spoke takes it back, or the next change of it would not be seen.
 func testChangedBack(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := w.runningShop(t)

@@ -26,8 +26,8 @@ type safely struct {
 	service  *corev1.Service
 }
 
-// testSafeMode: a spoke in safe mode reports what it would write, also after a restart. It writes
-// nothing but statuses until the safe mode ends, and then what it reported.
+// testSafeMode checks that a spoke in safe mode reports what it would write, also after a restart. It writes nothing
+// but statuses until the safe mode ends, and then what it reported.
 func testSafeMode(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		namespace := w.namespace(t)

@@ -68,7 +68,7 @@ func testReplicas(w *environment) func(*testing.T) {
 	}
 }
 
-// testKeptReplicas: the data of replicas that may have what the primary lacks stays, and is reported.
+// testKeptReplicas checks that the data of replicas that may have what the primary lacks is kept and reported.
 func testKeptReplicas(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()

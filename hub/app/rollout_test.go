@@ -58,7 +58,7 @@ func wants(in *aggregate.Input, db *v1.Database) {
 	}
 }
 
-// TestClustersThatAwaitABackup is about what a rollout sees of an upgrade of the database.
+// TestClustersThatAwaitABackup checks what a rollout sees of an upgrade of the database.
 func TestClustersThatAwaitABackup(t *testing.T) {
 	t.Parallel()
 	upgrade := func(app *v1.EcommerceApp, in *aggregate.Input) {
@@ -90,7 +90,7 @@ func TestClustersThatAwaitABackup(t *testing.T) {
 	})
 }
 
-// TestClustersOf is about what a rollout sees of cluster a.
+// TestClustersOf checks what a rollout sees of cluster a.
 func TestClustersOf(t *testing.T) {
 	t.Parallel()
 	healthy := rollout.Cluster{Has: true, Settled: true, Serving: true}
@@ -150,7 +150,7 @@ func TestClustersOf(t *testing.T) {
 	})
 }
 
-// TestComponentsOf is about what a rollout sees of a component that is not ready.
+// TestComponentsOf checks what a rollout sees of a component that is not ready.
 func TestComponentsOf(t *testing.T) {
 	t.Parallel()
 	const db, front = "database", "frontend"

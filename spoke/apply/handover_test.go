@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestDryHandOver: in a dry run, a Deployment keeps the replicas that the intent stops setting, and no other workload does.
+// TestDryHandOver checks that in a dry run, a Deployment keeps the replicas that the intent stops setting, and no
+// other workload does.
 func TestDryHandOver(t *testing.T) {
 	t.Parallel()
 	const none = -1

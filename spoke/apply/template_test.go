@@ -36,8 +36,8 @@ func workload(t *testing.T, template string, managers map[string]string) *unstru
 	return u
 }
 
-// TestKeepTemplate: what was applied of a template stays, without defaults and fields of others, unless one of these
-// takes over a field that is to be rendered.
+// TestKeepTemplate checks that what was applied of a template stays, without defaults and fields of others, unless
+// one of these takes over a field that is to be rendered.
 func TestKeepTemplate(t *testing.T) {
 	t.Parallel()
 	const live = `{"spec":{"containers":[{"name":"web","image":"shop:1","imagePullPolicy":"Always","env":[{"name":"A","value":"1"},{"name":"B","value":"theirs"}]},{"name":"sidecar","image":"s"}],"hostNetwork":true,"dnsPolicy":"Default"}}`
@@ -85,7 +85,7 @@ func TestKeepTemplate(t *testing.T) {
 	}
 }
 
-// TestItemFields: items are found by their keys, or by their value, and what is neither is passed over.
+// TestItemFields checks that items are found by their keys, or by their value, and what is neither is passed over.
 func TestItemFields(t *testing.T) {
 	t.Parallel()
 	fields := map[string]any{}
@@ -102,7 +102,7 @@ func TestItemFields(t *testing.T) {
 	}
 }
 
-// TestNew: options that are not given have defaults, and those that are given stay.
+// TestNew checks that options that are not given have defaults, and those that are given stay.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	if a := New(Options{}); a.timeout != DefaultTimeout || a.random == nil || a.clock == nil || a.slim(nil) {
@@ -118,7 +118,7 @@ type zero struct{}
 
 func (zero) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestIsOwned: only an object whose content the cache lacks is asked for the owner of each field.
+// TestIsOwned checks that only an object whose content the cache lacks is asked for the owner of each field.
 func TestIsOwned(t *testing.T) {
 	t.Parallel()
 	intent := workload(t, `{"spec":{"hostNetwork":true}}`, nil)
@@ -138,7 +138,7 @@ func TestIsOwned(t *testing.T) {
 	}
 }
 
-// TestForget: what was written of other objects stays known.
+// TestForget checks that what was written of other objects stays known.
 func TestForget(t *testing.T) {
 	t.Parallel()
 	a, one, other := New(Options{}), component.Key{Name: "one"}, component.Key{Name: "other"}

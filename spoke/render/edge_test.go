@@ -143,8 +143,8 @@ func TestMonitoring(t *testing.T) {
 	}
 }
 
-// TestOptionalKindsReplaceNoPods: kinds of the Prometheus operator and of cert-manager that are installed, removed, or
-// cannot be listed change no pod template, and nothing that it is held by.
+// TestOptionalKindsReplaceNoPods checks that kinds of the Prometheus operator and of cert-manager that are installed,
+// removed, or cannot be listed change no pod template.
 func TestOptionalKindsReplaceNoPods(t *testing.T) {
 	app := sampleShop(t)
 	want := workloadsOf(t, app, Cluster{})
@@ -168,7 +168,7 @@ func TestOptionalKindsReplaceNoPods(t *testing.T) {
 	}
 }
 
-// Grafana and Prometheus can read what is written for them.
+// TestMonitoringFiles checks that Grafana and Prometheus can read the rendered files.
 func TestMonitoringFiles(t *testing.T) {
 	found := map[string]int{}
 	for _, cm := range all[*corev1.ConfigMap](mustShop(t, sampleShop(t))) {

@@ -91,7 +91,8 @@ func TestSelectorOf(t *testing.T) {
 	}
 }
 
-// TestComponentsWhileConnecting: the components of a very large fleet stay as they were until it is connected.
+// TestComponentsWhileConnecting checks that the components of a very large fleet stay as they were until it is
+// connected.
 func TestComponentsWhileConnecting(t *testing.T) {
 	t.Parallel()
 	var in Input
@@ -109,7 +110,8 @@ func TestComponentsWhileConnecting(t *testing.T) {
 	}
 }
 
-// TestComponentIn: a disabled component is ready, whatever its place is, and one without an entry is pending.
+// TestComponentIn checks that a disabled component is ready, wherever it is in the list, and that one without an
+// entry is pending.
 func TestComponentIn(t *testing.T) {
 	t.Parallel()
 	c := v1.ClusterStatus{Components: []v1.ClusterComponentStatus{{Name: "database", Phase: v1.PhaseDisabled}, {Name: "backend", Phase: v1.PhaseFailed}, {Name: frontend, Phase: v1.PhaseDisabled}}}

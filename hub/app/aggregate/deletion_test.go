@@ -62,7 +62,8 @@ func checkDeletion(t *testing.T, c Cluster, before v1.Phase) {
 	}
 }
 
-// TestUnrecorded: a deletion that waits for a record has a reason of its own if there is no room for it, and if it cannot be written.
+// TestUnrecorded checks that a deletion that waits for a record has a reason of its own if there is no room for it,
+// and if it cannot be written.
 func TestUnrecorded(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

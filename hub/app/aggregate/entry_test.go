@@ -9,7 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestHandledReconcileAt: clusters that are not chosen need not answer, and the others must.
+// TestHandledReconcileAt checks that all chosen clusters must have handled the token, and the others need not.
 func TestHandledReconcileAt(t *testing.T) {
 	t.Parallel()
 	in := input(member("a", running), member("b", running))
@@ -23,7 +23,7 @@ func TestHandledReconcileAt(t *testing.T) {
 	}
 }
 
-// TestLongestLag: the longest lag counts, whatever its place is.
+// TestLongestLag checks that the longest lag counts, wherever it is in the list.
 func TestLongestLag(t *testing.T) {
 	t.Parallel()
 	for want, lags := range map[int64][]int64{3: {1, 3, 2}, 4: {4, 1}, 5: {5, 5}} {
@@ -37,7 +37,7 @@ func TestLongestLag(t *testing.T) {
 	}
 }
 
-// TestDescribe: a message names few clusters, and says how many there are beside them.
+// TestDescribe checks that a message names few clusters, and says how many there are beside them.
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	entries := make([]v1.ClusterStatus, maxNamed+2)
@@ -52,7 +52,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestDegradedAndStalled: what degrades a copy comes before what stalls it.
+// TestDegradedAndStalled checks that the reason of Degraded comes before that of Stalled.
 func TestDegradedAndStalled(t *testing.T) {
 	t.Parallel()
 	c := member("a", running, says(v1.ConditionDegraded, v1.ReasonLoginNotConfigured), says(v1.ConditionStalled, v1.ReasonStorageNotExpandable))
@@ -62,7 +62,7 @@ func TestDegradedAndStalled(t *testing.T) {
 	}
 }
 
-// TestSetFailure: a copy that cannot be written is not ready, and has failed if that waits for a user.
+// TestSetFailure checks that a copy that cannot be written is not ready, and has failed if that waits for a user.
 func TestSetFailure(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -81,7 +81,7 @@ func TestSetFailure(t *testing.T) {
 	}
 }
 
-// TestSort: a cluster counts once, by what matters most about it.
+// TestSort checks that a cluster counts once, by what matters most about it.
 func TestSort(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -115,7 +115,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestSetFacts: a cluster that names held templates has some.
+// TestSetFacts checks that a cluster that names held templates has some.
 func TestSetFacts(t *testing.T) {
 	t.Parallel()
 	for _, templates := range [][]string{nil, {frontend}} {

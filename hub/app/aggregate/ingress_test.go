@@ -98,7 +98,7 @@ func TestCertificateTrusted(t *testing.T) {
 	}
 }
 
-// TestWithinBytes: addresses fit up to the limit, each with a separator.
+// TestWithinBytes checks that addresses fit up to the limit, each with a separator.
 func TestWithinBytes(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[int]int{3: 0, 4: 1, 7: 1, 8: 2, 9: 2} {

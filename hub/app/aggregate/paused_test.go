@@ -151,7 +151,7 @@ func TestPendingWhileLost(t *testing.T) {
 	}
 }
 
-// TestPendingFields: the first changes have their fields, as far as there is room for these.
+// TestPendingFields checks that the first changes have their fields, as far as there is room for these.
 func TestPendingFields(t *testing.T) {
 	t.Parallel()
 	c := member("a", running)
@@ -163,7 +163,8 @@ func TestPendingFields(t *testing.T) {
 	}
 }
 
-// TestAfterPause: a hub that starts keeps that a cluster is paused while it is, and else no more than of any other.
+// TestAfterPause checks that a hub that starts keeps the entry of a paused cluster, and of other clusters no more
+// than usual.
 func TestAfterPause(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -183,7 +184,7 @@ func TestAfterPause(t *testing.T) {
 	}
 }
 
-// TestLocationIsKept: a region and a provider that are not known any more stay in the entry.
+// TestLocationIsKept checks that a region and a provider that are not known any more stay in the entry.
 func TestLocationIsKept(t *testing.T) {
 	t.Parallel()
 	c := member("a")
@@ -197,7 +198,8 @@ func TestLocationIsKept(t *testing.T) {
 	}
 }
 
-// TestUnknownOrigin: what a connected cluster says replaces what was known, and nothing does while none says anything.
+// TestUnknownOrigin checks that the report of a connected cluster replaces the known origin, and that the origin
+// stays without a report.
 func TestUnknownOrigin(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -216,7 +218,8 @@ func TestUnknownOrigin(t *testing.T) {
 	}
 }
 
-// TestConnectingEntry: a cluster that is not connected yet keeps its phase, unless that is of another generation.
+// TestConnectingEntry checks that a cluster that is not connected yet keeps its phase, unless that is of another
+// generation.
 func TestConnectingEntry(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

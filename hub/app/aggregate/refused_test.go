@@ -32,7 +32,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestWithoutReports: what the hub has concluded stays in an entry, such as why a cluster does not respond.
+// TestWithoutReports checks that the hub's own conclusions stay in an entry, such as why a cluster does not respond.
 func TestWithoutReports(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ entry, want v1.ClusterStatus }{

@@ -80,7 +80,7 @@ func FuzzBounded(f *testing.F) {
 	})
 }
 
-// TestBounded: what is not valid is left out, and nothing of the rest with it.
+// TestBounded checks that invalid parts of a report are left out, and the valid rest is kept.
 func TestBounded(t *testing.T) {
 	t.Parallel()
 	type reported = v1.EcommerceAppStatus

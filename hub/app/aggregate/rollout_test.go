@@ -150,7 +150,7 @@ func TestRevisionIsAwaited(t *testing.T) {
 	}
 }
 
-// TestProgressing: a rollout is in progress also while it is taken back, and says what it waits for.
+// TestProgressing checks that a rollout is in progress also while it is taken back, and says what it waits for.
 func TestProgressing(t *testing.T) {
 	t.Parallel()
 	for state, progresses := range map[v1.RolloutState]bool{
@@ -164,7 +164,7 @@ func TestProgressing(t *testing.T) {
 	}
 }
 
-// TestCountPlaced: a cluster is up to date with the generation and, in a rollout, with its revision.
+// TestCountPlaced checks that a cluster is up to date with the generation and, in a rollout, with its revision.
 func TestCountPlaced(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

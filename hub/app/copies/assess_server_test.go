@@ -135,8 +135,7 @@ func testDeletedAgain(t *testing.T, m *member) {
 	m.live(t)
 }
 
-// keepRecord has the queue use a record of deletions, and checks that the copy exists when one
-// is recorded.
+// keepRecord lets the queue use a record of deletions, and checks that the copy exists when one is recorded.
 func (m *member) keepRecord(t *testing.T) *ownership.Record {
 	t.Helper()
 	kept := &ownership.Record{}

@@ -202,7 +202,8 @@ func TestTheServerOfACopy(t *testing.T) {
 	}
 }
 
-// TestAServerBetween: the next major version waits until the one before, which a user gave the copy, has started.
+// TestAServerBetween checks that the next major version waits until the one before, which a user gave the copy, has
+// started.
 func TestAServerBetween(t *testing.T) {
 	t.Parallel()
 	mysql := func(version string) *v1.EcommerceApp {

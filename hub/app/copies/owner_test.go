@@ -10,7 +10,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
-// TestRemaining: what was pruned is no longer listed by its copy, and another copy has all that it lists.
+// TestRemaining checks that a copy does not list pruned objects, and that another copy has all objects that it lists.
 func TestRemaining(t *testing.T) {
 	t.Parallel()
 	l := &MemberQueue{memory: newMemory("a")}

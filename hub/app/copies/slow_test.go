@@ -101,8 +101,8 @@ func (m *slowMember) awaitCopy(t *testing.T, d *Dispatcher, app *v1.EcommerceApp
 	}
 }
 
-// testSlow: neither a source that the hub's API server does not return, nor a Secret that the member's does not take,
-// delays the copy of its application or of another one.
+// testSlow checks that neither a source that the hub's API server does not return, nor a Secret that the member's
+// does not take, delays the copy of its application or of another one.
 func testSlow(t *testing.T, m *member) {
 	t.Helper()
 	m.namespace(t)

@@ -135,7 +135,7 @@ func decided(app *v1.EcommerceApp, d Decision) v1.EcommerceAppStatus {
 	return s
 }
 
-// TestIsFull: of the spreads, only a skew lets a cluster matter that is not chosen.
+// TestIsFull checks that only a skew, of all spreads, lets a cluster matter that is not chosen.
 func TestIsFull(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

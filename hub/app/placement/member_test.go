@@ -57,7 +57,7 @@ func TestRequestOf(t *testing.T) {
 	}
 }
 
-// TestCurrentOf: a backend that is ready has its share.
+// TestCurrentOf checks that a backend that is ready has its share.
 func TestCurrentOf(t *testing.T) {
 	t.Parallel()
 	frontend, backend, starting := v1.ClusterComponentStatus{Name: "frontend", Ready: true}, v1.ClusterComponentStatus{Name: "backend", Ready: true}, v1.ClusterComponentStatus{Name: "backend"}
@@ -81,7 +81,7 @@ func TestCurrentOf(t *testing.T) {
 	}
 }
 
-// TestTaintsOf: the status says when a taint with NoExecute was added, by its key and value.
+// TestTaintsOf checks that the status says when a taint with NoExecute was added, by its key and value.
 func TestTaintsOf(t *testing.T) {
 	t.Parallel()
 	now, before := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -187,7 +187,7 @@ func withinCapacity(free []int64, last, raised []int32, more int64) string {
 	return ""
 }
 
-// TestTake: of clusters whose shares are the same part of their weights, the first by name gives.
+// TestTake checks that the first cluster by name gives, of those whose shares are the same part of their weights.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	from := []*sharer{{name: "a", weight: 1, share: 2}, {name: "b", weight: 1, share: 2}}

@@ -166,7 +166,7 @@ func (w problem) counts(topology v1.Topology, d Decision) map[string]int {
 	return counts
 }
 
-// TestRank: no rank is negative, since candidates are sorted by their ranks and places in one number.
+// TestRank checks that no rank is negative, since candidates are sorted by their ranks and places in one number.
 func TestRank(t *testing.T) {
 	t.Parallel()
 	best := candidate{Cluster: &Cluster{Ready: true}, Current: Current{Serving: true}, placed: true, weight: maxPreference, free: capacitySteps}

@@ -6,8 +6,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// testDrift: an object that is changed or deleted in the member is written again when the watch
-// reports it, but not for ever where another client changes it each time.
+// testDrift checks that an object that is changed or deleted in the member is written again when the watch reports
+// it, but not for ever where another client changes it each time.
 func testDrift(t *testing.T, p *propagator) {
 	t.Helper()
 	p.settle(t)

@@ -44,7 +44,7 @@ func TestPropagation(t *testing.T) {
 	}
 }
 
-// testWritten: the objects are written with the copy that owns them, once.
+// testWritten checks that the objects are written with the copy that owns them, once.
 func testWritten(t *testing.T, p *propagator) {
 	t.Helper()
 	p.reconcile(t)
@@ -72,7 +72,7 @@ func testWritten(t *testing.T, p *propagator) {
 	p.quietly(t)
 }
 
-// testChanged: a source that changes is followed, also if it loses a key, when it is read again.
+// testChanged checks that a source that changes is followed, also if it loses a key, when it is read again.
 func testChanged(t *testing.T, p *propagator) {
 	t.Helper()
 	p.settle(t)
@@ -97,7 +97,8 @@ func testChanged(t *testing.T, p *propagator) {
 	p.wantPassword(t, "third")
 }
 
-// testUnreadable: what cannot be read on the hub stays in the member, and the rest is written.
+// testUnreadable checks that an object that cannot be read on the hub stays in the member, and that the rest is
+// written.
 func testUnreadable(t *testing.T, p *propagator) {
 	t.Helper()
 	p.app.Spec.Propagate = append(p.app.Spec.Propagate, v1.PropagatedObject{Kind: v1.PropagatedSecret, Name: "absent"})
@@ -122,7 +123,7 @@ func testUnreadable(t *testing.T, p *propagator) {
 	p.wantPassword(t, "first")
 }
 
-// testPruned: what is no longer listed is deleted, once, and the copy no longer lists it.
+// testPruned checks that an object that is no longer listed is deleted, once, and that the copy no longer lists it.
 func testPruned(t *testing.T, p *propagator) {
 	t.Helper()
 	p.settle(t)
@@ -145,7 +146,7 @@ func testPruned(t *testing.T, p *propagator) {
 	}
 }
 
-// testForeign: an object of a user is not overwritten unless the user allows it.
+// testForeign checks that an object of a user is not overwritten unless the user allows it.
 func testForeign(t *testing.T, p *propagator) {
 	t.Helper()
 	p.create(t, p.WithWatch, &corev1.Secret{ObjectMeta: p.named("registry"), Type: "example.com/registry", Data: map[string][]byte{"password": []byte("theirs")}})
@@ -173,7 +174,7 @@ func testForeign(t *testing.T, p *propagator) {
 	}
 }
 
-// testType: a Secret whose type changes is created again.
+// testType checks that a Secret whose type changes is created again.
 func testType(t *testing.T, p *propagator) {
 	t.Helper()
 	p.settle(t)
@@ -190,7 +191,7 @@ func testType(t *testing.T, p *propagator) {
 	}
 }
 
-// testShared: an object of two applications is deleted with the last of them.
+// testShared checks that an object of two applications is deleted with the last of them.
 func testShared(t *testing.T, p *propagator) {
 	t.Helper()
 	first := p.app
@@ -209,7 +210,7 @@ func testShared(t *testing.T, p *propagator) {
 	}
 }
 
-// testHeld: nothing is written for an application that is paused, and what would be is reported.
+// testHeld checks that nothing is written for a paused application, and that the pending changes are reported.
 func testHeld(t *testing.T, p *propagator) {
 	t.Helper()
 	p.settle(t)
@@ -230,7 +231,7 @@ func testHeld(t *testing.T, p *propagator) {
 	p.wantPassword(t, "second")
 }
 
-// testRecreatedCopy: a copy that was deleted in the member and is created again owns the objects.
+// testRecreatedCopy checks that a copy that was deleted in the member and is created again owns the objects.
 func testRecreatedCopy(t *testing.T, p *propagator) {
 	t.Helper()
 	p.settle(t)

@@ -49,8 +49,8 @@ func TestUnobserved(t *testing.T) {
 	}
 }
 
-// TestAsks: members are asked that are recorded, or all if none are, and those whose cache has a copy. One that cannot be
-// asked may hold a copy, or is waited for.
+// TestAsks checks that members are asked that are recorded, or all if none are, and those whose cache has a copy. One
+// that cannot be asked may hold a copy, or is waited for.
 func TestAsks(t *testing.T) {
 	t.Parallel()
 	connected := Candidate{Connected: true, Ready: metav1.ConditionTrue}

@@ -6,8 +6,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestUnknownBefore: a cluster that has the revision when it is first observed says nothing about what it was like
-// before. It neither fails nor is excused.
+// TestUnknownBefore checks that nothing is known of a cluster before its update if it has the revision when it is
+// first observed. It neither fails nor is excused.
 func TestUnknownBefore(t *testing.T) {
 	t.Parallel()
 	unknown := func(ago int) v1.ClusterUpdate { return was(ago, v1.ClusterBefore{Unknown: true}) }
@@ -77,7 +77,7 @@ func superseded(names ...string) []v1.SupersededUpdate {
 	return all
 }
 
-// TestSupersededBefore: what was before an update that did not end counts until the cluster begins anew.
+// TestSupersededBefore checks that the state from before an unfinished update counts until the cluster begins anew.
 func TestSupersededBefore(t *testing.T) {
 	t.Parallel()
 	edit := func(r *Request) { r.Revision = 3 }
@@ -134,7 +134,7 @@ func TestSupersededBefore(t *testing.T) {
 	})
 }
 
-// TestRollbackOfSuperseded: a rollback waits for what was before an update that did not end.
+// TestRollbackOfSuperseded checks that a rollback waits for the state from before an unfinished update.
 func TestRollbackOfSuperseded(t *testing.T) {
 	t.Parallel()
 	kept := func(name string) *v1.RolloutStatus {
@@ -160,7 +160,8 @@ func TestRollbackOfSuperseded(t *testing.T) {
 	})
 }
 
-// TestProof: others follow when a revision is proven, by a cluster of which nothing was bad before as long as one can.
+// TestProof checks that others follow when a revision is proven, by a cluster of which nothing was bad before as long
+// as one can.
 func TestProof(t *testing.T) {
 	t.Parallel()
 	two := func(r *Request) { r.Spec.MaxConcurrentClusters = 2 }

@@ -191,7 +191,7 @@ func TestComplete(t *testing.T) {
 	})
 }
 
-// TestSpecHash: the hash is that of the spec, also if the revision is the same.
+// TestSpecHash checks that the hash is that of the spec, also if the revision is the same.
 func TestSpecHash(t *testing.T) {
 	t.Parallel()
 	for name, last := range map[string]*v1.RolloutStatus{"first": nil, "edited": complete(1), "the same": complete(2), "rolled back": inState(v1.RolloutRolledBack)} {

@@ -38,7 +38,8 @@ func TestNewClusters(t *testing.T) {
 	})
 }
 
-// TestCopiesWithoutARevision: a copy from before the application had a rollout says nothing about a revision.
+// TestCopiesWithoutARevision checks that a copy from before the application had a rollout counts as one of no
+// revision.
 func TestCopiesWithoutARevision(t *testing.T) {
 	t.Parallel()
 	noSoak := func(r *Request) { r.Spec.Soak = seconds(0) }
@@ -67,7 +68,8 @@ func rolledBackAfterCompletion() *v1.RolloutStatus {
 	return s
 }
 
-// TestIsSuperseded: an update to a revision of an earlier rollout counts while customers are served and it goes on.
+// TestIsSuperseded checks that an update to a revision of an earlier rollout counts while customers are served and it
+// goes on.
 func TestIsSuperseded(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*progress){

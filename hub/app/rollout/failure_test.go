@@ -207,7 +207,7 @@ func TestRollback(t *testing.T) {
 	})
 }
 
-// TestLongFailure: what a cluster says fits into the status.
+// TestLongFailure checks that the message of a cluster fits into the status.
 func TestLongFailure(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("x", 2000), strings.Repeat("é", 700), strings.Repeat("x", 1018), "x"} {

@@ -111,7 +111,7 @@ func newFleet(t *testing.T, names ...string) *fleet {
 	return f
 }
 
-// start is the time of the first step of simulations.
+// start returns the time of the first step of simulations.
 func start() time.Time { return time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC) }
 
 func (f *fleet) say(format string, args ...any) {
@@ -246,7 +246,7 @@ func (f *fleet) next(r Request) Decision {
 	return d
 }
 
-// step decides, stores and writes once, and checks the decision. Then a tick passes.
+// step makes a decision, stores and writes it once, and checks it. Then a tick passes.
 func (f *fleet) step() {
 	f.t.Helper()
 	r := f.observed()

@@ -101,7 +101,7 @@ func TestApproval(t *testing.T) {
 	})
 }
 
-// TestWindows has its decisions at 9:00 UTC on a Monday, the 2nd of March.
+// TestWindows decides at 9:00 UTC on a Monday, the 2nd of March.
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -22,7 +22,7 @@ func not(c Component) func(*Request) {
 // failsByDeadline is the decision about a cluster that is worse when the deadline has passed.
 const failsByDeadline = "RollingBack 0/2 eu-1: it is not ready within spec.rollout.progressDeadline | eu-1=1(0s) us-1=1"
 
-// TestWorse is about what is worse than before an update, and what is not.
+// TestWorse checks what is worse than before an update, and what is not.
 func TestWorse(t *testing.T) {
 	t.Parallel()
 	const (
@@ -67,7 +67,7 @@ func TestWorse(t *testing.T) {
 	})
 }
 
-// TestHealthyBefore is about what was healthy with the revision, and is not at the moment.
+// TestHealthyBefore checks clusters that were healthy with the revision, and are not at the moment.
 func TestHealthyBefore(t *testing.T) {
 	t.Parallel()
 	runDecisions(t, []decisionCase{
@@ -109,7 +109,7 @@ func TestHealthyBefore(t *testing.T) {
 	})
 }
 
-// TestBadBefore is about clusters that needed a user before their update.
+// TestBadBefore checks clusters that needed a user before their update.
 func TestBadBefore(t *testing.T) {
 	t.Parallel()
 	runDecisions(t, []decisionCase{
@@ -129,7 +129,7 @@ func TestBadBefore(t *testing.T) {
 	})
 }
 
-// TestRefused is about clusters whose data is of a server that the one of the revision cannot follow.
+// TestRefused checks clusters whose data is of a server from which that of the revision cannot upgrade.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	runDecisions(t, []decisionCase{
@@ -176,7 +176,7 @@ func TestAsBefore(t *testing.T) {
 	})
 }
 
-// TestDownBefore is about clusters that did not serve customers before their update.
+// TestDownBefore checks clusters that did not serve customers before their update.
 func TestDownBefore(t *testing.T) {
 	t.Parallel()
 	backend := v1.ClusterBefore{Serving: true, Unready: []v1.UnreadyComponent{{Name: "backend", Reason: v1.ReasonWaitingForReplicas}}}
@@ -238,7 +238,7 @@ func complete2(updates ...v1.ClusterUpdate) *v1.RolloutStatus {
 	return s
 }
 
-// TestBefore is about what is recorded when an update begins.
+// TestBefore checks what is recorded when an update begins.
 func TestBefore(t *testing.T) {
 	t.Parallel()
 	const backend = "backend"
@@ -260,7 +260,7 @@ func TestBefore(t *testing.T) {
 	})
 }
 
-// TestObserved is about the time that counts.
+// TestObserved checks the time that counts.
 func TestObserved(t *testing.T) {
 	t.Parallel()
 	seen := func(since, until int) func(*Request) {
@@ -314,8 +314,8 @@ func TestObserved(t *testing.T) {
 	})
 }
 
-// TestStored: what decides is stored, so that a hub that has just begun decides the same, and a hub that ends loses a part
-// of a long limit at most.
+// TestStored checks that a hub that has just begun decides the same from what is stored, and that a hub that is
+// killed loses a part of a long limit at most.
 func TestStored(t *testing.T) {
 	t.Parallel()
 	backend := v1.ClusterBefore{Serving: true, Unready: []v1.UnreadyComponent{{Name: "backend", Reason: v1.ReasonWaitingForReplicas}}}
@@ -375,7 +375,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestSuspend: while nothing is written, no time counts.
+// TestSuspend checks that no time counts while nothing is written.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	last := rolling(began("eu-1", 3), ready("us-1", 30))

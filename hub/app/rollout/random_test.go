@@ -108,7 +108,7 @@ func randomFleet(t *testing.T, r *rand.Rand) *fleet {
 	return f
 }
 
-// kinds are the names of conducts, as often as they are to occur.
+// kinds returns the names of conducts, as often as they are to occur.
 func kinds() []string {
 	bad := []string{"slow", "slow", "bad", "down", "stuck", "flapping", "late", "leaking", "seeding", "refused"}
 	return append(bad, slices.Repeat([]string{"good"}, 40)...)

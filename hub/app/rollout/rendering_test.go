@@ -152,7 +152,7 @@ func TestNextRendering(t *testing.T) {
 	})
 }
 
-// TestNextRenderingOfClusters is about clusters that differ from the others.
+// TestNextRenderingOfClusters checks clusters that differ from the others.
 func TestNextRenderingOfClusters(t *testing.T) {
 	t.Parallel()
 	runUpgrades(t, map[string]upgradeCase{
@@ -194,7 +194,7 @@ func TestNextRenderingOfClusters(t *testing.T) {
 	})
 }
 
-// TestNextRenderingWaits is about a version that waits, or is asked for at once.
+// TestNextRenderingWaits checks a version that waits, or that is requested at once.
 func TestNextRenderingWaits(t *testing.T) {
 	t.Parallel()
 	runUpgrades(t, map[string]upgradeCase{
@@ -239,7 +239,8 @@ func TestNextRenderingWaits(t *testing.T) {
 	})
 }
 
-// TestAgentsFollow: a cluster whose agent is upgraded when the others have the version gets it then, without approval.
+// TestAgentsFollow checks that a cluster whose agent is upgraded when the others have the version gets it then,
+// without approval.
 func TestAgentsFollow(t *testing.T) {
 	t.Parallel()
 	u := upgraded(spec(func(r *v1.Rollout) { r.Approval = v1.ApprovalBetweenRegions }))
@@ -253,7 +254,7 @@ func TestAgentsFollow(t *testing.T) {
 	}
 }
 
-// TestFailureStopsTheNext: a cluster that is not as before within the deadline is a failure, until it is.
+// TestFailureStopsTheNext checks that a cluster that is not as before within the deadline is a failure, until it is.
 func TestFailureStopsTheNext(t *testing.T) {
 	t.Parallel()
 	u := upgraded(func(u *upgrade) { u.bad = []string{"a"} })
@@ -269,7 +270,7 @@ func TestFailureStopsTheNext(t *testing.T) {
 	}
 }
 
-// TestAtOnceCompletes: the version that a user asks for at once is complete since the first decision.
+// TestAtOnceCompletes checks that a version that a user requests at once is complete from the first decision on.
 func TestAtOnceCompletes(t *testing.T) {
 	t.Parallel()
 	u := upgraded(func(u *upgrade) { u.request.AtOnce = "2" })

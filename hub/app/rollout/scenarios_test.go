@@ -158,7 +158,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestCrashes: a hub that crashes in every second step writes the same copies, each as often, and in the
+// TestCrashes checks that a hub that crashes in every second step writes the same copies, each as often, and in the
 // same order.
 func TestCrashes(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestServerUntilComplete: a later major version of MySQL than that of the revision that is rolled out waits.
+// TestServerUntilComplete checks that a later major version of MySQL than that of the revision that is rolled out
+// waits.
 func TestServerUntilComplete(t *testing.T) {
 	t.Parallel()
 	mysql := func(version string) *v1.Database { return &v1.Database{Engine: v1.EngineMySQL, Version: version} }
@@ -50,7 +51,7 @@ func TestServerUntilComplete(t *testing.T) {
 	}
 }
 
-// TestRevisionSpec: a revision has the server that waits, and the rest of the spec.
+// TestRevisionSpec checks that a revision has the server that waits, and the rest of the spec.
 func TestRevisionSpec(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{

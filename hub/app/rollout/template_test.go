@@ -23,7 +23,7 @@ func template(t *testing.T, spec *v1.EcommerceAppSpec) (raw []byte, hash string)
 	return raw, hash
 }
 
-// TestHash: a release that changes the hash of a spec that it knows would roll out every application anew.
+// TestHash checks that the hash of a known spec stays the same: another one would roll out every application anew.
 func TestHash(t *testing.T) {
 	t.Parallel()
 	raw, hash := template(t, &apitest.Seed().Spec)
@@ -35,7 +35,8 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: a revision survives the way through another spec, which keeps all that is not part of one.
+// TestRoundTrip checks that a revision survives the way through another spec, which keeps all that is not part of
+// one.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -71,7 +72,7 @@ func outside(spec *v1.EcommerceAppSpec) v1.EcommerceAppSpec {
 	}
 }
 
-// TestReplicas: a revision has the present numbers of replicas, unless it or the present spec scales
+// TestReplicas checks that a revision has the present numbers of replicas, unless it or the present spec scales
 // automatically.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
@@ -137,7 +138,7 @@ func TestMergeRejects(t *testing.T) {
 	}
 }
 
-// FuzzMerge: what is stored may be anything. What can be merged has a revision that stays the same.
+// FuzzMerge merges anything that may be stored. What can be merged has a revision that stays the same.
 func FuzzMerge(f *testing.F) {
 	raw, err := json.Marshal(apitest.Seed().Spec)
 	if err != nil {
@@ -242,8 +243,8 @@ func TestKeepDatabase(t *testing.T) {
 	})
 }
 
-// TestKeepMySQL: a server that may have started stays, since it upgrades its files then. One that no pod has
-// started with is replaced by the one that did.
+// TestKeepMySQL checks that a server that may have started stays, since it upgrades its files then. One that no pod
+// has started with is replaced by the one that did.
 func TestKeepMySQL(t *testing.T) {
 	t.Parallel()
 	mysql := func(version, image string) *v1.Database {
@@ -286,7 +287,7 @@ func TestKeepMySQL(t *testing.T) {
 	})
 }
 
-// TestKeepOfAnOlderStatus: a status that is about another spec does not say that no pod has started.
+// TestKeepOfAnOlderStatus checks that a status that is about another spec does not say that no pod has started.
 func TestKeepOfAnOlderStatus(t *testing.T) {
 	t.Parallel()
 	db := &v1.Database{Engine: v1.EngineMySQL, Version: "8.4", Image: "mysql:8.4.3", Storage: "10Gi"}

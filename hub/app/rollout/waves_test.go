@@ -48,7 +48,8 @@ func TestWaves(t *testing.T) {
 	}
 }
 
-// TestGuarded: clusters wait for their turn until the rollout has ended. What is no revision applies at once.
+// TestGuarded checks that clusters wait for their turn until the rollout has ended. What is no revision applies at
+// once.
 func TestGuarded(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -72,8 +73,8 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
-// TestGuardedWithoutHealthy: while no revision was healthy, clusters that serve customers with another one wait for
-// their turn, as Next decides.
+// TestGuardedWithoutHealthy checks that while no revision was healthy, clusters that serve customers with another one
+// wait for their turn, as Next decides.
 func TestGuardedWithoutHealthy(t *testing.T) {
 	t.Parallel()
 	never := &v1.RolloutStatus{Revision: 2, SpecHash: "two", State: v1.RolloutProgressing}
@@ -105,7 +106,7 @@ func TestGuardedWithoutHealthy(t *testing.T) {
 	}
 }
 
-// TestConnecting: while a cluster is about to be observed, nothing begins, fails or ends.
+// TestConnecting checks that while a cluster is about to be observed, nothing begins, fails or ends.
 func TestConnecting(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)

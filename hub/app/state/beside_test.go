@@ -112,7 +112,8 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestSourcesAreDue: sources are read when that is due, for each generation and each forced reconciliation.
+// TestSourcesAreDue checks that sources are read when that is due, for each generation and each forced
+// reconciliation.
 func TestSourcesAreDue(t *testing.T) {
 	t.Parallel()
 	object := v1.PropagatedObject{Kind: v1.PropagatedSecret, Name: "registry"}
@@ -135,8 +136,8 @@ func TestSourcesAreDue(t *testing.T) {
 	}
 }
 
-// TestOwner: objects are written beside a copy once it is as the present order says, and the result about them is news
-// if the status shows something else.
+// TestOwner checks that objects are written beside a copy once it is as the present order says, and the result about
+// them is news if the status shows something else.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})

@@ -15,7 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
-// TestFailureOf: package apierror tests the classes.
+// TestFailureOf checks reasons and messages; package apierror tests the classes.
 func TestFailureOf(t *testing.T) {
 	t.Parallel()
 	resource := schema.GroupResource{Group: "ecommerce.io", Resource: "ecommerceapps"}
@@ -47,7 +47,7 @@ func TestFailureOf(t *testing.T) {
 	}
 }
 
-// TestEscalate: a copy that the API server of a member fails on waits for a user after some minutes, an
+// TestEscalate checks that a copy that the API server of a member fails on waits for a user after some minutes, an
 // API server that does not answer for none.
 func TestEscalate(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestAwaitFirst: a queue that found no Decision waits for the first one, unless that has come since.
+// TestAwaitFirst checks that a queue that found no Decision waits for the first one, unless that has come since.
 func TestAwaitFirst(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})
@@ -49,7 +49,7 @@ func TestAwaitFirst(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft of a copy of which nothing is known any more.
+// TestNothingIsLeft checks that nothing is left of a copy of which nothing is known any more.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	copied := &v1.EcommerceApp{}

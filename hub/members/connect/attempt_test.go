@@ -120,7 +120,8 @@ func capabilities(want ...string) func(*testing.T, *member, *Connected) {
 	}
 }
 
-// TestConnect: each step of an attempt ends it with a reason of its own, or adds to what a connection reports.
+// TestConnect checks that each step of an attempt ends it with a reason of its own, or adds to what a connection
+// reports.
 func TestConnect(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]connectTest{
@@ -164,7 +165,8 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// TestConnectMode: an agent installs the definitions and renews its Lease, and the hub installs them without one.
+// TestConnectMode checks that an agent installs the definitions and renews its Lease, and that the hub installs them
+// without an agent.
 func TestConnectMode(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]connectTest{
@@ -182,7 +184,7 @@ func TestConnectMode(t *testing.T) {
 	}
 }
 
-// TestConnectRecord: the record decides who manages a member, before anything else is written.
+// TestConnectRecord checks that the record decides who manages a member, before anything else is written.
 func TestConnectRecord(t *testing.T) {
 	t.Parallel()
 	foreign := func(m *member, _ *Attempt) { m.record.data = ownership.Record{Hub: "other", Epoch: 1}.Data() }
@@ -207,7 +209,8 @@ func TestConnectRecord(t *testing.T) {
 	}
 }
 
-// TestInspect: a later inspection says what an attempt would, and that another hub manages the member says nothing else.
+// TestInspect checks that a later inspection reports the same as an attempt, and nothing else if another hub manages
+// the member.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -211,7 +211,7 @@ func TestShippedPermissionsCoverTheProbe(t *testing.T) {
 	}
 }
 
-// TestReads: informers get, list and watch.
+// TestReads checks that informers get, list and watch.
 func TestReads(t *testing.T) {
 	for verb, want := range map[string]bool{"get": true, "list": true, "watch": true, "create": false, "patch": false, "delete": false} {
 		if got := Reads(attributes{Verb: verb, Resource: "pods"}); got != want {

@@ -187,7 +187,8 @@ func TestWaitingReplicaEnds(t *testing.T) {
 	}
 }
 
-// Backups, replicas and credentials come and go without a restart of the database.
+// TestPodTemplateIsStable checks that backups, replicas and credentials come and go without a restart of the
+// database.
 func TestPodTemplateIsStable(t *testing.T) {
 	for engine, version := range engines() {
 		before := testSpec(engine, version)

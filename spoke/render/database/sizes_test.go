@@ -25,8 +25,8 @@ func settingsOf(t *testing.T, spec Spec) (files map[string]string, name string) 
 	return nil, ""
 }
 
-// TestSizesOfVolumes: what depends on the size of the volume is bounded by it, and restarts no pod when the volume grows
-// or replicas are added.
+// TestSizesOfVolumes checks that what depends on the size of the volume is bounded by it, and restarts no pod when
+// the volume grows or replicas are added.
 func TestSizesOfVolumes(t *testing.T) {
 	t.Parallel()
 	for server, wants := range map[string]map[string]string{
@@ -64,7 +64,8 @@ func TestSizesOfVolumes(t *testing.T) {
 	}
 }
 
-// TestSizesOfMemory: caches are a part of the memory that the pods request, and no more than the default without one.
+// TestSizesOfMemory checks that caches are a part of the memory that the pods request, and no more than the default
+// without one.
 func TestSizesOfMemory(t *testing.T) {
 	t.Parallel()
 	neither := v1.Resources{Requests: v1.Amounts{v1.ResourceCPU: resource.MustParse("1")}}
@@ -132,7 +133,7 @@ func TestPostgreSQLSizes(t *testing.T) {
 	p.stop(t)
 }
 
-// TestMariaDBReadsSizes: the file of the sizes is included, by the rules of MySQL.
+// TestMariaDBReadsSizes checks that the file of the sizes is included, by the rules of MySQL.
 func TestMariaDBReadsSizes(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("my_print_defaults"); err != nil {

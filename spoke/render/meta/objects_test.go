@@ -11,7 +11,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestReferences: what is optional, or no reference to an object, is not referred to.
+// TestReferences checks that what is optional, or no reference to an object, is not referred to.
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	secret := func(name string, optional *bool) *v1.KeyReference {
@@ -37,7 +37,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestData: an object without data has none, and settings beside others are found under a name of their own.
+// TestData checks that an object without data has none, and settings beside others are found under a name of their
+// own.
 func TestData(t *testing.T) {
 	t.Parallel()
 	p := Part{Owner: Owner{Name: "shop"}}
@@ -54,7 +55,7 @@ func TestData(t *testing.T) {
 	}
 }
 
-// TestService: a port leads to that of the same name in the pods, unless it names another one.
+// TestService checks that a port leads to that of the same name in the pods, unless it names another one.
 func TestService(t *testing.T) {
 	t.Parallel()
 	for target, want := range map[intstr.IntOrString]intstr.IntOrString{{}: intstr.FromString("http"), intstr.FromInt32(7): intstr.FromInt32(7)} {
@@ -64,7 +65,8 @@ func TestService(t *testing.T) {
 	}
 }
 
-// TestClients: clients without a selector are all pods of their namespaces, and those without namespaces are of the policy's.
+// TestClients checks that clients without a selector are all pods of their namespaces, and those without namespaces
+// are of the policy's.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	got := Clients([]v1.ClientPods{{}, {PodSelector: &v1.PodSelector{MatchLabels: map[string]string{"a": "1"}}, Namespaces: []string{"n"}}})
@@ -76,7 +78,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestRestrictEgress: without peers, pods reach DNS servers alone: a rule without peers would allow all.
+// TestRestrictEgress checks that without peers, pods reach DNS servers alone: a rule without peers would allow all.
 func TestRestrictEgress(t *testing.T) {
 	t.Parallel()
 	p := Part{Owner: Owner{Name: "shop"}}
@@ -89,7 +91,7 @@ func TestRestrictEgress(t *testing.T) {
 	}
 }
 
-// TestPodSecurity: pods run as a user of their own, or as one that the namespace gives them.
+// TestPodSecurity checks that pods run as a user of their own, or as one that the namespace gives them.
 func TestPodSecurity(t *testing.T) {
 	t.Parallel()
 	for from, want := range map[v1.PodUserIDs]bool{"": true, v1.PodUserIDsNamespace: false} {
@@ -99,7 +101,7 @@ func TestPodSecurity(t *testing.T) {
 	}
 }
 
-// TestLabels: a label whose value is unknown is not set.
+// TestLabels checks that a label whose value is unknown is not set.
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	base := Part{Owner: Owner{Kind: "ecommerceapp", Name: "shop"}, Component: "backend"}
@@ -116,7 +118,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestInputs: the annotations of the ServiceAccount are no input of a pod template, and labels are one.
+// TestInputs checks that the annotations of the ServiceAccount are no input of a pod template, and labels are one.
 func TestInputs(t *testing.T) {
 	t.Parallel()
 	base := Inputs(v1.PodSettings{}, "x")
@@ -125,7 +127,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestDescribe: a label of ours comes before one of the user, and hides no other.
+// TestDescribe checks that a label of ours comes before one of the user, and hides no other.
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	for range 20 { // Labels come in any order.

@@ -66,7 +66,7 @@ func decode(t *testing.T, text string, into any) {
 	}
 }
 
-// TestBothNodesOfTerms: a term that matches no node leaves the others.
+// TestBothNodesOfTerms checks that a term that matches no node leaves the others.
 func TestBothNodesOfTerms(t *testing.T) {
 	t.Parallel()
 	selecting := func(terms ...corev1.NodeSelectorTerm) *corev1.NodeAffinity {

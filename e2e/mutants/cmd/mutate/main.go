@@ -173,7 +173,7 @@ func (r runner) mutate(ctx context.Context, pkg string) (mutants.Report, error) 
 	return report.Only(sample), err
 }
 
-// unleash has gremlins change the sites in a file, or all if there is no file, and shows its progress.
+// unleash lets gremlins change the sites in a file, or all if there is no file, and shows its progress.
 func (r runner) unleash(ctx context.Context, pkg, sites string, flags ...string) (mutants.Report, error) {
 	program, err := exec.LookPath("go")
 	if err != nil {
