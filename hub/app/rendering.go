@@ -33,9 +33,9 @@ func (r *Reconciler) planRendering(app *v1.EcommerceApp, in *observation) {
 }
 
 // wake makes the next decision due at a time, if it is not sooner.
-func (in *observation) wake(at time.Time) {
-	if !at.IsZero() && (in.until.IsZero() || at.Before(in.until)) {
-		in.until = at
+func (o *observation) wake(at time.Time) {
+	if !at.IsZero() && (o.until.IsZero() || at.Before(o.until)) {
+		o.until = at
 	}
 }
 

@@ -87,8 +87,8 @@ func (r *Reconciler) serverUntilComplete(ctx context.Context, app *v1.EcommerceA
 
 // setServer adds the server that clusters get until the rollout is complete to its status. Once it is complete, or when
 // the server is another one, what is known of the clusters is to be compared with the other spec at once.
-func (in *observation) setServer(db *v1.Database, server *v1.DatabaseServer) {
-	next, last := in.Rollout, in.Previous.Rollout
+func (o *observation) setServer(db *v1.Database, server *v1.DatabaseServer) {
+	next, last := o.Rollout, o.Previous.Rollout
 	if next == nil {
 		return
 	}
@@ -100,20 +100,20 @@ func (in *observation) setServer(db *v1.Database, server *v1.DatabaseServer) {
 		next.Message = rollout.WithWaitingServer(next.Message, db)
 	}
 	if was := last != nil && last.DatabaseServer != nil; was != (next.DatabaseServer != nil) {
-		in.until = in.Now.Add(time.Second)
+		o.until = o.Now.Add(time.Second)
 	}
 }
 
 // keepRevisions leaves the clusters with what they have, because the revision of the spec could not be stored. One
 // that is new gets what the others have, and none is added if that has no number.
-func (in *observation) keepRevisions(d apierror.Decision) {
-	in.Unrevised = &aggregate.Unrevised{Message: d.Message, Blocking: d.Blocking}
-	if in.Rollout == nil {
-		in.keepClusters()
+func (o *observation) keepRevisions(d apierror.Decision) {
+	o.Unrevised = &aggregate.Unrevised{Message: d.Message, Blocking: d.Blocking}
+	if o.Rollout == nil {
+		o.keepClusters()
 		return
 	}
-	for _, name := range in.Chosen {
-		in.Revisions[name] = cmp.Or(in.Revisions[name], in.Rollout.Target())
+	for _, name := range o.Chosen {
+		o.Revisions[name] = cmp.Or(o.Revisions[name], o.Rollout.Target())
 	}
 }
 
@@ -173,20 +173,20 @@ func (r *Reconciler) dryRunRollout(ctx context.Context, app *v1.EcommerceApp, in
 }
 
 // rollOut adds the decision. If none is possible, the clusters keep what they have.
-func (in *observation) rollOut(request rollout.Request) {
+func (o *observation) rollOut(request rollout.Request) {
 	decision, err := rollout.Next(request)
 	if err != nil {
-		in.Invalid = err.Error()
+		o.Invalid = err.Error()
 		return
 	}
-	in.Rollout, in.Revisions = &decision.Status, decision.Revisions
-	in.rollbackDecided = request.RollbackTo == 0 || request.RollbackTo == decision.Status.Target()
-	in.wake(decision.Until)
+	o.Rollout, o.Revisions = &decision.Status, decision.Revisions
+	o.rollbackDecided = request.RollbackTo == 0 || request.RollbackTo == decision.Status.Target()
+	o.wake(decision.Until)
 }
 
 // completes reports whether the rollout is complete by this decision.
-func (in *observation) completes(last *v1.RolloutStatus) bool {
-	next := in.Rollout
+func (o *observation) completes(last *v1.RolloutStatus) bool {
+	next := o.Rollout
 	return next != nil && next.CompletionTime != nil && (last == nil || last.CompletionTime == nil || last.Revision != next.Revision)
 }
 

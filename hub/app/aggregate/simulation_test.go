@@ -73,72 +73,72 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	return w
 }
 
-func (w *simulation) site(name string) *site {
-	return w.sites[slices.IndexFunc(w.sites, func(s *site) bool { return s.name == name })]
+func (si *simulation) site(name string) *site {
+	return si.sites[slices.IndexFunc(si.sites, func(s *site) bool { return s.name == name })]
 }
 
-func (w *simulation) say(format string, args ...any) {
-	fmt.Fprintf(&w.log, format+"\n", args...)
+func (si *simulation) say(format string, args ...any) {
+	fmt.Fprintf(&si.log, format+"\n", args...)
 }
 
 // turn simulates one second, in which hub and members work in random order.
-func (w *simulation) turn() {
-	w.second++
-	actors := []func(){w.reconcile}
-	for _, s := range w.sites {
-		actors = append(actors, func() { w.distribute(s) }, s.step)
+func (si *simulation) turn() {
+	si.second++
+	actors := []func(){si.reconcile}
+	for _, s := range si.sites {
+		actors = append(actors, func() { si.distribute(s) }, s.step)
 	}
-	w.r.Shuffle(len(actors), func(i, j int) { actors[i], actors[j] = actors[j], actors[i] })
+	si.r.Shuffle(len(actors), func(i, j int) { actors[i], actors[j] = actors[j], actors[i] })
 	for _, act := range actors {
 		act()
-		w.checkInventory()
+		si.checkInventory()
 	}
 }
 
 // settle lets turns pass until nothing changes any more.
-func (w *simulation) settle() {
-	w.t.Helper()
+func (si *simulation) settle() {
+	si.t.Helper()
 	quiet := 0
 	for range 60 {
-		before := w.status.DeepCopy()
-		w.turn()
+		before := si.status.DeepCopy()
+		si.turn()
 		quiet++
-		if !equality.Semantic.DeepEqual(before, &w.status) {
+		if !equality.Semantic.DeepEqual(before, &si.status) {
 			quiet = 0
 		}
 		if quiet > 8 {
 			return
 		}
 	}
-	w.t.Fatalf("does not settle; log:\n%s", w.log.String())
+	si.t.Fatalf("does not settle; log:\n%s", si.log.String())
 }
 
 // distribute writes the copies of one member, as the hub does.
-func (w *simulation) distribute(s *site) {
+func (si *simulation) distribute(s *site) {
 	if !s.reachable {
 		return
 	}
-	i := slices.IndexFunc(w.status.Clusters, func(c v1.ClusterStatus) bool { return c.Name == s.name })
+	i := slices.IndexFunc(si.status.Clusters, func(c v1.ClusterStatus) bool { return c.Name == s.name })
 	switch {
 	case i < 0:
-	case w.deleting || w.status.Clusters[i].Phase == v1.PhaseDeleting:
+	case si.deleting || si.status.Clusters[i].Phase == v1.PhaseDeleting:
 		if s.copy != nil {
 			s.copy.Deleting = true
 		}
 		s.gone = s.copy == nil
 	case s.copy == nil:
-		s.copy = &Copy{Generation: 1, HubGeneration: w.generation, Status: v1.EcommerceAppStatus{Phase: v1.PhasePending}}
+		s.copy = &Copy{Generation: 1, HubGeneration: si.generation, Status: v1.EcommerceAppStatus{Phase: v1.PhasePending}}
 		s.gone = false
-	case !s.copy.Deleting && s.copy.HubGeneration != w.generation:
-		s.copy.HubGeneration = w.generation
+	case !s.copy.Deleting && s.copy.HubGeneration != si.generation:
+		s.copy.HubGeneration = si.generation
 		s.copy.Generation++
 	}
 }
 
-func (w *simulation) reconcile() {
-	in := Input{Generation: w.generation, Deleting: w.deleting, Previous: *w.status.DeepCopy(), Now: at(w.second)}
+func (si *simulation) reconcile() {
+	in := Input{Generation: si.generation, Deleting: si.deleting, Previous: *si.status.DeepCopy(), Now: at(si.second)}
 	var clusters []placement.Cluster
-	for _, s := range w.sites {
+	for _, s := range si.sites {
 		c := Cluster{Name: s.name, Region: s.region, Gone: s.gone && s.reachable}
 		if s.copy != nil {
 			cp := *s.copy
@@ -152,35 +152,35 @@ func (w *simulation) reconcile() {
 		clusters = append(clusters, placement.Cluster{Name: s.name, Region: s.region, Ready: s.reachable})
 	}
 	// The placement is edited while the shop runs.
-	request := placement.Request{Placement: w.spec, Clusters: clusters, Edited: true, Selected: true}
-	for _, c := range w.status.Clusters {
+	request := placement.Request{Placement: si.spec, Clusters: clusters, Edited: true, Selected: true}
+	for _, c := range si.status.Clusters {
 		if c.Phase != v1.PhaseDeleting {
 			request.Current = append(request.Current, placement.Current{Name: c.Name, Serving: c.Available, Idle: !c.Available && !c.Stale})
 		}
 	}
 	decision, err := placement.Decide(request)
 	if err != nil {
-		w.t.Fatal(err)
+		si.t.Fatal(err)
 	}
 	in.Chosen, in.Rejected = decision.Chosen, decision.Counts()
 	next := Compute(in)
-	w.check(next)
-	if equality.Semantic.DeepEqual(w.status, next) {
+	si.check(next)
+	if equality.Semantic.DeepEqual(si.status, next) {
 		return
 	}
-	if !Urgent(w.status, next) && w.second-w.status.LastUpdated.Second() < 5 {
+	if !Urgent(si.status, next) && si.second-si.status.LastUpdated.Second() < 5 {
 		return
 	}
-	w.status = next
-	w.writes++
-	w.say("  %2ds  %s", w.second, brief(next))
+	si.status = next
+	si.writes++
+	si.say("  %2ds  %s", si.second, brief(next))
 }
 
 // check holds at every moment.
-func (w *simulation) check(next v1.EcommerceAppStatus) {
-	w.t.Helper()
-	if w.deleting && next.Phase != v1.PhaseDeleting {
-		w.t.Fatalf("phase %s of an application that is being deleted", next.Phase)
+func (si *simulation) check(next v1.EcommerceAppStatus) {
+	si.t.Helper()
+	if si.deleting && next.Phase != v1.PhaseDeleting {
+		si.t.Fatalf("phase %s of an application that is being deleted", next.Phase)
 	}
 	if next.Phase != v1.PhaseRunning {
 		return
@@ -189,20 +189,20 @@ func (w *simulation) check(next v1.EcommerceAppStatus) {
 		if c.Phase == v1.PhaseDeleting {
 			continue
 		}
-		s := w.site(c.Name)
-		if !s.reachable || s.copy == nil || s.copy.HubGeneration != w.generation || s.copy.Status.Phase != v1.PhaseRunning {
-			w.t.Fatalf("Running, but %s is not:\n%s", c.Name, w.log.String())
+		s := si.site(c.Name)
+		if !s.reachable || s.copy == nil || s.copy.HubGeneration != si.generation || s.copy.Status.Phase != v1.PhaseRunning {
+			si.t.Fatalf("Running, but %s is not:\n%s", c.Name, si.log.String())
 		}
 	}
 }
 
 // checkInventory holds at every moment: no copy without an entry.
-func (w *simulation) checkInventory() {
-	w.t.Helper()
-	for _, s := range w.sites {
-		listed := slices.ContainsFunc(w.status.Clusters, func(c v1.ClusterStatus) bool { return c.Name == s.name })
+func (si *simulation) checkInventory() {
+	si.t.Helper()
+	for _, s := range si.sites {
+		listed := slices.ContainsFunc(si.status.Clusters, func(c v1.ClusterStatus) bool { return c.Name == s.name })
 		if s.copy != nil && !listed {
-			w.t.Fatalf("a copy in %s that the inventory does not list:\n%s", s.name, w.log.String())
+			si.t.Fatalf("a copy in %s that the inventory does not list:\n%s", s.name, si.log.String())
 		}
 	}
 }
@@ -220,37 +220,37 @@ func brief(s v1.EcommerceAppStatus) string {
 }
 
 // live takes an application through its whole life.
-func (w *simulation) live() {
-	w.t.Helper()
+func (si *simulation) live() {
+	si.t.Helper()
 	acts := []struct {
 		what string
 		do   func()
 		want v1.Phase
 	}{
 		{"apply it to a fleet of three", func() {}, v1.PhaseRunning},
-		{"edit it", func() { w.generation++ }, v1.PhaseRunning},
-		{"us-1 is lost", func() { w.site("us-1").reachable = false }, v1.PhaseUnknown},
-		{"edit it meanwhile", func() { w.generation++ }, v1.PhaseUnknown},
-		{"us-1 returns", func() { w.site("us-1").reachable = true }, v1.PhaseRunning},
+		{"edit it", func() { si.generation++ }, v1.PhaseRunning},
+		{"us-1 is lost", func() { si.site("us-1").reachable = false }, v1.PhaseUnknown},
+		{"edit it meanwhile", func() { si.generation++ }, v1.PhaseUnknown},
+		{"us-1 returns", func() { si.site("us-1").reachable = true }, v1.PhaseRunning},
 		{"move it to eu-1 and us-1", func() {
-			w.generation++
-			w.spec.Regions = []string{"eu-west-1", "us-central1"}
+			si.generation++
+			si.spec.Regions = []string{"eu-west-1", "us-central1"}
 		}, v1.PhaseRunning},
-		{"eu-1 is lost", func() { w.site("eu-1").reachable = false }, v1.PhaseUnknown},
-		{"delete it", func() { w.deleting = true }, v1.PhaseDeleting},
-		{"eu-1 returns", func() { w.site("eu-1").reachable = true }, v1.PhaseDeleting},
+		{"eu-1 is lost", func() { si.site("eu-1").reachable = false }, v1.PhaseUnknown},
+		{"delete it", func() { si.deleting = true }, v1.PhaseDeleting},
+		{"eu-1 returns", func() { si.site("eu-1").reachable = true }, v1.PhaseDeleting},
 	}
 	for _, act := range acts {
-		w.say("%s", act.what)
+		si.say("%s", act.what)
 		act.do()
-		w.second, w.status = 0, atSecondZero(w.status)
-		w.settle()
-		if w.status.Phase != act.want {
-			w.t.Fatalf("%s: phase %s, want %s\n%s", act.what, w.status.Phase, act.want, w.log.String())
+		si.second, si.status = 0, atSecondZero(si.status)
+		si.settle()
+		if si.status.Phase != act.want {
+			si.t.Fatalf("%s: phase %s, want %s\n%s", act.what, si.status.Phase, act.want, si.log.String())
 		}
 	}
-	if len(w.status.Clusters) > 0 {
-		w.t.Fatalf("deleted, and still in %v", w.status.Clusters)
+	if len(si.status.Clusters) > 0 {
+		si.t.Fatalf("deleted, and still in %v", si.status.Clusters)
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 
 // assess returns an error if the hub must not write the copy of an application: it reads what package recovery decides
 // by. While nothing is written but a pause, only what the member has recorded counts.
-func (l *MemberQueue) assess(ctx context.Context, t *task, c *intended, held bool) error {
-	f := l.recorded(t)
+func (m *MemberQueue) assess(ctx context.Context, t *task, c *intended, held bool) error {
+	f := m.recorded(t)
 	if c.live != nil {
 		f.Live = c.live
 	}
@@ -30,52 +30,52 @@ func (l *MemberQueue) assess(ctx context.Context, t *task, c *intended, held boo
 		if f.Intent, err = copyFor(t.App, *c.facts, c.live); err != nil {
 			return refused(recovery.AssessRecord(f)) // The intent says so.
 		}
-		f.FormerDeleted = l.wasDeleted(ctx, v1.OriginOf(c.live.Annotations).App)
+		f.FormerDeleted = m.wasDeleted(ctx, v1.OriginOf(c.live.Annotations).App)
 	case f.LostSince():
-		l.state.Await(keyOf(t.App), l.name, true) // Before the caches are read, so that no change is missed.
+		m.state.Await(keyOf(t.App), m.name, true) // Before the caches are read, so that no change is missed.
 		var err error
-		if f.Others, err = l.others(ctx, t); err != nil {
+		if f.Others, err = m.others(ctx, t); err != nil {
 			return err
 		}
 	}
-	f.Elsewhere = t.unknownElsewhere(l.name)
+	f.Elsewhere = t.unknownElsewhere(m.name)
 	err := recovery.Assess(f)
 	if err == nil && f.LostSince() {
-		l.state.Await(keyOf(t.App), l.name, false)
+		m.state.Await(keyOf(t.App), m.name, false)
 	}
 	return refused(err)
 }
 
 // assessCopy returns an error if the live copy, which was read since, must neither be replaced by the intent nor, without
 // one, be deleted.
-func (l *MemberQueue) assessCopy(ctx context.Context, t *task, live metav1.Object, intent *v1.EcommerceApp) error {
-	f := l.recorded(t)
+func (m *MemberQueue) assessCopy(ctx context.Context, t *task, live metav1.Object, intent *v1.EcommerceApp) error {
+	f := m.recorded(t)
 	f.Live, f.Intent = live, intent
 	if f.IsUnknown() {
-		f.FormerDeleted = l.wasDeleted(ctx, v1.OriginOf(live.GetAnnotations()).App)
+		f.FormerDeleted = m.wasDeleted(ctx, v1.OriginOf(live.GetAnnotations()).App)
 	}
 	return refused(recovery.AssessCopy(f))
 }
 
 // recorded returns what the member has recorded about an application.
-func (l *MemberQueue) recorded(t *task) recovery.Facts {
-	record := l.record()
+func (m *MemberQueue) recorded(t *task) recovery.Facts {
+	record := m.record()
 	return recovery.Facts{App: t.App, HadCopy: t.hadCopy(), Waiting: t.waiting, DeletedAt: record.DeletedAt(t.App.UID), Left: record.Left(t.App.UID)}
 }
 
 // others returns what the other members have of an application. It reads caches only.
-func (l *MemberQueue) others(ctx context.Context, t *task) ([]recovery.Other, error) {
+func (m *MemberQueue) others(ctx context.Context, t *task) ([]recovery.Other, error) {
 	members := &v1.MemberClusterList{}
-	if err := l.hub.List(ctx, members, client.UnsafeDisableDeepCopy); err != nil {
+	if err := m.hub.List(ctx, members, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing members: %w", err)
 	}
 	var others []recovery.Other
 	for i := range members.Items {
 		name := members.Items[i].Name
 		ready := meta.FindStatusCondition(members.Items[i].Status.Conditions, v1.ConditionReady)
-		queue := l.peer(name)
+		queue := m.peer(name)
 		switch {
-		case name == l.name, ready != nil && ready.Reason == v1.ReasonSecretNotFound:
+		case name == m.name, ready != nil && ready.Reason == v1.ReasonSecretNotFound:
 			continue
 		case queue == nil:
 			others = append(others, recovery.Other{Name: name, Away: true, Connecting: ready != nil && ready.Status == metav1.ConditionTrue})
@@ -96,14 +96,14 @@ func (l *MemberQueue) others(ctx context.Context, t *task) ([]recovery.Other, er
 
 // observedFacts returns the facts about a copy that nothing is about to be done with: if it is unknown, with the intent for
 // it, unless that cannot be made.
-func (l *MemberQueue) observedFacts(ctx context.Context, t *task, live *v1.EcommerceApp) recovery.Facts {
-	f := l.recorded(t)
+func (m *MemberQueue) observedFacts(ctx context.Context, t *task, live *v1.EcommerceApp) recovery.Facts {
+	f := m.recorded(t)
 	f.Live = live
 	if !f.IsUnknown() {
 		return f // Without a comparison of specs, which costs more.
 	}
-	f.FormerDeleted = l.wasDeleted(ctx, v1.OriginOf(live.Annotations).App)
-	if facts, err := l.facts(ctx, t); err == nil && facts != nil {
+	f.FormerDeleted = m.wasDeleted(ctx, v1.OriginOf(live.Annotations).App)
+	if facts, err := m.facts(ctx, t); err == nil && facts != nil {
 		if intent, err := copyFor(t.App, *facts, live); err == nil {
 			f.Intent = intent
 		}
@@ -133,15 +133,15 @@ func (d *Dispatcher) Compared(ctx context.Context, app *v1.EcommerceApp, member 
 
 // confirmUnknown returns the error of an attempt, unless it is about what the hub's API server
 // may know: the cache is behind. The error is then a conflict. What is found is read once.
-func (l *MemberQueue) confirmUnknown(ctx context.Context, t *task, err error) error {
+func (m *MemberQueue) confirmUnknown(ctx context.Context, t *task, err error) error {
 	origin, app := recovery.OriginAfter(err, t.waiting), t.App
-	if origin == "" || origin == t.waiting || l.options.APIReader == nil {
+	if origin == "" || origin == t.waiting || m.options.APIReader == nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, m.options.CallTimeout)
 	defer cancel()
 	latest := &v1.EcommerceApp{}
-	cause := l.options.APIReader.Get(ctx, keyOf(app), latest)
+	cause := m.options.APIReader.Get(ctx, keyOf(app), latest)
 	if cause == nil && latest.UID == app.UID && latest.Generation == app.Generation {
 		return err
 	}

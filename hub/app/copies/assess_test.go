@@ -114,43 +114,43 @@ func TestAssessCreation(t *testing.T) {
 }
 
 // queue returns that of member a.
-func (tt createTest) queue() *MemberQueue {
+func (c createTest) queue() *MemberQueue {
 	b := &caches{}
-	if tt.origin != "" {
+	if c.origin != "" {
 		b.copied = &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
-			v1.HubAppUIDAnnotation: "u-1", v1.HubGenerationAnnotation: tt.origin,
+			v1.HubAppUIDAnnotation: "u-1", v1.HubGenerationAnnotation: c.origin,
 		}}}
-		b.copied.Spec.Image = tt.image
+		b.copied.Spec.Image = c.image
 	}
 	status := metav1.ConditionTrue
-	if tt.away != "" && tt.away != v1.ReasonConnected {
+	if c.away != "" && c.away != v1.ReasonConnected {
 		status = metav1.ConditionFalse
 	}
-	hub := &caches{members: []v1.MemberCluster{memberIn("a", metav1.ConditionTrue, v1.ReasonConnected), memberIn("b", status, tt.away)}}
+	hub := &caches{members: []v1.MemberCluster{memberIn("a", metav1.ConditionTrue, v1.ReasonConnected), memberIn("b", status, c.away)}}
 	options := Options{}
 	options.applyDefaults()
 	other := &MemberQueue{name: "b", hub: hub, options: options, cluster: b, memory: newMemory("b")}
 	return &MemberQueue{name: "a", hub: hub, options: options, state: state.New(clock.RealClock{}), memory: newMemory("a"), peer: func(name string) *MemberQueue {
-		if name != "b" || tt.away != "" {
+		if name != "b" || c.away != "" {
 			return nil
 		}
 		return other
 	}}
 }
 
-func (tt createTest) check(t *testing.T, app *v1.EcommerceApp) {
+func (c createTest) check(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	queue, d := tt.queue(), DecisionOf(app, &app.Status, state.Sources{})
-	err := queue.assess(t.Context(), &task{Decision: d, order: d.Order("a"), waiting: tt.waiting}, &intended{}, false)
+	queue, d := c.queue(), DecisionOf(app, &app.Status, state.Sources{})
+	err := queue.assess(t.Context(), &task{Decision: d, order: d.Order("a"), waiting: c.waiting}, &intended{}, false)
 	got, waits := apierror.Decide(err).Reason, recovery.OriginAfter(err, "")
 	if errors.Is(err, recovery.ErrUndecided) {
 		got = errorUndecided
 	}
-	if got != tt.want || waits != tt.waits {
-		t.Errorf("%q for %q, want %q for %q: %v", got, waits, tt.want, tt.waits, err)
+	if got != c.want || waits != c.waits {
+		t.Errorf("%q for %q, want %q for %q: %v", got, waits, c.want, c.waits, err)
 	}
-	compared := tt.existed || tt.waiting != ""
-	if _, _, open := queue.state.Concerned("c"); len(open) == 1 != (compared && tt.want != "") {
+	compared := c.existed || c.waiting != ""
+	if _, _, open := queue.state.Concerned("c"); len(open) == 1 != (compared && c.want != "") {
 		t.Errorf("the queue waits for other members: %v", open)
 	}
 }

@@ -120,15 +120,15 @@ func keepDatabase(spec *v1.EcommerceAppSpec, released *v1.Database, live *v1.Eco
 
 // leaveCopy leaves a copy as it is, because a cause keeps it from being made from its application. It
 // writes what does not depend on the spec: the pause, and the process that reconciles the copy.
-func (l *MemberQueue) leaveCopy(ctx context.Context, app, live *v1.EcommerceApp, cause error) error {
+func (m *MemberQueue) leaveCopy(ctx context.Context, app, live *v1.EcommerceApp, cause error) error {
 	if live == nil || !owned(app)(live) {
 		return cause
 	}
 	var err error
-	if l.holds(app) {
-		_, err = l.holdCopy(ctx, app, live, live)
+	if m.holds(app) {
+		_, err = m.holdCopy(ctx, app, live, live)
 	} else {
-		err = l.setManagedByMode(ctx, live)
+		err = m.setManagedByMode(ctx, live)
 	}
 	if err != nil {
 		return errors.Join(cause, err)
@@ -189,18 +189,18 @@ func keptBy(app, intent *v1.EcommerceApp) state.Kept {
 
 // keeps reports whether a copy of an earlier generation is also that of the present one: its queue
 // found that, or will. Last is the result of the queue.
-func (l *MemberQueue) keeps(ctx context.Context, t *task, live *v1.EcommerceApp, last state.Result) bool {
+func (m *MemberQueue) keeps(ctx context.Context, t *task, live *v1.EcommerceApp, last state.Result) bool {
 	if from := v1.OriginOf(live.Annotations).Generation; last.Kept == (state.Kept{Generation: t.App.Generation, From: from}) {
 		return true
 	}
 	if !t.follows(live) {
 		return false
 	}
-	facts, err := l.facts(ctx, t)
+	facts, err := m.facts(ctx, t)
 	if err != nil || facts == nil {
 		return false
 	}
-	intent, err := l.intentFor(t.App, *facts, live)
+	intent, err := m.intentFor(t.App, *facts, live)
 	if err != nil {
 		return false
 	}

@@ -123,27 +123,27 @@ func (d *Dispatcher) Get(name string) *MemberQueue {
 // the last attempt to write or delete it. What is stored is the Decision that the stored status says, as facts.
 // Observe reports false if there was no attempt yet. That the copy
 // is gone, or was applied, counts only as a result of the order that was handed over last.
-func (l *MemberQueue) Observe(ctx context.Context, stored *state.Decision, c *aggregate.Cluster) (bool, error) {
-	t, app := l.taskOf(stored), stored.App
-	found, known := l.memory.Result(keyOf(app), app.UID)
+func (m *MemberQueue) Observe(ctx context.Context, stored *state.Decision, c *aggregate.Cluster) (bool, error) {
+	t, app := m.taskOf(stored), stored.App
+	found, known := m.memory.Result(keyOf(app), app.UID)
 	if !known && t.order != nil {
 		return false, nil
 	}
 	c.Failure, c.Unknown, c.Gone = failureIn(found, t.order), found.Unknown, found.Gone && t.deletes()
-	c.Pending, c.Paused = found.Pending, c.Paused || l.paused
+	c.Pending, c.Paused = found.Pending, c.Paused || m.paused
 	if found.Owner != nil {
-		beside := l.memory.BesideResult(keyOf(app), app.UID)
+		beside := m.memory.BesideResult(keyOf(app), app.UID)
 		c.Failure = cmp.Or(c.Failure, failureIn(beside, t.order))
 		c.Pending = slices.Concat(c.Pending, beside.Pending)
 	}
 	// Only an entry without an applied generation needs it.
 	c.Unconfirmed = t.deletes() || !t.hadCopy() && !found.Applied
-	live, reported, err := l.observed(ctx, app)
+	live, reported, err := m.observed(ctx, app)
 	if live == nil || err != nil {
 		return true, err
 	}
 	c.Copy = observedCopy(app, live)
-	if c.Copy != nil && c.Copy.HubGeneration < app.Generation && l.keeps(ctx, t, live, found) {
+	if c.Copy != nil && c.Copy.HubGeneration < app.Generation && m.keeps(ctx, t, live, found) {
 		c.Copy.HubGeneration = app.Generation
 	}
 	if reported != nil && c.Copy != nil {
@@ -151,7 +151,7 @@ func (l *MemberQueue) Observe(ctx context.Context, stored *state.Decision, c *ag
 	}
 	if !known {
 		// The member is about to be chosen: no other one gets a copy before this one is compared.
-		c.Unknown = recovery.OriginAfter(recovery.AssessCopy(l.observedFacts(ctx, t, live)), "")
+		c.Unknown = recovery.OriginAfter(recovery.AssessCopy(m.observedFacts(ctx, t, live)), "")
 	}
 	return true, nil
 }
@@ -171,22 +171,22 @@ func failureIn(last state.Result, order *state.Order) *aggregate.Failure {
 
 // observed returns the copy of an application from the member's cache, nil if there is none, and the
 // status that counts in place of its own, nil if there is none. They must not be changed.
-func (l *MemberQueue) observed(ctx context.Context, app *v1.EcommerceApp) (*v1.EcommerceApp, *v1.EcommerceAppStatus, error) {
+func (m *MemberQueue) observed(ctx context.Context, app *v1.EcommerceApp) (*v1.EcommerceApp, *v1.EcommerceAppStatus, error) {
 	live := &v1.EcommerceApp{}
 	var status *v1.EcommerceAppStatus
-	err := l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
+	err := m.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
 	if err == nil {
-		status = l.memory.Status(live)
+		status = m.memory.Status(live)
 	}
 	if err == nil && status == nil {
 		// If the cache got the status between the two, it has it now, and no event follows.
-		err = l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
+		err = m.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil, nil
 	case err != nil:
-		return nil, nil, fmt.Errorf("reading the copy in member %q: %w", l.name, err)
+		return nil, nil, fmt.Errorf("reading the copy in member %q: %w", m.name, err)
 	}
 	return live, status, nil
 }

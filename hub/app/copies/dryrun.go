@@ -34,39 +34,39 @@ type DryRunResult struct {
 // DryRun returns what would be written of an application's copy in the member, also while that is
 // paused. The member's API server answers dry runs; nothing is written. The status of the
 // application is that of the decision about it, and its UID is not empty.
-func (l *MemberQueue) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunResult, error) {
-	found := DryRunResult{ManagedBy: l.managedBy}
-	t := l.stored(app)
+func (m *MemberQueue) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunResult, error) {
+	found := DryRunResult{ManagedBy: m.managedBy}
+	t := m.stored(app)
 	if t.deletes() {
-		return l.dryRunDeletion(ctx, t, found)
+		return m.dryRunDeletion(ctx, t, found)
 	}
-	c, err := l.read(ctx, t)
+	c, err := m.read(ctx, t)
 	if err == nil && c == nil {
 		err = errLeaving
 	}
 	if err == nil {
-		err = l.assess(ctx, t, c, false)
+		err = m.assess(ctx, t, c, false)
 	}
 	if err == nil {
-		c.intent, err = l.intentFor(app, *c.facts, c.live)
+		c.intent, err = m.intentFor(app, *c.facts, c.live)
 	}
 	if err != nil {
 		return found, err
 	}
-	request, err := l.copyRequest(ctx, t, c)
+	request, err := m.copyRequest(ctx, t, c)
 	if err != nil {
 		return found, err
 	}
 	if c.live == nil {
-		absent, err := l.lacksNamespace(ctx, app.Namespace)
+		absent, err := m.lacksNamespace(ctx, app.Namespace)
 		if err != nil {
 			return found, err
 		}
 		if absent {
-			return l.dryRunNamespace(ctx, c.intent, found)
+			return m.dryRunNamespace(ctx, c.intent, found)
 		}
 	}
-	result, err := l.dryRunApplier().Apply(ctx, request)
+	result, err := m.dryRunApplier().Apply(ctx, request)
 	if err != nil {
 		return found, fmt.Errorf("writing the copy: %w", err)
 	}
@@ -76,12 +76,12 @@ func (l *MemberQueue) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunR
 			return found, err
 		}
 	}
-	return found, l.describeUpdate(&found, c)
+	return found, m.describeUpdate(&found, c)
 }
 
 // describeUpdate lists the fields of the spec that an update of the copy changes, if there are any,
 // and not those by which the hub recognises its copies.
-func (l *MemberQueue) describeUpdate(found *DryRunResult, c *intended) error {
+func (m *MemberQueue) describeUpdate(found *DryRunResult, c *intended) error {
 	if found.Changed == nil || found.Changed.Action != v1.PendingUpdate || c.live == nil {
 		return nil
 	}
@@ -93,20 +93,20 @@ func (l *MemberQueue) describeUpdate(found *DryRunResult, c *intended) error {
 }
 
 // dryRunDeletion returns what would be deleted of a copy.
-func (l *MemberQueue) dryRunDeletion(ctx context.Context, t *task, found DryRunResult) (DryRunResult, error) {
+func (m *MemberQueue) dryRunDeletion(ctx context.Context, t *task, found DryRunResult) (DryRunResult, error) {
 	app := t.App
 	live := &v1.EcommerceApp{}
-	err := l.cluster.GetClient().Get(ctx, keyOf(app), live)
+	err := m.cluster.GetClient().Get(ctx, keyOf(app), live)
 	if apierrors.IsNotFound(err) || err == nil && (!owned(app)(live) || live.DeletionTimestamp != nil) {
 		return found, nil
 	}
 	if err != nil {
 		return found, fmt.Errorf("reading the copy: %w", err)
 	}
-	if err := l.assessCopy(ctx, t, live, nil); err != nil {
+	if err := m.assessCopy(ctx, t, live, nil); err != nil {
 		return found, err
 	}
-	if err := l.dryRunApplier().Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
+	if err := m.dryRunApplier().Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
 		return found, fmt.Errorf("deleting the copy: %w", err)
 	}
 	found.Copy = live
@@ -115,10 +115,10 @@ func (l *MemberQueue) dryRunDeletion(ctx context.Context, t *task, found DryRunR
 }
 
 // lacksNamespace reports whether a namespace does not exist, by a request to the API server.
-func (l *MemberQueue) lacksNamespace(ctx context.Context, name string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+func (m *MemberQueue) lacksNamespace(ctx context.Context, name string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.options.CallTimeout)
 	defer cancel()
-	err := l.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	err := m.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading the namespace: %w", err)
 	}
@@ -127,10 +127,10 @@ func (l *MemberQueue) lacksNamespace(ctx context.Context, name string) (bool, er
 
 // dryRunNamespace returns the changes of a copy whose namespace does not exist. The API server
 // accepts nothing in it, so that it completes and validates the copy in the hub's own namespace.
-func (l *MemberQueue) dryRunNamespace(ctx context.Context, intent *v1.EcommerceApp, found DryRunResult) (DryRunResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+func (m *MemberQueue) dryRunNamespace(ctx context.Context, intent *v1.EcommerceApp, found DryRunResult) (DryRunResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.options.CallTimeout)
 	defer cancel()
-	dry := apply.DryRunClient(l.cluster)
+	dry := apply.DryRunClient(m.cluster)
 	if err := dry.Create(ctx, namespaceOf(intent.Namespace), client.FieldOwner(v1.HubFieldManager)); err != nil {
 		return found, fmt.Errorf("creating the namespace: %w", err)
 	}
@@ -147,10 +147,10 @@ func (l *MemberQueue) dryRunNamespace(ctx context.Context, intent *v1.EcommerceA
 }
 
 // dryRunApplier returns an Applier that makes dry runs.
-func (l *MemberQueue) dryRunApplier() *apply.Applier {
+func (m *MemberQueue) dryRunApplier() *apply.Applier {
 	return apply.New(apply.Options{
-		Client: apply.DryRunClient(l.cluster), Reader: l.cluster.GetAPIReader(),
-		FieldManager: v1.HubFieldManager, Timeout: l.options.CallTimeout, DryRun: true,
+		Client: apply.DryRunClient(m.cluster), Reader: m.cluster.GetAPIReader(),
+		FieldManager: v1.HubFieldManager, Timeout: m.options.CallTimeout, DryRun: true,
 	})
 }
 

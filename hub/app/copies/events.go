@@ -14,27 +14,27 @@ import (
 
 // recordWrite records metrics and log of a copy that was written. It has no event, which would cost the
 // hub a write for each member: where an application is placed is one event.
-func (l *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, outcome apply.Outcome) {
+func (m *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, outcome apply.Outcome) {
 	if outcome != apply.Created && outcome != apply.Updated {
 		return
 	}
-	if since, ok := l.state.Since(app); ok {
-		l.options.FanOut.WithLabelValues(l.name).Observe(since.Seconds())
+	if since, ok := m.state.Since(app); ok {
+		m.options.FanOut.WithLabelValues(m.name).Observe(since.Seconds())
 	}
 	log.FromContext(ctx).V(1).Info("Applied copy", "outcome", outcome, "generation", app.Generation)
 }
 
 // recordEvents records events for what changed.
-func (l *MemberQueue) recordEvents(app *v1.EcommerceApp, last *state.Result, next state.Result) {
+func (m *MemberQueue) recordEvents(app *v1.EcommerceApp, last *state.Result, next state.Result) {
 	last = cmp.Or(last, &state.Result{})
 	switch {
 	case next.Gone && !last.Gone:
-		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeNormal, "CopyDeleted", "Delete", "The copy in %s is gone", l.name)
+		m.options.Recorder.Eventf(app, Subject(m.name), corev1.EventTypeNormal, "CopyDeleted", "Delete", "The copy in %s is gone", m.name)
 	case next.Failure != nil && (last.Failure == nil || last.Failure.Reason != next.Failure.Reason):
 		reason := next.Failure.Reason
 		if reason == v1.ReasonApplyFailed {
 			reason = "SyncFailed"
 		}
-		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeWarning, reason, "Apply", "%s: %s", l.name, next.Failure.Message)
+		m.options.Recorder.Eventf(app, Subject(m.name), corev1.EventTypeWarning, reason, "Apply", "%s: %s", m.name, next.Failure.Message)
 	}
 }

@@ -26,9 +26,9 @@ type intended struct {
 
 // read returns what is known of the copy to write of an application, without the intent. It returns nil while the member
 // leaves the fleet, and if the copy cannot be compared.
-func (l *MemberQueue) read(ctx context.Context, t *task) (*intended, error) {
+func (m *MemberQueue) read(ctx context.Context, t *task) (*intended, error) {
 	app := t.App
-	facts, err := l.facts(ctx, t)
+	facts, err := m.facts(ctx, t)
 	if err != nil || facts == nil {
 		return nil, err
 	}
@@ -38,9 +38,9 @@ func (l *MemberQueue) read(ctx context.Context, t *task) (*intended, error) {
 		// change twice, and its pods with it.
 		return nil, recovery.ErrUndecided
 	}
-	c := &intended{facts: facts, former: members.Deletion{App: app.UID, Left: l.record().Left(app.UID), At: l.record().DeletedAt(app.UID)}}
+	c := &intended{facts: facts, former: members.Deletion{App: app.UID, Left: m.record().Left(app.UID), At: m.record().DeletedAt(app.UID)}}
 	live := &v1.EcommerceApp{}
-	switch err := l.cluster.GetClient().Get(ctx, keyOf(app), live); {
+	switch err := m.cluster.GetClient().Get(ctx, keyOf(app), live); {
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return nil, fmt.Errorf("reading the copy: %w", err)
@@ -51,16 +51,16 @@ func (l *MemberQueue) read(ctx context.Context, t *task) (*intended, error) {
 }
 
 // copyRequest returns the request that writes a copy. The intent becomes the one that is written.
-func (l *MemberQueue) copyRequest(ctx context.Context, t *task, c *intended) (apply.Request, error) {
+func (m *MemberQueue) copyRequest(ctx context.Context, t *task, c *intended) (apply.Request, error) {
 	app := t.App
 	request := apply.Request{Owned: adoptable(app), Check: func(live component.Resource) error {
 		// It may be another one than was assessed.
-		err := l.assessCopy(ctx, t, live, c.intent)
+		err := m.assessCopy(ctx, t, live, c.intent)
 		if from := v1.OriginOf(live.GetAnnotations()); err != nil || from.App == "" || from.App == app.UID {
 			return err
 		}
 		// The copy changes hands, perhaps to a hub that has taken the member over.
-		return l.record().Confirm(ctx)
+		return m.record().Confirm(ctx)
 	}}
 	var err error
 	if c.live != nil {

@@ -16,28 +16,28 @@ import (
 
 // Find returns the result of the last lookup of an application's copy. Where there is
 // none it starts one, whose end wakes the reconciler.
-func (l *MemberQueue) Find(app *v1.EcommerceApp) recovery.Presence {
-	found := l.memory.Ask(keyOf(app), app.UID)
+func (m *MemberQueue) Find(app *v1.EcommerceApp) recovery.Presence {
+	found := m.memory.Ask(keyOf(app), app.UID)
 	if found == recovery.NotLooked {
-		l.queue.Add(requestFor(app))
+		m.queue.Add(requestFor(app))
 	}
 	return found
 }
 
 // Holds reports whether the member's cache has a copy of an application.
-func (l *MemberQueue) Holds(ctx context.Context, app *v1.EcommerceApp) bool {
+func (m *MemberQueue) Holds(ctx context.Context, app *v1.EcommerceApp) bool {
 	live := &v1.EcommerceApp{}
-	err := l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
+	err := m.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
 	return err == nil && owned(app)(live)
 }
 
 // lookUp asks the member's API server for the copy of an application that lost its
 // inventory. The cache is not enough: a copy that it missed would be left behind.
-func (l *MemberQueue) lookUp(ctx context.Context, key types.NamespacedName, app types.UID) error {
-	call, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+func (m *MemberQueue) lookUp(ctx context.Context, key types.NamespacedName, app types.UID) error {
+	call, cancel := context.WithTimeout(ctx, m.options.CallTimeout)
 	defer cancel()
 	live := &v1.EcommerceApp{}
-	err := l.cluster.GetAPIReader().Get(call, key, live)
+	err := m.cluster.GetAPIReader().Get(call, key, live)
 	if ctx.Err() != nil {
 		return nil // The member is being disconnected, and this lookup with it.
 	}
@@ -52,8 +52,8 @@ func (l *MemberQueue) lookUp(ctx context.Context, key types.NamespacedName, app 
 	case live.DeletionTimestamp != nil:
 		found = recovery.Terminating
 	}
-	if l.memory.Answer(key, app, found) {
-		l.wake.Add(reconcile.Request{NamespacedName: key})
+	if m.memory.Answer(key, app, found) {
+		m.wake.Add(reconcile.Request{NamespacedName: key})
 	}
 	return err
 }

@@ -14,23 +14,23 @@ import (
 
 // ensureNamespace creates the namespace of a copy unless the cache has another copy there. It
 // does not change one that exists. Where creating is denied, an existing one will do.
-func (l *MemberQueue) ensureNamespace(ctx context.Context, name string) error {
+func (m *MemberQueue) ensureNamespace(ctx context.Context, name string) error {
 	copies := &v1.EcommerceAppList{}
-	if err := l.cluster.GetClient().List(ctx, copies, client.InNamespace(name), client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+	if err := m.cluster.GetClient().List(ctx, copies, client.InNamespace(name), client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing copies in namespace %q: %w", name, err)
 	}
 	if len(copies.Items) > 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, m.options.CallTimeout)
 	defer cancel()
 	// Not applied: that would ask for the permission to change any namespace.
 	namespace := namespaceOf(name)
-	denied := l.cluster.GetClient().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
+	denied := m.cluster.GetClient().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
 	if denied == nil || apierrors.IsAlreadyExists(denied) {
 		return nil
 	}
-	if err := l.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+	if err := m.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
 		return fmt.Errorf("creating the namespace: %w", denied)
 	}
 	return nil

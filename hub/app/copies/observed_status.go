@@ -22,14 +22,14 @@ func (d *Dispatcher) ObserveStatus(ctx context.Context, cluster string, object c
 
 // keepStatus keeps the status of a copy while the cache has the copy. A reconciler may hand over the
 // status of a copy that has changed, or gone, since it was read.
-func (l *MemberQueue) keepStatus(ctx context.Context, copied *v1.EcommerceApp) {
-	l.memory.SetStatus(copied)
+func (m *MemberQueue) keepStatus(ctx context.Context, copied *v1.EcommerceApp) {
+	m.memory.SetStatus(copied)
 	live := &v1.EcommerceApp{}
-	err := l.cluster.GetClient().Get(ctx, keyOf(copied), live, client.UnsafeDisableDeepCopy)
+	err := m.cluster.GetClient().Get(ctx, keyOf(copied), live, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err) || err == nil && live.UID != copied.UID:
-		l.memory.DropStatus(keyOf(copied), copied.UID)
+		m.memory.DropStatus(keyOf(copied), copied.UID)
 	case err == nil:
-		l.memory.SeeStatus(live)
+		m.memory.SeeStatus(live)
 	}
 }

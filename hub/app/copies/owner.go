@@ -11,8 +11,8 @@ import (
 
 // ownerAfter returns the copy after an attempt, where live is what the cache has of it, or nil. It
 // returns nil if the copy is another application's, is being deleted, or is yet to be seen.
-func (l *MemberQueue) ownerAfter(app, live *v1.EcommerceApp, result apply.Result) *state.Owner {
-	owner := &state.Owner{Created: result.Outcome == apply.Created, Held: l.holds(app)}
+func (m *MemberQueue) ownerAfter(app, live *v1.EcommerceApp, result apply.Result) *state.Owner {
+	owner := &state.Owner{Created: result.Outcome == apply.Created, Held: m.holds(app)}
 	switch {
 	case result.Outcome == apply.Terminating:
 		return nil
@@ -31,22 +31,22 @@ func (l *MemberQueue) ownerAfter(app, live *v1.EcommerceApp, result apply.Result
 
 // remaining returns the objects that a copy lists, that its application no longer propagates, and
 // that are not known to be deleted.
-func (l *MemberQueue) remaining(app, live *v1.EcommerceApp) []v1.PropagatedObject {
+func (m *MemberQueue) remaining(app, live *v1.EcommerceApp) []v1.PropagatedObject {
 	return slices.DeleteFunc(propagate.Leftover(live, app.Spec.Propagate), func(o v1.PropagatedObject) bool {
-		return l.memory.IsPruned(keyOf(app), live.UID, o)
+		return m.memory.IsPruned(keyOf(app), live.UID, o)
 	})
 }
 
 // intentFor returns the intent for a copy: what copyFor returns, with the objects that are propagated
 // beside it. They are recorded before they are written, so that they are found again.
-func (l *MemberQueue) intentFor(app *v1.EcommerceApp, facts MemberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
+func (m *MemberQueue) intentFor(app *v1.EcommerceApp, facts MemberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	intent, err := copyFor(app, facts, live)
 	if err != nil {
 		return intent, err
 	}
 	listed := app.Spec.Propagate
 	if live != nil {
-		listed = slices.Concat(listed, l.remaining(app, live))
+		listed = slices.Concat(listed, m.remaining(app, live))
 	}
 	if text := propagate.Record(listed...); text != "" {
 		intent.Annotations[v1.PropagatedAnnotation] = text

@@ -16,13 +16,13 @@ import (
 
 // holds reports whether no copy of an application is created, updated or deleted in the member:
 // because the member is paused, or the application is. Deleting a paused application proceeds.
-func (l *MemberQueue) holds(app *v1.EcommerceApp) bool {
-	return l.paused || app.Spec.Paused && !app.Ending()
+func (m *MemberQueue) holds(app *v1.EcommerceApp) bool {
+	return m.paused || app.Spec.Paused && !app.Ending()
 }
 
 // holdCopy returns what would be written of a copy, where live is the present one or nil. It
 // writes one thing, unless the member is paused: the pause, to a copy that exists.
-func (l *MemberQueue) holdCopy(ctx context.Context, app, intent, live *v1.EcommerceApp) ([]v1.PendingChange, error) {
+func (m *MemberQueue) holdCopy(ctx context.Context, app, intent, live *v1.EcommerceApp) ([]v1.PendingChange, error) {
 	if live == nil {
 		return []v1.PendingChange{{Kind: "EcommerceApp", Name: app.Name, Action: v1.PendingCreate}}, nil
 	}
@@ -30,11 +30,11 @@ func (l *MemberQueue) holdCopy(ctx context.Context, app, intent, live *v1.Ecomme
 		return nil, nil // It is reported as a conflict when the pause ends.
 	}
 	pending, err := copyChange(intent, live)
-	if err != nil || l.paused || live.Spec.Paused && live.ManagedByMode() == l.managedBy {
+	if err != nil || m.paused || live.Spec.Paused && live.ManagedByMode() == m.managedBy {
 		return pending, err
 	}
-	request := apply.Request{Intent: l.pausedCopy(live), Live: live, Owned: owned(app)}
-	if _, err := l.applier.Apply(ctx, request); err != nil {
+	request := apply.Request{Intent: m.pausedCopy(live), Live: live, Owned: owned(app)}
+	if _, err := m.applier.Apply(ctx, request); err != nil {
 		return pending, fmt.Errorf("pausing the copy: %w", err)
 	}
 	return pending, nil
@@ -42,12 +42,12 @@ func (l *MemberQueue) holdCopy(ctx context.Context, app, intent, live *v1.Ecomme
 
 // pausedCopy returns a copy as it is, but for the pause and the process that reconciles it. The
 // annotations that name its origin stay, because its spec does.
-func (l *MemberQueue) pausedCopy(live *v1.EcommerceApp) *v1.EcommerceApp {
+func (m *MemberQueue) pausedCopy(live *v1.EcommerceApp) *v1.EcommerceApp {
 	out := &v1.EcommerceApp{Spec: *live.Spec.DeepCopy()}
 	out.Namespace, out.Name = live.Namespace, live.Name
 	out.Spec.Paused = true
 	out.Finalizers = []string{v1.SpokeFinalizer}
-	out.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: l.name}
+	out.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: m.name}
 	out.Annotations = maps.Clone(live.Annotations)
 	maps.DeleteFunc(out.Annotations, func(key, _ string) bool {
 		return !slices.Contains([]string{
@@ -59,7 +59,7 @@ func (l *MemberQueue) pausedCopy(live *v1.EcommerceApp) *v1.EcommerceApp {
 	if out.Annotations == nil {
 		out.Annotations = map[string]string{}
 	}
-	out.Annotations[v1.ManagedByModeAnnotation] = string(l.managedBy)
+	out.Annotations[v1.ManagedByModeAnnotation] = string(m.managedBy)
 	return out
 }
 
@@ -87,9 +87,9 @@ func copyChange(intent, live *v1.EcommerceApp) ([]v1.PendingChange, error) {
 }
 
 // heldDeletion returns the deletion of a copy that is held back. Without a copy there is none.
-func (l *MemberQueue) heldDeletion(ctx context.Context, app *v1.EcommerceApp) ([]v1.PendingChange, error) {
+func (m *MemberQueue) heldDeletion(ctx context.Context, app *v1.EcommerceApp) ([]v1.PendingChange, error) {
 	live := &v1.EcommerceApp{}
-	err := l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
+	err := m.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) || err == nil && !owned(app)(live) {
 		return nil, nil
 	}

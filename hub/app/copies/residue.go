@@ -60,24 +60,24 @@ func requestsFor(records []recovery.Record) []reconcile.Request {
 
 // cleanUp deletes the copy of a key if a record names it, and then the record. The task is about the
 // application of that key on the hub; its UID is empty if there is none.
-func (l *MemberQueue) cleanUp(ctx context.Context, key types.NamespacedName, t *task) error {
-	records, err := l.options.Residue.List(ctx, l.name)
+func (m *MemberQueue) cleanUp(ctx context.Context, key types.NamespacedName, t *task) error {
+	records, err := m.options.Residue.List(ctx, m.name)
 	if err != nil {
 		return err
 	}
 	var problems []error
 	for _, r := range records {
 		if r.Key() == key {
-			problems = append(problems, l.cleanUpOne(ctx, t, r))
+			problems = append(problems, m.cleanUpOne(ctx, t, r))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-func (l *MemberQueue) cleanUpOne(ctx context.Context, t *task, r recovery.Record) error {
+func (m *MemberQueue) cleanUpOne(ctx context.Context, t *task, r recovery.Record) error {
 	app := t.App
 	member := &v1.MemberCluster{}
-	if err := l.hub.Get(ctx, client.ObjectKey{Name: l.name}, member); err != nil || !r.In(member.Status.ClusterUID) {
+	if err := m.hub.Get(ctx, client.ObjectKey{Name: m.name}, member); err != nil || !r.In(member.Status.ClusterUID) {
 		// The member leaves the fleet, or another cluster has its name: the copy is not here.
 		return client.IgnoreNotFound(err)
 	}
@@ -90,22 +90,22 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, t *task, r recovery.Record
 			deletion: members.Deletion{App: r.App, At: r.Recorded.Time}, volumes: r.Volumes && r.Copy == "",
 		}
 		if app.UID == r.App {
-			leaving.deletion = l.deletionOf(app)
+			leaving.deletion = m.deletionOf(app)
 		}
 		if app.UID == r.App && !app.Ending() {
 			// An orphan of an application that goes on elsewhere, and may have adopted it after
 			// the backup that the hub was restored from.
 			leaving.check = func(live component.Resource) error {
-				return l.assessCopy(ctx, t, live, nil)
+				return m.assessCopy(ctx, t, live, nil)
 			}
 		}
-		gone, err := l.deleteCopy(ctx, leaving)
+		gone, err := m.deleteCopy(ctx, leaving)
 		if err != nil || !gone {
 			return err
 		}
 		outcome = "Deleted a recorded copy"
 	}
-	if err := l.options.Residue.Remove(ctx, l.name, r.ID()); err != nil {
+	if err := m.options.Residue.Remove(ctx, m.name, r.ID()); err != nil {
 		return err
 	}
 	log.FromContext(ctx).Info(outcome, "app", r.App, "copy", r.Copy, "recorded", r.Recorded)
@@ -114,8 +114,8 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, t *task, r recovery.Record
 
 // dropRecords removes the records of copies that an application has replaced or taken over: one of the name exists
 // again, and its copy was written.
-func (l *MemberQueue) dropRecords(ctx context.Context, app *v1.EcommerceApp) error {
-	records, err := l.options.Residue.List(ctx, l.name)
+func (m *MemberQueue) dropRecords(ctx context.Context, app *v1.EcommerceApp) error {
+	records, err := m.options.Residue.List(ctx, m.name)
 	if err != nil {
 		return err
 	}
@@ -124,13 +124,13 @@ func (l *MemberQueue) dropRecords(ctx context.Context, app *v1.EcommerceApp) err
 		if r.Key() != keyOf(app) {
 			continue
 		}
-		if err := l.hub.Get(ctx, client.ObjectKey{Name: l.name}, member); err != nil {
+		if err := m.hub.Get(ctx, client.ObjectKey{Name: m.name}, member); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 		if !r.In(member.Status.ClusterUID) {
 			continue // Another cluster under the member's name.
 		}
-		if err := l.options.Residue.Remove(ctx, l.name, r.ID()); err != nil {
+		if err := m.options.Residue.Remove(ctx, m.name, r.ID()); err != nil {
 			return err
 		}
 		log.FromContext(ctx).Info("Kept a recorded copy, because an application of its name runs there again", "app", r.App, "copy", r.Copy, "recorded", r.Recorded)

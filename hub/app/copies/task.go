@@ -19,17 +19,17 @@ type task struct {
 
 // taskOf returns the task that a Decision gives the queue. What waits for the user is what the last attempt found or,
 // after a start of the hub, what the status says.
-func (l *MemberQueue) taskOf(d *state.Decision) *task {
-	t := &task{Decision: d, order: d.Order(l.name), waiting: d.Unknown[l.name]}
-	if last, known := l.memory.Result(keyOf(d.App), d.App.UID); known {
+func (m *MemberQueue) taskOf(d *state.Decision) *task {
+	t := &task{Decision: d, order: d.Order(m.name), waiting: d.Unknown[m.name]}
+	if last, known := m.memory.Result(keyOf(d.App), d.App.UID); known {
 		t.waiting = last.Unknown
 	}
 	return t
 }
 
 // stored returns the task that the stored status of an application says.
-func (l *MemberQueue) stored(app *v1.EcommerceApp) *task {
-	return l.taskOf(DecisionOf(app, &app.Status, state.Sources{}))
+func (m *MemberQueue) stored(app *v1.EcommerceApp) *task {
+	return m.taskOf(DecisionOf(app, &app.Status, state.Sources{}))
 }
 
 // deletes reports whether the copy is to be deleted.

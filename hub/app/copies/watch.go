@@ -18,14 +18,14 @@ import (
 
 // copies returns a source that wakes the queue and the reconciler of applications for each
 // change of a copy in the member.
-func (l *MemberQueue) copies() source.Source {
+func (m *MemberQueue) copies() source.Source {
 	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		informer, err := l.cluster.GetCache().GetInformer(ctx, &v1.EcommerceApp{})
+		informer, err := m.cluster.GetCache().GetInformer(ctx, &v1.EcommerceApp{})
 		if err != nil {
 			return fmt.Errorf("watching copies: %w", err)
 		}
-		changed := l.wakes(q.Add, func(r reconcile.Request) { l.wake.Add(r) })
-		first := l.wakes(func(r reconcile.Request) { controller.AddLowPriority(q, r) }, func(r reconcile.Request) { l.wake.AddLowPriority(r) })
+		changed := m.wakes(q.Add, func(r reconcile.Request) { m.wake.Add(r) })
+		first := m.wakes(func(r reconcile.Request) { controller.AddLowPriority(q, r) }, func(r reconcile.Request) { m.wake.AddLowPriority(r) })
 		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: func(o any, isFirst bool) {
 				if isFirst {
@@ -40,7 +40,7 @@ func (l *MemberQueue) copies() source.Source {
 					o = tombstone.Obj
 				}
 				if copied, ok := o.(*v1.EcommerceApp); ok {
-					l.memory.DropStatus(keyOf(copied), copied.UID)
+					m.memory.DropStatus(keyOf(copied), copied.UID)
 				}
 				changed(ctx, nil, o)
 			},
@@ -53,14 +53,14 @@ func (l *MemberQueue) copies() source.Source {
 
 // wakes returns a function that adds a change of a copy to the member's queue and to that of the
 // reconciler of applications, as far as it concerns them.
-func (l *MemberQueue) wakes(queue, reconciler func(reconcile.Request)) func(ctx context.Context, before, o any) {
+func (m *MemberQueue) wakes(queue, reconciler func(reconcile.Request)) func(ctx context.Context, before, o any) {
 	return func(ctx context.Context, before, o any) {
 		copied, ok := o.(*v1.EcommerceApp)
 		if !ok || ctx.Err() != nil { // The cache outlives the queue for a moment.
 			return
 		}
 		former, _ := before.(*v1.EcommerceApp)
-		toQueue, toReconciler := concerns(former, copied, l.memory.SeeStatus(copied))
+		toQueue, toReconciler := concerns(former, copied, m.memory.SeeStatus(copied))
 		if toQueue {
 			queue(requestFor(copied))
 		}

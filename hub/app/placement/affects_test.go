@@ -51,42 +51,42 @@ func TestAffects(t *testing.T) {
 
 // app returns an application with the placement of the problem, which runs in its clusters, and mostly has been
 // decided: with what a user or the hub may have changed since.
-func (w *problem) app(t *testing.T, r *rand.Rand) *v1.EcommerceApp {
+func (pr *problem) app(t *testing.T, r *rand.Rand) *v1.EcommerceApp {
 	t.Helper()
 	if r.IntN(3) > 0 { // Few clusters meet all criteria.
-		p := &w.Placement
+		p := &pr.Placement
 		p.ClusterNames, p.Regions, p.Providers, p.ClusterSelector = nil, nil, nil, nil
 	}
-	app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Placement: w.Placement, Replicas: new(int32(7))}}
+	app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Placement: pr.Placement, Replicas: new(int32(7))}}
 	app.Generation = 2
-	if w.Data {
+	if pr.Data {
 		app.Spec.Database = &v1.Database{}
 	}
 	if r.IntN(4) == 0 {
 		app.Spec.Placement.Replicas = v1.PlacementReplicas{Mode: v1.ReplicasDivided, By: v1.DivideByFreeCapacity}
 	}
-	for _, c := range w.Current {
+	for _, c := range pr.Current {
 		app.Status.Clusters = append(app.Status.Clusters, v1.ClusterStatus{Name: c.Name, Available: c.Serving, Stale: !c.Serving && !c.Idle})
 	}
-	last := w.Placement
-	if w.Edited {
+	last := pr.Placement
+	if pr.Edited {
 		last.MaxClusters++
 	}
-	if w.Selected {
+	if pr.Selected {
 		last.ClusterNames = []string{"another"}
 	}
 	app.Status.Placement = &v1.PlacementStatus{SpecHash: Hash(last)}
-	app.Annotations = map[string]string{v1.MoveEmptyAnnotation: strings.Join(w.MoveEmpty, ",")}
+	app.Annotations = map[string]string{v1.MoveEmptyAnnotation: strings.Join(pr.MoveEmpty, ",")}
 	if r.IntN(4) == 0 {
 		return app
 	}
 	if r.IntN(2) == 0 {
 		app.Annotations = nil
 	}
-	if chosen := w.decide(t, app).Chosen; len(chosen) > 0 && r.IntN(2) == 0 {
+	if chosen := pr.decide(t, app).Chosen; len(chosen) > 0 && r.IntN(2) == 0 {
 		app.Spec.Placement.MaxClusters = int32(len(chosen))
 	}
-	app.Status = decided(app, w.decide(t, app))
+	app.Status = decided(app, pr.decide(t, app))
 	switch r.IntN(8) {
 	case 0:
 		app.Spec.Placement = randomPlacement(r)
@@ -100,9 +100,9 @@ func (w *problem) app(t *testing.T, r *rand.Rand) *v1.EcommerceApp {
 	return app
 }
 
-func (w *problem) decide(t *testing.T, app *v1.EcommerceApp) Decision {
+func (pr *problem) decide(t *testing.T, app *v1.EcommerceApp) Decision {
 	t.Helper()
-	d, err := Decide(RequestOf(app, w.Clusters, w.Now))
+	d, err := Decide(RequestOf(app, pr.Clusters, pr.Now))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,14 +153,14 @@ func TestDecideByCapacity(t *testing.T) {
 }
 
 // unmoved checks that once the chosen clusters run the application, no free capacity changes the decision.
-func (w problem) unmoved(r *rand.Rand, d Decision) string {
-	next := w.Request
+func (pr problem) unmoved(r *rand.Rand, d Decision) string {
+	next := pr.Request
 	next.Current, next.Edited, next.Selected = serving(d.Chosen...), false, false
 	settled, err := Decide(next)
 	if err != nil || !slices.Equal(settled.Chosen, d.Chosen) {
 		return "" // The decision is not settled yet: leaving a cluster lets another one be chosen.
 	}
-	next.Clusters = slices.Clone(w.Clusters)
+	next.Clusters = slices.Clone(pr.Clusters)
 	for i := range next.Clusters {
 		next.Clusters[i].Allocatable, next.Clusters[i].Requested = capacity(10, 100), capacity(r.Int64N(12), r.Int64N(120))
 	}

@@ -133,7 +133,7 @@ func TestDrainKeepsReplicas(t *testing.T) {
 }
 
 // divided returns what is wrong with the shares of a decision, or nothing.
-func (w problem) divided(d Decision, total int32) string {
+func (pr problem) divided(d Decision, total int32) string {
 	if len(d.Chosen) == 0 {
 		return ""
 	}
@@ -142,22 +142,22 @@ func (w problem) divided(d Decision, total int32) string {
 	for _, name := range d.Chosen {
 		share := *d.Shares[name].Frontend
 		if slices.ContainsFunc(d.Stays, func(s Stay) bool { return s.Name == name && s.Reason == v1.ReasonReplacementPending }) {
-			if share != *w.Division.Last[name].Frontend {
+			if share != *pr.Division.Last[name].Frontend {
 				return "a cluster that is being left loses pods: " + name
 			}
 			continue
 		}
 		sum += share
-		c := slices.IndexFunc(w.Clusters, func(c Cluster) bool { return c.Name == name })
-		i := slices.IndexFunc(w.Current, func(c Current) bool { return c.Name == name })
-		short = short || w.Clusters[c].Ready && (i < 0 || w.Current[i].Serving && w.Current[i].Frontend < share)
+		c := slices.IndexFunc(pr.Clusters, func(c Cluster) bool { return c.Name == name })
+		i := slices.IndexFunc(pr.Current, func(c Current) bool { return c.Name == name })
+		short = short || pr.Clusters[c].Ready && (i < 0 || pr.Current[i].Serving && pr.Current[i].Frontend < share)
 	}
 	if sum != total {
 		return fmt.Sprintf("%d pods of %d", sum, total)
 	}
-	for _, c := range w.Current {
-		i := slices.IndexFunc(w.Clusters, func(cluster Cluster) bool { return cluster.Name == c.Name })
-		left := !slices.Contains(d.Chosen, c.Name) && c.Serving && !w.Clusters[i].Detached && (!w.Data || slices.Contains(w.MoveEmpty, c.Name))
+	for _, c := range pr.Current {
+		i := slices.IndexFunc(pr.Clusters, func(cluster Cluster) bool { return cluster.Name == c.Name })
+		left := !slices.Contains(d.Chosen, c.Name) && c.Serving && !pr.Clusters[i].Detached && (!pr.Data || slices.Contains(pr.MoveEmpty, c.Name))
 		if left && short {
 			return "left before the others have their shares: " + c.Name
 		}

@@ -115,9 +115,9 @@ func TestDecideHoldsForRandomFleets(t *testing.T) {
 }
 
 // check returns what is wrong with a decision, or nothing.
-func (w problem) check(r *rand.Rand, d Decision) string {
+func (pr problem) check(r *rand.Rand, d Decision) string {
 	for _, f := range []func(*rand.Rand, Decision) string{
-		w.deterministic, w.complete, w.bounded, w.spread, w.sticky, w.served, w.stable, w.unmoved, w.onlyWhereAllowed,
+		pr.deterministic, pr.complete, pr.bounded, pr.spread, pr.sticky, pr.served, pr.stable, pr.unmoved, pr.onlyWhereAllowed,
 	} {
 		if problem := f(r, d); problem != "" {
 			return problem
@@ -127,9 +127,9 @@ func (w problem) check(r *rand.Rand, d Decision) string {
 }
 
 // deterministic checks that neither the order of the input nor a second call changes anything.
-func (w problem) deterministic(r *rand.Rand, d Decision) string {
-	other := w.Request
-	other.Clusters, other.Current = slices.Clone(w.Clusters), slices.Clone(w.Current)
+func (pr problem) deterministic(r *rand.Rand, d Decision) string {
+	other := pr.Request
+	other.Clusters, other.Current = slices.Clone(pr.Clusters), slices.Clone(pr.Current)
 	r.Shuffle(len(other.Clusters), func(i, j int) { other.Clusters[i], other.Clusters[j] = other.Clusters[j], other.Clusters[i] })
 	r.Shuffle(len(other.Current), func(i, j int) { other.Current[i], other.Current[j] = other.Current[j], other.Current[i] })
 	again, err := Decide(other)
@@ -143,7 +143,7 @@ func (w problem) deterministic(r *rand.Rand, d Decision) string {
 }
 
 // complete checks that the chosen, rejected and listed clusters include each cluster once.
-func (w problem) complete(_ *rand.Rand, d Decision) string {
+func (pr problem) complete(_ *rand.Rand, d Decision) string {
 	var got, want []string
 	got = append(got, d.Chosen...)
 	for _, x := range d.Rejected {
@@ -152,10 +152,10 @@ func (w problem) complete(_ *rand.Rand, d Decision) string {
 		}
 		got = append(got, x.Name)
 	}
-	for _, c := range w.Clusters {
+	for _, c := range pr.Clusters {
 		want = append(want, c.Name)
 	}
-	for _, name := range w.Placement.ClusterNames {
+	for _, name := range pr.Placement.ClusterNames {
 		if !slices.Contains(want, name) {
 			want = append(want, name)
 		}
@@ -173,8 +173,8 @@ func regular(d Decision) []string {
 }
 
 // bounded checks that the maximum holds for the chosen clusters, except those that stay.
-func (w problem) bounded(_ *rand.Rand, d Decision) string {
-	limit := int(w.Placement.MaxClusters)
+func (pr problem) bounded(_ *rand.Rand, d Decision) string {
+	limit := int(pr.Placement.MaxClusters)
 	if d.Unmatched == "" && limit > 0 && len(regular(d)) > limit {
 		return fmt.Sprintf("%d chosen, %d allowed", len(regular(d)), limit)
 	}
@@ -184,21 +184,21 @@ func (w problem) bounded(_ *rand.Rand, d Decision) string {
 // sticky checks that a placed member is given up for a bound only when the placement was edited, and then only to
 // others that were placed unless there is a spread. Data is left behind only where the user named the cluster, or by
 // an edit that does not select it.
-func (w problem) sticky(_ *rand.Rand, d Decision) string {
+func (pr problem) sticky(_ *rand.Rand, d Decision) string {
 	for _, x := range d.Rejected {
-		if !slices.Contains(w.current, x.Name) {
+		if !slices.Contains(pr.current, x.Name) {
 			continue
 		}
 		switch x.Reason {
 		case v1.ReasonClusterNotReady, v1.ReasonCordoned, v1.ReasonPaused:
 			return "a placed cluster was given up because it takes no more applications: " + x.Name
 		case v1.ReasonMaxClustersReached, v1.ReasonSpreadLimit:
-			if problem := w.exchanged(d); problem != "" {
+			if problem := pr.exchanged(d); problem != "" {
 				return x.Name + " was given up: " + problem
 			}
 		}
 		matches := evicts(x.Reason) || x.Reason == v1.ReasonMaxClustersReached || x.Reason == v1.ReasonSpreadLimit
-		if w.Data && x.Reason != v1.ReasonClusterDetached && (matches || !w.Selected) && !slices.Contains(w.MoveEmpty, x.Name) {
+		if pr.Data && x.Reason != v1.ReasonClusterDetached && (matches || !pr.Selected) && !slices.Contains(pr.MoveEmpty, x.Name) {
 			return "data was left behind in " + x.Name
 		}
 	}
@@ -206,12 +206,12 @@ func (w problem) sticky(_ *rand.Rand, d Decision) string {
 }
 
 // exchanged returns what is wrong with giving up a cluster for a bound.
-func (w problem) exchanged(d Decision) string {
-	if !w.Edited && !w.Data {
-		return map[bool]string{true: "no user edited the placement"}[w.Placement.MaxClusters == 0]
+func (pr problem) exchanged(d Decision) string {
+	if !pr.Edited && !pr.Data {
+		return map[bool]string{true: "no user edited the placement"}[pr.Placement.MaxClusters == 0]
 	}
-	added := slices.ContainsFunc(d.Chosen, func(name string) bool { return !slices.Contains(w.current, name) })
-	if added && len(w.Placement.Spread) == 0 {
+	added := slices.ContainsFunc(d.Chosen, func(name string) bool { return !slices.Contains(pr.current, name) })
+	if added && len(pr.Placement.Spread) == 0 {
 		return "another cluster replaced it"
 	}
 	return ""
@@ -219,11 +219,11 @@ func (w problem) exchanged(d Decision) string {
 
 // served checks that customers who are served are served somewhere afterwards, unless the cluster does not respond,
 // has left the fleet or the data moves with an edit.
-func (w problem) served(_ *rand.Rand, d Decision) string {
+func (pr problem) served(_ *rand.Rand, d Decision) string {
 	before, after := 0, 0
-	for _, c := range w.Current {
-		i := slices.IndexFunc(w.Clusters, func(cluster Cluster) bool { return cluster.Name == c.Name })
-		if !c.Serving || w.Clusters[i].Detached || !w.Clusters[i].Ready || w.Data && !slices.Contains(w.MoveEmpty, c.Name) {
+	for _, c := range pr.Current {
+		i := slices.IndexFunc(pr.Clusters, func(cluster Cluster) bool { return cluster.Name == c.Name })
+		if !c.Serving || pr.Clusters[i].Detached || !pr.Clusters[i].Ready || pr.Data && !slices.Contains(pr.MoveEmpty, c.Name) {
 			continue
 		}
 		before++
@@ -231,7 +231,7 @@ func (w problem) served(_ *rand.Rand, d Decision) string {
 			after++
 		}
 	}
-	for _, c := range w.Current {
+	for _, c := range pr.Current {
 		if c.Serving && slices.Contains(d.Chosen, c.Name) {
 			after++
 		}
@@ -244,18 +244,18 @@ func (w problem) served(_ *rand.Rand, d Decision) string {
 
 // stable checks that deciding again with the outcome as the current state changes nothing. What stays until others
 // serve customers goes when they do; a spread may count one domain less then.
-func (w problem) stable(_ *rand.Rand, d Decision) string {
-	next := w.Request
+func (pr problem) stable(_ *rand.Rand, d Decision) string {
+	next := pr.Request
 	for range 3 {
-		want := w.afterReplacement(d)
-		next.Current, next.Edited = serving(d.Chosen...), w.Edited && d.Pending()
-		next.Selected = next.Edited && w.Selected
+		want := pr.afterReplacement(d)
+		next.Current, next.Edited = serving(d.Chosen...), pr.Edited && d.Pending()
+		next.Selected = next.Edited && pr.Selected
 		again, err := Decide(next)
 		if err != nil {
 			return err.Error()
 		}
 		diff := cmp.Diff(want, again.Chosen)
-		if diff == "" || len(w.Placement.Spread) == 0 {
+		if diff == "" || len(pr.Placement.Spread) == 0 {
 			return diff
 		}
 		d = again
@@ -265,7 +265,7 @@ func (w problem) stable(_ *rand.Rand, d Decision) string {
 
 // afterReplacement returns the clusters that are chosen once all of them serve customers. None is left for
 // clusters that do not respond.
-func (w problem) afterReplacement(d Decision) []string {
+func (pr problem) afterReplacement(d Decision) []string {
 	var want []string
 	responds := false
 	for _, name := range d.Chosen {
@@ -273,7 +273,7 @@ func (w problem) afterReplacement(d Decision) []string {
 			continue
 		}
 		want = append(want, name)
-		responds = responds || slices.ContainsFunc(w.Clusters, func(c Cluster) bool { return c.Name == name && c.Ready })
+		responds = responds || slices.ContainsFunc(pr.Clusters, func(c Cluster) bool { return c.Name == name && c.Ready })
 	}
 	if !responds {
 		return d.Chosen
@@ -282,10 +282,10 @@ func (w problem) afterReplacement(d Decision) []string {
 }
 
 // onlyWhereAllowed checks that the chosen clusters fit the spec, or that none fits and all stay as they are.
-func (w problem) onlyWhereAllowed(_ *rand.Rand, d Decision) string {
-	for _, c := range w.Clusters {
+func (pr problem) onlyWhereAllowed(_ *rand.Rand, d Decision) string {
+	for _, c := range pr.Clusters {
 		if d.Unmatched != "" {
-			if stays := slices.Contains(w.current, c.Name) && !c.Detached; stays != slices.Contains(d.Chosen, c.Name) {
+			if stays := slices.Contains(pr.current, c.Name) && !c.Detached; stays != slices.Contains(d.Chosen, c.Name) {
 				return "moved although nothing matches: " + c.Name
 			}
 			continue
@@ -293,11 +293,11 @@ func (w problem) onlyWhereAllowed(_ *rand.Rand, d Decision) string {
 		if !slices.Contains(regular(d), c.Name) {
 			continue
 		}
-		wrongName := len(w.Placement.ClusterNames) > 0 && !slices.Contains(w.Placement.ClusterNames, c.Name)
-		wrongRegion := len(w.Placement.Regions) > 0 && !slices.Contains(w.Placement.Regions, c.Region)
-		wrongProvider := len(w.Placement.Providers) > 0 && !slices.Contains(w.Placement.Providers, c.Provider)
-		wrongLabel := w.Placement.ClusterSelector != nil && c.Labels["tier"] != "gold"
-		closed := (!c.Ready || c.Scheduling == v1.SchedulingCordoned) && !slices.Contains(w.current, c.Name)
+		wrongName := len(pr.Placement.ClusterNames) > 0 && !slices.Contains(pr.Placement.ClusterNames, c.Name)
+		wrongRegion := len(pr.Placement.Regions) > 0 && !slices.Contains(pr.Placement.Regions, c.Region)
+		wrongProvider := len(pr.Placement.Providers) > 0 && !slices.Contains(pr.Placement.Providers, c.Provider)
+		wrongLabel := pr.Placement.ClusterSelector != nil && c.Labels["tier"] != "gold"
+		closed := (!c.Ready || c.Scheduling == v1.SchedulingCordoned) && !slices.Contains(pr.current, c.Name)
 		if c.Detached || c.Scheduling == v1.SchedulingDrained || wrongName || wrongRegion || wrongProvider || wrongLabel || closed {
 			return "chosen against the spec: " + c.Name
 		}

@@ -111,20 +111,20 @@ func TestJoinMovesNothing(t *testing.T) {
 }
 
 // spread checks that clusters that are chosen keep the limits, unless the application ran in some before.
-func (w problem) spread(_ *rand.Rand, d Decision) string {
-	before := slices.ContainsFunc(d.Chosen, func(name string) bool { return slices.Contains(w.current, name) })
+func (pr problem) spread(_ *rand.Rand, d Decision) string {
+	before := slices.ContainsFunc(d.Chosen, func(name string) bool { return slices.Contains(pr.current, name) })
 	if before || d.Unmatched != "" || len(d.Chosen) == 0 {
 		return ""
 	}
-	for _, s := range w.Placement.Spread {
-		counts, most := w.counts(s.Topology, d), 0
+	for _, s := range pr.Placement.Spread {
+		counts, most := pr.counts(s.Topology, d), 0
 		for _, n := range counts {
 			most = max(most, n)
 		}
 		if s.MaxDomains > 0 && len(counts) > int(s.MaxDomains) || s.MaxClustersPerDomain > 0 && most > int(s.MaxClustersPerDomain) {
 			return fmt.Sprintf("%v for %+v", counts, s)
 		}
-		if skew := most - w.least(s.Topology, d, counts); s.MaxSkew > 0 && skew > int(s.MaxSkew) {
+		if skew := most - pr.least(s.Topology, d, counts); s.MaxSkew > 0 && skew > int(s.MaxSkew) {
 			return fmt.Sprintf("%v differ by %d for %+v", counts, skew, s)
 		}
 		if len(counts) < int(s.MinDomains) && d.Unmet == "" {
@@ -136,10 +136,10 @@ func (w problem) spread(_ *rand.Rand, d Decision) string {
 
 // least returns the smallest number of chosen clusters in a domain of a cluster that may be chosen, by the numbers
 // of domains that have any.
-func (w problem) least(topology v1.Topology, d Decision, counts map[string]int) int {
+func (pr problem) least(topology v1.Topology, d Decision, counts map[string]int) int {
 	least := math.MaxInt
-	for i := range w.Clusters {
-		c := &w.Clusters[i]
+	for i := range pr.Clusters {
+		c := &pr.Clusters[i]
 		fits := slices.Contains(d.Chosen, c.Name) || slices.ContainsFunc(d.Rejected, func(x Rejection) bool {
 			return x.Name == c.Name && (x.Reason == v1.ReasonSpreadLimit || x.Reason == v1.ReasonMaxClustersReached)
 		})
@@ -154,10 +154,10 @@ func (w problem) least(topology v1.Topology, d Decision, counts map[string]int) 
 }
 
 // counts returns the number of chosen clusters by domain.
-func (w problem) counts(topology v1.Topology, d Decision) map[string]int {
+func (pr problem) counts(topology v1.Topology, d Decision) map[string]int {
 	counts := map[string]int{}
-	for i := range w.Clusters {
-		if c := &w.Clusters[i]; slices.Contains(d.Chosen, c.Name) {
+	for i := range pr.Clusters {
+		if c := &pr.Clusters[i]; slices.Contains(d.Chosen, c.Name) {
 			for _, domain := range domainsOf(topology, c) {
 				counts[domain]++
 			}

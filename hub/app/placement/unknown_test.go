@@ -26,25 +26,25 @@ type unknownTest struct {
 }
 
 // check checks the decision before and after the cluster is observed.
-func (tt unknownTest) check(t *testing.T) {
+func (u unknownTest) check(t *testing.T) {
 	t.Helper()
 	known, lost := ready("known", "r", v1.ProviderAWS), ready("lost", "", "", unobserved)
 	known.Zones, known.Labels = []string{"z"}, map[string]string{"tier": "silver"}
-	d, err := Decide(Request{Placement: tt.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: tt.edited, Selected: tt.edited})
+	d, err := Decide(Request{Placement: u.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: u.edited, Selected: u.edited})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"known", "lost"}
-	if tt.leaves {
+	if u.leaves {
 		want = want[:1]
 	}
 	if diff := cmp.Diff(want, d.Chosen); diff != "" {
 		t.Errorf("chosen (-want +got):\n%s", diff)
 	}
-	if d.Pending() == tt.leaves {
+	if d.Pending() == u.leaves {
 		t.Errorf("the decision is pending: %v; stays %v", d.Pending(), d.Stays)
 	}
-	if tt.leaves {
+	if u.leaves {
 		return
 	}
 	if reason, _ := d.Explain(); reason != v1.ReasonFactsUnknown {
@@ -52,7 +52,7 @@ func (tt unknownTest) check(t *testing.T) {
 	}
 	// Known to have none of these, it leaves.
 	lost.Unobserved = false
-	if d, err = Decide(Request{Placement: tt.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: tt.edited, Selected: tt.edited}); err != nil || len(d.Chosen) != 1 {
+	if d, err = Decide(Request{Placement: u.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: u.edited, Selected: u.edited}); err != nil || len(d.Chosen) != 1 {
 		t.Errorf("with its facts known it runs in %v, %v", d.Chosen, err)
 	}
 }

@@ -61,41 +61,41 @@ type knownTest struct {
 }
 
 // check compares the copy in both forms in which queues get it, and with a deletion.
-func (tt knownTest) check(t *testing.T) {
+func (k knownTest) check(t *testing.T) {
 	t.Helper()
 	app := &v1.EcommerceApp{
-		ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7, Annotations: map[string]string{v1.RecoverAnnotation: tt.accepted}},
+		ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7, Annotations: map[string]string{v1.RecoverAnnotation: k.accepted}},
 		Spec:       v1.EcommerceAppSpec{Image: "shop:v2"},
 	}
 	live := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
-			v1.HubAppUIDAnnotation: tt.uid, v1.HubGenerationAnnotation: tt.generation, v1.RestartedAtAnnotation: tt.restarted,
+			v1.HubAppUIDAnnotation: k.uid, v1.HubGenerationAnnotation: k.generation, v1.RestartedAtAnnotation: k.restarted,
 		}},
-		Spec: v1.EcommerceAppSpec{Image: cmp.Or(tt.image, "shop:v1")},
+		Spec: v1.EcommerceAppSpec{Image: cmp.Or(k.image, "shop:v1")},
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		t.Fatal(err)
 	}
-	compared := Facts{App: app, Intent: app, Live: live, Waiting: tt.waiting, FormerDeleted: tt.uid == "u-gone"}
+	compared := Facts{App: app, Intent: app, Live: live, Waiting: k.waiting, FormerDeleted: k.uid == "u-gone"}
 	raw := compared
 	raw.Live = &unstructured.Unstructured{Object: content}
 	for _, err := range []error{AssessCopy(compared), AssessCopy(raw)} {
-		if reasonOf(err) == v1.ReasonNewerInMember != tt.refused || err != nil && !tt.refused {
-			t.Errorf("got %v, want that it is refused: %t", err, tt.refused)
+		if reasonOf(err) == v1.ReasonNewerInMember != k.refused || err != nil && !k.refused {
+			t.Errorf("got %v, want that it is refused: %t", err, k.refused)
 		}
 		want := ""
-		if tt.refused {
-			want = tt.uid + "/" + tt.generation
+		if k.refused {
+			want = k.uid + "/" + k.generation
 		}
-		if origin := OriginAfter(err, tt.waiting); origin != want {
+		if origin := OriginAfter(err, k.waiting); origin != want {
 			t.Errorf("%q waits for the user, want %q", origin, want)
 		}
 	}
 	// A copy with the same spec may be newer by its placement.
 	compared.Intent = nil
-	same := tt.image != "" && tt.accepted == ""
-	if err := AssessCopy(compared); (err != nil) != (tt.refused || same) {
+	same := k.image != "" && k.accepted == ""
+	if err := AssessCopy(compared); (err != nil) != (k.refused || same) {
 		t.Errorf("the deletion is answered with %v", err)
 	}
 }

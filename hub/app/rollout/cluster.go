@@ -85,16 +85,16 @@ type progress struct {
 }
 
 // isDown reports whether a cluster responds and does not serve customers.
-func (c *progress) isDown() bool { return !c.SetAside && !c.Serving }
+func (p *progress) isDown() bool { return !p.SetAside && !p.Serving }
 
 // isPending reports whether a cluster that serves has yet to get a revision.
-func (c *progress) isPending(revision int64) bool {
-	return !c.SetAside && c.Serving && c.next != revision
+func (p *progress) isPending(revision int64) bool {
+	return !p.SetAside && p.Serving && p.next != revision
 }
 
 // isGuarded reports whether a cluster is being updated that served customers before, and is not left behind.
-func (c *progress) isGuarded() bool {
-	return !c.SetAside && c.update != nil && c.behind == "" && !wasDown(c.update)
+func (p *progress) isGuarded() bool {
+	return !p.SetAside && p.update != nil && p.behind == "" && !wasDown(p.update)
 }
 
 // wasDown reports whether it is known that customers were not served when an update began.
@@ -106,9 +106,9 @@ func isNotable(b *v1.ClusterBefore) bool {
 }
 
 // before returns what a cluster is like, for an update that begins. What is being changed or grows is not bad.
-func (c *progress) before() *v1.ClusterBefore {
-	b := &v1.ClusterBefore{Serving: c.Serving, Stalled: c.Stalled}
-	for _, k := range c.Unready {
+func (p *progress) before() *v1.ClusterBefore {
+	b := &v1.ClusterBefore{Serving: p.Serving, Stalled: p.Stalled}
+	for _, k := range p.Unready {
 		if !k.Growing && !k.Changing {
 			b.Unready = append(b.Unready, v1.UnreadyComponent{Name: k.Name, Reason: k.Reason})
 		}
@@ -124,16 +124,16 @@ func wasHealthy() *v1.ClusterUpdate {
 
 // isHealthy reports whether a cluster serves customers with its revision, and nothing is worse than before. A
 // cluster that was healthy remains so while its numbers of replicas change, and while a replica copies data.
-func (c *progress) isHealthy(u *v1.ClusterUpdate) bool {
+func (p *progress) isHealthy(u *v1.ClusterUpdate) bool {
 	was := u.ReadyTime != nil || u.ReadySeconds > 0
-	return c.Serving && (c.Settled || was && c.Has) && !c.needsUser(u) && !slices.ContainsFunc(c.Unready, func(k Component) bool {
+	return p.Serving && (p.Settled || was && p.Has) && !p.needsUser(u) && !slices.ContainsFunc(p.Unready, func(k Component) bool {
 		return isWorse(k, u.Before) && (!was || !k.Scaling && !k.Copying || isFailing(k.Reason))
 	})
 }
 
 // needsUser reports whether a cluster needs a user, and did not for the same reason before.
-func (c *progress) needsUser(u *v1.ClusterUpdate) bool {
-	return c.Failure != "" && (c.Stalled == "" || c.Stalled != u.Before.Stalled)
+func (p *progress) needsUser(u *v1.ClusterUpdate) bool {
+	return p.Failure != "" && (p.Stalled == "" || p.Stalled != u.Before.Stalled)
 }
 
 // isWorse reports whether a component is worse than before: it was ready, or its pods did not fail. One that is being
@@ -156,21 +156,21 @@ func unreadyBefore(k Component, before *v1.ClusterBefore) (v1.UnreadyComponent, 
 
 // isAsBefore reports whether a cluster that is not healthy serves customers, and only what was bad before is. It is
 // stalled for the same reason then.
-func (c *progress) isAsBefore(u *v1.ClusterUpdate) bool {
-	return c.Serving && (c.Settled || c.Stalled != "") && !slices.ContainsFunc(c.Unready, func(k Component) bool {
+func (p *progress) isAsBefore(u *v1.ClusterUpdate) bool {
+	return p.Serving && (p.Settled || p.Stalled != "") && !slices.ContainsFunc(p.Unready, func(k Component) bool {
 		k.Changing = false
 		return isWorse(k, u.Before)
 	})
 }
 
 // isChanging reports whether a cluster does not have its revision in all components yet.
-func (c *progress) isChanging() bool {
-	return !c.Settled || slices.ContainsFunc(c.Unready, func(k Component) bool { return k.Changing })
+func (p *progress) isChanging() bool {
+	return !p.Settled || slices.ContainsFunc(p.Unready, func(k Component) bool { return k.Changing })
 }
 
 // copies reports whether a component copies data.
-func (c *progress) copies() bool {
-	return slices.ContainsFunc(c.Unready, func(k Component) bool { return k.Copying })
+func (p *progress) copies() bool {
+	return slices.ContainsFunc(p.Unready, func(k Component) bool { return k.Copying })
 }
 
 // observeUpdate updates one update.
@@ -272,52 +272,52 @@ func (p *planner) spent(u *v1.ClusterUpdate) time.Duration {
 }
 
 // stopIn stops the time of the cluster's update in a state.
-func (c *progress) stopIn(s *v1.RolloutStatus) {
+func (p *progress) stopIn(s *v1.RolloutStatus) {
 	for i := range s.Updating {
-		if s.Updating[i].Name == c.Name {
-			c.stop(&s.Updating[i])
+		if s.Updating[i].Name == p.Name {
+			p.stop(&s.Updating[i])
 		}
 	}
 }
 
 // stop ends the observation of an update, and adds up what is known to have been observed.
-func (c *progress) stop(u *v1.ClusterUpdate) {
+func (p *progress) stop(u *v1.ClusterUpdate) {
 	switch {
 	case u.ReadyTime != nil:
-		u.ReadySeconds += c.observedSince(u.ReadyTime.Time)
+		u.ReadySeconds += p.observedSince(u.ReadyTime.Time)
 	case u.StartTime != nil:
-		u.ProgressingSeconds += c.observedSince(u.StartTime.Time)
+		u.ProgressingSeconds += p.observedSince(u.StartTime.Time)
 	}
 	u.StartTime, u.ReadyTime = nil, nil
 }
 
 // observedSince returns the seconds in which the cluster was observed since a time: never too many.
-func (c *progress) observedSince(start time.Time) int64 {
-	if start.Before(c.Since) || c.Until.Before(start) {
+func (p *progress) observedSince(start time.Time) int64 {
+	if start.Before(p.Since) || p.Until.Before(start) {
 		return 0
 	}
-	return int64(c.Until.Sub(start) / time.Second)
+	return int64(p.Until.Sub(start) / time.Second)
 }
 
 // isRefused reports whether the copy stays as it is, because its data cannot be of the server of the revision: that of
 // another cluster may be of a later one.
-func (c *progress) isRefused() bool { return c.Stalled == v1.ReasonUpgradeRefused }
+func (p *progress) isRefused() bool { return p.Stalled == v1.ReasonUpgradeRefused }
 
 // fail notes that the cluster failed. The cause may be what the cluster says. One that did not serve customers
 // before, or serves them as before because its copy stays, is left behind.
-func (c *progress) fail(cause string) {
-	text := v1.Excerpt(c.Name+": "+cause, maxMessage)
-	if c.update.Before.Serving && !c.isRefused() {
-		c.failure = text
+func (p *progress) fail(cause string) {
+	text := v1.Excerpt(p.Name+": "+cause, maxMessage)
+	if p.update.Before.Serving && !p.isRefused() {
+		p.failure = text
 	} else {
-		c.behind = text
+		p.behind = text
 	}
 }
 
 // failBecause notes that the cluster failed by a rule of the rollout, and why it is not ready.
-func (c *progress) failBecause(rule string) {
-	if c.Cause != "" {
-		rule += ": " + c.Cause
+func (p *progress) failBecause(rule string) {
+	if p.Cause != "" {
+		rule += ": " + p.Cause
 	}
-	c.fail(rule)
+	p.fail(rule)
 }

@@ -43,15 +43,15 @@ type toy struct {
 }
 
 // lose makes a cluster not respond any more, and find respond again.
-func (c *toy) lose(now time.Duration) {
-	if !c.lost {
-		c.lost, c.seen, c.unnoticed = true, now, true
+func (t *toy) lose(now time.Duration) {
+	if !t.lost {
+		t.lost, t.seen, t.unnoticed = true, now, true
 	}
 }
 
-func (c *toy) find(now time.Duration) {
-	if c.lost {
-		c.lost, c.back = false, now
+func (t *toy) find(now time.Duration) {
+	if t.lost {
+		t.lost, t.back = false, now
 	}
 }
 
