@@ -157,7 +157,7 @@ func TestPendingFields(t *testing.T) {
 	c := member("a", running)
 	c.Pending = []v1.PendingChange{{Fields: []string{strings.Repeat("f", maxPendingBytes-1), "f"}}, {Fields: []string{"f"}}}
 	in := input(c, member("c", connectingNow))
-	got := pendingChanges(in, []v1.ClusterStatus{{Name: "b"}, {Name: "c", PendingChangeCount: 1}, {Name: "a", PendingChangeCount: 2}})
+	got, _ := pendingChanges(in, []v1.ClusterStatus{{Name: "b"}, {Name: "c", PendingChangeCount: 1}, {Name: "a", PendingChangeCount: 2}})
 	if len(got) != 2 || len(got[0].Fields) != 2 || len(got[1].Fields) != 0 {
 		t.Errorf("%d changes", len(got))
 	}
