@@ -136,19 +136,23 @@ func TestDecideByCapacity(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := Request{Placement: tt.spec, Clusters: tt.clusters, Current: tt.current}
-			d, err := Decide(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			messages := map[string]string{}
-			for _, result := range d.Results(r) {
-				messages[result.Cluster] = result.Message
-			}
-			if diff := cmp.Diff(tt.want, d.Chosen) + cmp.Diff(tt.messages, messages); diff != "" {
-				t.Errorf("chosen, and why (-want +got):\n%s", diff)
-			}
+			checkDecision(t, Request{Placement: tt.spec, Clusters: tt.clusters, Current: tt.current}, tt.want, tt.messages)
 		})
+	}
+}
+
+func checkDecision(t *testing.T, r Request, want []string, wanted map[string]string) {
+	t.Helper()
+	d, err := Decide(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := map[string]string{}
+	for _, result := range d.Results(r) {
+		messages[result.Cluster] = result.Message
+	}
+	if diff := cmp.Diff(want, d.Chosen) + cmp.Diff(wanted, messages); diff != "" {
+		t.Errorf("chosen, and why (-want +got):\n%s", diff)
 	}
 }
 

@@ -57,6 +57,30 @@ func TestResults(t *testing.T) {
 			Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{a, b, ready("d", "r", "", notReady)}, Current: append(on("a", "d"), serving("b")...), Edited: true},
 			map[string]string{"a": served, "b": runs, "d": served},
 		},
+		"all places are taken by data": {
+			Request{Placement: v1.Placement{MaxClusters: 1, ClusterCriteria: v1.ClusterCriteria{Regions: []string{"s"}}}, Clusters: []Cluster{b, c}, Current: serving("b"), Data: true},
+			map[string]string{
+				"b": "RegionNotListed; it stays because its database would be left behind: to move without the data, add b to the annotation ecommerce.io/move-empty",
+				"c": "maxClusters is 1, and the application runs in 1",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkMessages(t, tt.Request, tt.want)
+		})
+	}
+}
+
+// TestResultsOfTooMany: of clusters that run the application, those that serve and are ready come first.
+func TestResultsOfTooMany(t *testing.T) {
+	t.Parallel()
+	const runs, served = "it matches the placement, and runs the application", "clusters that are ready and serve customers come first"
+	a, b, c := ready("a", "r", ""), ready("b", "r", ""), ready("c", "s", "")
+	for name, tt := range map[string]struct {
+		Request
+		want map[string]string
+	}{
 		"more places than there are are taken by data": {
 			Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{a, b, c}, Current: serving("a", "b"), Data: true},
 			map[string]string{
@@ -67,13 +91,6 @@ func TestResults(t *testing.T) {
 		"of those that serve, by what is ready": {
 			Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{ready("a", "r", "", notReady), b}, Current: serving("a", "b"), Edited: true},
 			map[string]string{"a": served, "b": runs},
-		},
-		"all places are taken by data": {
-			Request{Placement: v1.Placement{MaxClusters: 1, ClusterCriteria: v1.ClusterCriteria{Regions: []string{"s"}}}, Clusters: []Cluster{b, c}, Current: serving("b"), Data: true},
-			map[string]string{
-				"b": "RegionNotListed; it stays because its database would be left behind: to move without the data, add b to the annotation ecommerce.io/move-empty",
-				"c": "maxClusters is 1, and the application runs in 1",
-			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,8 @@ func checkRequests(t *testing.T, tests map[string]request) {
 func eu(options ...func(*Cluster)) Cluster { return ready("eu", "r", v1.ProviderAWS, options...) }
 func us(options ...func(*Cluster)) Cluster { return ready("us", "s", v1.ProviderAWS, options...) }
 
-func TestDecideLeaving(t *testing.T) {
+// TestDecideStaying: nothing is left without another cluster, and nothing is awaited that cannot begin.
+func TestDecideStaying(t *testing.T) {
 	t.Parallel()
 	wait := []Stay{{"eu", v1.ReasonDrained, v1.ReasonReplacementPending}}
 	checkRequests(t, map[string]request{
@@ -65,6 +66,13 @@ func TestDecideLeaving(t *testing.T) {
 			Request: Request{Clusters: []Cluster{eu(drained), us()}, Current: append(serving("eu"), on(make([]string, MaxClusters-1)...)...)},
 			want:    Decision{Chosen: []string{"eu", "us"}, Stays: wait},
 		},
+	})
+}
+
+func TestDecideLeaving(t *testing.T) {
+	t.Parallel()
+	wait := []Stay{{"eu", v1.ReasonDrained, v1.ReasonReplacementPending}}
+	checkRequests(t, map[string]request{
 		"a cluster that is cordoned takes no other application": {
 			Request: Request{Clusters: []Cluster{eu(cordoned), us()}}, want: Decision{Chosen: []string{"us"}},
 		},

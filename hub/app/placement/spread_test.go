@@ -26,10 +26,6 @@ func TestDecideSpread(t *testing.T) {
 			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyRegion, MinDomains: 2}, 2), Clusters: clusters},
 			want:    Decision{Chosen: []string{"a", "d"}},
 		},
-		"beyond a minimum the name decides": {
-			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyRegion, MinDomains: 1}, 2), Clusters: clusters},
-			want:    Decision{Chosen: []string{"a", "b"}},
-		},
 		"a maximum in each region": {
 			Request: Request{Placement: by(v1.Spread{Topology: v1.TopologyRegion, MaxClustersPerDomain: 2}, 0), Clusters: clusters},
 			want:    Decision{Chosen: []string{"a", "b", "d"}},
@@ -74,6 +70,18 @@ func TestDecideSpread(t *testing.T) {
 			want: Decision{Chosen: []string{"d"}},
 		},
 	})
+}
+
+// TestDecideBeyondMinimum checks that once a minimum of regions is met, the name decides.
+func TestDecideBeyondMinimum(t *testing.T) {
+	t.Parallel()
+	d, err := Decide(Request{
+		Placement: v1.Placement{MaxClusters: 2, Spread: []v1.Spread{{Topology: v1.TopologyRegion, MinDomains: 1}}},
+		Clusters:  []Cluster{ready("a", "r", ""), ready("b", "r", ""), ready("d", "s", "")},
+	})
+	if err != nil || !slices.Equal(d.Chosen, []string{"a", "b"}) {
+		t.Errorf("chosen %v, %v", d.Chosen, err)
+	}
 }
 
 // TestJoinMovesNothing checks that a cluster that joins is added at most; the application leaves none for it.
