@@ -103,10 +103,6 @@ func TestPausedDeletion(t *testing.T) {
 			"waiting for b to respond; the deletion in a is held back by " + byMember + "; to leave the copies behind" + orphan,
 			"the deletion of the copy is held back by " + byMember,
 		}},
-		"none, and one that does not respond": {with(after(everywhere(), 1), "b", lost), text{
-			"waiting for the application to be deleted; b: ClusterUnreachable: the cluster is unreachable: ProbeFailed",
-			"waiting for b to respond; to leave what cannot be reached behind" + orphan, "waiting for the copy to be deleted",
-		}},
 		// Of a cluster that is not connected yet, the last state is kept.
 		"hub that starts after the end of a pause": {with(after(deleting(member), 2), "a", connectingNow, func(c *Cluster) { c.Paused = false }), text{
 			"waiting for the application to be deleted; a: Paused: the deletion of the copy is held back by " + byMember,
@@ -235,5 +231,14 @@ func TestConnectingEntry(t *testing.T) {
 		if connecting(&test.entry, 2); test.entry.Phase != test.want {
 			t.Errorf("%s: %s, want %s", name, test.entry.Phase, test.want)
 		}
+	}
+}
+
+// TestLostDeletion: a deletion that waits for a cluster alone names no pause.
+func TestLostDeletion(t *testing.T) {
+	t.Parallel()
+	got := meta.FindStatusCondition(Compute(deleting(with(after(everywhere(), 1), "b", lost))).Conditions, v1.ConditionDeleting)
+	if want := "waiting for b to respond; to leave what cannot be reached behind, set the annotation ecommerce.io/orphan to true"; got.Message != want {
+		t.Errorf("%q, want %q", got.Message, want)
 	}
 }
