@@ -80,7 +80,6 @@ func (r Report) Sample(n int, seed uint64) []Site {
 	slices.SortFunc(all, func(a, b Site) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	//nolint:gosec // A sample that can be repeated.
 	rand.New(rand.NewPCG(seed, seed)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:min(n, len(all))]
 }

@@ -113,13 +113,6 @@ func TestHold(t *testing.T) {
 		delete(found, component.KeyOf(deployment(name, 1, 1)))
 		return found
 	}
-	mixed := func(change func(component.Resource), versions ...string) component.Live {
-		found := component.Live{}
-		for i, version := range versions {
-			maps.Copy(found, existing(versioned(version, "a")[i:i+1], change))
-		}
-		return found
-	}
 	for name, tt := range map[string]struct {
 		live      component.Live
 		rendering component.Rendering
@@ -157,6 +150,15 @@ func TestHold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// mixed returns live workloads of which each component has a version of its own.
+func mixed(change func(component.Resource), versions ...string) component.Live {
+	found := component.Live{}
+	for i, version := range versions {
+		maps.Copy(found, existing(versioned(version, "a")[i:i+1], change))
+	}
+	return found
 }
 
 // checkHeld compares the workloads of a component that keep their pod templates with the live ones.

@@ -130,16 +130,25 @@ func TestMonitoring(t *testing.T) {
 			if diff := cmp.Diff(c.want, kinds); diff != "" {
 				t.Error(diff)
 			}
-			for i, service := range all[*corev1.Service](slices.Concat(components[1].Objects, components[2].Objects)) {
-				want := map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "8080", "prometheus.io/path": "/metrics"}
-				if !c.scraped {
-					want = nil
-				}
-				if diff := cmp.Diff(want, service.Annotations); diff != "" || i > 1 {
-					t.Errorf("Service %s (-want +got):\n%s", service.Name, diff)
-				}
-			}
+			checkScraped(t, all[*corev1.Service](slices.Concat(components[1].Objects, components[2].Objects)), c.scraped)
 		})
+	}
+}
+
+// checkScraped checks the annotations of the Services of backend and frontend.
+func checkScraped(t *testing.T, services []*corev1.Service, scraped bool) {
+	t.Helper()
+	var want map[string]string
+	if scraped {
+		want = map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "8080", "prometheus.io/path": "/metrics"}
+	}
+	if len(services) != 2 {
+		t.Fatalf("%d Services, want 2", len(services))
+	}
+	for _, service := range services {
+		if diff := cmp.Diff(want, service.Annotations); diff != "" {
+			t.Errorf("Service %s (-want +got):\n%s", service.Name, diff)
+		}
 	}
 }
 

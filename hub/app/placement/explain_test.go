@@ -81,7 +81,7 @@ func TestResultsOfTooMany(t *testing.T) {
 		Request
 		want map[string]string
 	}{
-		"more places than there are are taken by data": {
+		"data takes more places than there are": {
 			Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{a, b, c}, Current: serving("a", "b"), Data: true},
 			map[string]string{
 				"a": runs, "c": "maxClusters is 1, and the application runs in 2",

@@ -62,6 +62,7 @@ type connectTest struct {
 }
 
 func (c connectTest) run(t *testing.T) {
+	t.Helper()
 	t.Parallel()
 	m := &member{version: "v1.36.3", codes: map[string]int32{crdRequest: 404, agentLease: 404}}
 	a := m.attempt(t)
@@ -126,6 +127,7 @@ func TestConnect(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]connectTest{
 		"connected": {check: func(t *testing.T, m *member, c *Connected) {
+			t.Helper()
 			if c.UID != "u" || c.Server.Version != "v1.36.3" || len(c.Missing) > 0 || c.RenewalDenied || c.Restricted == nil || *c.Restricted || c.Nodes.Nodes != 1 {
 				t.Errorf("%+v", c)
 			}
@@ -140,7 +142,7 @@ func TestConnect(t *testing.T) {
 		"unauthorized":       {change: code(kubeSystem, 401), reason: v1.ReasonUnauthorized},
 		"expired":            {change: both(code(kubeSystem, 401), func(_ *member, a *Attempt) { a.Access.ExpiresAt = time.Unix(1, 0) }), reason: v1.ReasonExpired},
 		"not expired":        {change: both(code(kubeSystem, 403), func(_ *member, a *Attempt) { a.Access.ExpiresAt = time.Unix(1, 0) }), reason: v1.ReasonPermissionsMissing},
-		"probed twice":       {change: func(_ *member, a *Attempt) { a.Probes = 2 }, check: func(t *testing.T, m *member, _ *Connected) { checkCount(t, m, kubeSystem, 2) }},
+		"probed twice":       {change: func(_ *member, a *Attempt) { a.Probes = 2 }, check: func(t *testing.T, m *member, _ *Connected) { t.Helper(); checkCount(t, m, kubeSystem, 2) }},
 		"too old":            {change: func(m *member, _ *Attempt) { m.version = "v1.20.0" }, reason: v1.ReasonKubernetesTooOld},
 		"no version":         {change: code("GET /version", 500), reason: v1.ReasonSetupFailed},
 		"no groups":          {change: code("GET /apis", 500), reason: v1.ReasonSetupFailed},
@@ -152,13 +154,13 @@ func TestConnect(t *testing.T) {
 		"unreadable drivers": {change: code(drivers, 500), reason: v1.ReasonSetupFailed},
 		"no reviews":         {change: code("POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews", 500), reason: v1.ReasonSetupFailed},
 		"may not list":       {change: lacks("list pods"), reason: v1.ReasonPermissionsMissing},
-		"restricted":         {change: code("POST /api/v1/namespaces/kube-system/persistentvolumeclaims", 403), check: func(t *testing.T, _ *member, c *Connected) { checkTrue(t, c.Restricted) }},
-		"an API it lacks":    {change: lacks("create servicemonitors"), check: func(t *testing.T, _ *member, c *Connected) { checkMissing(t, c, "") }},
-		"may not create":     {change: lacks("create pods"), check: func(t *testing.T, _ *member, c *Connected) { checkMissing(t, c, "create pods") }},
-		"may not renew":      {change: both(lacks("create serviceaccounts"), expires), check: func(t *testing.T, _ *member, c *Connected) { checkRenewal(t, c, true) }},
+		"restricted":         {change: code("POST /api/v1/namespaces/kube-system/persistentvolumeclaims", 403), check: func(t *testing.T, _ *member, c *Connected) { t.Helper(); checkTrue(t, c.Restricted) }},
+		"an API it lacks":    {change: lacks("create servicemonitors"), check: func(t *testing.T, _ *member, c *Connected) { t.Helper(); checkMissing(t, c, "") }},
+		"may not create":     {change: lacks("create pods"), check: func(t *testing.T, _ *member, c *Connected) { t.Helper(); checkMissing(t, c, "create pods") }},
+		"may not renew":      {change: both(lacks("create serviceaccounts"), expires), check: func(t *testing.T, _ *member, c *Connected) { t.Helper(); checkRenewal(t, c, true) }},
 		"no ingress classes": {change: func(m *member, _ *Attempt) { m.classless = true }, check: capabilities(CapabilityCertManager, csi.CapabilityDriver+"disk")},
-		"a token for ever":   {change: both(lacks("create serviceaccounts"), func(_ *member, a *Attempt) { a.Access.Account = "n/hub" }), check: func(t *testing.T, _ *member, c *Connected) { checkRenewal(t, c, false) }},
-		"may renew":          {change: expires, check: func(t *testing.T, _ *member, c *Connected) { checkRenewal(t, c, false) }},
+		"a token for ever":   {change: both(lacks("create serviceaccounts"), func(_ *member, a *Attempt) { a.Access.Account = "n/hub" }), check: func(t *testing.T, _ *member, c *Connected) { t.Helper(); checkRenewal(t, c, false) }},
+		"may renew":          {change: expires, check: func(t *testing.T, _ *member, c *Connected) { t.Helper(); checkRenewal(t, c, false) }},
 		"no nodes":           {change: both(code(nodes, 500), func(_ *member, a *Attempt) { a.Settings.Timeouts.Sync = 50 * time.Millisecond }), reason: v1.ReasonSetupFailed},
 	} {
 		t.Run(name, tt.run)
@@ -173,10 +175,10 @@ func TestConnectMode(t *testing.T) {
 		"definition, denied":             {change: both(code(crdRequest, 403), func(_ *member, a *Attempt) { requires(a) }), reason: v1.ReasonPermissionsMissing},
 		"definition":                     {change: both(agent, func(_ *member, a *Attempt) { requires(a) }), reason: v1.ReasonAgentMissing},
 		"definition, paused":             {change: both(paused, func(_ *member, a *Attempt) { requires(a) }), reason: v1.ReasonSetupFailed},
-		"agent":                          {change: agent, check: func(t *testing.T, _ *member, c *Connected) { checkLease(t, c, health.LeaseMissing) }},
-		"agent with its own permissions": {change: both(agent, lacks("list pods"), func(_ *member, a *Attempt) { a.Settings.Agent.Permissions = nil }), check: func(t *testing.T, _ *member, c *Connected) { checkMissing(t, c, "") }},
+		"agent":                          {change: agent, check: func(t *testing.T, _ *member, c *Connected) { t.Helper(); checkLease(t, c, health.LeaseMissing) }},
+		"agent with its own permissions": {change: both(agent, lacks("list pods"), func(_ *member, a *Attempt) { a.Settings.Agent.Permissions = nil }), check: func(t *testing.T, _ *member, c *Connected) { t.Helper(); checkMissing(t, c, "") }},
 		"agent that must be":             {change: both(agent, awaits), reason: v1.ReasonAgentMissing},
-		"agent that renews":              {change: both(agent, awaits, func(m *member, _ *Attempt) { m.lease, m.renews = true, true }), check: func(t *testing.T, _ *member, c *Connected) { checkLease(t, c, health.LeaseRenewed) }},
+		"agent that renews":              {change: both(agent, awaits, func(m *member, _ *Attempt) { m.lease, m.renews = true, true }), check: func(t *testing.T, _ *member, c *Connected) { t.Helper(); checkLease(t, c, health.LeaseRenewed) }},
 		"agent that does not":            {change: both(agent, awaits, func(m *member, _ *Attempt) { m.lease = true }), reason: v1.ReasonAgentSilent},
 		"no lease":                       {change: both(agent, code(agentLease, 500)), reason: v1.ReasonSetupFailed},
 	} {
@@ -191,14 +193,15 @@ func TestConnectRecord(t *testing.T) {
 	replaces := func(_ *member, a *Attempt) { a.Replaces = ownership.Record{Hub: "other", Epoch: 1}.ID() }
 	for name, tt := range map[string]connectTest{
 		"none is kept": {change: func(_ *member, a *Attempt) { a.Settings.Record.Name = "" }, check: func(t *testing.T, m *member, c *Connected) {
+			t.Helper()
 			if c.Connection.Record != nil {
 				t.Error("there is a record")
 			}
 			checkCount(t, m, configMap, 0)
 		}},
-		"not written while paused":         {change: paused, check: func(t *testing.T, m *member, _ *Connected) { checkCount(t, m, creation, 0) }},
+		"not written while paused":         {change: paused, check: func(t *testing.T, m *member, _ *Connected) { t.Helper(); checkCount(t, m, creation, 0) }},
 		"another hub":                      {change: foreign, reason: v1.ReasonManagedByAnotherHub},
-		"replaced":                         {change: both(foreign, replaces), check: func(t *testing.T, m *member, _ *Connected) { checkHub(t, m, "hub") }},
+		"replaced":                         {change: both(foreign, replaces), check: func(t *testing.T, m *member, _ *Connected) { t.Helper(); checkHub(t, m, "hub") }},
 		"replaced without the means":       {change: both(foreign, replaces, lacks("create pods")), reason: v1.ReasonPermissionsMissing},
 		"not read":                         {change: code(configMap, 500), reason: v1.ReasonSetupFailed},
 		"not allowed":                      {change: code(creation, 403), reason: v1.ReasonPermissionsMissing, says: "to review permissions"},
@@ -218,47 +221,48 @@ func TestInspect(t *testing.T) {
 		check          func(*testing.T, *member, *Inspection, error)
 	}{
 		"as before": {check: func(t *testing.T, _ *member, i *Inspection, err error) {
+			t.Helper()
 			if err != nil || i.Refused != nil || i.Unreadable() || len(i.Missing) > 0 || i.Server.Version == "" {
 				t.Errorf("%+v, %v", i, err)
 			}
 		}},
 		"another hub": {later: func(m *member, _ *Attempt) { m.record.data = ownership.Record{Hub: "other", Epoch: 9}.Data() }, check: func(t *testing.T, _ *member, i *Inspection, err error) {
+			t.Helper()
 			if err != nil || i.Refused == nil || i.Refused.Reason != v1.ReasonManagedByAnotherHub || i.Unreadable() || i.Server.Version != "" {
 				t.Errorf("%+v, %v", i, err)
 			}
 		}},
 		"not a record": {later: func(m *member, _ *Attempt) { m.record.data = map[string]string{"epoch": "x"} }, check: func(t *testing.T, _ *member, i *Inspection, err error) {
+			t.Helper()
 			if err != nil || !i.Unreadable() {
 				t.Errorf("%+v, %v", i, err)
 			}
 		}},
 		"not read": {later: code(configMap, 500), check: func(t *testing.T, _ *member, i *Inspection, err error) {
+			t.Helper()
 			if err == nil {
 				t.Errorf("%+v", i)
 			}
 		}},
 		"may not list": {later: both(lacks("list pods"), code(configMap, 500)), check: func(t *testing.T, _ *member, i *Inspection, err error) {
+			t.Helper()
 			if err != nil || permissions.Describe(i.Missing) != "list pods" {
 				t.Errorf("%+v, %v", i, err)
 			}
 		}},
 		"the permissions explain it": {later: both(lacks("create pods"), code(configMap, 403)), check: func(t *testing.T, _ *member, i *Inspection, err error) {
+			t.Helper()
 			if err != nil || len(i.Missing) != 1 {
 				t.Errorf("%+v, %v", i, err)
 			}
 		}},
-		"the record is written again": {later: func(m *member, _ *Attempt) { m.record.data = nil }, check: func(t *testing.T, m *member, _ *Inspection, _ error) { checkHub(t, m, "hub") }},
-		"not while paused":            {connect: paused, later: func(m *member, _ *Attempt) { m.record.data = nil }, check: func(t *testing.T, m *member, _ *Inspection, _ error) { checkCount(t, m, creation, 0) }},
+		"the record is written again": {later: func(m *member, _ *Attempt) { m.record.data = nil }, check: func(t *testing.T, m *member, _ *Inspection, _ error) { t.Helper(); checkHub(t, m, "hub") }},
+		"not while paused":            {connect: paused, later: func(m *member, _ *Attempt) { m.record.data = nil }, check: func(t *testing.T, m *member, _ *Inspection, _ error) { t.Helper(); checkCount(t, m, creation, 0) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			connectTest{change: tt.connect, check: func(t *testing.T, m *member, c *Connected) {
-				if tt.later != nil {
-					m.mu.Lock()
-					m.record.mu.Lock()
-					tt.later(m, nil)
-					m.record.mu.Unlock()
-					m.mu.Unlock()
-				}
+				t.Helper()
+				m.alter(tt.later)
 				found, err := c.Connection.Inspect(t.Context())
 				tt.check(t, m, found, err)
 			}}.run(t)
@@ -266,8 +270,20 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// alter changes a member that has answered already; nil changes nothing.
+func (m *member) alter(change func(*member, *Attempt)) {
+	if change == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.record.mu.Lock()
+	defer m.record.mu.Unlock()
+	change(m, nil)
+}
+
 func expires(_ *member, a *Attempt) {
-	a.Access.Account, a.Access.ExpiresAt = "n/hub", time.Now().Add(time.Hour)
+	a.Access.Account, a.Access.ExpiresAt = "n/hub", clock.RealClock{}.Now().Add(time.Hour)
 }
 func awaits(_ *member, a *Attempt) {
 	a.RequireAgent, a.Settings.Timeouts.AgentTakeover = true, 800*time.Millisecond
