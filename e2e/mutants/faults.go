@@ -29,7 +29,7 @@ func ofRetries() []Mutant {
 		},
 		{
 			"failures-not-reported", "a member that refuses a copy is not reported",
-			memberQueue, "	err = l.confirmUnknown(ctx, t, err)\n	next.Failure = state.FailureOf(err)", "	err = l.confirmUnknown(ctx, t, err)",
+			memberQueue, "	err = m.confirmUnknown(ctx, t, err)\n	next.Failure = state.FailureOf(err)", "	err = m.confirmUnknown(ctx, t, err)",
 			faults, "TestFaults/etcd_of_a_member_is_full",
 		},
 	}

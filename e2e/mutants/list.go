@@ -146,7 +146,7 @@ func ofMembers() []Mutant {
 		},
 		{
 			"absence-from-the-cache", "the cache alone proves that a copy is gone",
-			memberQueue, "err = l.cluster.GetAPIReader().Get(call, key, live)", "_ = call",
+			memberQueue, "err = m.cluster.GetAPIReader().Get(call, key, live)", "_ = call",
 			dispatch, "TestMemberQueue/absence",
 		},
 		{
