@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
@@ -236,9 +237,12 @@ func TestConfigNames(t *testing.T) {
 		t.Errorf("ConfigMaps of settings: %v, want those of database, backend and frontend", before)
 	}
 	for part, change := range map[string]func(*v1.EcommerceApp){
-		Ingress:            func(a *v1.EcommerceApp) { a.Spec.Frontend.Image, a.Spec.Ingress.Host = "other:v2", "shop.example.com" },
-		Frontend:           func(a *v1.EcommerceApp) { a.Spec.Frontend.Port = 9999 },
-		database.Component: func(a *v1.EcommerceApp) { a.Spec.Database.Storage = "2Gi" },
+		Ingress:  func(a *v1.EcommerceApp) { a.Spec.Frontend.Image, a.Spec.Ingress.Host = "other:v2", "shop.example.com" },
+		Frontend: func(a *v1.EcommerceApp) { a.Spec.Frontend.Port = 9999 },
+		database.Component: func(a *v1.EcommerceApp) {
+			a.Spec.Database.Resources.Requests = v1.Amounts{v1.ResourceMemory: resource.MustParse("8Gi")}
+		},
+		"volume": func(a *v1.EcommerceApp) { a.Spec.Database.Storage = "2Gi" },
 	} {
 		after := configNames(t, change)
 		for of, name := range before {
