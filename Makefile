@@ -24,7 +24,7 @@ GOTEST_TIMEOUT ?= 20m
 # Nothing needs cgo but the race detector. With it, package plugin, which kubectl has through
 # kustomize, keeps each exported method in a program: a test of 90 MB took 3.9 s of CPU time to link,
 # and without it one of 69 MB takes 2.3 s.
-export CGO_ENABLED ?= $(if $(findstring -race,$(GOTEST_FLAGS)),1,0)
+export CGO_ENABLED := $(if $(findstring -race,$(GOTEST_FLAGS)),1,0)
 # The packages that make test-unit tests, and those whose operators make mutate changes; then the least percentage of the
 # changes that their tests must notice, and how many sites of each package are changed: 0 for all, or a sample by its seed.
 PACKAGES ?= ./...
