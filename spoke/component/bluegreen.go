@@ -140,17 +140,23 @@ func (h *handover) waitingService(exists Resource) *corev1.Service {
 	}
 	if exists != nil && templateHash(exists) == hash {
 		// Nothing of it changes before its pods do: it is only repaired.
-		for key, value := range exists.GetLabels() {
-			if _, ok := service.Labels[key]; ok {
-				service.Labels[key] = value
-			}
-		}
-		service.Annotations = map[string]string{v1.SpecHashAnnotation: SpecHash(exists)}
+		keep(service.Labels, exists.GetLabels())
+		keep(service.Annotations, exists.GetAnnotations())
+		metav1.SetMetaDataAnnotation(&service.ObjectMeta, v1.SpecHashAnnotation, SpecHash(exists))
 		return service
 	}
 	// The intent differs from the intent of the desired Service, so that this one does not count as desired.
-	service.Annotations = map[string]string{v1.SpecHashAnnotation: SpecHash(h.service) + "-" + hash}
+	metav1.SetMetaDataAnnotation(&service.ObjectMeta, v1.SpecHashAnnotation, SpecHash(h.service)+"-"+hash)
 	return service
+}
+
+// keep gives the keys that are desired the values that exist.
+func keep(desired, exists map[string]string) {
+	for key := range desired {
+		if value, ok := exists[key]; ok {
+			desired[key] = value
+		}
+	}
 }
 
 // scale returns the step that gives the pods that serve their desired number, and false if they have it.

@@ -215,3 +215,28 @@ func TestServes(t *testing.T) {
 		}
 	}
 }
+
+// TestWaitingServiceKeepsAnnotations checks that the Service is scraped as before while new pods start: with the value
+// that it has, and with the desired one if it is selected by no template yet.
+func TestWaitingServiceKeepsAnnotations(t *testing.T) {
+	t.Parallel()
+	for name, by := range map[string]*appsv1.Deployment{"of a template": withTemplate("1", 3), "of a rolling update": deployment("frontend", 3, 3)} {
+		components, exists := wanting(withTemplate("2", 0)), selecting(by)
+		desired := components[2].Objects[1].Resource
+		metav1.SetMetaDataAnnotation(&desired.(*corev1.Service).ObjectMeta, "prometheus.io/port", "2")
+		metav1.SetMetaDataAnnotation(&exists.ObjectMeta, "prometheus.io/port", "1")
+		plan, err := component.Plan(component.Input{Components: components, Live: with(served(by), exists), OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, step := range plan.Steps {
+			if service, is := step.Object.Resource.(*corev1.Service); is && service.Name == "app-frontend" {
+				found = service.Annotations["prometheus.io/port"] != "" && service.Annotations[v1.SpecHashAnnotation] != ""
+			}
+		}
+		if !found {
+			t.Errorf("%s: the Service is not written with its annotations", name)
+		}
+	}
+}
