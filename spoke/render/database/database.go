@@ -275,6 +275,17 @@ func (s Spec) memory() int64 {
 	return amount.Value() >> 20
 }
 
+// hugePages returns the limit of huge pages of all sizes in MiB.
+func (s Spec) hugePages() int64 {
+	var all int64
+	for name, amount := range s.Resources.Limits {
+		if strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+			all += amount.Value() >> 20
+		}
+	}
+	return all
+}
+
 func majorVersion(version string) (int, error) {
 	digits := version
 	if end := strings.IndexFunc(version, func(c rune) bool { return c < '0' || c > '9' }); end >= 0 {

@@ -73,17 +73,22 @@ loose-mysqlx=OFF
 loose-log-bin-trust-function-creators=ON
 `
 
-// mySQLMemory returns the size of the buffer pool: half of the memory, and below 1 GiB the default, because the rest of
-// the server takes some 400 MiB. The server rounds up to a whole number of chunks, and with 1 GiB and more to whole GiB.
+// mySQLMemory returns the size of the buffer pool: half of the memory, but so much less that 640 MiB are left for the rest
+// of the server, and the default below 1 GiB. The server rounds up to a whole number of chunks in each instance, whose
+// number depends on the processors of the node if it is not set. So does the memory for temporary tables on that of the node.
 func mySQLMemory(s Spec) string {
-	pool := int64(128)
-	if memory := s.memory(); memory >= 1<<10 {
-		pool = memory / 2 / 128 * 128
+	memory, pool := s.memory(), int64(128)
+	if memory >= 1<<10 {
+		pool = min(memory/2, memory-640) / 128 * 128
 	}
 	if pool >= 1<<10 {
 		pool = pool >> 10 << 10
 	}
-	return fmt.Sprintf("innodb-buffer-pool-size=%dM\n", pool)
+	settings := fmt.Sprintf("innodb-buffer-pool-size=%dM\nloose-innodb-buffer-pool-instances=%d\n", pool, min(max(pool>>10, 1), 8))
+	if memory > 0 {
+		settings += fmt.Sprintf("loose-temptable-max-ram=%dM\n", max(memory/16, 16))
+	}
+	return settings
 }
 
 // mySQLLog bounds the binary log by the size of the volume. MySQL bounds it by time only, and looks at it when

@@ -29,7 +29,7 @@ func postgreSQL(s Spec, major int) engine {
 			{name: "shm", path: "/dev/shm", memory: 256},
 		},
 		config: map[string]string{
-			"postgresql.conf": postgreSQLConfig(s),
+			"postgresql.conf": postgreSQLConfig(s, major),
 			"pg_hba.conf":     postgreSQLAccess(),
 		},
 		atStart: map[string]string{
@@ -76,15 +76,22 @@ func postgreSQLClient(r renderer) []corev1.EnvVar {
 
 // postgreSQLConfig returns the server's configuration. A quarter of the memory is shared buffers, from the default of
 // the server to where the cache of the kernel does better. effective_cache_size is an estimate for the planner: the cache
-// of a container without a limit is that of its node, so that it is at least the default.
-func postgreSQLConfig(s Spec) string {
-	buffers, cache := min(max(s.memory()/4, 128), 16<<10), max(s.memory()/4*3, 4<<10)
-	return fmt.Sprintf(`listen_addresses = '*'
+// of a container without a limit is that of its node, so that it is at least the default. Huge pages of the node that the
+// container may not use end the server: they are used where its limit is enough. The major version is named because
+// storage.conf depends on it, which changes in place.
+func postgreSQLConfig(s Spec, major int) string {
+	buffers, cache, huge := min(max(s.memory()/4, 128), 16<<10), max(s.memory()/4*3, 4<<10), "off"
+	if s.hugePages() >= buffers/10*11 {
+		huge = "try"
+	}
+	return fmt.Sprintf(`# PostgreSQL %d
+listen_addresses = '*'
 port = 5432
 unix_socket_directories = '/var/run/postgresql'
 password_encryption = 'scram-sha-256'
 max_connections = 200
 shared_buffers = %dMB
+huge_pages = %s
 effective_cache_size = %dMB
 wal_level = replica
 max_wal_senders = 10
@@ -93,7 +100,7 @@ logging_collector = off
 log_timezone = 'UTC'
 timezone = 'UTC'
 include 'storage.conf'
-`, buffers, cache)
+`, major, buffers, huge, cache)
 }
 
 // postgreSQLWAL returns how much WAL the server keeps: about a fifth of the volume at most. A copy that is being made has
@@ -208,7 +215,7 @@ else
     sleep 2
   done
   PGPASSWORD=$REPLICATION_PASSWORD pg_basebackup --pgdata="$new" --host="$PRIMARY_HOST" --port=5432 \
-    --username=replication --no-password --wal-method=stream --checkpoint=fast --write-recovery-conf
+    --username=replication --no-password --wal-method=stream --status-interval=1 --checkpoint=fast --write-recovery-conf
 fi
 mv "$new" "$PGDATA"
 `

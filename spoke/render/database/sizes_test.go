@@ -74,7 +74,9 @@ func TestSizesOfMemory(t *testing.T) {
 	for memory, want := range map[string]string{
 		"128Mi":  "128MB 4096MB 128M",
 		"1000Mi": "250MB 4096MB 128M",
-		"1Gi":    "256MB 4096MB 512M",
+		"1Gi":    "256MB 4096MB 384M",
+		"1280Mi": "320MB 4096MB 640M",
+		"1536Mi": "384MB 4096MB 768M",
 		"2Gi":    "512MB 4096MB 1024M",
 		"3Gi":    "768MB 4096MB 1024M",
 		"16Gi":   "4096MB 12288MB 8192M",
