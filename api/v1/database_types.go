@@ -109,8 +109,7 @@ type Database struct {
 	CredentialsSecretRef *LocalSecretReference `json:"credentialsSecretRef,omitempty"`
 
 	// resources are the requests and limits of each pod. Absent: small requests, no limits.
-	// The buffers of the server are a quarter of the memory request with postgresql, half of it
-	// with mysql from 1Gi on; without a request, of the limit. A change restarts the database.
+	// The caches of the server follow the memory request. A change restarts the database.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
