@@ -78,8 +78,7 @@ type Database struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// storage is the size of each pod's volume, in Ki, Mi, Gi or Ti, for example 100Gi. It
-	// can grow but not shrink, and restarts no pod: bounds of logs by it take effect on the
-	// next start. At most 16 characters.
+	// can grow but not shrink, and restarts no pod. At most 16 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,11}(Ki|Mi|Gi|Ti)$')",message="storage must be a whole number of Ki, Mi, Gi or Ti, for example 100Gi"
@@ -109,7 +108,7 @@ type Database struct {
 	CredentialsSecretRef *LocalSecretReference `json:"credentialsSecretRef,omitempty"`
 
 	// resources are the requests and limits of each pod. Absent: small requests, no limits.
-	// The caches of the server follow the memory request. A change restarts the database.
+	// Caches follow the memory request. A change restarts the database.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
