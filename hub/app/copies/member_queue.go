@@ -47,9 +47,6 @@ type MemberQueue struct {
 	beside *controller.Queue
 }
 
-// errPanicked means that writing or deleting a copy panicked.
-var errPanicked = errors.New("reconciling panicked")
-
 // Reconcile carries out the order about one application, and records the result.
 func (m *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := request.NamespacedName
@@ -123,16 +120,16 @@ func (m *MemberQueue) awaitsDecision(ctx context.Context, key types.NamespacedNa
 
 // conclude records a result, and wakes who acts on it.
 func (m *MemberQueue) conclude(request reconcile.Request, t *task, next state.Result) {
+	propagates := next.Owner != nil && len(t.App.Spec.Propagate)+len(next.Owner.Leftover) > 0
+	if next.Owner != nil && !propagates {
+		m.memory.DropBeside(request.NamespacedName) // Before the result is observed.
+	}
 	if last, news := m.memory.End(request.NamespacedName, &next); news {
 		m.recordEvents(t.App, last, next)
 		m.wake.Add(request)
 	}
-	switch {
-	case next.Owner == nil:
-	case len(t.App.Spec.Propagate)+len(next.Owner.Leftover) > 0:
+	if propagates {
 		m.beside.Add(request)
-	default:
-		m.memory.DropBeside(request.NamespacedName)
 	}
 }
 
@@ -142,7 +139,7 @@ func (m *MemberQueue) conclude(request reconcile.Request, t *task, next state.Re
 func (m *MemberQueue) recordPanic(request reconcile.Request, t *task) {
 	if cause := recover(); cause != nil {
 		next := t.result()
-		next.Failure, next.Unknown = state.FailureOf(errPanicked), t.waiting
+		next.Failure, next.Unknown = state.FailureOf(state.ErrPanicked), t.waiting
 		m.conclude(request, t, next)
 		panic(cause)
 	}

@@ -2,6 +2,7 @@ package propagate
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,17 +44,27 @@ func (q *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		return reconcile.Result{}, nil // The next result about the copy comes here.
 	}
 	p := q.passOver(decision, owner)
-	err := p.run(ctx, decision, owner)
+	defer q.recordPanic(p)
+	problems := p.run(ctx, decision, owner)
 	select {
 	case <-ctx.Done():
 		return reconcile.Result{}, nil // The member was disconnected: the result is out of date.
 	default:
 	}
-	conflicts := q.conclude(p, decision.Order(q.Name), err)
+	conflicts := q.conclude(p, errors.Join(problems...))
 	if len(p.pruned) > 0 {
 		q.Copies.Add(request) // The copy lists them until it is written again.
 	}
-	return retry.Reported(q.dispatcher.Waits, conflicts, err)
+	return retry.Reported(q.dispatcher.Waits, conflicts, errors.Join(append(problems, p.unread)...))
+}
+
+// recordPanic records that objects were not written because of a panic, which goes on to the queue: that logs, counts and
+// retries it.
+func (q *MemberQueue) recordPanic(p *pass) {
+	if cause := recover(); cause != nil {
+		q.conclude(p, state.ErrPanicked)
+		panic(cause)
+	}
 }
 
 // passOver returns a pass over what is beside a copy.
@@ -61,7 +72,7 @@ func (q *MemberQueue) passOver(d *state.Decision, owner *state.Owner) *pass {
 	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
 		Namespace: d.App.Namespace, Name: d.App.Name, UID: owner.UID, Labels: map[string]string{v1.ClusterLabel: q.Name},
 	}}
-	p := &pass{MemberQueue: q, app: d.App, copied: copied, held: owner.Held}
+	p := &pass{MemberQueue: q, app: d.App, order: d.Order(q.Name), copied: copied, held: owner.Held}
 	var compared bool
 	p.done, compared = q.Memory.Beside(client.ObjectKeyFromObject(d.App), owner.UID, d.App.Annotations[v1.ReconcileAtAnnotation])
 	p.created = owner.Created && !compared
@@ -69,10 +80,10 @@ func (q *MemberQueue) passOver(d *state.Decision, owner *state.Owner) *pass {
 }
 
 // conclude records the result of a pass, and returns how many in a row ended in a conflict.
-func (q *MemberQueue) conclude(p *pass, order *state.Order, err error) (conflicts int) {
+func (q *MemberQueue) conclude(p *pass, err error) (conflicts int) {
 	key := client.ObjectKeyFromObject(p.app)
 	last := q.Memory.BesideResult(key, p.app.UID)
-	next := state.Result{App: p.app.UID, Hash: order.Hash, Revision: order.Revision, Failure: state.FailureOf(err), Pending: p.pending}
+	next := state.Result{App: p.app.UID, Hash: p.order.Hash, Revision: p.order.Revision, Failure: state.FailureOf(err), Pending: p.pending}
 	if next.Failure != nil {
 		next.Failure.Propagation = true
 	}

@@ -2,7 +2,6 @@ package propagate
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,8 +39,7 @@ func (d *Dispatcher) readSources(ctx context.Context, request reconcile.Request)
 	}
 	if known.IsDue(app, d.Clock.Now()) {
 		next := d.read(ctx, app, known)
-		d.State.SetSources(request.NamespacedName, next)
-		if !slices.Equal(known.All, next.All) {
+		if d.State.SetSources(request.NamespacedName, next) {
 			d.follow(request.NamespacedName)
 		}
 		known = next

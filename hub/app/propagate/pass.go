@@ -35,6 +35,7 @@ const (
 type pass struct {
 	*MemberQueue
 	app, copied *v1.EcommerceApp
+	order       *state.Order
 	// created means that the copy is new, so that the objects are probably missing.
 	created bool
 	// held means that nothing is written, and pending is what would be.
@@ -44,29 +45,35 @@ type pass struct {
 	applied int
 	pruned  []v1.PropagatedObject
 	done    state.Beside
+	// unread means that the hub's API server did not respond: a problem of no cluster.
+	unread error
 }
 
 // run writes the objects whose content differs from what was written or found last, and deletes what is left over, unless
 // a revision that a cluster may have refers to it.
-func (p *pass) run(ctx context.Context, d *state.Decision, owner *state.Owner) error {
-	var problems []error
+func (p *pass) run(ctx context.Context, d *state.Decision, owner *state.Owner) (problems []error) {
 	known := p.dispatcher.State.Sources(client.ObjectKeyFromObject(p.app), p.app.UID)
 	for _, object := range p.app.Spec.Propagate {
 		source, read := known.Of(object)
 		if read && !p.isStale(source) {
 			continue
 		}
-		if err := p.writeOne(ctx, object); err != nil {
+		switch err := p.writeOne(ctx, object); {
+		case errors.Is(err, errNotRead):
+			p.unread = fmt.Errorf("propagating %s: %w", object, err)
+		case err != nil:
 			problems = append(problems, fmt.Errorf("propagating %s: %w", object, err))
 		}
 	}
 	if d.MayReturn {
-		return errors.Join(problems...)
+		return problems
 	}
 	for _, object := range owner.Leftover {
-		problems = append(problems, p.prune(ctx, object))
+		if err := p.prune(ctx, object); err != nil {
+			problems = append(problems, err)
+		}
 	}
-	return errors.Join(problems...)
+	return problems
 }
 
 // writeOne reads a source, and writes and records the object. What is no longer to be copied stays as it is in the member.
@@ -85,6 +92,7 @@ func (p *pass) writeOne(ctx context.Context, object v1.PropagatedObject) error {
 		return &apply.ContendedError{Key: component.KeyOf(ForCopy(from, p.copied, nil)), Fields: []string{"data"}, RetryIn: due}
 	}
 	p.Memory.CompareBeside(client.ObjectKeyFromObject(p.app), object)
+	delete(p.done.Pruned, object) // Also if the answer is lost.
 	next := state.Written{Version: source.Version, Repairs: former.Repairs, Repaired: former.Repaired}
 	if !isRepair || now.Sub(former.Repaired) >= 2*window {
 		next.Repairs = 0
@@ -103,7 +111,6 @@ func (p *pass) writeOne(ctx context.Context, object v1.PropagatedObject) error {
 	}
 	next.ResourceVersion = version
 	p.done.Written[object] = next
-	delete(p.done.Pruned, object)
 	return nil
 }
 
@@ -169,6 +176,8 @@ func (p *pass) prune(ctx context.Context, object v1.PropagatedObject) error {
 	}
 	switch {
 	case live == nil || !IsOurs(live) || live.GetDeletionTimestamp() != nil:
+	case !p.isPresent():
+		return nil // It may be listed again.
 	case p.held:
 		p.pending = append(p.pending, v1.PendingChange{Kind: string(object.Kind), Name: object.Name, Action: v1.PendingDelete})
 		return nil
@@ -185,6 +194,12 @@ func (p *pass) prune(ctx context.Context, object v1.PropagatedObject) error {
 	delete(p.done.Written, object)
 	p.pruned = append(p.pruned, object)
 	return nil
+}
+
+// isPresent reports whether the order is still that about the copy.
+func (p *pass) isPresent() bool {
+	decision, owner := p.Memory.Owner(client.ObjectKeyFromObject(p.app))
+	return owner != nil && decision.Order(p.Name).Hash == p.order.Hash
 }
 
 // disown removes the reference to the copy from an object.

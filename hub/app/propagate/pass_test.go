@@ -38,7 +38,7 @@ func TestPropagation(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *propagator){
 		"written": testWritten, "changed": testChanged, "unreadable": testUnreadable, "pruned": testPruned, "foreign": testForeign,
 		"type": testType, "shared": testShared, "held": testHeld, "drift": testDrift, "recreated": testRecreatedCopy,
-		"revision": testEarlierRevision,
+		"revision": testEarlierRevision, "superseded": testSuperseded, "hub-away": testHubAway, "panic": testPanic,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, newPropagator(t, "propagate-"+name, hub, member)) })
 	}

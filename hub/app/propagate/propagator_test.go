@@ -40,6 +40,8 @@ type propagator struct {
 	copied *v1.EcommerceApp
 	// denied is the error of each read from the member's API server; nil if they succeed.
 	denied error
+	// away is the error of each read from the hub's API server; nil if they succeed.
+	away error
 	// reads counts those of sources on the hub.
 	reads int
 }
@@ -96,7 +98,9 @@ func (p *propagator) engage(t *testing.T) {
 		Clock: p.clock, Recorder: events.NewFakeRecorder(100), CallTimeout: time.Minute, State: known,
 		Revisions: revisions.New(p.hub, p.hub, known), Wake: &controller.Queue{},
 		APIReader: interceptor.NewClient(p.hub, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
-			p.reads++
+			if p.reads++; p.away != nil {
+				return p.away
+			}
 			return c.Get(ctx, key, into, opts...)
 		}}),
 	})

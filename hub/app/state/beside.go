@@ -66,13 +66,14 @@ func (m *Member) Owner(key types.NamespacedName) (*Decision, *Owner) {
 	return d, c.result.Owner
 }
 
-// Owners returns the applications whose copies objects may be written beside.
+// Owners returns the applications with something to write or delete beside their copies.
 func (m *Member) Owners() []types.NamespacedName {
 	m.state.mu.RLock()
 	defer m.state.mu.RUnlock()
 	var keys []types.NamespacedName
 	for key, c := range m.copies {
-		if c.beside != nil && c.result != nil && c.result.Owner != nil {
+		d := m.state.about(key).decision
+		if d != nil && c.result != nil && c.result.Owner != nil && len(d.App.Spec.Propagate)+len(c.result.Owner.Leftover) > 0 {
 			keys = append(keys, key)
 		}
 	}

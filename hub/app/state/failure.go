@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"time"
 
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
@@ -9,6 +10,9 @@ import (
 
 // LastingAfter is the time after which what the member's API server fails on waits for a user.
 const LastingAfter = 3 * time.Minute
+
+// ErrPanicked means that a pass over a copy, or over what is beside it, panicked.
+var ErrPanicked = errors.New("reconciling panicked")
 
 // FailureOf returns what the status shows of an error of a member; nil shows nothing.
 func FailureOf(err error) *aggregate.Failure {

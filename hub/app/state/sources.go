@@ -86,14 +86,16 @@ func (s *State) ListSources(key types.NamespacedName, app types.UID, listed []v1
 	return *known
 }
 
-// SetSources records what was read, unless the application is gone.
-func (s *State) SetSources(key types.NamespacedName, next Sources) {
+// SetSources records what was read, unless the application is gone, and reports whether that is news.
+func (s *State) SetSources(key types.NamespacedName, next Sources) (news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.about(key); a.sources.App == next.App {
 		next.Listed, next.Partial = a.sources.Listed, a.sources.Partial // They may be others since.
+		news = !slices.Equal(a.sources.All, next.All)
 		a.sources = next
 	}
+	return news
 }
 
 // ReplaceSource records what was read of one source of an application, and reports whether that is news.
