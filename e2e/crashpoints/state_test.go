@@ -178,7 +178,7 @@ func differs(key string, value any) bool {
 		return true
 	case v1.DatabaseCreatedAnnotation: // Of a copy whose status says the same: written with its next change.
 		return true
-	case "password", "salt", "root-password", "replication-password": // They are generated.
+	case "password", "url", "salt", "root-password", "replication-password": // They are generated.
 		return true
 	}
 	return false

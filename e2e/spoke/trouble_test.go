@@ -229,6 +229,9 @@ spec:
 // testOptionalKinds adds an optional kind to the cluster, and takes it away.
 func testOptionalKinds(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		// Another case may have defined it.
+		framework.DeleteDefinition(t, w, definition("servicemonitors.monitoring.coreos.com"))
+		framework.AwaitGone(t, w, definition("servicemonitors.monitoring.coreos.com"))
 		app := w.runningShop(t)
 		before := w.generations(t, app)
 		w.awaitScraping(t, app, "true")
