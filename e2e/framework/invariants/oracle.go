@@ -83,6 +83,10 @@ func Duplicates(l Logs) []string {
 		case r.Verb == "deletecollection": // It may be for some objects only, which the log does not say.
 			maps.DeleteFunc(exists, func(name string, _ bool) bool { return strings.HasPrefix(name, object) })
 		case r.Name == "":
+		case r.Verb == "delete" && r.Resource == "customresourcedefinitions": // Its objects go with it.
+			resource, group, _ := strings.Cut(r.Name, ".")
+			of := strings.Join([]string{r.cluster, group, resource, ""}, "/")
+			maps.DeleteFunc(exists, func(name string, _ bool) bool { return strings.HasPrefix(name, of) })
 		case r.Verb == "delete":
 			delete(exists, object)
 		case r.Code == http.StatusCreated:

@@ -96,6 +96,7 @@ func TestDuplicates(t *testing.T) {
 		"again":         {audit.Log{event(0, hub, job), event(1, gc, end), event(2, hub, job)}, 0},
 		"collection":    {audit.Log{event(0, hub, job), event(1, user, "deletecollection jobs shop/"), event(2, hub, job)}, 0},
 		"namespace":     {audit.Log{event(0, user, "create namespaces /shop"), event(1, user, "delete namespaces shop/shop"), event(2, hub, "create namespaces /shop")}, 0},
+		"definition":    {audit.Log{event(0, hub, job), event(1, user, "delete customresourcedefinitions /jobs."), event(2, hub, job)}, 0},
 		"of a user":     {audit.Log{event(0, hub, job), event(1, user, job)}, 0},
 		"another place": {audit.Log{event(0, hub, job), event(1, hub, "create jobs other/dump")}, 0},
 	} {
