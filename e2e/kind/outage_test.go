@@ -2,12 +2,14 @@ package kind
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +20,9 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 )
+
+// errEnding is returned while pods end that were replaced.
+var errEnding = errors.New("pods end")
 
 // leaseName is the hub's lease.
 const leaseName = "shopfleet-hub"
@@ -242,11 +247,12 @@ func otherMode(m v1.Mode) v1.Mode {
 	return v1.ModeAgent
 }
 
-// podsOf lists the pods of the shops everywhere, with their restarts.
+// podsOf lists the pods of the shops everywhere, with their restarts, when those that were replaced have ended.
 func (e *environment) podsOf(t *testing.T) []string {
 	t.Helper()
 	var all []string
 	for _, r := range e.regions {
+		fleettest.Within(t, patience, "pods that were replaced to end in "+r.name, r.ended)
 		pods := &corev1.PodList{}
 		if err := r.List(t.Context(), pods, client.InNamespace(namespace), client.HasLabels{v1.InstanceLabel}); err != nil {
 			t.Fatal(err)
@@ -260,6 +266,27 @@ func (e *environment) podsOf(t *testing.T) []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// ended returns an error while pods of the shops end, or a Deployment has others than it is to have.
+func (r *region) ended(ctx context.Context) error {
+	pods, deployments := &corev1.PodList{}, &appsv1.DeploymentList{}
+	for _, list := range []client.ObjectList{pods, deployments} {
+		if err := r.List(ctx, list, client.InNamespace(namespace), client.HasLabels{v1.InstanceLabel}); err != nil {
+			return fmt.Errorf("listing pods: %w", err)
+		}
+	}
+	for i := range deployments.Items {
+		if s := deployments.Items[i].Status; s.Replicas != s.UpdatedReplicas {
+			return fmt.Errorf("%w: %s has %d of which %d are updated", errEnding, deployments.Items[i].Name, s.Replicas, s.UpdatedReplicas)
+		}
+	}
+	for i := range pods.Items {
+		if pods.Items[i].DeletionTimestamp != nil {
+			return fmt.Errorf("%w: %s", errEnding, pods.Items[i].Name)
+		}
+	}
+	return nil
 }
 
 // testObserve reads metrics, changes the log level, and renews a token.
