@@ -11,8 +11,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestClusterSettings checks that backend and frontend know where they run, as far as the spoke does, and no pod is
-// started again for that.
+// TestClusterSettings checks that backend and frontend get what the spoke knows of their cluster, and that another value
+// replaces no pods.
 func TestClusterSettings(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

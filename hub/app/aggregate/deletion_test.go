@@ -62,17 +62,17 @@ func checkDeletion(t *testing.T, c Cluster, before v1.Phase) {
 	}
 }
 
-// TestUnrecorded checks that a deletion that waits for a record has a reason of its own if there is no room for it,
-// and if it cannot be written.
+// TestUnrecorded checks the reason of a deletion that waits because what it leaves behind in a member is not recorded yet:
+// another one if the record of the member is full.
 func TestUnrecorded(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		in   Input
 		want string
 	}{
-		"no room":       {Input{Unrecorded: []string{"a"}}, v1.ReasonResidueFull},
+		"a full record": {Input{Unrecorded: []string{"a"}}, v1.ReasonResidueFull},
 		"not written":   {Input{Unrecorded: []string{"a"}, UnrecordedBy: "forbidden"}, v1.ReasonApplyFailed},
-		"none is to be": {Input{UnrecordedBy: "forbidden"}, v1.ReasonDeleting},
+		"not needed":    {Input{UnrecordedBy: "forbidden"}, v1.ReasonDeleting},
 	} {
 		if got := (summary{in: test.in}).deletingFact(); got.reason != test.want {
 			t.Errorf("%s: %s: %s", name, got.reason, got.message)

@@ -147,7 +147,7 @@ func TestPendingWhileLost(t *testing.T) {
 	}
 }
 
-// TestPendingFields checks that the first changes have their fields, as far as there is room for these.
+// TestPendingFields checks that changes are listed without their fields when the fields exceed the limit of bytes.
 func TestPendingFields(t *testing.T) {
 	t.Parallel()
 	c := member("a", running)

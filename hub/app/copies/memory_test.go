@@ -147,8 +147,8 @@ func TestObserveEarlierFailure(t *testing.T) {
 	}
 }
 
-// TestBeside checks that a result about a copy wakes the queue of what is propagated, as far as there is anything,
-// and the result of that is observed after it.
+// TestBeside checks that a result about a copy wakes the queue that writes propagated objects if there are any, and
+// that the result of that queue is observed after it.
 func TestBeside(t *testing.T) {
 	t.Parallel()
 	m := newFleet(t, "a").Get("a")

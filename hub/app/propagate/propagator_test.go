@@ -128,7 +128,7 @@ func (p *propagator) key() client.ObjectKey { return client.ObjectKeyFromObject(
 // result returns the last one about what is beside the copy.
 func (p *propagator) result() state.Result { return p.queue.Memory.BesideResult(p.key(), p.app.UID) }
 
-// reconcile runs a pass of the hub, as far as it is about what is propagated, and the queues.
+// reconcile runs the part of a pass of the hub that concerns propagated objects, and the queues.
 func (p *propagator) reconcile(t *testing.T) {
 	t.Helper()
 	request := reconcile.Request{NamespacedName: p.key()}

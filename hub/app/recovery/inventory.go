@@ -25,7 +25,7 @@ const (
 	Terminating
 )
 
-// Inventory is the list of clusters of an application whose status was lost, as far as it is recovered.
+// Inventory lists the clusters of an application whose status was lost, while they are looked for.
 type Inventory struct {
 	// Entries are the clusters that hold a copy, or may hold one.
 	Entries []v1.ClusterStatus

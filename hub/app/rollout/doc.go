@@ -22,8 +22,8 @@
 //     and never more than maxConcurrentClusters at once. Clusters without replicas prove nothing.
 //   - A cluster that did not serve before is named and holds up nothing: it is neither first, nor busy, nor a proof,
 //     gets the revision when that is proven, cannot fail, and is left behind if the deadline passes. Where
-//     none serves, one tries the revision at once, and the next when that is left behind. So is one at once whose
-//     database cannot follow to the version of the revision: its copy stays.
+//     none serves, one tries the revision at once, and the next when that is left behind.
+//   - A cluster whose database cannot be upgraded to the version of the revision is left behind at once: its copy stays.
 //   - A cluster that served fails when it needs a user, is not healthy within the deadline, or ceases to be healthy
 //     three times. A setback lapses after the soak time and the deadline in health.
 //   - Time counts while this hub observes the cluster. It is stored as a sum when that ends, when it reaches a limit, and
@@ -34,7 +34,8 @@
 //   - A cluster that does not respond, or is paused, is skipped, and updated in its turn when it is back. A rollback
 //     ends without those, and without clusters that did not serve before.
 //   - A new spec supersedes the rollout: clusters keep what they have until it is their turn, and those that are being
-//     updated count until they are ready or fail. While a rollout is paused, none begins and no failure causes a rollback; one that a user requests is carried out.
+//     updated count until they are ready or fail.
+//   - While a rollout is paused, no cluster begins and no failure causes a rollback; the user may still request one.
 //   - A version of the pod templates follows the same rules (NextRendering), after any revision, and without a
 //     way back: a failure stops the others.
 //

@@ -12,7 +12,7 @@ import (
 // Source is the result of reading an object of spec.propagate on the hub.
 type Source struct {
 	v1.PropagatedObject
-	// Version is that of the content; empty with a Reason.
+	// Version identifies the content that was read. It is empty if there is a Reason.
 	Version string
 	// Reason is why it is not copied: Missing, Forbidden, InvalidSpec, or NotChecked if the hub's API
 	// server has not responded; empty if it is.

@@ -73,9 +73,9 @@ loose-mysqlx=OFF
 loose-log-bin-trust-function-creators=ON
 `
 
-// mySQLMemory returns the size of the buffer pool: half of the memory, but so much less that 640 MiB are left for the rest
-// of the server, and the default below 1 GiB. The server rounds up to a whole number of chunks in each instance, whose
-// number depends on the processors of the node if it is not set. So does the memory for temporary tables on that of the node.
+// mySQLMemory returns the settings that divide the memory. The buffer pool gets half, but leaves 640 MiB for the rest of
+// the server, and has its default below 1 GiB. Without a number of instances, by which the server rounds the pool up,
+// and a bound for temporary tables, the server would derive them from the node.
 func mySQLMemory(s Spec) string {
 	memory, pool := s.memory(), int64(128)
 	if memory >= 1<<10 {
