@@ -129,7 +129,7 @@ func TestPostgreSQLDataLayout(t *testing.T) {
 // TestScriptsRestartNothing checks that scripts, which only the next start of a pod needs, restart no pod.
 // Configuration does, so its name is given here: pods would be restarted by a release that changes it.
 func TestScriptsRestartNothing(t *testing.T) {
-	for engine, want := range map[v1.Engine]string{v1.EnginePostgreSQL: "shop-database-config-18106513", v1.EngineMySQL: "shop-database-config-b0fd4ba4"} {
+	for engine, want := range map[v1.Engine]string{v1.EnginePostgreSQL: "shop-database-config-3eba168c", v1.EngineMySQL: "shop-database-config-6ecfbb9c"} {
 		spec := testSpec(engine, engines()[engine])
 		e, err := spec.engine()
 		if err != nil {
