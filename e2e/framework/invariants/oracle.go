@@ -86,7 +86,7 @@ func Duplicates(l Logs) []string {
 		case r.Verb == "delete" && r.Resource == "customresourcedefinitions": // Its objects go with it.
 			resource, group, _ := strings.Cut(r.Name, ".")
 			of := strings.Join([]string{r.cluster, group, resource, ""}, "/")
-			maps.DeleteFunc(exists, func(name string, _ bool) bool { return strings.HasPrefix(name, of) })
+			maps.DeleteFunc(exists, func(name string, _ bool) bool { return name == object || strings.HasPrefix(name, of) })
 		case r.Verb == "delete":
 			delete(exists, object)
 		case r.Code == http.StatusCreated:
