@@ -114,6 +114,7 @@ func (s *suite) awaitPassword(t *testing.T, name, password string, members ...st
 func (s *suite) testPropagatedFirst(t *testing.T) {
 	app := framework.Small(propagating, "ordered", "eu-1", "us-1")
 	app.Spec.Propagate = []v1.PropagatedObject{{Kind: v1.PropagatedSecret, Name: "ordered"}}
+	app.Spec.Frontend.EnvFrom = []v1.EnvFromSource{{SecretRef: &v1.EnvFromReference{Name: "ordered"}}}
 	framework.Create(t, s.Hub, confidential("ordered", "password-that-comes-first"))
 	before := s.Mark(t)
 	s.Create(t, app)

@@ -90,6 +90,8 @@ type Input struct {
 	Generation int64
 	// Conditions are the conditions of the last status.
 	Conditions []metav1.Condition
+	// Awaited are the objects that a hub is about to write: components that refer to them do not begin before.
+	Awaited map[Key]bool
 	// Eventual plans all writes to come, as if the dependencies of each component served. Grown
 	// plans as if claims had grown that are to grow.
 	Eventual, Grown bool
@@ -232,7 +234,7 @@ func (p *planner) grow(component string, steps []Step) {
 
 func (p *planner) add(s Step) { p.decision.Steps = append(p.decision.Steps, s) }
 
-// waitingFor returns the dependencies of a component that do not serve.
+// waitingFor returns the dependencies of a component that do not serve, and the awaited objects that it refers to.
 func (p *planner) waitingFor(c Component) []string {
 	if p.in.Eventual {
 		return nil
@@ -241,6 +243,11 @@ func (p *planner) waitingFor(c Component) []string {
 	for _, name := range c.DependsOn {
 		if serving, known := p.serving[name]; known && !serving {
 			names = append(names, name)
+		}
+	}
+	for _, key := range c.References {
+		if p.in.Awaited[key] {
+			names = append(names, key.Kind+" "+key.Name)
 		}
 	}
 	return names

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
@@ -127,6 +128,34 @@ func TestPlanGates(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, tt.check)
+	}
+}
+
+// TestPlanAwaits checks that a component that never ran begins once the objects that it refers to are there, and that one
+// that runs goes on without them.
+func TestPlanAwaits(t *testing.T) {
+	secret := component.Key{GroupKind: schema.GroupKind{Kind: "Secret"}, Name: "card"}
+	components := shop()
+	components[0].References = []component.Key{secret}
+	for name, tt := range map[string]struct {
+		live    component.Live
+		awaited map[component.Key]bool
+		want    string
+	}{
+		"new":          {live(), map[component.Key]bool{secret: true}, "Pending waiting for Secret card"},
+		"there":        {live(), map[component.Key]bool{}, ""},
+		"runs already": {running(), map[component.Key]bool{secret: true}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := component.Plan(component.Input{Components: components, Live: tt.live, OwnerUID: owner, Generation: 1, Awaited: tt.awaited})
+			if err != nil {
+				t.Fatal(err)
+			}
+			begins := slices.Contains(told(got.Steps), all()[1])
+			if waits := wait(got.States)["database"]; waits != tt.want || begins != (tt.want == "") {
+				t.Errorf("waits %q, begins %t; want %q", waits, begins, tt.want)
+			}
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -51,6 +52,49 @@ func testReferences(t *testing.T, w *writer) {
 	t.Run("forbidden", r.forbidden)
 	t.Run("propagated", r.propagated)
 	t.Run("while it is being deleted", r.deleting)
+}
+
+// testAwaitedReferences checks that the workloads of a new copy wait for what its hub is about to write beside it, until
+// that is there or ten seconds are over, and that nothing is reported as missing meanwhile.
+func testAwaitedReferences(t *testing.T, w *writer) {
+	t.Helper()
+	r := &referring{writer: w}
+	w.Reconciler = EcommerceApp().Reconciler(r.member(t))
+	w.patch(t, `{"metadata":{"annotations":{"`+v1.PropagatedAnnotation+`":"ConfigMap/copied,Secret/copied"}},
+		"spec":{"frontend":{"envFrom":[{"configMapRef":{"name":"copied"}},{"secretRef":{"name":"copied"}}]}}}`)
+	labels := map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.PropagatedLabel: "true"}
+	created := r.stored(t).CreationTimestamp.Time
+	for _, step := range []struct {
+		after   time.Duration
+		arrives client.Object
+		reads   []string
+		waiting string
+	}{
+		{after: 0, waiting: "waiting for ConfigMap copied and Secret copied"},
+		{after: 5 * time.Second, arrives: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "copied", Labels: labels}}, waiting: "waiting for ConfigMap copied"},
+		{after: 9 * time.Second, waiting: "waiting for ConfigMap copied"},
+		{after: 10 * time.Second, reads: []string{"copied"}},
+	} {
+		if step.arrives != nil {
+			r.create(t, step.arrives)
+		}
+		r.clock.SetTime(created.Add(step.after - 5*time.Second)) // A pass steps it.
+		rest := r.pass(t, step.reads...)
+		deployments := &appsv1.DeploymentList{}
+		if err := r.List(t.Context(), deployments, client.InNamespace(r.key.Namespace), client.MatchingLabels{v1.InstanceLabel: r.key.Name}); err != nil {
+			t.Fatal(err)
+		}
+		frontend := componentOf(r.stored(t), render.Frontend)
+		if (len(deployments.Items) == 0) != (step.waiting != "") || step.waiting != "" && (frontend.Message != step.waiting || rest > 10*time.Second-step.after) {
+			t.Errorf("after %s: %d Deployments, again in %s, the frontend says %q, want %q", step.after, len(deployments.Items), rest, frontend.Message, step.waiting)
+		}
+	}
+}
+
+// componentOf returns what a status says about a component.
+func componentOf(app *v1.EcommerceApp, name string) v1.ComponentStatus {
+	i := slices.IndexFunc(app.Status.Components, func(c v1.ComponentStatus) bool { return c.Name == name })
+	return app.Status.Components[i]
 }
 
 // missing checks that a missing object explains pods that are not ready, and later is a problem of a running
@@ -208,8 +252,7 @@ func (r *referring) expect(t *testing.T, message string) {
 	if degraded.Message != message || (degraded.Reason == v1.ReasonMissing) != (message != "") {
 		t.Errorf("Degraded is %+v, want %q", degraded, message)
 	}
-	frontend := slices.IndexFunc(app.Status.Components, func(c v1.ComponentStatus) bool { return c.Name == render.Frontend })
-	if got := app.Status.Components[frontend].Message; !strings.HasSuffix(got, strings.TrimPrefix(message, "frontend: ")) {
+	if got := componentOf(app, render.Frontend).Message; !strings.HasSuffix(got, strings.TrimPrefix(message, "frontend: ")) {
 		t.Errorf("the frontend says %q, want %q", got, message)
 	}
 }

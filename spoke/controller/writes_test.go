@@ -80,6 +80,7 @@ func TestWrites(t *testing.T) {
 		"policy":               testPolicy,
 		"paused":               testPaused,
 		"references":           testReferences,
+		"awaited references":   testAwaitedReferences,
 		"replicas":             testReplicas,
 		"lost postgresql":      testLostPostgreSQL,
 		"lost mysql":           testLostMySQL,

@@ -29,6 +29,8 @@ type pass[T client.Object] struct {
 	live       component.Live
 	// held are the components whose pod templates stay as they are, though another version was rendered.
 	held []string
+	// awaited are the objects that the hub is about to write, and without which components do not begin.
+	awaited map[component.Key]bool
 	// states are the observed states; nil until then.
 	states   []component.State
 	deleting bool

@@ -170,12 +170,14 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 	if status.AppliedHash != nil && (p.paused || !wasRewritten(*status.Conditions)) {
 		r.member.Applier.Recall(*status.AppliedHash, p.intents(), p.live)
 	}
+	p.awaited = r.awaited(ctx, p)
 	decision, err := component.Plan(component.Input{
 		Components: p.components,
 		Live:       p.live,
 		OwnerUID:   p.object.GetUID(),
 		Generation: p.object.GetGeneration(),
 		Conditions: *status.Conditions,
+		Awaited:    p.awaited,
 	})
 	if err != nil {
 		p.reject(err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,8 +21,12 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
-// maxMissing bounds the number of missing objects that a message names.
-const maxMissing = 10
+const (
+	// maxMissing bounds the number of missing objects that a message names.
+	maxMissing = 10
+	// copiedWithin bounds how long the components of a new copy wait for what its hub writes beside it.
+	copiedWithin = 10 * time.Second
+)
 
 // references keep what the API server last answered about the Secrets and ConfigMaps that applications
 // refer to and no cache has. They are safe for concurrent use. A process that starts asks again.
@@ -58,6 +63,29 @@ func (r *references) keep(name types.NamespacedName, next referredObjects) {
 	r.perObject.keep(name, next)
 }
 
+// awaited returns the objects that components refer to and that a hub is about to write beside a new copy. Their watch
+// ends the wait. It is bounded, since the hub may be unable to write them; a clock that is too far behind ends it too.
+func (r *reconciler[T]) awaited(ctx context.Context, p *pass[T]) map[component.Key]bool {
+	listed := strings.Split(p.object.GetAnnotations()[v1.PropagatedAnnotation], ",")
+	rest := copiedWithin - r.member.Settings.Clock.Since(p.object.GetCreationTimestamp().Time)
+	if rest <= 0 || rest > 2*copiedWithin {
+		return nil
+	}
+	awaited := map[component.Key]bool{}
+	for _, c := range p.components {
+		for _, key := range c.References {
+			if !slices.Contains(listed, key.Kind+"/"+key.Name) {
+				continue
+			}
+			if found, err := r.isCached(ctx, p.live, key); !found && err == nil {
+				awaited[key] = true
+				p.checkDue = retry.Sooner(p.checkDue, rest)
+			}
+		}
+	}
+	return awaited
+}
+
 // checkReferences reports the objects that components refer to and the cluster does not have. The
 // components may work all the same. What cannot be read is logged, and nothing is reported of it.
 func (r *reconciler[T]) checkReferences(ctx context.Context, p *pass[T]) {
@@ -69,6 +97,9 @@ func (r *reconciler[T]) checkReferences(ctx context.Context, p *pass[T]) {
 	for _, c := range p.components {
 		var missing []component.Key
 		for _, key := range c.References {
+			if p.awaited[key] {
+				continue
+			}
 			if _, looked := answers[key]; !looked {
 				found, err := r.look(ctx, p.live, key, known.answers[key])
 				answers[key], failed = found, cmp.Or(failed, err)
@@ -94,12 +125,7 @@ func (r *reconciler[T]) checkReferences(ctx context.Context, p *pass[T]) {
 // look returns whether an object exists. Those that the hub copies are in a cache; others are read from
 // the API server, without their content, when the last answer is due.
 func (r *reconciler[T]) look(ctx context.Context, live component.Live, key component.Key, last answer) (answer, error) {
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(key.Kind))
-	object.SetNamespace(key.Namespace)
-	object.SetName(key.Name)
-	cached := component.Live{key: live[key]}
-	if err := r.read(ctx, object, cached); err == nil && cached[key] != nil {
+	if found, err := r.isCached(ctx, live, key); found && err == nil {
 		return answer{}, nil
 	}
 	settings := r.member.Settings
@@ -107,6 +133,7 @@ func (r *reconciler[T]) look(ctx context.Context, live component.Live, key compo
 	if now.Before(last.due) {
 		return last, nil
 	}
+	object := referred(key)
 	err := r.member.APIReader.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if apierrors.IsNotFound(err) {
 		return answer{missing: true, due: now.Add(settings.Waits.Scaled(apierror.BlockedWait))}, nil
@@ -115,6 +142,22 @@ func (r *reconciler[T]) look(ctx context.Context, live component.Live, key compo
 		err = fmt.Errorf("reading %s %q: %w", key.Kind, key.Name, err)
 	}
 	return answer{due: now.Add(settings.Waits.Scaled(resync))}, err
+}
+
+// isCached reports whether an object is in a cache, which only has those that a hub writes.
+func (r *reconciler[T]) isCached(ctx context.Context, live component.Live, key component.Key) (bool, error) {
+	cached := component.Live{key: live[key]}
+	err := r.read(ctx, referred(key), cached)
+	return cached[key] != nil, err
+}
+
+// referred returns an object without content.
+func referred(key component.Key) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(key.Kind))
+	object.SetNamespace(key.Namespace)
+	object.SetName(key.Name)
+	return object
 }
 
 // describeMissing returns the message that tells a user what to do about missing objects, which a hub may
