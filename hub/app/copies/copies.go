@@ -82,10 +82,23 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	released := out.Spec.Database.DeepCopy()
 	err := localize(app, &out.Spec, p, live)
 	if p.effective.Earlier {
+		if p.isAhead(live) {
+			err = cmp.Or(err, checkServer(&out.Spec, live))
+		}
 		keepDatabase(&out.Spec, released, live)
 		keepReplicas(&out.Spec, &app.Spec, live)
 	}
 	return out, cmp.Or(err, checkServer(&out.Spec, live))
+}
+
+// isAhead reports whether a copy is of an earlier revision than it is to have: its database keeps no server in a
+// revision that it has not had.
+func (p MemberFacts) isAhead(live *v1.EcommerceApp) bool {
+	if live == nil {
+		return false
+	}
+	has := v1.RevisionOf(live.Annotations)
+	return has != 0 && has < p.effective.Revision
 }
 
 // keepReplicas gives the workloads of an earlier revision the numbers of pods of the copy, where the spec has

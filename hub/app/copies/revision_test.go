@@ -5,12 +5,13 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
-// earlier returns the facts about a member that has an earlier revision.
+// earlier returns the facts about a member that has revision 3, which is an earlier one.
 func earlier(t *testing.T, spec *v1.EcommerceAppSpec) MemberFacts {
 	t.Helper()
-	effective, err := revisions.Target{Member: &v1.MemberCluster{}, Revision: 1, Earlier: true}.Effective(spec)
+	effective, err := revisions.Target{Member: &v1.MemberCluster{}, Revision: 3, Earlier: true}.Effective(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +47,42 @@ func TestDatabaseStays(t *testing.T) {
 			got := copied.Spec.Database
 			if (got == nil) != (tt.want == nil) || got != nil && (got.Version != tt.want.Version || got.Storage != tt.want.Storage) {
 				t.Errorf("database %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestRefusedRevisionStaysRefused checks that an edit does not give a copy the content of the revision that it refuses,
+// without the server of that, and that a copy which returns to a revision keeps its server.
+func TestRefusedRevisionStaysRefused(t *testing.T) {
+	t.Parallel()
+	mysql := func(image, version string) *v1.EcommerceApp {
+		return &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Image: image, Database: &v1.Database{Engine: v1.EngineMySQL, Version: version, AllowUpgradeTo: "9"}}}
+	}
+	app := mysql("shop:v4", "9.1.0")
+	for name, tt := range map[string]struct {
+		// given is the version in revision 3, which the cluster is to have.
+		given string
+		// has is the version of the copy, whose revision is of.
+		has, of string
+		refused bool
+	}{
+		"of revision 1, it refuses revision 3": {given: "9.1.0", has: "8.0.36", of: "1", refused: true},
+		"of revision 1, it may follow":         {given: "9.1.0", has: "8.4.2", of: "1"},
+		"it has revision 3":                    {given: "8.0.36", has: "8.4.2", of: "3"},
+		"it returns from revision 4":           {given: "8.0.36", has: "8.4.2", of: "4"},
+		"it is of no revision":                 {given: "8.0.36", has: "8.4.2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := mysql("shop:v1", tt.has)
+			live.Annotations = map[string]string{v1.RevisionAnnotation: tt.of}
+			copied, err := copyFor(app, earlier(t, &mysql("shop:v3", tt.given).Spec), live)
+			if d := apierror.Decide(err); (err != nil) != tt.refused || tt.refused && d.Reason != v1.ReasonUpgradeRefused {
+				t.Errorf("error %v, refused %t", err, tt.refused)
+			}
+			if got := copied.Spec; !tt.refused && (got.Image != "shop:v3" || got.Database.Version != tt.has) {
+				t.Errorf("image %s with server %s, want shop:v3 with %s", got.Image, got.Database.Version, tt.has)
 			}
 		})
 	}

@@ -151,6 +151,13 @@ func TestRefused(t *testing.T) {
 				r.Last.Updating, r.Clusters[1] = []v1.ClusterUpdate{began("us-1", 60)}, clustersOf(t, "us-1=2,refused")[0]
 			},
 			want: "Complete 1/2 left behind: us-1 | eu-1=2 us-1=2(never after 3600s) | completed -1h0m0s",
+		}, {
+			name: "a rollback ends without one that refuses what it returns to", last: inState(v1.RolloutRollingBack), clusters: "eu-1=1 us-1=1,refused",
+			with: func(r *Request) { r.Last.Updating = []v1.ClusterUpdate{began("us-1", 1)} },
+			want: "RolledBack 0/2 | eu-1=1 us-1=1",
+		}, {
+			name: "but not before that is tried", last: inState(v1.RolloutRollingBack), clusters: "eu-1=1 us-1=2,refused",
+			want: "RollingBack 0/2 | eu-1=1 us-1=1(0s)",
 		},
 	})
 }

@@ -264,7 +264,7 @@ func (p *planner) rollBack() {
 }
 
 // bringBack continues the update by which a cluster returns to a revision, and reports whether the rollback waits
-// for it.
+// for it: not if it refuses the revision, which it has missed.
 func (p *planner) bringBack(c *progress, target int64) bool {
 	u := c.update
 	if u.Before == nil {
@@ -279,10 +279,14 @@ func (p *planner) bringBack(c *progress, target int64) bool {
 	case u.StartTime == nil:
 		u.StartTime = p.now()
 	}
-	if u.Before.Unknown {
-		return !c.SetAside && (c.Revision != target || !c.Has)
+	switch {
+	case c.SetAside || c.Revision == target && c.isRefused():
+		return false
+	case u.Before.Unknown:
+		return c.Revision != target || !c.Has
+	default:
+		return u.Before.Serving && (c.Revision != target || !c.Serving || c.isChanging())
 	}
-	return u.Before.Serving && !c.SetAside && (c.Revision != target || !c.Serving || c.isChanging())
 }
 
 func (p *planner) now() *metav1.Time { return new(metav1.NewTime(p.Now)) }
