@@ -179,6 +179,7 @@ func TestBeside(t *testing.T) {
 		app.Spec.Propagate = tt.propagate
 		d := facts(app)
 		m.state.HandOver(d)
+		m.memory.End(key(), &state.Result{App: app.UID, Hash: d.Orders["a"].Hash})
 		known, _ := m.memory.Beside(key(), "copy", "")
 		m.memory.EndBeside(key(), known, state.Result{App: app.UID, Hash: d.Orders["a"].Hash, Failure: conflict, Pending: beside}, false)
 		task := m.taskOf(d)

@@ -13,8 +13,10 @@ import (
 // TestRemaining checks that a copy does not list pruned objects, and that another copy has all objects that it lists.
 func TestRemaining(t *testing.T) {
 	t.Parallel()
-	l := &MemberQueue{memory: newMemory("a")}
+	l := newFleet(t, "a").Get("a")
 	app := shop(1, 1, "a")
+	l.state.HandOver(facts(app))
+	l.memory.End(keyOf(app), &state.Result{App: app.UID})
 	kept, removed := v1.PropagatedObject{Kind: v1.PropagatedSecret, Name: "kept"}, v1.PropagatedObject{Kind: v1.PropagatedConfigMap, Name: "removed"}
 	app.Spec.Propagate = []v1.PropagatedObject{kept}
 	live := app.DeepCopy()

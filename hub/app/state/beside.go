@@ -85,13 +85,14 @@ func (m *Member) Owners() []types.NamespacedName {
 func (m *Member) Beside(key types.NamespacedName, copied types.UID, reconcileAt string) (next Beside, known bool) {
 	m.state.mu.Lock()
 	defer m.state.mu.Unlock()
-	c := m.of(key)
-	if c.beside == nil {
-		c.beside = &beside{seen: map[v1.PropagatedObject]string{}}
-	}
-	if known := c.beside.Beside; known.Copy == copied && known.ReconcileAt == reconcileAt && known.Written != nil {
-		known.Written, known.Pruned = maps.Clone(known.Written), maps.Clone(known.Pruned)
-		return known, true
+	if c := m.copies[key]; c != nil { // Otherwise the application is gone since the pass began.
+		if c.beside == nil {
+			c.beside = &beside{seen: map[v1.PropagatedObject]string{}}
+		}
+		if known := c.beside.Beside; known.Copy == copied && known.ReconcileAt == reconcileAt && known.Written != nil {
+			known.Written, known.Pruned = maps.Clone(known.Written), maps.Clone(known.Pruned)
+			return known, true
+		}
 	}
 	return Beside{Copy: copied, ReconcileAt: reconcileAt, Written: map[v1.PropagatedObject]Written{}, Pruned: map[v1.PropagatedObject]bool{}}, false
 }
