@@ -108,11 +108,12 @@ func (m *MemberQueue) leaveAlone(ctx context.Context, request reconcile.Request,
 // awaitsDecision reports whether an application without a Decision exists: its first pass is to come, or has come since,
 // and wakes the queue.
 func (m *MemberQueue) awaitsDecision(ctx context.Context, key types.NamespacedName) (bool, error) {
+	forgotten := m.state.Forgotten()
 	err := m.hub.Get(ctx, key, &v1.EcommerceApp{}, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading the application: %w", err)
 	}
-	if err == nil && m.state.AwaitFirst(key, m.name) {
+	if err == nil && m.state.AwaitFirst(key, m.name, forgotten) {
 		m.queue.Add(reconcile.Request{NamespacedName: key})
 	}
 	return err == nil, nil

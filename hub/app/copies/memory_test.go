@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -267,6 +268,33 @@ func TestForgetWakes(t *testing.T) {
 	f.Forget(key())
 	if a, b := f.queues[f.Get("a")].Len(), f.queues[f.Get("b")].Len(); a != 1 || b != 0 {
 		t.Errorf("%d and %d requests, want one of the queue that waits", a, b)
+	}
+}
+
+// endingHub is the cache of a hub that reads an application which ends at once.
+type endingHub struct {
+	client.Reader
+	forget func()
+}
+
+// Get reads the application.
+func (h endingHub) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	h.forget()
+	return nil
+}
+
+// TestForgetWakesWhoRead checks that a queue looks again at once if an application that it has read is forgotten before
+// it waits for the first pass, which does not come.
+func TestForgetWakesWhoRead(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "a")
+	m := f.Get("a")
+	m.hub = endingHub{forget: func() { f.Forget(key()) }}
+	if _, err := m.awaitsDecision(t.Context(), key()); err != nil || f.queues[m].Len() != 1 {
+		t.Errorf("%d requests, %v, want one", f.queues[m].Len(), err)
+	}
+	if again := f.state.Forget(key()); len(again) > 0 {
+		t.Errorf("%v wait for an application that was forgotten", again)
 	}
 }
 

@@ -30,22 +30,27 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestAwaitFirst checks that a queue that found no Decision waits for the first one, unless that has come since.
+// TestAwaitFirst checks that a queue that found no Decision waits for the first one, unless that has come since or the
+// application was forgotten.
 func TestAwaitFirst(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})
 	s.Connect("a", false)
-	if s.AwaitFirst(key(), "a") {
+	if s.AwaitFirst(key(), "a", s.Forgotten()) {
 		t.Error("there is a Decision before the first one")
 	}
 	if diff := cmp.Diff([]string{"a"}, s.HandOver(decision(nil))); diff != "" {
 		t.Errorf("queues that wait for the first Decision (-want +got):\n%s", diff)
 	}
-	if !s.AwaitFirst(key(), "a") {
+	if !s.AwaitFirst(key(), "a", s.Forgotten()) {
 		t.Error("the Decision that has come since is not seen: the queue would wait for another pass")
 	}
 	if concerned := s.HandOver(decision(nil)); len(concerned) > 0 {
 		t.Errorf("%v wait for a Decision that they have", concerned)
+	}
+	read := s.Forgotten()
+	if s.Forget(key()); !s.AwaitFirst(key(), "a", read) || len(s.apps)+len(s.open) > 0 {
+		t.Error("a queue waits for an application that was forgotten since it was read")
 	}
 }
 

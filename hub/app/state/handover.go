@@ -92,17 +92,24 @@ func (s *State) Await(key types.NamespacedName, member string, waits bool) {
 	s.index(key, a.decision)
 }
 
-// AwaitFirst records that the queue of a member waits for the first Decision about an application, and reports whether
-// there is one by now: then no pass may follow.
-func (s *State) AwaitFirst(key types.NamespacedName, member string) (decided bool) {
+// AwaitFirst records that the queue of a member waits for the first Decision about an application that it has read since
+// so many were forgotten, and reports whether it is to look again at once: if there is a Decision by now, or if one of
+// those that were forgotten since may be this one, no pass may follow.
+func (s *State) AwaitFirst(key types.NamespacedName, member string, forgotten int) (again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.of(key)
-	if decided = a.decision != nil; !decided {
-		a.await(member)
+	if again = s.about(key).decision != nil || s.forgotten != forgotten; !again {
+		s.of(key).await(member)
+		s.index(key, nil)
 	}
-	s.index(key, a.decision)
-	return decided
+	return again
+}
+
+// Forgotten returns how many applications were forgotten.
+func (s *State) Forgotten() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.forgotten
 }
 
 func (a *application) await(member string) {

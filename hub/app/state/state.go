@@ -31,6 +31,8 @@ type State struct {
 	// that a queue waits for, so that an event of a member does not visit all applications.
 	ordered map[string]map[types.NamespacedName]struct{}
 	open    map[types.NamespacedName]struct{}
+	// forgotten counts the applications that were forgotten.
+	forgotten int
 	// leads is when this process began to decide about rollouts; zero before.
 	leads time.Time
 }
@@ -85,6 +87,7 @@ func (s *State) about(key types.NamespacedName) *application {
 func (s *State) Forget(key types.NamespacedName) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.forgotten++
 	a := s.about(key)
 	waiting := slices.Sorted(maps.Keys(a.waiting))
 	delete(s.apps, key)
