@@ -172,7 +172,7 @@ func (m *MemberQueue) sync(ctx context.Context, t *task) (next state.Result, err
 	if next.Unknown = recovery.OriginAfter(err, t.waiting); err == nil && m.holds(app) {
 		next.Unknown = t.waiting // Nothing was compared.
 	}
-	if err == nil {
+	if err == nil || owner != nil && owner.Only != nil {
 		next.Owner = owner
 	}
 	return next, err
@@ -192,7 +192,7 @@ func (m *MemberQueue) applyCopy(ctx context.Context, t *task, next *state.Result
 	c.intent, err = m.intentFor(app, *c.facts, c.live)
 	switch {
 	case err != nil:
-		return nil, m.leaveCopy(ctx, app, c.live, err)
+		return m.refusedOwner(app, c.live, err), m.leaveCopy(ctx, app, c.live, err)
 	case m.holds(app):
 		next.Pending, err = m.holdCopy(ctx, app, c.intent, c.live)
 		return m.ownerAfter(app, c.live, apply.Result{}), err
@@ -208,7 +208,7 @@ func (m *MemberQueue) applyCopy(ctx context.Context, t *task, next *state.Result
 	}
 	result, err := m.applier.Apply(ctx, request)
 	if err != nil {
-		return nil, fmt.Errorf("writing the copy: %w", err)
+		return m.refusedOwner(app, c.live, err), fmt.Errorf("writing the copy: %w", err)
 	}
 	m.recordWrite(ctx, app, result.Outcome)
 	return m.ownerAfter(app, c.live, result), m.forgetDeletion(ctx, c.former)

@@ -72,6 +72,7 @@ func TestMemberQueue(t *testing.T) {
 		"update":   testUpdate,
 		"kept":     testKept,
 		"denied":   testDenied,
+		"refused":  testRefused,
 		"lasting":  testLasting,
 		"over":     testOver,
 		"residue":  testResidue,

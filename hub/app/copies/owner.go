@@ -1,12 +1,15 @@
 package copies
 
 import (
+	"errors"
 	"slices"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
+	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 // ownerAfter returns the copy after an attempt, where live is what the cache has of it, or nil. It
@@ -27,6 +30,22 @@ func (m *MemberQueue) ownerAfter(app, live *v1.EcommerceApp, result apply.Result
 		return nil
 	}
 	return owner
+}
+
+// refusedOwner returns the copy after an attempt that the hub or the member refused, where live is what the cache has of
+// it, or nil. Its pods go on, and with them the objects that it lists already. It returns nil if there are none, if the
+// copy is another application's or is being deleted, if it waits for the user, or after another error.
+func (m *MemberQueue) refusedOwner(app, live *v1.EcommerceApp, err error) *state.Owner {
+	class := apierror.Classify(err)
+	refused := class == apierror.InvalidSpec || class == apierror.Invalid || class == apierror.Forbidden
+	if _, waits := errors.AsType[*recovery.UnknownError](err); !refused || waits || live == nil || live.DeletionTimestamp != nil || !owned(app)(live) {
+		return nil
+	}
+	listed := slices.DeleteFunc(propagate.Recorded(live), func(o v1.PropagatedObject) bool { return !slices.Contains(app.Spec.Propagate, o) })
+	if len(listed) == 0 {
+		return nil
+	}
+	return &state.Owner{UID: live.UID, Held: m.holds(app), Only: listed}
 }
 
 // remaining returns the objects that a copy lists, that its application no longer propagates, and

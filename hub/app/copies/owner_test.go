@@ -36,3 +36,42 @@ func TestRemaining(t *testing.T) {
 		t.Errorf("another copy: %v remains, want what it lists", left)
 	}
 }
+
+// testRefused checks that the objects that a copy lists are written on while the copy itself is refused, by the hub or by
+// the member, and that no others are, nor are any deleted.
+func testRefused(t *testing.T, m *member) {
+	t.Helper()
+	listed, other := v1.PropagatedObject{Kind: v1.PropagatedSecret, Name: "listed"}, v1.PropagatedObject{Kind: v1.PropagatedSecret, Name: "other"}
+	former := v1.PropagatedObject{Kind: v1.PropagatedSecret, Name: "former"}
+	m.app.Spec.Propagate = []v1.PropagatedObject{listed, former}
+	m.reconcile(t)
+	m.cached = m.live(t)
+	spec := m.app.Spec
+	for name, refuse := range map[string]func(*v1.EcommerceAppSpec){
+		"by the hub": func(s *v1.EcommerceAppSpec) {
+			s.Overrides = []v1.Override{{JSONPatches: []v1.JSONPatch{{Op: "remove", Path: "/none"}}}}
+		},
+		"by the member": func(s *v1.EcommerceAppSpec) { s.Replicas = new(int32(-1)) },
+	} {
+		for _, tt := range []struct{ propagate, want []v1.PropagatedObject }{
+			{[]v1.PropagatedObject{other, listed}, []v1.PropagatedObject{listed}}, {[]v1.PropagatedObject{other}, nil}, {},
+		} {
+			m.app.Generation++
+			m.app.Spec = *spec.DeepCopy()
+			m.app.Spec.Propagate = tt.propagate
+			refuse(&m.app.Spec)
+			m.reconcile(t)
+			found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID)
+			if found.Failure == nil || found.Failure.Reason != v1.ReasonInvalidSpec || found.Applied {
+				t.Fatalf("%s: reported %+v, want that the copy is refused", name, found.Failure)
+			}
+			var want *state.Owner
+			if tt.want != nil {
+				want = &state.Owner{UID: m.cached.UID, Only: tt.want}
+			}
+			if diff := cmp.Diff(want, found.Owner); diff != "" {
+				t.Errorf("%s: objects may be written beside (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+}

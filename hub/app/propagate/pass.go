@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,7 +56,7 @@ func (p *pass) run(ctx context.Context, d *state.Decision, owner *state.Owner) (
 	known := p.dispatcher.State.Sources(client.ObjectKeyFromObject(p.app), p.app.UID)
 	for _, object := range p.app.Spec.Propagate {
 		source, read := known.Of(object)
-		if read && !p.isStale(source) {
+		if read && !p.isStale(source) || owner.Only != nil && !slices.Contains(owner.Only, object) {
 			continue
 		}
 		switch err := p.writeOne(ctx, object); {

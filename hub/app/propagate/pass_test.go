@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -38,7 +39,7 @@ func TestPropagation(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *propagator){
 		"written": testWritten, "changed": testChanged, "unreadable": testUnreadable, "pruned": testPruned, "foreign": testForeign,
 		"type": testType, "shared": testShared, "held": testHeld, "drift": testDrift, "recreated": testRecreatedCopy,
-		"revision": testEarlierRevision, "superseded": testSuperseded, "hub-away": testHubAway, "panic": testPanic,
+		"revision": testEarlierRevision, "superseded": testSuperseded, "hub-away": testHubAway, "panic": testPanic, "refused": testRefusedCopy,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, newPropagator(t, "propagate-"+name, hub, member)) })
 	}
@@ -242,5 +243,32 @@ func testRecreatedCopy(t *testing.T, p *propagator) {
 	p.settle(t)
 	if owners := p.secret(t).OwnerReferences; len(owners) != 1 || owners[0].UID != p.copied.UID {
 		t.Errorf("the Secret has owners %+v, want the new copy", owners)
+	}
+}
+
+// testRefusedCopy checks that a new password goes on to a cluster whose copy is refused, and that nothing is created or
+// deleted there.
+func testRefusedCopy(t *testing.T, p *propagator) {
+	t.Helper()
+	p.app.Spec.Propagate = p.app.Spec.Propagate[:1]
+	p.settle(t)
+	p.refused = true
+	p.app.Spec.Propagate = append(p.app.Spec.Propagate, v1.PropagatedObject{Kind: v1.PropagatedConfigMap, Name: "settings"})
+	p.app.Generation++
+	p.change(t, map[string][]byte{"password": []byte("second")})
+	p.settle(t)
+	p.wantPassword(t, "second")
+	settings := &corev1.ConfigMap{ObjectMeta: p.named("settings")}
+	if err := p.Get(t.Context(), client.ObjectKeyFromObject(settings), settings); !apierrors.IsNotFound(err) {
+		t.Errorf("the ConfigMap, which the copy does not list, is there: %v", err)
+	}
+	p.app.Spec.Propagate = p.app.Spec.Propagate[1:]
+	p.app.Generation++
+	p.settle(t)
+	p.wantPassword(t, "second")
+	p.refused = false
+	p.settle(t)
+	if err := p.Get(t.Context(), client.ObjectKeyFromObject(settings), settings); err != nil || p.secret(t) != nil {
+		t.Errorf("after the copy was written: %v, and the Secret %+v", err, p.secret(t))
 	}
 }

@@ -38,6 +38,8 @@ type propagator struct {
 	app        *v1.EcommerceApp
 	// copied is the copy as it was written last; nil if there is none.
 	copied *v1.EcommerceApp
+	// refused means that the copy is not written.
+	refused bool
 	// denied is the error of each read from the member's API server; nil if they succeed.
 	denied error
 	// away is the error of each read from the hub's API server; nil if they succeed.
@@ -166,6 +168,9 @@ func (p *propagator) writeCopy(t *testing.T, app *v1.EcommerceApp) *state.Owner 
 				listed = append(slices.Clip(listed), object)
 			}
 		}
+	}
+	if p.refused {
+		return &state.Owner{UID: owner.UID, Only: Recorded(p.copied)}
 	}
 	if owner.Held {
 		return owner

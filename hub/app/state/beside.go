@@ -17,6 +17,8 @@ type Owner struct {
 	Created, Held bool
 	// Leftover are the objects that the copy lists and its application does not.
 	Leftover []v1.PropagatedObject
+	// Only are the objects that may be written beside a copy that is refused itself; nil if all may.
+	Only []v1.PropagatedObject
 }
 
 // Beside holds the objects that a queue has written beside one copy. A connection begins with none: what is found in the
