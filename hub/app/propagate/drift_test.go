@@ -1,7 +1,10 @@
 package propagate
 
 import (
+	"errors"
 	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -11,7 +14,7 @@ import (
 func testDrift(t *testing.T, p *propagator) {
 	t.Helper()
 	p.settle(t)
-	drift := func() {
+	change := func() {
 		t.Helper()
 		found := p.secret(t)
 		found.Data["password"] = []byte("theirs")
@@ -21,17 +24,24 @@ func testDrift(t *testing.T, p *propagator) {
 		if woken := p.queue.see(found, found.ResourceVersion); len(woken) != 1 || woken[0] != p.key() {
 			t.Errorf("the watch wakes %v, want the application", woken)
 		}
-		p.settle(t)
 	}
-	for range repairLimit {
-		drift()
+	for i := range repairLimit {
+		if change(); i == 0 { // What failed is tried again.
+			p.denied = errors.New("away")
+			if _, err := p.queue.Reconcile(t.Context(), reconcile.Request{NamespacedName: p.key()}); err == nil {
+				t.Error("the Secret was compared although the member is away")
+			}
+			p.denied = nil
+		}
+		p.settle(t)
 		p.wantPassword(t, "first")
 		if woken := p.queue.see(p.secret(t), p.secret(t).ResourceVersion); len(woken) > 0 {
 			t.Errorf("what the hub wrote wakes %v", woken)
 		}
 	}
 	p.quietly(t)
-	drift()
+	change()
+	p.settle(t)
 	p.wantPassword(t, "theirs")
 	if found := p.result(); found.Failure == nil || found.Failure.Reason != v1.ReasonFieldManagerConflict {
 		t.Errorf("reported %+v, want %s", found.Failure, v1.ReasonFieldManagerConflict)

@@ -92,7 +92,6 @@ func (p *pass) writeOne(ctx context.Context, object v1.PropagatedObject) error {
 	if due := window - now.Sub(former.Repaired); isRepair && former.Repairs >= repairLimit && due > 0 {
 		return &apply.ContendedError{Key: component.KeyOf(ForCopy(from, p.copied, nil)), Fields: []string{"data"}, RetryIn: due}
 	}
-	p.Memory.CompareBeside(client.ObjectKeyFromObject(p.app), object)
 	delete(p.done.Pruned, object) // Also if the answer is lost.
 	next := state.Written{Version: source.Version, Repairs: former.Repairs, Repaired: former.Repaired}
 	if !isRepair || now.Sub(former.Repaired) >= 2*window {
@@ -118,8 +117,7 @@ func (p *pass) writeOne(ctx context.Context, object v1.PropagatedObject) error {
 // isStale reports whether a source may differ from the object in the member.
 func (p *pass) isStale(source state.Source) bool {
 	written := p.done.Written[source.PropagatedObject]
-	return source.IsReadable() && (written.Version != source.Version ||
-		p.Memory.HasDrifted(client.ObjectKeyFromObject(p.app), source.PropagatedObject, written))
+	return source.IsReadable() && (written.Version != source.Version || written.ResourceVersion == "")
 }
 
 // write makes the object in the member match its source, and returns its resource version. If that is

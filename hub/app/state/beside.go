@@ -34,9 +34,10 @@ type Beside struct {
 	Pruned  map[v1.PropagatedObject]bool
 }
 
-// Written describes an object that is as it should be.
+// Written describes an object that was as it should be.
 type Written struct {
-	// Version identifies the content of the source, ResourceVersion the object in the member.
+	// Version identifies the content of the source, ResourceVersion the object in the member; empty if that is another
+	// one by now.
 	Version, ResourceVersion string
 	// Repairs counts how often it was written again for this version, and Repaired is when it was last.
 	Repairs  int
@@ -44,8 +45,8 @@ type Written struct {
 }
 
 // beside remembers what is beside a copy, the result of the last attempt to write that, how many attempts in a row ended
-// in a conflict, and the resource versions that a watch has delivered since objects were compared; Deleted for one that
-// was deleted.
+// in a conflict, and the resource versions that a watch has delivered since the last one began; Deleted for an object
+// that was deleted.
 type beside struct {
 	Beside
 	result    Result
@@ -83,20 +84,32 @@ func (m *Member) Owners() []types.NamespacedName {
 }
 
 // Beside returns the objects beside a copy; none if it is another one than before, or if they are to be compared again.
-// The caller may change them. What a watch delivers from now on is recorded. Known is false if none were compared yet.
+// Those of which a watch has delivered another version than the written one are without a resource version. The caller
+// may change them. What a watch delivers from now on is recorded. Known is false if none were compared yet.
 func (m *Member) Beside(key types.NamespacedName, copied types.UID, reconcileAt string) (next Beside, known bool) {
 	m.state.mu.Lock()
 	defer m.state.mu.Unlock()
-	if c := m.copies[key]; c != nil { // Otherwise the application is gone since the pass began.
-		if c.beside == nil {
-			c.beside = &beside{seen: map[v1.PropagatedObject]string{}}
-		}
-		if known := c.beside.Beside; known.Copy == copied && known.ReconcileAt == reconcileAt && known.Written != nil {
-			known.Written, known.Pruned = maps.Clone(known.Written), maps.Clone(known.Pruned)
-			return known, true
+	next = Beside{Copy: copied, ReconcileAt: reconcileAt, Written: map[v1.PropagatedObject]Written{}, Pruned: map[v1.PropagatedObject]bool{}}
+	c := m.copies[key]
+	if c == nil {
+		return next, false // The application is gone since the pass began.
+	}
+	if c.beside == nil {
+		c.beside = &beside{}
+	}
+	seen := c.beside.seen
+	c.beside.seen = map[v1.PropagatedObject]string{}
+	if last := c.beside.Beside; last.Copy != copied || last.ReconcileAt != reconcileAt || last.Written == nil {
+		return next, false
+	}
+	for object, written := range c.beside.Written {
+		if version, delivered := seen[object]; delivered && version != written.ResourceVersion {
+			written.ResourceVersion = "" // Also for the passes that follow, until it is written.
+			c.beside.Written[object] = written
 		}
 	}
-	return Beside{Copy: copied, ReconcileAt: reconcileAt, Written: map[v1.PropagatedObject]Written{}, Pruned: map[v1.PropagatedObject]bool{}}, false
+	next.Written, next.Pruned = maps.Clone(c.beside.Written), maps.Clone(c.beside.Pruned)
+	return next, true
 }
 
 // EndBeside records the objects beside a copy and the result of an attempt to write them, unless they were dropped since
@@ -152,27 +165,6 @@ func (m *Member) SeeBeside(key types.NamespacedName, object v1.PropagatedObject,
 	}
 	c.beside.seen[object] = resourceVersion
 	return c.beside.Written[object].ResourceVersion != resourceVersion
-}
-
-// CompareBeside forgets what a watch delivered of an object, which is about to be compared: what it delivers from now on
-// may be newer.
-func (m *Member) CompareBeside(key types.NamespacedName, object v1.PropagatedObject) {
-	m.state.mu.Lock()
-	defer m.state.mu.Unlock()
-	if c := m.copies[key]; c != nil && c.beside != nil {
-		delete(c.beside.seen, object)
-	}
-}
-
-// HasDrifted reports whether a watch has delivered another version of an object than the written one.
-func (m *Member) HasDrifted(key types.NamespacedName, object v1.PropagatedObject, written Written) bool {
-	m.state.mu.RLock()
-	defer m.state.mu.RUnlock()
-	if c := m.copies[key]; c != nil && c.beside != nil {
-		version, delivered := c.beside.seen[object]
-		return delivered && version != written.ResourceVersion
-	}
-	return false
 }
 
 // IsPruned reports whether an object that a copy lists is known to be deleted.

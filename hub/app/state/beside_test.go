@@ -45,8 +45,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestDrift checks that an object has drifted if a watch has delivered another version than the written one since it
-// was compared.
+// TestDrift checks that an object is to be compared again, by whoever asks, until it is written, if a watch has delivered
+// another version than the written one since the last pass began.
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	s, m := handedOver()
@@ -54,28 +54,36 @@ func TestDrift(t *testing.T) {
 	if !m.SeeBeside(key(), object, "7") {
 		t.Error("what is delivered about an object that is not known is no news")
 	}
-	objects, _ := m.Beside(key(), "copy", "")
-	objects.Written[object] = Written{Version: "1", ResourceVersion: "7"}
-	m.EndBeside(key(), objects, Result{}, false)
+	m.Beside(key(), "copy", "")
+	m.SeeBeside(key(), object, "7") // What the pass writes.
+	end := func() {
+		written := map[v1.PropagatedObject]Written{object: {Version: "1", ResourceVersion: "7", Repairs: 3}}
+		m.EndBeside(key(), Beside{Copy: "copy", Written: written}, Result{}, false)
+	}
+	end()
 	for _, step := range []struct {
-		delivered   string
+		delivered   []string
 		news, drift bool
-	}{{"7", false, false}, {"8", true, true}, {"7", false, false}, {Deleted, true, true}} {
-		news := m.SeeBeside(key(), object, step.delivered)
-		if drift := m.HasDrifted(key(), object, objects.Written[object]); news != step.news || drift != step.drift {
-			t.Errorf("version %s: news %t, drift %t, want %+v", step.delivered, news, drift, step)
+	}{{nil, false, false}, {[]string{"7"}, false, false}, {[]string{"8", "7"}, false, false}, {[]string{"8"}, true, true}, {nil, false, true}, {[]string{Deleted}, true, true}} {
+		news := false
+		for _, version := range step.delivered {
+			news = m.SeeBeside(key(), object, version)
+		}
+		next, known := m.Beside(key(), "copy", "")
+		if got := next.Written[object]; news != step.news || !known || (got.ResourceVersion == "") != step.drift || got.Version != "1" || got.Repairs != 3 {
+			t.Errorf("%+v: news %t, %+v", step, news, got)
 		}
 	}
-	m.CompareBeside(key(), object)
-	if m.HasDrifted(key(), object, objects.Written[object]) {
-		t.Error("an object that is being compared has drifted")
+	end()
+	if got, _ := m.Beside(key(), "copy", ""); got.Written[object].ResourceVersion != "7" {
+		t.Errorf("after it was written again: %+v", got.Written[object])
 	}
 	m.SeeBeside(key(), object, Deleted)
 	s.Forget(key())
 	m.SeeBeside(key(), object, Deleted)
 	m.DropBeside(key())
 	m.Beside(key(), "copy", "") // A pass that began before.
-	m.EndBeside(key(), objects, Result{}, false)
+	end()
 	if len(m.copies)+len(s.holders) > 0 {
 		t.Error("what was delivered or written about an application that is gone is remembered")
 	}
