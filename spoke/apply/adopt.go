@@ -19,28 +19,30 @@ func adopt(live component.Resource, intent *unstructured.Unstructured, owned fun
 	if owned(live) {
 		return false, nil
 	}
-	conflict := &ConflictError{Key: component.KeyOf(intent)}
-	if controller := metav1.GetControllerOf(live); controller != nil {
-		conflict.Controller = controller.Kind
-		return false, conflict
-	}
 	content, err := contentOf(live)
 	if err != nil {
 		return false, err
 	}
-	conflict.Differences = Differences(content, intent.Object)
-	if live.GetDeletionTimestamp() != nil {
-		return false, conflict
+	key, differences := component.KeyOf(intent), Differences(content, intent.Object)
+	if err = Adopt(live, key, differences); err == nil && live.GetDeletionTimestamp() != nil {
+		err = &ConflictError{Key: key, Differences: differences}
 	}
-	switch v1.AdoptPolicy(live.GetAnnotations()[v1.AdoptAnnotation]) {
-	case v1.AdoptAlways:
-		return true, nil
-	case v1.AdoptIfNoDiff:
-		if len(conflict.Differences) == 0 {
-			return true, nil
-		}
+	return err == nil, err
+}
+
+// Adopt returns nil if the annotation of a live object lets it be adopted, although it is not owned and differs from its
+// intent in some fields. Otherwise it returns a *ConflictError.
+func Adopt(live component.Resource, intent component.Key, differences []string) error {
+	conflict := &ConflictError{Key: intent, Differences: differences}
+	if controller := metav1.GetControllerOf(live); controller != nil {
+		conflict.Controller, conflict.Differences = controller.Kind, nil
+		return conflict
 	}
-	return false, conflict
+	policy := v1.AdoptPolicy(live.GetAnnotations()[v1.AdoptAnnotation])
+	if policy == v1.AdoptAlways || policy == v1.AdoptIfNoDiff && len(differences) == 0 {
+		return nil
+	}
+	return conflict
 }
 
 // Differences returns the paths of the fields that an intent sets and that a live object

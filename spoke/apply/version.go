@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -52,6 +53,20 @@ func (a *Applier) overwrite(ctx context.Context, intent *unstructured.Unstructur
 		return a.replace(ctx, intent, over.version, err)
 	}
 	return sent, err
+}
+
+// ApplyOver applies an intent, without a hash, over a resource version; empty if there is no such object. It returns the
+// next one. If the object has another version, the API server returns a conflict. Nothing is compared or remembered: it is
+// for objects whose content no memory may have.
+func (a *Applier) ApplyOver(ctx context.Context, intent component.Resource, version string) (next string, err error) {
+	content, err := contentOf(intent)
+	if err != nil {
+		return "", err
+	}
+	sent := &unstructured.Unstructured{Object: content}
+	sent.SetResourceVersion(cmp.Or(version, noVersion))
+	err = a.send(ctx, sent, client.ForceOwnership)
+	return sent.GetResourceVersion(), err
 }
 
 // overwriteNewer applies an intent after a conflict, if all that changed since the given

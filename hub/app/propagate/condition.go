@@ -11,10 +11,10 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
-// Condition returns the condition Propagated, without timestamps, of an application whose sources
+// conditionOf returns the condition Propagated, without timestamps, of an application whose sources
 // have been read; nil if it has none. Of several reasons, it has the first of Forbidden, Missing,
 // InvalidSpec and NotChecked; the message is about all of them.
-func Condition(namespace string, sources []state.Source) *metav1.Condition {
+func conditionOf(namespace string, sources []state.Source) *metav1.Condition {
 	if len(sources) == 0 {
 		return nil
 	}

@@ -58,7 +58,7 @@ func TestCondition(t *testing.T) {
 			if tt.want != nil {
 				tt.want.Type = v1.ConditionPropagated
 			}
-			if diff := cmp.Diff(tt.want, Condition("shops", tt.sources)); diff != "" {
+			if diff := cmp.Diff(tt.want, conditionOf("shops", tt.sources)); diff != "" {
 				t.Errorf("the condition (-want +got):\n%s", diff)
 			}
 		})

@@ -8,8 +8,8 @@
 // once the copy is as the present order says, and deletes what the copy lists and the application does not. Its result
 // is kept in package state; package copies observes it with that about the copy.
 //
-// Refused rejects what must not leave the hub, ForCopy returns the object to write in a member, and Condition describes
-// to users what the hub cannot read. DryRun answers for a Plan.
+// Package apply sends, adopts and deletes the objects, as it does others; objects.go decides what is to be done about one
+// of them, for writes, for what a pause holds back and for a Plan, which DryRun answers.
 //
 // # Non-goals
 //

@@ -2,6 +2,7 @@ package propagate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -9,6 +10,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/state"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 // Content is an object that an application propagates, as it was read on the hub for a dry run.
@@ -25,12 +27,6 @@ type DryRunResult struct {
 	// Err is why it would not be written, or is not known.
 	Err error
 }
-
-// unreadableError is the error of an object that is not copied, because of the hub or of the object.
-type unreadableError struct{ reason, message string }
-
-func (e *unreadableError) Error() string           { return e.message }
-func (e *unreadableError) ConditionReason() string { return e.reason }
 
 // Read reads the objects that an application propagates, for dry runs in all its members. What is known of the
 // application on the hub stays as it is.
@@ -79,20 +75,20 @@ func (p *pass) dryRunWrite(ctx context.Context, content Content) (*v1.PendingCha
 	case source.Reason == v1.ReasonNotChecked:
 		return nil, fmt.Errorf("propagating %s: %w", source, errNotRead)
 	case !source.IsReadable():
-		condition := Condition(p.app.Namespace, []state.Source{source})
-		return nil, &unreadableError{reason: condition.Reason, message: condition.Message}
+		condition := conditionOf(p.app.Namespace, []state.Source{source})
+		return nil, &apierror.SpecError{Reason: condition.Reason, Err: errors.New(condition.Message)}
 	}
-	_, held, err := p.write(ctx, content.object)
-	if err != nil || held == "" {
+	_, action, err := p.write(ctx, content.object)
+	if err != nil || action == "" {
 		return nil, err
 	}
-	return &v1.PendingChange{Kind: string(source.Kind), Name: source.Name, Action: held}, nil
+	return &v1.PendingChange{Kind: string(source.Kind), Name: source.Name, Action: action}, nil
 }
 
 // dryRunPrune returns the deletion of an object, which another copy that owns it prevents.
 func (p *pass) dryRunPrune(ctx context.Context, object v1.PropagatedObject) (*v1.PendingChange, error) {
-	live, err := p.live(ctx, object)
-	if err != nil || live == nil || !IsOurs(live) || live.GetDeletionTimestamp() != nil || len(Others(live, p.copied)) > 0 {
+	live, err := p.ours(ctx, object)
+	if err != nil || live == nil || len(others(live, p.copied)) > 0 {
 		return nil, err
 	}
 	return &v1.PendingChange{Kind: string(object.Kind), Name: object.Name, Action: v1.PendingDelete}, nil

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,10 +12,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
 // helmRelease is the type of the Secrets in which Helm keeps its releases.
@@ -34,16 +39,16 @@ func empty(kind v1.PropagatedKind) Object {
 	return &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: string(v1.PropagatedSecret)}}
 }
 
-// RefOf returns the kind and the name of an object, which lacks its kind when it was read.
-func RefOf(o Object) v1.PropagatedObject {
+// refOf returns the kind and the name of an object, which lacks its kind when it was read.
+func refOf(o Object) v1.PropagatedObject {
 	if _, is := o.(*corev1.ConfigMap); is {
 		return v1.PropagatedObject{Kind: v1.PropagatedConfigMap, Name: o.GetName()}
 	}
 	return v1.PropagatedObject{Kind: v1.PropagatedSecret, Name: o.GetName()}
 }
 
-// Refused returns why an object must not be copied to members; empty if it may.
-func Refused(source Object) string {
+// refused returns why an object must not be copied to members; empty if it may.
+func refused(source Object) string {
 	secret, ok := source.(*corev1.Secret)
 	if !ok {
 		return ""
@@ -71,7 +76,7 @@ type content struct {
 func contentOf(o Object) content {
 	switch object := o.(type) {
 	case *corev1.Secret:
-		return content{Type: TypeOf(object), Data: object.Data}
+		return content{Type: typeOf(object), Data: object.Data}
 	case *corev1.ConfigMap:
 		return content{Data: object.BinaryData, Text: object.Data}
 	default:
@@ -79,8 +84,8 @@ func contentOf(o Object) content {
 	}
 }
 
-// TypeOf returns the type of a Secret, which cannot be changed; empty for a ConfigMap.
-func TypeOf(o Object) corev1.SecretType {
+// typeOf returns the type of a Secret, which cannot be changed; empty for a ConfigMap.
+func typeOf(o Object) corev1.SecretType {
 	secret, ok := o.(*corev1.Secret)
 	if !ok {
 		return ""
@@ -91,8 +96,8 @@ func TypeOf(o Object) corev1.SecretType {
 	return secret.Type
 }
 
-// Version returns a hash of the content of an object, in lower-case hexadecimal.
-func Version(source Object) (string, error) {
+// versionOf returns a hash of the content of an object, in lower-case hexadecimal.
+func versionOf(source Object) (string, error) {
 	raw, err := json.Marshal(contentOf(source)) // The keys of maps are sorted.
 	if err != nil {
 		return "", fmt.Errorf("encoding %q: %w", source.GetName(), err)
@@ -101,9 +106,9 @@ func Version(source Object) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// ForCopy returns the object that the hub writes in a member: the content of source, owned by a copy
+// forCopy returns the object that the hub writes in a member: the content of source, owned by a copy
 // there and by the copies that own the live object already, which is nil if there is none.
-func ForCopy(source Object, copied *v1.EcommerceApp, live Object) Object {
+func forCopy(source Object, copied *v1.EcommerceApp, live Object) Object {
 	var out Object
 	switch object := source.(type) {
 	case *corev1.ConfigMap:
@@ -112,7 +117,7 @@ func ForCopy(source Object, copied *v1.EcommerceApp, live Object) Object {
 		out = next
 	case *corev1.Secret:
 		next := empty(v1.PropagatedSecret).(*corev1.Secret)
-		next.Type, next.Data = TypeOf(object), object.Data
+		next.Type, next.Data = typeOf(object), object.Data
 		out = next
 	}
 	out.SetNamespace(copied.Namespace)
@@ -124,7 +129,7 @@ func ForCopy(source Object, copied *v1.EcommerceApp, live Object) Object {
 		APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: copied.Name, UID: copied.UID,
 	}}
 	if live != nil {
-		owners = append(owners, Others(live, copied)...)
+		owners = append(owners, others(live, copied)...)
 	}
 	slices.SortFunc(owners, func(a, b metav1.OwnerReference) int { return strings.Compare(string(a.UID), string(b.UID)) })
 	out.SetOwnerReferences(owners)
@@ -134,31 +139,31 @@ func ForCopy(source Object, copied *v1.EcommerceApp, live Object) Object {
 // isPropagated is the value of v1.PropagatedLabel.
 const isPropagated = "true"
 
-// IsOurs reports whether the hub wrote an object in a member.
-func IsOurs(live metav1.Object) bool {
+// isOurs reports whether the hub wrote an object in a member.
+func isOurs(live metav1.Object) bool {
 	return live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy && live.GetLabels()[v1.PropagatedLabel] == isPropagated
 }
 
-// Owners returns the references to the copies that own an object.
-func Owners(live metav1.Object) []metav1.OwnerReference {
+// owners returns the references to the copies that own an object.
+func owners(live metav1.Object) []metav1.OwnerReference {
 	return slices.DeleteFunc(slices.Clone(live.GetOwnerReferences()), func(owner metav1.OwnerReference) bool {
 		return owner.APIVersion != v1.GroupVersion.String() || owner.Kind != "EcommerceApp"
 	})
 }
 
-// Others returns the references to the copies that own an object beside the given one. One with its
+// others returns the references to the copies that own an object beside the given one. One with its
 // name is not among them: it no longer exists.
-func Others(live metav1.Object, copied *v1.EcommerceApp) []metav1.OwnerReference {
-	return slices.DeleteFunc(Owners(live), func(owner metav1.OwnerReference) bool { return owner.Name == copied.Name })
+func others(live metav1.Object, copied *v1.EcommerceApp) []metav1.OwnerReference {
+	return slices.DeleteFunc(owners(live), func(owner metav1.OwnerReference) bool { return owner.Name == copied.Name })
 }
 
-// SameContent reports whether two objects have the same type and data.
-func SameContent(a, b Object) bool {
+// sameContent reports whether two objects have the same type and data.
+func sameContent(a, b Object) bool {
 	return equality.Semantic.DeepEqual(contentOf(a), contentOf(b))
 }
 
-// Matches reports whether a live object needs no write to be as intended.
-func Matches(live, intent Object) bool {
+// matches reports whether a live object needs no write to be as intended.
+func matches(live, intent Object) bool {
 	for key, value := range intent.GetLabels() {
 		if live.GetLabels()[key] != value {
 			return false
@@ -169,7 +174,42 @@ func Matches(live, intent Object) bool {
 			return false
 		}
 	}
-	return SameContent(live, intent)
+	return sameContent(live, intent)
+}
+
+// actionFor returns what makes an object in a member, nil if there is none, as intended; nothing if it is.
+func actionFor(live, intent Object) (v1.PendingAction, error) {
+	if live == nil {
+		return v1.PendingCreate, nil
+	}
+	if !isOurs(live) {
+		var differences []string
+		if !sameContent(live, intent) {
+			differences = []string{"data"}
+		}
+		if err := apply.Adopt(live, component.KeyOf(intent), differences); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case live.GetDeletionTimestamp() != nil:
+		return "", apierrors.NewConflict(schema.GroupResource{Resource: string(refOf(live).Kind)}, live.GetName(), errTerminating)
+	case matches(live, intent):
+		return "", nil
+	case typeOf(live) != typeOf(intent):
+		return v1.PendingRecreate, nil // It cannot be changed.
+	default:
+		return v1.PendingUpdate, nil
+	}
+}
+
+var errTerminating = errors.New("it is being deleted")
+
+// disowned returns an object that the hub wrote in a member without the reference to a copy.
+func disowned(live Object, copied *v1.EcommerceApp) Object {
+	intent := forCopy(live, copied, live)
+	intent.SetOwnerReferences(others(live, copied))
+	return intent
 }
 
 // maxRecorded bounds the objects that are read from the annotation of a copy.

@@ -36,20 +36,20 @@ func copied(uid types.UID) *v1.EcommerceApp {
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	for kind, refused := range map[corev1.SecretType]bool{
+	for kind, want := range map[corev1.SecretType]bool{
 		"": false, corev1.SecretTypeOpaque: false, corev1.SecretTypeDockerConfigJson: false, corev1.SecretTypeTLS: false, "example.com/custom": false,
 		corev1.SecretTypeServiceAccountToken: true, corev1.SecretTypeBootstrapToken: true, "helm.sh/release.v1": true,
 	} {
-		if got := Refused(&corev1.Secret{Type: kind}); (got != "") != refused {
-			t.Errorf("type %q: refused because %q, want %t", kind, got, refused)
+		if got := refused(&corev1.Secret{Type: kind}); (got != "") != want {
+			t.Errorf("type %q: refused because %q, want %t", kind, got, want)
 		}
 	}
 	for _, label := range []string{v1.MemberClusterLabel, v1.CloudAccountLabel} {
-		if Refused(secret(func(s *corev1.Secret) { s.Labels = map[string]string{label: "true"} })) == "" {
+		if refused(secret(func(s *corev1.Secret) { s.Labels = map[string]string{label: "true"} })) == "" {
 			t.Errorf("a Secret with the label %s may be copied", label)
 		}
 	}
-	if got := Refused(configMap()); got != "" {
+	if got := refused(configMap()); got != "" {
 		t.Errorf("a ConfigMap is refused because %q", got)
 	}
 }
@@ -57,7 +57,7 @@ func TestRefused(t *testing.T) {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	version := func(o Object) string {
-		v, err := Version(o)
+		v, err := versionOf(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,17 +97,17 @@ func TestForCopy(t *testing.T) {
 		s.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: "eu-1", v1.PropagatedLabel: "true"}
 		s.OwnerReferences = []metav1.OwnerReference{owner("shop", "u-2")}
 	})
-	if diff := cmp.Diff(Object(want), ForCopy(source, copied("u-2"), nil)); diff != "" {
+	if diff := cmp.Diff(Object(want), forCopy(source, copied("u-2"), nil)); diff != "" {
 		t.Errorf("a new object (-want +got):\n%s", diff)
 	}
 	live := secret(func(s *corev1.Secret) {
 		s.OwnerReferences = []metav1.OwnerReference{owner("shop", "u-former"), owner("other", "u-1"), {APIVersion: "apps/v1", Kind: "Deployment", Name: "a", UID: "d"}}
 	})
 	want.OwnerReferences = []metav1.OwnerReference{owner("other", "u-1"), owner("shop", "u-2")}
-	if diff := cmp.Diff(Object(want), ForCopy(source, copied("u-2"), live)); diff != "" {
+	if diff := cmp.Diff(Object(want), forCopy(source, copied("u-2"), live)); diff != "" {
 		t.Errorf("an object of another copy too (-want +got):\n%s", diff)
 	}
-	c := ForCopy(configMap(), copied("u-2"), nil).(*corev1.ConfigMap)
+	c := forCopy(configMap(), copied("u-2"), nil).(*corev1.ConfigMap)
 	if diff := cmp.Diff(configMap().Data, c.Data) + cmp.Diff(configMap().BinaryData, c.BinaryData); diff != "" {
 		t.Errorf("a ConfigMap (-want +got):\n%s", diff)
 	}
@@ -115,7 +115,7 @@ func TestForCopy(t *testing.T) {
 
 func TestMatches(t *testing.T) {
 	t.Parallel()
-	intent := ForCopy(secret(), copied("u"), nil)
+	intent := forCopy(secret(), copied("u"), nil)
 	for name, tt := range map[string]struct {
 		change func(*corev1.Secret)
 		want   bool
@@ -132,7 +132,7 @@ func TestMatches(t *testing.T) {
 	} {
 		live := intent.DeepCopyObject().(*corev1.Secret)
 		tt.change(live)
-		if got := Matches(live, intent); got != tt.want {
+		if got := matches(live, intent); got != tt.want {
 			t.Errorf("%s: matches is %t, want %t", name, got, tt.want)
 		}
 	}

@@ -24,7 +24,7 @@ func (d *Dispatcher) Observe(ctx context.Context, app *v1.EcommerceApp) (conditi
 		d.reads.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(app)})
 	}
 	read, all := sources.Read()
-	return Condition(app.Namespace, read), !all, err
+	return conditionOf(app.Namespace, read), !all, err
 }
 
 // readSources reads the sources of an application if that is due, and wakes who follows them if they have changed.

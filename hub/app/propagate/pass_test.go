@@ -52,7 +52,7 @@ func testWritten(t *testing.T, p *propagator) {
 	written := p.secret(t)
 	p.wantPassword(t, "first")
 	want := []metav1.OwnerReference{{APIVersion: "ecommerce.io/v1", Kind: "EcommerceApp", Name: p.app.Name, UID: p.copied.UID}}
-	if diff := cmp.Diff(want, written.OwnerReferences); diff != "" || written.Type != "example.com/registry" || !IsOurs(written) {
+	if diff := cmp.Diff(want, written.OwnerReferences); diff != "" || written.Type != "example.com/registry" || !isOurs(written) {
 		t.Errorf("the Secret has type %s, labels %v and owners (-want +got):\n%s", written.Type, written.Labels, diff)
 	}
 	if len(written.ManagedFields) != 1 || written.ManagedFields[0].Manager != v1.HubFieldManager {

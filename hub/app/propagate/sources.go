@@ -90,11 +90,11 @@ func sourceOf(object v1.PropagatedObject, source Object, err error) state.Source
 		next.Reason = v1.ReasonNotChecked
 		return next
 	}
-	if next.Message = Refused(source); next.Message != "" {
+	if next.Message = refused(source); next.Message != "" {
 		next.Reason = v1.ReasonInvalidSpec
 		return next
 	}
-	if next.Version, err = Version(source); err != nil {
+	if next.Version, err = versionOf(source); err != nil {
 		next.Reason = v1.ReasonNotChecked
 	}
 	return next

@@ -43,7 +43,7 @@ func (q *MemberQueue) onChange(ctx context.Context, queue workqueue.TypedRateLim
 	// The owners of before are woken: it may have lost them.
 	see := func(before, after any) {
 		object, ok := before.(Object)
-		if !ok || ctx.Err() != nil || !IsOurs(object) {
+		if !ok || ctx.Err() != nil || !isOurs(object) {
 			return
 		}
 		version := state.Deleted
@@ -73,9 +73,9 @@ func (q *MemberQueue) onChange(ctx context.Context, queue workqueue.TypedRateLim
 // Its owners are those of the given object.
 func (q *MemberQueue) see(object Object, version string) []types.NamespacedName {
 	var concerned []types.NamespacedName
-	for _, owner := range Owners(object) {
+	for _, owner := range owners(object) {
 		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: owner.Name}
-		if q.Memory.SeeBeside(key, RefOf(object), version) {
+		if q.Memory.SeeBeside(key, refOf(object), version) {
 			concerned = append(concerned, key)
 		}
 	}
