@@ -77,7 +77,7 @@ func backedUp(app *v1.EcommerceApp, clusters []aggregate.Cluster) []v1.ClusterBa
 	}
 	all := make([]v1.ClusterBackups, 0, len(clusters))
 	for i := range clusters {
-		wanted := cmp.Or(clusters[i].Database, app.Spec.Database.Server())
+		wanted := cmp.Or(clusters[i].Database, app.Spec.Database).Server()
 		all = append(all, v1.ClusterBackups{Name: clusters[i].Name, Version: wanted.Version, Image: wanted.Image})
 	}
 	return all

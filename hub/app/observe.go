@@ -32,6 +32,8 @@ type observation struct {
 	// until is when placement and rollout are to be decided again; zero if nothing but an event changes
 	// them.
 	until time.Time
+	// refused says why clusters do not get the revision of the spec, by name, as rollout.Decision has it.
+	refused map[string]string
 	// rollbackDecided is true if v1.RollbackToAnnotation was considered in the decision.
 	rollbackDecided bool
 	// request and decision are those of the placement; empty if it could not be decided.
@@ -208,7 +210,7 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 		Paused: m.IsPaused() || r.safeMode,
 	}
 	if db, err := overrides.Database(rollout.RevisionSpec(app), m); err == nil {
-		c.Database = db.Server() // The copy says why it cannot be known.
+		c.Database = db // The copy says why it cannot be known.
 	}
 	queue := r.dispatcher.Get(m.Name)
 	switch {

@@ -97,6 +97,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 		failed = errors.Join(failed, err)
 	}
 	r.planRendering(app, &in)
+	in.addRefusals()
 	wait := retry.Sooner(abandon(app, in.Clusters, in.Now.Time), in.wait())
 	next, err := r.compute(ctx, app, &in.Input)
 	failed = errors.Join(failed, err)

@@ -127,12 +127,25 @@ func (r *Reconciler) rolloutRequest(ctx context.Context, app *v1.EcommerceApp, i
 		return rollout.Request{}, err
 	}
 	request := r.requestOf(app, resolved, &in.Input)
+	if last := in.Previous.Rollout; last != nil && (last.DatabaseServer == nil) != (app.Status.Rollout.DatabaseServer == nil) {
+		awaitServers(request.Clusters)
+	}
 	request.Paused = app.Annotations[v1.RolloutPausedAnnotation] == "true"
 	if revision, region, _ := strings.Cut(app.Annotations[v1.ApproveAnnotation], "/"); revision == strconv.FormatInt(resolved.Revision, 10) {
 		request.Approved = region
 	}
 	request.RollbackTo, err = r.rollbackTo(ctx, app, resolved.Revision)
 	return request, err
+}
+
+// awaitServers lets clusters wait that refused the server of the spec, and not yet the one that is rolled out in its
+// place: see setServer.
+func awaitServers(clusters []rollout.Cluster) {
+	for i := range clusters {
+		if c := &clusters[i]; c.Refused != "" {
+			c.Refused, c.Waiting = "", true
+		}
+	}
 }
 
 // requestOf returns the request of a decision about a rollout, without what users ask for by annotations.
@@ -179,9 +192,18 @@ func (o *observation) rollOut(request rollout.Request) {
 		o.Invalid = err.Error()
 		return
 	}
-	o.Rollout, o.Revisions = &decision.Status, decision.Revisions
+	o.Rollout, o.Revisions, o.refused = &decision.Status, decision.Revisions, decision.Refused
 	o.rollbackDecided = request.RollbackTo == 0 || request.RollbackTo == decision.Status.Target()
 	o.wake(decision.Until)
+}
+
+// addRefusals adds to the clusters that the rollout leaves behind why it does: nothing was tried there.
+func (o *observation) addRefusals() {
+	for i := range o.Clusters {
+		if c := &o.Clusters[i]; c.Failure == nil && o.refused[c.Name] != "" {
+			c.Failure = &aggregate.Failure{Reason: v1.ReasonUpgradeRefused, Message: o.refused[c.Name]}
+		}
+	}
 }
 
 // completes reports whether the rollout is complete by this decision.

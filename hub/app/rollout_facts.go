@@ -44,7 +44,7 @@ func (r *Reconciler) clustersOf(app *v1.EcommerceApp, in *aggregate.Input) []rol
 			c.DownSince = in.Now.Time
 		}
 		// One with an earlier revision is not upgraded yet, and as healthy as before.
-		c.Waiting = awaitsBackup(app, member)
+		c.Waiting = c.Waiting || awaitsBackup(app, member)
 		clusters = append(clusters, c)
 	}
 	return clusters
@@ -89,10 +89,16 @@ func clusterOf(entry *v1.ClusterStatus, member *aggregate.Cluster) rollout.Clust
 	return c
 }
 
-// addCopy adds what the copy says, and why it could not be written. What is propagated is not part of a revision.
+// addCopy adds what the copy says, and why it could not be written. What is propagated is not part of a revision, and a
+// server that is refused until another one has started is waited for.
 func addCopy(c *rollout.Cluster, entry *v1.ClusterStatus, member *aggregate.Cluster) {
 	failure, applied := member.Failure, entry.AppliedGeneration
-	if failure != nil && failure.Propagation {
+	if copied := member.Copy; copied != nil && copied.Starting {
+		c.Waiting = true
+	} else if copied != nil {
+		c.Refused = copied.Refused
+	}
+	if failure != nil && (failure.Propagation || failure.Reason == v1.ReasonUpgradeRefused && c.Waiting) {
 		failure = nil
 	}
 	if entry.Phase == v1.PhaseDeleting {
@@ -189,12 +195,12 @@ func isGrowing(k *v1.ComponentStatus) bool {
 
 // awaitsBackup reports whether an upgrade of the database in a cluster waits for a backup.
 func awaitsBackup(app *v1.EcommerceApp, in *aggregate.Cluster) bool {
-	if app.Spec.Database == nil || in.Database == (v1.DatabaseServer{}) {
+	if app.Spec.Database == nil || in.Database == nil {
 		return false
 	}
-	copied := v1.CopiedServer{}
+	wanted, copied := in.Database.Server(), v1.CopiedServer{}
 	if in.Copy != nil {
 		copied = in.Copy.Database
 	}
-	return app.DatabaseServer(in.Name, in.Database, copied) != in.Database
+	return app.DatabaseServer(in.Name, wanted, copied) != wanted
 }

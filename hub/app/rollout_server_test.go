@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
 )
@@ -59,7 +60,12 @@ func TestAMajorVersionWaitsForTheRollout(t *testing.T) {
 		t.Fatalf("the first revision has %s", got)
 	}
 	app.Spec.Image, app.Spec.Database.Version, app.Spec.Database.AllowUpgradeTo = "shop:v2", "9.1.0", "9"
+	in.Clusters[1].Copy.Refused, in.Clusters[1].Copy.Status.ObservedGeneration = "that of the spec", 1
 	next := pass()
+	if strings.Contains(next.Message, "left behind") {
+		t.Errorf("a cluster is left behind because of a server that waits: %s", next.Message)
+	}
+	in.Clusters[1].Copy.Refused = ""
 	if got := version(); next.Revision != first+1 || got != "shop:v2 8.4.2" || next.DatabaseServer == nil || !strings.Contains(next.Message, "MySQL 9.1.0 waits") {
 		t.Fatalf("after the edit: revision %d with %s, server %v, message %q", next.Revision, got, next.DatabaseServer, next.Message)
 	}
@@ -70,5 +76,27 @@ func TestAMajorVersionWaitsForTheRollout(t *testing.T) {
 	next = pass()
 	if got := version(); next.Revision != first+2 || got != "shop:v2 9.1.0" || next.DatabaseServer != nil {
 		t.Fatalf("after the rollout: revision %d with %s, server %v", next.Revision, got, next.DatabaseServer)
+	}
+}
+
+// TestRefusedServer checks that a cluster whose database cannot follow keeps its revision, and that its entry says why.
+func TestRefusedServer(t *testing.T) {
+	t.Parallel()
+	app, in := rollingShop()
+	in.Clusters[1].Copy.Refused = "m"
+	got := &observation{Input: in}
+	r := observer(time.Unix(0, 0))
+	got.rollOut(r.requestOf(app, revisions.Resolved{Revision: 2, Hash: "h2"}, &got.Input))
+	r.planRendering(app, got)
+	got.addRefusals()
+	status := aggregate.Compute(got.Input)
+	if b := status.EntryOf("b"); b.Revision != 1 || b.Reason != v1.ReasonUpgradeRefused || !b.Stalled || b.Message != "m" {
+		t.Errorf("its entry is %+v", b)
+	}
+	if status.Rollout.State != v1.RolloutComplete || status.Rollout.Message != "left behind: b" {
+		t.Errorf("the rollout is %s: %s", status.Rollout.State, status.Rollout.Message)
+	}
+	if a := status.EntryOf("a"); a.Stalled {
+		t.Errorf("the other cluster has %+v", a)
 	}
 }

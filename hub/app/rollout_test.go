@@ -54,8 +54,13 @@ func says(in *aggregate.Input, kind, reason string, ready bool) {
 // wants gives the clusters a database that they are to have.
 func wants(in *aggregate.Input, db *v1.Database) {
 	for i := range in.Clusters {
-		in.Clusters[i].Database = db.Server()
+		in.Clusters[i].Database = db
 	}
+}
+
+// refuse makes the database of the first cluster unable to follow the spec, or to do so yet.
+func refuse(in *aggregate.Input, starting bool) {
+	in.Clusters[0].Copy.Refused, in.Clusters[0].Copy.Starting = "m", starting
 }
 
 // TestClustersThatAwaitABackup checks what a rollout sees of an upgrade of the database.
@@ -86,6 +91,10 @@ func TestClustersThatAwaitABackup(t *testing.T) {
 			upgrade(app, in)
 			wants(in, nil)
 		}, rollout.Cluster{Has: true, Settled: true, Serving: true}},
+		"another server has to start before, and the copy is not written": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
+			refuse(in, true)
+			in.Clusters[0].Copy.Revision, in.Clusters[0].Failure = 1, &aggregate.Failure{Reason: v1.ReasonUpgradeRefused, Message: "m"}
+		}, rollout.Cluster{Waiting: true, Serving: true}},
 		"an upgrade waits for a backup": {upgrade, rollout.Cluster{Waiting: true, Has: true, Settled: true, Serving: true}},
 	})
 }
@@ -131,6 +140,12 @@ func TestClustersOf(t *testing.T) {
 		}, with(func(c *rollout.Cluster) {
 			c.Cause, c.Stalled, c.Failure = "Conflict: m", v1.ReasonConflict, "Conflict: m"
 		})},
+		"it refuses the server of the spec": {func(_ *v1.EcommerceApp, in *aggregate.Input) { refuse(in, false) },
+			with(func(c *rollout.Cluster) { c.Refused = "m" })},
+		"it refused that of the revision that it was given": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
+			refuse(in, false)
+			in.Clusters[0].Copy.Revision, in.Clusters[0].Failure = 1, &aggregate.Failure{Reason: v1.ReasonUpgradeRefused, Message: "m"}
+		}, rollout.Cluster{Refused: "m", Serving: true, Cause: "UpgradeRefused: m", Stalled: v1.ReasonUpgradeRefused, Failure: "UpgradeRefused: m"}},
 		"an earlier one could not be": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Clusters[0].Failure = &aggregate.Failure{Reason: v1.ReasonConflict, Message: "m", Earlier: true}
 		}, healthy},

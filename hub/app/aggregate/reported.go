@@ -32,6 +32,7 @@ func (c Cluster) Bounded() Cluster {
 	if c.Copy != nil {
 		copied := *c.Copy
 		copied.HubGeneration, copied.Revision = max(0, copied.HubGeneration), max(0, copied.Revision)
+		copied.Refused = v1.Excerpt(copied.Refused, maxReportedText)
 		copied.Status = reported(&c.Copy.Status)
 		c.Copy = &copied
 	}

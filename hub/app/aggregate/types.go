@@ -144,9 +144,9 @@ type Cluster struct {
 	// are in the status of the copy.
 	Pending []v1.PendingChange
 
-	// Database is the server that the application is to have in the cluster, with its overrides; zero
-	// without a database, and while it is not known.
-	Database v1.DatabaseServer
+	// Database is the database in the spec of the application with the overrides for the cluster; nil
+	// without one, and while it is not known. It is only read.
+	Database *v1.Database
 
 	// Copy is the application's copy in the member; nil if it does not exist or if the
 	// hub does not own it.
@@ -180,6 +180,10 @@ type Copy struct {
 	Rendering string
 	// Database is the server in the copy's spec; zero without a database.
 	Database v1.CopiedServer
+	// Refused says why the database cannot get the server of the spec; empty if it can. Starting means that it may when
+	// a pod has started with the server of the copy.
+	Refused  string
+	Starting bool
 	// Deleting is true if the copy is being deleted, and Held names the finalizers of others that hold it,
 	// as the end of a sentence; HeldSince is when the deletion began.
 	Deleting  bool

@@ -143,6 +143,7 @@ func (m *MemberQueue) Observe(ctx context.Context, stored *state.Decision, c *ag
 		return true, err
 	}
 	c.Copy = observedCopy(app, live)
+	addRefusal(c, live)
 	if c.Copy != nil && c.Copy.HubGeneration < app.Generation && m.keeps(ctx, t, live, found) {
 		c.Copy.HubGeneration = app.Generation
 	}

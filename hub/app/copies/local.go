@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
@@ -66,27 +67,45 @@ func keepServer(app *v1.EcommerceApp, db *v1.Database, order *state.Order, live 
 	}
 }
 
-// checkServer returns an error if a copy would get a server that its database cannot run, or that the user has
-// not agreed to: overrides and earlier revisions pass the schema of the hub. It has to follow the server that the
-// data is of, which is not that of the copy if no pod has started with the latter. While the status is behind the spec
-// it may be of either. One that stays is not checked.
+// checkServer returns an error if the server of a spec is refused in a copy.
 func checkServer(spec *v1.EcommerceAppSpec, live *v1.EcommerceApp) error {
-	if spec.Database == nil {
-		return nil
-	}
-	if spec.Database.Server() == v1.CopiedServerOf(live).DatabaseServer {
-		return nil
-	}
-	err := v1.CheckServer(v1.DatabaseOfData(live), spec.Database)
-	if err == nil && live != nil && live.Spec.Database != nil {
-		if started := v1.ValidServer(live.Status.StartedServer); started != nil {
-			last := live.Spec.Database.DeepCopy()
-			last.SetServer(*started)
-			err = v1.CheckServer(last, spec.Database)
-		}
-	}
-	if err != nil {
-		return &apierror.SpecError{Reason: v1.ReasonUpgradeRefused, Err: fmt.Errorf("the server of the database is refused: %w", err)}
+	if _, err := refusal(spec.Database, live); err != nil {
+		return &apierror.SpecError{Reason: v1.ReasonUpgradeRefused, Err: err}
 	}
 	return nil
+}
+
+// refusal returns an error if a copy would get a server that its database cannot run, or that the user has
+// not agreed to: overrides and earlier revisions pass the schema of the hub. It has to follow the server that the
+// data is of, which is not that of the copy if no pod has started with the latter: starting means that it may follow
+// when one has. While the status is behind the spec the data may be of either. A server that stays is not checked.
+func refusal(db *v1.Database, live *v1.EcommerceApp) (starting bool, err error) {
+	if db == nil || db.Server() == v1.CopiedServerOf(live).DatabaseServer {
+		return false, nil
+	}
+	err = v1.CheckServer(v1.DatabaseOfData(live), db)
+	if live == nil || live.Spec.Database == nil {
+		return false, refusedServer(err)
+	}
+	if started := v1.ValidServer(live.Status.StartedServer); err == nil && started != nil {
+		last := live.Spec.Database.DeepCopy()
+		last.SetServer(*started)
+		err = v1.CheckServer(last, db)
+	}
+	return err != nil && v1.CheckServer(live.Spec.Database, db) == nil, refusedServer(err)
+}
+
+// addRefusal adds to the copy in a cluster whether it is refused the server that it would get from the spec.
+func addRefusal(c *aggregate.Cluster, live *v1.EcommerceApp) {
+	if starting, err := refusal(c.Database, live); err != nil && c.Copy != nil {
+		c.Copy.Refused, c.Copy.Starting = err.Error(), starting
+	}
+}
+
+// refusedServer returns the error of a server that a rule refuses; nil if none does.
+func refusedServer(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the server of the database is refused: %w", err)
 }

@@ -65,6 +65,8 @@ func TestRefusedRevisionStaysRefused(t *testing.T) {
 		given string
 		// has is the version of the copy, whose revision is of.
 		has, of string
+		// started is the server that the data is of; empty if that is the one of the copy.
+		started string
 		refused bool
 	}{
 		"of revision 1, it refuses revision 3": {given: "9.1.0", has: "8.0.36", of: "1", refused: true},
@@ -72,11 +74,15 @@ func TestRefusedRevisionStaysRefused(t *testing.T) {
 		"it has revision 3":                    {given: "8.0.36", has: "8.4.2", of: "3"},
 		"it returns from revision 4":           {given: "8.0.36", has: "8.4.2", of: "4"},
 		"it is of no revision":                 {given: "8.0.36", has: "8.4.2"},
+		"a user has raised its server":         {given: "8.0.36", has: "8.4.2", of: "3", started: "8.0.36"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			live := mysql("shop:v1", tt.has)
 			live.Annotations = map[string]string{v1.RevisionAnnotation: tt.of}
+			if tt.started != "" {
+				live.Status.StartedServer = &v1.DatabaseServer{Version: tt.started, Image: "mysql:" + tt.started}
+			}
 			copied, err := copyFor(app, earlier(t, &mysql("shop:v3", tt.given).Spec), live)
 			if d := apierror.Decide(err); (err != nil) != tt.refused || tt.refused && d.Reason != v1.ReasonUpgradeRefused {
 				t.Errorf("error %v, refused %t", err, tt.refused)

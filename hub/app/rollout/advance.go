@@ -14,7 +14,10 @@ import (
 func (p *planner) advance() {
 	p.status.State, p.status.Message, p.status.Region = v1.RolloutProgressing, "", ""
 	for _, c := range p.clusters {
-		if c.next != p.status.Revision && p.unguarded(c) {
+		switch {
+		case c.refuses(p.status.Revision):
+			c.behind = v1.Excerpt(c.Name+": "+v1.ReasonUpgradeRefused+": "+c.Refused, maxMessage)
+		case c.next != p.status.Revision && p.unguarded(c):
 			p.start(c)
 		}
 	}
@@ -231,7 +234,7 @@ func (p *planner) startSome(pending []*progress) {
 			others-- // It takes the place that it has.
 		}
 		switch {
-		case c.Waiting: // Others of the region need not wait for its backup.
+		case c.Waiting: // Others of the region need not wait for it.
 			waiting = append(waiting, c.Name)
 		case others >= limit:
 			blocked = true
@@ -247,7 +250,7 @@ func (p *planner) startSome(pending []*progress) {
 	case blocked:
 		p.status.Message = "waiting for updates that were superseded: " + v1.FirstOf(superseded)
 	case len(waiting) > 0:
-		p.status.Message = "waiting for backups before the upgrade of the database: " + v1.FirstOf(waiting)
+		p.status.Message = "waiting for a backup, or for a server to start, before the upgrade of the database: " + v1.FirstOf(waiting)
 	}
 }
 
@@ -293,7 +296,7 @@ func (p *planner) startDown() {
 		return !c.SetAside && c.update != nil && c.behind == "" && !c.update.Before.Serving
 	})
 	for _, c := range p.clusters {
-		if !c.isDown() || c.next == p.status.Revision || !all && trying {
+		if !c.isDown() || c.next == p.status.Revision || c.behind != "" || !all && trying {
 			continue
 		}
 		if lasts := c.DownSince.Add(p.progressDeadline()); p.Spec.Strategy != v1.RolloutAll && all && p.Now.Before(lasts) {

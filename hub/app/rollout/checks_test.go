@@ -90,6 +90,8 @@ func (f *fleet) checkBegun(r Request, d Decision) {
 		down += map[bool]int{true: 1}[!c.Serving]
 		switch limit := limitOf(r); {
 		case s.CompletionTime != nil && c.Revision == 0: // It joins after the rollout.
+		case c.Refused != "" && c.Revision != 0:
+			f.fatal("%s begins, whose database cannot follow", c.Name)
 		case r.Paused:
 			f.fatal("%s begins while the rollout is paused", c.Name)
 		case c.SetAside:
@@ -136,7 +138,7 @@ func isLeftBehind(r Request, u v1.ClusterUpdate) bool {
 }
 
 // isRefused reports whether the copy of a cluster stays, because its data is of too early a server.
-func isRefused(c Cluster) bool { return c.Stalled == v1.ReasonUpgradeRefused }
+func isRefused(c Cluster) bool { return c.Stalled == v1.ReasonUpgradeRefused || c.Refused != "" }
 
 // wasUnready reports whether components of a cluster were not ready before its update.
 func wasUnready(s v1.RolloutStatus, name string) bool {

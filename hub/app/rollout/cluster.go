@@ -26,9 +26,11 @@ type Cluster struct {
 	// Since is the time from which on this hub is known to have observed the cluster without a break, and Until
 	// when it did last; zero if that is not known. Both are in whole seconds.
 	Since, Until time.Time
-	// Waiting means that an upgrade of the database waits for its backup. The cluster does not begin before,
-	// unless it is updated out of turn: then it is not healthy, and its time does not count.
+	// Waiting means that an upgrade of the database waits for its backup, or for the server before it to start. The
+	// cluster does not begin before, unless it is updated out of turn: then it is not healthy, and its time does not count.
 	Waiting bool
+	// Refused says why the database of the cluster cannot get the server of the revision in the spec; empty if it can.
+	Refused string
 	// Has means that the copy has the revision, and Settled that its status is about it, too.
 	Has, Settled bool
 	// Serving means that customers are served, whatever the revision.
@@ -87,9 +89,15 @@ type progress struct {
 // isDown reports whether a cluster responds and does not serve customers.
 func (p *progress) isDown() bool { return !p.SetAside && !p.Serving }
 
-// isPending reports whether a cluster that serves has yet to get a revision.
+// isPending reports whether a cluster that serves has yet to get a revision, and can.
 func (p *progress) isPending(revision int64) bool {
-	return !p.SetAside && p.Serving && p.next != revision
+	return !p.SetAside && p.Serving && p.next != revision && p.Refused == ""
+}
+
+// refuses reports whether a cluster keeps the revision that it has, because its database cannot follow that of the spec.
+// It has its turn when that changes.
+func (p *progress) refuses(revision int64) bool {
+	return !p.SetAside && p.next != revision && p.Refused != ""
 }
 
 // isGuarded reports whether a cluster is being updated that served customers before, and is not left behind.
@@ -299,8 +307,8 @@ func (p *progress) observedSince(start time.Time) int64 {
 	return int64(p.Until.Sub(start) / time.Second)
 }
 
-// isRefused reports whether the copy stays as it is, because its data cannot be of the server of the revision: that of
-// another cluster may be of a later one.
+// isRefused reports whether the copy does not get the revision that the cluster was given, because its data cannot be of
+// the server of that.
 func (p *progress) isRefused() bool { return p.Stalled == v1.ReasonUpgradeRefused }
 
 // fail notes that the cluster failed. The cause may be what the cluster says. One that did not serve customers

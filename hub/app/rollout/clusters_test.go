@@ -128,7 +128,7 @@ func TestClustersThatWaitForABackup(t *testing.T) {
 	runDecisions(t, []decisionCase{
 		{
 			name: "they do not begin", last: rolling(), clusters: "eu-1=1,backup us-1=1",
-			want: "Progressing eu 0/2 waiting for backups before the upgrade of the database: eu-1 | eu-1=1 us-1=1",
+			want: "Progressing eu 0/2 waiting for a backup, or for a server to start, before the upgrade of the database: eu-1 | eu-1=1 us-1=1",
 		}, {
 			name: "others of the region do", last: rolling(), clusters: "eu-1=1,backup eu-2=1",
 			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=1 eu-2=2(0s) | until 10m0s",

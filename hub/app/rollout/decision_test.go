@@ -52,7 +52,8 @@ func runDecisions(t *testing.T, cases []decisionCase) {
 // clustersOf returns clusters such as "eu-1=2 eu-2=1,down", with their revisions. They are ready, or of
 // what follows: updating (not ready, and serving customers), down (neither), failed (it needs a user),
 // aside, empty (ready, without replicas), copied (ready, with a copy of no revision),
-// refused (ready, and its copy stays as it was), and backup (it waits for one before the upgrade of its database).
+// refused (ready, and its copy stays as it was), refuses (ready, and its database cannot follow the revision of the
+// spec), and backup (it waits for one before the upgrade of its database).
 func clustersOf(t *testing.T, text string) []Cluster {
 	t.Helper()
 	var clusters []Cluster
@@ -87,7 +88,9 @@ func clusterIn(state string, c Cluster) Cluster {
 		c.Has, c.Settled, c.Serving = true, true, true
 	case "refused":
 		c.Has, c.Settled = false, false
-		c.Stalled, c.Failure = v1.ReasonUpgradeRefused, "UpgradeRefused: the version must be 8.4 before it can be 9"
+		c.Stalled, c.Failure = v1.ReasonUpgradeRefused, "UpgradeRefused: "+tooEarly
+	case "refuses":
+		c.Refused = tooEarly
 	case "empty":
 		c.NoReplicas = true
 	case "backup":
@@ -112,6 +115,9 @@ func describe(d Decision) string {
 	}
 	for _, u := range s.Superseded {
 		fmt.Fprintf(&text, " | superseded %s%s", u.Name, describeUpdate(v1.ClusterUpdate{Name: u.Name, Before: &u.Before}))
+	}
+	if len(d.Refused) > 0 {
+		text.WriteString(" | refused " + strings.Join(slices.Sorted(maps.Keys(d.Refused)), " "))
 	}
 	if s.CompletionTime != nil {
 		fmt.Fprintf(&text, " | completed %s", since(s.CompletionTime))

@@ -175,9 +175,7 @@ func (f *fleet) observe(c *toy) Cluster {
 	if c.broken {
 		seen.Unready = append(seen.Unready, Component{Name: "monitoring", Reason: v1.ReasonWaitingForReplicas})
 	}
-	if c.refused {
-		seen.Stalled, seen.Failure = v1.ReasonUpgradeRefused, v1.ReasonUpgradeRefused+": the version must be 8.4 before it can be 9"
-	}
+	f.addRefusals(c, &seen)
 	if !seen.Settled {
 		return seen
 	}

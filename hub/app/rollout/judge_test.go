@@ -129,39 +129,6 @@ func TestBadBefore(t *testing.T) {
 	})
 }
 
-// TestRefused checks clusters whose data is of a server from which that of the revision cannot upgrade.
-func TestRefused(t *testing.T) {
-	t.Parallel()
-	runDecisions(t, []decisionCase{
-		{
-			name: "the next one proves the revision", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,refused eu-2=1 eu-3=1",
-			with: func(r *Request) { r.Spec.MaxConcurrentClusters = 2 },
-			want: "Progressing eu 0/3 waiting for eu-2, eu-3; left behind: eu-1 | eu-1=2(never after 180s) eu-2=2(0s) eu-3=1 | until 10m0s",
-		}, {
-			name: "the others complete it", last: rolling(ready("us-1", 60), began("us-2", 3)), clusters: "eu-1=2 us-1=2 us-2=2,refused",
-			want: "Complete 2/3 left behind: us-2 | eu-1=2 us-1=2 us-2=2(never after 180s) | completed 0s",
-		}, {
-			name: "also of one that was refused before", last: rolling(was(3, v1.ClusterBefore{Serving: true, Stalled: v1.ReasonUpgradeRefused})), clusters: "eu-1=2,refused us-1=2",
-			want: "Complete 1/2 left behind: eu-1 | eu-1=2(never after 180s, before UpgradeRefused[]) us-1=2 | completed 0s",
-		}, {
-			name: "where no cluster gets it, it fails", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,refused",
-			want: "Failed 0/1 eu-1: UpgradeRefused: the version must be 8.4 before it can be 9; left behind: eu-1 | eu-1=2(never after 180s)",
-		}, {
-			name: "one that is back after the completion", last: complete(2), clusters: "eu-1=2 us-1=1", with: func(r *Request) {
-				r.Last.Updating, r.Clusters[1] = []v1.ClusterUpdate{began("us-1", 60)}, clustersOf(t, "us-1=2,refused")[0]
-			},
-			want: "Complete 1/2 left behind: us-1 | eu-1=2 us-1=2(never after 3600s) | completed -1h0m0s",
-		}, {
-			name: "a rollback ends without one that refuses what it returns to", last: inState(v1.RolloutRollingBack), clusters: "eu-1=1 us-1=1,refused",
-			with: func(r *Request) { r.Last.Updating = []v1.ClusterUpdate{began("us-1", 1)} },
-			want: "RolledBack 0/2 | eu-1=1 us-1=1",
-		}, {
-			name: "but not before that is tried", last: inState(v1.RolloutRollingBack), clusters: "eu-1=1 us-1=2,refused",
-			want: "RollingBack 0/2 | eu-1=1 us-1=1(0s)",
-		},
-	})
-}
-
 // TestAsBefore is about clusters in which the same is bad as before, and more.
 func TestAsBefore(t *testing.T) {
 	t.Parallel()

@@ -161,6 +161,8 @@ func (c *chaos) disturb() {
 		c.exchange(victim)
 	case 12:
 		c.away(1 + c.r.IntN(30))
+	case 13:
+		raise(victim.name)(c.fleet)
 	default:
 	}
 }

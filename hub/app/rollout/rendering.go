@@ -152,7 +152,7 @@ func (r RenderingRequest) request() Request {
 			continue
 		}
 		next := c.Cluster
-		next.Revision, next.Has, next.Waiting = versionNumber(c.Version), c.Named, false
+		next.Revision, next.Has, next.Waiting, next.Refused = versionNumber(c.Version), c.Named, false, ""
 		next.Settled = c.Settled && c.Named && (c.Version != r.Version || !c.Held)
 		request.Clusters = append(request.Clusters, next)
 	}

@@ -46,6 +46,8 @@ type Decision struct {
 	Status v1.RolloutStatus
 	// Revisions are the revisions that the clusters are to have, by name.
 	Revisions map[string]int64
+	// Refused says why clusters do not get the revision, by name: their databases cannot follow the server of it.
+	Refused map[string]string
 	// Until is when the decision is due again without any event; zero if it is not.
 	Until time.Time
 }
@@ -314,7 +316,7 @@ func (p *planner) progressDeadline() time.Duration {
 // unchanged returns the last state. The time of clusters that are not observed stands still. That of one that is about
 // to be observed goes on: when it was observed last is known as soon as it is lost, or back.
 func (p *planner) unchanged() Decision {
-	d := Decision{Status: *p.Last.DeepCopy(), Revisions: make(map[string]int64, len(p.clusters))}
+	d := Decision{Status: *p.Last.DeepCopy(), Revisions: make(map[string]int64, len(p.clusters)), Refused: p.refused()}
 	for _, c := range p.clusters {
 		d.Revisions[c.Name] = c.next
 		if c.SetAside && !c.Connecting {
@@ -322,6 +324,17 @@ func (p *planner) unchanged() Decision {
 		}
 	}
 	return d
+}
+
+// refused returns why clusters do not get the revision of the spec, by name; none while they return to another one.
+func (p *planner) refused() map[string]string {
+	refused := map[string]string{}
+	for _, c := range p.clusters {
+		if p.status.Target() == p.status.Revision && c.refuses(p.status.Revision) {
+			refused[c.Name] = c.Refused
+		}
+	}
+	return refused
 }
 
 // Suspend returns a state while nothing is written to any cluster: the time of all updates stands still. It is nil
@@ -339,7 +352,7 @@ func Suspend(last *v1.RolloutStatus, clusters []Cluster) *v1.RolloutStatus {
 
 // decision returns what was decided.
 func (p *planner) decision() Decision {
-	d := Decision{Status: p.status, Revisions: make(map[string]int64, len(p.clusters)), Until: p.until}
+	d := Decision{Status: p.status, Revisions: make(map[string]int64, len(p.clusters)), Refused: p.refused(), Until: p.until}
 	s := &d.Status
 	s.Total, s.Updated, s.Updating, s.Superseded = 0, 0, nil, nil
 	for _, c := range p.clusters {

@@ -100,6 +100,9 @@ func everywhere(name string) map[string]map[int64]string {
 	return all
 }
 
+// refusing returns the conduct of a cluster that refuses two revisions.
+func refusing() map[int64]string { return map[int64]string{2: "refused", 3: "refused"} }
+
 // failures returns the scenarios in which clusters fail.
 func failures() []scenario {
 	return []scenario{
@@ -124,6 +127,13 @@ func failures() []scenario {
 			about:   "The data of eu-1 is of a server before the one that revision 2 raises: its copy stays. eu-2 proves the revision, and eu-1 gets revision 3, which has an override for it.",
 			conduct: map[string]map[int64]string{"eu-1": {2: "refused"}},
 			events:  map[time.Duration]func(*fleet){tick: edit(2), 8 * time.Minute: edit(3)},
+		}, {
+			name: "refusals-pass", clusters: []string{"eu-1", "eu-2", "us-1", "us-2"}, until: 20 * time.Minute, state: v1.RolloutComplete,
+			about:   "Three clusters refuse revision 2, and then revision 3: they keep revision 1, also when they could follow while the rollout is paused. Then each has its turn.",
+			conduct: map[string]map[int64]string{"eu-2": refusing(), "us-1": refusing(), "us-2": refusing()},
+			events: map[time.Duration]func(*fleet){
+				tick: edit(2), 4 * time.Minute: edit(3), 8 * time.Minute: inOrder(pause(true), raise("eu-2", "us-1", "us-2")), 10 * time.Minute: pause(false),
+			},
 		}, {
 			name: "setbacks", clusters: threeRegions(), until: 10 * time.Minute, state: v1.RolloutRolledBack,
 			about:   "Containers restart again and again: the third setback is a failure.",

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +82,20 @@ func repair(name string) func(*fleet) {
 				return "good"
 			}
 			return before(cluster, revision)
+		}
+	}
+}
+
+// raise lets the databases of clusters follow every server.
+func raise(names ...string) func(*fleet) {
+	return func(f *fleet) {
+		f.say("user: raises the servers of the databases of %s", strings.Join(names, " and "))
+		before := f.conduct
+		f.conduct = func(cluster string, revision int64) string {
+			if is := before(cluster, revision); is != "refused" || !slices.Contains(names, cluster) {
+				return is
+			}
+			return "good"
 		}
 	}
 }
