@@ -98,7 +98,7 @@ func testHandedOver(t *testing.T, w *writer) {
 	if order := w.state.Decision(w.key).Order("a"); err != nil || result.RequeueAfter != statusPeriod || order == nil {
 		t.Errorf("the status waits for %s, %v; order %+v", result.RequeueAfter, err, order)
 	}
-	if stored := w.stored(t); w.hasLostInventory(stored) || w.ahead(stored) == nil {
+	if stored := w.stored(t); w.hasLostInventory(stored) || w.state.Ahead(stored) == nil {
 		t.Error("the clusters of a new application are looked for")
 	}
 	w.change(t)

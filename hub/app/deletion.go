@@ -108,7 +108,7 @@ func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, cl
 // of a member was full.
 func (c *Controller) unrecorded(member string) []reconcile.Request {
 	return requestsOf(c.state.Where(func(app *v1.EcommerceApp) bool {
-		entry := copies.EntryOf(app, member)
+		entry := app.Status.EntryOf(member)
 		return entry != nil && entry.Reason == v1.ReasonResidueFull
 	}))
 }

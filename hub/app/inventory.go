@@ -10,10 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
-	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
 // maxRecorded is the number of clusters from which v1.ClustersAnnotation is left out. Without it,
@@ -48,7 +46,7 @@ func addClusters(app *v1.EcommerceApp, next v1.EcommerceAppStatus) bool {
 	for i := range next.Clusters {
 		name := next.Clusters[i].Name
 		names = append(names, name)
-		added = added || isRecorded && copies.EntryOf(app, name) == nil && !slices.Contains(recorded, name)
+		added = added || isRecorded && app.Status.EntryOf(name) == nil && !slices.Contains(recorded, name)
 	}
 	if !isNew && !added {
 		return false
@@ -61,15 +59,6 @@ func addClusters(app *v1.EcommerceApp, next v1.EcommerceAppStatus) bool {
 // keepClusters takes the clusters out of the decision that the application does not run in yet.
 func (o *observation) keepClusters() {
 	o.Chosen = slices.DeleteFunc(slices.Clone(o.Chosen), func(name string) bool { return o.Previous.EntryOf(name) == nil })
-}
-
-// ahead returns the Decision whose clusters are recorded in the metadata of an application and not in its status
-// yet, or nil.
-func (r *Reconciler) ahead(app *v1.EcommerceApp) *state.Decision {
-	if last := r.state.Decision(keyOf(app)); last.IsOf(app.UID) && last.Ahead && app.InventoryLost() {
-		return last
-	}
-	return nil
 }
 
 // isRecorded reports whether the metadata of an application lists the clusters of a status.
@@ -94,7 +83,7 @@ func record(app *v1.EcommerceApp, names []string) {
 // hasLostInventory reports whether an inventory is to be recovered. An application without our finalizer is new, and so
 // is one whose first status is about to be written.
 func (r *Reconciler) hasLostInventory(app *v1.EcommerceApp) bool {
-	return app.InventoryLost() && controllerutil.ContainsFinalizer(app, v1.HubFinalizer) && r.ahead(app) == nil
+	return app.InventoryLost() && controllerutil.ContainsFinalizer(app, v1.HubFinalizer) && r.state.Ahead(app) == nil
 }
 
 // recoverInventory looks for copies of an application whose status was lost in the members that may hold one.

@@ -73,7 +73,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 	in.stored = r.dispatcher.DecisionOf(app, &app.Status)
 	in.isNew = app.InventoryLost() && !r.hasLostInventory(app)
 	var lost *recovery.Inventory
-	if last := r.ahead(app); last != nil {
+	if last := r.state.Ahead(app); last != nil {
 		in.Previous.Clusters = entriesOf(last)
 	} else if r.hasLostInventory(app) {
 		lost = r.recoverInventory(ctx, app, members.Items)

@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 )
 
@@ -23,7 +22,7 @@ func (r *Reconciler) prepare(app *v1.EcommerceApp) (restarts bool) {
 	}
 	if app.Status.ObservedGeneration != 0 && !app.InventoryLost() {
 		// It must not lose the data that it has when it runs there again.
-		removeMoves(app, func(name string) bool { return copies.EntryOf(app, name) == nil })
+		removeMoves(app, func(name string) bool { return app.Status.EntryOf(name) == nil })
 	}
 	restart := v1.RequestedRestart(app.Annotations, app.Status.LastHandledImageUpdate, r.clock.Now())
 	if restart == "" {
@@ -54,7 +53,7 @@ func (r *Reconciler) withdrawMoves(ctx context.Context, app *v1.EcommerceApp, in
 		if err := r.reader.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
 			return client.IgnoreNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err)) // The watch delivers that.
 		}
-		latest.Clusters[i] = placement.ClusterOf(member.Located(copies.EntryOf(app, name)), in.Now.Time)
+		latest.Clusters[i] = placement.ClusterOf(member.Located(app.Status.EntryOf(name)), in.Now.Time)
 	}
 	decision, err := placement.Decide(latest)
 	if err != nil {

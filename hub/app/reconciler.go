@@ -57,7 +57,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		// The watch will deliver what was written, and with it comes the next decision.
 		return reconcile.Result{}, nil
 	}
-	if rest := r.untilResults(app); rest > 0 {
+	if rest := r.state.UntilResults(app, statusPeriod); rest > 0 {
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
 	result, err := r.reconcile(ctx, app)
@@ -128,7 +128,7 @@ func (r *Reconciler) carryOut(ctx context.Context, app *v1.EcommerceApp, in *obs
 	if isStored {
 		r.dispatcher.HandOver(decision)
 	}
-	if rest := r.untilResults(app); rest > 0 {
+	if rest := r.state.UntilResults(app, statusPeriod); rest > 0 {
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
 	version := app.ResourceVersion
@@ -137,16 +137,6 @@ func (r *Reconciler) carryOut(ctx context.Context, app *v1.EcommerceApp, in *obs
 		r.dispatcher.HandOver(r.dispatcher.DecisionOf(app, &app.Status))
 	}
 	return result, err
-}
-
-// untilResults returns how long the first status of an application waits for the results of the members, whose copies
-// it would compete with: for statusPeriod at most.
-func (r *Reconciler) untilResults(app *v1.EcommerceApp) time.Duration {
-	last := r.ahead(app)
-	if last == nil || last.App.Generation != app.Generation || app.DeletionTimestamp != nil || r.dispatcher.HaveActed(last) {
-		return 0
-	}
-	return r.state.UntilResults(keyOf(app), statusPeriod)
 }
 
 // ahead is an application with the metadata that a decision changes, and before that.

@@ -235,18 +235,6 @@ func (d *Dispatcher) Revisit(ctx context.Context, member string) []reconcile.Req
 	return d.affected(member)
 }
 
-// HaveActed reports whether the queues of all members that are connected have a result about their order.
-func (d *Dispatcher) HaveActed(decision *state.Decision) bool {
-	for name, order := range decision.Orders {
-		if m := d.Get(name); m != nil {
-			if last, known := m.memory.Result(keyOf(decision.App), decision.App.UID); !known || last.Hash != order.Hash {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // DecisionOf returns the Decision that a status says about an application, with the objects that its clusters need.
 func (d *Dispatcher) DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus) *state.Decision {
 	return DecisionOf(app, status, d.state.Sources(keyOf(app), app.UID))
@@ -266,11 +254,6 @@ func (d *Dispatcher) HandOver(decision *state.Decision) {
 			m.queue.AddLowPriority(requestFor(decision.App))
 		}
 	}
-}
-
-// EntryOf returns the inventory's entry about a member, or nil.
-func EntryOf(app *v1.EcommerceApp, member string) *v1.ClusterStatus {
-	return app.Status.EntryOf(member)
 }
 
 // keyOf returns the key of an application and of its copies.

@@ -26,6 +26,9 @@ func (s *State) HandOver(next *Decision) []string {
 	a := s.of(key)
 	former := a.decision
 	a.decision = next
+	if isFollowed := former.IsOf(next.App.UID) && former.Ahead; next.Ahead && !isFollowed {
+		a.handedOver = s.clock.Now()
+	}
 	var concerned []string
 	for m := range s.involved(key, next) {
 		c, order := m.copies[key], next.Order(m.name)

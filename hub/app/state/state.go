@@ -47,8 +47,8 @@ type application struct {
 	// waiting are the members whose queues wait for the next pass over the application.
 	waiting map[string]bool
 	backups *aggregate.BackupReport
-	// statusAt is when its status was written last, and handedOver since when it waits for the results of a
-	// Decision. They are zero if that never was, or is over.
+	// statusAt is when its status was written last; zero if it never was. HandedOver is when a Decision that is ahead of
+	// the status was handed over first.
 	statusAt, handedOver time.Time
 	sources              Sources
 	// conflicts counts the passes in a row that ended in one.

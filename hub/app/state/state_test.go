@@ -321,17 +321,63 @@ func TestPace(t *testing.T) {
 	expect("the first", time.Time{}, 0)
 	expect("after an earlier process", time.Unix(998, 0), 3*time.Second)
 	expect("of a clock that is ahead", time.Unix(2000, 0), 0)
-	for _, want := range []time.Duration{time.Second, 750 * time.Millisecond} {
-		if got := s.UntilResults(key(), time.Second); got != want {
-			t.Errorf("waits for results for %s, want %s", got, want)
-		}
-		c.SetTime(c.Now().Add(250 * time.Millisecond))
-	}
 	s.StatusWritten(key())
 	expect("at once after another", time.Unix(900, 0), 5*time.Second)
 	c.SetTime(c.Now().Add(5 * time.Second))
 	expect("later", time.Unix(900, 0), 0)
-	if got := s.UntilResults(key(), time.Second); got != time.Second {
-		t.Errorf("waits for other results for %s", got)
+}
+
+// TestUntilResults checks that the first status of an application waits for the members that are connected, and no
+// other one does.
+func TestUntilResults(t *testing.T) {
+	t.Parallel()
+	c := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	s := New(c)
+	a, b := s.Connect("a", false), s.Connect("b", false)
+	app := shop(1, 0)
+	expect := func(what string, app *v1.EcommerceApp, want time.Duration) {
+		t.Helper()
+		if got := s.UntilResults(app, time.Second); got != want || (s.Ahead(app) == nil) != (want == 0 && what != "acted") {
+			t.Errorf("%s: waits for %s, want %s", what, got, want)
+		}
+		c.SetTime(c.Now().Add(100 * time.Millisecond))
+	}
+	handOver := func(hash string, ahead bool) {
+		d := decision(map[string]string{"a": hash, "b": hash, "away": hash})
+		d.Ahead = ahead
+		s.HandOver(d)
+	}
+	expect("without a decision", app, 0)
+	handOver("1", false)
+	expect("the status has the clusters", app, 0)
+	handOver("2", true)
+	expect("just handed over", app, time.Second)
+	expect("later", app, 900*time.Millisecond)
+	handOver("3", true)
+	expect("handed over again", app, 800*time.Millisecond)
+	a.End(key(), &Result{App: "u-1", Hash: "3"})
+	expect("one is missing", app, 700*time.Millisecond)
+	expect("a status is stored", shop(1, 1, "a"), 0)
+	other := shop(1, 0)
+	other.UID = "u-2"
+	expect("another application", other, 0)
+	b.End(key(), &Result{App: "u-1", Hash: "2"})
+	expect("a result about another order", app, 400*time.Millisecond)
+	b.End(key(), &Result{App: "u-1", Hash: "3"})
+	expect("acted", app, 0)
+	b.Begin(key())
+	handOver("4", true)
+	c.SetTime(time.Unix(2000, 0))
+	if got := s.UntilResults(app, time.Second); got != 0 {
+		t.Errorf("waits for %s after the limit", got)
+	}
+	edited, deleted := shop(2, 0), shop(1, 0)
+	deleted.DeletionTimestamp = &metav1.Time{}
+	handOver("5", false)
+	handOver("6", true)
+	for name, app := range map[string]*v1.EcommerceApp{"edited": edited, "deleted": deleted} {
+		if got := s.UntilResults(app, time.Second); got != 0 {
+			t.Errorf("%s: waits for %s", name, got)
+		}
 	}
 }
