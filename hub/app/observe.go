@@ -13,10 +13,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
-	"github.com/shopfleet/shopfleet/hub/app/overrides"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
-	"github.com/shopfleet/shopfleet/hub/app/rollout"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
@@ -209,7 +208,7 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 		Cause: ready.Reason, LastObserved: m.Status.LastObservedTime.DeepCopy(), ConnectionSince: connectionSince(m),
 		Paused: m.IsPaused() || r.safeMode,
 	}
-	if db, err := overrides.Database(rollout.RevisionSpec(app), m); err == nil {
+	if db, err := revisions.Database(app, m); err == nil {
 		c.Database = db // The copy says why it cannot be known.
 	}
 	queue := r.dispatcher.Get(m.Name)

@@ -19,7 +19,7 @@
 //   - What the hub decides once for all clusters cannot differ between them: whether the application
 //     is paused or has a database, and the database's engine, version and backup policy, by which
 //     backups are made and verified. This is checked after the patches, whatever their paths are. The
-//     image of a database may differ: Database returns the one of each member, by which upgrades wait.
+//     image of a database may differ: revisions.Database returns the one of each member, by which upgrades wait.
 //   - A patch is applied by a library, one operation at a time, so that an error names it. A copy
 //     operation can double the document, which is therefore bounded (maxBytes).
 //   - The result is decoded strictly: a misspelt field would otherwise have no effect, and no error.

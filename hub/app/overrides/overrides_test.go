@@ -260,38 +260,6 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestDatabase returns the database of a member only if it is known which overrides select it.
-func TestDatabase(t *testing.T) {
-	t.Parallel()
-	replicas := v1.Override{Database: v1.DatabaseOverride{Replicas: new(int32(3))}}
-	known := member()
-	known.Status.ClusterUID = "eu"
-	for name, test := range map[string]struct {
-		change func(*v1.EcommerceAppSpec)
-		member *v1.MemberCluster
-		want   *int32
-		fails  bool
-	}{
-		"no override, unknown member":  {func(*v1.EcommerceAppSpec) {}, member(), nil, false},
-		"an override, unknown member":  {func(s *v1.EcommerceAppSpec) { s.Overrides = []v1.Override{replicas} }, member(), nil, true},
-		"an override, known member":    {func(s *v1.EcommerceAppSpec) { s.Overrides = []v1.Override{replicas} }, known, new(int32(3)), false},
-		"an override that is an error": {func(s *v1.EcommerceAppSpec) { s.Overrides = []v1.Override{patched(operation("remove", "/none", ""))} }, known, nil, true},
-	} {
-		given := spec()
-		test.change(&given)
-		got, err := Database(&given, test.member)
-		if (err != nil) != test.fails || (got == nil) != test.fails {
-			t.Errorf("%s: database %v, error %v", name, got, err)
-		} else if got != nil && !cmp.Equal(got.Replicas, test.want) {
-			t.Errorf("%s: %v replicas, want %v", name, got.Replicas, test.want)
-		}
-	}
-	without := v1.EcommerceAppSpec{Overrides: []v1.Override{replicas}}
-	if got, err := Database(&without, member()); got != nil || err != nil {
-		t.Errorf("without a database: %v, error %v", got, err)
-	}
-}
-
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	doubled := []v1.JSONPatch{operation("add", "/ingress/annotations/large", `"`+strings.Repeat("a", 300_000)+`"`)}

@@ -69,6 +69,23 @@ func (e Effective) Class(cluster csi.Cluster) (*storagev1.StorageClass, error) {
 	return csi.AppClass(cluster, e.Spec.CloudConfig)
 }
 
+// Database returns the database that a member gets with the spec of an application as it is rolled out; nil without one.
+// It is only read. The error says that it is not known: that of Effective, or that region and provider of a member that
+// joins again, by which overrides select it, are about to be known.
+func Database(app *v1.EcommerceApp, member *v1.MemberCluster) (*v1.Database, error) {
+	spec := rollout.RevisionSpec(app)
+	switch {
+	case spec.Database == nil || len(spec.Overrides) == 0:
+		return spec.Database, nil
+	case member.Status.ClusterUID == "":
+		return nil, errUnknownMember
+	}
+	e, err := Target{Member: member}.Effective(spec)
+	return e.Spec.Database, err
+}
+
+var errUnknownMember = errors.New("region and provider of the member are not known yet")
+
 // In returns the spec that a cluster has of an application, which the caller may change. It costs a request if the
 // spec of the application is of another revision, and that is not remembered. The error is an *apierror.SpecError if
 // the revision does not exist, or an override cannot be applied; the number of the revision is returned with it.

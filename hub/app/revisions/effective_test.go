@@ -122,6 +122,40 @@ func TestIn(t *testing.T) {
 	}
 }
 
+// TestDatabase returns the database of a member only if it is known which overrides select it, in the server that is
+// rolled out.
+func TestDatabase(t *testing.T) {
+	t.Parallel()
+	replicas := v1.Override{Database: v1.DatabaseOverride{Replicas: new(int32(3))}}
+	failing := v1.Override{JSONPatches: []v1.JSONPatch{{Op: "remove", Path: "/none"}}}
+	unknown, known := &v1.MemberCluster{}, &v1.MemberCluster{Status: v1.MemberClusterStatus{ClusterUID: "eu"}}
+	for name, tt := range map[string]struct {
+		overrides []v1.Override
+		member    *v1.MemberCluster
+		want      *int32
+		fails     bool
+	}{
+		"no override, unknown member":  {nil, unknown, nil, false},
+		"an override, unknown member":  {[]v1.Override{replicas}, unknown, nil, true},
+		"an override, known member":    {[]v1.Override{replicas}, known, new(int32(3)), false},
+		"an override that is an error": {[]v1.Override{failing}, known, nil, true},
+	} {
+		app := &v1.EcommerceApp{}
+		app.Spec = v1.EcommerceAppSpec{Database: &v1.Database{Engine: v1.EngineMySQL, Version: "9.0"}, Overrides: tt.overrides, Rollout: &v1.Rollout{}}
+		app.Status.Rollout = &v1.RolloutStatus{DatabaseServer: &v1.DatabaseServer{Version: "8.0"}}
+		got, err := revisions.Database(app, tt.member)
+		if (err != nil) != tt.fails || (got == nil) != tt.fails {
+			t.Errorf("%s: database %v, error %v", name, got, err)
+		} else if got != nil && (!cmp.Equal(got.Replicas, tt.want) || got.Version != "8.0") {
+			t.Errorf("%s: %v replicas of %s, want %v of the server that is rolled out", name, got.Replicas, got.Version, tt.want)
+		}
+		app.Spec.Database = nil
+		if got, err := revisions.Database(app, unknown); got != nil || err != nil {
+			t.Errorf("%s, without a database: %v, error %v", name, got, err)
+		}
+	}
+}
+
 // TestShareOfARevision checks that a cluster has its part of the replicas of the application, and the revision that
 // it is of.
 func TestShareOfARevision(t *testing.T) {

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/app/overrides"
-	"github.com/shopfleet/shopfleet/hub/app/rollout"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/data/schedule"
 )
 
@@ -59,7 +58,7 @@ func (in input) upgrade(decision *Decision, h *History, method v1.BackupMethod) 
 func (in input) server(h *History) (wanted v1.DatabaseServer, waits bool) {
 	recorded, copied := in.app.RecordedServer(h.Cluster), in.copied[h.Cluster]
 	isKnown := in.compared[h.Cluster] || copied != (v1.CopiedServer{})
-	db, err := overrides.Database(rollout.RevisionSpec(in.app), in.members[h.Cluster])
+	db, err := revisions.Database(in.app, in.members[h.Cluster])
 	if err != nil || recorded.Image == "" && !isKnown {
 		h.Server = recorded // The cluster is away, or the copy says why its server is not known.
 		return wanted, false
