@@ -47,6 +47,9 @@ type MemberQueue struct {
 	beside *controller.Queue
 }
 
+// uncounted is the number of conflicts of an attempt that has no result.
+const uncounted = 0
+
 // Reconcile carries out the order about one application, and records the result.
 func (m *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := request.NamespacedName
@@ -54,11 +57,11 @@ func (m *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	if app := m.memory.Asked(key); app != "" {
 		if err := m.lookUp(ctx, key, app); err != nil {
 			m.memory.End(key, nil)
-			return m.retry(key, err)
+			return retry.Reported(m.options.Waits, uncounted, err)
 		}
 	}
 	if decision.Order(m.name) == nil {
-		return m.retry(key, m.leaveAlone(ctx, request, decision))
+		return retry.Reported(m.options.Waits, uncounted, m.leaveAlone(ctx, request, decision))
 	}
 	t := m.taskOf(decision)
 	defer m.recordPanic(request, t)
@@ -79,12 +82,7 @@ func (m *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	if next.Applied && !m.holds(t.App) {
 		err = errors.Join(err, m.dropRecords(ctx, t.App))
 	}
-	return m.retry(key, err)
-}
-
-// retry returns what Reconcile returns for an error that the result of the queue says.
-func (m *MemberQueue) retry(key types.NamespacedName, err error) (reconcile.Result, error) {
-	return retry.Reported(m.options.Waits, m.memory.CountConflict(key, retry.HasConflict(err)), err)
+	return retry.Reported(m.options.Waits, next.Conflicts, err)
 }
 
 // leaveAlone does what is due about a copy without an order. A missing order or application never causes a deletion:

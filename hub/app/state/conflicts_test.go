@@ -1,39 +1,54 @@
 package state
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// TestConflictsAreCounted checks that conflicts in a row are counted, of an application and of a copy apart, until an
-// attempt ends without one or the application is gone.
+// TestConflictsAreCounted checks that conflicts in a row are counted, of each application apart, until a pass ends
+// without one or the application is gone.
 func TestConflictsAreCounted(t *testing.T) {
 	t.Parallel()
 	s := New(clock.RealClock{})
-	m := s.Connect("a", false)
 	other := types.NamespacedName{Namespace: "ns", Name: "other"}
-	for name, count := range map[string]func(types.NamespacedName, bool) int{"application": s.CountConflict, "copy": m.CountConflict} {
-		for i, step := range []struct {
-			key      types.NamespacedName
-			conflict bool
-			want     int
-		}{{key(), true, 1}, {key(), true, 2}, {other, true, 1}, {other, false, 0}, {key(), true, 3}, {key(), false, 0}, {key(), true, 1}} {
-			if got := count(step.key, step.conflict); got != step.want {
-				t.Errorf("%s, step %d: %d conflicts in a row, want %d", name, i, got, step.want)
-			}
+	for i, step := range []struct {
+		key      types.NamespacedName
+		conflict bool
+		want     int
+	}{{key(), true, 1}, {key(), true, 2}, {other, true, 1}, {other, false, 0}, {key(), true, 3}, {key(), false, 0}, {key(), true, 1}} {
+		if got := s.CountConflict(step.key, step.conflict); got != step.want {
+			t.Errorf("step %d: %d conflicts in a row, want %d", i, got, step.want)
 		}
 	}
 	s.Forget(key())
-	if a, c := s.CountConflict(key(), true), m.CountConflict(key(), true); a != 1 || c != 1 {
-		t.Errorf("forgotten, and still %d and %d conflicts", a, c)
+	if got := s.CountConflict(key(), true); got != 1 {
+		t.Errorf("forgotten, and still %d conflicts", got)
 	}
-	m.CountConflict(key(), false)
-	if len(m.copies) > 0 {
-		t.Errorf("remembers %d copies of which nothing is known", len(m.copies))
+}
+
+// TestConflictsFollow checks that conflicts of a copy in a row are counted, also one that is joined with another error,
+// and that the count is no news.
+func TestConflictsFollow(t *testing.T) {
+	t.Parallel()
+	conflict := apierrors.NewConflict(schema.GroupResource{}, "shop", errors.New("newer"))
+	last := Result{}
+	for i, step := range []struct {
+		err  error
+		want int
+	}{{conflict, 1}, {errors.Join(errors.New("other"), conflict), 2}, {nil, 0}, {conflict, 1}, {errors.New("other"), 0}} {
+		next := Result{}
+		next.Follow(last, step.err, time.Time{}, LastingAfter)
+		if next.Conflicts != step.want || last.differs(&next) {
+			t.Errorf("step %d: %d conflicts, want %d", i, next.Conflicts, step.want)
+		}
+		last = next
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // LastingAfter is the time after which what the member's API server fails on waits for a user.
@@ -26,6 +27,9 @@ func FailureOf(err error) *aggregate.Failure {
 // Follow adds to the result of an attempt that ended with an error what follows from the last one about the same
 // application. A failure that may pass by itself waits for a user if it lasts for a time.
 func (r *Result) Follow(last Result, err error, now time.Time, lasting time.Duration) {
+	if retry.HasConflict(err) {
+		r.Conflicts = last.Conflicts + 1
+	}
 	if err != nil && r.stillFails(last) {
 		r.Failure, r.Failing = last.Failure, last.Failing
 	}

@@ -32,8 +32,6 @@ type copied struct {
 	observed observed
 	// beside are the objects that are propagated; nil if none were.
 	beside *beside
-	// conflicts counts the attempts in a row that ended in one.
-	conflicts int
 }
 
 // Result describes the last attempt of a queue to write or delete a copy, or of another one to write what is beside it.
@@ -48,6 +46,8 @@ type Result struct {
 	// server fails on it; zero if it does not.
 	Failure *aggregate.Failure
 	Failing time.Time
+	// Conflicts counts the attempts in a row that ended in one.
+	Conflicts int
 	// Unknown is the origin that waits for the user; empty if none does.
 	Unknown string
 	// Pending are the writes that are held back.
@@ -166,22 +166,6 @@ func (m *Member) End(key types.NamespacedName, next *Result) (last *Result, news
 	}
 	// An absence ends the entry, so that it is always news.
 	return last, last == nil || next.Gone || last.differs(next)
-}
-
-// CountConflict records whether an attempt at a copy ended in a conflict, and returns how many there were in a row.
-func (m *Member) CountConflict(key types.NamespacedName, conflict bool) int {
-	m.state.mu.Lock()
-	defer m.state.mu.Unlock()
-	if conflict {
-		c := m.of(key)
-		c.conflicts++
-		return c.conflicts
-	}
-	if c := m.copies[key]; c != nil {
-		c.conflicts = 0
-		m.dropEmpty(key)
-	}
-	return 0
 }
 
 // dropEmpty drops what is remembered of a copy if that is nothing. The lock is held.
