@@ -14,6 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
+	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // orphan is the value of v1.OrphanAnnotation that has an effect.
@@ -107,8 +108,8 @@ func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, cl
 // unrecorded returns a request for each application whose deletion waits because the record
 // of a member was full.
 func (c *Controller) unrecorded(member string) []reconcile.Request {
-	return requestsOf(c.state.Where(func(app *v1.EcommerceApp) bool {
+	return runtimecontroller.RequestsOf(c.state.Where(func(app *v1.EcommerceApp) bool {
 		entry := app.Status.EntryOf(member)
 		return entry != nil && entry.Reason == v1.ReasonResidueFull
-	}))
+	})...)
 }

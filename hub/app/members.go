@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
+	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // onMember enqueues the applications that a change of a member concerns, and the member's queue,
@@ -57,7 +58,7 @@ func (c *Controller) onMember() handler.EventHandler {
 // run them. It looks at each, which costs milliseconds for 10,000 and no garbage
 // (BenchmarkAffected).
 func (c *Controller) affected(change memberChange) []reconcile.Request {
-	return requestsOf(c.state.Where(change.affects))
+	return runtimecontroller.RequestsOf(c.state.Where(change.affects)...)
 }
 
 // memberFacts is the part of a member that affects applications.

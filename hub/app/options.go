@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -190,18 +189,18 @@ func (c *Controller) onApp() handler.EventHandler {
 			if app, ok := e.Object.(*v1.EcommerceApp); ok {
 				c.state.Deliver(nil, app)
 			}
-			q.Add(requestFor(e.Object))
+			q.Add(runtimecontroller.RequestFor(e.Object))
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, _ := e.ObjectOld.(*v1.EcommerceApp)
 			if app, ok := e.ObjectNew.(*v1.EcommerceApp); ok {
 				c.state.Deliver(before, app)
 			}
-			q.Add(requestFor(e.ObjectNew))
+			q.Add(runtimecontroller.RequestFor(e.ObjectNew))
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			c.state.Withdraw(client.ObjectKeyFromObject(e.Object))
-			q.Add(requestFor(e.Object))
+			q.Add(runtimecontroller.RequestFor(e.Object))
 		},
 	}
 }
@@ -218,15 +217,3 @@ func (c *Controller) onResidue() handler.EventHandler {
 }
 
 func keyOf(app *v1.EcommerceApp) client.ObjectKey { return client.ObjectKeyFromObject(app) }
-
-func requestsOf(keys []types.NamespacedName) []reconcile.Request {
-	requests := make([]reconcile.Request, 0, len(keys))
-	for _, key := range keys {
-		requests = append(requests, reconcile.Request{NamespacedName: key})
-	}
-	return requests
-}
-
-func requestFor(o client.Object) reconcile.Request {
-	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
-}

@@ -108,7 +108,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	context.AfterFunc(ctx, func() {
 		m.memory.Close()
 		pending, others, _ := d.state.Concerned(m.name)
-		d.wake.AddLowPriority(requestsOf(slices.Concat(pending, others))...)
+		d.wake.AddLowPriority(controller.RequestsOf(slices.Concat(pending, others)...)...)
 	})
 	return nil
 }
@@ -201,7 +201,7 @@ func (d *Dispatcher) requests(ctx context.Context, member string) (pending, othe
 		return nil, nil, err
 	}
 	missed, held, _ := d.state.Concerned(member)
-	return requestsOf(missed), append(requestsOf(held), requestsFor(records)...), nil
+	return controller.RequestsOf(missed...), controller.RequestsOf(append(held, keysOf(records)...)...), nil
 }
 
 // announce wakes the reconciler of applications when a member is connected: for those that it runs, and for
@@ -217,7 +217,7 @@ func (d *Dispatcher) announce(member string) source.Source {
 // affected returns requests for the applications that what a member has may affect.
 func (d *Dispatcher) affected(member string) []reconcile.Request {
 	pending, others, open := d.state.Concerned(member)
-	return requestsOf(slices.Concat(pending, others, open))
+	return controller.RequestsOf(slices.Concat(pending, others, open)...)
 }
 
 // Revisit enqueues the copies of a member, for a change of the member that they mention. It returns
@@ -249,9 +249,9 @@ func (d *Dispatcher) HandOver(decision *state.Decision) {
 			continue
 		}
 		if _, known := m.memory.Result(keyOf(decision.App), decision.App.UID); known || decision.IsPending(member) {
-			m.queue.Add(requestFor(decision.App))
+			m.queue.Add(controller.RequestFor(decision.App))
 		} else {
-			m.queue.AddLowPriority(requestFor(decision.App))
+			m.queue.AddLowPriority(controller.RequestFor(decision.App))
 		}
 	}
 }

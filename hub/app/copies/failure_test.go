@@ -14,6 +14,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/state"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // testLasting checks that a failure of the member's API server that lasts waits for a user.
@@ -24,7 +25,7 @@ func testLasting(t *testing.T, m *member) {
 	m.app.Status.Clusters[0].Phase, m.denied = v1.PhaseDeleting, apierrors.NewInternalError(errors.New("broken"))
 	m.handOver()
 	for _, lasting := range []bool{false, true} {
-		if _, err := m.queue.Reconcile(t.Context(), requestFor(m.app)); err == nil {
+		if _, err := m.queue.Reconcile(t.Context(), controller.RequestFor(m.app)); err == nil {
 			t.Error("an internal error is not tried again")
 		}
 		found, _ := m.queue.memory.Result(keyOf(m.app), m.app.UID)

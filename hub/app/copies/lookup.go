@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // Find returns the result of the last lookup of an application's copy. Where there is
@@ -19,7 +20,7 @@ import (
 func (m *MemberQueue) Find(app *v1.EcommerceApp) recovery.Presence {
 	found := m.memory.Ask(keyOf(app), app.UID)
 	if found == recovery.NotLooked {
-		m.queue.Add(requestFor(app))
+		m.queue.Add(controller.RequestFor(app))
 	}
 	return found
 }

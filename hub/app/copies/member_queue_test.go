@@ -24,6 +24,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // member is a member whose queue runs when a test says so. Its cache holds what a test
@@ -260,7 +261,7 @@ func testOver(t *testing.T, m *member) {
 	ctx, end := context.WithCancel(t.Context())
 	end()
 	m.handOver()
-	if _, err := m.queue.Reconcile(ctx, requestFor(m.app)); err != nil {
+	if _, err := m.queue.Reconcile(ctx, controller.RequestFor(m.app)); err != nil {
 		t.Error(err)
 	}
 	if found, known := m.queue.memory.Result(keyOf(m.app), m.app.UID); known {
@@ -328,7 +329,7 @@ func testUnasked(t *testing.T, m *member) {
 func (m *member) reconcile(t *testing.T) reconcile.Result {
 	t.Helper()
 	m.handOver()
-	result, err := m.queue.Reconcile(t.Context(), requestFor(m.app))
+	result, err := m.queue.Reconcile(t.Context(), controller.RequestFor(m.app))
 	if err != nil {
 		t.Fatal(err)
 	}

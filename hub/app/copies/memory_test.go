@@ -186,7 +186,7 @@ func TestBeside(t *testing.T) {
 		task := m.taskOf(d)
 		next := task.result()
 		next.Owner, next.Pending, next.Failure = tt.result.Owner, tt.result.Pending, tt.result.Failure
-		m.conclude(requestFor(app), task, next)
+		m.conclude(controller.RequestFor(app), task, next)
 		if wakes := q.Len() > 0; wakes != tt.wakes {
 			t.Errorf("%s: wakes %t", name, wakes)
 		} else if wakes {
@@ -213,7 +213,7 @@ func TestRequestsOfAMemberThatReturns(t *testing.T) {
 	d := newFleet(t)
 	d.handOver(shop(1, 1, "a"))
 	pending, others, err := d.requests(t.Context(), "a")
-	if diff := cmp.Diff([]reconcile.Request{requestFor(shop(1, 1))}, pending); diff != "" || len(others) > 0 || err != nil {
+	if diff := cmp.Diff([]reconcile.Request{controller.RequestFor(shop(1, 1))}, pending); diff != "" || len(others) > 0 || err != nil {
 		t.Errorf("requests (-want +got), %v, %v:\n%s", others, err, diff)
 	}
 }

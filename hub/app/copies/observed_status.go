@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // ObserveStatus takes the status of a copy that its reconciler, in this process, is about to write or, in a
@@ -16,7 +17,7 @@ func (d *Dispatcher) ObserveStatus(ctx context.Context, cluster string, object c
 	app, ok := object.(*v1.EcommerceApp)
 	if m := d.Get(cluster); ok && m != nil {
 		m.keepStatus(ctx, app)
-		m.wake.Add(requestFor(app))
+		m.wake.Add(controller.RequestFor(app))
 	}
 }
 

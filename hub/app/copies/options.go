@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
@@ -129,16 +128,4 @@ func (o *Options) applyDefaults() {
 // only in their note would be counted as one.
 func Subject(name string) *v1.MemberCluster {
 	return &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-}
-
-func requestsOf(keys []types.NamespacedName) []reconcile.Request {
-	requests := make([]reconcile.Request, 0, len(keys))
-	for _, key := range keys {
-		requests = append(requests, reconcile.Request{NamespacedName: key})
-	}
-	return requests
-}
-
-func requestFor(o client.Object) reconcile.Request {
-	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
 }

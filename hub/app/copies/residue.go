@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
 // RecordResidue records the copy of an application in a member, before the application is
@@ -46,16 +46,16 @@ func (d *Dispatcher) CleanUp(ctx context.Context, member string) {
 	}
 	// The cache fails only when the process ends.
 	if records, err := d.options.Residue.List(ctx, member); err == nil {
-		m.queue.Add(requestsFor(records)...)
+		m.queue.Add(controller.RequestsOf(keysOf(records)...)...)
 	}
 }
 
-func requestsFor(records []recovery.Record) []reconcile.Request {
-	requests := make([]reconcile.Request, 0, len(records))
+func keysOf(records []recovery.Record) []types.NamespacedName {
+	keys := make([]types.NamespacedName, 0, len(records))
 	for _, r := range records {
-		requests = append(requests, reconcile.Request{NamespacedName: r.Key()})
+		keys = append(keys, r.Key())
 	}
-	return requests
+	return keys
 }
 
 // cleanUp deletes the copy of a key if a record names it, and then the record. The task is about the

@@ -62,10 +62,10 @@ func (m *MemberQueue) wakes(queue, reconciler func(reconcile.Request)) func(ctx 
 		former, _ := before.(*v1.EcommerceApp)
 		toQueue, toReconciler := concerns(former, copied, m.memory.SeeStatus(copied))
 		if toQueue {
-			queue(requestFor(copied))
+			queue(controller.RequestFor(copied))
 		}
 		if toReconciler {
-			reconciler(requestFor(copied))
+			reconciler(controller.RequestFor(copied))
 		}
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
@@ -75,4 +77,18 @@ func (q *Queue) AddLowPriority(requests ...reconcile.Request) {
 		return
 	}
 	AddLowPriority(live, requests...)
+}
+
+// RequestsOf returns the requests for some keys.
+func RequestsOf(keys ...types.NamespacedName) []reconcile.Request {
+	requests := make([]reconcile.Request, 0, len(keys))
+	for _, key := range keys {
+		requests = append(requests, reconcile.Request{NamespacedName: key})
+	}
+	return requests
+}
+
+// RequestFor returns the request for an object.
+func RequestFor(o client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
 }
