@@ -18,6 +18,8 @@ func conditionOf(namespace string, sources []state.Source) *metav1.Condition {
 	if len(sources) == 0 {
 		return nil
 	}
+	sources = slices.Clone(sources)
+	slices.SortFunc(sources, func(a, b state.Source) int { return strings.Compare(a.String(), b.String()) })
 	c := &metav1.Condition{Type: v1.ConditionPropagated, Status: metav1.ConditionFalse}
 	var messages []string
 	for _, reason := range []string{v1.ReasonForbidden, v1.ReasonMissing, v1.ReasonInvalidSpec, v1.ReasonNotChecked} {
@@ -56,11 +58,9 @@ func describe(reason, namespace string, concerned []state.Source) string {
 	}
 }
 
-// withReason returns the sources with a reason, sorted.
+// withReason returns the sources with a reason.
 func withReason(sources []state.Source, reason string) []state.Source {
-	concerned := slices.DeleteFunc(slices.Clone(sources), func(s state.Source) bool { return s.Reason != reason })
-	slices.SortFunc(concerned, func(a, b state.Source) int { return strings.Compare(a.String(), b.String()) })
-	return concerned
+	return slices.DeleteFunc(slices.Clone(sources), func(s state.Source) bool { return s.Reason != reason })
 }
 
 // names lists sources for a message.
@@ -69,6 +69,5 @@ func names(sources []state.Source) string {
 	for _, s := range sources {
 		listed = append(listed, string(s.Kind)+" "+s.Name)
 	}
-	slices.Sort(listed)
 	return v1.FirstOf(listed)
 }
