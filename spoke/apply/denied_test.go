@@ -18,7 +18,7 @@ func TestDeniedUntilTheFirstField(t *testing.T) {
 		r.note(repair{fields: []string{"y"}}, began.Add(2*time.Minute))
 	}
 	fields, wait := r.denied(repair{fields: []string{"x", "y"}}, began.Add(3*time.Minute))
-	if len(fields) != 2 || wait != repairWindow-3*time.Minute {
+	if len(fields) != 2 || wait != RepairWindow-3*time.Minute {
 		t.Errorf("%v wait %s, want what x waits", fields, wait)
 	}
 	if fields, wait = r.denied(repair{fields: []string{"x", "z"}}, began.Add(3*time.Minute)); fields != nil {

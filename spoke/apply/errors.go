@@ -104,7 +104,7 @@ func (e *ContendedError) Error() string {
 		fields += fmt.Sprintf(" and %d more fields", n-maxDifferences)
 	}
 	return fmt.Sprintf("%s: it changes %s of %s %q, which is repaired once in %d minutes",
-		e.remedy(), fields, e.Key.Kind, e.Key.Name, int(repairWindow.Minutes()))
+		e.remedy(), fields, e.Key.Kind, e.Key.Name, int(RepairWindow.Minutes()))
 }
 
 // remedy returns the text that names the client that changes the fields, and what a user can do.

@@ -14,14 +14,37 @@ import (
 const (
 	// repairLimit is how often a field is written again for one intent before another
 	// client counts as one that keeps changing it. A person does not edit one field as
-	// often within repairWindow.
+	// often within RepairWindow.
 	repairLimit = 10
-	// repairWindow is the time between two writes of such a field, and how long the writes
-	// of a field are remembered.
-	repairWindow = 5 * time.Minute
+	// RepairWindow is the time between two writes of such a field. The writes of a field are
+	// remembered for twice as long.
+	RepairWindow = 5 * time.Minute
 	// maxAutoscalers bounds the list of the HorizontalPodAutoscalers of a namespace.
 	maxAutoscalers = 100
 )
+
+// Repairs counts how often something was written again for one intent, and says when it was last.
+type Repairs struct {
+	Count int
+	Last  time.Time
+}
+
+// Wait returns the time until it may be written again, where window is RepairWindow, or shorter in tests; 0 if it may be
+// now.
+func (r Repairs) Wait(now time.Time, window time.Duration) time.Duration {
+	if r.Count < repairLimit {
+		return 0
+	}
+	return max(window-now.Sub(r.Last), 0)
+}
+
+// Next returns the count after it was written again.
+func (r Repairs) Next(now time.Time, window time.Duration) Repairs {
+	if now.Sub(r.Last) >= 2*window {
+		r.Count = 0
+	}
+	return Repairs{Count: r.Count + 1, Last: now}
+}
 
 // repairs records how often fields of objects were written for the same intent.
 type repairs struct {
@@ -34,13 +57,8 @@ type repairs struct {
 type repairedObject struct {
 	// intent is the hash of what was written. Another intent starts a new record.
 	intent string
-	fields map[string]repairedField
+	fields map[string]Repairs
 	last   time.Time
-}
-
-type repairedField struct {
-	count int
-	last  time.Time
 }
 
 // repair is a write of the fields of an object that differ from the intent with the given
@@ -59,14 +77,11 @@ func (r *repairs) denied(next repair, now time.Time) ([]string, time.Duration) {
 	if object == nil || object.intent != next.intent || len(next.fields) == 0 {
 		return nil, 0
 	}
-	wait := repairWindow
+	wait := RepairWindow
 	for _, field := range next.fields {
-		f := object.fields[field]
-		due := repairWindow - now.Sub(f.last)
-		if f.count < repairLimit || due <= 0 {
+		if wait = min(wait, object.fields[field].Wait(now, RepairWindow)); wait == 0 {
 			return nil, 0
 		}
-		wait = min(wait, due)
 	}
 	return next.fields, wait
 }
@@ -75,28 +90,24 @@ func (r *repairs) denied(next repair, now time.Time) ([]string, time.Duration) {
 func (r *repairs) note(made repair, now time.Time) {
 	object := r.objects[made.key]
 	if object == nil || object.intent != made.intent {
-		object = &repairedObject{intent: made.intent, fields: make(map[string]repairedField, len(made.fields))}
+		object = &repairedObject{intent: made.intent, fields: make(map[string]Repairs, len(made.fields))}
 		r.objects[made.key] = object
 	}
 	object.last = now
 	for _, field := range made.fields {
-		f := object.fields[field]
-		if now.Sub(f.last) >= 2*repairWindow {
-			f.count = 0
-		}
-		object.fields[field] = repairedField{count: f.count + 1, last: now}
+		object.fields[field] = object.fields[field].Next(now, RepairWindow)
 	}
 }
 
 // expire removes the records of objects that were not repaired for a while, at most once in
-// a repairWindow.
+// a RepairWindow.
 func (r *repairs) expire(now time.Time) {
 	if now.Before(r.sweep) {
 		return
 	}
-	r.sweep = now.Add(repairWindow)
+	r.sweep = now.Add(RepairWindow)
 	for key, object := range r.objects {
-		if now.Sub(object.last) >= 2*repairWindow {
+		if now.Sub(object.last) >= 2*RepairWindow {
 			delete(r.objects, key)
 		}
 	}

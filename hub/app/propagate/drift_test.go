@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
 // testDrift checks that an object that is changed or deleted in the member is written again when the watch reports
@@ -25,7 +26,8 @@ func testDrift(t *testing.T, p *propagator) {
 			t.Errorf("the watch wakes %v, want the application", woken)
 		}
 	}
-	for i := range repairLimit {
+	const limit = 10
+	for i := range limit {
 		if change(); i == 0 { // What failed is tried again.
 			p.denied = errors.New("away")
 			if _, err := p.queue.Reconcile(t.Context(), reconcile.Request{NamespacedName: p.key()}); err == nil {
@@ -46,7 +48,7 @@ func testDrift(t *testing.T, p *propagator) {
 	if found := p.result(); found.Failure == nil || found.Failure.Reason != v1.ReasonFieldManagerConflict {
 		t.Errorf("reported %+v, want %s", found.Failure, v1.ReasonFieldManagerConflict)
 	}
-	p.clock.SetTime(p.clock.Now().Add(repairWindow))
+	p.clock.SetTime(p.clock.Now().Add(apply.RepairWindow))
 	p.settle(t)
 	p.wantPassword(t, "first")
 	if err := p.Delete(t.Context(), p.secret(t)); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,14 +14,6 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
-)
-
-const (
-	// repairLimit is how often an object is written again although its source has not changed, before
-	// another client counts as one that keeps changing it, and repairWindow the time between two
-	// writes then. They are those of package apply.
-	repairLimit  = 10
-	repairWindow = 5 * time.Minute
 )
 
 // pass is one pass over the objects that an application propagates to a member.
@@ -78,17 +69,13 @@ func (p *pass) writeOne(ctx context.Context, object v1.PropagatedObject) error {
 	if from == nil {
 		return nil
 	}
-	former, now := p.done.Written[object], p.dispatcher.Clock.Now()
-	window := p.dispatcher.Waits.Scaled(repairWindow)
-	isRepair := former.Version == source.Version
-	if due := window - now.Sub(former.Repaired); isRepair && former.Repairs >= repairLimit && due > 0 {
+	now, window := p.dispatcher.Clock.Now(), p.dispatcher.Waits.Scaled(apply.RepairWindow)
+	former := p.done.Written[object]
+	isRepair, repairs := former.Version == source.Version, apply.Repairs{Count: former.Repairs, Last: former.Repaired}
+	if due := repairs.Wait(now, window); isRepair && due > 0 {
 		return &apply.ContendedError{Key: component.KeyOf(forCopy(from, p.copied, nil)), Fields: []string{"data"}, RetryIn: due}
 	}
 	delete(p.done.Pruned, object) // Also if the answer is lost.
-	next := state.Written{Version: source.Version, Repairs: former.Repairs, Repaired: former.Repaired}
-	if !isRepair || now.Sub(former.Repaired) >= 2*window {
-		next.Repairs = 0
-	}
 	version, action, err := p.write(ctx, from)
 	switch {
 	case err != nil:
@@ -96,11 +83,12 @@ func (p *pass) writeOne(ctx context.Context, object v1.PropagatedObject) error {
 	case action != "" && p.held:
 		p.pending = append(p.pending, v1.PendingChange{Kind: string(source.Kind), Name: source.Name, Action: action})
 		return nil
-	case action != "" && isRepair:
-		next.Repairs, next.Repaired = next.Repairs+1, now
+	case !isRepair:
+		repairs = apply.Repairs{}
+	case action != "":
+		repairs = repairs.Next(now, window)
 	}
-	next.ResourceVersion = version
-	p.done.Written[object] = next
+	p.done.Written[object] = state.Written{Version: source.Version, ResourceVersion: version, Repairs: repairs.Count, Repaired: repairs.Last}
 	return nil
 }
 
