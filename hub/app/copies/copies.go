@@ -93,12 +93,12 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 
 // isAhead reports whether a copy is of an earlier revision than it is to have: its database keeps no server in a
 // revision that it has not had.
-func (p MemberFacts) isAhead(live *v1.EcommerceApp) bool {
+func (m MemberFacts) isAhead(live *v1.EcommerceApp) bool {
 	if live == nil {
 		return false
 	}
 	has := v1.RevisionOf(live.Annotations)
-	return has != 0 && has < p.effective.Revision
+	return has != 0 && has < m.effective.Revision
 }
 
 // keepReplicas gives the workloads of an earlier revision the numbers of pods of the copy, where the spec has

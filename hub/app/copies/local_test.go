@@ -227,40 +227,6 @@ func TestAServerBetween(t *testing.T) {
 	}
 }
 
-// TestRefusals checks what a rollout is told of a database that may not get the server of the spec.
-func TestRefusals(t *testing.T) {
-	t.Parallel()
-	mysql := func(version string) *v1.EcommerceApp {
-		return stored(func(s *v1.EcommerceAppSpec) {
-			s.Database.Engine, s.Database.Version, s.Database.AllowUpgradeTo = v1.EngineMySQL, version, "9"
-		})
-	}
-	never := mysql("8.4.2")
-	never.Status.StartedServer = &v1.DatabaseServer{Version: "8.0.36", Image: "mysql:8.0.36"}
-	for name, tt := range map[string]struct {
-		wanted            *v1.Database
-		live              *v1.EcommerceApp
-		refused, starting bool
-	}{
-		"it follows":                         {wanted: mysql("9.1.0").Spec.Database, live: mysql("8.4.2")},
-		"it missed the version between":      {wanted: mysql("9.1.0").Spec.Database, live: mysql("8.0.36"), refused: true},
-		"which has yet to start":             {wanted: mysql("9.1.0").Spec.Database, live: never, refused: true, starting: true},
-		"the spec is not known":              {live: mysql("8.0.36")},
-		"the copy is without a database":     {wanted: mysql("9.1.0").Spec.Database, live: &v1.EcommerceApp{}},
-		"a server that no copy may run":      {wanted: mysql("9").Spec.Database, live: &v1.EcommerceApp{}, refused: true},
-		"one that started with what it gets": {wanted: mysql("8.4.2").Spec.Database, live: never},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := aggregate.Cluster{Database: tt.wanted, Copy: &aggregate.Copy{}}
-			addRefusal(&c, tt.live)
-			if (c.Copy.Refused != "") != tt.refused || c.Copy.Starting != tt.starting {
-				t.Errorf("refused %q, starting %t; want %t and %t", c.Copy.Refused, c.Copy.Starting, tt.refused, tt.starting)
-			}
-		})
-	}
-}
-
 // TestAServerThatWaits checks that a copy gets the server of the rollout in place of that of the spec, from the
 // version that it has.
 func TestAServerThatWaits(t *testing.T) {
