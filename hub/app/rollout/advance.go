@@ -254,7 +254,8 @@ func (p *planner) startSome(pending []*progress) {
 	}
 }
 
-// isSuperseded reports whether a cluster is being updated to a revision of an earlier rollout.
+// isSuperseded reports whether a cluster is being updated to a revision of an earlier rollout. It counts as one that is
+// updated until it is ready or fails.
 func (p *planner) isSuperseded(c *progress) bool {
 	earlier := c.next != p.status.Revision && c.next != p.status.PreviousRevision
 	return earlier && !c.SetAside && c.Serving && c.isChanging() && c.Failure == ""
@@ -286,7 +287,7 @@ func (p *planner) anyServes() bool {
 
 // startDown begins with the clusters that do not serve customers, outside of the limits: all of them once the
 // revision is proven, and one at a time if none that serves could prove it. One that has just ceased to serve them may
-// be about to do so again, and then has its turn.
+// be about to do so again, and then has its turn. At the deadline they are left behind.
 func (p *planner) startDown() {
 	all := p.Spec.Strategy == v1.RolloutAll || p.isProven()
 	if !all && p.anyServes() {
@@ -336,7 +337,8 @@ func (p *planner) start(c *progress) {
 }
 
 // before returns what a cluster is like before its update. Where that supersedes one that has not ended, it is what
-// was before that one, as long as anything is bad or changes. It is not known of a cluster that has the revision already.
+// was before that one, as long as anything is bad or changes. It is not known of a cluster that has the revision already:
+// others wait for that, and it cannot fail.
 func (p *planner) before(c *progress) *v1.ClusterBefore {
 	now := c.before()
 	if c.Has && c.Revision == p.status.Target() {

@@ -18,7 +18,7 @@ type Cluster struct {
 	Revision int64
 	// NoReplicas means that the cluster has no pods: it proves nothing about a revision.
 	NoReplicas bool
-	// SetAside means that the cluster is skipped for now, because it does not respond or is paused.
+	// SetAside means that the cluster is skipped, because it does not respond or is paused. It has its turn when it is back.
 	SetAside bool
 	// Connecting means that the hub, or the cluster, has just started: it is about to be observed, and
 	// nothing is decided until then.
@@ -30,6 +30,7 @@ type Cluster struct {
 	// cluster does not begin before, unless it is updated out of turn: then it is not healthy, and its time does not count.
 	Waiting bool
 	// Refused says why the database of the cluster cannot get the server of the revision in the spec; empty if it can.
+	// The cluster is left behind, and has its turn when it can.
 	Refused string
 	// Has means that the copy has the revision, and Settled that its status is about it, too.
 	Has, Settled bool
@@ -145,7 +146,7 @@ func (p *progress) needsUser(u *v1.ClusterUpdate) bool {
 }
 
 // isWorse reports whether a component is worse than before: it was ready, or its pods did not fail. One that is being
-// changed may become so.
+// changed may become so. Pods and volumes that are added are not worse unless they fail.
 func isWorse(k Component, before *v1.ClusterBefore) bool {
 	if was, found := unreadyBefore(k, before); found {
 		return k.Changing || isFailing(k.Reason) && !isFailing(was.Reason)
@@ -240,7 +241,8 @@ func untilStored(limit time.Duration) time.Duration {
 }
 
 // resume lets the time of an update count that is observed. What was not observed since it was last written
-// does not, nor does a time that another hub wrote whose clock was ahead.
+// does not, nor does a time that another hub wrote whose clock was ahead. Setbacks lapse after the soak time and the
+// deadline in health.
 func (p *planner) resume(c *progress, ready bool) {
 	u := c.update
 	if u.StartTime != nil && !p.isObserved(c, u.StartTime) {

@@ -33,7 +33,8 @@ type Request struct {
 	Clusters []Cluster
 	// RollbackTo is a revision that was healthy and that the user asks for, or 0.
 	RollbackTo int64
-	// Paused is true while the user pauses the rollout.
+	// Paused is true while the user pauses the rollout: no cluster begins, and no failure causes a rollback. The user may
+	// ask for one.
 	Paused bool
 	// Approved is the region that the user approved for the revision, or empty.
 	Approved string
@@ -234,13 +235,14 @@ func (p *planner) failure() string {
 	return ""
 }
 
-// mayRollBack reports whether a failure causes a rollback.
+// mayRollBack reports whether a failure causes a rollback: another revision was healthy, and that of the spec has not
+// been healthy everywhere yet. Otherwise it stops the clusters that have not begun.
 func (p *planner) mayRollBack() bool {
 	return !p.Paused && p.Spec.OnFailure != v1.FailurePause && p.status.CompletionTime == nil &&
 		p.status.PreviousRevision != 0 && p.status.Target() == p.status.Revision && !p.returns()
 }
 
-// rollBack gives all clusters the target, and waits until those that change and served before have it and serve
+// rollBack gives all clusters the target, and waits until those that respond, change and served before have it and serve
 // again. One that fails with it needs a user, as any cluster does. What follows a rollback is not part of it.
 func (p *planner) rollBack() {
 	updates, target, pending := p.updates(), p.status.Target(), false
