@@ -12,9 +12,6 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
 )
 
-// database is the name of the component of which a part of a revision says how large it is.
-const database = "database"
-
 // maxAhead is how far ahead of this hub's clock that of a member may be.
 const maxAhead = time.Minute
 
@@ -111,7 +108,7 @@ func addCopy(c *rollout.Cluster, entry *v1.ClusterStatus, member *aggregate.Clus
 		if available := meta.FindStatusCondition(copied.Status.Conditions, v1.ConditionAvailable); !c.Serving && available != nil {
 			c.DownSince = available.LastTransitionTime.Time
 		}
-		c.Unready = unreadyOf(&copied.Status)
+		c.Unready = rollout.ComponentsOf(&copied.Status)
 	}
 	c.Settled = c.Has && member.Settled(applied)
 	if c.Has && !isReady(copied) {
@@ -130,8 +127,7 @@ func isReady(c *aggregate.Copy) bool {
 	return c.Status.ObservedGeneration == c.Generation && meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionReady)
 }
 
-// addCause adds why a copy is not ready, and whether it needs a user. A component that fails only because it cannot
-// grow serves as before.
+// addCause adds why a copy is not ready, and whether it needs a user.
 func addCause(c *rollout.Cluster, copied *aggregate.Copy) {
 	reason := v1.ReasonProgressing
 	if ready := meta.FindStatusCondition(copied.Status.Conditions, v1.ConditionReady); ready != nil {
@@ -141,55 +137,8 @@ func addCause(c *rollout.Cluster, copied *aggregate.Copy) {
 	if copied.Status.Message != "" {
 		c.Cause += ": " + copied.Status.Message
 	}
-	stalled := copied.Says(v1.ConditionStalled)
-	if stalled == nil {
-		return
-	}
-	grows := false
-	for i := range copied.Status.Components {
-		if k := &copied.Status.Components[i]; k.Phase == v1.PhaseFailed {
-			if grows = isGrowing(k); !grows {
-				break
-			}
-		}
-	}
-	if !grows {
+	if stalled := copied.Says(v1.ConditionStalled); stalled != nil && !rollout.OnlyGrowthFails(&copied.Status) {
 		c.Stalled, c.Failure = stalled.Reason, c.Cause
-	}
-}
-
-// unreadyOf returns the components of a copy that are not ready.
-func unreadyOf(status *v1.EcommerceAppStatus) []rollout.Component {
-	var unready []rollout.Component
-	for i := range status.Components {
-		k := &status.Components[i]
-		if k.Ready {
-			continue
-		}
-		unready = append(unready, rollout.Component{
-			Name: k.Name, Reason: k.Reason, Changing: k.Reason == v1.ReasonProgressing, Copying: k.Reason == v1.ReasonCopyingData,
-			Growing: isGrowing(k), Scaling: status.Phase == v1.PhaseScaling,
-		})
-	}
-	return unready
-}
-
-// isGrowing reports whether a component that is not ready has its present spec, and waits for pods or volumes that are
-// added. A database has no pods beside those of its spec, and they are created together.
-func isGrowing(k *v1.ComponentStatus) bool {
-	if k.Name != database {
-		return false
-	}
-	switch k.Reason {
-	case v1.ReasonScaling, v1.ReasonWaitingForReplicas, v1.ReasonWaitingForStorage, v1.ReasonStorageNotExpandable,
-		v1.ReasonUnschedulable, v1.ReasonProvisioningFailed:
-		return true // None of them is reported while pods have an earlier spec.
-	case v1.ReasonCopyingData, v1.ReasonDeadlineExceeded:
-		return k.UpdatedReplicas >= k.Replicas
-	case v1.ReasonFailedCreate:
-		return k.UpdatedReplicas >= k.ReadyReplicas
-	default:
-		return false
 	}
 }
 

@@ -165,50 +165,16 @@ func TestClustersOf(t *testing.T) {
 	})
 }
 
-// TestComponentsOf checks what a rollout sees of a component that is not ready.
-func TestComponentsOf(t *testing.T) {
-	t.Parallel()
-	const db, front = "database", "frontend"
-	for name, tt := range map[string]struct {
-		of    v1.ComponentStatus
-		phase v1.Phase
-		want  rollout.Component
-	}{
-		"rolling":                          {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonProgressing}, want: rollout.Component{Changing: true}},
-		"a replica of a database starts":   {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonWaitingForReplicas}, want: rollout.Component{Growing: true}},
-		"so does one of the frontend":      {of: v1.ComponentStatus{Name: front, Reason: v1.ReasonWaitingForReplicas}},
-		"after a change of its number":     {of: v1.ComponentStatus{Name: front, Reason: v1.ReasonWaitingForReplicas}, phase: v1.PhaseScaling, want: rollout.Component{Scaling: true}},
-		"a volume grows":                   {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonWaitingForStorage}, want: rollout.Component{Growing: true}},
-		"a volume is not provisioned":      {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonProvisioningFailed}, want: rollout.Component{Growing: true}},
-		"a replica copies":                 {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonCopyingData, Replicas: 3, UpdatedReplicas: 3}, want: rollout.Component{Growing: true, Copying: true}},
-		"while the others are not updated": {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonCopyingData, Replicas: 3, UpdatedReplicas: 1}, want: rollout.Component{Copying: true}},
-		"one that is added fits no node":   {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonDeadlineExceeded, Replicas: 3, UpdatedReplicas: 3}, want: rollout.Component{Growing: true}},
-		"an update is stuck":               {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonDeadlineExceeded, Replicas: 3, UpdatedReplicas: 1}},
-		"a quota refuses a replica":        {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonFailedCreate, Replicas: 3, UpdatedReplicas: 2, ReadyReplicas: 2}, want: rollout.Component{Growing: true}},
-		"a quota refuses an updated pod":   {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonFailedCreate, Replicas: 2, UpdatedReplicas: 0, ReadyReplicas: 1}},
-		"pods fail":                        {of: v1.ComponentStatus{Name: db, Reason: v1.ReasonCrashLoopBackOff, Replicas: 2, UpdatedReplicas: 2}},
-	} {
-		tt.want.Name, tt.want.Reason = tt.of.Name, tt.of.Reason
-		got := unreadyOf(&v1.EcommerceAppStatus{Phase: tt.phase, Components: []v1.ComponentStatus{{Name: "backend", Ready: true}, tt.of}})
-		if diff := cmp.Diff([]rollout.Component{tt.want}, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-// TestGrowthNeedsNoUser checks that a database that cannot grow does not fail the revision; another component that
-// fails does.
+// TestGrowthNeedsNoUser checks that a database that cannot grow does not fail the revision.
 func TestGrowthNeedsNoUser(t *testing.T) {
 	t.Parallel()
-	for name, others := range map[string][]v1.ComponentStatus{"": nil, v1.ReasonDeadlineExceeded: {{Name: "frontend", Phase: v1.PhaseFailed, Reason: v1.ReasonDeadlineExceeded}}} {
-		app, in := rollingShop()
-		says(&in, v1.ConditionStalled, v1.ReasonDeadlineExceeded, false)
-		in.Clusters[0].Copy.Status.Components = append([]v1.ComponentStatus{
-			{Name: "database", Phase: v1.PhaseFailed, Reason: v1.ReasonDeadlineExceeded, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 2},
-		}, others...)
-		if got := observer(time.Unix(0, 0)).clustersOf(app, &in)[0]; got.Stalled != name {
-			t.Errorf("with %v it needs a user for the reason %q, want %q", others, got.Stalled, name)
-		}
+	app, in := rollingShop()
+	says(&in, v1.ConditionStalled, v1.ReasonDeadlineExceeded, false)
+	in.Clusters[0].Copy.Status.Components = []v1.ComponentStatus{
+		{Name: "database", Phase: v1.PhaseFailed, Reason: v1.ReasonDeadlineExceeded, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 2},
+	}
+	if got := observer(time.Unix(0, 0)).clustersOf(app, &in)[0]; got.Stalled != "" {
+		t.Errorf("it needs a user for the reason %q", got.Stalled)
 	}
 }
 
