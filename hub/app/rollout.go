@@ -150,14 +150,10 @@ func awaitServers(clusters []rollout.Cluster) {
 
 // requestOf returns the request of a decision about a rollout, without what users ask for by annotations.
 func (r *Reconciler) requestOf(app *v1.EcommerceApp, resolved revisions.Resolved, in *aggregate.Input) rollout.Request {
-	request := rollout.Request{
+	return rollout.Request{
 		Spec: *app.Spec.Rollout, Revision: resolved.Revision, Hash: resolved.Hash, Healthy: resolved.Healthy,
 		Last: in.Previous.Rollout, Clusters: r.clustersOf(app, in), Now: in.Now.Time,
 	}
-	if request.Last == nil && !slices.ContainsFunc(request.Clusters, func(c rollout.Cluster) bool { return c.Revision != 0 }) {
-		request.Healthy = 0 // What runs has no number: it is not the one of an earlier rollout.
-	}
-	return request
 }
 
 // dryRunRollout adds the end of a rollout to the input of the status, if all goes well, and returns the

@@ -300,23 +300,6 @@ func checkClustersOf(t *testing.T, cases map[string]clusterCase) {
 	}
 }
 
-// TestNumbersOfAnEarlierRollout checks that what runs without a number is not the revision that was healthy in a
-// rollout that was removed.
-func TestNumbersOfAnEarlierRollout(t *testing.T) {
-	t.Parallel()
-	app, in := rollingShop()
-	in.Previous.Rollout = nil
-	resolved := revisions.Resolved{Revision: 3, Hash: "h3", Healthy: 1}
-	if got := observer(time.Unix(0, 0)).requestOf(app, resolved, &in); got.Healthy != 1 {
-		t.Errorf("revision %d was healthy, want 1: clusters have numbers", got.Healthy)
-	}
-	in.Previous.Clusters = []v1.ClusterStatus{{Name: "a", Region: "eu"}, {Name: "b", Region: "us"}}
-	in.Clusters[0].Copy.Revision, in.Clusters[1].Copy.Revision = 0, 0
-	if got := observer(time.Unix(0, 0)).requestOf(app, resolved, &in); got.Healthy != 0 {
-		t.Errorf("revision %d was healthy, want none: the clusters would go back to it", got.Healthy)
-	}
-}
-
 // TestPauseStopsTheClock checks that the time in which nothing is written does not count.
 func TestPauseStopsTheClock(t *testing.T) {
 	t.Parallel()

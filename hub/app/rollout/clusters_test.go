@@ -48,6 +48,9 @@ func TestCopiesWithoutARevision(t *testing.T) {
 			name: "it does not prove the first one", clusters: "eu-1=0,copied us-1=0,copied", with: noSoak,
 			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s) us-1=2(0s) | until 10m0s",
 		}, {
+			name: "nor is it of one that was healthy in a rollout that was removed", clusters: "eu-1=0,copied us-1=0,copied", with: func(r *Request) { r.Healthy = 1 },
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s) us-1=2(0s) | until 10m0s",
+		}, {
 			name: "nor one that follows", last: rolling(), clusters: "eu-1=2 eu-2=0,copied us-1=1", with: noSoak,
 			want: "Progressing eu 1/3 waiting for eu-2, us-1 | eu-1=2 eu-2=2(0s) us-1=1 | until 10m0s",
 		}, {

@@ -25,7 +25,7 @@ type Request struct {
 	Revision int64
 	Hash     string
 	// Healthy is the revision that was last healthy according to what is stored, or 0. It counts while
-	// there is no last state.
+	// there is no last state, and some cluster has a revision: otherwise it is that of a rollout that was removed.
 	Healthy int64
 	// Last is the state that is stored, or nil.
 	Last *v1.RolloutStatus
@@ -98,7 +98,8 @@ func begin(r Request) *planner {
 	switch {
 	case r.Last == nil:
 		p.status = v1.RolloutStatus{Revision: r.Revision, SpecHash: r.Hash, State: v1.RolloutProgressing}
-		if r.Healthy != r.Revision {
+		hasNumber := func(c Cluster) bool { return c.Revision != 0 }
+		if r.Healthy != r.Revision && slices.ContainsFunc(r.Clusters, hasNumber) {
 			p.status.PreviousRevision = r.Healthy
 		}
 	case r.Last.Revision != r.Revision:
