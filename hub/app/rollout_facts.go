@@ -89,11 +89,9 @@ func clusterOf(entry *v1.ClusterStatus, member *aggregate.Cluster) rollout.Clust
 // addCopy adds what the copy says, and why it could not be written. What is propagated is not part of a revision, and a
 // server that is refused until another one has started is waited for.
 func addCopy(c *rollout.Cluster, entry *v1.ClusterStatus, member *aggregate.Cluster) {
-	failure, applied := member.Failure, entry.AppliedGeneration
-	if copied := member.Copy; copied != nil && copied.Starting {
-		c.Waiting = true
-	} else if copied != nil {
-		c.Refused = copied.Refused
+	failure, applied, copied := member.Failure, entry.AppliedGeneration, member.Copy
+	if copied != nil {
+		c.Waiting, c.Refused = copied.Starting, copied.Refused
 	}
 	if failure != nil && (failure.Propagation || failure.Reason == v1.ReasonUpgradeRefused && c.Waiting) {
 		failure = nil
@@ -101,7 +99,6 @@ func addCopy(c *rollout.Cluster, entry *v1.ClusterStatus, member *aggregate.Clus
 	if entry.Phase == v1.PhaseDeleting {
 		applied = 0 // The application comes back.
 	}
-	copied := member.Copy
 	c.Has = copied != nil && !copied.Deleting && copied.Revision == c.Revision
 	if copied != nil {
 		c.Serving = !copied.Deleting && aggregate.IsAvailable(copied.Status)

@@ -58,11 +58,6 @@ func wants(in *aggregate.Input, db *v1.Database) {
 	}
 }
 
-// refuse makes the database of the first cluster unable to follow the spec, or to do so yet.
-func refuse(in *aggregate.Input, starting bool) {
-	in.Clusters[0].Copy.Refused, in.Clusters[0].Copy.Starting = "m", starting
-}
-
 // TestClustersThatAwaitABackup checks what a rollout sees of an upgrade of the database.
 func TestClustersThatAwaitABackup(t *testing.T) {
 	t.Parallel()
@@ -92,7 +87,7 @@ func TestClustersThatAwaitABackup(t *testing.T) {
 			wants(in, nil)
 		}, rollout.Cluster{Has: true, Settled: true, Serving: true}},
 		"another server has to start before, and the copy is not written": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
-			refuse(in, true)
+			in.Clusters[0].Copy.Starting = true
 			in.Clusters[0].Copy.Revision, in.Clusters[0].Failure = 1, &aggregate.Failure{Reason: v1.ReasonUpgradeRefused, Message: "m"}
 		}, rollout.Cluster{Waiting: true, Serving: true}},
 		"an upgrade waits for a backup": {upgrade, rollout.Cluster{Waiting: true, Has: true, Settled: true, Serving: true}},
@@ -140,10 +135,10 @@ func TestClustersOf(t *testing.T) {
 		}, with(func(c *rollout.Cluster) {
 			c.Cause, c.Stalled, c.Failure = "Conflict: m", v1.ReasonConflict, "Conflict: m"
 		})},
-		"it refuses the server of the spec": {func(_ *v1.EcommerceApp, in *aggregate.Input) { refuse(in, false) },
+		"it refuses the server of the spec": {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Clusters[0].Copy.Refused = "m" },
 			with(func(c *rollout.Cluster) { c.Refused = "m" })},
 		"it refused that of the revision that it was given": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
-			refuse(in, false)
+			in.Clusters[0].Copy.Refused = "m"
 			in.Clusters[0].Copy.Revision, in.Clusters[0].Failure = 1, &aggregate.Failure{Reason: v1.ReasonUpgradeRefused, Message: "m"}
 		}, rollout.Cluster{Refused: "m", Serving: true, Cause: "UpgradeRefused: m", Stalled: v1.ReasonUpgradeRefused, Failure: "UpgradeRefused: m"}},
 		"an earlier one could not be": {func(_ *v1.EcommerceApp, in *aggregate.Input) {

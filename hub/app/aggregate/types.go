@@ -180,8 +180,8 @@ type Copy struct {
 	Rendering string
 	// Database is the server in the copy's spec; zero without a database.
 	Database v1.CopiedServer
-	// Refused says why the database cannot get the server of the spec; empty if it can. Starting means that it may when
-	// a pod has started with the server of the copy.
+	// Refused says why the database cannot get the server of the spec; empty if it can. Starting means that it can when a
+	// pod has started with the server of the copy.
 	Refused  string
 	Starting bool
 	// Deleting is true if the copy is being deleted, and Held names the finalizers of others that hold it,

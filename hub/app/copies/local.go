@@ -97,8 +97,12 @@ func refusal(db *v1.Database, live *v1.EcommerceApp) (starting bool, err error) 
 
 // addRefusal adds to the copy in a cluster whether it is refused the server that it would get from the spec.
 func addRefusal(c *aggregate.Cluster, live *v1.EcommerceApp) {
-	if starting, err := refusal(c.Database, live); err != nil && c.Copy != nil {
-		c.Copy.Refused, c.Copy.Starting = err.Error(), starting
+	switch starting, err := refusal(c.Database, live); {
+	case err == nil || c.Copy == nil:
+	case starting:
+		c.Copy.Starting = true
+	default:
+		c.Copy.Refused = err.Error()
 	}
 }
 

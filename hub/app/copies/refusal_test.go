@@ -24,7 +24,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"it follows":                         {wanted: mysql("9.1.0").Spec.Database, live: mysql("8.4.2")},
 		"it missed the version between":      {wanted: mysql("9.1.0").Spec.Database, live: mysql("8.0.36"), refused: true},
-		"which has yet to start":             {wanted: mysql("9.1.0").Spec.Database, live: never, refused: true, starting: true},
+		"which has yet to start":             {wanted: mysql("9.1.0").Spec.Database, live: never, starting: true},
 		"the spec is not known":              {live: mysql("8.0.36")},
 		"the copy is without a database":     {wanted: mysql("9.1.0").Spec.Database, live: &v1.EcommerceApp{}},
 		"a server that no copy may run":      {wanted: mysql("9").Spec.Database, live: &v1.EcommerceApp{}, refused: true},
