@@ -2,15 +2,19 @@ package copies
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 // intended is a copy that is to be written.
@@ -48,6 +52,34 @@ func (m *MemberQueue) read(ctx context.Context, t *task) (*intended, error) {
 		c.live = live
 	}
 	return c, nil
+}
+
+// facts returns the facts about the member from the hub's cache, with the spec that an application has there, that of its
+// next copy while nothing is written; nil while the member leaves the fleet. A revision that does not exist, or an
+// override that cannot be applied, is a fact about the copy, not an error.
+func (m *MemberQueue) facts(ctx context.Context, t *task) (*MemberFacts, error) {
+	member := &v1.MemberCluster{}
+	if err := m.hub.Get(ctx, client.ObjectKey{Name: m.name}, member); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading the member: %w", err)
+	}
+	// A copy must not change because the status of the member was lost.
+	member = member.Located(t.entry())
+	facts := &MemberFacts{
+		cluster: m.name, managedBy: m.managedBy, region: member.Status.Region, provider: member.Status.Provider, member: member, order: t.order,
+	}
+	target := revisions.Target{Member: member}
+	if t.order != nil {
+		target.Revision, target.Earlier, target.Share = t.order.Revision, t.order.Earlier && !m.holds(t.App), t.order.Share
+	}
+	var err error
+	facts.effective, err = m.options.Revisions.In(ctx, t.App, target)
+	if refused, is := errors.AsType[*apierror.SpecError](err); is {
+		facts.specErr, err = refused, nil
+	}
+	return facts, err
 }
 
 // copyRequest returns the request that writes a copy. The intent becomes the one that is written.

@@ -2,10 +2,7 @@ package copies
 
 import (
 	"context"
-	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -35,20 +32,15 @@ func (m *MemberQueue) Holds(ctx context.Context, app *v1.EcommerceApp) bool {
 // lookUp asks the member's API server for the copy of an application that lost its
 // inventory. The cache is not enough: a copy that it missed would be left behind.
 func (m *MemberQueue) lookUp(ctx context.Context, key types.NamespacedName, app types.UID) error {
-	call, cancel := context.WithTimeout(ctx, m.options.CallTimeout)
-	defer cancel()
-	live := &v1.EcommerceApp{}
-	err := m.cluster.GetAPIReader().Get(call, key, live)
+	live, err := m.ask(ctx, key)
 	if ctx.Err() != nil {
 		return nil // The member is being disconnected, and this lookup with it.
 	}
 	found := recovery.Present
 	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		found, err = recovery.Absent, nil
 	case err != nil:
-		found, err = recovery.Uncertain, fmt.Errorf("looking for the copy: %w", err)
-	case !isOwnedBy(app)(live):
+		found = recovery.Uncertain
+	case live == nil || !isOwnedBy(app)(live):
 		found = recovery.Absent
 	case live.DeletionTimestamp != nil:
 		found = recovery.Terminating

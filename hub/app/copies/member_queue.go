@@ -248,24 +248,6 @@ func (m *MemberQueue) wasDeleted(ctx context.Context, app types.UID) bool {
 	return m.deleted(app) || err == nil && slices.ContainsFunc(left, func(r recovery.Record) bool { return r.App == app && r.Copy == "" })
 }
 
-// facts returns the facts about the member from the hub's cache, with the revision that an application is
-// to have there; nil while the member leaves the fleet.
-func (m *MemberQueue) facts(ctx context.Context, t *task) (*MemberFacts, error) {
-	member := &v1.MemberCluster{}
-	if err := m.hub.Get(ctx, client.ObjectKey{Name: m.name}, member); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("reading the member: %w", err)
-	}
-	// A copy must not change because the status of the member was lost.
-	member = member.Located(t.entry())
-	facts := &MemberFacts{
-		cluster: m.name, managedBy: m.managedBy, region: member.Status.Region, provider: member.Status.Provider, member: member, order: t.order,
-	}
-	return facts, m.addSpec(ctx, t, facts)
-}
-
 // keepCopy hands over a copy that has no entry: without a reconciler it would not be
 // repaired, and would keep its finalizer when it is deleted.
 func (m *MemberQueue) keepCopy(ctx context.Context, key types.NamespacedName) error {
@@ -316,11 +298,11 @@ func (m *MemberQueue) deleteCopy(ctx context.Context, r removal) (gone bool, err
 	if m.paused { // Before the deletion is recorded.
 		return false, apierror.ErrPaused
 	}
-	live, found, err := m.readCertainly(ctx, r.key)
+	live, err := m.readCertainly(ctx, r.key)
 	if err != nil {
 		return false, err
 	}
-	absent := !found || !r.owned(live)
+	absent := live == nil || !r.owned(live)
 	present := !absent && live.DeletionTimestamp == nil
 	if present && r.check != nil {
 		if err := r.check(live); err != nil {
@@ -352,23 +334,32 @@ func (m *MemberQueue) deleteCopy(ctx context.Context, r removal) (gone bool, err
 	return false, nil
 }
 
-// readCertainly reads a copy, and reports whether there is one. A cache may be behind: only the API server can confirm an
-// absence.
-func (m *MemberQueue) readCertainly(ctx context.Context, key client.ObjectKey) (live *v1.EcommerceApp, found bool, err error) {
-	live = &v1.EcommerceApp{}
-	err = m.cluster.GetClient().Get(ctx, key, live)
-	if apierrors.IsNotFound(err) {
-		call, cancel := context.WithTimeout(ctx, m.options.CallTimeout)
-		defer cancel()
-		err = m.cluster.GetAPIReader().Get(call, key, live)
-	}
+// readCertainly returns a copy; nil if there is none. A cache may be behind: only the API server can confirm an absence.
+func (m *MemberQueue) readCertainly(ctx context.Context, key client.ObjectKey) (*v1.EcommerceApp, error) {
+	live := &v1.EcommerceApp{}
+	err := m.cluster.GetClient().Get(ctx, key, live)
 	switch {
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
-		return nil, false, nil
+	case apierrors.IsNotFound(err):
+		return m.ask(ctx, key)
 	case err != nil:
-		return nil, false, fmt.Errorf("reading the copy: %w", err)
+		return nil, fmt.Errorf("reading the copy: %w", err)
 	}
-	return live, true, nil
+	return live, nil
+}
+
+// ask returns a copy by a request to the API server; nil if there is none.
+func (m *MemberQueue) ask(ctx context.Context, key client.ObjectKey) (*v1.EcommerceApp, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.options.CallTimeout)
+	defer cancel()
+	live := &v1.EcommerceApp{}
+	err := m.cluster.GetAPIReader().Get(ctx, key, live)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the copy: %w", err)
+	}
+	return live, nil
 }
 
 // deletesVolumes reports whether the volumes of an application's database are deleted with its copies: not
