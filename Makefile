@@ -272,7 +272,7 @@ mutate: $(GREMLINS) ## Change each operator of PACKAGES=<patterns>, and show whi
 	go run ./e2e/mutants/cmd/mutate -gremlins $(GREMLINS) -mark $(MARK) -sample $(SAMPLE) -seed $(SEED) -test-flags '$(GOTEST_FLAGS)' $(PACKAGES)
 
 .PHONY: isolation
-isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitted, slow, forbidden or flapping, and half while half is frozen; ISOLATION=<regexp> selects some.
+isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitted, slow, forbidden or flapping, or the hub is slow, and half while half is frozen; ISOLATION=<regexp> selects some.
 	SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_ISOLATION='$(ISOLATION)' SHOPFLEET_ISOLATION_SAMPLES=$(SAMPLES) go test -vet=off -run '^$$' -bench '^BenchmarkIsolation$$' -benchtime 1x -timeout 20m $(GOTEST_FLAGS) ./e2e/bench
 	$(if $(ISOLATION)$(filter-out 300,$(SAMPLES)),,$(recordRun))
 
@@ -281,7 +281,7 @@ isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitt
 instruments: ## Run two mutants and short samples of bench and isolation, and show when the whole of each instrument last ran.
 	@$(MAKE) --no-print-directory mutants MUTANTS='exchanged-unasked counts-at-once'
 	@$(MAKE) --no-print-directory bench BENCH=create PAIRS=1
-	@$(MAKE) --no-print-directory isolation ISOLATION=frozen SAMPLES=35
+	@$(MAKE) --no-print-directory isolation ISOLATION='frozen|slow-hub' SAMPLES=35
 	@echo "the last run of the whole:"; cat $(INSTRUMENTS)
 
 # KUBEBUILDER_ASSETS names a folder with programs to use; SHOPFLEET_NO_DOWNLOAD=1 disables downloads.

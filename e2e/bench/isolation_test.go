@@ -35,7 +35,8 @@ const (
 // BenchmarkIsolation reports how long a change of an application takes to the copies in
 // seven healthy members while the eighth has a fault, as ratios to the times without a
 // fault before and after it. It fails if the 99th percentile is more than 1.5 times as
-// high. At last half of the members are frozen and return together.
+// high. Then it does the same with the repair of drift while the hub's own API server is slow,
+// and at last half of the members are frozen and return together.
 func BenchmarkIsolation(b *testing.B) {
 	chosen := choose(b, faultsVariable, []figure[*isolation]{
 		{"frozen", (*isolation).freeze, (*isolation).thaw},
@@ -43,6 +44,7 @@ func BenchmarkIsolation(b *testing.B) {
 		{"latency-5s", (*isolation).delay, (*isolation).removeFault},
 		{"forbidden", (*isolation).takePermissions, (*isolation).givePermissions},
 		{"flapping", (*isolation).flap, (*isolation).settle},
+		{"slow-hub", (*isolation).measureSlowHub, nil},
 		{"half", (*isolation).measureHalf, nil},
 	})
 	f := newIsolation(b)
@@ -81,11 +83,12 @@ func compare(b *testing.B, fault string, during, baseline []time.Duration) {
 	}
 }
 
-// isolation is a fleet of which one member is behind a proxy.
+// isolation is a fleet of which the hub and one member are behind proxies.
 type isolation struct {
 	*framework.Environment
-	app   *v1.EcommerceApp
-	proxy *faults.Proxy
+	app        *v1.EcommerceApp
+	hub, proxy *faults.Proxy
+	// fault is the one that is injected; nil if none is.
 	fault *faults.Fault
 	// stopped ends the flapping.
 	stopFlapping func()
@@ -110,12 +113,22 @@ func newIsolation(b *testing.B) *isolation {
 	for _, name := range names {
 		options.Fleet.Members = append(options.Fleet.Members, fleet.ClusterSpec{Name: name, APIServerOnly: true})
 	}
-	f := &isolation{Environment: framework.New(b, options), measured: names[1:], seen: make(chan sighting, healthy)}
+	f := &isolation{measured: names[1:], seen: make(chan sighting, healthy)}
+	options.Kubeconfig = func(t testing.TB, cluster string, kubeconfig []byte) []byte {
+		t.Helper()
+		if cluster == options.Fleet.Hub.Name {
+			kubeconfig = through(t, f.hub, kubeconfig)
+		}
+		return kubeconfig
+	}
+	f.Environment = framework.New(b, options)
+	f.hub = front(b, f.Fleet.Hub())
 	f.StartHub(b)
 	f.Register(b, names[1:]...)
 	f.registerFaulty(b)
 	f.AwaitMembers(b, names...)
 	f.app = framework.Small("isolation", "shop", names...)
+	f.app.Spec.Backend.Replicas = new(int32(1)) // Without an image there is no backend.
 	framework.Create(b, f.Hub, f.app)
 	framework.Create(b, f.Hub, framework.Small(idleNamespace, "shop", names...))
 	for _, name := range names[1:] {
@@ -129,17 +142,30 @@ func newIsolation(b *testing.B) *isolation {
 func (i *isolation) registerFaulty(b *testing.B) {
 	b.Helper()
 	c := i.Fleet.Member(faulty)
-	i.proxy = faults.Start(b, faults.Target{Server: c.Server(), Authority: c.AdminConfig().CAData})
-	kubeconfig, err := i.proxy.Kubeconfig(framework.Kubeconfig(b, c, config.HubServiceAccount))
-	if err != nil {
-		b.Fatal(err)
-	}
+	i.proxy = front(b, c)
+	kubeconfig := through(b, i.proxy, framework.Kubeconfig(b, c, config.HubServiceAccount))
 	for _, object := range []client.Object{
 		&v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: faulty}, Spec: v1.MemberClusterSpec{Health: framework.Health()}},
 		framework.Registration(faulty, kubeconfig),
 	} {
 		framework.Create(b, i.Hub, object)
 	}
+}
+
+// front starts a proxy in front of the API server of a cluster.
+func front(b *testing.B, c *fleet.Cluster) *faults.Proxy {
+	b.Helper()
+	return faults.Start(b, faults.Target{Server: c.Server(), Authority: c.AdminConfig().CAData})
+}
+
+// through returns a kubeconfig with a proxy in place of its server.
+func through(t testing.TB, p *faults.Proxy, kubeconfig []byte) []byte {
+	t.Helper()
+	kubeconfig, err := p.Kubeconfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
 }
 
 // follow sends each change of the copy in a member to seen.
@@ -185,11 +211,8 @@ func (i *isolation) change(b *testing.B) []time.Duration {
 	b.Helper()
 	i.count++
 	value := fmt.Sprint(i.count)
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1.ReconcileAtAnnotation, value)
 	began := time.Now()
-	if err := i.Hub.Patch(b.Context(), i.app.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
-		b.Fatal(err)
-	}
+	i.patch(b, i.app, `{"metadata":{"annotations":{%q:%q}}}`, v1.ReconcileAtAnnotation, value)
 	var took []time.Duration
 	limit := time.After(time.Minute)
 	for len(took) < len(i.measured) {
@@ -205,6 +228,15 @@ func (i *isolation) change(b *testing.B) []time.Duration {
 	return took
 }
 
+// patch changes an application on the hub.
+func (i *isolation) patch(b *testing.B, app *v1.EcommerceApp, format string, values ...any) {
+	b.Helper()
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, format, values...))
+	if err := i.Hub.Patch(b.Context(), app.DeepCopy(), patch); err != nil {
+		b.Fatal(err)
+	}
+}
+
 func (i *isolation) trickle(*testing.B) {
 	i.fault = i.proxy.Inject(faults.Match{}, faults.Trickle(100*time.Millisecond))
 }
@@ -213,7 +245,10 @@ func (i *isolation) delay(*testing.B) {
 	i.fault = i.proxy.Inject(faults.Match{}, faults.Delay(5*time.Second))
 }
 
-func (i *isolation) removeFault(*testing.B) { i.fault.Remove() }
+func (i *isolation) removeFault(*testing.B) {
+	i.fault.Remove()
+	i.fault = nil
+}
 
 func (i *isolation) freeze(b *testing.B) {
 	b.Helper()
