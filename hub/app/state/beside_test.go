@@ -45,7 +45,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestDrift checks that an object is to be compared again, by whoever asks, until it is written, if a watch has delivered
+// TestDrift checks that an object is to be compared again by each pass until it is written, if a watch has delivered
 // another version than the written one since the last pass began.
 func TestDrift(t *testing.T) {
 	t.Parallel()
