@@ -57,7 +57,7 @@ func (q *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	default:
 	}
 	conflicts := q.conclude(p, errors.Join(problems...))
-	if len(p.pruned) > 0 {
+	if p.pruned {
 		q.Copies.Add(request) // The copy lists them until it is written again.
 	}
 	return retry.Reported(q.dispatcher.Waits, conflicts, errors.Join(append(problems, p.unread)...))

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 func secret(change ...func(*corev1.Secret)) *corev1.Secret {
@@ -135,6 +136,53 @@ func TestMatches(t *testing.T) {
 		if got := matches(live, intent); got != tt.want {
 			t.Errorf("%s: matches is %t, want %t", name, got, tt.want)
 		}
+	}
+}
+
+// TestActionFor checks what is done about an object in a member, and that only the annotation lets the hub write one of
+// others.
+func TestActionFor(t *testing.T) {
+	t.Parallel()
+	intent := forCopy(secret(), copied("u"), nil)
+	foreign := func(policy v1.AdoptPolicy, password string) func(*corev1.Secret) {
+		return func(s *corev1.Secret) {
+			s.Labels, s.OwnerReferences = nil, nil
+			s.Annotations, s.Data = map[string]string{v1.AdoptAnnotation: string(policy)}, map[string][]byte{"password": []byte(password)}
+		}
+	}
+	for name, tt := range map[string]struct {
+		change func(*corev1.Secret)
+		want   v1.PendingAction
+		// reason is that of the error, retried whether it passes by itself.
+		reason  string
+		retried bool
+	}{
+		"as written":                {change: func(*corev1.Secret) {}},
+		"another value":             {change: func(s *corev1.Secret) { s.Data = nil }, want: v1.PendingUpdate},
+		"another type":              {change: func(s *corev1.Secret) { s.Type = "example.com/custom" }, want: v1.PendingRecreate},
+		"being deleted":             {change: func(s *corev1.Secret) { s.DeletionTimestamp = new(metav1.Now()) }, retried: true},
+		"of others":                 {change: foreign("", "hunter2"), reason: v1.ReasonConflict},
+		"to be adopted":             {change: foreign(v1.AdoptAlways, "theirs"), want: v1.PendingUpdate},
+		"to be adopted if the same": {change: foreign(v1.AdoptIfNoDiff, "hunter2"), want: v1.PendingUpdate},
+		"to be adopted, not same":   {change: foreign(v1.AdoptIfNoDiff, "theirs"), reason: v1.ReasonConflict},
+		"of a controller": {change: func(s *corev1.Secret) {
+			foreign(v1.AdoptAlways, "")(s)
+			s.OwnerReferences = []metav1.OwnerReference{{Controller: new(true)}}
+		}, reason: v1.ReasonConflict},
+		"to be adopted, and deleted": {change: func(s *corev1.Secret) {
+			foreign(v1.AdoptAlways, "")(s)
+			s.DeletionTimestamp = new(metav1.Now())
+		}, retried: true},
+	} {
+		live := intent.DeepCopyObject().(*corev1.Secret)
+		tt.change(live)
+		got, err := actionFor(live, intent)
+		if d := apierror.Decide(err); got != tt.want || d.Reason != tt.reason || (d.Class == apierror.Conflict) != tt.retried {
+			t.Errorf("%s: %q, %v, want %q, %q", name, got, err, tt.want, tt.reason)
+		}
+	}
+	if got, err := actionFor(nil, intent); got != v1.PendingCreate || err != nil {
+		t.Errorf("a missing object: %q, %v", got, err)
 	}
 }
 

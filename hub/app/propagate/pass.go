@@ -26,8 +26,8 @@ type pass struct {
 	// held means that nothing is written, and pending is what would be.
 	held    bool
 	pending []v1.PendingChange
-	// pruned are the objects that were deleted.
-	pruned []v1.PropagatedObject
+	// pruned means that the copy lists what is deleted.
+	pruned bool
 	done   state.Beside
 	// unread means that the hub's API server did not respond: a problem of no cluster.
 	unread error
@@ -154,7 +154,7 @@ func (p *pass) prune(ctx context.Context, object v1.PropagatedObject) error {
 	}
 	p.done.Pruned[object] = true
 	delete(p.done.Written, object)
-	p.pruned = append(p.pruned, object)
+	p.pruned = true
 	return nil
 }
 
