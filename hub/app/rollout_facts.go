@@ -86,16 +86,19 @@ func clusterOf(entry *v1.ClusterStatus, member *aggregate.Cluster) rollout.Clust
 	return c
 }
 
-// addCopy adds what the copy says, and why it could not be written. What is propagated is not part of a revision, and a
-// server that is refused until another one has started is waited for.
+// failureOf returns why the copy in a member could not be written, or nil. What is propagated is not part of a revision,
+// and a server that is refused until another one has started is waited for.
+func failureOf(member *aggregate.Cluster) *aggregate.Failure {
+	failure, starting := member.Failure, member.Copy != nil && member.Copy.Starting
+	if failure != nil && (failure.Propagation || failure.Reason == v1.ReasonUpgradeRefused && starting) {
+		return nil
+	}
+	return failure
+}
+
+// addCopy adds what the copy says, and why it could not be written.
 func addCopy(c *rollout.Cluster, entry *v1.ClusterStatus, member *aggregate.Cluster) {
-	failure, applied, copied := member.Failure, entry.AppliedGeneration, member.Copy
-	if copied != nil {
-		c.Waiting, c.Refused = copied.Starting, copied.Refused
-	}
-	if failure != nil && (failure.Propagation || failure.Reason == v1.ReasonUpgradeRefused && c.Waiting) {
-		failure = nil
-	}
+	failure, applied, copied := failureOf(member), entry.AppliedGeneration, member.Copy
 	if entry.Phase == v1.PhaseDeleting {
 		applied = 0 // The application comes back.
 	}
@@ -106,6 +109,7 @@ func addCopy(c *rollout.Cluster, entry *v1.ClusterStatus, member *aggregate.Clus
 			c.DownSince = available.LastTransitionTime.Time
 		}
 		c.Unready = rollout.ComponentsOf(&copied.Status)
+		c.Waiting, c.Refused = copied.Starting, copied.Refused
 	}
 	c.Settled = c.Has && member.Settled(applied)
 	if c.Has && !isReady(copied) {

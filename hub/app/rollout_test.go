@@ -86,10 +86,6 @@ func TestClustersThatAwaitABackup(t *testing.T) {
 			upgrade(app, in)
 			wants(in, nil)
 		}, rollout.Cluster{Has: true, Settled: true, Serving: true}},
-		"another server has to start before, and the copy is not written": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
-			in.Clusters[0].Copy.Starting = true
-			in.Clusters[0].Copy.Revision, in.Clusters[0].Failure = 1, &aggregate.Failure{Reason: v1.ReasonUpgradeRefused, Message: "m"}
-		}, rollout.Cluster{Waiting: true, Serving: true}},
 		"an upgrade waits for a backup": {upgrade, rollout.Cluster{Waiting: true, Has: true, Settled: true, Serving: true}},
 	})
 }
@@ -135,12 +131,6 @@ func TestClustersOf(t *testing.T) {
 		}, with(func(c *rollout.Cluster) {
 			c.Cause, c.Stalled, c.Failure = "Conflict: m", v1.ReasonConflict, "Conflict: m"
 		})},
-		"it refuses the server of the spec": {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Clusters[0].Copy.Refused = "m" },
-			with(func(c *rollout.Cluster) { c.Refused = "m" })},
-		"it refused that of the revision that it was given": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
-			in.Clusters[0].Copy.Refused = "m"
-			in.Clusters[0].Copy.Revision, in.Clusters[0].Failure = 1, &aggregate.Failure{Reason: v1.ReasonUpgradeRefused, Message: "m"}
-		}, rollout.Cluster{Refused: "m", Serving: true, Cause: "UpgradeRefused: m", Stalled: v1.ReasonUpgradeRefused, Failure: "UpgradeRefused: m"}},
 		"an earlier one could not be": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Clusters[0].Failure = &aggregate.Failure{Reason: v1.ReasonConflict, Message: "m", Earlier: true}
 		}, healthy},
@@ -157,6 +147,24 @@ func TestClustersOf(t *testing.T) {
 			in.Clusters[0].Connection, in.Clusters[0].Copy = aggregate.Connecting, nil
 		}, rollout.Cluster{SetAside: true, Connecting: true}},
 		"paused": {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Clusters[0].Paused = true }, with(func(c *rollout.Cluster) { c.SetAside = true })},
+	})
+}
+
+// TestClustersThatRefuse checks what a rollout sees of a database that cannot follow the server of the spec, or not yet.
+func TestClustersThatRefuse(t *testing.T) {
+	t.Parallel()
+	checkClustersOf(t, map[string]clusterCase{
+		"another server has to start before, and the copy is not written": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
+			in.Clusters[0].Copy.Starting = true
+			in.Clusters[0].Copy.Revision, in.Clusters[0].Failure = 1, &aggregate.Failure{Reason: v1.ReasonUpgradeRefused, Message: "m"}
+		}, rollout.Cluster{Waiting: true, Serving: true}},
+		"it refuses the server of the spec": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
+			in.Clusters[0].Copy.Refused = "m"
+		}, rollout.Cluster{Refused: "m", Has: true, Settled: true, Serving: true}},
+		"it refused that of the revision that it was given": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
+			in.Clusters[0].Copy.Refused = "m"
+			in.Clusters[0].Copy.Revision, in.Clusters[0].Failure = 1, &aggregate.Failure{Reason: v1.ReasonUpgradeRefused, Message: "m"}
+		}, rollout.Cluster{Refused: "m", Serving: true, Cause: "UpgradeRefused: m", Stalled: v1.ReasonUpgradeRefused, Failure: "UpgradeRefused: m"}},
 	})
 }
 
