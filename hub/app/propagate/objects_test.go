@@ -160,7 +160,7 @@ func TestActionFor(t *testing.T) {
 		"as written":                {change: func(*corev1.Secret) {}},
 		"another value":             {change: func(s *corev1.Secret) { s.Data = nil }, want: v1.PendingUpdate},
 		"another type":              {change: func(s *corev1.Secret) { s.Type = "example.com/custom" }, want: v1.PendingRecreate},
-		"being deleted":             {change: func(s *corev1.Secret) { s.DeletionTimestamp = new(metav1.Now()) }, retried: true},
+		"being deleted":             {change: func(s *corev1.Secret) { s.DeletionTimestamp = new(metav1.Unix(1, 0)) }, retried: true},
 		"of others":                 {change: foreign("", "hunter2"), reason: v1.ReasonConflict},
 		"to be adopted":             {change: foreign(v1.AdoptAlways, "theirs"), want: v1.PendingUpdate},
 		"to be adopted if the same": {change: foreign(v1.AdoptIfNoDiff, "hunter2"), want: v1.PendingUpdate},
@@ -171,7 +171,7 @@ func TestActionFor(t *testing.T) {
 		}, reason: v1.ReasonConflict},
 		"to be adopted, and deleted": {change: func(s *corev1.Secret) {
 			foreign(v1.AdoptAlways, "")(s)
-			s.DeletionTimestamp = new(metav1.Now())
+			s.DeletionTimestamp = new(metav1.Unix(1, 0))
 		}, retried: true},
 	} {
 		live := intent.DeepCopyObject().(*corev1.Secret)
