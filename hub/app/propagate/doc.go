@@ -5,8 +5,9 @@
 // The Dispatcher reads sources on the hub, in a queue of its own, and runs a MemberQueue for each connected member, so
 // that neither a read on the hub nor a propagated object delays a copy. A MemberQueue is woken by each result about a
 // copy (package copies), by a source that has changed, and by the watch on what it wrote. It writes what the copy lists,
-// once the copy is as the present order says, and deletes what the copy lists and the application does not. Its result
-// is kept in package state; package copies observes it with that about the copy.
+// once the copy is as the present order says, and deletes what the copy lists and the application does not. Beside a copy
+// that is refused, it goes on with what the copy lists already. Its result is kept in package state; package copies
+// observes it with that about the copy.
 //
 // Package apply sends, adopts and deletes the objects, as it does others; objects.go decides what is to be done about one
 // of them, for writes, for what a pause holds back and for a Plan, which DryRun answers.

@@ -9,7 +9,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Owner is a copy that a queue has written, or found as it should be, so that objects may be written beside it.
+// Owner is a copy that a queue has written, found as it should be, or could not write because it is refused, so that
+// objects may be written beside it.
 type Owner struct {
 	// UID is empty for a copy that is yet to be created while nothing is written, as Held says. Created means that the
 	// last attempt created it, so that the objects are probably missing.
@@ -57,8 +58,8 @@ type beside struct {
 // Deleted is no resource version.
 const Deleted = "deleted"
 
-// Owner returns the Decision about an application and the copy beside which it is to be carried out; nil unless the copy
-// is known to be as the present order says.
+// Owner returns the Decision about an application and the copy beside which it is to be carried out; nil unless the queue
+// of copies has acted on the present order, and the copy is as that says or was refused.
 func (m *Member) Owner(key types.NamespacedName) (*Decision, *Owner) {
 	m.state.mu.RLock()
 	defer m.state.mu.RUnlock()
