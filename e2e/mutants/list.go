@@ -41,8 +41,8 @@ func ofErrors() []Mutant {
 		},
 		{
 			"error-swallowed", "an unknown error of a read counts as absence",
-			memberQueue, "		return nil, false, fmt.Errorf(\"reading the copy: %w\", err)\n",
-			"		return nil, false, nil\n",
+			memberQueue, "	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):\n",
+			"	case err != nil, meta.IsNoMatchError(err):\n",
 			dispatch, "TestMemberQueue/absence",
 		},
 		{
@@ -141,12 +141,12 @@ func ofMembers() []Mutant {
 		},
 		{
 			"strangers-deleted", "an application that is not the copy is deleted",
-			memberQueue, "	absent := !found || !r.owned(live)\n", "	absent := !found\n",
+			memberQueue, "	absent := live == nil || !r.owned(live)\n", "	absent := live == nil\n",
 			dispatch, "TestMemberQueue/stranger",
 		},
 		{
 			"absence-from-the-cache", "the cache alone proves that a copy is gone",
-			memberQueue, "err = m.cluster.GetAPIReader().Get(call, key, live)", "_ = call",
+			memberQueue, "		return m.ask(ctx, key)\n", "		return nil, nil\n",
 			dispatch, "TestMemberQueue/absence",
 		},
 		{
