@@ -203,8 +203,9 @@ func (s *suite) test(t *testing.T, ref *reference, p point, r *run) outcome {
 		found.reached = r.crash(t, p)
 		lap("until the crash")
 		canary := s.editCanary(t)
-		r.awaitEnd(t, ref, &found.loss)
+		// First, since awaitEnd skips time that the new process must have begun to wait for.
 		framework.Await(t, s.Hub, canary, "the new process to work", applied)
+		r.awaitEnd(t, ref, &found.loss)
 		lap("Lease, start and convergence")
 		after := s.Mark(t)
 		framework.Pause(t, quiet)
