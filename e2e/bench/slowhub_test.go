@@ -185,13 +185,17 @@ func (i *isolation) repair(ctx context.Context, member client.WithWatch, o drift
 // checkWrites checks that an object was written as often in a member since a mark as it was to be.
 func (i *isolation) checkWrites(b *testing.B, marked framework.Marks, member string, o drifting, want int) {
 	b.Helper()
-	var log audit.Log
-	within(b, "the log of "+member, func() (bool, string) { // A watch may tell of a write before it is logged.
-		log = i.Since(b, marked, i.Fleet.Member(member)).Writes().Succeeded().In(i.app.Namespace).Of(o.resource).
+	writes := func() audit.Log {
+		return i.Since(b, marked, i.Fleet.Member(member)).Writes().Succeeded().In(i.app.Namespace).Of(o.resource).
 			Where(func(e audit.Event) bool { return e.Subresource == "" && e.Name == o.name })
-		return len(log) >= want, fmt.Sprintf("it has %d of %d writes of %s", len(log), want, o.resource)
+	}
+	framework.Eventually(b, "the log of "+member, func(context.Context) error { // A watch may tell of a write before it is logged.
+		if n := len(writes()); n < want {
+			return fmt.Errorf("%w: %d of %d writes of %s", errNotYet, n, want, o.resource)
+		}
+		return nil
 	})
-	if len(log) > want {
+	if log := writes(); len(log) > want {
 		b.Errorf("%s: %s were written %d times, want %d:\n%s", member, o.resource, len(log), want, log)
 	}
 }
