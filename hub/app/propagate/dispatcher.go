@@ -80,7 +80,9 @@ func (d *Dispatcher) Engage(ctx context.Context, cl cluster.Cluster, m Member) {
 	c := controller.Controller{
 		Name: controllerName, Cluster: m.Name, Reconciler: q, Queue: m.Queue, Logger: d.Logger,
 		Sources: []source.Source{q.objects()}, Workers: workers, LastRetry: lastRetry,
-		List: func(context.Context) ([]reconcile.Request, error) { return requestsOf(m.Memory.Owners()), nil },
+		List: func(context.Context) ([]reconcile.Request, error) {
+			return controller.RequestsOf(m.Memory.Owners()...), nil
+		},
 	}
 	d.Runner.Engage(ctx, multicluster.ClusterName(m.Name), controller.Engagement[*MemberQueue]{Cluster: cl, Value: q, Run: c.Run})
 }
@@ -104,12 +106,4 @@ func (d *Dispatcher) follow(app types.NamespacedName) {
 			q.Queue.Add(request)
 		}
 	}
-}
-
-func requestsOf(keys []types.NamespacedName) []reconcile.Request {
-	requests := make([]reconcile.Request, 0, len(keys))
-	for _, key := range keys {
-		requests = append(requests, reconcile.Request{NamespacedName: key})
-	}
-	return requests
 }
