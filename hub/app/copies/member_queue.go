@@ -78,6 +78,7 @@ func (m *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	}
 	last, _ := m.memory.Result(key, t.App.UID)
 	next.Follow(last, err, m.options.Clock.Now(), m.options.Waits.Scaled(state.LastingAfter))
+	next.CountConflict(last, retry.HasConflict(err))
 	m.conclude(request, t, next)
 	if next.Applied && !m.holds(t.App) {
 		err = errors.Join(err, m.dropRecords(ctx, t.App))

@@ -1,12 +1,9 @@
 package state
 
 import (
-	"errors"
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -33,20 +30,15 @@ func TestConflictsAreCounted(t *testing.T) {
 	}
 }
 
-// TestConflictsFollow checks that conflicts of a copy in a row are counted, also one that is joined with another error,
-// and that the count is no news.
+// TestConflictsFollow checks that conflicts of a copy in a row are counted, and that the count is no news.
 func TestConflictsFollow(t *testing.T) {
 	t.Parallel()
-	conflict := apierrors.NewConflict(schema.GroupResource{}, "shop", errors.New("newer"))
 	last := Result{}
-	for i, step := range []struct {
-		err  error
-		want int
-	}{{conflict, 1}, {errors.Join(errors.New("other"), conflict), 2}, {nil, 0}, {conflict, 1}, {errors.New("other"), 0}} {
+	for i, want := range []int{1, 2, 0, 1, 0} {
 		next := Result{}
-		next.Follow(last, step.err, time.Time{}, LastingAfter)
-		if next.Conflicts != step.want || last.differs(&next) {
-			t.Errorf("step %d: %d conflicts, want %d", i, next.Conflicts, step.want)
+		next.CountConflict(last, want > 0)
+		if next.Conflicts != want || last.differs(&next) {
+			t.Errorf("step %d: %d conflicts, want %d", i, next.Conflicts, want)
 		}
 		last = next
 	}

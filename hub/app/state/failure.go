@@ -6,7 +6,6 @@ import (
 
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
-	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // LastingAfter is the time after which what the member's API server fails on waits for a user.
@@ -27,9 +26,6 @@ func FailureOf(err error) *aggregate.Failure {
 // Follow adds to the result of an attempt that ended with an error what follows from the last one about the same
 // application. A failure that may pass by itself waits for a user if it lasts for a time.
 func (r *Result) Follow(last Result, err error, now time.Time, lasting time.Duration) {
-	if retry.HasConflict(err) {
-		r.Conflicts = last.Conflicts + 1
-	}
 	if err != nil && r.stillFails(last) {
 		r.Failure, r.Failing = last.Failure, last.Failing
 	}
@@ -41,6 +37,13 @@ func (r *Result) Follow(last Result, err error, now time.Time, lasting time.Dura
 		r.Failing = last.Failing
 	}
 	r.Failure.Lasting = now.Sub(r.Failing) >= lasting
+}
+
+// CountConflict counts an attempt that ended in a conflict, after the last one.
+func (r *Result) CountConflict(last Result, conflict bool) {
+	if conflict {
+		r.Conflicts = last.Conflicts + 1
+	}
 }
 
 // stillFails reports whether the last failure is that of an attempt that ended without a reason, such as a conflict: it
