@@ -11,7 +11,7 @@ func TestOverridesHaveOneOwner(t *testing.T) {
 	const owner, imported = "hub/app/revisions/", `"github.com/shopfleet/shopfleet/hub/app/overrides"`
 	owns := false
 	for _, f := range listFiles(t) {
-		if !f.isGo() || f.isTest() || !strings.Contains(string(f.text), imported) {
+		if !f.isGo() || f.isTest() || !strings.Contains(f.text, imported) {
 			continue
 		}
 		if strings.HasPrefix(f.path, owner) {
