@@ -46,6 +46,7 @@ func TestOrders(t *testing.T) {
 			a.Status.Backups[0].Version = "14.5"
 		}, want: []string{"b"}},
 		"an upgrade no longer waits":  {before: held, after: database, want: []string{"b"}},
+		"another server":              {before: database, after: func(a *v1.EcommerceApp) { database(a); a.Spec.Database.Version = "15.1" }, want: []string{"a", "b"}},
 		"another application instead": {after: func(a *v1.EcommerceApp) { a.UID = "u-2" }, want: []string{"a", "b"}},
 	}
 	for name, tt := range tests {

@@ -33,8 +33,10 @@ func (m *MemberQueue) Holds(ctx context.Context, app *v1.EcommerceApp) bool {
 // inventory. The cache is not enough: a copy that it missed would be left behind.
 func (m *MemberQueue) lookUp(ctx context.Context, key types.NamespacedName, app types.UID) error {
 	live, err := m.ask(ctx, key)
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil // The member is being disconnected, and this lookup with it.
+	default:
 	}
 	found := recovery.Present
 	switch {

@@ -7,17 +7,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
@@ -27,63 +21,35 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
-// member is a member whose queue runs when a test says so. Its cache holds what a test
-// puts there.
-type member struct {
-	cluster.Cluster
-	client.WithWatch
-	dispatcher *Dispatcher
-	queue      *MemberQueue
-	// app is the application on the hub.
-	app *v1.EcommerceApp
-	// cached is the copy in the member's cache: nil if it has none.
-	cached *v1.EcommerceApp
-	// denied is the error of each read from the API server; nil if they succeed.
-	denied error
-	// refused is the error of each creation; nil if they succeed. They are counted.
-	refused   error
-	creations int
-	// kept holds what the member has recorded.
-	kept fakeRecord
-	// uid is the UID of the cluster in the status of the MemberCluster.
-	uid string
-}
-
+// TestMemberQueue checks what the queue of a member does about the copies that it finds.
 func TestMemberQueue(t *testing.T) {
 	c := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: "a", APIServerOnly: true}}}).Member("a")
-	scheme := runtime.NewScheme()
-	if err := errors.Join(
-		c.ApplyFolder(t.Context(), "../../../config/crd/bases"),
-		clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme),
-	); err != nil {
+	if err := c.ApplyFolder(t.Context(), "../../../config/crd/bases"); err != nil {
 		t.Fatal(err)
 	}
-	admin, err := client.NewWithWatch(c.AdminConfig(), client.Options{Scheme: scheme})
+	admin, err := client.NewWithWatch(c.AdminConfig(), client.Options{Scheme: schemeOf(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]func(*testing.T, *member){
 		"manager":  testManager,
+		"mode":     testMode,
+		"quiet":    testQuiet,
+		"denied":   testDenied,
+		"slow":     testSlow,
 		"stranger": testStranger,
 		"absence":  testAbsence,
-		"mode":     testMode,
 		"lookup":   testLookup,
 		"unasked":  testUnasked,
-		"quiet":    testQuiet,
 		"update":   testUpdate,
-		"kept":     testKept,
-		"denied":   testDenied,
-		"refused":  testRefused,
 		"lasting":  testLasting,
 		"over":     testOver,
-		"residue":  testResidue,
 		"newer":    testNewer,
 		"deleted":  testDeleted,
 		"again":    testDeletedAgain,
 		"by-hand":  testDeletedByHand,
 		"left":     testLeft,
 		"moved":    testMoved,
-		"volumes":  testVolumes,
 		"back":     testBack,
 		"confirm":  testConfirm,
 		"compared": testCompared,
@@ -91,23 +57,16 @@ func TestMemberQueue(t *testing.T) {
 		"space":    testNamespace,
 		"left-as":  testLeaveCopy,
 		"unseen":   testUnobserved,
-		"slow":     testSlow,
+		"dry-run":  testDryRun,
+		"dry-end":  testDryRunDeletion,
+		"volumes":  testVolumes,
+		"held":     testHeld,
+		"residue":  testResidue,
+		"kept":     testKept,
+		"reason":   testLeaveOthers,
+		"refused":  testRefused,
 	} {
-		t.Run(name, func(t *testing.T) {
-			m := &member{WithWatch: admin, app: shop(1, 1, "a"), uid: "u"}
-			m.app.Name = name
-			m.app.Spec.Image = "shop:v1"
-			d := New(m, Options{
-				Recorder: events.NewFakeRecorder(100), Record: func(string) Record { return &m.kept },
-				FanOut: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fanout_seconds", Help: "Fan-out."}, []string{"cluster"}),
-			})
-			// The dispatcher is not started.
-			if err := d.Engage(t.Context(), "a", m); err != nil {
-				t.Fatal(err)
-			}
-			m.dispatcher, m.queue = d, d.Get("a")
-			test(t, m)
-		})
+		t.Run(name, func(t *testing.T) { test(t, newMember(t, name, admin)) })
 	}
 }
 
@@ -307,6 +266,38 @@ func testLookup(t *testing.T, m *member) {
 		t.Fatal(err)
 	}
 	look(recovery.Terminating)
+	m.denied = errors.New("denied")
+	m.queue.Find(m.app)
+	if _, err := m.queue.Reconcile(t.Context(), controller.RequestFor(m.app)); !errors.Is(err, m.denied) {
+		t.Errorf("a lookup that is denied: %v", err)
+	}
+	if got := m.queue.Find(m.app); got != recovery.Uncertain {
+		t.Errorf("found %d, want that it is not known", got)
+	}
+}
+
+// testLeaveOthers checks that what is no copy is left as it is, whatever keeps a copy from being made, and is not held.
+func testLeaveOthers(t *testing.T, m *member) {
+	t.Helper()
+	m.reconcile(t)
+	live := m.live(t)
+	stranger := live.DeepCopy()
+	stranger.Labels, stranger.Annotations = nil, nil
+	m.queue.managedBy = v1.ManagedByAgent
+	cause := errors.New("no")
+	for name, tt := range map[string]struct {
+		live  *v1.EcommerceApp
+		holds bool
+	}{"none": {nil, false}, "of a user": {stranger, false}, "the copy": {live, true}} {
+		m.cached = tt.live
+		if err := m.queue.leaveCopy(t.Context(), m.app, tt.live, cause); !errors.Is(err, cause) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if changed := m.live(t).ResourceVersion != live.ResourceVersion; changed != tt.holds || m.queue.Holds(t.Context(), m.app) != tt.holds {
+			t.Errorf("%s: changed %t, held %t", name, changed, !tt.holds)
+		}
+		live = m.live(t)
+	}
 }
 
 // testUnasked checks that a new application has no inventory yet, and its copy is not looked for until the reconciler
@@ -323,54 +314,4 @@ func testUnasked(t *testing.T, m *member) {
 		}
 		m.reconcile(t)
 	}
-}
-
-// reconcile runs the queue once for the application, as it was decided.
-func (m *member) reconcile(t *testing.T) reconcile.Result {
-	t.Helper()
-	m.handOver()
-	result, err := m.queue.Reconcile(t.Context(), controller.RequestFor(m.app))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
-}
-
-// live reads the copy from the API server.
-func (m *member) live(t *testing.T) *v1.EcommerceApp {
-	t.Helper()
-	found := &v1.EcommerceApp{}
-	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), found); err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-// Get reads from the cache of the hub.
-func (m *member) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	switch o := into.(type) {
-	case *v1.EcommerceApp:
-		if m.app.UID == "" {
-			return apierrors.NewNotFound(v1.GroupVersion.WithResource("ecommerceapps").GroupResource(), key.Name)
-		}
-		m.app.DeepCopyInto(o)
-	case *v1.MemberCluster:
-		o.Name, o.Status.ClusterUID = key.Name, m.uid
-	}
-	return nil
-}
-
-// List finds nothing: applications are not listed while no queue runs.
-func (m *member) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
-
-// GetAPIReader returns a client of the API server.
-func (m *member) GetAPIReader() client.Reader {
-	return interceptor.NewClient(m.WithWatch, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
-			if m.denied != nil {
-				return m.denied
-			}
-			return c.Get(ctx, key, into, opts...)
-		},
-	})
 }

@@ -4,10 +4,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
 	"github.com/shopfleet/shopfleet/hub/app/state"
+	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
 // TestRemaining checks that a copy does not list pruned objects, and that another copy has all objects that it lists.
@@ -34,6 +37,41 @@ func TestRemaining(t *testing.T) {
 	live.UID = "other"
 	if left := l.remaining(app, live); len(left) != 1 {
 		t.Errorf("another copy: %v remains, want what it lists", left)
+	}
+}
+
+// TestOwnerAfter checks beside which copies objects are written: those that an attempt wrote or found as they should be,
+// and one that a pause keeps from being created.
+func TestOwnerAfter(t *testing.T) {
+	t.Parallel()
+	app := shop(1, 1, "a")
+	mine, stranger, ending := app.DeepCopy(), app.DeepCopy(), app.DeepCopy()
+	mine.UID, stranger.UID, ending.UID = "mine", "stranger", "ending"
+	mine.Annotations = map[string]string{v1.HubAppUIDAnnotation: string(app.UID)}
+	ending.Annotations, ending.DeletionTimestamp = mine.Annotations, &metav1.Time{}
+	answer := &unstructured.Unstructured{}
+	answer.SetUID("created")
+	for name, tt := range map[string]struct {
+		live   *v1.EcommerceApp
+		paused bool
+		result apply.Result
+		want   *state.Owner
+	}{
+		"unchanged":           {mine, false, apply.Result{Outcome: apply.Unchanged}, &state.Owner{UID: "mine"}},
+		"adopted":             {stranger, false, apply.Result{Outcome: apply.Updated}, &state.Owner{UID: "stranger"}},
+		"created":             {nil, false, apply.Result{Outcome: apply.Created, Object: answer}, &state.Owner{UID: "created", Created: true}},
+		"yet to be seen":      {nil, false, apply.Result{Outcome: apply.Expected}, nil},
+		"being deleted":       {ending, false, apply.Result{Outcome: apply.Unchanged}, nil},
+		"found so":            {mine, false, apply.Result{Outcome: apply.Terminating}, nil},
+		"paused":              {mine, true, apply.Result{}, &state.Owner{UID: "mine", Held: true}},
+		"paused, of others":   {stranger, true, apply.Result{}, nil},
+		"paused, not there":   {nil, true, apply.Result{}, &state.Owner{Held: true}},
+		"paused, and it ends": {ending, true, apply.Result{}, nil},
+	} {
+		m := &MemberQueue{paused: tt.paused}
+		if diff := cmp.Diff(tt.want, m.ownerAfter(app, tt.live, tt.result)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -1,9 +1,11 @@
 package copies
 
 import (
+	"context"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -45,5 +47,39 @@ func TestConcerns(t *testing.T) {
 	}
 	if queue, reconciler := concerns(nil, &v1.EcommerceApp{}, true); !queue || !reconciler {
 		t.Error("a new copy concerns neither")
+	}
+}
+
+// TestWakes checks which queues a change of a copy wakes: none after the end of the connection.
+func TestWakes(t *testing.T) {
+	t.Parallel()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	before := copyWithStatus("u-1", "c-1")
+	edited := before.DeepCopy()
+	edited.Generation++
+	progress := before.DeepCopy()
+	progress.Status.Message = "starting"
+	for name, tt := range map[string]struct {
+		ended             bool
+		before, after     any
+		queue, reconciler int
+	}{
+		"a new one":        {false, nil, before, 1, 1},
+		"an edit":          {false, before, edited, 1, 1},
+		"a status":         {false, before, progress, 0, 1},
+		"after the end":    {true, nil, before, 0, 0},
+		"another object":   {false, nil, "text", 0, 0},
+		"another, the end": {true, nil, "text", 0, 0},
+	} {
+		m, ctx := &MemberQueue{memory: newMemory("a")}, t.Context()
+		if tt.ended {
+			ctx = ended
+		}
+		var queue, reconciler int
+		m.wakes(func(reconcile.Request) { queue++ }, func(reconcile.Request) { reconciler++ })(ctx, tt.before, tt.after)
+		if queue != tt.queue || reconciler != tt.reconciler {
+			t.Errorf("%s: the queue %d times, want %d; the reconciler %d, want %d", name, queue, tt.queue, reconciler, tt.reconciler)
+		}
 	}
 }
