@@ -59,7 +59,8 @@ func (i *isolation) repairs(b *testing.B) []time.Duration {
 			i.edit(b)
 			i.awaitWrite(b, began, i.app.Namespace, "status")
 		} else {
-			i.patch(b, framework.Small(idleNamespace, i.app.Name), `{"metadata":{"annotations":{%q:%q}}}`, v1.ImageUpdatedAnnotation, v1.RestartNow)
+			// A token of its own each time: the last one may not be handled yet.
+			i.patch(b, framework.Small(idleNamespace, i.app.Name), `{"metadata":{"annotations":{%q:%q}}}`, v1.ImageUpdatedAnnotation, fmt.Sprint(began.UnixNano()))
 			i.awaitWrite(b, began, idleNamespace, "")
 		}
 		all = append(all, i.drift(b)...)
