@@ -26,6 +26,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
+	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/meta"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
@@ -260,7 +261,11 @@ func comparableContent(object *unstructured.Unstructured, app *v1.EcommerceApp) 
 	for _, key := range []string{v1.SpecHashAnnotation, "deployment.kubernetes.io/revision"} {
 		unstructured.RemoveNestedField(content, "metadata", "annotations", key)
 	}
-	// A new application has not changed its password yet, nor got a database later than its backend.
+	// A new application has not changed its password yet, nor got a database later than its backend. What is noted of the
+	// backend's pods follows from that too.
+	if object.GetLabels()[v1.ComponentLabel] == render.Backend {
+		unstructured.RemoveNestedField(content, "metadata", "annotations", v1.RenderedAnnotation)
+	}
 	annotations := []string{"spec", "template", "metadata", "annotations"}
 	unstructured.RemoveNestedField(content, append(slices.Clone(annotations), database.RotationAnnotation)...)
 	if left, _, _ := unstructured.NestedMap(content, annotations...); len(left) == 0 {
