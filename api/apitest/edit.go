@@ -118,6 +118,9 @@ func repair(spec *v1.EcommerceAppSpec) {
 		}
 	}
 	if db := spec.Database; db != nil {
+		if db.Engine == v1.EngineMySQL && db.Image != "" {
+			db.Image = "registry.example.com/database:" + db.Version
+		}
 		if db.Backup.Enabled && db.Backup.Schedule == "" {
 			db.Backup.Schedule = "0 2 * * *"
 		}

@@ -170,7 +170,7 @@ func randomName(r *rand.Rand) string {
 func randomDatabase(r *rand.Rand) *v1.Database {
 	db := &v1.Database{Engine: v1.EnginePostgreSQL, Version: fmt.Sprintf("%d.%d", 10+r.IntN(9), r.IntN(20))}
 	if r.IntN(2) == 0 {
-		db.Engine, db.Version = v1.EngineMySQL, fmt.Sprintf("8.%d", r.IntN(5))
+		db.Engine, db.Version = v1.EngineMySQL, fmt.Sprintf("8.%d.1", r.IntN(5))
 	}
 	db.Storage = fmt.Sprintf("%dGi", 1+r.IntN(1000))
 	if r.IntN(2) == 0 {
