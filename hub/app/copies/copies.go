@@ -82,7 +82,7 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	released := out.Spec.Database.DeepCopy()
 	err := localize(app, &out.Spec, p, live)
 	if p.effective.Earlier {
-		if p.isAhead(live) {
+		if p.isNewTo(live) {
 			err = cmp.Or(err, checkServer(&out.Spec, live))
 		}
 		keepDatabase(&out.Spec, released, live)
@@ -91,9 +91,9 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	return out, cmp.Or(err, checkServer(&out.Spec, live))
 }
 
-// isAhead reports whether a copy is of an earlier revision than it is to have: its database keeps no server in a
-// revision that it has not had.
-func (m MemberFacts) isAhead(live *v1.EcommerceApp) bool {
+// isNewTo reports whether a copy has not had the revision that it is to have: whether its database can follow is checked
+// with the server of the revision.
+func (m MemberFacts) isNewTo(live *v1.EcommerceApp) bool {
 	if live == nil {
 		return false
 	}

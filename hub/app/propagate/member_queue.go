@@ -28,7 +28,7 @@ type Member struct {
 	ManagedBy v1.ManagedByMode
 	Memory    *state.Member
 	Applier   *apply.Applier
-	// Queue gets the applications whose copy was written, or found as it should be, and Copies is the queue that does so.
+	// Queue gets the applications whose copy was written, found as it should be or refused, and Copies is the queue that does so.
 	Queue, Copies *controller.Queue
 }
 
@@ -40,7 +40,8 @@ type MemberQueue struct {
 }
 
 // Reconcile writes the objects that an application propagates beside its copy in the member, and deletes those that it no
-// longer does, once the copy is as the present order says: it lists them. It costs no request while nothing has changed.
+// longer does, once the copy is as the present order says: it lists them. Beside a copy that is refused, only those that it
+// lists are written. It costs no request while nothing has changed.
 // What cannot be read on the hub stays as it is in the member.
 func (q *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := request.NamespacedName

@@ -19,7 +19,7 @@
 //   - Clusters that cannot have their turn keep what they have (Cluster: SetAside, Waiting, Refused), and so do all
 //     others while the rollout is paused, or when a new spec supersedes it.
 //
-// # Judgement
+// # Health and failure
 //
 //   - Each update records what its cluster was like before. The cluster is healthy with the revision when it serves
 //     customers and nothing is worse than before (isHealthy).
