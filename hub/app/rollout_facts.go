@@ -121,6 +121,9 @@ func addCopy(c *rollout.Cluster, entry *v1.ClusterStatus, member *aggregate.Clus
 	if failure.NeedsIntervention() || failure.Contended() && c.Cause != "" {
 		c.Stalled, c.Failure = failure.Reason, c.Cause
 	}
+	if c.Waiting && c.Failure != "" { // A server that does not start without a user is not waited for.
+		c.Waiting, c.Refused = false, "its present server has not started: "+c.Failure
+	}
 }
 
 // isReady reports whether a copy is ready for its present spec.

@@ -158,6 +158,13 @@ func TestClustersThatRefuse(t *testing.T) {
 			in.Clusters[0].Copy.Starting = true
 			in.Clusters[0].Copy.Revision, in.Clusters[0].Failure = 1, &aggregate.Failure{Reason: v1.ReasonUpgradeRefused, Message: "m"}
 		}, rollout.Cluster{Waiting: true, Serving: true}},
+		"that does not start": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
+			says(in, v1.ConditionStalled, v1.ReasonDeadlineExceeded, false)
+			in.Clusters[0].Copy.Starting = true
+		}, rollout.Cluster{
+			Refused: "its present server has not started: " + v1.ReasonDeadlineExceeded, Has: true, Settled: true, Serving: true,
+			Cause: v1.ReasonDeadlineExceeded, Stalled: v1.ReasonDeadlineExceeded, Failure: v1.ReasonDeadlineExceeded,
+		}},
 		"it refuses the server of the spec": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Clusters[0].Copy.Refused = "m"
 		}, rollout.Cluster{Refused: "m", Has: true, Settled: true, Serving: true}},
