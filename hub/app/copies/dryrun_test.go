@@ -78,7 +78,7 @@ func testDryRunDeletion(t *testing.T, m *member) {
 			t.Errorf("%s: %+v, error %v", name, got, err)
 		}
 	}
-	// Deletions are asked for apart from the client of the member, which has no address here.
+	// Dry runs of deletions have a client of their own, which reaches nothing here.
 	m.cached = live
 	if _, err := m.queue.DryRun(t.Context(), m.app); err == nil || !strings.Contains(err.Error(), "deleting the copy") {
 		t.Errorf("error %v, want that of a deletion", err)
@@ -103,8 +103,8 @@ func actionOf(c *v1.PendingChange) v1.PendingAction {
 	return c.Action
 }
 
-// GetConfig returns no address.
-func (m *member) GetConfig() *rest.Config { return &rest.Config{} }
+// GetConfig returns an address at which nothing listens.
+func (m *member) GetConfig() *rest.Config { return &rest.Config{Host: "https://127.0.0.1:1"} }
 
-// GetHTTPClient returns a client that reaches nothing.
+// GetHTTPClient returns a client for requests that are about to fail.
 func (m *member) GetHTTPClient() *http.Client { return &http.Client{} }

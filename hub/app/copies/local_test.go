@@ -207,20 +207,15 @@ func TestTheServerOfACopy(t *testing.T) {
 // started.
 func TestAServerBetween(t *testing.T) {
 	t.Parallel()
-	mysql := func(version string) *v1.EcommerceApp {
-		return stored(func(s *v1.EcommerceAppSpec) {
-			s.Database.Engine, s.Database.Version, s.Database.AllowUpgradeTo = v1.EngineMySQL, version, "9"
-		})
-	}
-	live := mysql("8.4.2")
+	live := mySQL("8.4.2")
 	live.Generation = 2 // Its status is about the spec before.
 	for started, refused := range map[string]bool{"8.0.36": true, "8.4.2": false} {
 		live.Status.StartedServer = &v1.DatabaseServer{Version: started, Image: "mysql:" + started}
-		_, err := copyOf(mysql("9.1.0"), MemberFacts{cluster: "a", member: awsMember()}, live)
+		_, err := copyOf(mySQL("9.1.0"), MemberFacts{cluster: "a", member: awsMember()}, live)
 		if d := apierror.Decide(err); (d.Reason == v1.ReasonUpgradeRefused) != refused || (err != nil) != refused {
 			t.Errorf("%s has started: error %v, refused %t", started, err, refused)
 		}
-		c := aggregate.Cluster{Database: mysql("9.1.0").Spec.Database, Copy: &aggregate.Copy{}}
+		c := aggregate.Cluster{Database: mySQL("9.1.0").Spec.Database, Copy: &aggregate.Copy{}}
 		if addRefusal(&c, live); c.Copy.Refused != "" || c.Copy.Starting != refused {
 			t.Errorf("%s has started: refused %q, starting %t; want %t", started, c.Copy.Refused, c.Copy.Starting, refused)
 		}
