@@ -69,11 +69,3 @@ func TestConditionsReplace(t *testing.T) {
 		t.Errorf("conditions = %+v", member.Status.Conditions)
 	}
 }
-
-// TestRenamingCommands: commands are the indented lines of their section, until the next release.
-func TestRenamingCommands(t *testing.T) {
-	const page = "## [Unreleased]\n\n    no\n\n### Renamed fields\n\nRun\n\n    a() {\n      b\n    }\n\n### Renamed fields of a spoke\n\n    c\n\n## [1.0.0]\n\n### Renamed fields\n\n    old\n"
-	if hub, spoke := apitest.RenamingCommands(page); hub != "a() {\n  b\n}\n" || spoke != "c\n" {
-		t.Errorf("on the hub %q, on a spoke %q", hub, spoke)
-	}
-}

@@ -104,7 +104,7 @@ type BackupSpec struct {
 	// deletion decides whether the snapshots, and the dump in the bucket, are deleted
 	// together with the Backup. Retain, the default, keeps them, whatever deletes the
 	// Backup: a user, the deletion of its namespace, or the deletion of the
-	// CustomResourceDefinition. kubectl shopfleet backups rediscover finds them again.
+	// CustomResourceDefinition. kubectl shopfleet backup rediscover finds them again.
 	// Delete deletes them. Delete is refused when a Backup is created; set it on the
 	// existing Backup just before you delete it. Retention does the same. In either case
 	// the dump's file in the cluster stays until the CronJob there removes it.

@@ -117,6 +117,10 @@ const (
 	// ConditionAgentReady is True while the agent of a member in mode Agent renews its
 	// Lease. Members in mode Agentless do not have it.
 	ConditionAgentReady = "AgentReady"
+	// ConditionDefinitionsCurrent is False while a CustomResourceDefinition in a member in mode Agent lacks
+	// fields that the hub's has, as after an upgrade of the hub. Ready does not depend on it. It is absent
+	// otherwise.
+	ConditionDefinitionsCurrent = "DefinitionsCurrent"
 )
 
 // Condition types of Backup, Restore and CloudAccount, and the condition of an EcommerceApp
@@ -370,4 +374,7 @@ const (
 	ReasonAgentAlive   = "AgentAlive"
 	ReasonAgentSilent  = "AgentSilent"
 	ReasonAgentMissing = "AgentMissing"
+
+	// Reasons of DefinitionsCurrent.
+	ReasonDefinitionOutdated = "DefinitionOutdated"
 )

@@ -161,7 +161,7 @@ type Health struct {
 type MemberClusterStatus struct {
 	// conditions are the latest observations of the cluster. Known types are Ready,
 	// Connected, Authorized, IdentityVerified, CredentialsValid, CredentialsRenewed,
-	// AccountRestricted, StorageReady and, in mode Agent, AgentReady. At most 16.
+	// AccountRestricted, StorageReady and, in mode Agent, AgentReady and DefinitionsCurrent. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -96,7 +96,7 @@ type Rollout struct {
 	OnFailure FailurePolicy `json:"onFailure,omitempty"`
 
 	// approval is None or BetweenRegions. With BetweenRegions the rollout waits before each region
-	// but the first until kubectl shopfleet approve, which sets the annotation
+	// but the first until kubectl shopfleet rollout approve, which sets the annotation
 	// ecommerce.io/approve to the revision, a slash, and the region. The default is None.
 	// +optional
 	Approval ApprovalPolicy `json:"approval,omitempty"`
@@ -192,28 +192,35 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Total int32 `json:"total,omitempty"`
 
-	// databaseServer is the server of the database that clusters get until the rollout is complete, in place of a
-	// later major version of MySQL in the spec. Absent if none waits.
+	// databaseServer is the server that clusters get until the rollout is complete, in place of a later major
+	// version of MySQL in the spec.
 	// +optional
 	DatabaseServer *DatabaseServer `json:"databaseServer,omitempty"`
 
-	// completionTime is when all clusters that responded were healthy with the revision for the
-	// first time, but for those that did not serve customers before and are left behind. Absent until then, and while a user has the revision rolled out again.
+	// completionTime is when all clusters that responded were healthy with the revision for the first time, but for
+	// those left behind. Absent until then, and while a user has the revision rolled out again.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// updating are the clusters that have got the revision and have yet to prove healthy, and those that are
-	// left behind with it, by name; until the completion also those with setbacks, and those that were not
-	// ready before. While the state is RollingBack, they are those that change back. At most 500.
+	// updating are the clusters that have got the revision and have yet to prove healthy, and those left behind
+	// with it, by name; until the completion also those with setbacks, or not ready before. While the state is
+	// RollingBack, they are those that change back. At most 500.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=500
 	Updating []ClusterUpdate `json:"updating,omitempty"`
 
-	// superseded has the state of clusters before updates that did not end, because another revision was to be
-	// rolled out, by name. It counts as the state before the update to that revision, and is absent when that begins.
-	// At most 500.
+	// leftBehind are the clusters, by name, that the rollout does not wait for. Their entries in status.clusters
+	// say why. At most 500.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=500
+	// +kubebuilder:validation:items:MaxLength=63
+	LeftBehind []string `json:"leftBehind,omitempty"`
+
+	// superseded has the state of clusters before updates that another revision ended, by name. It counts as the
+	// state before the update to that revision, and is absent when that begins. At most 500.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -256,7 +263,7 @@ type ClusterUpdate struct {
 	ProgressingSeconds int64 `json:"progressingSeconds,omitempty"`
 
 	// readyTime is since when the cluster is observed to be healthy: it serves customers with the revision, and
-	// nothing is worse than before. Absent while it is not.
+	// nothing is worse than before.
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 
@@ -274,9 +281,8 @@ type ClusterUpdate struct {
 
 // ClusterBefore is the state of a cluster when an update began. What was bad then is not held against the revision.
 type ClusterBefore struct {
-	// unknown is true if nothing else is known, because the cluster had the revision when it was first observed, as
-	// after the status of the application was lost. Such a cluster cannot fail, and proves the revision when all of
-	// its components are ready.
+	// unknown is true if nothing else is known, because the cluster had the revision when it was first observed.
+	// Such a cluster cannot fail, and proves the revision when all its components are ready.
 	// +optional
 	Unknown bool `json:"unknown,omitempty"`
 

@@ -2983,6 +2983,11 @@ func (in *RolloutStatus) DeepCopyInto(out *RolloutStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.LeftBehind != nil {
+		in, out := &in.LeftBehind, &out.LeftBehind
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Superseded != nil {
 		in, out := &in.Superseded, &out.Superseded
 		*out = make([]SupersededUpdate, len(*in))

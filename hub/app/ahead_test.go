@@ -65,9 +65,10 @@ func testOneWrite(t *testing.T, w *writer) {
 	}
 	app := w.stored(t)
 	before := app.DeepCopy()
-	restarts := w.prepare(app)
-	if got := w.stored(t); !restarts || got.ResourceVersion != before.ResourceVersion {
-		t.Errorf("restarts %t; version %s is written before the clusters are known", restarts, got.ResourceVersion)
+	w.prepare(app)
+	restart := app.Annotations[v1.RestartedAtAnnotation]
+	if got := w.stored(t); restart == "" || got.ResourceVersion != before.ResourceVersion {
+		t.Errorf("restart %q; version %s is written before the clusters are known", restart, got.ResourceVersion)
 	}
 	if _, err := w.writeAhead(t.Context(), before, app, inventoryOf("a")); err != nil {
 		t.Fatal(err)
@@ -77,7 +78,7 @@ func testOneWrite(t *testing.T, w *writer) {
 	if names, _ := stored.RecordedClusters(); requested || stored.Annotations[v1.RestartedAtAnnotation] == "" || strings.Join(names, ",") != "a" {
 		t.Errorf("annotations %v", stored.Annotations)
 	}
-	if w.prepare(app) {
+	if w.prepare(app); app.Annotations[v1.RestartedAtAnnotation] != restart {
 		t.Error("the restart is repeated")
 	}
 }

@@ -59,10 +59,10 @@ func abandon(app *v1.EcommerceApp, clusters []aggregate.Cluster, now time.Time) 
 	return next
 }
 
-// leftBehind returns the clusters whose entries leave the inventory of an application
+// residueIn returns the clusters whose entries leave the inventory of an application
 // that is being deleted, without a confirmation that the copy is gone: those that are
 // abandoned, and those that left the fleet.
-func leftBehind(in aggregate.Input, next v1.EcommerceAppStatus) []string {
+func residueIn(in aggregate.Input, next v1.EcommerceAppStatus) []string {
 	if !in.Deleting {
 		return nil
 	}
@@ -83,7 +83,7 @@ func leftBehind(in aggregate.Input, next v1.EcommerceAppStatus) []string {
 	return names
 }
 
-// recordResidue records what a deletion leaves behind in clusters, before their entries
+// recordResidue records the residue of a deletion in clusters, before their entries
 // leave the inventory or the application is released, and returns those whose record is
 // full or, with an error, cannot be written. A crash at any point repeats a step at most.
 func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, clusters []string) (unrecorded []string, err error) {

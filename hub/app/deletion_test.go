@@ -115,7 +115,7 @@ func TestAbandonAfterRestart(t *testing.T) {
 	}
 }
 
-func TestLeftBehind(t *testing.T) {
+func TestResidueIn(t *testing.T) {
 	t.Parallel()
 	in := aggregate.Input{Deleting: true, Clusters: []aggregate.Cluster{
 		{Name: "gone", Gone: true}, {Name: "deleting"},
@@ -126,11 +126,11 @@ func TestLeftBehind(t *testing.T) {
 		in.Previous.Clusters = append(in.Previous.Clusters, v1.ClusterStatus{Name: name})
 	}
 	next := aggregate.Compute(in)
-	if diff := cmp.Diff([]string{"abandoned", "detached", "unregistered"}, leftBehind(in, next)); diff != "" {
+	if diff := cmp.Diff([]string{"abandoned", "detached", "unregistered"}, residueIn(in, next)); diff != "" {
 		t.Errorf("left behind (-want +got):\n%s", diff)
 	}
 	in.Deleting = false
-	if got := leftBehind(in, aggregate.Compute(in)); got != nil {
+	if got := residueIn(in, aggregate.Compute(in)); got != nil {
 		t.Errorf("an application that is not deleted leaves %v behind", got)
 	}
 }

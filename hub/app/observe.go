@@ -31,8 +31,6 @@ type observation struct {
 	// until is when placement and rollout are to be decided again; zero if nothing but an event changes
 	// them.
 	until time.Time
-	// refused says why clusters do not get the revision of the spec, by name, as rollout.Decision has it.
-	refused map[string]string
 	// rollbackDecided is true if v1.RollbackToAnnotation was considered in the decision.
 	rollbackDecided bool
 	// request and decision are those of the placement; empty if it could not be decided.

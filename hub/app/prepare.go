@@ -12,13 +12,13 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 )
 
-// prepare handles the annotations that request a rolling restart, and allow the application to leave clusters, and
-// reports whether it restarts. It changes the application alone: writeAhead stores it, so that the restart token and the
+// prepare handles the annotations that request a rolling restart, and allow the application to leave clusters. It changes
+// the application alone: writeAhead stores it, so that the restart token and the
 // removal of the request are one write, and a crash neither loses nor repeats the restart. An application that is being
 // deleted stays as it is.
-func (r *Reconciler) prepare(app *v1.EcommerceApp) (restarts bool) {
+func (r *Reconciler) prepare(app *v1.EcommerceApp) {
 	if app.DeletionTimestamp != nil {
-		return false
+		return
 	}
 	if app.Status.ObservedGeneration != 0 && !app.InventoryLost() {
 		// It must not lose the data that it has when it runs there again.
@@ -26,13 +26,12 @@ func (r *Reconciler) prepare(app *v1.EcommerceApp) (restarts bool) {
 	}
 	restart := v1.RequestedRestart(app.Annotations, app.Status.LastHandledImageUpdate, r.clock.Now())
 	if restart == "" {
-		return false
+		return
 	}
 	if app.Annotations[v1.ImageUpdatedAnnotation] == v1.RestartNow {
 		delete(app.Annotations, v1.ImageUpdatedAnnotation)
 	}
 	app.Annotations[v1.RestartedAtAnnotation] = restart
-	return true
 }
 
 // withdrawMoves takes the clusters out of the annotation that nothing makes the application leave, as after a drain

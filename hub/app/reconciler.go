@@ -81,7 +81,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	}
 	before := *app
 	before.ObjectMeta = *app.ObjectMeta.DeepCopy()
-	restarts := r.prepare(app)
+	r.prepare(app)
 	if r.hasLostInventory(app) {
 		r.state.Undecide(keyOf(app))
 	}
@@ -97,14 +97,13 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 		failed = errors.Join(failed, err)
 	}
 	r.planRendering(app, &in)
-	in.addRefusals()
 	wait := retry.Sooner(abandon(app, in.Clusters, in.Now.Time), in.wait())
 	next, err := r.compute(ctx, app, &in.Input)
 	failed = errors.Join(failed, err)
 	if deleting && len(next.Clusters) == 0 {
 		return reconcile.Result{}, errors.Join(failed, r.release(ctx, app))
 	}
-	if next, err = r.record(ctx, ahead{&before, app, restarts}, &in, next); isConflict(err) {
+	if next, err = r.record(ctx, &before, app, &in, next); isConflict(err) {
 		return reconcile.Result{}, err
 	}
 	failed = errors.Join(failed, err)
@@ -128,39 +127,30 @@ func (r *Reconciler) carryOut(ctx context.Context, app *v1.EcommerceApp, in *obs
 	if isStored {
 		r.dispatcher.HandOver(decision)
 	}
-	if rest := r.state.UntilResults(app, statusPeriod); rest > 0 {
-		return reconcile.Result{RequeueAfter: rest}, nil
-	}
 	version := app.ResourceVersion
 	result, err := r.writeStatus(ctx, app, in.Input, next)
 	if err == nil && app.ResourceVersion != version && isDecided && !isStored {
-		r.dispatcher.HandOver(r.dispatcher.DecisionOf(app, &app.Status))
+		r.dispatcher.HandOver(decision)
 	}
 	return result, err
 }
 
-// ahead is an application with the metadata that a decision changes, and before that.
-type ahead struct {
-	before, app *v1.EcommerceApp
-	restarts    bool
-}
-
 // record writes the metadata of a decision before its copies, and returns the status to carry out. If the write fails,
 // that is the status of the clusters that were recorded before, without a restart.
-func (r *Reconciler) record(ctx context.Context, a ahead, in *observation, next v1.EcommerceAppStatus) (v1.EcommerceAppStatus, error) {
-	if a.app.DeletionTimestamp != nil {
+func (r *Reconciler) record(ctx context.Context, before, app *v1.EcommerceApp, in *observation, next v1.EcommerceAppStatus) (v1.EcommerceAppStatus, error) {
+	if app.DeletionTimestamp != nil {
 		return next, nil
 	}
-	unrecorded, err := r.writeAhead(ctx, a.before, a.app, next)
+	unrecorded, err := r.writeAhead(ctx, before, app, next)
 	switch {
-	case err == nil && a.restarts:
-		r.recorder.Eventf(a.app, nil, corev1.EventTypeNormal, "ImageUpdated", "Restart",
+	case err == nil && app.Annotations[v1.RestartedAtAnnotation] != before.Annotations[v1.RestartedAtAnnotation]:
+		r.recorder.Eventf(app, nil, corev1.EventTypeNormal, "ImageUpdated", "Restart",
 			"Restarting backend and frontend, as requested by %s", v1.ImageUpdatedAnnotation)
 	case err != nil && !isConflict(err):
 		if unrecorded {
 			in.keepClusters()
 		}
-		in.HandledImageUpdate = v1.HandledImageUpdate(a.app.Annotations, a.app.Status.LastHandledImageUpdate)
+		in.HandledImageUpdate = v1.HandledImageUpdate(app.Annotations, app.Status.LastHandledImageUpdate)
 		next = aggregate.Compute(in.Input)
 	}
 	return next, err
@@ -202,7 +192,7 @@ func (r *Reconciler) settle(ctx context.Context, app *v1.EcommerceApp, in *obser
 func (r *Reconciler) compute(ctx context.Context, app *v1.EcommerceApp, in *aggregate.Input) (v1.EcommerceAppStatus, error) {
 	next := aggregate.Compute(*in)
 	var err error
-	if in.Unrecorded, err = r.recordResidue(ctx, app, leftBehind(*in, next)); len(in.Unrecorded) > 0 {
+	if in.Unrecorded, err = r.recordResidue(ctx, app, residueIn(*in, next)); len(in.Unrecorded) > 0 {
 		in.UnrecordedBy = apierror.Message(err)
 		next = aggregate.Compute(*in)
 	}

@@ -65,10 +65,10 @@ func (r *Reconciler) renderingRequest(app *v1.EcommerceApp, in *observation) rol
 
 // renderingOf returns what is known of the pod templates in a cluster. What the status has lost is read in the copy.
 func renderingOf(c rollout.Cluster, entry *v1.ClusterStatus, copied *aggregate.Copy) rollout.RenderingCluster {
-	out := rollout.RenderingCluster{Cluster: c, Copied: copied != nil}
+	out := rollout.RenderingCluster{Cluster: c, HasCopy: copied != nil}
 	if entry != nil {
 		out.Version = entry.RenderingVersion
-		out.Copied = out.Copied || entry.AppliedGeneration > 0
+		out.HasCopy = out.HasCopy || entry.AppliedGeneration > 0
 	}
 	if copied == nil {
 		return out

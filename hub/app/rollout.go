@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,19 +36,9 @@ func (r *Reconciler) planRollout(ctx context.Context, app *v1.EcommerceApp, in *
 		in.Rollout = rollout.Suspend(in.Previous.Rollout, r.clustersOf(app, &in.Input))
 		return nil
 	}
-	server, err := r.serverUntilComplete(ctx, app)
+	request, server, err := r.rolloutRequest(ctx, app, in)
 	if err != nil {
-		in.keepRevisions(apierror.Decide(err))
-		return err
-	}
-	revised := *app
-	if in.Previous.Rollout != nil {
-		revised.Status.Rollout = in.Previous.Rollout.DeepCopy()
-		revised.Status.Rollout.DatabaseServer = server
-	}
-	request, err := r.rolloutRequest(ctx, &revised, in)
-	if err != nil {
-		in.keepRevisions(apierror.Decide(err))
+		in.keepRevisions(apierror.Decide(err), r.clustersOf(app, &in.Input))
 		return err
 	}
 	in.rollOut(request)
@@ -104,30 +95,52 @@ func (o *observation) setServer(db *v1.Database, server *v1.DatabaseServer) {
 	}
 }
 
-// keepRevisions leaves the clusters with what they have, because the revision of the spec could not be stored. One
-// that is new gets what the others have, and none is added if that has no number.
-func (o *observation) keepRevisions(d apierror.Decision) {
+// keepRevisions leaves the clusters with what they have, because the revision of the spec could not be read or stored.
+// None is added if that has no number.
+func (o *observation) keepRevisions(d apierror.Decision, clusters []rollout.Cluster) {
 	o.Unrevised = &aggregate.Unrevised{Message: d.Message, Blocking: d.Blocking}
 	if o.Rollout == nil {
 		o.keepClusters()
 		return
 	}
-	for _, name := range o.Chosen {
-		o.Revisions[name] = cmp.Or(o.Revisions[name], o.Rollout.Target())
-	}
+	o.repeatRollout(clusters)
 }
 
-// rolloutRequest stores the revision of the spec, and returns the request of a decision about it.
-func (r *Reconciler) rolloutRequest(ctx context.Context, app *v1.EcommerceApp, in *observation) (rollout.Request, error) {
-	resolved, err := r.revisions.Resolve(ctx, app)
+// repeatRollout leaves the clusters as they were decided last, because nothing can be decided. One that is new gets what the
+// others have. Those that were left behind stay so, also if their entry says something else first: of others it is not
+// known whether they have to follow the server of the spec, which may wait.
+func (o *observation) repeatRollout(clusters []rollout.Cluster) {
+	last := o.Previous.Rollout
+	decided := rollout.Unchanged(last, clusters)
+	maps.DeleteFunc(decided.Refused, func(name, _ string) bool {
+		entry := o.Previous.EntryOf(name)
+		return !slices.Contains(last.LeftBehind, name) && (entry == nil || entry.Reason != v1.ReasonUpgradeRefused)
+	})
+	o.Rollout, o.Revisions = &decided.Status, decided.Revisions
+	o.leaveBehind(decided.Refused)
+}
+
+// rolloutRequest stores the revision of the spec, and returns the request of a decision about it, and the server of the
+// database that clusters get until the rollout is complete, or nil.
+func (r *Reconciler) rolloutRequest(ctx context.Context, app *v1.EcommerceApp, in *observation) (rollout.Request, *v1.DatabaseServer, error) {
+	server, err := r.serverUntilComplete(ctx, app)
 	if err != nil {
-		return rollout.Request{}, err
+		return rollout.Request{}, nil, err
 	}
-	if err := r.revisions.Store(ctx, app, resolved); err != nil {
-		return rollout.Request{}, err
+	revised, last := *app, in.Previous.Rollout
+	if last != nil {
+		revised.Status.Rollout = last.DeepCopy()
+		revised.Status.Rollout.DatabaseServer = server
 	}
-	request := r.requestOf(app, resolved, &in.Input)
-	if last := in.Previous.Rollout; last != nil && (last.DatabaseServer == nil) != (app.Status.Rollout.DatabaseServer == nil) {
+	resolved, err := r.revisions.Resolve(ctx, &revised)
+	if err == nil {
+		err = r.revisions.Store(ctx, &revised, resolved)
+	}
+	if err != nil {
+		return rollout.Request{}, nil, err
+	}
+	request := r.requestOf(&revised, resolved, &in.Input)
+	if last != nil && (last.DatabaseServer == nil) != (server == nil) {
 		awaitServers(request.Clusters)
 	}
 	request.Paused = app.Annotations[v1.RolloutPausedAnnotation] == "true"
@@ -135,7 +148,7 @@ func (r *Reconciler) rolloutRequest(ctx context.Context, app *v1.EcommerceApp, i
 		request.Approved = region
 	}
 	request.RollbackTo, err = r.rollbackTo(ctx, app, resolved.Revision)
-	return request, err
+	return request, server, err
 }
 
 // awaitServers lets clusters wait that refused the server of the spec, and not yet the one that is rolled out in its
@@ -186,19 +199,21 @@ func (o *observation) rollOut(request rollout.Request) {
 	decision, err := rollout.Next(request)
 	if err != nil {
 		o.Invalid = err.Error()
+		if o.Previous.Rollout != nil {
+			o.repeatRollout(request.Clusters)
+		}
 		return
 	}
-	o.Rollout, o.Revisions, o.refused = &decision.Status, decision.Revisions, decision.Refused
+	o.Rollout, o.Revisions = &decision.Status, decision.Revisions
+	o.leaveBehind(decision.Refused)
 	o.rollbackDecided = request.RollbackTo == 0 || request.RollbackTo == decision.Status.Target()
 	o.wake(decision.Until)
 }
 
-// addRefusals adds to the clusters that the rollout leaves behind why it does: nothing was tried there.
-func (o *observation) addRefusals() {
+// leaveBehind adds why the rollout leaves clusters behind, by name.
+func (o *observation) leaveBehind(refused map[string]string) {
 	for i := range o.Clusters {
-		if c := &o.Clusters[i]; c.Failure == nil && o.refused[c.Name] != "" {
-			c.Failure = &aggregate.Failure{Reason: v1.ReasonUpgradeRefused, Message: o.refused[c.Name]}
-		}
+		o.Clusters[i].LeftBehind = refused[o.Clusters[i].Name]
 	}
 }
 
@@ -277,6 +292,9 @@ func approvalEnded(app *v1.EcommerceApp) bool {
 	})
 }
 
+// What a rollout is about, in its events.
+const aboutRevision, aboutTemplates = "Revision", "Pod templates"
+
 // recordRollout records events for transitions of the rollout of a revision, or of a version of pod templates.
 func (r *Reconciler) recordRollout(app *v1.EcommerceApp, what string, last, next *v1.RolloutStatus) {
 	if next == nil || last != nil && last.State == next.State && last.Revision == next.Revision && last.Region == next.Region {
@@ -294,4 +312,24 @@ func (r *Reconciler) recordRollout(app *v1.EcommerceApp, what string, last, next
 	default:
 	}
 	r.recorder.Eventf(app, copies.Subject(subject+strconv.FormatInt(next.Revision, 10)), kind, "Rollout"+reason, "Rollout", "%s %d: %s", what, next.Revision, message)
+}
+
+// recordLeftBehind records an event for each cluster that a rollout begins to leave behind, with what its entry says.
+func (r *Reconciler) recordLeftBehind(app *v1.EcommerceApp, what string, last, next *v1.RolloutStatus) {
+	if next == nil {
+		return
+	}
+	// The action tells the event about pod templates from that about the revision.
+	action := "Rollout"
+	if what == aboutTemplates {
+		action = "Render"
+	}
+	for _, name := range next.LeftBehind {
+		entry := app.Status.EntryOf(name)
+		if entry == nil || last != nil && last.Revision == next.Revision && slices.Contains(last.LeftBehind, name) {
+			continue
+		}
+		r.recorder.Eventf(app, copies.Subject(name), corev1.EventTypeWarning, "RolloutLeftBehind", action,
+			"%s %d: %s is left behind: %s", what, next.Revision, name, strings.TrimSuffix(entry.Reason+": "+entry.Message, ": "))
+	}
 }

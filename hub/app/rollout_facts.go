@@ -86,11 +86,11 @@ func clusterOf(entry *v1.ClusterStatus, member *aggregate.Cluster) rollout.Clust
 	return c
 }
 
-// failureOf returns why the copy in a member could not be written, or nil. What is propagated is not part of a revision,
-// and a server that is refused until another one has started is waited for.
+// failureOf returns why the copy in a member could not be written, or nil. A server that is refused until another one has
+// started is waited for.
 func failureOf(member *aggregate.Cluster) *aggregate.Failure {
 	failure, starting := member.Failure, member.Copy != nil && member.Copy.Starting
-	if failure != nil && (failure.Propagation || failure.Reason == v1.ReasonUpgradeRefused && starting) {
+	if failure != nil && failure.Reason == v1.ReasonUpgradeRefused && starting {
 		return nil
 	}
 	return failure
@@ -109,7 +109,7 @@ func addCopy(c *rollout.Cluster, entry *v1.ClusterStatus, member *aggregate.Clus
 			c.DownSince = available.LastTransitionTime.Time
 		}
 		c.Unready = rollout.ComponentsOf(&copied.Status)
-		c.Waiting, c.Refused = copied.Starting, copied.Refused
+		c.Copied, c.Waiting, c.Refused = copied.Revision, copied.Starting, copied.UpgradeRefused
 	}
 	c.Settled = c.Has && member.Settled(applied)
 	if c.Has && !isReady(copied) {

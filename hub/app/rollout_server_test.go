@@ -6,7 +6,9 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -60,12 +62,12 @@ func TestAMajorVersionWaitsForTheRollout(t *testing.T) {
 		t.Fatalf("the first revision has %s", got)
 	}
 	app.Spec.Image, app.Spec.Database.Version, app.Spec.Database.AllowUpgradeTo = "shop:v2", "9.1.0", "9"
-	in.Clusters[1].Copy.Refused, in.Clusters[1].Copy.Status.ObservedGeneration = "that of the spec", 1
+	in.Clusters[1].Copy.UpgradeRefused, in.Clusters[1].Copy.Status.ObservedGeneration = "that of the spec", 1
 	next := pass()
 	if strings.Contains(next.Message, "left behind") {
 		t.Errorf("a cluster is left behind because of a server that waits: %s", next.Message)
 	}
-	in.Clusters[1].Copy.Refused = ""
+	in.Clusters[1].Copy.UpgradeRefused = ""
 	if got := version(); next.Revision != first+1 || got != "shop:v2 8.4.2" || next.DatabaseServer == nil || !strings.Contains(next.Message, "MySQL 9.1.0 waits") {
 		t.Fatalf("after the edit: revision %d with %s, server %v, message %q", next.Revision, got, next.DatabaseServer, next.Message)
 	}
@@ -79,16 +81,91 @@ func TestAMajorVersionWaitsForTheRollout(t *testing.T) {
 	}
 }
 
+// TestRefusedOrderHasItsTurn checks that a cluster that was given a revision which it refuses gets it in its turn when its
+// database can follow, as after an update of the hub from a release that gave it to all: not while the rollout is paused.
+func TestRefusedOrderHasItsTurn(t *testing.T) {
+	t.Parallel()
+	app, in := rollingShop()
+	r := observer(time.Unix(0, 0))
+	completed := in.Now
+	app.Status.Rollout.State, app.Status.Rollout.CompletionTime = v1.RolloutComplete, &completed
+	app.Status.Rollout.Updating = []v1.ClusterUpdate{{Name: "b", Before: &v1.ClusterBefore{Serving: true}}}
+	app.Status.Clusters[1].Revision = 2
+	in.Clusters[1].Copy.UpgradeRefused, in.Clusters[1].Failure = "m", &aggregate.Failure{Reason: v1.ReasonUpgradeRefused, Message: "m"}
+	pass := func(want int64, paused bool) {
+		t.Helper()
+		in.Previous = app.Status
+		got := &observation{Input: in}
+		request := r.requestOf(app, revisions.Resolved{Revision: 2, Hash: "h2"}, &got.Input)
+		request.Paused = paused
+		got.rollOut(request)
+		status := aggregate.Compute(got.Input)
+		if b := status.EntryOf("b"); b.Revision != want || b.Stalled != (in.Clusters[1].Copy.UpgradeRefused != "") {
+			t.Fatalf("revision %d, stalled %t; want revision %d: %+v", b.Revision, b.Stalled, want, status.Rollout)
+		}
+		app.Status = status
+	}
+	pass(1, false)
+	in.Clusters[1].Failure = nil // It has what it was given.
+	pass(1, false)
+	in.Clusters[1].Copy.UpgradeRefused = ""
+	pass(1, true)
+	pass(2, false)
+}
+
+// TestRefusalsAreKept checks that a cluster stays left behind while nothing can be decided, and that none is meanwhile that
+// was not.
+func TestRefusalsAreKept(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(*v1.EcommerceApp, *aggregate.Input)
+		want   string
+	}{
+		"its revision cannot be stored": {func(*v1.EcommerceApp, *aggregate.Input) {}, "m"},
+		"windows make no sense": {func(app *v1.EcommerceApp, _ *aggregate.Input) {
+			app.Spec.Rollout.Windows = []v1.RolloutWindow{{Schedule: "never"}}
+		}, "m"},
+		"it can follow by now":   {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Clusters[1].Copy.UpgradeRefused = "" }, ""},
+		"it was not left behind": {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Previous.Clusters[1].Reason = v1.ReasonProgressing }, ""},
+		"it has the revision": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
+			in.Previous.Clusters[1].Revision, in.Clusters[1].Copy.Revision = 2, 2
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app, in := rollingShop()
+			in.Clusters[1].Copy.UpgradeRefused, in.Previous.Clusters[1].Reason = "m", v1.ReasonUpgradeRefused
+			tt.change(app, &in)
+			revision := in.Previous.Clusters[1].Revision
+			hub := &partial{denied: apierrors.NewForbidden(schema.GroupResource{Resource: "controllerrevisions"}, "", nil)}
+			if len(app.Spec.Rollout.Windows) > 0 {
+				hub.denied = nil
+			}
+			r := observer(time.Unix(0, 0))
+			r.revisions = revisions.New(hub, hub, nil)
+			got := &observation{Input: in}
+			if err := r.planRollout(t.Context(), app, got); (err != nil) != (hub.denied != nil) {
+				t.Fatal(err)
+			}
+			if b := got.Clusters[1]; b.LeftBehind != tt.want || got.Revisions["b"] != revision || got.Rollout.Revision != 2 {
+				t.Errorf("refused %q, revision %d; want %q, %d", b.LeftBehind, got.Revisions["b"], tt.want, revision)
+			}
+			if failed := got.Unrevised != nil || got.Invalid != ""; !failed {
+				t.Error("the status does not say that nothing was decided")
+			}
+		})
+	}
+}
+
 // TestRefusedServer checks that a cluster whose database cannot follow keeps its revision, and that its entry says why.
 func TestRefusedServer(t *testing.T) {
 	t.Parallel()
 	app, in := rollingShop()
-	in.Clusters[1].Copy.Refused = "m"
+	in.Clusters[1].Copy.UpgradeRefused = "m"
 	got := &observation{Input: in}
 	r := observer(time.Unix(0, 0))
 	got.rollOut(r.requestOf(app, revisions.Resolved{Revision: 2, Hash: "h2"}, &got.Input))
 	r.planRendering(app, got)
-	got.addRefusals()
 	status := aggregate.Compute(got.Input)
 	if b := status.EntryOf("b"); b.Revision != 1 || b.Reason != v1.ReasonUpgradeRefused || !b.Stalled || b.Message != "m" {
 		t.Errorf("its entry is %+v", b)

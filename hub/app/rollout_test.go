@@ -124,7 +124,7 @@ func TestClustersOf(t *testing.T) {
 		"the copy is being deleted": {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Clusters[0].Copy.Deleting = true }, rollout.Cluster{}},
 		"there is no copy":          {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Clusters[0].Copy = nil }, rollout.Cluster{}},
 		"what is propagated fails": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
-			in.Clusters[0].Failure = &aggregate.Failure{Reason: v1.ReasonConflict, Propagation: true}
+			in.Clusters[0].PropagationFailure = &aggregate.Failure{Reason: v1.ReasonConflict}
 		}, healthy},
 		"the copy cannot be written": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Clusters[0].Failure = &aggregate.Failure{Reason: v1.ReasonConflict, Message: "m"}
@@ -166,10 +166,10 @@ func TestClustersThatRefuse(t *testing.T) {
 			Cause: v1.ReasonDeadlineExceeded, Stalled: v1.ReasonDeadlineExceeded, Failure: v1.ReasonDeadlineExceeded,
 		}},
 		"it refuses the server of the spec": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
-			in.Clusters[0].Copy.Refused = "m"
+			in.Clusters[0].Copy.UpgradeRefused = "m"
 		}, rollout.Cluster{Refused: "m", Has: true, Settled: true, Serving: true}},
 		"it refused that of the revision that it was given": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
-			in.Clusters[0].Copy.Refused = "m"
+			in.Clusters[0].Copy.UpgradeRefused = "m"
 			in.Clusters[0].Copy.Revision, in.Clusters[0].Failure = 1, &aggregate.Failure{Reason: v1.ReasonUpgradeRefused, Message: "m"}
 		}, rollout.Cluster{Refused: "m", Serving: true, Cause: "UpgradeRefused: m", Stalled: v1.ReasonUpgradeRefused, Failure: "UpgradeRefused: m"}},
 	})
@@ -303,6 +303,9 @@ func checkClustersOf(t *testing.T, cases map[string]clusterCase) {
 			got := observer(time.Unix(0, 0)).clustersOf(app, &in)[0]
 			got.Since, got.Until = time.Time{}, time.Time{}
 			tt.want.Name, tt.want.Region, tt.want.Revision = "a", "eu", 2
+			if c := in.Clusters[0]; c.Copy != nil {
+				tt.want.Copied = c.Copy.Revision
+			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got): %s", diff)
 			}

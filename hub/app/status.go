@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -33,13 +32,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, app *v1.EcommerceApp, in a
 	if equality.Semantic.DeepEqual(last, next) {
 		return reconcile.Result{}, nil
 	}
-	if rest := r.delay(keyOf(app), last, next); rest > 0 {
+	if rest := r.delay(app, next); rest > 0 {
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
 	before := app.DeepCopy()
 	err := r.patchStatus(ctx, before, app, next)
 	if apierrors.IsInvalid(err) {
-		in.Refused = refusal(err, &next)
+		in.StatusRejection = statusRejection(err, &next)
 		log.FromContext(ctx).Error(err, "The API server refuses a status, which is written without what members report")
 		if next = aggregate.Compute(in); equality.Semantic.DeepEqual(last, next) {
 			app.Status = last
@@ -67,8 +66,8 @@ func (r *Reconciler) patchStatus(ctx context.Context, before, app *v1.EcommerceA
 	return r.client.Status().Patch(ctx, app, retry.MergeFromLocked(before))
 }
 
-// refusal describes an error about a status that is invalid.
-func refusal(err error, status *v1.EcommerceAppStatus) string {
+// statusRejection describes an error about a status that is invalid.
+func statusRejection(err error, status *v1.EcommerceAppStatus) string {
 	var fields []string
 	cause := "the status is invalid"
 	if refused := apierrors.APIStatus(nil); errors.As(err, &refused) && refused.Status().Details != nil {
@@ -79,18 +78,20 @@ func refusal(err error, status *v1.EcommerceAppStatus) string {
 			}
 		}
 	}
-	return aggregate.Refusal(status, fields, cause)
+	return aggregate.StatusRejection(status, fields, cause)
 }
 
-// delay returns how long a change of status waits for others that are written with it.
-func (r *Reconciler) delay(app types.NamespacedName, last, next v1.EcommerceAppStatus) time.Duration {
-	if revokesDeletion(last, next) {
+// delay returns how long a change of status waits for others that are written with it, the first status for the copies.
+func (r *Reconciler) delay(app *v1.EcommerceApp, next v1.EcommerceAppStatus) time.Duration {
+	last := app.Status
+	switch {
+	case revokesDeletion(last, next):
 		return 0
+	case last.LastUpdated != nil && !aggregate.Urgent(last, next):
+		return r.state.UntilStatus(keyOf(app), last.LastUpdated.Time, r.progressPeriod)
+	default:
+		return max(r.state.UntilResults(app, statusPeriod), r.state.UntilStatus(keyOf(app), time.Time{}, statusPeriod))
 	}
-	if last.LastUpdated != nil && !aggregate.Urgent(last, next) {
-		return r.state.UntilStatus(app, last.LastUpdated.Time, r.progressPeriod)
-	}
-	return r.state.UntilStatus(app, time.Time{}, statusPeriod)
 }
 
 // revokesDeletion reports whether a status keeps a copy that the one before has deleted: until it is stored the queue of
@@ -114,10 +115,12 @@ func (r *Reconciler) recordEvents(app *v1.EcommerceApp, in aggregate.Input, last
 			r.recorder.Eventf(app, copies.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterUnreachable, "Observe", "%s: %s", entry.Name, entry.Message)
 		}
 	}
-	r.recordRefused(app, last)
+	r.recordStatusRejected(app, last)
 	r.recordDetached(app, in, next)
-	r.recordRollout(app, "Revision", last.Rollout, next.Rollout)
-	r.recordRollout(app, "Pod templates", last.Rendering, next.Rendering)
+	r.recordRollout(app, aboutRevision, last.Rollout, next.Rollout)
+	r.recordRollout(app, aboutTemplates, last.Rendering, next.Rendering)
+	r.recordLeftBehind(app, aboutRevision, last.Rollout, next.Rollout)
+	r.recordLeftBehind(app, aboutTemplates, last.Rendering, next.Rendering)
 	if now := placed(next); now != "" && now != placed(last) {
 		r.recorder.Eventf(app, nil, corev1.EventTypeNormal, v1.ReasonPlaced, "Place", "Placed on %s", now)
 	}
@@ -129,8 +132,8 @@ func (r *Reconciler) recordEvents(app *v1.EcommerceApp, in aggregate.Input, last
 	}
 }
 
-// recordRefused records that the API server began to refuse what members report.
-func (r *Reconciler) recordRefused(app *v1.EcommerceApp, last v1.EcommerceAppStatus) {
+// recordStatusRejected records that the API server began to reject what members report.
+func (r *Reconciler) recordStatusRejected(app *v1.EcommerceApp, last v1.EcommerceAppStatus) {
 	now := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionStatusRejected)
 	if now != nil && meta.FindStatusCondition(last.Conditions, v1.ConditionStatusRejected) == nil {
 		r.recorder.Eventf(app, nil, corev1.EventTypeWarning, v1.ReasonStatusRejected, "Observe", "%s", now.Message)

@@ -63,6 +63,8 @@ func TestConflictMessage(t *testing.T) {
 			`it exists, is not owned by this application and has the desired content`},
 		"different": {apply.ConflictError{Differences: []string{"spec.ports", "spec.type"}}, `annotate Service "web" with ecommerce.io/adopt=Always to adopt it, or delete it: ` +
 			`it exists, is not owned by this application and differs in spec.ports, spec.type`},
+		"as different as is listed": {apply.ConflictError{Differences: []string{"a", "b", "c", "d", "e"}}, `annotate Service "web" with ecommerce.io/adopt=Always to adopt it, or delete it: ` +
+			`it exists, is not owned by this application and differs in a, b, c, d, e`},
 		"very different": {apply.ConflictError{Differences: []string{"a", "b", "c", "d", "e", "f", "g"}}, `annotate Service "web" with ecommerce.io/adopt=Always to adopt it, or delete it: ` +
 			`it exists, is not owned by this application and differs in a, b, c, d, e and 2 more fields`},
 	} {

@@ -70,6 +70,24 @@ func TestContains(t *testing.T) {
 	}
 }
 
+// TestContainsMixed checks that a number is a text only where both are a quantity, and a list is a set only of texts.
+func TestContainsMixed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		live, intent string
+		want         bool
+	}{
+		{`{"limits":{"cpu":1}}`, `{"limits":{"cpu":"1"}}`, true},
+		{`{"limits":{"cpu":2}}`, `{"limits":{"cpu":"1"}}`, false},
+		{`{"data":{"cpu":1}}`, `{"data":{"cpu":"1"}}`, false},
+		{`{"finalizers":[1,"a"]}`, `{"finalizers":["a"]}`, false},
+	} {
+		if got := Contains(decode(t, tt.live), decode(t, tt.intent)); got != tt.want {
+			t.Errorf("Contains(%s, %s) = %t", tt.live, tt.intent, got)
+		}
+	}
+}
+
 // decode reads JSON as the API machinery does: whole numbers are int64.
 func decode(t testing.TB, text string) map[string]any {
 	t.Helper()

@@ -47,6 +47,10 @@ func TestContendedError(t *testing.T) {
 			apply.ContendedError{Key: key("ConfigMap"), Fields: []string{"a", "b", "c", "d", "e", "f", "g"}, Manager: "gitops"},
 			`stop field manager "gitops", or change the application: it changes a, b, c, d, e and 2 more fields of ConfigMap "web"` + ends,
 		},
+		"as many fields as are listed": {
+			apply.ContendedError{Key: key("ConfigMap"), Fields: []string{"a", "b", "c", "d", "e"}, Manager: "gitops"},
+			`stop field manager "gitops", or change the application: it changes a, b, c, d, e of ConfigMap "web"` + ends,
+		},
 		"unknown client": {apply.ContendedError{Key: key("ConfigMap"), Fields: []string{"a"}}, `stop field manager "unknown", or change the application: it changes a of ConfigMap "web"` + ends},
 	} {
 		if got := tt.err.Error(); got != tt.want {

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,27 +17,6 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
-
-// TestEmptyIntents checks that an empty map or list asks nothing of a field that is missing, and a value of another kind
-// is another value.
-func TestEmptyIntents(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		live, intent any
-		want         bool
-	}{
-		"an empty list, nothing there":   {nil, []any{}, true},
-		"a list, nothing there":          {nil, []any{"a"}, false},
-		"an empty list, a text there":    {"a", []any{}, false},
-		"an empty map, nothing there":    {nil, map[string]any{}, true},
-		"a map that asks nothing of one": {nil, map[string]any{"a": nil}, false},
-		"an empty map, a text there":     {"a", map[string]any{}, false},
-	} {
-		if got := contains(tt.live, tt.intent, "field", "parent"); got != tt.want {
-			t.Errorf("%s: %t", name, got)
-		}
-	}
-}
 
 // TestEqualQuantities checks that what is no quantity equals none, not even 0.
 func TestEqualQuantities(t *testing.T) {
@@ -256,32 +234,6 @@ func TestOrderOfOneKind(t *testing.T) {
 	} {
 		if has := orderOf(tt.object) != 0; has != tt.has {
 			t.Errorf("%s: has an order: %t", name, has)
-		}
-	}
-}
-
-// TestItemsOfSets finds the managed fields of an item.
-func TestItemsOfSets(t *testing.T) {
-	t.Parallel()
-	child := map[string]any{"f:x": map[string]any{}}
-	for name, tt := range map[string]struct {
-		path string
-		item any
-		want bool
-	}{
-		"a text":                     {`v:"a"`, "a", true},
-		"another text":               {`v:"a"`, "b", false},
-		"an object":                  {`v:{"a":"b"}`, map[string]any{"a": "b"}, true},
-		"the keys of an object":      {`k:{"a":"b"}`, map[string]any{"a": "b", "c": "d"}, true},
-		"other keys":                 {`k:{"a":"b"}`, map[string]any{"a": "c"}, false},
-		"a set does not go by keys":  {`v:{"a":"b"}`, map[string]any{"a": "b", "c": "d"}, false},
-		"keys do not go by equality": {`k:"a"`, "a", false},
-		"a field":                    {`f:a`, "a", false},
-		"malformed":                  {`v:{`, "a", false},
-	} {
-		fields := map[string]any{tt.path: child, ".": map[string]any{}, "v:1": "no fields"}
-		if got := itemFields(fields, tt.item); (got != nil) != tt.want || tt.want && !cmp.Equal(got, child) {
-			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

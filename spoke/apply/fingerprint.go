@@ -144,7 +144,7 @@ func (a *Applier) isBehind(req Request) bool {
 // Whole returns a live object with its content: from the API server, if the cache has it without. It
 // returns nil if the object no longer exists.
 func (a *Applier) Whole(ctx context.Context, live component.Resource) (component.Resource, error) {
-	if live == nil || !isSlim(live) {
+	if !isSlim(live) {
 		return live, nil
 	}
 	gvk, err := a.client.GroupVersionKindFor(live)

@@ -33,7 +33,7 @@ type source struct {
 // kept, missing keys are generated, and an expiring certificate is replaced. It fails for
 // a length outside 1 to 1024, and if the source fails.
 func generate(g component.Generate, existing map[string][]byte, from source) (map[string][]byte, error) {
-	data := make(map[string][]byte, len(g.Random)+3)
+	data := map[string][]byte{}
 	for _, key := range sortedKeys(g.Random) {
 		if len(existing[key]) > 0 {
 			data[key] = existing[key]

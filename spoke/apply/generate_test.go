@@ -122,6 +122,7 @@ func TestCertificateIsRenewed(t *testing.T) {
 		"names in any order": {want: component.SelfSigned{CommonName: want.CommonName, DNSNames: []string{"shop.example.com", "www.example.com"}}, existing: made},
 		"half its life":      {want: want, existing: made, after: certificateLife / 2},
 		"a third is left":    {want: want, existing: made, after: certificateLife*2/3 + time.Minute, renewed: true},
+		"exactly a third":    {want: want, existing: made, after: certificateLife - (certificateLife+clockSkew)/3, renewed: true},
 		"expired":            {want: want, existing: made, after: 2 * certificateLife, renewed: true},
 		"not valid yet":      {want: want, existing: made, after: -time.Hour, renewed: true},
 		"another name":       {want: component.SelfSigned{CommonName: want.CommonName, DNSNames: []string{"shop.example.com"}}, existing: made, renewed: true},

@@ -139,7 +139,34 @@ func TestFingerprintsRemember(t *testing.T) {
 			}
 		}
 	}
-	if n := len(remembering.known); n == 0 || n > maxFingerprints {
-		t.Errorf("%d fingerprints are remembered, want at most %d", n, maxFingerprints)
+	if n := len(remembering.known); n < 2 || n > maxFingerprints {
+		t.Errorf("%d fingerprints are remembered, want some, and at most %d", n, maxFingerprints)
+	}
+}
+
+// TestAppliedBy checks that a fingerprint is of what a manager has applied of an object, not of its status or an update.
+func TestAppliedBy(t *testing.T) {
+	t.Parallel()
+	fields := metav1.NewFieldsV1(`{"f:data":{}}`)
+	type entry = metav1.ManagedFieldsEntry
+	for name, tt := range map[string]struct {
+		entry entry
+		want  bool
+	}{
+		"applied":        {entry{Manager: "test", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: fields}, true},
+		"updated":        {entry{Manager: "test", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: fields}, false},
+		"of another":     {entry{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: fields}, false},
+		"the status":     {entry{Manager: "test", Operation: metav1.ManagedFieldsOperationApply, Subresource: "status", FieldsV1: fields}, false},
+		"without fields": {entry{Manager: "test", Operation: metav1.ManagedFieldsOperationApply}, false},
+		"malformed":      {entry{Manager: "test", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1("{")}, false},
+	} {
+		f := NewFingerprints()
+		if got := f.ofFields([]entry{{}, tt.entry}, "test"); (got != 0) != tt.want {
+			t.Errorf("%s: fingerprint %d", name, got)
+		}
+		live := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ManagedFields: []entry{tt.entry}}}
+		if got := f.of(live, "test"); (got != 0) != tt.want {
+			t.Errorf("%s: the object has fingerprint %d", name, got)
+		}
 	}
 }

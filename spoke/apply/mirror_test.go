@@ -72,8 +72,8 @@ func TestMirror(t *testing.T) {
 		}
 		live.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
 		result, err := applier.Apply(t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || result.Change != nil {
+			t.Fatalf("change %v, which is for dry runs, %v", result.Change, err)
 		}
 		return result.Outcome
 	}

@@ -66,20 +66,3 @@ func TestOrderOf(t *testing.T) {
 		t.Error("the edit of a CronJob is not seen")
 	}
 }
-
-// TestOrderOfOthers: kinds of other groups, and others of these, have no order.
-func TestOrderOfOthers(t *testing.T) {
-	t.Parallel()
-	for kind, group := range map[string]string{"Deployment": "example.com/v1", "ReplicaSet": "apps/v1", "CronJob": "example.com/v1"} {
-		u := &unstructured.Unstructured{}
-		u.SetAPIVersion(group)
-		u.SetKind(kind)
-		u.SetGeneration(1)
-		if err := unstructured.SetNestedSlice(u.Object, []any{map[string]any{"name": "a"}}, "spec", "template", "spec", "containers"); err != nil {
-			t.Fatal(err)
-		}
-		if got := orderOf(u); got != 0 {
-			t.Errorf("a %s of %s has order %d", kind, group, got)
-		}
-	}
-}

@@ -3,13 +3,10 @@ package apply
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
 // ours are the managed fields of an applied pod template with a container.
@@ -102,49 +99,30 @@ func TestItemFields(t *testing.T) {
 	}
 }
 
-// TestNew checks that options that are not given have defaults, and those that are given stay.
-func TestNew(t *testing.T) {
+// TestTakesOver checks that another manager takes a field over that is to be rendered, if it has it and this applier does
+// not, and not one that both have as a whole.
+func TestTakesOver(t *testing.T) {
 	t.Parallel()
-	if a := New(Options{}); a.timeout != DefaultTimeout || a.random == nil || a.clock == nil || a.slim(nil) {
-		t.Errorf("%+v", a.timeout)
-	}
-	a := New(Options{Timeout: time.Second, Random: zero{}, Slim: func(component.Resource) bool { return true }})
-	if _, ok := a.random.(zero); !ok || a.timeout != time.Second || !a.slim(nil) {
-		t.Errorf("%+v", a.timeout)
-	}
-}
-
-type zero struct{}
-
-func (zero) Read(p []byte) (int, error) { return len(p), nil }
-
-// TestIsOwned checks that only an object whose content the cache lacks is asked for the owner of each field.
-func TestIsOwned(t *testing.T) {
-	t.Parallel()
-	intent := workload(t, `{"spec":{"hostNetwork":true}}`, nil)
-	for name, test := range map[string]struct {
-		slim bool
-		live component.Resource
-		want bool
+	type fields = map[string]any
+	for name, tt := range map[string]struct {
+		theirs, ours fields
+		value        any
+		want         bool
 	}{
-		"a whole object": {false, workload(t, "", nil), true},
-		"metadata":       {true, metadataOf(intent), true},
-		"of others":      {true, workload(t, "", nil), false},
+		"nobody has it":           {nil, nil, "x", false},
+		"this applier has it":     {nil, fields{}, "x", false},
+		"another has it":          {fields{}, nil, "x", true},
+		"another, and it is none": {fields{}, nil, nil, false},
+		"both have it":            {fields{}, fields{}, "x", false},
+		"this one has all of it":  {fields{"f:a": fields{}}, fields{}, fields{"a": "x"}, false},
+		"another has all of it":   {fields{}, fields{"f:a": fields{}}, fields{"a": "x"}, false},
+		"another has a part":      {fields{"f:a": fields{}}, fields{"f:b": fields{}}, fields{"a": "x"}, true},
+		"a part that is not set":  {fields{"f:a": fields{}}, fields{"f:b": fields{}}, fields{"b": "x"}, false},
+		"another has an item":     {fields{`v:"x"`: fields{}}, fields{`v:"y"`: fields{}}, []any{"y", "x"}, true},
+		"each has its own items":  {fields{`v:"x"`: fields{}}, fields{`v:"y"`: fields{}}, []any{"y"}, false},
 	} {
-		a := New(Options{FieldManager: "test", Slim: func(component.Resource) bool { return test.slim }})
-		if got := a.isOwned(test.live, intent); got != test.want {
-			t.Errorf("%s: owned: %t", name, got)
+		if got := takesOver(tt.theirs, tt.ours, tt.value); got != tt.want {
+			t.Errorf("%s: %t", name, got)
 		}
-	}
-}
-
-// TestForget checks that what was written of other objects stays known.
-func TestForget(t *testing.T) {
-	t.Parallel()
-	a, one, other := New(Options{}), component.Key{Name: "one"}, component.Key{Name: "other"}
-	a.written[one], a.written[other] = writeRecord{}, writeRecord{}
-	a.forget(one)
-	if a.wrote(one) || !a.wrote(other) {
-		t.Errorf("known are %d", len(a.written))
 	}
 }

@@ -46,3 +46,14 @@ func TestZeros(t *testing.T) {
 		t.Errorf("metadata alone has a spec: %v, %v", content, err)
 	}
 }
+
+// TestNoZeros checks that objects of other kinds, and of others' groups, get no values.
+func TestNoZeros(t *testing.T) {
+	t.Parallel()
+	for version, kind := range map[string]string{"example.com/v1": "Deployment", "apps/v1": "ReplicaSet"} {
+		other := &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "spec": map[string]any{}}}
+		if content, err := contentOf(other); err != nil || len(content["spec"].(map[string]any)) > 0 {
+			t.Errorf("a %s of %s gets %v, %v", kind, version, content["spec"], err)
+		}
+	}
+}

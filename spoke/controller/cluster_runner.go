@@ -44,8 +44,10 @@ type Options struct {
 	// Kinds are reconciled in each cluster.
 	Kinds []Runner
 	// Facts returns what is known of a cluster: at least its name, and its
-	// provider and region. The default is the name alone.
+	// provider and region. The default is the name, and RunbookURL.
 	Facts func(cluster string) render.Cluster
+	// RunbookURL is the page that the alerts of applications link to.
+	RunbookURL string
 	// Metrics may be nil.
 	Metrics *Metrics
 	Logger  logr.Logger
@@ -73,7 +75,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Facts == nil {
-		o.Facts = func(cluster string) render.Cluster { return render.Cluster{Name: cluster} }
+		o.Facts = func(cluster string) render.Cluster { return render.Cluster{Name: cluster, RunbookURL: o.RunbookURL} }
 	}
 	if o.Workers == 0 {
 		o.Workers = 4

@@ -50,6 +50,9 @@ type Cluster struct {
 	// HTTPRoutes is true if the cluster serves HTTPRoutes of the Gateway API, HTTPRoutesUnknown if it
 	// may, and they could not be listed.
 	HTTPRoutes, HTTPRoutesUnknown bool
+
+	// RunbookURL is the page that alerts link to, each with # and its name. The default is that of the main branch.
+	RunbookURL string
 }
 
 const (

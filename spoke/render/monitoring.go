@@ -1,9 +1,11 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -19,14 +21,21 @@ import (
 const (
 	metricsPath = "/metrics"
 
-	// runbookURL, with the name of an alert in lower case, is the address of its entry in hub/RUNBOOK.md.
-	runbookURL = "https://github.com/shopfleet/shopfleet/blob/main/hub/RUNBOOK.md#"
-
 	// monitoringNamespaceLabel, with the value true on a namespace, allows its pods to
 	// read the application's metrics; namespaces with common names of monitoring are
 	// allowed too.
 	monitoringNamespaceLabel = "ecommerce.io/monitoring"
 )
+
+// RunbookURL returns the page that the alerts of shops link to by default: hub/RUNBOOK.md of a release, or of the main
+// branch if the version is that of another build.
+func RunbookURL(version string) string {
+	tree := "main"
+	if regexp.MustCompile(`^v\d+\.\d+\.\d+(-(alpha|beta|rc)[.\d]*)?$`).MatchString(version) {
+		tree = version
+	}
+	return "https://github.com/shopfleet/shopfleet/blob/" + tree + "/hub/RUNBOOK.md"
+}
 
 // monitoring renders the objects for Prometheus and Grafana.
 func (s *shop) monitoring() (component.Component, error) {
@@ -148,13 +157,14 @@ func (w workload) metric(name string) string {
 
 // alerts returns the alerts, which use the metrics of kube-state-metrics and the kubelet.
 func (s *shop) alerts() []any {
+	runbook := cmp.Or(s.cluster.RunbookURL, RunbookURL("")) + "#"
 	alert := func(name, expr, wait, severity, summary string) any {
 		return map[string]any{
 			"alert":       name,
 			"expr":        expr,
 			"for":         wait,
 			"labels":      map[string]any{"severity": severity, "shop": s.owner.Name},
-			"annotations": map[string]any{"summary": summary, "runbook_url": runbookURL + strings.ToLower(name)},
+			"annotations": map[string]any{"summary": summary, "runbook_url": runbook + strings.ToLower(name)},
 		}
 	}
 	of := func(label, value string) string {

@@ -4,26 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/shopfleet/shopfleet/spoke/component"
 )
-
-// podTemplates returns the templates of all pods that an object leads to.
-func podTemplates(r component.Resource) []corev1.PodTemplateSpec {
-	switch o := r.(type) {
-	case *appsv1.Deployment:
-		return []corev1.PodTemplateSpec{o.Spec.Template}
-	case *appsv1.StatefulSet:
-		return []corev1.PodTemplateSpec{o.Spec.Template}
-	case *batchv1.CronJob:
-		return []corev1.PodTemplateSpec{o.Spec.JobTemplate.Spec.Template}
-	default:
-		return nil
-	}
-}
 
 // restricted returns where a pod violates the restricted Pod Security Standard,
 // https://kubernetes.io/docs/concepts/security/pod-security-standards.

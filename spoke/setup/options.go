@@ -10,6 +10,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/spoke/controller"
+	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
@@ -33,6 +34,8 @@ type Options struct {
 	Namespace string
 	// Version is the version of the binary, for the user agent.
 	Version string
+	// RunbookURL is the page that the alerts of shops link to, each with # and its name.
+	RunbookURL string
 
 	// Config takes precedence over Kubeconfig. May be nil.
 	Config *rest.Config
@@ -50,6 +53,8 @@ func (o *Options) Bind(flags *pflag.FlagSet) {
 		"path of the cluster's kubeconfig (default: $KUBECONFIG or ~/.kube/config, then the cluster that the spoke runs in)")
 	flags.StringVar(&o.Namespace, "namespace", config.Namespace,
 		"namespace of the Lease")
+	flags.StringVar(&o.RunbookURL, "runbook-url", render.RunbookURL(o.Version),
+		"page that the alerts of shops link to, each with # and its name")
 	o.Options.Bind(flags, false)
 }
 

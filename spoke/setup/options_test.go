@@ -15,7 +15,7 @@ import (
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	parse := func(args ...string) Options {
-		var o Options
+		o := Options{Version: "v1.2.3"}
 		flags := pflag.NewFlagSet("spoke", pflag.ContinueOnError)
 		o.Bind(flags)
 		if err := flags.Parse(args); err != nil {
@@ -23,18 +23,18 @@ func TestFlags(t *testing.T) {
 		}
 		return o
 	}
-	want := Options{Namespace: "shopfleet-system", Options: manager.Options{
+	want := Options{Namespace: "shopfleet-system", Version: "v1.2.3", RunbookURL: "https://github.com/shopfleet/shopfleet/blob/v1.2.3/hub/RUNBOOK.md", Options: manager.Options{
 		MetricsBindAddress: ":8443", MetricsSecure: true, HealthProbeBindAddress: ":8081", LeaseDuration: 15 * time.Second,
 	}}
 	if diff := cmp.Diff(want, parse(), cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
-	want = Options{Kubeconfig: "k", Namespace: "n", Options: manager.Options{
+	want = Options{Kubeconfig: "k", Namespace: "n", Version: "v1.2.3", RunbookURL: "https://wiki/alerts", Options: manager.Options{
 		MetricsBindAddress: "0", MetricsSecure: true, MetricsCertDir: "c", HealthProbeBindAddress: "0",
 		LeaderElect: true, LeaseDuration: 6 * time.Second, Profiling: true, Verbosity: 4, SafeMode: true,
 	}}
 	got := parse("--kubeconfig=k", "--namespace=n", "--metrics-bind-address=0", "--metrics-cert-dir=c",
-		"--health-probe-bind-address=0", "--leader-elect", "--leader-elect-lease-duration=6s", "--profiling", "--v=4", "--safe-mode")
+		"--health-probe-bind-address=0", "--leader-elect", "--leader-elect-lease-duration=6s", "--profiling", "--v=4", "--safe-mode", "--runbook-url=https://wiki/alerts")
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
 	}

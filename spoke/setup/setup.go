@@ -68,12 +68,13 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	runner := controller.NewClusterRunner(controller.Options{
-		Paused:  func(string) bool { return o.SafeMode },
-		Kinds:   kinds,
-		Metrics: counted,
-		Logger:  o.Logger,
-		Waits:   o.Waits,
-		Exec:    o.Exec,
+		Paused:     func(string) bool { return o.SafeMode },
+		Kinds:      kinds,
+		Metrics:    counted,
+		Logger:     o.Logger,
+		Waits:      o.Waits,
+		Exec:       o.Exec,
+		RunbookURL: o.RunbookURL,
 	})
 	if err := runner.Engage(ctx, mcmanager.LocalCluster, mgr); err != nil {
 		return fmt.Errorf("starting the reconcilers: %w", err)

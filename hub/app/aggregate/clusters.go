@@ -207,7 +207,7 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	if c.Copy == nil {
 		e.Phase, e.Reason, e.Message = v1.PhasePending, v1.ReasonProgressing, "the copy has not been created yet"
 		e.AppliedGeneration = 0
-		setFailure(e, c.Failure)
+		setFailures(e, c.failures())
 		return
 	}
 	status, settled := c.Copy.Status, c.Settled(e.AppliedGeneration)
@@ -220,9 +220,9 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	// It waits for a user with what the hub wants.
 	e.Stalled = c.Copy.Says(v1.ConditionStalled) != nil && !c.Copy.Deleting && c.Copy.HubGeneration == generation && c.Copy.Revision == e.Revision
 	setState(e, generation, c.Copy, current)
-	switch {
-	case c.Failure.NeedsIntervention() || !current:
-		setFailure(e, c.Failure)
+	switch failures := c.failures(); {
+	case !current || len(failures) > 0 && failures[0].NeedsIntervention():
+		setFailures(e, failures)
 	case c.Failure.Contended():
 		// The copy works: another client changes a field of it that the hub repairs seldom.
 		e.Reason, e.Message = c.Failure.Reason, v1.Excerpt(c.Failure.Message, maxMessage)
@@ -319,22 +319,6 @@ func progressPhase(status v1.EcommerceAppStatus) v1.Phase {
 		return v1.PhasePending
 	default:
 		return v1.PhaseUpdating
-	}
-}
-
-// setFailure records a failed write of the copy in an entry.
-func setFailure(e *v1.ClusterStatus, f *Failure) {
-	if f == nil {
-		return
-	}
-	e.Ready = false
-	e.Reason, e.Message = f.Reason, v1.Excerpt(f.Message, maxMessage)
-	if f.NeedsIntervention() {
-		e.Phase, e.Stalled = v1.PhaseFailed, true
-		return
-	}
-	if e.Phase == v1.PhaseRunning {
-		e.Phase = v1.PhaseUpdating
 	}
 }
 

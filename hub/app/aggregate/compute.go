@@ -22,7 +22,7 @@ func Compute(in Input) v1.EcommerceAppStatus {
 		return undecided(in)
 	}
 	clusters := clusterEntries(in)
-	if in.Refused != "" {
+	if in.StatusRejection != "" {
 		withoutReports(clusters)
 	}
 	components := componentEntries(in, clusters)
@@ -53,7 +53,7 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	setConditions(&next.Conditions, s)
 	setBackups(in, next)
 	setPropagated(in, next)
-	setRefused(in, next)
+	setStatusRejected(in, next)
 	setStored(in, next)
 
 	stamp(in, next)

@@ -7,8 +7,7 @@
 //     one observation per cluster and the previous status.
 //   - Cluster.Bounded: makes the report of a member valid, before a decision depends on it.
 //   - Urgent: reports whether a change of status must be written soon, or is
-//     mere progress that may be batched with later changes. Requested: reports whether an
-//     urgent one must be written without waiting a second for others.
+//     mere progress that may be batched with later changes.
 //
 // Compute first derives the entries of status.clusters, and nearly everything else
 // from those alone. The entries are stored, so a hub that has just restarted and is

@@ -62,8 +62,8 @@ func TestDegradedAndStalled(t *testing.T) {
 	}
 }
 
-// TestSetFailure checks that a copy that cannot be written is not ready, and has failed if that waits for a user.
-func TestSetFailure(t *testing.T) {
+// TestSetFailures checks that a copy that cannot be written is not ready, and has failed if that waits for a user.
+func TestSetFailures(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		phase  v1.Phase
@@ -75,7 +75,7 @@ func TestSetFailure(t *testing.T) {
 		"it waits for a user": {v1.PhaseRunning, v1.ReasonConflict, v1.PhaseFailed},
 	} {
 		e := v1.ClusterStatus{Phase: test.phase, Ready: true}
-		if setFailure(&e, &Failure{Reason: test.reason}); e.Phase != test.want || e.Ready || e.Reason != test.reason {
+		if setFailures(&e, []*Failure{{Reason: test.reason}}); e.Phase != test.want || e.Ready || e.Reason != test.reason {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}

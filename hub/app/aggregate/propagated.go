@@ -37,9 +37,9 @@ func refusing(in Input, entries []v1.ClusterStatus) ([]v1.ClusterStatus, *Failur
 	members := membersByName(in.Clusters)
 	for _, e := range entries {
 		c := members[e.Name]
-		if c.Connection == Connected && c.Failure != nil && c.Failure.Propagation && e.Phase != v1.PhaseDeleting {
+		if c.Connection == Connected && c.PropagationFailure != nil && e.Phase != v1.PhaseDeleting {
 			refused = append(refused, e)
-			first = cmp.Or(first, c.Failure)
+			first = cmp.Or(first, c.PropagationFailure)
 		}
 	}
 	return refused, first

@@ -15,7 +15,7 @@ func TestPropagatedCondition(t *testing.T) {
 	readable := &metav1.Condition{Type: v1.ConditionPropagated, Status: metav1.ConditionTrue, Reason: v1.ReasonPropagated, Message: "all"}
 	missing := &metav1.Condition{Type: v1.ConditionPropagated, Status: metav1.ConditionFalse, Reason: v1.ReasonMissing, Message: "no a"}
 	refusing := func(c *Cluster) {
-		c.Failure = &Failure{Reason: v1.ReasonConflict, Message: "because", Propagation: true}
+		c.PropagationFailure = &Failure{Reason: v1.ReasonConflict, Message: "because"}
 	}
 	for name, tt := range map[string]struct {
 		propagated *metav1.Condition
@@ -29,6 +29,7 @@ func TestPropagatedCondition(t *testing.T) {
 		"a source is missing":         {missing, []Cluster{member("a", running, refusing)}, false, false, "False Missing no a"},
 		"clusters refuse it":          {readable, []Cluster{member("a", running), member("c", running, refusing), member("b", running, refusing)}, false, false, "False Conflict not written in b, c: because"},
 		"a copy could not be written": {readable, []Cluster{member("a", running, failing(v1.ReasonForbidden))}, false, false, "True Propagated all"},
+		"nor what is beside it":       {readable, []Cluster{member("a", running, failing(v1.ReasonForbidden), refusing)}, false, false, "False Conflict not written in a: because"},
 		"a lost cluster refused it":   {readable, []Cluster{member("a", running, refusing, lost)}, false, false, "True Propagated all"},
 		"unread":                      {readable, []Cluster{member("a", running, refusing)}, false, true, "True Propagated before"},
 		"the deletion":                {nil, []Cluster{member("a", running)}, true, false, "True Propagated before"},

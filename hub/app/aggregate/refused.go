@@ -26,10 +26,10 @@ func withoutReports(entries []v1.ClusterStatus) {
 	}
 }
 
-// setRefused sets the condition StatusRejected, and takes out of the status what clusters report beside the
-// entries. It removes the condition if nothing was refused.
-func setRefused(in Input, next *v1.EcommerceAppStatus) {
-	if in.Refused == "" {
+// setStatusRejected sets the condition StatusRejected, and takes out of the status what clusters report beside the
+// entries. It removes the condition if nothing was rejected.
+func setStatusRejected(in Input, next *v1.EcommerceAppStatus) {
+	if in.StatusRejection == "" {
 		meta.RemoveStatusCondition(&next.Conditions, v1.ConditionStatusRejected)
 		return
 	}
@@ -39,13 +39,13 @@ func setRefused(in Input, next *v1.EcommerceAppStatus) {
 	}
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
 		Type: v1.ConditionStatusRejected, Status: metav1.ConditionTrue, Reason: v1.ReasonStatusRejected,
-		Message: in.Refused, ObservedGeneration: in.Generation, LastTransitionTime: in.Now,
+		Message: in.StatusRejection, ObservedGeneration: in.Generation, LastTransitionTime: in.Now,
 	})
 }
 
-// Refusal describes that the API server refuses a status, for Input.Refused. Fields are the paths of what it
-// refuses, and cause is why.
-func Refusal(status *v1.EcommerceAppStatus, fields []string, cause string) string {
+// StatusRejection describes that the API server rejects a status, for Input.StatusRejection. Fields are the paths of
+// what it rejects, and cause is why.
+func StatusRejection(status *v1.EcommerceAppStatus, fields []string, cause string) string {
 	var clusters []string
 	for _, field := range fields {
 		var i int

@@ -9,9 +9,9 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestRefusal names the clusters whose entries the API server refuses, and no other ones for a field
+// TestStatusRejection names the clusters whose entries the API server refuses, and no other ones for a field
 // that has none.
-func TestRefusal(t *testing.T) {
+func TestStatusRejection(t *testing.T) {
 	t.Parallel()
 	status := &v1.EcommerceAppStatus{Clusters: []v1.ClusterStatus{{Name: "b"}, {Name: "a"}}}
 	for _, test := range []struct {
@@ -26,7 +26,7 @@ func TestRefusal(t *testing.T) {
 		{[]string{"status.clusters[-1].message"}, "what a cluster reports"},
 		{[]string{"status.regions[0].name", "status.clusters"}, "what a cluster reports"},
 	} {
-		if got := Refusal(status, test.fields, "too long"); !strings.Contains(got, test.want) || !strings.HasSuffix(got, "(too long)") {
+		if got := StatusRejection(status, test.fields, "too long"); !strings.Contains(got, test.want) || !strings.HasSuffix(got, "(too long)") {
 			t.Errorf("%q: %q, want %q", test.fields, got, test.want)
 		}
 	}

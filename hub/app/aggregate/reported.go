@@ -32,18 +32,24 @@ func (c Cluster) Bounded() Cluster {
 	if c.Copy != nil {
 		copied := *c.Copy
 		copied.HubGeneration, copied.Revision = max(0, copied.HubGeneration), max(0, copied.Revision)
-		copied.Refused = v1.Excerpt(copied.Refused, maxReportedText)
+		copied.UpgradeRefused = v1.Excerpt(copied.UpgradeRefused, maxReportedText)
 		copied.Status = reported(&c.Copy.Status)
 		c.Copy = &copied
 	}
-	if c.Failure != nil {
-		failure := *c.Failure
-		failure.Reason, failure.Message = v1.ValidReason(failure.Reason, v1.ReasonApplyFailed), v1.Excerpt(failure.Message, maxReportedText)
-		c.Failure = &failure
-	}
+	c.Failure, c.PropagationFailure = reportedFailure(c.Failure), reportedFailure(c.PropagationFailure)
 	c.Pending = reportedChanges(c.Pending)
 	c.Unknown = v1.Excerpt(c.Unknown, maxOrigin)
 	return c
+}
+
+// reportedFailure returns a failure within the bounds; nil if there is none.
+func reportedFailure(f *Failure) *Failure {
+	if f == nil {
+		return nil
+	}
+	out := *f
+	out.Reason, out.Message = v1.ValidReason(f.Reason, v1.ReasonApplyFailed), v1.Excerpt(f.Message, maxReportedText)
+	return &out
 }
 
 // reported returns a copy's status within the bounds, without what only the status of the hub has.

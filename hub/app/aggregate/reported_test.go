@@ -26,14 +26,16 @@ func hostile(data []byte) Cluster {
 				"True", "False", v1.ReasonDeadlineExceeded, "not a reason", string(make([]byte, 3000)), "a=b", "10.0.0.1", "\xff\x00", c.String(5000))
 		},
 	)
-	c := Cluster{Name: "hostile", Copy: &Copy{}, Failure: &Failure{}}
+	c := Cluster{Name: "hostile", Copy: &Copy{}, Failure: &Failure{}, PropagationFailure: &Failure{}}
 	filler.Fill(c.Copy)
 	filler.Fill(&c.Pending)
 	filler.Fill(&c.Unknown)
 	if c.Copy.Revision%2 == 0 {
 		filler.Fill(c.Failure)
+		filler.Fill(c.PropagationFailure)
+		filler.Fill(&c.LeftBehind)
 	} else {
-		c.Failure = nil
+		c.Failure, c.PropagationFailure = nil, nil
 	}
 	c.Copy.Deleting = false
 	if c.Copy.Generation%2 == 0 { // It is as current as it says.
@@ -63,7 +65,7 @@ func FuzzBounded(f *testing.F) {
 			func(in *Input) { in.Deleting = true },
 			func(in *Input) { in.Clusters[1].Connection = Lost },
 			func(in *Input) { in.Clusters[1].Paused = true },
-			func(in *Input) { in.Refused = "refused" },
+			func(in *Input) { in.StatusRejection = "refused" },
 		} {
 			in := Input{Generation: 7, Chosen: []string{"honest", "hostile"}, Now: at(0)}
 			honest := member("honest", reporting(v1.PhaseRunning))

@@ -56,7 +56,7 @@ func TestLastingFailure(t *testing.T) {
 		lasting := (failure.Lasting || failure.Reason == v1.ReasonInvalidSpec) && !failure.Earlier
 		failure.Message = "repair the webhook"
 		written := v1.ClusterStatus{Phase: v1.PhaseRunning, Ready: true}
-		setFailure(&written, failure)
+		setFailures(&written, []*Failure{failure})
 		var leaves v1.ClusterStatus
 		leaving(&leaves, Input{}, Cluster{Name: "eu-1", Connection: Connected, Failure: failure})
 		for _, e := range []v1.ClusterStatus{written, leaves} {
@@ -77,7 +77,13 @@ func TestContendedCopy(t *testing.T) {
 		copied := &Copy{Generation: 2, HubGeneration: 2, Status: copyStatus(v1.PhaseRunning, true)}
 		copied.Status.ObservedGeneration = 2
 		var e v1.ClusterStatus
-		observed(&e, 2, Cluster{Name: "eu-1", Copy: copied, Failure: &Failure{Reason: v1.ReasonFieldManagerConflict, Message: "stop it", Propagation: propagated}})
+		c, contended := Cluster{Name: "eu-1", Copy: copied}, &Failure{Reason: v1.ReasonFieldManagerConflict, Message: "stop it"}
+		if propagated {
+			c.PropagationFailure = contended
+		} else {
+			c.Failure = contended
+		}
+		observed(&e, 2, c)
 		if !e.Ready || e.Phase != v1.PhaseRunning || e.Stalled == propagated || (e.Message == "stop it") == propagated {
 			t.Errorf("%s: got %+v", name, e)
 		}

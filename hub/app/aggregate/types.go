@@ -69,9 +69,9 @@ type Input struct {
 	Renderings map[string]string
 	// Rendering is the state of the rollout of a version of pod templates; nil if there is none.
 	Rendering *v1.RolloutStatus
-	// Refused says that the API server has refused the status with what clusters report, which is left out then;
-	// empty if it has not.
-	Refused string
+	// StatusRejection says why the API server has rejected the status with what clusters report, which is left out
+	// then; empty if it has not.
+	StatusRejection string
 	// Unrevised says why the revision of the spec could not be stored, so that no cluster gets it; nil if it was.
 	Unrevised *Unrevised
 	// Undecided are the clusters that must be reached before the placement can be decided,
@@ -154,6 +154,11 @@ type Cluster struct {
 	// Failure describes why the last attempt to write or delete the copy failed; nil if it
 	// succeeded.
 	Failure *Failure
+	// LeftBehind says why the rollout leaves the cluster behind, whose database cannot follow: nothing was tried. It is
+	// empty if the rollout does not.
+	LeftBehind string
+	// PropagationFailure describes why what the application propagates could not be written beside the copy; nil if it was.
+	PropagationFailure *Failure
 	// Unknown describes a copy or a deletion that the hub does not know, as in
 	// ClusterStatus.UnknownOrigin; empty without one, and if the copy was not compared.
 	Unknown string
@@ -180,10 +185,10 @@ type Copy struct {
 	Rendering string
 	// Database is the server in the copy's spec; zero without a database.
 	Database v1.CopiedServer
-	// Refused says why the database cannot get the server of the spec; empty if it can. Starting means that it can when a
+	// UpgradeRefused says why the database cannot get the server of the spec; empty if it can. Starting means that it can when a
 	// pod has started with the server of the copy.
-	Refused  string
-	Starting bool
+	UpgradeRefused string
+	Starting       bool
 	// Deleting is true if the copy is being deleted, and Held names the finalizers of others that hold it,
 	// as the end of a sentence; HeldSince is when the deletion began.
 	Deleting  bool
@@ -191,40 +196,6 @@ type Copy struct {
 	HeldSince time.Time
 	// Status is the status that the cluster reports.
 	Status v1.EcommerceAppStatus
-}
-
-// Failure describes why a copy could not be written or deleted.
-type Failure struct {
-	// Reason is one of the reasons of package v1: Conflict, NewerInMember, DeletedInMember,
-	// NewerElsewhere, Forbidden, InvalidSpec, UpgradeRefused, NamespaceTerminating, ResidueFull or ApplyFailed.
-	Reason string
-	// Message describes the state in part of a sentence. It is the same for the same state.
-	Message string
-	// Propagation is true if the copy was written, and an object that the application propagates
-	// was not.
-	Propagation bool
-	// Lasting is true if it might have passed by itself, and has not for minutes.
-	Lasting bool
-	// Earlier is true if the attempt was about an earlier order: whether the present one fails is not known yet.
-	Earlier bool
-}
-
-// Contended reports whether another client changes the copy each time that it is repaired.
-func (f *Failure) Contended() bool {
-	return f != nil && f.Reason == v1.ReasonFieldManagerConflict && !f.Propagation
-}
-
-// NeedsIntervention reports whether the failure persists until a user changes something.
-func (f *Failure) NeedsIntervention() bool {
-	if f == nil || f.Earlier || f.Lasting {
-		return f != nil && !f.Earlier
-	}
-	switch f.Reason {
-	case v1.ReasonConflict, v1.ReasonNewerInMember, v1.ReasonDeletedInMember, v1.ReasonNewerElsewhere, v1.ReasonForbidden, v1.ReasonInvalidSpec, v1.ReasonUpgradeRefused, v1.ReasonResidueFull:
-		return true
-	default:
-		return false
-	}
 }
 
 // Says returns a condition that is True for the present spec of a copy; nil if it is not.

@@ -1,7 +1,6 @@
 package copies
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,14 +130,15 @@ func (m *MemberQueue) Observe(ctx context.Context, stored *state.Decision, c *ag
 	}
 	c.Failure, c.Unknown, c.Gone = failureIn(found, t.order), found.Unknown, found.Gone && t.deletes()
 	c.Pending, c.Paused = found.Pending, c.Paused || m.paused
-	if found.Owner != nil {
-		beside := m.memory.BesideResult(keyOf(app), app.UID)
-		c.Failure = cmp.Or(c.Failure, failureIn(beside, t.order))
-		c.Pending = slices.Concat(c.Pending, beside.Pending)
-	}
 	// Only an entry without an applied generation needs it.
 	c.Unconfirmed = t.deletes() || !t.hadCopy() && !found.Applied
 	live, reported, err := m.observed(ctx, app)
+	// An attempt that a conflict or a timeout ended says nothing about what is beside the copy.
+	if found.Owner != nil || live != nil && known && !found.Applied && !t.deletes() {
+		beside := m.memory.BesideResult(keyOf(app), app.UID)
+		c.PropagationFailure = failureIn(beside, t.order)
+		c.Pending = slices.Concat(c.Pending, beside.Pending)
+	}
 	if live == nil || err != nil {
 		return true, err
 	}

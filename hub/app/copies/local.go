@@ -102,7 +102,7 @@ func addRefusal(c *aggregate.Cluster, live *v1.EcommerceApp) {
 	case starting:
 		c.Copy.Starting = true
 	default:
-		c.Copy.Refused = err.Error()
+		c.Copy.UpgradeRefused = err.Error()
 	}
 }
 

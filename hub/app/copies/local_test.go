@@ -216,8 +216,8 @@ func TestAServerBetween(t *testing.T) {
 			t.Errorf("%s has started: error %v, refused %t", started, err, refused)
 		}
 		c := aggregate.Cluster{Database: mySQL("9.1.0").Spec.Database, Copy: &aggregate.Copy{}}
-		if addRefusal(&c, live); c.Copy.Refused != "" || c.Copy.Starting != refused {
-			t.Errorf("%s has started: refused %q, starting %t; want %t", started, c.Copy.Refused, c.Copy.Starting, refused)
+		if addRefusal(&c, live); c.Copy.UpgradeRefused != "" || c.Copy.Starting != refused {
+			t.Errorf("%s has started: refused %q, starting %t; want %t", started, c.Copy.UpgradeRefused, c.Copy.Starting, refused)
 		}
 	}
 }

@@ -47,43 +47,45 @@ type MemberQueue struct {
 	beside *controller.Queue
 }
 
-// uncounted is the number of conflicts of an attempt that has no result.
-const uncounted = 0
-
-// Reconcile carries out the order about one application, and records the result.
+// Reconcile carries out the order about one application, or does what is due about a copy without one. The wait after a
+// conflict grows while they repeat.
 func (m *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	err := m.reconcile(ctx, request)
+	return retry.Reported(m.options.Waits, m.memory.CountConflict(request.NamespacedName, retry.HasConflict(err)), err)
+}
+
+// reconcile carries out the order about one application once, or does what is due without one, and records the result.
+func (m *MemberQueue) reconcile(ctx context.Context, request reconcile.Request) error {
 	key := request.NamespacedName
 	decision := m.memory.Begin(key)
 	if app := m.memory.Asked(key); app != "" {
 		if err := m.lookUp(ctx, key, app); err != nil {
 			m.memory.End(key, nil)
-			return retry.Reported(m.options.Waits, uncounted, err)
+			return err
 		}
 	}
 	if decision.Order(m.name) == nil {
-		return retry.Reported(m.options.Waits, uncounted, m.leaveAlone(ctx, request, decision))
+		return m.leaveAlone(ctx, request, decision)
 	}
 	t := m.taskOf(decision)
 	defer m.recordPanic(request, t)
 	next, err := m.sync(ctx, t)
 	select {
 	case <-ctx.Done():
-		// The member was disconnected: the result is out of date.
-		return reconcile.Result{}, nil
+		return nil // The member was disconnected: the result is out of date.
 	default:
 	}
 	if errors.Is(err, recovery.ErrUndecided) {
 		m.memory.End(key, nil)
-		return reconcile.Result{}, nil
+		return nil
 	}
 	last, _ := m.memory.Result(key, t.App.UID)
 	next.Follow(last, err, m.options.Clock.Now(), m.options.Waits.Scaled(state.LastingAfter))
-	next.CountConflict(last, retry.HasConflict(err))
 	m.conclude(request, t, next)
 	if next.Applied && !m.holds(t.App) {
 		err = errors.Join(err, m.dropRecords(ctx, t.App))
 	}
-	return retry.Reported(m.options.Waits, next.Conflicts, err)
+	return err
 }
 
 // leaveAlone does what is due about a copy without an order. A missing order or application never causes a deletion:

@@ -32,6 +32,7 @@ func TestMemberQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]func(*testing.T, *member){
+		"conflict": testConflicts,
 		"manager":  testManager,
 		"mode":     testMode,
 		"quiet":    testQuiet,

@@ -162,7 +162,7 @@ func TestBeside(t *testing.T) {
 	}
 	app := shop(1, 1, "a")
 	secret := []v1.PropagatedObject{{Kind: v1.PropagatedSecret, Name: "registry"}}
-	conflict := &aggregate.Failure{Reason: v1.ReasonConflict, Propagation: true}
+	conflict, refused := &aggregate.Failure{Reason: v1.ReasonConflict}, &aggregate.Failure{Reason: v1.ReasonUpgradeRefused}
 	copied := []v1.PendingChange{{Kind: "EcommerceApp"}}
 	beside := []v1.PendingChange{{Kind: "Secret"}}
 	for name, tt := range map[string]struct {
@@ -171,13 +171,21 @@ func TestBeside(t *testing.T) {
 		wakes     bool
 		// observed is whether the result about what is beside the copy is.
 		observed, remembered bool
+		// copied is whether the member has the copy.
+		copied bool
 	}{
-		"nothing is propagated": {nil, state.Result{Owner: &state.Owner{}}, false, false, false},
-		"something is":          {secret, state.Result{Owner: &state.Owner{}, Pending: copied}, true, true, true},
-		"something was":         {nil, state.Result{Owner: &state.Owner{Leftover: secret}}, true, true, true},
-		"the copy failed":       {secret, state.Result{Failure: &aggregate.Failure{Reason: v1.ReasonForbidden}}, false, false, true},
+		"nothing is propagated": {nil, state.Result{Owner: &state.Owner{}}, false, false, false, false},
+		"something is":          {secret, state.Result{Owner: &state.Owner{}, Pending: copied}, true, true, true, false},
+		"something was":         {nil, state.Result{Owner: &state.Owner{Leftover: secret}}, true, true, true, false},
+		"the copy failed":       {secret, state.Result{Failure: refused}, false, false, true, false},
+		"an attempt ended":      {secret, state.Result{Failure: conflict}, false, true, true, true},
+		"beside a refused one":  {secret, state.Result{Failure: refused, Owner: &state.Owner{Only: secret}}, true, true, true, false},
 	} {
 		app.Spec.Propagate = tt.propagate
+		m.cluster = &caches{}
+		if tt.copied {
+			m.cluster = &caches{copied: shop(1, 1)}
+		}
 		d := facts(app)
 		m.state.HandOver(d)
 		m.memory.End(key(), &state.Result{App: app.UID, Hash: d.Orders["a"].Hash})
@@ -197,8 +205,8 @@ func TestBeside(t *testing.T) {
 		if _, err := m.Observe(t.Context(), d, &c); err != nil {
 			t.Fatal(err)
 		}
-		if observed := c.Failure != nil && c.Failure.Propagation; observed != tt.observed || observed != (len(c.Pending) == len(tt.result.Pending)+1) {
-			t.Errorf("%s: observed %+v, pending %v", name, c.Failure, c.Pending)
+		if observed := c.PropagationFailure != nil; observed != tt.observed || (c.Failure != nil) != (tt.result.Failure != nil) || observed != (len(c.Pending) == len(tt.result.Pending)+1) {
+			t.Errorf("%s: observed %+v and %+v, pending %v", name, c.Failure, c.PropagationFailure, c.Pending)
 		}
 		if remembered := m.memory.BesideResult(key(), app.UID).Failure != nil; remembered != tt.remembered {
 			t.Errorf("%s: remembered %t", name, remembered)

@@ -29,8 +29,8 @@ func TestRefusals(t *testing.T) {
 			t.Parallel()
 			c := aggregate.Cluster{Database: tt.wanted, Copy: &aggregate.Copy{}}
 			addRefusal(&c, tt.live)
-			if (c.Copy.Refused != "") != tt.refused || c.Copy.Starting != tt.starting {
-				t.Errorf("refused %q, starting %t; want %t and %t", c.Copy.Refused, c.Copy.Starting, tt.refused, tt.starting)
+			if (c.Copy.UpgradeRefused != "") != tt.refused || c.Copy.Starting != tt.starting {
+				t.Errorf("refused %q, starting %t; want %t and %t", c.Copy.UpgradeRefused, c.Copy.Starting, tt.refused, tt.starting)
 			}
 		})
 	}

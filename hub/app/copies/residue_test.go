@@ -15,7 +15,7 @@ import (
 // testResidue cleans up after applications that were deleted while the member was away.
 func testResidue(t *testing.T, m *member) {
 	t.Helper()
-	m.queue.options.Residue = store.New(m.WithWatch, m.app.Namespace)
+	m.storeRecords(t)
 	m.reconcile(t)
 	uid, entries := m.app.UID, m.app.Status.Clusters
 	m.app.Status.Clusters = nil
@@ -84,6 +84,16 @@ func testOrphan(t *testing.T, m *member, entries []v1.ClusterStatus) {
 	m.reconcile(t)
 	m.expect(t, "a copy that a user wants to be deleted", 1, true)
 	m.release(t)
+}
+
+// storeRecords gives the queue a store in a namespace of the test's own: all tests are about a member of the same name.
+func (m *member) storeRecords(t *testing.T) {
+	t.Helper()
+	namespace := "hub-of-" + m.app.Name
+	if err := m.queue.ensureNamespace(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	m.queue.options.Residue = store.New(m.WithWatch, namespace)
 }
 
 // release removes the finalizers of the copy, and reconciles.

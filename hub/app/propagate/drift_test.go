@@ -42,8 +42,7 @@ func testDrift(t *testing.T, p *propagator) {
 		}
 	}
 	p.quietly(t)
-	change()
-	p.settle(t)
+	p.contend(t, change)
 	p.wantPassword(t, "theirs")
 	if found := p.result(); found.Failure == nil || found.Failure.Reason != v1.ReasonFieldManagerConflict {
 		t.Errorf("reported %+v, want %s", found.Failure, v1.ReasonFieldManagerConflict)
@@ -58,4 +57,19 @@ func testDrift(t *testing.T, p *propagator) {
 	p.clock.SetTime(p.clock.Now().Add(2 * sourcePeriod))
 	p.settle(t)
 	p.wantPassword(t, "second")
+}
+
+// contend checks that changes of an object whose repair has to wait cause no request.
+func (p *propagator) contend(t *testing.T, change func()) {
+	t.Helper()
+	reads := p.reads
+	p.denied = errors.New("read from the member")
+	defer func() { p.denied = nil }()
+	for range 3 {
+		change()
+		p.settle(t)
+	}
+	if p.reads != reads {
+		t.Errorf("%d reads on the hub, want none", p.reads-reads)
+	}
 }

@@ -90,9 +90,6 @@ func (q *MemberQueue) conclude(p *pass, err error) (conflicts int) {
 	key := client.ObjectKeyFromObject(p.app)
 	last := q.Memory.BesideResult(key, p.app.UID)
 	next := state.Result{App: p.app.UID, Hash: p.order.Hash, Revision: p.order.Revision, Failure: state.FailureOf(err), Pending: p.pending}
-	if next.Failure != nil {
-		next.Failure.Propagation = true
-	}
 	next.Follow(last, err, q.dispatcher.Clock.Now(), q.dispatcher.Waits.Scaled(state.LastingAfter))
 	conflicts, news := q.Memory.EndBeside(key, p.done, next, retry.HasConflict(err))
 	if news {

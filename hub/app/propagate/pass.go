@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -42,7 +44,11 @@ func (p *pass) run(ctx context.Context, d *state.Decision, owner *state.Owner) (
 		if read && !p.isStale(source) || owner.Only != nil && !slices.Contains(owner.Only, object) {
 			continue
 		}
-		switch err := p.writeOne(ctx, object); {
+		err := p.checkContended(source)
+		if err == nil {
+			err = p.writeOne(ctx, object)
+		}
+		switch {
 		case errors.Is(err, errNotRead):
 			p.unread = fmt.Errorf("propagating %s: %w", object, err)
 		case err != nil:
@@ -60,6 +66,24 @@ func (p *pass) run(ctx context.Context, d *state.Decision, owner *state.Owner) (
 	return problems
 }
 
+// checkContended returns an error while an object that others change again and again has to wait for its repair, so that nothing
+// is read for it. A source that is known to have changed does not wait.
+func (p *pass) checkContended(source state.Source) error {
+	former := p.done.Written[source.PropagatedObject]
+	due := repairsOf(former).Wait(p.dispatcher.Clock.Now(), p.repairWindow())
+	if due == 0 || former.Version != source.Version {
+		return nil
+	}
+	key := component.Key{GroupKind: schema.GroupKind{Kind: string(source.Kind)}, Namespace: p.app.Namespace, Name: source.Name}
+	return &apply.ContendedError{Key: key, Fields: []string{"data"}, RetryIn: due}
+}
+
+func (p *pass) repairWindow() time.Duration { return p.dispatcher.Waits.Scaled(apply.RepairWindow) }
+
+func repairsOf(w state.Written) apply.Repairs {
+	return apply.Repairs{Count: w.Repairs, Last: w.Repaired}
+}
+
 // writeOne reads a source, and writes and records the object. What is no longer to be copied stays as it is in the member.
 func (p *pass) writeOne(ctx context.Context, object v1.PropagatedObject) error {
 	source, from := p.dispatcher.content(ctx, p.app, object)
@@ -69,12 +93,8 @@ func (p *pass) writeOne(ctx context.Context, object v1.PropagatedObject) error {
 	if from == nil {
 		return nil
 	}
-	now, window := p.dispatcher.Clock.Now(), p.dispatcher.Waits.Scaled(apply.RepairWindow)
 	former := p.done.Written[object]
-	isRepair, repairs := former.Version == source.Version, apply.Repairs{Count: former.Repairs, Last: former.Repaired}
-	if due := repairs.Wait(now, window); isRepair && due > 0 {
-		return &apply.ContendedError{Key: component.KeyOf(forCopy(from, p.copied, nil)), Fields: []string{"data"}, RetryIn: due}
-	}
+	isRepair, repairs := former.Version == source.Version, repairsOf(former)
 	delete(p.done.Pruned, object) // Also if the answer is lost.
 	version, action, err := p.write(ctx, from)
 	switch {
@@ -86,7 +106,7 @@ func (p *pass) writeOne(ctx context.Context, object v1.PropagatedObject) error {
 	case !isRepair:
 		repairs = apply.Repairs{}
 	case action != "":
-		repairs = repairs.Next(now, window)
+		repairs = repairs.Next(p.dispatcher.Clock.Now(), p.repairWindow())
 	}
 	p.done.Written[object] = state.Written{Version: source.Version, ResourceVersion: version, Repairs: repairs.Count, Repaired: repairs.Last}
 	return nil

@@ -154,7 +154,7 @@ func testForeign(t *testing.T, p *propagator) {
 	p.settle(t)
 	p.wantPassword(t, "theirs")
 	found := p.result()
-	if found.Failure == nil || found.Failure.Reason != v1.ReasonConflict || !found.Failure.Propagation {
+	if found.Failure == nil || found.Failure.Reason != v1.ReasonConflict {
 		t.Errorf("reported %+v, want a conflict about an object beside the copy", found)
 	}
 	p.app.Spec.Propagate = nil

@@ -60,7 +60,7 @@ type UnknownError struct {
 }
 
 // Error returns a deterministic message that says how to go on.
-func (e *UnknownError) Error() string { return e.found + ": see kubectl shopfleet recover" }
+func (e *UnknownError) Error() string { return e.found + ": see kubectl shopfleet recover list -A" }
 
 // ErrUndecided means that it is not known yet what members have: some are about to be connected, or to be observed.
 var ErrUndecided = errors.New("members are not connected or observed yet")

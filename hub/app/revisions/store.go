@@ -180,7 +180,7 @@ func (s *Store) list(ctx context.Context, app *v1.EcommerceApp) ([]appsv1.Contro
 }
 
 // errMissing means that a revision was deleted, or never was healthy.
-var errMissing = errors.New("edit the spec, or ask for another revision: see kubectl shopfleet history")
+var errMissing = errors.New("edit the spec, or ask for another revision: see kubectl shopfleet rollout history")
 
 // Spec returns the spec of an application with an earlier revision in place of its own. The error is an
 // *apierror.SpecError if the revision does not exist.

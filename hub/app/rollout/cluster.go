@@ -32,7 +32,9 @@ type Cluster struct {
 	// Refused says why the database of the cluster cannot get the server of the revision in the spec; empty if it can.
 	// The cluster is left behind, and has its turn when it can.
 	Refused string
-	// Has means that the copy has the revision, and Settled that its status is about it, too.
+	// Copied is the revision that the copy has, or 0. Has means that it is the one that was decided, and Settled that its
+	// status is about it, too.
+	Copied       int64
 	Has, Settled bool
 	// Serving means that customers are served, whatever the revision.
 	Serving bool
@@ -307,6 +309,26 @@ func (p *progress) observedSince(start time.Time) int64 {
 		return 0
 	}
 	return int64(p.Until.Sub(start) / time.Second)
+}
+
+// withdrawsOrder reports whether the hub withdraws the order, as one of an earlier release: the copy refuses the revision,
+// and its database cannot follow the spec. Otherwise the cluster would get the revision outside of windows, limits and
+// pauses when the database can.
+func (p *progress) withdrawsOrder() bool {
+	return p.isRefused() && p.Refused != "" && 0 < p.Copied && p.Copied < p.Revision
+}
+
+// forgetUpdate drops what a cluster was like before an update that changed nothing in it.
+func (p *planner) forgetUpdate(name string) {
+	delete(p.superseded, name)
+	if p.Last == nil {
+		return
+	}
+	for _, s := range p.Last.Superseded {
+		if s.Name == name {
+			p.superseded[name] = s.Before
+		}
+	}
 }
 
 // isRefused reports whether the copy does not get the revision that the cluster was given, because its data cannot be of

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -45,8 +46,25 @@ func runDecisions(t *testing.T, cases []decisionCase) {
 			if diff := cmp.Diff(c.want, describe(d)); diff != "" {
 				t.Errorf("(-want +got): %s", diff)
 			}
+			observed := slices.DeleteFunc(slices.Clone(d.Status.LeftBehind), func(name string) bool {
+				return slices.ContainsFunc(r.Clusters, func(c Cluster) bool { return c.Name == name && c.SetAside })
+			})
+			if diff := cmp.Diff(leftIn(d.Status.Message), observed, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("left behind (-in the message +in the status): %s", diff)
+			}
 		})
 	}
+}
+
+// leftIn returns the clusters that a message names as left behind, by name; nil if there are none.
+func leftIn(message string) []string {
+	_, list, found := strings.Cut(message, "left behind: ")
+	if !found {
+		return nil
+	}
+	names := strings.Split(list, ", ")
+	slices.Sort(names)
+	return names
 }
 
 // clustersOf returns clusters such as "eu-1=2 eu-2=1,down", with their revisions. They are ready, or of

@@ -161,7 +161,7 @@ func (f *fleet) observe(c *toy) Cluster {
 		return seen
 	}
 	does := conductOf(f.conduct(c.name, c.has))(c.age)
-	seen.Serving, seen.Has = c.served && !does.down, c.has == seen.Revision
+	seen.Serving, seen.Copied, seen.Has = c.served && !does.down, c.has, c.has == seen.Revision
 	seen.Settled = seen.Has
 	if !does.ready {
 		seen.Unready = append(seen.Unready, Component{Name: "frontend", Reason: v1.ReasonProgressing, Changing: does.failure == ""})

@@ -3,6 +3,8 @@ package rollout
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
@@ -69,6 +71,10 @@ func TestRefused(t *testing.T) {
 			with: func(r *Request) { r.Spec.MaxConcurrentClusters = 2 },
 			want: "Progressing eu 0/3 waiting for eu-2, eu-3; left behind: eu-1 | eu-1=2(never after 180s) eu-2=2(0s) eu-3=1 | until 10m0s",
 		}, {
+			name: "the hub withdraws the order of a cluster that cannot follow the spec, and what it was like before", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,refused eu-2=1",
+			with: func(r *Request) { r.Clusters[0].Copied, r.Clusters[0].Refused = 1, tooEarly },
+			want: "Progressing eu 0/2 waiting for eu-2; left behind: eu-1 | eu-1=1 eu-2=2(0s) | refused eu-1 | until 10m0s",
+		}, {
 			name: "the others complete it", last: rolling(ready("us-1", 60), began("us-2", 3)), clusters: "eu-1=2 us-1=2 us-2=2,refused",
 			want: "Complete 2/3 left behind: us-2 | eu-1=2 us-1=2 us-2=2(never after 180s) | completed 0s",
 		}, {
@@ -87,8 +93,49 @@ func TestRefused(t *testing.T) {
 			with: func(r *Request) { r.Last.Updating = []v1.ClusterUpdate{began("us-1", 1)} },
 			want: "RolledBack 0/2 | eu-1=1 us-1=1",
 		}, {
+			name: "a withdrawn order leaves what was before an earlier update", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,refused eu-2=1",
+			with: func(r *Request) {
+				r.Clusters[0].Copied, r.Clusters[0].Refused = 1, tooEarly
+				r.Last.Superseded = superseded("eu-1")
+			},
+			want: "Progressing eu 0/2 waiting for eu-2; left behind: eu-1 | eu-1=1 eu-2=2(0s) | superseded eu-1(never) | refused eu-1 | until 10m0s",
+		}, {
+			name: "a rollback does not withdraw an order", last: inState(v1.RolloutRollingBack), clusters: "eu-1=3 us-1=3,refused", with: func(r *Request) {
+				r.Revision, r.Last.Revision, r.Last.PreviousRevision = 4, 4, 3
+				r.Last.Updating = []v1.ClusterUpdate{began("us-1", 1)}
+				r.Clusters[1].Copied, r.Clusters[1].Refused = 1, tooEarly
+			},
+			want: "RolledBack 0/2 | eu-1=3 us-1=3",
+		}, {
 			name: "but not before that is tried", last: inState(v1.RolloutRollingBack), clusters: "eu-1=1 us-1=2,refused",
 			want: "RollingBack 0/2 | eu-1=1 us-1=1(0s)",
 		},
 	})
+}
+
+// TestLeftBehindWhileAway checks that a cluster stays left behind while it is not observed, until it has another order.
+func TestLeftBehindWhileAway(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		revision int64
+		clusters string
+		want     []string
+	}{
+		"not observed":        {2, "eu-1=2,aside us-1=2", []string{"eu-1"}},
+		"back, and as before": {2, "eu-1=2,refused us-1=2", []string{"eu-1"}},
+		"the next revision":   {3, "eu-1=2,aside us-1=2", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := Request{Revision: tt.revision, Hash: "hash", Last: complete(2), Clusters: clustersOf(t, tt.clusters), Now: start()}
+			r.Last.Updating, r.Last.LeftBehind = []v1.ClusterUpdate{began("eu-1", 60)}, []string{"eu-1"}
+			d, err := Next(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, d.Status.LeftBehind); diff != "" {
+				t.Errorf("left behind (-want +got): %s", diff)
+			}
+		})
+	}
 }

@@ -32,8 +32,8 @@ type RenderingCluster struct {
 	Named bool
 	// Held is true while it has pods of another version than is rendered.
 	Held bool
-	// Copied is false while the cluster has no copy, and no pods.
-	Copied bool
+	// HasCopy is false while the cluster has no copy, and no pods.
+	HasCopy bool
 }
 
 // RenderingRequest is the input of NextRendering, which does not change it.
@@ -110,7 +110,7 @@ func NextRendering(r RenderingRequest) (RenderingDecision, error) {
 }
 
 // isAwaited reports whether it is about to be known what pods a cluster has: until then it is not known which is next.
-func (c RenderingCluster) isAwaited() bool { return c.Connecting && c.Copied }
+func (c RenderingCluster) isAwaited() bool { return c.Connecting && c.HasCopy }
 
 // settles returns when it is known what is rendered in all clusters; zero if it is.
 func (r RenderingRequest) settles() time.Time {
@@ -125,7 +125,7 @@ func (r RenderingRequest) settles() time.Time {
 
 // isOther reports whether another version is rendered in a cluster that responds, or an earlier release runs there.
 func (c RenderingCluster) isOther(version string) bool {
-	return c.Copied && !c.SetAside && c.Settled && c.Renders != version
+	return c.HasCopy && !c.SetAside && c.Settled && c.Renders != version
 }
 
 // waits reports whether a cluster has pods that wait for the version.
@@ -197,7 +197,7 @@ func (r RenderingRequest) explain(s *v1.RolloutStatus) {
 func (r RenderingRequest) follow(versions map[string]string) {
 	for _, c := range r.Clusters {
 		switch {
-		case !c.Copied:
+		case !c.HasCopy:
 			versions[c.Name] = cmp.Or(c.Version, r.Version)
 		case !c.SetAside && !c.Held && c.Renders != "":
 			versions[c.Name] = c.Renders

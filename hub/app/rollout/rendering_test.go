@@ -27,7 +27,7 @@ func upgraded(change func(*upgrade)) *upgrade {
 	for _, c := range []struct{ name, region string }{{"a", "eu"}, {"b", "eu"}, {"c", "us"}} {
 		u.request.Clusters = append(u.request.Clusters, RenderingCluster{
 			Cluster: Cluster{Name: c.name, Region: c.region, Since: time.Unix(1, 0), Until: time.Unix(100_000, 0), Serving: true, Settled: true},
-			Version: "1", Renders: "2", Named: true, Held: true, Copied: true,
+			Version: "1", Renders: "2", Named: true, Held: true, HasCopy: true,
 		})
 	}
 	if change != nil {
@@ -55,7 +55,7 @@ func (u *upgrade) pass(t *testing.T) RenderingDecision {
 		if c.SetAside {
 			continue
 		}
-		if c.Version = d.Versions[c.Name]; c.Version == c.Renders && c.Copied {
+		if c.Version = d.Versions[c.Name]; c.Version == c.Renders && c.HasCopy {
 			c.Held = false
 			if slices.Contains(u.bad, c.Name) {
 				c.Serving = false
@@ -160,7 +160,7 @@ func TestNextRenderingOfClusters(t *testing.T) {
 		"one that does not respond is skipped":     {func(u *upgrade) { u.cluster("a").SetAside, u.cluster("a").Renders = true, "1" }, "b2 c2", "", v1.RolloutComplete},
 		"one that is paused keeps what it has":     {func(u *upgrade) { u.cluster("a").SetAside, u.cluster("a").Held = true, false }, "b2 c2", "", v1.RolloutComplete},
 		"one that is yet to be reconciled is not named": {func(u *upgrade) {
-			*u.cluster("a") = RenderingCluster{Cluster: u.cluster("a").Cluster, Version: "1", Copied: true}
+			*u.cluster("a") = RenderingCluster{Cluster: u.cluster("a").Cluster, Version: "1", HasCopy: true}
 			u.cluster("a").Settled = false
 		}, "b2 c2", "", v1.RolloutComplete},
 		"a backup is not waited for":               {func(u *upgrade) { u.cluster("b").Waiting = true }, "a2 b2 c2", "", v1.RolloutComplete},

@@ -152,6 +152,10 @@ func healthy(last *v1.RolloutStatus) int64 {
 func (p *planner) addClusters() {
 	for _, c := range p.Clusters {
 		next := &progress{Cluster: c, next: c.Revision}
+		if next.withdrawsOrder() {
+			next.next = c.Copied
+			p.forgetUpdate(c.Name)
+		}
 		if next.next == 0 {
 			next.Has, next.Settled = false, false // A copy without a number is of no revision.
 			next.next = p.status.Target()
@@ -316,6 +320,12 @@ func (p *planner) progressDeadline() time.Duration {
 	return v1.DefaultProgressDeadline
 }
 
+// Unchanged returns the last state while none can be decided: the clusters keep what they have, and those that cannot follow
+// stay refused.
+func Unchanged(last *v1.RolloutStatus, clusters []Cluster) Decision {
+	return begin(Request{Last: last, Revision: last.Revision, Hash: last.SpecHash, Clusters: clusters}).unchanged()
+}
+
 // unchanged returns the last state. The time of clusters that are not observed stands still. That of one that is about
 // to be observed goes on: when it was observed last is known as soon as it is lost, or back.
 func (p *planner) unchanged() Decision {
@@ -357,13 +367,19 @@ func Suspend(last *v1.RolloutStatus, clusters []Cluster) *v1.RolloutStatus {
 func (p *planner) decision() Decision {
 	d := Decision{Status: p.status, Revisions: make(map[string]int64, len(p.clusters)), Refused: p.refused(), Until: p.until}
 	s := &d.Status
-	s.Total, s.Updated, s.Updating, s.Superseded = 0, 0, nil, nil
+	left := s.LeftBehind
+	s.Total, s.Updated, s.Updating, s.Superseded, s.LeftBehind = 0, 0, nil, nil, nil
 	for _, c := range p.clusters {
 		s.Total++
 		if before, carried := p.superseded[c.Name]; carried && (c.next != s.Target() || c.update != nil && c.update.Before == nil) {
 			s.Superseded = append(s.Superseded, v1.SupersededUpdate{Name: c.Name, Before: before})
 		}
 		d.Revisions[c.Name] = c.next
+		// One that is not observed for a time has not had its turn meanwhile.
+		stays := c.SetAside && c.next == c.Revision && slices.Contains(left, c.Name)
+		if (c.behind != "" || stays) && s.Target() == s.Revision {
+			s.LeftBehind = append(s.LeftBehind, c.Name)
+		}
 		switch {
 		case c.update != nil:
 			s.Updating = append(s.Updating, *c.update)
@@ -375,6 +391,7 @@ func (p *planner) decision() Decision {
 		}
 	}
 	slices.SortFunc(s.Updating, func(a, b v1.ClusterUpdate) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(s.LeftBehind)
 	slices.SortFunc(s.Superseded, func(a, b v1.SupersededUpdate) int { return strings.Compare(a.Name, b.Name) })
 	return d
 }

@@ -45,13 +45,12 @@ type Written struct {
 	Repaired time.Time
 }
 
-// beside remembers what is beside a copy, the result of the last attempt to write that, how many attempts in a row ended
-// in a conflict, and the resource versions that a watch has delivered since the last one began; Deleted for an object
-// that was deleted.
+// beside remembers what is beside a copy, the result of the last attempt to write that, and the resource versions that a
+// watch has delivered since the last one began; Deleted for an object that was deleted.
 type beside struct {
 	Beside
 	result    Result
-	conflicts int
+	conflicts conflicts
 	seen      map[v1.PropagatedObject]string
 }
 
@@ -126,10 +125,7 @@ func (m *Member) EndBeside(key types.NamespacedName, next Beside, result Result,
 	b := c.beside
 	news = b.result.says() != result.says() || result.says() && b.result.differs(&result)
 	b.Beside, b.result = next, result
-	if b.conflicts++; !conflict {
-		b.conflicts = 0
-	}
-	return b.conflicts, news
+	return b.conflicts.count(conflict), news
 }
 
 // says reports whether the status shows anything of a result about what is beside a copy.

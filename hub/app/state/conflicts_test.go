@@ -30,17 +30,41 @@ func TestConflictsAreCounted(t *testing.T) {
 	}
 }
 
-// TestConflictsFollow checks that conflicts of a copy in a row are counted, and that the count is no news.
-func TestConflictsFollow(t *testing.T) {
+// TestConflictsOfACopy checks that conflicts in a row about a copy are counted, with an order and a result and without,
+// that the count is no news, and that it ends with another outcome and with the application.
+func TestConflictsOfACopy(t *testing.T) {
 	t.Parallel()
-	last := Result{}
-	for i, want := range []int{1, 2, 0, 1, 0} {
-		next := Result{}
-		next.CountConflict(last, want > 0)
-		if next.Conflicts != want || last.differs(&next) {
-			t.Errorf("step %d: %d conflicts, want %d", i, next.Conflicts, want)
+	for name, ordered := range map[string]bool{"with a result": true, "without an order": false} {
+		s := New(clock.RealClock{})
+		m := s.Connect("a", false)
+		other := types.NamespacedName{Namespace: "ns", Name: "other"}
+		var result *Result
+		if ordered {
+			s.HandOver(decision(map[string]string{"a": "1"}))
+			m.Begin(key())
+			result = &Result{App: "u-1", Hash: "1"}
+			m.End(key(), result)
 		}
-		last = next
+		for i, step := range []struct {
+			key      types.NamespacedName
+			conflict bool
+			want     int
+		}{{key(), true, 1}, {key(), true, 2}, {other, true, 1}, {other, false, 0}, {key(), true, 3}, {key(), false, 0}, {key(), true, 1}} {
+			if _, news := m.End(step.key, result); news && step.key == key() {
+				t.Errorf("%s, step %d: the count is news", name, i)
+			}
+			if got := m.CountConflict(step.key, step.conflict); got != step.want {
+				t.Errorf("%s, step %d: %d conflicts in a row, want %d", name, i, got, step.want)
+			}
+		}
+		s.Forget(key())
+		if got := m.CountConflict(key(), true); got != 1 {
+			t.Errorf("%s: forgotten, and still %d conflicts", name, got)
+		}
+		m.End(key(), nil)
+		if m.CountConflict(key(), false); len(m.copies)+len(s.holders) > 0 {
+			t.Errorf("%s: something is remembered after the last conflict", name)
+		}
 	}
 }
 

@@ -39,13 +39,6 @@ func (r *Result) Follow(last Result, err error, now time.Time, lasting time.Dura
 	r.Failure.Lasting = now.Sub(r.Failing) >= lasting
 }
 
-// CountConflict counts an attempt that ended in a conflict, after the last one.
-func (r *Result) CountConflict(last Result, conflict bool) {
-	if conflict {
-		r.Conflicts = last.Conflicts + 1
-	}
-}
-
 // stillFails reports whether the last failure is that of an attempt that ended without a reason, such as a conflict: it
 // was about the same order, and about what this attempt has not written.
 func (r *Result) stillFails(last Result) bool {

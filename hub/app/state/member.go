@@ -26,10 +26,12 @@ type Member struct {
 // copied remembers one copy.
 type copied struct {
 	// acting is the hash of the order that a worker acts on; empty if none does.
-	acting   string
-	result   *Result
-	lookup   lookup
-	observed observed
+	acting string
+	result *Result
+	// conflicts counts conflicts in a row, whether or not the attempts were about an order.
+	conflicts conflicts
+	lookup    lookup
+	observed  observed
 	// beside are the objects that are propagated; nil if none were.
 	beside *beside
 }
@@ -46,8 +48,6 @@ type Result struct {
 	// server fails on it; zero if it does not.
 	Failure *aggregate.Failure
 	Failing time.Time
-	// Conflicts counts the attempts in a row that ended in one.
-	Conflicts int
 	// Unknown is the origin that waits for the user; empty if none does.
 	Unknown string
 	// Pending are the writes that are held back.

@@ -51,8 +51,7 @@ type application struct {
 	// the status was handed over first.
 	statusAt, handedOver time.Time
 	sources              Sources
-	// conflicts counts the passes in a row that ended in one.
-	conflicts int
+	conflicts            conflicts
 	// revisions are those of the delivered application that were read, as JSON.
 	revisions map[int64][]byte
 }
@@ -173,24 +172,6 @@ func (s *State) Leads() time.Time {
 		s.leads = s.clock.Now()
 	}
 	return s.leads
-}
-
-// CountConflict records whether a pass over an application ended in a conflict, and returns how many there were in a
-// row.
-func (s *State) CountConflict(key types.NamespacedName, conflict bool) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.apps[key]
-	switch {
-	case conflict:
-		a = s.of(key)
-		a.conflicts++
-	case a != nil:
-		a.conflicts = 0
-	default:
-		return 0
-	}
-	return a.conflicts
 }
 
 // firstSeen is when the hub first saw the present generation of an application, to measure how long it takes

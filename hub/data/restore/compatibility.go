@@ -8,8 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
@@ -77,20 +75,6 @@ func major(version string) int {
 		return 0
 	}
 	return n
-}
-
-// snapshotIn returns the ID of the snapshot, or of its copy that is ready, from which a volume can
-// be created in a region; empty if neither exists there.
-func snapshotIn(region string, b *v1.BackupStatus, s *v1.VolumeSnapshot) string {
-	if csi.CapabilitiesOf(b.Provider).Copy == csi.CopyByLocation || s.Region == region {
-		return s.ID
-	}
-	for _, c := range s.Copies {
-		if c.Region == region && c.State == string(cloud.StateReady) {
-			return c.ID
-		}
-	}
-	return ""
 }
 
 // volumeZone returns the zone for a volume, in the provider's notation: the requested zone, else

@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 )
 
 func TestWhatAnEngineCanWorkWith(t *testing.T) {
@@ -63,11 +64,11 @@ func TestWhichSnapshotAndWhere(t *testing.T) {
 		CloudSnapshot: v1.CloudSnapshot{Region: "eu-west-1", ID: "snap-1", State: "Ready"},
 		Copies:        []v1.CloudSnapshot{{Region: "us-east-1", ID: "snap-2", State: "Ready"}},
 	}
-	check("the copy of the region", snapshotIn("us-east-1", b, s), "snap-2")
+	check("the copy of the region", csi.SnapshotIn("us-east-1", b, s), "snap-2")
 	s.Copies[0].State = string(cloud.StateTaken)
-	check("a copy that is not ready", snapshotIn("us-east-1", b, s), "")
-	check("the snapshot itself", snapshotIn("eu-west-1", b, s), "snap-1")
-	check("a snapshot without a region", snapshotIn("asia-east1", &v1.BackupStatus{Provider: v1.ProviderGCP}, s), "snap-1")
+	check("a copy that is not ready", csi.SnapshotIn("us-east-1", b, s), "")
+	check("the snapshot itself", csi.SnapshotIn("eu-west-1", b, s), "snap-1")
+	check("a snapshot without a region", csi.SnapshotIn("asia-east1", &v1.BackupStatus{Provider: v1.ProviderGCP}, s), "snap-1")
 
 	m := &v1.MemberCluster{Status: v1.MemberClusterStatus{Provider: v1.ProviderAWS, Region: "us-east-1", Zones: []string{"us-east-1a", "us-east-1b"}}}
 	check("the first zone", volumeZone("", "", m), "us-east-1a")

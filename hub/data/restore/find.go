@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
@@ -121,12 +122,9 @@ func (w *work) canRestore() steps.Result {
 		return w.canVerify()
 	case m.Status.Provider == "" || m.Status.Region == "":
 		return steps.RetryAfter(steps.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", m.Name)
-	case m.Status.Provider != b.Provider:
-		return steps.Fail(v1.ReasonProviderMismatch, "Backup %q has snapshots of the provider %s, and %s is of %s: restore it to a cluster of %s, or restore a dump",
-			w.backup.Name, b.Provider, m.Name, m.Status.Provider, b.Provider)
-	case m.Spec.CloudAccountRef == nil || m.Spec.CloudAccountRef.Name != b.Account:
-		return steps.Fail(v1.ReasonProviderMismatch, "the snapshots are in CloudAccount %q, and spec.cloudAccountRef of %s names another: restore to a cluster of that account",
-			b.Account, m.Name)
+	}
+	if o := csi.ClusterObstacle(w.backup, m); o.Reason != "" {
+		return steps.Fail(o.Reason, "%s", o.Message)
 	}
 	if w.restore.Spec.Verify {
 		return w.canVerify()

@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
@@ -27,7 +28,7 @@ func (w *work) chooseSnapshots(ctx context.Context) steps.Result {
 	var chosen []v1.RestoredVolume
 	for i := range w.backup.Status.Snapshots {
 		snapshot := &w.backup.Status.Snapshots[i]
-		id := snapshotIn(w.member.Status.Region, &w.backup.Status, snapshot)
+		id := csi.SnapshotIn(w.member.Status.Region, &w.backup.Status, snapshot)
 		if id == "" && w.backup.Status.Phase == v1.BackupFinalizing && slices.Contains(w.backup.Spec.CopyToRegions, w.member.Status.Region) {
 			return steps.RetryAfter(steps.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
 		}

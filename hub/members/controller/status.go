@@ -111,6 +111,7 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 	f.setOptional(next, v1.ConditionCredentialsRenewed, f.state.CredentialsRenewed)
 	f.setOptional(next, v1.ConditionAccountRestricted, f.state.AccountRestricted)
 	f.setOptional(next, v1.ConditionAgentReady, f.state.AgentReady)
+	f.setOptional(next, v1.ConditionDefinitionsCurrent, f.state.DefinitionsCurrent)
 	next.LastHandledRenewAt = cmp.Or(f.state.HandledRenewRequest, next.LastHandledRenewAt)
 	next.OtherHub = v1.Excerpt(f.state.OtherHub, maxText)
 	info, spec := bounded(f.state.Info), &f.cluster.Spec

@@ -1,9 +1,11 @@
-// Package crds installs, updates and compares CustomResourceDefinitions in a member cluster.
+// Package crds installs, updates and compares CustomResourceDefinitions in a cluster.
 //
 // # Purpose
 //
 //   - Definitions.Install creates and updates definitions, and reports those that are being deleted.
 //   - Definitions.Check and Verify write nothing. Verify compares the definitions that an agent owns.
+//   - Definitions.Unserved names the fields that an API server does not serve, by its OpenAPI document. The
+//     hub waits for its own definitions by that.
 //
 // # Non-goals
 //

@@ -1,6 +1,12 @@
 package crds
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
 
 // hasFields reports whether a definition has every field of every version of another one.
 // Validation rules are not compared: the API server prunes unknown fields silently, but
@@ -8,7 +14,7 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 func hasFields(live, wanted *unstructured.Unstructured) bool {
 	have := schemas(live)
 	for version, schema := range schemas(wanted) {
-		if has := have[version]; has == nil || !covered(has, schema) {
+		if has := have[version]; has == nil || len(missingFields("", has, schema)) > 0 {
 			return false
 		}
 	}
@@ -27,28 +33,24 @@ func schemas(definition *unstructured.Unstructured) map[string]map[string]any {
 	return found
 }
 
-// covered reports whether a schema has all fields of another.
-func covered(has, wants map[string]any) bool {
-	fields, _ := has["properties"].(map[string]any)
-	wanted, _ := wants["properties"].(map[string]any)
-	for name, schema := range wanted {
-		if !within(fields[name], schema) {
-			return false
-		}
-	}
-	for _, nested := range []string{"items", "additionalProperties"} {
-		if schema, ok := wants[nested].(map[string]any); ok && !within(has[nested], schema) {
-			return false
-		}
-	}
-	return true
-}
-
-func within(has, wants any) bool {
+// missingFields returns the paths of the fields of a schema that another one lacks, in order, for example
+// "status.clusters[].phase". Of an object that is missing it returns the path alone.
+func missingFields(path string, has, wants any) []string {
 	known, ok := has.(map[string]any)
 	if !ok {
-		return false
+		return []string{path}
 	}
-	wanted, ok := wants.(map[string]any)
-	return !ok || covered(known, wanted)
+	schema, _ := wants.(map[string]any)
+	fields, _ := known["properties"].(map[string]any)
+	wanted, _ := schema["properties"].(map[string]any)
+	var missing []string
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		missing = append(missing, missingFields(strings.TrimPrefix(path+"."+name, "."), fields[name], wanted[name])...)
+	}
+	for _, nested := range []struct{ name, suffix string }{{"items", "[]"}, {"additionalProperties", ".*"}} {
+		if of, ok := schema[nested.name].(map[string]any); ok {
+			missing = append(missing, missingFields(path+nested.suffix, known[nested.name], of)...)
+		}
+	}
+	return missing
 }

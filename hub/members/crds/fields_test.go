@@ -3,6 +3,7 @@ package crds
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/shopfleet/shopfleet/config"
@@ -23,22 +24,28 @@ func TestKnows(t *testing.T) {
 	tests := map[string]struct {
 		live, wanted *unstructured.Unstructured
 		want         bool
+		missing      []string
 	}{
-		"the same":               {definition("v1", m{"a": text}), definition("v1", m{"a": text}), true},
-		"newer":                  {definition("v1", m{"a": text, "b": text}), definition("v1", m{"a": text}), true},
-		"older":                  {definition("v1", m{"a": text}), definition("v1", m{"a": text, "b": text}), false},
-		"of another version":     {definition("v2", m{"a": text}), definition("v1", m{"a": text}), false},
-		"stricter about a value": {definition("v1", m{"a": m{"type": "string", "maxLength": int64(1)}}), definition("v1", m{"a": text}), true},
-		"older within a list":    {definition("v1", m{"a": list(m{"b": text})}), definition("v1", m{"a": list(m{"b": text, "c": text})}), false},
-		"newer within a list":    {definition("v1", m{"a": list(m{"b": text, "c": text})}), definition("v1", m{"a": list(m{"b": text})}), true},
-		"older within a map":     {definition("v1", m{"a": named(m{})}), definition("v1", m{"a": named(m{"b": text})}), false},
-		"nothing at all":         {&unstructured.Unstructured{Object: m{}}, definition("v1", m{"a": text}), false},
+		"the same":               {definition("v1", m{"a": text}), definition("v1", m{"a": text}), true, nil},
+		"newer":                  {definition("v1", m{"a": text, "b": text}), definition("v1", m{"a": text}), true, nil},
+		"older":                  {definition("v1", m{"a": text}), definition("v1", m{"a": text, "b": text}), false, []string{"spec.b"}},
+		"of another version":     {definition("v2", m{"a": text}), definition("v1", m{"a": text}), false, nil},
+		"stricter about a value": {definition("v1", m{"a": m{"type": "string", "maxLength": int64(1)}}), definition("v1", m{"a": text}), true, nil},
+		"older within a list":    {definition("v1", m{"a": list(m{"b": text})}), definition("v1", m{"a": list(m{"b": text, "c": text})}), false, []string{"spec.a[].c"}},
+		"newer within a list":    {definition("v1", m{"a": list(m{"b": text, "c": text})}), definition("v1", m{"a": list(m{"b": text})}), true, nil},
+		"older within a map":     {definition("v1", m{"a": named(m{})}), definition("v1", m{"a": named(m{"b": text})}), false, []string{"spec.a.*.b"}},
+		"nothing at all":         {&unstructured.Unstructured{Object: m{}}, definition("v1", m{"a": text}), false, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if got := hasFields(tt.live, tt.wanted); got != tt.want {
 				t.Errorf("knows: %t, want %t", got, tt.want)
+			}
+			if live := schemas(tt.live)["v1"]; live != nil {
+				if diff := cmp.Diff(tt.missing, missingFields("", live, schemas(tt.wanted)["v1"])); diff != "" {
+					t.Errorf("missing (-want +got):\n%s", diff)
+				}
 			}
 		})
 	}

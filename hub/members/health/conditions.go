@@ -66,9 +66,9 @@ func DefinitionsHeldBack(mode v1.Mode, names []string) *Failure {
 
 // ManagedByAnotherHub returns the failure for a cluster with the record of another hub.
 func ManagedByAnotherHub(r ownership.Record) *Failure {
-	message := "the hub with the UID " + r.Hub + " manages the cluster: remove the cluster there, or see kubectl shopfleet recover"
+	message := "the hub with the UID " + r.Hub + " manages the cluster: remove the cluster there, or see kubectl shopfleet recover list"
 	if r.Hub == "" {
-		message = "the record in the cluster no longer names the hub that manages it: see kubectl shopfleet recover"
+		message = "the record in the cluster no longer names the hub that manages it: see kubectl shopfleet recover list"
 	}
 	return &Failure{Step: StepIdentity, Reason: v1.ReasonManagedByAnotherHub, OtherHub: r.ID(), Message: message}
 }
@@ -116,6 +116,8 @@ type Conditions struct {
 	// AgentReady describes the agent of a cluster in mode Agent. Its Status is empty in
 	// mode Agentless.
 	AgentReady Condition
+	// DefinitionsCurrent names definitions that are older than the hub's. Its Status is empty if none is.
+	DefinitionsCurrent Condition
 }
 
 // Condition is one condition. Reason is one of the constants of api/v1; Message is
@@ -299,9 +301,10 @@ func (c *Conditions) setAgent(p Observation) {
 	if p.Mode != v1.ModeAgent {
 		return
 	}
-	if len(p.Outdated) > 0 && c.Ready.Status == metav1.ConditionTrue {
-		c.Ready = no(v1.ReasonSetupFailed, "the CustomResourceDefinition "+strings.Join(p.Outdated, ", ")+
-			" in the cluster is older than the hub's, and so may be the agent: "+messageInstall)
+	if len(p.Outdated) > 0 {
+		c.DefinitionsCurrent = no(v1.ReasonDefinitionOutdated, "the CustomResourceDefinition "+strings.Join(p.Outdated, ", ")+
+			" in the cluster lacks fields that the hub's has, and the agent may be as old: run kubectl shopfleet join "+p.Member+
+			" again with the --spoke-image of the hub's release")
 	}
 	c.AgentReady = p.Lease.Condition()
 	if c.AgentReady.Status != metav1.ConditionTrue {

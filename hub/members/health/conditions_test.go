@@ -80,7 +80,7 @@ func TestCompute(t *testing.T) {
 		},
 		"with an old definition": {
 			good, Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}, Outdated: []string{"d"}},
-			short{"F SetupFailed", "T Connected", "T Authorized", "T Verified", "T Valid"},
+			shorten(good),
 		},
 		"with an agent, and wanted without, and not allowed": {
 			good, Observation{Engaged: true, Mode: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}, Failure: PermissionsMissing("us-1", missing())},
@@ -271,5 +271,21 @@ func TestAccountRestricted(t *testing.T) {
 				t.Errorf("of a lost member: %+v", lost.AccountRestricted)
 			}
 		})
+	}
+}
+
+// TestDefinitionsCurrent checks that an agent whose definitions are older than the hub's, as while a release is rolled
+// out, makes its member no less ready, and is named until it is upgraded.
+func TestDefinitionsCurrent(t *testing.T) {
+	observed := Observation{Member: "us-1", Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}, Outdated: []string{"a", "b"}}
+	got := Compute(NotObserved(), observed)
+	want := no(v1.ReasonDefinitionOutdated, "the CustomResourceDefinition a, b in the cluster lacks fields that the hub's has, and the agent may be as old: "+
+		"run kubectl shopfleet join us-1 again with the --spoke-image of the hub's release")
+	if diff := cmp.Diff(want, got.DefinitionsCurrent); diff != "" || got.Ready.Status != metav1.ConditionTrue {
+		t.Errorf("Ready %s, DefinitionsCurrent (-want +got):\n%s", got.Ready.Status, diff)
+	}
+	observed.Outdated = nil
+	if next := Compute(got, observed); next.DefinitionsCurrent != (Condition{}) {
+		t.Errorf("after the upgrade of the agent: %+v", next.DefinitionsCurrent)
 	}
 }

@@ -132,7 +132,7 @@ func (c Credentials) Rejected(f *Failure) *Failure {
 // remedy returns the command that renews credentials without credentials of the hub.
 func remedy(member string, renewed bool) string {
 	if renewed {
-		return "run kubectl shopfleet token renew " + member + " --member-kubeconfig FILE"
+		return "run kubectl shopfleet renew " + member + " --member-kubeconfig FILE"
 	}
 	return "store new ones in the registration Secret, or run kubectl shopfleet join " + member
 }

@@ -104,7 +104,7 @@ func TestWarnAt(t *testing.T) {
 
 func TestCredentialsCondition(t *testing.T) {
 	t.Parallel()
-	const byHand, byUser = "kubectl shopfleet token renew eu-1 --member-kubeconfig FILE", "store new ones in the registration Secret"
+	const byHand, byUser = "kubectl shopfleet renew eu-1 --member-kubeconfig FILE", "store new ones in the registration Secret"
 	denied := &Failure{Reason: v1.ReasonRenewalDenied, Message: "the cluster denies"}
 	away := &Failure{Reason: v1.ReasonRenewalFailed, Message: "the cluster does not answer"}
 	tests := map[string]struct {
@@ -145,8 +145,8 @@ func TestCredentialsCondition(t *testing.T) {
 func TestRejected(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]string{
-		v1.ReasonUnauthorized: "m: run kubectl shopfleet token renew eu-1 --member-kubeconfig FILE",
-		v1.ReasonExpired:      "m: run kubectl shopfleet token renew eu-1 --member-kubeconfig FILE",
+		v1.ReasonUnauthorized: "m: run kubectl shopfleet renew eu-1 --member-kubeconfig FILE",
+		v1.ReasonExpired:      "m: run kubectl shopfleet renew eu-1 --member-kubeconfig FILE",
 		v1.ReasonProbeFailed:  "m",
 	} {
 		f := &Failure{Step: StepReach, Reason: reason, Message: "m"}

@@ -89,6 +89,9 @@ func TestImage(t *testing.T) {
 		if got := Image("", image); got != image {
 			t.Errorf("without a registry Image(%q) = %q", image, got)
 		}
+		if got := Image(registry, registry+want); got != registry+want {
+			t.Errorf("Image(%q) = %q, which has the registry twice", registry+want, got)
+		}
 	}
 }
 

@@ -90,10 +90,10 @@ func ImageVersion(image string) string {
 }
 
 // Image returns an image from another registry, a host with an optional port and path; unchanged if
-// the registry is empty. As for container runtimes, a name that does not begin with a host is one of
+// the registry is empty or is that of the image already. As for container runtimes, a name that does not begin with a host is one of
 // docker.io, and there in library if it has no path.
 func Image(registry, image string) string {
-	if registry == "" {
+	if registry == "" || strings.HasPrefix(image, registry+"/") {
 		return image
 	}
 	first, rest, found := strings.Cut(image, "/")

@@ -60,6 +60,38 @@ func TestOneKeyWaitsForNoOther(t *testing.T) {
 	}
 }
 
+// TestDefaults checks what options are without values, and that values stay.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	if o := NewKeyed(Options{}).options; o.Workers != defaultWorkers || o.Idle != defaultIdle {
+		t.Errorf("%d workers, idle after %s", o.Workers, o.Idle)
+	}
+	if o := NewKeyed(Options{Workers: 7, Idle: time.Second}).options; o.Workers != 7 || o.Idle != time.Second {
+		t.Errorf("%d workers, idle after %s", o.Workers, o.Idle)
+	}
+}
+
+// TestReleaseIdle checks that a queue is released when it had no requests at two checks in a row.
+func TestReleaseIdle(t *testing.T) {
+	t.Parallel()
+	k := NewKeyed(Options{})
+	released := false
+	q := &queue{pending: map[reconcile.Request]int{request("a"): 1}, release: func() { released = true }}
+	k.queues["key"] = q
+	for i, step := range []struct {
+		change func()
+		want   bool
+	}{
+		{func() {}, false}, {func() { delete(q.pending, request("a")) }, false}, {func() { q.pending[request("a")] = 1 }, false},
+		{func() { delete(q.pending, request("a")) }, false}, {func() {}, true},
+	} {
+		step.change()
+		if k.releaseIdle(); released != step.want || (len(k.queues) == 0) != step.want {
+			t.Errorf("check %d: released: %t", i, released)
+		}
+	}
+}
+
 func TestRouter(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

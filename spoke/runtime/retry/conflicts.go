@@ -92,9 +92,7 @@ func Reported(w Waits, inRow int, err error) (reconcile.Result, error) {
 		if d.Class == apierror.Conflict {
 			d.Wait = max(d.Wait, apierror.ConflictDelay(inRow))
 		}
-		if d.Wait > 0 && (after == 0 || d.Wait < after) {
-			after = d.Wait
-		}
+		after = Sooner(after, d.Wait)
 	}
 	return w.Later(after), nil
 }

@@ -73,6 +73,17 @@ func TestRetry(t *testing.T) {
 			errors.Join(&apierror.SpecError{Err: errors.New("no")}, apierrors.NewConflict(resource, "a", errors.New("newer"))),
 			outcome{failed: true}, outcome{wait: 20 * time.Millisecond},
 		},
+		"joined, the sooner first": {
+			errors.Join(apierrors.NewTooManyRequests("slow down", 20), apierrors.NewForbidden(resource, "a", errors.New("no"))),
+			outcome{wait: 2 * time.Second}, outcome{wait: 2 * time.Second},
+		},
+		"joined, the sooner last": {
+			errors.Join(apierrors.NewForbidden(resource, "a", errors.New("no")), apierrors.NewTooManyRequests("slow down", 20)),
+			outcome{failed: true}, outcome{wait: 2 * time.Second},
+		},
+		"joined, and one waits for no time": {
+			errors.Join(apierrors.NewForbidden(resource, "a", errors.New("no")), apierror.ErrPaused), outcome{}, outcome{wait: 30 * time.Second},
+		},
 		"joined and broken": {
 			fmt.Errorf("two: %w", errors.Join(&apierror.SpecError{Err: errors.New("no")}, apierrors.NewServiceUnavailable("broken"))),
 			outcome{failed: true}, outcome{failed: true},
@@ -100,5 +111,22 @@ func TestRetry(t *testing.T) {
 				return c.RetryReported(waits, request("a"), tt.err)
 			}, tt.inCondition)
 		})
+	}
+}
+
+// TestHasConflict checks that a conflict is found alone and among joined errors.
+func TestHasConflict(t *testing.T) {
+	t.Parallel()
+	conflict, other := apierrors.NewConflict(schema.GroupResource{}, "a", errors.New("newer")), errors.New("other")
+	for name, tt := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"none": {nil, false}, "a conflict": {conflict, true}, "another error": {other, false}, "joined": {errors.Join(other, conflict), true},
+		"others joined": {errors.Join(other, other), false}, "joined, and wrapped": {fmt.Errorf("writing: %w", errors.Join(other, conflict)), true},
+	} {
+		if got := HasConflict(tt.err); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

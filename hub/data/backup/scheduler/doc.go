@@ -30,7 +30,7 @@
 // # Trade-offs
 //
 //   - The hub's cache has all Backups once it is synced. Backups that a user
-//     deleted from the hub are found by kubectl shopfleet backups rediscover, not here.
+//     deleted from the hub are found by kubectl shopfleet backup rediscover, not here.
 //   - Nothing is pruned while the clocks of the hub and of a provider differ by more than
 //     five minutes, nor any Backup of a provider whose clock skew has been unknown for
 //     two hours. A dump that exists on its claim only has no provider: pruning deletes

@@ -154,22 +154,5 @@ func placesOf(b *v1.Backup) []string {
 		}
 		return nil
 	}
-	var places []string
-	for i := range b.Status.Snapshots {
-		s := &b.Status.Snapshots[i]
-		in := []string{s.Region}
-		if csi.CapabilitiesOf(b.Status.Provider).Copy == csi.CopyByLocation && len(b.Spec.CopyToRegions) > 0 {
-			in = b.Spec.CopyToRegions[:1] // The data is there, although the snapshot is listed in its own region.
-		}
-		for _, c := range s.Copies {
-			if c.State == string(cloud.StateReady) {
-				in = append(in, c.Region)
-			}
-		}
-		if i == 0 {
-			places = in
-		}
-		places = slices.DeleteFunc(slices.Clone(places), func(place string) bool { return !slices.Contains(in, place) })
-	}
-	return places
+	return csi.RegionsOf(b)
 }

@@ -1,0 +1,38 @@
+package state
+
+import "k8s.io/apimachinery/pkg/types"
+
+// conflicts counts the attempts in a row that ended in a conflict.
+type conflicts int
+
+// count counts an attempt, and returns how many there were in a row.
+func (c *conflicts) count(conflict bool) int {
+	if *c++; !conflict {
+		*c = 0
+	}
+	return int(*c)
+}
+
+// CountConflict records whether a pass over an application ended in a conflict, and returns how many there were in a
+// row.
+func (s *State) CountConflict(key types.NamespacedName, conflict bool) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.apps[key] == nil && !conflict {
+		return 0
+	}
+	return s.of(key).conflicts.count(conflict)
+}
+
+// CountConflict records whether an attempt at a copy ended in a conflict, and returns how many there were in a row. They
+// are counted without an order and a result too, until an attempt ends otherwise: each conflict is tried again.
+func (m *Member) CountConflict(key types.NamespacedName, conflict bool) int {
+	m.state.mu.Lock()
+	defer m.state.mu.Unlock()
+	if m.copies[key] == nil && !conflict {
+		return 0
+	}
+	inRow := m.of(key).conflicts.count(conflict)
+	m.dropEmpty(key)
+	return inRow
+}
