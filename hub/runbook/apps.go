@@ -6,7 +6,7 @@ const (
 	statusApp   = "kubectl shopfleet status APP -n NAMESPACE"
 	describeApp = "kubectl describe ecommerceapp APP -n NAMESPACE"
 	memberPods  = "kubectl get pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member"
-	recoverAll  = "kubectl shopfleet recover -A"
+	recoverAll  = "kubectl shopfleet recover list -A"
 	fixSpec     = "kubectl edit ecommerceapp APP -n NAMESPACE"
 )
 
@@ -102,7 +102,7 @@ func appService() []Entry {
 			"Set resources.requests.cpu of the component that the message names, or a default in a LimitRange of the namespace, and restart its pods.\nFor metrics, install metrics-server: kubectl get apiservice v1beta1.metrics.k8s.io   # in the member"},
 		{v1.ReasonChangedByAdmission, "An admission policy or a webhook of the cluster stores fields of the application's objects other than they are applied. The message names the first field and both values; the API server does not say which policy it was. The application runs with what is stored.",
 			"kubectl get mutatingadmissionpolicies,mutatingwebhookconfigurations   # in the member",
-			"Nothing, if it is intended, as with a registry mirror.\nOtherwise exempt the application from the policy, and apply its objects again: kubectl annotate ecommerceapp APP -n NAMESPACE --overwrite ecommerce.io/reconcile-at=TOKEN, on the hub."},
+			"Nothing, if it is intended, as with a registry mirror.\nOtherwise exempt the application from the policy, and apply its objects again: kubectl shopfleet rollout reconcile APP -n NAMESPACE"},
 		{v1.ReasonLoginNotConfigured, "No user can log in: the login has no credentials of its provider, or admits neither a domain nor a group.",
 			describeApp, fixSpec + "\nThe message names the Secret or the field of spec.security.authentication that is missing."},
 		{v1.ReasonCredentialsInvalid, "The credentials Secret of the database has content that cannot be used: another user or database than those of the data, a name that the engine reserves, or a line break. Clients keep the login that they have.",
@@ -113,7 +113,7 @@ func appService() []Entry {
 		{v1.ReasonMissing, "A Secret or ConfigMap that the spec refers to does not exist in a cluster: pods wait for it, or the Ingress serves another certificate. Everything is written all the same. " +
 			"The condition Propagated: one that spec.propagate lists does not exist on the hub. What a cluster has of it stays.",
 			"kubectl get secrets,configmaps -n NAMESPACE   # in the member, or on the hub for Propagated",
-			"Create what the message names in the namespace of the application in the member, or create it on the hub and list it in spec.propagate: see [Propagate](README.md#propagate). A member is asked again within seven minutes, and at once when ecommerce.io/reconcile-at changes." +
+			"Create what the message names in the namespace of the application in the member, or create it on the hub and list it in spec.propagate: see [Propagate](README.md#propagate). A member is asked again within seven minutes, and at once by kubectl shopfleet rollout reconcile APP -n NAMESPACE." +
 				"\nFor the condition Propagated, create it on the hub, or remove it from spec.propagate. It is read again within two minutes."},
 		{v1.ReasonNotSupported, "The spec has fields that have no effect: those that only a hub carries out, as snapshots, storage profiles and placement, in an application without a hub, or the description of a managed database in a MySQLCluster.",
 			"kubectl describe ecommerceapp APP -n NAMESPACE   # in the cluster, or mysqlcluster",
@@ -160,10 +160,10 @@ func appFailures() []Entry {
 			"Wait; if the namespace stays, its conditions name the objects whose finalizers hold it."},
 		{v1.ReasonNewerInMember, "The hub was restored from an older backup: the cluster has a later generation of the application, or one of another application of this name. The hub changes nothing there.",
 			recoverAll,
-			"kubectl shopfleet recover overwrite APP -n NAMESPACE\nThat makes the hub's spec the truth. To take the spec of the cluster instead, use kubectl shopfleet recover import."},
+			"To make the hub's spec the truth: kubectl shopfleet recover overwrite APP -n NAMESPACE\nTo take the spec of the cluster instead, use kubectl shopfleet recover import."},
 		{v1.ReasonDeletedInMember, "The hub was restored from an older backup: the cluster has recorded that the application was deleted.",
 			recoverAll,
-			"kubectl shopfleet delete APP -n NAMESPACE\nOr create it there again: kubectl shopfleet recover overwrite APP -n NAMESPACE."},
+			"If it is to be deleted everywhere: kubectl shopfleet delete APP -n NAMESPACE\nOr create it there again: kubectl shopfleet recover overwrite APP -n NAMESPACE."},
 		{v1.ReasonNewerElsewhere, "The hub was restored from an older backup: the application has left this cluster since, or another cluster has a later generation. No copy is created, so that the shop does not run twice.",
 			recoverAll,
 			"Settle the other clusters first, or correct the placement.\nThen, if the application belongs here: kubectl shopfleet recover overwrite APP -n NAMESPACE."},
@@ -180,7 +180,7 @@ func appDeletion() []Entry {
 			"See that the controller of the finalizer runs in the member: it removes the finalizer when it has cleaned up.\nIf it is gone for good, remove the finalizer: kubectl edit KIND NAME -n NAMESPACE   # in the member"},
 		{v1.ReasonProtected, "The application is protected from deletion: it has the annotation ecommerce.io/deletion-protection. Nothing is deleted.",
 			describeApp,
-			"kubectl annotate ecommerceapp APP -n NAMESPACE ecommerce.io/deletion-protection-\nThat deletes the application in all its clusters. A deletion cannot be taken back; to keep the shop, leave the annotation."},
+			"To delete the application in all its clusters: kubectl annotate ecommerceapp APP -n NAMESPACE ecommerce.io/deletion-protection-\nA deletion cannot be taken back; to keep the shop, leave the annotation."},
 		{v1.ReasonStatusRejected, "The hub's API server refuses the status of the application with what members report about their copies. The hub writes it without that: phases, and which clusters are ready and serve customers, are right; messages, components and numbers are missing for all clusters.",
 			describeApp, "kubectl get ecommerceapp APP -n NAMESPACE -o yaml   # in the member that the condition StatusRejected names\nIts status was written by another client, or by an agent of another version. Detach a member that you do not trust: kubectl shopfleet unjoin MEMBER."},
 		{v1.ReasonResidueFull, "The application is leaving a cluster that does not answer, and the record of what stays behind there is full.",

@@ -5,8 +5,8 @@ import v1 "github.com/shopfleet/shopfleet/api/v1"
 const (
 	describeBackup  = "kubectl describe backup BACKUP -n NAMESPACE"
 	describeRestore = "kubectl describe restore RESTORE -n NAMESPACE"
-	listBackups     = "kubectl shopfleet backups APP -n NAMESPACE -o wide"
-	backupAgain     = "kubectl shopfleet backup APP -n NAMESPACE"
+	listBackups     = "kubectl shopfleet backup list APP -n NAMESPACE -o wide"
+	backupAgain     = "kubectl shopfleet backup create APP -n NAMESPACE"
 	jobsInMember    = "kubectl get jobs,pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member"
 	waitOn          = "Wait; the hub goes on by itself, and the message says what it waits for."
 )
@@ -52,7 +52,7 @@ func backupFailures() []Entry {
 		{v1.ReasonScheduleTooTight, "The schedule asks for snapshots more often than the provider allows. Backups are made as often as it does.",
 			describeApp, "Make spec.database.backup.schedule as rare as the message says, or use spec.database.backup.method: Dump."},
 		{v1.ReasonPruningHeld, "Old backups are not deleted, because something is not certain: the clock, newer backups, or what a restored hub does not know. They cost storage, and nothing is lost.",
-			listBackups, "Do as the message says; if it names a cluster with a newer copy, settle that with kubectl shopfleet recover -A."},
+			listBackups, "Do as the message says; if it names a cluster with a newer copy, settle that with kubectl shopfleet recover list -A."},
 		{v1.ReasonSnapshotFailed, "The provider gave up on a snapshot, or could not make a volume from it. An upgrade of the database waits for a successful backup.",
 			describeBackup, backupAgain + "\nThe message quotes the provider. For a Restore, use another Backup."},
 		{v1.ReasonSnapshotMissing, "A snapshot does not exist: it was deleted in the cloud, or the region has no copy of it.",
@@ -94,15 +94,15 @@ func restores() []Entry {
 		{v1.ReasonDumpMissing, "The dump is not on its claim any more, or not in the bucket that the CloudAccount names now, or the hub has no --spoke-image to fetch it with.",
 			listBackups, "Restore another Backup, or set spec.objectStorage of the CloudAccount back to the bucket of the dump."},
 		{v1.ReasonDatabaseNotEmpty, "The database has data, and the Restore is not allowed to replace it.",
-			describeRestore, "kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite\nThat replaces the data of the database; back it up first."},
+			describeRestore, "To replace the data of the database: kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite\nBack the database up first."},
 		{v1.ReasonVolumeInUse, "The database has a claim in the cluster, and the Restore is not allowed to replace its volume.",
-			describeRestore, "kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite\nThe old volume is retained."},
+			describeRestore, "To replace the volume of the database: kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite\nThe old volume is retained."},
 		{v1.ReasonAlreadyRestored, "The cluster records that this Restore has ended, which a hub that was itself restored does not know. Nothing is replaced again.",
-			describeRestore, "kubectl shopfleet restore BACKUP -n NAMESPACE\nOnly if the data is to be restored once more."},
+			describeRestore, "If the data is to be restored once more: kubectl shopfleet restore BACKUP -n NAMESPACE"},
 		{v1.ReasonVolumeChanged, "A volume or snapshot is not the one that the hub asked for: another request has used its name or token.",
 			describeRestore, "Create another Restore, or back up again."},
 		{v1.ReasonBackupNotFound, "The Backup of the Restore does not exist, or is being deleted.",
-			"kubectl shopfleet backups -n NAMESPACE", "kubectl shopfleet backups rediscover\nThat recovers Backup objects from the cloud. Otherwise name another Backup."},
+			"kubectl shopfleet backup list -n NAMESPACE", "kubectl shopfleet backup rediscover\nThat recovers Backup objects from the cloud. Otherwise name another Backup."},
 		{v1.ReasonBackupNotReady, "The Backup is not complete, has failed, or its copy in the region is still being made.",
 			listBackups, "Wait for the Backup, or restore another one."},
 		{v1.ReasonProviderMismatch, "The Backup has snapshots of another provider or CloudAccount than the cluster.",

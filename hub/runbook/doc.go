@@ -4,8 +4,8 @@
 // # Purpose
 //
 // An operator who is woken by an alert or by a condition that is False looks the reason up.
-// Lookup and Remedy serve programs. hub/RUNBOOK.md is the same table as a page; make generate
-// writes it.
+// Lookup and Remedy serve programs. hub/RUNBOOK.md and hub/REASONS.md are the same table as pages; make generate
+// writes them.
 //
 // # Non-goals
 //

@@ -4,7 +4,7 @@ import v1 "github.com/shopfleet/shopfleet/api/v1"
 
 const (
 	lostWhere = "kubectl get ecommerceapp APP -n NAMESPACE -o jsonpath='{.status.conditions[?(@.type==\"DatabaseLost\")].message}'   # in the member"
-	lostFirst = "kubectl shopfleet restore BACKUP --overwrite"
+	lostFirst = "To restore a Backup, if nothing has newer data: kubectl shopfleet restore BACKUP --overwrite"
 )
 
 // lostDatabase returns the reason of a database whose data is gone.
@@ -21,7 +21,7 @@ func lostDatabase() []Entry {
 // backThen says how the data comes back, by what is left of it.
 const backThen = "\nIf the volume still exists, as a PersistentVolume that is Released, put it back, in the member: kubectl patch pv VOLUME --type=json -p '[{\"op\":\"remove\",\"path\":\"/spec/claimRef/uid\"},{\"op\":\"remove\",\"path\":\"/spec/claimRef/resourceVersion\"}]' reserves it for the next claim of that name (VOLUME is its name). Then let there be one: " +
 	"kubectl delete pvc -n NAMESPACE data-APP-database-0 --wait=false && kubectl delete pod -n NAMESPACE APP-database-0." +
-	"\nFrom a Backup, of those that this command lists: kubectl shopfleet backups APP -n NAMESPACE\nA snapshot replaces the volume. A dump is loaded into a new database, for which the Restore is the consent; nothing uses the database until that has succeeded. With more than one replica, a snapshot needs spec.database.replicas 1 first." +
+	"\nFrom a Backup, of those that this command lists: kubectl shopfleet backup list APP -n NAMESPACE\nA snapshot replaces the volume. A dump is loaded into a new database, for which the Restore is the consent; nothing uses the database until that has succeeded. With more than one replica, a snapshot needs spec.database.replicas 1 first." +
 	"\nFrom a replica that the message names, if it has more than the newest Backup (N is its number). PostgreSQL: kubectl exec -n NAMESPACE APP-database-N -c database -- sh -c 'pg_dump -h /var/run/postgresql -U postgres -Fc \"$APP_DATABASE\"' > FILE, in the member. Then start with an empty database, as below, and load it: " +
 	"kubectl exec -i -n NAMESPACE APP-database-0 -c database -- sh -c 'pg_restore -h /var/run/postgresql -U postgres --clean --if-exists --no-owner --role=\"$APP_USER\" --single-transaction --exit-on-error -d \"$APP_DATABASE\"' < FILE. The replica keeps its data until you delete its claim and its pod." +
 	"\nIf nothing is left, or the data does not matter: kubectl annotate ecommerceapp APP -n NAMESPACE --overwrite ecommerce.io/start-empty=$(date +%s), on the hub, or for a MySQLCluster in its cluster. Each value consents once, in every cluster in which the data is lost at that time; a value that is there before the loss consents to nothing." +

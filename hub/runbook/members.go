@@ -21,9 +21,9 @@ func memberConnection() []Entry {
 		{v1.ReasonCertificateInvalid, "The certificate of the member's API server is not signed by the authority in the kubeconfig, not valid for its host name, or expired. A rotation of the cluster's authority is the usual cause.",
 			describeMember,
 			joinAgain + "\nThe command stores the authority of the kubeconfig FILE; get a fresh one from the provider first. Renew a certificate that has expired in the member."},
-		{v1.ReasonSetupFailed, "The hub is connected, but cannot work in the member: a CustomResourceDefinition is missing, old or being deleted, the record of the hub cannot be read, or lists and watches fail. The hub retries.",
+		{v1.ReasonSetupFailed, "The hub is connected, but cannot work in the member: a CustomResourceDefinition is missing or being deleted, the record of the hub cannot be read, or lists and watches fail. The hub retries.",
 			describeMember,
-			"Do as the message says.\nFor an agent with an old definition: kubectl shopfleet join MEMBER --member-kubeconfig FILE --mode agent. If the hub panicked, keep its log and report it."},
+			"Do as the message says.\nIf the hub panicked, keep its log and report it."},
 		{v1.ReasonKubernetesTooOld, "The API server of the member is older than the oldest Kubernetes that is supported. The hub does not connect, writes nothing there and places nothing new. What runs in the cluster stays, and a deletion waits, for spec.deletion.unreachableTimeout if it is set.",
 			"kubectl get membercluster MEMBER -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].message}'",
 			"Upgrade the cluster, one minor version after the other. The hub connects by itself then; if its credentials have expired meanwhile, join the cluster again.\nkubectl shopfleet unjoin MEMBER\nIf it is to leave the fleet instead. Its applications go on without the hub."},
@@ -42,16 +42,16 @@ func memberIdentity() []Entry {
 		{v1.ReasonVerified, "MemberCluster: the cluster is the one that was registered. CloudAccount: the provider accepts the credentials, or the hub can list the bucket. Restore with verification: the database started on the restored data.", "", ""},
 		{v1.ReasonDuplicateCluster, "The same cluster is registered under two names. The older registration works; this one is not used.",
 			"kubectl get membercluster -o custom-columns=NAME:.metadata.name,UID:.status.clusterUID",
-			"kubectl shopfleet unjoin MEMBER\nRemove the name that you do not want. What runs in the cluster stays."},
+			"Remove the name that you do not want: kubectl shopfleet unjoin MEMBER\nWhat runs in the cluster stays."},
 		{v1.ReasonManagedByAnotherHub, "Another hub has written its record into the cluster, or a later process of this hub has. This hub writes nothing there, so that two hubs do not fight.",
-			"kubectl shopfleet recover -A",
-			"kubectl shopfleet recover take-over MEMBER\nOnly if the other hub is gone for good. If it lives, unjoin the member from one of the two. If the message names a later process of this hub, restart the older pod."},
+			"kubectl shopfleet recover list -A",
+			"If the other hub is gone for good: kubectl shopfleet recover take-over MEMBER\nIf it lives, unjoin the member from one of the two. If the message names a later process of this hub, restart the older pod."},
 		{v1.ReasonHubItself, "The kubeconfig is for the hub's own cluster, which cannot be a member.",
 			describeMember,
-			"kubectl shopfleet unjoin MEMBER\nThen join the right cluster; check the current context of the kubeconfig."},
+			"Remove it from the fleet: kubectl shopfleet unjoin MEMBER\nThen join the right cluster; check the current context of the kubeconfig."},
 		{v1.ReasonClusterIdentityChanged, "The kubeconfig leads to another cluster than the one first registered under this name: it was rebuilt, or the wrong kubeconfig was stored.",
 			"kubectl get membercluster MEMBER -o jsonpath='{.status.clusterUID}'",
-			"kubectl shopfleet unjoin MEMBER\nThen join the new cluster; applications are placed there again. If the wrong kubeconfig was stored, join with the right one instead."},
+			"If the cluster was rebuilt: kubectl shopfleet unjoin MEMBER\nThen join the new cluster; applications are placed there again. If the wrong kubeconfig was stored, join with the right one instead."},
 	}
 }
 
@@ -69,10 +69,10 @@ func memberCredentials() []Entry {
 			joinAgain + "\nThe command stores a kubeconfig of its own, with a token and an inline authority."},
 		{v1.ReasonUnauthorized, "MemberCluster: the cluster rejects the token or the client certificate; it was revoked, or its ServiceAccount was deleted. CloudAccount: the provider or the bucket rejects the credentials.",
 			describeMember,
-			"kubectl shopfleet token renew MEMBER --member-kubeconfig FILE\nIf the ServiceAccount is gone, join again. For a CloudAccount, store new credentials in its Secret, or repair the workload identity."},
+			"kubectl shopfleet renew MEMBER --member-kubeconfig FILE\nIf the ServiceAccount is gone, join again. For a CloudAccount, store new credentials in its Secret, or repair the workload identity."},
 		{v1.ReasonExpired, "The credentials of the member have expired. What runs there stays; the hub does not update or repair it.",
 			describeMember,
-			"kubectl shopfleet token renew MEMBER --member-kubeconfig FILE\nFor credentials that the hub does not renew, store new ones in the registration Secret, or join again."},
+			"kubectl shopfleet renew MEMBER --member-kubeconfig FILE\nFor credentials that the hub does not renew, store new ones in the registration Secret, or join again."},
 		{v1.ReasonAuthorized, "MemberCluster: the credentials grant every permission that the hub needs. CloudAccount: they grant those that the provider tests, which the message names; the first backup, copy and restore show the others.", "", ""},
 		{v1.ReasonPermissionsMissing, "MemberCluster: the credentials lack permissions, which the message lists; a newer hub may need more than the member granted. CloudAccount: the identity lacks permissions of the provider.",
 			describeMember,
@@ -80,7 +80,7 @@ func memberCredentials() []Entry {
 		{v1.ReasonNotDue, "The credentials expire, but not soon. The message says when, and whether the hub renews them.", "", ""},
 		{v1.ReasonExpiring, "The credentials expire within a week, or within the last third of a shorter life, and nothing has renewed them.",
 			describeMember,
-			"kubectl shopfleet token renew MEMBER\nIf the hub does not renew these credentials, store new ones in the registration Secret, or join again."},
+			"kubectl shopfleet renew MEMBER\nIf the hub does not renew these credentials, store new ones in the registration Secret, or join again."},
 		{v1.ReasonRenewalDenied, "The member denies the hub a new token for its ServiceAccount. The present one works until it expires.",
 			describeMember,
 			joinAgain + "\nThe command grants the permission, which members that joined an older hub lack."},
@@ -90,11 +90,11 @@ func memberCredentials() []Entry {
 			joinAgain + "\nThe command installs the policies. An account of your own needs a policy of your own: config/admission/member is an example."},
 		{v1.ReasonRenewalFailed, "Renewing the token failed for another reason than a permission: the ServiceAccount is gone, the member does not answer, or the new token is not accepted. The hub retries.",
 			describeMember,
-			"kubectl shopfleet token renew MEMBER --member-kubeconfig FILE"},
+			"kubectl shopfleet renew MEMBER --member-kubeconfig FILE"},
 	}
 }
 
-// memberAgent returns the reasons of AgentReady.
+// memberAgent returns the reasons of AgentReady and DefinitionsCurrent.
 func memberAgent() []Entry {
 	const agentPods = "kubectl get pods -n shopfleet-system -l app.kubernetes.io/name=shopfleet-spoke   # in the member"
 	return []Entry{
@@ -105,6 +105,9 @@ func memberAgent() []Entry {
 		{v1.ReasonAgentMissing, "A member in mode Agent has no agent, or lacks its CustomResourceDefinition.",
 			agentPods,
 			joinAgain + " --mode agent\nTo have the hub reconcile the applications instead, give --mode agentless."},
+		{v1.ReasonDefinitionOutdated, "A CustomResourceDefinition in a member in mode Agent lacks fields that the hub's has: the hub was upgraded, and the agent was not. Applications are placed and updated there; a field that the definition lacks is refused there, and the status of the application says so.",
+			describeMember,
+			joinAgain + "\nUse the plugin of the hub's release, whose definitions the command installs, and add --spoke-image with the image of that release: without it the agent keeps its image."},
 	}
 }
 

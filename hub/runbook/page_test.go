@@ -3,6 +3,7 @@ package runbook_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,58 +12,86 @@ import (
 	"github.com/shopfleet/shopfleet/hub/runbook"
 )
 
-// page is the file that TestPage compares, and writes when UPDATE_GOLDEN is set.
-const page = "../RUNBOOK.md"
-
+// TestPage compares the pages with the entries, and writes them when UPDATE_GOLDEN is set.
 func TestPage(t *testing.T) {
-	got := markdown()
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(page, []byte(got), 0o600); err != nil {
+	for path, got := range map[string]string{
+		"../RUNBOOK.md": markdown(alertsPreamble, []runbook.Section{{Title: "Alerts", Entries: runbook.Alerts()}}, "REASONS.md"),
+		"../REASONS.md": markdown(reasonsPreamble, toDo(runbook.Sections()), ""),
+	} {
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	want, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("hub/RUNBOOK.md (-want +got); run make generate:\n%s", diff)
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (-want +got); run make generate:\n%s", path, diff)
+		}
 	}
 }
 
-const preamble = `<!-- Generated from hub/runbook by make generate. DO NOT EDIT. -->
+const generated = "<!-- Generated from hub/runbook by make generate. DO NOT EDIT. -->\n\n"
 
-# Runbook
-
-One entry for each alert, for each reason of a condition, and for each state of a replica of a database. Each begins with a command that shows more, then says what to do.
-
-Names in capitals are yours to fill in: MEMBER, NAMESPACE, APP, ACCOUNT, BACKUP, RESTORE and FILE, the kubeconfig of an
+const placeholders = `Names in capitals are yours to fill in: MEMBER, NAMESPACE, APP, ACCOUNT, BACKUP, RESTORE and FILE, the kubeconfig of an
 administrator of the member. Commands run on the hub, in the namespace shopfleet-system where they name it, unless they end
-with ` + "`# in the member`" + `. To find the reason, start here:
+with ` + "`# in the member`" + `.`
 
-    kubectl shopfleet clusters
+const alertsPreamble = generated + `# Runbook
+
+One entry for each alert. Each begins with a command that shows more, then says what to do. The reasons of conditions, to which some lead, are in
+[REASONS.md](REASONS.md). ` + "`kubectl shopfleet explain ALERT`" + ` prints an entry.
+
+` + placeholders + `
+
+`
+
+const reasonsPreamble = generated + `# Reasons
+
+One entry for each reason of a condition, and for each state of a replica of a database, that may need a user. Each begins with a command that shows
+more, then says what to do. ` + "`kubectl shopfleet explain REASON`" + ` prints an entry, also of the reasons that need no user. Alerts are in [RUNBOOK.md](RUNBOOK.md).
+
+` + placeholders + ` To find the reason, start here:
+
+    kubectl get memberclusters
     kubectl shopfleet status -A
     kubectl get backups,restores -A -o wide
 
 `
 
-// markdown returns the page.
-func markdown() string {
+// toDo returns the sections with those entries that a user has to do something about.
+func toDo(sections []runbook.Section) []runbook.Section {
+	var all []runbook.Section
+	for _, s := range sections {
+		s.Entries = slices.DeleteFunc(slices.Clone(s.Entries), func(e runbook.Entry) bool { return e.Remedy == "" })
+		if len(s.Entries) > 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// markdown returns a page. Reasons are in the file that is named, or in the page.
+func markdown(preamble string, sections []runbook.Section, reasons string) string {
 	var b strings.Builder
 	b.WriteString(preamble)
-	sections := append([]runbook.Section{{Title: "Alerts", Entries: runbook.Alerts()}}, runbook.Sections()...)
+	b.WriteString("<!-- contents -->\n") // Package archtest checks what is between this line and the next like it.
 	for _, s := range sections {
 		var links []string
 		for _, e := range s.Entries {
 			links = append(links, fmt.Sprintf("[%s](#%s)", e.Reason, strings.ToLower(e.Reason)))
 		}
-		fmt.Fprintf(&b, "- %s: %s\n", s.Title, strings.Join(links, ", "))
+		anchor := strings.NewReplacer(" ", "-", ":", "").Replace(strings.ToLower(s.Title))
+		fmt.Fprintf(&b, "- [%s](#%s): %s\n", s.Title, anchor, strings.Join(links, ", "))
 	}
+	b.WriteString("<!-- /contents -->\n")
 	for _, s := range sections {
 		fmt.Fprintf(&b, "\n## %s\n", s.Title)
 		for _, e := range s.Entries {
-			fmt.Fprintf(&b, "\n### %s\n\n%s\n", e.Reason, e.Meaning)
-			b.WriteString(steps(e))
+			text := e.Meaning + "\n" + steps(e)
+			fmt.Fprintf(&b, "\n### %s\n\n%s", e.Reason, strings.ReplaceAll(text, "](#", "]("+reasons+"#"))
 		}
 	}
 	return b.String()
@@ -70,9 +99,6 @@ func markdown() string {
 
 // steps returns the commands and sentences of an entry.
 func steps(e runbook.Entry) string {
-	if e.Check == "" && e.Remedy == "" {
-		return "There is nothing to do.\n"
-	}
 	var b strings.Builder
 	if e.Check != "" {
 		fmt.Fprintf(&b, "\n    %s\n", e.Check)

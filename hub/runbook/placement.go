@@ -3,7 +3,7 @@ package runbook
 import v1 "github.com/shopfleet/shopfleet/api/v1"
 
 const (
-	fleetOverview = "kubectl shopfleet clusters -o wide"
+	fleetOverview = "kubectl get memberclusters -o wide"
 	rejections    = "kubectl shopfleet why APP -n NAMESPACE"
 	memberTaints  = "kubectl get membercluster MEMBER -o jsonpath='{.spec.scheduling} {.spec.taints}'"
 	memberLabels  = "kubectl get membercluster --show-labels"
@@ -17,7 +17,7 @@ func placementFailures() []Entry {
 		{v1.ReasonNoMatchingCluster, "No cluster matches the placement, or spec.placement.clusterNames lists one that does not exist. The application stays where it runs.",
 			rejections, fixSpec + "\nCorrect spec.placement, or the labels of the MemberClusters."},
 		{v1.ReasonClusterUnreachable, "A cluster of the application does not answer, or its agent does not. What runs there goes on, and its status on the hub is outdated. A deletion waits for it.",
-			fleetOverview, "Look up the reason of the MemberCluster.\nA deletion that must not wait: kubectl shopfleet delete APP -n NAMESPACE --orphan. The hub cleans up when the cluster returns."},
+			fleetOverview, "Look up the reason of the MemberCluster.\nA deletion that must not wait: kubectl shopfleet delete APP -n NAMESPACE --skip-unreachable. The hub cleans up when the cluster returns."},
 		{v1.ReasonClusterNotReady, "The placement rejected a cluster that is not ready. Where the application already runs, it stays.",
 			fleetOverview, "Look up the reason of the MemberCluster."},
 		{v1.ReasonClusterDetached, "The cluster has left the fleet: its registration Secret or its MemberCluster is gone. What runs there goes on and is not updated. A Backup or Restore that needs it waits or has failed.",
@@ -25,7 +25,7 @@ func placementFailures() []Entry {
 		{v1.ReasonSpreadNotMet, "The chosen clusters do not meet spread or maxClusters of spec.placement: there are too few, or the application ran in others before. It runs in those that are chosen.",
 			rejections, "Join clusters in other regions, zones or providers, or lower the limits.\nClusters that run the application are exchanged for others when spec.placement is edited, and one with its database when the annotation ecommerce.io/move-empty names it: see DataStays."},
 		{v1.ReasonDataStays, "The application should leave a cluster, and its database is there: it stays.",
-			rejections, "kubectl annotate ecommerceapp APP -n NAMESPACE ecommerce.io/move-empty=MEMBER\nThe database starts empty elsewhere; volumes and backups of the cluster are kept. Back up the database before, and restore it where the application runs then."},
+			rejections, "To let the database start empty elsewhere: kubectl annotate ecommerceapp APP -n NAMESPACE ecommerce.io/move-empty=MEMBER\nVolumes and backups of the cluster are kept. Back up the database before, and restore it where the application runs then."},
 		{v1.ReasonReplacementPending, "The application should leave a cluster, and serves customers there until the other clusters that are chosen for it do.",
 			statusApp, "Look up the reason of the clusters that are not ready."},
 		{v1.ReasonFactsUnknown, "The placement depends on the region, the provider or the zones of a cluster that runs the application, and they are not known: the status of its MemberCluster was lost, or the hub has yet to connect. The application stays.",

@@ -69,6 +69,17 @@ func Lookup(reason string) (Entry, bool) {
 	return all[i], true
 }
 
+// Explain returns the entry of an alert, a reason or a state of a replica, whatever the case of its letters, and whether
+// there is one.
+func Explain(name string) (Entry, bool) {
+	for _, e := range slices.Concat(Alerts(), Entries()) {
+		if strings.EqualFold(e.Reason, name) {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
 // Remedy returns what to do about a reason in one line, a command or a sentence. It is empty
 // if the reason is unknown or requires no action.
 func Remedy(reason string) string {

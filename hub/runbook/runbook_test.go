@@ -10,7 +10,7 @@ import (
 
 func TestRemedy(t *testing.T) {
 	for reason, want := range map[string]string{
-		v1.ReasonUnauthorized: "kubectl shopfleet token renew MEMBER --member-kubeconfig FILE",
+		v1.ReasonUnauthorized: "kubectl shopfleet renew MEMBER --member-kubeconfig FILE",
 		v1.ReasonConnected:    "",
 		"NoSuchReason":        "",
 	} {

@@ -20,9 +20,13 @@
 //
 // # Trade-offs
 //
-//   - The controllers are added once the API server serves their kinds. Until then the
-//     process is alive and not ready: a hub that is installed before its
-//     CustomResourceDefinitions waits for them instead of crashing repeatedly.
+//   - The controllers are added once the API server serves their kinds with all fields of
+//     this build. Until then the process is alive and not ready: a hub that is installed
+//     before its CustomResourceDefinitions waits for them instead of crashing repeatedly, and
+//     one whose image alone was replaced leaves the work and the Lease to the pods before. The
+//     fields are read in the OpenAPI document, because that takes no permission. They are
+//     not compared again: definitions of an older release that are applied later are not
+//     noticed.
 //   - Losing the Lease ends the process with an error, because the running controllers
 //     must not write concurrently with the next leader. Until it has ended, a fence keeps
 //     its requests from the hub's API server and from members. A signal ends it without error,

@@ -37,8 +37,9 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func (o *Options) newManager(cfg *rest.Config, fleet *members.Fleet) (mcmanager.Manager, error) {
-	options, err := o.managerOptions(cfg)
+// newManager returns a manager that uses lease for its Lease and cfg for all else.
+func (o *Options) newManager(cfg, lease *rest.Config, fleet *members.Fleet) (mcmanager.Manager, error) {
+	options, err := o.managerOptions(cfg, lease)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (o *Options) newManager(cfg *rest.Config, fleet *members.Fleet) (mcmanager.
 	return mgr, nil
 }
 
-func (o *Options) managerOptions(cfg *rest.Config) (manager.Options, error) {
+func (o *Options) managerOptions(cfg, lease *rest.Config) (manager.Options, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return manager.Options{}, err
@@ -71,7 +72,7 @@ func (o *Options) managerOptions(cfg *rest.Config) (manager.Options, error) {
 		LeaderElectionID:        leaseName,
 		LeaderElectionNamespace: o.Namespace,
 		LeaderElectionLabels:    v1.VersionLabels(o.Version),
-		LeaderElectionConfig:    rest.CopyConfig(cfg),
+		LeaderElectionConfig:    lease,
 		// Tests run several hubs in one process.
 		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},
 	}

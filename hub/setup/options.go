@@ -15,6 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/members"
 	spoke "github.com/shopfleet/shopfleet/spoke/controller"
+	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/runtime/manager"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 	"github.com/shopfleet/shopfleet/spoke/runtime/watchtimeout"
@@ -32,6 +33,8 @@ type Options struct {
 	Namespace string
 	// Version is the version of the binary, for the user agent.
 	Version string
+	// RunbookURL is the page that the alerts of shops link to, each with # and its name.
+	RunbookURL string
 	// SpokeImage is the full reference of the spoke's image, for the Jobs that upload and
 	// download dumps in members. If empty, dumps are not transferred.
 	SpokeImage string
@@ -78,6 +81,8 @@ func (o *Options) Bind(flags *pflag.FlagSet) {
 		"namespace of the registration Secrets and of the Lease")
 	flags.StringVar(&o.SpokeImage, "spoke-image", "",
 		"image of the spoke, for the Jobs that transfer dumps between members and buckets; if empty, dumps are not transferred")
+	flags.StringVar(&o.RunbookURL, "runbook-url", render.RunbookURL(o.Version),
+		"page that the alerts of shops link to, each with # and its name")
 	standard := members.Limits{}.WithDefaults()
 	flags.IntVar(&o.Limits.Copies, "member-copies-qps", standard.Copies,
 		"writes of copies per second to one member, with bursts of four seconds")

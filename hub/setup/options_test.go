@@ -21,7 +21,7 @@ import (
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	parse := func(args ...string) Options {
-		var o Options
+		o := Options{Version: "v1.2.3"}
 		flags := pflag.NewFlagSet("hub", pflag.ContinueOnError)
 		o.Bind(flags)
 		if err := flags.Parse(args); err != nil {
@@ -29,18 +29,18 @@ func TestFlags(t *testing.T) {
 		}
 		return o
 	}
-	want := Options{Namespace: "shopfleet-system", Limits: members.Limits{Copies: 200, Children: 500, Reads: 500}, Options: manager.Options{
+	want := Options{Namespace: "shopfleet-system", Version: "v1.2.3", RunbookURL: "https://github.com/shopfleet/shopfleet/blob/v1.2.3/hub/RUNBOOK.md", Limits: members.Limits{Copies: 200, Children: 500, Reads: 500}, Options: manager.Options{
 		MetricsBindAddress: ":8443", MetricsSecure: true, HealthProbeBindAddress: ":8081", LeaderElect: true,
 		LeaseDuration: 15 * time.Second,
 	}}
 	if diff := cmp.Diff(want, parse(), cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
-	want = Options{Kubeconfig: "k", Namespace: "n", SpokeImage: "r/spoke:v1", Limits: members.Limits{Copies: 1, Children: 2, Reads: 3}, Options: manager.Options{
+	want = Options{Kubeconfig: "k", Namespace: "n", Version: "v1.2.3", RunbookURL: "https://wiki/alerts", SpokeImage: "r/spoke:v1", Limits: members.Limits{Copies: 1, Children: 2, Reads: 3}, Options: manager.Options{
 		MetricsBindAddress: "0", HealthProbeBindAddress: "0", LeaseDuration: 15 * time.Second, Verbosity: 4, SafeMode: true,
 	}}
 	got := parse("--kubeconfig", "k", "--namespace=n", "--spoke-image=r/spoke:v1", "--metrics-bind-address=0", "--metrics-secure=false",
-		"--health-probe-bind-address=0", "--leader-elect=false", "-v", "4", "--safe-mode",
+		"--health-probe-bind-address=0", "--leader-elect=false", "-v", "4", "--safe-mode", "--runbook-url=https://wiki/alerts",
 		"--member-copies-qps=1", "--member-children-qps=2", "--member-reads-qps=3")
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
@@ -72,7 +72,7 @@ func TestWrap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options, err := o.managerOptions(cfg)
+	options, err := o.managerOptions(cfg, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,11 +75,12 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := o.newManager(cfg, fleet)
+	opened := make(chan struct{})
+	mgr, err := o.newManager(cfg, heldUntil(opened, cfg), fleet)
 	if err != nil {
 		return err
 	}
-	h := &hub{options: o, mgr: mgr, fleet: fleet, fence: fence, uid: uid, registry: prometheus.NewRegistry()}
+	h := &hub{options: o, mgr: mgr, fleet: fleet, fence: fence, opened: opened, uid: uid, registry: prometheus.NewRegistry()}
 	if err := h.compose(ctx, cfg); err != nil {
 		return err
 	}
@@ -207,6 +208,8 @@ type hub struct {
 	fleet   *members.Fleet
 	// fence blocks the writes of a process without the Lease; nil without leader election.
 	fence *fencing.Fence
+	// opened is closed once the hub may lead.
+	opened chan struct{}
 	// uid is the UID of the hub's cluster.
 	uid string
 	// registry holds the metrics of this hub.
@@ -216,7 +219,7 @@ type hub struct {
 }
 
 // compose adds everything to the manager: runnables that engage with members immediately,
-// controllers once their kinds are served.
+// controllers once their definitions are served.
 func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	recorder := h.mgr.GetLocalManager().GetEventRecorder("shopfleet-hub")
 	appMetrics, err := app.NewMetrics(h.registry)
@@ -254,7 +257,8 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 			return fmt.Errorf("adding a multi-cluster runnable: %w", err)
 		}
 	}
-	gate, err := newGate(withTimeout(cfg), h.options.Logger, func(ctx context.Context) error {
+	gate, err := newGate(withTimeout(cfg), h.mgr.GetLocalManager().GetRESTMapper(), h.options.Logger, func(ctx context.Context) error {
+		close(h.opened)
 		// Before the first member is connected: its controller of storage needs an index.
 		if err := apps.Setup(h.mgr); err != nil {
 			return err
@@ -306,7 +310,7 @@ func (h *hub) newSpokes(copies *appcopies.Dispatcher) (*spokes, error) {
 		Metrics: counted,
 		Logger:  h.options.Logger.WithName("spoke"),
 		Paused:  h.fleet.Paused, Reported: copies.ObserveStatus,
-		Waits: h.options.Waits,
+		Waits: h.options.Waits, RunbookURL: h.options.RunbookURL,
 	})
 	return &spokes{ClusterRunner: runner, fleet: h.fleet}, nil
 }
@@ -334,7 +338,7 @@ func (h *hub) serveHealth(ctx context.Context, gate *gate) error {
 	if err := manager.AddProbes(ctx, local); err != nil {
 		return err
 	}
-	if err := local.AddReadyzCheck("kinds", gate.check); err != nil {
+	if err := local.AddReadyzCheck("definitions", gate.check); err != nil {
 		return fmt.Errorf("adding the readiness check: %w", err)
 	}
 	return nil
