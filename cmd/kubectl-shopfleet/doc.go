@@ -6,10 +6,10 @@
 // fleet and its EcommerceApps, deletes EcommerceApps with progress by cluster, adopts and
 // deletes orphans, settles what a restored hub finds, and backs up and restores databases.
 // It checks the hub and its members, shows what is not written, and writes an archive for
-// a support request. Package commands has the command line, join and manifests what is
-// applied to clusters, printers the tables, watch and tty the output that is updated in
-// place, doctor the checks, report the archive, and hint the hints that are printed with
-// errors.
+// a support request. Package commands has the command line, join and installer what is
+// applied to clusters, printers the tables, watch the objects as they change, doctor the
+// checks, report the archive, and hint the hints that are printed with errors. Flags,
+// printers and help are those of kubectl, from k8s.io/kubectl.
 //
 // # Non-goals
 //

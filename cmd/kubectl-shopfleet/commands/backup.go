@@ -37,9 +37,16 @@ type backup struct {
 }
 
 func (p *Program) backupCommand() *cobra.Command {
+	return group(
+		&cobra.Command{Use: "backup", Short: "Create and list Backups of databases, and find lost ones"},
+		p.backupCreateCommand(), p.backupListCommand(), p.backupRediscoverCommand(),
+	)
+}
+
+func (p *Program) backupCreateCommand() *cobra.Command {
 	c := &backup{Program: p}
 	cmd := &cobra.Command{
-		Use:   "backup APP",
+		Use:   "create APP",
 		Short: "Back up the database of an EcommerceApp now",
 		Long: `Back up the database of an EcommerceApp now.
 
@@ -50,8 +57,8 @@ It is complete when it is uploaded to the bucket of the CloudAccount, if that ha
 A Backup that can be restored where it is, but whose copy or upload failed, is an error.
 
 The schedule is not affected. Retention counts these Backups like any other.`,
-		Example: `  kubectl shopfleet backup shop
-  kubectl shopfleet backup shop --member eu-1 --wait=false`,
+		Example: `  kubectl shopfleet backup create shop
+  kubectl shopfleet backup create shop --member eu-1 --wait=false`,
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: p.completeApps,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
@@ -64,7 +71,7 @@ The schedule is not affected. Retention counts these Backups like any other.`,
 }
 
 func (b *backup) run(ctx context.Context, name string) error {
-	if err := errors.Join(b.output.check(), b.wait.check(), b.dryRun.check()); err != nil {
+	if err := errors.Join(b.output.check(), b.wait.check()); err != nil {
 		return err
 	}
 	namespace, err := b.namespaceFlag()
@@ -88,7 +95,7 @@ func (b *backup) run(ctx context.Context, name string) error {
 	for _, name := range clusters {
 		member := &v1.MemberCluster{}
 		if err := hub.client.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
-			return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err), "List all: kubectl shopfleet clusters")
+			return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err), "List all: kubectl get memberclusters")
 		}
 		created := newBackup(app, member, now)
 		if err := b.create(ctx, hub, creation{b.output, b.dryRun, created}); err != nil {

@@ -78,7 +78,7 @@ func (c *collection) doctor(ctx context.Context) error {
 		c.archive.Omit("checks of kubectl shopfleet doctor", err)
 		return nil
 	}
-	return c.archive.AddText("doctor.txt", printers.Checks(found.Checks, printers.Options{Wide: true}))
+	return c.archive.AddText("doctor.txt", printers.Text(printers.Checks(found.Checks, true), printers.Options{Wide: true}))
 }
 
 // objects collects the objects of our kinds.

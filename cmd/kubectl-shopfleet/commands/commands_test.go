@@ -60,52 +60,81 @@ func TestExitCodes(t *testing.T) {
 	checkExits(t, hub, map[string]exit{
 		"help":                    {nil, exitDone, ""},
 		"client version":          {[]string{"version", "--client"}, exitDone, ""},
-		"unknown command":         {[]string{"joni"}, exitUsage, "unknown command"},
-		"unknown flag":            {[]string{"clusters", "--colour"}, exitUsage, "unknown flag: --colour"},
-		"unknown format":          {[]string{"clusters", "-o", "xml"}, exitUsage, "must be one of json, yaml"},
+		"unknown command":         {[]string{"statuz"}, exitUsage, "Did you mean status?"},
+		"unknown verb of a group": {[]string{"rollout", "udno"}, exitUsage, "Did you mean undo?"},
+		"the help of the verb":    {[]string{"rollout", "undo"}, exitUsage, "See: kubectl shopfleet rollout undo --help"},
+		"nothing similar":         {[]string{"rediscovery"}, exitUsage, `unknown command "rediscovery"`},
+		"unknown flag":            {[]string{"status", "--colour"}, exitUsage, "unknown flag: --colour"},
+		"unknown format":          {[]string{"status", "-o", "xml"}, exitUsage, "must be one of json, yaml"},
 		"join without a name":     {[]string{"join"}, exitUsage, "accepts 1 arg"},
 		"join without a member":   {[]string{"join", "eu-1"}, exitUsage, "--member-kubeconfig is required"},
 		"join with a bad name":    {[]string{"join", "EU", "--member-kubeconfig", hub}, exitUsage, "invalid name for a member"},
 		"join with a bad cloud":   {[]string{"join", "eu-1", "--member-kubeconfig", hub, "--provider", "ibm"}, exitUsage, "must be aws, gcp, azure or other"},
 		"join with a short token": {[]string{"join", "eu-1", "--member-kubeconfig", hub, "--token-ttl", "1m"}, exitUsage, "at least 10m"},
 		"join without the file":   {[]string{"join", "eu-1", "--member-kubeconfig", hub + ".no"}, exitFailed, "no such file"},
-		"delete what":             {[]string{"delete"}, exitUsage, "accepts 1 arg"},
+		"delete what":             {[]string{"delete"}, exitUsage, "either names, --selector or --all"},
+		"delete some of all":      {[]string{"delete", "shop", "--all"}, exitUsage, "either names, --selector or --all"},
 		"delete for ever":         {[]string{"delete", "shop", "--timeout", "-1s"}, exitUsage, "must not be negative"},
-		"orphans of what":         {[]string{"orphans", "adopt"}, exitUsage, "accepts 1 arg"},
+		"orphans of what":         {[]string{"recover", "adopt"}, exitUsage, "accepts 1 arg"},
 		"import from where":       {[]string{"recover", "import", "shop"}, exitUsage, "--member is required"},
-		"render-now nothing":      {[]string{"render-now"}, exitUsage, "requires the name of an EcommerceApp, or --all"},
-		"render-now one of all":   {[]string{"render-now", "shop", "--all"}, exitUsage, "a name cannot be used with --all"},
-		"render-now everywhere":   {[]string{"render-now", "shop", "-A"}, exitUsage, "--all-namespaces requires --all"},
-		"recover one of all":      {[]string{"recover", "shop", "-A"}, exitUsage, "a name cannot be used with --all-namespaces"},
-		"recover many":            {[]string{"recover", "shop", "other"}, exitUsage, "accepts at most 1 arg"},
+		"render-now nothing":      {[]string{"rollout", "render-now"}, exitUsage, "requires the name of an EcommerceApp, or --all"},
+		"render-now one of all":   {[]string{"rollout", "render-now", "shop", "--all"}, exitUsage, "a name cannot be used with --all"},
+		"render-now everywhere":   {[]string{"rollout", "render-now", "shop", "-A"}, exitUsage, "--all-namespaces requires --all"},
+		"recover one of all":      {[]string{"recover", "list", "shop", "-A"}, exitUsage, "a name cannot be used with --all-namespaces"},
+		"recover many":            {[]string{"recover", "list", "shop", "other"}, exitUsage, "accepts at most 1 arg"},
 	})
 }
 
 func TestMoreExitCodes(t *testing.T) {
 	hub := nowhere(t)
 	checkExits(t, hub, map[string]exit{
-		"recover as a trial":      {[]string{"recover", "take-over", "eu-1", "--dry-run=maybe"}, exitUsage, "must be one of none, client, server"},
+		"a pull Secret's name":    {[]string{"install", "hub", "--image-pull-secret", "one,two"}, exitUsage, `--image-pull-secret "one,two"`},
+		"a pull Secret twice":     {[]string{"join", "a", "--member-kubeconfig", hub, "--image-pull-secret", "m", "--image-pull-secret", "m"}, exitUsage, "is given twice"},
+		"a link to a program":     {[]string{"ui", "--grafana", "javascript:alert(1)"}, exitUsage, "must be an http or https URL"},
+		"a link with a password":  {[]string{"ui", "--grafana", "https://a:b@grafana.example.com"}, exitUsage, "without credentials"},
+		"recover as a trial":      {[]string{"recover", "take-over", "eu-1", "--dry-run=maybe"}, exitUsage, "Invalid dry-run value (maybe)"},
 		"unjoin half revoked":     {[]string{"unjoin", "eu-1", "--revoke"}, exitUsage, "require --member-kubeconfig"},
-		"token renew of none":     {[]string{"token", "renew"}, exitUsage, "requires at least 1 arg"},
-		"token renew of many":     {[]string{"token", "renew", "a", "b", "--member-kubeconfig", hub}, exitUsage, "for one member"},
-		"a short renewed token":   {[]string{"token", "renew", "a", "--token-ttl", "1m"}, exitUsage, "at least 10m"},
-		"renewing does not wait":  {[]string{"token", "renew", "a", "--timeout", "-1s"}, exitUsage, "must not be negative"},
-		"nor for a renewal":       {[]string{"token", "renew", "a"}, exitFailed, "The cluster does not answer"},
+		"unjoin of none":          {[]string{"unjoin"}, exitUsage, "either names, --selector or --all"},
+		"revoke of many":          {[]string{"unjoin", "a", "b", "--revoke", "--member-kubeconfig", hub}, exitUsage, "for one member"},
+		"renew of none":           {[]string{"renew"}, exitUsage, "either names, --selector or --all"},
+		"renew of many":           {[]string{"renew", "a", "b", "--member-kubeconfig", hub}, exitUsage, "for one member"},
+		"a short renewed token":   {[]string{"renew", "a", "--token-ttl", "1m"}, exitUsage, "at least 10m"},
+		"renewing does not wait":  {[]string{"renew", "a", "--timeout", "-1s"}, exitUsage, "must not be negative"},
+		"nor for a renewal":       {[]string{"renew", "a"}, exitFailed, "The cluster does not answer"},
 		"a lost volume, verified": {[]string{"restore", "b", "--verify", "--overwrite"}, exitUsage, "cannot be used with --overwrite"},
-		"a diff that fails":       {[]string{"diff", "shop"}, exitDiffFailed, "The cluster does not answer"},
+		"a diff that fails":       {[]string{"diff", "shop"}, exitFailed, "The cluster does not answer"},
 		"a diff of what":          {[]string{"diff"}, exitUsage, "accepts 1 arg"},
 		"a hub that is away":      {[]string{"doctor"}, exitFailed, "The cluster does not answer"},
-		"a broken template":       {[]string{"backups", "-o", "jsonpath={"}, exitUsage, "--output"},
-		"wide without a table":    {[]string{"backup", "shop", "-o", "wide"}, exitUsage, "must be one of json, yaml"},
-		"bad selector":            {[]string{"clusters", "-l", "a=b=c"}, exitUsage, "--selector"},
-		"until ready, but what":   {[]string{"status", "--until-ready"}, exitUsage, "the name of an EcommerceApp"},
-		"hub does not answer":     {[]string{"clusters"}, exitFailed, "The cluster does not answer"},
+		"a name of no object":     {[]string{"why", "shop", "-o", "name"}, exitUsage, "must be one of json, yaml"},
+		"a broken template":       {[]string{"backup", "list", "-o", "jsonpath={"}, exitUsage, "--output"},
+		"wide without a table":    {[]string{"backup", "create", "shop", "-o", "wide"}, exitUsage, "must be one of json, yaml"},
+		"bad selector":            {[]string{"status", "-l", "a=b=c"}, exitUsage, "--selector"},
+		"a region of an object":   {[]string{"status", "shop", "--region", "eu", "-o", "json"}, exitUsage, "--region cannot be used with --output json"},
+		"one, sorted":             {[]string{"status", "shop", "--sort-by", ".metadata.name"}, exitUsage, "--sort-by cannot be used with a name"},
+		"one with labels":         {[]string{"status", "shop", "--show-labels"}, exitUsage, "--show-labels cannot be used with a name"},
+		"one with a label":        {[]string{"status", "shop", "-w", "-L", "tier"}, exitUsage, "--label-columns cannot be used with a name"},
+		"one of fields":           {[]string{"status", "shop", "--field-selector", "metadata.name=a"}, exitUsage, "--field-selector cannot be used with a name"},
+		"a region of all":         {[]string{"status", "--region", "eu"}, exitUsage, "requires the name of an EcommerceApp"},
+		"cordon some of all":      {[]string{"cordon", "eu-1", "--all"}, exitUsage, "either names, --selector or --all"},
+		"restart nothing":         {[]string{"rollout", "restart"}, exitUsage, "either names, --selector or --all"},
+		"a reserved name":         {[]string{"restore", "undo"}, exitUsage, "is reserved"},
+		"install where":           {[]string{"install", "hub", "-n", "other"}, exitUsage, "with --hub-namespace"},
+		"uninstall where":         {[]string{"uninstall", "spoke", "-n", "other"}, exitUsage, "with --hub-namespace"},
+		"a mirror's URL":          {[]string{"images", "--mirror", "https://mirror.example.com"}, exitUsage, "must be a host"},
+		"images of the hub":       {[]string{"images", "-A"}, exitFailed, "The cluster does not answer"},
+		"pause what":              {[]string{"pause"}, exitUsage, "requires at least 1 arg"},
+		"pause a backup":          {[]string{"pause", "backup", "a"}, exitUsage, "must be one of app, member"},
+		"pause no app":            {[]string{"pause", "app"}, exitUsage, "either names, --selector or --all"},
+		"pause some of some":      {[]string{"unpause", "member", "eu-1", "-l", "a=b"}, exitUsage, "either names, --selector or --all"},
+		"the rollout of what":     {[]string{"rollout", "status"}, exitUsage, "accepts 1 arg"},
+		"an archive of a member":  {[]string{"doctor", "eu-1", "--archive", "a.tar.gz"}, exitUsage, "omit eu-1"},
+		"hub does not answer":     {[]string{"status"}, exitFailed, "The cluster does not answer"},
 		"nor for a watch":         {[]string{"status", "-w"}, exitFailed, "The cluster does not answer"},
 		"nor for a join":          {[]string{"join", "eu-1", "--member-kubeconfig", hub}, exitFailed, "The cluster does not answer"},
 	})
 }
 
-// TestExitCodesOfPlan: 2 means changes, and nothing else.
+// TestExitCodesOfPlan: 1 means changes, and nothing else.
 func TestExitCodesOfPlan(t *testing.T) {
 	hub, folder := nowhere(t), t.TempDir()
 	write := func(name, content string) string {
@@ -119,12 +148,12 @@ func TestExitCodesOfPlan(t *testing.T) {
 	one, secret := write("app.yaml", app), write("secret.yaml", "{apiVersion: v1, kind: Secret, metadata: {name: s}}\n")
 	two, text := write("two.yaml", app+"---\n"+app), write("text.yaml", "hello")
 	checkExits(t, hub, map[string]exit{
-		"of what":           {[]string{"plan"}, exitFailed, "--filename is required"},
-		"of an argument":    {[]string{"plan", "shop"}, exitFailed, "unknown command"},
-		"unknown flag":      {[]string{"plan", "--colour"}, exitFailed, "unknown flag: --colour"},
-		"for ever":          {[]string{"plan", "-f", one, "--timeout", "-1s"}, exitFailed, "must not be negative"},
-		"by force":          {[]string{"plan", "-f", one, "--force-conflicts"}, exitFailed, "requires --server-side"},
-		"unknown format":    {[]string{"plan", "-f", one, "-o", "xml"}, exitFailed, "must be one of json, yaml"},
+		"of what":           {[]string{"plan"}, exitUsage, "--filename is required"},
+		"of an argument":    {[]string{"plan", "shop"}, exitUsage, "unknown command"},
+		"unknown flag":      {[]string{"plan", "--colour"}, exitUsage, "unknown flag: --colour"},
+		"for ever":          {[]string{"plan", "-f", one, "--timeout", "-1s"}, exitUsage, "must not be negative"},
+		"by force":          {[]string{"plan", "-f", one, "--force-conflicts"}, exitUsage, "requires --server-side"},
+		"unknown format":    {[]string{"plan", "-f", one, "-o", "xml"}, exitUsage, "must be one of json, yaml"},
 		"no such file":      {[]string{"plan", "-f", folder + "/none"}, exitFailed, "does not exist"},
 		"a Secret":          {[]string{"plan", "-f", secret}, exitFailed, "there is no EcommerceApp"},
 		"two":               {[]string{"plan", "-f", two}, exitFailed, "plan them one at a time"},
@@ -141,7 +170,7 @@ func TestExitCodesOfInstall(t *testing.T) {
 		"install the unknown":     {[]string{"install", "spork"}, exitUsage, "must be one of hub, spoke"},
 		"install none":            {[]string{"install", "hub", "--replicas", "0"}, exitUsage, "at least 1"},
 		"install with no image":   {[]string{"install", "hub", "--image", "a b"}, exitUsage, "must not contain spaces"},
-		"install as a trial":      {[]string{"install", "hub", "--dry-run=maybe"}, exitUsage, "must be one of none, client, server"},
+		"install as a trial":      {[]string{"install", "hub", "--dry-run=maybe"}, exitUsage, "Invalid dry-run value (maybe)"},
 		"install, only printed":   {[]string{"install", "spoke", "--dry-run=client"}, exitDone, ""},
 		"uninstall does not ask":  {[]string{"uninstall", "hub"}, exitFailed, "The cluster does not answer"},
 		"uninstall, only printed": {[]string{"uninstall", "hub", "--dry-run=client"}, exitDone, ""},
@@ -171,7 +200,7 @@ func checkExits(t *testing.T, hub string, tests map[string]exit) {
 func TestVersionWithoutHub(t *testing.T) {
 	code, out, errOut := run(t, "--kubeconfig", nowhere(t), "version")
 	if code != exitFailed || !strings.Contains(out, "v9") || !strings.Contains(errOut, "does not answer") {
-		t.Errorf("exit code %d, %q, %q; want 1, the version of the program, and why there are no others", code, out, errOut)
+		t.Errorf("exit code %d, %q, %q; want 2, the version of the program, and why there are no others", code, out, errOut)
 	}
 }
 
@@ -184,7 +213,7 @@ func TestCompletion(t *testing.T) {
 	if diff := cmp.Diff(plain, renamed); diff != "" {
 		t.Errorf("completion by kubectl differs (-plain +renamed):\n%s", diff)
 	}
-	_, names, _ := run(t, "--kubeconfig", nowhere(t), "__complete", "clusters", "")
+	_, names, _ := run(t, "--kubeconfig", nowhere(t), "__complete", "unjoin", "")
 	if !strings.Contains(names, ":1") {
 		t.Errorf("completed %q, want an error and no names: the hub does not answer", names)
 	}
@@ -215,7 +244,7 @@ func TestPrint(t *testing.T) {
 			streams, _, out, _ := genericiooptions.NewTestIOStreams()
 			p := &Program{streams: streams}
 			o := newOutput(&cobra.Command{})
-			*o.flags.OutputFormat = test.format
+			*o.chosen = test.format
 			if err := o.check(); err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +269,7 @@ func TestPrintSeparatesDocuments(t *testing.T) {
 	streams, _, out, _ := genericiooptions.NewTestIOStreams()
 	p := &Program{streams: streams}
 	o := newOutput(&cobra.Command{})
-	*o.flags.OutputFormat = "yaml"
+	*o.chosen = "yaml"
 	if err := o.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +295,7 @@ func TestPrintDone(t *testing.T) {
 	} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
 		o := newOutput(&cobra.Command{})
-		*o.flags.OutputFormat = format
+		*o.chosen = format
 		if err := o.check(); err != nil {
 			t.Fatal(err)
 		}
@@ -313,30 +342,25 @@ func TestDuringNamesALongStep(t *testing.T) {
 	}
 }
 
-func TestReady(t *testing.T) {
-	app := func(observed int64, status metav1.ConditionStatus) client.Object {
-		return &v1.EcommerceApp{
-			ObjectMeta: metav1.ObjectMeta{Generation: 2},
-			Status: v1.EcommerceAppStatus{
-				ObservedGeneration: observed, Conditions: []metav1.Condition{{Type: v1.ConditionReady, Status: status}},
-			},
-		}
-	}
-	tests := map[string]struct {
-		objects []client.Object
-		want    bool
+func TestReadiness(t *testing.T) {
+	for name, test := range map[string]struct {
+		observed int64
+		status   metav1.ConditionStatus
+		want     bool
 	}{
-		"none":     {nil, false},
-		"ready":    {[]client.Object{app(2, metav1.ConditionTrue)}, true},
-		"outdated": {[]client.Object{app(1, metav1.ConditionTrue)}, false},
-		"not":      {[]client.Object{app(2, metav1.ConditionFalse)}, false},
-		"unnamed":  {[]client.Object{&v1.EcommerceApp{}}, false},
-	}
-	for name, test := range tests {
+		"ready":    {2, metav1.ConditionTrue, true},
+		"outdated": {1, metav1.ConditionTrue, false},
+		"not":      {2, metav1.ConditionFalse, false},
+	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ready(test.objects); got != test.want {
-				t.Errorf("ready %v, want %v", got, test.want)
+			app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+			app.Status.ObservedGeneration, app.Status.Conditions = test.observed, []metav1.Condition{{Type: v1.ConditionReady, Status: test.status}}
+			if got := readiness(app); got.done != test.want || got.failed {
+				t.Errorf("progress %+v, want done to be %t", got, test.want)
 			}
 		})
+	}
+	if readiness(&v1.EcommerceApp{}).done {
+		t.Error("an EcommerceApp without a status is ready")
 	}
 }

@@ -67,9 +67,9 @@ func (p *Program) flagValues() map[string]cobra.CompletionFunc {
 		"zone":          p.ofMembers(func(m *v1.MemberCluster) []string { return m.Status.Zones }),
 		"provider":      fixed(join.Providers()...),
 		"mode":          fixed("agent", "agentless"),
-		"dry-run":       fixed(dryRuns()...),
+		"dry-run":       fixed("none", "client", "server"),
 		"replicas":      fixed("1", "2"),
-		"kubeconfig":    files, "member-kubeconfig": files, "template": files, "file": files, "filename": files,
+		"kubeconfig":    files, "member-kubeconfig": files, "template": files, "archive": files, "filename": files,
 		"certificate-authority": files, "client-certificate": files, "client-key": files,
 		"cache-dir": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		"context":   p.ofKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.Contexts)) }),
@@ -79,8 +79,9 @@ func (p *Program) flagValues() map[string]cobra.CompletionFunc {
 		"member-context": completeMemberContexts,
 	}
 	for _, name := range []string{
-		"selector", "labels", "image", "field-manager", "spoke-image", "member-server", "token-ttl", "timeout", "of-hub",
+		"selector", "labels", "image", "mirror", "field-manager", "spoke-image", "image-pull-secret", "member-server", "token-ttl", "timeout", "of-hub",
 		"as", "as-group", "as-uid", "as-user-extra", "server", "tls-server-name", "token", "request-timeout", "to-revision",
+		"sort-by", "label-columns", "field-selector", "v",
 	} {
 		values[name] = cobra.NoFileCompletions
 	}

@@ -15,7 +15,7 @@ func each(t *testing.T, check func(*testing.T, *cobra.Command)) {
 	t.Helper()
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
-		if slices.Contains([]string{"completion", "help"}, cmd.Name()) {
+		if slices.Contains([]string{"completion", "help", "options"}, cmd.Name()) {
 			return
 		}
 		t.Run(cmd.CommandPath(), func(t *testing.T) { check(t, cmd) })
@@ -27,7 +27,7 @@ func each(t *testing.T, check func(*testing.T, *cobra.Command)) {
 }
 
 // isGroup reports whether a command only prints its help.
-func isGroup(cmd *cobra.Command) bool { return cmd.Name() == program || cmd.Name() == "token" }
+func isGroup(cmd *cobra.Command) bool { return cmd.HasSubCommands() }
 
 // TestCompletionOfEverything: each argument and each value of a flag has a completion.
 func TestCompletionOfEverything(t *testing.T) {
@@ -147,13 +147,13 @@ const (
 // effects returns the effect of each command.
 func effects() map[string]effect {
 	return map[string]effect{
-		"": reads, "clusters": reads, "status": reads, "version": reads, "doctor": reads, "diff": reads, "render": reads, "report": reads, "backups": reads,
-		"orphans": reads, "orphans list": reads, "recover": reads, "token": reads, "why": reads, "plan": reads, "history": reads,
-		"cordon": creates, "uncordon": creates, "drain": destroys,
-		"approve": creates, "pause": creates, "resume": creates, "rollback": creates, "render-now": creates,
-		"token renew": renews,
-		"backup":      creates, "backups rediscover": creates, "install": creates, "orphans adopt": creates,
-		"join": destroys, "restore": destroys, "uninstall": destroys, "unjoin": destroys, "delete": destroys, "orphans delete": destroys,
+		"": reads, "status": reads, "version": reads, "doctor": reads, "explain": reads, "ui": reads, "diff": reads, "render": reads, "why": reads, "plan": reads, "images": reads,
+		"install": creates, "uninstall": destroys, "join": destroys, "unjoin": destroys, "renew": renews, "delete": destroys,
+		"pause": creates, "unpause": creates, "cordon": creates, "uncordon": creates, "drain": destroys,
+		"rollout": reads, "rollout status": reads, "rollout history": reads, "rollout approve": creates, "rollout pause": creates,
+		"rollout resume": creates, "rollout undo": creates, "rollout restart": creates, "rollout reconcile": creates, "rollout render-now": creates,
+		"backup": reads, "backup create": creates, "backup list": reads, "backup rediscover": creates, "restore": destroys,
+		"recover": reads, "recover list": reads, "recover adopt": creates, "recover delete": destroys,
 		"recover overwrite": destroys, "recover take-over": destroys, "recover import": destroys,
 	}
 }
@@ -174,9 +174,9 @@ func TestDestruction(t *testing.T) {
 		if want := does == creates || does == destroys; dryRun != want {
 			t.Errorf("it %s: --dry-run is %t, want %t", does, dryRun, want)
 		}
-		confirmed := cmd.Flags().Lookup("interactive") != nil || cmd.Flags().Lookup("yes") != nil
+		confirmed := cmd.Flags().Lookup("yes") != nil
 		if want := does == destroys; confirmed != want {
-			t.Errorf("it %s: --interactive or --yes is %t, want %t", does, confirmed, want)
+			t.Errorf("it %s: --yes is %t, want %t", does, confirmed, want)
 		}
 	})
 	if len(known) > 0 {

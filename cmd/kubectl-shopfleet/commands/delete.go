@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,12 +23,13 @@ import (
 // deleteTimeout is the default of --timeout for deletions.
 const deleteTimeout = 10 * time.Minute
 
-// deletion is the command that deletes an EcommerceApp.
+// deletion is the command that deletes EcommerceApps.
 type deletion struct {
 	*Program
 	output         *output
-	orphan         bool
-	interactive    interactive
+	chosen         selection
+	skip           bool
+	confirmation   confirmation
 	ignoreNotFound bool
 	wait           waitFlags
 	dryRun         dryRun
@@ -39,88 +38,113 @@ type deletion struct {
 func (p *Program) deleteCommand() *cobra.Command {
 	c := &deletion{Program: p}
 	cmd := &cobra.Command{
-		Use:   "delete APP",
-		Short: "Delete an EcommerceApp in all its clusters, and show the progress",
-		Long: `Delete an EcommerceApp in all its clusters, and show the progress.
+		Use:   "delete APP...",
+		Short: "Delete EcommerceApps in all their clusters, and show the progress",
+		Long: `Delete EcommerceApps in all their clusters, and show the progress.
 
 Each cluster removes the workloads in order. Volumes and Backups are kept.
 
-The deletion waits for clusters that cannot be reached, unless you allow with --orphan to
-leave behind what runs there: the hub records it, and deletes it when the cluster returns.
-You can add --orphan to a deletion that waits already.
+The deletion waits for clusters that cannot be reached, unless you skip them with
+--skip-unreachable: the hub records what runs there, and deletes it when the cluster
+returns. You can add the flag to a deletion that waits already.
 
 The hub does the work: if you interrupt the command, the deletion continues. To follow it,
 run the command again.`,
 		Example: `  kubectl shopfleet delete shop -n production
-  kubectl shopfleet delete shop -n production --orphan
-  kubectl shopfleet delete shop -n production --wait=false
+  kubectl shopfleet delete shop cart -n production --skip-unreachable
+  kubectl shopfleet delete -l tier=test -n staging --wait=false
   kubectl shopfleet delete shop -n production --dry-run=server`,
-		Args:              usage(cobra.ExactArgs(1)),
-		ValidArgsFunction: p.completeApps,
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+		Args:              usage(cobra.ArbitraryArgs),
+		ValidArgsFunction: p.inNamespace(&v1.EcommerceAppList{}),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
 	c.output = newOutput(cmd)
-	cmd.Flags().BoolVar(&c.orphan, "orphan", false, "Do not wait for clusters that cannot be reached; the hub cleans up when they return")
-	c.interactive.add(cmd)
-	cmd.Flags().BoolVar(&c.ignoreNotFound, "ignore-not-found", false, "Succeed if there is no such EcommerceApp")
-	c.wait.add(cmd, deleteTimeout, "the EcommerceApp is deleted everywhere")
+	c.chosen.add(cmd)
+	cmd.Flags().BoolVar(&c.skip, "skip-unreachable", false, "Do not wait for clusters that cannot be reached; the hub cleans up when they return")
+	c.confirmation.add(cmd, "")
+	cmd.Flags().BoolVar(&c.ignoreNotFound, "ignore-not-found", false, "Succeed if an EcommerceApp that you name does not exist")
+	c.wait.add(cmd, deleteTimeout, "the EcommerceApps are deleted everywhere")
 	c.dryRun.add(cmd)
 	return cmd
 }
 
-// check rejects wrong flags.
-func (d *deletion) check() error {
-	return errors.Join(d.output.check(), d.wait.check(), d.dryRun.check())
-}
-
-func (d *deletion) run(ctx context.Context, name string) error {
-	if err := d.check(); err != nil {
-		return err
-	}
-	namespace, err := d.namespaceFlag()
-	if err != nil {
+func (d *deletion) run(ctx context.Context, names []string) error {
+	if err := errors.Join(d.output.check(), d.wait.check(), d.chosen.check(names)); err != nil {
 		return err
 	}
 	hub, err := d.hub()
 	if err != nil {
 		return err
 	}
-	app := &v1.EcommerceApp{}
-	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
-		if d.ignoreNotFound && apierrors.IsNotFound(err) {
-			return nil
-		}
-		return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
-	}
-	if confirmed, err := d.confirm(ctx, app); err != nil || !confirmed {
+	apps, err := d.find(ctx, hub, names)
+	if err != nil || len(apps) == 0 {
 		return err
 	}
-	return d.delete(ctx, hub, app)
+	if confirmed, err := d.confirmation.confirm(ctx, d.Program, question{"deletion", deletionOf(apps), true, d.dryRun}); err != nil || !confirmed {
+		return err
+	}
+	requested, err := d.requestAll(ctx, hub, apps)
+	if ctx.Err() == nil && d.wait.enabled && d.dryRun == dryRunNone && len(requested) > 0 {
+		err = errors.Join(err, d.await(ctx, hub, requested))
+	}
+	return err
 }
 
-// delete deletes the application, and waits until it is gone.
-func (d *deletion) delete(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
-	if err := d.request(ctx, hub, app); err != nil {
-		if ctx.Err() != nil {
-			d.say("The deletion may have been requested. To go on, run the command again.")
+// find returns the applications that the user named or selected.
+func (d *deletion) find(ctx context.Context, hub *cluster, given []string) ([]*v1.EcommerceApp, error) {
+	namespace, err := d.namespaceFlag()
+	if err != nil {
+		return nil, err
+	}
+	names, err := d.chosen.names(ctx, &list{
+		Program: d.Program, hub: hub, kind: &v1.EcommerceAppList{}, options: []client.ListOption{client.InNamespace(namespace)},
+	}, given)
+	if err != nil {
+		return nil, err
+	}
+	var apps []*v1.EcommerceApp
+	for _, name := range unique(slices.Clone(names)) {
+		app := &v1.EcommerceApp{}
+		err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app)
+		switch {
+		case err == nil:
+			apps = append(apps, app)
+		case !apierrors.IsNotFound(err) || len(given) > 0 && !d.ignoreNotFound:
+			return nil, hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
 		}
-		return err
 	}
-	if d.dryRun != dryRunNone {
-		return d.output.printDone(d.Program, app, hub.scheme, "deleted"+d.dryRun.suffix())
-	}
-	if !d.wait.enabled {
-		return d.output.printDone(d.Program, app, hub.scheme, "deletion requested")
-	}
-	if err := d.await(ctx, hub, app); err != nil {
-		return err
-	}
-	return d.output.printDone(d.Program, app, hub.scheme, "deleted")
+	return apps, nil
 }
 
-func (d *deletion) confirm(ctx context.Context, app *v1.EcommerceApp) (bool, error) {
-	return d.interactive.confirm(ctx, d.Program, "deletion", fmt.Sprintf("delete EcommerceApp %s/%s in %d clusters: %s",
-		app.Namespace, app.Name, len(app.Status.Clusters), strings.Join(namesOf(app), ", ")))
+// deletionOf describes what the command is about to do.
+func deletionOf(apps []*v1.EcommerceApp) string {
+	if len(apps) > 1 {
+		return fmt.Sprintf("delete %d EcommerceApps of namespace %s in all their clusters: %s", len(apps), apps[0].Namespace, namesOf(apps))
+	}
+	app := apps[0]
+	return fmt.Sprintf("delete EcommerceApp %s/%s in %d clusters: %s", app.Namespace, app.Name, len(app.Status.Clusters), strings.Join(clustersIn(app), ", "))
+}
+
+// requestAll requests the deletion of applications, and returns those of which it is requested. One that cannot be deleted
+// does not keep the others from it.
+func (d *deletion) requestAll(ctx context.Context, hub *cluster, apps []*v1.EcommerceApp) (requested []*v1.EcommerceApp, failed error) {
+	for _, app := range apps {
+		err := d.request(ctx, hub, app)
+		switch {
+		case err != nil:
+		case d.dryRun != dryRunNone:
+			err = d.output.printDone(d.Program, app, hub.scheme, "deleted"+d.dryRun.suffix())
+		case !d.wait.enabled:
+			err = d.output.printDone(d.Program, app, hub.scheme, "deletion requested")
+		}
+		if failed = errors.Join(failed, err); err == nil {
+			requested = append(requested, app)
+		}
+	}
+	if ctx.Err() != nil {
+		d.say("The deletion may have been requested. To go on, run the command again.")
+	}
+	return requested, failed
 }
 
 // request deletes the application, and then releases it: in this order nothing changes for
@@ -139,7 +163,7 @@ func (d *deletion) request(ctx context.Context, hub *cluster, app *v1.EcommerceA
 			return fmt.Errorf("deleting EcommerceApp %q: %w", app.Name, err)
 		}
 	}
-	if !d.orphan || d.dryRun != dryRunNone || app.Annotations[v1.OrphanAnnotation] == "true" {
+	if !d.skip || d.dryRun != dryRunNone || app.Annotations[v1.OrphanAnnotation] == "true" {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -156,33 +180,53 @@ func (d *deletion) request(ctx context.Context, hub *cluster, app *v1.EcommerceA
 	return nil
 }
 
-// await reports the progress of each cluster until the application is gone.
-func (d *deletion) await(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
+// await reports the progress of each cluster until the applications are gone.
+func (d *deletion) await(ctx context.Context, hub *cluster, apps []*v1.EcommerceApp) error {
 	waiting, cancel := d.wait.limit(ctx, errTimeout)
 	defer cancel()
 	query, err := hub.query(d.retrying)
 	if err != nil {
 		return err
 	}
-	query.List = &v1.EcommerceAppList{}
-	query.Options = []client.ListOption{client.InNamespace(app.Namespace), client.MatchingFields{"metadata.name": app.Name}}
-	seen := newClusterProgress(app)
-	err = d.during("deleting EcommerceApp "+app.Name, func() error {
-		return query.Run(waiting, func(objects []client.Object) (bool, error) {
-			current := find(objects, app.UID)
-			for _, line := range seen.update(current, func(cluster string) string { return d.outcome(waiting, hub, app, cluster) }) {
-				d.say("%s", line)
-			}
-			return current == nil, nil
+	query.List, query.Options = &v1.EcommerceAppList{}, []client.ListOption{client.InNamespace(apps[0].Namespace)}
+	if len(apps) == 1 {
+		query.Options = append(query.Options, client.MatchingFields{"metadata.name": apps[0].Name})
+	}
+	open := newDeletionProgress(apps)
+	err = d.during("deleting EcommerceApp "+namesOf(apps), func() error {
+		return query.Run(waiting, func(objects []client.Object) (enough bool, err error) {
+			open, err = d.report(waiting, hub, open, objects)
+			return len(open) == 0, err
 		})
 	})
 	switch {
+	case len(open) == 0:
+		return nil
 	case errors.Is(err, errTimeout):
-		return hint.With(fmt.Errorf("EcommerceApp %q is not deleted: %w after %s", app.Name, err, d.wait.timeout), seen.hint(app))
+		return hint.With(fmt.Errorf("waiting for the deletion of EcommerceApp %s: %w after %s", namesOf(open.apps()), err, d.wait.timeout), open.hint())
 	case ctx.Err() != nil:
-		d.say("%s The deletion continues on the hub. To follow it, run the command again.", seen.open())
+		d.say("%s The deletion continues on the hub. To follow it, run the command again.", open.open())
 	}
 	return err
+}
+
+// report prints what is new about applications that are being deleted, and returns those that are still there.
+func (d *deletion) report(ctx context.Context, hub *cluster, waiting deletionProgress, objects []client.Object) (deletionProgress, error) {
+	var open deletionProgress
+	for _, p := range waiting {
+		current := find(objects, p.app.UID)
+		for _, line := range p.update(current, func(cluster string) string { return d.outcome(ctx, hub, p.app, cluster) }) {
+			d.say("%s%s", p.prefix, line)
+		}
+		if current != nil {
+			open = append(open, p)
+			continue
+		}
+		if err := d.output.printDone(d.Program, p.app, hub.scheme, "deleted"); err != nil {
+			return waiting, err
+		}
+	}
+	return open, nil
 }
 
 // outcome returns what has become of the copy of the application in a cluster that the
@@ -211,80 +255,20 @@ func find(objects []client.Object, uid types.UID) *v1.EcommerceApp {
 	return nil
 }
 
-func namesOf(app *v1.EcommerceApp) []string {
+// namesOf returns the names of applications, separated by commas.
+func namesOf(apps []*v1.EcommerceApp) string {
+	names := make([]string, 0, len(apps))
+	for _, app := range apps {
+		names = append(names, app.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// clustersIn returns the names of the clusters of an application.
+func clustersIn(app *v1.EcommerceApp) []string {
 	names := make([]string, 0, len(app.Status.Clusters))
 	for i := range app.Status.Clusters {
 		names = append(names, app.Status.Clusters[i].Name)
 	}
 	return names
-}
-
-// clusterProgress is the last known progress of a deletion, by cluster.
-type clusterProgress struct {
-	text map[string]string
-	// stale are the clusters that did not respond when they were last seen.
-	stale map[string]bool
-	// held is the message of a deletion that waits for the user.
-	held string
-}
-
-func newClusterProgress(app *v1.EcommerceApp) *clusterProgress {
-	p := &clusterProgress{text: map[string]string{}, stale: map[string]bool{}}
-	for _, entry := range app.Status.Clusters {
-		p.text[entry.Name], p.stale[entry.Name] = "", entry.Stale
-	}
-	return p
-}
-
-// update returns a line for each change, sorted by cluster. App is nil once it is gone, and
-// outcome returns what has become of the copy in a cluster that it has left.
-func (p *clusterProgress) update(app *v1.EcommerceApp, outcome func(cluster string) string) []string {
-	var lines []string
-	open := map[string]bool{}
-	if app != nil {
-		held := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionDeleting)
-		if held != nil && (held.Reason == v1.ReasonProtected || held.Reason == v1.ReasonResidueFull) && held.Message != p.held {
-			p.held = held.Message
-			lines = append(lines, held.Message)
-		}
-		for _, entry := range app.Status.Clusters {
-			open[entry.Name] = true
-			if entry.Phase != v1.PhaseDeleting {
-				continue // It is about the time before the deletion.
-			}
-			p.stale[entry.Name] = entry.Stale
-			if text := entry.Reason + ": " + entry.Message; p.text[entry.Name] != text {
-				p.text[entry.Name] = text
-				lines = append(lines, entry.Name+": "+text)
-			}
-		}
-	}
-	for name := range p.text {
-		if open[name] {
-			continue
-		}
-		lines = append(lines, name+": "+outcome(name))
-		delete(p.text, name)
-		delete(p.stale, name)
-	}
-	slices.Sort(lines)
-	return lines
-}
-
-// open returns the clusters that the application has not left.
-func (p *clusterProgress) open() string {
-	if len(p.text) == 0 {
-		return "Not deleted yet."
-	}
-	return "Not deleted yet in " + strings.Join(slices.Sorted(maps.Keys(p.text)), ", ") + "."
-}
-
-// hint returns what the user can do about a deletion that takes long.
-func (p *clusterProgress) hint(app *v1.EcommerceApp) string {
-	for _, stale := range p.stale {
-		if stale {
-			return fmt.Sprintf("To leave behind what cannot be reached: kubectl shopfleet delete %s -n %s --orphan", app.Name, app.Namespace)
-		}
-	}
-	return fmt.Sprintf("The deletion continues on the hub. See why: kubectl describe ecommerceapp %s -n %s", app.Name, app.Namespace)
 }

@@ -42,13 +42,56 @@ func TestClusterProgress(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 		if step.name == "one is done" {
-			want := "To leave behind what cannot be reached: kubectl shopfleet delete shop -n shops --orphan"
-			if got := p.hint(step.app); got != want {
+			want := "To leave behind what cannot be reached: kubectl shopfleet delete shop -n shops --skip-unreachable"
+			if got := (deletionProgress{p}).hint(); got != want {
 				t.Errorf("hint %q, want %q", got, want)
 			}
 			if got, want := p.open(), "Not deleted yet in eu, us."; got != want {
 				t.Errorf("open %q, want %q", got, want)
 			}
+		}
+	}
+}
+
+// TestDeletionProgress: of several deletions each line names the application, and what is said to do is about those that
+// wait for a cluster.
+func TestDeletionProgress(t *testing.T) {
+	t.Parallel()
+	var apps []*v1.EcommerceApp
+	for _, name := range []string{"cart", "shop"} {
+		app := &v1.EcommerceApp{}
+		app.Namespace, app.Name, app.Status.Clusters = "shops", name, []v1.ClusterStatus{{Name: "eu", Stale: name == "shop"}}
+		apps = append(apps, app)
+	}
+	open := newDeletionProgress(apps)
+	if got, want := open.open(), "cart: Not deleted yet in eu. shop: Not deleted yet in eu."; got != want {
+		t.Errorf("open %q, want %q", got, want)
+	}
+	if got, want := open.hint(), "To leave behind what cannot be reached: kubectl shopfleet delete shop -n shops --skip-unreachable"; got != want {
+		t.Errorf("hint %q, want %q", got, want)
+	}
+	if got, want := open[:1].hint(), "The deletion continues on the hub. See why: kubectl describe ecommerceapp cart -n shops"; got != want {
+		t.Errorf("hint %q, want %q", got, want)
+	}
+}
+
+// TestDeletionIsConfirmed: one question names all that is deleted.
+func TestDeletionIsConfirmed(t *testing.T) {
+	t.Parallel()
+	app := func(name string, clusters ...string) *v1.EcommerceApp {
+		a := &v1.EcommerceApp{}
+		a.Namespace, a.Name = "shops", name
+		for _, cluster := range clusters {
+			a.Status.Clusters = append(a.Status.Clusters, v1.ClusterStatus{Name: cluster})
+		}
+		return a
+	}
+	for want, apps := range map[string][]*v1.EcommerceApp{
+		"delete EcommerceApp shops/a in 2 clusters: eu, us":                     {app("a", "eu", "us")},
+		"delete 2 EcommerceApps of namespace shops in all their clusters: a, b": {app("a", "eu"), app("b")},
+	} {
+		if got := deletionOf(apps); got != want {
+			t.Errorf("the question is about %q, want %q", got, want)
 		}
 	}
 }

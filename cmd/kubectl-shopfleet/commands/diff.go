@@ -3,7 +3,6 @@ package commands
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,16 +14,8 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
 )
 
-// errDiffers is the result of a diff that is not empty. It is not printed.
-var errDiffers = errors.New("there are differences")
-
 // thisCluster stands for the cluster of a copy, whose changes have no name of a cluster.
 const thisCluster = "this cluster"
-
-// diffError is an error of a diff, with another exit code than differences have.
-type diffError struct{ error }
-
-func (d *diffError) Unwrap() error { return d.error }
 
 // diff is the command that shows what is not written.
 type diff struct {
@@ -55,20 +46,14 @@ While an EcommerceApp or a MemberCluster is paused (spec.paused), the hub and th
 write nothing of it and list what they would write in the status, of which this command
 prints the changes by cluster. At most 100 are listed. Of a Secret only the paths are.
 
-The exit code is 0 without differences, 1 with differences, and greater than 1 after an
-error, as that of kubectl diff.`,
+The exit code is 1 with differences, and greater than 1 after an error, as that of kubectl
+diff.`,
 		Example: `  kubectl shopfleet diff shop -n production
   kubectl shopfleet diff shop -n production --member eu-1
   kubectl shopfleet diff shop -n production -o json`,
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: p.completeApps,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			err := c.run(cmd.Context(), args[0])
-			if err == nil || errors.Is(err, errDiffers) {
-				return err
-			}
-			return &diffError{err}
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.output = newReportOutput(cmd)
 	cmd.Flags().StringSliceVar(&c.members, "member", nil, "Only the changes in this `MEMBER`; repeat it for more; default: all members")
@@ -152,7 +137,7 @@ func (d *diff) show(found differences) error {
 		return fmt.Errorf("printing the differences: %w", err)
 	}
 	if slices.ContainsFunc(found.Clusters, func(c printers.ClusterDiff) bool { return c.PendingChangeCount > 0 }) {
-		return errDiffers
+		return errFound
 	}
 	return nil
 }
@@ -161,13 +146,13 @@ func (d *diff) show(found differences) error {
 func (d *differences) notes() []string {
 	var notes []string
 	if d.Paused {
-		notes = append(notes, fmt.Sprintf("EcommerceApp %s/%s is paused. To write the changes: kubectl patch ecommerceapp %s -n %s --type=merge -p '{\"spec\":{\"paused\":false}}'",
+		notes = append(notes, fmt.Sprintf("EcommerceApp %s/%s is paused. To write the changes: kubectl shopfleet unpause app %s -n %s",
 			d.Namespace, d.Name, d.Name, d.Namespace))
 	}
 	for i := range d.Clusters {
 		c := &d.Clusters[i]
 		if c.Paused {
-			notes = append(notes, fmt.Sprintf("Member %s is paused. To write the changes: kubectl patch membercluster %s --type=merge -p '{\"spec\":{\"paused\":false}}'", c.Name, c.Name))
+			notes = append(notes, fmt.Sprintf("Member %s is paused. To write the changes: kubectl shopfleet unpause member %s", c.Name, c.Name))
 		}
 		if c.SafeMode {
 			notes = append(notes, fmt.Sprintf("The hub is in safe mode and writes nothing to member %s. To write the changes, install the hub with the same flags, without --safe-mode: kubectl shopfleet install hub", c.Name))

@@ -69,9 +69,9 @@ func TestShowDifferences(t *testing.T) {
 		says   []string
 	}{
 		"nothing":      {func(app *v1.EcommerceApp) { app.Status = v1.EcommerceAppStatus{ObservedGeneration: 3} }, exitDone, nil},
-		"differences":  {func(*v1.EcommerceApp) {}, exitDiffers, []string{"-spec.image: a\n+spec.image: b\n", "# 1 more", "Member eu-1 does not respond"}},
-		"paused":       {func(app *v1.EcommerceApp) { app.Spec.Paused = true }, exitDiffers, []string{"EcommerceApp shops/shop is paused", "kubectl patch ecommerceapp shop -n shops"}},
-		"not observed": {func(app *v1.EcommerceApp) { app.Generation = 4 }, exitDiffers, []string{"has not observed the current spec"}},
+		"differences":  {func(*v1.EcommerceApp) {}, exitFound, []string{"-spec.image: a\n+spec.image: b\n", "# 1 more", "Member eu-1 does not respond"}},
+		"paused":       {func(app *v1.EcommerceApp) { app.Spec.Paused = true }, exitFound, []string{"EcommerceApp shops/shop is paused", "kubectl shopfleet unpause app shop -n shops"}},
+		"not observed": {func(app *v1.EcommerceApp) { app.Generation = 4 }, exitFound, []string{"has not observed the current spec"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +87,7 @@ func TestShowDifferences(t *testing.T) {
 			if err := c.output.check(); err != nil {
 				t.Fatal(err)
 			}
-			if code := p.exit(t.Context(), c.show(found)); code != tt.code {
+			if code := p.exit(t.Context(), p.root, c.show(found)); code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)
 			}
 			text := out.String() + errOut.String()
@@ -120,8 +120,8 @@ func TestSafeMode(t *testing.T) {
 // TestExitCodeValues: scripts compare with the documented numbers.
 func TestExitCodeValues(t *testing.T) {
 	t.Parallel()
-	want := []int{0, 1, 2, 1, 2, 3, 130}
-	got := []int{exitDone, exitFailed, exitUsage, exitDiffers, exitDiffFailed, exitNotReady, exitInterrupted}
+	want := []int{0, 1, 2, 3, 4, 130}
+	got := []int{exitDone, exitFound, exitFailed, exitNotReady, exitUsage, exitInterrupted}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("exit codes (-want +got):\n%s", diff)
 	}

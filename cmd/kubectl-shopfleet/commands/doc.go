@@ -5,9 +5,7 @@
 // Each command has a file with its flags, its output and the order of its steps. The
 // commands share connections (cluster.go), flags with the meanings of kubectl (flags.go),
 // progress (progress.go), output formats (output.go), lists (list.go), completion and exit
-// codes. The exit codes are 0 done,
-// 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupted. Those of diff are 0 no
-// differences, 1 differences, 2 failed, as kubectl diff has them.
+// codes (exit.go), which are one rule for all. The README of the plugin is made from them.
 //
 // # Non-goals
 //

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -29,31 +28,50 @@ type diagnosis struct {
 }
 
 func (p *Program) doctorCommand() *cobra.Command {
-	var out *output
+	c := &supportArchive{Program: p}
 	cmd := &cobra.Command{
 		Use:   "doctor [MEMBER...]",
-		Short: "Check the hub and its members, and show what to do about each problem",
-		Long: `Check the hub and its members, and show what to do about each problem.
+		Short: "Check the hub and its fleet, and show what to do about each problem",
+		Long: `Check the hub and its fleet, and show what to do about each problem.
 
 The checks of a member are its conditions, which the hub observes, and the version of its
 agent. Those of the hub are its Deployment, its leader, CRDs, admission policies and
-version. An EcommerceApp whose /scale cannot answer, for lack of spec.frontend.replicas, is named
+version. Without names of members, EcommerceApps that are degraded, stalled or not available,
+or lack a backup, newest Backups that failed, and CloudAccounts that do not work are checks
+as well; what only takes time does not fail. An EcommerceApp whose /scale cannot answer, for lack of spec.frontend.replicas, is named
 and does not fail. What you may not read is Unknown, and does not fail either. -o wide shows all
 checks with their messages.
+
+With --archive it writes a file for a support request instead, without secrets: the objects
+of Shopfleet on the hub, the events of their namespaces, the Deployment, pods, logs and
+metrics of the hub, all versions, and the checks. Secrets are listed with their names and
+keys only, and those with kubeconfigs are not read. Values of environment variables and of
+annotations with documents are replaced, and so is what looks like a credential, in objects,
+events and logs. A password that stands alone in a line cannot be recognized: look at the
+archive before you publish it. What you may not read, or what does not answer, is in the
+index of the archive with the reason, and does not fail the command.
 
 The exit code is 1 if a check fails.`,
 		Example: `  kubectl shopfleet doctor
   kubectl shopfleet doctor eu-1 us-1
+  kubectl shopfleet doctor --archive case-4711.tar.gz
   kubectl shopfleet doctor -o jsonpath='{.checks[?(@.failed==true)].remedy}'`,
 		ValidArgsFunction: p.completeClusters,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(); err != nil {
+			if err := c.output.check(); err != nil {
 				return err
 			}
-			return p.runDoctor(cmd.Context(), out, args)
+			switch {
+			case c.file == "":
+				return p.runDoctor(cmd.Context(), c.output, args)
+			case len(args) > 0:
+				return usagef("--archive has the checks of all members: omit %s", strings.Join(args, ", "))
+			}
+			return c.run(cmd.Context())
 		},
 	}
-	out = newReportOutput(cmd, wide)
+	c.output = newTableOutput(cmd)
+	cmd.Flags().StringVar(&c.file, "archive", "", "Write an archive for a support request to this `FILE`, which must not exist; - is the standard output")
 	return cmd
 }
 
@@ -70,7 +88,7 @@ func (p *Program) runDoctor(ctx context.Context, out *output, names []string) er
 		return err
 	}
 	if out.text() {
-		_, err = io.WriteString(p.streams.Out, printers.Checks(found.Checks, printers.Options{Wide: out.wide()}))
+		err = out.printTable(p, printers.Checks(found.Checks, out.wide()), false)
 	} else {
 		err = out.printReport(p, "Diagnosis", &found)
 	}
@@ -86,8 +104,8 @@ func failure(checks []doctor.Check, names []string, out *output) error {
 	if len(failures) == 0 {
 		return nil
 	}
-	err := fmt.Errorf("%d of %d checks %w, the first is %s of %s: %s",
-		len(failures), len(checks), errFailed, failures[0].Check, failures[0].Member, failures[0].Reason)
+	err := fmt.Errorf("%d of %d %w, the first is %s of %s: %s",
+		len(failures), len(checks), errChecks, failures[0].Check, failures[0].Object, failures[0].Reason)
 	if !out.text() || out.wide() {
 		return err
 	}
@@ -109,6 +127,7 @@ func (p *Program) diagnose(ctx context.Context, hub *cluster, names []string) (d
 	facts.Unreadable[doctor.CheckMembers] = hub.client.List(ctx, members)
 	apps := &v1.EcommerceAppList{}
 	facts.Unreadable[doctor.CheckScale] = hub.client.List(ctx, apps)
+	fleet := readFleet(ctx, hub, apps, facts.Unreadable[doctor.CheckScale])
 	facts.Unscalable = doctor.Unscalable(apps.Items)
 	facts.Unreadable[doctor.CheckDeployment] = readHub(ctx, hub, &facts)
 	facts.Unreadable[doctor.CheckLeader] = readLease(ctx, hub, &facts)
@@ -122,9 +141,15 @@ func (p *Program) diagnose(ctx context.Context, hub *cluster, names []string) (d
 	facts.Unreadable[doctor.CheckPolicies] = err
 
 	found := diagnosis{Checks: doctor.Hub(facts, p.clock.Now())}
+	var problems []doctor.Check
+	if len(names) == 0 {
+		var kinds []doctor.Check
+		kinds, problems = doctor.Fleet(fleet)
+		found.Checks = append(found.Checks, kinds...)
+	}
 	for _, name := range names {
 		if facts.Unreadable[doctor.CheckMembers] == nil && !slices.ContainsFunc(members.Items, func(m v1.MemberCluster) bool { return m.Name == name }) {
-			return found, hint.With(fmt.Errorf("finding MemberCluster %q: %w", name, errNotFound), "List all: kubectl shopfleet clusters")
+			return found, hint.With(fmt.Errorf("finding MemberCluster %q: %w", name, errNotFound), "List all: kubectl get memberclusters")
 		}
 	}
 	for i := range members.Items {
@@ -132,8 +157,19 @@ func (p *Program) diagnose(ctx context.Context, hub *cluster, names []string) (d
 			found.Checks = append(found.Checks, doctor.Member(m, version.Version)...)
 		}
 	}
+	found.Checks = append(found.Checks, problems...)
 	found.Healthy = len(doctor.Failures(found.Checks)) == 0
 	return found, nil
+}
+
+// readFleet reads what the hub manages besides members. The applications were read already.
+func readFleet(ctx context.Context, hub *cluster, apps *v1.EcommerceAppList, err error) doctor.FleetFacts {
+	backups, accounts := &v1.BackupList{}, &v1.CloudAccountList{}
+	facts := doctor.FleetFacts{Unreadable: map[string]error{
+		doctor.CheckApplications: err, doctor.CheckBackups: hub.client.List(ctx, backups), doctor.CheckAccounts: hub.client.List(ctx, accounts),
+	}}
+	facts.Apps, facts.Backups, facts.Accounts = apps.Items, backups.Items, accounts.Items
+	return facts
 }
 
 func readHub(ctx context.Context, hub *cluster, facts *doctor.HubFacts) error {

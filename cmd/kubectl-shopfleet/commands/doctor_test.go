@@ -14,7 +14,7 @@ import (
 // no output that has them ends with it.
 func TestDoctorHint(t *testing.T) {
 	t.Parallel()
-	checks := []doctor.Check{{Member: "eu-1", Check: "Ready", Status: "False", Reason: "ProbeFailed", Failed: true}}
+	checks := []doctor.Check{{Object: "eu-1", Check: "Ready", Status: "False", Reason: "ProbeFailed", Failed: true}}
 	for name, tt := range map[string]struct {
 		format string
 		names  []string
@@ -27,8 +27,8 @@ func TestDoctorHint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out := newReportOutput(&cobra.Command{}, wide)
-			*out.flags.OutputFormat = tt.format
+			out := newTableOutput(&cobra.Command{})
+			*out.chosen = tt.format
 			err := failure(checks, tt.names, out)
 			if err == nil {
 				t.Fatal("a failed check is no failure")

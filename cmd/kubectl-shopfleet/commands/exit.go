@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -12,19 +13,25 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 )
 
-// The exit codes.
+// The exit codes of all commands. As those of kubectl diff, an error is greater than 1.
 const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
-	// exitDiffers and exitDiffFailed are the exit codes of kubectl diff.
-	exitDiffers    = 1
-	exitDiffFailed = 2
-	// exitChanges is the exit code of a plan with changes.
-	exitChanges     = 2
+	exitDone = 0
+	// exitFound means that a command which compares or checks has found something: differences, changes or failed checks.
+	exitFound       = 1
+	exitFailed      = 2
 	exitNotReady    = 3
+	exitUsage       = 4
 	exitInterrupted = 130
 )
+
+// exitMeanings returns the meaning of each exit code, for the help and the page.
+func exitMeanings() []string {
+	line := func(code int, meaning string) string { return fmt.Sprintf("%d %s", code, meaning) }
+	return []string{
+		line(exitDone, "done"), line(exitFound, "found differences, changes or failed checks"), line(exitFailed, "failed"),
+		line(exitNotReady, "not ready in time"), line(exitUsage, "wrong usage"), line(exitInterrupted, "interrupted"),
+	}
+}
 
 // Why a command fails.
 var (
@@ -32,7 +39,19 @@ var (
 	errFailed   = errors.New("failed")
 	// errTimeout ends a wait: --timeout is over.
 	errTimeout = errors.New("timed out")
+	// errFound means that a command which compares has found and printed differences. It is not printed again.
+	errFound = errors.New("there are differences")
+	// errChecks means that there are checks which failed.
+	errChecks = errors.New("checks failed")
 )
+
+// late returns the errors of waits whose time is over.
+func late() []error {
+	return []error{
+		errTimeout, join.ErrNotReady, join.ErrNotGone, join.ErrNotHandedOver,
+		installer.ErrNotRolledOut, installer.ErrNotStopped, installer.ErrNotEstablished, installer.ErrTerminating,
+	}
+}
 
 // usageError is a wrong command line.
 type usageError struct{ error }
@@ -51,38 +70,29 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// exit prints an error with its hint, and returns the exit code.
-func (p *Program) exit(ctx context.Context, err error) int {
-	if err == nil {
+// exit prints the error of a command with its hint, and returns the exit code.
+func (p *Program) exit(ctx context.Context, cmd *cobra.Command, err error) int {
+	switch {
+	case err == nil:
 		return exitDone
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return exitInterrupted
-	}
-	if errors.Is(err, errDiffers) {
-		return exitDiffers
-	}
-	if errors.Is(err, errChanges) {
-		return exitChanges
+	case errors.Is(err, errFound):
+		return exitFound
 	}
 	p.say("error: %v", err)
 	if text := hint.For(err); text != "" {
 		p.say("%s", text)
 	}
 	var wrong *usageError
-	var compared *diffError
-	var planning *planError
 	switch {
-	case errors.As(err, &planning):
-		return exitFailed
 	case errors.As(err, &wrong):
-		p.say("See: kubectl shopfleet --help")
+		p.say("See: %s --help", cmd.CommandPath())
 		return exitUsage
-	case errors.Is(err, errTimeout), errors.Is(err, join.ErrNotReady), errors.Is(err, join.ErrNotGone),
-		errors.Is(err, installer.ErrNotRolledOut), errors.Is(err, installer.ErrNotStopped):
+	case slices.ContainsFunc(late(), func(cause error) bool { return errors.Is(err, cause) }):
 		return exitNotReady
-	case errors.As(err, &compared):
-		return exitDiffFailed
+	case errors.Is(err, errChecks):
+		return exitFound
 	}
 	return exitFailed
 }

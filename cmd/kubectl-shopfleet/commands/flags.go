@@ -4,14 +4,13 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/util/validation"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -44,31 +43,46 @@ func (w *waitFlags) limit(ctx context.Context, cause error) (context.Context, co
 	return context.WithTimeoutCause(ctx, w.timeout, cause)
 }
 
-// dryRun is the flag --dry-run, with the values of kubectl.
-type dryRun string
+// pullSecrets is the flag --image-pull-secret.
+type pullSecrets []string
+
+// add adds the flag to a command that installs the pods of a program.
+func (s *pullSecrets) add(cmd *cobra.Command, more string) {
+	cmd.Flags().StringArrayVar((*[]string)(s), "image-pull-secret", nil, "`NAME` of a Secret in the namespace of the pods with which nodes pull their image; repeat it for more"+more)
+}
+
+func (s *pullSecrets) check() error {
+	for n, name := range *s {
+		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+			return usagef("--image-pull-secret %q: %s", name, problems[0])
+		}
+		if slices.Contains((*s)[:n], name) {
+			return usagef("--image-pull-secret %q: is given twice", name)
+		}
+	}
+	return nil
+}
+
+// dryRun is the flag --dry-run of kubectl.
+type dryRun cmdutil.DryRunStrategy
 
 const (
-	dryRunNone   dryRun = "none"
-	dryRunClient dryRun = "client"
-	dryRunServer dryRun = "server"
+	dryRunNone   = dryRun(cmdutil.DryRunNone)
+	dryRunClient = dryRun(cmdutil.DryRunClient)
+	dryRunServer = dryRun(cmdutil.DryRunServer)
 )
 
-func dryRuns() []string {
-	return []string{string(dryRunNone), string(dryRunClient), string(dryRunServer)}
-}
-
-// add adds the flag to a command.
+// add adds the flag to a command, and reads it before the command runs.
 func (d *dryRun) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar((*string)(d), "dry-run", string(dryRunNone),
-		"none, client or server: client only prints what would be done, server sends the requests without persisting the objects")
-}
-
-// check rejects other values.
-func (d *dryRun) check() error {
-	if slices.Contains(dryRuns(), string(*d)) {
+	cmdutil.AddDryRunFlag(cmd)
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		strategy, err := cmdutil.GetDryRunStrategy(cmd)
+		if err != nil {
+			return &usageError{err}
+		}
+		*d = dryRun(strategy)
 		return nil
 	}
-	return usagef("--dry-run %q: must be one of %s", string(*d), strings.Join(dryRuns(), ", "))
 }
 
 // suffix returns what kubectl adds to what it has done.
@@ -92,23 +106,36 @@ func (d *dryRun) client(c client.Client) client.Client {
 	return c
 }
 
-// interactive is the flag --interactive of kubectl delete.
-type interactive bool
+// confirmation is the flag --yes. A command asks before it loses, or hands over, what no command brings back: data, an
+// EcommerceApp, a registration, the definitions.
+type confirmation bool
 
-// add adds the flag to a command.
-func (i *interactive) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP((*bool)(i), "interactive", "i", false, "Ask for a confirmation")
+// add adds the flag to a command that asks, always or with a flag.
+func (c *confirmation) add(cmd *cobra.Command, when string) {
+	cmd.Flags().BoolVarP((*bool)(c), "yes", "y", false, "Do not ask for a confirmation"+when+", which is required without a terminal")
 }
 
-// confirm asks the user, if that is wanted. What is the name of the action.
-func (i *interactive) confirm(ctx context.Context, p *Program, what, action string) (bool, error) {
-	if !*i {
+// question holds the action that a user confirms.
+type question struct {
+	// what is the name of the action, and action describes it after a verb such as would.
+	what, action string
+	// needed is unset if the flags of the command lose nothing.
+	needed bool
+	dryRun dryRun
+}
+
+// confirm asks the user, unless that is not needed or was answered by --yes.
+func (c *confirmation) confirm(ctx context.Context, p *Program, q question) (bool, error) {
+	switch {
+	case !q.needed || bool(*c) || q.dryRun != dryRunNone:
 		return true, nil
+	case !p.terminal:
+		return false, usagef("this would %s. Without a terminal, confirm it with --yes", q.action)
 	}
-	return p.ask(ctx, what, action)
+	return p.ask(ctx, q.what, q.action)
 }
 
-// ask asks the user as kubectl delete --interactive does. What is the name of the action, which is
+// ask asks the user as kubectl does. What is the name of the action, which is
 // cancelled without a yes or by an interruption.
 func (p *Program) ask(ctx context.Context, what, action string) (bool, error) {
 	p.say("You are about to %s", action)
@@ -129,10 +156,4 @@ func (p *Program) ask(ctx context.Context, what, action string) (bool, error) {
 		p.say("\n%s is cancelled", what)
 		return false, fmt.Errorf("waiting for the answer: %w", ctx.Err())
 	}
-}
-
-// isTerminal reports whether a user can answer questions on an input.
-func isTerminal(in io.Reader) bool {
-	file, ok := in.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }

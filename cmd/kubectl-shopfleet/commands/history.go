@@ -1,8 +1,10 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
 )
 
-func (p *Program) historyCommand() *cobra.Command {
+func (p *Program) rolloutHistoryCommand() *cobra.Command {
 	var output *output
 	cmd := &cobra.Command{
 		Use:   "history APP",
@@ -24,15 +26,15 @@ func (p *Program) historyCommand() *cobra.Command {
 
 The last ten that were healthy in all clusters are kept, and those that clusters still
 have. Each is a ControllerRevision in the namespace of the EcommerceApp.`,
-		Example: `  kubectl shopfleet history shop -n production
-  kubectl shopfleet history shop -n production -o yaml`,
+		Example: `  kubectl shopfleet rollout history shop -n production
+  kubectl shopfleet rollout history shop -n production -o yaml`,
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: p.completeApps,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.history(cmd.Context(), output, args[0])
 		},
 	}
-	output = newOutput(cmd)
+	output = newListOutput(cmd)
 	return cmd
 }
 
@@ -57,8 +59,12 @@ func (p *Program) history(ctx context.Context, output *output, name string) erro
 		options: revisionsOf(namespace, name),
 		keep:    func(o client.Object) bool { return metav1.IsControlledBy(o, app) },
 		empty:   "EcommerceApp " + name + " has no revisions: define spec.rollout to keep some.",
-		render: func(objects []client.Object, now time.Time) string {
-			return printers.Revisions(app, itemsOf[appsv1.ControllerRevision](objects), printers.Options{Now: now})
+		render: func(objects []client.Object, now time.Time) *metav1.Table {
+			found := itemsOf[appsv1.ControllerRevision](objects)
+			if output.sortBy() == "" {
+				slices.SortFunc(found, func(a, b appsv1.ControllerRevision) int { return cmp.Compare(b.Revision, a.Revision) })
+			}
+			return printers.Revisions(app, found, now)
 		},
 	}).run(ctx)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 )
 
-// rolloutTimeout includes the time to pull an image.
-const rolloutTimeout = 3 * time.Minute
+// installTimeout includes the time to pull an image.
+const installTimeout = 3 * time.Minute
 
 // errConflicting prevents two controllers from reconciling the same objects.
 var errConflicting = errors.New("the cluster already has it")
@@ -29,6 +29,7 @@ type install struct {
 	output     *output
 	image      string
 	spokeImage string
+	secrets    pullSecrets
 	replicas   int32
 	safeMode   bool
 	wait       waitFlags
@@ -52,27 +53,30 @@ The hub manages a fleet. A spoke runs EcommerceApps in one cluster without a hub
 member of a fleet, use join --mode agent.
 
 By default the image has no registry, like those that make images builds. Push it to a
-registry that the nodes can reach, and name it with --image. In members the hub runs
+registry that the nodes can reach, and name it with --image; if it is private, name a pull
+Secret in the same namespace with --image-pull-secret. In members the hub runs
 Jobs with the image of the spoke, which upload and download dumps. By default that is
 shopfleet-spoke beside the hub's shopfleet-hub; name another with --spoke-image.
 
 With --safe-mode the hub changes nothing in members and clouds, and a spoke nothing of its
 applications: they report in status.pendingChanges what they would write.`,
-		Example: `  kubectl shopfleet install hub --image registry.example.com/shopfleet-hub:v1.0.0
+		Example: `  kubectl shopfleet install hub --image registry.example.com/shopfleet-hub:` + config.Release + `
   kubectl shopfleet install spoke --context lab --replicas 1
-  kubectl shopfleet install hub --image registry.example.com/shopfleet-hub:v1.0.0 --safe-mode
+  kubectl shopfleet install hub --image registry.example.com/shopfleet-hub:` + config.Release + ` --image-pull-secret mirror
+  kubectl shopfleet install hub --image registry.example.com/shopfleet-hub:` + config.Release + ` --safe-mode
   kubectl shopfleet install hub --dry-run=server
   kubectl shopfleet install hub --dry-run=client -o yaml > hub.yaml`,
 		Args:              hubOrSpoke,
 		ValidArgsFunction: first(cobra.FixedCompletions(sets(), cobra.ShellCompDirectiveNoFileComp)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), config.Set(args[0])) },
 	}
-	cmd.Flags().StringVar(&c.image, "image", "", "Image to install; default: shopfleet-hub or shopfleet-spoke in the version of this program")
+	cmd.Flags().StringVar(&c.image, "image", "", "Image to install; default: that of the release of this program, shopfleet-hub or shopfleet-spoke in its version")
 	cmd.Flags().StringVar(&c.spokeImage, "spoke-image", "", "With hub: image of its Jobs in members; default: shopfleet-spoke beside --image")
+	c.secrets.add(cmd, "")
 	cmd.Flags().Int32Var(&c.replicas, "replicas", 2, "Number of pods, one of which is the leader")
 	cmd.Flags().BoolVar(&c.safeMode, "safe-mode", false, "Observe and report, and write nothing but statuses; install again without it to end that")
 	c.output = newOutput(cmd)
-	c.wait.add(cmd, rolloutTimeout, "the pods are ready")
+	c.wait.add(cmd, installTimeout, "the pods are ready")
 	c.dryRun.add(cmd)
 	return cmd
 }
@@ -89,16 +93,16 @@ func (i *install) check(set config.Set) error {
 	case strings.ContainsAny(i.image, " \t\n"):
 		return usagef("--image %q: must not contain spaces", i.image)
 	}
-	return errors.Join(i.output.check(), i.wait.check(), i.dryRun.check())
+	return errors.Join(i.output.check(), i.secrets.check(), i.wait.check(), i.checkNamespace())
 }
 
 func (i *install) run(ctx context.Context, set config.Set) error {
 	if err := i.check(set); err != nil {
 		return err
 	}
-	wanted := config.Installation{Namespace: i.installNamespace(), Image: i.image, SpokeImage: i.spokeImage, Replicas: i.replicas, SafeMode: i.safeMode}
+	wanted := config.Installation{Namespace: i.namespace, Image: i.image, SpokeImage: i.spokeImage, PullSecrets: i.secrets, Replicas: i.replicas, SafeMode: i.safeMode}
 	if wanted.Image == "" {
-		wanted.Image = set.Image(i.version)
+		wanted.Image = i.images + set.Image(i.version)
 	}
 	if set == config.Hub && wanted.SpokeImage == "" && config.SpokeImage(wanted.Image) == "" {
 		i.say("warning: the image of the spoke cannot be derived from %s, so dumps are not uploaded. Name it with --spoke-image", wanted.Image)
@@ -111,7 +115,7 @@ func (i *install) run(ctx context.Context, set config.Set) error {
 	if i.dryRun == dryRunClient {
 		return plan.Preview(installer.Created, i.output.results(i.Program))
 	}
-	plan = plan.WithInventory(i.installNamespace(), inventoryName(set))
+	plan = plan.WithInventory(i.namespace, inventoryName(set))
 	at, err := i.hub()
 	if err != nil {
 		return err
@@ -144,7 +148,7 @@ func (i *install) checkConflict(ctx context.Context, at *cluster, set config.Set
 		if other == set {
 			continue
 		}
-		key := client.ObjectKey{Namespace: i.installNamespace(), Name: deploymentName(other)}
+		key := client.ObjectKey{Namespace: i.namespace, Name: deploymentName(other)}
 		err := at.client.Get(ctx, key, &appsv1.Deployment{})
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("looking for a %s: %w", name, err)
@@ -178,12 +182,12 @@ func deploymentName(set config.Set) string { return "shopfleet-" + string(set) }
 // inventoryName returns the name of the ConfigMap that lists the objects of an installation.
 func inventoryName(set config.Set) string { return deploymentName(set) + "-inventory" }
 
-// installNamespace returns the value of --namespace, else of --hub-namespace.
-func (p *Program) installNamespace() string {
+// checkNamespace rejects --namespace: one flag names the namespace of the hub, or of a spoke, for all verbs.
+func (p *Program) checkNamespace() error {
 	if *p.flags.Namespace != "" {
-		return *p.flags.Namespace
+		return usagef("--namespace is that of EcommerceApps: name the namespace of the hub, or of a spoke, with --hub-namespace")
 	}
-	return p.namespace
+	return nil
 }
 
 // rollout returns a wait for the Deployment.
@@ -191,7 +195,7 @@ func (p *Program) rollout(at *cluster, set config.Set) (installer.Rollout, error
 	query, err := at.query(p.retrying)
 	name := deploymentName(set)
 	return installer.Rollout{
-		Query: query, Namespace: p.installNamespace(), Name: name,
+		Query: query, Namespace: p.namespace, Name: name,
 		Report: func(progress string) { p.say("%s: %s", name, progress) },
 	}, err
 }

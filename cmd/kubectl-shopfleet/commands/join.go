@@ -39,13 +39,14 @@ type joinCluster struct {
 	labels    map[string]string
 	mode      string
 	image     string
+	secrets   pullSecrets
 	ttl       time.Duration
 	account   string
 	wait      waitFlags
 	overwrite bool
 	dryRun    dryRun
 
-	interactive interactive
+	confirmation confirmation
 }
 
 func (p *Program) joinCommand() *cobra.Command {
@@ -63,7 +64,7 @@ token to the Secret that registers the member. Then it waits until the MemberClu
 ready. Your own credentials are not stored anywhere.
 
 The hub renews the token before it expires, and keeps the new one in the same Secret; see
-kubectl shopfleet token renew. Provider and region are detected from the nodes unless
+kubectl shopfleet renew. Provider and region are detected from the nodes unless
 you set them.
 
 With --mode agent an agent is installed in the member. It reconciles the EcommerceApps
@@ -77,7 +78,7 @@ set --member-server. With --dry-run no token is created.`,
 		Example: `  kubectl shopfleet join eu-1 --member-kubeconfig eu.kubeconfig
   kubectl shopfleet join us-1 --member-kubeconfig ~/.kube/config --member-context us --labels tier=prod
   kubectl shopfleet join ap-1 --member-kubeconfig ap.kubeconfig --mode agent
-  kubectl shopfleet join eu-1 --member-kubeconfig new.kubeconfig --overwrite --interactive
+  kubectl shopfleet join eu-1 --member-kubeconfig new.kubeconfig --overwrite
   kubectl shopfleet join eu-1 --member-kubeconfig eu.kubeconfig --dry-run=server
   kubectl shopfleet join eu-2 --member-kubeconfig eu2.kubeconfig --cloud-account prod-aws
   kubectl shopfleet join lab --member-kubeconfig lab.kubeconfig --provider other --region basement`,
@@ -93,12 +94,13 @@ set --member-server. With --dry-run no token is created.`,
 	cmd.Flags().StringToStringVar(&c.labels, "labels", nil, "Labels of the MemberCluster, which a placement can select: key=value,...")
 	cmd.Flags().StringVar(&c.mode, "mode", "", "What reconciles the EcommerceApps there: agentless (the hub) or agent; default: the current mode, at first agentless")
 	cmd.Flags().StringVar(&c.image, "spoke-image", "", "Image of the agent; default: the current one, at first shopfleet-spoke in the version of this program")
+	c.secrets.add(cmd, ". For the agent; default: the current ones")
 	cmd.Flags().DurationVar(&c.ttl, "token-ttl", defaultTTL, "How long the token of the hub, and each with which the hub renews it, is valid")
 	cmd.Flags().StringVar(&c.account, "cloud-account", "", "CloudAccount that owns the volumes of the member; default: the current one, at first none")
 	c.wait.add(cmd, time.Minute, "the MemberCluster is ready")
 	cmd.Flags().BoolVar(&c.overwrite, "overwrite", false, "Replace a Secret of this name that registers another cluster, or is not a registration")
 	c.dryRun.add(cmd)
-	c.interactive.add(cmd)
+	c.confirmation.add(cmd, " of --overwrite")
 	return cmd
 }
 
@@ -117,7 +119,7 @@ func (c *joinCluster) check(name string) error {
 	case c.ttl < minTTL:
 		return usagef("--token-ttl %s: must be at least %s", c.ttl, minTTL)
 	}
-	return errors.Join(c.output.check(), c.wait.check(), c.dryRun.check())
+	return errors.Join(c.output.check(), c.secrets.check(), c.wait.check())
 }
 
 func (c *joinCluster) run(ctx context.Context, name string) error {
@@ -158,9 +160,7 @@ func (c *joinCluster) run(ctx context.Context, name string) error {
 		c.say("warning: the hub runs in a pod, in which %s is the pod itself. Set the address of the member with --member-server", at.Server)
 	}
 	if c.dryRun != dryRunNone {
-		planned := &v1.MemberCluster{}
-		planned.Name = name
-		return c.output.printDone(c.Program, planned, hub.scheme, "registered"+c.dryRun.suffix())
+		return c.output.printDone(c.Program, memberFrom(r), hub.scheme, "registered"+c.dryRun.suffix())
 	}
 	if !c.wait.enabled {
 		return c.registered(ctx, hub, name)
@@ -168,14 +168,24 @@ func (c *joinCluster) run(ctx context.Context, name string) error {
 	return c.awaitReady(ctx, hub, member, join.Waiting{Name: name, Mode: r.Mode, At: at})
 }
 
-// confirm prints the Secret that is replaced, and asks the user if that is requested.
+// memberFrom returns what a dry run knows of the MemberCluster.
+func memberFrom(r join.Registration) *v1.MemberCluster {
+	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name, Labels: r.Labels}}
+	member.Spec.Provider, member.Spec.Region, member.Spec.Mode = r.Provider, r.Region, r.Mode
+	if r.CloudAccount != "" {
+		member.Spec.CloudAccountRef = &v1.ObjectReference{Name: r.CloudAccount}
+	}
+	return member
+}
+
+// confirm prints the Secret that is replaced, and asks the user if it may be that of another cluster.
 func (c *joinCluster) confirm(ctx context.Context, name string, at join.Endpoint, replaced string) (bool, error) {
 	action := "make the cluster at " + at.Server + " a member with the name " + name
 	if replaced != "" {
 		c.say("note: %s is replaced", replaced)
 		action += ", and replace " + replaced
 	}
-	return c.interactive.confirm(ctx, c.Program, "join", action)
+	return c.confirmation.confirm(ctx, c.Program, question{"join", action, c.overwrite && replaced != "", c.dryRun})
 }
 
 // write installs the agent, if there is to be one, and registers the member.
@@ -225,7 +235,7 @@ func (c *joinCluster) installAgent(ctx context.Context, member *cluster) error {
 	if err != nil {
 		return err
 	}
-	agent.DryRun = c.dryRun == dryRunServer
+	agent.PullSecrets, agent.DryRun = c.secrets, c.dryRun == dryRunServer
 	ctx, cancel := c.wait.limit(ctx, nil)
 	defer cancel()
 	return c.during("installing the agent on the member", func() error { return agent.Install(ctx) })
@@ -235,7 +245,7 @@ func (p *Program) agent(member *cluster, image string) (join.Agent, error) {
 	query, err := member.query(p.retrying)
 	return join.Agent{
 		Member: join.Member{Config: member.config, Client: member.client},
-		Image:  image, Default: config.Spoke.Image(p.version), Query: query, Say: p.say,
+		Image:  image, Default: p.images + config.Spoke.Image(p.version), Query: query, Say: p.say,
 	}, err
 }
 
@@ -321,7 +331,7 @@ func (c *joinCluster) awaitReady(ctx context.Context, hub, at *cluster, waiting 
 // registered prints a member without waiting for it. The hub may not have created its
 // MemberCluster yet.
 func (c *joinCluster) registered(ctx context.Context, hub *cluster, name string) error {
-	c.say("See whether it is ready: kubectl shopfleet clusters %s", name)
+	c.say("See whether it is ready: kubectl get memberclusters %s", name)
 	member := &v1.MemberCluster{}
 	if err := hub.client.Get(ctx, client.ObjectKey{Name: name}, member); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("getting MemberCluster %q: %w", name, err)

@@ -7,11 +7,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/tty"
 )
 
 // list shows objects of one kind, once or as they change.
@@ -31,9 +34,13 @@ type list struct {
 	empty string
 	// missing returns an error if an object that the user named is not there; it may be nil.
 	missing func(context.Context, []client.Object) error
-	render  func([]client.Object, time.Time) string
-	// enough ends a watch; nil never does.
-	enough func([]client.Object) bool
+	// render returns the table of objects. Where they are not nil, detail describes them instead, once, and changes
+	// returns the table of what has changed in a watch, or nil if there are no parts to compare.
+	render  func([]client.Object, time.Time) *metav1.Table
+	changes func([]client.Object, time.Time) *metav1.Table
+	detail  func([]client.Object, time.Time) string
+	// allNamespaces adds the namespace to the table.
+	allNamespaces bool
 }
 
 func (l *list) run(ctx context.Context) error {
@@ -48,6 +55,9 @@ func (l *list) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := l.output.sort(objects); err != nil {
+		return err
+	}
 	if l.missing != nil {
 		if err := l.missing(ctx, objects); err != nil {
 			return err
@@ -56,11 +66,19 @@ func (l *list) run(ctx context.Context) error {
 	if !l.output.text() {
 		return l.print(objects)
 	}
-	if len(objects) == 0 {
+	return l.show(objects)
+}
+
+// show prints objects as text.
+func (l *list) show(objects []client.Object) error {
+	switch {
+	case len(objects) == 0:
 		l.say("%s", l.empty)
 		return nil
+	case l.detail == nil:
+		return l.output.printTable(l.Program, l.render(objects, l.clock.Now()), l.allNamespaces)
 	}
-	if _, err := io.WriteString(l.streams.Out, l.render(objects, l.clock.Now())); err != nil {
+	if _, err := io.WriteString(l.streams.Out, l.detail(objects, l.clock.Now())); err != nil {
 		return fmt.Errorf("writing: %w", err)
 	}
 	return nil
@@ -109,11 +127,12 @@ func (l *list) print(objects []client.Object) error {
 	return l.output.print(l.Program, all, l.hub.scheme)
 }
 
-// runWatch shows changes until there is enough or the user interrupts.
+// runWatch prints the objects, and then those that change, until the user interrupts.
 func (l *list) runWatch(ctx context.Context) error {
-	display := tty.New(l.streams.Out, l.streams.ErrOut, l.clock)
-	defer display.Close()
-	query, err := l.hub.query(display.SetError)
+	if l.output.sortBy() != "" {
+		l.say("--watch shows changes as they come: --sort-by is ignored")
+	}
+	query, err := l.hub.query(l.retrying)
 	if err != nil {
 		return err
 	}
@@ -121,33 +140,80 @@ func (l *list) runWatch(ctx context.Context) error {
 	versions := map[string]string{}
 	return query.Run(ctx, func(all []client.Object) (bool, error) {
 		objects := l.filter(all)
-		enough := l.enough != nil && l.enough(objects)
-		if !l.output.text() {
-			return enough, l.printChanged(objects, versions)
+		if len(objects)+len(versions) == 0 && l.output.text() {
+			l.say("%s", l.empty)
 		}
-		display.Show(func(now time.Time) string {
-			if len(objects) == 0 {
-				return l.empty + "\n"
-			}
-			return l.render(objects, now)
-		})
-		return enough, nil
+		return false, l.printChanged(objects, versions)
 	})
 }
 
 // printChanged prints the objects that differ from those that were printed before.
 func (l *list) printChanged(objects []client.Object, versions map[string]string) error {
+	var changed []client.Object
 	for _, o := range objects {
-		key := client.ObjectKeyFromObject(o).String()
-		if versions[key] == o.GetResourceVersion() {
-			continue
+		if key := client.ObjectKeyFromObject(o).String(); versions[key] != o.GetResourceVersion() {
+			versions[key] = o.GetResourceVersion()
+			changed = append(changed, o)
 		}
-		versions[key] = o.GetResourceVersion()
+	}
+	if l.output.text() && len(changed) > 0 {
+		return l.showChanged(changed)
+	}
+	for _, o := range changed {
 		if err := l.output.print(l.Program, o, l.hub.scheme); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// showChanged prints objects that differ from those before as text.
+func (l *list) showChanged(objects []client.Object) error {
+	table := l.render(objects, l.clock.Now())
+	if l.changes != nil {
+		if rows := l.changes(objects, l.clock.Now()); rows != nil {
+			table = rows
+		}
+	}
+	if len(table.Rows) == 0 {
+		return nil
+	}
+	return l.output.printTable(l.Program, table, l.allNamespaces)
+}
+
+// listFlags are flags of kubectl get that select objects.
+type listFlags struct {
+	selector, fields     string
+	allNamespaces, watch bool
+}
+
+func (l *listFlags) add(cmd *cobra.Command) {
+	cmdutil.AddLabelSelectorFlagVar(cmd, &l.selector)
+	cmd.Flags().StringVar(&l.fields, "field-selector", "", "Field selector, for example metadata.name=shop")
+	cmd.Flags().BoolVarP(&l.allNamespaces, "all-namespaces", "A", false, "List the objects of all namespaces")
+	cmd.Flags().BoolVarP(&l.watch, "watch", "w", false, "Print changes, too, until you interrupt the command")
+}
+
+// options returns the namespace, or an empty string for all, and what selects the objects.
+func (l *listFlags) options(p *Program) (namespace string, options []client.ListOption, err error) {
+	selector, err := labels.Parse(l.selector)
+	if err != nil {
+		return "", nil, usagef("--selector: %w", err)
+	}
+	field, err := fields.ParseSelector(l.fields)
+	if err != nil {
+		return "", nil, usagef("--field-selector: %w", err)
+	}
+	if !l.allNamespaces {
+		if namespace, err = p.namespaceFlag(); err != nil {
+			return "", nil, err
+		}
+	}
+	options = []client.ListOption{client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}}
+	if !field.Empty() {
+		options = append(options, client.MatchingFieldsSelector{Selector: field})
+	}
+	return namespace, options, nil
 }
 
 // itemsOf returns the objects of a kind as the items of its list.

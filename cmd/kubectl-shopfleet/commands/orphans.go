@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -18,7 +17,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 )
@@ -26,68 +24,42 @@ import (
 // errSpecsDiffer means that the orphans of a name cannot become one EcommerceApp.
 var errSpecsDiffer = errors.New("their specs, or the times at which their pods were restarted, differ")
 
-// orphans is the command about copies that no EcommerceApp on the hub owns.
+// orphans is a command about copies that no EcommerceApp on the hub owns.
 type orphans struct {
 	*Program
-	output      *output
-	members     []string
-	wait        waitFlags
-	dryRun      dryRun
-	interactive interactive
+	output       *output
+	members      []string
+	wait         waitFlags
+	dryRun       dryRun
+	confirmation confirmation
 }
 
-func (p *Program) orphansCommand() *cobra.Command {
-	c := &orphans{Program: p}
-	cmd := c.command("orphans", "List copies in the members that no EcommerceApp on the hub owns, adopt or delete them",
-		`List copies in the members that no EcommerceApp on the hub owns, adopt or delete them.
-
-The workloads of an orphan keep running, and the hub changes none of them. It lists the
-orphans of each member while that is connected; for others the list is the last one.`,
-		`  kubectl shopfleet orphans
-  kubectl shopfleet orphans adopt shop -n production
-  kubectl shopfleet orphans delete shop -n production --member eu-1`)
-	cmd.Args = usage(cobra.NoArgs)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context()) }
-	c.output = newOutput(cmd, wide)
-	cmd.AddCommand(p.orphansListCommand(), p.orphansAdoptCommand(), p.orphansDeleteCommand())
-	return cmd
-}
-
-func (p *Program) orphansListCommand() *cobra.Command {
-	c := &orphans{Program: p}
-	cmd := c.command("list", "List copies in the members that no EcommerceApp on the hub owns", "", "  kubectl shopfleet orphans list -o wide")
-	cmd.Args = usage(cobra.NoArgs)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context()) }
-	c.output = newOutput(cmd, wide)
-	return cmd
-}
-
-func (p *Program) orphansAdoptCommand() *cobra.Command {
+func (p *Program) recoverAdoptCommand() *cobra.Command {
 	c := &orphans{Program: p}
 	cmd := c.command("adopt NAME", "Create an EcommerceApp on the hub that takes an orphan over",
 		`Create an EcommerceApp on the hub that takes an orphan over.
 
 The EcommerceApp has the spec of the copy, and a placement with its clusters: what runs
-there is not changed.`, "  kubectl shopfleet orphans adopt shop -n production")
+there is not changed.`, "  kubectl shopfleet recover adopt shop -n production")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.adopt(cmd.Context(), args[0]) }
 	c.output = newOutput(cmd)
 	c.dryRun.add(cmd)
 	return cmd
 }
 
-func (p *Program) orphansDeleteCommand() *cobra.Command {
+func (p *Program) recoverDeleteCommand() *cobra.Command {
 	c := &orphans{Program: p}
 	cmd := c.command("delete NAME", "Delete an orphan in its cluster",
 		`Delete an orphan in its cluster.
 
 The hub deletes the copy, and the cluster removes the workloads in order. Volumes and
 Backups are kept. If the cluster cannot be reached, the hub does so when it returns.`,
-		"  kubectl shopfleet orphans delete shop -n production --member eu-1")
+		"  kubectl shopfleet recover delete shop -n production --member eu-1")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.delete(cmd.Context(), args[0]) }
 	c.output = newOutput(cmd)
 	c.wait.add(cmd, deleteTimeout, "the orphan is deleted")
 	c.dryRun.add(cmd)
-	c.interactive.add(cmd)
+	c.confirmation.add(cmd, "")
 	return cmd
 }
 
@@ -99,32 +71,6 @@ func (o *orphans) command(use, short, long, example string) *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&o.members, "member", nil, "Only the orphans in this `MEMBER`; repeat it for more; default: all members")
 	return cmd
-}
-
-// list prints the orphans of all namespaces.
-func (o *orphans) list(ctx context.Context) error {
-	if err := o.output.check(); err != nil {
-		return err
-	}
-	hub, err := o.hub()
-	if err != nil {
-		return err
-	}
-	found, err := o.find(ctx, hub, func(*v1.EcommerceApp) bool { return true })
-	switch {
-	case err != nil:
-		return err
-	case !o.output.text():
-		return o.output.print(o.Program, &v1.EcommerceAppList{Items: found}, hub.scheme)
-	case len(found) == 0:
-		o.say("No orphans.")
-		return nil
-	}
-	text := printers.Orphans(found, printers.Options{Now: o.clock.Now(), Wide: o.output.wide(), AllNamespaces: true})
-	if _, err := io.WriteString(o.streams.Out, text); err != nil {
-		return fmt.Errorf("writing: %w", err)
-	}
-	return nil
 }
 
 // find returns the orphans of the clusters that the user chose, with the name of each
@@ -161,7 +107,7 @@ func (o *orphans) named(ctx context.Context, hub *cluster, name string) ([]v1.Ec
 	}
 	found, err := o.find(ctx, hub, func(object *v1.EcommerceApp) bool { return object.Namespace == namespace && object.Name == name })
 	if err == nil && len(found) == 0 {
-		err = hint.With(fmt.Errorf("finding orphan %q in namespace %q: %w", name, namespace, errNotFound), "List all: kubectl shopfleet orphans")
+		err = hint.With(fmt.Errorf("finding orphan %q in namespace %q: %w", name, namespace, errNotFound), "List all: kubectl shopfleet recover list -A")
 	}
 	return found, err
 }
@@ -176,7 +122,7 @@ func clustersOf(found []v1.EcommerceApp) []string {
 }
 
 func (o *orphans) adopt(ctx context.Context, name string) error {
-	if err := errors.Join(o.output.check(), o.dryRun.check()); err != nil {
+	if err := o.output.check(); err != nil {
 		return err
 	}
 	hub, err := o.hub()
@@ -227,7 +173,7 @@ func (o *orphans) create(ctx context.Context, hub *cluster, app *v1.EcommerceApp
 }
 
 func (o *orphans) delete(ctx context.Context, name string) error {
-	if err := errors.Join(o.output.check(), o.wait.check(), o.dryRun.check()); err != nil {
+	if err := errors.Join(o.output.check(), o.wait.check()); err != nil {
 		return err
 	}
 	hub, err := o.hub()
@@ -242,7 +188,8 @@ func (o *orphans) delete(ctx context.Context, name string) error {
 	if len(found) > 1 && len(o.members) == 0 {
 		return usagef("orphan %q is in several members: choose with --member among %s", name, where)
 	}
-	if confirmed, err := o.interactive.confirm(ctx, o.Program, "deletion", fmt.Sprintf("delete orphan %q in %s", name, where)); err != nil || !confirmed {
+	asked := question{"deletion", fmt.Sprintf("delete orphan %q in %s", name, where), true, o.dryRun}
+	if confirmed, err := o.confirmation.confirm(ctx, o.Program, asked); err != nil || !confirmed {
 		return err
 	}
 	for i := range found {
@@ -320,9 +267,9 @@ func (o *orphans) awaitGone(ctx context.Context, hub *cluster, found []v1.Ecomme
 	switch {
 	case errors.Is(err, errTimeout):
 		return hint.With(fmt.Errorf("orphan %q is not deleted in %s: %w after %s", found[0].Name, strings.Join(clustersOf(found), ", "), err, o.wait.timeout),
-			"The hub continues when the cluster is connected. See which are: kubectl shopfleet clusters")
+			"The hub continues when the cluster is connected. See which are: kubectl get memberclusters")
 	case ctx.Err() != nil:
-		o.say("The deletion continues on the hub. To see what is left: kubectl shopfleet orphans")
+		o.say("The deletion continues on the hub. To see what is left: kubectl shopfleet recover list -A")
 	}
 	return err
 }

@@ -25,17 +25,8 @@ const (
 	cleanupTimeout = 10 * time.Second
 )
 
-var (
-	// errChanges is the result of a plan that has changes, or that is not known in full. It is not printed.
-	errChanges = errors.New("there are changes")
-	// errRefused means that the hub refuses to plan.
-	errRefused = errors.New("the hub refuses the plan")
-)
-
-// planError is an error of a plan, also of its flags: exit code 2 means changes.
-type planError struct{ error }
-
-func (p *planError) Unwrap() error { return p.error }
+// errRefused means that the hub refuses to plan.
+var errRefused = errors.New("the hub refuses the plan")
 
 // plan is the command that shows what applying an EcommerceApp would change.
 type plan struct {
@@ -69,27 +60,15 @@ says in how many. The changes are those of the copy and of its children. A write
 refuse, as by a policy, is listed as such. What is not known, as in a cluster that does not
 respond, is said. Of a Secret only the paths are listed.
 
-The exit code is 0 without changes, and 1 after an error. It is 2 with changes, also if they
-would be refused, while what would change in a cluster is not known, and if the placement
-would not be as the spec says.`,
+The exit code is 1 with changes, also if they would be refused, while what would change in a
+cluster is not known, and if the placement would not be as the spec says. It is greater than
+1 after an error.`,
 		Example: `  kubectl shopfleet plan -f app.yaml -n production
   kubectl shopfleet plan -f app.yaml -o json > plan.json
   kubectl shopfleet plan -f - -o yaml`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := usage(cobra.NoArgs)(cmd, args); err != nil {
-				return &planError{err}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := c.run(cmd.Context())
-			if err == nil || errors.Is(err, errChanges) {
-				return err
-			}
-			return &planError{err}
-		},
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &planError{&usageError{err}} })
 	c.output = newReportOutput(cmd)
 	c.manifest.add(cmd)
 	cmd.Flags().DurationVar(&c.timeout, "timeout", planTimeout, "How long to wait for the hub before the command fails, for example 90s; 0 waits without a limit")
@@ -188,7 +167,7 @@ type planned struct {
 	v1.PlanStatus `json:",inline"`
 }
 
-// show prints an answer. It returns errChanges if something would change, or is not known, or if the
+// show prints an answer. It returns errFound if something would change, or is not known, or if the
 // placement would not be as the spec says.
 func (p *plan) show(answered *v1.Plan, applied appliedManifest) error {
 	status := answered.Status
@@ -206,7 +185,7 @@ func (p *plan) show(answered *v1.Plan, applied appliedManifest) error {
 		return fmt.Errorf("printing the plan: %w", err)
 	}
 	if status.Application != nil || status.Counts.Changes != (v1.ChangeCounts{}) || status.Counts.Unknown > 0 || status.Problem != "" {
-		return errChanges
+		return errFound
 	}
 	return nil
 }

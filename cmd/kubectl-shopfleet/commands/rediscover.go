@@ -25,7 +25,7 @@ type rediscover struct {
 	dryRun dryRun
 }
 
-func (p *Program) rediscoverCommand() *cobra.Command {
+func (p *Program) backupRediscoverCommand() *cobra.Command {
 	c := &rediscover{Program: p}
 	cmd := &cobra.Command{
 		Use:   "rediscover [CLOUDACCOUNT...]",
@@ -39,8 +39,8 @@ Backups were lost, or deleted with spec.deletion: Retain.
 A hub that you installed anew has another identity. Name the old one with --of-hub: it is
 the UID of the namespace kube-system of its cluster, the tag shopfleet-hub of its
 snapshots, and the part of the names of its dumps that follows shopfleet/.`,
-		Example: `  kubectl shopfleet backups rediscover
-  kubectl shopfleet backups rediscover prod-aws --of-hub 7d3c2a52-1b7e-4c58-9f7e-3a2d8f0e6b11`,
+		Example: `  kubectl shopfleet backup rediscover
+  kubectl shopfleet backup rediscover prod-aws --of-hub 7d3c2a52-1b7e-4c58-9f7e-3a2d8f0e6b11`,
 		Args:              usage(cobra.ArbitraryArgs),
 		ValidArgsFunction: p.completeAccounts,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
@@ -53,7 +53,7 @@ snapshots, and the part of the names of its dumps that follows shopfleet/.`,
 }
 
 func (r *rediscover) run(ctx context.Context, names []string) error {
-	if err := errors.Join(r.output.check(), r.wait.check(), r.dryRun.check()); err != nil {
+	if err := errors.Join(r.output.check(), r.wait.check()); err != nil {
 		return err
 	}
 	hub, err := r.hub()

@@ -36,8 +36,6 @@ What else the hub derives from facts about the member is not in it: the StorageC
 storageProfile and cloudConfig, the method of backups, and a version of the database that
 waits for a backup.
 
---cluster names the member as well, unless --member does: choose the hub by --context.
-
 The spec is validated on the hub as a new EcommerceApp is, by a dry run of its creation,
 for which you need the permission to create EcommerceApps.`,
 		Example: `  kubectl shopfleet render shop -n production --member eu-1
@@ -46,15 +44,12 @@ for which you need the permission to create EcommerceApps.`,
 		ValidArgsFunction: p.completeApps,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
-	c.output = addOutput(cmd, genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml"), nil)
-	cmd.Flags().StringVar(&c.member, "member", "", "The `MEMBER`; required, unless --cluster names it")
+	c.output = addOutput(cmd, genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml"))
+	cmd.Flags().StringVar(&c.member, "member", "", "The `MEMBER`; required")
 	return cmd
 }
 
 func (r *render) run(ctx context.Context, name string) error {
-	if r.member == "" {
-		r.member, *r.flags.ClusterName = *r.flags.ClusterName, ""
-	}
 	if r.member == "" {
 		return usagef("--member is required")
 	}
@@ -84,7 +79,7 @@ func (r *render) run(ctx context.Context, name string) error {
 		return fmt.Errorf("rendering EcommerceApp %q for %s: %w", name, r.member, err)
 	}
 	if has.Earlier {
-		r.say("This is revision %d, which %s has. The spec of EcommerceApp %s is another one: see kubectl shopfleet history %s.", has.Revision, r.member, name, name)
+		r.say("This is revision %d, which %s has. The spec of EcommerceApp %s is another one: see kubectl shopfleet rollout history %s.", has.Revision, r.member, name, name)
 	}
 	rendered.Spec = has.Spec
 	if err := r.validate(ctx, hub, rendered); err != nil {

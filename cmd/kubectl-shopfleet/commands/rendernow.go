@@ -21,7 +21,7 @@ type renderNow struct {
 	all, allNamespaces bool
 }
 
-func (p *Program) renderNowCommand() *cobra.Command {
+func (p *Program) rolloutRenderNowCommand() *cobra.Command {
 	c := &renderNow{annotateCommand: annotateCommand{Program: p, key: v1.RenderNowAnnotation, done: "replacing pods", value: versionThatWaits}}
 	cmd := &cobra.Command{
 		Use:   "render-now [APP]",
@@ -32,8 +32,8 @@ They are replaced by spec.rollout of each EcommerceApp, or in one cluster after 
 This command skips that for the version that is being rolled out, as for a security fix.
 Clusters that are paused, or do not respond, follow when they are back. In each cluster one
 component follows the other.`,
-		Example: `  kubectl shopfleet render-now shop -n production
-  kubectl shopfleet render-now --all -A`,
+		Example: `  kubectl shopfleet rollout render-now shop -n production
+  kubectl shopfleet rollout render-now --all -A`,
 	}
 	c.command(cmd)
 	cmd.Args = usage(cobra.MaximumNArgs(1))
@@ -62,7 +62,7 @@ func (r *renderNow) run(ctx context.Context, name string) error {
 	case name != "":
 		return r.annotateCommand.run(ctx, name)
 	}
-	if err := errors.Join(r.output.check(), r.dryRun.check()); err != nil {
+	if err := r.output.check(); err != nil {
 		return err
 	}
 	hub, err := r.hub()

@@ -19,11 +19,11 @@ import (
 // restore is the command that creates a Restore.
 type restore struct {
 	*Program
-	output *output
-	spec   v1.RestoreSpec
-	yes    bool
-	wait   waitFlags
-	dryRun dryRun
+	output       *output
+	spec         v1.RestoreSpec
+	confirmation confirmation
+	wait         waitFlags
+	dryRun       dryRun
 }
 
 func (p *Program) restoreCommand() *cobra.Command {
@@ -50,7 +50,7 @@ With --verify the Backup is restored into the namespace shopfleet-verify of the 
 the engine is started there, and everything is deleted again. The EcommerceApp is not
 affected. The Backup then shows when it was verified.
 
-See where Backups are stored: kubectl shopfleet backups -o wide`,
+See where Backups are stored: kubectl shopfleet backup list -o wide`,
 		Example: `  kubectl shopfleet restore shop-eu-1-20261121-0200 --overwrite
   kubectl shopfleet restore shop-eu-1-20261121-0200 --overwrite --dry-run=server
   kubectl shopfleet restore shop-eu-1-20261121-0200 --member us-1
@@ -64,21 +64,27 @@ See where Backups are stored: kubectl shopfleet backups -o wide`,
 	cmd.Flags().StringVar(&c.spec.Zone, "zone", "", "Zone of the volumes from snapshots; default: that of the volume to replace, else the first of the cluster")
 	cmd.Flags().BoolVar(&c.spec.Overwrite, "overwrite", false, "Replace the volumes of a running database, or the data of one that is not empty")
 	cmd.Flags().BoolVar(&c.spec.Verify, "verify", false, "Only verify that the Backup can be restored; the EcommerceApp is not affected")
-	cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "Do not ask for a confirmation of --overwrite")
+	c.confirmation.add(cmd, " of --overwrite")
 	c.wait.add(cmd, backupTimeout, "the database runs with the restored data, or the verification is done")
 	c.dryRun.add(cmd)
 	return cmd
 }
 
-func (r *restore) check() error {
+// reservedBackup is the name of a verb below restore, which is yet to come.
+const reservedBackup = "undo"
+
+func (r *restore) check(name string) error {
+	if name == reservedBackup {
+		return usagef("%q is reserved for a verb: restore a Backup of that name by a manifest", name)
+	}
 	if r.spec.Overwrite && r.spec.Verify {
 		return usagef("--verify replaces nothing, so it cannot be used with --overwrite")
 	}
-	return errors.Join(r.output.check(), r.wait.check(), r.dryRun.check())
+	return errors.Join(r.output.check(), r.wait.check())
 }
 
 func (r *restore) run(ctx context.Context, name string) error {
-	if err := r.check(); err != nil {
+	if err := r.check(name); err != nil {
 		return err
 	}
 	namespace, err := r.namespaceFlag()
@@ -92,7 +98,7 @@ func (r *restore) run(ctx context.Context, name string) error {
 	// The hub waits for a Backup that does not exist yet. Here it is a typing error.
 	backup := &v1.Backup{}
 	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, backup); err != nil {
-		return hint.IfNotFound(fmt.Errorf("getting Backup %q: %w", name, err), "List all: kubectl shopfleet backups -A")
+		return hint.IfNotFound(fmt.Errorf("getting Backup %q: %w", name, err), "List all: kubectl shopfleet backup list -A")
 	}
 	if confirmed, err := r.confirm(ctx, backup); err != nil || !confirmed {
 		return err
@@ -120,19 +126,13 @@ func (r *restore) run(ctx context.Context, name string) error {
 
 // confirm asks before data is replaced.
 func (r *restore) confirm(ctx context.Context, backup *v1.Backup) (bool, error) {
-	if !r.spec.Overwrite || r.yes || r.dryRun != dryRunNone {
-		return true, nil
-	}
 	lost := "its volumes are replaced, and retained"
 	if backup.Spec.Method == v1.BackupDump {
 		lost = "its data is lost"
 	}
 	what := fmt.Sprintf("replace the database of EcommerceApp %s/%s in member %s by Backup %s: %s",
 		backup.Namespace, backup.Spec.AppRef.Name, cmp.Or(r.spec.ClusterRef.Name, backup.Spec.ClusterRef.Name), backup.Name, lost)
-	if !r.terminal() {
-		return false, usagef("--overwrite would %s. Without a terminal, confirm it with --yes", what)
-	}
-	return r.ask(ctx, "restore", what)
+	return r.confirmation.confirm(ctx, r.Program, question{"restore", what, r.spec.Overwrite, r.dryRun})
 }
 
 // restoreName returns a name of at most 63 characters that is unique per second.

@@ -24,7 +24,7 @@ func TestConfirmRestore(t *testing.T) {
 		says     string
 	}{
 		"nothing is replaced":    {restore{}, v1.BackupDump, false, "", true, false, ""},
-		"with --yes":             {overwriting(func(c *restore) { c.yes = true }), v1.BackupDump, false, "", true, false, ""},
+		"with --yes":             {overwriting(func(c *restore) { c.confirmation = true }), v1.BackupDump, false, "", true, false, ""},
 		"a dry run":              {overwriting(func(c *restore) { c.dryRun = dryRunServer }), v1.BackupDump, false, "", true, false, ""},
 		"without a terminal":     {overwriting(nil), v1.BackupDump, false, "y\n", false, true, "confirm it with --yes"},
 		"confirmed":              {overwriting(nil), v1.BackupDump, true, "y\n", true, false, "shops/shop in member eu-1 by Backup monday: its data is lost"},
@@ -38,11 +38,8 @@ func TestConfirmRestore(t *testing.T) {
 			streams, in, _, errOut := genericiooptions.NewTestIOStreams()
 			in.WriteString(tt.answer)
 			c := tt.command
-			if c.dryRun == "" {
-				c.dryRun = dryRunNone
-			}
 			c.Program = New(Invocation{Args: []string{program}, Streams: streams})
-			c.terminal = func() bool { return tt.terminal }
+			c.terminal = tt.terminal
 			backup := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "monday"}}
 			backup.Spec.Method, backup.Spec.AppRef.Name, backup.Spec.ClusterRef.Name = tt.method, "shop", "eu-1"
 			got, err := c.confirm(t.Context(), backup)

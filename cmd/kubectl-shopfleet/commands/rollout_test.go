@@ -3,6 +3,8 @@ package commands
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
@@ -21,14 +23,16 @@ func TestRollbackProgress(t *testing.T) {
 		"another attempt":               {to: 3, state: v1.RolloutProgressing},
 		"another attempt that succeeds": {to: 3, state: v1.RolloutComplete, done: true},
 		"another attempt that fails":    {to: 3, state: v1.RolloutRolledBack, done: true, failed: true},
+		"another attempt that is left":  {to: 3, state: v1.RolloutFailed, done: true, failed: true},
 		"another attempt, not observed": {to: 3, state: v1.RolloutRolledBack, requested: true},
+		"not observed after a failure":  {to: 3, state: v1.RolloutFailed, requested: true},
 	} {
 		app := &v1.EcommerceApp{}
 		app.Status.Rollout = &v1.RolloutStatus{Revision: 3, PreviousRevision: 2, State: tt.state}
 		if tt.requested {
 			app.Annotations = map[string]string{v1.RollbackToAnnotation: "3"}
 		}
-		if got := (&rollback{to: tt.to}).progress(app); got.done != tt.done || got.failed != tt.failed {
+		if got := (&undo{to: tt.to}).progress(app); got.done != tt.done || got.failed != tt.failed {
 			t.Errorf("%s: done %t, failed %t; want %t, %t", name, got.done, got.failed, tt.done, tt.failed)
 		}
 	}
@@ -61,5 +65,29 @@ func TestVersionThatWaits(t *testing.T) {
 	}
 	if _, err := versionThatWaits(&v1.EcommerceApp{}); err == nil {
 		t.Error("without a version there is no error")
+	}
+}
+
+// TestReadinessOfRollouts: a rollout that does not go on by itself fails at once, with its message.
+func TestReadinessOfRollouts(t *testing.T) {
+	t.Parallel()
+	for state, failed := range map[v1.RolloutState]bool{
+		v1.RolloutFailed: true, v1.RolloutRolledBack: true,
+		v1.RolloutProgressing: false, v1.RolloutPaused: false, v1.RolloutWaitingForApproval: false, v1.RolloutRollingBack: false, v1.RolloutComplete: false,
+	} {
+		app := &v1.EcommerceApp{}
+		app.Status.Message, app.Status.Rollout = "not ready", &v1.RolloutStatus{State: state, Message: "eu-1 failed"}
+		got := readiness(app)
+		if got.failed != failed || got.done != failed || failed && got.message != "eu-1 failed" {
+			t.Errorf("%s: %+v, want failed to be %t", state, got, failed)
+		}
+		app.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
+		if got := readiness(app); !got.done || got.failed {
+			t.Errorf("%s and ready: %+v", state, got)
+		}
+		app.Status.Conditions, app.Generation = nil, 1
+		if got := readiness(app); got.done {
+			t.Errorf("%s of the spec before: %+v", state, got)
+		}
 	}
 }

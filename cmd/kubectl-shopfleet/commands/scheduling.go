@@ -31,23 +31,24 @@ type scheduling struct {
 	output *output
 	dryRun dryRun
 	to     v1.Scheduling
+	chosen selection
 	// done is the participle that is printed.
 	done string
 }
 
 func (p *Program) cordonCommand() *cobra.Command {
 	return (&scheduling{Program: p, to: v1.SchedulingCordoned, done: "cordoned"}).command(&cobra.Command{
-		Use:   "cordon MEMBER",
-		Short: "Mark a member as unschedulable for other EcommerceApps; what runs there stays",
+		Use:   "cordon MEMBER...",
+		Short: "Mark members as unschedulable for other EcommerceApps; what runs there stays",
 		Example: `  kubectl shopfleet cordon eu-1
-  kubectl shopfleet cordon eu-1 --dry-run=server`,
+  kubectl shopfleet cordon -l tier=test --dry-run=server`,
 	})
 }
 
 func (p *Program) uncordonCommand() *cobra.Command {
 	return (&scheduling{Program: p, to: v1.SchedulingEnabled, done: "uncordoned"}).command(&cobra.Command{
-		Use:     "uncordon MEMBER",
-		Short:   "End the cordon or the drain of a member",
+		Use:     "uncordon MEMBER...",
+		Short:   "End the cordon or the drain of members",
 		Example: `  kubectl shopfleet uncordon eu-1`,
 	})
 }
@@ -55,16 +56,23 @@ func (p *Program) uncordonCommand() *cobra.Command {
 // command completes a command that does nothing else.
 func (s *scheduling) command(cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := errors.Join(s.output.check(), s.dryRun.check()); err != nil {
+		if err := errors.Join(s.output.check(), s.chosen.check(args)); err != nil {
 			return err
 		}
 		hub, err := s.hub()
 		if err != nil {
 			return err
 		}
-		return s.set(cmd.Context(), hub, args[0])
+		names, err := s.chosen.names(cmd.Context(), &list{Program: s.Program, hub: hub, kind: &v1.MemberClusterList{}}, args)
+		// One that cannot be written does not keep the others from it.
+		for _, name := range names {
+			err = errors.Join(err, s.set(cmd.Context(), hub, name))
+		}
+		return err
 	}
 	s.add(cmd)
+	s.chosen.add(cmd)
+	cmd.Args, cmd.ValidArgsFunction = usage(cobra.ArbitraryArgs), s.completeClusters
 	return cmd
 }
 
@@ -78,7 +86,7 @@ func (s *scheduling) add(cmd *cobra.Command) {
 func (s *scheduling) set(ctx context.Context, hub *cluster, name string) error {
 	member := &v1.MemberCluster{}
 	if err := hub.client.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
-		return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err), "List all: kubectl shopfleet clusters")
+		return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err), "List all: kubectl get memberclusters")
 	}
 	operation := s.done
 	switch now := cmp.Or(member.Spec.Scheduling, v1.SchedulingEnabled); {
@@ -86,11 +94,13 @@ func (s *scheduling) set(ctx context.Context, hub *cluster, name string) error {
 		operation = "already " + s.done
 	case now == v1.SchedulingDrained && s.to == v1.SchedulingCordoned:
 		operation = "already drained" // Which is more.
-	case s.dryRun != dryRunClient:
+	default:
 		before := member.DeepCopy()
 		member.Spec.Scheduling = s.to
-		if err := s.dryRun.client(hub.client).Patch(ctx, member, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("writing spec.scheduling of MemberCluster %q: %w", name, err)
+		if s.dryRun != dryRunClient {
+			if err := s.dryRun.client(hub.client).Patch(ctx, member, client.MergeFrom(before)); err != nil {
+				return fmt.Errorf("writing spec.scheduling of MemberCluster %q: %w", name, err)
+			}
 		}
 	}
 	return s.output.printDone(s.Program, member, hub.scheme, operation+s.dryRun.suffix())
@@ -99,61 +109,79 @@ func (s *scheduling) set(ctx context.Context, hub *cluster, name string) error {
 // drain is the command that moves applications out of a member.
 type drain struct {
 	scheduling
-	moveEmpty   bool
-	wait        waitFlags
-	interactive interactive
+	// names are the members that are drained.
+	names        []string
+	moveEmpty    bool
+	wait         waitFlags
+	confirmation confirmation
 }
 
 func (p *Program) drainCommand() *cobra.Command {
 	c := &drain{scheduling: scheduling{Program: p, to: v1.SchedulingDrained, done: "draining"}}
 	cmd := &cobra.Command{
-		Use:   "drain MEMBER",
-		Short: "Move the EcommerceApps of a member to others, and mark it as unschedulable",
-		Long: `Move the EcommerceApps of a member to others, and mark it as unschedulable.
+		Use:   "drain MEMBER...",
+		Short: "Move the EcommerceApps of members to others, and mark them as unschedulable",
+		Long: `Move the EcommerceApps of members to others, and mark them as unschedulable.
 
 An EcommerceApp leaves the member when the other clusters that are chosen for it serve
 customers. One with a database stays, as its data would be left behind, unless you allow
 that with --move-empty; its volumes and backups in the member are kept. One that no other
 cluster can run stays too. The command fails if any stays; to end the drain, use uncordon,
-which also ends what --move-empty allowed.`,
+which also ends what --move-empty allowed. A dry run lists what would leave and what would
+stay, as the hub decides it now: with -o, as a DrainPreview of each member.`,
 		Example: `  kubectl shopfleet drain eu-1
+  kubectl shopfleet drain eu-1 eu-2 --dry-run=server
   kubectl shopfleet drain eu-1 --move-empty --timeout 10m`,
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
 	c.add(cmd)
+	c.chosen.add(cmd)
+	cmd.Args, cmd.ValidArgsFunction = usage(cobra.ArbitraryArgs), c.completeClusters
 	cmd.Flags().BoolVar(&c.moveEmpty, "move-empty", false, "Let EcommerceApps with a database leave their data behind, and start with an empty database elsewhere")
 	c.wait.add(cmd, 10*time.Minute, "no EcommerceApp runs in the member that can leave it")
-	c.interactive.add(cmd)
+	c.confirmation.add(cmd, " of --move-empty")
 	return cmd
 }
 
-func (d *drain) run(ctx context.Context, name string) error {
-	if err := errors.Join(d.output.check(), d.dryRun.check(), d.wait.check()); err != nil {
+func (d *drain) run(ctx context.Context, names []string) error {
+	if err := errors.Join(d.output.check(), d.wait.check(), d.chosen.check(names)); err != nil {
 		return err
 	}
 	hub, err := d.hub()
 	if err != nil {
 		return err
 	}
-	action := "move the EcommerceApps of member " + name + " to others"
+	d.names, err = d.chosen.names(ctx, &list{Program: d.Program, hub: hub, kind: &v1.MemberClusterList{}}, names)
+	if err != nil || len(d.names) == 0 {
+		return err
+	}
+	action := "move the EcommerceApps of " + strings.Join(d.names, ", ") + " to other members"
 	if d.moveEmpty {
 		action += ", and leave their data behind"
 	}
-	if confirmed, err := d.interactive.confirm(ctx, d.Program, "drain", action); err != nil || !confirmed {
+	if confirmed, err := d.confirmation.confirm(ctx, d.Program, question{"drain", action, d.moveEmpty, d.dryRun}); err != nil || !confirmed {
 		return err
 	}
-	if err := d.set(ctx, hub, name); err != nil {
-		return err
-	}
-	if d.moveEmpty && d.dryRun != dryRunClient {
-		if err := d.allow(ctx, hub, name); err != nil {
+	// All are marked before one is waited for, so that no application moves from one to another.
+	for _, name := range d.names {
+		if err := d.set(ctx, hub, name); err != nil {
 			return err
 		}
+		if d.moveEmpty && d.dryRun != dryRunClient {
+			if err := d.allow(ctx, hub, name); err != nil {
+				return err
+			}
+		}
 	}
-	if !d.wait.enabled || d.dryRun != dryRunNone {
-		return nil
+	for _, name := range d.names {
+		switch {
+		case d.dryRun != dryRunNone:
+			err = errors.Join(err, d.showPreview(ctx, hub, name))
+		case d.wait.enabled:
+			err = errors.Join(err, d.await(ctx, hub, name))
+		}
 	}
-	return d.await(ctx, hub, name)
+	return err
 }
 
 // allow lets the applications with a database leave a member without their data.
@@ -177,16 +205,21 @@ func (d *drain) allow(ctx context.Context, hub *cluster, name string) error {
 				return nil
 			}
 			before := app.DeepCopy()
-			if app.Annotations == nil {
-				app.Annotations = map[string]string{}
-			}
-			app.Annotations[v1.MoveEmptyAnnotation] = strings.Trim(app.Annotations[v1.MoveEmptyAnnotation]+","+name, ", ")
+			consent(app, name)
 			return writer.Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		}); err != nil {
 			return fmt.Errorf("annotating EcommerceApp %s/%s: %w", app.Namespace, app.Name, err)
 		}
 	}
 	return nil
+}
+
+// consent lets an application leave a member without its data.
+func consent(app *v1.EcommerceApp, name string) {
+	if app.Annotations == nil {
+		app.Annotations = map[string]string{}
+	}
+	app.Annotations[v1.MoveEmptyAnnotation] = strings.Trim(app.Annotations[v1.MoveEmptyAnnotation]+","+name, ", ")
 }
 
 func runsIn(app *v1.EcommerceApp, member string) bool {
@@ -224,12 +257,12 @@ func (d *drain) await(ctx context.Context, hub *cluster, name string) error {
 		})
 	})
 	switch {
-	case errors.Is(err, errTimeout):
+	case err != nil && errors.Is(context.Cause(ctx), errTimeout): // It may have interrupted a request.
 		return fmt.Errorf("draining member %q: %w after %s: %s", name, errTimeout, d.wait.timeout, strings.Join(slices.Sorted(maps.Keys(states)), ", "))
 	case err != nil:
 		return fmt.Errorf("draining member %q: %w", name, err)
 	case len(states) > 0:
-		advice := "See why one stays: kubectl shopfleet why APP " + name + " -n NAMESPACE"
+		advice := "See why one stays: kubectl shopfleet why APP -n NAMESPACE --member " + name
 		if stays.data > 0 {
 			advice = "To let those with a database leave without their data, add --move-empty. " + advice
 		}

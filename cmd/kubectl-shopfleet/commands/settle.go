@@ -29,19 +29,19 @@ type overwrite struct {
 	members []string
 }
 
-func (p *Program) overwriteCommand() *cobra.Command {
+func (p *Program) recoverOverwriteCommand() *cobra.Command {
 	c := &overwrite{settlement: settlement{Program: p}}
 	cmd := &cobra.Command{
 		Use:   "overwrite APP",
 		Short: "Let the hub's spec of an EcommerceApp replace what the hub found",
 		Long: `Let the hub's spec of an EcommerceApp replace what the hub found.
 
-What "kubectl shopfleet recover" shows of the EcommerceApp is stored in its annotation
+What "kubectl shopfleet recover list" shows of the EcommerceApp is stored in its annotation
 ` + v1.RecoverAnnotation + `. The hub then updates the clusters, or creates the EcommerceApp
 there again. An approval is for one generation or deletion, or for having left a cluster by
 one generation: it counts in each cluster that has this one.`,
 		Example: `  kubectl shopfleet recover overwrite shop -n production
-  kubectl shopfleet recover overwrite shop -n production --member eu-1 --interactive`,
+  kubectl shopfleet recover overwrite shop -n production --member eu-1`,
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: p.completeApps,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
@@ -168,7 +168,7 @@ type recoverImport struct {
 	member string
 }
 
-func (p *Program) importCommand() *cobra.Command {
+func (p *Program) recoverImportCommand() *cobra.Command {
 	c := &recoverImport{settlement: settlement{Program: p}}
 	cmd := &cobra.Command{
 		Use:   "import APP --member MEMBER",
@@ -262,7 +262,7 @@ func (r *recoverImport) find(ctx context.Context, hub *cluster, app *v1.Ecommerc
 // takeOver is the command that takes a member over from another hub.
 type takeOver struct{ settlement }
 
-func (p *Program) takeOverCommand() *cobra.Command {
+func (p *Program) recoverTakeOverCommand() *cobra.Command {
 	c := &takeOver{settlement: settlement{Program: p}}
 	cmd := &cobra.Command{
 		Use:   "take-over MEMBER",

@@ -2,15 +2,12 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -21,12 +18,10 @@ import (
 // status is the command that shows EcommerceApps.
 type status struct {
 	*Program
-	output        *output
-	selector      string
-	allNamespaces bool
-	watch         bool
-	untilReady    bool
-	timeout       time.Duration
+	output *output
+	listFlags
+
+	regions []string
 
 	app       string
 	namespace string
@@ -35,18 +30,20 @@ type status struct {
 func (p *Program) statusCommand() *cobra.Command {
 	c := &status{Program: p}
 	cmd := &cobra.Command{
-		Use:     "status [APP]",
-		Aliases: []string{"apps", "app"},
-		Short:   "Show EcommerceApps, or one of them by region, cluster and component",
-		Long: `Show EcommerceApps, or one of them by region, cluster and component.
+		Use:   "status [APP]",
+		Short: "Show EcommerceApps, or one of them by region and cluster",
+		Long: `Show EcommerceApps, or one of them by region and cluster.
 
-AGE is the time since the status in the cluster last changed. A cluster marked (stale)
-does not answer: its AGE is the time since it last did, and its components are shown as
-not ready.`,
+-o wide shows the components in each cluster, and which clusters the placement rejected.
+With APP, -w prints each cluster again when something but its AGE changes.
+
+AGE is the time since the status in the cluster last changed, and that of a region the
+oldest of its clusters. A cluster marked (stale) does not answer: its AGE is the time since
+it last did, and it is shown as not ready.`,
 		Example: `  kubectl shopfleet status -A
   kubectl shopfleet status my-ecommerce-app -n production
-  kubectl shopfleet status my-ecommerce-app -n production -w
-  kubectl shopfleet status my-ecommerce-app -n production --until-ready --timeout 2m`,
+  kubectl shopfleet status my-ecommerce-app -n production -o wide --region eu-west-1
+  kubectl shopfleet status my-ecommerce-app -n production -w`,
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: p.completeApps,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,63 +51,61 @@ not ready.`,
 			return c.run(cmd.Context())
 		},
 	}
-	c.output = newOutput(cmd, wide)
-	cmd.Flags().StringVarP(&c.selector, "selector", "l", "", "Label selector, for example tier=prod")
-	cmd.Flags().BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "List the EcommerceApps of all namespaces")
-	cmd.Flags().BoolVarP(&c.watch, "watch", "w", false, "Show changes until you interrupt the command")
-	cmd.Flags().BoolVar(&c.untilReady, "until-ready", false, "Show changes until the EcommerceApp is ready with its current spec")
-	cmd.Flags().DurationVar(&c.timeout, "timeout", 0, "With --until-ready: how long to wait; 0 waits forever")
+	c.output = newListOutput(cmd)
+	c.add(cmd)
+	cmd.Flags().StringSliceVar(&c.regions, "region", nil, "With APP: only this `REGION`; repeat it for more; default: all regions")
 	return cmd
 }
 
 func (s *status) run(ctx context.Context) error {
-	if err := s.output.check(); err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
-	selector, err := labels.Parse(s.selector)
+	namespace, options, err := s.options(s.Program)
 	if err != nil {
-		return usagef("--selector: %w", err)
+		return err
 	}
-	if s.untilReady && s.app == "" {
-		return usagef("--until-ready requires the name of an EcommerceApp")
-	}
+	s.namespace = namespace
 	hub, err := s.hub()
 	if err != nil {
 		return err
 	}
-	if !s.allNamespaces {
-		if s.namespace, err = s.namespaceFlag(); err != nil {
-			return err
-		}
-	}
-	options := []client.ListOption{client.InNamespace(s.namespace), client.MatchingLabelsSelector{Selector: selector}}
 	if s.app != "" {
 		options = append(options, client.MatchingFields{"metadata.name": s.app})
 	}
 	show := &list{
-		Program: s.Program, hub: hub, output: s.output, watch: s.watch || s.untilReady,
+		Program: s.Program, hub: hub, output: s.output, watch: s.watch,
 		kind: &v1.EcommerceAppList{}, options: options, single: s.app != "" && !s.allNamespaces,
-		empty: s.empty(), missing: s.missing(hub), render: s.render,
+		empty: s.empty(), missing: s.missing(hub), allNamespaces: s.allNamespaces,
+		render: func(objects []client.Object, now time.Time) *metav1.Table {
+			return printers.Apps(itemsOf[v1.EcommerceApp](objects), now)
+		},
 	}
-	if !s.untilReady {
-		return show.run(ctx)
+	if s.app != "" {
+		show.detail, show.changes = s.detail, s.changes()
 	}
-	show.enough = ready
-	return s.runUntilReady(ctx, show)
+	return show.run(ctx)
 }
 
-func (s *status) runUntilReady(ctx context.Context, show *list) error {
-	if s.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, s.timeout, errTimeout)
-		defer cancel()
+// check rejects flags that would be ignored.
+func (s *status) check() error {
+	if err := s.output.check(); err != nil {
+		return err
 	}
-	err := show.run(ctx)
-	if errors.Is(err, errTimeout) {
-		return hint.With(fmt.Errorf("EcommerceApp %q is not ready: %w after %s", s.app, err, s.timeout),
-			fmt.Sprintf("See why: kubectl describe ecommerceapp %s -n %s", s.app, s.namespace))
+	flag := s.output.rowFlag()
+	switch {
+	case s.app == "" && len(s.regions) > 0:
+		return usagef("--region requires the name of an EcommerceApp")
+	case s.app == "":
+		return nil
+	case len(s.regions) > 0 && !s.output.text():
+		return usagef("--region cannot be used with --output %s, which prints the whole EcommerceApp", s.output.format())
+	case s.fields != "":
+		return usagef("--field-selector cannot be used with a name")
+	case flag != "":
+		return usagef("%s cannot be used with a name: it is for a list", flag)
 	}
-	return err
+	return nil
 }
 
 func (s *status) empty() string {
@@ -139,25 +134,31 @@ func (s *status) missing(hub *cluster) func(context.Context, []client.Object) er
 	}
 }
 
-func (s *status) render(objects []client.Object, now time.Time) string {
-	options := printers.Options{Now: now, Wide: s.output.wide(), AllNamespaces: s.allNamespaces}
-	apps := itemsOf[v1.EcommerceApp](objects)
-	if s.app == "" {
-		return printers.Apps(apps, options)
+// changes returns a function that lists the clusters of the EcommerceApps of a name that have changed since the last call. It
+// returns nil where there are none, as of a copy in its member.
+func (s *status) changes() func([]client.Object, time.Time) *metav1.Table {
+	before := map[string]string{}
+	return func(objects []client.Object, now time.Time) *metav1.Table {
+		var all *metav1.Table
+		for _, app := range itemsOf[v1.EcommerceApp](objects) {
+			if len(app.Status.Clusters) == 0 {
+				continue
+			}
+			t := printers.Changed(printers.Clusters(&app, printers.Options{Now: now, Regions: s.regions}), before)
+			if all != nil {
+				t.Rows = append(all.Rows, t.Rows...)
+			}
+			all = t
+		}
+		return all
 	}
-	var b strings.Builder
-	for i := range apps {
-		b.WriteString(printers.App(&apps[i], options))
-	}
-	return b.String()
 }
 
-// ready reports whether the only object is an EcommerceApp that is ready with its current spec.
-func ready(objects []client.Object) bool {
-	if len(objects) != 1 {
-		return false
+// detail describes the EcommerceApps of a name.
+func (s *status) detail(objects []client.Object, now time.Time) string {
+	var b strings.Builder
+	for _, app := range itemsOf[v1.EcommerceApp](objects) {
+		b.WriteString(printers.App(&app, printers.Options{Now: now, Wide: s.output.wide(), NoHeaders: *s.output.get.NoHeaders, Regions: s.regions}))
 	}
-	app, ok := objects[0].(*v1.EcommerceApp)
-	return ok && app.Status.ObservedGeneration == app.Generation &&
-		meta.IsStatusConditionPresentAndEqual(app.Status.Conditions, v1.ConditionReady, metav1.ConditionTrue)
+	return b.String()
 }

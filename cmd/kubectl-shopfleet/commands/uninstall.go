@@ -16,11 +16,11 @@ import (
 // uninstall is the command that removes the hub or a spoke.
 type uninstall struct {
 	*Program
-	output      *output
-	definitions bool
-	wait        waitFlags
-	dryRun      dryRun
-	interactive interactive
+	output       *output
+	definitions  bool
+	wait         waitFlags
+	dryRun       dryRun
+	confirmation confirmation
 }
 
 func (p *Program) uninstallCommand() *cobra.Command {
@@ -38,24 +38,24 @@ again later.
 because deleting a CRD deletes all its objects and what they run.`,
 		Example: `  kubectl shopfleet uninstall hub
   kubectl shopfleet uninstall hub --dry-run=server --delete-definitions
-  kubectl shopfleet uninstall spoke --context lab --interactive`,
+  kubectl shopfleet uninstall spoke --context lab`,
 		Args:              hubOrSpoke,
 		ValidArgsFunction: first(cobra.FixedCompletions(sets(), cobra.ShellCompDirectiveNoFileComp)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), config.Set(args[0])) },
 	}
 	c.output = newOutput(cmd)
 	cmd.Flags().BoolVar(&c.definitions, "delete-definitions", false, "Delete the CRDs too, if they have no objects")
-	c.wait.add(cmd, time.Minute, "the pods have stopped")
+	c.wait.add(cmd, time.Minute, "the pods have stopped and the CRDs, if they are deleted, are gone")
 	c.dryRun.add(cmd)
-	c.interactive.add(cmd)
+	c.confirmation.add(cmd, " of --delete-definitions")
 	return cmd
 }
 
 func (u *uninstall) run(ctx context.Context, set config.Set) error {
-	if err := errors.Join(u.output.check(), u.wait.check(), u.dryRun.check()); err != nil {
+	if err := errors.Join(u.output.check(), u.wait.check(), u.checkNamespace()); err != nil {
 		return err
 	}
-	objects, err := set.Install(config.Installation{Namespace: u.installNamespace()})
+	objects, err := set.Install(config.Installation{Namespace: u.namespace})
 	if err != nil {
 		return fmt.Errorf("reading the manifests of the %s: %w", set, err)
 	}
@@ -64,9 +64,9 @@ func (u *uninstall) run(ctx context.Context, set config.Set) error {
 		lease = config.SpokeLease
 	}
 	plan := installer.Plan{
-		Objects: append(objects, installer.Lease(u.installNamespace(), lease)),
+		Objects: append(objects, installer.Lease(u.namespace, lease)),
 		DryRun:  u.dryRun == dryRunServer,
-	}.WithInventory(u.installNamespace(), inventoryName(set)).Complete()
+	}.WithInventory(u.namespace, inventoryName(set)).Complete()
 	at, err := u.hub()
 	if err != nil {
 		return err
@@ -77,11 +77,11 @@ func (u *uninstall) run(ctx context.Context, set config.Set) error {
 			return err
 		}
 	}
-	what := fmt.Sprintf("remove the %s from namespace %s of %s", set, u.installNamespace(), at.config.Host)
+	what := fmt.Sprintf("remove the %s from namespace %s of %s", set, u.namespace, at.config.Host)
 	if u.definitions {
 		what += ", and its CRDs"
 	}
-	if confirmed, err := u.interactive.confirm(ctx, u.Program, "uninstall", what); err != nil || !confirmed {
+	if confirmed, err := u.confirmation.confirm(ctx, u.Program, question{"uninstall", what, u.definitions, u.dryRun}); err != nil || !confirmed {
 		return err
 	}
 	if err := u.remove(ctx, at, set, plan); err != nil || u.dryRun != dryRunNone {
@@ -110,6 +110,13 @@ func (u *uninstall) remove(ctx context.Context, at *cluster, set config.Set, pla
 	if err := u.delete(ctx, at, plan.Definitions()); err != nil || !u.wait.enabled || u.dryRun != dryRunNone {
 		return err
 	}
+	return u.awaitDefinitions(ctx, at, plan)
+}
+
+// awaitDefinitions waits until the CRDs are deleted.
+func (u *uninstall) awaitDefinitions(ctx context.Context, at *cluster, plan installer.Plan) error {
+	ctx, cancel := u.wait.limit(ctx, nil)
+	defer cancel()
 	return u.during("waiting for the CRDs to be deleted", func() error { return plan.Definitions().Gone(ctx, at.client) })
 }
 
@@ -141,7 +148,7 @@ func (u *uninstall) awaitGone(ctx context.Context, at *cluster, set config.Set) 
 
 // remains describes what is left in the cluster.
 func (u *uninstall) remains(set config.Set) string {
-	text := "Left: Namespace " + u.installNamespace()
+	text := "Left: Namespace " + u.namespace
 	if !u.definitions {
 		text += ", the CRDs and their objects"
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,27 +14,28 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 )
 
-// unjoin is the command that removes a cluster from the fleet.
+// unjoin is the command that removes clusters from the fleet.
 type unjoin struct {
 	*Program
 	output      *output
+	chosen      selection
 	member      memberFlags
 	revoke      bool
 	deleteAgent bool
 	wait        waitFlags
 	dryRun      dryRun
 
-	interactive interactive
+	confirmation confirmation
 }
 
 func (p *Program) unjoinCommand() *cobra.Command {
 	c := &unjoin{Program: p}
 	cmd := &cobra.Command{
-		Use:   "unjoin MEMBER",
-		Short: "Remove a cluster from the fleet; what runs there stays",
-		Long: `Remove a cluster from the fleet; what runs there stays.
+		Use:   "unjoin MEMBER...",
+		Short: "Remove clusters from the fleet; what runs there stays",
+		Long: `Remove clusters from the fleet; what runs there stays.
 
-Deletes the registration Secret and the MemberCluster on the hub. Nothing on the member
+Deletes the registration Secret and the MemberCluster on the hub. Nothing on a member
 changes: its EcommerceApps keep running, but the hub no longer updates or repairs them. An
 agent keeps repairing them. To remove EcommerceApps from the member, change their
 placement first.
@@ -45,29 +48,37 @@ before you delete it there:
 
   kubectl patch ecommerceapp APP -n NAMESPACE --type=merge -p '{"metadata":{"finalizers":null}}'
 
-With --remove-agent it deletes the agent, unless that still runs EcommerceApps of the fleet.`,
+With --delete-agent it deletes the agent, unless that still runs EcommerceApps of the fleet.`,
 		Example: `  kubectl shopfleet unjoin eu-1
-  kubectl shopfleet unjoin eu-1 --dry-run=server
-  kubectl shopfleet unjoin eu-1 --revoke --member-kubeconfig eu.kubeconfig --interactive`,
-		Args:              usage(cobra.ExactArgs(1)),
-		ValidArgsFunction: first(p.completeClusters),
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+  kubectl shopfleet unjoin -l tier=test --dry-run=server
+  kubectl shopfleet unjoin eu-1 --revoke --member-kubeconfig eu.kubeconfig`,
+		Args:              usage(cobra.ArbitraryArgs),
+		ValidArgsFunction: p.completeClusters,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
 	c.output = newOutput(cmd)
-	c.member.add(cmd, "with --revoke or --remove-agent")
+	c.chosen.add(cmd)
+	c.member.add(cmd, "for one member, with --revoke or --delete-agent")
 	cmd.Flags().BoolVar(&c.revoke, "revoke", false, "Delete the hub's ServiceAccount and permissions on the member")
-	cmd.Flags().BoolVar(&c.deleteAgent, "remove-agent", false, "Delete the agent, if it no longer runs EcommerceApps of the fleet")
+	cmd.Flags().BoolVar(&c.deleteAgent, "delete-agent", false, "Delete the agent, if it no longer runs EcommerceApps of the fleet")
 	c.wait.add(cmd, 30*time.Second, "the hub has removed its finalizer")
 	c.dryRun.add(cmd)
-	c.interactive.add(cmd)
+	c.confirmation.add(cmd, "")
 	return cmd
 }
 
-func (u *unjoin) run(ctx context.Context, name string) error {
-	if (u.revoke || u.deleteAgent) != (u.member.kubeconfig != "") {
-		return usagef("--revoke and --remove-agent require --member-kubeconfig, which requires one of them")
+func (u *unjoin) check(names []string) error {
+	switch {
+	case (u.revoke || u.deleteAgent) != (u.member.kubeconfig != ""):
+		return usagef("--revoke and --delete-agent require --member-kubeconfig, which requires one of them")
+	case u.member.kubeconfig != "" && len(names) != 1:
+		return usagef("--member-kubeconfig is for one member: name it")
 	}
-	if err := errors.Join(u.output.check(), u.wait.check(), u.dryRun.check()); err != nil {
+	return errors.Join(u.output.check(), u.wait.check(), u.chosen.check(names))
+}
+
+func (u *unjoin) run(ctx context.Context, names []string) error {
+	if err := u.check(names); err != nil {
 		return err
 	}
 	hub, err := u.hub()
@@ -75,31 +86,55 @@ func (u *unjoin) run(ctx context.Context, name string) error {
 		return err
 	}
 	registry := join.Hub{Client: hub.client, Namespace: u.namespace}
-	found, err := registry.Find(ctx, name)
-	if err != nil {
+	leaving, err := u.find(ctx, registry, hub, names)
+	if err != nil || len(leaving) == 0 {
 		return err
 	}
 	var agent join.Agent
 	if u.revoke || u.deleteAgent {
 		// Verified before anything is deleted: another cluster must not lose its permissions.
-		if agent, err = u.verified(ctx, registry, found); err != nil {
+		if agent, err = u.verified(ctx, registry, leaving[0]); err != nil {
 			return err
 		}
 	}
-	if confirmed, err := u.interactive.confirm(ctx, u.Program, "unjoin", u.action(name)); err != nil || !confirmed {
+	asked := question{"unjoin", u.action(leaving), true, u.dryRun}
+	if confirmed, err := u.confirmation.confirm(ctx, u.Program, asked); err != nil || !confirmed {
 		return err
 	}
-	if u.dryRun != dryRunClient {
-		if err := u.remove(ctx, hub, found, agent); err != nil {
-			return err
-		}
+	leaving, err = u.remove(ctx, hub, leaving)
+	for _, l := range leaving {
+		err = errors.Join(err, u.finish(ctx, hub, l, agent))
 	}
-	return u.report(found, hub)
+	return err
+}
+
+// find returns the members that the user named or selected. If one of them is none, no member is removed.
+func (u *unjoin) find(ctx context.Context, registry join.Hub, hub *cluster, names []string) ([]join.Leaving, error) {
+	names, err := u.chosen.names(ctx, &list{Program: u.Program, hub: hub, kind: &v1.MemberClusterList{}}, names)
+	if err != nil {
+		return nil, err
+	}
+	var leaving []join.Leaving
+	for _, name := range unique(slices.Clone(names)) {
+		l, err := registry.Find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		leaving = append(leaving, l)
+	}
+	return leaving, nil
 }
 
 // action describes what the command is about to do.
-func (u *unjoin) action(name string) string {
-	text := "remove member " + name + " from the fleet"
+func (u *unjoin) action(leaving []join.Leaving) string {
+	names := make([]string, 0, len(leaving))
+	for _, l := range leaving {
+		names = append(names, l.Name)
+	}
+	text := fmt.Sprintf("remove %d members from the fleet: %s", len(names), strings.Join(names, ", "))
+	if len(names) == 1 {
+		text = "remove member " + names[0] + " from the fleet"
+	}
 	if u.deleteAgent {
 		text += ", delete its agent"
 	}
@@ -109,16 +144,36 @@ func (u *unjoin) action(name string) string {
 	return text
 }
 
-// remove deletes the member from the hub, and then what the flags name from the member.
-func (u *unjoin) remove(ctx context.Context, hub *cluster, found join.Leaving, agent join.Agent) error {
+// remove deletes members from the hub, and returns those that it has deleted. One that cannot be deleted does not keep the
+// others from it.
+func (u *unjoin) remove(ctx context.Context, hub *cluster, leaving []join.Leaving) (removed []join.Leaving, failed error) {
+	if u.dryRun == dryRunClient {
+		return leaving, nil
+	}
 	registry := join.Hub{Client: u.dryRun.client(hub.client), Namespace: u.namespace}
-	if err := u.during("deleting on the hub", func() error { return registry.Remove(ctx, found) }); err != nil {
-		return err
+	failed = u.during("deleting on the hub", func() (failed error) {
+		for _, l := range leaving {
+			err := registry.Remove(ctx, l)
+			if failed = errors.Join(failed, err); err == nil {
+				removed = append(removed, l)
+			}
+		}
+		return failed
+	})
+	return removed, failed
+}
+
+// finish waits until a member has left, deletes what the flags name from it, and prints what was done.
+func (u *unjoin) finish(ctx context.Context, hub *cluster, l join.Leaving, agent join.Agent) error {
+	if u.dryRun != dryRunClient {
+		if err := u.awaitGone(ctx, hub, l.Name); err != nil {
+			return err
+		}
+		if err := u.clean(ctx, agent); err != nil {
+			return err
+		}
 	}
-	if err := u.awaitGone(ctx, hub, found.Name); err != nil {
-		return err
-	}
-	return u.clean(ctx, agent)
+	return u.report(l, hub)
 }
 
 // clean deletes what the flags name on the member.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"strings"
 
@@ -62,8 +61,8 @@ func (p *Program) versionCommand() *cobra.Command {
 		Short: "Show the versions of this program, the hub, the agents and Kubernetes",
 		Long: `Show the versions of this program, the hub, the agents and Kubernetes.
 
-SKEW is Supported if the hub and an agent, or this program and the hub, have the same
-minor version. Members without an agent have no version of their own.`,
+SKEW is Supported if the hub and an agent, or this program and the hub, are at most one
+minor version apart. Members without an agent have no version of their own.`,
 		Example: `  kubectl shopfleet version
   kubectl shopfleet version --client
   kubectl shopfleet version -o yaml`,
@@ -77,7 +76,7 @@ minor version. Members without an agent have no version of their own.`,
 			return errors.Join(p.showVersions(out, found), err)
 		},
 	}
-	out = newReportOutput(cmd, wide)
+	out = newTableOutput(cmd)
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "Show the version of this program only; sends no request")
 	return cmd
 }
@@ -151,29 +150,16 @@ func (p *Program) showVersions(out *output, found versions) error {
 	if !out.text() {
 		return out.printReport(p, "Versions", &found)
 	}
-	columns := []string{"COMPONENT", "VERSION", "KUBERNETES", "SKEW"}
-	rows := [][]string{{program, found.Client.Version, "", ""}}
-	more := []string{found.Client.Go + ", " + found.Client.Platform}
+	rows := [][]string{{program, found.Client.Version, "", "", found.Client.Go + ", " + found.Client.Platform}}
 	if h := found.Hub; h != nil {
-		rows = append(rows, []string{"hub", cmp.Or(h.Version, "unknown"), h.Kubernetes, h.Skew})
-		more = append(more, strings.TrimPrefix(h.Image+", "+h.Server, ", "))
+		rows = append(rows, []string{"hub", cmp.Or(h.Version, "unknown"), h.Kubernetes, h.Skew, strings.TrimPrefix(h.Image+", "+h.Server, ", ")})
 	}
 	for _, m := range found.Members {
 		version := "agentless"
 		if m.Mode == string(v1.ModeAgent) {
 			version = cmp.Or(m.Agent, "unknown")
 		}
-		rows = append(rows, []string{m.Name, version, cmp.Or(m.Kubernetes, "unknown"), m.Skew})
-		more = append(more, "")
+		rows = append(rows, []string{m.Name, version, cmp.Or(m.Kubernetes, "unknown"), m.Skew, ""})
 	}
-	if out.wide() {
-		columns = append(columns, "DETAILS")
-		for i := range rows {
-			rows[i] = append(rows[i], more[i])
-		}
-	}
-	if _, err := io.WriteString(p.streams.Out, printers.Rows(columns, rows)); err != nil {
-		return fmt.Errorf("printing the versions: %w", err)
-	}
-	return nil
+	return out.printTable(p, printers.Rows(rows, []string{"COMPONENT", "VERSION", "KUBERNETES", "SKEW"}, "DETAILS"), false)
 }

@@ -39,24 +39,36 @@ func TestShowVersions(t *testing.T) {
 		Client: clientVersion{Version: "v1.3.0"},
 		Hub:    &hubVersion{Version: "v1.3.1", Kubernetes: "v1.36.3", Server: "https://hub", Image: "hub:v1.3.1", Skew: doctor.SkewSupported},
 		Members: memberVersions([]v1.MemberCluster{
-			member("eu-1", v1.ModeAgent, "v1.3.0"), member("us-1", v1.ModeAgent, "v1.2.0"), member("us-2", v1.ModeAgent, ""), member("asia-1", "", ""),
+			member("eu-1", v1.ModeAgent, "v1.3.0"), member("us-1", v1.ModeAgent, "v1.1.0"), member("us-2", v1.ModeAgent, ""), member("asia-1", "", ""),
 		}, "v1.3.1"),
 	}
-	for format, want := range map[string]string{
+	for args, want := range map[string]string{
 		"": `COMPONENT           VERSION     KUBERNETES   SKEW
 kubectl-shopfleet   v1.3.0      -            -
 hub                 v1.3.1      v1.36.3      Supported
 eu-1                v1.3.0      v1.36.3      Supported
-us-1                v1.2.0      v1.36.3      Unsupported
+us-1                v1.1.0      v1.36.3      Unsupported
 us-2                unknown     v1.36.3      Unknown
 asia-1              agentless   v1.36.3      -
 `,
-		"jsonpath={.kind} {.hub.version} {.members[1].skew}": "Versions v1.3.1 Unsupported",
+		"--no-headers": `kubectl-shopfleet   v1.3.0      -         -
+hub                 v1.3.1      v1.36.3   Supported
+eu-1                v1.3.0      v1.36.3   Supported
+us-1                v1.1.0      v1.36.3   Unsupported
+us-2                unknown     v1.36.3   Unknown
+asia-1              agentless   v1.36.3   -
+`,
+		"-o=jsonpath={.kind} {.hub.version} {.members[1].skew}":         "Versions v1.3.1 Unsupported",
+		"-o=custom-columns=HUB:.hub.version,AGENTS:.members[0:2].agent": "HUB      AGENTS\nv1.3.1   v1.3.0,v1.1.0\n",
 	} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
 		p := New(Invocation{Args: []string{program}, Streams: streams})
-		o := newReportOutput(p.root, wide)
-		*o.flags.OutputFormat = format
+		o := newTableOutput(p.root)
+		if args != "" {
+			if err := p.root.ParseFlags([]string{args}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := o.check(); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +76,7 @@ asia-1              agentless   v1.36.3      -
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, strings.ReplaceAll(out.String(), " \n", "\n")); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", format, diff)
+			t.Errorf("%q (-want +got):\n%s", args, diff)
 		}
 	}
 }

@@ -3,9 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +17,8 @@ import (
 // why is the command that explains a placement.
 type why struct {
 	*Program
-	output *output
+	output  *output
+	members []string
 }
 
 // explanation is the output of the command why.
@@ -36,7 +35,7 @@ type explanation struct {
 func (p *Program) whyCommand() *cobra.Command {
 	c := &why{Program: p}
 	cmd := &cobra.Command{
-		Use:   "why APP [CLUSTER]",
+		Use:   "why APP",
 		Short: "Explain why each cluster runs an EcommerceApp, or does not",
 		Long: `Explain why each cluster runs an EcommerceApp, or does not.
 
@@ -47,27 +46,18 @@ the MemberClusters. DECISION is
   Stays     it runs there although the placement rejects the cluster: REASON says why it stays
   Rejected  it does not run there, or is about to leave`,
 		Example: `  kubectl shopfleet why shop -n production
-  kubectl shopfleet why shop eu-1 -n production
+  kubectl shopfleet why shop -n production --member eu-1
   kubectl shopfleet why shop -n production -o json`,
-		Args: usage(cobra.RangeArgs(1, 2)),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			switch len(args) {
-			case 0:
-				return p.completeApps(cmd, args, begun)
-			case 1:
-				return p.completeClusters(cmd, nil, begun)
-			}
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.run(cmd.Context(), args[0], strings.Join(args[1:], ""))
-		},
+		Args:              usage(cobra.ExactArgs(1)),
+		ValidArgsFunction: p.completeApps,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
-	c.output = newReportOutput(cmd)
+	c.output = newTableOutput(cmd)
+	cmd.Flags().StringSliceVar(&c.members, "member", nil, "Only the decision for this `MEMBER`; repeat it for more; default: all members")
 	return cmd
 }
 
-func (w *why) run(ctx context.Context, name, cluster string) error {
+func (w *why) run(ctx context.Context, name string) error {
 	if err := w.output.check(); err != nil {
 		return err
 	}
@@ -83,11 +73,13 @@ func (w *why) run(ctx context.Context, name, cluster string) error {
 	if err != nil {
 		return err
 	}
-	if cluster != "" {
-		found.Clusters = slices.DeleteFunc(found.Clusters, func(r placement.Result) bool { return r.Cluster != cluster })
-		if len(found.Clusters) == 0 {
-			return hint.With(fmt.Errorf("finding MemberCluster %q: %w", cluster, errNotFound), "List all: kubectl shopfleet clusters")
+	for _, member := range w.members {
+		if !slices.ContainsFunc(found.Clusters, func(r placement.Result) bool { return r.Cluster == member }) {
+			return hint.With(fmt.Errorf("finding MemberCluster %q: %w", member, errNotFound), "List all: kubectl get memberclusters")
 		}
+	}
+	if len(w.members) > 0 {
+		found.Clusters = slices.DeleteFunc(found.Clusters, func(r placement.Result) bool { return !slices.Contains(w.members, r.Cluster) })
 	}
 	return w.show(found)
 }
@@ -128,8 +120,5 @@ func (w *why) show(found explanation) error {
 	if !w.output.text() {
 		return w.output.printReport(w.Program, "Placement", &found)
 	}
-	if _, err := io.WriteString(w.streams.Out, printers.Placement(found.Clusters)); err != nil {
-		return fmt.Errorf("printing the placement: %w", err)
-	}
-	return nil
+	return w.output.printTable(w.Program, printers.Placement(found.Clusters), false)
 }

@@ -4,23 +4,22 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/runbook"
+	"github.com/shopfleet/shopfleet/config"
 )
 
-// HubName stands for the hub where checks have the name of a member.
+// HubName stands for the hub where checks have the name of an object.
 const HubName = "(hub)"
 
 // Check is the result of one check.
 type Check struct {
-	// Member is the name of the member, or HubName.
-	Member string `json:"member"`
+	// Object is the name of the member or of the CloudAccount, the namespace and the name of another object, or HubName.
+	Object string `json:"object"`
 	// Check is the type of a condition, or the name of a check.
 	Check  string                 `json:"check"`
 	Status metav1.ConditionStatus `json:"status"`
@@ -41,7 +40,10 @@ func Failures(all []Check) []Check {
 // agentVersion is the name of the check of an agent's version.
 const agentVersion = "AgentVersion"
 
-// reasonVersionSkew means that two programs do not have the same minor version.
+// kubernetesVersion is the name of the check of a member's API server. That of one that is too old is in its conditions.
+const kubernetesVersion = "KubernetesVersion"
+
+// reasonVersionSkew means that two programs are more than one minor version apart.
 const reasonVersionSkew = "VersionSkew"
 
 // Member returns the checks of a member of a hub with a version.
@@ -65,21 +67,24 @@ func Member(m *v1.MemberCluster, hub string) []Check {
 	if m.Spec.Mode == v1.ModeAgent {
 		all = append(all, ofAgent(m, hub))
 	}
+	if server := m.Status.KubernetesVersion; config.IsNewerThanTested(server) {
+		all = append(all, Check{Object: m.Name, Check: kubernetesVersion, Status: metav1.ConditionUnknown, Reason: "NewerThanTested",
+			Message: fmt.Sprintf("the cluster runs Kubernetes %s, and %s is the newest that this release was tested with", server, config.NewestKubernetes)})
+	}
 	return all
 }
 
 func ofCondition(member string, c metav1.Condition) Check {
-	check := Check{Member: member, Check: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Failed: c.Status != metav1.ConditionTrue}
+	check := Check{Object: member, Check: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Failed: c.Status != metav1.ConditionTrue}
 	if check.Failed || c.Reason == v1.ReasonPaused {
-		remedy := cmp.Or(runbook.Remedy(c.Reason), "kubectl describe membercluster MEMBER")
-		check.Remedy = strings.ReplaceAll(remedy, "MEMBER", member)
+		check.Remedy = cmp.Or(remedyOf(c.Reason, "MEMBER", member), "kubectl describe membercluster "+member)
 	}
 	return check
 }
 
 func ofAgent(m *v1.MemberCluster, hub string) Check {
 	check := Check{
-		Member: m.Name, Check: agentVersion,
+		Object: m.Name, Check: agentVersion,
 		Message: fmt.Sprintf("agent %s, hub %s", cmp.Or(m.Status.AgentVersion, "unknown"), cmp.Or(hub, "unknown")),
 	}
 	remedy := "kubectl shopfleet join " + m.Name + " --member-kubeconfig FILE --mode agent --spoke-image IMAGE"
@@ -100,7 +105,7 @@ func ofSkew(check Check, skew, remedy string) Check {
 
 // unreadable returns the result of a check whose objects could not be read.
 func unreadable(name string, err error) Check {
-	check := Check{Member: HubName, Check: name, Status: metav1.ConditionUnknown, Reason: "ReadFailed", Message: err.Error(), Failed: true,
+	check := Check{Object: HubName, Check: name, Status: metav1.ConditionUnknown, Reason: "ReadFailed", Message: err.Error(), Failed: true,
 		Remedy: "Check that the API server of the hub answers: kubectl get --raw /readyz"}
 	switch {
 	case meta.IsNoMatchError(err):

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -54,9 +55,10 @@ func TestMember(t *testing.T) {
 		}, []string{"CredentialsRenewed False Expiring", "StorageReady Unknown ProviderUnknown"}, "eu-1"},
 		"a reason without an entry":     {"", "", []metav1.Condition{condition(v1.ConditionReady, no, "Odd")}, []string{"Ready False Odd"}, "kubectl describe membercluster eu-1"},
 		"an agent of the hub's version": {v1.ModeAgent, "v1.2.9", []metav1.Condition{condition(v1.ConditionReady, yes, v1.ReasonConnected)}, nil, ""},
-		"an agent that is too old": {v1.ModeAgent, "v1.1.0", []metav1.Condition{condition(v1.ConditionReady, yes, v1.ReasonConnected)},
+		"an agent that is too old": {v1.ModeAgent, "v1.0.0", []metav1.Condition{condition(v1.ConditionReady, yes, v1.ReasonConnected)},
 			[]string{"AgentVersion False VersionSkew"}, "kubectl shopfleet join eu-1 --member-kubeconfig FILE --mode agent"},
-		"an agent without a version": {v1.ModeAgent, "", []metav1.Condition{condition(v1.ConditionReady, yes, v1.ReasonConnected)}, nil, ""},
+		"an agent of the minor version before": {v1.ModeAgent, "v1.1.0", []metav1.Condition{condition(v1.ConditionReady, yes, v1.ReasonConnected)}, nil, ""},
+		"an agent without a version":           {v1.ModeAgent, "", []metav1.Condition{condition(v1.ConditionReady, yes, v1.ReasonConnected)}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,8 +69,8 @@ func TestMember(t *testing.T) {
 				t.Errorf("failed checks (-want +got):\n%s", diff)
 			}
 			for _, c := range Failures(all) {
-				if c.Member != "eu-1" || c.Remedy == "" || strings.Contains(c.Remedy, "MEMBER") {
-					t.Errorf("%s of %q has the remedy %q", c.Check, c.Member, c.Remedy)
+				if c.Object != "eu-1" || c.Remedy == "" || strings.Contains(c.Remedy, "MEMBER") {
+					t.Errorf("%s of %q has the remedy %q", c.Check, c.Object, c.Remedy)
 				}
 			}
 			if tt.remedy != "" && !strings.Contains(Failures(all)[0].Remedy, tt.remedy) {
@@ -88,6 +90,17 @@ func healthy(now time.Time) HubFacts {
 	return f
 }
 
+// TestPoliciesOfBundle checks that the remedy fits a hub that the Operator Lifecycle Manager installed.
+func TestPoliciesOfBundle(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 24, 8, 0, 0, 0, time.UTC)
+	f := healthy(now)
+	f.MissingPolicies, f.Deployment.Labels = []string{"a"}, map[string]string{"olm.owner": "shopfleet.v1.2.3"}
+	if failures := Failures(Hub(f, now)); len(failures) != 1 || !strings.Contains(failures[0].Remedy, "install-hub-policies.yaml") {
+		t.Errorf("failed checks: %+v", failures)
+	}
+}
+
 // TestHub: each defect of a hub is found, and what cannot be read does not fail.
 func TestHub(t *testing.T) {
 	t.Parallel()
@@ -98,18 +111,21 @@ func TestHub(t *testing.T) {
 		want   []string
 		remedy string
 	}{
-		"healthy":                {func(*HubFacts) {}, nil, ""},
-		"without a Deployment":   {func(f *HubFacts) { f.Deployment = nil }, nil, ""},
-		"not installed":          {func(f *HubFacts) { f.Deployment, f.Lease = nil, nil }, []string{"Deployment False DeploymentMissing", "Leader False LeaseMissing"}, "kubectl shopfleet install hub"},
-		"scaled to zero":         {func(f *HubFacts) { f.Deployment.Spec.Replicas = new(int32(0)) }, []string{"Deployment False ScaledToZero"}, "kubectl scale deployment/shopfleet-hub"},
-		"one pod is missing":     {func(f *HubFacts) { f.Deployment.Status.AvailableReplicas = 1 }, []string{"Deployment False PodsNotAvailable"}, "kubectl describe pods -n shopfleet-system"},
+		"healthy":              {func(*HubFacts) {}, nil, ""},
+		"without a Deployment": {func(f *HubFacts) { f.Deployment = nil }, nil, ""},
+		"not installed":        {func(f *HubFacts) { f.Deployment, f.Lease = nil, nil }, []string{"Deployment False DeploymentMissing", "Leader False LeaseMissing"}, "kubectl shopfleet install hub"},
+		"scaled to zero":       {func(f *HubFacts) { f.Deployment.Spec.Replicas = new(int32(0)) }, []string{"Deployment False ScaledToZero"}, "kubectl scale deployment/shopfleet-hub"},
+		"one pod is missing":   {func(f *HubFacts) { f.Deployment.Status.AvailableReplicas = 1 }, []string{"Deployment False PodsNotAvailable"}, "kubectl describe pods -n shopfleet-system"},
+		"a stuck update": {func(f *HubFacts) {
+			f.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse}}
+		}, []string{"Deployment False NewPodsNotReady"}, "kubectl logs -n shopfleet-system -l app.kubernetes.io/name=shopfleet-hub"},
 		"no leader":              {func(f *HubFacts) { f.Lease.Spec.HolderIdentity = new("") }, []string{"Leader False LeaseExpired"}, "kubectl logs"},
 		"a silent leader":        {func(f *HubFacts) { f.Lease.Spec.RenewTime.Time = now.Add(-2 * time.Minute) }, []string{"Leader False LeaseExpired"}, "kubectl logs"},
 		"a missing definition":   {func(f *HubFacts) { f.Definitions = crds.DefinitionFacts{Absent: []string{"a"}} }, []string{"Definitions False DefinitionMissing"}, again},
 		"an old definition":      {func(f *HubFacts) { f.Definitions = crds.DefinitionFacts{Outdated: []string{"a"}} }, []string{"Definitions False DefinitionOutdated"}, again},
 		"a deleted definition":   {func(f *HubFacts) { f.Definitions = crds.DefinitionFacts{Deleting: []string{"a"}} }, []string{"Definitions False DefinitionDeleting"}, "kubectl get a -A"},
 		"a missing policy":       {func(f *HubFacts) { f.MissingPolicies = []string{"a"} }, []string{"AdmissionPolicies False PolicyMissing"}, again},
-		"an old plugin":          {func(f *HubFacts) { f.Plugin = "v1.1.0" }, []string{"Version False VersionSkew"}, "kubectl-shopfleet"},
+		"an old plugin":          {func(f *HubFacts) { f.Plugin = "v1.0.0" }, []string{"Version False VersionSkew"}, "kubectl-shopfleet"},
 		"unscalable":             {func(f *HubFacts) { f.Unscalable = []string{"a/shop"} }, nil, ""},
 		"an unknown version":     {func(f *HubFacts) { f.Hub = "" }, nil, ""},
 		"a Lease not to be read": {func(f *HubFacts) { f.Unreadable[CheckLeader] = forbidden }, nil, ""},
@@ -152,5 +168,21 @@ func TestMissingPolicies(t *testing.T) {
 				t.Errorf("failed checks %+v, want one whose message ends with %q", failures, tt.want)
 			}
 		})
+	}
+}
+
+// TestNewKubernetes: a version that is newer than those of the tests is said, and does not fail.
+func TestNewKubernetes(t *testing.T) {
+	t.Parallel()
+	for server, want := range map[string]string{"v1.36.3": "", "": "", "v1.99.0": "the cluster runs Kubernetes v1.99.0, and 1.36 is the newest that this release was tested with"} {
+		m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
+		m.Status.KubernetesVersion, m.Status.Conditions = server, []metav1.Condition{condition(v1.ConditionReady, metav1.ConditionTrue, v1.ReasonConnected)}
+		all := Member(m, "v1.2.3")
+		if failed := Failures(all); len(failed) > 0 {
+			t.Errorf("%q fails: %+v", server, failed)
+		}
+		if last := all[len(all)-1]; last.Check == kubernetesVersion != (want != "") || want != "" && last.Message != want {
+			t.Errorf("%q: the last check is %+v, want the message %q", server, last, want)
+		}
 	}
 }

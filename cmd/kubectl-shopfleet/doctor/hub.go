@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -73,11 +74,11 @@ func Hub(f HubFacts, now time.Time) []Check {
 }
 
 func good(name, reason string) Check {
-	return Check{Member: HubName, Check: name, Status: metav1.ConditionTrue, Reason: reason}
+	return Check{Object: HubName, Check: name, Status: metav1.ConditionTrue, Reason: reason}
 }
 
 func bad(name, reason, message, remedy string) Check {
-	return Check{Member: HubName, Check: name, Status: metav1.ConditionFalse, Reason: reason, Message: message, Remedy: remedy, Failed: true}
+	return Check{Object: HubName, Check: name, Status: metav1.ConditionFalse, Reason: reason, Message: message, Remedy: remedy, Failed: true}
 }
 
 func (f *HubFacts) logs() string {
@@ -85,12 +86,16 @@ func (f *HubFacts) logs() string {
 }
 
 // alive reports whether a leader renews the Lease.
-func (f *HubFacts) alive(now time.Time) bool {
-	if f.Lease == nil || ptr.Deref(f.Lease.Spec.HolderIdentity, "") == "" || f.Lease.Spec.RenewTime == nil {
-		return false
+func (f *HubFacts) alive(now time.Time) bool { return now.Before(LeadsUntil(f.Lease)) }
+
+// LeadsUntil returns the end of the time for which a Lease counts as renewed, by the clock of the user; zero if it is nil or
+// has no holder.
+func LeadsUntil(lease *coordinationv1.Lease) time.Time {
+	if lease == nil || ptr.Deref(lease.Spec.HolderIdentity, "") == "" || lease.Spec.RenewTime == nil {
+		return time.Time{}
 	}
-	silence := max(minSilence, 2*time.Duration(ptr.Deref(f.Lease.Spec.LeaseDurationSeconds, 0))*time.Second)
-	return now.Sub(f.Lease.Spec.RenewTime.Time) < silence
+	silence := max(minSilence, 2*time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second)
+	return lease.Spec.RenewTime.Add(silence)
 }
 
 func (f *HubFacts) deployment(now time.Time) Check {
@@ -111,10 +116,21 @@ func (f *HubFacts) deployment(now time.Time) Check {
 	case have < want:
 		return bad(CheckDeployment, "PodsNotAvailable", message,
 			fmt.Sprintf("kubectl describe pods -n %s -l app.kubernetes.io/name=%s", f.Namespace, f.Name))
+	case f.stuck():
+		// Those of the release before are available meanwhile.
+		return bad(CheckDeployment, "NewPodsNotReady", message+", and a new one does not become ready",
+			fmt.Sprintf("kubectl logs -n %s -l app.kubernetes.io/name=%s --tail=-1 --prefix", f.Namespace, f.Name))
 	}
 	check := good(CheckDeployment, "Available")
 	check.Message = message
 	return check
+}
+
+// stuck reports whether an update of the Deployment has not got on for longer than it allows.
+func (f *HubFacts) stuck() bool {
+	return slices.ContainsFunc(f.Deployment.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+		return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse
+	})
 }
 
 func (f *HubFacts) leader(now time.Time) Check {
@@ -149,12 +165,17 @@ func (f *HubFacts) policies() Check {
 		return good(CheckPolicies, "Installed")
 	}
 	missing := slices.Compact(slices.Sorted(slices.Values(f.MissingPolicies)))
+	remedy := again
+	// The Operator Lifecycle Manager labels what it installs, and installs no policies.
+	if f.Deployment != nil && f.Deployment.Labels["olm.owner"] != "" {
+		remedy = "Apply the policies of the hub's release: kubectl apply --server-side -f install-hub-policies.yaml"
+	}
 	return bad(CheckPolicies, "PolicyMissing",
-		"deletion is not protected, Plans are refused, or users are not warned, policies or bindings that are missing: "+strings.Join(missing, ", "), again)
+		"deletion is not protected, Plans are refused, or users are not warned, policies or bindings that are missing: "+strings.Join(missing, ", "), remedy)
 }
 
 func (f *HubFacts) version() Check {
-	check := Check{Member: HubName, Check: CheckVersion,
+	check := Check{Object: HubName, Check: CheckVersion,
 		Message: fmt.Sprintf("hub %s, plugin %s", cmp.Or(f.Hub, "unknown"), cmp.Or(f.Plugin, "unknown"))}
 	return ofSkew(check, Skew(f.Hub, f.Plugin), "Use kubectl-shopfleet of the version of the hub, or upgrade the hub: kubectl shopfleet install hub")
 }

@@ -37,7 +37,7 @@ func (f *HubFacts) scale() Check {
 	}
 	namespace, name, _ := strings.Cut(f.Unscalable[0], "/")
 	return Check{
-		Member: HubName, Check: CheckScale, Status: metav1.ConditionFalse, Reason: "FrontendReplicasNotSet",
+		Object: HubName, Check: CheckScale, Status: metav1.ConditionFalse, Reason: "FrontendReplicasNotSet",
 		Message: "a HorizontalPodAutoscaler or KEDA cannot read the replicas of " + strings.Join(named, ", ") + ": spec.frontend.replicas is not set",
 		Remedy:  fmt.Sprintf("If something is to scale them, set spec.frontend.replicas: kubectl scale ecommerceapp %s -n %s --replicas=NUMBER", name, namespace),
 	}

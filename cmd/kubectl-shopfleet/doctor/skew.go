@@ -9,7 +9,7 @@ const (
 	SkewUnknown     = "Unknown"
 )
 
-// Skew compares the versions of two programs, which must have the same minor version.
+// Skew compares the versions of two programs, which may be one minor version of the same major version apart.
 func Skew(a, b string) string {
 	if a == "" || b == "" {
 		return SkewUnknown
@@ -25,7 +25,7 @@ func Skew(a, b string) string {
 	if err != nil {
 		return SkewUnknown
 	}
-	if first.Major() == second.Major() && first.Minor() == second.Minor() {
+	if first.Major() == second.Major() && max(first.Minor(), second.Minor())-min(first.Minor(), second.Minor()) <= 1 {
 		return SkewSupported
 	}
 	return SkewUnsupported

@@ -29,54 +29,66 @@ var (
 )
 
 const (
-	// pollTimeout bounds the wait for a CRD. A server under load takes some seconds to
-	// establish one, and more to delete it.
+	// pollTimeout bounds the waits of Apply. A server under load takes some seconds to
+	// establish a CRD, and more to delete an object.
 	pollTimeout = 30 * time.Second
 	pollPeriod  = 200 * time.Millisecond
 )
 
-// errPollTimeout is the cause of a poll that ends after pollTimeout.
-var errPollTimeout = errors.New("waited " + pollTimeout.String())
+// errPollTimeout ends a poll at the deadline of its context.
+var errPollTimeout = errors.New("timed out")
 
-// poll repeats the check until it returns true. It returns errPollTimeout after pollTimeout.
+// poll repeats the check until it returns true. It returns errPollTimeout after the deadline of ctx.
 func poll(ctx context.Context, check func(context.Context) (bool, error)) error {
-	bounded, cancel := context.WithTimeoutCause(ctx, pollTimeout, errPollTimeout)
-	defer cancel()
-	err := wait.PollUntilContextCancel(bounded, pollPeriod, true, check)
-	// The error may come from a request that the timeout interrupted.
-	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(bounded), errPollTimeout) {
+	err := wait.PollUntilContextCancel(ctx, pollPeriod, true, check)
+	// The error may come from a request that the deadline interrupted.
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return errPollTimeout
 	}
 	return err
 }
 
-// await waits until the CRDs are served.
+// await waits until the CRDs are served, for each at most pollTimeout.
 func (a applier) await(ctx context.Context, definitions []*unstructured.Unstructured) error {
 	for _, definition := range definitions {
 		if a.dryRun {
 			continue
 		}
-		var why string
-		err := poll(ctx, func(ctx context.Context) (bool, error) {
-			live, err := a.read(ctx, definition)
-			if err != nil || live == nil {
-				return false, err
-			}
-			var established bool
-			established, why = condition(live, "Established")
-			return established, nil
-		})
-		if errors.Is(err, errPollTimeout) {
-			return fmt.Errorf("waiting for CRD %q: %w: %s", definition.GetName(), ErrNotEstablished, why)
-		}
-		if err != nil {
+		if err := a.established(ctx, definition); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// gone waits until an object that is being deleted is gone.
+// established waits until a CRD is served, at most pollTimeout.
+func (a applier) established(ctx context.Context, definition *unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+	defer cancel()
+	var why string
+	err := poll(ctx, func(ctx context.Context) (bool, error) {
+		live, err := a.read(ctx, definition)
+		if err != nil || live == nil {
+			return false, err
+		}
+		var established bool
+		established, why = condition(live, "Established")
+		return established, nil
+	})
+	if errors.Is(err, errPollTimeout) {
+		return fmt.Errorf("waiting for CRD %q: %w: %s", definition.GetName(), ErrNotEstablished, why)
+	}
+	return err
+}
+
+// goneSoon waits until an object that is being deleted is gone, at most pollTimeout.
+func (a applier) goneSoon(ctx context.Context, object *unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+	defer cancel()
+	return a.gone(ctx, object)
+}
+
+// gone waits until an object that is being deleted is gone. After the deadline of ctx it returns ErrTerminating.
 func (a applier) gone(ctx context.Context, object *unstructured.Unstructured) error {
 	err := poll(ctx, func(ctx context.Context) (bool, error) {
 		live, err := a.read(ctx, object)
@@ -89,7 +101,7 @@ func (a applier) gone(ctx context.Context, object *unstructured.Unstructured) er
 	return err
 }
 
-// Gone waits until the removed objects of the plan are gone.
+// Gone waits until the removed objects of the plan are gone. After the deadline of ctx it returns ErrTerminating.
 func (p Plan) Gone(ctx context.Context, c client.Client) error {
 	a := applier{client: c}
 	for _, object := range p.Objects {

@@ -154,7 +154,7 @@ func (a applier) apply(ctx context.Context, object *unstructured.Unstructured) (
 	}
 	if live != nil && live.GetDeletionTimestamp() != nil && !a.dryRun {
 		// It would be deleted with the changes.
-		if err := a.gone(ctx, object); err != nil {
+		if err := a.goneSoon(ctx, object); err != nil {
 			return done, err
 		}
 		live = nil

@@ -21,10 +21,10 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 )
 
-// Why an agent is not deleted.
 var (
+	// ErrNotHandedOver is returned if the hub does not take the EcommerceApps of an agent over in time.
+	ErrNotHandedOver = errors.New("EcommerceApps have not been handed over")
 	errAgentNeeded   = errors.New("its agent runs EcommerceApps")
-	errNotHandedOver = errors.New("EcommerceApps have not been handed over")
 )
 
 // handoverPeriod is the time between checks of copies that are handed over.
@@ -37,6 +37,8 @@ type Agent struct {
 	// kept, so that renewing the token does not change it; Default is for the first
 	// installation.
 	Image, Default string
+	// PullSecrets are the names of Secrets with which nodes pull the image. Without any, the current ones are kept too.
+	PullSecrets []string
 	// DryRun makes Install and Remove send dry-run requests only.
 	DryRun bool
 	// Query watches the member.
@@ -45,8 +47,8 @@ type Agent struct {
 	Say func(format string, args ...any)
 }
 
-func (a Agent) plan(image string) (installer.Plan, error) {
-	objects, err := config.Spoke.Install(config.Installation{Image: image})
+func (a Agent) plan(wanted config.Installation) (installer.Plan, error) {
+	objects, err := config.Spoke.Install(wanted)
 	if err != nil {
 		return installer.Plan{}, fmt.Errorf("reading the manifests of the agent: %w", err)
 	}
@@ -60,35 +62,43 @@ func (a Agent) report(done installer.Result) error {
 	return nil
 }
 
-// image returns the image to install.
-func (a Agent) image(ctx context.Context) (string, error) {
-	if a.Image != "" {
-		return a.Image, nil
+// wanted returns the image and the pull Secrets to install.
+func (a Agent) wanted(ctx context.Context) (config.Installation, error) {
+	wanted := config.Installation{Image: a.Image, PullSecrets: a.PullSecrets}
+	if a.Image == "" {
+		wanted.Image = a.Default
 	}
 	deployment := &appsv1.Deployment{}
 	err := a.Member.Client.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: config.SpokeServiceAccount}, deployment)
 	switch {
 	case apierrors.IsNotFound(err):
-		return a.Default, nil
+		return wanted, nil
 	case err != nil:
-		return "", fmt.Errorf("looking for an agent on the member: %w", err)
-	case len(deployment.Spec.Template.Spec.Containers) == 0:
-		return a.Default, nil
+		return wanted, fmt.Errorf("looking for an agent on the member: %w", err)
 	}
-	return deployment.Spec.Template.Spec.Containers[0].Image, nil
+	current := deployment.Spec.Template.Spec
+	if a.Image == "" && len(current.Containers) > 0 {
+		wanted.Image = current.Containers[0].Image
+	}
+	if len(a.PullSecrets) == 0 {
+		for _, secret := range current.ImagePullSecrets {
+			wanted.PullSecrets = append(wanted.PullSecrets, secret.Name)
+		}
+	}
+	return wanted, nil
 }
 
 // Install applies the agent and waits until its pods are ready.
 func (a Agent) Install(ctx context.Context) error {
-	image, err := a.image(ctx)
+	wanted, err := a.wanted(ctx)
 	if err != nil {
 		return err
 	}
-	plan, err := a.plan(image)
+	plan, err := a.plan(wanted)
 	if err != nil {
 		return err
 	}
-	a.Say("  installing the agent with image %s", image)
+	a.Say("  installing the agent with image %s", wanted.Image)
 	plan.DryRun = a.DryRun
 	if err := plan.Apply(ctx, a.Member.Client, a.report); err != nil || a.DryRun {
 		return err
@@ -107,12 +117,12 @@ func (a Agent) CheckUnused(ctx context.Context) error {
 		return err
 	}
 	return hint.With(fmt.Errorf("deleting the agent: %w: %d, for example %s/%s", errAgentNeeded, len(copies), copies[0].Namespace, copies[0].Name),
-		"Nothing was changed. Change the placement of the EcommerceApps first, or join with --mode agentless, or omit --remove-agent.")
+		"Nothing was changed. Change the placement of the EcommerceApps first, or join with --mode agentless, or omit --delete-agent.")
 }
 
 // Remove deletes the agent and its permissions, but neither CRDs nor the Namespace.
 func (a Agent) Remove(ctx context.Context) error {
-	plan, err := a.plan(a.Default)
+	plan, err := a.plan(config.Installation{Image: a.Default})
 	if err != nil {
 		return err
 	}
@@ -135,7 +145,7 @@ func set(mode v1.Mode) config.Set {
 
 // Narrow revokes the permissions that the hub needs only in the other mode, after the
 // switch. Switching from the agent, it waits until all copies are managed by the hub,
-// which needs the permissions to take them over.
+// which needs the permissions to take them over. After the deadline of ctx it returns ErrNotHandedOver.
 func (m Member) Narrow(ctx context.Context, mode v1.Mode) error {
 	if mode == v1.ModeAgent {
 		return m.remove(ctx, rolesOf(config.MemberClusterRole))
@@ -149,8 +159,8 @@ func (m Member) Narrow(ctx context.Context, mode v1.Mode) error {
 		}
 		return err == nil, err
 	})
-	if errors.Is(err, context.DeadlineExceeded) {
-		return hint.With(fmt.Errorf("revoking the permissions for the agent: %w", errNotHandedOver),
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return hint.With(fmt.Errorf("revoking the permissions for the agent: %w", ErrNotHandedOver),
 			"The hub continues with the handover. Do not delete the agent before this command succeeds.")
 	}
 	if err != nil {

@@ -226,7 +226,7 @@ func (l Leaving) Verify(hubUID, uid string, at Endpoint) error {
 		return nil
 	}
 	return hint.With(fmt.Errorf("verifying that the kubeconfig is that of %q: %w", l.Name, errOtherCluster),
-		"Nothing was changed. Name the kubeconfig of "+l.Name+" with --member-kubeconfig, or omit --revoke and --remove-agent.")
+		"Nothing was changed. Name the kubeconfig of "+l.Name+" with --member-kubeconfig, or omit --revoke and --delete-agent.")
 }
 
 // Find returns a member by its name.
@@ -248,7 +248,7 @@ func (h Hub) Find(ctx context.Context, name string) (Leaving, error) {
 		return l, fmt.Errorf("reading Secret %q: %w", h.Namespace+"/"+name, err)
 	}
 	if !l.member && !l.secret {
-		return l, hint.With(fmt.Errorf("finding MemberCluster %q: %w", name, errNotMember), "List all: kubectl shopfleet clusters")
+		return l, hint.With(fmt.Errorf("finding MemberCluster %q: %w", name, errNotMember), "List all: kubectl get memberclusters")
 	}
 	return l, nil
 }

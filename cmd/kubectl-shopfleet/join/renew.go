@@ -26,7 +26,7 @@ var (
 )
 
 // listMembers is the hint for a member that does not exist.
-const listMembers = "List all: kubectl shopfleet clusters"
+const listMembers = "List all: kubectl get memberclusters"
 
 // RequestRenewal makes the hub renew its token in a member. The request is a value that
 // the MemberCluster did not have before; status.lastHandledRenewAt then has it.
@@ -84,7 +84,7 @@ func connected(member *v1.MemberCluster) error {
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return nil
 	}
-	const withFile = "Renew it with your own credentials: kubectl shopfleet token renew %s --member-kubeconfig FILE"
+	const withFile = "Renew it with your own credentials: kubectl shopfleet renew %s --member-kubeconfig FILE"
 	if c.Reason == v1.ReasonUnauthorized || c.Reason == v1.ReasonExpired {
 		return hint.With(fmt.Errorf("renewing the token of %q: %w", member.Name, errRejected), fmt.Sprintf(withFile, member.Name))
 	}

@@ -108,7 +108,7 @@ func (w Waiting) notReady(member *v1.MemberCluster, last metav1.Condition) error
 
 // remedy returns the hint for the reason why a member is not ready.
 func (w Waiting) remedy(reason string) string {
-	const again = " The registration stays, and the hub retries. Watch it: kubectl shopfleet clusters -w"
+	const again = " The registration stays, and the hub retries. Watch it: kubectl get memberclusters -w"
 	switch reason {
 	case v1.ReasonConnecting, v1.ReasonProbeFailed, v1.ReasonClusterUnreachable:
 		if w.At.Loopback() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,34 +14,107 @@ import (
 )
 
 // Apps lists EcommerceApps.
-func Apps(apps []v1.EcommerceApp, o Options) string {
+func Apps(apps []v1.EcommerceApp, now time.Time) *metav1.Table {
 	t := newTable([]string{"NAME", "PHASE", "READY", "CLUSTERS", "REGIONS", "AGE", "MESSAGE"}, "IMAGE", "LAST BACKUP")
 	for i := range apps {
 		app := &apps[i]
 		addRow(t, app,
 			app.Name, string(app.Status.Phase), app.Status.Ready, fmt.Sprint(app.Status.ClusterCount), fmt.Sprint(app.Status.RegionCount),
-			age(o.Now, &app.CreationTimestamp), app.Status.Message, cmp.Or(app.Spec.Frontend.Image, app.Spec.Image), age(o.Now, app.Status.LastBackupTime))
+			age(now, &app.CreationTimestamp), app.Status.Message, cmp.Or(app.Spec.Frontend.Image, app.Spec.Image), age(now, app.Status.LastBackupTime))
 	}
-	return Text(t, o)
+	return t
 }
 
-// App describes one EcommerceApp: a headline, its components by region and cluster,
+// App describes one EcommerceApp: a headline, its regions and its clusters, of which a wide table has the components,
 // and how many clusters its placement rejected, if the table is wide or there are no others.
 func App(app *v1.EcommerceApp, o Options) string {
-	o.AllNamespaces = false // The headline has it.
+	app = inRegions(app, o.Regions)
 	text := headline(app) + "\n" + leftBehind(app)
 	if rendering := app.Status.RenderingSummary(); rendering != "" {
 		text += rendering + "\n"
 	}
-	if len(app.Status.Clusters) == 0 {
+	switch {
+	case len(app.Status.Clusters) == 0 && len(o.Regions) == 0:
 		text += Text(components(app, o), o)
-	} else {
-		text += Text(clusters(app, o), o)
+	case o.Wide:
+		text += Text(regions(app, o), o) + "\n" + Text(clusters(app, o), o)
+	default:
+		text += Text(regions(app, o), o) + "\n" + Text(Clusters(app, o), o)
 	}
-	if o.Wide || len(app.Status.Clusters) == 0 {
+	if o.Wide || len(app.Status.Clusters) == 0 && len(o.Regions) == 0 {
 		text += Text(rejected(app), o)
 	}
 	return text
+}
+
+// inRegions returns an application with the status of some regions only, or as it is without any.
+func inRegions(app *v1.EcommerceApp, names []string) *v1.EcommerceApp {
+	if len(names) == 0 {
+		return app
+	}
+	app = app.DeepCopy()
+	app.Status.Regions = slices.DeleteFunc(app.Status.Regions, func(r v1.RegionStatus) bool { return !slices.Contains(names, r.Name) })
+	app.Status.Clusters = slices.DeleteFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool {
+		return !slices.Contains(names, cmp.Or(c.Region, unknown))
+	})
+	return app
+}
+
+// regions lists the regions of an EcommerceApp. AGE is that of the oldest observation of a region.
+func regions(app *v1.EcommerceApp, o Options) *metav1.Table {
+	t := newTable([]string{"REGION", "CLUSTERS", "PHASE", "REPLICAS", "AGE"})
+	for i := range app.Status.Regions {
+		r := &app.Status.Regions[i]
+		addRow(t, nil, r.Name, fraction(r.ReadyClusters, r.Clusters), string(r.Phase), fraction(r.ReadyReplicas, r.Replicas), age(o.Now, r.OldestObservationTime))
+	}
+	return t
+}
+
+// byRegion returns the clusters of an EcommerceApp by region and name.
+func byRegion(app *v1.EcommerceApp) []v1.ClusterStatus {
+	return slices.SortedStableFunc(slices.Values(app.Status.Clusters), func(a, b v1.ClusterStatus) int {
+		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// Clusters lists the clusters of an EcommerceApp, one in a row. The age is in the column columnAge.
+func Clusters(app *v1.EcommerceApp, o Options) *metav1.Table {
+	t := newTable([]string{"REGION", "CLUSTER", "READY", "PHASE", "REPLICAS", columnAge, "REASON"})
+	for _, c := range byRegion(inRegions(app, o.Regions)) {
+		phase := c.Phase
+		if c.Stale {
+			phase = v1.PhaseUnknown
+		}
+		addRow(t, app, c.Region, c.Name, boolean(c.Ready && !c.Stale), string(phase), fraction(c.ReadyReplicas, c.Replicas), observed(&c, o), c.Reason)
+	}
+	return t
+}
+
+// columnAge is the name of a column whose cells change with the time alone.
+const columnAge = "AGE"
+
+// Changed returns a table without the rows that are equal to one of before but for their age. It adds the others to
+// before, which has the last row about each cluster.
+func Changed(t *metav1.Table, before map[string]string) *metav1.Table {
+	age := slices.IndexFunc(t.ColumnDefinitions, func(c metav1.TableColumnDefinition) bool { return c.Name == columnAge })
+	t.Rows = slices.DeleteFunc(t.Rows, func(row metav1.TableRow) bool {
+		key, now := fmt.Sprint(row.Cells[:2]...), fmt.Sprint(row.Cells[:age], row.Cells[age+1:])
+		if o, ok := row.Object.Object.(metav1.Object); ok {
+			key = o.GetNamespace() + " " + key
+		}
+		same := before[key] == now
+		before[key] = now
+		return same
+	})
+	return t
+}
+
+// observed returns the age of what is known of a cluster.
+func observed(c *v1.ClusterStatus, o Options) string {
+	if c.Stale {
+		return age(o.Now, c.LastObservedTime) + " (stale)"
+	}
+	return age(o.Now, c.LastObservedTime)
 }
 
 // leftBehind names the clusters in which something was bad before they got the revision, or returns an empty string.
@@ -116,15 +190,9 @@ func clusters(app *v1.EcommerceApp, o Options) *metav1.Table {
 		wide = append([]string{"REVISION"}, wide...)
 	}
 	t := newTable([]string{"REGION", "CLUSTER", "COMPONENT", "READY", "PHASE", "AGE"}, wide...)
-	sorted := slices.SortedStableFunc(slices.Values(app.Status.Clusters), func(a, b v1.ClusterStatus) int {
-		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Name, b.Name))
-	})
+	sorted := byRegion(app)
 	for i := range sorted {
 		c := &sorted[i]
-		observed := age(o.Now, c.LastObservedTime)
-		if c.Stale {
-			observed += " (stale)"
-		}
 		parts := c.Components
 		if len(parts) == 0 {
 			parts = []v1.ClusterComponentStatus{{Phase: c.Phase, Ready: c.Ready}}
@@ -139,7 +207,7 @@ func clusters(app *v1.EcommerceApp, o Options) *metav1.Table {
 			if c.Stale {
 				phase = v1.PhaseUnknown
 			}
-			cells := []string{c.Region, c.Name, part.Name, boolean(part.Ready && !c.Stale), string(phase), observed}
+			cells := []string{c.Region, c.Name, part.Name, boolean(part.Ready && !c.Stale), string(phase), observed(c, o)}
 			if app.Status.Rollout != nil {
 				cells = append(cells, fmt.Sprint(c.Revision))
 			}

@@ -5,25 +5,30 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Backups lists Backups, the newest first.
-func Backups(backups []v1.Backup, o Options) string {
-	t := newTable([]string{"NAME", "APP", "CLUSTER", "PHASE", "SIZE", "AGE", "MESSAGE"}, "CONSISTENCY", "PLACES", "VERIFIED")
-	backups = slices.SortedFunc(slices.Values(backups), func(a, b v1.Backup) int {
+// NewestFirst sorts Backups by the time whose state they have.
+func NewestFirst(backups []v1.Backup) {
+	slices.SortFunc(backups, func(a, b v1.Backup) int {
 		return cmp.Or(pointInTime(&b).Compare(pointInTime(&a).Time), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// Backups lists Backups.
+func Backups(backups []v1.Backup, now time.Time) *metav1.Table {
+	t := newTable([]string{"NAME", "APP", "CLUSTER", "PHASE", "SIZE", "AGE", "MESSAGE"}, "CONSISTENCY", "PLACES", "VERIFIED")
 	for i := range backups {
 		b := &backups[i]
 		addRow(t, b,
-			b.Name, b.Spec.AppRef.Name, b.Spec.ClusterRef.Name, string(b.Status.Phase), b.Status.Size, age(o.Now, pointInTime(b)), b.Status.Message,
-			string(b.Status.Consistency), strings.Join(places(b), ","), age(o.Now, b.Status.LastVerifiedTime))
+			b.Name, b.Spec.AppRef.Name, b.Spec.ClusterRef.Name, string(b.Status.Phase), b.Status.Size, age(now, pointInTime(b)), b.Status.Message,
+			string(b.Status.Consistency), strings.Join(places(b), ","), age(now, b.Status.LastVerifiedTime))
 	}
-	return Text(t, o)
+	return t
 }
 
 // pointInTime returns the time whose state a Backup has: the time of its snapshot, or

@@ -39,7 +39,8 @@ func TestBackups(t *testing.T) {
 			s.Snapshots[0].Copies = []v1.CloudSnapshot{{Region: "us-east-1", State: "Copying"}, {Region: "us-west-2"}}
 		}),
 	}
-	check(t, Backups(backups, Options{Now: now(), Wide: true}), `
+	NewestFirst(backups)
+	check(t, Text(Backups(backups, now()), Options{Wide: true}), `
 NAME          APP    CLUSTER   PHASE       SIZE   AGE   MESSAGE   CONSISTENCY   PLACES                                              VERIFIED
 snapshots     shop   eu-1      Completed   -      3h    -         -             eu-west-1,us-east-1 (Copying),us-west-2 (missing)   -
 sent          shop   eu-1      Completed   -      4h    -         -             claim/shop-dumps,bucket/archive                     -

@@ -11,26 +11,26 @@ import (
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	all := []doctor.Check{
-		{Member: doctor.HubName, Check: "Leader", Status: "True", Reason: "LeaseRenewed"},
-		{Member: "eu-1", Check: "Ready", Status: "True", Reason: "Connected"},
-		{Member: "us-1", Check: "Connected", Status: "False", Reason: "ProbeFailed", Message: "no route", Remedy: "Restore the network."},
-		{Member: "us-1", Check: "StorageReady", Status: "True", Reason: "Provisioned"},
+		{Object: doctor.HubName, Check: "Leader", Status: "True", Reason: "LeaseRenewed"},
+		{Object: "eu-1", Check: "Ready", Status: "True", Reason: "Connected"},
+		{Object: "us-1", Check: "Connected", Status: "False", Reason: "ProbeFailed", Message: "no route", Remedy: "Restore the network."},
+		{Object: "us-1", Check: "StorageReady", Status: "True", Reason: "Provisioned"},
 	}
-	want := `MEMBER   CHECK       STATUS   REASON        REMEDY
+	want := `OBJECT   CHECK       STATUS   REASON        REMEDY
 (hub)    all         ok       -             -
 eu-1     all         ok       -             -
 us-1     Connected   False    ProbeFailed   Restore the network.
 `
-	if diff := cmp.Diff(want, Checks(all, Options{})); diff != "" {
+	if diff := cmp.Diff(want, Text(Checks(all, false), Options{})); diff != "" {
 		t.Errorf("checks (-want +got):\n%s", diff)
 	}
-	wide := `MEMBER   CHECK          STATUS   REASON         REMEDY                 MESSAGE
+	wide := `OBJECT   CHECK          STATUS   REASON         REMEDY                 MESSAGE
 (hub)    Leader         True     LeaseRenewed   -                      -
 eu-1     Ready          True     Connected      -                      -
 us-1     Connected      False    ProbeFailed    Restore the network.   no route
 us-1     StorageReady   True     Provisioned    -                      -
 `
-	if diff := cmp.Diff(wide, Checks(all, Options{Wide: true})); diff != "" {
+	if diff := cmp.Diff(wide, Text(Checks(all, true), Options{Wide: true})); diff != "" {
 		t.Errorf("all checks (-want +got):\n%s", diff)
 	}
 }

@@ -1,4 +1,4 @@
-// Package printers turns objects into the tables that kubectl shopfleet prints.
+// Package printers turns objects into the tables that the plugin prints.
 //
 // # Purpose
 //
@@ -8,7 +8,7 @@
 // # Non-goals
 //
 // The package has no machine-readable output, since that is the objects themselves, and
-// redraws nothing: package tty does.
+// redraws nothing.
 //
 // # Trade-offs
 //

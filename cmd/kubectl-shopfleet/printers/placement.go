@@ -1,12 +1,14 @@
 package printers
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 	"github.com/shopfleet/shopfleet/hub/runbook"
 )
 
 // Placement lists what a placement decides about each cluster.
-func Placement(results []placement.Result) string {
+func Placement(results []placement.Result) *metav1.Table {
 	t := newTable([]string{"CLUSTER", "DECISION", "REASON", "MESSAGE"})
 	for _, r := range results {
 		message := r.Message
@@ -15,5 +17,5 @@ func Placement(results []placement.Result) string {
 		}
 		addRow(t, nil, r.Cluster, string(r.Decision), r.Reason, message)
 	}
-	return Text(t, Options{})
+	return t
 }

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Recover lists what a restored hub found and a user has to settle: clusters of EcommerceApps,
-// and MemberClusters that another hub manages.
-func Recover(apps []v1.EcommerceApp, members []v1.MemberCluster, o Options) string {
+// Recover lists what a user has to settle: clusters of EcommerceApps that a restored hub found, copies that no
+// EcommerceApp owns, each with the name of its cluster as a label, and MemberClusters that another hub manages.
+func Recover(apps, orphans []v1.EcommerceApp, members []v1.MemberCluster, now time.Time) *metav1.Table {
 	t := newTable([]string{"NAME", "CLUSTER", "REASON", "FOUND", "SETTLE"}, "ORIGIN", "MESSAGE")
 	for i := range apps {
 		app := &apps[i]
@@ -20,14 +23,22 @@ func Recover(apps []v1.EcommerceApp, members []v1.MemberCluster, o Options) stri
 			}
 		}
 	}
+	for i := range orphans {
+		c := &orphans[i]
+		addRow(t, c, c.Name, c.Labels[v1.ClusterLabel], reasonOrphan, "a copy of age "+age(now, &c.CreationTimestamp), "adopt, delete",
+			c.Annotations[v1.HubAppUIDAnnotation], "")
+	}
 	for i := range members {
 		m := &members[i]
 		hub, _, _ := strings.Cut(m.Status.OtherHub, "/")
 		ready := Readiness(m)
 		addRow(t, m, "", m.Name, ready.Reason, "hub "+cmp.Or(hub, "unknown"), "take-over", m.Status.OtherHub, ready.Message)
 	}
-	return Text(t, o)
+	return t
 }
+
+// reasonOrphan stands for the reason of a copy that no EcommerceApp owns: there is no status to have it.
+const reasonOrphan = "Orphan"
 
 // Waits reports whether something in a cluster waits for the user.
 func Waits(c *v1.ClusterStatus) bool {

@@ -25,16 +25,18 @@ func TestRecover(t *testing.T) {
 	member.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Reason: v1.ReasonManagedByAnotherHub}}
 	nameless := *member.DeepCopy()
 	nameless.Name, nameless.Status.OtherHub = "us-5", "/41"
-	check(t, Recover([]v1.EcommerceApp{app}, []v1.MemberCluster{member, nameless}, Options{AllNamespaces: true}), `
-NAMESPACE    NAME   CLUSTER   REASON                FOUND                                 SETTLE
-production   shop   asia-1    NewerInMember         generation 9, the hub has 3           import, overwrite
-production   shop   eu-1      NewerInMember         another application                   import, overwrite
-production   shop   eu-2      DeletedInMember       its deletion                          delete, overwrite
-production   shop   eu-3      ClusterUnreachable    generation 8, the hub has 3           import, overwrite
-production   shop   eu-4      ClusterUnreachable    left by generation 9, the hub has 3   placement, overwrite
-production   shop   us-1      NewerElsewhere        generation 9, the hub has 3           placement, overwrite
-production   shop   us-2      NewerElsewhere        -                                     -
-             -      us-4      ManagedByAnotherHub   hub h                                 take-over
-             -      us-5      ManagedByAnotherHub   hub unknown                           take-over
+	orphan := v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "production", Name: "left", Labels: map[string]string{v1.ClusterLabel: "us-1"}}}
+	check(t, Text(Recover([]v1.EcommerceApp{app}, []v1.EcommerceApp{orphan}, []v1.MemberCluster{member, nameless}, now()), Options{}), `
+NAME   CLUSTER   REASON                FOUND                                 SETTLE
+shop   asia-1    NewerInMember         generation 9, the hub has 3           import, overwrite
+shop   eu-1      NewerInMember         another application                   import, overwrite
+shop   eu-2      DeletedInMember       its deletion                          delete, overwrite
+shop   eu-3      ClusterUnreachable    generation 8, the hub has 3           import, overwrite
+shop   eu-4      ClusterUnreachable    left by generation 9, the hub has 3   placement, overwrite
+shop   us-1      NewerElsewhere        generation 9, the hub has 3           placement, overwrite
+shop   us-2      NewerElsewhere        -                                     -
+left   us-1      Orphan                a copy of age -                       adopt, delete
+-      us-4      ManagedByAnotherHub   hub h                                 take-over
+-      us-5      ManagedByAnotherHub   hub unknown                           take-over
 `)
 }

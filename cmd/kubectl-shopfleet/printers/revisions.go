@@ -14,22 +14,19 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Revisions lists the revisions of an EcommerceApp, the newest first.
-func Revisions(app *v1.EcommerceApp, revisions []appsv1.ControllerRevision, o Options) string {
+// Revisions lists the revisions of an EcommerceApp.
+func Revisions(app *v1.EcommerceApp, revisions []appsv1.ControllerRevision, now time.Time) *metav1.Table {
 	t := newTable([]string{"REVISION", "CLUSTERS", "HEALTHY", "AGE", "IMAGES", "NOTE"})
-	revisions = slices.SortedFunc(slices.Values(revisions), func(a, b appsv1.ControllerRevision) int {
-		return cmp.Compare(b.Revision, a.Revision)
-	})
 	for i := range revisions {
 		r := &revisions[i]
 		healthy := none
 		if at, err := time.Parse(time.RFC3339, r.Annotations[v1.CompletedAtAnnotation]); err == nil {
-			healthy = age(o.Now, &metav1.Time{Time: at})
+			healthy = age(now, &metav1.Time{Time: at})
 		}
-		addRow(t, r, fmt.Sprint(r.Revision), fmt.Sprint(clustersWith(app, r.Revision)), healthy, age(o.Now, &r.CreationTimestamp),
+		addRow(t, r, fmt.Sprint(r.Revision), fmt.Sprint(clustersWith(app, r.Revision)), healthy, age(now, &r.CreationTimestamp),
 			images(r.Data.Raw), note(app.Status.Rollout, r.Revision))
 	}
-	return Text(t, o)
+	return t
 }
 
 func clustersWith(app *v1.EcommerceApp, revision int64) int {

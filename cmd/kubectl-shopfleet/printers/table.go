@@ -20,8 +20,10 @@ type Options struct {
 	Now time.Time
 	// Wide adds the columns that do not fit on every terminal.
 	Wide bool
-	// AllNamespaces adds the namespace of the objects.
-	AllNamespaces bool
+	// NoHeaders leaves out the names of columns.
+	NoHeaders bool
+	// Regions are the regions to show; empty for all.
+	Regions []string
 }
 
 // newTable returns a table with columns, and wide ones that are optional.
@@ -52,7 +54,7 @@ func addRow(t *metav1.Table, object runtime.Object, cells ...string) {
 func Text(t *metav1.Table, o Options) string {
 	var b strings.Builder
 	// Writing to a strings.Builder does not fail.
-	_ = printers.NewTablePrinter(printers.PrintOptions{Wide: o.Wide, WithNamespace: o.AllNamespaces}).PrintObj(t, &b)
+	_ = printers.NewTablePrinter(printers.PrintOptions{Wide: o.Wide, NoHeaders: o.NoHeaders}).PrintObj(t, &b)
 	return b.String()
 }
 
@@ -75,11 +77,11 @@ func boolean(yes bool) string {
 	return string(metav1.ConditionFalse)
 }
 
-// Rows formats rows that are not about objects.
-func Rows(columns []string, rows [][]string) string {
-	t := newTable(columns)
+// Rows lists rows that are not about objects. The last columns are optional.
+func Rows(rows [][]string, columns []string, wide ...string) *metav1.Table {
+	t := newTable(columns, wide...)
 	for _, row := range rows {
 		addRow(t, nil, row...)
 	}
-	return Text(t, Options{})
+	return t
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -22,51 +21,6 @@ func check(t *testing.T, got, want string) {
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
-}
-
-func cluster(name string, change func(*v1.MemberCluster)) v1.MemberCluster {
-	c := v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: *ago(26 * time.Hour)}}
-	c.Status = v1.MemberClusterStatus{
-		Conditions:        []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonConnected, Message: "the cluster answers"}},
-		KubernetesVersion: "v1.36.3", Provider: v1.ProviderAWS, Region: "eu-west-1", Zones: []string{"eu-west-1a", "eu-west-1b"},
-		Nodes: 3, ReadyNodes: 2, Apps: 1, OrphanCount: 2, Capabilities: []string{"ingress", "metrics"}, LastObservedTime: ago(90 * time.Second),
-		Allocatable: v1.ResourceList{
-			v1.ResourceMemory: resource.MustParse("48Gi"), v1.ResourceCPU: resource.MustParse("12"),
-		},
-		Requested: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2500m"), v1.ResourcePods: resource.MustParse("31")},
-	}
-	change(&c)
-	return c
-}
-
-func TestClusters(t *testing.T) {
-	clusters := []v1.MemberCluster{
-		cluster("eu-1", func(*v1.MemberCluster) {}),
-		cluster("new", func(c *v1.MemberCluster) { c.Status = v1.MemberClusterStatus{} }),
-		cluster("lost-cluster", func(c *v1.MemberCluster) {
-			c.Status.Conditions[0].Status, c.Status.Conditions[0].Reason = metav1.ConditionFalse, v1.ReasonProbeFailed
-			c.CreationTimestamp = *ago(-time.Hour) // A server whose clock is ahead.
-		}),
-		cluster("cordoned", func(c *v1.MemberCluster) { c.Spec.Scheduling = v1.SchedulingCordoned }),
-		cluster("paused", func(c *v1.MemberCluster) { c.Spec.Scheduling, c.Spec.Paused = v1.SchedulingDrained, true }),
-	}
-	t.Run("narrow", func(t *testing.T) {
-		check(t, Clusters(clusters, Options{Now: now()}), `
-NAME           READY                 REASON        PROVIDER   REGION      VERSION   NODES   APPS   AGE
-eu-1           True                  Connected     aws        eu-west-1   v1.36.3   2/3     1      26h
-new            Unknown               NotChecked    -          -           -         0/0     0      26h
-lost-cluster   False                 ProbeFailed   aws        eu-west-1   v1.36.3   2/3     1      0s
-cordoned       True,Cordoned         Connected     aws        eu-west-1   v1.36.3   2/3     1      26h
-paused         True,Drained,Paused   Connected     aws        eu-west-1   v1.36.3   2/3     1      26h
-`)
-	})
-	t.Run("wide", func(t *testing.T) {
-		check(t, Clusters(clusters[:1], Options{Now: now(), Wide: true}), `
-NAME   READY   REASON      PROVIDER   REGION      VERSION   NODES   APPS   AGE   MODE        ORPHANS   ZONES                   ALLOCATABLE          REQUESTED           CAPABILITIES      OBSERVED   MESSAGE
-eu-1   True    Connected   aws        eu-west-1   v1.36.3   2/3     1      26h   Agentless   2         eu-west-1a,eu-west-1b   cpu=12,memory=48Gi   cpu=2500m,pods=31   ingress,metrics   90s        the cluster answers
-`)
-	})
-	t.Run("none", func(t *testing.T) { check(t, Clusters(nil, Options{Now: now()}), "") })
 }
 
 func app(change func(*v1.EcommerceApp)) v1.EcommerceApp {
@@ -258,14 +212,14 @@ func TestHeadline(t *testing.T) {
 
 func TestApps(t *testing.T) {
 	apps := []v1.EcommerceApp{app(func(*v1.EcommerceApp) {})}
-	check(t, Apps(apps, Options{Now: now()}), `
+	check(t, Text(Apps(apps, now()), Options{}), `
 NAME   PHASE      READY   CLUSTERS   REGIONS   AGE   MESSAGE
 shop   Updating   1/2     2          2         5m    waiting for clusters us-1
 `)
 	apps[0].Status.LastBackupTime = ago(3 * time.Hour)
-	check(t, Apps(apps, Options{Now: now(), AllNamespaces: true, Wide: true}), `
-NAMESPACE    NAME   PHASE      READY   CLUSTERS   REGIONS   AGE   MESSAGE                     IMAGE     LAST BACKUP
-production   shop   Updating   1/2     2          2         5m    waiting for clusters us-1   shop:v1   3h
+	check(t, Text(Apps(apps, now()), Options{Wide: true}), `
+NAME   PHASE      READY   CLUSTERS   REGIONS   AGE   MESSAGE                     IMAGE     LAST BACKUP
+shop   Updating   1/2     2          2         5m    waiting for clusters us-1   shop:v1   3h
 `)
 }
 
@@ -310,4 +264,33 @@ ingress     True    Running   0/0        3h    Running   192.0.2.1   ready
 REGION        CLUSTER   COMPONENT   READY   PHASE     AGE           PROVIDER   REPLICAS   ADDRESSES                   REASON               MESSAGE
 us-central1   us-1      ingress     False   Unknown   42s (stale)   gcp        3/3        192.0.2.1,lb.example.test   ClusterUnreachable   the cluster does not answer
 `)
+}
+
+// TestAppByRegion: an application is shown by region and cluster, and by component only if the table is wide.
+func TestAppByRegion(t *testing.T) {
+	a := app(func(a *v1.EcommerceApp) {
+		a.Status.Regions = []v1.RegionStatus{
+			{Name: "eu-west-1", Phase: v1.PhaseRunning, Clusters: 1, ReadyClusters: 1, Replicas: 3, ReadyReplicas: 3, OldestObservationTime: ago(time.Minute)},
+			{Name: "us-central1", Phase: v1.PhaseUnknown, Clusters: 1, Replicas: 3, OldestObservationTime: ago(time.Hour)},
+		}
+	})
+	text := App(&a, Options{Now: now()})
+	for _, want := range []string{
+		"REGION        CLUSTERS   PHASE     REPLICAS   AGE\neu-west-1     1/1        Running   3/3        60s\nus-central1   0/1        Unknown   0/3        60m\n\n",
+		"REGION        CLUSTER   READY   PHASE     REPLICAS   AGE           REASON\n",
+		"us-central1   us-1      False   Unknown   3/3        42s (stale)   ClusterUnreachable\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it shows\n%s, want\n%s in it", text, want)
+		}
+	}
+	if strings.Contains(text, "database") {
+		t.Errorf("it shows components:\n%s", text)
+	}
+	if wide := App(&a, Options{Now: now(), Wide: true}); !strings.Contains(wide, "us-1      database") {
+		t.Errorf("the wide table has no components:\n%s", wide)
+	}
+	if one := App(&a, Options{Now: now(), Regions: []string{"eu-west-1"}}); strings.Contains(one, "us-central1") || !strings.Contains(one, "eu-1") {
+		t.Errorf("of one region it shows\n%s", one)
+	}
 }

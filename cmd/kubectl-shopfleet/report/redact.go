@@ -51,6 +51,9 @@ func NewRedactor() *Redactor {
 			newRule(`\b(AKIA|ASIA|AIDA|AROA)[A-Z0-9]{12,}\b`, Redacted, "akia", "asia", "aida", "aroa"),
 			newRule(`\b(ya29\.|AIza)[A-Za-z0-9._-]+`, Redacted, "ya29.", "aiza"),
 			newRule(`\b(gh[pousr]_|xox[a-z]-)[A-Za-z0-9-]{10,}`, Redacted, "gh", "xox"),
+			// Those of forges, registries, Vault, Grafana and payments, by the prefixes that gitleaks knows.
+			newRule(`\b(github_pat_|gl(pat|ptt|dt|rt|ft|soat|cbt|agent|imt)-|npm_|pypi-|dckr_[po]at_|hv[sbr]\.|glsa_|xapp-|shp(at|ca|pa|ss)_|dop_v1_|[sr]k_(live|test|prod)_)[A-Za-z0-9_-]{16,}`,
+				Redacted, "github_pat_", "gl", "npm_", "pypi-", "dckr_", "hv", "xapp-", "shp", "dop_v1_", "k_live_", "k_test_", "k_prod_"),
 			// key=value and "key": "value", also with escaped quotes.
 			newRule(`(?i)((?:`+sensitive+`)[\w.-]*\\?["']?\s*[:=]\s*)(\\"(?:[^"\\]|\\[^"])*\\"|"(?:[^"\\]|\\.)*"|'[^']*'|[^\s,;&}\]"'\\]+)`, "${1}"+Redacted, words...),
 			// --flag value.

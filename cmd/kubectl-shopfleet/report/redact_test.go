@@ -40,6 +40,15 @@ func TestText(t *testing.T) {
 		"a connection string":         "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=" + hush + "==;x=y",
 		"a token of a forge":          "ghp_" + hush + hush,
 		"a token of a cloud provider": "ya29." + hush,
+		"a fine-grained token":        "cloning with github_pat_11AB" + hush + "_" + hush,
+		"a token of GitLab":           "glpat-" + hush + hush,
+		"a deploy token of GitLab":    "gldt-" + hush + hush,
+		"a token of npm":              "npm_" + hush + hush,
+		"a token of PyPI":             "pypi-AgEI" + hush + hush,
+		"a token of Docker":           "dckr_pat_" + hush + hush,
+		"a token of Vault":            "hvs." + hush + hush,
+		"a token of Grafana":          "glsa_" + hush + hush,
+		"a key of a payment provider": "sk_live_" + hush + hush,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,6 +70,7 @@ func TestTextKeeps(t *testing.T) {
 		"Reconciler error controller=ecommerceapp namespace=production name=shop error=conflict",
 		"image registry.example.com/shop@sha256:0123456789abcdef",
 		"ServiceAccount shopfleet-system/shopfleet-hub",
+		"running npm_config in hvs.example.com for shop_live_orders of the glossary",
 	} {
 		if got := r.Text(text); got != text {
 			t.Errorf("%q became %q", text, got)

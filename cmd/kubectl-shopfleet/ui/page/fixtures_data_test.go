@@ -1,0 +1,100 @@
+package page_test
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/shopfleet/shopfleet/api/apitest"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+)
+
+// taken returns a completed backup of the snapshots of one volume, with copies in other regions.
+func taken(app, cluster, region string, age time.Duration, copies ...string) *apitest.BackupBuilder {
+	return apitest.Backup(app+"-"+cluster).Namespace("production").Of(app, cluster).With(func(b *v1.Backup) {
+		volume := v1.VolumeSnapshot{Claim: "data", CloudSnapshot: v1.CloudSnapshot{Region: region, State: string(cloud.StateReady)}}
+		for _, to := range copies {
+			volume.Copies = append(volume.Copies, v1.CloudSnapshot{Region: to, State: string(cloud.StateReady)})
+		}
+		b.Status = v1.BackupStatus{
+			Phase: v1.BackupCompleted, Region: region, Provider: v1.ProviderAWS, SnapshotTime: at(age),
+			Snapshots: []v1.VolumeSnapshot{volume},
+		}
+	})
+}
+
+// withDatabase adds a database that is backed up once a day.
+func withDatabase(app *v1.EcommerceApp) {
+	app.Spec.Database = &v1.Database{Engine: v1.EnginePostgreSQL, Version: "16.4", Storage: "100Gi", Backup: v1.BackupPolicy{
+		Enabled: true, Schedule: "0 2 * * *", MaxRPO: &metav1.Duration{Duration: 26 * time.Hour},
+	}}
+}
+
+// rollingOut lets an application be updated from revision 6 to 7: eu-1 has it, and eu-2 is on its way.
+func rollingOut(app *v1.EcommerceApp) {
+	app.Spec.Rollout = &v1.Rollout{Order: []string{"eu-west-1", "us-central1"}, Approval: v1.ApprovalBetweenRegions}
+	app.Status.Rollout = &v1.RolloutStatus{
+		Revision: 7, PreviousRevision: 6, State: v1.RolloutProgressing, Region: "eu-west-1", Updated: 1, Total: 4, Message: "updating eu-2",
+		Updating: []v1.ClusterUpdate{{Name: "eu-2", ReadyTime: at(40 * time.Second)}},
+	}
+	for i := range app.Status.Clusters {
+		if c := &app.Status.Clusters[i]; c.Region != "eu-west-1" {
+			c.Revision = 6
+		}
+	}
+}
+
+// withMoves changes a fleet so that something of each kind moves, and that its databases are at different risks.
+func withMoves(s *snapshot.Snapshot) *snapshot.Snapshot {
+	for i := range s.Apps {
+		switch app := &s.Apps[i]; app.Name {
+		case "shop":
+			withDatabase(app)
+			rollingOut(app)
+			lag := int64(20)
+			app.Status.Clusters[0].ReplicationLagSeconds = &lag
+			app.Spec.Overrides = []v1.Override{{Selector: v1.ClusterCriteria{Regions: []string{"eu-west-1"}}}}
+		case "parcels":
+			withDatabase(app)
+		case "login":
+			app.Status.Rollout = &v1.RolloutStatus{Revision: 3, PreviousRevision: 2, State: v1.RolloutWaitingForApproval, Region: "us-central1",
+				Updated: 1, Total: 2, Message: "waiting for approval of us-central1"}
+			app.Status.Clusters[0].Revision, app.Status.Clusters[1].Revision = 3, 2
+		case "wine":
+			app.Spec.Placement.Regions = []string{"us-central1"}
+			app.Status.PendingChangeCount = 4
+			app.Status.PendingChanges = []v1.PendingChange{{Cluster: "us-1", Kind: "Deployment", Name: "wine-frontend", Action: v1.PendingUpdate,
+				Fields: []string{"spec.replicas: 3 -> 5"}}}
+			app.Status.Clusters[0].PendingChangeCount = 4
+		}
+	}
+	for i := range s.Members {
+		if m := &s.Members[i]; m.Name == "eu-2" {
+			m.Spec.Scheduling, m.Spec.Mode, m.Status.AgentVersion = v1.SchedulingDrained, v1.ModeAgent, "v1.0.0"
+		}
+	}
+	dump := apitest.Backup("shop-us-1").Namespace("production").Of("shop", "us-1").With(func(b *v1.Backup) {
+		b.Spec.Method = v1.BackupDump
+		b.Status = v1.BackupStatus{
+			Phase: v1.BackupCompleted, Region: "us-central1", Provider: v1.ProviderGCP, Account: "prod-gcp", SnapshotTime: at(30 * time.Hour),
+			LastVerifiedTime: at(28 * time.Hour), Dump: &v1.DumpFile{Object: &v1.DumpObject{Bucket: "shop-dumps", State: v1.DumpSent}},
+		}
+	})
+	running := apitest.Backup("parcels-eu-2-now").Namespace("production").Of("parcels", "eu-2").With(func(b *v1.Backup) {
+		b.CreationTimestamp = ago(4 * time.Minute)
+		b.Status = v1.BackupStatus{Phase: v1.BackupInProgress, Message: "creating snapshots: 40 %", StartTime: at(3 * time.Minute)}
+	})
+	s.Backups = []v1.Backup{
+		*running.Obj(), *taken("shop", "eu-1", "eu-west-1", 5*time.Hour, "eu-central-1").Obj(),
+		*taken("shop", "eu-2", "eu-west-1", 5*time.Hour).Obj(), *dump.Obj(),
+	}
+	restore := apitest.Restore("shop-back").Namespace("production").From("shop-us-1").To("us-1").Obj()
+	restore.Status = v1.RestoreStatus{Phase: v1.RestoreInProgress, Message: "downloading the dump", StartTime: at(90 * time.Second)}
+	s.Restores = []v1.Restore{*restore}
+	account := apitest.CloudAccount("prod-gcp").Obj()
+	account.Spec.ObjectStorage = &v1.ObjectStorage{Bucket: "shop-dumps"} // The API refuses a region of one that is not of AWS.
+	s.Accounts = []v1.CloudAccount{*account}
+	return s
+}
