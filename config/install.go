@@ -12,8 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// DevelopmentVersion is the tag of the images in the manifests.
-const DevelopmentVersion = "v0.0.0-dev"
+const (
+	// DevelopmentVersion is the tag of the images in the manifests.
+	DevelopmentVersion = "v0.0.0-dev"
+	// Release is the newest release, or the first one to come. Commands in pages and in help name it, which a test of
+	// e2e/archtest checks.
+	Release = "v0.1.0"
+)
 
 // Prefixes of the arguments that Install sets: that with the spoke's image, which the hub has, and
 // that for the safe mode.
@@ -31,6 +36,9 @@ type Installation struct {
 	// SpokeImage is the full reference of the spoke's image, for the Jobs of the hub in
 	// members. The default is SpokeImage of Image.
 	SpokeImage string
+	// PullSecrets are the names of Secrets in the namespace with which nodes pull the image, without duplicates. None
+	// leaves that to the ServiceAccount.
+	PullSecrets []string
 	// Replicas is the number of pods, at least 1.
 	Replicas int32
 	// SafeMode makes the process observe and report, and write nothing but statuses.
@@ -62,7 +70,7 @@ func SpokeImage(hubImage string) string {
 // last. Only Hub and
 // Spoke have a process; for other sets the error is fs.ErrNotExist.
 func (s Set) Install(i Installation) ([]*unstructured.Unstructured, error) {
-	definitions, err := s.definitions()
+	definitions, err := s.Definitions()
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +98,9 @@ func (s Set) Install(i Installation) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// definitions returns the CRDs of the kinds that the set's process serves.
-func (s Set) definitions() ([]*unstructured.Unstructured, error) {
+// Definitions returns the CRDs of the kinds that the set's process serves. Only Hub and Spoke have a process; for other
+// sets the error is fs.ErrNotExist.
+func (s Set) Definitions() ([]*unstructured.Unstructured, error) {
 	served := map[Set][][2]string{
 		Hub: {
 			{"ecommerce.io", "ecommerceapps"}, {"ecommerce.io", "memberclusters"}, {"ecommerce.io", "cloudaccounts"},
@@ -141,6 +150,11 @@ func (i Installation) adapt(object *unstructured.Unstructured) error {
 			return fmt.Errorf("setting the number of replicas: %w", err)
 		}
 	}
+	if len(i.PullSecrets) > 0 {
+		if err := unstructured.SetNestedSlice(object.Object, references(i.PullSecrets), "spec", "template", "spec", "imagePullSecrets"); err != nil {
+			return fmt.Errorf("setting the pull Secrets: %w", err)
+		}
+	}
 	spoke := i.SpokeImage
 	if spoke == "" && i.Image != "" {
 		spoke = SpokeImage(i.Image)
@@ -154,6 +168,15 @@ func (i Installation) adapt(object *unstructured.Unstructured) error {
 		}
 		setArgument(container, safeModeFlag, strconv.FormatBool(i.SafeMode))
 	})
+}
+
+// references returns references to objects by name.
+func references(names []string) []any {
+	all := make([]any, 0, len(names))
+	for _, name := range names {
+		all = append(all, map[string]any{"name": name})
+	}
+	return all
 }
 
 // setArgument sets the value of the argument that begins with flag, if there is one.

@@ -101,11 +101,14 @@ func TestMembersGetNoDefinitionsOfTheHub(t *testing.T) {
 
 func TestInstallationIsAdapted(t *testing.T) {
 	for _, set := range []Set{Hub, Spoke} {
-		found := installed(t, set, Installation{Namespace: "elsewhere", Image: "registry.example.com/a:b", Replicas: 5})
+		found := installed(t, set, Installation{Namespace: "elsewhere", Image: "registry.example.com/a:b", PullSecrets: []string{"one", "two"}, Replicas: 5})
 		deployment := &appsv1.Deployment{}
 		as(t, found["Deployment/shopfleet-"+string(set)], deployment)
 		if *deployment.Spec.Replicas != 5 || deployment.Spec.Template.Spec.Containers[0].Image != "registry.example.com/a:b" {
 			t.Errorf("%s: %d replicas of %q", set, *deployment.Spec.Replicas, deployment.Spec.Template.Spec.Containers[0].Image)
+		}
+		if diff := cmp.Diff([]corev1.LocalObjectReference{{Name: "one"}, {Name: "two"}}, deployment.Spec.Template.Spec.ImagePullSecrets); diff != "" {
+			t.Errorf("%s: pull Secrets (-want +got):\n%s", set, diff)
 		}
 		for name, object := range found {
 			raw, err := object.MarshalJSON()

@@ -37,3 +37,38 @@ func TestChartsNeedTheSameKubernetes(t *testing.T) {
 		}
 	}
 }
+
+// TestIsNewerThanTested checks that no patch, build or pre-release of the newest version that is tested counts as newer.
+func TestIsNewerThanTested(t *testing.T) {
+	t.Parallel()
+	for server, want := range map[string]bool{
+		"v1.30.0": false, "v1.36.0": false, "v1.36.99-gke.100": false, "v1.37.0": true, "v1.37.0-rc.1": true, "v1.37.2-eks-508b6b3": true, "v2.0.0": true,
+		"": false, "unknown": false,
+	} {
+		if got := IsNewerThanTested(server); got != want {
+			t.Errorf("%q is newer than tested: %t, want %t", server, got, want)
+		}
+	}
+}
+
+// TestVersionsOfKubernetesAreStated checks that the newest version is that of the control planes in tests, and that the
+// pages state both.
+func TestVersionsOfKubernetesAreStated(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string][]string{
+		"../e2e/fleet/controlplane/go.mod": {"k8s.io/kubernetes v" + NewestKubernetes + "."},
+		"../README.md":                     {"Kubernetes " + OldestKubernetes, NewestKubernetes},
+		"../hub/README.md":                 {"Kubernetes " + OldestKubernetes, NewestKubernetes},
+		"../CHANGELOG.md":                  {"Kubernetes " + OldestKubernetes},
+	} {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range want {
+			if !strings.Contains(string(raw), text) {
+				t.Errorf("%s does not have %q", file, text)
+			}
+		}
+	}
+}

@@ -27,6 +27,40 @@ the values to them. Both charts have the same templates; those of the spoke are 
 {{- range $o.subjects }}{{ $_ := set . "namespace" $.root.Release.Namespace }}{{ end -}}
 {{- end -}}
 
+{{/*
+The variables of the proxy, of the certificates, and env. Neither the API server of the own cluster nor a
+service at a link-local address, which tells an identity, is behind the proxy.
+*/}}
+{{- define "shopfleet.env" -}}
+{{- $env := list -}}
+{{- with .Values.proxy.http }}{{ $env = append $env (dict "name" "HTTP_PROXY" "value" .) }}{{ end -}}
+{{- with .Values.proxy.https }}{{ $env = append $env (dict "name" "HTTPS_PROXY" "value" .) }}{{ end -}}
+{{- if or .Values.proxy.http .Values.proxy.https }}
+{{- $direct := concat (list "$(KUBERNETES_SERVICE_HOST)" "169.254.0.0/16" "fd00:ec2::/32" ".svc") .Values.proxy.except -}}
+{{- $env = append $env (dict "name" "NO_PROXY" "value" (join "," $direct)) -}}
+{{- end -}}
+{{- if .Values.trustedCertificates.configMap }}
+{{- $env = append $env (dict "name" "SSL_CERT_FILE" "value" (printf "/etc/shopfleet/certificates/%s" .Values.trustedCertificates.key)) -}}
+{{- end -}}
+{{- toYaml (concat $env .Values.env) -}}
+{{- end -}}
+
+{{/* Adds the volume of the certificates and those of extraVolumes. */}}
+{{- define "shopfleet.volumes" -}}
+{{- $volumes := .values.extraVolumes -}}
+{{- $mounts := .values.extraVolumeMounts -}}
+{{- with .values.trustedCertificates.configMap }}
+{{- $volumes = append $volumes (dict "name" "trusted-certificates" "configMap" (dict "name" .)) -}}
+{{- $mounts = append $mounts (dict "name" "trusted-certificates" "mountPath" "/etc/shopfleet/certificates" "readOnly" true) -}}
+{{- end -}}
+{{- with $volumes }}{{ $_ := set $.pod "volumes" . }}{{ end -}}
+{{- with $mounts }}{{ $_ := set $.container "volumeMounts" . }}{{ end -}}
+{{- end -}}
+
+{{- define "shopfleet.ServiceAccount" -}}
+{{- with .root.Values.serviceAccount.annotations }}{{ $_ := set $.object.metadata "annotations" . }}{{ end -}}
+{{- end -}}
+
 {{- define "shopfleet.Deployment" -}}
 {{- $v := .root.Values -}}
 {{- $spec := .object.spec -}}
@@ -46,7 +80,12 @@ the values to them. Both charts have the same templates; those of the spoke are 
 {{- end -}}
 {{- if and $v.spokeImage (ne .root.Chart.Name "shopfleet-hub") }}{{ fail "only the chart shopfleet-hub has the value spokeImage" }}{{ end -}}
 {{- if $v.profiling }}{{ $args = append $args "--profiling=true" }}{{ end -}}
+{{- with $v.prometheusRule.runbookURL }}{{ $args = append $args (printf "--runbook-url=%s" .) }}{{ end -}}
 {{- $_ := set $container "args" (concat $args $v.extraArgs) -}}
+{{- $_ := set $container "env" (concat $container.env (include "shopfleet.env" .root | fromYamlArray)) -}}
+{{- include "shopfleet.volumes" (dict "values" $v "pod" $pod "container" $container) -}}
+{{- with $v.minReadySeconds }}{{ $_ := set $spec "minReadySeconds" (int .) }}{{ end -}}
+{{- with $v.deploymentAnnotations }}{{ $_ := set $.object.metadata "annotations" . }}{{ end -}}
 {{- range $key := list "imagePullSecrets" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" "priorityClassName" }}
 {{- with get $v $key }}{{ $_ := set $pod $key . }}{{ end -}}
 {{- end -}}
@@ -64,6 +103,11 @@ the values to them. Both charts have the same templates; those of the spoke are 
 {{- $ports := list -}}
 {{- range .root.Values.networkPolicy.apiServerPorts }}{{ $ports = append $ports (dict "port" (int .) "protocol" "TCP") }}{{ end -}}
 {{- $_ := set (last .object.spec.egress) "ports" $ports -}}
+{{- if .root.Values.networkPolicy.metadataService }}
+{{- $to := list (dict "ipBlock" (dict "cidr" "169.254.0.0/16")) (dict "ipBlock" (dict "cidr" "fd00:ec2::/32")) -}}
+{{- $rule := dict "to" $to "ports" (list (dict "port" 80 "protocol" "TCP") (dict "port" 988 "protocol" "TCP")) -}}
+{{- $_ := set .object.spec "egress" (append .object.spec.egress $rule) -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "shopfleet.ServiceMonitor" -}}
@@ -72,7 +116,17 @@ the values to them. Both charts have the same templates; those of the spoke are 
 {{- $_ := set .object.metadata "labels" (merge (dict) $v.labels .object.metadata.labels) -}}
 {{- end -}}
 
+{{/* The page that the alerts link to: prometheusRule.runbookURL, or that of the version. */}}
+{{- define "shopfleet.runbook" -}}
+{{- $tree := ternary "main" .Chart.AppVersion (eq .Chart.AppVersion "v0.0.0-dev") -}}
+{{- .Values.prometheusRule.runbookURL | default (printf "%s/blob/%s/hub/RUNBOOK.md" .Chart.Home $tree) -}}
+{{- end -}}
+
 {{- define "shopfleet.PrometheusRule" -}}
+{{- $runbook := include "shopfleet.runbook" .root -}}
+{{- range .object.spec.groups }}{{ range .rules }}
+{{- with .annotations }}{{ $_ := set . "runbook_url" (regexReplaceAll "^[^#]*" .runbook_url $runbook) }}{{ end -}}
+{{- end }}{{ end -}}
 {{- $_ := set .object.metadata "labels" (merge (dict) .root.Values.prometheusRule.labels .object.metadata.labels) -}}
 {{- end -}}
 
