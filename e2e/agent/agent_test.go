@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -336,7 +337,16 @@ func (s *suite) checkOwner(t *testing.T, mode v1.Mode) {
 		writer, other = other, writer
 	}
 	c := s.Fleet.Member(eu)
-	if n := len(before.By(t, c, writer).Writes().Of("services")); n != 1 {
+	n := 0
+	// What a write changed may be read before the write is answered and logged.
+	read := func() { n = len(before.By(t, c, writer).Writes().Of("services")) }
+	framework.Eventually(t, "the write of the service", func(context.Context) error {
+		if read(); n == 0 {
+			return errors.New("not logged yet")
+		}
+		return nil
+	})
+	if n != 1 {
 		t.Errorf("%s wrote %d services in mode %s, want one", writer, n, mode)
 	}
 	children := before.By(t, c, other).Writes().In(s.shop.Namespace)

@@ -3,8 +3,10 @@ package agent_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// testCommands drives the fleet by kubectl shopfleet alone. The agent's pods are
+// testCommands drives the fleet by the plugin alone. The agent's pods are
 // simulated, as all pods are; the agent itself runs in the test's process.
 func (s *suite) testCommands(t *testing.T) {
 	t.Helper()
@@ -31,7 +33,7 @@ func (s *suite) testCommands(t *testing.T) {
 	access := s.Fleet.Member(us).AdminKubeconfig()
 
 	run("join", us, "--member-kubeconfig", access, "--mode", "agent", "--labels", "tier=prod",
-		"--spoke-image", "registry.example.com/shopfleet-spoke:v1").
+		"--spoke-image", "registry.example.com/shopfleet-spoke:v1", "--image-pull-secret", "mirror").
 		Want(t, framework.Done, "us-1 is ready", "with an agent", "deployment.apps/shopfleet-spoke created")
 	s.checkRoles(t, config.AgentRole, config.MemberClusterRole)
 	s.Create(t, s.shop)
@@ -48,9 +50,15 @@ func (s *suite) testCommands(t *testing.T) {
 	s.checkRoles(t, config.AgentRole, config.MemberClusterRole)
 	run("join", us, "--member-kubeconfig", access).
 		Want(t, framework.Done, "us-1 is ready", "with an agent", "registry.example.com/shopfleet-spoke:v1")
+	agent := &appsv1.Deployment{}
+	if err := s.Members[us].Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: config.SpokeServiceAccount}, agent); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]corev1.LocalObjectReference{{Name: "mirror"}}, agent.Spec.Template.Spec.ImagePullSecrets); diff != "" {
+		t.Errorf("pull Secrets of the agent that was installed again without the flag (-want +got):\n%s", diff)
+	}
 	run("version", "-o", "jsonpath={.members[?(@.name=='"+us+"')].agent}").Want(t, framework.Done, "test")
-	run("clusters", us, "-o", "wide").Want(t, framework.Done, "Agent")
-	run("token", "renew", us).Want(t, framework.Done, "membercluster.ecommerce.io/us-1 renewed")
+	run("renew", us).Want(t, framework.Done, "membercluster.ecommerce.io/us-1 renewed")
 	s.awaitReady(t, us, v1.ModeAgent)
 	member := &v1.MemberCluster{}
 	if err := s.Hub.Get(t.Context(), client.ObjectKey{Name: us}, member); err != nil {
@@ -60,10 +68,10 @@ func (s *suite) testCommands(t *testing.T) {
 		t.Errorf("switching took the labels away: %v", member.Labels)
 	}
 
-	run("unjoin", us, "--remove-agent", "--member-kubeconfig", access).
+	run("unjoin", us, "--delete-agent", "--member-kubeconfig", access).
 		Want(t, framework.Failed, "its agent runs EcommerceApps", "commanded", "Nothing was changed")
 	s.Delete(t, s.shop)
-	run("unjoin", us, "--remove-agent", "--revoke", "--member-kubeconfig", access).
+	run("unjoin", us, "--delete-agent", "--revoke", "--yes", "--member-kubeconfig", access).
 		Want(t, framework.Done, "us-1 left the fleet", "deployment.apps/shopfleet-spoke deleted")
 	framework.AwaitGone(t, s.Members[us], &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.SpokeServiceAccount}})
 	s.checkRoles(t, "", config.AgentRole)

@@ -124,6 +124,9 @@ func (s *server) testValidStatuses(t *testing.T, k kind, app *unstructured.Unstr
 	if err := s.patchStatus(t, k, app, rolloutStatus(v1.ClusterUpdate{Name: "a", Before: &v1.ClusterBefore{Unknown: true}}, superseded(500)...)); err != nil {
 		t.Errorf("an update of which nothing is known, and 500 that were superseded, are refused: %v", err)
 	}
+	if err := s.patchStatus(t, k, app, leftBehind(heldTemplates(500)...)); err != nil {
+		t.Errorf("500 clusters that are left behind are refused: %v", err)
+	}
 }
 
 // testStatusBounds writes valid and invalid statuses.
@@ -155,6 +158,9 @@ func (s *server) testStatusBounds(t *testing.T) {
 		{"status.rollout.updating[0].readySeconds", "should be greater than or equal to 0", rolloutStatus(v1.ClusterUpdate{Name: "a", ReadySeconds: -1})},
 		{"status.rollout.superseded", "Too many: 501: must have at most 500 items", rolloutStatus(v1.ClusterUpdate{Name: "a"}, superseded(501)...)},
 		{"status.rollout.superseded[1]", "Duplicate value", rolloutStatus(v1.ClusterUpdate{Name: "a"}, append(superseded(1), superseded(1)...)...)},
+		{"status.rollout.leftBehind", "Too many: 501: must have at most 500 items", leftBehind(heldTemplates(501)...)},
+		{"status.rollout.leftBehind[1]", "Duplicate value", leftBehind("a", "a")},
+		{"status.rollout.leftBehind[0]", "Too long: may not be more than 63 bytes", leftBehind(strings.Repeat("n", 64))},
 		{"status.rollout.superseded[0].name", "Too long: may not be more than 63 bytes", rolloutStatus(v1.ClusterUpdate{Name: "a"}, v1.SupersededUpdate{Name: strings.Repeat("n", 64)})},
 		{"status.rollout.superseded[0].before.unready", "Too many: 17: must have at most 16 items", rolloutStatus(v1.ClusterUpdate{Name: "a"}, v1.SupersededUpdate{Name: "a", Before: v1.ClusterBefore{Unready: unready(17)}})},
 		{"status.clusterCount", "should be greater than or equal to 0", map[string]any{"clusterCount": -1}},
@@ -197,6 +203,11 @@ func (s *server) testMemberStatusBounds(t *testing.T) {
 // rolloutStatus returns a status with an update in progress, and others that were superseded.
 func rolloutStatus(u v1.ClusterUpdate, others ...v1.SupersededUpdate) map[string]any {
 	return map[string]any{"rollout": v1.RolloutStatus{Revision: 1, SpecHash: "h", State: v1.RolloutProgressing, Updating: []v1.ClusterUpdate{u}, Superseded: others}}
+}
+
+// leftBehind returns a status with a rollout that leaves clusters behind.
+func leftBehind(names ...string) map[string]any {
+	return map[string]any{"rollout": v1.RolloutStatus{Revision: 1, SpecHash: "h", State: v1.RolloutComplete, LeftBehind: names}}
 }
 
 // superseded returns updates that were superseded.

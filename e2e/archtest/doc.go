@@ -13,8 +13,8 @@
 //     with the sections Purpose, Non-goals and Trade-offs.
 //   - Vocabulary: banned phrases in comments and Markdown, and banned words in the
 //     names of packages, files and identifiers. A receiver is an initial of its type.
-//   - Hygiene: no path of one machine, no dead link between pages, no page
-//     with a test that does not exist, no error matched by its text, no docstring with
+//   - Hygiene: no path of one machine, no dead link between pages and their sections, a
+//     table of contents in each page with many, no page with a test that does not exist, no error matched by its text, no docstring with
 //     another function's name.
 //
 // # Non-goals

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/shopfleet/shopfleet/config"
 )
 
 func TestNoMachinePaths(t *testing.T) {
@@ -64,4 +66,29 @@ func checkLinks(f file, exists func(name string) bool) []string {
 		}
 	}
 	return problems
+}
+
+// TestVersions fails if a command in a page, or the description of a value, names another version of Shopfleet than
+// config.Release. With UPDATE_GOLDEN=1 it writes that one.
+func TestVersions(t *testing.T) {
+	for _, f := range listFiles(t) {
+		text := withVersion(f, config.Release)
+		if text == f.text {
+			continue
+		}
+		if os.Getenv("UPDATE_GOLDEN") == "" {
+			t.Errorf("%s has commands for another version than %s: run again with UPDATE_GOLDEN=1", f.path, config.Release)
+		} else if err := os.WriteFile(filepath.Join(root, f.path), []byte(text), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// withVersion returns the text of a page or of a chart's values with a version in its commands.
+func withVersion(f file, version string) string {
+	if name := path.Base(f.path); path.Ext(name) != ".md" && name != "values.yaml" && name != "values.schema.json" {
+		return f.text
+	}
+	named := regexp.MustCompile(`(shopfleet-(?:hub|spoke):v|\bVERSION=v|newTag: v|image\.tag=v|[?]ref=v|--version[= ]v?)\d+\.\d+\.\d+`)
+	return named.ReplaceAllString(f.text, "${1}"+strings.TrimPrefix(version, "v"))
 }

@@ -51,10 +51,10 @@ func TestCLI(t *testing.T) {
 	})}
 	s.hub, s.eu = s.Fleet.Hub(), s.Fleet.Member("eu-1")
 
-	const installed, joined, running = "hub starts", "join waits until the member is ready", "status waits until the EcommerceApp is ready"
+	const installed, joined, running = "hub starts", "join waits until the member is ready", "rollout status waits until the EcommerceApp is ready"
 	const checked, messages = "doctor names each problem with its remedy", "errors name the object and the next command"
 	var steps framework.Steps
-	steps.Add("clusters explains that the CRDs are not installed", s.testBeforeInstallation)
+	steps.Add("status explains that the CRDs are not installed", s.testBeforeInstallation)
 	steps.Add(installed, s.testInstall)
 	steps.Add("doctor checks the hub", s.testHubDoctor, installed)
 	steps.Add("join explains that the hub cannot reach the member", s.testUnreachableForHub, installed)
@@ -62,7 +62,7 @@ func TestCLI(t *testing.T) {
 	steps.Add(joined, s.testJoin, installed)
 	steps.Add("join again renews the token", s.testJoinAgain, joined)
 	steps.Add("join again keeps the address", s.testJoinElsewhere, joined)
-	steps.Add("token renew asks the hub, or uses the member's kubeconfig", s.testTokenRenew, joined)
+	steps.Add("renew asks the hub, or uses the member's kubeconfig", s.testTokenRenew, joined)
 	steps.Add("join rejects the hub and a member under a second name", s.testRefusedJoin, joined)
 	steps.Add(running, s.testStatus, joined)
 	steps.Add("completion returns names", s.testCompletion, running)
@@ -76,7 +76,7 @@ func TestCLI(t *testing.T) {
 	steps.Add(messages, s.testMessages, running)
 	steps.Add("restore asks before it replaces data", s.testRestore, messages)
 	steps.Add("join sets the CloudAccount", s.testCloudAccount, running)
-	steps.Add("report has no secrets", s.testReport, running, checked)
+	steps.Add("the archive of doctor has no secrets", s.testReport, running, checked)
 	steps.Add("unjoin leaves the workloads", s.testUnjoin, running)
 	steps.Add("unjoin revokes permissions", s.testRevoke, installed)
 	steps.Run(t)
@@ -97,7 +97,7 @@ func (s *suite) run(t *testing.T, args ...string) framework.Outcome {
 
 func (s *suite) testBeforeInstallation(t *testing.T) {
 	t.Helper()
-	s.run(t, "clusters").Want(t, framework.Failed, "kubectl apply --server-side -f config/crd/bases")
+	s.run(t, "status").Want(t, framework.Failed, "kubectl apply --server-side -f config/crd/bases")
 }
 
 func (s *suite) testUnreachableForHub(t *testing.T) {
@@ -106,9 +106,10 @@ func (s *suite) testUnreachableForHub(t *testing.T) {
 	s.Create(t, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "dead"}, Spec: v1.MemberClusterSpec{Health: framework.Health()}})
 	s.run(t, "join", "dead", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--member-server", server, "--timeout", "15s").
 		Want(t, framework.NotReady, `MemberCluster "dead": not ready`, "The hub cannot reach "+server, "--member-server")
-	s.run(t, "clusters", "dead").Want(t, framework.Done, "False")
-	s.run(t, "doctor", "dead").Want(t, framework.Failed, "dead", v1.ConditionConnected, "False")
-	s.run(t, "unjoin", "dead").Want(t, framework.Done, "dead left the fleet")
+	s.run(t, "doctor", "dead").Want(t, framework.Found, "dead", v1.ConditionConnected, "False")
+	s.run(t, "unjoin", "dead", "none").Want(t, framework.Failed, `MemberCluster "none"`, "not a member of this fleet")
+	s.run(t, "unjoin", "--all").Want(t, framework.Misused, "remove member dead from the fleet", "confirm it with --yes")
+	s.run(t, "unjoin", "--all", "--yes").Want(t, framework.Done, "dead left the fleet")
 	member := &v1.MemberCluster{}
 	if err := s.Hub.Get(t.Context(), client.ObjectKey{Name: "dead"}, member); !apierrors.IsNotFound(err) {
 		t.Errorf("the MemberCluster is there after unjoin: %v", err)
@@ -142,11 +143,11 @@ func (s *suite) testJoin(t *testing.T) {
 		s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--mode", mode, "--dry-run=server").
 			Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 registered (server dry run)")
 	}
-	s.run(t, "clusters", "eu-1").Want(t, framework.Failed, "not found")
+	if err := s.Hub.Get(t.Context(), client.ObjectKey{Name: "eu-1"}, &v1.MemberCluster{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a dry run makes a member: %v", err)
+	}
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--labels", "tier=prod").
 		Want(t, framework.Done, "eu-1 is ready: provider aws, region eu-west-1", "2 of 2 nodes ready")
-	s.run(t, "clusters", "-l", "tier=prod").Want(t, framework.Done, "eu-1", "True", "aws", "eu-west-1", "2/2")
-	s.run(t, "clusters", "-o", "name").Want(t, framework.Done, "membercluster.ecommerce.io/eu-1")
 	s.run(t, "version").Want(t, framework.Done, framework.CLIVersion, hubVersion, "eu-1", "agentless", "Supported")
 }
 
@@ -209,26 +210,26 @@ func (s *suite) testTokenRenew(t *testing.T) {
 	t.Helper()
 	token := func() string { return string(s.secret(t).Data[v1.KubeconfigKey]) }
 	first := token()
-	s.run(t, "token", "renew", "eu-1").Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 renewed")
+	s.run(t, "renew", "eu-1").Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 renewed")
 	second := token()
-	s.run(t, "token", "renew", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--token-ttl", "1h", "-o", "name").
+	s.run(t, "renew", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--token-ttl", "1h", "-o", "name").
 		Want(t, framework.Done, "created a token, valid for 60m", "membercluster.ecommerce.io/eu-1\n")
 	third := token()
 	if first == second || second == third {
 		t.Error("the token is the old one")
 	}
 	s.AwaitMembers(t, "eu-1")
-	s.run(t, "token", "renew", "eu-1", "--member-kubeconfig", s.hub.AdminKubeconfig()).
+	s.run(t, "renew", "eu-1", "--member-kubeconfig", s.hub.AdminKubeconfig()).
 		Want(t, framework.Failed, "may be that of another cluster", "Nothing was changed")
-	s.run(t, "token", "renew", "none").Want(t, framework.Failed, `getting MemberCluster "none"`)
+	s.run(t, "renew", "none").Want(t, framework.Failed, `getting MemberCluster "none"`)
 	if third != token() {
 		t.Error("a command that failed changed the token")
 	}
-	s.run(t, "__complete", "token", "renew", "").Want(t, framework.Done, "eu-1\n:4")
+	s.run(t, "__complete", "renew", "").Want(t, framework.Done, "eu-1\n:4")
 	// A Secret that the user maintains, and a member that the hub cannot reach.
 	secret := s.secret(t)
 	framework.Edit(t, s.Hub, secret, func(o *corev1.Secret) { delete(o.Annotations, v1.RenewedAccountAnnotation) })
-	s.run(t, "token", "renew", "eu-1").Want(t, framework.Failed, "the hub does not renew its token", "kubectl shopfleet join eu-1")
+	s.run(t, "renew", "eu-1").Want(t, framework.Failed, "the hub does not renew its token", "kubectl shopfleet join eu-1")
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig()).Want(t, framework.Done)
 	if got := s.secret(t).Annotations[v1.RenewedAccountAnnotation]; got != "shopfleet-system/shopfleet-hub" {
 		t.Errorf("join names account %q", got)
@@ -237,11 +238,11 @@ func (s *suite) testTokenRenew(t *testing.T) {
 	s.revokeAccount(t)
 	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
 	c := framework.AwaitCondition(t, s.Hub, m, metav1.Condition{Type: v1.ConditionCredentialsValid, Status: metav1.ConditionFalse, Reason: v1.ReasonUnauthorized})
-	if want := "run kubectl shopfleet token renew eu-1 --member-kubeconfig FILE"; !strings.Contains(c.Message, want) {
+	if want := "run kubectl shopfleet renew eu-1 --member-kubeconfig FILE"; !strings.Contains(c.Message, want) {
 		t.Errorf("message %q does not say %q", c.Message, want)
 	}
-	s.run(t, "token", "renew", "eu-1").Want(t, framework.Failed, "the member rejects the hub's token", "token renew eu-1 --member-kubeconfig FILE")
-	s.run(t, "token", "renew", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig()).Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 renewed")
+	s.run(t, "renew", "eu-1").Want(t, framework.Failed, "the member rejects the hub's token", "renew eu-1 --member-kubeconfig FILE")
+	s.run(t, "renew", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig()).Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 renewed")
 	s.AwaitMembers(t, "eu-1")
 }
 
@@ -265,15 +266,16 @@ func (s *suite) testStatus(t *testing.T) {
 	t.Helper()
 	s.Create(t, apitest.Seed())
 	s.run(t, "status", appName).Want(t, framework.Failed, "add -n production")
-	s.run(t, "status", appName, "-n", "production", "--until-ready", "--timeout", fleettest.Timeout.String()).
-		Want(t, framework.Done, "production/"+appName+": Running, 1/1 clusters ready")
+	s.run(t, "rollout", "status", appName, "-n", "production", "--timeout", fleettest.Timeout.String()).
+		Want(t, framework.Done, appName+" Running, 1/1 clusters ready")
 	for _, component := range []string{"database", "backend", "frontend", "ingress", "monitoring"} {
-		s.run(t, "status", appName, "-n", "production").Want(t, framework.Done, component)
+		s.run(t, "status", appName, "-n", "production", "-o", "wide").Want(t, framework.Done, component)
 	}
+	s.run(t, "status", appName, "-n", "production", "--region", "eu-west-1").Want(t, framework.Done, "eu-west-1   1/1", "eu-1      True")
 	s.run(t, "status", "-A").Want(t, framework.Done, "production", appName, "Running", "1/1")
 
 	s.run(t, "status", appName, "-n", "production", "-o", "jsonpath={.status.phase}").Want(t, framework.Done, "Running")
-	s.run(t, "backups", "-n", "production", "-o", "json").Want(t, framework.Done, `"kind": "BackupList"`)
+	s.run(t, "backup", "list", "-n", "production", "-o", "json").Want(t, framework.Done, `"kind": "BackupList"`)
 
 	o := s.run(t, "status", appName, "-n", "production", "-o", "json")
 	o.Want(t, framework.Done)
@@ -290,20 +292,20 @@ func (s *suite) testCompletion(t *testing.T) {
 	t.Helper()
 	s.run(t, "__complete", "unjoin", "").Want(t, framework.Done, "eu-1\n:4")
 	s.run(t, "__complete", "status", "-n", "production", "").Want(t, framework.Done, appName+"\n:4")
-	s.run(t, "__complete", "backup", appName, "--member", "us-1,e").Want(t, framework.Done, "us-1,eu-1\n:4")
-	s.run(t, "__complete", "token", "renew", "eu-1", "").Want(t, framework.Done, ":4")
+	s.run(t, "__complete", "backup", "create", appName, "--member", "us-1,e").Want(t, framework.Done, "us-1,eu-1\n:4")
+	s.run(t, "__complete", "renew", "eu-1", "").Want(t, framework.Done, ":4")
 	s.run(t, "__complete", "join", "new", "--region", "").Want(t, framework.Done, "eu-west-1\n:4")
-	s.run(t, "__complete", "clusters", "-o", "js").Want(t, framework.Done, "json\n")
+	s.run(t, "__complete", "status", "-o", "js").Want(t, framework.Done, "json\n")
 	s.run(t, "__complete", "status", "--cluster", "").Want(t, framework.Done, ":4")
 	s.run(t, "__complete", "status", "--namespace", "").Want(t, framework.Done, "production\n")
 }
 
 func (s *suite) testRecover(t *testing.T) {
 	t.Helper()
-	s.run(t, "recover", "-A").Want(t, framework.Done, "Nothing to settle.")
+	s.run(t, "recover", "list", "-A").Want(t, framework.Done, "No decision is pending.")
 	s.run(t, "recover", "import", appName, "-n", "production", "--member", "eu-1").
-		Want(t, framework.Failed, "no decision is pending", "kubectl shopfleet recover -A")
-	s.run(t, "recover", "none", "-n", "production").Want(t, framework.Failed, "not found")
+		Want(t, framework.Failed, "no decision is pending", "kubectl shopfleet recover list -A")
+	s.run(t, "recover", "list", "none", "-n", "production").Want(t, framework.Failed, "not found")
 	s.run(t, "recover", "overwrite", "none", "-n", "production").Want(t, framework.Failed, "not found")
 	s.run(t, "recover", "take-over", "eu-1").Want(t, framework.Failed, "no decision is pending")
 	s.run(t, "__complete", "recover", "import", appName, "-n", "production", "--member", "").Want(t, framework.Done, "eu-1\n:4")
@@ -338,11 +340,10 @@ func (s *suite) testUnjoin(t *testing.T) {
 	if len(before) < 4 {
 		t.Fatalf("%d workloads before unjoin, want at least the copy, backend, frontend and database", len(before))
 	}
-	s.run(t, "unjoin", "eu-1").Want(t, framework.Done, "eu-1 left the fleet", "Its EcommerceApps (1) keep running")
+	s.run(t, "unjoin", "eu-1", "--yes").Want(t, framework.Done, "eu-1 left the fleet", "Its EcommerceApps (1) keep running")
 	if diff := cmp.Diff(before, s.workloads(t)); diff != "" {
 		t.Errorf("workloads (-before +after unjoin):\n%s", diff)
 	}
-	s.run(t, "clusters").Want(t, framework.Done, "No clusters")
 	s.run(t, "unjoin", "eu-1").Want(t, framework.Failed, "not a member of this fleet")
 }
 
@@ -378,7 +379,7 @@ func (s *suite) testRevoke(t *testing.T) {
 		Want(t, framework.Done, "eu-1 is ready: provider aws, region europe")
 	s.run(t, "unjoin", "eu-1", "--revoke", "--member-kubeconfig", s.hub.AdminKubeconfig()).
 		Want(t, framework.Failed, "may be that of another cluster", "Nothing was changed")
-	s.run(t, "unjoin", "eu-1", "--revoke", "--member-kubeconfig", s.eu.AdminKubeconfig()).Want(t, framework.Done, "deleted the hub's ServiceAccount")
+	s.run(t, "unjoin", "eu-1", "--revoke", "--yes", "--member-kubeconfig", s.eu.AdminKubeconfig()).Want(t, framework.Done, "deleted the hub's ServiceAccount")
 	s.deleteDetached(t)
 	account := &corev1.ServiceAccount{}
 	err := s.Members["eu-1"].Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: config.HubServiceAccount}, account)

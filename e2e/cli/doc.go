@@ -4,7 +4,7 @@
 //
 // The lifecycle of a member from join to unjoin, the status of an EcommerceApp on
 // it, the errors when a member cannot be reached or an object does not exist, and the
-// commands for operators: doctor, diff, render, version and report. The commands of kubectl that
+// commands for operators: doctor with its archive, diff, render and version. The commands of kubectl that
 // pages name are parsed by kubectl itself.
 //
 // # Non-goals

@@ -37,7 +37,7 @@ func (s *suite) testHubDoctor(t *testing.T) {
 		}
 		return nil
 	})
-	s.run(t, "doctor").Want(t, framework.Failed, "AdmissionPolicies", "PolicyMissing", "kubectl shopfleet install hub")
+	s.run(t, "doctor").Want(t, framework.Found, "AdmissionPolicies", "PolicyMissing", "kubectl shopfleet install hub")
 	framework.Apply(t, s.hub, "config/admission/hub")
 	s.run(t, "doctor").Want(t, framework.Done, "(hub)    all     ok")
 	s.run(t, "doctor", "-o", "jsonpath={.kind} {.healthy}").Want(t, framework.Done, "Diagnosis true")
@@ -49,13 +49,13 @@ func (s *suite) testDoctor(t *testing.T) {
 	t.Helper()
 	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
 	framework.AwaitCondition(t, s.Hub, m, metav1.Condition{Type: v1.ConditionStorageReady, Status: metav1.ConditionFalse, Reason: v1.ReasonDriverMissing})
-	s.run(t, "doctor").Want(t, framework.Failed, "(hub)    all", "eu-1     StorageReady   False    DriverMissing   Install the CSI driver", "1 of 15 checks failed")
-	s.run(t, "doctor", "eu-1", "-o", "wide").Want(t, framework.Failed, "LeaseRenewed", v1.ConditionCredentialsRenewed, "hub "+hubVersion+", plugin "+framework.CLIVersion)
-	s.run(t, "doctor", "-o", "jsonpath={.checks[?(@.failed==true)].reason}").Want(t, framework.Failed, v1.ReasonDriverMissing)
+	s.run(t, "doctor").Want(t, framework.Found, "(hub) ", "eu-1 ", "DriverMissing", "Install the CSI driver", "production/"+appName, v1.ReasonLoginNotConfigured, "checks failed, the first is StorageReady of eu-1")
+	s.run(t, "doctor", "eu-1", "-o", "wide").Want(t, framework.Found, "LeaseRenewed", v1.ConditionCredentialsRenewed, "hub "+hubVersion+", plugin "+framework.CLIVersion)
+	s.run(t, "doctor", "-o", "jsonpath={.checks[?(@.failed==true)].reason}").Want(t, framework.Found, v1.ReasonDriverMissing)
 
 	s.allow(t, "viewer", rbacv1.PolicyRule{APIGroups: []string{v1.GroupVersion.Group}, Resources: []string{"memberclusters"}, Verbs: []string{"get", "list"}})
-	s.run(t, "doctor", "--as", "viewer").Want(t, framework.Failed, "Leader", "Unknown", "Forbidden", "Ask an administrator",
-		"1 of 15 checks failed, the first is StorageReady of eu-1")
+	s.run(t, "doctor", "--as", "viewer").Want(t, framework.Found, "Leader", "Unknown", "Forbidden", "Ask an administrator",
+		"1 of 18 checks failed, the first is StorageReady of eu-1")
 }
 
 // allow gives permissions to a user.
@@ -76,9 +76,9 @@ func (s *suite) testDiff(t *testing.T) {
 	t.Helper()
 	s.run(t, "diff", appName, "-n", "production").Want(t, framework.Done)
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "production", Name: appName}}
-	framework.Edit(t, s.Hub, app, func(app *v1.EcommerceApp) {
-		app.Spec.Paused, app.Spec.Frontend.Replicas = true, new(int32(5))
-	})
+	s.run(t, "pause", "app", appName, "-n", "production").Want(t, framework.Done, "ecommerceapp.ecommerce.io/"+appName+" paused")
+	s.run(t, "pause", "app", appName, "-n", "production").Want(t, framework.Done, "already paused")
+	framework.Edit(t, s.Hub, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(5)) })
 	s.AwaitApp(t, app, "the edit to be held back", func(status *v1.EcommerceAppStatus) error {
 		if status.ObservedGeneration != app.Generation || status.PendingChangeCount == 0 {
 			return fmt.Errorf("%d changes at generation %d", status.PendingChangeCount, status.ObservedGeneration)
@@ -86,15 +86,16 @@ func (s *suite) testDiff(t *testing.T) {
 		return nil
 	})
 	const command = "kubectl shopfleet diff my-ecommerce-app -n production"
-	o := s.run(t, "diff", appName, "-n", "production").Want(t, framework.Failed, "is paused", "kubectl patch ecommerceapp "+appName)
+	o := s.run(t, "diff", appName, "-n", "production").Want(t, framework.Found, "is paused", "kubectl shopfleet unpause app "+appName)
 	if diff := cmp.Diff(screen(t, command), o.Out); diff != "" {
 		t.Errorf("what %q shows (-hub/README.md +command):\n%s", command, diff)
 	}
 	s.run(t, "diff", appName, "-n", "production", "--member", "eu-1", "-o", "jsonpath={.paused} {.clusters[0].changes[0].action}").
-		Want(t, framework.Failed, "true Update")
-	s.run(t, "diff", appName, "-n", "production", "--member", "none").Want(t, framework.Misused, `finding member "none"`)
+		Want(t, framework.Found, "true Update")
+	s.run(t, "diff", appName, "-n", "production", "--member", "none").Want(t, framework.Failed, `finding member "none"`)
 	s.run(t, "__complete", "diff", "-n", "production", "").Want(t, framework.Done, appName+"\n:4")
-	framework.Edit(t, s.Hub, app, func(app *v1.EcommerceApp) { app.Spec.Paused, app.Spec.Frontend.Replicas = false, new(int32(3)) })
+	framework.Edit(t, s.Hub, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(3)) })
+	s.run(t, "unpause", "app", appName, "-n", "production").Want(t, framework.Done, appName+" unpaused")
 	s.AwaitApp(t, app, "nothing to be held back", func(status *v1.EcommerceAppStatus) error {
 		if status.ObservedGeneration != app.Generation || status.PendingChangeCount > 0 || status.Phase != v1.PhaseRunning {
 			return fmt.Errorf("%s with %d changes at generation %d", status.Phase, status.PendingChangeCount, status.ObservedGeneration)
@@ -107,10 +108,10 @@ func (s *suite) testDiff(t *testing.T) {
 // testDiffForbidden asks for differences as users who may not read everything.
 func (s *suite) testDiffForbidden(t *testing.T) {
 	t.Helper()
-	s.run(t, "diff", appName, "-n", "production", "--as", "nobody").Want(t, framework.Misused,
+	s.run(t, "diff", appName, "-n", "production", "--as", "nobody").Want(t, framework.Failed,
 		`getting EcommerceApp "`+appName+`"`, `cannot get resource "ecommerceapps"`, "kubectl auth can-i --list")
 	s.allow(t, "developer", rbacv1.PolicyRule{APIGroups: []string{v1.GroupVersion.Group}, Resources: []string{"ecommerceapps"}, Verbs: []string{"get"}})
-	s.run(t, "diff", appName, "-n", "production", "--as", "developer").Want(t, framework.Misused,
+	s.run(t, "diff", appName, "-n", "production", "--as", "developer").Want(t, framework.Failed,
 		"listing MemberClusters", `cannot list resource "memberclusters"`, "kubectl auth can-i --list")
 }
 
@@ -144,24 +145,25 @@ func (s *suite) testMessages(t *testing.T) {
 		names, next string
 	}{
 		{"status none", `EcommerceApp "none"`, "kubectl shopfleet status -A"},
-		{"clusters none", `MemberCluster "none"`, "kubectl shopfleet clusters"},
-		{"doctor none", `MemberCluster "none"`, "kubectl shopfleet clusters"},
-		{"unjoin none", `MemberCluster "none"`, "kubectl shopfleet clusters"},
-		{"token renew none", `MemberCluster "none"`, "kubectl shopfleet clusters"},
+		{"doctor none", `MemberCluster "none"`, "kubectl get memberclusters"},
+		{"unjoin none", `MemberCluster "none"`, "kubectl get memberclusters"},
+		{"renew none", `MemberCluster "none"`, "kubectl get memberclusters"},
+		{"pause member none", `member "none"`, "kubectl get memberclusters"},
+		{"unpause app none", `app "none"`, "kubectl shopfleet status -A"},
 		{"delete none", `EcommerceApp "none"`, "kubectl shopfleet status -A"},
 		{"diff none", `EcommerceApp "none"`, "kubectl shopfleet status -A"},
 		{"render none --member eu-1", `EcommerceApp "none"`, "kubectl shopfleet status -A"},
-		{"backup none", `EcommerceApp "none"`, "kubectl shopfleet status -A"},
-		{"backup " + appName + " --member none", `MemberCluster "none"`, "--member: eu-1"},
-		{"restore none", `Backup "none"`, "kubectl shopfleet backups -A"},
-		{"restore none --overwrite", `Backup "none"`, "kubectl shopfleet backups -A"},
-		{"backups rediscover", "CloudAccount", "kubectl apply --server-side -f config/samples/cloudaccount.yaml"},
-		{"orphans adopt none", `orphan "none"`, "kubectl shopfleet orphans"},
-		{"orphans delete none", `orphan "none"`, "kubectl shopfleet orphans"},
-		{"recover none", `EcommerceApp "none"`, "kubectl shopfleet recover -A"},
-		{"recover overwrite none", `EcommerceApp "none"`, "kubectl shopfleet recover -A"},
-		{"recover import none --member eu-1", `EcommerceApp "none"`, "kubectl shopfleet recover -A"},
-		{"recover take-over none", `MemberCluster "none"`, "kubectl shopfleet clusters"},
+		{"backup create none", `EcommerceApp "none"`, "kubectl shopfleet status -A"},
+		{"backup create " + appName + " --member none", `MemberCluster "none"`, "--member: eu-1"},
+		{"restore none", `Backup "none"`, "kubectl shopfleet backup list -A"},
+		{"restore none --overwrite", `Backup "none"`, "kubectl shopfleet backup list -A"},
+		{"backup rediscover", "CloudAccount", "kubectl apply --server-side -f config/samples/cloudaccount.yaml"},
+		{"recover adopt none", `orphan "none"`, "kubectl shopfleet recover list -A"},
+		{"recover delete none", `orphan "none"`, "kubectl shopfleet recover list -A"},
+		{"recover list none", `EcommerceApp "none"`, "kubectl shopfleet recover list -A"},
+		{"recover overwrite none", `EcommerceApp "none"`, "kubectl shopfleet recover list -A"},
+		{"recover import none --member eu-1", `EcommerceApp "none"`, "kubectl shopfleet recover list -A"},
+		{"recover take-over none", `MemberCluster "none"`, "kubectl get memberclusters"},
 		{"join eu-1 --cloud-account none --member-kubeconfig " + s.eu.AdminKubeconfig(), `CloudAccount "none"`, "kubectl get cloudaccounts"},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
@@ -177,7 +179,7 @@ func (s *suite) testMessages(t *testing.T) {
 		})
 	}
 	// A dump takes longer.
-	s.run(t, "backup", appName, "-n", "production", "--timeout", time.Millisecond.String()).
+	s.run(t, "backup", "create", appName, "-n", "production", "--timeout", time.Millisecond.String()).
 		Want(t, framework.NotReady, "backup "+appName+"-eu-1-", "timed out after 1ms", "kubectl describe backup "+appName, "-n production")
 }
 
@@ -193,16 +195,20 @@ func (s *suite) testDryRuns(t *testing.T) {
 		dry("unjoin eu-1 --revoke", access...).Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 left the fleet", "dry run)")
 		dry("join eu-1 --mode agent --labels a=b --overwrite", access...).Want(t, framework.Done,
 			"membercluster.ecommerce.io/eu-1 registered", "dry run)", "note: Secret shopfleet-system/eu-1, which registers "+s.eu.Server()+" is replaced")
-		dry("backup "+appName).Want(t, framework.Done, "created", "dry run)")
+		dry("backup create "+appName).Want(t, framework.Done, "created", "dry run)")
 		dry("delete "+appName).Want(t, framework.Done, "deleted", "dry run)")
-		dry("delete "+appName+" --orphan").Want(t, framework.Done, "deleted", "dry run)")
-		dry("uninstall hub -o name").Want(t, framework.Done)
+		dry("delete "+appName+" --skip-unreachable").Want(t, framework.Done, "deleted", "dry run)")
+		s.run(t, "uninstall", "hub", "-o", "name", "--dry-run="+mode).Want(t, framework.Done)
+		dry("pause member -l tier=prod").Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 paused (")
 	}
 	for command, action := range map[string]string{
-		"unjoin eu-1": "remove member eu-1 from the fleet", "delete " + appName: "delete EcommerceApp production/" + appName,
-		"uninstall hub": "remove the hub from namespace", "join eu-1 --member-kubeconfig " + s.eu.AdminKubeconfig(): "and replace Secret shopfleet-system/eu-1",
+		"unjoin eu-1": "remove member eu-1 from the fleet",
+		"unjoin eu-1 --revoke --member-kubeconfig " + s.eu.AdminKubeconfig(): "permissions there",
+		"delete " + appName: "delete EcommerceApp production/" + appName,
+		"join eu-1 --overwrite --member-kubeconfig " + s.eu.AdminKubeconfig(): "and replace Secret shopfleet-system/eu-1",
 	} {
-		framework.Session{In: strings.NewReader("n\n")}.CLI(t, s.hub, append(strings.Fields(command), "-i", "-n", "production")...).
+		s.run(t, append(strings.Fields(command), "-n", "production")...).Want(t, framework.Misused, action, "confirm it with --yes")
+		framework.Session{In: strings.NewReader("n\n")}.CLI(t, s.hub, append(strings.Fields(command), "-n", "production")...).
 			Want(t, framework.Done, "You are about to ", action, "is cancelled")
 	}
 	s.unchanged(t, s.hub, s.Hub, before.Since(t, s.hub), begin)
@@ -273,7 +279,10 @@ func (s *suite) testCloudAccount(t *testing.T) {
 	s.run(t, "__complete", "join", "eu-1", "--cloud-account", "").Want(t, framework.Done, "prod\n:4")
 	for _, args := range [][]string{{"--cloud-account", "prod"}, {"--labels", "tier=prod"}} {
 		s.run(t, append([]string{"join", "eu-1", "--member-kubeconfig", access}, args...)...).Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 is ready")
-		s.run(t, "clusters", "eu-1", "-o", "jsonpath={.spec.cloudAccountRef.name}").Want(t, framework.Done, "prod")
+		m := &v1.MemberCluster{}
+		if err := s.Hub.Get(t.Context(), client.ObjectKey{Name: "eu-1"}, m); err != nil || m.Spec.CloudAccountRef == nil || m.Spec.CloudAccountRef.Name != "prod" {
+			t.Errorf("the member has the CloudAccount %v, %v; want prod", m.Spec.CloudAccountRef, err)
+		}
 	}
 	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
 	framework.Edit(t, s.Hub, m, func(m *v1.MemberCluster) { m.Spec.CloudAccountRef = nil })

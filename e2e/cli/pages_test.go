@@ -20,7 +20,7 @@ import (
 var errNoSubcommand = errors.New("no such subcommand")
 
 // TestPages checks that kubectl has the commands and flags that the pages and alerts name. Those of the plugin are
-// parsed by TestRunbookCommands, and those of hub/README.md run in e2e/kind.
+// parsed by TestMentions of package commands, and those of hub/README.md run in e2e/kind.
 func TestPages(t *testing.T) {
 	programs, err := binaries.Ensure(t.Context(), os.Stderr)
 	if err != nil {
@@ -29,7 +29,7 @@ func TestPages(t *testing.T) {
 	kubectl := programs.Path(binaries.Kubectl)
 	checked := map[string]bool{}
 	for _, page := range []string{
-		"README.md", "api/README.md", "cloud/README.md", "config/README.md", "hub/README.md", "hub/RUNBOOK.md",
+		"README.md", "api/README.md", "cloud/README.md", "config/README.md", "hub/README.md", "hub/REFERENCE.md", "hub/RUNBOOK.md", "hub/REASONS.md",
 		"config/monitoring/hub/prometheusrule.yaml", "config/monitoring/spoke/prometheusrule.yaml",
 	} {
 		text, err := os.ReadFile("../../" + page)

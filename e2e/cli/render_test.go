@@ -33,7 +33,11 @@ func (s *suite) testRender(t *testing.T) {
 			t.Errorf("the spec for eu-1 has %s:\n%s", absent, o.Out)
 		}
 	}
-	render("--cluster", "eu-1", "-o", "jsonpath={.spec.frontend.replicas}").Want(t, framework.Done, "3")
+	// The application runs in no member of the name.
+	s.run(t, "images", "-n", "production").Want(t, framework.Done, "oauth2-proxy", "shopfleet-hub:", "\npostgres:")
+	s.run(t, "images", "-A", "--mirror", "mirror.example.com").Want(t, framework.Done, "\tmirror.example.com/library/postgres:")
+	s.run(t, "images", "-n", "none", "-o", "name").Want(t, framework.Misused, "must be one of json, yaml")
+	render("--member", "eu-1", "-o", "jsonpath={.spec.frontend.replicas}").Want(t, framework.Done, "3")
 	render("--member", "none").Want(t, framework.Failed, `MemberCluster "none"`, "kubectl get memberclusters")
 	render().Want(t, framework.Misused, "--member is required")
 	override(func(o *v1.Override) { o.JSONPatches = []v1.JSONPatch{{Op: "remove", Path: "/none"}} })

@@ -117,8 +117,8 @@ func (s *suite) testReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "case.tar.gz")
-	s.run(t, "report", "-f", path).Want(t, framework.Done, "wrote "+path, "could not be read, see its index.yaml")
-	s.run(t, "report", "-f", path).Want(t, framework.Failed, "file exists", "--file")
+	s.run(t, "doctor", "--archive", path).Want(t, framework.Done, "wrote "+path, "could not be read, see its index.yaml")
+	s.run(t, "doctor", "--archive", path).Want(t, framework.Failed, "file exists", "--archive")
 	found := untar(t, path)
 	for name, text := range found {
 		if strings.Contains(text, hush) || strings.Contains(text, stored) || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(stored))) {
@@ -152,7 +152,7 @@ func (s *suite) testFewPermissions(t *testing.T) {
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"login"}})
 	path := filepath.Join(t.TempDir(), "secretary.tar.gz")
-	s.run(t, "report", "--as", "secretary", "-f", path).Want(t, framework.Done)
+	s.run(t, "doctor", "--as", "secretary", "--archive", path).Want(t, framework.Done)
 	found := untar(t, path)
 	if secrets := found["secrets.yaml"]; !strings.Contains(secrets, "name: eu-1") || !strings.Contains(secrets, "- password") || strings.Contains(secrets, v1.KubeconfigKey) {
 		t.Errorf("Secrets:\n%s", secrets)
@@ -161,7 +161,7 @@ func (s *suite) testFewPermissions(t *testing.T) {
 		t.Errorf("it tried to read a Secret with a kubeconfig:\n%s", index)
 	}
 	path = filepath.Join(t.TempDir(), "viewer.tar.gz")
-	s.run(t, "report", "--as", "viewer", "-f", path).Want(t, framework.Done)
+	s.run(t, "doctor", "--as", "viewer", "--archive", path).Want(t, framework.Done)
 	found = untar(t, path)
 	if index := found["index.yaml"]; !strings.Contains(index, "what: objects/Backup.yaml") || !strings.Contains(index, "forbidden") ||
 		!strings.Contains(found["objects/MemberCluster.yaml"], "eu-1") {

@@ -19,7 +19,7 @@ func (d *demo) backUp(ctx context.Context, progress io.Writer) error {
 	if there, err := d.latestBackup(ctx); err != nil || there != nil {
 		return err
 	}
-	return d.show(ctx, progress, "backup", shop, "--member", home, "-n", namespace)
+	return d.show(ctx, progress, "backup", "create", shop, "--member", home, "-n", namespace)
 }
 
 // latestBackup returns the newest complete backup with a copy in the other region, or nil.
@@ -47,7 +47,7 @@ func (d *demo) latestBackup(ctx context.Context) (*v1.Backup, error) {
 // listBackups shows the backups.
 func (d *demo) listBackups(ctx context.Context) error {
 	_, _ = fmt.Fprintln(d.screen.out)
-	return d.show(ctx, d.screen.out, "backups", "-n", namespace, "-o", "wide")
+	return d.show(ctx, d.screen.out, "backup", "list", "-n", namespace, "-o", "wide")
 }
 
 // show runs a command of the plugin, and prints it with its output.

@@ -16,7 +16,7 @@ const (
 	// scaledReplicas is their number in the frontend, which has three.
 	scaledReplicas = 5
 	// exitChanges is the exit code of a plan that has changes.
-	exitChanges = 2
+	exitChanges = 1
 )
 
 var (

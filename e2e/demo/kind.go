@@ -55,8 +55,11 @@ Now, in this folder:
 
   export KUBECONFIG={{.Dir}}/hub/kubeconfig PATH={{.Dir}}/bin:$PATH
 
+The fleet in a browser, until Ctrl-C:
+  kubectl shopfleet ui
+
 The fleet, and what runs in one region:
-  kubectl shopfleet clusters
+  kubectl get memberclusters
   kubectl --kubeconfig {{.Dir}}/eu-1/kubeconfig get pods -n {{.Namespace}}
 
 A region stops answering. It turns Unknown within 40 seconds, the other goes on; Ctrl-C ends the watch:
@@ -174,7 +177,7 @@ func (k *kindDemo) pipe(ctx context.Context, kubeconfig, manifests string) error
 
 func (k *kindDemo) watch(ctx context.Context) error {
 	_, _ = fmt.Fprintln(k.screen.out)
-	status := k.env.Command(ctx, "kubectl-shopfleet", "status", shop, "-n", namespace, "--until-ready", "--timeout", kindTimeout.String())
+	status := k.env.Command(ctx, "kubectl-shopfleet", "rollout", "status", shop, "-n", namespace, "--timeout", kindTimeout.String())
 	status.Stdout, status.Stderr = k.screen.out, os.Stderr
 	if err := status.Run(); err != nil {
 		return fmt.Errorf("the shop does not run in all regions: %w", err)

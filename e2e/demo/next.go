@@ -14,8 +14,11 @@ const guide = `
 
   export KUBECONFIG={{.Below}}{{.Dir}}/hub/kubeconfig PATH={{.Below}}{{.Dir}}/bin:$PATH
 
+The fleet in a browser, until Ctrl-C:
+  kubectl shopfleet ui
+
 The fleet, and what runs in one region:
-  kubectl shopfleet clusters
+  kubectl get memberclusters
   kubectl --kubeconfig {{.Dir}}/eu-1/kubeconfig get pods -n {{.Namespace}}
 
 A region stops answering. It turns Unknown within 40 seconds, the others go on; Ctrl-C ends the watch:
@@ -27,7 +30,7 @@ Roll out an image that cannot be pulled: the region that gets it first returns t
   {{.Rollout}}
 
 Back up again; bring the data of eu-1, and with it the shop, to a region that has neither:
-  kubectl shopfleet backup {{.Shop}} -n {{.Namespace}} --member eu-1
+  kubectl shopfleet backup create {{.Shop}} -n {{.Namespace}} --member eu-1
   {{.Restore}}
 
 Scale everywhere; delete everywhere, in order (volumes stay):
@@ -47,7 +50,7 @@ const restoredGuide = `
 
 What was restored, and from which snapshot:
   kubectl get restores -n {{.Namespace}} -o wide
-  kubectl shopfleet backups -n {{.Namespace}} -o wide
+  kubectl shopfleet backup list -n {{.Namespace}} -o wide
 
 eu-1 is lost; the shop goes on where its data was brought:
   fleet kill eu-1{{.Flag}}
@@ -63,8 +66,8 @@ const rolloutGuide = `
   export KUBECONFIG={{.Below}}{{.Dir}}/hub/kubeconfig PATH={{.Below}}{{.Dir}}/bin:$PATH
 
 Take it back, and roll it out once more:
-  kubectl shopfleet rollback {{.Shop}} -n {{.Namespace}}
-  kubectl shopfleet rollback {{.Shop}} -n {{.Namespace}} --to-revision 3
+  kubectl shopfleet rollout undo {{.Shop}} -n {{.Namespace}}
+  kubectl shopfleet rollout undo {{.Shop}} -n {{.Namespace}} --to-revision 3
 
 End everything: {{.Down}}
 `

@@ -76,8 +76,8 @@ func (d *demo) rollingOut(ctx context.Context) error {
 			continue
 		}
 		_, _ = fmt.Fprintln(d.screen.out)
-		for _, command := range []string{"status", "history"} {
-			if err := d.show(ctx, d.screen.out, command, shop, "-n", namespace); err != nil {
+		for _, command := range [][]string{{"status"}, {"rollout", "history"}} {
+			if err := d.show(ctx, d.screen.out, append(command, shop, "-n", namespace)...); err != nil {
 				return err
 			}
 			_, _ = fmt.Fprintln(d.screen.out)

@@ -153,10 +153,13 @@ func (d *demo) applySample(ctx context.Context) error {
 func (d *demo) watch(ctx context.Context) error {
 	_, _ = fmt.Fprintln(d.screen.out)
 	status := d.command(ctx, d.path("bin", "kubectl-shopfleet"),
-		"status", shop, "-n", namespace, "--until-ready", "--timeout", readyTimeout.String())
+		"rollout", "status", shop, "-n", namespace, "--timeout", readyTimeout.String())
 	status.Stdout, status.Stderr = d.screen.out, os.Stderr
 	err := status.Run()
-	if err != nil && ctx.Err() == nil {
+	if err == nil {
+		return d.show(ctx, d.screen.out, "status", shop, "-n", namespace)
+	}
+	if ctx.Err() == nil {
 		return fmt.Errorf("the shop does not run in all regions: %w\nits conditions:\n%s\nthe hub's log ends with:\n%s",
 			err, d.conditions(ctx), d.operator().LogTail())
 	}

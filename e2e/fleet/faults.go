@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet/internal/process"
@@ -103,6 +104,25 @@ func (c *Cluster) SetNoSpace(ctx context.Context, full bool) error {
 		return err
 	}
 	return c.askEtcd(ctx, alarm, map[string]string{"action": action, "alarm": "NOSPACE", "memberID": member.Header.MemberID}, nil)
+}
+
+// Stored returns what etcd stores below a prefix of keys that ends with a slash, by key. Objects of custom resources
+// are in JSON, in the version in which they were written last.
+func (c *Cluster) Stored(ctx context.Context, prefix string) (map[string][]byte, error) {
+	type pair struct {
+		Key   []byte `json:"key"`
+		Value []byte `json:"value"`
+	}
+	var found struct {
+		Pairs []pair `json:"kvs"`
+	}
+	end := strings.TrimSuffix(prefix, "/") + "0" // The character behind the slash.
+	err := c.askEtcd(ctx, "/v3/kv/range", map[string][]byte{"key": []byte(prefix), "range_end": []byte(end)}, &found)
+	stored := make(map[string][]byte, len(found.Pairs))
+	for _, each := range found.Pairs {
+		stored[string(each.Key)] = each.Value
+	}
+	return stored, err
 }
 
 // askEtcd sends a request to the JSON gateway of etcd, and decodes the response into out, if any.

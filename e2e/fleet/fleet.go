@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet/binaries"
+	"github.com/shopfleet/shopfleet/e2e/fleet/internal/filelock"
 	"github.com/shopfleet/shopfleet/e2e/fleet/internal/process"
 )
 
@@ -32,8 +33,8 @@ type Fleet struct {
 }
 
 // Start provides the programs (see package binaries), starts all clusters at the same
-// time, and returns when each accepts pods. The fleet ends with Stop, or with the calling process. The
-// context bounds the start only. After an error nothing runs; the error shows the
+// time, after those of another fleet that starts, and returns when each accepts pods. The fleet ends with Stop, or with
+// the calling process. The context bounds the start only. After an error nothing runs; the error shows the
 // end of the log of what failed.
 func Start(ctx context.Context, options Options) (*Fleet, error) {
 	return start(ctx, options, true)
@@ -74,7 +75,7 @@ func start(ctx context.Context, options Options, tied bool) (*Fleet, error) {
 			f.members = append(f.members, cluster)
 		}
 	}
-	if err := f.startAll(ctx, progress); err != nil {
+	if err := f.startInTurn(ctx, progress); err != nil {
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
 		return nil, errors.Join(err, f.Stop(cleanup))
@@ -119,6 +120,18 @@ func (f *Fleet) newCluster(spec ClusterSpec, tied bool) *Cluster {
 		changed:   f.save,
 		processes: map[Component]process.ID{},
 	}
+}
+
+// startInTurn starts the clusters while no other process of the user starts a fleet: many that start at a time take a
+// machine longer than one after the other, and the tests of those that are up meet their limits.
+func (f *Fleet) startInTurn(ctx context.Context, progress io.Writer) error {
+	lock, err := filelock.Acquire(ctx, f.programs.Path(".starting"), func() {
+		_, _ = fmt.Fprintln(progress, "waiting for another fleet that starts")
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.startAll(ctx, progress), lock.Release())
 }
 
 func (f *Fleet) startAll(ctx context.Context, progress io.Writer) error {

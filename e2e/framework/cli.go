@@ -17,9 +17,10 @@ import (
 // The exit codes of kubectl-shopfleet.
 const (
 	Done     = 0
-	Failed   = 1
-	Misused  = 2
+	Found    = 1
+	Failed   = 2
 	NotReady = 3
+	Misused  = 4
 	Stopped  = 130
 )
 
@@ -34,7 +35,7 @@ type Outcome struct {
 
 // Session is a run of kubectl-shopfleet that a user takes part in.
 type Session struct {
-	// In returns the input of the user. By default there is none.
+	// In returns the input of the user at a terminal. By default there is none.
 	In io.Reader
 	// StopAt is the message at which the user presses Ctrl-C. By default there is none.
 	StopAt string
@@ -68,7 +69,8 @@ func CLI(t testing.TB, c *fleet.Cluster, args ...string) Outcome {
 // CLI runs kubectl-shopfleet in the test's process as an administrator of a cluster.
 func (s Session) CLI(t testing.TB, c *fleet.Cluster, args ...string) Outcome {
 	t.Helper()
-	if s.In == nil {
+	terminal := s.In != nil
+	if !terminal {
 		s.In = &bytes.Buffer{}
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -78,7 +80,7 @@ func (s Session) CLI(t testing.TB, c *fleet.Cluster, args ...string) Outcome {
 	code := commands.New(commands.Invocation{
 		Args:    append([]string{"kubectl-shopfleet", "--kubeconfig", c.AdminKubeconfig()}, args...),
 		Version: CLIVersion,
-		Streams: genericiooptions.IOStreams{In: s.In, Out: &out, ErrOut: errOut},
+		Streams: genericiooptions.IOStreams{In: s.In, Out: &out, ErrOut: errOut}, Terminal: terminal,
 	}).Run(ctx)
 	o := Outcome{code, out.String(), errOut.text.String()}
 	t.Logf("%s: exit code %d\n%s%s", strings.Join(args, " "), o.Code, o.Out, o.ErrOut)

@@ -19,12 +19,12 @@ func (s *suite) testOrphans(t *testing.T) {
 	zero := s.orphan(t, "zero")
 	s.ExpectDeletes(invariants.Expected{Namespace: zero.Namespace, Name: zero.Name + "*"})
 	s.awaitOrphans(t, 2)
-	framework.CLI(t, s.Fleet.Hub(), "orphans", "delete", "zero", "-n", "small", "--dry-run=client").
+	framework.CLI(t, s.Fleet.Hub(), "recover", "delete", "zero", "-n", "small", "--dry-run=client").
 		Want(t, framework.Done, "ecommerceapp.ecommerce.io/zero deleted in eu-1 (dry run)")
 	s.StopHub()
 	// Ctrl-C ends the command, and not the deletion.
-	framework.Session{StopAt: "waiting for the orphan"}.CLI(t, s.Fleet.Hub(), "orphans", "delete", "zero", "-n", "small").
-		Want(t, framework.Stopped, "The deletion continues on the hub. To see what is left: kubectl shopfleet orphans")
+	framework.Session{StopAt: "waiting for the orphan"}.CLI(t, s.Fleet.Hub(), "recover", "delete", "zero", "-n", "small", "--yes").
+		Want(t, framework.Stopped, "The deletion continues on the hub. To see what is left: kubectl shopfleet recover list -A")
 	two := s.orphan(t, "two")
 	s.StartHub(t)
 	s.awaitOrphans(t, 2)
@@ -32,27 +32,27 @@ func (s *suite) testOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaitOrphans(t, 1)
-	list := framework.CLI(t, s.Fleet.Hub(), "orphans").Want(t, framework.Done, "small", "one", "eu-1")
+	list := framework.CLI(t, s.Fleet.Hub(), "recover", "list", "-A").Want(t, framework.Done, "small", "one", "eu-1", "Orphan")
 	if strings.Contains(list.Out, "two") {
 		t.Error("a deleted copy is listed")
 	}
-	framework.CLI(t, s.Fleet.Hub(), "orphans", "list", "-o", "name").Want(t, framework.Done, "ecommerceapp.ecommerce.io/one")
-	framework.CLI(t, s.Fleet.Hub(), "orphans", "delete", "two", "-n", "small").Want(t, framework.Failed, "not found", "kubectl shopfleet orphans")
+	framework.CLI(t, s.Fleet.Hub(), "recover", "list", "-n", "small", "-o", "name").Want(t, framework.Done, "ecommerceapp.ecommerce.io/one")
+	framework.CLI(t, s.Fleet.Hub(), "recover", "delete", "two", "-n", "small").Want(t, framework.Failed, "not found", "kubectl shopfleet recover list -A")
 	if err := framework.Gone(t.Context(), s.Members["eu-1"], zero); err != nil {
 		t.Error(err)
 	}
 	// An application of its name takes an orphan over.
 	for mode, text := range map[string]string{"client": "adopted in eu-1 (dry run)", "server": "adopted in eu-1 (server dry run)"} {
-		framework.CLI(t, s.Fleet.Hub(), "orphans", "adopt", "one", "-n", "small", "--dry-run="+mode).Want(t, framework.Done, text)
+		framework.CLI(t, s.Fleet.Hub(), "recover", "adopt", "one", "-n", "small", "--dry-run="+mode).Want(t, framework.Done, text)
 	}
-	framework.CLI(t, s.Fleet.Hub(), "orphans", "adopt", "one", "-n", "small").
+	framework.CLI(t, s.Fleet.Hub(), "recover", "adopt", "one", "-n", "small").
 		Want(t, framework.Done, "ecommerceapp.ecommerce.io/one adopted in eu-1")
 	app := small("one", "eu-1")
 	if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitOrphans(t, 0)
-	framework.CLI(t, s.Fleet.Hub(), "orphans").Want(t, framework.Done, "No orphans.")
+	framework.CLI(t, s.Fleet.Hub(), "recover", "list", "-A").Want(t, framework.Done, "No decision is pending.")
 	s.awaitCopies(t, app, "eu-1")
 	if err := s.Hub.Delete(t.Context(), app); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func (s *suite) testOrphans(t *testing.T) {
 	three := s.orphan(t, "three")
 	s.ExpectDeletes(invariants.Expected{Namespace: three.Namespace, Name: three.Name + "*"})
 	s.awaitOrphans(t, 1)
-	framework.CLI(t, s.Fleet.Hub(), "orphans", "delete", "three", "-n", "small").
+	framework.CLI(t, s.Fleet.Hub(), "recover", "delete", "three", "-n", "small", "--yes").
 		Want(t, framework.Done, "ecommerceapp.ecommerce.io/three deleted in eu-1")
 	if err := framework.Gone(t.Context(), s.Members["eu-1"], three); err != nil {
 		t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,6 +96,9 @@ func (p *process) testMissingDefinitions(t *testing.T) {
 	stop, ended := p.run(t)
 	p.awaitProbe(t, "/healthz", http.StatusOK)
 	p.awaitProbe(t, "/readyz", http.StatusInternalServerError)
+	if err := p.checkLease(t.Context(), false); !apierrors.IsNotFound(err) {
+		t.Errorf("it may lead without its definitions: %v", err)
+	}
 	framework.Apply(t, p.Fleet.Hub(), "config/crd/bases")
 	p.awaitProbe(t, "/readyz", http.StatusOK)
 

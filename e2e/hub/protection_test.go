@@ -36,7 +36,7 @@ func (s *suite) testProtection(t *testing.T) {
 	}
 	s.awaitDenied(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "protected"}}, allow)
 	s.awaitDenied(t, definition, "kubectl annotate crd memberclusters.ecommerce.io ecommerce.io/deletion-protection-")
-	framework.CLI(t, s.Fleet.Hub(), "delete", "kept", "-n", "protected").
+	framework.CLI(t, s.Fleet.Hub(), "delete", "kept", "-n", "protected", "--yes").
 		Want(t, framework.Failed, allow)
 	if err := s.Hub.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "unprotected"}}, client.DryRunAll); err != nil {
 		t.Errorf("deleting a namespace without protected applications: %v", err)

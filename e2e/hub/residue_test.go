@@ -35,7 +35,7 @@ func (s *suite) testOrphanAnnotation(t *testing.T) {
 	s.freeze(t)
 	// Ctrl-C ends the command, and not the deletion.
 	framework.Session{In: strings.NewReader("y\n"), StopAt: "us-1: " + v1.ReasonClusterUnreachable}.
-		CLI(t, s.Fleet.Hub(), "delete", app.Name, "-n", app.Namespace, "-i").
+		CLI(t, s.Fleet.Hub(), "delete", app.Name, "-n", app.Namespace).
 		Want(t, framework.Stopped, "Not deleted yet in", "us-1. The deletion continues on the hub. To follow it, run the command again.")
 	s.awaitHeld(t, app, "us-1")
 	for kind, want := range map[string]metav1.ConditionStatus{
@@ -50,9 +50,9 @@ func (s *suite) testOrphanAnnotation(t *testing.T) {
 	if deleting.Reason != v1.ReasonClusterUnreachable || !strings.Contains(deleting.Message, "us-1") || strings.Contains(deleting.Message, "eu-1") {
 		t.Errorf("the deletion waits for %+v, want us-1 alone", deleting)
 	}
-	framework.CLI(t, s.Fleet.Hub(), "delete", app.Name, "-n", app.Namespace, "--timeout", "1s").
-		Want(t, framework.NotReady, "us-1: ClusterUnreachable", "kubectl shopfleet delete left -n small --orphan")
-	framework.CLI(t, s.Fleet.Hub(), "delete", app.Name, "-n", app.Namespace, "--orphan").
+	framework.CLI(t, s.Fleet.Hub(), "delete", app.Name, "-n", app.Namespace, "--yes", "--timeout", "1s").
+		Want(t, framework.NotReady, "us-1: ClusterUnreachable", "kubectl shopfleet delete left -n small --skip-unreachable")
+	framework.CLI(t, s.Fleet.Hub(), "delete", app.Name, "-n", app.Namespace, "--skip-unreachable", "--yes").
 		Want(t, framework.Done, "us-1: cannot be reached; the hub deletes the copy when it returns", "ecommerceapp.ecommerce.io/left deleted")
 	if err := framework.Gone(t.Context(), s.Hub, app.DeepCopy()); err != nil {
 		t.Error(err)
@@ -63,7 +63,7 @@ func (s *suite) testOrphanAnnotation(t *testing.T) {
 	s.awaitResidue(t, 1)
 	s.RestartHub(t)
 	// The record outlives the registration.
-	framework.CLI(t, s.Fleet.Hub(), "unjoin", "us-1").Want(t, framework.Done, "us-1 left the fleet")
+	framework.CLI(t, s.Fleet.Hub(), "unjoin", "us-1", "--yes").Want(t, framework.Done, "us-1 left the fleet")
 	s.thaw(t)
 	s.Register(t, "us-1")
 	s.awaitGone(t, app, "us-1")
@@ -89,14 +89,15 @@ func (s *suite) testUndeleted(t *testing.T, app *v1.EcommerceApp) {
 		code    int
 		says    string
 	}{
-		"declined":          {framework.Session{In: strings.NewReader("n\n")}, []string{app.Name, "-i"}, framework.Done, "deletion is cancelled"},
-		"not answered":      {framework.Session{}, []string{app.Name, "-i"}, framework.Done, "deletion is cancelled"},
-		"Ctrl-C":            {framework.Session{In: silent, StopAt: "(y/N)"}, []string{app.Name, "-i"}, framework.Stopped, "deletion is cancelled"},
-		"dry run":           {framework.Session{}, []string{app.Name, "--dry-run=client"}, framework.Done, "ecommerceapp.ecommerce.io/left deleted (dry run)"},
-		"server dry run":    {framework.Session{}, []string{app.Name, "--orphan", "--dry-run=server"}, framework.Done, "deleted (server dry run)"},
-		"other dry run":     {framework.Session{}, []string{app.Name, "--dry-run=yes"}, framework.Misused, "must be one of none, client, server"},
-		"not found":         {framework.Session{}, []string{"none"}, framework.Failed, `ecommerceapps.ecommerce.io "none" not found`},
-		"not found is fine": {framework.Session{}, []string{"none", "--ignore-not-found"}, framework.Done, ""},
+		"declined":           {framework.Session{In: strings.NewReader("n\n")}, []string{app.Name}, framework.Done, "deletion is cancelled"},
+		"not answered":       {framework.Session{In: strings.NewReader("")}, []string{app.Name}, framework.Done, "deletion is cancelled"},
+		"without a terminal": {framework.Session{}, []string{app.Name}, framework.Misused, "confirm it with --yes"},
+		"Ctrl-C":             {framework.Session{In: silent, StopAt: "(y/N)"}, []string{app.Name}, framework.Stopped, "deletion is cancelled"},
+		"dry run":            {framework.Session{}, []string{app.Name, "--dry-run=client"}, framework.Done, "ecommerceapp.ecommerce.io/left deleted (dry run)"},
+		"server dry run":     {framework.Session{}, []string{app.Name, "--skip-unreachable", "--dry-run=server"}, framework.Done, "deleted (server dry run)"},
+		"other dry run":      {framework.Session{}, []string{app.Name, "--dry-run=yes"}, framework.Misused, "Invalid dry-run value (yes)"},
+		"not found":          {framework.Session{}, []string{"none"}, framework.Failed, `ecommerceapps.ecommerce.io "none" not found`},
+		"not found is fine":  {framework.Session{}, []string{"none", "--ignore-not-found"}, framework.Done, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.session.CLI(t, s.Fleet.Hub(), append([]string{"delete", "-n", app.Namespace}, tt.args...)...).Want(t, tt.code, tt.says)
@@ -136,7 +137,7 @@ func (s *suite) testDetachedBefore(t *testing.T) {
 	app := small("parted", "eu-1")
 	s.Create(t, app)
 	s.awaitCopies(t, app, "eu-1")
-	framework.CLI(t, s.Fleet.Hub(), "unjoin", "eu-1").Want(t, framework.Done, "eu-1 left the fleet")
+	framework.CLI(t, s.Fleet.Hub(), "unjoin", "eu-1", "--yes").Want(t, framework.Done, "eu-1 left the fleet")
 	s.AwaitApp(t, app, "eu-1 to be gone from it", func(status *v1.EcommerceAppStatus) error {
 		if len(status.Clusters) > 0 {
 			return fmt.Errorf("clusters %+v", status.Clusters)
@@ -150,7 +151,7 @@ func (s *suite) testDetachedBefore(t *testing.T) {
 	if deleted := s.Since(t, before, s.Fleet.Member("eu-1")).Deletes(); len(deleted) > 0 {
 		t.Errorf("eu-1: deleted %v that no user asked for", deleted)
 	}
-	framework.CLI(t, s.Fleet.Hub(), "orphans", "delete", app.Name, "-n", app.Namespace).
+	framework.CLI(t, s.Fleet.Hub(), "recover", "delete", app.Name, "-n", app.Namespace, "--yes").
 		Want(t, framework.Done, "ecommerceapp.ecommerce.io/parted deleted in eu-1")
 	s.awaitGone(t, app, "eu-1")
 	s.awaitOrphans(t, 0)

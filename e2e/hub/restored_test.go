@@ -3,6 +3,7 @@ package hub_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,9 +81,9 @@ func (s *suite) testRestoredHub(t *testing.T) {
 			t.Errorf("%s has the image %s on the hub and %s in the member, want %s", app.Name, app.Spec.Image, copied.Spec.Image, image)
 		}
 	}
-	framework.CLI(t, s.Fleet.Hub(), "recover", "-n", "small").Want(t, framework.Done, "Nothing to settle.")
+	framework.CLI(t, s.Fleet.Hub(), "recover", "list", "-n", "small").Want(t, framework.Done, "No decision is pending")
 	framework.CLI(t, s.Fleet.Hub(), "recover", "overwrite", newer.Name, "-n", newer.Namespace).
-		Want(t, framework.Failed, "no decision is pending", "kubectl shopfleet recover -A")
+		Want(t, framework.Failed, "no decision is pending", "kubectl shopfleet recover list -A")
 	for _, app := range []*v1.EcommerceApp{newer, anew, gone, moved} {
 		s.Delete(t, app)
 	}
@@ -91,9 +92,9 @@ func (s *suite) testRestoredHub(t *testing.T) {
 // checkFound checks what the plugin shows, and that nothing was created.
 func (s *suite) checkFound(t *testing.T, gone, moved *v1.EcommerceApp) {
 	t.Helper()
-	framework.CLI(t, s.Fleet.Hub(), "recover", "-A").Want(t, framework.Done,
+	framework.CLI(t, s.Fleet.Hub(), "recover", "list", "-A").Want(t, framework.Done,
 		"generation 3, the hub has 1", "another application", "its deletion", "placement, overwrite")
-	framework.CLI(t, s.Fleet.Hub(), "recover", "newer", "-n", "small", "-o", "name").
+	framework.CLI(t, s.Fleet.Hub(), "recover", "list", "newer", "-n", "small", "-o", "name").
 		Want(t, framework.Done, "ecommerceapp.ecommerce.io/newer")
 	if err := framework.Gone(t.Context(), s.Members["eu-1"], gone.DeepCopy()); err != nil {
 		t.Errorf("an application that was deleted runs again: %v", err)
@@ -131,7 +132,7 @@ func (s *suite) copyOf(t *testing.T, app *v1.EcommerceApp, uid, generation strin
 // settle runs a verb of recover.
 func (s *suite) settle(t *testing.T, app *v1.EcommerceApp, verb string, flags ...string) {
 	t.Helper()
-	args := append([]string{"recover", verb, app.Name, "-n", app.Namespace}, flags...)
+	args := append([]string{"recover", verb, app.Name, "-n", app.Namespace, "--yes"}, flags...)
 	framework.CLI(t, s.Fleet.Hub(), args...).Want(t, framework.Done)
 }
 
@@ -174,14 +175,14 @@ func (s *suite) testNewUIDs(t *testing.T) {
 	framework.AwaitCondition(t, s.Hub, member, metav1.Condition{
 		Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonManagedByAnotherHub,
 	})
-	framework.CLI(t, s.Fleet.Hub(), "recover").Want(t, framework.Done, "eu-1", v1.ReasonManagedByAnotherHub, "hub former", "take-over")
-	framework.CLI(t, s.Fleet.Hub(), "recover", "take-over", "eu-1", "-i").
+	framework.CLI(t, s.Fleet.Hub(), "recover", "list").Want(t, framework.Done, "eu-1", v1.ReasonManagedByAnotherHub, "hub former", "take-over")
+	framework.Session{In: strings.NewReader("n\n")}.CLI(t, s.Fleet.Hub(), "recover", "take-over", "eu-1").
 		Want(t, framework.Done, "take eu-1 over from the hub with the UID former", "recovery is cancelled")
 	framework.CLI(t, s.Fleet.Hub(), "recover", "take-over", "us-1").Want(t, framework.Failed, "no decision is pending")
 	if log := s.Since(t, before, s.Fleet.Member("eu-1")).Writes().Except("selfsubjectaccessreviews", "selfsubjectrulesreviews"); len(log) > 0 {
 		t.Errorf("the hub wrote to a member of another one:\n%s", log)
 	}
-	framework.CLI(t, s.Fleet.Hub(), "recover", "take-over", "eu-1").
+	framework.CLI(t, s.Fleet.Hub(), "recover", "take-over", "eu-1", "--yes").
 		Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 take-over approved")
 	s.AwaitMembers(t, "eu-1")
 	s.AwaitRunning(t, app, eu)

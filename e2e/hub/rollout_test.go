@@ -243,7 +243,7 @@ func (s *suite) testUserDecides(t *testing.T) {
 	s.setImage(t, app, imageV2)
 	s.awaitRollout(t, app, v1.RolloutWaitingForApproval, 2)
 	s.checkImages(t, app, map[string]string{"us-1": imageV2, "eu-1": "shop:v1", "asia-1": "shop:v1"})
-	framework.CLI(t, s.Fleet.Hub(), "approve", app.Name, "-n", app.Namespace).Want(t, framework.Done, "ecommerceapp.ecommerce.io/decides approved")
+	framework.CLI(t, s.Fleet.Hub(), "rollout", "approve", app.Name, "-n", app.Namespace).Want(t, framework.Done, "ecommerceapp.ecommerce.io/decides approved")
 	s.awaitUpdated(t, app, 2)
 	s.annotate(t, app, v1.RolloutPausedAnnotation, "true")
 	s.awaitRollout(t, app, v1.RolloutPaused, 2)

@@ -136,10 +136,10 @@ func (s *suite) testTemplates(t *testing.T) {
 		return framework.CLI(t, s.Fleet.Hub(), append(args, app.Name, "-n", app.Namespace)...)
 	}
 	cli("status").Want(t, framework.Done, "WaitingForApproval, 1 of 3 clusters have it: waiting for approval of eu-west-1; pods of an earlier version in asia-1, eu-1.")
-	cli("approve").Want(t, framework.Done, "templates approved")
+	cli("rollout", "approve").Want(t, framework.Done, "templates approved")
 	s.awaitRendering(t, app, v1.RolloutWaitingForApproval, asia)
 	s.expectBuild(t, app, "after the approval", map[string]bool{"asia-1": false, "eu-1": true, "us-1": true})
-	cli("render-now").Want(t, framework.Done, "templates replacing pods")
+	cli("rollout", "render-now").Want(t, framework.Done, "templates replacing pods")
 	s.awaitRendering(t, app, v1.RolloutComplete, "")
 	s.AwaitApp(t, app, "all pods to be replaced", func(status *v1.EcommerceAppStatus) error {
 		if i := slices.IndexFunc(status.Clusters, func(c v1.ClusterStatus) bool { return c.HeldTemplates || !c.Ready }); i >= 0 {
@@ -148,7 +148,7 @@ func (s *suite) testTemplates(t *testing.T) {
 		return nil
 	})
 	s.expectBuild(t, app, "in the end", map[string]bool{"asia-1": true, "eu-1": true, "us-1": true})
-	cli("render-now").Want(t, framework.Failed, "no cluster waits to replace pods of an earlier version")
+	cli("rollout", "render-now").Want(t, framework.Failed, "no cluster waits to replace pods of an earlier version")
 
 	s.Delete(t, app)
 	s.templates = nil

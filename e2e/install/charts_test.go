@@ -1,13 +1,15 @@
 package install
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -88,7 +90,7 @@ func checkDeployment(t *testing.T, rendered objects) {
 			"team": "shops", "app.kubernetes.io/name": "shopfleet-hub", "app.kubernetes.io/part-of": "shopfleet",
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("Deployment (-want +got):\n%s", diff)
 	}
 	arguments := strings.Join(pod.Containers[0].Args, " ")
@@ -125,6 +127,68 @@ func TestTheHubOfAChartKnowsTheImageOfTheSpoke(t *testing.T) {
 	}
 }
 
+// TestChartsReachOut checks what a hub behind a proxy has, whose identity is the cloud's.
+func TestChartsReachOut(t *testing.T) {
+	for _, process := range processes() {
+		t.Run(string(process), func(t *testing.T) {
+			rendered := template(t, process, everything()...)
+			name := "shopfleet-" + string(process)
+			deployment := &appsv1.Deployment{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rendered["Deployment/"+name].Object, deployment); err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{
+				"ready": strconv.Itoa(int(deployment.Spec.MinReadySeconds)), "team": deployment.Annotations["team"],
+				"role": rendered["ServiceAccount/"+name].GetAnnotations()["eks.amazonaws.com/role-arn"],
+			}
+			container := deployment.Spec.Template.Spec.Containers[0]
+			for _, v := range container.Env {
+				got[v.Name] = v.Value
+			}
+			for _, m := range container.VolumeMounts {
+				got[m.Name] = m.MountPath
+			}
+			want := map[string]string{
+				"ready": "5", "team": "shops", "role": "arn:aws:iam::1:role/hub", "POD_NAMESPACE": "", "GOMEMLIMIT": "", "TZ": "UTC",
+				"HTTP_PROXY": "http://proxy.example.com:3128", "HTTPS_PROXY": "http://proxy.example.com:3129",
+				"NO_PROXY":      "$(KUBERNETES_SERVICE_HOST),169.254.0.0/16,fd00:ec2::/32,.svc,10.0.0.0/8",
+				"SSL_CERT_FILE": "/etc/shopfleet/certificates/ca-bundle.crt", "trusted-certificates": "/etc/shopfleet/certificates",
+				"scratch": "/scratch",
+			}
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if policy, _ := rendered["NetworkPolicy/"+name].MarshalJSON(); !strings.Contains(string(policy), `{"ports":[{"port":80,"protocol":"TCP"},{"port":988,`) {
+				t.Errorf("network policy %s, want ports of metadata services", policy)
+			}
+		})
+	}
+}
+
+// TestAlertsLinkToTheRunbookOfTheVersion checks where the alerts of a release link to, and of one with a page elsewhere.
+func TestAlertsLinkToTheRunbookOfTheVersion(t *testing.T) {
+	for _, process := range processes() {
+		for flags, page := range map[string]string{
+			"":                              "https://github.com/shopfleet/shopfleet/blob/main/hub/RUNBOOK.md",
+			"runbookURL=http://wiki/alerts": "http://wiki/alerts",
+		} {
+			rendered := template(t, process, "--set", "prometheusRule.enabled=true,prometheusRule."+cmp.Or(flags, "runbookURL="))
+			text, err := rendered["PrometheusRule/shopfleet-"+string(process)].MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			alerts, links := strings.Count(string(text), `"alert":`), strings.Count(string(text), `"runbook_url":"`+page+`#`)
+			if alerts == 0 || alerts != links {
+				t.Errorf("%s with %q: %d of %d alerts link to %s", process, flags, links, alerts, page)
+			}
+			text, err = rendered["Deployment/shopfleet-"+string(process)].MarshalJSON()
+			if passed := strings.Contains(string(text), `"--runbook-url=`+page+`"`); err != nil || passed != (flags != "") {
+				t.Errorf("%s with %q: the page is passed to the process: %t, %v", process, flags, passed, err)
+			}
+		}
+	}
+}
+
 func TestChartsRefuseBadValues(t *testing.T) {
 	built(t, "helm")
 	for value, says := range map[string]string{
@@ -142,6 +206,12 @@ func TestChartsRefuseBadValues(t *testing.T) {
 		"serviceMonitor.interval=often":         "interval",
 		"nodeSelector.pool=1":                   "nodeSelector",
 		"podDisruptionBudget.maxUnavailable=50": "",
+		"env[0].name=POD_NAMESPACE":             "env",
+		"proxy.https=proxy.example.com":         "https",
+		"proxy.except={a b}":                    "except",
+		"trustedCertificates.configMap=no name": "configMap",
+		"minReadySeconds=-1":                    "minReadySeconds",
+		"prometheusRule.runbookURL=runbook.md":  "runbookURL",
 	} {
 		t.Run(value, func(t *testing.T) {
 			_, stderr, err := helm(t, config.Hub, "template", "any", "--set", value)

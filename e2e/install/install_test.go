@@ -214,10 +214,13 @@ func (s *suite) testUpgrade(t *testing.T) {
 		Want(t, framework.Done, "deployment.apps/shopfleet-hub configured (server dry run)", "service/shopfleet-hub unchanged",
 			"the image of the spoke cannot be derived from registry.example.com/hub:v2", "Name it with --spoke-image")
 	s.run(t, "install", "spoke", "--spoke-image", "spoke:v2", "--dry-run=client").Want(t, framework.Misused, "name the image of the spoke with --image")
-	s.checkOneChange(t, "--image", "registry.example.com/hub:v2", "--spoke-image", "registry.example.com/spoke:v2", "--replicas", "3")
+	s.checkOneChange(t, "--image", "registry.example.com/hub:v2", "--spoke-image", "registry.example.com/spoke:v2", "--replicas", "3", "--image-pull-secret", "mirror")
 	deployment := s.deployment(t)
 	if got := deployment.Spec.Template.Spec.Containers[0].Image; got != "registry.example.com/hub:v2" {
 		t.Errorf("image %q", got)
+	}
+	if got := deployment.Spec.Template.Spec.ImagePullSecrets; len(got) != 1 || got[0].Name != "mirror" {
+		t.Errorf("pull Secrets %v", got)
 	}
 	if got, want := arguments(deployment), "--spoke-image=registry.example.com/spoke:v2 "; !strings.Contains(got, want) {
 		t.Errorf("arguments %s, want %s", got, want)
@@ -375,7 +378,7 @@ func (s *suite) testDefinitionsInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.run(t, "uninstall", "hub", "--delete-definitions").Want(t, framework.Done,
+	s.run(t, "uninstall", "hub", "--delete-definitions", "--yes").Want(t, framework.Done,
 		"customresourcedefinition.apiextensions.k8s.io/memberclusters.ecommerce.io deleted")
 }
 
@@ -383,7 +386,7 @@ func (s *suite) testSpoke(t *testing.T) {
 	t.Helper()
 	s.run(t, "install", "spoke", "--replicas", "1", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done,
 		"customresourcedefinition.apiextensions.k8s.io/webapps.example.com created", "shopfleet-spoke: 1 of 1 pods ready")
-	s.run(t, "uninstall", "spoke", "--delete-definitions", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done, "Left: Namespace")
+	s.run(t, "uninstall", "spoke", "--delete-definitions", "--yes", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done, "Left: Namespace")
 	if diff := cmp.Diff([]string{"Namespace/shopfleet-system"}, slices.Sorted(maps.Keys(s.versions(t, config.Spoke)))); diff != "" {
 		t.Errorf("left of the spoke (-want +got):\n%s", diff)
 	}

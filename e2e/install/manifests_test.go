@@ -129,8 +129,15 @@ func template(t *testing.T, process config.Set, arguments ...string) objects {
 
 func processes() []config.Set { return []config.Set{config.Hub, config.Spoke} }
 
+// everything returns flags of helm that switch on what the charts have.
 func everything() []string {
-	return []string{"--set", "serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboard.enabled=true"}
+	return []string{
+		"--set", "serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboard.enabled=true",
+		"--set", "minReadySeconds=5,deploymentAnnotations.team=shops,networkPolicy.metadataService=true,trustedCertificates.configMap=authorities",
+		"--set", `serviceAccount.annotations.eks\.amazonaws\.com/role-arn=arn:aws:iam::1:role/hub,env[0].name=TZ,env[0].value=UTC`,
+		"--set", "proxy.http=http://proxy.example.com:3128,proxy.https=http://proxy.example.com:3129,proxy.except={10.0.0.0/8}",
+		"--set", "extraVolumes[0].name=scratch,extraVolumeMounts[0].name=scratch,extraVolumeMounts[0].mountPath=/scratch",
+	}
 }
 
 func TestThreeWaysOneInstallation(t *testing.T) {
@@ -180,7 +187,7 @@ func TestSafeModeIsOneSwitch(t *testing.T) {
 
 // TestTheOverlayOfTheReadme builds the overlay that people are shown, word for word.
 func TestTheOverlayOfTheReadme(t *testing.T) {
-	const resources = "resources: [https://github.com/shopfleet/shopfleet/config/hub]"
+	const resources = `resources: ["https://github.com/shopfleet/shopfleet/config/hub?ref=` + config.Release + `"]`
 	readme, err := os.ReadFile(filepath.Join(root, "config/README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +205,7 @@ func TestTheOverlayOfTheReadme(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	embedded, err := config.Hub.Install(config.Installation{Image: "registry.example.com/shopfleet-hub:v1.0.0"})
+	embedded, err := config.Hub.Install(config.Installation{Image: "registry.example.com/shopfleet-hub:" + config.Release})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -190,21 +190,21 @@ func TestOnlyMetricsThatExist(t *testing.T) {
 	}
 }
 
-// TestMetricsAreDocumented checks that the page of operations has each metric with its labels.
+// TestMetricsAreDocumented checks that the reference of the hub has each metric with its labels.
 func TestMetricsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "hub/README.md"))
+	page, err := os.ReadFile(filepath.Join(root, "hub/REFERENCE.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	exists := ours(t)
 	for name, labels := range exists {
 		if documented := "`" + name + "{" + labels + "}`"; !strings.Contains(string(page), documented) {
-			t.Errorf("hub/README.md lacks %s", documented)
+			t.Errorf("hub/REFERENCE.md lacks %s", documented)
 		}
 	}
 	for _, found := range regexp.MustCompile("`(shopfleet_[a-z_]+){").FindAllStringSubmatch(string(page), -1) {
 		if _, ok := exists[found[1]]; !ok {
-			t.Errorf("hub/README.md has the metric %s, which does not exist", found[1])
+			t.Errorf("hub/REFERENCE.md has the metric %s, which does not exist", found[1])
 		}
 	}
 }
@@ -323,7 +323,7 @@ func TestDashboardHasItsRows(t *testing.T) {
 			rows = append(rows, panel["title"].(string))
 		}
 	}
-	for _, want := range []string{"Fleet", "Controller health", "Success rates", "Resource use", "Errors", "Backups"} {
+	for _, want := range []string{"Fleet", "Region $region", "Controller health", "Success rates", "Resource use", "Errors", "Backups"} {
 		if !slices.Contains(rows, want) {
 			t.Errorf("rows %v, want %q among them", rows, want)
 		}

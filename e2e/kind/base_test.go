@@ -16,29 +16,17 @@ import (
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
-)
-
-const (
-	// baseCommit is the build that upgrades begin with until there is a release. Its pod templates are the
-	// base of TestPodTemplates in spoke/render.
-	baseCommit = "14c9de47"
-	// baseLogin is the image of the login that this build renders.
-	baseLogin = "quay.io/oauth2-proxy/oauth2-proxy:v7.12.0"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // testBase installs the base build, runs the shops with it, and follows the upgrade to this build:
-// exactly the pods restart that CHANGELOG.md names, once each. The way back that far is not tested,
-// since it would restart them again.
+// exactly the pods restart that CHANGELOG.md names, once each. Only testUpgrade goes back.
 func (e *environment) testBase(t *testing.T) {
 	t.Helper()
 	e.reset(t)
-	sources := e.sourcesOf(t, baseCommit)
-	hubImage, spokeImage, err := e.env.LoadProduct(t.Context(), sources)
+	sources := e.sourcesOf(t, framework.BeforeCommit)
+	hubImage, spokeImage, err := e.env.LoadProduct(t.Context(), sources, framework.Before)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.env.LoadLogin(t.Context(), baseLogin); err != nil {
 		t.Fatal(err)
 	}
 	e.hub.installFrom(t, sources, "hub", hubImage)
@@ -50,12 +38,8 @@ func (e *environment) testBase(t *testing.T) {
 		e.hub.runFrom(t, sources, join...)
 	}
 	e.applyShops(t)
-	e.hub.must(t, "patch", "ecommerceapp", shop, "--namespace", namespace, "--type", "merge", "--patch",
-		`{"spec": {"placement": {"preferences": [{"weight": 1, "matchLabels": {"topology.kubernetes.io/region": "eu-west-1"}}]}}}`)
 	before := e.workloads(t.Context(), t)
-	e.renameFields(t)
 	e.follow(t, "Upgrade")
-	e.checkRenamed(t)
 	e.reconcile(t)
 	named := restarted(t)
 	fleettest.Within(t, 2*patience, fmt.Sprintf("the pods of %q to be replaced", named), func(ctx context.Context) error {
@@ -69,38 +53,6 @@ func (e *environment) testBase(t *testing.T) {
 	e.running(t, shop, ledger)
 	after := e.workloads(t.Context(), t)
 	checkRestarts(t, named, before, after)
-}
-
-// renameFields runs the commands of CHANGELOG.md that rename fields of stored objects.
-func (e *environment) renameFields(t *testing.T) {
-	t.Helper()
-	changelog, err := os.ReadFile("../../CHANGELOG.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands, _ := apitest.RenamingCommands(string(changelog))
-	cmd := e.env.Command(t.Context(), "bash", "-euo", "pipefail", "-c", commands)
-	cmd.Dir = t.TempDir()
-	out, err := testenv.Run(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("renamed fields:\n%s", out)
-}
-
-// checkRenamed checks that the objects have the new names after the upgrade.
-func (e *environment) checkRenamed(t *testing.T) {
-	t.Helper()
-	for _, r := range e.regions {
-		if got := e.hub.must(t, "get", "membercluster", r.name, "--output=jsonpath={.status.provider}"); got != string(v1.ProviderOther) {
-			t.Errorf("the provider of %s is %q, want %q", r.name, got, v1.ProviderOther)
-		}
-	}
-	const selected = "{.spec.placement.preferences[0].selector.clusterSelector.matchLabels}"
-	got, want := e.hub.must(t, "get", "ecommerceapp", shop, "--namespace", namespace, "--output=jsonpath="+selected), `{"topology.kubernetes.io/region":"eu-west-1"}`
-	if got != want {
-		t.Errorf("the preference selects %s, want %s", got, want)
-	}
 }
 
 // checkRestarts checks that the named workloads have replaced their pods once, and no other has.

@@ -144,7 +144,7 @@ func (e *environment) dumpAndLoad(t *testing.T, app string, from, to *region) {
 // dump requests a backup with the plugin, and waits until it is complete.
 func (e *environment) dump(t *testing.T, app string, r *region) *v1.Backup {
 	t.Helper()
-	out, err := testenv.Run(e.env.Command(t.Context(), "kubectl", "shopfleet", "backup", app, "--namespace", namespace, "--member", r.name))
+	out, err := testenv.Run(e.env.Command(t.Context(), "kubectl", "shopfleet", "backup", "create", app, "--namespace", namespace, "--member", r.name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -185,12 +185,11 @@ func (e *environment) testKustomize(t *testing.T) {
 // runHelm runs the pinned helm on the hub; make builds it once.
 func (e *environment) runHelm(t *testing.T, args ...string) {
 	t.Helper()
-	path, err := testenv.Run(e.env.Command(t.Context(), "make", "--silent", "--no-print-directory", "helm"))
+	helm, err := e.env.Tool(t.Context(), "helm")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(path), "\n")
-	if _, err := testenv.Run(e.env.Command(t.Context(), lines[len(lines)-1], args...)); err != nil {
+	if _, err := testenv.Run(e.env.Command(t.Context(), helm, args...)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -22,7 +22,9 @@ func TestCommandsOfASection(t *testing.T) {
 // simulated returns the sections of hub/README.md whose commands have names and values to fill in, or move what the
 // steps here need. What they do is tested on simulated nodes.
 func simulated() []string {
-	return []string{"Troubleshoot", "Place", "Roll out", "Plan", "Drain a cluster", "Delete", "Orphans", "Two hubs", "Propagate", "Restore the hub"}
+	return []string{
+		"See the fleet in a browser", "Troubleshoot", "Place", "Roll out", "Plan", "Drain a cluster", "Delete", "Orphans", "Two hubs", "Propagate", "Restore the hub",
+	}
 }
 
 // TestPageNamesSections checks that the page says which of its commands do not run on real clusters.

@@ -19,10 +19,10 @@ import (
 // errTemplates is returned while a region has pods of another build, or is not ready with its own.
 var errTemplates = errors.New("the pod templates are not those that are rendered")
 
-// plugin runs a command of the plugin for an application.
-func (e *environment) plugin(t *testing.T, command, app string) {
+// steer runs a command about the rollout of an application.
+func (e *environment) steer(t *testing.T, command, app string) {
 	t.Helper()
-	if _, err := testenv.Run(e.env.Command(t.Context(), "kubectl", "shopfleet", command, app, "--namespace", namespace)); err != nil {
+	if _, err := testenv.Run(e.env.Command(t.Context(), "kubectl", "shopfleet", "rollout", command, app, "--namespace", namespace)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -52,7 +52,7 @@ func (e *environment) followTemplates(t *testing.T, app string) {
 		}
 		replaces = replaces || err != nil
 	}
-	e.plugin(t, "resume", app)
+	e.steer(t, "resume", app)
 	fleettest.Within(t, 2*patience, "the pod templates of "+app+" in all regions", e.inOrder(t, app))
 	e.running(t, app)
 	for key, now := range e.workloads(t.Context(), t) {

@@ -17,11 +17,12 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
 // templatesCommit is the build that the upgrade test goes back to: it holds pod templates of other builds, and is the
-// last one before they changed. From the build before all of that, testBase upgrades.
+// last one before they changed. The build that testBase upgrades from is a later one, which renders them as this one.
 const templatesCommit = "382aa08d012ee6c4157e5a25108ed4a4b4680d60"
 
 // testUpgrade goes back to an earlier build of the hub and the agent, and then follows the upgrade to this one. While
@@ -31,14 +32,14 @@ const templatesCommit = "382aa08d012ee6c4157e5a25108ed4a4b4680d60"
 func (e *environment) testUpgrade(t *testing.T) {
 	t.Helper()
 	previous := e.previousSources(t)
-	hubImage, spokeImage, err := e.env.LoadProduct(t.Context(), previous)
+	hubImage, spokeImage, err := e.env.LoadProduct(t.Context(), previous, framework.Before)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{shop, ledger} {
 		e.patch(t, name, fmt.Sprintf(`{"spec":{"rollout":{"order":[%q],"soak":"1s","progressDeadline":"10m"}}}`, e.regions[0].Region))
 		e.awaitRollout(t, name, v1.RolloutComplete)
-		e.plugin(t, "pause", name)
+		e.steer(t, "pause", name)
 	}
 	e.checkReplaced(t, "back", func() {
 		e.hub.installFrom(t, previous, "hub", hubImage)
@@ -50,7 +51,7 @@ func (e *environment) testUpgrade(t *testing.T) {
 	})
 	others := e.podsIn(t, ledger)
 	e.followTemplates(t, shop)
-	e.plugin(t, "pause", shop)
+	e.steer(t, "pause", shop)
 	e.checkReplaced(t, "upgrade", func() { e.follow(t, "Upgrade") })
 	e.followTemplates(t, shop)
 	e.followTemplates(t, ledger)

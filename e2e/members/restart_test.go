@@ -109,7 +109,16 @@ func (s *suite) testRestartFrozen(t *testing.T) {
 	if took > lossBound {
 		t.Errorf("lost after %s, more than %s", took, lossBound)
 	}
-	if writes := m.By(t, s.Hub(), config.HubServiceAccount).Writes().Of("memberclusters"); len(writes) != 1 {
+	var writes audit.Log
+	// What a write changed may be read before the write is answered and logged.
+	read := func() { writes = m.By(t, s.Hub(), config.HubServiceAccount).Writes().Of("memberclusters") }
+	framework.Eventually(t, "the write of the status", func(context.Context) error {
+		if read(); len(writes) == 0 {
+			return errors.New("not logged yet")
+		}
+		return nil
+	})
+	if len(writes) != 1 {
 		t.Errorf("%d writes, want one:\n%s", len(writes), writes)
 	}
 	if !after.Status.LastObservedTime.Equal(before.Status.LastObservedTime) {

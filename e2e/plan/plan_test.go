@@ -1,9 +1,12 @@
 package plan
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,10 +28,9 @@ import (
 const (
 	// admission is the folder with the policies of the hub.
 	admission = "config/admission/hub"
-	// changes is the exit code of a plan with changes.
-	changes = 2
-	eu      = "eu-west-1"
-	us      = "us-central1"
+	changes   = framework.Found
+	eu        = "eu-west-1"
+	us        = "us-central1"
 )
 
 func TestMain(m *testing.M) {
@@ -116,13 +118,27 @@ func manifest(t *testing.T, edits map[string]any) *unstructured.Unstructured {
 	return object
 }
 
-// answer decodes the output of plan -o json.
-func answer(t *testing.T, o framework.Outcome) v1.PlanStatus {
+// answered runs the command until all members have answered but those that cannot: in these tests they have a tenth of
+// the usual time.
+func (s *suite) answered(t *testing.T, object *unstructured.Unstructured, unknown ...string) v1.PlanStatus {
 	t.Helper()
 	var found v1.PlanStatus
-	if err := json.Unmarshal([]byte(o.Out), &found); err != nil {
-		t.Fatalf("%v: %s", err, o.Out)
+	ask := func() {
+		found = v1.PlanStatus{}
+		o := s.run(t, object, "-o", "json").Want(t, changes)
+		if err := json.Unmarshal([]byte(o.Out), &found); err != nil {
+			t.Fatalf("%v: %s", err, o.Out)
+		}
 	}
+	framework.Eventually(t, "an answer of each member", func(context.Context) error {
+		ask()
+		for _, c := range found.Clusters {
+			if c.Unknown != "" && !slices.Contains(unknown, c.Name) {
+				return fmt.Errorf("%s is %s: %s", c.Name, c.Unknown, c.UnknownMessage)
+			}
+		}
+		return nil
+	})
 	return found
 }
 

@@ -43,7 +43,7 @@ func (s *suite) testRollout(t *testing.T) {
 		return &unstructured.Unstructured{Object: content}
 	}
 	s.run(t, planned("shop:v1")).Want(t, framework.Done)
-	found := answer(t, s.run(t, planned("shop:v2"), "-o", "json").Want(t, changes))
+	found := s.answered(t, planned("shop:v2"))
 	want := []v1.PlannedWave{{Clusters: []string{"us-1"}}, {Clusters: []string{"eu-1"}}}
 	if diff := cmp.Diff(want, found.Waves); diff != "" {
 		t.Errorf("waves (-want +got):\n%s", diff)

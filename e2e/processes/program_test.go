@@ -19,7 +19,7 @@ import (
 
 const (
 	// bound is for anything that a healthy fleet does.
-	bound = 2 * time.Minute
+	bound = 4 * time.Minute
 	// endBound is for the end of a process after SIGTERM.
 	endBound = 20 * time.Second
 )

@@ -161,7 +161,8 @@ type drift struct {
 type edit struct {
 	path   fieldPath
 	values []any
-	last   error
+	// last is why the last value had no effect.
+	last error
 }
 
 var errNoEffect = errors.New("the API server kept the value")
@@ -233,65 +234,84 @@ func (d *drift) editOf(path fieldPath) *edit {
 	return &edit{path: path, values: values, last: errNoEffect}
 }
 
-// carryOut makes edits, as many at once as the API server accepts, and waits for each that
-// it is repaired.
+// carryOut makes edits, as many at once as the API server accepts, and waits until they are repaired. Dry runs find out
+// which: the less is written, the fewer repairs are waited for.
 func (d *drift) carryOut(t *testing.T, edits []*edit) {
 	t.Helper()
-	for queue := [][]*edit{edits}; len(queue) > 0; {
-		batch := slices.DeleteFunc(slices.Clone(queue[0]), func(e *edit) bool {
-			if len(e.values) == 0 {
-				d.rejected[e.path.String()] = e.last.Error()
-			}
-			return len(e.values) == 0
+	for len(edits) > 0 {
+		together := d.accepted(t, nil, edits)
+		d.write(t, together)
+		edits = slices.DeleteFunc(slices.Clone(edits), func(e *edit) bool {
+			return slices.Contains(together, e) || d.rejected[e.path.String()] != ""
 		})
-		queue = queue[1:]
-		if len(batch) == 0 {
-			continue
-		}
-		unchanged, err := d.write(t, batch)
-		switch {
-		case err == nil:
-			queue = append(queue, unchanged)
-		case len(batch) == 1:
-			batch[0].last, batch[0].values = err, batch[0].values[1:]
-			queue = append(queue, batch)
-		default:
-			queue = append(queue, batch[:len(batch)/2], batch[len(batch)/2:])
-		}
 	}
 }
 
-// write makes edits at once and waits until they are repaired. It returns those without an
-// effect, which have lost their value, and an error if the API server rejects them.
-func (d *drift) write(t *testing.T, batch []*edit) ([]*edit, error) {
+// accepted returns edits and those of others that the API server accepts together with them.
+func (d *drift) accepted(t *testing.T, edits, others []*edit) []*edit {
 	t.Helper()
-	object := d.live(t)
-	for {
-		for _, e := range batch {
-			replace(object.Object, e.path, e.values[0])
+	half := len(others) / 2
+	switch {
+	case len(others) == 0:
+		return edits
+	case half > 0 && d.try(t, slices.Concat(edits, others)) == nil:
+		return slices.Concat(edits, others)
+	case half > 0:
+		return d.accepted(t, d.accepted(t, edits, others[:half]), others[half:])
+	}
+	for e := others[0]; len(e.values) > 0; e.values = e.values[1:] {
+		if d.try(t, slices.Concat(edits, others)) == nil {
+			return slices.Concat(edits, others)
 		}
-		err := d.Update(t.Context(), object, client.FieldOwner(stranger))
-		if err == nil {
-			break
+		if e.last = d.try(t, others); e.last == nil {
+			return edits // It is made without them, next.
 		}
-		if !apierrors.IsConflict(err) {
-			return nil, err
+	}
+	d.rejected[others[0].path.String()] = others[0].last.Error()
+	return edits
+}
+
+// try returns an error if the API server rejects one of the edits, or ignores it.
+func (d *drift) try(t *testing.T, edits []*edit) error {
+	t.Helper()
+	object, err := d.update(t, edits, client.DryRunAll)
+	if err != nil {
+		return err
+	}
+	for _, e := range edits {
+		if reflect.DeepEqual(lookup(object.Object, e.path), lookup(d.original.Object, e.path)) {
+			return errNoEffect
 		}
-		object = d.live(t)
+	}
+	return nil
+}
+
+// write makes edits at once and waits until they are repaired.
+func (d *drift) write(t *testing.T, edits []*edit) {
+	t.Helper()
+	if len(edits) == 0 {
+		return
 	}
 	begun := time.Now()
-	var unchanged []*edit
-	for _, e := range batch {
-		if reflect.DeepEqual(lookup(object.Object, e.path), lookup(d.original.Object, e.path)) {
-			e.last, e.values = errNoEffect, e.values[1:]
-			unchanged = append(unchanged, e)
+	if _, err := d.update(t, edits); err != nil {
+		t.Fatalf("%s and %d more edits, accepted by a dry run: %v", edits[0].path, len(edits)-1, err)
+	}
+	d.awaitRepaired(t, fmt.Sprint("repair of ", edits[0].path, " and ", len(edits)-1, " more"))
+	d.took.add(time.Since(begun))
+}
+
+// update returns the object after edits.
+func (d *drift) update(t *testing.T, edits []*edit, options ...client.UpdateOption) (*unstructured.Unstructured, error) {
+	t.Helper()
+	for {
+		object := d.live(t)
+		for _, e := range edits {
+			replace(object.Object, e.path, e.values[0])
+		}
+		if err := d.Update(t.Context(), object, append(options, client.FieldOwner(stranger))...); !apierrors.IsConflict(err) {
+			return object, err
 		}
 	}
-	if len(unchanged) < len(batch) {
-		d.awaitRepaired(t, fmt.Sprint("repair of ", batch[0].path, " and ", len(batch)-1, " more"))
-		d.took.add(time.Since(begun))
-	}
-	return unchanged, nil
 }
 
 func (d *drift) live(t *testing.T) *unstructured.Unstructured {

@@ -14,7 +14,7 @@ const KeepVariable = "SHOPFLEET_KEEP"
 
 // Timeout is a generous bound for anything a healthy fleet does, several controllers one after the other included:
 // a busy machine may take long, and a test that passes never waits for it.
-const Timeout = 2 * time.Minute
+const Timeout = 4 * time.Minute
 
 const (
 	// The time between two checks grows from the first to the last: what happens soon is

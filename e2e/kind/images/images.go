@@ -13,8 +13,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/kind/clusters"
 )
+
+// version is the one that the product's programs of this tree have.
+const version = config.Release + "-e2e"
 
 // pullTimeout bounds the attempt to get a published image.
 const pullTimeout = 5 * time.Minute
@@ -56,7 +60,7 @@ type Set struct {
 func (b *Builder) Build(ctx context.Context) (*Set, error) {
 	set := &Set{}
 	var err error
-	if set.Hub, set.Spoke, err = b.Product(ctx, b.Root); err != nil {
+	if set.Hub, set.Spoke, err = b.Product(ctx, b.Root, version); err != nil {
 		return nil, err
 	}
 	set.All = append(set.All, set.Hub, set.Spoke)
@@ -82,12 +86,6 @@ func (b *Builder) Objects(ctx context.Context) (string, error) {
 		dockerfile: "cmd/Dockerfile",
 	}
 	return s.image, b.program(ctx, s)
-}
-
-// NameLogin gives the image of the login another name.
-func (b *Builder) NameLogin(ctx context.Context, name string) error {
-	_, err := docker(ctx, "tag", login, name)
-	return err
 }
 
 // Load gives the images to the clusters, at the same time, where they lack them.

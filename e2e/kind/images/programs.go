@@ -42,14 +42,14 @@ func storefront() []source {
 }
 
 // Product makes the images of the hub and the spoke from a tree of sources, which need
-// not be the builder's, and returns their names. Both have one tag, the hash of their
+// not be the builder's, as a version, and returns their names. Both have one tag, the hash of their
 // programs, so that one is found beside the other.
-func (b *Builder) Product(ctx context.Context, root string) (hub, spoke string, err error) {
+func (b *Builder) Product(ctx context.Context, root, version string) (hub, spoke string, err error) {
 	sum := sha256.New()
 	var sources [2]source
 	for i, program := range []string{"hub", "spoke"} {
 		sources[i] = source{
-			image: "shopfleet-" + program, module: root, pkg: "./cmd/" + program, program: program, version: "v0.0.0-e2e",
+			image: "shopfleet-" + program, module: root, pkg: "./cmd/" + program, program: program, version: version,
 			dockerfile: filepath.Join(root, "cmd", "Dockerfile"),
 		}
 		folder, err := b.compile(ctx, sources[i])

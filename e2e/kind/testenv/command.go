@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -35,6 +36,13 @@ func (e *Environment) Command(ctx context.Context, program string, args ...strin
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopTimeout
 	return cmd
+}
+
+// Tool returns the path of a program in a pinned version, which make builds once: a target of the Makefile that prints it.
+func (e *Environment) Tool(ctx context.Context, target string) (string, error) {
+	out, err := Run(e.Command(ctx, "make", "--silent", "--no-print-directory", target))
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return lines[len(lines)-1], err
 }
 
 // variables returns the variables that the commands of hub/README.md use.

@@ -129,10 +129,10 @@ func (e *Environment) load(ctx context.Context) error {
 	return e.builder.Load(ctx, rest, shops...)
 }
 
-// LoadProduct builds the product from another tree of sources and gives its images
-// to the clusters.
-func (e *Environment) LoadProduct(ctx context.Context, root string) (hubImage, spokeImage string, err error) {
-	hubImage, spokeImage, err = e.builder.Product(ctx, root)
+// LoadProduct builds the product from another tree of sources, as a version, and gives its
+// images to the clusters.
+func (e *Environment) LoadProduct(ctx context.Context, root, version string) (hubImage, spokeImage string, err error) {
+	hubImage, spokeImage, err = e.builder.Product(ctx, root, version)
 	if err != nil {
 		return "", "", err
 	}
@@ -145,20 +145,6 @@ func (e *Environment) LoadProduct(ctx context.Context, root string) (hubImage, s
 		}
 	}
 	return hubImage, spokeImage, nil
-}
-
-// LoadLogin gives the members the image of the login under another name, as of an earlier build, so
-// that they need no registry for it.
-func (e *Environment) LoadLogin(ctx context.Context, name string) error {
-	if err := e.builder.NameLogin(ctx, name); err != nil {
-		return err
-	}
-	for _, m := range e.Members {
-		if err := e.builder.Load(ctx, []string{name}, m.Cluster); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Down deletes the existing clusters of an environment, and its folder.
