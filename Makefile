@@ -14,13 +14,13 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 
 # Flags of go test, for example make test GOTEST_FLAGS='-race -run Failover'.
 GOTEST_FLAGS ?=
-# How many packages are tested at a time: more than there are cores, because suites with
+# How many packages are tested at a time: more than two or three cores, because suites with
 # control planes often wait. A control plane takes about 0.6 GB, and the largest suite has ten.
-PARALLEL ?= $(shell cores=$$(nproc 2>/dev/null || echo 4); echo $$((cores > 4 ? cores : 4)))
+PARALLEL ?= $(shell cores=$$(nproc 2>/dev/null || echo 4); echo $$((cores > 3 ? cores : cores + 1)))
 # The packages that make test begins with, so that none of them runs alone at the end.
 LONGEST := ./e2e/hub ./e2e/spoke ./e2e/members ./e2e/cloud ./hub/data/restore
 # The limit for the tests of one package. A test that hangs ends with a stack trace.
-GOTEST_TIMEOUT ?= 20m
+GOTEST_TIMEOUT ?= 40m
 # Nothing needs cgo but the race detector. With it, package plugin, which kubectl has through
 # kustomize, keeps each exported method in a program: a test of 90 MB took 3.9 s of CPU time to link,
 # and without it one of 69 MB takes 2.3 s.
@@ -66,11 +66,13 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint
 KUSTOMIZE := $(TOOLS)/kustomize
 GOTESTSUM := $(TOOLS)/gotestsum
 
-# Helm, promtool, gremlins and govulncheck have modules of their own, because their dependencies conflict with
+# Helm, promtool, cyclonedx-gomod, opm, gremlins and govulncheck have modules of their own, because their dependencies conflict with
 # those of the other tools.
 moduleKey = $(shell (go env GOVERSION GOOS GOARCH; cat config/tools/$(1)/go.mod config/tools/$(1)/go.sum) | git hash-object --stdin | cut -c1-12)
 HELM := $(CURDIR)/.bin/helm-$(call moduleKey,helm)/helm
 PROMTOOL := $(CURDIR)/.bin/promtool-$(call moduleKey,promtool)/promtool
+CYCLONEDX := $(CURDIR)/.bin/cyclonedx-gomod-$(call moduleKey,cyclonedx-gomod)/cyclonedx-gomod
+OPM := $(CURDIR)/.bin/opm-$(call moduleKey,opm)/opm
 GREMLINS := $(CURDIR)/.bin/gremlins-$(call moduleKey,gremlins)/gremlins
 GOVULNCHECK := $(CURDIR)/.bin/govulncheck-$(call moduleKey,govulncheck)/govulncheck
 
@@ -104,8 +106,8 @@ DEMO := go run ./e2e/demo
 # Files that make generate writes and make verify compares.
 CRDS := config/crd/bases
 CHARTS := config/charts
-RUNBOOK := hub/RUNBOOK.md
-GENERATED := $(CRDS) 'api/**/zz_generated.*.go' $(CHARTS)/shopfleet-hub/files $(CHARTS)/shopfleet-spoke $(RUNBOOK)
+PAGES := hub/RUNBOOK.md hub/REASONS.md cmd/kubectl-shopfleet/README.md $(CHARTS)/shopfleet-hub/README.md $(CHARTS)/shopfleet-hub/values.schema.json
+GENERATED := $(CRDS) 'api/**/zz_generated.*.go' $(CHARTS)/shopfleet-hub/files $(CHARTS)/shopfleet-spoke $(PAGES)
 
 ##@ Start here
 
@@ -134,14 +136,25 @@ demo-down: ## Stop the demo and delete its data; KIND=1 deletes its kind cluster
 ##@ Develop
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) ## Generate deepcopy functions and CRDs from api/, the files of the charts from config/, and the runbook.
+generate: $(CONTROLLER_GEN) ## Generate deepcopy functions and CRDs from api/, the files of the charts from config/, and pages.
 	@rm -rf .bin/crd
 	$(CONTROLLER_GEN) object crd paths=./api/... output:crd:dir=.bin/crd
 	@mkdir -p $(CRDS)
 	@rm -f $(CRDS)/*.yaml # Removes the CRDs of removed kinds.
 	@mv .bin/crd/*.yaml $(CRDS)/
 	@$(MAKE) --no-print-directory charts
-	@UPDATE_GOLDEN=1 go test -vet=off -count=1 -run TestPage ./hub/runbook >/dev/null # Writes the page from the table.
+	@UPDATE_GOLDEN=1 go test -vet=off -count=1 -run '^TestPage$$|^TestChartsDescribeTheirValues$$' ./hub/runbook ./cmd/kubectl-shopfleet/commands ./config >/dev/null # Writes pages and schemas from the tables and values.
+
+# What the page of kubectl shopfleet ui has of others. The lock has the checksums; a test compares what is committed with it.
+PAGE := cmd/kubectl-shopfleet/ui/page/assets
+.PHONY: page-assets
+page-assets: ## Bring htmx and Pico from npm for the page of kubectl shopfleet ui, as its lock says.
+	@rm -rf .bin/page; mkdir -p .bin/page; cp $(PAGE)/package.json $(PAGE)/package-lock.json .bin/page/
+	cd .bin/page && npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+	cp .bin/page/node_modules/htmx.org/dist/htmx.min.js .bin/page/node_modules/htmx.org/dist/ext/hx-sse.min.js $(PAGE)/
+	cp .bin/page/node_modules/@picocss/pico/css/pico.classless.min.css $(PAGE)/
+	cp .bin/page/node_modules/htmx.org/LICENSE $(PAGE)/htmx.LICENSE
+	cp .bin/page/node_modules/@picocss/pico/LICENSE.md $(PAGE)/pico.LICENSE
 
 .PHONY: charts
 charts: ## Copy the manifests of config/ into the Helm charts.
@@ -166,6 +179,7 @@ fmt: $(GOLANGCI_LINT) ## Format the code and sort the imports.
 lint: $(GOLANGCI_LINT) ## Run the linters of .golangci.yml.
 	$(GOLANGCI_LINT) run
 	cd $(SHOP) && $(GOLANGCI_LINT) run -c $(CURDIR)/.golangci.yml
+	cd e2e/release && $(GOLANGCI_LINT) run -c $(CURDIR)/.golangci.yml
 
 .PHONY: lint-fix
 lint-fix: $(GOLANGCI_LINT) ## Run the linters and apply their fixes.
@@ -184,6 +198,7 @@ verify: generate $(GOLANGCI_LINT) ## Generate and lint; fails if generated files
 	@go mod tidy -diff || { echo "verify: go.mod or go.sum is not tidy, see above; run go mod tidy and commit."; exit 1; }
 	$(GOLANGCI_LINT) run
 	cd $(SHOP) && $(GOLANGCI_LINT) run -c $(CURDIR)/.golangci.yml
+	cd e2e/release && $(GOLANGCI_LINT) run -c $(CURDIR)/.golangci.yml
 	@echo "verify: generated files and go.mod are up to date, lint is clean."
 
 # The program says when its database was updated if it can read that. GOVULNDB names another database,
@@ -225,10 +240,15 @@ test-unit: $(GOTESTSUM) ## Run the tests that need no control plane; PACKAGES=<p
 # The trap deletes the clusters also after a failure or an interruption.
 .PHONY: e2e-kind
 e2e-kind: $(GOTESTSUM) ## Run the end-to-end tests on kind clusters; needs docker. KEEP=1 keeps the clusters.
-	cd e2e/kind/oauth2proxy && go test -count=1 .
+	cd e2e/kind/oauth2proxy && go test -count=1 -timeout 30m .
 	@trap '[ -n "$(KEEP)" ] || go run ./e2e/kind/cmd/testenv down' EXIT; \
 	export SHOPFLEET_KIND=1 KEEP=$(KEEP); \
 	$(call runTests,kind,standard-verbose,-count=1 -timeout 45m $(GOTEST_FLAGS) ./e2e/kind)
+
+.PHONY: skew
+skew: binaries $(GOTESTSUM) ## Run hub, agents and plugins of this tree and of the release before in one fleet, in both directions.
+	@export SHOPFLEET_SKEW=1; \
+	$(call runTests,skew,standard-verbose,-count=1 -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./e2e/skew)
 
 .PHONY: crashpoints
 crashpoints: binaries $(GOTESTSUM) ## Kill the hub at each of its writes; CRASHPOINTS=<workloads or key> selects some.
@@ -253,6 +273,16 @@ runBench = SHOPFLEET_NO_DOWNLOAD=1 SHOPFLEET_BENCH='$(1)' SHOPFLEET_BENCH_PAIRS=
 bench: binaries ## Measure the hub beside a bare writer; BENCH=<regexp> selects figures, PAIRS=<n>, SHOPS=<n> and MEMBERS=<n> their size.
 	$(call runBench,$(BENCH))
 	$(if $(BENCH),,$(recordRun))
+
+.PHONY: screenshots
+screenshots: binaries ## Take the pictures of the page of kubectl shopfleet ui anew, of a fleet with a region that does not answer.
+	mkdir -p e2e/ui/screenshots
+	SHOPFLEET_SCREENSHOTS=$(CURDIR)/e2e/ui/screenshots go test -vet=off -count=1 -run TestUI $(GOTEST_FLAGS) ./e2e/ui
+
+.PHONY: bench-page
+bench-page: ## Measure the page of kubectl shopfleet ui with 500 members and 2,000 shops: reading, rendering, first paint, longest task.
+	go test -vet=off -run '^$$' -bench '^BenchmarkDocument$$' -benchtime 10x $(GOTEST_FLAGS) ./cmd/kubectl-shopfleet/ui/page
+	go test -vet=off -run '^$$' -bench '^Benchmark(Caches|Paint)$$' -benchtime 1x $(GOTEST_FLAGS) ./e2e/ui
 
 .PHONY: profile
 profile: binaries ## Profile the hub in a burst of SHOPS=<n> shops, and show what costs most.
@@ -335,6 +365,31 @@ pushImages = @[ -n "$(REGISTRY)" ] || { echo "$@: set REGISTRY, as in: make $@ R
 push: ## Push the images of make images to REGISTRY=<registry/folder>.
 	$(call pushImages,shopfleet-hub:$(VERSION) shopfleet-spoke:$(VERSION))
 
+# Where make release writes, and the platforms that it builds, with commas; empty for all.
+RELEASE := $(CURDIR)/bin/release
+# The private key that signs a release: a PEM file of openssl or cosign, the latter with its COSIGN_PASSWORD; empty for none.
+COSIGN_KEY ?=
+PLATFORMS ?=
+
+.PHONY: release
+release: $(HELM) $(CYCLONEDX) $(OPM) ## Make everything that a release of VERSION has, for images and charts in REGISTRY, up to the push.
+	go -C e2e/release run . build --version '$(VERSION)' --registry '$(REGISTRY)' $(if $(PLATFORMS),--platforms $(PLATFORMS)) $(if $(COSIGN_KEY),--key '$(abspath $(COSIGN_KEY))') \
+	  --output $(RELEASE) --helm $(HELM) --cyclonedx-gomod $(CYCLONEDX) --opm $(OPM)
+
+.PHONY: release-push
+release-push: $(HELM) ## Push the images and charts that make release made to REGISTRY.
+	go -C e2e/release run . push --from $(RELEASE) --to '$(REGISTRY)' --helm $(HELM) $(if $(COSIGN_KEY),--key '$(abspath $(COSIGN_KEY))')
+
+# CATALOG=1: make release-check also makes the catalogue for OLM, for which opm is compiled.
+CATALOG ?=
+.PHONY: release-check
+release-check: $(if $(CATALOG),$(OPM)) ## Make a release for this machine, push it to a registry of the test, and take everything from there again; CATALOG=1 with a catalogue for OLM.
+	$(if $(CATALOG),SHOPFLEET_OPM=$(OPM)) go -C e2e/release test -count=1 $(GOTEST_FLAGS) ./...
+
+.PHONY: stranger
+stranger: $(HELM) $(CYCLONEDX) ## Go from two releases in a registry to a shop on kind and back, with a time for each step; needs docker and chromium-headless-shell.
+	SHOPFLEET_STRANGER=1 go test -count=1 -timeout 40m -v $(GOTEST_FLAGS) ./e2e/stranger
+
 .PHONY: shop-push
 shop-push: ## Push the images of make shop-images to REGISTRY=<registry/folder>.
 	$(call pushImages,ecommerce-frontend:$(SHOP_VERSION) ecommerce-backend:$(SHOP_VERSION))
@@ -359,6 +414,8 @@ $(CONTROLLER_GEN) $(GOLANGCI_LINT) $(GOTESTSUM) $(KUSTOMIZE):
 $(HELM): TOOL = helm.sh/helm/v3/cmd/helm
 $(PROMTOOL): TOOL = github.com/prometheus/prometheus/cmd/promtool
 $(GREMLINS): TOOL = github.com/go-gremlins/gremlins/cmd/gremlins
+$(CYCLONEDX): TOOL = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
+$(OPM): TOOL = github.com/operator-framework/operator-registry/cmd/opm
 $(GOVULNCHECK): TOOL = golang.org/x/vuln/cmd/govulncheck
 
 TOOLFLAGS :=
@@ -366,14 +423,18 @@ TOOLFLAGS :=
 $(HELM): TOOLFLAGS = -ldflags '$(foreach v,lint/rules chartutil,-X helm.sh/helm/v3/pkg/$(v).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(v).k8sVersionMinor=36)'
 # Only rules are checked, so promtool is built without service discovery and its cloud SDKs.
 $(PROMTOOL): TOOLFLAGS = -tags remove_all_sd
+# Without cgo, opm has neither GnuPG nor SQLite: a catalogue is files, and nothing is pulled.
+$(OPM): TOOLFLAGS = -tags json1,containers_image_openpgp
 
-.PHONY: helm promtool
+.PHONY: helm promtool cyclonedx-gomod kustomize
 helm: $(HELM)
 promtool: $(PROMTOOL)
-helm promtool: # Build the program and print its path, for tests.
-	@echo $(if $(filter helm,$@),$(HELM),$(PROMTOOL))
+cyclonedx-gomod: $(CYCLONEDX)
+kustomize: $(KUSTOMIZE)
+helm promtool cyclonedx-gomod kustomize: # Build the program and print its path, for tests.
+	@echo $<
 
-$(HELM) $(PROMTOOL) $(GREMLINS) $(GOVULNCHECK):
+$(HELM) $(PROMTOOL) $(CYCLONEDX) $(OPM) $(GREMLINS) $(GOVULNCHECK):
 	@echo "building $(@F) (once for each change in config/tools/$(@F))"
 	@mkdir -p $(@D)
 	@CGO_ENABLED=0 go -C config/tools/$(@F) build -trimpath $(TOOLFLAGS) -o $@ $(TOOL)
