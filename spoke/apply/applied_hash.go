@@ -18,12 +18,12 @@ func (a *Applier) AppliedHash(intents []component.Resource, live component.Live)
 		if !a.slim(intent) {
 			return applied, false, true
 		}
-		known, ok := a.matched.get(key)
+		known, ok := a.match(key)
 		if !ok {
 			return applied, false, live[key] == nil
 		}
 		applied = component.Applied{Hash: component.SpecHash(intent), Fingerprint: known.fingerprint}
-		return applied, true, known.fingerprint != 0 && known.intent == a.matched.intent(intent)
+		return applied, true, known.fingerprint != 0 && known.intent == a.hashIntent(intent)
 	})
 }
 
@@ -53,14 +53,14 @@ func (a *Applier) Recall(appliedHash string, intents []component.Resource, live 
 	}
 	for _, intent := range found {
 		key := component.KeyOf(intent)
-		a.matched.put(key, a.matched.of(live[key], intent))
+		a.putMatch(key, a.matchOf(live[key], intent))
 	}
 }
 
 // isUnknown reports whether nothing is known of a live object with a fingerprint.
 func (a *Applier) isUnknown(intent component.Resource, live component.Live) bool {
 	key := component.KeyOf(intent)
-	_, known := a.matched.get(key)
+	_, known := a.match(key)
 	return !known && isSlim(live[key])
 }
 

@@ -51,9 +51,9 @@ func TestAppliedHash(t *testing.T) {
 	for _, written := range []struct {
 		live, intent component.Resource
 	}{{cached("one", "1", 1), one}, {cached("two", "1", 2), two}, {whole, whole}, {cached("former", "0", 3), hashed("former", "0")}} {
-		a.matched.put(component.KeyOf(written.intent), a.matched.of(written.live, written.intent))
+		a.putMatch(component.KeyOf(written.intent), a.matchOf(written.live, written.intent))
 	}
-	a.matched.put(component.KeyOf(hashed("by version", "1")), a.matched.of(whole, hashed("by version", "1")))
+	a.putMatch(component.KeyOf(hashed("by version", "1")), a.matchOf(whole, hashed("by version", "1")))
 	of := func(live component.Live, intents ...component.Resource) string { return a.AppliedHash(intents, live) }
 	both := of(component.Live{}, one, two)
 	for name, tt := range map[string]struct{ got, want string }{
@@ -81,7 +81,7 @@ func TestRecall(t *testing.T) {
 	one, two := hashed("one", "1"), hashed("two", "1")
 	former := slimApplier()
 	for intent, live := range map[component.Resource]component.Resource{one: cached("one", "1", 1), two: cached("two", "1", 2)} {
-		former.matched.put(component.KeyOf(intent), former.matched.of(live, intent))
+		former.putMatch(component.KeyOf(intent), former.matchOf(live, intent))
 	}
 	sum := former.AppliedHash([]component.Resource{one, two}, component.Live{})
 	whole := hashed("whole", "1")
@@ -106,7 +106,7 @@ func TestRecall(t *testing.T) {
 		a, known := slimApplier(), 0
 		a.Recall(tt.sum, tt.intents, tt.live)
 		for _, intent := range tt.intents {
-			if a.matched.has(Request{Intent: intent, Live: tt.live[component.KeyOf(intent)]}) {
+			if a.isMatched(Request{Intent: intent, Live: tt.live[component.KeyOf(intent)]}) {
 				known++
 			}
 		}
@@ -120,11 +120,11 @@ func TestRecall(t *testing.T) {
 func TestRecallOnce(t *testing.T) {
 	t.Parallel()
 	a, intent := slimApplier(), hashed("one", "1")
-	a.matched.put(component.KeyOf(intent), a.matched.of(cached("one", "1", 1), intent))
+	a.putMatch(component.KeyOf(intent), a.matchOf(cached("one", "1", 1), intent))
 	sum := a.AppliedHash([]component.Resource{intent}, component.Live{})
 	edited := cached("one", "1", 2)
 	other := slimApplier()
-	other.matched.put(component.KeyOf(intent), other.matched.of(edited, intent))
+	other.putMatch(component.KeyOf(intent), other.matchOf(edited, intent))
 	a.Recall(other.AppliedHash([]component.Resource{intent}, component.Live{}), []component.Resource{intent}, liveOf(edited))
 	if got := a.AppliedHash([]component.Resource{intent}, liveOf(edited)); got != sum {
 		t.Errorf("the applied hash is %q, want that of what was written, %q", got, sum)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"sync"
 	"time"
@@ -79,10 +80,13 @@ type Applier struct {
 	clock   clock.PassiveClock
 	dryRun  bool
 
-	matched      *matched
 	fingerprints *Fingerprints
+	seed         maphash.Seed
 
-	mu        sync.Mutex
+	// mu guards all that is remembered of objects.
+	mu sync.Mutex
+	// matches has the match of an object by a hash of its key.
+	matches   map[uint64]match
 	written   map[component.Key]writeRecord
 	rewritten map[component.Key]rewritten
 	// futile has the last patch that changed nothing, by the UID of its object.
@@ -106,7 +110,8 @@ func New(o Options) *Applier {
 	}
 	return &Applier{
 		client: o.Client, reader: o.Reader, manager: o.FieldManager, timeout: o.Timeout, slim: o.Slim,
-		random: o.Random, clock: o.Clock, dryRun: o.DryRun, matched: newMatched(), fingerprints: NewFingerprints(),
+		random: o.Random, clock: o.Clock, dryRun: o.DryRun, fingerprints: NewFingerprints(), seed: maphash.MakeSeed(),
+		matches: make(map[uint64]match),
 		written: make(map[component.Key]writeRecord), rewritten: make(map[component.Key]rewritten),
 		futile:  make(map[types.UID]string),
 		repairs: repairs{objects: make(map[component.Key]*repairedObject)},
@@ -181,9 +186,9 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	key := component.KeyOf(req.Intent)
 	if req.Again && !req.Hold && a.isRewritten(req.Intent) {
 		a.forget(key)
-		a.matched.forget(key)
+		a.forgetMatch(key)
 	}
-	if a.matched.has(req) {
+	if a.isMatched(req) {
 		if isSlim(req.Live) {
 			a.forget(key) // The cache contains what was written.
 		}
@@ -340,7 +345,7 @@ func (a *Applier) Delete(ctx context.Context, live component.Resource, policy me
 		return fmt.Errorf("deleting %s %q: %w", gvk.Kind, live.GetName(), err)
 	}
 	a.forget(component.KeyOf(target))
-	a.matched.forget(component.KeyOf(target))
+	a.forgetMatch(component.KeyOf(target))
 	a.forgetRewritten(component.KeyOf(target))
 	return nil
 }

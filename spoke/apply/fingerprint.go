@@ -124,11 +124,11 @@ func appliedFields(entry *metav1.ManagedFieldsEntry) map[string]any {
 // note records that a live object, as the API server has it, needs no write for an intent.
 func (a *Applier) note(live, intent component.Resource) {
 	if !a.slim(intent) {
-		a.matched.put(component.KeyOf(intent), a.matched.of(live, intent))
+		a.putMatch(component.KeyOf(intent), a.matchOf(live, intent))
 		return
 	}
 	if found := a.fingerprints.of(live, a.manager); found != 0 {
-		a.matched.put(component.KeyOf(intent), a.matched.byFingerprint(live, intent, found))
+		a.putMatch(component.KeyOf(intent), a.matchByFingerprint(live, intent, found))
 	}
 }
 

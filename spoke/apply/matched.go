@@ -2,23 +2,12 @@ package apply
 
 import (
 	"hash/maphash"
-	"sync"
 
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// matched remembers which state of an object was found to need no write for which intent, so that
-// a pass converts and compares only the objects that changed since. An object costs a few numbers,
-// because there are many. It is safe for concurrent use.
-type matched struct {
-	seed maphash.Seed
-
-	mu sync.Mutex
-	// objects has the match of an object by a hash of its key.
-	objects map[uint64]match
-}
-
-// match says in which state an object needed no write.
+// match says in which state an object was found to need no write for which intent, so that a pass converts and compares
+// only the objects that changed since. An object costs a few numbers, because there are many.
 type match struct {
 	// intent is a hash of the intent's hash.
 	intent uint64
@@ -28,17 +17,13 @@ type match struct {
 	fingerprint uint64
 }
 
-func newMatched() *matched {
-	return &matched{seed: maphash.MakeSeed(), objects: make(map[uint64]match)}
-}
-
-// has reports whether a request is known to need no write.
-func (m *matched) has(req Request) bool {
+// isMatched reports whether a request is known to need no write.
+func (a *Applier) isMatched(req Request) bool {
 	if !isRepeatable(req) || isSlim(req.Live) && !isCurrent(req) {
 		return false
 	}
-	known, ok := m.get(component.KeyOf(req.Intent))
-	return ok && known == m.of(req.Live, req.Intent)
+	known, ok := a.match(component.KeyOf(req.Intent))
+	return ok && known == a.matchOf(req.Live, req.Intent)
 }
 
 // isCurrent reports whether an object has the hash of its intent, which a fingerprint does not
@@ -48,47 +33,48 @@ func isCurrent(req Request) bool {
 		component.SpecHash(req.Live) == component.SpecHash(req.Intent)
 }
 
-func (m *matched) get(key component.Key) (match, bool) {
-	object := m.object(key)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known, ok := m.objects[object]
+// match returns the match of an object.
+func (a *Applier) match(key component.Key) (match, bool) {
+	object := a.matchKey(key)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known, ok := a.matches[object]
 	return known, ok
 }
 
-// put records that an object needs no write.
-func (m *matched) put(key component.Key, found match) {
-	object := m.object(key)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.objects[object] = found
+// putMatch records that an object needs no write.
+func (a *Applier) putMatch(key component.Key, found match) {
+	object := a.matchKey(key)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.matches[object] = found
 }
 
-// forget drops an object that is gone, or about to be.
-func (m *matched) forget(key component.Key) {
-	object := m.object(key)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.objects, object)
+// forgetMatch drops the match of an object that is gone, or about to be.
+func (a *Applier) forgetMatch(key component.Key) {
+	object := a.matchKey(key)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.matches, object)
 }
 
-func (m *matched) object(key component.Key) uint64 { return maphash.Comparable(m.seed, key) }
+func (a *Applier) matchKey(key component.Key) uint64 { return maphash.Comparable(a.seed, key) }
 
-// of returns the match of an object from a cache and an intent.
-func (m *matched) of(live, intent component.Resource) match {
+// matchOf returns the match of an object from a cache and an intent.
+func (a *Applier) matchOf(live, intent component.Resource) match {
 	if applied, slim := component.AppliedOf(live); slim {
-		return m.byFingerprint(live, intent, applied.Fingerprint)
+		return a.matchByFingerprint(live, intent, applied.Fingerprint)
 	}
-	return match{intent: m.intent(intent), state: maphash.Comparable(m.seed, [2]string{string(live.GetUID()), live.GetResourceVersion()})}
+	return match{intent: a.hashIntent(intent), state: maphash.Comparable(a.seed, [2]string{string(live.GetUID()), live.GetResourceVersion()})}
 }
 
-// byFingerprint returns the match of an object with a fingerprint and an intent.
-func (m *matched) byFingerprint(live, intent component.Resource, fingerprint uint64) match {
-	return match{intent: m.intent(intent), state: maphash.Comparable(m.seed, live.GetUID()), fingerprint: fingerprint}
+// matchByFingerprint returns the match of an object with a fingerprint and an intent.
+func (a *Applier) matchByFingerprint(live, intent component.Resource, fingerprint uint64) match {
+	return match{intent: a.hashIntent(intent), state: maphash.Comparable(a.seed, live.GetUID()), fingerprint: fingerprint}
 }
 
-func (m *matched) intent(intent component.Resource) uint64 {
-	return maphash.Comparable(m.seed, component.SpecHash(intent))
+func (a *Applier) hashIntent(intent component.Resource) uint64 {
+	return maphash.Comparable(a.seed, component.SpecHash(intent))
 }
 
 // isRepeatable reports whether the outcome of a request depends on nothing but the intent, which has

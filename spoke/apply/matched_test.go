@@ -24,11 +24,11 @@ func TestMatched(t *testing.T) {
 		live.UID, live.ResourceVersion = "1", "10"
 		return Request{Intent: intent, Live: live}
 	}
-	m := newMatched()
-	if m.has(request()) {
+	a := New(Options{})
+	if a.isMatched(request()) {
 		t.Fatal("it is known before it was seen")
 	}
-	m.put(component.KeyOf(request().Intent), m.of(request().Live, request().Intent))
+	a.putMatch(component.KeyOf(request().Intent), a.matchOf(request().Live, request().Intent))
 	for name, tt := range map[string]struct {
 		change func(*Request)
 		want   bool
@@ -54,16 +54,16 @@ func TestMatched(t *testing.T) {
 			t.Parallel()
 			r := request()
 			tt.change(&r)
-			if got := m.has(r); got != tt.want {
+			if got := a.isMatched(r); got != tt.want {
 				t.Errorf("known: %t, want %t", got, tt.want)
 			}
 		})
 	}
 	t.Run("forgotten", func(t *testing.T) {
 		t.Parallel()
-		m := newMatched()
-		m.put(component.KeyOf(request().Intent), m.of(request().Live, request().Intent))
-		if m.forget(component.KeyOf(request().Intent)); m.has(request()) || len(m.objects) != 0 {
+		a := New(Options{})
+		a.putMatch(component.KeyOf(request().Intent), a.matchOf(request().Live, request().Intent))
+		if a.forgetMatch(component.KeyOf(request().Intent)); a.isMatched(request()) || len(a.matches) != 0 {
 			t.Error("it is still known")
 		}
 	})
@@ -89,9 +89,9 @@ func TestMatchedFingerprint(t *testing.T) {
 		return Request{Intent: intent, Live: live}
 	}
 	const fields = `{"f:data":{"f:a":{},"f:b":{}}}`
-	m := newMatched()
+	a := New(Options{})
 	known := request(fields, "1")
-	m.put(component.KeyOf(known.Intent), m.of(known.Live, known.Intent))
+	a.putMatch(component.KeyOf(known.Intent), a.matchOf(known.Live, known.Intent))
 	for name, tt := range map[string]struct {
 		fields, hash string
 		change       func(*Request)
@@ -113,7 +113,7 @@ func TestMatchedFingerprint(t *testing.T) {
 			t.Parallel()
 			r := request(tt.fields, tt.hash)
 			tt.change(&r)
-			if got := m.has(r); got != tt.want {
+			if got := a.isMatched(r); got != tt.want {
 				t.Errorf("known: %t, want %t", got, tt.want)
 			}
 		})

@@ -24,7 +24,7 @@ func (a *Applier) applyMissing(ctx context.Context, req Request) (Result, compon
 	if wait := a.expected(intent, req); wait > 0 {
 		return Result{Outcome: Expected, Wait: wait}, nil, nil
 	}
-	a.matched.forget(component.KeyOf(intent))
+	a.forgetMatch(component.KeyOf(intent))
 	var conflict error
 	if !req.Uncached && req.Seals == "" && !req.Hold && !a.wrote(component.KeyOf(intent)) {
 		result, err := a.createMissing(ctx, intent, req)

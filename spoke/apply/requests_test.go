@@ -179,7 +179,7 @@ func TestKnownToMatch(t *testing.T) {
 		a := (&readOnly{}).applier()
 		request := Request{Intent: intended(t, "1"), Live: tt.live, Hold: tt.hold, Owned: owned}
 		result, err := a.Apply(t.Context(), request)
-		if known := a.matched.has(request); err != nil || result.Outcome != tt.outcome || known != tt.known {
+		if known := a.isMatched(request); err != nil || result.Outcome != tt.outcome || known != tt.known {
 			t.Errorf("%s: %s, %v; known to match: %t", name, result.Outcome, err, known)
 		}
 	}
@@ -312,11 +312,11 @@ func TestNotesFingerprints(t *testing.T) {
 	t.Parallel()
 	a, intent := New(Options{FieldManager: "test", Slim: owned}), hashed("settings", "1")
 	live := hashed("settings", "1")
-	if a.note(live, intent); len(a.matched.objects) > 0 {
+	if a.note(live, intent); len(a.matches) > 0 {
 		t.Error("it is known without a fingerprint")
 	}
 	live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "test", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`)}})
-	if a.note(live, intent); len(a.matched.objects) != 1 {
+	if a.note(live, intent); len(a.matches) != 1 {
 		t.Error("it is not known")
 	}
 }
