@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // Owner is a copy that a queue has written, found as it should be, or could not write because it is refused, so that
@@ -50,7 +51,7 @@ type Written struct {
 type beside struct {
 	Beside
 	result    Result
-	conflicts conflicts
+	conflicts retry.InRow
 	seen      map[v1.PropagatedObject]string
 }
 
@@ -125,7 +126,7 @@ func (m *Member) EndBeside(key types.NamespacedName, next Beside, result Result,
 	b := c.beside
 	news = b.result.says() != result.says() || result.says() && b.result.differs(&result)
 	b.Beside, b.result = next, result
-	return b.conflicts.count(conflict), news
+	return b.conflicts.Count(conflict), news
 }
 
 // says reports whether the status shows anything of a result about what is beside a copy.

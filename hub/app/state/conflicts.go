@@ -2,17 +2,6 @@ package state
 
 import "k8s.io/apimachinery/pkg/types"
 
-// conflicts counts the attempts in a row that ended in a conflict.
-type conflicts int
-
-// count counts an attempt, and returns how many there were in a row.
-func (c *conflicts) count(conflict bool) int {
-	if *c++; !conflict {
-		*c = 0
-	}
-	return int(*c)
-}
-
 // CountConflict records whether a pass over an application ended in a conflict, and returns how many there were in a
 // row.
 func (s *State) CountConflict(key types.NamespacedName, conflict bool) int {
@@ -21,7 +10,7 @@ func (s *State) CountConflict(key types.NamespacedName, conflict bool) int {
 	if s.apps[key] == nil && !conflict {
 		return 0
 	}
-	return s.of(key).conflicts.count(conflict)
+	return s.of(key).conflicts.Count(conflict)
 }
 
 // CountConflict records whether an attempt at a copy ended in a conflict, and returns how many there were in a row. They
@@ -32,7 +21,7 @@ func (m *Member) CountConflict(key types.NamespacedName, conflict bool) int {
 	if m.copies[key] == nil && !conflict {
 		return 0
 	}
-	inRow := m.of(key).conflicts.count(conflict)
+	inRow := m.of(key).conflicts.Count(conflict)
 	m.dropEmpty(key)
 	return inRow
 }

@@ -32,8 +32,8 @@ type failures struct {
 // escalate makes a problem that may pass by itself one that waits for a user if it has lasted, or if the
 // status says so already: a process that starts does not know since when it lasts.
 func (r *reconciler[T]) escalate(p *pass[T], now time.Time) {
-	name := client.ObjectKeyFromObject(p.object)
-	last := r.failures.of(name)
+	known := r.memory.of(client.ObjectKeyFromObject(p.object))
+	last := known.failures
 	if last.uid != p.object.GetUID() || last.generation != p.object.GetGeneration() {
 		last = failures{}
 	}
@@ -53,10 +53,9 @@ func (r *reconciler[T]) escalate(p *pass[T], now time.Time) {
 		problem.Blocking = now.Sub(since) >= r.member.Settings.Waits.Scaled(lastingAfter) || saidBefore(stalled, next.generation, *problem)
 	}
 	if len(next.since) == 0 {
-		r.failures.forget(name)
-		return
+		next = failures{}
 	}
-	r.failures.keep(name, next)
+	known.failures = next
 }
 
 // saidBefore reports whether a condition Stalled of this generation is about a problem.

@@ -14,13 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
-	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 func errTerminating() error {
@@ -99,7 +97,7 @@ func TestResult(t *testing.T) {
 			for _, err := range tt.errs {
 				p.fail("web", err)
 			}
-			got, err := p.result(Settings{}, new(retry.Conflicts).Wait(reconcile.Request{}, p.raced))
+			got, err := p.result(Settings{}, new(remembered[*v1.EcommerceApp]).afterConflict(p.raced))
 			if (err != nil) != tt.fails || got.RequeueAfter < tt.after[0] || got.RequeueAfter > tt.after[1] {
 				t.Errorf("got %v and %v, want between %v and %v", got.RequeueAfter, err, tt.after[0], tt.after[1])
 			}

@@ -50,13 +50,13 @@ type podCheck struct {
 // is logged, and what is known stays.
 func (r *reconciler[T]) checkPods(ctx context.Context, p *pass[T]) {
 	settings := r.member.Settings
-	name, now, generation := client.ObjectKeyFromObject(p.object), settings.Clock.Now(), p.object.GetGeneration()
+	known, now, generation := r.memory.of(client.ObjectKeyFromObject(p.object)), settings.Clock.Now(), p.object.GetGeneration()
 	state, since, waits := component.WaitsForPods(*r.kind.Status(p.object).Conditions, generation, p.states, now)
 	if !waits || p.paused || p.lost != "" {
-		r.pods.forget(name)
+		known.pods = podCheck{}
 		return
 	}
-	last := r.pods.of(name)
+	last := known.pods
 	if last.uid != p.object.GetUID() || last.generation != generation || last.component != state.Name {
 		last = podCheck{
 			uid: p.object.GetUID(), generation: generation, component: state.Name,
@@ -76,7 +76,7 @@ func (r *reconciler[T]) checkPods(ctx context.Context, p *pass[T]) {
 		}
 		last.due, last.period = now.Add(settings.Waits.Scaled(last.period)), min(2*last.period, lastPodPeriod)
 	}
-	r.pods.keep(name, last)
+	known.pods = last
 	p.checkDue = retry.Sooner(p.checkDue, last.due.Sub(now))
 	if last.found {
 		p.problems = append(p.problems, last.problem)

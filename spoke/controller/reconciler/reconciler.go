@@ -16,7 +16,6 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render"
-	"github.com/shopfleet/shopfleet/spoke/replication"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 	"github.com/shopfleet/shopfleet/spoke/runtime/ownwrites"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
@@ -26,21 +25,10 @@ import (
 type reconciler[T client.Object] struct {
 	kind   Kind[T]
 	member *Member
-	// writes are the last ones of objects, until the cache has them.
-	writes perObject[ownwrites.Write[T]]
-	stamps stamps
-	// observations are the last ones of the replicas of databases. A process that starts observes again.
-	observations perObject[replication.Observation]
-	// references has what is known of the Secrets and ConfigMaps of users that applications refer to.
-	references references
-	// pods are the last checks of pods that applications wait for.
-	pods perObject[podCheck]
+	memory memory[T]
 	// eventsDenied logs once that events may not be listed.
 	eventsDenied sync.Once
-	// failures has the failures of writes that may pass without a user.
-	failures    perObject[failures]
-	terminating *terminating
-	conflicts   retry.Conflicts
+	terminating  *terminating
 }
 
 func newReconciler[T client.Object](kind Kind[T], m *Member) *reconciler[T] {
@@ -71,7 +59,7 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	p.paused = r.member.Paused
 	if p.object.GetDeletionTimestamp() != nil {
 		r.finalize(ctx, p)
-		return p.result(r.member.Settings, r.conflicts.Wait(req, p.raced))
+		return p.result(r.member.Settings, r.memory.of(req.NamespacedName).afterConflict(p.raced))
 	}
 	p.paused = p.paused || r.kind.Paused != nil && r.kind.Paused(p.object)
 	if err := r.prepare(ctx, p); err != nil {
@@ -82,7 +70,7 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	if p.states != nil || len(p.problems) > 0 {
 		r.report(ctx, p)
 	}
-	return p.result(r.member.Settings, r.conflicts.Wait(req, p.raced))
+	return p.result(r.member.Settings, r.memory.of(req.NamespacedName).afterConflict(p.raced))
 }
 
 // reportPanic writes to the status that a pass panicked. The panic goes on to the queue, which
@@ -240,10 +228,10 @@ func (p *pass[T]) reject(err error) {
 
 // newest returns the newer of an object in the cache and the last one that was written. The caller may change it.
 func (r *reconciler[T]) newest(cached T) T {
-	name := client.ObjectKeyFromObject(cached)
-	newest, ahead := r.writes.of(name).Newest(cached)
+	last := r.memory.of(client.ObjectKeyFromObject(cached))
+	newest, ahead := last.write.Newest(cached)
 	if !ahead {
-		r.writes.forget(name)
+		last.write = ownwrites.Write[T]{}
 		return cached
 	}
 	return r.copyOf(newest)
@@ -251,20 +239,14 @@ func (r *reconciler[T]) newest(cached T) T {
 
 // keepWrite records the response to a write.
 func (r *reconciler[T]) keepWrite(before, after T) {
-	name := client.ObjectKeyFromObject(after)
-	r.writes.keep(name, r.writes.of(name).Next(before.GetResourceVersion(), after))
+	last := r.memory.of(client.ObjectKeyFromObject(after))
+	last.write = last.write.Next(before.GetResourceVersion(), after)
 }
 
 func (r *reconciler[T]) copyOf(object T) T { return object.DeepCopyObject().(T) }
 
 func (r *reconciler[T]) forget(name types.NamespacedName) {
-	r.writes.forget(name)
-	r.stamps.forget(name)
-	r.observations.forget(name)
-	r.references.forget(name)
-	r.pods.forget(name)
-	r.failures.forget(name)
-	r.conflicts.Wait(reconcile.Request{NamespacedName: name}, false)
+	r.memory.forget(name)
 	r.member.Settings.Metrics.observe(r.subject(name), "")
 }
 

@@ -28,12 +28,8 @@ const (
 	copiedWithin = 10 * time.Second
 )
 
-// references keep what the API server last answered about the Secrets and ConfigMaps that applications
-// refer to and no cache has. They are safe for concurrent use. A process that starts asks again.
-type references struct{ perObject[referredObjects] }
-
-// referredObjects has the objects that one application refers to. It is valid while the application is the
-// same and no user asks to look again.
+// referredObjects has what the API server last answered about the Secrets and ConfigMaps that one application refers to
+// and no cache has. It is valid while the application is the same and no user asks to look again.
 type referredObjects struct {
 	uid         types.UID
 	reconcileAt string
@@ -47,20 +43,12 @@ type answer struct {
 	due     time.Time
 }
 
-func (r *references) of(owner client.Object) referredObjects {
-	last := r.perObject.of(client.ObjectKeyFromObject(owner))
-	if at := owner.GetAnnotations()[v1.ReconcileAtAnnotation]; last.uid != owner.GetUID() || last.reconcileAt != at {
+// of returns what is known about an owner: nothing if it was about another one, or a user asks to look again.
+func (r referredObjects) of(owner client.Object) referredObjects {
+	if at := owner.GetAnnotations()[v1.ReconcileAtAnnotation]; r.uid != owner.GetUID() || r.reconcileAt != at {
 		return referredObjects{uid: owner.GetUID(), reconcileAt: at}
 	}
-	return last
-}
-
-func (r *references) keep(name types.NamespacedName, next referredObjects) {
-	if len(next.answers) == 0 {
-		r.forget(name)
-		return
-	}
-	r.perObject.keep(name, next)
+	return r
 }
 
 // awaited returns the objects that components refer to and that a hub is about to write beside a new copy. Their watch
@@ -91,7 +79,8 @@ func (r *reconciler[T]) awaited(ctx context.Context, p *pass[T]) map[component.K
 func (r *reconciler[T]) checkReferences(ctx context.Context, p *pass[T]) {
 	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()
-	known, answers := r.references.of(p.object), make(map[component.Key]answer)
+	known := r.memory.of(client.ObjectKeyFromObject(p.object))
+	before, answers := known.referred.of(p.object), make(map[component.Key]answer)
 	_, copied := p.object.GetAnnotations()[v1.HubAppUIDAnnotation]
 	var failed error
 	for _, c := range p.components {
@@ -101,7 +90,7 @@ func (r *reconciler[T]) checkReferences(ctx context.Context, p *pass[T]) {
 				continue
 			}
 			if _, looked := answers[key]; !looked {
-				found, err := r.look(ctx, p.live, key, known.answers[key])
+				found, err := r.look(ctx, p.live, key, before.answers[key])
 				answers[key], failed = found, cmp.Or(failed, err)
 			}
 			if answers[key].missing {
@@ -115,8 +104,8 @@ func (r *reconciler[T]) checkReferences(ctx context.Context, p *pass[T]) {
 			})
 		}
 	}
-	known.answers = answers
-	r.references.keep(client.ObjectKeyFromObject(p.object), known)
+	before.answers = answers
+	known.referred = before
 	if failed != nil {
 		log.FromContext(ctx).Info("References could not be checked", "cause", failed.Error())
 	}

@@ -45,10 +45,10 @@ func TestReferencesAreForgotten(t *testing.T) {
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop", UID: "u-1"}}
 	name := client.ObjectKeyFromObject(app)
 	r := newReconciler(Kind[*v1.EcommerceApp]{}, &Member{})
-	known := r.references.of(app)
+	known := referredObjects{}.of(app)
 	known.answers = map[component.Key]answer{secrets(1)[0]: {missing: true}}
-	r.references.keep(name, known)
-	if len(r.references.of(app).answers) != 1 {
+	r.memory.of(name).referred = known
+	if len(known.of(app).answers) != 1 {
 		t.Error("nothing is kept")
 	}
 	for _, change := range []func(*v1.EcommerceApp){
@@ -57,16 +57,12 @@ func TestReferencesAreForgotten(t *testing.T) {
 	} {
 		other := app.DeepCopy()
 		change(other)
-		if got := r.references.of(other); len(got.answers) != 0 {
+		if got := known.of(other); len(got.answers) != 0 {
 			t.Errorf("%+v is known of another application", got)
 		}
 	}
 	r.forget(name)
-	if len(r.references.all) != 0 {
-		t.Errorf("%d applications are known when all is gone", len(r.references.all))
-	}
-	known.answers = nil
-	if r.references.keep(name, known); len(r.references.all) != 0 {
-		t.Error("an application that refers to nothing is kept")
+	if len(r.memory.objects) != 0 {
+		t.Errorf("%d applications are known when all is gone", len(r.memory.objects))
 	}
 }

@@ -30,19 +30,19 @@ const rebuildEach = 5 * time.Minute
 // lost copy the primary's data again, and reports those whose data only a user may remove. What
 // fails is logged: the database works without it.
 func (r *reconciler[T]) followReplicas(ctx context.Context, p *pass[T]) {
-	key := client.ObjectKeyFromObject(p.object)
+	known := r.memory.of(client.ObjectKeyFromObject(p.object))
 	pods := p.observableReplicas()
 	if len(pods) == 0 || r.member.Paused {
-		r.observations.forget(key)
+		known.replicas = replication.Observation{}
 		return
 	}
 	now := r.member.Settings.Clock.Now()
-	seen := r.observations.of(key)
+	seen := known.replicas
 	if !seen.Current(now, podsOf(pods)) {
 		last := seen
 		seen = r.observeReplicas(ctx, p, pods, last)
 		seen.Due = now.Add(r.member.Settings.Waits.Scaled(seen.ValidFor()))
-		r.observations.keep(key, seen)
+		known.replicas = seen
 		if !p.losesClaims() {
 			r.rebuildLost(ctx, p, pods, last)
 		}
@@ -156,7 +156,7 @@ func (r *reconciler[T]) rebuildLost(ctx context.Context, p *pass[T], pods []*cor
 	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()
 	now := r.member.Settings.Clock.Now()
-	seen := r.observations.of(client.ObjectKeyFromObject(p.object))
+	seen := r.memory.of(client.ObjectKeyFromObject(p.object)).replicas
 	for i, pod := range pods {
 		age := now.Sub(pod.CreationTimestamp.Time)
 		if p.paused || pod.DeletionTimestamp != nil || age < r.member.Settings.Waits.Scaled(rebuildEach) || !seen.Pods[i].Rebuild(last.Last(pod.UID)) {

@@ -18,16 +18,12 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// stamps remembers the hashes of what was rendered last for each object. Rendering is pure: of the
-// same object and facts come the same hashes, and most passes are about a child. It is safe for
-// concurrent use.
-type stamps struct{ perObject[stamped] }
-
 // specHash is the value of an annotation ecommerce.io/spec-hash.
 type specHash [sha256.Size]byte
 
-// stamped are the hashes, in the order of rendering, and what they follow from: the spec by its
-// generation.
+// stamped are the hashes of what was rendered last for an object, in the order of rendering, and what they follow from:
+// the spec by its generation. Rendering is pure: of the same object and facts come the same hashes, and most passes are
+// about a child.
 type stamped struct {
 	uid                 types.UID
 	generation          int64
@@ -37,20 +33,20 @@ type stamped struct {
 }
 
 // of returns the hashes of an object, or nil if they must be computed.
-func (s *stamps) of(owner client.Object, facts render.Cluster) []specHash {
-	last := s.perObject.of(client.ObjectKeyFromObject(owner))
-	if last.uid != owner.GetUID() || last.generation != owner.GetGeneration() || last.facts != facts ||
-		!maps.Equal(last.labels, owner.GetLabels()) || !maps.Equal(last.annotations, owner.GetAnnotations()) {
+func (s *stamped) of(owner client.Object, facts render.Cluster) []specHash {
+	if s.uid != owner.GetUID() || s.generation != owner.GetGeneration() || s.facts != facts ||
+		!maps.Equal(s.labels, owner.GetLabels()) || !maps.Equal(s.annotations, owner.GetAnnotations()) {
 		return nil
 	}
-	return last.hashes
+	return s.hashes
 }
 
-func (s *stamps) keep(owner client.Object, facts render.Cluster, hashes []specHash) {
-	s.perObject.keep(client.ObjectKeyFromObject(owner), stamped{
+// newStamped returns hashes with what they follow from.
+func newStamped(owner client.Object, facts render.Cluster, hashes []specHash) stamped {
+	return stamped{
 		uid: owner.GetUID(), generation: owner.GetGeneration(), facts: facts, hashes: slices.Clone(hashes),
 		labels: maps.Clone(owner.GetLabels()), annotations: maps.Clone(owner.GetAnnotations()),
-	})
+	}
 }
 
 // stamp adds the owner reference to rendered objects that are not retained, what was rendered to workloads,
@@ -61,9 +57,10 @@ func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []compon
 		return fmt.Errorf("finding the kind of %T: %w", owner, err)
 	}
 	controller := metav1.NewControllerRef(owner, gvk)
+	last := r.memory.of(client.ObjectKeyFromObject(owner))
 	var known []specHash
 	if remembered {
-		known = r.stamps.of(owner, facts)
+		known = last.stamped.of(owner, facts)
 	}
 	hashes := []specHash{}
 	for _, c := range components {
@@ -80,7 +77,7 @@ func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []compon
 		}
 	}
 	if known == nil && remembered {
-		r.stamps.keep(owner, facts, hashes)
+		last.stamped = newStamped(owner, facts, hashes)
 	}
 	return nil
 }

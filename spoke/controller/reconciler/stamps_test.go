@@ -9,8 +9,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// TestStamps checks that hashes are kept until an input of the rendering changes.
-func TestStamps(t *testing.T) {
+// TestStamped checks that hashes are kept until an input of the rendering changes.
+func TestStamped(t *testing.T) {
 	t.Parallel()
 	app := func() *v1.EcommerceApp {
 		return &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
@@ -32,8 +32,7 @@ func TestStamps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &stamps{}
-			s.keep(app(), facts, []specHash{{1}})
+			s := newStamped(app(), facts, []specHash{{1}})
 			next, known := app(), facts
 			tt.change(next, &known)
 			if got := s.of(next, known) != nil; got != tt.kept {

@@ -18,37 +18,39 @@ func MergeFromLocked(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
-// Conflicts counts how often in a row a controller's request ended in a conflict, so that the
-// wait for the next attempt grows. The zero value is ready for use, and safe for concurrent
-// use.
-type Conflicts struct {
-	mu    sync.Mutex
-	inRow map[reconcile.Request]int
+// InRow counts the attempts in a row that ended in a conflict, so that the wait for the next one grows. The zero value
+// has counted none.
+type InRow int
+
+// Count counts an attempt, and returns how many there were in a row.
+func (n *InRow) Count(conflict bool) int {
+	if *n++; !conflict {
+		*n = 0
+	}
+	return int(*n)
 }
 
-// Wait records whether a request ended in a conflict, and returns how long to wait then, without
-// jitter; 0 if it did not.
-func (c *Conflicts) Wait(request reconcile.Request, conflict bool) time.Duration {
-	inRow := c.count(request, conflict)
-	if inRow == 0 {
-		return 0
-	}
-	return apierror.ConflictDelay(inRow)
+// Conflicts counts for each request of a controller. The zero value is ready for use, and safe for concurrent use.
+type Conflicts struct {
+	mu    sync.Mutex
+	inRow map[reconcile.Request]InRow
 }
 
 // count records whether a request ended in a conflict, and returns how many there were in a row.
 func (c *Conflicts) count(request reconcile.Request, conflict bool) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	n := c.inRow[request]
+	inRow := n.Count(conflict)
 	if !conflict {
 		delete(c.inRow, request)
 		return 0
 	}
 	if c.inRow == nil {
-		c.inRow = map[reconcile.Request]int{}
+		c.inRow = map[reconcile.Request]InRow{}
 	}
-	c.inRow[request]++
-	return c.inRow[request]
+	c.inRow[request] = n
+	return inRow
 }
 
 // Retry returns what Reconcile returns for a result and an error that no condition reports.

@@ -45,8 +45,8 @@ func TestConflictsGrow(t *testing.T) {
 	for i, step := range steps {
 		wantJitter(t, fmt.Sprintf("step %d: the wait", i), drawn[i], step.want)
 	}
-	if got := c.Wait(request("a"), false); got != 0 || len(c.inRow) != 1 {
-		t.Errorf("without a conflict the wait is %s, and %d requests are remembered", got, len(c.inRow))
+	if result, _ := c.Retry(Waits{}, request("a"), reconcile.Result{}, nil); result.RequeueAfter != 0 || len(c.inRow) != 1 {
+		t.Errorf("without a conflict the wait is %s, and %d requests are remembered", result.RequeueAfter, len(c.inRow))
 	}
 }
 
