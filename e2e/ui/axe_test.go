@@ -84,11 +84,16 @@ type violation struct {
 // testAxe runs axe-core on all screens, of a fleet with a region that does not answer in light and dark.
 func (s *suite) testAxe(t *testing.T) {
 	t.Helper()
-	b, served := s.opened(t)
 	script, err := os.ReadFile(filepath.Join(modules(t), "axe-core", "axe.min.js"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	b, served := s.opened(t)
+	b.open(t, at(t, served.url, "regions"))
+	thaw := s.freeze(t)
+	defer s.AwaitRunning(t, s.app, "eu-west-1", "southeastasia")
+	defer thaw()
+	b.await(t, "a hatched region", stale)
 	for _, scheme := range []string{"light", "dark"} {
 		b.prefer(t, scheme)
 		for _, screen := range page.Screens() {

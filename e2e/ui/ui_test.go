@@ -13,7 +13,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/framework"
@@ -75,6 +77,7 @@ func (s *suite) testEmpty(t *testing.T) {
 
 func (s *suite) testRuns(t *testing.T) {
 	t.Helper()
+	s.storeBackups(t)
 	s.StartHub(t)
 	s.Register(t, "eu-1", "asia-1")
 	s.AwaitMembers(t, "eu-1", "asia-1")
@@ -91,6 +94,31 @@ func (s *suite) testRuns(t *testing.T) {
 	s.AwaitRunning(t, s.app, "eu-west-1", "southeastasia")
 	for app, region := range others {
 		s.AwaitRunning(t, app, region)
+	}
+}
+
+// storeBackups stores Backups as a hub with accounts leaves them, before one runs that would make them: one with a copy in
+// the other region, and one without.
+func (s *suite) storeBackups(t *testing.T) {
+	t.Helper()
+	const ready = string(cloud.StateReady)
+	taken := metav1.NewTime(time.Now().Add(-20 * time.Minute))
+	backup := func(namespace, app, cluster, region string, copies ...v1.CloudSnapshot) *v1.Backup {
+		return apitest.Backup(app + "-" + cluster).Namespace(namespace).Of(app, cluster).With(func(b *v1.Backup) {
+			b.Status = v1.BackupStatus{
+				Phase: v1.BackupCompleted, Region: region, SnapshotTime: &taken, LastVerifiedTime: &taken,
+				Snapshots: []v1.VolumeSnapshot{{Claim: "data", CloudSnapshot: v1.CloudSnapshot{Region: region, State: ready}, Copies: copies}},
+			}
+		}).Obj()
+	}
+	for _, b := range []*v1.Backup{
+		backup("production", "outlet", "eu-1", "eu-west-1", v1.CloudSnapshot{Region: "southeastasia", State: ready}),
+		backup("staging", "preview", "asia-1", "southeastasia"),
+	} {
+		framework.CreateNamespace(t, s.Hub, b.Namespace)
+		if err := createWithStatus(t.Context(), s.Hub, b); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -173,22 +201,28 @@ func takePictures(t *testing.T, b browser, printed string) {
 // stale is true in the browser while a cell is hatched.
 const stale = `document.querySelector('.matrix td.stale') !== null`
 
-// testFreeze freezes a region and thaws it again. The page is loaded once.
+// freeze freezes a region, and returns what thaws it.
+func (s *suite) freeze(t *testing.T) (thaw func()) {
+	t.Helper()
+	member := s.Fleet.Member("asia-1")
+	if err := member.Freeze(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := member.Thaw(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// testFreeze freezes a region and thaws it again, with a rollout under way. The regions are loaded once.
 func (s *suite) testFreeze(t *testing.T) {
 	t.Helper()
 	b, served := s.opened(t)
 	b.open(t, at(t, served.url, "regions"))
 	b.evaluate(t, "window.loadedOnce = true")
 	b.await(t, "two served regions", `document.getElementById("row-production/shop").querySelectorAll("td.served").length === 2`)
-	member := s.Fleet.Member("asia-1")
-	if err := member.Freeze(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	thaw := func() {
-		if err := member.Thaw(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}
+	thaw := s.freeze(t)
 	defer thaw()
 	b.await(t, "a hatched region", stale)
 	if style := b.evaluate(t, `getComputedStyle(document.querySelector('.matrix td.stale')).backgroundImage`); !strings.Contains(style, "gradient") {
@@ -201,6 +235,11 @@ func (s *suite) testFreeze(t *testing.T) {
 	}
 	b.press(t, "1")
 	b.await(t, "the lost region", `document.querySelector("#view").innerText.includes("Region southeastasia is lost")`)
+	framework.Edit(t, s.Hub, s.app, func(app *v1.EcommerceApp) { app.Spec.Image = "shop:v2" })
+	b.press(t, "3")
+	b.await(t, "a rollout that waits for the region", `document.querySelectorAll(".waves .turn.updated").length === 1 && document.querySelectorAll(".waves .turn").length === 2`)
+	b.press(t, "4")
+	b.await(t, "the age of a copy in the other region", `document.querySelector("#view").innerText.includes("the last 2")`)
 	takePictures(t, b, served.url)
 	b.press(t, "2")
 	b.await(t, "the regions again", stale)
@@ -218,12 +257,12 @@ func (s *suite) testRollout(t *testing.T) {
 	t.Helper()
 	b, served := s.opened(t)
 	b.open(t, at(t, served.url, "moving"))
-	framework.Edit(t, s.Hub, s.app, func(app *v1.EcommerceApp) { app.Spec.Image = "shop:v2" })
-	b.await(t, "the rollout", `document.querySelector(".rollout") !== null && document.querySelector("#view").innerText.includes("production/shop: revision 2")`)
+	framework.Edit(t, s.Hub, s.app, func(app *v1.EcommerceApp) { app.Spec.Image = "shop:v3" })
+	b.await(t, "the rollout", `document.querySelector(".rollout") !== null && document.querySelector("#view").innerText.includes("production/shop: revision 3")`)
 	b.await(t, "its end", `document.querySelector(".rollout-state.Complete") !== null`)
 	b.await(t, "all clusters", `document.querySelectorAll(".turn.updated").length === 2`)
 	s.AwaitApp(t, s.app, "the rollout to be complete", func(status *v1.EcommerceAppStatus) error {
-		if r := status.Rollout; r == nil || r.State != v1.RolloutComplete || r.Revision != 2 {
+		if r := status.Rollout; r == nil || r.State != v1.RolloutComplete || r.Revision != 3 {
 			return errRollout
 		}
 		return nil
