@@ -118,7 +118,7 @@ func ofHolds() []Mutant {
 		},
 		{
 			"starts-with-one", "an autoscaled workload that was stopped starts with one pod",
-			applier + "/handover.go", "return int64(u.start)", "return 0",
+			applier + "/replicas.go", "return int64(u.start)", "return 0",
 			applier, "TestApplier/hand_over_the_number_of_pods",
 		},
 		{

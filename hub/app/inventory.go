@@ -96,7 +96,7 @@ func (r *Reconciler) recoverInventory(ctx context.Context, app *v1.EcommerceApp,
 		}
 		queue := r.dispatcher.Get(m.Name)
 		if found.Asks(recovery.Candidate{
-			Name: m.Name, Connected: queue != nil, Cached: queue != nil && queue.Holds(ctx, app),
+			Name: m.Name, Connected: queue != nil, Cached: queue != nil && queue.HasCopy(ctx, app),
 			Ready: readyOf(m).Status, Observed: m.Status.ClusterUID != "" && m.Status.Provider != "",
 		}) {
 			found.Add(m.Name, queue.Find(app))

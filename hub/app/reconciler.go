@@ -113,7 +113,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 		return result, errors.Join(failed, err)
 	}
 	result.RequeueAfter = retry.Sooner(result.RequeueAfter, wait)
-	return result, errors.Join(failed, r.settle(ctx, app, &in))
+	return result, errors.Join(failed, r.removeHandled(ctx, app, &in))
 }
 
 // carryOut hands the Decision over and writes the status. What the stored objects do not say yet is handed over after
@@ -169,12 +169,12 @@ func leaveToStatus(ctx context.Context, failed error, soon bool) error {
 // isConflict reports whether an error is a conflict, after which the next pass reads the object again.
 func isConflict(err error) bool { return apierror.Classify(err) == apierror.Conflict }
 
-// settle removes the annotations that the decision has handled, with one patch.
-func (r *Reconciler) settle(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
+// removeHandled removes the annotations that the decision has handled, with one patch.
+func (r *Reconciler) removeHandled(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
 	before := *app
 	before.ObjectMeta = *app.ObjectMeta.DeepCopy()
 	if in.Unrevised == nil {
-		r.settleRollout(app, in)
+		r.endRollout(app, in)
 	}
 	err := r.withdrawMoves(ctx, app, in)
 	if maps.Equal(before.Annotations, app.Annotations) {

@@ -246,9 +246,9 @@ func (r *Reconciler) rollbackTo(ctx context.Context, app *v1.EcommerceApp, spec 
 	return revision, err
 }
 
-// settleRollout takes annotations that are handled out of the application, after the status says what was decided, and
+// endRollout takes annotations that are handled out of the application, after the status says what was decided, and
 // drops the revisions that are remembered and that no cluster has.
-func (r *Reconciler) settleRollout(app *v1.EcommerceApp, in *observation) {
+func (r *Reconciler) endRollout(app *v1.EcommerceApp, in *observation) {
 	decided := app.Status.Rollout
 	r.state.KeepRevisions(keyOf(app), revisionsInUse(&app.Status))
 	if in.rollbackDecided && equality.Semantic.DeepEqual(decided, in.Rollout) {

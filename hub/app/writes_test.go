@@ -166,7 +166,7 @@ func testConsent(t *testing.T, w *writer) {
 		app.Status.Clusters = []v1.ClusterStatus{{Name: "eu-1", Available: true}, {Name: "us-1", Available: true}}
 		in := observation{Input: aggregate.Input{Previous: app.Status, Now: metav1.NewTime(w.clock.Now())}}
 		w.decide(&in, app, members)
-		if err := w.settle(t.Context(), app, &in); err != nil {
+		if err := w.removeHandled(t.Context(), app, &in); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.stored(t).Annotations[v1.MoveEmptyAnnotation]; got != want {

@@ -196,7 +196,7 @@ func TestReplicasStay(t *testing.T) {
 		"stopped":            {&readOnly{live: deployment("test", ownsThem, 0)}, nil},
 	} {
 		u := update{intent: workload(t, "", nil), content: map[string]any{"spec": map[string]any{"replicas": int64(3)}}}
-		if version, err := tt.server.applier().handOverReplicas(t.Context(), u, "7"); version != "7" || !errors.Is(err, tt.want) {
+		if version, err := tt.server.applier().leaveReplicas(t.Context(), u, "7"); version != "7" || !errors.Is(err, tt.want) {
 			t.Errorf("%s: version %s, %v", name, version, err)
 		}
 	}

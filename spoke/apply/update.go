@@ -71,7 +71,7 @@ func (a *Applier) write(ctx context.Context, u update) (*unstructured.Unstructur
 	if err != nil {
 		return nil, err
 	}
-	if over.version, err = a.handOverReplicas(ctx, u, over.version); err != nil {
+	if over.version, err = a.leaveReplicas(ctx, u, over.version); err != nil {
 		return nil, err
 	}
 	written, err := a.overwrite(ctx, u.intent, over)

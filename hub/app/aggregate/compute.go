@@ -27,7 +27,7 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	}
 	components := componentEntries(in, clusters)
 	clusters = shorten(clusters)
-	settleTimes(in, clusters)
+	setObservationTimes(in, clusters)
 
 	next := in.Previous.DeepCopy()
 	next.Clusters = clusters
@@ -162,9 +162,9 @@ func selectorOf(in Input) string {
 	return selector
 }
 
-// settleTimes sets the observation time of each entry: now if it changed, the previous
+// setObservationTimes sets the observation time of each entry: now if it changed, the previous
 // time if not, and the time of the last response if the cluster is lost.
-func settleTimes(in Input, entries []v1.ClusterStatus) {
+func setObservationTimes(in Input, entries []v1.ClusterStatus) {
 	previous := byName(in.Previous.Clusters)
 	members := membersByName(in.Clusters)
 	for i := range entries {

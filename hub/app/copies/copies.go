@@ -138,7 +138,7 @@ func (m *MemberQueue) leaveCopy(ctx context.Context, app, live *v1.EcommerceApp,
 		return cause
 	}
 	var err error
-	if m.holds(app) {
+	if m.isPaused(app) {
 		_, err = m.holdCopy(ctx, app, live, live)
 	} else {
 		err = m.setManagedByMode(ctx, live)

@@ -72,7 +72,7 @@ func (m *MemberQueue) facts(ctx context.Context, t *task) (*MemberFacts, error) 
 	}
 	target := revisions.Target{Member: member}
 	if t.order != nil {
-		target.Revision, target.Earlier, target.Share = t.order.Revision, t.order.Earlier && !m.holds(t.App), t.order.Share
+		target.Revision, target.Earlier, target.Share = t.order.Revision, t.order.Earlier && !m.isPaused(t.App), t.order.Share
 	}
 	var err error
 	facts.effective, err = m.options.Revisions.In(ctx, t.App, target)

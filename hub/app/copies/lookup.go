@@ -22,8 +22,8 @@ func (m *MemberQueue) Find(app *v1.EcommerceApp) recovery.Presence {
 	return found
 }
 
-// Holds reports whether the member's cache has a copy of an application.
-func (m *MemberQueue) Holds(ctx context.Context, app *v1.EcommerceApp) bool {
+// HasCopy reports whether the member's cache has a copy of an application.
+func (m *MemberQueue) HasCopy(ctx context.Context, app *v1.EcommerceApp) bool {
 	live := &v1.EcommerceApp{}
 	err := m.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
 	return err == nil && owned(app)(live)

@@ -82,7 +82,7 @@ func (m *MemberQueue) reconcile(ctx context.Context, request reconcile.Request) 
 	last, _ := m.memory.Result(key, t.App.UID)
 	next.Follow(last, err, m.options.Clock.Now(), m.options.Waits.Scaled(state.LastingAfter))
 	m.conclude(request, t, next)
-	if next.Applied && !m.holds(t.App) {
+	if next.Applied && !m.isPaused(t.App) {
 		err = errors.Join(err, m.dropRecords(ctx, t.App))
 	}
 	return err
@@ -153,7 +153,7 @@ func (m *MemberQueue) sync(ctx context.Context, t *task) (next state.Result, err
 	app := t.App
 	var owner *state.Owner
 	switch {
-	case t.deletes() && m.holds(app):
+	case t.deletes() && m.isPaused(app):
 		next.Pending, err = m.heldDeletion(ctx, app)
 	case t.deletes():
 		leaving := removal{key: keyOf(app), owned: owned(app), deletion: m.deletionOf(app), volumes: deletesVolumes(app)}
@@ -170,7 +170,7 @@ func (m *MemberQueue) sync(ctx context.Context, t *task) (next state.Result, err
 	}
 	err = m.confirmUnknown(ctx, t, err)
 	next.Failure = state.FailureOf(err)
-	if next.Unknown = recovery.OriginAfter(err, t.waiting); err == nil && m.holds(app) {
+	if next.Unknown = recovery.OriginAfter(err, t.waiting); err == nil && m.isPaused(app) {
 		next.Unknown = t.waiting // Nothing was compared.
 	}
 	if err == nil || owner != nil && owner.Only != nil {
@@ -187,14 +187,14 @@ func (m *MemberQueue) applyCopy(ctx context.Context, t *task, next *state.Result
 	if c == nil {
 		return nil, err
 	}
-	if err := m.assess(ctx, t, c, m.holds(app)); err != nil {
+	if err := m.assess(ctx, t, c, m.isPaused(app)); err != nil {
 		return nil, err
 	}
 	c.intent, err = m.intentFor(app, *c.facts, c.live)
 	switch {
 	case err != nil:
 		return m.refusedOwner(app, c.live, err), m.leaveCopy(ctx, app, c.live, err)
-	case m.holds(app):
+	case m.isPaused(app):
 		next.Pending, err = m.holdCopy(ctx, app, c.intent, c.live)
 		return m.ownerAfter(app, c.live, apply.Result{}), err
 	}

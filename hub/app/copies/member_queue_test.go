@@ -294,7 +294,7 @@ func testLeaveOthers(t *testing.T, m *member) {
 		if err := m.queue.leaveCopy(t.Context(), m.app, tt.live, cause); !errors.Is(err, cause) {
 			t.Errorf("%s: error %v", name, err)
 		}
-		if changed := m.live(t).ResourceVersion != live.ResourceVersion; changed != tt.holds || m.queue.Holds(t.Context(), m.app) != tt.holds {
+		if changed := m.live(t).ResourceVersion != live.ResourceVersion; changed != tt.holds || m.queue.HasCopy(t.Context(), m.app) != tt.holds {
 			t.Errorf("%s: changed %t, held %t", name, changed, !tt.holds)
 		}
 		live = m.live(t)

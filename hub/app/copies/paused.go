@@ -14,9 +14,9 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
-// holds reports whether no copy of an application is created, updated or deleted in the member:
+// isPaused reports whether no copy of an application is created, updated or deleted in the member:
 // because the member is paused, or the application is. Deleting a paused application proceeds.
-func (m *MemberQueue) holds(app *v1.EcommerceApp) bool {
+func (m *MemberQueue) isPaused(app *v1.EcommerceApp) bool {
 	return m.paused || app.Spec.Paused && !app.Ending()
 }
 

@@ -73,7 +73,7 @@ type RenderingDecision struct {
 // Clusters in which no pod would be replaced get the version when the others have it. The error is about the windows in
 // the spec.
 func NextRendering(r RenderingRequest) (RenderingDecision, error) {
-	d := RenderingDecision{Versions: make(map[string]string, len(r.Clusters)), Until: r.settles()}
+	d := RenderingDecision{Versions: make(map[string]string, len(r.Clusters)), Until: r.knownAt()}
 	for _, c := range r.Clusters {
 		d.Versions[c.Name] = c.Version
 	}
@@ -112,8 +112,8 @@ func NextRendering(r RenderingRequest) (RenderingDecision, error) {
 // isAwaited reports whether it is about to be known what pods a cluster has: until then it is not known which is next.
 func (c RenderingCluster) isAwaited() bool { return c.Connecting && c.HasCopy }
 
-// settles returns when it is known what is rendered in all clusters; zero if it is.
-func (r RenderingRequest) settles() time.Time {
+// knownAt returns when it is known what is rendered in all clusters; zero if it is.
+func (r RenderingRequest) knownAt() time.Time {
 	var until time.Time
 	for _, c := range r.Clusters {
 		if at := c.Since.Add(renderingSettles); c.isOther(r.Version) && r.Now.Before(at) && at.After(until) {

@@ -9,13 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// handOverReplicas preserves the replicas of a Deployment when the intent stops setting
+// leaveReplicas preserves the replicas of a Deployment when the intent stops setting
 // them because an autoscaler takes over. Without an owner the field would be reset to its
 // default, one replica, until the autoscaler runs, so another field manager owns it until
 // then. Zero is not preserved: an autoscaler does not scale a stopped workload, so it
 // starts with the number that the update asks for, or else the default. It returns the resource version that
 // the given one became.
-func (a *Applier) handOverReplicas(ctx context.Context, u update, version string) (string, error) {
+func (a *Applier) leaveReplicas(ctx context.Context, u update, version string) (string, error) {
 	intent := u.intent
 	_, wanted, _ := unstructured.NestedFieldNoCopy(intent.Object, "spec", "replicas")
 	kept, counted, _ := unstructured.NestedFieldNoCopy(u.content, "spec", "replicas")

@@ -30,7 +30,7 @@ func TestDryHandOver(t *testing.T) {
 				(*object)["spec"] = map[string]any{"replicas": n}
 			}
 		}
-		version, err := New(Options{DryRun: true}).handOverReplicas(t.Context(), u, "7")
+		version, err := New(Options{DryRun: true}).leaveReplicas(t.Context(), u, "7")
 		got, set, _ := unstructured.NestedInt64(u.intent.Object, "spec", "replicas")
 		if !set {
 			got = none
