@@ -47,7 +47,7 @@ func New(hub client.Reader, o Options) *Dispatcher {
 		options: o, hub: hub, wake: wake, state: o.State,
 		propagation: propagate.New(hub, propagate.Options{
 			Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, CallTimeout: o.CallTimeout,
-			APIReader: o.APIReader, Revisions: o.Revisions, State: o.State, Waits: o.Waits, Wake: wake,
+			APIReader: o.APIReader, Revisions: o.Revisions, State: o.State, Waits: o.Waits, Resync: o.Resync, Wake: wake,
 		}),
 	}
 }

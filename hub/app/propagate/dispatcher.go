@@ -45,6 +45,8 @@ type Options struct {
 	Revisions *revisions.Store
 	State     *state.State
 	Waits     retry.Waits
+	// Resync is the period after which what is beside all copies of a member is checked; 0 is the default.
+	Resync time.Duration
 	// Wake is the queue of the reconciler of applications.
 	Wake *controller.Queue
 }
@@ -79,7 +81,7 @@ func (d *Dispatcher) Engage(ctx context.Context, cl cluster.Cluster, m Member) {
 	q := &MemberQueue{Member: m, dispatcher: d, cluster: cl}
 	c := controller.Controller{
 		Name: controllerName, Cluster: m.Name, Reconciler: q, Queue: m.Queue, Logger: d.Logger,
-		Sources: []source.Source{q.objects()}, Workers: workers, LastRetry: lastRetry,
+		Sources: []source.Source{q.objects()}, Workers: workers, LastRetry: lastRetry, Resync: d.Resync,
 		List: func(context.Context) ([]reconcile.Request, error) {
 			return controller.RequestsOf(m.Memory.Owners()...), nil
 		},
