@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// templatePath is the path of the pod template of a workload.
+// templatePath returns the path of the pod template of a workload.
 func templatePath() []string { return []string{"spec", "template"} }
 
 // keepTemplate gives an intent the pod template that this applier has applied to a live workload, by its managed fields:

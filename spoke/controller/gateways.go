@@ -19,7 +19,7 @@ func gatewayKind() schema.GroupVersionKind { return component.GatewayAPI().WithK
 
 // cacheOf returns the cache of an optional kind.
 func (o *optional) cacheOf(kind optionalKind) cache.Cache {
-	if kind.mark == nil {
+	if kind.isReadOnly() {
 		return o.gateways
 	}
 	return o.cache

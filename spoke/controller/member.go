@@ -75,7 +75,7 @@ func (o *optional) facts(known render.Cluster) render.Cluster {
 	defer o.mu.Unlock()
 	for _, kind := range optionalKinds() {
 		switch {
-		case kind.mark == nil:
+		case kind.isReadOnly():
 		case o.synced[kind.crd]:
 			kind.mark(&known)
 		case o.unknown[kind.crd] && kind.unknown != nil:
@@ -97,7 +97,7 @@ func childrenIn(cl cluster.Cluster, extra []client.Object, o *optional) []reconc
 		}
 	}
 	for _, kind := range o.present() {
-		all = append(all, reconciler.Child{Kind: kind.gvk, Reader: o.cacheOf(kind), Partial: kind.partial, ReadOnly: kind.mark == nil})
+		all = append(all, reconciler.Child{Kind: kind.gvk, Reader: o.cacheOf(kind), Partial: kind.partial, ReadOnly: kind.isReadOnly()})
 	}
 	return all
 }

@@ -43,8 +43,7 @@ const (
 type optionalKind struct {
 	crd string
 	gvk schema.GroupVersionKind
-	// mark marks a cluster that serves the kind. It is nil if objects of the kind are read, and no
-	// children.
+	// mark marks a cluster that serves the kind; nil if it isReadOnly.
 	mark func(*render.Cluster)
 	// unknown marks a cluster that may serve the kind. It is nil if objects of the kind are only
 	// left out then, and what there is stays.
@@ -52,6 +51,9 @@ type optionalKind struct {
 	// partial means that the cache has the metadata only: no decision reads the content, which is large.
 	partial bool
 }
+
+// isReadOnly reports whether objects of the kind are others', which are read by name, and no children.
+func (k optionalKind) isReadOnly() bool { return k.mark == nil }
 
 func optionalKinds() []optionalKind {
 	monitoring := schema.GroupVersion{Group: "monitoring.coreos.com", Version: "v1"}
@@ -270,13 +272,13 @@ func (o *optional) start(ctx context.Context, kind optionalKind) error {
 // handler returns the event handler of an optional kind.
 func (o *optional) handler(ctx context.Context, kind optionalKind) toolscache.ResourceEventHandler {
 	notify := o.notify
-	if kind.mark == nil {
+	if kind.isReadOnly() {
 		notify = func(object any) { o.notifyRoutes(ctx, object) }
 	}
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: notify,
 		UpdateFunc: func(before, after any) {
-			if kind.mark != nil || addressesChanged(before, after) {
+			if !kind.isReadOnly() || addressesChanged(before, after) {
 				notify(after)
 			}
 		},

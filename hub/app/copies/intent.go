@@ -29,7 +29,7 @@ type intended struct {
 }
 
 // read returns what is known of the copy to write of an application, without the intent. It returns nil while the member
-// leaves the fleet, and if the copy cannot be compared.
+// leaves the fleet, and recovery.ErrUndecided until enough is known of one that joins.
 func (m *MemberQueue) read(ctx context.Context, t *task) (*intended, error) {
 	app := t.App
 	facts, err := m.facts(ctx, t)

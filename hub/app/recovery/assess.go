@@ -89,7 +89,7 @@ func AssessRecord(f Facts) error {
 	return nil
 }
 
-// assessDeletion is about an application that the hub has, and whose deletion the member has recorded, or had when it
+// assessDeletion assesses an application that the hub has, and whose deletion the member has recorded, or had when it
 // began to wait for the user.
 func assessDeletion(f Facts) error {
 	origin := f.Waiting
@@ -103,7 +103,7 @@ func assessDeletion(f Facts) error {
 	return &UnknownError{Reason: v1.ReasonDeletedInMember, Origin: origin, found: "the cluster has recorded the deletion of the application"}
 }
 
-// assessDeparture is about an application that left the member.
+// assessDeparture assesses an application that left the member.
 func assessDeparture(f Facts) error {
 	left := f.Left
 	former, generation, waits := v1.ParseLeavingOrigin(f.Waiting)
@@ -155,7 +155,7 @@ func AssessCopy(f Facts) error {
 // LostSince reports whether there was a copy that is missing now, or whose creation waits for the user: it may have moved.
 func (f Facts) LostSince() bool { return f.Live == nil && (f.HadCopy || f.Waiting != "") }
 
-// assessCreation is about a member without a copy. The placement may be that of an older backup: a copy that waits for the
+// assessCreation assesses a member without a copy. The placement may be that of an older backup: a copy that waits for the
 // user elsewhere may have replaced the one that is missing here.
 func assessCreation(f Facts) error {
 	complete, connecting := true, false

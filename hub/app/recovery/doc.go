@@ -7,7 +7,7 @@
 // application that the hub does not know, from being overwritten. It also prevents that a copy is created if the
 // member has recorded the deletion or departure of the application, or if another member has a newer copy. An
 // UnknownError says what was found. Its origin is kept in the status until the user accepts it. Package copies calls
-// Assess before it makes an intent, so the rest of its code needs no such cases.
+// Assess before it makes an intent, and again about the object that an API server answers with.
 //
 // Inventory decides where an application whose status was lost may run, from what members answer, and what must be known
 // before its placement is decided again.

@@ -15,7 +15,8 @@
 //     which nothing is bad. Then the regions follow in order, each when those before it have been healthy for the soak
 //     time, and never more than maxConcurrentClusters at once.
 //   - A cluster that did not serve customers is no proof and holds up nothing: it gets the revision when that is proven.
-//     Where none serves, one tries it, and the next when that is left behind.
+//     Where none serves, one tries it, and the next when that is left behind. One that serves with a component that is
+//     not ready is no proof either, and has its turn like the others.
 //   - Clusters that cannot have their turn keep what they have (Cluster: SetAside, Waiting, Refused), and so do all
 //     others while the rollout is paused, or when a new spec supersedes it.
 //

@@ -8,6 +8,7 @@
 // # Non-goals
 //
 //   - The writes of others. They arrive by the watch.
+//   - Objects whose content no cache keeps. What an Applier wrote of them is a hash, in package apply.
 //
 // # Trade-offs
 //
