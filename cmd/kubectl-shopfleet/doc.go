@@ -3,10 +3,11 @@
 // # Purpose
 //
 // The plugin installs the hub, joins clusters to the fleet and removes them, shows the
-// fleet and its EcommerceApps, deletes EcommerceApps with progress by cluster, adopts and
-// deletes orphans, settles what a restored hub finds, and backs up and restores databases.
-// It checks the hub and its members, shows what is not written, and writes an archive for
-// a support request. Package commands has the command line, join and installer what is
+// fleet and its EcommerceApps, also as a page in a browser, plans, follows, pauses and rolls back rollouts, deletes
+// EcommerceApps with progress by cluster, adopts and
+// deletes orphans, decides about what a restored hub finds, and backs up and restores databases.
+// It checks the hub and its members, explains reasons, shows what is not written, lists the images for a mirror, and
+// writes an archive for a support request. Package commands has the command line, join and installer what is
 // applied to clusters, printers the tables, watch the objects as they change, doctor the
 // checks, report the archive, and hint the hints that are printed with errors. Flags,
 // printers and help are those of kubectl, from k8s.io/kubectl.

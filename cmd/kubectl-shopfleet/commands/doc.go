@@ -9,8 +9,8 @@
 //
 // # Non-goals
 //
-// Packages join and manifests define what is written to clusters, and package printers
-// the tables. No command does what plain kubectl does as well.
+// Packages join and installer define what is written to clusters, and package printers the tables. What plain
+// kubectl does as well has no command, but for lists whose columns need more than one kind.
 //
 // # Trade-offs
 //
@@ -18,4 +18,7 @@
 // error, so that scripts read the one and users see both. Two clients talk to each
 // cluster: requests have a deadline, watches must not. An interrupted backup or
 // restore is left to the hub, because half of one is of no use.
+//
+// Completion is our own: that of k8s.io/kubectl takes its factory from a package variable, and knows none of our
+// arguments.
 package commands
