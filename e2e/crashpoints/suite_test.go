@@ -27,7 +27,7 @@ const (
 	// leaseDuration is how long a new process waits for the Lease of a killed one.
 	leaseDuration = time.Second
 	// longestWait bounds the waits of the hub, resyncs included, without the chance that it
-	// adds; quiet is how long nothing may be written after a workload has converged.
+	// adds; quiet is how long nothing is written in the end after a workload has converged.
 	longestWait = 3 * time.Second
 	quiet       = time.Second
 	// progressPeriod is shorter than by default, because workloads end with progress, which has to come within quiet
