@@ -37,6 +37,7 @@ func TestChartValues(t *testing.T) {
 		"priorityClassName": "high", "podLabels": map[string]string{"team": "shops", "app.kubernetes.io/name": "other"},
 		"networkPolicy":       map[string]any{"apiServerPorts": []int{443, 16443}},
 		"podDisruptionBudget": map[string]any{"enabled": false},
+		"podSecurityContext":  map[string]any{"runAsUser": 1000680000, "fsGroup": 1000680000},
 		"crds":                map[string]any{"enabled": false},
 	}
 	raw, err := json.Marshal(values)
@@ -77,6 +78,7 @@ func checkDeployment(t *testing.T, rendered objects) {
 		"replicas": *deployment.Spec.Replicas, "image": pod.Containers[0].Image, "pull": pod.Containers[0].ImagePullPolicy,
 		"secrets": pod.ImagePullSecrets, "memory": pod.Containers[0].Resources, "nodes": pod.NodeSelector,
 		"tolerations": pod.Tolerations, "priority": pod.PriorityClassName, "labels": deployment.Spec.Template.Labels,
+		"user": pod.SecurityContext.RunAsUser, "group": pod.SecurityContext.FSGroup, "root": *pod.SecurityContext.RunAsNonRoot,
 	}
 	want := map[string]any{
 		"replicas": int32(3), "image": "registry.example.com/hub:v2", "pull": corev1.PullAlways,
@@ -86,6 +88,7 @@ func checkDeployment(t *testing.T, rendered objects) {
 			Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi"), corev1.ResourceCPU: resource.MustParse("100m")},
 		},
 		"nodes": map[string]string{"pool": "system"}, "tolerations": []corev1.Toleration{{Key: "system", Operator: "Exists"}},
+		"user": new(int64(1000680000)), "group": new(int64(1000680000)), "root": true,
 		"priority": "high", "labels": map[string]string{
 			"team": "shops", "app.kubernetes.io/name": "shopfleet-hub", "app.kubernetes.io/part-of": "shopfleet",
 		},
@@ -210,6 +213,8 @@ func TestChartsRefuseBadValues(t *testing.T) {
 		"proxy.https=proxy.example.com":         "https",
 		"proxy.except={a b}":                    "except",
 		"trustedCertificates.configMap=no name": "configMap",
+		"podSecurityContext.runAsUser=0":        "runAsUser",
+		"podSecurityContext.runAsNonRoot=false": "runAsNonRoot",
 		"minReadySeconds=-1":                    "minReadySeconds",
 		"prometheusRule.runbookURL=runbook.md":  "runbookURL",
 	} {

@@ -83,7 +83,7 @@ func (s *suite) testRestricted(t *testing.T) {
 		if err := s.client.Create(t.Context(), pod.DeepCopy(), client.DryRunAll); err != nil {
 			t.Errorf("the pod of the %s: %v", process, err)
 		}
-		pod.Spec.SecurityContext.RunAsNonRoot, pod.Spec.SecurityContext.RunAsUser = nil, nil
+		pod.Spec.SecurityContext.RunAsNonRoot = nil
 		err := s.client.Create(t.Context(), pod, client.DryRunAll)
 		if !apierrors.IsForbidden(err) || !strings.Contains(fmt.Sprint(err), "PodSecurity") {
 			t.Errorf("a pod as root: %v, want it refused by Pod Security", err)

@@ -89,6 +89,7 @@ service at a link-local address, which tells an identity, is behind the proxy.
 {{- range $key := list "imagePullSecrets" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" "priorityClassName" }}
 {{- with get $v $key }}{{ $_ := set $pod $key . }}{{ end -}}
 {{- end -}}
+{{- range $key, $id := $v.podSecurityContext }}{{ $_ := set $pod.securityContext $key (int64 $id) }}{{ end -}}
 {{- $meta := $spec.template.metadata -}}
 {{- $_ := set $meta "labels" (merge (dict) $meta.labels $v.podLabels) -}}
 {{- $_ := set $meta "annotations" (merge (dict) $v.podAnnotations $meta.annotations) -}}
