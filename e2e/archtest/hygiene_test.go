@@ -89,6 +89,27 @@ func withVersion(f file, version string) string {
 	if name := path.Base(f.path); path.Ext(name) != ".md" && name != "values.yaml" && name != "values.schema.json" {
 		return f.text
 	}
-	named := regexp.MustCompile(`(shopfleet-(?:hub|spoke):v|\bVERSION=v|newTag: v|image\.tag=v|[?]ref=v|--version[= ]v?)\d+\.\d+\.\d+`)
+	named := regexp.MustCompile(`(shopfleet(?:-[a-z]+)+:v|shopfleet(?:-[a-z]+)?_v|\bVERSION=v|newTag: v|image\.tag=v|[?]ref=v|--version[= ]v?)\d+\.\d+\.\d+`)
 	return named.ReplaceAllString(f.text, "${1}"+strings.TrimPrefix(version, "v"))
+}
+
+// TestWithVersion checks which versions in a page are those of Shopfleet: of its images, its files and its charts.
+func TestWithVersion(t *testing.T) {
+	for text, want := range map[string]string{
+		"r.example.com/shopfleet-hub:v0.1.0 and shopfleet-spoke:v0.1.0":   "r.example.com/shopfleet-hub:v0.2.0 and shopfleet-spoke:v0.2.0",
+		"image: r.example.com/shopfleet/shopfleet-olm-catalog:v0.1.0":     "image: r.example.com/shopfleet/shopfleet-olm-catalog:v0.2.0",
+		"kubectl-shopfleet_v0.1.0_linux_amd64.tar.gz":                     "kubectl-shopfleet_v0.2.0_linux_amd64.tar.gz",
+		"shopfleet-kustomize_v0.1.0.tar.gz, shopfleet-olm_VERSION.tar.gz": "shopfleet-kustomize_v0.2.0.tar.gz, shopfleet-olm_VERSION.tar.gz",
+		"make release VERSION=v0.1.0; helm upgrade --version 0.1.0":       "make release VERSION=v0.2.0; helm upgrade --version 0.2.0",
+		"{newTag: v0.1.0} image.tag=v0.1.0 config/hub?ref=v0.1.0":         "{newTag: v0.2.0} image.tag=v0.2.0 config/hub?ref=v0.2.0",
+		"ecommerce-backend:v2.0.0, oauth2-proxy:v7.15.6, SHOP_VERSION=v2": "ecommerce-backend:v2.0.0, oauth2-proxy:v7.15.6, SHOP_VERSION=v2",
+		"v1.3.0 works with v1.2.9":                                        "v1.3.0 works with v1.2.9",
+	} {
+		if got := withVersion(file{"a.md", text}, "v0.2.0"); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+		if got := withVersion(file{"a.go", text}, "v0.2.0"); got != text {
+			t.Errorf("%s, in a file that is no page: %s", text, got)
+		}
+	}
 }
