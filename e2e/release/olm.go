@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -117,7 +118,8 @@ func (r release) renderCatalog(ctx context.Context, bundle []member) ([]byte, er
 			return nil, err
 		}
 	}
-	cmd := exec.CommandContext(ctx, r.opm, "render", filepath.Join(folder, "bundle"), "--output", "yaml",
+	// The metadata of the ClusterServiceVersion replaces copies of all objects of the bundle, the definitions among them.
+	cmd := exec.CommandContext(ctx, r.opm, "render", filepath.Join(folder, "bundle"), "--output", "yaml", "--migrate-level=bundle-object-to-csv-metadata",
 		"--alpha-image-ref-template", r.registry+"/"+olmBundle+":"+r.version)
 	cmd.Stderr = os.Stderr
 	rendered, err := cmd.Output()
@@ -126,10 +128,7 @@ func (r release) renderCatalog(ctx context.Context, bundle []member) ([]byte, er
 	}
 	head, err := documents([]object{
 		{"schema": "olm.package", "name": olmPackage, "defaultChannel": olmChannel, "description": summary},
-		// A catalogue has one version, to which all earlier ones are upgraded.
-		{"schema": "olm.channel", "package": olmPackage, "name": olmChannel, "entries": []any{
-			object{"name": r.bundleName(), "skipRange": "<" + strings.TrimPrefix(r.version, "v")},
-		}},
+		{"schema": "olm.channel", "package": olmPackage, "name": olmChannel, "entries": []any{r.channelEntry()}},
 	})
 	if err != nil {
 		return nil, err
@@ -142,4 +141,29 @@ func (r release) renderCatalog(ctx context.Context, bundle []member) ([]byte, er
 		return nil, fmt.Errorf("validating the catalogue: %w: %s", err, out)
 	}
 	return content, nil
+}
+
+// channelEntry returns the version of a catalogue in its channel. A catalogue has no other one: the tag of its image chooses the minor
+// version, for which a channel of each would be a second place.
+func (r release) channelEntry() object {
+	entry := object{"name": r.bundleName()}
+	if versions := r.upgradesFrom(); versions != "" {
+		entry["skipRange"] = versions
+	}
+	return entry
+}
+
+// upgradesFrom returns the range of the versions that are upgraded to this one: its own minor version and the one before, because
+// agents and plugins may be one apart, and none of another major version. It is empty for a version that none may precede.
+func (r release) upgradesFrom() string {
+	parts := aVersion.FindStringSubmatch(r.version)
+	minor, _ := strconv.Atoi(parts[2]) // Digits, as aVersion has them.
+	oldest := fmt.Sprintf("%s.%d.0", parts[1], max(minor-1, 0))
+	if oldest == "0.0.0" {
+		oldest = "0.1.0" // The first release.
+	}
+	if strings.Join(parts[1:4], ".") == oldest {
+		return ""
+	}
+	return ">=" + oldest + " <" + strings.TrimPrefix(r.version, "v")
 }

@@ -78,6 +78,7 @@ func (m made) checkObjects(t *testing.T, bundle string, csv object) {
 	t.Helper()
 	owned := ownedBy(t, csv)
 	var installed, beside []string
+	granted := 0
 	for _, o := range read(t, filepath.Join(m.folder, "install-hub.yaml")) {
 		what := names([]object{o})[0]
 		switch kind := textAt(o, "kind"); {
@@ -92,7 +93,9 @@ func (m made) checkObjects(t *testing.T, bundle string, csv object) {
 			}
 		case kind == "ServiceAccount", kind == "ClusterRoleBinding":
 		case kind == "ClusterRole" && (textAt(o, "metadata", "name") == "shopfleet-hub" || textAt(o, "metadata", "name") == "shopfleet-hub-metrics-auth"):
-			if !hasRules(csv, o["rules"].([]any)) {
+			rules := o["rules"].([]any)
+			granted += len(rules)
+			if !hasRules(csv, rules) {
 				t.Errorf("the ClusterServiceVersion lacks permissions of %s", what)
 			}
 		default:
@@ -101,6 +104,9 @@ func (m made) checkObjects(t *testing.T, bundle string, csv object) {
 				t.Errorf("%s (-manifests +bundle):\n%s", what, diff)
 			}
 		}
+	}
+	if rules := rulesOf(csv); len(rules) != granted {
+		t.Errorf("the ClusterServiceVersion has %d rules for the whole cluster, and the manifests %d", len(rules), granted)
 	}
 	if !slices.Equal(owned, installed) || len(owned) < 6 {
 		t.Errorf("the bundle owns %q, and the manifests have %q", owned, installed)
@@ -123,16 +129,25 @@ func ownedBy(t *testing.T, csv object) []string {
 	return owned
 }
 
+// rulesOf returns the permissions that an operator has in the whole cluster, which are those of one account.
+func rulesOf(csv object) []any {
+	permissions, _ := at(csv, "spec", "install", "spec", "clusterPermissions").([]any)
+	if len(permissions) != 1 || textAt(permissions[0].(object), "serviceAccountName") != "shopfleet-hub" {
+		return nil
+	}
+	rules, _ := permissions[0].(object)["rules"].([]any)
+	return rules
+}
+
 // hasRules reports whether an operator has some permissions in the whole cluster.
 func hasRules(csv object, rules []any) bool {
-	permissions, _ := at(csv, "spec", "install", "spec", "clusterPermissions").([]any)
-	granted, _ := permissions[0].(object)["rules"].([]any)
+	granted := rulesOf(csv)
 	for _, rule := range rules {
 		if !slices.ContainsFunc(granted, func(g any) bool { return cmp.Equal(g, rule) }) {
 			return false
 		}
 	}
-	return len(permissions) == 1 && textAt(permissions[0].(object), "serviceAccountName") == "shopfleet-hub"
+	return true
 }
 
 // checkValid runs the validators of operator-framework/api, but for those that are deprecated, or read no bundle, or ask docker.
@@ -221,6 +236,14 @@ func (m made) testCatalog(t *testing.T, path string) {
 	want := []string{"olm.package shopfleet ", "olm.channel candidate ", "olm.bundle shopfleet." + version + " " + m.registry + "/" + olmBundle + ":" + version}
 	if diff := cmp.Diff(want, schemas); diff != "" {
 		t.Errorf("the catalogue (-want +got):\n%s", diff)
+	}
+	properties, _ := blobs[len(blobs)-1]["properties"].([]any)
+	var types []string
+	for _, p := range properties {
+		types = append(types, textAt(p.(object), "type"))
+	}
+	if !slices.Contains(types, "olm.csv.metadata") || slices.Contains(types, "olm.bundle.object") {
+		t.Errorf("the bundle has the properties %q, want the metadata of its ClusterServiceVersion and no copies of its objects", types)
 	}
 	m.verifyPushed(t, m.public(t), m.registry+"/"+olmCatalog+":"+version)
 }
