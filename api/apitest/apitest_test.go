@@ -69,3 +69,18 @@ func TestConditionsReplace(t *testing.T) {
 		t.Errorf("conditions = %+v", member.Status.Conditions)
 	}
 }
+
+// TestRestartedWorkloads reads the lines of what is not released, whichever heading that has, and of nothing else.
+func TestRestartedWorkloads(t *testing.T) {
+	const line, released = "\n\n- Restarts pods of backend, the login: flags\n- Restarts nothing\n", "\n## [0.1.0] - 2026-12-01\n\n- Restarts pods of database: probes\n"
+	for changelog, want := range map[string][]string{
+		"# Changelog\n\n## [Unreleased]" + line + released:         {"backend", "the login"},
+		"# Changelog\n\n## [0.2.0] - unreleased" + line + released: {"backend", "the login"},
+		"# Changelog\n" + released:                                 nil,
+		"# Changelog\n":                                            nil,
+	} {
+		if diff := cmp.Diff(want, apitest.RestartedWorkloads(changelog)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", changelog, diff)
+		}
+	}
+}

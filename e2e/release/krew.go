@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,32 +58,3 @@ func (r release) writeKrew() error {
 	}
 	return os.WriteFile(filepath.Join(r.output, "shopfleet.yaml"), []byte(b.String()), 0o644)
 }
-
-// writeNotes writes the section of the changelog about the version, or about what is not released yet if there is none.
-func (r release) writeNotes() error {
-	changelog, err := os.ReadFile("CHANGELOG.md")
-	if err != nil {
-		return err
-	}
-	notes, err := section(string(changelog), strings.TrimPrefix(r.version, "v"))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(r.output, "notes.md"), []byte(notes), 0o644)
-}
-
-// section returns the text of a version in a changelog, or that of Unreleased.
-func section(changelog, version string) (string, error) {
-	for _, title := range []string{version, "Unreleased"} {
-		_, text, found := strings.Cut(changelog, "\n## ["+title+"]")
-		if !found {
-			continue
-		}
-		_, text, _ = strings.Cut(text, "\n") // The line ends with the date.
-		text, _, _ = strings.Cut(text, "\n## ")
-		return strings.TrimSpace(text) + "\n", nil
-	}
-	return "", fmt.Errorf("reading the changelog: %w", errNoSection)
-}
-
-var errNoSection = errors.New("it has a section neither for the version nor for what is not released")

@@ -75,20 +75,6 @@ func TestVersionOfPages(t *testing.T) {
 	}
 }
 
-// TestSection checks which part of a changelog becomes the notes.
-func TestSection(t *testing.T) {
-	t.Parallel()
-	const changelog = "# Changelog\n\n## [Unreleased]\n\n- new\n\n## [0.1.0] - 2026-12-01\n\n### Added\n\n- first\n"
-	for version, want := range map[string]string{"0.1.0": "### Added\n\n- first\n", "0.2.0": "- new\n"} {
-		if got, err := section(changelog, version); got != want || err != nil {
-			t.Errorf("%s: %q, %v; want %q", version, got, err, want)
-		}
-	}
-	if _, err := section("# Changelog\n", "0.1.0"); err == nil {
-		t.Error("a changelog without a section makes notes")
-	}
-}
-
 // TestIndexNamesPlatforms checks that a node finds the image of its processor, whichever is the first.
 func TestIndexNamesPlatforms(t *testing.T) {
 	t.Parallel()
