@@ -57,7 +57,7 @@ func TestVersionsOfKubernetesAreStated(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string][]string{
 		"../e2e/fleet/controlplane/go.mod": {"k8s.io/kubernetes v" + NewestKubernetes + "."},
-		"../README.md":                     {"Kubernetes " + OldestKubernetes, NewestKubernetes},
+		"../README.md":                     {"need Kubernetes " + OldestKubernetes + " or later", "run Kubernetes " + NewestKubernetes + ", the newest"},
 		"../hub/README.md":                 {"Kubernetes " + OldestKubernetes, NewestKubernetes},
 		"../CHANGELOG.md":                  {"Kubernetes " + OldestKubernetes},
 	} {
