@@ -3,6 +3,7 @@ package stranger
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -33,6 +34,9 @@ func options() testenv.Options {
 func prepare(t *testing.T) *stranger {
 	t.Helper()
 	begin, o := time.Now(), options()
+	if err := checkSources(t.Context(), o.Root); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if os.Getenv(keep) != "" {
 			return
@@ -59,23 +63,45 @@ func prepare(t *testing.T) *stranger {
 			t.Error(err)
 		}
 	})
-	modules := s.tool(t, "cyclonedx-gomod")
+	modules, key := s.tool(t, "cyclonedx-gomod"), filepath.Join(t.TempDir(), "release.key")
+	s.run(t, "openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key)
 	for version, root := range map[string]string{before: earlier, now: o.Root} {
 		begin := time.Now()
 		folder := filepath.Join(t.TempDir(), version)
 		cmd := exec.CommandContext(t.Context(), release, "build", "--version", version, "--registry", s.registry,
-			"--platforms", "linux/"+runtime.GOARCH, "--output", folder, "--helm", s.helm, "--cyclonedx-gomod", modules)
+			"--platforms", "linux/"+runtime.GOARCH, "--output", folder, "--helm", s.helm, "--cyclonedx-gomod", modules, "--key", key)
 		cmd.Dir = root
 		if _, err := testenv.Run(cmd); err != nil {
 			t.Fatal(err)
 		}
-		s.run(t, release, "push", "--from", folder, "--to", s.registry, "--helm", s.helm)
+		s.run(t, release, "push", "--from", folder, "--to", s.registry, "--helm", s.helm, "--key", key)
+		s.verify(t, folder)
 		unpacked := t.TempDir()
 		s.run(t, "tar", "--extract", "--file", filepath.Join(folder, fmt.Sprintf("%s_%s_linux_%s.tar.gz", plugin, version, runtime.GOARCH)), "--directory", unpacked)
 		s.plugins[version] = filepath.Join(unpacked, plugin)
 		s.note("release "+version+" (prepared)", begin)
 	}
 	return s
+}
+
+var errUncommitted = errors.New("no release is made of sources that are not committed: commit or remove what git status lists")
+
+// checkSources returns an error if the release would refuse the sources, which it does only after the clusters are up.
+func checkSources(ctx context.Context, root string) error {
+	changes, err := testenv.Run(exec.CommandContext(ctx, "git", "-C", root, "status", "--porcelain"))
+	if err == nil && strings.TrimSpace(changes) != "" {
+		err = fmt.Errorf("%w:\n%s", errUncommitted, changes)
+	}
+	return err
+}
+
+// verify checks the files of a release by the commands of SECURITY.md that need no cosign.
+func (s *stranger) verify(t *testing.T, folder string) {
+	t.Helper()
+	s.run(t, "sh", "-ec", `cd "$0"
+		base64 --decode checksums.txt.sig > checksums.sig
+		openssl dgst -sha256 -verify cosign.pub -signature checksums.sig checksums.txt
+		sha256sum --check --strict --ignore-missing checksums.txt`, folder)
 }
 
 // tool returns the path of a pinned program.
