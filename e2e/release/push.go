@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"crypto/ecdsa"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -33,13 +35,17 @@ func push(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	registry := strings.TrimSuffix(*to, "/")
+	if err := checkRegistry(*from, registry, version); err != nil {
+		return err
+	}
 	var key *ecdsa.PrivateKey
 	if *keyFile == "" {
 		fmt.Println("NOT SIGNED: no --key was given")
 	} else if key, err = readKey(*keyFile, os.Getenv("COSIGN_PASSWORD")); err != nil {
 		return err
 	}
-	p := pusher{from: *from, registry: strings.TrimSuffix(*to, "/"), version: version, helm: *helm}
+	p := pusher{from: *from, registry: registry, version: version, helm: *helm}
 	layouts, err := os.ReadDir(filepath.Join(p.from, "images"))
 	if err != nil {
 		return err
@@ -123,4 +129,23 @@ func versionOf(folder string) (string, error) {
 		return "", fmt.Errorf("%d charts of the hub in %q, want one: run release build", len(charts), folder)
 	}
 	return "v" + strings.TrimSuffix(strings.TrimPrefix(filepath.Base(charts[0]), "shopfleet-hub-"), ".tgz"), nil
+}
+
+var errRegistry = errors.New("the manifests, charts and plugin of a release name the registry that it was built for: push to that one, or build the release for the other")
+
+// checkRegistry returns an error if the release in a folder was built for another registry, where nothing would find its images.
+func checkRegistry(folder, registry, version string) error {
+	const manifests = "install-hub.yaml"
+	raw, err := os.ReadFile(filepath.Join(folder, manifests))
+	if err != nil {
+		return fmt.Errorf("looking for the registry of the release: %w", err)
+	}
+	found := regexp.MustCompile(`(?m)^ *(?:- )?image: "?([^\s"]+)/shopfleet-hub:` + regexp.QuoteMeta(version) + `"?$`).FindSubmatch(raw)
+	if found == nil {
+		return fmt.Errorf("%s has no image of the hub of %s: run release build", manifests, version)
+	}
+	if built := string(found[1]); built != registry {
+		return fmt.Errorf("--to %q, and the release was built with --registry %q: %w", registry, built, errRegistry)
+	}
+	return nil
 }
