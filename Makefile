@@ -78,6 +78,11 @@ GOVULNCHECK := $(CURDIR)/.bin/govulncheck-$(call moduleKey,govulncheck)/govulnch
 
 # The storefront is a separate module, because the product does not need its database drivers.
 SHOP := e2e/shop
+# The modules with code of this repository. Those of tools are not tidied: they lack the checksums of what only the
+# tests of their dependencies need, which would be downloaded for nothing.
+MODULES := . $(SHOP) e2e/release
+# Modules that have the versions of programs; that of the Prometheus operator has definitions alone.
+TOOL_MODULES := $(filter-out %/prometheus-operator,$(patsubst %/go.mod,%,$(wildcard config/tools/go.mod config/tools/*/go.mod)))
 
 # gotestsum runs go test and keeps its exit code. It prints a line for each package and
 # each failure as it happens, and ends with the skipped tests and their reasons. The
@@ -195,7 +200,9 @@ verify: generate $(GOLANGCI_LINT) ## Generate and lint; fails if generated files
 	  echo "verify: the files are generated again; review and commit them."; \
 	  exit 1; \
 	fi
-	@go mod tidy -diff || { echo "verify: go.mod or go.sum is not tidy, see above; run go mod tidy and commit."; exit 1; }
+	@for module in $(MODULES); do \
+	  go -C $$module mod tidy -diff || { echo "verify: go.mod or go.sum of $$module is not tidy, see above; run go -C $$module mod tidy and commit."; exit 1; }; \
+	done
 	$(GOLANGCI_LINT) run
 	cd $(SHOP) && $(GOLANGCI_LINT) run -c $(CURDIR)/.golangci.yml
 	cd e2e/release && $(GOLANGCI_LINT) run -c $(CURDIR)/.golangci.yml
@@ -204,13 +211,13 @@ verify: generate $(GOLANGCI_LINT) ## Generate and lint; fails if generated files
 # The program says when its database was updated if it can read that. GOVULNDB names another database,
 # for example a copy of it in a folder.
 .PHONY: vulncheck
-vulncheck: $(GOVULNCHECK) ## Search the modules for known vulnerabilities; says so where the database of Go is not reached.
+vulncheck: $(GOVULNCHECK) ## Search the modules and tools for known vulnerabilities; says so where the database of Go is not reached.
 	@if ! $(GOVULNCHECK) $(if $(GOVULNDB),-db $(GOVULNDB)) -version | grep '^DB updated'; then \
 	  echo "vulncheck: NOT CHECKED: the vulnerability database $(or $(GOVULNDB),https://vuln.go.dev) cannot be reached from here."; \
 	  exit 0; \
 	fi; \
 	found=0; \
-	for checked in '. ./...' '$(SHOP) ./...' 'e2e/kind/oauth2proxy github.com/oauth2-proxy/oauth2-proxy/v7'; do \
+	for checked in $(MODULES:%='% ./...') 'e2e/kind/oauth2proxy github.com/oauth2-proxy/oauth2-proxy/v7' $(TOOL_MODULES:%='% tool'); do \
 	  set -- $$checked; \
 	  echo "vulncheck: $$2 in $$1"; \
 	  $(GOVULNCHECK) $(if $(GOVULNDB),-db $(GOVULNDB)) -C $$1 $$2 || found=1; \
