@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -19,12 +20,9 @@ func (r release) packageCharts(ctx context.Context) error {
 	defer func() { _ = os.RemoveAll(folder) }()
 	for _, process := range processes() {
 		name := "shopfleet-" + process
-		chart := filepath.Join(folder, name)
-		if err := os.CopyFS(chart, os.DirFS(filepath.Join("config/charts", name))); err != nil {
-			return err
-		}
-		if err := replace(filepath.Join(chart, "values.yaml"), "repository: "+name+"\n", "repository: "+r.registry+"/"+name+"\n"); err != nil {
-			return err
+		chart, err := r.writeChart(folder, name)
+		if err != nil {
+			return fmt.Errorf("copying %s: %w", name, err)
 		}
 		cmd := exec.CommandContext(ctx, r.helm, "package", chart, "--destination", r.output,
 			"--version", strings.TrimPrefix(r.version, "v"), "--app-version", r.version)
@@ -33,6 +31,22 @@ func (r release) packageCharts(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// writeChart writes a chart as it is released into a folder, and returns its path.
+func (r release) writeChart(folder, name string) (string, error) {
+	sources, chart := path.Join("config/charts", name), filepath.Join(folder, name)
+	if err := os.CopyFS(chart, os.DirFS(sources)); err != nil {
+		return "", err
+	}
+	if err := replace(filepath.Join(chart, "values.yaml"), "repository: "+name+"\n", "repository: "+r.registry+"/"+name+"\n"); err != nil {
+		return "", err
+	}
+	page, err := os.ReadFile(filepath.Join(chart, "README.md"))
+	if err != nil {
+		return "", err
+	}
+	return chart, os.WriteFile(filepath.Join(chart, "README.md"), []byte(r.withSources(string(page), sources)), 0o644)
 }
 
 // replace replaces a text that a file has exactly once.

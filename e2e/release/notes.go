@@ -26,7 +26,7 @@ func (r release) writeNotes() error {
 	if strings.Contains(strings.ToLower(heading), "unreleased") {
 		fmt.Printf("NOT DATED: the heading of %s in the changelog is %q\n", r.version, heading)
 	}
-	return os.WriteFile(filepath.Join(r.output, "notes.md"), []byte(withSources(notes, r.version)), 0o644)
+	return os.WriteFile(filepath.Join(r.output, "notes.md"), []byte(r.withSources(notes, ".")), 0o644)
 }
 
 // section returns the heading and the text of a version in a changelog; for a pre-release without a section those of the version
@@ -47,11 +47,12 @@ func section(changelog, version string) (heading, text string, err error) {
 
 var errNoSection = errors.New("it has a section neither for the version nor for what is not released")
 
-// withSources replaces relative links in Markdown: outside of the sources they lead to nothing.
-func withSources(text, version string) string {
+// withSources returns a page in a folder of the sources with links to the sources of the version in place of relative ones, which lead to
+// nothing outside of the repository.
+func (r release) withSources(page, folder string) string {
 	relative := regexp.MustCompile(`\]\(([^)\s:#]+)(#[^)\s]*)?\)`)
-	return relative.ReplaceAllStringFunc(text, func(link string) string {
+	return relative.ReplaceAllStringFunc(page, func(link string) string {
 		parts := relative.FindStringSubmatch(link)
-		return "](" + source + "/blob/" + version + "/" + path.Clean(parts[1]) + parts[2] + ")"
+		return "](" + source + "/blob/" + r.version + "/" + path.Join(folder, parts[1]) + parts[2] + ")"
 	})
 }

@@ -46,17 +46,42 @@ func TestSectionOfTheRelease(t *testing.T) {
 	}
 }
 
-// TestWithSources checks that the links of notes lead to the sources of the version.
+// TestWithSources checks that the links of pages outside of the repository lead to the sources of the version.
 func TestWithSources(t *testing.T) {
 	t.Parallel()
 	const sources = "(https://github.com/shopfleet/shopfleet/blob/v0.2.0/"
-	for text, want := range map[string]string{
-		"[a](hub/RUNBOOK.md), [b](cloud/README.md#how) and [c](cloud)": "[a]" + sources + "hub/RUNBOOK.md), [b]" + sources + "cloud/README.md#how) and [c]" + sources + "cloud)",
-		"[a](./hub)": "[a]" + sources + "hub)",
-		"[site](https://example.com/a), (hub/README)": "[site](https://example.com/a), (hub/README)",
+	for _, c := range []struct{ folder, page, want string }{
+		{".", "[a](hub/RUNBOOK.md), [b](cloud/README.md#how) and [c](cloud)", "[a]" + sources + "hub/RUNBOOK.md), [b]" + sources + "cloud/README.md#how) and [c]" + sources + "cloud)"},
+		{".", "[a](./hub)", "[a]" + sources + "hub)"},
+		{"config/charts/a", "[a](../../README.md#install)", "[a]" + sources + "config/README.md#install)"},
+		{".", "[site](https://example.com/a), [here](#a), (hub/README)", "[site](https://example.com/a), [here](#a), (hub/README)"},
 	} {
-		if got := withSources(text, "v0.2.0"); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
+		if got := (release{version: "v0.2.0"}).withSources(c.page, c.folder); got != c.want {
+			t.Errorf("%s in %s: %s, want %s", c.page, c.folder, got, c.want)
+		}
+	}
+}
+
+// TestWriteChart checks what a released chart has that its sources have not: the registry, and links that work outside of them. It is not
+// parallel: charts are read from the repository.
+func TestWriteChart(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	for _, process := range processes() {
+		chart, err := release{version: "v0.2.0", registry: "r.example.com/a"}.writeChart(t.TempDir(), "shopfleet-"+process)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]string{
+			"README.md":   "](https://github.com/shopfleet/shopfleet/blob/v0.2.0/config/README.md#install)",
+			"values.yaml": "  repository: r.example.com/a/shopfleet-" + process + "\n",
+		} {
+			content, err := os.ReadFile(filepath.Join(chart, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(content), want) || strings.Contains(string(content), "](..") {
+				t.Errorf("%s of %s lacks %q", name, process, want)
+			}
 		}
 	}
 }
