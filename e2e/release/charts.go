@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -43,6 +45,9 @@ func (r release) writeChart(folder, name string) (string, error) {
 		return "", err
 	}
 	page, err := os.ReadFile(filepath.Join(chart, "README.md"))
+	if errors.Is(err, fs.ErrNotExist) { // Sources from before charts had pages.
+		return chart, nil
+	}
 	if err != nil {
 		return "", err
 	}

@@ -133,18 +133,19 @@ func versionOf(folder string) (string, error) {
 
 var errRegistry = errors.New("the manifests, charts and plugin of a release name the registry that it was built for: push to that one, or build the release for the other")
 
-// checkRegistry returns an error if the release in a folder was built for another registry, where nothing would find its images.
+// checkRegistry returns an error if the release in a folder was built for another registry, where nothing would find its images. The
+// manifests of sources whose plugin knew no registry name none.
 func checkRegistry(folder, registry, version string) error {
 	const manifests = "install-hub.yaml"
 	raw, err := os.ReadFile(filepath.Join(folder, manifests))
 	if err != nil {
 		return fmt.Errorf("looking for the registry of the release: %w", err)
 	}
-	found := regexp.MustCompile(`(?m)^ *(?:- )?image: "?([^\s"]+)/shopfleet-hub:` + regexp.QuoteMeta(version) + `"?$`).FindSubmatch(raw)
+	found := regexp.MustCompile(`(?m)^ *(?:- )?image: "?(?:([^\s"]+)/)?shopfleet-hub:` + regexp.QuoteMeta(version) + `"?$`).FindSubmatch(raw)
 	if found == nil {
 		return fmt.Errorf("%s has no image of the hub of %s: run release build", manifests, version)
 	}
-	if built := string(found[1]); built != registry {
+	if built := string(found[1]); built != "" && built != registry {
 		return fmt.Errorf("--to %q, and the release was built with --registry %q: %w", registry, built, errRegistry)
 	}
 	return nil

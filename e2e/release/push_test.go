@@ -29,6 +29,12 @@ func TestPushElsewhere(t *testing.T) {
 	if err := checkRegistry(folder, "r.example.com/a", "v0.1.0"); err != nil {
 		t.Errorf("the registry of the release: %v", err)
 	}
+	if err := os.WriteFile(filepath.Join(folder, "install-hub.yaml"), []byte("        image: shopfleet-hub:v0.1.0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkRegistry(folder, "r.example.com/b", "v0.1.0"); err != nil {
+		t.Errorf("manifests without a registry: %v", err)
+	}
 	if err := checkRegistry(folder, "r.example.com/a", "v0.2.0"); err == nil || errors.Is(err, errRegistry) {
 		t.Errorf("manifests of another version: %v", err)
 	}
