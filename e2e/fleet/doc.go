@@ -24,6 +24,9 @@
 //
 // # Trade-offs
 //
+// envtest has no controller manager, scheduler or nodes, and kwokctl's clusters outlive a test that is killed; neither
+// freezes a cluster. On macOS the programs are envtest's.
+//
 // Processes instead of containers need nothing but Go and start in seconds, but share the
 // machine's clock and network. etcd speaks plain HTTP on the loopback interface and skips
 // fsync: a killed process loses nothing, a machine that loses power does. Nodes send no

@@ -28,6 +28,7 @@
 //
 //   - Server-side apply is that of apimachinery without a schema: managed fields, conflicts and the
 //     removal of fields are real, but each list is one value.
+//   - kcp serves many clusters from one process as well, but the API server and etcd that it needs would be measured along.
 //   - Objects are stored as JSON, which costs the server time and saves memory: a member with eight
 //     shops takes about eight megabytes, with the protobuf that is kept for the next watch.
 //   - A watch reads a log of its resource that is bounded; a client that is behind gets the
