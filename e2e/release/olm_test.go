@@ -68,17 +68,18 @@ func (m made) testOLM(t *testing.T) {
 			t.Errorf("install mode %v", mode)
 		}
 	}
-	m.checkObjects(t, filepath.Join(folder, "bundle", "manifests"), csv)
+	if granted, rules := m.checkObjects(t, filepath.Join(folder, "bundle", "manifests"), csv), rulesOf(csv); len(rules) != granted {
+		t.Errorf("the ClusterServiceVersion has %d rules for the whole cluster, and the manifests %d", len(rules), granted)
+	}
 	t.Run("images", m.testOLMImages)
 	t.Run("catalogue", func(t *testing.T) { m.testCatalog(t, filepath.Join(folder, "catalog", "shopfleet", "catalog.yaml")) })
 }
 
-// checkObjects compares the objects of a bundle with the manifests.
-func (m made) checkObjects(t *testing.T, bundle string, csv object) {
+// checkObjects compares the objects of a bundle with the manifests, and returns how many rules these grant in the whole cluster.
+func (m made) checkObjects(t *testing.T, bundle string, csv object) (granted int) {
 	t.Helper()
 	owned := ownedBy(t, csv)
 	var installed, beside []string
-	granted := 0
 	for _, o := range read(t, filepath.Join(m.folder, "install-hub.yaml")) {
 		what := names([]object{o})[0]
 		switch kind := textAt(o, "kind"); {
@@ -105,15 +106,13 @@ func (m made) checkObjects(t *testing.T, bundle string, csv object) {
 			}
 		}
 	}
-	if rules := rulesOf(csv); len(rules) != granted {
-		t.Errorf("the ClusterServiceVersion has %d rules for the whole cluster, and the manifests %d", len(rules), granted)
-	}
 	if !slices.Equal(owned, installed) || len(owned) < 6 {
 		t.Errorf("the bundle owns %q, and the manifests have %q", owned, installed)
 	}
 	if got := names(read(t, filepath.Join(m.folder, policiesFile))); !slices.Equal(got, beside) || len(got) < 11 {
 		t.Errorf("the objects beside the bundle are %q, and the manifests have %q", got, beside)
 	}
+	return granted
 }
 
 // ownedBy returns the definitions that an operator owns, each of which is described.
