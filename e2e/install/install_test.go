@@ -50,6 +50,7 @@ func TestInstall(t *testing.T) {
 	steps.Add("install prunes objects of a former version", s.testPrune, there)
 	steps.Add("install explains why the pods are not ready in time", s.testTimeout, there)
 	steps.Add("install rejects a spoke beside a hub", s.testSpokeBesideHub, there)
+	steps.Add("install changes nothing of a newer release", s.testNewerRelease, there)
 	steps.Add(gone, s.testUninstall, there)
 	steps.Add(cleaned, s.testDefinitionsInUse, gone)
 	steps.Add("a spoke is installed and removed with its CRDs", s.testSpoke, cleaned)

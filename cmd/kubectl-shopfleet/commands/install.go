@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/doctor"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
 	"github.com/shopfleet/shopfleet/config"
@@ -20,8 +21,12 @@ import (
 // installTimeout includes the time to pull an image.
 const installTimeout = 3 * time.Minute
 
-// errConflicting prevents two controllers from reconciling the same objects.
-var errConflicting = errors.New("the cluster already has it")
+var (
+	// errConflicting prevents two controllers from reconciling the same objects.
+	errConflicting = errors.New("the cluster already has it")
+	// errNewer prevents that a release gets permissions, policies and arguments of an earlier one.
+	errNewer = errors.New("a newer release runs there")
+)
 
 // install is the command that installs the hub or a spoke.
 type install struct {
@@ -47,7 +52,8 @@ Applies the manifests of config/hub or config/spoke: CRDs, Namespace, RBAC and
 Deployment. Then waits until the pods are ready. Run it again to upgrade, with the same
 flags: those that you omit are reset to their defaults. Objects that are already as they
 should be are not written, and objects of a former version that this one no longer has are
-pruned: the ConfigMap shopfleet-hub-inventory lists what was installed.
+pruned: the ConfigMap shopfleet-hub-inventory lists what was installed. Where a newer
+release runs, it changes nothing and fails; CRDs of a newer release are kept.
 
 The hub manages a fleet. A spoke runs EcommerceApps in one cluster without a hub; for a
 member of a fleet, use join --mode agent.
@@ -123,6 +129,9 @@ func (i *install) run(ctx context.Context, set config.Set) error {
 	if err := i.checkConflict(ctx, at, set); err != nil {
 		return err
 	}
+	if err := i.checkRelease(ctx, at, set); err != nil {
+		return err
+	}
 	if err := i.during("installing in "+at.config.Host, func() error {
 		return plan.Apply(ctx, at.client, i.output.results(i.Program))
 	}); err != nil {
@@ -160,6 +169,17 @@ func (i *install) checkConflict(ctx context.Context, at *cluster, set config.Set
 		}
 	}
 	return nil
+}
+
+// checkRelease returns an error if what runs there is of a newer release than this program.
+func (i *install) checkRelease(ctx context.Context, at *cluster, set config.Set) error {
+	current, err := i.running(ctx, at, set)
+	if err != nil || !doctor.IsOlder(i.version, current.version) {
+		return err
+	}
+	return hint.With(fmt.Errorf("installing the %s of release %s over %s: %w", set, i.version, current.version, errNewer),
+		fmt.Sprintf("Use kubectl-shopfleet of %s. To return to an earlier release, give that program the earlier image with --image: "+
+			"the newer definitions and permissions fit it.", current.version))
 }
 
 // sets returns the arguments of install and uninstall.

@@ -70,7 +70,7 @@ you set them.
 With --mode agent an agent is installed in the member. It reconciles the EcommerceApps
 there even while the hub is unavailable, and the hub only needs permission to write and
 read its copies (see config/rbac/agent). Run the command again with the other mode to
-switch; no pod restarts.
+switch; no pod restarts. CRDs of a newer release that the member has are kept.
 
 If there is a Secret of the name already, it is replaced, and the command says what it
 registers. A cluster that is the member already keeps its registered address unless you

@@ -104,24 +104,42 @@ func (p *Program) versions(ctx context.Context, clientOnly bool) (versions, erro
 	return found, err
 }
 
-// hubVersion returns the version of the hub's leader, which its Lease has. Without one, or
-// without the permission to read it, it is the tag of the image.
+// hubVersion returns the version of the hub, as far as it is known.
 func (p *Program) hubVersion(ctx context.Context, hub *cluster) (*hubVersion, error) {
 	kubernetes, err := join.Kubernetes(ctx, hub.config)
 	if err != nil {
 		return nil, err
 	}
 	found := &hubVersion{Server: hub.config.Host, Kubernetes: kubernetes}
-	key := client.ObjectKey{Namespace: p.namespace, Name: deploymentName(config.Hub)}
-	deployment, lease := &appsv1.Deployment{}, &coordinationv1.Lease{}
-	if hub.client.Get(ctx, key, deployment) == nil && len(deployment.Spec.Template.Spec.Containers) > 0 {
-		found.Image = deployment.Spec.Template.Spec.Containers[0].Image
-		found.Version = tag(found.Image)
-	}
-	if hub.client.Get(ctx, key, lease) == nil {
-		found.Version = cmp.Or(lease.Labels[v1.VersionLabel], found.Version)
-	}
+	current, _ := p.running(ctx, hub, config.Hub) // What cannot be read is unknown.
+	found.Image, found.Version = current.image, current.version
 	found.Skew = doctor.Skew(found.Version, p.version)
+	return found, nil
+}
+
+// process holds what runs of a hub or a spoke; empty fields are not known, or there is nothing.
+type process struct {
+	image, version string
+}
+
+// running returns what runs of a hub or a spoke, and the errors about what it could not read. The version is that of the
+// leader, which its Lease has. Without one it is the tag of the image.
+func (p *Program) running(ctx context.Context, at *cluster, set config.Set) (process, error) {
+	var found process
+	key := client.ObjectKey{Namespace: p.namespace, Name: deploymentName(set)}
+	deployment, lease := &appsv1.Deployment{}, &coordinationv1.Lease{}
+	notDeployed, notLed := at.client.Get(ctx, key, deployment), at.client.Get(ctx, key, lease)
+	if notDeployed == nil && len(deployment.Spec.Template.Spec.Containers) > 0 {
+		found.image = deployment.Spec.Template.Spec.Containers[0].Image
+		found.version = tag(found.image)
+	}
+	if notLed == nil {
+		found.version = cmp.Or(lease.Labels[v1.VersionLabel], found.version)
+	}
+	err := errors.Join(client.IgnoreNotFound(notDeployed), client.IgnoreNotFound(notLed))
+	if err != nil {
+		return found, fmt.Errorf("looking for a %s: %w", set, err)
+	}
 	return found, nil
 }
 

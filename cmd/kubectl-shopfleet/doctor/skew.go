@@ -1,6 +1,10 @@
 package doctor
 
-import "k8s.io/apimachinery/pkg/util/version"
+import (
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/shopfleet/shopfleet/config"
+)
 
 // The results of Skew.
 const (
@@ -29,4 +33,15 @@ func Skew(a, b string) string {
 		return SkewSupported
 	}
 	return SkewUnsupported
+}
+
+// IsOlder reports whether a version is older than another one. It is false if one of them is unknown, or of a build
+// without a version.
+func IsOlder(a, than string) bool {
+	first, err := version.ParseGeneric(a)
+	if err != nil || a == config.DevelopmentVersion {
+		return false
+	}
+	second, err := version.ParseGeneric(than)
+	return err == nil && than != config.DevelopmentVersion && first.LessThan(second)
 }

@@ -24,3 +24,26 @@ func TestSkew(t *testing.T) {
 		}
 	}
 }
+
+func TestIsOlder(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		a, than string
+		want    bool
+	}{
+		{"v1.2.3", "v1.2.3", false},
+		{"v1.2.3", "v1.2.4", true},
+		{"v1.2.9", "v1.10.0", true},
+		{"v1.3.0", "v1.2.3", false},
+		{"v1.2.3-4-g1234567", "v1.2.3", false},
+		{"v0.0.0-dev", "v1.2.3", false},
+		{"v1.2.3", "v0.0.0-dev", false},
+		{"main", "v1.2.3", false},
+		{"v1.2.3", "96b7859", false},
+		{"v1.2.3", "", false},
+	} {
+		if got := IsOlder(tt.a, tt.than); got != tt.want {
+			t.Errorf("%q is older than %q: %t, want %t", tt.a, tt.than, got, tt.want)
+		}
+	}
+}

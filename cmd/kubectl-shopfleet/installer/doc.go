@@ -18,6 +18,8 @@
 //     be, and an upgrade is the same command. The price is a second request per object.
 //   - Fields of other managers in our intent are taken over: a Deployment that was
 //     scaled by hand is scaled back.
+//   - A CRD of a newer release is kept, by the rule with which the hub keeps those in members: it has
+//     all fields of ours and more. So a release that only removes fields would be taken for an older one.
 //   - A ConfigMap lists what was installed, so that an object that a later version no longer
 //     has is pruned. It is compared with the plan, and not with a label: other programs, such as
 //     join in a member, apply objects with the same labels. An object that the program did

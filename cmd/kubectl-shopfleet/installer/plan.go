@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/hub/members/crds"
 )
 
 // FieldManager is the field manager of everything that the program applies.
@@ -28,6 +29,8 @@ const (
 	Configured Action = "configured"
 	Unchanged  Action = "unchanged"
 	Deleted    Action = "deleted"
+	// Kept is the action on a CRD that is newer than the one to apply.
+	Kept Action = "kept"
 )
 
 // Result represents the change of one object; a dry run only predicts it.
@@ -50,6 +53,8 @@ func (r Result) String() string { return Name(r.Object) + " " + r.Operation() }
 func (r Result) Operation() string {
 	text := string(r.Action)
 	switch {
+	case r.Action == Kept:
+		return text + " (it is of a newer release)"
 	case r.Local:
 		return text + " (dry run)"
 	case r.Unchecked:
@@ -168,6 +173,11 @@ func (a applier) apply(ctx context.Context, object *unstructured.Unstructured) (
 			a.absent[object.GetName()] = true
 		}
 		return a.written(ctx, done, a.dryRun)
+	}
+	if object.GetKind() == kindDefinition && crds.IsNewer(live, object) {
+		// Without its fields the API server would drop what objects have in them.
+		done.Action, done.Object = Kept, live
+		return done, nil
 	}
 	outcome, err := a.write(ctx, object, true)
 	if err != nil {

@@ -159,7 +159,7 @@ func replaceDefinition(ctx context.Context, c client.Client, definition *unstruc
 	if err != nil {
 		return err
 	}
-	if hasFields(live, definition) && !hasFields(definition, live) {
+	if IsNewer(live, definition) {
 		return nil
 	}
 	definition = definition.DeepCopy()

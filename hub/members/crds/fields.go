@@ -21,6 +21,11 @@ func hasFields(live, wanted *unstructured.Unstructured) bool {
 	return true
 }
 
+// IsNewer reports whether a definition is newer than another one: it has all fields of that and more.
+func IsNewer(live, than *unstructured.Unstructured) bool {
+	return hasFields(live, than) && !hasFields(than, live)
+}
+
 // schemas returns the schemas of a definition by version.
 func schemas(definition *unstructured.Unstructured) map[string]map[string]any {
 	found := map[string]map[string]any{}
