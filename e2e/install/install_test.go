@@ -232,7 +232,7 @@ func (s *suite) testUpgrade(t *testing.T) {
 	s.checkSafeMode(t)
 }
 
-// checkSafeMode goes into safe mode and, without the flag, out of it.
+// checkSafeMode goes into safe mode and, without the flag, out of it. The pull Secret stays without its flag.
 func (s *suite) checkSafeMode(t *testing.T) {
 	t.Helper()
 	same := []string{"--image", "registry.example.com/hub:v2", "--spoke-image", "registry.example.com/spoke:v2", "--replicas", "3"}
@@ -244,6 +244,9 @@ func (s *suite) checkSafeMode(t *testing.T) {
 		s.checkOneChange(t, args...)
 		if got, want := arguments(s.deployment(t)), fmt.Sprintf("--safe-mode=%t ", on); !strings.Contains(got, want) {
 			t.Errorf("arguments %s, want %s", got, want)
+		}
+		if got := s.deployment(t).Spec.Template.Spec.ImagePullSecrets; len(got) != 1 || got[0].Name != "mirror" {
+			t.Errorf("pull Secrets %v", got)
 		}
 	}
 }

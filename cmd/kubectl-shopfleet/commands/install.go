@@ -50,10 +50,11 @@ func (p *Program) installCommand() *cobra.Command {
 
 Applies the manifests of config/hub or config/spoke: CRDs, Namespace, RBAC and
 Deployment. Then waits until the pods are ready. Run it again to upgrade, with the same
-flags: those that you omit are reset to their defaults. Objects that are already as they
-should be are not written, and objects of a former version that this one no longer has are
-pruned: the ConfigMap shopfleet-hub-inventory lists what was installed. Where a newer
-release runs, it changes nothing and fails; CRDs of a newer release are kept.
+flags: those that you omit are reset to their defaults, but for --image-pull-secret.
+Objects that are already as they should be are not written, and objects of a former version
+that this one no longer has are pruned: the ConfigMap shopfleet-hub-inventory lists what
+was installed. Where a newer release runs, it changes nothing and fails; CRDs of a newer
+release are kept.
 
 The hub manages a fleet. A spoke runs EcommerceApps in one cluster without a hub; for a
 member of a fleet, use join --mode agent.
@@ -78,7 +79,7 @@ applications: they report in status.pendingChanges what they would write.`,
 	}
 	cmd.Flags().StringVar(&c.image, "image", "", "Image to install; default: that of the release of this program, shopfleet-hub or shopfleet-spoke in its version")
 	cmd.Flags().StringVar(&c.spokeImage, "spoke-image", "", "With hub: image of its Jobs in members; default: shopfleet-spoke beside --image")
-	c.secrets.add(cmd, "")
+	c.secrets.add(cmd, "; default: the current ones")
 	cmd.Flags().Int32Var(&c.replicas, "replicas", 2, "Number of pods, one of which is the leader")
 	cmd.Flags().BoolVar(&c.safeMode, "safe-mode", false, "Observe and report, and write nothing but statuses; install again without it to end that")
 	c.output = newOutput(cmd)
@@ -106,22 +107,13 @@ func (i *install) run(ctx context.Context, set config.Set) error {
 	if err := i.check(set); err != nil {
 		return err
 	}
-	wanted := config.Installation{Namespace: i.namespace, Image: i.image, SpokeImage: i.spokeImage, PullSecrets: i.secrets, Replicas: i.replicas, SafeMode: i.safeMode}
-	if wanted.Image == "" {
-		wanted.Image = i.images + set.Image(i.version)
-	}
-	if set == config.Hub && wanted.SpokeImage == "" && config.SpokeImage(wanted.Image) == "" {
-		i.say("warning: the image of the spoke cannot be derived from %s, so dumps are not uploaded. Name it with --spoke-image", wanted.Image)
-	}
-	objects, err := set.Install(wanted)
-	if err != nil {
-		return fmt.Errorf("reading the manifests of the %s: %w", set, err)
-	}
-	plan := installer.Plan{Objects: objects, DryRun: i.dryRun == dryRunServer}
 	if i.dryRun == dryRunClient {
+		plan, err := i.plan(set, process{})
+		if err != nil {
+			return err
+		}
 		return plan.Preview(installer.Created, i.output.results(i.Program))
 	}
-	plan = plan.WithInventory(i.namespace, inventoryName(set))
 	at, err := i.hub()
 	if err != nil {
 		return err
@@ -129,9 +121,18 @@ func (i *install) run(ctx context.Context, set config.Set) error {
 	if err := i.checkConflict(ctx, at, set); err != nil {
 		return err
 	}
-	if err := i.checkRelease(ctx, at, set); err != nil {
+	current, err := i.running(ctx, at, set)
+	if err != nil {
 		return err
 	}
+	if err := i.checkRelease(set, current); err != nil {
+		return err
+	}
+	plan, err := i.plan(set, current)
+	if err != nil {
+		return err
+	}
+	plan = plan.WithInventory(i.namespace, inventoryName(set))
 	if err := i.during("installing in "+at.config.Host, func() error {
 		return plan.Apply(ctx, at.client, i.output.results(i.Program))
 	}); err != nil {
@@ -147,6 +148,25 @@ func (i *install) run(ctx context.Context, set config.Set) error {
 	ctx, cancel := i.wait.limit(ctx, nil)
 	defer cancel()
 	return i.during("waiting for the pods to be ready", func() error { return rollout.Wait(ctx) })
+}
+
+// plan returns what to apply, with what is kept of what runs there.
+func (i *install) plan(set config.Set, current process) (installer.Plan, error) {
+	wanted := config.Installation{Namespace: i.namespace, Image: i.image, SpokeImage: i.spokeImage, PullSecrets: i.secrets, Replicas: i.replicas, SafeMode: i.safeMode}
+	if wanted.Image == "" {
+		wanted.Image = i.images + set.Image(i.version)
+	}
+	if len(wanted.PullSecrets) == 0 {
+		wanted.PullSecrets = current.pullSecrets
+	}
+	if set == config.Hub && wanted.SpokeImage == "" && config.SpokeImage(wanted.Image) == "" {
+		i.say("warning: the image of the spoke cannot be derived from %s, so dumps are not uploaded. Name it with --spoke-image", wanted.Image)
+	}
+	objects, err := set.Install(wanted)
+	if err != nil {
+		return installer.Plan{}, fmt.Errorf("reading the manifests of the %s: %w", set, err)
+	}
+	return installer.Plan{Objects: objects, DryRun: i.dryRun == dryRunServer}, nil
 }
 
 // checkConflict returns an error if there is a hub where a spoke is to be installed, or
@@ -172,10 +192,9 @@ func (i *install) checkConflict(ctx context.Context, at *cluster, set config.Set
 }
 
 // checkRelease returns an error if what runs there is of a newer release than this program.
-func (i *install) checkRelease(ctx context.Context, at *cluster, set config.Set) error {
-	current, err := i.running(ctx, at, set)
-	if err != nil || !doctor.IsOlder(i.version, current.version) {
-		return err
+func (i *install) checkRelease(set config.Set, current process) error {
+	if !doctor.IsOlder(i.version, current.version) {
+		return nil
 	}
 	return hint.With(fmt.Errorf("installing the %s of release %s over %s: %w", set, i.version, current.version, errNewer),
 		fmt.Sprintf("Use kubectl-shopfleet of %s. To return to an earlier release, give that program the earlier image with --image: "+

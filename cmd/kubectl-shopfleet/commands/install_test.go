@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -46,7 +48,10 @@ func TestInstallOverANewerRelease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			i := &install{Program: &Program{version: tt.plugin, namespace: config.Namespace}}
-			err := i.checkRelease(t.Context(), readOnly(t, tt.objects...), config.Hub)
+			current, err := i.running(t.Context(), readOnly(t, tt.objects...), config.Hub)
+			if err == nil {
+				err = i.checkRelease(config.Hub, current)
+			}
 			if errors.Is(err, errNewer) != (tt.newer != "") || tt.newer == "" && err != nil {
 				t.Fatalf("it says %v, want a newer release %q", err, tt.newer)
 			}
@@ -58,6 +63,49 @@ func TestInstallOverANewerRelease(t *testing.T) {
 			}
 			if got := hint.For(err); !strings.Contains(got, "Use kubectl-shopfleet of "+tt.newer) {
 				t.Errorf("hint %q, want the program to use", got)
+			}
+		})
+	}
+}
+
+// TestPullSecretsAreKept: an installation without the flag keeps the pull Secrets that the Deployment has.
+func TestPullSecretsAreKept(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ given, there, want []string }{
+		"none":           {nil, nil, nil},
+		"the first ones": {[]string{"a", "b"}, nil, []string{"a", "b"}},
+		"again":          {nil, []string{"a", "b"}, []string{"a", "b"}},
+		"other ones":     {[]string{"c"}, []string{"a", "b"}, []string{"c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			objects := processOf("shopfleet-hub:v1.2.0", "v1.2.0")
+			deployment, _ := objects[0].(*appsv1.Deployment)
+			for _, secret := range tt.there {
+				deployment.Spec.Template.Spec.ImagePullSecrets = append(deployment.Spec.Template.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
+			}
+			i := &install{Program: &Program{version: "v1.2.0", namespace: config.Namespace}, secrets: tt.given, replicas: 1}
+			current, err := i.running(t.Context(), readOnly(t, objects...), config.Hub)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := i.plan(config.Hub, current)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := plan.Objects[len(plan.Objects)-1]
+			references, _, err := unstructured.NestedSlice(last.Object, "spec", "template", "spec", "imagePullSecrets")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, reference := range references {
+				fields, _ := reference.(map[string]any)
+				name, _ := fields["name"].(string)
+				got = append(got, name)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("pull Secrets (-want +got):\n%s", diff)
 			}
 		})
 	}

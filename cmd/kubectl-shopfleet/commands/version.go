@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/doctor"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
 	"github.com/shopfleet/shopfleet/config"
@@ -120,6 +121,7 @@ func (p *Program) hubVersion(ctx context.Context, hub *cluster) (*hubVersion, er
 // process holds what runs of a hub or a spoke; empty fields are not known, or there is nothing.
 type process struct {
 	image, version string
+	pullSecrets    []string
 }
 
 // running returns what runs of a hub or a spoke, and the errors about what it could not read. The version is that of the
@@ -132,6 +134,7 @@ func (p *Program) running(ctx context.Context, at *cluster, set config.Set) (pro
 	if notDeployed == nil && len(deployment.Spec.Template.Spec.Containers) > 0 {
 		found.image = deployment.Spec.Template.Spec.Containers[0].Image
 		found.version = tag(found.image)
+		found.pullSecrets = installer.PullSecrets(deployment)
 	}
 	if notLed == nil {
 		found.version = cmp.Or(lease.Labels[v1.VersionLabel], found.version)

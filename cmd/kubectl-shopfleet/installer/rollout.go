@@ -78,6 +78,16 @@ func (r Rollout) only() watch.Query {
 	return q
 }
 
+// PullSecrets returns the names of the Secrets with which nodes pull the images of a Deployment. An installation for which
+// the user names none keeps them: without them the pods cannot start again.
+func PullSecrets(d *appsv1.Deployment) []string {
+	var names []string
+	for _, secret := range d.Spec.Template.Spec.ImagePullSecrets {
+		names = append(names, secret.Name)
+	}
+	return names
+}
+
 // progress reports whether a Deployment is rolled out, and describes its progress.
 func progress(d *appsv1.Deployment) (bool, string) {
 	want, status := ptr.Deref(d.Spec.Replicas, 1), d.Status

@@ -76,14 +76,11 @@ func (a Agent) wanted(ctx context.Context) (config.Installation, error) {
 	case err != nil:
 		return wanted, fmt.Errorf("looking for an agent on the member: %w", err)
 	}
-	current := deployment.Spec.Template.Spec
-	if a.Image == "" && len(current.Containers) > 0 {
-		wanted.Image = current.Containers[0].Image
+	if current := deployment.Spec.Template.Spec.Containers; a.Image == "" && len(current) > 0 {
+		wanted.Image = current[0].Image
 	}
 	if len(a.PullSecrets) == 0 {
-		for _, secret := range current.ImagePullSecrets {
-			wanted.PullSecrets = append(wanted.PullSecrets, secret.Name)
-		}
+		wanted.PullSecrets = installer.PullSecrets(deployment)
 	}
 	return wanted, nil
 }
