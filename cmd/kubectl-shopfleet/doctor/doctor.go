@@ -54,14 +54,8 @@ func Member(m *v1.MemberCluster, hub string) []Check {
 			Type: v1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1.ReasonNotChecked, Message: "the hub has not observed the member yet",
 		}}
 	}
-	caused := slices.ContainsFunc(conditions, func(c metav1.Condition) bool {
-		return c.Type != v1.ConditionReady && c.Status == metav1.ConditionFalse
-	})
 	var all []Check
-	for _, c := range conditions {
-		if caused && c.Status != metav1.ConditionTrue && (c.Type == v1.ConditionReady || c.Reason == v1.ReasonNotChecked) {
-			continue
-		}
+	for _, c := range causesFirst(conditions) {
 		all = append(all, ofCondition(m.Name, c))
 	}
 	if m.Spec.Mode == v1.ModeAgent {
@@ -72,6 +66,29 @@ func Member(m *v1.MemberCluster, hub string) []Check {
 			Message: fmt.Sprintf("the cluster runs Kubernetes %s, and %s is the newest that this release was tested with", server, config.NewestKubernetes)})
 	}
 	return all
+}
+
+// causesFirst returns the conditions of a member that is not Ready in the order in which they explain that: first those
+// with the reason of Ready, or Ready itself if no other has it. What is not checked for that is left out.
+func causesFirst(conditions []metav1.Condition) []metav1.Condition {
+	ready := meta.FindStatusCondition(conditions, v1.ConditionReady)
+	if ready == nil || ready.Status == metav1.ConditionTrue {
+		return conditions
+	}
+	var causes, others []metav1.Condition
+	for _, c := range conditions {
+		switch {
+		case c.Type == v1.ConditionReady:
+		case c.Status != metav1.ConditionTrue && c.Reason == ready.Reason:
+			causes = append(causes, c)
+		case c.Reason != v1.ReasonNotChecked:
+			others = append(others, c)
+		}
+	}
+	if len(causes) == 0 {
+		causes = []metav1.Condition{*ready}
+	}
+	return append(causes, others...)
 }
 
 func ofCondition(member string, c metav1.Condition) Check {

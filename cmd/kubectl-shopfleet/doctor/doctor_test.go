@@ -49,6 +49,18 @@ func TestMember(t *testing.T) {
 			condition(v1.ConditionReady, no, v1.ReasonManagedByAnotherHub), condition(v1.ConditionConnected, yes, v1.ReasonConnected),
 			condition(v1.ConditionIdentityVerified, no, v1.ReasonManagedByAnotherHub), condition(v1.ConditionAuthorized, unknown, v1.ReasonNotChecked),
 		}, []string{"IdentityVerified False ManagedByAnotherHub"}, "kubectl shopfleet recover take-over eu-1"},
+		"not ready for a reason of no other condition": {"", "", []metav1.Condition{
+			condition(v1.ConditionDefinitionsCurrent, no, v1.ReasonDefinitionOutdated), condition(v1.ConditionStorageReady, no, v1.ReasonDriverMissing),
+			condition(v1.ConditionReady, no, v1.ReasonSetupFailed), condition(v1.ConditionConnected, yes, v1.ReasonConnected),
+		}, []string{"Ready False SetupFailed", "DefinitionsCurrent False DefinitionOutdated", "StorageReady False DriverMissing"}, ""},
+		"not ready for a reason of a later condition": {v1.ModeAgent, "v1.2.3", []metav1.Condition{
+			condition(v1.ConditionReady, no, v1.ReasonAgentSilent), condition(v1.ConditionConnected, yes, v1.ReasonConnected),
+			condition(v1.ConditionDefinitionsCurrent, no, v1.ReasonDefinitionOutdated), condition(v1.ConditionAgentReady, no, v1.ReasonAgentSilent),
+		}, []string{"AgentReady False AgentSilent", "DefinitionsCurrent False DefinitionOutdated"}, "kubectl rollout restart"},
+		"connecting": {"", "", []metav1.Condition{
+			condition(v1.ConditionReady, unknown, v1.ReasonConnecting), condition(v1.ConditionConnected, unknown, v1.ReasonConnecting),
+			condition(v1.ConditionAuthorized, unknown, v1.ReasonNotChecked),
+		}, []string{"Connected Unknown Connecting"}, ""},
 		"ready with a problem": {"", "", []metav1.Condition{
 			condition(v1.ConditionReady, yes, v1.ReasonConnected), condition(v1.ConditionCredentialsRenewed, no, v1.ReasonExpiring),
 			condition(v1.ConditionStorageReady, unknown, v1.ReasonProviderUnknown),

@@ -353,12 +353,14 @@ func titleOf(kind string, c doctor.Check) (string, Severity) {
 }
 
 func memberTitle(c doctor.Check) (string, Severity) {
-	switch c.Check {
-	case v1.ConditionConnected:
+	switch {
+	case c.Check == v1.ConditionReady && c.Status == metav1.ConditionFalse:
+		return "A cluster is not ready", Blocked
+	case c.Check == v1.ConditionConnected:
 		return "A cluster does not answer", Lost
-	case v1.ConditionAgentReady:
+	case c.Check == v1.ConditionAgentReady:
 		return "An agent does not answer", Lost
-	case v1.ConditionCredentialsValid, v1.ConditionCredentialsRenewed:
+	case c.Check == v1.ConditionCredentialsValid, c.Check == v1.ConditionCredentialsRenewed:
 		return "Credentials expire or do not work", Risk
 	default:
 		return "A cluster is not as it should be", Minor

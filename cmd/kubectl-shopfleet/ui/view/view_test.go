@@ -184,6 +184,20 @@ func TestLostRegion(t *testing.T) {
 	}
 }
 
+// TestNotReady: the reason why a cluster is not ready is worse than what else is wrong with it.
+func TestNotReady(t *testing.T) {
+	m := apitest.MemberCluster("a").
+		Condition(metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonSetupFailed}).
+		Condition(metav1.Condition{Type: v1.ConditionDefinitionsCurrent, Status: metav1.ConditionFalse, Reason: v1.ReasonDefinitionOutdated}).Obj()
+	var titles []string
+	for _, need := range NeedsOf(&snapshot.Snapshot{Members: []v1.MemberCluster{*m}}, now()).Urgent {
+		titles = append(titles, need.Title)
+	}
+	if diff := cmp.Diff([]string{"A cluster is not ready", "A cluster is not as it should be"}, titles); diff != "" {
+		t.Errorf("titles (-want +got):\n%s", diff)
+	}
+}
+
 // TestOneNeed: the same problem of many objects is one need, which lists the first of them.
 func TestOneNeed(t *testing.T) {
 	s := &snapshot.Snapshot{}
