@@ -17,4 +17,6 @@
 //   - Conditions that only follow from another one are left out, so that one cause is one
 //     line: Ready, and those that are not checked before the first one succeeds.
 //   - What the user may not read is unknown, and does not fail.
+//   - What a hub of an earlier release lacks is said, and does not fail: this program does not know
+//     which of it that release had.
 package doctor

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,7 @@ func TestMember(t *testing.T) {
 
 func healthy(now time.Time) HubFacts {
 	f := HubFacts{
-		Namespace: "shopfleet-system", Name: "shopfleet-hub", Hub: "v1.2.3", Plugin: "v1.2.4", Unreadable: map[string]error{},
+		Namespace: "shopfleet-system", Name: "shopfleet-hub", Hub: "v1.2.3", Plugin: "v1.2.2", Unreadable: map[string]error{},
 		Deployment: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32(2))}, Status: appsv1.DeploymentStatus{AvailableReplicas: 2}},
 	}
 	renewed := metav1.NewMicroTime(now.Add(-5 * time.Second))
@@ -102,14 +103,57 @@ func healthy(now time.Time) HubFacts {
 	return f
 }
 
-// TestPoliciesOfBundle checks that the remedy fits a hub that the Operator Lifecycle Manager installed.
-func TestPoliciesOfBundle(t *testing.T) {
+// TestHubOfBundle checks that the remedies fit a hub that the Operator Lifecycle Manager installed.
+func TestHubOfBundle(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 24, 8, 0, 0, 0, time.UTC)
-	f := healthy(now)
-	f.MissingPolicies, f.Deployment.Labels = []string{"a"}, map[string]string{"olm.owner": "shopfleet.v1.2.3"}
-	if failures := Failures(Hub(f, now)); len(failures) != 1 || !strings.Contains(failures[0].Remedy, "install-hub-policies.yaml") {
-		t.Errorf("failed checks: %+v", failures)
+	for remedy, change := range map[string]func(*HubFacts){
+		"install-hub-policies.yaml": func(f *HubFacts) { f.MissingPolicies = []string{"a"} },
+		"kubectl get subscriptions": func(f *HubFacts) { f.Definitions.Outdated = []string{"a"} },
+		"-n shopfleet-system":       func(f *HubFacts) { f.Definitions.Absent = []string{"a"} },
+		"kubectl get installplans":  func(f *HubFacts) { f.Plugin = "v1.4.0" },
+	} {
+		f := healthy(now)
+		f.Deployment.Labels = map[string]string{"olm.owner": "shopfleet.v1.2.3"}
+		change(&f)
+		failures := Failures(Hub(f, now))
+		if len(failures) != 1 || !strings.Contains(failures[0].Remedy, remedy) || strings.Contains(failures[0].Remedy, "install hub") {
+			t.Errorf("failed checks: %+v, want one with the remedy %q", failures, remedy)
+		}
+	}
+}
+
+// TestHubBefore checks that a hub of the release before does not fail for what only later ones have, which is said.
+func TestHubBefore(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 24, 8, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		hub    string
+		change func(*HubFacts)
+		want   []string
+		note   string
+	}{
+		"outdated definitions":          {"v1.1.0", func(f *HubFacts) { f.Definitions.Outdated = []string{"a"} }, nil, "DefinitionOutdated"},
+		"a kind that it does not have":  {"v1.1.0", func(f *HubFacts) { f.Definitions.Absent = []string{"a"} }, nil, "DefinitionMissing"},
+		"policies that it has not":      {"v1.1.0", func(f *HubFacts) { f.MissingPolicies = []string{"a"} }, nil, "PolicyMissing"},
+		"a definition that is deleted":  {"v1.1.0", func(f *HubFacts) { f.Definitions.Deleting = []string{"a"} }, []string{"Definitions False DefinitionDeleting"}, ""},
+		"two releases before":           {"v1.0.0", func(f *HubFacts) { f.Definitions.Outdated = []string{"a"} }, []string{"Version False VersionSkew"}, "DefinitionOutdated"},
+		"a hub whose version is hidden": {"", func(f *HubFacts) { f.Definitions.Outdated = []string{"a"} }, []string{"Definitions False DefinitionOutdated"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := healthy(now)
+			f.Hub = tt.hub
+			tt.change(&f)
+			all := Hub(f, now)
+			if diff := cmp.Diff(tt.want, failing(all)); diff != "" {
+				t.Errorf("failed checks (-want +got):\n%s", diff)
+			}
+			noted := slices.IndexFunc(all, func(c Check) bool { return !c.Failed && c.Reason == tt.note && c.Status == metav1.ConditionFalse })
+			if tt.note != "" && (noted < 0 || !strings.Contains(all[noted].Message, "the hub has release "+tt.hub)) {
+				t.Errorf("no note %s in %+v", tt.note, all)
+			}
+		})
 	}
 }
 

@@ -143,19 +143,43 @@ func (f *HubFacts) leader(now time.Time) Check {
 	return bad(CheckLeader, "LeaseExpired", "no hub renews its Lease, so the status of all objects is outdated", f.logs())
 }
 
-// again is the remedy for objects of an installation.
+// again is the remedy for objects of an installation by this program.
 const again = "Install the hub again with the same flags: kubectl shopfleet install hub"
+
+// isOLMs reports whether the Operator Lifecycle Manager installed the hub: it labels what it installs.
+func (f *HubFacts) isOLMs() bool {
+	return f.Deployment != nil && f.Deployment.Labels["olm.owner"] != ""
+}
+
+// reinstall returns the remedy for objects of the installation.
+func (f *HubFacts) reinstall() string {
+	if f.isOLMs() {
+		return "The Operator Lifecycle Manager installs them. See what it says: kubectl get subscriptions.operators.coreos.com,clusterserviceversions -n " + f.Namespace + " -o yaml"
+	}
+	return again
+}
+
+// lacking returns the check of objects that the cluster lacks. A hub of an earlier release than this program works without
+// what only later ones have, so that it does not fail for that.
+func (f *HubFacts) lacking(check Check) Check {
+	if IsOlder(f.Hub, f.Plugin) {
+		check.Failed = false
+		check.Message += fmt.Sprintf("; the hub has release %s, and may not have them before it is upgraded", f.Hub)
+		check.Remedy = fmt.Sprintf("Nothing before that. Whether the hub lacks what it has itself, the doctor of kubectl-shopfleet %s says.", f.Hub)
+	}
+	return check
+}
 
 func (f *HubFacts) definitions() Check {
 	d := f.Definitions
 	switch {
 	case len(d.Absent) > 0:
-		return bad(CheckDefinitions, "DefinitionMissing", "missing: "+strings.Join(d.Absent, ", "), again)
+		return f.lacking(bad(CheckDefinitions, "DefinitionMissing", "missing: "+strings.Join(d.Absent, ", "), f.reinstall()))
 	case len(d.Deleting) > 0:
 		return bad(CheckDefinitions, "DefinitionDeleting", "being deleted: "+strings.Join(d.Deleting, ", "),
 			"Delete their remaining objects, or restore them from a backup of the hub: kubectl get "+d.Deleting[0]+" -A")
 	case len(d.Outdated) > 0:
-		return bad(CheckDefinitions, "DefinitionOutdated", "older than this program: "+strings.Join(d.Outdated, ", "), again)
+		return f.lacking(bad(CheckDefinitions, "DefinitionOutdated", "without fields that this program has: "+strings.Join(d.Outdated, ", "), f.reinstall()))
 	}
 	return good(CheckDefinitions, "Current")
 }
@@ -166,16 +190,19 @@ func (f *HubFacts) policies() Check {
 	}
 	missing := slices.Compact(slices.Sorted(slices.Values(f.MissingPolicies)))
 	remedy := again
-	// The Operator Lifecycle Manager labels what it installs, and installs no policies.
-	if f.Deployment != nil && f.Deployment.Labels["olm.owner"] != "" {
+	if f.isOLMs() { // It installs no policies.
 		remedy = "Apply the policies of the hub's release: kubectl apply --server-side -f install-hub-policies.yaml"
 	}
-	return bad(CheckPolicies, "PolicyMissing",
-		"deletion is not protected, Plans are refused, or users are not warned, policies or bindings that are missing: "+strings.Join(missing, ", "), remedy)
+	return f.lacking(bad(CheckPolicies, "PolicyMissing",
+		"deletion is not protected, Plans are refused, or users are not warned, policies or bindings that are missing: "+strings.Join(missing, ", "), remedy))
 }
 
 func (f *HubFacts) version() Check {
 	check := Check{Object: HubName, Check: CheckVersion,
 		Message: fmt.Sprintf("hub %s, plugin %s", cmp.Or(f.Hub, "unknown"), cmp.Or(f.Plugin, "unknown"))}
-	return ofSkew(check, Skew(f.Hub, f.Plugin), "Use kubectl-shopfleet of the version of the hub, or upgrade the hub: kubectl shopfleet install hub")
+	upgrade := "upgrade the hub: kubectl shopfleet install hub"
+	if f.isOLMs() {
+		upgrade = "approve the upgrade of its Subscription: kubectl get installplans -n " + f.Namespace
+	}
+	return ofSkew(check, Skew(f.Hub, f.Plugin), "Use kubectl-shopfleet of the version of the hub, or "+upgrade)
 }
