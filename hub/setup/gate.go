@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
@@ -29,6 +31,9 @@ var (
 	errHeld = errors.New("the hub does not lead before the API server serves its CustomResourceDefinitions")
 )
 
+// logPeriod is how often a hub that waits says for what: client-go logs the Lease that it may not read yet all the time.
+const logPeriod = 10 * time.Minute
+
 // gate waits until the API server serves the hub's definitions with all their fields, and then calls open once: the API
 // server drops unknown fields from each status that the hub writes, without an error. It is safe for concurrent use.
 type gate struct {
@@ -37,10 +42,13 @@ type gate struct {
 	// mapper is that of the controllers.
 	mapper meta.RESTMapper
 	logger logr.Logger
+	clock  clock.PassiveClock
 	open   func(context.Context) error
 	opened atomic.Bool
 	// missing has what the API server did not serve when it was asked last; nil before that.
 	missing atomic.Pointer[[]string]
+	// logged is when the hub logged last for what it waits. Only isServed uses it.
+	logged time.Time
 }
 
 func newGate(cfg *rest.Config, mapper meta.RESTMapper, logger logr.Logger, open func(context.Context) error) (*gate, error) {
@@ -52,7 +60,7 @@ func newGate(cfg *rest.Config, mapper meta.RESTMapper, logger logr.Logger, open 
 	if err != nil {
 		return nil, fmt.Errorf("loading the definitions of the hub: %w", err)
 	}
-	return &gate{definitions: definitions, server: d.RESTClient(), mapper: mapper, logger: logger, open: open}, nil
+	return &gate{definitions: definitions, server: d.RESTClient(), mapper: mapper, logger: logger, clock: clock.RealClock{}, open: open}, nil
 }
 
 // heldUntil returns a configuration whose requests wait for opened. The Lease is held by it: a hub that waits for its
@@ -99,15 +107,17 @@ func (g *gate) await(ctx context.Context) bool {
 	return wait.PollUntilContextCancel(ctx, retryPeriod, true, g.isServed) == nil
 }
 
-// isServed reports whether the API server serves the definitions. It logs what is missing when that changes. The error is
-// always nil.
+// isServed reports whether the API server serves the definitions. It logs what is missing when that changes, and again after
+// logPeriod. The error is always nil. Calls must not overlap.
 func (g *gate) isServed(ctx context.Context) (bool, error) {
 	missing, err := g.unserved(ctx)
 	if err != nil {
 		g.logger.Error(err, "Reading what the API server serves failed, retrying")
 		return false, nil
 	}
-	if last := g.missing.Swap(&missing); len(missing) > 0 && (last == nil || !slices.Equal(*last, missing)) {
+	last, now := g.missing.Swap(&missing), g.clock.Now()
+	if len(missing) > 0 && (last == nil || !slices.Equal(*last, missing) || now.Sub(g.logged) >= logPeriod) {
+		g.logged = now
 		g.logger.Info("Waiting for the API server to serve all fields that the hub uses; apply config/crd/bases", "missing", missing)
 	}
 	return len(missing) == 0, nil

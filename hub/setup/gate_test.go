@@ -7,12 +7,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/shopfleet/shopfleet/config"
@@ -58,6 +61,45 @@ func TestGate(t *testing.T) {
 	go func() { done <- g.Start(ctx) }()
 	if err := errors.Join(apply(t, hub, current), <-done, g.check(nil)); err != nil || !opened {
 		t.Errorf("with the current definition: open %t, %v", opened, err)
+	}
+}
+
+// TestWaitIsLoggedAgain checks that a hub that waits says for what when that changes, and every ten minutes.
+func TestWaitIsLoggedAgain(t *testing.T) {
+	t.Parallel()
+	var status atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
+	t.Cleanup(server.Close)
+	lines := 0
+	g, err := newGate(&rest.Config{Host: server.URL}, nil, funcr.New(func(_, line string) {
+		if strings.Contains(line, "Waiting for the API server") {
+			lines++
+		}
+	}, funcr.Options{}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	g.clock = c
+	for _, tt := range []struct {
+		name   string
+		after  time.Duration
+		status int32
+		want   int
+	}{
+		{"at first", 0, http.StatusNotFound, 1},
+		{"after two seconds", retryPeriod, http.StatusNotFound, 1},
+		{"before ten minutes", 10*time.Minute - 2*retryPeriod, http.StatusNotFound, 1},
+		{"after ten minutes", retryPeriod, http.StatusNotFound, 2},
+		{"after two seconds more", retryPeriod, http.StatusNotFound, 2},
+		{"while the API server fails", 10 * time.Minute, http.StatusForbidden, 2},
+		{"when it answers", retryPeriod, http.StatusNotFound, 3},
+	} {
+		status.Store(tt.status)
+		c.SetTime(c.Now().Add(tt.after))
+		if served, err := g.isServed(t.Context()); served || err != nil || lines != tt.want {
+			t.Errorf("%s: served %t, %v, logged %d times, want %d", tt.name, served, err, lines, tt.want)
+		}
 	}
 }
 
