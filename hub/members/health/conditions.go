@@ -198,6 +198,9 @@ func NotObserved() Conditions {
 // Compute returns the conditions for an observation. Conditions about which the
 // observation says nothing are copied from last.
 func Compute(last Conditions, p Observation) Conditions {
+	if p.Wanted != v1.ModeAgent {
+		last.DefinitionsCurrent = Condition{} // The hub writes the definitions of other members itself.
+	}
 	switch {
 	case p.Engaged:
 		return computeEngaged(p)
@@ -208,6 +211,9 @@ func Compute(last Conditions, p Observation) Conditions {
 	next := last
 	next.Ready = no(f.Reason, f.Message)
 	next.AgentReady = agentOfLost(p)
+	if f.Reason == v1.ReasonAgentMissing {
+		next.DefinitionsCurrent = Condition{} // What is not there is not outdated.
+	}
 	switch f.Step {
 	case StepKubeconfig:
 		next.CredentialsValid = no(f.Reason, f.Message)

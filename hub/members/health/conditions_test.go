@@ -284,8 +284,22 @@ func TestDefinitionsCurrent(t *testing.T) {
 	if diff := cmp.Diff(want, got.DefinitionsCurrent); diff != "" || got.Ready.Status != metav1.ConditionTrue {
 		t.Errorf("Ready %s, DefinitionsCurrent (-want +got):\n%s", got.Ready.Status, diff)
 	}
-	observed.Outdated = nil
-	if next := Compute(got, observed); next.DefinitionsCurrent != (Condition{}) {
-		t.Errorf("after the upgrade of the agent: %+v", next.DefinitionsCurrent)
+	silent := &Failure{Step: StepReach, Reason: v1.ReasonProbeFailed, Message: "m"}
+	lease := LeaseMonitor{State: LeaseRenewed}
+	for name, tt := range map[string]struct {
+		next Observation
+		want Condition
+	}{
+		"the agent is upgraded":                {Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: lease}, Condition{}},
+		"the hub reconciles":                   {Observation{Engaged: true, Mode: v1.ModeAgentless, Wanted: v1.ModeAgentless}, Condition{}},
+		"lost":                                 {Observation{Wanted: v1.ModeAgent, Failure: silent}, want},
+		"lost, and connecting again":           {Observation{Wanted: v1.ModeAgent}, want},
+		"lost, and the hub is to reconcile":    {Observation{Wanted: v1.ModeAgentless, Failure: silent}, Condition{}},
+		"connecting, for the hub to reconcile": {Observation{Wanted: v1.ModeAgentless}, Condition{}},
+		"the definitions are gone":             {Observation{Wanted: v1.ModeAgent, Failure: DefinitionsMissing(v1.ModeAgent, []string{"a"})}, Condition{}},
+	} {
+		if next := Compute(got, tt.next).DefinitionsCurrent; next != tt.want {
+			t.Errorf("%s: %+v, want %+v", name, next, tt.want)
+		}
 	}
 }
