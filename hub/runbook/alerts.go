@@ -9,12 +9,11 @@ func Alerts() []Entry {
 }
 
 func hubAlerts() []Entry {
-	const hubPods = "kubectl get pods -n shopfleet-system -l app.kubernetes.io/name=shopfleet-hub -o wide"
 	return []Entry{
 		{"ShopfleetHubDown", "Prometheus can scrape no pod of the hub for 5 minutes. Shops keep running; they are not placed, updated, repaired or backed up.",
-			hubPods, "kubectl describe pods -n shopfleet-system -l app.kubernetes.io/name=shopfleet-hub\nIf the pods run, Prometheus may lack the role shopfleet-metrics-reader, or a NetworkPolicy holds it off."},
+			hubPods, describeHub + "\nIf the pods run, Prometheus may lack the role shopfleet-metrics-reader, or a NetworkPolicy holds it off."},
 		{"ShopfleetHubNoLeader", "Pods of the hub run, and none holds the Lease for 2 minutes. Nothing is reconciled.",
-			"kubectl get lease -n shopfleet-system shopfleet-hub -o yaml",
+			hubLease,
 			"kubectl rollout restart -n shopfleet-system deployment/shopfleet-hub\nThe log says if the hub may not write the Lease, or does not reach the API server."},
 		{"ShopfleetHubReconcileErrors", "More than a tenth of the reconciliations of a controller end with an error, for 15 minutes.",
 			hubLog, "Correct what the errors in the log name: permissions, a webhook that does not answer, or the hub's API server."},

@@ -23,22 +23,23 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// reasons returns the constants of api/v1 whose names begin with Reason, and the states of replicas:
-// their names by value.
+// reasons returns the constants of api/v1 whose names begin with Reason, those of package doctor, and the states of
+// replicas: their names by value.
 func reasons(t *testing.T) map[string]string {
 	t.Helper()
-	found := constants(t, "conditions.go", "Reason")
+	found := constants(t, "../../api/v1/conditions.go", "Reason")
 	if len(found) < 100 {
 		t.Fatalf("found %d reasons in api/v1/conditions.go, want more than 100", len(found))
 	}
-	maps.Copy(found, constants(t, "database_status.go", "Replica"))
+	maps.Copy(found, constants(t, "../../api/v1/database_status.go", "Replica"))
+	maps.Copy(found, constants(t, "../../cmd/kubectl-shopfleet/doctor/reasons.go", "reason"))
 	return found
 }
 
-// constants returns those of a file of api/v1 whose names begin with a prefix.
-func constants(t *testing.T, name, prefix string) map[string]string {
+// constants returns those of a file whose names begin with a prefix.
+func constants(t *testing.T, path, prefix string) map[string]string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1/"+name, nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +71,12 @@ func TestEveryReasonHasAnEntry(t *testing.T) {
 	constants := reasons(t)
 	for value, name := range constants {
 		if _, found := runbook.Lookup(value); !found {
-			t.Errorf("v1.%s has no entry: add one to hub/runbook, and run make generate", name)
+			t.Errorf("%s has no entry: add one to hub/runbook, and run make generate", name)
 		}
 	}
 	for _, e := range runbook.Entries() {
 		if constants[e.Reason] == "" {
-			t.Errorf("the entry %s is of no constant of api/v1", e.Reason)
+			t.Errorf("the entry %s is of no constant of api/v1 or of doctor", e.Reason)
 		}
 	}
 }
@@ -85,7 +86,7 @@ func TestEveryReasonHasAnEntry(t *testing.T) {
 func TestReasonsAreConstants(t *testing.T) {
 	set := token.NewFileSet()
 	files := 0
-	for _, root := range []string{"../../hub", "../../spoke"} {
+	for _, root := range []string{"../../hub", "../../spoke", "../../cmd/kubectl-shopfleet/doctor"} {
 		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
@@ -98,7 +99,7 @@ func TestReasonsAreConstants(t *testing.T) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				for _, value := range reasonValues(n) {
 					if madeUp(value) {
-						t.Errorf("%s: the reason is no constant of api/v1", set.Position(value.Pos()))
+						t.Errorf("%s: the reason is no constant of api/v1 or of doctor", set.Position(value.Pos()))
 					}
 				}
 				return true
@@ -114,12 +115,17 @@ func TestReasonsAreConstants(t *testing.T) {
 	}
 }
 
-// reasonValues returns the values that a node gives to fields named Reason or reason.
+// reasonValues returns the values that a node gives to fields named Reason or reason, or to the functions of package doctor
+// that make checks.
 func reasonValues(n ast.Node) []ast.Expr {
 	switch n := n.(type) {
 	case *ast.KeyValueExpr:
 		if key, ok := n.Key.(*ast.Ident); ok && strings.EqualFold(key.Name, "reason") {
 			return []ast.Expr{n.Value}
+		}
+	case *ast.CallExpr:
+		if function, ok := n.Fun.(*ast.Ident); ok && (function.Name == "good" || function.Name == "bad") && len(n.Args) > 1 {
+			return n.Args[1:2]
 		}
 	case *ast.AssignStmt:
 		var values []ast.Expr

@@ -1,5 +1,6 @@
-// Package runbook holds an entry for each reason of a condition and for each state of a replica of
-// a database: its meaning, a command that shows more, and the remedy.
+// Package runbook holds an entry for each reason of a condition or of a check of kubectl shopfleet
+// doctor, and for each state of a replica of a database: its meaning, a command that shows more, and
+// the remedy.
 //
 // # Purpose
 //
@@ -19,5 +20,6 @@
 //   - Commands have placeholders in capitals, MEMBER, NAMESPACE, APP, COMPONENT, ACCOUNT, BACKUP, RESTORE
 //     and FILE, because a page cannot know the names.
 //   - The entries are Go values instead of a file that is parsed: the compiler checks that each
-//     constant exists, and a test that each constant has an entry.
+//     constant exists, and a test that each constant has an entry. Reasons that only doctor has are
+//     literals here: the hub does not import the plugin.
 package runbook

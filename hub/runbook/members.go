@@ -105,9 +105,9 @@ func memberAgent() []Entry {
 		{v1.ReasonAgentMissing, "A member in mode Agent has no agent, or lacks its CustomResourceDefinition.",
 			agentPods,
 			joinAgain + " --mode agent\nTo have the hub reconcile the applications instead, give --mode agentless."},
-		{v1.ReasonDefinitionOutdated, "A CustomResourceDefinition in a member in mode Agent lacks fields that the hub's has: the hub was upgraded, and the agent was not. Applications are placed and updated there; a field that the definition lacks is refused there, and the status of the application says so.",
+		{v1.ReasonDefinitionOutdated, "In doctor, of the hub: a CustomResourceDefinition lacks fields that the plugin knows. A member: a CustomResourceDefinition in a member in mode Agent lacks fields that the hub's has: the hub was upgraded, and the agent was not. Applications are placed and updated there; a field that the definition lacks is refused there, and the status of the application says so.",
 			describeMember,
-			joinAgain + "\nUse the plugin of the hub's release, whose definitions the command installs, and add --spoke-image with the image of that release: without it the agent keeps its image."},
+			joinAgain + "\nUse the plugin of the hub's release, whose definitions the command installs, and add --spoke-image with the image of that release: without it the agent keeps its image.\nOf the hub: install it again with the same flags, unless it is of an earlier release than the plugin: kubectl shopfleet install hub."},
 	}
 }
 

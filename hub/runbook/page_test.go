@@ -50,7 +50,7 @@ One entry for each alert. Each begins with a command that shows more, then says 
 
 const reasonsPreamble = generated + `# Reasons
 
-One entry for each reason of a condition, and for each state of a replica of a database, that may need a user. Each begins with a command that shows
+One entry for each reason of a condition or of a check of doctor, and for each state of a replica of a database, that may need a user. Each begins with a command that shows
 more, then says what to do. ` + "`kubectl shopfleet explain REASON`" + ` prints an entry, also of the reasons that need no user. Alerts are in [RUNBOOK.md](RUNBOOK.md).
 
 ` + placeholders + ` To find the reason, start here:

@@ -8,7 +8,7 @@ import (
 // Entry describes a reason. Names in capitals in its commands are placeholders; see the
 // documentation of the package.
 type Entry struct {
-	// Reason is one of the reasons of package v1, or the state of a replica of a database.
+	// Reason is one of the reasons of package v1 or of kubectl shopfleet doctor, or the state of a replica of a database.
 	Reason string
 	// Meaning is one or more sentences.
 	Meaning string
@@ -47,6 +47,8 @@ func Sections() []Section {
 		{"Restores", restores()},
 		{"Cloud accounts", cloudAccounts()},
 		{"Plans", plans()},
+		{"Doctor: the hub", doctorOfHub()},
+		{"Doctor: versions", doctorOfVersions()},
 	}
 }
 

@@ -43,9 +43,6 @@ const agentVersion = "AgentVersion"
 // kubernetesVersion is the name of the check of a member's API server. That of one that is too old is in its conditions.
 const kubernetesVersion = "KubernetesVersion"
 
-// reasonVersionSkew means that two programs are more than one minor version apart.
-const reasonVersionSkew = "VersionSkew"
-
 // Member returns the checks of a member of a hub with a version.
 func Member(m *v1.MemberCluster, hub string) []Check {
 	conditions := m.Status.Conditions
@@ -62,7 +59,7 @@ func Member(m *v1.MemberCluster, hub string) []Check {
 		all = append(all, ofAgent(m, hub))
 	}
 	if server := m.Status.KubernetesVersion; config.IsNewerThanTested(server) {
-		all = append(all, Check{Object: m.Name, Check: kubernetesVersion, Status: metav1.ConditionUnknown, Reason: "NewerThanTested",
+		all = append(all, Check{Object: m.Name, Check: kubernetesVersion, Status: metav1.ConditionUnknown, Reason: reasonNewerThanTested,
 			Message: fmt.Sprintf("the cluster runs Kubernetes %s, and %s is the newest that this release was tested with", server, config.NewestKubernetes)})
 	}
 	return all
@@ -110,10 +107,10 @@ func ofAgent(m *v1.MemberCluster, hub string) Check {
 
 // ofSkew completes a check of two versions. What is unknown does not fail.
 func ofSkew(check Check, skew, remedy string) Check {
-	check.Status, check.Reason = metav1.ConditionTrue, skew
+	check.Status, check.Reason = metav1.ConditionTrue, reasonSupported
 	switch skew {
 	case SkewUnknown:
-		check.Status = metav1.ConditionUnknown
+		check.Status, check.Reason = metav1.ConditionUnknown, reasonVersionUnknown
 	case SkewUnsupported:
 		check.Status, check.Reason, check.Remedy, check.Failed = metav1.ConditionFalse, reasonVersionSkew, remedy, true
 	}
@@ -122,13 +119,13 @@ func ofSkew(check Check, skew, remedy string) Check {
 
 // unreadable returns the result of a check whose objects could not be read.
 func unreadable(name string, err error) Check {
-	check := Check{Object: HubName, Check: name, Status: metav1.ConditionUnknown, Reason: "ReadFailed", Message: err.Error(), Failed: true,
+	check := Check{Object: HubName, Check: name, Status: metav1.ConditionUnknown, Reason: reasonReadFailed, Message: err.Error(), Failed: true,
 		Remedy: "Check that the API server of the hub answers: kubectl get --raw /readyz"}
 	switch {
 	case meta.IsNoMatchError(err):
-		check.Reason, check.Remedy = "DefinitionMissing", again
+		check.Reason, check.Remedy = reasonDefinitionMissing, again
 	case apierrors.IsForbidden(err):
-		check.Reason, check.Failed = "Forbidden", false
+		check.Reason, check.Failed = v1.ReasonForbidden, false
 		check.Remedy = "Ask an administrator for the permission in the message (-o wide), or for the output of this command."
 	}
 	return check

@@ -38,7 +38,7 @@ func Fleet(f FleetFacts) (kinds, problems []Check) {
 		}
 		found := kind.check()
 		if len(found) == 0 {
-			kinds = append(kinds, good(kind.name, "NoProblem"))
+			kinds = append(kinds, good(kind.name, reasonNoProblem))
 		}
 		problems = append(problems, found...)
 	}
@@ -83,7 +83,7 @@ func (f *FleetFacts) backups() []Check {
 		ready := meta.FindStatusCondition(b.Status.Conditions, v1.ConditionReady)
 		if failed && newest[[3]string{b.Namespace, b.Spec.AppRef.Name, b.Spec.ClusterRef.Name}] == b {
 			if ready == nil {
-				ready = &metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: string(b.Status.Phase), Message: b.Status.Message}
+				ready = &metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: reasonBackupFailed, Message: b.Status.Message}
 			}
 			all = appendProblem(all, b, *ready)
 		}

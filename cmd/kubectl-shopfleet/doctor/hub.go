@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/crds"
 )
 
@@ -59,7 +60,7 @@ func Hub(f HubFacts, now time.Time) []Check {
 		CheckDefinitions: f.definitions,
 		CheckPolicies:    f.policies,
 		CheckVersion:     f.version,
-		CheckMembers:     func() Check { return good(CheckMembers, "Read") },
+		CheckMembers:     func() Check { return good(CheckMembers, reasonRead) },
 		CheckScale:       f.scale,
 	}
 	var all []Check
@@ -101,27 +102,27 @@ func LeadsUntil(lease *coordinationv1.Lease) time.Time {
 func (f *HubFacts) deployment(now time.Time) Check {
 	if f.Deployment == nil {
 		if f.alive(now) {
-			check := good(CheckDeployment, "NoDeployment")
+			check := good(CheckDeployment, reasonNoDeployment)
 			check.Message = "the hub runs without a Deployment"
 			return check
 		}
-		return bad(CheckDeployment, "DeploymentMissing", fmt.Sprintf("there is no Deployment %s/%s", f.Namespace, f.Name),
+		return bad(CheckDeployment, reasonDeploymentMissing, fmt.Sprintf("there is no Deployment %s/%s", f.Namespace, f.Name),
 			"kubectl shopfleet install hub --image IMAGE, or choose the hub with --context and --hub-namespace")
 	}
 	want, have := ptr.Deref(f.Deployment.Spec.Replicas, 1), f.Deployment.Status.AvailableReplicas
 	message := fmt.Sprintf("%d of %d pods are available", have, want)
 	switch {
 	case want == 0:
-		return bad(CheckDeployment, "ScaledToZero", message, fmt.Sprintf("kubectl scale deployment/%s -n %s --replicas=2", f.Name, f.Namespace))
+		return bad(CheckDeployment, reasonScaledToZero, message, fmt.Sprintf("kubectl scale deployment/%s -n %s --replicas=2", f.Name, f.Namespace))
 	case have < want:
-		return bad(CheckDeployment, "PodsNotAvailable", message,
+		return bad(CheckDeployment, reasonPodsNotAvailable, message,
 			fmt.Sprintf("kubectl describe pods -n %s -l app.kubernetes.io/name=%s", f.Namespace, f.Name))
 	case f.stuck():
 		// Those of the release before are available meanwhile.
-		return bad(CheckDeployment, "NewPodsNotReady", message+", and a new one does not become ready",
+		return bad(CheckDeployment, reasonNewPodsNotReady, message+", and a new one does not become ready",
 			fmt.Sprintf("kubectl logs -n %s -l app.kubernetes.io/name=%s --tail=-1 --prefix", f.Namespace, f.Name))
 	}
-	check := good(CheckDeployment, "Available")
+	check := good(CheckDeployment, v1.ReasonAvailable)
 	check.Message = message
 	return check
 }
@@ -135,12 +136,12 @@ func (f *HubFacts) stuck() bool {
 
 func (f *HubFacts) leader(now time.Time) Check {
 	if f.alive(now) {
-		return good(CheckLeader, "LeaseRenewed")
+		return good(CheckLeader, reasonLeaseRenewed)
 	}
 	if f.Lease == nil {
-		return bad(CheckLeader, "LeaseMissing", fmt.Sprintf("there is no Lease %s/%s, so no hub leads", f.Namespace, f.Name), f.logs())
+		return bad(CheckLeader, reasonLeaseMissing, fmt.Sprintf("there is no Lease %s/%s, so no hub leads", f.Namespace, f.Name), f.logs())
 	}
-	return bad(CheckLeader, "LeaseExpired", "no hub renews its Lease, so the status of all objects is outdated", f.logs())
+	return bad(CheckLeader, reasonLeaseExpired, "no hub renews its Lease, so the status of all objects is outdated", f.logs())
 }
 
 // again is the remedy for objects of an installation by this program.
@@ -174,26 +175,26 @@ func (f *HubFacts) definitions() Check {
 	d := f.Definitions
 	switch {
 	case len(d.Absent) > 0:
-		return f.lacking(bad(CheckDefinitions, "DefinitionMissing", "missing: "+strings.Join(d.Absent, ", "), f.reinstall()))
+		return f.lacking(bad(CheckDefinitions, reasonDefinitionMissing, "missing: "+strings.Join(d.Absent, ", "), f.reinstall()))
 	case len(d.Deleting) > 0:
-		return bad(CheckDefinitions, "DefinitionDeleting", "being deleted: "+strings.Join(d.Deleting, ", "),
+		return bad(CheckDefinitions, reasonDefinitionDeleting, "being deleted: "+strings.Join(d.Deleting, ", "),
 			"Delete their remaining objects, or restore them from a backup of the hub: kubectl get "+d.Deleting[0]+" -A")
 	case len(d.Outdated) > 0:
-		return f.lacking(bad(CheckDefinitions, "DefinitionOutdated", "without fields that this program has: "+strings.Join(d.Outdated, ", "), f.reinstall()))
+		return f.lacking(bad(CheckDefinitions, v1.ReasonDefinitionOutdated, "without fields that this program has: "+strings.Join(d.Outdated, ", "), f.reinstall()))
 	}
-	return good(CheckDefinitions, "Current")
+	return good(CheckDefinitions, reasonCurrent)
 }
 
 func (f *HubFacts) policies() Check {
 	if len(f.MissingPolicies) == 0 {
-		return good(CheckPolicies, "Installed")
+		return good(CheckPolicies, reasonInstalled)
 	}
 	missing := slices.Compact(slices.Sorted(slices.Values(f.MissingPolicies)))
 	remedy := again
 	if f.isOLMs() { // It installs no policies.
 		remedy = "Apply the policies of the hub's release: kubectl apply --server-side -f install-hub-policies.yaml"
 	}
-	return f.lacking(bad(CheckPolicies, "PolicyMissing",
+	return f.lacking(bad(CheckPolicies, v1.ReasonPolicyMissing,
 		"deletion is not protected, Plans are refused, or users are not warned, policies or bindings that are missing: "+strings.Join(missing, ", "), remedy))
 }
 

@@ -29,7 +29,7 @@ func Unscalable(apps []v1.EcommerceApp) []string {
 // scale names applications that cannot be read by /scale. It does not fail: they run, and kubectl scale sets the number.
 func (f *HubFacts) scale() Check {
 	if len(f.Unscalable) == 0 {
-		return good(CheckScale, "Answers")
+		return good(CheckScale, reasonAnswers)
 	}
 	named := f.Unscalable
 	if len(named) > maxNamed {
@@ -37,7 +37,7 @@ func (f *HubFacts) scale() Check {
 	}
 	namespace, name, _ := strings.Cut(f.Unscalable[0], "/")
 	return Check{
-		Object: HubName, Check: CheckScale, Status: metav1.ConditionFalse, Reason: "FrontendReplicasNotSet",
+		Object: HubName, Check: CheckScale, Status: metav1.ConditionFalse, Reason: reasonFrontendReplicasNotSet,
 		Message: "a HorizontalPodAutoscaler or KEDA cannot read the replicas of " + strings.Join(named, ", ") + ": spec.frontend.replicas is not set",
 		Remedy:  fmt.Sprintf("If something is to scale them, set spec.frontend.replicas: kubectl scale ecommerceapp %s -n %s --replicas=NUMBER", name, namespace),
 	}
