@@ -4,7 +4,7 @@ import v1 "github.com/shopfleet/shopfleet/api/v1"
 
 const (
 	lostWhere = "kubectl get ecommerceapp APP -n NAMESPACE -o jsonpath='{.status.conditions[?(@.type==\"DatabaseLost\")].message}'   # in the member"
-	lostFirst = "To restore a Backup, if nothing has newer data: kubectl shopfleet restore BACKUP --overwrite"
+	lostFirst = "To restore a Backup, if nothing has newer data: kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite"
 )
 
 // lostDatabase returns the reason of a database whose data is gone.

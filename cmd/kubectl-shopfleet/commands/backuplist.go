@@ -74,7 +74,7 @@ func (b *backupList) run(ctx context.Context, args []string) error {
 
 // emptyBackups says that there are no Backups in a namespace, or in all.
 func emptyBackups(namespace string) string {
-	const create = "Create one with kubectl shopfleet backup create APP, or set spec.database.backup.schedule of an EcommerceApp."
+	const create = "Create one with kubectl shopfleet backup create APP -n NAMESPACE, or set spec.database.backup.schedule of an EcommerceApp."
 	if namespace == "" {
 		return "No Backups. " + create
 	}

@@ -79,7 +79,7 @@ func (r *render) run(ctx context.Context, name string) error {
 		return fmt.Errorf("rendering EcommerceApp %q for %s: %w", name, r.member, err)
 	}
 	if has.Earlier {
-		r.say("This is revision %d, which %s has. The spec of EcommerceApp %s is another one: see kubectl shopfleet rollout history %s.", has.Revision, r.member, name, name)
+		r.say("This is revision %d, which %s has. The spec of EcommerceApp %s is another one: see kubectl shopfleet rollout history %s -n %s.", has.Revision, r.member, name, name, namespace)
 	}
 	rendered.Spec = has.Spec
 	if err := r.validate(ctx, hub, rendered); err != nil {

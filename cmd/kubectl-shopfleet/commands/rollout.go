@@ -160,7 +160,7 @@ func (p *Program) rolloutPauseCommand() *cobra.Command {
 
 No other cluster gets the new revision, and no failure causes a rollback, until
 kubectl shopfleet rollout resume. Clusters that have it already go on. To hold back all
-changes, also those of one cluster, use kubectl shopfleet pause.`,
+changes, also those of one cluster, use kubectl shopfleet pause app.`,
 		Example: `  kubectl shopfleet rollout pause shop -n production`,
 	})
 }
@@ -239,7 +239,7 @@ func (u *undo) target(app *v1.EcommerceApp) (string, error) {
 	case previous == 0:
 		return "", errNoPrevious
 	case previous == app.Status.Rollout.Revision: // The user edited the spec to return.
-		return "", hint.With(errReturned, "Choose one with --to-revision, see kubectl shopfleet rollout history "+app.Name)
+		return "", hint.With(errReturned, "Choose one with --to-revision, see kubectl shopfleet rollout history "+app.Name+" -n "+app.Namespace)
 	}
 	return strconv.FormatInt(previous, 10), nil
 }
@@ -301,7 +301,7 @@ func (u *undo) checkHealthy(ctx context.Context, hub *cluster, app *v1.Ecommerce
 			return nil
 		}
 	}
-	return hint.With(fmt.Errorf("choosing revision %d of EcommerceApp %q: %w", u.to, app.Name, errNotHealthy), "List all: kubectl shopfleet rollout history "+app.Name)
+	return hint.With(fmt.Errorf("choosing revision %d of EcommerceApp %q: %w", u.to, app.Name, errNotHealthy), "List all: kubectl shopfleet rollout history "+app.Name+" -n "+app.Namespace)
 }
 
 // progress describes a rollback. The hub removes the annotation when it has decided.

@@ -254,7 +254,7 @@ func (f *finder) members(waiting *finder) {
 			f.add(problem{
 				key: needKey{kind: snapshot.Members, check: "Orphans"}, severity: Minor, title: "Copies run that no EcommerceApp owns",
 				object: NeedObject{
-					Name: m.Name, Remedy: "kubectl shopfleet recover list",
+					Name: m.Name, Remedy: "kubectl shopfleet recover list -A",
 					Message: counted(int(m.Status.OrphanCount), "copy continues to run, and nothing deletes it", "copies continue to run, and nothing deletes them"),
 				},
 			})
