@@ -42,9 +42,10 @@ func (p *Program) diffCommand() *cobra.Command {
 		Short: "Show what the hub has not written to the members of an EcommerceApp",
 		Long: `Show what the hub has not written to the members of an EcommerceApp.
 
-While an EcommerceApp or a MemberCluster is paused (spec.paused), the hub and the agents
-write nothing of it and list what they would write in the status, of which this command
-prints the changes by cluster. At most 100 are listed. Of a Secret only the paths are.
+While an EcommerceApp or a MemberCluster is paused (spec.paused), or the hub is in safe
+mode, nothing of it is written, and the status lists what would be: this command prints
+these changes by cluster, and none otherwise. At most 100 are listed. Of a Secret only the
+paths are.
 
 The exit code is 1 with differences, and greater than 1 after an error, as that of kubectl
 diff.`,

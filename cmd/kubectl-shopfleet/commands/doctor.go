@@ -38,9 +38,11 @@ The checks of a member are its conditions, which the hub observes, and the versi
 agent. Those of the hub are its Deployment, its leader, CRDs, admission policies and
 version. Without names of members, EcommerceApps that are degraded, stalled or not available,
 or lack a backup, newest Backups that failed, and CloudAccounts that do not work are checks
-as well; what only takes time does not fail. An EcommerceApp whose /scale cannot answer, for lack of spec.frontend.replicas, is named
-and does not fail. What you may not read is Unknown, and does not fail either. -o wide shows all
-checks with their messages.
+as well. -o wide shows all checks with their messages, and explain REASON what a reason means.
+
+Some checks are named and do not fail: what only takes time, what you may not read, what a
+hub of an earlier release than this program does not have yet, and an EcommerceApp whose
+/scale cannot answer for lack of spec.frontend.replicas.
 
 With --archive it writes a file for a support request instead, without secrets: the objects
 of Shopfleet on the hub, the events of their namespaces, the Deployment, pods, logs and

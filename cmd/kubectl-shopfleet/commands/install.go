@@ -48,8 +48,8 @@ func (p *Program) installCommand() *cobra.Command {
 		Short: "Install or upgrade the hub or a spoke",
 		Long: `Install or upgrade the hub or a spoke.
 
-Applies the manifests of config/hub or config/spoke: CRDs, Namespace, RBAC and
-Deployment. Then waits until the pods are ready. Run it again to upgrade, with the same
+Applies the manifests of config/hub or config/spoke: CRDs, Namespace, RBAC, admission
+policies and Deployment. Then waits until the pods are ready. Run it again to upgrade, with the same
 flags: those that you omit are reset to their defaults, but for --image-pull-secret.
 Objects that are already as they should be are not written, and objects of a former version
 that this one no longer has are pruned: the ConfigMap shopfleet-hub-inventory lists what
@@ -59,9 +59,10 @@ release are kept.
 The hub manages a fleet. A spoke runs EcommerceApps in one cluster without a hub; for a
 member of a fleet, use join --mode agent.
 
-By default the image has no registry, like those that make images builds. Push it to a
-registry that the nodes can reach, and name it with --image; if it is private, name a pull
-Secret in the same namespace with --image-pull-secret. In members the hub runs
+By default the image is that of the release of this program. A program that you built
+yourself names one without a registry, like those that make images builds: push it to a
+registry that the nodes can reach, and name it with --image. If a registry is private, name
+a pull Secret in the same namespace with --image-pull-secret. In members the hub runs
 Jobs with the image of the spoke, which upload and download dumps. By default that is
 shopfleet-spoke beside the hub's shopfleet-hub; name another with --spoke-image.
 
@@ -77,7 +78,7 @@ applications: they report in status.pendingChanges what they would write.`,
 		ValidArgsFunction: first(cobra.FixedCompletions(sets(), cobra.ShellCompDirectiveNoFileComp)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), config.Set(args[0])) },
 	}
-	cmd.Flags().StringVar(&c.image, "image", "", "Image to install; default: that of the release of this program, shopfleet-hub or shopfleet-spoke in its version")
+	cmd.Flags().StringVar(&c.image, "image", "", "Image to install; default: shopfleet-hub or shopfleet-spoke in the version of this program")
 	cmd.Flags().StringVar(&c.spokeImage, "spoke-image", "", "With hub: image of its Jobs in members; default: shopfleet-spoke beside --image")
 	c.secrets.add(cmd, "; default: the current ones")
 	cmd.Flags().Int32Var(&c.replicas, "replicas", 2, "Number of pods, one of which is the leader")

@@ -72,9 +72,10 @@ there even while the hub is unavailable, and the hub only needs permission to wr
 read its copies (see config/rbac/agent). Run the command again with the other mode to
 switch; no pod restarts. CRDs of a newer release that the member has are kept.
 
-If there is a Secret of the name already, it is replaced, and the command says what it
-registers. A cluster that is the member already keeps its registered address unless you
-set --member-server. With --dry-run no token is created.`,
+If a Secret of the name registers this cluster already, it is replaced, and the command
+says what it registers. One that registers another cluster, or is no registration, is
+replaced with --overwrite only. A cluster that is the member already keeps its registered
+address unless you set --member-server. With --dry-run no token is created.`,
 		Example: `  kubectl shopfleet join eu-1 --member-kubeconfig eu.kubeconfig
   kubectl shopfleet join us-1 --member-kubeconfig ~/.kube/config --member-context us --labels tier=prod
   kubectl shopfleet join ap-1 --member-kubeconfig ap.kubeconfig --mode agent

@@ -56,9 +56,9 @@ For each cluster the placement says
   Rejected  it does not run there, or would leave: MOVE is Leaves
 
 An EcommerceApp whose placement excludes no cluster runs in all that are ready; the command
-says in how many. The changes are those of the copy and of its children. A write that a member would
-refuse, as by a policy, is listed as such. What is not known, as in a cluster that does not
-respond, is said. Of a Secret only the paths are listed.
+says in how many. The changes are those of the copy and of its children. A write that a
+member would refuse, as by a policy, is listed as such. What is not known, as in a cluster
+that does not respond, is said. Of a Secret only the paths are listed.
 
 The exit code is 1 with changes, also if they would be refused, while what would change in a
 cluster is not known, and if the placement would not be as the spec says. It is greater than

@@ -41,10 +41,10 @@ agent keeps repairing them. To remove EcommerceApps from the member, change thei
 placement first.
 
 With --revoke and the kubeconfig of the member it also deletes the hub's ServiceAccount,
-permissions, admission policies and record there, which invalidates the token at once and lets another hub
-manage the member, and removes the finalizer of the EcommerceApps that the hub managed,
-so that you can delete them: their volumes stay. Without it, remove the finalizer of one
-before you delete it there:
+permissions, admission policies and record there, which invalidates the token at once and
+lets another hub manage the member, and removes the finalizer of the EcommerceApps that the
+hub managed, so that you can delete them: their volumes stay. Without it, remove the
+finalizer of one before you delete it there:
 
   kubectl patch ecommerceapp APP -n NAMESPACE --type=merge -p '{"metadata":{"finalizers":null}}'
 
