@@ -23,6 +23,7 @@ import (
 //	shopfleet_member_residue{member}
 //	shopfleet_member_credentials_expiry_timestamp_seconds{member}
 //	shopfleet_member_credentials_expiring{member}
+//	shopfleet_member_definitions_outdated{member}
 //	shopfleet_app_phase{namespace,app,phase}
 //	shopfleet_app_rollout_state{namespace,app,state}
 //	shopfleet_app_status_rejected{namespace,app}
@@ -34,6 +35,7 @@ import (
 //	shopfleet_app_database_lost{namespace,app,cluster}
 type Metrics struct {
 	ready, info, orphans, residue, expiry, expiring *prometheus.Desc
+	outdated                                        *prometheus.Desc
 	phase, rolloutState, appReady, appAvailable     *prometheus.Desc
 	appDegraded, appLag, appStale                   *prometheus.Desc
 	appLost, appRejected                            *prometheus.Desc
@@ -59,6 +61,8 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			"Time at which the hub's credentials of a member cluster expire; absent if they do not."),
 		expiring: member("credentials_expiring",
 			"1 if the hub's credentials of a member cluster expire soon, have expired or cannot be renewed, else 0; absent if they do not expire."),
+		outdated: member("definitions_outdated",
+			"1 if definitions in a member cluster with an agent lack fields that the hub's have, else 0; absent without an agent."),
 		phase: app("phase", "Always 1; the current phase of an application.", "phase"),
 		rolloutState: app("rollout_state",
 			"Always 1; the state of the rollout of an application, as in status.rollout.state; absent without spec.rollout.", "state"),
@@ -103,7 +107,7 @@ func (m *Metrics) Watch(ctx context.Context, from cache.Cache) error {
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		m.ready, m.info, m.orphans, m.residue, m.expiry, m.expiring, m.phase, m.rolloutState,
+		m.ready, m.info, m.orphans, m.residue, m.expiry, m.expiring, m.outdated, m.phase, m.rolloutState,
 		m.appReady, m.appAvailable, m.appDegraded, m.appLag, m.appStale, m.appLost, m.appRejected,
 	} {
 		descriptions <- d
@@ -143,6 +147,10 @@ func (m *Metrics) collectMember(out chan<- prometheus.Metric, member *v1.MemberC
 		return // Detached: the hub has no credentials, and lists no copies.
 	}
 	out <- gauge(m.orphans, float64(status.OrphanCount), member.Name)
+	if member.Spec.Mode == v1.ModeAgent {
+		outdated := meta.IsStatusConditionFalse(status.Conditions, v1.ConditionDefinitionsCurrent)
+		out <- gauge(m.outdated, number(outdated), member.Name)
+	}
 	if expiry := status.CredentialsExpirationTime; expiry != nil {
 		expiring := meta.IsStatusConditionFalse(status.Conditions, v1.ConditionCredentialsRenewed)
 		out <- gauge(m.expiry, float64(expiry.Unix()), member.Name)

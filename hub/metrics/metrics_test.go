@@ -88,9 +88,12 @@ func TestMembers(t *testing.T) {
 	renewed.Status.CredentialsExpirationTime = &expiry
 	detached := member("detached", condition(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound))
 	detached.Status.CredentialsExpirationTime, detached.Status.ResidueCount = &expiry, 1
+	upgraded := member("upgraded", ready)
+	older := member("older", ready, condition(v1.ConditionDefinitionsCurrent, metav1.ConditionFalse, v1.ReasonDefinitionOutdated))
+	upgraded.Spec.Mode, older.Spec.Mode = v1.ModeAgent, v1.ModeAgent
 	leaving := member("leaving", ready)
 	leaving.DeletionTimestamp = new(metav1.Unix(1000, 0))
-	(&held{members: []v1.MemberCluster{full, renewed, detached, leaving, member("new")}}).expect(t, map[string]float64{
+	(&held{members: []v1.MemberCluster{full, renewed, detached, upgraded, older, leaving, member("new")}}).expect(t, map[string]float64{
 		"member_ready member=full": 1, "member_info member=full provider=aws region=eu-west-1": 1,
 		"member_orphans member=full": 2, "member_residue member=full": 3,
 		"member_credentials_expiry_timestamp_seconds member=full": 1_900_000_000, "member_credentials_expiring member=full": 1,
@@ -100,6 +103,12 @@ func TestMembers(t *testing.T) {
 		"member_credentials_expiry_timestamp_seconds member=renewed": 1_900_000_000, "member_credentials_expiring member=renewed": 0,
 
 		"member_ready member=detached": 0, "member_info member=detached provider= region=": 1, "member_residue member=detached": 1,
+
+		"member_ready member=upgraded": 1, "member_info member=upgraded provider= region=": 1,
+		"member_orphans member=upgraded": 0, "member_residue member=upgraded": 0, "member_definitions_outdated member=upgraded": 0,
+
+		"member_ready member=older": 1, "member_info member=older provider= region=": 1,
+		"member_orphans member=older": 0, "member_residue member=older": 0, "member_definitions_outdated member=older": 1,
 
 		"member_ready member=new": 0, "member_info member=new provider= region=": 1,
 		"member_orphans member=new": 0, "member_residue member=new": 0,

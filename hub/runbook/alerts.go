@@ -30,6 +30,8 @@ func fleetAlerts() []Entry {
 			describeMember, "Look up the reason of the condition Ready: kubectl shopfleet explain REASON."},
 		{"ShopfleetMemberCredentialsExpiring", "The hub's credentials of the member expire soon or have expired, and are not renewed.",
 			describeMember, "kubectl shopfleet renew MEMBER\nThe condition CredentialsRenewed has the reason and the command to run if that fails."},
+		{"ShopfleetAgentOutdated", "Definitions in the member lack fields that the hub's have, for a day: the hub was upgraded, and the agent was not. Applications run there; a change that uses such a field is refused. An older agent whose release has the same fields has no alert: kubectl shopfleet version shows the versions of all.",
+			"kubectl shopfleet doctor MEMBER -o wide", joinAgain + " --mode agent --spoke-image IMAGE\nUse the plugin of the hub's release, and the image of that release. An agent that you install otherwise: see [Upgrade](README.md#upgrade)."},
 		{"ShopfleetOrphans", "The member holds copies that no application on the hub owns, for 15 minutes. They run there, and nothing updates or deletes them.",
 			"kubectl shopfleet recover list -A", "kubectl shopfleet recover adopt NAME -n NAMESPACE\nOr remove it with what runs there: kubectl shopfleet recover delete NAME -n NAMESPACE."},
 		{"ShopfleetResidue", "The member holds copies of applications that were deleted while it did not answer, for an hour. The hub deletes them when it returns.",
