@@ -7,6 +7,7 @@
 //     are created, change and are deleted in members of both modes.
 //   - The plugins of both releases say what is so with either hub, or what the other side lacks.
 //   - An upgraded hub names the members that are to join again, and writes there what it may until they do.
+//     An application with a field that a member's definition lacks runs in the others until then.
 //
 // # Non-goals
 //

@@ -12,7 +12,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -32,6 +35,8 @@ const (
 	namespace    = "production"
 	// kept is the shop that lives through the upgrade.
 	kept = "kept"
+	// newer is the shop with a field that the release before lacks.
+	newer = "newer"
 	// wait gives commands as much time as the tests take.
 	wait = "--timeout=4m"
 )
@@ -72,6 +77,7 @@ func TestSkew(t *testing.T) {
 	})}
 	const first, firstShops = "hub before, agent now", "hub before, agent now: applications"
 	const second, permitted = "hub now, agent before", "a member that lacks a permission"
+	const unknown = "hub now, agent before: a field that only the hub has"
 	var steps framework.Steps
 	steps.Add(first, s.testHubBefore)
 	steps.Add(firstShops, s.testApplications(kept, "one"), first)
@@ -83,7 +89,8 @@ func TestSkew(t *testing.T) {
 	steps.Add("hub now, agent before: applications", s.testApplications("two", "three"), permitted)
 	steps.Add("hub now: the plugin before", s.testPluginBefore, permitted)
 	steps.Add("hub now: the plugin now", s.testPluginNow, permitted)
-	steps.Add("the agent is upgraded", s.testAgentNow, permitted)
+	steps.Add(unknown, s.testUnknownField, permitted)
+	steps.Add("the agent is upgraded", s.testAgentNow, unknown)
 	steps.Run(t)
 }
 
@@ -291,7 +298,49 @@ func (s *suite) testJoinAgain(t *testing.T) {
 	s.AwaitRunning(t, app, euRegion, usRegion)
 }
 
-// testAgentNow upgrades the agent by the manual, after which nothing is left to do.
+// testUnknownField creates a shop with a field that the definition of the release before lacks, as if this release were
+// the first that has it: the other member runs the shop, and the one with the agent says what is to be done.
+func (s *suite) testUnknownField(t *testing.T) {
+	t.Helper()
+	definition := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "ecommerceapps." + v1.GroupVersion.Group}}
+	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	const field = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/frontend/properties/podAnnotations"
+	if err := s.Members[us].Patch(t.Context(), definition, client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"`+field+`"}]`))); err != nil {
+		t.Fatal(err)
+	}
+	app := shop(newer)
+	app.Spec.Frontend.PodAnnotations = map[string]string{"example.com/team": "web"}
+	framework.Eventually(t, "the API server of "+us+" to refuse the field", func(ctx context.Context) error {
+		err := s.Members[us].Create(ctx, app.DeepCopy(), client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+		if !apierrors.IsBadRequest(err) {
+			return fmt.Errorf("%w: %w", errWaiting, err)
+		}
+		return nil
+	})
+	s.Create(t, app)
+	s.AwaitApp(t, app, "a shop in "+eu+" and a remedy in "+us, func(status *v1.EcommerceAppStatus) error {
+		if c := cluster(status, eu); !c.Available {
+			return fmt.Errorf("%w: %s: %s", errWaiting, eu, c.Message)
+		}
+		if c := cluster(status, us); !strings.Contains(c.Message, "repair what the cluster fails on, such as a webhook or a definition") ||
+			!strings.Contains(c.Message, ".spec.frontend.podAnnotations: field not declared in schema") {
+			return fmt.Errorf("%w: %s: %s", errWaiting, us, c.Message)
+		}
+		return nil
+	})
+}
+
+// cluster returns what a status says of a cluster.
+func cluster(status *v1.EcommerceAppStatus, name string) v1.ClusterStatus {
+	for _, c := range status.Clusters {
+		if c.Name == name {
+			return c
+		}
+	}
+	return v1.ClusterStatus{}
+}
+
+// testAgentNow upgrades the agent by the manual, after which nothing is left to do, and a shop that waited for it runs.
 func (s *suite) testAgentNow(t *testing.T) {
 	t.Helper()
 	s.stopAgent()
@@ -311,4 +360,5 @@ func (s *suite) testAgentNow(t *testing.T) {
 	if o := s.run(t, now, "doctor"); strings.Contains(o.Out, "VersionSkew") || strings.Contains(o.Out, v1.ReasonDefinitionOutdated) {
 		t.Error("doctor says that something is still old")
 	}
+	s.AwaitRunning(t, shop(newer), euRegion, usRegion)
 }
