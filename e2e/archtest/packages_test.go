@@ -66,7 +66,7 @@ func pureArchPackages() []archPackage {
 		{path: "spoke/transfer/order", layer: layerDecisions},
 		{path: "spoke/credentials", layer: layerDecisions, also: []string{"spoke/render"}},
 		{path: "spoke/replication", layer: layerDecisions},
-		{path: "spoke/initialization", layer: layerDecisions, also: []string{"spoke/component", "spoke/render"}},
+		{path: "spoke/dataloss", layer: layerDecisions, also: []string{"spoke/component", "spoke/render"}},
 		// Defines the components that rendering returns.
 		{path: "spoke/render", layer: layerDecisions, also: []string{"spoke/component", "spoke/transfer/order"}},
 	}

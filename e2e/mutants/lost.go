@@ -3,7 +3,7 @@ package mutants
 import "slices"
 
 const (
-	initialization = "spoke/initialization"
+	initialization = "spoke/dataloss"
 	nextMark       = initialization + "/initialization.go"
 )
 

@@ -18,7 +18,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/initialization"
+	"github.com/shopfleet/shopfleet/spoke/dataloss"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
@@ -32,7 +32,7 @@ const clientsWait = 2 * time.Second
 // volume.
 type observedMark struct {
 	live  *corev1.Secret
-	state initialization.State
+	state dataloss.State
 }
 
 // keepMark writes the mark that the object's database was created, before a pod that depends on it, reports
@@ -48,7 +48,7 @@ func (r *reconciler[T]) keepMark(ctx context.Context, p *pass[T], facts render.C
 	var mark database.Mark
 	lost := wasLost
 	if err == nil {
-		mark, lost = initialization.Next(seen.state)
+		mark, lost = dataloss.Next(seen.state)
 		err = r.writeMark(ctx, p, seen, mark)
 		p.created = p.created || mark.Created || mark.Consent != ""
 	}
@@ -76,7 +76,7 @@ func (r *reconciler[T]) keepMark(ctx context.Context, p *pass[T], facts render.C
 // mark, or no claim, is not believed of a cache, which has only what has our labels.
 func (r *reconciler[T]) observeMark(ctx context.Context, p *pass[T], wasLost bool) (observedMark, error) {
 	annotations, known := p.object.GetAnnotations(), r.kind.Status(p.object).DatabaseCreated
-	seen := observedMark{state: initialization.State{
+	seen := observedMark{state: dataloss.State{
 		Known:   annotations[v1.DatabaseCreatedAnnotation] == "true" || known != nil && *known,
 		WasLost: wasLost, StartEmpty: annotations[v1.StartEmptyAnnotation],
 		Loading: annotations[v1.LoadingAnnotation], Restoring: annotations[v1.RestoringAnnotation] != "",
@@ -103,7 +103,7 @@ func (r *reconciler[T]) observeMark(ctx context.Context, p *pass[T], wasLost boo
 	if found, err = r.readCertainly(ctx, key(p.database.PrimaryPod()), pod, false); found {
 		seen.state.Pod = pod
 	}
-	if _, lost := initialization.Next(seen.state); err == nil && lost && seen.state.Loading != "" {
+	if _, lost := dataloss.Next(seen.state); err == nil && lost && seen.state.Loading != "" {
 		seen.state.Stopped, err = r.clientsStopped(ctx, p)
 	}
 	return seen, err

@@ -1,4 +1,4 @@
-// Package initialization decides whether the primary of a database may initialize an empty volume, and
+// Package dataloss decides whether the primary of a database may initialize an empty volume, and
 // whether the data of a database is lost.
 //
 // # Purpose
@@ -22,4 +22,4 @@
 //
 // A loss is remembered until the primary has found data. In between, a pod may say nothing, because it has
 // just been created.
-package initialization
+package dataloss

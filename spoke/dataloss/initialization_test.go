@@ -1,4 +1,4 @@
-package initialization_test
+package dataloss_test
 
 import (
 	"maps"
@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/initialization"
+	"github.com/shopfleet/shopfleet/spoke/dataloss"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
@@ -62,7 +62,7 @@ type transition struct {
 	lost  bool
 }
 
-type state = initialization.State
+type state = dataloss.State
 
 // losses returns how data is lost, and found again.
 func losses() map[string]transition {
@@ -167,7 +167,7 @@ func TestNext(t *testing.T) {
 	maps.Copy(all, loads())
 	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
-			mark, lost := initialization.Next(c.state)
+			mark, lost := dataloss.Next(c.state)
 			if diff := cmp.Diff(c.want, mark); diff != "" || lost != c.lost {
 				t.Errorf("lost = %t, want %t; mark (-want +got):\n%s", lost, c.lost, diff)
 			}
@@ -180,11 +180,11 @@ func TestNext(t *testing.T) {
 func TestNothingElseInitializes(t *testing.T) {
 	for _, s := range observations() {
 		s.Mark = &database.Mark{Created: true, StartEmpty: "a", Load: "r"}
-		if mark, _ := initialization.Next(s); !mark.Created {
+		if mark, _ := dataloss.Next(s); !mark.Created {
 			t.Errorf("%+v may be initialized", s)
 		}
 		s.Mark, s.Known = nil, true
-		if mark, _ := initialization.Next(s); !mark.Created && mark.Consent == "" {
+		if mark, _ := dataloss.Next(s); !mark.Created && mark.Consent == "" {
 			t.Errorf("%+v may be initialized without its mark", s)
 		}
 	}

@@ -1,4 +1,4 @@
-package initialization
+package dataloss
 
 import (
 	corev1 "k8s.io/api/core/v1"
