@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/keyedqueue"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
@@ -83,7 +83,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1.Backup{}, activeByMember, activeIn); err != nil {
 		return fmt.Errorf("indexing backups: %w", err)
 	}
-	keyed := queues.NewKeyed(queues.Options{Name: controllerName, Reconciler: r, Logger: options.Logger})
+	keyed := keyedqueue.NewKeyed(keyedqueue.Options{Name: controllerName, Reconciler: r, Logger: options.Logger})
 	if err := mgr.Add(keyed); err != nil {
 		return fmt.Errorf("adding the queues of backups: %w", err)
 	}
@@ -92,7 +92,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		// What we write ourselves is no cause to look again before it is time.
 		For(&v1.Backup{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.NewPredicateFuncs(lacksFinalizer)))).
 		WatchesRawSource(members.Source(options.Members, r.activeRequests)).
-		Complete(queues.Router{To: keyed, KeyOf: r.clusterOf})
+		Complete(keyedqueue.Router{To: keyed, KeyOf: r.clusterOf})
 	if err != nil {
 		return fmt.Errorf("adding the controller of backups: %w", err)
 	}

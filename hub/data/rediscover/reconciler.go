@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/keyedqueue"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
@@ -65,14 +65,14 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		options.Clock = clock.RealClock{}
 	}
 	r := &Reconciler{client: mgr.GetClient(), options: options}
-	keyed := queues.NewKeyed(queues.Options{Name: controllerName, Reconciler: r, Workers: 1, Logger: options.Logger})
+	keyed := keyedqueue.NewKeyed(keyedqueue.Options{Name: controllerName, Reconciler: r, Workers: 1, Logger: options.Logger})
 	if err := mgr.Add(keyed); err != nil {
 		return fmt.Errorf("adding the queues of rediscovery: %w", err)
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName + "-router").
 		For(&v1.CloudAccount{}).
-		Complete(queues.Router{To: keyed, KeyOf: func(_ context.Context, request reconcile.Request) (string, error) {
+		Complete(keyedqueue.Router{To: keyed, KeyOf: func(_ context.Context, request reconcile.Request) (string, error) {
 			return request.Name, nil
 		}})
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/keyedqueue"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
@@ -78,7 +78,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return fmt.Errorf("indexing restores: %w", err)
 	}
-	keyed := queues.NewKeyed(queues.Options{Name: controllerName, Reconciler: r, Logger: options.Logger})
+	keyed := keyedqueue.NewKeyed(keyedqueue.Options{Name: controllerName, Reconciler: r, Logger: options.Logger})
 	if err := mgr.Add(keyed); err != nil {
 		return fmt.Errorf("adding the queues of restores: %w", err)
 	}
@@ -88,7 +88,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		For(&v1.Restore{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(r.restoresOf)).
 		WatchesRawSource(members.Source(options.Members, r.activeRequests)).
-		Complete(queues.Router{To: keyed, KeyOf: r.clusterOf})
+		Complete(keyedqueue.Router{To: keyed, KeyOf: r.clusterOf})
 	if err != nil {
 		return fmt.Errorf("adding the controller of restores: %w", err)
 	}

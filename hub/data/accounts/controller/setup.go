@@ -19,7 +19,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
-	"github.com/shopfleet/shopfleet/spoke/runtime/queues"
+	"github.com/shopfleet/shopfleet/spoke/runtime/keyedqueue"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
@@ -52,11 +52,11 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		options.Clock = clock.RealClock{}
 	}
 	r := &Reconciler{client: mgr.GetClient(), options: options}
-	keyed := queues.NewKeyed(queues.Options{Name: controllerName, Reconciler: r, Workers: 1, Logger: options.Logger})
+	keyed := keyedqueue.NewKeyed(keyedqueue.Options{Name: controllerName, Reconciler: r, Workers: 1, Logger: options.Logger})
 	if err := mgr.Add(keyed); err != nil {
 		return fmt.Errorf("adding the queues of cloud accounts: %w", err)
 	}
-	router := queues.Router{To: keyed, KeyOf: func(_ context.Context, request reconcile.Request) (string, error) {
+	router := keyedqueue.Router{To: keyed, KeyOf: func(_ context.Context, request reconcile.Request) (string, error) {
 		return request.Name, nil
 	}}
 	err := builder.ControllerManagedBy(mgr).

@@ -1,4 +1,4 @@
-// Package queues keeps controllers that talk to several networks from waiting for one.
+// Package keyedqueue keeps controllers that talk to several networks from waiting for one.
 //
 // # Purpose
 //
@@ -16,4 +16,4 @@
 //   - A queue is made for the first request of its key, whether the member is connected or
 //     not, since a backup outlives its member. It is released, with its metrics, when it
 //     has been idle for a while; a request that is delayed or retried keeps it.
-package queues
+package keyedqueue
