@@ -28,7 +28,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
@@ -274,7 +274,7 @@ func comparableContent(object *unstructured.Unstructured, app *v1.EcommerceApp) 
 	encoded := anyTemplate(object, encode(content))
 	var result map[string]any
 	text := strings.NewReplacer(
-		app.Namespace, "NAMESPACE", string(app.UID), "UID", meta.Hash(app.Namespace, app.Name), "HASH",
+		app.Namespace, "NAMESPACE", string(app.UID), "UID", objectparts.Hash(app.Namespace, app.Name), "HASH",
 	).Replace(encoded)
 	return result, json.Unmarshal([]byte(text), &result)
 }

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 const (
@@ -15,9 +15,9 @@ const (
 
 // dashboard returns a ConfigMap that Grafana's sidecar selects by its label.
 func (s *shop) dashboard() (*corev1.ConfigMap, error) {
-	name := s.owner.ChildName("-dashboard", meta.MaxName)
+	name := s.owner.ChildName("-dashboard", objectparts.MaxName)
 	file, err := encodeJSON(map[string]any{
-		"uid":           meta.Hash(s.owner.Namespace, s.owner.Name),
+		"uid":           objectparts.Hash(s.owner.Namespace, s.owner.Name),
 		"title":         "Shop " + s.owner.Namespace + "/" + s.owner.Name,
 		"tags":          []any{"shopfleet"},
 		"schemaVersion": 39,
@@ -31,7 +31,7 @@ func (s *shop) dashboard() (*corev1.ConfigMap, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding dashboard: %w", err)
 	}
-	cm := meta.ConfigMap(s.monitoringPart(), name, map[string]string{name + ".json": file})
+	cm := objectparts.ConfigMap(s.monitoringPart(), name, map[string]string{name + ".json": file})
 	cm.Labels["grafana_dashboard"] = "1"
 	return cm, nil
 }

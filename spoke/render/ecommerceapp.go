@@ -13,7 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // The components of an EcommerceApp, in addition to database.Component.
@@ -68,7 +68,7 @@ const (
 type shop struct {
 	app     *v1.EcommerceApp
 	cluster Cluster
-	owner   meta.Owner
+	owner   objectparts.Owner
 
 	database *database.Spec
 	backend  *workload
@@ -138,7 +138,7 @@ func DatabaseSecrets(app string) []string { return databaseOf(app).Secrets() }
 
 // BackendPods returns the labels of the pods of the backend, which its Deployments have, too.
 func BackendPods(app string) map[string]string {
-	return meta.Part{Owner: meta.Owner{Kind: ecommerceApp, Name: app}, Component: Backend}.Selector()
+	return objectparts.Part{Owner: objectparts.Owner{Kind: ecommerceApp, Name: app}, Component: Backend}.Selector()
 }
 
 // DatabaseDumps returns the name of the claim that holds the dumps.
@@ -157,12 +157,12 @@ func Database(app *v1.EcommerceApp, c Cluster) (database.Spec, error) {
 // DatabaseClaim returns the claim of an application's primary with the name and labels
 // that its StatefulSet would use, without a spec.
 func DatabaseClaim(app, namespace string, engine v1.Engine) *corev1.PersistentVolumeClaim {
-	part := meta.Part{
-		Owner:     meta.Owner{Kind: ecommerceApp, Name: app, Namespace: namespace},
+	part := objectparts.Part{
+		Owner:     objectparts.Owner{Kind: ecommerceApp, Name: app, Namespace: namespace},
 		Component: database.Component, App: string(engine),
 	}
 	return &corev1.PersistentVolumeClaim{
-		TypeMeta: meta.Type("v1", "PersistentVolumeClaim"),
+		TypeMeta: objectparts.Type("v1", "PersistentVolumeClaim"),
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: databaseOf(app).PrimaryClaim(), Labels: part.ClaimLabels(),
 		},
@@ -181,11 +181,11 @@ func DatabaseNames(app *v1.EcommerceApp) database.Spec {
 
 // databaseOf returns a spec that is only good for names.
 func databaseOf(app string) database.Spec {
-	return database.Spec{Owner: meta.Owner{Name: app}, Suffix: databaseSuffix}
+	return database.Spec{Owner: objectparts.Owner{Name: app}, Suffix: databaseSuffix}
 }
 
-func ownerOf(app *v1.EcommerceApp, c Cluster) meta.Owner {
-	return meta.Owner{
+func ownerOf(app *v1.EcommerceApp, c Cluster) objectparts.Owner {
+	return objectparts.Owner{
 		Kind: ecommerceApp, Name: app.Name, Namespace: app.Namespace, UID: app.UID, Cluster: c.Name,
 	}
 }

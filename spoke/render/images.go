@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // DefaultImages returns the images that pods have although no spec names them, nor a version of them.
@@ -36,7 +36,7 @@ func Images(app *v1.EcommerceApp, spoke string) ([]string, error) {
 		}
 	}
 	if app.Spec.Database != nil {
-		images[meta.Image(app.Spec.ImageRegistry, spoke)] = true
+		images[objectparts.Image(app.Spec.ImageRegistry, spoke)] = true
 	}
 	return slices.Sorted(maps.Keys(images)), nil
 }

@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 	certificateSuffix = "-certificate"
 )
 
-func (s *shop) ingressPart() meta.Part {
+func (s *shop) ingressPart() objectparts.Part {
 	p := s.part(Ingress)
 	p.App = Ingress
 	return p
@@ -64,7 +64,7 @@ func (s *shop) edgeReferences() []component.Key {
 	if security.Authentication.Enabled {
 		pods = s.frontend.spec.PodSettings
 	}
-	refs := meta.NewReferences(s.owner.Namespace, pods)
+	refs := objectparts.NewReferences(s.owner.Namespace, pods)
 	if security.Authentication.Enabled {
 		refs.AddSecret(security.Authentication.SecretRef)
 	}
@@ -83,7 +83,7 @@ func (s *shop) certificate() (string, []component.Object, string, error) {
 		return tls.SecretRef.Name, nil, "", nil
 	}
 	hosts := s.hosts()
-	name := s.owner.ChildName(certificateSuffix, meta.MaxName)
+	name := s.owner.ChildName(certificateSuffix, objectparts.MaxName)
 	if tls.IssuerRef != nil && s.cluster.CertificatesUnknown {
 		return name, nil, noteCertificatesUnknown, nil // A Certificate that exists stays in use.
 	}
@@ -111,7 +111,7 @@ func (s *shop) certificate() (string, []component.Object, string, error) {
 			},
 		},
 	}}
-	identify(certificate, meta.Type("cert-manager.io/v1", "Certificate"), p.Meta(name))
+	identify(certificate, objectparts.Type("cert-manager.io/v1", "Certificate"), p.Meta(name))
 	return name, []component.Object{{Resource: certificate}}, "", nil
 }
 
@@ -130,29 +130,29 @@ func (s *shop) selfSignedUntilIssued(backend string) []component.Fallback {
 	return []component.Fallback{{
 		Until: component.Key{
 			GroupKind: schema.GroupKind{Group: "cert-manager.io", Kind: "Certificate"},
-			Namespace: s.owner.Namespace, Name: s.owner.ChildName(certificateSuffix, meta.MaxName),
+			Namespace: s.owner.Namespace, Name: s.owner.ChildName(certificateSuffix, objectparts.MaxName),
 		},
 		Objects: objects,
 	}}
 }
 
 func (s *shop) selfSigned() component.Object {
-	secret := meta.Secret(s.ingressPart(), s.owner.ChildName("-tls", meta.MaxName), nil)
+	secret := objectparts.Secret(s.ingressPart(), s.owner.ChildName("-tls", objectparts.MaxName), nil)
 	secret.Type = corev1.SecretTypeTLS
 	names := s.hosts()
 	if len(names) == 0 {
 		names = []string{s.frontend.name + "." + s.owner.Namespace + ".svc"}
 	}
 	return component.Object{Resource: secret, Once: true, Generate: &component.Generate{
-		TLS: &component.SelfSigned{CommonName: meta.LabelValue(s.owner.Name), DNSNames: names},
+		TLS: &component.SelfSigned{CommonName: objectparts.LabelValue(s.owner.Name), DNSNames: names},
 	}}
 }
 
 func (s *shop) ingressObject(backend, secret string) *networkingv1.Ingress {
 	p := s.ingressPart()
 	ingress := &networkingv1.Ingress{
-		TypeMeta:   meta.Type("networking.k8s.io/v1", "Ingress"),
-		ObjectMeta: p.Meta(s.owner.ChildName("-ingress", meta.MaxName)),
+		TypeMeta:   objectparts.Type("networking.k8s.io/v1", "Ingress"),
+		ObjectMeta: p.Meta(s.owner.ChildName("-ingress", objectparts.MaxName)),
 		Spec: networkingv1.IngressSpec{
 			IngressClassName: s.app.Spec.Ingress.ClassName,
 		},

@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -148,7 +148,7 @@ func TestDatabase(t *testing.T) {
 	if diff := cmp.Diff(components[0], got); diff != "" {
 		t.Errorf("another database (-want +got):\n%s", diff)
 	}
-	claim := meta.Name(app.Name, "-database-backup", meta.MaxName)
+	claim := objectparts.Name(app.Name, "-database-backup", objectparts.MaxName)
 	if got := DatabaseDumps(app.Name); got != claim || got != spec.BackupsClaim() {
 		t.Errorf("dumps are on %q and on %q, want %q", got, spec.BackupsClaim(), claim)
 	}

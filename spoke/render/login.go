@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 // proxy is the oauth2-proxy in front of the frontend.
 type proxy struct {
 	shop *shop
-	part meta.Part
+	part objectparts.Part
 	name string
 	// client is the name of the Secret with the OAuth client's credentials.
 	client string
@@ -48,10 +48,10 @@ type proxy struct {
 
 func (s *shop) newProxy() proxy {
 	p := proxy{
-		shop: s, part: s.ingressPart(), name: s.owner.ChildName("-oauth2-proxy", meta.MaxName),
-		image: meta.Image(s.app.Spec.ImageRegistry, cmp.Or(s.app.Spec.Security.Authentication.Image, proxyImage)),
+		shop: s, part: s.ingressPart(), name: s.owner.ChildName("-oauth2-proxy", objectparts.MaxName),
+		image: objectparts.Image(s.app.Spec.ImageRegistry, cmp.Or(s.app.Spec.Security.Authentication.Image, proxyImage)),
 	}
-	p.part.App, p.part.Version = "oauth2-proxy", meta.ImageVersion(p.image)
+	p.part.App, p.part.Version = "oauth2-proxy", objectparts.ImageVersion(p.image)
 	if ref := s.app.Spec.Security.Authentication.SecretRef; ref != nil {
 		p.client = ref.Name
 		return p
@@ -65,7 +65,7 @@ func (p proxy) objects() []component.Object {
 		p.secret(),
 		{Resource: p.networkPolicy()},
 		{Resource: p.deployment(), Inputs: p.inputsHash()},
-		{Resource: meta.Service(p.part, p.name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
+		{Resource: objectparts.Service(p.part, p.name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
 	}
 	if p.replicas() > 1 {
 		objects = append(objects, component.Object{Resource: statelessBudget(p.part, p.name)})
@@ -81,7 +81,7 @@ func (p proxy) replicas() int32 {
 // secret returns the Secret with the cookie key, and with placeholder credentials unless
 // the user provides a Secret.
 func (p proxy) secret() component.Object {
-	secret := meta.Secret(p.part, p.name, map[string]string{
+	secret := objectparts.Secret(p.part, p.name, map[string]string{
 		clientIDKey:  "placeholder",
 		issuerURLKey: placeholderIssuer,
 	})
@@ -92,10 +92,10 @@ func (p proxy) secret() component.Object {
 
 // networkPolicy admits all. The address of the provider, which the proxy asks, is in a Secret of the user.
 func (p proxy) networkPolicy() *networkingv1.NetworkPolicy {
-	policy := meta.NetworkPolicy(p.part, p.name, intstr.FromInt32(proxyPort))
+	policy := objectparts.NetworkPolicy(p.part, p.name, intstr.FromInt32(proxyPort))
 	if p.shop.app.Spec.NetworkPolicy.Egress == v1.EgressRestricted {
-		meta.RestrictEgress(policy, meta.PeerOf(p.shop.part(Frontend)))
-		meta.AllowPort(policy, providerPort)
+		objectparts.RestrictEgress(policy, objectparts.PeerOf(p.shop.part(Frontend)))
+		objectparts.AllowPort(policy, providerPort)
 	}
 	return policy
 }
@@ -105,24 +105,24 @@ func (p proxy) inputsHash() string {
 	spec := p.shop.app.Spec
 	ingress := spec.Ingress
 	ingress.Annotations = nil
-	return meta.Inputs(p.shop.frontend.spec.PodSettings, spec.ImageRegistry, spec.Security, ingress, p.shop.clusterHost())
+	return objectparts.Inputs(p.shop.frontend.spec.PodSettings, spec.ImageRegistry, spec.Security, ingress, p.shop.clusterHost())
 }
 
 func (p proxy) deployment() component.Resource {
 	c := statelessContainer("oauth2-proxy", p.image, proxyPort)
 	c.Args = p.args()
 	c.Env = []corev1.EnvVar{
-		meta.SecretEnv("OAUTH2_PROXY_CLIENT_ID", p.client, clientIDKey),
-		meta.SecretEnv("OAUTH2_PROXY_CLIENT_SECRET", p.client, clientSecretKey),
-		meta.SecretEnv("OAUTH2_PROXY_OIDC_ISSUER_URL", p.client, issuerURLKey),
-		meta.SecretEnv("OAUTH2_PROXY_COOKIE_SECRET", p.name, cookieSecretKey),
+		objectparts.SecretEnv("OAUTH2_PROXY_CLIENT_ID", p.client, clientIDKey),
+		objectparts.SecretEnv("OAUTH2_PROXY_CLIENT_SECRET", p.client, clientSecretKey),
+		objectparts.SecretEnv("OAUTH2_PROXY_OIDC_ISSUER_URL", p.client, issuerURLKey),
+		objectparts.SecretEnv("OAUTH2_PROXY_COOKIE_SECRET", p.name, cookieSecretKey),
 	}
-	c.Resources = meta.Requests(10, 32)
+	c.Resources = objectparts.Requests(10, 32)
 	probeHTTP("/ping", c.StartupProbe, c.ReadinessProbe, c.LivenessProbe)
 	pod := statelessPod(c, p.shop.app.Spec.Security.PodUserIDs)
-	meta.Configure(&pod, p.shop.frontend.spec.PodSettings)
+	objectparts.Configure(&pod, p.shop.frontend.spec.PodSettings)
 	d := statelessDeployment(p.part, p.name, pod)
-	meta.Describe(&d.Spec.Template.ObjectMeta, p.shop.frontend.spec.PodSettings)
+	objectparts.Describe(&d.Spec.Template.ObjectMeta, p.shop.frontend.spec.PodSettings)
 	d.Spec.Replicas = new(p.replicas())
 	return d
 }

@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	rendermeta "github.com/shopfleet/shopfleet/spoke/render/meta"
+	rendermeta "github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 const (

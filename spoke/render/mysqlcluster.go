@@ -14,7 +14,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // MySQLCluster renders a MySQL database and, if the spec describes its volumes, a
@@ -45,7 +45,7 @@ func MySQLCluster(db *mysqlv1.MySQLCluster, c Cluster) ([]component.Component, e
 
 // MySQLNames returns the database of a MySQLCluster, with what its names and labels depend on only.
 func MySQLNames(db *mysqlv1.MySQLCluster) database.Spec {
-	return database.Spec{Owner: meta.Owner{Kind: mysqlCluster, Name: db.Name, Namespace: db.Namespace}}
+	return database.Spec{Owner: objectparts.Owner{Kind: mysqlCluster, Name: db.Name, Namespace: db.Namespace}}
 }
 
 // mysqlCluster is the value of the part-of label of children.
@@ -59,7 +59,7 @@ func MySQLDatabase(db *mysqlv1.MySQLCluster, c Cluster) (database.Spec, error) {
 		return database.Spec{}, fmt.Errorf("spec.storage.size is %q: give a size such as 100Gi: %w", db.Spec.Storage.Size, err)
 	}
 	spec := database.Spec{
-		Owner:        meta.Owner{Kind: mysqlCluster, Name: db.Name, Namespace: db.Namespace, UID: db.UID, Cluster: c.Name},
+		Owner:        objectparts.Owner{Kind: mysqlCluster, Name: db.Name, Namespace: db.Namespace, UID: db.UID, Cluster: c.Name},
 		Field:        "spec",
 		Engine:       v1.EngineMySQL,
 		Version:      db.Spec.Version,
@@ -87,7 +87,7 @@ func MySQLDatabase(db *mysqlv1.MySQLCluster, c Cluster) (database.Spec, error) {
 
 // storageClass returns the class that the spec describes, or nil. Classes are immutable,
 // so the name includes a hash of the content.
-func storageClass(db *mysqlv1.MySQLCluster, c Cluster, owner meta.Owner) (*storagev1.StorageClass, error) {
+func storageClass(db *mysqlv1.MySQLCluster, c Cluster, owner objectparts.Owner) (*storagev1.StorageClass, error) {
 	provider := cloudProvider(db, c)
 	parameters := volumeParameters(db.Spec.CloudConfig, provider)
 	maps.Copy(parameters, db.Spec.Storage.Parameters)
@@ -98,12 +98,12 @@ func storageClass(db *mysqlv1.MySQLCluster, c Cluster, owner meta.Owner) (*stora
 	if !known {
 		return nil, fmt.Errorf("spec.cloud.provider is %q: give aws, gcp or azure, whose volumes spec.storage.parameters describe", provider)
 	}
-	part := meta.Part{Owner: owner, Component: database.Component, App: string(v1.EngineMySQL)}
+	part := objectparts.Part{Owner: owner, Component: database.Component, App: string(v1.EngineMySQL)}
 	base := cmp.Or(db.Spec.Storage.StorageClass, db.Spec.Storage.StorageClassName, db.Name)
-	content := []string{owner.Kind, owner.Namespace, owner.Name, driver, meta.DataHash(parameters)}
+	content := []string{owner.Kind, owner.Namespace, owner.Name, driver, objectparts.DataHash(parameters)}
 	class := &storagev1.StorageClass{
-		TypeMeta:             meta.Type("storage.k8s.io/v1", "StorageClass"),
-		ObjectMeta:           part.Meta(meta.Name(base, "-"+meta.Hash(content...), meta.MaxName)),
+		TypeMeta:             objectparts.Type("storage.k8s.io/v1", "StorageClass"),
+		ObjectMeta:           part.Meta(objectparts.Name(base, "-"+objectparts.Hash(content...), objectparts.MaxName)),
 		Provisioner:          driver,
 		Parameters:           parameters,
 		AllowVolumeExpansion: new(true),

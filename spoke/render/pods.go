@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 const (
@@ -34,10 +34,10 @@ func statelessPod(c corev1.Container, ids v1.PodUserIDs, further ...scratch) cor
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
 		TerminationGracePeriodSeconds: new(int64(stopSeconds)),
-		SecurityContext:               meta.PodSecurity(userID, ids),
+		SecurityContext:               objectparts.PodSecurity(userID, ids),
 	}
 	for _, s := range append([]scratch{{"tmp", "/tmp"}}, further...) {
-		volume, mount := meta.Scratch(s.name, s.path)
+		volume, mount := objectparts.Scratch(s.name, s.path)
 		pod.Volumes = append(pod.Volumes, volume)
 		c.VolumeMounts = append(c.VolumeMounts, mount)
 	}
@@ -65,7 +65,7 @@ func statelessContainer(name, image string, port int32) corev1.Container {
 		Name:            name,
 		Image:           image,
 		Ports:           []corev1.ContainerPort{{Name: httpPort, ContainerPort: port, Protocol: corev1.ProtocolTCP}},
-		SecurityContext: meta.ContainerSecurity(),
+		SecurityContext: objectparts.ContainerSecurity(),
 		// It has five minutes to start.
 		StartupProbe:   open(2, 150),
 		ReadinessProbe: open(5, 3),

@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // TestProperties renders 10,000 random shops, and checks of each what is true of
@@ -156,7 +156,7 @@ func checkSelector(t *testing.T, at string, r component.Resource) {
 		selector = o.Spec.Selector.MatchLabels
 	case *appsv1.StatefulSet:
 		selector = o.Spec.Selector.MatchLabels
-		if revision := o.Name + "-5d6f7c8b9d"; len(revision) > meta.MaxName {
+		if revision := o.Name + "-5d6f7c8b9d"; len(revision) > objectparts.MaxName {
 			t.Errorf("%s: the label with its revision has %d characters", at, len(revision))
 		}
 	default:

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 const (
@@ -87,7 +87,7 @@ func (s *shop) route(backend string) *unstructured.Unstructured {
 		spec["hostnames"] = untyped(hosts)
 	}
 	route := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	identify(route, meta.Type(component.GatewayAPI().String(), "HTTPRoute"), s.ingressPart().Meta(s.owner.ChildName("-ingress", meta.MaxName)))
+	identify(route, objectparts.Type(component.GatewayAPI().String(), "HTTPRoute"), s.ingressPart().Meta(s.owner.ChildName("-ingress", objectparts.MaxName)))
 	if annotations := s.edgeAnnotations(dnsRouteSource); len(annotations) > 0 {
 		route.SetAnnotations(maps.Clone(annotations))
 	}

@@ -20,7 +20,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 
 // workload is a backend or a frontend.
 type workload struct {
-	part     meta.Part
+	part     objectparts.Part
 	name     string
 	spec     v1.Workload
 	image    string
@@ -62,10 +62,10 @@ type workload struct {
 func (s *shop) newWorkload(role, image string, spec v1.Workload, replicas int32) workload {
 	port := cmp.Or(spec.Port, defaultPort)
 	w := workload{
-		part:        meta.Part{Owner: s.owner, Component: role, App: role, Version: meta.ImageVersion(image)},
-		name:        s.owner.ChildName("-"+role, meta.MaxName),
+		part:        objectparts.Part{Owner: s.owner, Component: role, App: role, Version: objectparts.ImageVersion(image)},
+		name:        s.owner.ChildName("-"+role, objectparts.MaxName),
 		spec:        spec,
-		image:       meta.Image(s.app.Spec.ImageRegistry, image),
+		image:       objectparts.Image(s.app.Spec.ImageRegistry, image),
 		replicas:    replicas,
 		port:        port,
 		userIDs:     s.app.Spec.Security.PodUserIDs,
@@ -94,24 +94,24 @@ func (s *shop) clusterSettings() map[string]string {
 func (s *shop) newBackend() workload {
 	spec := s.app.Spec.Backend
 	w := s.newWorkload(Backend, spec.Image, spec, valueOr(spec.Replicas, 1))
-	w.peers = append(s.scrapers(), meta.PeerOf(s.part(Frontend)))
-	w.peers = append(w.peers, meta.Clients(s.app.Spec.NetworkPolicy.BackendClients)...)
+	w.peers = append(s.scrapers(), objectparts.PeerOf(s.part(Frontend)))
+	w.peers = append(w.peers, objectparts.Clients(s.app.Spec.NetworkPolicy.BackendClients)...)
 	if s.database == nil {
 		return w
 	}
 	if s.cluster.LoginRotation > 0 {
 		w.annotations[database.RotationAnnotation] = strconv.Itoa(s.cluster.LoginRotation)
 	}
-	w.dependencies = []networkingv1.NetworkPolicyPeer{meta.PeerOf(s.part(database.Component))}
+	w.dependencies = []networkingv1.NetworkPolicyPeer{objectparts.PeerOf(s.part(database.Component))}
 	db := s.database
 	w.inputs = append(w.inputs, db.Engine, s.cluster.LoginRotation)
 	w.settings["DB_ENGINE"] = string(db.Engine)
 	w.settings["DB_HOST"] = db.Host()
 	w.settings["DB_PORT"] = strconv.Itoa(int(db.Port()))
 	w.secrets = []corev1.EnvVar{
-		meta.SecretEnv("DB_NAME", db.ClientSecret(), database.DatabaseKey),
-		meta.SecretEnv("DB_USER", db.ClientSecret(), database.UsernameKey),
-		meta.SecretEnv("DB_PASSWORD", db.ClientSecret(), database.PasswordKey),
+		objectparts.SecretEnv("DB_NAME", db.ClientSecret(), database.DatabaseKey),
+		objectparts.SecretEnv("DB_USER", db.ClientSecret(), database.UsernameKey),
+		objectparts.SecretEnv("DB_PASSWORD", db.ClientSecret(), database.PasswordKey),
 		databaseURL(spec.Env, db),
 	}
 	return w
@@ -123,7 +123,7 @@ func databaseURL(users []v1.EnvVar, db *database.Spec) corev1.EnvVar {
 	if slices.ContainsFunc(users, func(e v1.EnvVar) bool { return e.Name == "DB_NAME" || e.Name == "DB_USER" || e.Name == "DB_PASSWORD" }) {
 		return corev1.EnvVar{Name: name, Value: fmt.Sprintf("%s://$(DB_USER):$(DB_PASSWORD)@$(DB_HOST):$(DB_PORT)/$(DB_NAME)", db.Engine)}
 	}
-	return meta.SecretEnv(name, db.ClientSecret(), database.URLKey)
+	return objectparts.SecretEnv(name, db.ClientSecret(), database.URLKey)
 }
 
 func (s *shop) newFrontend(image string) workload {
@@ -132,24 +132,24 @@ func (s *shop) newFrontend(image string) workload {
 	w.inputs = append(w.inputs, s.backend != nil)
 	if s.backend != nil {
 		w.settings["BACKEND_URL"] = "http://" + s.backend.name
-		w.dependencies = []networkingv1.NetworkPolicyPeer{meta.PeerOf(s.part(Backend))}
+		w.dependencies = []networkingv1.NetworkPolicyPeer{objectparts.PeerOf(s.part(Backend))}
 	}
 	if s.app.Spec.Security.Authentication.Enabled {
-		w.peers = append(s.scrapers(), meta.PeerOf(s.part(Ingress)))
+		w.peers = append(s.scrapers(), objectparts.PeerOf(s.part(Ingress)))
 	}
 	return w
 }
 
 // part returns the Part of a component, for selectors.
-func (s *shop) part(name string) meta.Part {
-	return meta.Part{Owner: s.owner, Component: name}
+func (s *shop) part(name string) objectparts.Part {
+	return objectparts.Part{Owner: s.owner, Component: name}
 }
 
 // component returns the objects of a workload: first the dependencies of its pods, and
 // the Deployment before the Service.
 func (w workload) component() (component.Component, error) {
 	deployment := w.deployment()
-	service := meta.Service(w.part, w.name, corev1.ServicePort{Name: httpPort, Port: servicePort})
+	service := objectparts.Service(w.part, w.name, corev1.ServicePort{Name: httpPort, Port: servicePort})
 	service.Annotations = w.scraping
 	budget := statelessBudget(w.part, w.name)
 	if w.spec.Strategy == v1.StrategyBlueGreen {
@@ -162,7 +162,7 @@ func (w workload) component() (component.Component, error) {
 		pods.StartReplicas = w.leastReplicas()
 	}
 	objects := []component.Object{
-		{Resource: meta.ServiceAccount(w.part, w.name, w.spec.ServiceAccountAnnotations)},
+		{Resource: objectparts.ServiceAccount(w.part, w.name, w.spec.ServiceAccountAnnotations)},
 		{Resource: w.config()},
 		{Resource: w.networkPolicy()},
 		pods,
@@ -175,7 +175,7 @@ func (w workload) component() (component.Component, error) {
 	if w.mostReplicas() > 1 {
 		objects = append(objects, component.Object{Resource: budget})
 	}
-	refs := meta.NewReferences(w.part.Owner.Namespace, w.spec.PodSettings)
+	refs := objectparts.NewReferences(w.part.Owner.Namespace, w.spec.PodSettings)
 	refs.AddEnv(w.spec.Env, w.spec.EnvFrom)
 	c := component.Component{Name: w.part.Component, Objects: objects, References: refs.Keys()}
 	if w.loading != "" {
@@ -192,8 +192,8 @@ func separate(d *appsv1.Deployment, budget *policyv1.PodDisruptionBudget, servic
 	if err != nil {
 		return fmt.Errorf("encoding the pods of Deployment %q: %w", d.Name, err)
 	}
-	hash := meta.Hash(string(template))
-	d.Name, budget.Name = meta.Name(d.Name, "-"+hash, meta.MaxName), meta.Name(budget.Name, "-"+hash, meta.MaxName)
+	hash := objectparts.Hash(string(template))
+	d.Name, budget.Name = objectparts.Name(d.Name, "-"+hash, objectparts.MaxName), objectparts.Name(budget.Name, "-"+hash, objectparts.MaxName)
 	for _, labels := range []map[string]string{
 		d.Labels, d.Spec.Selector.MatchLabels, d.Spec.Template.Labels, budget.Labels, budget.Spec.Selector.MatchLabels,
 		service.Labels, service.Spec.Selector,
@@ -222,17 +222,17 @@ func (w workload) mostReplicas() int32 {
 func (w workload) inputsHash() string {
 	spec := w.spec
 	spec.Replicas, spec.Autoscaling, spec.Strategy, spec.PodSettings = nil, nil, "", v1.PodSettings{}
-	return meta.Inputs(w.spec.PodSettings, append([]any{w.image, w.userIDs, spec}, w.inputs...)...)
+	return objectparts.Inputs(w.spec.PodSettings, append([]any{w.image, w.userIDs, spec}, w.inputs...)...)
 }
 
 func (w workload) config() *corev1.ConfigMap {
-	return meta.VersionedConfigMap(w.part, "-"+w.part.Component, w.settings, w.cluster)
+	return objectparts.VersionedConfigMap(w.part, "-"+w.part.Component, w.settings, w.cluster)
 }
 
 func (w workload) networkPolicy() *networkingv1.NetworkPolicy {
-	policy := meta.NetworkPolicy(w.part, w.name, intstr.FromString(httpPort), w.peers...)
+	policy := objectparts.NetworkPolicy(w.part, w.name, intstr.FromString(httpPort), w.peers...)
 	if w.egress == v1.EgressRestricted {
-		meta.RestrictEgress(policy, w.dependencies...)
+		objectparts.RestrictEgress(policy, w.dependencies...)
 	}
 	return policy
 }
@@ -240,10 +240,10 @@ func (w workload) networkPolicy() *networkingv1.NetworkPolicy {
 func (w workload) deployment() *appsv1.Deployment {
 	pod := statelessPod(w.container(), w.userIDs)
 	pod.ServiceAccountName = w.name
-	meta.Configure(&pod, w.spec.PodSettings)
+	objectparts.Configure(&pod, w.spec.PodSettings)
 	d := statelessDeployment(w.part, w.name, pod)
 	d.Spec.Template.Annotations = maps.Clone(w.annotations)
-	meta.Describe(&d.Spec.Template.ObjectMeta, w.spec.PodSettings)
+	objectparts.Describe(&d.Spec.Template.ObjectMeta, w.spec.PodSettings)
 	switch {
 	case w.loading != "":
 		// An autoscaler does not scale a workload with zero replicas.
@@ -259,8 +259,8 @@ func (w workload) container() corev1.Container {
 	c.Env = w.env()
 	c.EnvFrom = append([]corev1.EnvFromSource{{
 		ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: w.config().Name}},
-	}}, meta.EnvFrom(w.spec.EnvFrom)...)
-	c.Resources = meta.Resources(w.spec.Resources)
+	}}, objectparts.EnvFrom(w.spec.EnvFrom)...)
+	c.Resources = objectparts.Resources(w.spec.Resources)
 	probeHTTP(w.spec.Probes.ReadinessPath, c.ReadinessProbe)
 	probeHTTP(w.spec.Probes.LivenessPath, c.StartupProbe, c.LivenessProbe)
 	return c
@@ -270,7 +270,7 @@ func (w workload) container() corev1.Container {
 // precedence in place; the application's come first, so that the user's can refer to
 // them.
 func (w workload) env() []corev1.EnvVar {
-	users := meta.EnvVars(w.spec.Env)
+	users := objectparts.EnvVars(w.spec.Env)
 	given := make(map[string]corev1.EnvVar, len(users))
 	for _, e := range users {
 		given[e.Name] = e
@@ -295,7 +295,7 @@ func (w workload) env() []corev1.EnvVar {
 func (w workload) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	a := w.spec.Autoscaling
 	return &autoscalingv2.HorizontalPodAutoscaler{
-		TypeMeta:   meta.Type("autoscaling/v2", "HorizontalPodAutoscaler"),
+		TypeMeta:   objectparts.Type("autoscaling/v2", "HorizontalPodAutoscaler"),
 		ObjectMeta: w.part.Meta(w.name),
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: w.name},
@@ -321,16 +321,16 @@ func (w workload) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 }
 
 // statelessBudget allows the eviction of a quarter of the pods at a time, at least one.
-func statelessBudget(p meta.Part, name string) *policyv1.PodDisruptionBudget {
-	return meta.DisruptionBudget(p, name, intstr.FromString("25%"))
+func statelessBudget(p objectparts.Part, name string) *policyv1.PodDisruptionBudget {
+	return objectparts.DisruptionBudget(p, name, intstr.FromString("25%"))
 }
 
 // statelessDeployment returns a Deployment that is updated without falling below its
 // number of replicas, a quarter at a time, at least one.
-func statelessDeployment(p meta.Part, name string, pod corev1.PodSpec) *appsv1.Deployment {
+func statelessDeployment(p objectparts.Part, name string, pod corev1.PodSpec) *appsv1.Deployment {
 	pod.TopologySpreadConstraints = p.Spread()
 	return &appsv1.Deployment{
-		TypeMeta:   meta.Type("apps/v1", "Deployment"),
+		TypeMeta:   objectparts.Type("apps/v1", "Deployment"),
 		ObjectMeta: p.Meta(name),
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: p.Selector()},

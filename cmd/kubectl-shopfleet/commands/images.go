@@ -15,7 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	spokerender "github.com/shopfleet/shopfleet/spoke/render"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // imagesReport is the output of the command images.
@@ -149,7 +149,7 @@ func (i *images) show(names []string) error {
 	for _, name := range names {
 		one := imageReport{Name: name}
 		if i.mirror != "" {
-			one.Mirror = meta.Image(i.mirror, name)
+			one.Mirror = objectparts.Image(i.mirror, name)
 		}
 		report.Images = append(report.Images, one)
 	}

@@ -6,7 +6,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 const (
@@ -25,7 +25,7 @@ func Root(owner cloud.Owner) string {
 
 // Prefix returns the prefix of the keys of a Backup, without the trailing slash.
 func Prefix(owner cloud.Owner, b *v1.Backup) string {
-	return Root(owner) + b.Name + "-" + meta.Hash(string(b.UID))
+	return Root(owner) + b.Name + "-" + objectparts.Hash(string(b.UID))
 }
 
 // Owns reports whether a prefix belongs to the owner.

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // dumpTimeout bounds one step of a load: its requests to the member, the bucket and the hub.
@@ -58,7 +58,7 @@ func (w *work) verificationLoad() dumpLoad {
 }
 
 func (w *work) shop() shopLoad {
-	owner := meta.Owner{Name: w.backup.Spec.AppRef.Name, Namespace: w.restore.Namespace}
+	owner := objectparts.Owner{Name: w.backup.Spec.AppRef.Name, Namespace: w.restore.Namespace}
 	return shopLoad{dumpLoad{work: w, into: database.Spec{Owner: owner}}}
 }
 

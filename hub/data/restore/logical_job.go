@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -142,7 +142,7 @@ func (l dumpLoad) make(ctx context.Context) (made, steps.Result) {
 		holder := spec.Job
 		holder.Name = l.name("")
 		wanted.claim = jobs.Claim(jobs.ClaimSpec{Job: holder, Bytes: dump.Bytes, StorageClass: l.into.StorageClass})
-		spec.Claim, spec.Fetch = wanted.claim.Name, &jobs.Fetch{Image: meta.Image(l.into.Registry, l.options.SpokeImage), Order: text}
+		spec.Claim, spec.Fetch = wanted.claim.Name, &jobs.Fetch{Image: objectparts.Image(l.into.Registry, l.options.SpokeImage), Order: text}
 	}
 	var err error
 	if wanted.job, wanted.secret, err = jobs.Load(spec); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // keepSeconds is how long a finished Job stays that the hub does not delete: longer than
@@ -222,7 +222,7 @@ func ended(job *batchv1.Job) bool {
 // running reports whether a pod of this Restore may still be at work.
 func (l dumpLoad) running(ctx context.Context) (bool, error) {
 	pods := &corev1.PodList{}
-	ours := client.MatchingLabels{v1.RestoreLabel: l.labels()[v1.RestoreLabel], v1.InstanceLabel: meta.LabelValue(l.into.Owner.Name)}
+	ours := client.MatchingLabels{v1.RestoreLabel: l.labels()[v1.RestoreLabel], v1.InstanceLabel: objectparts.LabelValue(l.into.Owner.Name)}
 	if err := l.reader().List(ctx, pods, client.InNamespace(l.into.Owner.Namespace), ours); err != nil {
 		return false, fmt.Errorf("listing the pods that load: %w", err)
 	}
@@ -242,13 +242,13 @@ func anyAlive(pods []corev1.Pod) bool {
 // name returns the name of an object that is created for a Restore, the same in each
 // process that computes it.
 func (l dumpLoad) name(suffix string) string {
-	return meta.Name(l.into.Owner.Name, "-restore-"+meta.Hash(string(l.restore.UID))+suffix, meta.MaxName)
+	return objectparts.Name(l.into.Owner.Name, "-restore-"+objectparts.Hash(string(l.restore.UID))+suffix, objectparts.MaxName)
 }
 
 func (l dumpLoad) jobName(attempt int32) string { return l.name("-" + strconv.Itoa(int(attempt))) }
 
 func (l dumpLoad) labels() map[string]string {
-	return map[string]string{v1.RestoreLabel: meta.LabelValue(l.restore.Name), v1.ManagedByLabel: v1.ManagedBy}
+	return map[string]string{v1.RestoreLabel: objectparts.LabelValue(l.restore.Name), v1.ManagedByLabel: v1.ManagedBy}
 }
 
 // memberError returns the result for an error of the member.

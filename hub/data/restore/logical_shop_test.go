@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -267,9 +267,9 @@ func (d *dumpTest) failsWhileStopped(t *testing.T) {
 		}, v1.ReasonDumpMissing},
 		"a Job of the name": {func(t *testing.T) {
 			t.Helper()
-			ending := "-restore-" + meta.Hash(string(d.restore(t).UID)) + "-0"
+			ending := "-restore-" + objectparts.Hash(string(d.restore(t).UID)) + "-0"
 			d.MustCreate(t, &batchv1.Job{
-				ObjectMeta: metav1.ObjectMeta{Namespace: backupenv.Namespace, Name: meta.Name(backupenv.Shop, ending, meta.MaxName)},
+				ObjectMeta: metav1.ObjectMeta{Namespace: backupenv.Namespace, Name: objectparts.Name(backupenv.Shop, ending, objectparts.MaxName)},
 				Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 					RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
 				}}},

@@ -15,7 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // VerificationNamespace holds the name of the namespace in which databases are started for
@@ -49,7 +49,7 @@ type verificationDatabase struct {
 // spec returns the spec to render the database from.
 func (d verificationDatabase) spec() database.Spec {
 	spec := database.Spec{
-		Owner:  meta.Owner{Kind: "restore", Name: d.name, Namespace: VerificationNamespace},
+		Owner:  objectparts.Owner{Kind: "restore", Name: d.name, Namespace: VerificationNamespace},
 		Suffix: "-database", Field: "the backup",
 		Engine: d.engine, Version: d.version, Image: d.image, Registry: d.registry, Replicas: 1, Storage: d.storage, StorageClass: d.storageClass,
 		Resources: d.resources, Pods: d.pods, UserIDs: d.userIDs,
@@ -171,7 +171,7 @@ func (d verificationDatabase) secret(ctx context.Context, member cluster.Cluster
 		return nil, fmt.Errorf("getting the application's credentials: %w", err)
 	}
 	copied := &corev1.Secret{
-		TypeMeta: meta.Type("v1", "Secret"),
+		TypeMeta: objectparts.Type("v1", "Secret"),
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: VerificationNamespace, Name: d.spec().CredentialsSecret, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
 		},

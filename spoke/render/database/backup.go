@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 const (
@@ -41,25 +41,25 @@ func CheckpointCommand(engine v1.Engine) []string {
 	}
 }
 
-func (r renderer) backupPart() meta.Part {
+func (r renderer) backupPart() objectparts.Part {
 	p := r.part
 	p.Component = backupComponent
 	return p
 }
 
 func (r renderer) backupName() string {
-	return r.name("-backup", meta.MaxName)
+	return r.name("-backup", objectparts.MaxName)
 }
 
 // CronJobName returns the name of the CronJob that creates the dumps.
 func (s Spec) CronJobName() string {
-	return s.name("-backup", meta.MaxCronJobName)
+	return s.name("-backup", objectparts.MaxCronJobName)
 }
 
 func (r renderer) backup() []component.Object {
 	return []component.Object{
 		{Resource: r.backupClaim(), Once: true, Retain: true},
-		{Resource: meta.ConfigMap(r.part, r.backupName(), map[string]string{
+		{Resource: objectparts.ConfigMap(r.part, r.backupName(), map[string]string{
 			"backup.sh": r.engine.dump,
 			"prune.sh":  pruneBegin + r.engine.clock + pruneScript,
 		})},
@@ -72,7 +72,7 @@ func (r renderer) backup() []component.Object {
 // expanded when the database grows (package spoke/component).
 func (r renderer) backupClaim() *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
-		TypeMeta:   meta.Type("v1", "PersistentVolumeClaim"),
+		TypeMeta:   objectparts.Type("v1", "PersistentVolumeClaim"),
 		ObjectMeta: r.part.Meta(r.backupName()),
 		Spec:       r.claimSpec(),
 	}
@@ -84,7 +84,7 @@ func (r renderer) cronJob() *batchv1.CronJob {
 		timeZone = "Etc/UTC"
 	}
 	return &batchv1.CronJob{
-		TypeMeta:   meta.Type("batch/v1", "CronJob"),
+		TypeMeta:   objectparts.Type("batch/v1", "CronJob"),
 		ObjectMeta: r.part.Meta(r.CronJobName()),
 		Spec: batchv1.CronJobSpec{
 			Schedule:          r.Backup.Schedule,
@@ -110,12 +110,12 @@ func (r renderer) cronJob() *batchv1.CronJob {
 }
 
 func (r renderer) backupPod() corev1.PodSpec {
-	tmp, tmpMount := meta.Scratch("tmp", "/tmp")
+	tmp, tmpMount := objectparts.Scratch("tmp", "/tmp")
 	pod := corev1.PodSpec{
 		RestartPolicy:                corev1.RestartPolicyNever,
 		AutomountServiceAccountToken: new(false),
 		EnableServiceLinks:           new(false),
-		SecurityContext:              meta.PodSecurity(userID, r.UserIDs),
+		SecurityContext:              objectparts.PodSecurity(userID, r.UserIDs),
 		Containers: []corev1.Container{{
 			Name:    "backup",
 			Image:   r.engine.image,
@@ -129,8 +129,8 @@ func (r renderer) backupPod() corev1.PodSpec {
 			),
 			// The message is the manifest of a complete dump, otherwise the last log lines.
 			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-			Resources:                meta.Requests(50, 128),
-			SecurityContext:          meta.ContainerSecurity(),
+			Resources:                objectparts.Requests(50, 128),
+			SecurityContext:          objectparts.ContainerSecurity(),
 			VolumeMounts: []corev1.VolumeMount{
 				{Name: "backups", MountPath: backupsPath},
 				{Name: "scripts", MountPath: scriptsPath, ReadOnly: true},
@@ -147,11 +147,11 @@ func (r renderer) backupPod() corev1.PodSpec {
 			tmp,
 		},
 	}
-	meta.Configure(&pod, r.Pods)
+	objectparts.Configure(&pod, r.Pods)
 	return pod
 }
 
 // secretOf returns a variable with a part of the login of clients.
 func secretOf(r renderer, variable, key string) corev1.EnvVar {
-	return meta.SecretEnv(variable, r.ClientSecret(), key)
+	return objectparts.SecretEnv(variable, r.ClientSecret(), key)
 }

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // Component is the name of the component, and the component label of its pods.
@@ -29,7 +29,7 @@ const noteExperimental = "replication of MySQL is experimental, and is not obser
 
 // Spec is the desired state of a database.
 type Spec struct {
-	Owner meta.Owner
+	Owner objectparts.Owner
 	// Suffix is appended to the owner's name in the names of all objects; may be empty.
 	Suffix string
 	// Field is the path of the database in the owner's spec, for messages.
@@ -89,7 +89,7 @@ type Backup struct {
 
 // Host returns the name of the primary's Service.
 func (s Spec) Host() string {
-	return s.name("-primary", meta.MaxName)
+	return s.name("-primary", objectparts.MaxName)
 }
 
 // Port returns the port of the engine.
@@ -105,7 +105,7 @@ func (s Spec) Credentials() string {
 	if s.CredentialsSecret != "" {
 		return s.CredentialsSecret
 	}
-	return s.name("-credentials", meta.MaxName)
+	return s.name("-credentials", objectparts.MaxName)
 }
 
 // ClientSecret returns the name of the Secret that clients use, with the keys username, password
@@ -132,7 +132,7 @@ func (s Spec) ReplicaClaims() []ReplicaClaim {
 
 // PodSelector returns the labels of the pods, which their claims have, too.
 func (s Spec) PodSelector() map[string]string {
-	return meta.Part{Owner: s.Owner, Component: Component}.Selector()
+	return objectparts.Part{Owner: s.Owner, Component: Component}.Selector()
 }
 
 // IsVolume reports whether a claim with the labels of the pods is the volume of one of them, for any number
@@ -150,7 +150,7 @@ func Render(s Spec) (component.Component, error) {
 		return component.Component{}, err
 	}
 	c := component.Component{
-		Name: Component, Objects: s.renderer(e).objects(), References: meta.NewReferences(s.Owner.Namespace, s.Pods).Keys(),
+		Name: Component, Objects: s.renderer(e).objects(), References: objectparts.NewReferences(s.Owner.Namespace, s.Pods).Keys(),
 	}
 	if s.Engine == v1.EngineMySQL && s.Replicas > 1 {
 		c.Note = noteExperimental
@@ -159,8 +159,8 @@ func Render(s Spec) (component.Component, error) {
 }
 
 func (s Spec) renderer(e engine) renderer {
-	return renderer{Spec: s, engine: e, part: meta.Part{
-		Owner: s.Owner, Component: Component, App: string(s.Engine), Version: meta.LabelValue(s.Version),
+	return renderer{Spec: s, engine: e, part: objectparts.Part{
+		Owner: s.Owner, Component: Component, App: string(s.Engine), Version: objectparts.LabelValue(s.Version),
 	}}
 }
 
@@ -172,13 +172,13 @@ func (s Spec) name(suffix string, limit int) string {
 type renderer struct {
 	Spec
 	engine engine
-	part   meta.Part
+	part   objectparts.Part
 }
 
 func (r renderer) objects() []component.Object {
 	objects := r.credentials()
 	objects = append(objects,
-		component.Object{Resource: meta.ServiceAccount(r.part, r.StatefulSetName(), r.Pods.ServiceAccountAnnotations)},
+		component.Object{Resource: objectparts.ServiceAccount(r.part, r.StatefulSetName(), r.Pods.ServiceAccountAnnotations)},
 		component.Object{Resource: r.config()},
 		component.Object{Resource: r.networkPolicy()},
 		component.Object{Resource: r.headlessService()},
@@ -196,7 +196,7 @@ func (r renderer) objects() []component.Object {
 
 // inputsHash returns the hash of what the pods of the servers are rendered from.
 func (r renderer) inputsHash() string {
-	return meta.Inputs(r.Pods, r.Engine, r.Version, r.Image, r.Registry, r.Resources, r.UserIDs, r.NodeAffinity)
+	return objectparts.Inputs(r.Pods, r.Engine, r.Version, r.Image, r.Registry, r.Resources, r.UserIDs, r.NodeAffinity)
 }
 
 // engine holds the settings that differ between PostgreSQL and MySQL.

@@ -17,7 +17,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 func engines() map[v1.Engine]string {
@@ -237,10 +237,10 @@ func TestLongNames(t *testing.T) {
 	spec.Backup = Backup{Enabled: true, Schedule: "0 2 * * *"}
 	c := mustRender(t, spec)
 	set := statefulSetOf(t, c)
-	if revision := set.Name + "-" + "5d6f7c8b9d"; len(revision) > meta.MaxName {
+	if revision := set.Name + "-" + "5d6f7c8b9d"; len(revision) > objectparts.MaxName {
 		t.Errorf("the label with the revision has %d characters", len(revision))
 	}
-	if job := objectsOf[*batchv1.CronJob](c)[0]; len(job.Name) > meta.MaxCronJobName {
+	if job := objectsOf[*batchv1.CronJob](c)[0]; len(job.Name) > objectparts.MaxCronJobName {
 		t.Errorf("the name of the CronJob has %d characters", len(job.Name))
 	}
 	primary := objectsOf[*corev1.Service](c)[1]

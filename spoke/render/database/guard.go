@@ -3,7 +3,7 @@ package database
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // markEnv returns the variable by which the init container knows whether it may initialize the volume.
@@ -13,7 +13,7 @@ func (r renderer) markEnv() []corev1.EnvVar {
 	if r.Disposable {
 		return []corev1.EnvVar{{Name: name, Value: "false"}}
 	}
-	return []corev1.EnvVar{meta.SecretEnv(name, r.MarkName(), CreatedKey)}
+	return []corev1.EnvVar{objectparts.SecretEnv(name, r.MarkName(), CreatedKey)}
 }
 
 // refuseEmpty is the part of the script of an init container that initializes no volume of a database that

@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // Further keys of the login Secret.
@@ -88,7 +88,7 @@ func (s Spec) GeneratedCredentials() (component.Object, error) {
 
 // LoginSecretName returns the name of the Secret with the login that clients use. The hub or the
 // agent writes it.
-func (s Spec) LoginSecretName() string { return s.name("-login", meta.MaxName) }
+func (s Spec) LoginSecretName() string { return s.name("-login", objectparts.MaxName) }
 
 // LoginSecret returns the Secret with a login.
 func (s Spec) LoginSecret(l Login) (*corev1.Secret, error) {
@@ -96,7 +96,7 @@ func (s Spec) LoginSecret(l Login) (*corev1.Secret, error) {
 	if err != nil {
 		return nil, err
 	}
-	return meta.Secret(s.renderer(e).part, s.LoginSecretName(), map[string]string{
+	return objectparts.Secret(s.renderer(e).part, s.LoginSecretName(), map[string]string{
 		OwnerKey: l.Owner, UsernameKey: l.Username, PasswordKey: l.Password, DatabaseKey: l.Database,
 		OtherKey: l.Other(s.Engine), PhaseKey: string(l.Phase), RotationKey: strconv.Itoa(l.Rotation), URLKey: s.loginURL(l),
 	}), nil

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // ExitLost is the exit code of the init container of a primary whose volume is empty although the database
@@ -45,7 +45,7 @@ type Mark struct {
 }
 
 // MarkName returns the name of the Secret with the mark.
-func (s Spec) MarkName() string { return s.name("-created", meta.MaxName) }
+func (s Spec) MarkName() string { return s.name("-created", objectparts.MaxName) }
 
 // MarkSecret returns the Secret with a mark. It has no owner: it stays when the application is deleted.
 func (s Spec) MarkSecret(m Mark) (*corev1.Secret, error) {
@@ -53,7 +53,7 @@ func (s Spec) MarkSecret(m Mark) (*corev1.Secret, error) {
 	if err != nil {
 		return nil, err
 	}
-	return meta.Secret(s.renderer(e).part, s.MarkName(), map[string]string{
+	return objectparts.Secret(s.renderer(e).part, s.MarkName(), map[string]string{
 		CreatedKey: strconv.FormatBool(m.Created), ConsentKey: string(m.Consent),
 		StartEmptyKey: m.StartEmpty, LoadKey: m.Load,
 	}), nil

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 const (
@@ -20,7 +20,7 @@ func mySQL(s Spec) engine {
 		image = "mysql:" + s.Version
 	}
 	return engine{
-		image:     meta.Image(s.Registry, image),
+		image:     objectparts.Image(s.Registry, image),
 		dataMount: mySQLMount,
 		scratch:   []scratch{{name: "run", path: "/var/run/mysqld"}},
 		config:    map[string]string{"server.cnf": mySQLConfig + mySQLMemory(s) + "!include " + scriptsPath + "/storage.cnf\n"},

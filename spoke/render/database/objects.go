@@ -8,7 +8,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 const (
@@ -29,7 +29,7 @@ func systemVariables() map[string]string {
 }
 
 func (r renderer) systemSecretName() string {
-	return r.name("-system", meta.MaxName)
+	return r.name("-system", objectparts.MaxName)
 }
 
 // Secrets returns the names of the Secrets without which the data cannot be used: the Secret of
@@ -50,7 +50,7 @@ func (r renderer) credentials() []component.Object {
 		random[key] = passwordLength
 	}
 	system := component.Object{
-		Resource: meta.Secret(r.part, r.systemSecretName(), nil),
+		Resource: objectparts.Secret(r.part, r.systemSecretName(), nil),
 		Once:     true,
 		Retain:   true,
 		Generate: &component.Generate{Random: random},
@@ -63,7 +63,7 @@ func (r renderer) credentials() []component.Object {
 
 func (r renderer) generatedCredentials() component.Object {
 	return component.Object{
-		Resource: meta.Secret(r.part, r.Credentials(), map[string]string{
+		Resource: objectparts.Secret(r.part, r.Credentials(), map[string]string{
 			UsernameKey: r.Username,
 			DatabaseKey: r.DatabaseName,
 		}),
@@ -77,37 +77,37 @@ func (r renderer) generatedCredentials() component.Object {
 // hash of the configuration: another one restarts the pods, and a pod that is not replaced yet keeps its own.
 // The rest is updated in place: other scripts and a larger volume restart nothing.
 func (r renderer) config() *corev1.ConfigMap {
-	return meta.VersionedConfigMap(r.part, r.Suffix+"-config", r.engine.config, r.engine.atStart)
+	return objectparts.VersionedConfigMap(r.part, r.Suffix+"-config", r.engine.config, r.engine.atStart)
 }
 
 // headlessService returns the Service that gives each pod a host name.
 func (r renderer) headlessService() *corev1.Service {
-	s := meta.Service(r.part, r.name("", meta.MaxName), corev1.ServicePort{Name: portName, Port: r.Port()})
+	s := objectparts.Service(r.part, r.name("", objectparts.MaxName), corev1.ServicePort{Name: portName, Port: r.Port()})
 	s.Spec.ClusterIP = corev1.ClusterIPNone
 	return s
 }
 
 // primaryService returns the Service of pod 0, the primary.
 func (r renderer) primaryService() *corev1.Service {
-	s := meta.Service(r.part, r.Host(), corev1.ServicePort{Name: portName, Port: r.Port()})
+	s := objectparts.Service(r.part, r.Host(), corev1.ServicePort{Name: portName, Port: r.Port()})
 	s.Spec.Selector[podNameLabel] = r.StatefulSetName() + "-0"
 	return s
 }
 
 func (r renderer) disruptionBudget() *policyv1.PodDisruptionBudget {
-	return meta.DisruptionBudget(r.part, r.name("", meta.MaxName), intstr.FromInt32(1))
+	return objectparts.DisruptionBudget(r.part, r.name("", objectparts.MaxName), intstr.FromInt32(1))
 }
 
 // networkPolicy admits the clients, backups and the database's own pods, which may connect to the primary.
 func (r renderer) networkPolicy() *networkingv1.NetworkPolicy {
 	var peers []networkingv1.NetworkPolicyPeer
 	if r.ClientComponent != "" {
-		peers = append(peers, meta.PeerOf(meta.Part{Owner: r.Owner, Component: r.ClientComponent}))
+		peers = append(peers, objectparts.PeerOf(objectparts.Part{Owner: r.Owner, Component: r.ClientComponent}))
 	}
-	peers = append(peers, meta.PeerOf(r.backupPart()), meta.PeerOf(r.part))
-	policy := meta.NetworkPolicy(r.part, r.name("", meta.MaxName), intstr.FromInt32(r.Port()), append(peers, meta.Clients(r.Clients)...)...)
+	peers = append(peers, objectparts.PeerOf(r.backupPart()), objectparts.PeerOf(r.part))
+	policy := objectparts.NetworkPolicy(r.part, r.name("", objectparts.MaxName), intstr.FromInt32(r.Port()), append(peers, objectparts.Clients(r.Clients)...)...)
 	if r.Egress == v1.EgressRestricted {
-		meta.RestrictEgress(policy, meta.PeerOf(r.part))
+		objectparts.RestrictEgress(policy, objectparts.PeerOf(r.part))
 	}
 	return policy
 }

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 const (
@@ -21,7 +21,7 @@ func postgreSQL(s Spec, major int) engine {
 		image = "postgres:" + s.Version
 	}
 	return engine{
-		image:     meta.Image(s.Registry, image),
+		image:     objectparts.Image(s.Registry, image),
 		dataMount: mount,
 		scratch: []scratch{
 			{name: "run", path: "/var/run/postgresql"},

@@ -17,7 +17,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // awkward is a password that shells, SQL and patterns each read differently.
@@ -132,7 +132,7 @@ func TestPrepareLeavesForeignFilesAlone(t *testing.T) {
 
 func testSpec(engine v1.Engine, version string) Spec {
 	return Spec{
-		Owner:        meta.Owner{Kind: "ecommerceapp", Name: "shop", Namespace: "production", UID: "u"},
+		Owner:        objectparts.Owner{Kind: "ecommerceapp", Name: "shop", Namespace: "production", UID: "u"},
 		Suffix:       "-database",
 		Field:        "spec.database",
 		Engine:       engine,

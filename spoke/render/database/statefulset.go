@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 // Container is the name of the server's container.
@@ -34,7 +34,7 @@ const (
 
 // StatefulSetName returns the name of the StatefulSet.
 func (s Spec) StatefulSetName() string {
-	return s.name("", meta.MaxStatefulSetName)
+	return s.name("", objectparts.MaxStatefulSetName)
 }
 
 // PrimaryPod returns the name of the primary's pod.
@@ -56,11 +56,11 @@ func (s Spec) PrimaryClaim() string {
 // delete pod 0.
 func (r renderer) statefulSet() *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
-		TypeMeta:   meta.Type("apps/v1", "StatefulSet"),
+		TypeMeta:   objectparts.Type("apps/v1", "StatefulSet"),
 		ObjectMeta: r.part.Meta(r.StatefulSetName()),
 		Spec: appsv1.StatefulSetSpec{
 			Replicas:            new(r.Replicas),
-			ServiceName:         r.name("", meta.MaxName),
+			ServiceName:         r.name("", objectparts.MaxName),
 			Selector:            &metav1.LabelSelector{MatchLabels: r.part.Selector()},
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 			// These are defaults: another partition stops updates, and other ordinals replace the primary.
@@ -83,7 +83,7 @@ func (r renderer) statefulSet() *appsv1.StatefulSet {
 // templates are immutable.
 func (r renderer) claimTemplate() corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{
-		TypeMeta:   meta.Type("v1", "PersistentVolumeClaim"),
+		TypeMeta:   objectparts.Type("v1", "PersistentVolumeClaim"),
 		ObjectMeta: metav1.ObjectMeta{Name: dataVolume, Labels: r.part.ClaimLabels()},
 		Spec:       r.claimSpec(),
 	}
@@ -108,7 +108,7 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
 		TerminationGracePeriodSeconds: new(int64(stopSeconds)),
-		SecurityContext:               meta.PodSecurity(userID, r.UserIDs),
+		SecurityContext:               objectparts.PodSecurity(userID, r.UserIDs),
 		TopologySpreadConstraints:     r.part.Spread(),
 		InitContainers: []corev1.Container{{
 			Name:            component.PrepareContainer,
@@ -116,7 +116,7 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 			Command:         []string{"sh", scriptsPath + "/" + prepareScript},
 			Env:             slices.Concat(r.env(), r.systemEnv(), r.loginEnv(), r.markEnv()),
 			Resources:       r.resources(),
-			SecurityContext: meta.ContainerSecurity(),
+			SecurityContext: objectparts.ContainerSecurity(),
 			VolumeMounts:    mounts,
 		}},
 		Containers: []corev1.Container{r.server(mounts)},
@@ -126,14 +126,14 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 		spec.Affinity = &corev1.Affinity{NodeAffinity: r.NodeAffinity.DeepCopy()}
 	}
 	spec.ServiceAccountName = r.StatefulSetName()
-	meta.Configure(&spec, r.Pods)
+	objectparts.Configure(&spec, r.Pods)
 	return r.described(r.part, spec)
 }
 
 // described returns a template of pods of a part, with the user's labels and annotations.
-func (r renderer) described(p meta.Part, pod corev1.PodSpec) corev1.PodTemplateSpec {
+func (r renderer) described(p objectparts.Part, pod corev1.PodSpec) corev1.PodTemplateSpec {
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.PodLabels()}, Spec: pod}
-	meta.Describe(&template.ObjectMeta, r.Pods)
+	objectparts.Describe(&template.ObjectMeta, r.Pods)
 	return template
 }
 
@@ -147,7 +147,7 @@ func (r renderer) server(mounts []corev1.VolumeMount) corev1.Container {
 			{Name: portName, ContainerPort: r.Port(), Protocol: corev1.ProtocolTCP},
 		},
 		Resources:       r.resources(),
-		SecurityContext: meta.ContainerSecurity(),
+		SecurityContext: objectparts.ContainerSecurity(),
 		VolumeMounts:    mounts,
 		// Crash recovery may take half an hour.
 		StartupProbe:   probe(r.engine.alive, 5, 360),
@@ -164,9 +164,9 @@ func (r renderer) server(mounts []corev1.VolumeMount) corev1.Container {
 // not the first to be evicted when a node runs out of memory. There is no default limit.
 func (r renderer) resources() corev1.ResourceRequirements {
 	if len(r.Resources.Requests) == 0 && len(r.Resources.Limits) == 0 {
-		return meta.Requests(100, r.engine.mebibytes)
+		return objectparts.Requests(100, r.engine.mebibytes)
 	}
-	return meta.Resources(r.Resources)
+	return objectparts.Resources(r.Resources)
 }
 
 // env returns the environment of the server and of its init container. It does not depend on the
@@ -177,7 +177,7 @@ func (r renderer) env() []corev1.EnvVar {
 		user = OwnerKey
 	}
 	return slices.Concat([]corev1.EnvVar{
-		meta.FieldEnv("POD_NAME", "metadata.name"),
+		objectparts.FieldEnv("POD_NAME", "metadata.name"),
 		{Name: "PRIMARY_HOST", Value: r.Host()},
 		secretOf(r, "APP_USER", user),
 		secretOf(r, "APP_PASSWORD", PasswordKey),
@@ -189,7 +189,7 @@ func (r renderer) env() []corev1.EnvVar {
 func (r renderer) systemEnv() []corev1.EnvVar {
 	env := make([]corev1.EnvVar, 0, len(r.engine.systemKeys))
 	for _, key := range r.engine.systemKeys {
-		env = append(env, meta.SecretEnv(systemVariables()[key], r.systemSecretName(), key))
+		env = append(env, objectparts.SecretEnv(systemVariables()[key], r.systemSecretName(), key))
 	}
 	return env
 }
@@ -223,7 +223,7 @@ func (r renderer) volumes() ([]corev1.Volume, []corev1.VolumeMount) {
 		corev1.VolumeMount{Name: "config", MountPath: scriptsPath, ReadOnly: true},
 	)
 	for _, s := range scratches {
-		volume, mount := meta.Scratch(s.name, s.path)
+		volume, mount := objectparts.Scratch(s.name, s.path)
 		if s.memory > 0 {
 			volume.EmptyDir.Medium = corev1.StorageMediumMemory
 			volume.EmptyDir.SizeLimit = resource.NewQuantity(s.memory<<20, resource.BinarySI)

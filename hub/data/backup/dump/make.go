@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
-	rendermeta "github.com/shopfleet/shopfleet/spoke/render/meta"
+	rendermeta "github.com/shopfleet/shopfleet/spoke/render/objectparts"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -83,7 +83,7 @@ func (s Sender) Advance(ctx context.Context) (steps.Result, error) {
 		return s.attempt(ctx)
 	case err != nil:
 		return s.memberError(err), nil
-	case job.Labels[v1.BackupLabel] != meta.LabelValue(s.Backup.Name):
+	case job.Labels[v1.BackupLabel] != objectparts.LabelValue(s.Backup.Name):
 		return steps.Fail(v1.ReasonSendFailed, "the Job %s belongs to another Backup", job.Name), nil
 	}
 	out, err := memberjob.ReadResult(memberCtx, s.Reader, job)
@@ -199,11 +199,11 @@ func (s Sender) job(app *v1.EcommerceApp, upload order.Order) (*batchv1.Job, *co
 				APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: app.Name, UID: app.UID,
 			}},
 			Labels: map[string]string{
-				v1.BackupLabel: meta.LabelValue(s.Backup.Name), v1.InstanceLabel: meta.LabelValue(s.Backup.Spec.AppRef.Name),
+				v1.BackupLabel: objectparts.LabelValue(s.Backup.Name), v1.InstanceLabel: objectparts.LabelValue(s.Backup.Spec.AppRef.Name),
 			},
 			UserIDs: app.Spec.Security.PodUserIDs,
 		},
-		Image: meta.Image(app.Spec.ImageRegistry, s.Image), Order: text, Claim: s.Backup.Status.Dump.Claim, Pods: pods,
+		Image: objectparts.Image(app.Spec.ImageRegistry, s.Image), Order: text, Claim: s.Backup.Status.Dump.Claim, Pods: pods,
 	})
 }
 
@@ -232,7 +232,7 @@ func sendKey(b *v1.Backup) client.ObjectKey {
 		base = Maker{Backup: b}.jobName()
 	}
 	ending := "-send-" + strconv.Itoa(int(b.Status.Dump.Object.Attempt))
-	return client.ObjectKey{Namespace: b.Namespace, Name: meta.Name(base, ending, meta.MaxName)}
+	return client.ObjectKey{Namespace: b.Namespace, Name: objectparts.Name(base, ending, objectparts.MaxName)}
 }
 
 func (s Sender) sending(job, why string) steps.Result {

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -87,15 +87,15 @@ func (j Job) labels(ours map[string]string) map[string]string {
 // job returns a Job that creates one pod and does not retry: the caller counts the
 // attempts. The pod has the same settings as the pods of the database.
 func (j Job) job(labels map[string]string, seconds int64, pod corev1.PodSpec, settings v1.PodSettings) *batchv1.Job {
-	meta.Configure(&pod, settings)
+	objectparts.Configure(&pod, settings)
 	pod.RestartPolicy = corev1.RestartPolicyNever
 	pod.AutomountServiceAccountToken = new(false)
 	pod.EnableServiceLinks = new(false)
-	pod.SecurityContext = meta.PodSecurity(database.UserID, j.UserIDs)
+	pod.SecurityContext = objectparts.PodSecurity(database.UserID, j.UserIDs)
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)}, Spec: pod}
-	meta.Describe(&template.ObjectMeta, settings)
+	objectparts.Describe(&template.ObjectMeta, settings)
 	return &batchv1.Job{
-		TypeMeta:   meta.Type("batch/v1", "Job"),
+		TypeMeta:   objectparts.Type("batch/v1", "Job"),
 		ObjectMeta: j.meta(labels),
 		Spec: batchv1.JobSpec{
 			BackoffLimit:            new(int32(0)),
@@ -116,7 +116,7 @@ func (j Job) secret(labels map[string]string, text []byte, direction order.Direc
 		return nil, fmt.Errorf("the order of Job %q: %w %s", j.Name, errDirection, direction)
 	}
 	return &corev1.Secret{
-		TypeMeta:   meta.Type("v1", "Secret"),
+		TypeMeta:   objectparts.Type("v1", "Secret"),
 		ObjectMeta: j.meta(maps.Clone(labels)),
 		Type:       corev1.SecretTypeOpaque,
 		Immutable:  new(true),
@@ -126,7 +126,7 @@ func (j Job) secret(labels map[string]string, text []byte, direction order.Direc
 
 func (j Job) check(claim string) error {
 	switch {
-	case j.Namespace == "" || j.Name == "" || len(j.Name) > meta.MaxName:
+	case j.Namespace == "" || j.Name == "" || len(j.Name) > objectparts.MaxName:
 		return fmt.Errorf("job %q in namespace %q: %w", j.Name, j.Namespace, errName)
 	case claim == "":
 		return fmt.Errorf("job %q: %w", j.Name, errClaim)
@@ -141,8 +141,8 @@ func transfer(name, image string, readOnly bool) corev1.Container {
 		Image:                    image,
 		Args:                     []string{"transfer", "--order=" + orderPath + "/" + order.FileName, "--dir=" + backupsPath},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		Resources:                meta.Requests(50, 64),
-		SecurityContext:          meta.ContainerSecurity(),
+		Resources:                objectparts.Requests(50, 64),
+		SecurityContext:          objectparts.ContainerSecurity(),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: backupsVolume, MountPath: backupsPath, ReadOnly: readOnly},
 			{Name: orderVolume, MountPath: orderPath, ReadOnly: true},

@@ -18,7 +18,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -39,7 +39,7 @@ func testLoad(engine v1.Engine) LoadSpec {
 	return LoadSpec{
 		Job: testJob(),
 		Database: database.Spec{
-			Owner:  meta.Owner{Kind: "ecommerceapp", Name: "shop", Namespace: "production", UID: "u"},
+			Owner:  objectparts.Owner{Kind: "ecommerceapp", Name: "shop", Namespace: "production", UID: "u"},
 			Suffix: "-database", Field: "spec.database", Engine: engine, Version: engines()[engine],
 			Replicas: 1, Storage: resource.MustParse("1Gi"), ClientComponent: "backend",
 		},
@@ -78,7 +78,7 @@ func TestSend(t *testing.T) {
 		t.Errorf("job (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(&corev1.Secret{
-		TypeMeta: meta.Type("v1", "Secret"), ObjectMeta: want, Type: corev1.SecretTypeOpaque, Immutable: new(true),
+		TypeMeta: objectparts.Type("v1", "Secret"), ObjectMeta: want, Type: corev1.SecretTypeOpaque, Immutable: new(true),
 		Data: map[string][]byte{"order.json": text},
 	}, secret); diff != "" {
 		t.Errorf("secret (-want +got):\n%s", diff)
@@ -143,7 +143,7 @@ func TestRunsWhereTheDatabaseMay(t *testing.T) {
 		if template.Labels["team"] != "data" || template.Annotations["inject"] != "false" || template.Labels[v1.ComponentLabel] == "others" {
 			t.Errorf("%s: labels %v and annotations %v of the pod", job.Name, template.Labels, template.Annotations)
 		}
-		if diff := cmp.Diff(meta.PodSecurity(0, v1.PodUserIDsNamespace), template.Spec.SecurityContext); diff != "" {
+		if diff := cmp.Diff(objectparts.PodSecurity(0, v1.PodUserIDsNamespace), template.Spec.SecurityContext); diff != "" {
 			t.Errorf("%s: security context (-want +got):\n%s", job.Name, diff)
 		}
 	}
@@ -218,11 +218,11 @@ func checkJob(t *testing.T, job *batchv1.Job) {
 	if *job.Spec.BackoffLimit != 0 || pod.RestartPolicy != corev1.RestartPolicyNever || *job.Spec.TTLSecondsAfterFinished != 3600 || *pod.AutomountServiceAccountToken {
 		t.Errorf("a Job that is not made once: %+v", job.Spec)
 	}
-	if diff := cmp.Diff(meta.PodSecurity(999, v1.PodUserIDsFixed), pod.SecurityContext); diff != "" {
+	if diff := cmp.Diff(objectparts.PodSecurity(999, v1.PodUserIDsFixed), pod.SecurityContext); diff != "" {
 		t.Errorf("security of the pod (-want +got):\n%s", diff)
 	}
 	for _, c := range append(pod.InitContainers, pod.Containers...) {
-		if diff := cmp.Diff(meta.ContainerSecurity(), c.SecurityContext); diff != "" {
+		if diff := cmp.Diff(objectparts.ContainerSecurity(), c.SecurityContext); diff != "" {
 			t.Errorf("security of %s (-want +got):\n%s", c.Name, diff)
 		}
 		if c.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError || c.Resources.Requests.Memory().IsZero() {

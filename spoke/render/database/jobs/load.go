@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
-	"github.com/shopfleet/shopfleet/spoke/render/meta"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -61,7 +61,7 @@ func Load(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
 	}
 	l.UserIDs = l.Database.UserIDs
 	labels := l.labels(client.Labels)
-	tmp, tmpMount := meta.Scratch("tmp", "/tmp")
+	tmp, tmpMount := objectparts.Scratch("tmp", "/tmp")
 	pod := corev1.PodSpec{
 		Containers: []corev1.Container{{
 			Name:    LoadContainer,
@@ -74,8 +74,8 @@ func Load(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
 				corev1.EnvVar{Name: "OVERWRITE", Value: strconv.FormatBool(l.Overwrite)},
 			),
 			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-			Resources:                meta.Requests(50, 128),
-			SecurityContext:          meta.ContainerSecurity(),
+			Resources:                objectparts.Requests(50, 128),
+			SecurityContext:          objectparts.ContainerSecurity(),
 			VolumeMounts: []corev1.VolumeMount{
 				{Name: backupsVolume, MountPath: backupsPath, ReadOnly: true},
 				tmpMount,
@@ -132,7 +132,7 @@ func Claim(c ClaimSpec) *corev1.PersistentVolumeClaim {
 	bytes := c.Bytes + c.Bytes/10 + 64*mebibyte
 	bytes = (bytes + mebibyte - 1) / mebibyte * mebibyte
 	claim := &corev1.PersistentVolumeClaim{
-		TypeMeta:   meta.Type("v1", "PersistentVolumeClaim"),
+		TypeMeta:   objectparts.Type("v1", "PersistentVolumeClaim"),
 		ObjectMeta: c.meta(c.labels(map[string]string{v1.ComponentLabel: sendComponent, v1.ManagedByLabel: v1.ManagedBy})),
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},

@@ -1,4 +1,4 @@
-// Package meta has what all rendered objects share: names, labels, pod security, and
+// Package objectparts has what all rendered objects share: names, labels, pod security, and
 // the small objects that are alike for every workload.
 //
 // # Purpose
@@ -24,4 +24,4 @@
 // A name is shortened or cleaned only if necessary, and then ends in a hash of the whole
 // name, so that names of two applications never collide. Dots are replaced too, because a
 // name becomes the host name of Services and pods.
-package meta
+package objectparts

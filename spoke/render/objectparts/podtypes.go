@@ -1,4 +1,4 @@
-package meta
+package objectparts
 
 import (
 	corev1 "k8s.io/api/core/v1"
