@@ -13,7 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/server"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
@@ -25,15 +25,15 @@ const (
 )
 
 // large is a fleet that does not change, of which one region does not answer.
-type large struct{ known *snapshot.Snapshot }
+type large struct{ known *hubstate.Snapshot }
 
 // Snapshot implements server.Source.
-func (l *large) Snapshot() *snapshot.Snapshot { return l.known }
+func (l *large) Snapshot() *hubstate.Snapshot { return l.known }
 
 func newLarge(now time.Time) *large {
-	s := &snapshot.Snapshot{}
-	for _, kind := range snapshot.Kinds() {
-		s.Sources = append(s.Sources, snapshot.Source{Kind: kind, Read: true})
+	s := &hubstate.Snapshot{}
+	for _, kind := range hubstate.Kinds() {
+		s.Sources = append(s.Sources, hubstate.Source{Kind: kind, Read: true})
 	}
 	observed := metav1.NewTime(now.Add(-time.Minute))
 	region := func(i int) string { return fmt.Sprintf("region-%02d", i%manyRegions) }

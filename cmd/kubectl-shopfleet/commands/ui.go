@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/server"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -134,12 +134,12 @@ func checkGrafana(address string) error {
 }
 
 // observe returns what observes the hub as the user.
-func (f *fleetPage) observe(ctx context.Context, hub *cluster) (*snapshot.Observer, error) {
+func (f *fleetPage) observe(ctx context.Context, hub *cluster) (*hubstate.Observer, error) {
 	query, err := hub.query(f.retrying)
 	if err != nil {
 		return nil, err
 	}
-	facts := snapshot.Hub{Server: hub.config.Host, Namespace: *f.flags.Namespace, Grafana: f.grafana}
+	facts := hubstate.Hub{Server: hub.config.Host, Namespace: *f.flags.Namespace, Grafana: f.grafana}
 	if err := f.during("waiting for the hub at "+hub.config.Host, func() error {
 		version, err := f.hubVersion(ctx, hub)
 		if err == nil {
@@ -157,7 +157,7 @@ func (f *fleetPage) observe(ctx context.Context, hub *cluster) (*snapshot.Observ
 		}
 		return found, nil
 	}
-	observer, err := snapshot.NewObserver(snapshot.Options{Query: query, Hub: facts, Lease: lease, Clock: f.clock})
+	observer, err := hubstate.NewObserver(hubstate.Options{Query: query, Hub: facts, Lease: lease, Clock: f.clock})
 	if err != nil {
 		return nil, fmt.Errorf("observing the hub: %w", err)
 	}
@@ -165,7 +165,7 @@ func (f *fleetPage) observe(ctx context.Context, hub *cluster) (*snapshot.Observ
 }
 
 // readText says what was read, in which time, and what could not be.
-func readText(s *snapshot.Snapshot, took time.Duration) string {
+func readText(s *hubstate.Snapshot, took time.Duration) string {
 	text := fmt.Sprintf("read %d EcommerceApps, %d MemberClusters and %d Backups in %s",
 		len(s.Apps), len(s.Members), len(s.Backups), took.Round(10*time.Millisecond))
 	var missing []string
@@ -181,7 +181,7 @@ func readText(s *snapshot.Snapshot, took time.Duration) string {
 }
 
 // serve serves the page until ctx is done.
-func (f *fleetPage) serve(ctx context.Context, observer *snapshot.Observer) error {
+func (f *fleetPage) serve(ctx context.Context, observer *hubstate.Observer) error {
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(f.port)})
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
@@ -208,7 +208,7 @@ func (f *fleetPage) serve(ctx context.Context, observer *snapshot.Observer) erro
 }
 
 // once writes the page to the file.
-func (f *fleetPage) once(known *snapshot.Snapshot) error {
+func (f *fleetPage) once(known *hubstate.Snapshot) error {
 	rendered, err := page.New()
 	if err != nil {
 		return fmt.Errorf("preparing the page: %w", err)

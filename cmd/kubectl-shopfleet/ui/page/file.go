@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/view"
 )
 
@@ -16,7 +16,7 @@ import (
 func styles() []string { return []string{"assets/pico.classless.min.css", "assets/style.css"} }
 
 // File writes all screens as one document that refers to nothing else and runs no script.
-func (p *Page) File(w io.Writer, s *snapshot.Snapshot, now time.Time) error {
+func (p *Page) File(w io.Writer, s *hubstate.Snapshot, now time.Time) error {
 	policy, inline := "default-src 'none'; base-uri 'none'; form-action 'none'; style-src", ""
 	for _, name := range styles() {
 		style, err := fs.ReadFile(assets, name)

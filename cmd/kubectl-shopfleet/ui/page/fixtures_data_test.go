@@ -8,7 +8,7 @@ import (
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 )
 
 // taken returns a completed backup of the snapshots of one volume, with copies in other regions.
@@ -47,7 +47,7 @@ func rollingOut(app *v1.EcommerceApp) {
 }
 
 // withMoves changes a fleet so that something of each kind moves, and that its databases are at different risks.
-func withMoves(s *snapshot.Snapshot) *snapshot.Snapshot {
+func withMoves(s *hubstate.Snapshot) *hubstate.Snapshot {
 	for i := range s.Apps {
 		switch app := &s.Apps[i]; app.Name {
 		case "shop":

@@ -10,7 +10,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 )
 
 // now is the time of all golden files.
@@ -131,25 +131,25 @@ func with(app *apitest.AppBuilder, c metav1.Condition) *apitest.AppBuilder {
 }
 
 // read returns sources of which all were read.
-func read() []snapshot.Source {
-	all := make([]snapshot.Source, 0, len(snapshot.Kinds()))
-	for _, kind := range snapshot.Kinds() {
-		all = append(all, snapshot.Source{Kind: kind, Read: true})
+func read() []hubstate.Source {
+	all := make([]hubstate.Source, 0, len(hubstate.Kinds()))
+	for _, kind := range hubstate.Kinds() {
+		all = append(all, hubstate.Source{Kind: kind, Read: true})
 	}
 	return all
 }
 
-func hub() snapshot.Hub {
-	return snapshot.Hub{Server: "https://hub.example.com:6443", Version: "v1.2.9", Lease: lease(4*time.Second, time.Hour)}
+func hub() hubstate.Hub {
+	return hubstate.Hub{Server: "https://hub.example.com:6443", Version: "v1.2.9", Lease: lease(4*time.Second, time.Hour)}
 }
 
 // lease returns a Lease that was renewed some time ago, for a time.
-func lease(age, lasts time.Duration) snapshot.Lease {
-	return snapshot.Lease{Source: snapshot.Source{Kind: "Lease", Read: true}, Renewed: ago(age).Time, Until: ago(age - lasts).Time}
+func lease(age, lasts time.Duration) hubstate.Lease {
+	return hubstate.Lease{Source: hubstate.Source{Kind: "Lease", Read: true}, Renewed: ago(age).Time, Until: ago(age - lasts).Time}
 }
 
 // silent returns a fleet whose hub has ended, and one member of which was never seen.
-func silent() *snapshot.Snapshot {
+func silent() *hubstate.Snapshot {
 	s := calm()
 	s.Hub.Lease = lease(5*time.Minute, time.Minute)
 	s.Members = append(s.Members, *apitest.MemberCluster("us-2").Obj())
@@ -157,15 +157,15 @@ func silent() *snapshot.Snapshot {
 }
 
 // tenant returns a fleet whose Lease the user may not read.
-func tenant() *snapshot.Snapshot {
+func tenant() *hubstate.Snapshot {
 	s := calm()
-	s.Hub.Lease = snapshot.Lease{Source: snapshot.Source{Kind: "Lease", Forbidden: true, Problem: `leases.coordination.k8s.io "shopfleet-hub" is forbidden`}}
+	s.Hub.Lease = hubstate.Lease{Source: hubstate.Source{Kind: "Lease", Forbidden: true, Problem: `leases.coordination.k8s.io "shopfleet-hub" is forbidden`}}
 	return s
 }
 
 // calm returns a fleet in which nothing needs the user.
-func calm() *snapshot.Snapshot {
-	return &snapshot.Snapshot{
+func calm() *hubstate.Snapshot {
+	return &hubstate.Snapshot{
 		Hub: hub(), Sources: read(),
 		Members: []v1.MemberCluster{*member("eu-1", "eu-west-1", v1.ProviderAWS).Obj(), *member("us-1", "us-central1", v1.ProviderGCP).Obj()},
 		Apps: []v1.EcommerceApp{*shop("shop", v1.PhaseRunning,
@@ -174,7 +174,7 @@ func calm() *snapshot.Snapshot {
 }
 
 // busy returns a fleet with a problem of each kind.
-func busy() *snapshot.Snapshot {
+func busy() *hubstate.Snapshot {
 	eu1, eu2 := entry("eu-1", "eu-west-1", v1.ProviderAWS), entry("eu-2", "eu-west-1", v1.ProviderAWS)
 	us, asia := entry("us-1", "us-central1", v1.ProviderGCP), stale(entry("asia-1", "southeastasia", v1.ProviderAzure))
 	unknown := condition(v1.ConditionAvailable, metav1.ConditionUnknown, v1.ReasonClusterUnreachable, "asia-1 does not respond", 170*time.Second)
@@ -192,7 +192,7 @@ func busy() *snapshot.Snapshot {
 		*with(with(shop("preview", v1.PhaseCreating, starting).Namespace("staging"), condition(v1.ConditionAvailable, metav1.ConditionTrue, v1.ReasonAvailable, "", time.Minute)),
 			condition(v1.ConditionBackupReady, metav1.ConditionFalse, v1.ReasonBackupTooOld, "the newest backup of eu-2 is older than 26h", 5*time.Hour)).Obj(),
 	}
-	return &snapshot.Snapshot{
+	return &hubstate.Snapshot{
 		Hub: hub(), Sources: read(), Apps: apps,
 		Members: []v1.MemberCluster{
 			*lost("asia-1", "southeastasia", v1.ProviderAzure).With(func(m *v1.MemberCluster) { m.Status.ResidueCount = 1 }).Obj(),
@@ -205,10 +205,10 @@ func busy() *snapshot.Snapshot {
 }
 
 // forbidden returns what a user of one team sees, whose hub does not answer at the moment either.
-func forbidden() *snapshot.Snapshot {
-	s := without(snapshot.Members, calm())
+func forbidden() *hubstate.Snapshot {
+	s := without(hubstate.Members, calm())
 	for i := range s.Sources {
-		if source := &s.Sources[i]; source.Kind == snapshot.Apps {
+		if source := &s.Sources[i]; source.Kind == hubstate.Apps {
 			source.Problem, source.Since = "Get \"https://hub.example.com:6443\": connection refused", ago(40*time.Second).Time
 		}
 	}
@@ -216,7 +216,7 @@ func forbidden() *snapshot.Snapshot {
 }
 
 // without changes a fleet to what a user sees who may not list a kind.
-func without(kind string, s *snapshot.Snapshot) *snapshot.Snapshot {
+func without(kind string, s *hubstate.Snapshot) *hubstate.Snapshot {
 	for i := range s.Sources {
 		if source := &s.Sources[i]; source.Kind == kind {
 			resource := strings.ToLower(kind)
@@ -225,15 +225,15 @@ func without(kind string, s *snapshot.Snapshot) *snapshot.Snapshot {
 		}
 	}
 	switch kind {
-	case snapshot.Apps:
+	case hubstate.Apps:
 		s.Apps = nil
-	case snapshot.Members:
+	case hubstate.Members:
 		s.Members = nil
-	case snapshot.Backups:
+	case hubstate.Backups:
 		s.Backups = nil
-	case snapshot.Restores:
+	case hubstate.Restores:
 		s.Restores = nil
-	case snapshot.Accounts:
+	case hubstate.Accounts:
 		s.Accounts = nil
 	}
 	return s

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/view"
 )
 
@@ -50,7 +50,7 @@ type Request struct {
 	// Screen is the name of a screen.
 	Screen   string
 	Query    view.Query
-	Snapshot *snapshot.Snapshot
+	Snapshot *hubstate.Snapshot
 	Now      time.Time
 }
 
@@ -99,7 +99,7 @@ type document struct {
 	Live string
 	// Needs is the number of urgent needs.
 	Needs  int
-	Hub    snapshot.Hub
+	Hub    hubstate.Hub
 	Now    time.Time
 	Static bool
 	View   any

@@ -10,7 +10,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/view"
 )
 
@@ -29,8 +29,8 @@ func render(t *testing.T, r page.Request) string {
 }
 
 // states returns the fleets of the golden files.
-func states() map[string]*snapshot.Snapshot {
-	return map[string]*snapshot.Snapshot{"calm": calm(), "busy": withMoves(busy()), "forbidden": forbidden(), "empty": {Hub: hub(), Sources: read()},
+func states() map[string]*hubstate.Snapshot {
+	return map[string]*hubstate.Snapshot{"calm": calm(), "busy": withMoves(busy()), "forbidden": forbidden(), "empty": {Hub: hub(), Sources: read()},
 		"silent": silent(), "tenant": tenant()}
 }
 
@@ -62,9 +62,9 @@ func TestScreens(t *testing.T) {
 // what would be computed of that kind is not known, and not none.
 func TestForbidden(t *testing.T) {
 	for _, tt := range []struct{ kind, screen string }{
-		{snapshot.Apps, "needs"}, {snapshot.Apps, "regions"}, {snapshot.Apps, "moving"}, {snapshot.Apps, "loss"}, {snapshot.Apps, "why"},
-		{snapshot.Members, "needs"}, {snapshot.Members, "regions"}, {snapshot.Members, "moving"}, {snapshot.Members, "loss"}, {snapshot.Members, "why"},
-		{snapshot.Backups, "moving"}, {snapshot.Backups, "loss"}, {snapshot.Restores, "moving"}, {snapshot.Accounts, "loss"},
+		{hubstate.Apps, "needs"}, {hubstate.Apps, "regions"}, {hubstate.Apps, "moving"}, {hubstate.Apps, "loss"}, {hubstate.Apps, "why"},
+		{hubstate.Members, "needs"}, {hubstate.Members, "regions"}, {hubstate.Members, "moving"}, {hubstate.Members, "loss"}, {hubstate.Members, "why"},
+		{hubstate.Backups, "moving"}, {hubstate.Backups, "loss"}, {hubstate.Restores, "moving"}, {hubstate.Accounts, "loss"},
 	} {
 		t.Run(tt.screen+" without "+tt.kind, func(t *testing.T) {
 			q := view.Query{}

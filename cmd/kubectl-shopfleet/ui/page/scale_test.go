@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 )
 
 const (
@@ -21,8 +21,8 @@ const (
 )
 
 // many returns a large fleet: one region does not answer, each tenth shop has a problem, and each database two backups.
-func many() *snapshot.Snapshot {
-	s := &snapshot.Snapshot{Hub: hub(), Sources: read()}
+func many() *hubstate.Snapshot {
+	s := &hubstate.Snapshot{Hub: hub(), Sources: read()}
 	name := func(i int) string { return fmt.Sprintf("member-%03d", i) }
 	region := func(i int) string { return fmt.Sprintf("region-%02d", i%manyRegions) }
 	for i := range manyMembers {

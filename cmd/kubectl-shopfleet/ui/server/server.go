@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 
 // Source has the latest Snapshot.
 type Source interface {
-	Snapshot() *snapshot.Snapshot
+	Snapshot() *hubstate.Snapshot
 }
 
 // Options describe a Server.

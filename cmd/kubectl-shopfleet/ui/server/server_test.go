@@ -18,14 +18,14 @@ import (
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/server"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 )
 
 // source has a Snapshot that a test replaces.
-type source struct{ known *snapshot.Snapshot }
+type source struct{ known *hubstate.Snapshot }
 
 // Snapshot implements server.Source.
-func (s *source) Snapshot() *snapshot.Snapshot { return s.known }
+func (s *source) Snapshot() *hubstate.Snapshot { return s.known }
 
 // fixture is a server, at port 8080 unless a test is about ports.
 type fixture struct {
@@ -44,7 +44,7 @@ func newFixtureAt(t *testing.T, port int) *fixture {
 	t.Helper()
 	f := &fixture{clock: clocktesting.NewFakeClock(time.Date(2026, time.November, 29, 3, 0, 0, 0, time.UTC))}
 	member := apitest.MemberCluster("eu-1").With(func(m *v1.MemberCluster) { m.Status.Region = "eu-west-1" }).Obj()
-	known := &snapshot.Snapshot{Members: []v1.MemberCluster{*member}, Sources: []snapshot.Source{{Kind: snapshot.Members, Read: true}}}
+	known := &hubstate.Snapshot{Members: []v1.MemberCluster{*member}, Sources: []hubstate.Source{{Kind: hubstate.Members, Read: true}}}
 	var printed string
 	var err error
 	f.server, printed, err = server.New(server.Options{

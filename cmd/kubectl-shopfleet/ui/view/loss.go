@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/hub/data/retention"
 	"github.com/shopfleet/shopfleet/hub/data/schedule"
 )
@@ -78,7 +78,7 @@ type backupsOf struct {
 
 // lossFinder computes losses.
 type lossFinder struct {
-	s        *snapshot.Snapshot
+	s        *hubstate.Snapshot
 	now      time.Time
 	backups  map[[3]string]*backupsOf
 	accounts map[string]*v1.CloudAccount
@@ -87,15 +87,15 @@ type lossFinder struct {
 }
 
 // LossOf returns what is lost with each region, and the databases of one region or of all.
-func LossOf(s *snapshot.Snapshot, now time.Time, q Query) Loss {
+func LossOf(s *hubstate.Snapshot, now time.Time, q Query) Loss {
 	f := &lossFinder{s: s, now: now, backups: map[[3]string]*backupsOf{}, accounts: map[string]*v1.CloudAccount{}, defaults: map[[2]string]time.Duration{}}
 	for i := range s.Accounts {
 		f.accounts[s.Accounts[i].Name] = &s.Accounts[i]
 	}
 	f.index()
 	l := Loss{
-		Notices:   NoticesOf(s, now, snapshot.Apps, snapshot.Backups, snapshot.Members, snapshot.Accounts),
-		AppsKnown: s.Knows(snapshot.Apps), Region: q.Region, Query: q,
+		Notices:   NoticesOf(s, now, hubstate.Apps, hubstate.Backups, hubstate.Members, hubstate.Accounts),
+		AppsKnown: s.Knows(hubstate.Apps), Region: q.Region, Query: q,
 	}
 	sums := map[string]*RegionLoss{}
 	var rows []DatabaseLoss
@@ -228,7 +228,7 @@ func (f *lossFinder) row(app *v1.EcommerceApp, c *v1.ClusterStatus) DatabaseLoss
 	if lag := c.ReplicationLagSeconds; lag != nil {
 		row.Lag = fmt.Sprintf("%ds", *lag)
 	}
-	if !f.s.Knows(snapshot.Backups) {
+	if !f.s.Knows(hubstate.Backups) {
 		row.Lost, row.Everything, row.Unknown = notKnown, false, true
 		return row
 	}
@@ -278,7 +278,7 @@ func (f *lossFinder) maxRPO(app *v1.EcommerceApp) time.Duration {
 // targets returns ready clusters outside of a region that a backup could be restored to, by the rules of a Restore. A dump in
 // a bucket can be loaded anywhere.
 func (f *lossFinder) targets(b *v1.Backup, region string) string {
-	if !f.s.Knows(snapshot.Members) {
+	if !f.s.Knows(hubstate.Members) {
 		return notKnown
 	}
 	var names []string

@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/doctor"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 )
 
@@ -73,11 +73,11 @@ const (
 )
 
 // MovingOf returns what is moving.
-func MovingOf(s *snapshot.Snapshot, now time.Time) Moving {
+func MovingOf(s *hubstate.Snapshot, now time.Time) Moving {
 	m := Moving{
-		Notices:       NoticesOf(s, now, snapshot.Apps, snapshot.Members, snapshot.Backups, snapshot.Restores),
-		RolloutsKnown: s.Knows(snapshot.Apps), DeparturesKnown: s.Knows(snapshot.Apps, snapshot.Members),
-		OperationsKnown: s.Knows(snapshot.Backups, snapshot.Restores),
+		Notices:       NoticesOf(s, now, hubstate.Apps, hubstate.Members, hubstate.Backups, hubstate.Restores),
+		RolloutsKnown: s.Knows(hubstate.Apps), DeparturesKnown: s.Knows(hubstate.Apps, hubstate.Members),
+		OperationsKnown: s.Knows(hubstate.Backups, hubstate.Restores),
 	}
 	for i := range s.Apps {
 		m.Rollouts = append(m.Rollouts, rolloutsOf(&s.Apps[i], now)...)
@@ -201,7 +201,7 @@ func progressOf(app *v1.EcommerceApp, u *v1.ClusterUpdate, now time.Time) string
 
 // departures returns the applications that are to leave a cluster, as placements decide, and how many more there are, about
 // which nothing was decided.
-func departures(s *snapshot.Snapshot, now time.Time) (all []Departure, more int) {
+func departures(s *hubstate.Snapshot, now time.Time) (all []Departure, more int) {
 	left := map[string]string{}
 	clusters := make([]placement.Cluster, 0, len(s.Members))
 	for i := range s.Members {
@@ -267,7 +267,7 @@ func decisions(app *v1.EcommerceApp, clusters []placement.Cluster, now time.Time
 }
 
 // operations returns the Restores and Backups that have not ended.
-func operations(s *snapshot.Snapshot, now time.Time) []Operation {
+func operations(s *hubstate.Snapshot, now time.Time) []Operation {
 	var all []Operation
 	started := func(begun *metav1.Time, created metav1.Time) string {
 		if begun == nil {

@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/doctor"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/hub/runbook"
 )
 
@@ -86,14 +86,14 @@ func (n Need) Count() int { return len(n.Objects) + n.More }
 
 // finder collects needs.
 type finder struct {
-	s   *snapshot.Snapshot
+	s   *hubstate.Snapshot
 	now time.Time
 	// found has the needs by what they have in common.
 	found map[needKey]*Need
 	order []needKey
 }
 
-func newFinder(s *snapshot.Snapshot, now time.Time) *finder {
+func newFinder(s *hubstate.Snapshot, now time.Time) *finder {
 	return &finder{s: s, now: now, found: map[needKey]*Need{}}
 }
 
@@ -118,12 +118,12 @@ type problem struct {
 }
 
 // NeedsOf returns what needs the user.
-func NeedsOf(s *snapshot.Snapshot, now time.Time) Needs {
+func NeedsOf(s *hubstate.Snapshot, now time.Time) Needs {
 	urgent, waiting := newFinder(s, now), newFinder(s, now)
 	needs := Needs{
-		Notices: NoticesOf(s, now, snapshot.Kinds()...),
+		Notices: NoticesOf(s, now, hubstate.Kinds()...),
 		Apps:    len(s.Apps), Members: len(s.Members),
-		AppsKnown: s.Knows(snapshot.Apps), MembersKnown: s.Knows(snapshot.Members),
+		AppsKnown: s.Knows(hubstate.Apps), MembersKnown: s.Knows(hubstate.Members),
 	}
 	for i := range s.Apps {
 		if meta.IsStatusConditionTrue(s.Apps[i].Status.Conditions, v1.ConditionAvailable) {
@@ -187,21 +187,21 @@ func (f *finder) check(kind string, c doctor.Check, conditions []metav1.Conditio
 func (f *finder) fleet(waiting *finder) {
 	conditions := map[string][]metav1.Condition{}
 	for i := range f.s.Apps {
-		conditions[snapshot.Apps+nameOf(&f.s.Apps[i])] = f.s.Apps[i].Status.Conditions
+		conditions[hubstate.Apps+nameOf(&f.s.Apps[i])] = f.s.Apps[i].Status.Conditions
 	}
 	for i := range f.s.Backups {
-		conditions[snapshot.Backups+nameOf(&f.s.Backups[i])] = f.s.Backups[i].Status.Conditions
+		conditions[hubstate.Backups+nameOf(&f.s.Backups[i])] = f.s.Backups[i].Status.Conditions
 	}
 	for i := range f.s.Accounts {
-		conditions[snapshot.Accounts+f.s.Accounts[i].Name] = f.s.Accounts[i].Status.Conditions
+		conditions[hubstate.Accounts+f.s.Accounts[i].Name] = f.s.Accounts[i].Status.Conditions
 	}
 	for _, part := range []struct {
 		kind  string
 		facts doctor.FleetFacts
 	}{
-		{snapshot.Apps, doctor.FleetFacts{Apps: f.s.Apps}},
-		{snapshot.Backups, doctor.FleetFacts{Backups: f.s.Backups}},
-		{snapshot.Accounts, doctor.FleetFacts{Accounts: f.s.Accounts}},
+		{hubstate.Apps, doctor.FleetFacts{Apps: f.s.Apps}},
+		{hubstate.Backups, doctor.FleetFacts{Backups: f.s.Backups}},
+		{hubstate.Accounts, doctor.FleetFacts{Accounts: f.s.Accounts}},
 	} {
 		_, problems := doctor.Fleet(part.facts)
 		for _, c := range problems {
@@ -238,12 +238,12 @@ func (f *finder) members(waiting *finder) {
 		isLost := lost[memberRegion(m)]
 		for _, c := range doctor.Member(m, f.s.Hub.Version) {
 			if c.Failed && (!isLost || c.Check != v1.ConditionConnected) {
-				f.check(snapshot.Members, c, m.Status.Conditions)
+				f.check(hubstate.Members, c, m.Status.Conditions)
 			}
 		}
 		if m.Status.ResidueCount > 0 {
 			waiting.add(problem{
-				key: needKey{kind: snapshot.Members, check: "Residue"}, severity: Minor, title: "Copies of deleted EcommerceApps are left",
+				key: needKey{kind: hubstate.Members, check: "Residue"}, severity: Minor, title: "Copies of deleted EcommerceApps are left",
 				object: NeedObject{
 					Name: m.Name, Remedy: "Wait until the cluster answers.",
 					Message: counted(int(m.Status.ResidueCount), "copy is", "copies are") + " deleted by the hub when the cluster returns",
@@ -252,7 +252,7 @@ func (f *finder) members(waiting *finder) {
 		}
 		if m.Status.OrphanCount > 0 {
 			f.add(problem{
-				key: needKey{kind: snapshot.Members, check: "Orphans"}, severity: Minor, title: "Copies run that no EcommerceApp owns",
+				key: needKey{kind: hubstate.Members, check: "Orphans"}, severity: Minor, title: "Copies run that no EcommerceApp owns",
 				object: NeedObject{
 					Name: m.Name, Remedy: "kubectl shopfleet recover list -A",
 					Message: counted(int(m.Status.OrphanCount), "copy continues to run, and nothing deletes it", "copies continue to run, and nothing deletes them"),
@@ -311,7 +311,7 @@ func (f *finder) rollouts() {
 			object.since = c.LastTransitionTime.Time
 		}
 		f.add(problem{
-			key:      needKey{snapshot.Apps, v1.ConditionProgressing, v1.ReasonWaitingForApproval},
+			key:      needKey{hubstate.Apps, v1.ConditionProgressing, v1.ReasonWaitingForApproval},
 			severity: Blocked, title: "A rollout waits for your approval", object: object,
 		})
 	}
@@ -325,11 +325,11 @@ func remedyFor(app *v1.EcommerceApp, reason string) string {
 // titleOf says what a failed check means for the person who reads it, and how bad that is.
 func titleOf(kind string, c doctor.Check) (string, Severity) {
 	switch kind {
-	case snapshot.Members:
+	case hubstate.Members:
 		return memberTitle(c)
-	case snapshot.Backups:
+	case hubstate.Backups:
 		return "The newest backup failed", Risk
-	case snapshot.Accounts:
+	case hubstate.Accounts:
 		return "A CloudAccount does not work", Risk
 	}
 	switch {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 )
 
 // State is how an application is in a region or a cluster; a lower one is worse.
@@ -109,10 +109,10 @@ type Place struct {
 }
 
 // RegionsOf returns applications by region, those that are worst first.
-func RegionsOf(s *snapshot.Snapshot, now time.Time, q Query) Regions {
+func RegionsOf(s *hubstate.Snapshot, now time.Time, q Query) Regions {
 	r := Regions{
-		Notices: NoticesOf(s, now, snapshot.Apps, snapshot.Members), Query: q, All: len(s.Apps),
-		AppsKnown: s.Knows(snapshot.Apps), IsCurrent: s.Hub.Lease.IsRenewed(now),
+		Notices: NoticesOf(s, now, hubstate.Apps, hubstate.Members), Query: q, All: len(s.Apps),
+		AppsKnown: s.Knows(hubstate.Apps), IsCurrent: s.Hub.Lease.IsRenewed(now),
 	}
 	columns := regionsOf(s)
 	r.Columns = columnsOf(s, columns)
@@ -150,10 +150,10 @@ func RegionsOf(s *snapshot.Snapshot, now time.Time, q Query) Regions {
 	return r
 }
 
-func columnsOf(s *snapshot.Snapshot, names []string) []Column {
+func columnsOf(s *hubstate.Snapshot, names []string) []Column {
 	columns := make([]Column, len(names))
 	for i, name := range names {
-		columns[i].Name, columns[i].Known = name, s.Knows(snapshot.Members)
+		columns[i].Name, columns[i].Known = name, s.Knows(hubstate.Members)
 	}
 	for i := range s.Members {
 		m := &s.Members[i]

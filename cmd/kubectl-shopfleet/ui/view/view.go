@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 )
 
 const (
@@ -48,7 +48,7 @@ type Notice struct {
 }
 
 // silenceOf says that no hub is known to keep statuses current; empty if one does.
-func silenceOf(lease snapshot.Lease, now time.Time) string {
+func silenceOf(lease hubstate.Lease, now time.Time) string {
 	switch {
 	case lease.IsRenewed(now):
 		return ""
@@ -66,7 +66,7 @@ func silenceOf(lease snapshot.Lease, now time.Time) string {
 }
 
 // NoticesOf returns what is not known of the hub and of some kinds.
-func NoticesOf(s *snapshot.Snapshot, now time.Time, kinds ...string) []Notice {
+func NoticesOf(s *hubstate.Snapshot, now time.Time, kinds ...string) []Notice {
 	var notices []Notice
 	if text := silenceOf(s.Hub.Lease, now); text != "" {
 		notices = append(notices, Notice{Kind: "Hub", Forbidden: s.Hub.Lease.Forbidden, Text: text})
@@ -156,7 +156,7 @@ func window[T any](items []T, q Query) (shown []T, at, pages int) {
 }
 
 // regionsOf returns the names of all regions that members or applications are in, sorted.
-func regionsOf(s *snapshot.Snapshot) []string {
+func regionsOf(s *hubstate.Snapshot) []string {
 	found := map[string]bool{}
 	for i := range s.Members {
 		found[memberRegion(&s.Members[i])] = true

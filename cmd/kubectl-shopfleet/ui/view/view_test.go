@@ -11,15 +11,15 @@ import (
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 )
 
 // known returns a snapshot of which all kinds were read.
-func known(s snapshot.Snapshot) *snapshot.Snapshot {
-	for _, kind := range snapshot.Kinds() {
-		s.Sources = append(s.Sources, snapshot.Source{Kind: kind, Read: true})
+func known(s hubstate.Snapshot) *hubstate.Snapshot {
+	for _, kind := range hubstate.Kinds() {
+		s.Sources = append(s.Sources, hubstate.Source{Kind: kind, Read: true})
 	}
-	s.Hub.Lease = snapshot.Lease{Source: snapshot.Source{Read: true}, Renewed: now(), Until: now().Add(time.Minute)}
+	s.Hub.Lease = hubstate.Lease{Source: hubstate.Source{Read: true}, Renewed: now(), Until: now().Add(time.Minute)}
 	return &s
 }
 
@@ -76,7 +76,7 @@ func TestLoss(t *testing.T) {
 			tt.change(&b.Status)
 			app := apitest.App("shop").Database(v1.EnginePostgreSQL, "16.4", "1Gi").Obj()
 			app.Status.Clusters = []v1.ClusterStatus{{Name: "eu-1", Region: "eu"}}
-			s := known(snapshot.Snapshot{Apps: []v1.EcommerceApp{*app}, Backups: []v1.Backup{*b}})
+			s := known(hubstate.Snapshot{Apps: []v1.EcommerceApp{*app}, Backups: []v1.Backup{*b}})
 			for account, region := range map[string]string{"near": "eu", "far": "us", "cloud": ""} {
 				a := apitest.CloudAccount(account).Obj()
 				a.Spec.ObjectStorage = &v1.ObjectStorage{Bucket: "dumps", Region: region}
@@ -133,7 +133,7 @@ func TestRestorable(t *testing.T) {
 			app.Status.Clusters = []v1.ClusterStatus{{Name: "eu-1", Region: "eu"}}
 			account := apitest.CloudAccount("far").Obj()
 			account.Spec.ObjectStorage = &v1.ObjectStorage{Bucket: "dumps", Region: "us"}
-			s := known(snapshot.Snapshot{Apps: []v1.EcommerceApp{*app}, Backups: []v1.Backup{*b}, Accounts: []v1.CloudAccount{*account}, Members: []v1.MemberCluster{
+			s := known(hubstate.Snapshot{Apps: []v1.EcommerceApp{*app}, Backups: []v1.Backup{*b}, Accounts: []v1.CloudAccount{*account}, Members: []v1.MemberCluster{
 				target("aws-us", "us", v1.ProviderAWS, "main"), target("gcp-asia", "asia", v1.ProviderGCP, "main"),
 				target("gcp-eu", "eu", v1.ProviderGCP, "main"), target("gcp-us", "us", v1.ProviderGCP, "main"), target("other", "us", v1.ProviderAWS, ""),
 			}})
@@ -174,7 +174,7 @@ func TestLostRegion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var titles []string
-			for _, need := range NeedsOf(&snapshot.Snapshot{Members: tt.members}, now()).Urgent {
+			for _, need := range NeedsOf(&hubstate.Snapshot{Members: tt.members}, now()).Urgent {
 				titles = append(titles, need.Title)
 			}
 			if diff := cmp.Diff(tt.want, titles); diff != "" {
@@ -190,7 +190,7 @@ func TestNotReady(t *testing.T) {
 		Condition(metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonSetupFailed}).
 		Condition(metav1.Condition{Type: v1.ConditionDefinitionsCurrent, Status: metav1.ConditionFalse, Reason: v1.ReasonDefinitionOutdated}).Obj()
 	var titles []string
-	for _, need := range NeedsOf(&snapshot.Snapshot{Members: []v1.MemberCluster{*m}}, now()).Urgent {
+	for _, need := range NeedsOf(&hubstate.Snapshot{Members: []v1.MemberCluster{*m}}, now()).Urgent {
 		titles = append(titles, need.Title)
 	}
 	if diff := cmp.Diff([]string{"A cluster is not ready", "A cluster is not as it should be"}, titles); diff != "" {
@@ -200,7 +200,7 @@ func TestNotReady(t *testing.T) {
 
 // TestOneNeed: the same problem of many objects is one need, which lists the first of them.
 func TestOneNeed(t *testing.T) {
-	s := &snapshot.Snapshot{}
+	s := &hubstate.Snapshot{}
 	for range maxObjects + 7 {
 		app := apitest.App("shop").Obj()
 		app.Name += string(rune('a' + len(s.Apps)))
@@ -222,13 +222,13 @@ func TestUnknown(t *testing.T) {
 	app := apitest.App("shop").Database(v1.EnginePostgreSQL, "16.4", "1Gi").Obj()
 	app.Spec.Placement.ClusterNames = []string{"eu-1"}
 	app.Status.Clusters = []v1.ClusterStatus{{Name: "eu-1", Region: "eu", Available: true, Ready: true}}
-	for name, source := range map[string]snapshot.Source{
+	for name, source := range map[string]hubstate.Source{
 		"forbidden": {Forbidden: true, Problem: "forbidden"}, "revoked": {Read: true, Forbidden: true, Problem: "forbidden"},
 		"never read": {}, "unreadable": {Problem: "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &snapshot.Snapshot{Apps: []v1.EcommerceApp{*app}}
-			for _, kind := range snapshot.Kinds() {
+			s := &hubstate.Snapshot{Apps: []v1.EcommerceApp{*app}}
+			for _, kind := range hubstate.Kinds() {
 				source.Kind = kind
 				s.Sources = append(s.Sources, source)
 			}
@@ -275,23 +275,23 @@ func TestStateIn(t *testing.T) {
 
 // TestLease: a hub that does not renew its Lease is an outage, and what cannot be read of it is a notice. Nothing is of now.
 func TestLease(t *testing.T) {
-	expired := snapshot.Lease{Source: snapshot.Source{Read: true}, Renewed: now().Add(-5 * time.Minute), Until: now().Add(-4 * time.Minute)}
+	expired := hubstate.Lease{Source: hubstate.Source{Read: true}, Renewed: now().Add(-5 * time.Minute), Until: now().Add(-4 * time.Minute)}
 	unreadable := expired
 	unreadable.Problem = "connection refused"
 	for name, tt := range map[string]struct {
-		lease  snapshot.Lease
+		lease  hubstate.Lease
 		notice string
 		outage bool
 	}{
-		"renewed": {snapshot.Lease{Source: snapshot.Source{Read: true}, Renewed: now(), Until: now().Add(time.Minute)}, "", false},
+		"renewed": {hubstate.Lease{Source: hubstate.Source{Read: true}, Renewed: now(), Until: now().Add(time.Minute)}, "", false},
 		"expired": {expired, "No hub has renewed its Lease for 5m. What is shown is as it wrote it last, and nothing of it is of now.", true},
-		"missing": {snapshot.Lease{Source: snapshot.Source{Read: true}},
+		"missing": {hubstate.Lease{Source: hubstate.Source{Read: true}},
 			"No hub has a Lease. What is shown is as a hub wrote it last, and nothing of it is of now.", true},
 		"unreadable": {unreadable, "It is not known whether the hub runs. If it does not, what is shown is outdated: connection refused", false},
-		"not read":   {snapshot.Lease{}, "Its Lease is being read.", false},
+		"not read":   {hubstate.Lease{}, "Its Lease is being read.", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := known(snapshot.Snapshot{Members: []v1.MemberCluster{connected("a", "True"), connected("b", "Unknown")}})
+			s := known(hubstate.Snapshot{Members: []v1.MemberCluster{connected("a", "True"), connected("b", "Unknown")}})
 			s.Hub.Lease = tt.lease
 			var notices string
 			for _, notice := range NoticesOf(s, now()) {
@@ -315,11 +315,11 @@ func TestLease(t *testing.T) {
 
 // TestUnwatched: what may be listed and not watched is known, and as old as its list.
 func TestUnwatched(t *testing.T) {
-	s := known(snapshot.Snapshot{})
-	s.Sources[0] = snapshot.Source{Kind: snapshot.Apps, Read: true, Unwatched: true, Problem: "forbidden", Since: now().Add(-20 * time.Second)}
+	s := known(hubstate.Snapshot{})
+	s.Sources[0] = hubstate.Source{Kind: hubstate.Apps, Read: true, Unwatched: true, Problem: "forbidden", Since: now().Add(-20 * time.Second)}
 	const want = "You may list EcommerceApps, but not watch them. They are as they were 20s ago, and are listed again within a minute. " +
 		"Ask an administrator for the permission: forbidden"
-	if notices := NoticesOf(s, now(), snapshot.Apps); len(notices) != 1 || notices[0].Text != want || !s.Knows(snapshot.Apps) {
+	if notices := NoticesOf(s, now(), hubstate.Apps); len(notices) != 1 || notices[0].Text != want || !s.Knows(hubstate.Apps) {
 		t.Errorf("the notices are %+v", notices)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/doctor"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/snapshot"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 	"github.com/shopfleet/shopfleet/hub/runbook"
 )
@@ -69,10 +69,10 @@ type MemberFacts struct {
 const maxChoices = 100
 
 // WhyOf returns why the application of a query is in clusters, and what is known of members.
-func WhyOf(s *snapshot.Snapshot, now time.Time, q Query) Why {
+func WhyOf(s *hubstate.Snapshot, now time.Time, q Query) Why {
 	w := Why{
-		Notices: NoticesOf(s, now, snapshot.Apps, snapshot.Members), Query: q,
-		AppsKnown: s.Knows(snapshot.Apps), MembersKnown: s.Knows(snapshot.Members),
+		Notices: NoticesOf(s, now, hubstate.Apps, hubstate.Members), Query: q,
+		AppsKnown: s.Knows(hubstate.Apps), MembersKnown: s.Knows(hubstate.Members),
 	}
 	for i := range s.Members {
 		w.Members = append(w.Members, factsOf(&s.Members[i], &s.Hub, now))
@@ -106,7 +106,7 @@ func summaryOf(app *v1.EcommerceApp) string {
 
 // explain decides the placement of an application as the hub does, and compares clusters with the spec. Without members it
 // decides nothing: a placement over none would reject the clusters that the application runs in.
-func (w *Why) explain(app *v1.EcommerceApp, s *snapshot.Snapshot, now time.Time) {
+func (w *Why) explain(app *v1.EcommerceApp, s *hubstate.Snapshot, now time.Time) {
 	w.Found, w.Observed = true, app.Status.ObservedGeneration >= app.Generation
 	w.Changes = app.Status.PendingChanges
 	w.MoreChanges = max(0, int(app.Status.PendingChangeCount)-len(w.Changes))
@@ -186,7 +186,7 @@ func differenceIn(app *v1.EcommerceApp, cluster string) string {
 }
 
 // factsOf returns what is known of a member of a hub.
-func factsOf(m *v1.MemberCluster, hub *snapshot.Hub, now time.Time) MemberFacts {
+func factsOf(m *v1.MemberCluster, hub *hubstate.Hub, now time.Time) MemberFacts {
 	facts := MemberFacts{
 		Name: m.Name, Region: memberRegion(m), Provider: string(cmp.Or(m.Status.Provider, m.Spec.Provider)),
 		Mode: string(cmp.Or(m.Spec.Mode, v1.ModeAgentless)), Scheduling: string(cmp.Or(m.Spec.Scheduling, v1.SchedulingEnabled)),

@@ -1,4 +1,4 @@
-// Package snapshot holds what the page of kubectl shopfleet ui shows: the objects of the hub at one time, and what is not
+// Package hubstate holds what the page of kubectl shopfleet ui shows: the objects of the hub at one time, and what is not
 // known of them.
 //
 // # Purpose
@@ -16,4 +16,4 @@
 //   - One watch of each kind serves all tabs. Objects are kept without their managed fields, which no screen shows.
 //   - A kind that the user may not list is a fact of the Snapshot, and so is one that cannot be read at the moment. The
 //     other kinds are shown nevertheless, and each is tried again.
-package snapshot
+package hubstate
