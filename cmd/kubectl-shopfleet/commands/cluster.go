@@ -18,7 +18,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watch"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watchuntil"
 )
 
 // requestTimeout is the deadline of each request unless --request-timeout sets another.
@@ -77,14 +77,14 @@ func (p *Program) connect(config *rest.Config) (*cluster, error) {
 }
 
 // query returns a watch of the cluster. The caller sets the list and its options.
-func (c *cluster) query(report func(error)) (watch.Query, error) {
+func (c *cluster) query(report func(error)) (watchuntil.Query, error) {
 	endless := rest.CopyConfig(c.config)
 	endless.Timeout = 0
 	watcher, err := client.NewWithWatch(endless, client.Options{Scheme: c.scheme, Mapper: c.client.RESTMapper()})
 	if err != nil {
-		return watch.Query{}, fmt.Errorf("creating a client for %s: %w", c.config.Host, err)
+		return watchuntil.Query{}, fmt.Errorf("creating a client for %s: %w", c.config.Host, err)
 	}
-	return watch.Query{Lister: c.client, Watcher: watcher, Report: report}, nil
+	return watchuntil.Query{Lister: c.client, Watcher: watcher, Report: report}, nil
 }
 
 // namespaceFlag returns the namespace of --namespace or of the context.

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watch"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watchuntil"
 )
 
 // Why a wait ended early.
@@ -27,7 +27,7 @@ var (
 type Rollout struct {
 	// Query watches the cluster. List and Options are set here. The scheme of its
 	// clients must have apps/v1 and v1.
-	Query           watch.Query
+	Query           watchuntil.Query
 	Namespace, Name string
 	// Report receives the progress whenever it changes; it may be nil.
 	Report func(string)
@@ -71,7 +71,7 @@ func (r Rollout) Gone(ctx context.Context) error {
 }
 
 // only restricts the query to the Deployment.
-func (r Rollout) only() watch.Query {
+func (r Rollout) only() watchuntil.Query {
 	q := r.Query
 	q.List = &appsv1.DeploymentList{}
 	q.Options = []client.ListOption{client.InNamespace(r.Namespace), client.MatchingFields{"metadata.name": r.Name}}

@@ -17,7 +17,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watch"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watchuntil"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -42,7 +42,7 @@ type Agent struct {
 	// DryRun makes Install and Remove send dry-run requests only.
 	DryRun bool
 	// Query watches the member.
-	Query watch.Query
+	Query watchuntil.Query
 	// Say prints a line about the progress.
 	Say func(format string, args ...any)
 }

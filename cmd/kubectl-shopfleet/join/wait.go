@@ -12,7 +12,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watch"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watchuntil"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -27,7 +27,7 @@ var (
 // Waiting is a wait for one member.
 type Waiting struct {
 	// Query watches the hub. List and Options are set here.
-	Query watch.Query
+	Query watchuntil.Query
 	Name  string
 	// Mode is the one to which the hub should have switched; empty is any.
 	Mode v1.Mode
@@ -38,7 +38,7 @@ type Waiting struct {
 }
 
 // only restricts the query to the member.
-func (w Waiting) only() watch.Query {
+func (w Waiting) only() watchuntil.Query {
 	q := w.Query
 	q.List = &v1.MemberClusterList{}
 	q.Options = []client.ListOption{client.MatchingFields{"metadata.name": w.Name}}

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watch"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watchuntil"
 )
 
 // settle is how long changes are collected before there is another Snapshot.
@@ -28,7 +28,7 @@ var errUnreadable = errors.New("nothing can be read")
 // Options describe what an Observer observes, and how.
 type Options struct {
 	// Query has what lists, with a deadline for each request, and what watches, without one. Its other fields are not used.
-	Query watch.Query
+	Query watchuntil.Query
 	Hub   Hub
 	// Lease returns the Lease that the leader of the hub renews, an empty one if there is none. It has a deadline.
 	Lease func(context.Context) (*coordinationv1.Lease, error)

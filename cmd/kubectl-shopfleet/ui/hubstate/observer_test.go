@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
-	query "github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watch"
+	query "github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watchuntil"
 )
 
 func start() time.Time { return time.Date(2026, time.November, 29, 3, 0, 0, 0, time.UTC) }

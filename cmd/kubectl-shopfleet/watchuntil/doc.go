@@ -1,4 +1,4 @@
-// Package watch calls a function with the current objects of a query whenever they change.
+// Package watchuntil calls a function with the current objects of a query whenever they change.
 //
 // # Purpose
 //
@@ -16,4 +16,4 @@
 // backoff, because a user runs few watches, and for a short time. UntilWithSync of client-go
 // does neither: its informer retries the first list for ever and reports no error. It also
 // hands over events where every caller here needs the objects.
-package watch
+package watchuntil
