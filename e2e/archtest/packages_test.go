@@ -102,7 +102,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "hub/app", layer: layerControllers},
 		{path: "hub/members/controller", layer: layerControllers},
 		{path: "hub/data/accounts/controller", layer: layerControllers},
-		{path: "hub/data/storage", layer: layerControllers},
+		{path: "hub/data/storageclasses", layer: layerControllers},
 		{path: "hub/data/backup", layer: layerControllers},
 		{path: "hub/data/rediscover", layer: layerControllers},
 		{path: "hub/data/restore", layer: layerControllers},

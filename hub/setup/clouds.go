@@ -25,7 +25,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/backup/scheduler"
 	"github.com/shopfleet/shopfleet/hub/data/rediscover"
 	"github.com/shopfleet/shopfleet/hub/data/restore"
-	"github.com/shopfleet/shopfleet/hub/data/storage"
+	"github.com/shopfleet/shopfleet/hub/data/storageclasses"
 )
 
 const (
@@ -39,7 +39,7 @@ const (
 type clouds struct {
 	hub      *hub
 	recorder events.EventRecorder
-	storage  *storage.Storage
+	storage  *storageclasses.Storage
 	accounts *accounts.Accounts
 	// secrets caches the credentials of accounts. It is separate because one cache has one
 	// label selector for all Secrets.
@@ -79,7 +79,7 @@ func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder, apps *a
 	}
 	return &clouds{
 		hub: h, recorder: recorder, secrets: secrets, metrics: planned, apps: apps,
-		storage: storage.New(local.GetClient(), storage.Options{
+		storage: storageclasses.New(local.GetClient(), storageclasses.Options{
 			Recorder: recorder, Logger: h.options.Logger.WithName("storage"), Revisions: h.revisions, Waits: h.options.Waits,
 		}),
 		accounts: accounts.New(accounts.Options{
@@ -158,7 +158,7 @@ func withStorage(o cache.Options) cache.Options {
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}
 	}
-	for _, object := range storage.Watched() {
+	for _, object := range storageclasses.Watched() {
 		o.ByObject[object] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1.ManagedByLabel: v1.ManagedBy})}
 	}
 	return o

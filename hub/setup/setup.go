@@ -31,7 +31,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/recovery/store"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/state"
-	"github.com/shopfleet/shopfleet/hub/data/storage"
+	"github.com/shopfleet/shopfleet/hub/data/storageclasses"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/controller"
 	hubmetrics "github.com/shopfleet/shopfleet/hub/metrics"
@@ -151,7 +151,7 @@ func (o *Options) newFleet(hubUID string, fence *fencing.Fence) (*members.Fleet,
 		Logger: o.Logger.WithName("members"),
 		Profile: members.Profile{
 			CacheOptions: func() cache.Options { return withStorage(spoke.CacheOptions(kind)) },
-			Watched:      func() []client.Object { return append(spoke.WatchedObjects(kind), storage.Watched()...) },
+			Watched:      func() []client.Object { return append(spoke.WatchedObjects(kind), storageclasses.Watched()...) },
 			Prepare:      members.InstallDefinitions(definition),
 			Permissions:  members.PermissionsFrom(rules),
 		},
@@ -195,7 +195,7 @@ func withAgent(definition *unstructured.Unstructured) (members.Profile, error) {
 		CacheOptions: func() cache.Options {
 			return withStorage(cache.Options{DefaultTransform: spoke.NewTransform(), NewInformer: spoke.NewInformer})
 		},
-		Watched:     func() []client.Object { return append(storage.Watched(), &v1.EcommerceApp{}) },
+		Watched:     func() []client.Object { return append(storageclasses.Watched(), &v1.EcommerceApp{}) },
 		Prepare:     members.InstallDefinitions(definition),
 		Permissions: slices.Concat(members.PermissionsFrom(rules), members.PermissionsIn(config.Namespace, namespaced)),
 	}, nil

@@ -1,4 +1,4 @@
-// Package storage gives each member the storage classes that fit its provider.
+// Package storageclasses gives each member the storage classes that fit its provider.
 //
 // # Purpose
 //
@@ -25,4 +25,4 @@
 //     its condition stays what it was.
 //   - VolumeSnapshotClasses are not watched, since most clusters lack the kind when their
 //     caches start. They are read at each reconciliation of the member, once an hour.
-package storage
+package storageclasses
