@@ -64,7 +64,7 @@ func pureArchPackages() []archPackage {
 		{path: "spoke/runtime/apierror", layer: layerDecisions},
 		// The arguments of transfer Jobs, shared by the hub and the Job.
 		{path: "spoke/transfer/order", layer: layerDecisions},
-		{path: "spoke/credentials", layer: layerDecisions, also: []string{"spoke/render"}},
+		{path: "spoke/passwordrotation", layer: layerDecisions, also: []string{"spoke/render"}},
 		{path: "spoke/replication", layer: layerDecisions},
 		{path: "spoke/dataloss", layer: layerDecisions, also: []string{"spoke/component", "spoke/render"}},
 		// Defines the components that rendering returns.

@@ -18,7 +18,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/credentials"
+	"github.com/shopfleet/shopfleet/spoke/passwordrotation"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
@@ -48,7 +48,7 @@ var errRotation = errors.New("the password could not be changed in the database"
 type observedLogin struct {
 	db    database.Spec
 	live  *corev1.Secret
-	state credentials.State
+	state passwordrotation.State
 }
 
 // rotate takes the next step of a rotation, keeps the login Secret as it should be, and adds the
@@ -92,7 +92,7 @@ func (r *reconciler[T]) rotate(ctx context.Context, p *pass[T], facts render.Clu
 }
 
 func (r *reconciler[T]) observeLogin(ctx context.Context, object T, db database.Spec) (observedLogin, error) {
-	seen := observedLogin{db: db, state: credentials.State{Engine: db.Engine, Secret: db.Credentials(), AtOnce: r.kind.Clients == nil}}
+	seen := observedLogin{db: db, state: passwordrotation.State{Engine: db.Engine, Secret: db.Credentials(), AtOnce: r.kind.Clients == nil}}
 	key := func(name string) client.ObjectKey {
 		return client.ObjectKey{Namespace: object.GetNamespace(), Name: name}
 	}
@@ -109,7 +109,7 @@ func (r *reconciler[T]) observeLogin(ctx context.Context, object T, db database.
 			return seen, err
 		}
 	}
-	seen.state.Login = credentials.Read(seen.live)
+	seen.state.Login = passwordrotation.Read(seen.live)
 	primary := &corev1.Pod{}
 	err = r.member.Reader.Get(ctx, key(db.PrimaryPod()), primary)
 	if client.IgnoreNotFound(err) != nil {
@@ -161,7 +161,7 @@ func (r *reconciler[T]) takeStep(ctx context.Context, p *pass[T], seen observedL
 	if state.Source == nil && seen.db.CredentialsSecret == "" {
 		return state.Login, nil // It is generated in this pass, or reported as lost.
 	}
-	step, err := credentials.Next(state)
+	step, err := passwordrotation.Next(state)
 	if err != nil {
 		return nil, err
 	}
@@ -181,18 +181,18 @@ func (r *reconciler[T]) takeStep(ctx context.Context, p *pass[T], seen observedL
 
 // failRotation records that a rotation cannot go on. While clients have a login, the rest of the spec
 // is in effect without it.
-func (r *reconciler[T]) failRotation(p *pass[T], state credentials.State, err error) {
+func (r *reconciler[T]) failRotation(p *pass[T], state passwordrotation.State, err error) {
 	works := state.Login != nil && state.Data
 	problem := component.Problem{Component: database.Component, Message: err.Error(), Optional: works}
 	switch {
-	case errors.Is(err, credentials.ErrMissing):
+	case errors.Is(err, passwordrotation.ErrMissing):
 		problem.Reason, problem.Blocking = v1.ReasonCredentialsMissing, !works
 		wait := credentialsWait
 		if works {
 			wait = apierror.BlockedWait
 		}
 		p.retryIn = retry.Sooner(p.retryIn, wait)
-	case errors.Is(err, credentials.ErrInvalid):
+	case errors.Is(err, passwordrotation.ErrInvalid):
 		problem.Reason, problem.Blocking = v1.ReasonCredentialsInvalid, !works
 		p.retryIn = retry.Sooner(p.retryIn, apierror.BlockedWait)
 	case errors.Is(err, errRotation):
@@ -256,19 +256,19 @@ func (r *reconciler[T]) secret(ctx context.Context, reader client.Reader, key cl
 }
 
 // observeClients returns what is known of the clients. Each of them counts until its pod has ended.
-func (r *reconciler[T]) observeClients(ctx context.Context, object T, login *database.Login) (credentials.Clients, error) {
+func (r *reconciler[T]) observeClients(ctx context.Context, object T, login *database.Login) (passwordrotation.Clients, error) {
 	if r.kind.Clients == nil {
-		return credentials.Clients{}, nil
+		return passwordrotation.Clients{}, nil
 	}
 	theirs := []client.ListOption{client.InNamespace(object.GetNamespace()), client.MatchingLabels(r.kind.Clients(object))}
 	deployments := &appsv1.DeploymentList{}
 	if err := r.member.Reader.List(ctx, deployments, theirs...); err != nil {
-		return credentials.Clients{}, fmt.Errorf("listing the Deployments of clients: %w", err)
+		return passwordrotation.Clients{}, fmt.Errorf("listing the Deployments of clients: %w", err)
 	}
 	if login == nil {
-		return credentials.OfDeployments(deployments.Items, 0), nil
+		return passwordrotation.OfDeployments(deployments.Items, 0), nil
 	}
-	clients := credentials.OfDeployments(deployments.Items, login.Rotation)
+	clients := passwordrotation.OfDeployments(deployments.Items, login.Rotation)
 	if login.Phase != database.PhaseSwitching || !clients.Current {
 		return clients, nil
 	}
@@ -278,7 +278,7 @@ func (r *reconciler[T]) observeClients(ctx context.Context, object T, login *dat
 	if err := r.member.APIReader.List(ctx, pods, theirs...); err != nil {
 		return clients, fmt.Errorf("listing the pods of clients: %w", err)
 	}
-	clients.Current = !slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return !credentials.Has(&pod, login.Rotation) })
+	clients.Current = !slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return !passwordrotation.Has(&pod, login.Rotation) })
 	return clients, nil
 }
 

@@ -1,4 +1,4 @@
-// Package credentials decides how the password of a database is rotated while its clients run.
+// Package passwordrotation decides how the password of a database is rotated while its clients run.
 //
 // # Purpose
 //
@@ -30,4 +30,4 @@
 // has ended, so that a client of the credentials Secret can log in with it at any other time.
 // Clients that hold a connection keep it when the old password is revoked. One rotation ends before
 // the next begins, unless its clients do not start: the password may be the reason.
-package credentials
+package passwordrotation
