@@ -24,7 +24,7 @@ func memories() map[string]string {
 		"hub/data/backup/reconciler.go Reconciler":              counts,
 		"hub/data/restore/reconciler.go Reconciler":             counts,
 		"hub/data/rediscover/reconciler.go Reconciler":          counts,
-		"hub/data/storageclasses/storage.go member":                    counts,
+		"hub/data/storageclasses/storage.go member":             counts,
 		"hub/data/accounts/controller/reconciler.go Reconciler": counts,
 		"hub/members/controller/reconciler.go Reconciler":       counts,
 	}

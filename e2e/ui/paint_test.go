@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/clock"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/server"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 

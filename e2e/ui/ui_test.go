@@ -104,7 +104,7 @@ func (s *suite) storeBackups(t *testing.T) {
 	const ready = string(cloud.StateReady)
 	taken := metav1.NewTime(time.Now().Add(-20 * time.Minute))
 	backup := func(namespace, app, cluster, region string, copies ...v1.CloudSnapshot) *v1.Backup {
-		return apitest.Backup(app + "-" + cluster).Namespace(namespace).Of(app, cluster).With(func(b *v1.Backup) {
+		return apitest.Backup(app+"-"+cluster).Namespace(namespace).Of(app, cluster).With(func(b *v1.Backup) {
 			b.Status = v1.BackupStatus{
 				Phase: v1.BackupCompleted, Region: region, SnapshotTime: &taken, LastVerifiedTime: &taken,
 				Snapshots: []v1.VolumeSnapshot{{Claim: "data", CloudSnapshot: v1.CloudSnapshot{Region: region, State: ready}, Copies: copies}},

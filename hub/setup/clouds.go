@@ -153,7 +153,7 @@ func (c *clouds) setup(ctx context.Context) error {
 	return nil
 }
 
-// withStorage adds the objects that package storage watches in members.
+// withStorage adds the objects that package storageclasses watches in members.
 func withStorage(o cache.Options) cache.Options {
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}

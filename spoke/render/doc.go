@@ -18,7 +18,7 @@
 //
 // The package uses no client, clock or randomness, and does not consider existing objects:
 // passwords and certificates are requested, not generated. The writer adds owner references
-// and hashes. Package database renders databases, and package meta has what all
+// and hashes. Package database renders databases, and package objectparts has what all
 // objects share.
 //
 // # Trade-offs

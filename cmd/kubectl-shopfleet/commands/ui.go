@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/server"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/config"
 )
 

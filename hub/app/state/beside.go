@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 // Owner is a copy that a queue has written, found as it should be, or could not write because it is refused, so that
@@ -51,7 +51,7 @@ type Written struct {
 type beside struct {
 	Beside
 	result    Result
-	conflicts retry.InRow
+	conflicts apierror.InRow
 	seen      map[v1.PropagatedObject]string
 }
 

@@ -8,7 +8,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
-	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
 // Member remembers the copies in a member while one connection to it lasts. It shares the lock of its
@@ -30,7 +30,7 @@ type copied struct {
 	acting string
 	result *Result
 	// conflicts counts conflicts in a row, whether or not the attempts were about an order.
-	conflicts retry.InRow
+	conflicts apierror.InRow
 	lookup    lookup
 	observed  observed
 	// beside are the objects that are propagated; nil if none were.

@@ -12,8 +12,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
+	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 	"github.com/shopfleet/shopfleet/spoke/runtime/ownwrites"
-	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // State remembers all that this process knows of applications. It is safe for concurrent use.
@@ -52,7 +52,7 @@ type application struct {
 	// the status was handed over first.
 	statusAt, handedOver time.Time
 	sources              Sources
-	conflicts            retry.InRow
+	conflicts            apierror.InRow
 	// revisions are those of the delivered application that were read, as JSON.
 	revisions map[int64][]byte
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 	"github.com/shopfleet/shopfleet/spoke/runtime/keyedqueue"
+	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 

@@ -10,7 +10,6 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/replication"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 	"github.com/shopfleet/shopfleet/spoke/runtime/ownwrites"
-	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // remembered holds all that a reconciler remembers of one object. A process that starts knows nothing of it, and asks,
@@ -29,12 +28,12 @@ type remembered[T client.Object] struct {
 	// failures has the failures of writes that may pass without a user.
 	failures failures
 	// conflicts counts the passes in a row that ended in one.
-	conflicts retry.InRow
+	conflicts apierror.InRow
 }
 
 // afterConflict returns how long to wait after a pass, without jitter: 0 unless it ended in a conflict.
-func (m *remembered[T]) afterConflict(raced bool) time.Duration {
-	if inRow := m.conflicts.Count(raced); inRow > 0 {
+func (r *remembered[T]) afterConflict(raced bool) time.Duration {
+	if inRow := r.conflicts.Count(raced); inRow > 0 {
 		return apierror.ConflictDelay(inRow)
 	}
 	return 0

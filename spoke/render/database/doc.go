@@ -13,7 +13,7 @@
 // administrator.
 //
 // Users keep the credentials in another Secret (Spec.CredentialsSecret, or <base>-credentials).
-// If Spec.Rotated is set, package credentials decides how clients follow a new password there; all
+// If Spec.Rotated is set, package passwordrotation decides how clients follow a new password there; all
 // pods then read the login Secret only, so that their templates stay as they are. PostgreSQL gets a
 // second role, which acts for the owner. A pod whose data has older passwords, as from a backup, sets
 // those of the login Secret before it starts: a note beside the data says which it has.

@@ -42,6 +42,18 @@ type Decision struct {
 	Wait time.Duration
 }
 
+// InRow counts the attempts in a row that ended in a conflict, so that the wait for the next one grows. The zero value
+// has counted none.
+type InRow int
+
+// Count counts an attempt, and returns how many there were in a row.
+func (i *InRow) Count(conflict bool) int {
+	if *i++; !conflict {
+		*i = 0
+	}
+	return int(*i)
+}
+
 // ConflictDelay returns the wait after so many conflicts in a row, without jitter: it begins
 // with ConflictWait and doubles up to 5 s.
 func ConflictDelay(inRow int) time.Duration {

@@ -18,22 +18,10 @@ func MergeFromLocked(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
-// InRow counts the attempts in a row that ended in a conflict, so that the wait for the next one grows. The zero value
-// has counted none.
-type InRow int
-
-// Count counts an attempt, and returns how many there were in a row.
-func (n *InRow) Count(conflict bool) int {
-	if *n++; !conflict {
-		*n = 0
-	}
-	return int(*n)
-}
-
 // Conflicts counts for each request of a controller. The zero value is ready for use, and safe for concurrent use.
 type Conflicts struct {
 	mu    sync.Mutex
-	inRow map[reconcile.Request]InRow
+	inRow map[reconcile.Request]apierror.InRow
 }
 
 // count records whether a request ended in a conflict, and returns how many there were in a row.
@@ -47,7 +35,7 @@ func (c *Conflicts) count(request reconcile.Request, conflict bool) int {
 		return 0
 	}
 	if c.inRow == nil {
-		c.inRow = map[reconcile.Request]InRow{}
+		c.inRow = map[reconcile.Request]apierror.InRow{}
 	}
 	c.inRow[request] = n
 	return inRow

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/view"
 )
 

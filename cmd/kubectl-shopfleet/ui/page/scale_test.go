@@ -8,8 +8,8 @@ import (
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
 )
 
 const (

@@ -14,8 +14,8 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
 )
 
 const (

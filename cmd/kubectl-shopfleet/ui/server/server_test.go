@@ -17,8 +17,8 @@ import (
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/server"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/server"
 )
 
 // source has a Snapshot that a test replaces.
