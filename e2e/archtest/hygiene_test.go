@@ -89,7 +89,7 @@ func withVersion(f file, version string) string {
 	if name := path.Base(f.path); path.Ext(name) != ".md" && name != "values.yaml" && name != "values.schema.json" {
 		return f.text
 	}
-	named := regexp.MustCompile(`(shopfleet(?:-[a-z]+)+:v|shopfleet(?:-[a-z]+)?_v|\bVERSION=v|newTag: v|image\.tag=v|[?]ref=v|--version[= ]v?)\d+\.\d+\.\d+`)
+	named := regexp.MustCompile(`(shopfleet(?:-[a-z]+)+:v|shopfleet(?:-[a-z]+)?_v|\bVERSION=v|newTag: v|image\.tag=v|[?]ref=v|--version[= ]v?|git tag -s v|git push origin v)\d+\.\d+\.\d+`)
 	return named.ReplaceAllString(f.text, "${1}"+strings.TrimPrefix(version, "v"))
 }
 
@@ -101,6 +101,7 @@ func TestWithVersion(t *testing.T) {
 		"kubectl-shopfleet_v0.1.0_linux_amd64.tar.gz":                     "kubectl-shopfleet_v0.2.0_linux_amd64.tar.gz",
 		"shopfleet-kustomize_v0.1.0.tar.gz, shopfleet-olm_VERSION.tar.gz": "shopfleet-kustomize_v0.2.0.tar.gz, shopfleet-olm_VERSION.tar.gz",
 		"make release VERSION=v0.1.0; helm upgrade --version 0.1.0":       "make release VERSION=v0.2.0; helm upgrade --version 0.2.0",
+		"`git tag -s v0.1.0`, `git push origin v0.1.0`":                   "`git tag -s v0.2.0`, `git push origin v0.2.0`",
 		"{newTag: v0.1.0} image.tag=v0.1.0 config/hub?ref=v0.1.0":         "{newTag: v0.2.0} image.tag=v0.2.0 config/hub?ref=v0.2.0",
 		"ecommerce-backend:v2.0.0, oauth2-proxy:v7.15.6, SHOP_VERSION=v2": "ecommerce-backend:v2.0.0, oauth2-proxy:v7.15.6, SHOP_VERSION=v2",
 		"v1.3.0 works with v1.2.9":                                        "v1.3.0 works with v1.2.9",
