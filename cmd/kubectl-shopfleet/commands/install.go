@@ -194,7 +194,7 @@ func (i *install) checkConflict(ctx context.Context, at *cluster, set config.Set
 
 // checkRelease returns an error if what runs there is of a newer release than this program.
 func (i *install) checkRelease(set config.Set, current process) error {
-	if !doctor.IsOlder(i.version, current.version) {
+	if !current.isThere || !doctor.IsOlder(i.version, current.version) {
 		return nil
 	}
 	return hint.With(fmt.Errorf("installing the %s of release %s over %s: %w", set, i.version, current.version, errNewer),
@@ -218,6 +218,14 @@ func hubOrSpoke(cmd *cobra.Command, args []string) error {
 
 // deploymentName returns the name of the Deployment and of the objects around it.
 func deploymentName(set config.Set) string { return "shopfleet-" + string(set) }
+
+// leaseName returns the name of the Lease that the leader renews.
+func leaseName(set config.Set) string {
+	if set == config.Spoke {
+		return config.SpokeLease
+	}
+	return deploymentName(set)
+}
 
 // inventoryName returns the name of the ConfigMap that lists the objects of an installation.
 func inventoryName(set config.Set) string { return deploymentName(set) + "-inventory" }

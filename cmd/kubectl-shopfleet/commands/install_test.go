@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,12 +12,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/config"
 )
+
+func now() time.Time { return time.Date(2026, 11, 24, 8, 0, 0, 0, time.UTC) }
+
+// leading returns the Lease of a hub of a version that renewed it at a time, and has no Deployment.
+func leading(version string, renewed time.Time) []client.Object {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: "shopfleet-hub", Labels: v1.VersionLabels(version)}}
+	lease.Spec.HolderIdentity, lease.Spec.RenewTime = new("pod-1"), new(metav1.NewMicroTime(renewed))
+	return []client.Object{lease}
+}
 
 // processOf returns the Deployment of a hub with an image, and the Lease of its leader with a version.
 func processOf(image, version string) []client.Object {
@@ -42,12 +53,14 @@ func TestInstallOverANewerRelease(t *testing.T) {
 		"a newer patch":             {"v1.2.0", processOf("shopfleet-hub:v1.2.1", "v1.2.1"), "v1.2.1"},
 		"newer, with a digest":      {"v1.2.0", processOf("shopfleet-hub@sha256:012", "v1.3.0"), "v1.3.0"},
 		"newer, and never led":      {"v1.2.0", processOf("shopfleet-hub:v1.3.0", "")[:1], "v1.3.0"},
+		"newer, without Deployment": {"v1.2.0", leading("v1.3.0", now()), "v1.3.0"},
+		"a newer one was removed":   {"v1.2.0", leading("v1.3.0", now().Add(-time.Hour)), ""},
 		"a name that is no version": {"v1.2.0", processOf("mirror/hub:2026.11", "v1.1.0"), ""},
 		"a build without a version": {config.DevelopmentVersion, processOf("shopfleet-hub:v1.3.0", "v1.3.0"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			i := &install{Program: &Program{version: tt.plugin, namespace: config.Namespace}}
+			i := &install{Program: &Program{version: tt.plugin, namespace: config.Namespace, clock: testclock.NewFakeClock(now())}}
 			current, err := i.running(t.Context(), readOnly(t, tt.objects...), config.Hub)
 			if err == nil {
 				err = i.checkRelease(config.Hub, current)
@@ -68,6 +81,21 @@ func TestInstallOverANewerRelease(t *testing.T) {
 	}
 }
 
+// TestInstallOverANewerSpoke: the Lease of a spoke has another name than its Deployment.
+func TestInstallOverANewerSpoke(t *testing.T) {
+	t.Parallel()
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.SpokeServiceAccount}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.SpokeLease, Labels: v1.VersionLabels("v1.3.0")}}
+	i := &install{Program: &Program{version: "v1.2.0", namespace: config.Namespace, clock: testclock.NewFakeClock(now())}}
+	current, err := i.running(t.Context(), readOnly(t, deployment, lease), config.Spoke)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.checkRelease(config.Spoke, current); !errors.Is(err, errNewer) {
+		t.Errorf("it says %v, want %v", err, errNewer)
+	}
+}
+
 // TestPullSecretsAreKept: an installation without the flag keeps the pull Secrets that the Deployment has.
 func TestPullSecretsAreKept(t *testing.T) {
 	t.Parallel()
@@ -84,7 +112,7 @@ func TestPullSecretsAreKept(t *testing.T) {
 			for _, secret := range tt.there {
 				deployment.Spec.Template.Spec.ImagePullSecrets = append(deployment.Spec.Template.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
 			}
-			i := &install{Program: &Program{version: "v1.2.0", namespace: config.Namespace}, secrets: tt.given, replicas: 1}
+			i := &install{Program: &Program{version: "v1.2.0", namespace: config.Namespace, clock: testclock.NewFakeClock(now())}, secrets: tt.given, replicas: 1}
 			current, err := i.running(t.Context(), readOnly(t, objects...), config.Hub)
 			if err != nil {
 				t.Fatal(err)

@@ -59,12 +59,8 @@ func (u *uninstall) run(ctx context.Context, set config.Set) error {
 	if err != nil {
 		return fmt.Errorf("reading the manifests of the %s: %w", set, err)
 	}
-	lease := deploymentName(set)
-	if set == config.Spoke {
-		lease = config.SpokeLease
-	}
 	plan := installer.Plan{
-		Objects: append(objects, installer.Lease(u.namespace, lease)),
+		Objects: append(objects, installer.Lease(u.namespace, leaseName(set))),
 		DryRun:  u.dryRun == dryRunServer,
 	}.WithInventory(u.namespace, inventoryName(set)).Complete()
 	at, err := u.hub()

@@ -122,15 +122,17 @@ func (p *Program) hubVersion(ctx context.Context, hub *cluster) (*hubVersion, er
 type process struct {
 	image, version string
 	pullSecrets    []string
+	// isThere is set if there is a Deployment, or a leader without one. A Lease alone may be left of one that was removed.
+	isThere bool
 }
 
 // running returns what runs of a hub or a spoke, and the errors about what it could not read. The version is that of the
 // leader, which its Lease has. Without one it is the tag of the image.
 func (p *Program) running(ctx context.Context, at *cluster, set config.Set) (process, error) {
 	var found process
-	key := client.ObjectKey{Namespace: p.namespace, Name: deploymentName(set)}
 	deployment, lease := &appsv1.Deployment{}, &coordinationv1.Lease{}
-	notDeployed, notLed := at.client.Get(ctx, key, deployment), at.client.Get(ctx, key, lease)
+	notDeployed := at.client.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: deploymentName(set)}, deployment)
+	notLed := at.client.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: leaseName(set)}, lease)
 	if notDeployed == nil && len(deployment.Spec.Template.Spec.Containers) > 0 {
 		found.image = deployment.Spec.Template.Spec.Containers[0].Image
 		found.version = tag(found.image)
@@ -139,6 +141,7 @@ func (p *Program) running(ctx context.Context, at *cluster, set config.Set) (pro
 	if notLed == nil {
 		found.version = cmp.Or(lease.Labels[v1.VersionLabel], found.version)
 	}
+	found.isThere = notDeployed == nil || p.clock.Now().Before(doctor.LeadsUntil(lease))
 	err := errors.Join(client.IgnoreNotFound(notDeployed), client.IgnoreNotFound(notLed))
 	if err != nil {
 		return found, fmt.Errorf("looking for a %s: %w", set, err)
