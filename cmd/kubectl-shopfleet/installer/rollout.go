@@ -81,7 +81,7 @@ func (r Rollout) only() watchuntil.Query {
 // PullSecrets returns the names of the Secrets with which nodes pull the images of a Deployment. An installation for which
 // the user names none keeps them: without them the pods cannot start again.
 func PullSecrets(d *appsv1.Deployment) []string {
-	var names []string
+	names := make([]string, 0, len(d.Spec.Template.Spec.ImagePullSecrets))
 	for _, secret := range d.Spec.Template.Spec.ImagePullSecrets {
 		names = append(names, secret.Name)
 	}
