@@ -382,6 +382,7 @@ PLATFORMS ?=
 release: $(HELM) $(CYCLONEDX) $(OPM) ## Make everything that a release of VERSION has, for images and charts in REGISTRY, up to the push.
 	go -C e2e/release run . build --version '$(VERSION)' --registry '$(REGISTRY)' $(if $(PLATFORMS),--platforms $(PLATFORMS)) $(if $(COSIGN_KEY),--key '$(abspath $(COSIGN_KEY))') \
 	  --output $(RELEASE) --helm $(HELM) --cyclonedx-gomod $(CYCLONEDX) --opm $(OPM)
+	$(if $(PLATFORMS),,$(recordRun))
 
 .PHONY: release-push
 release-push: $(HELM) ## Push the images and charts that make release made to REGISTRY.
@@ -396,6 +397,7 @@ release-check: $(if $(CATALOG),$(OPM)) ## Make a release for this machine, push 
 .PHONY: stranger
 stranger: $(HELM) $(CYCLONEDX) ## Go from two releases in a registry to a shop on kind and back, with a time for each step; needs docker and chromium-headless-shell.
 	SHOPFLEET_STRANGER=1 go test -count=1 -timeout 40m -v $(GOTEST_FLAGS) ./e2e/stranger
+	$(recordRun)
 
 .PHONY: shop-push
 shop-push: ## Push the images of make shop-images to REGISTRY=<registry/folder>.

@@ -62,7 +62,7 @@ func checkInstruments(record, makefile string, now time.Time, inHistory func(com
 		}
 	}
 	writers := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^(\w+):.*\n(?:\t.*\n)*\t\$\(if .*\$\(recordRun\)\)$`).FindAllStringSubmatch(makefile, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(\w+):.*\n(?:\t.*\n)*\t(?:\$\(if .*\$\(recordRun\)\)|\$\(recordRun\))$`).FindAllStringSubmatch(makefile, -1) {
 		writers[m[1]] = true
 		if !recorded[m[1]] {
 			problems = append(problems, fmt.Sprintf("make %s has no line", m[1]))
