@@ -35,7 +35,7 @@ func doctorOfHub() []Entry {
 		{"ReadFailed", "What the check is about could not be read: the API server of the hub answered with an error, which the message has.",
 			"kubectl get --raw '/readyz?verbose'", "Check that the API server of the hub answers, and run doctor again."},
 		{"FrontendReplicasNotSet", "EcommerceApps have neither spec.frontend.replicas nor autoscaling, so that a HorizontalPodAutoscaler of your own or KEDA cannot read the number by /scale. They run.",
-			"kubectl get ecommerceapps -A", "If something is to scale one of them: kubectl scale ecommerceapp APP -n NAMESPACE --replicas=NUMBER."},
+			"kubectl get ecommerceapps -A", "If something is to scale one of them, set the number with which it begins: kubectl scale ecommerceapp APP -n NAMESPACE --replicas=2."},
 		{"Current", "The definitions of the hub have all fields that the plugin knows.", "", ""},
 		{"Installed", "The admission policies of the hub and their bindings are there.", "", ""},
 		{"Read", "The MemberClusters were read.", "", ""},
