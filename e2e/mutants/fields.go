@@ -76,7 +76,7 @@ func ofIntents() []Mutant {
 	return []Mutant{
 		{
 			"defaults-left-to-others", "the type of a Service belongs to the client that sets it",
-			render + "/meta/objects.go", "			Type: corev1.ServiceTypeClusterIP, InternalTrafficPolicy: new(corev1.ServiceInternalTrafficPolicyCluster),\n", "",
+			render + "/objectparts/objects.go", "			Type: corev1.ServiceTypeClusterIP, InternalTrafficPolicy: new(corev1.ServiceInternalTrafficPolicyCluster),\n", "",
 			render, "TestOwnedDefaults",
 		},
 		{
