@@ -93,8 +93,7 @@ func build(ctx context.Context, o order) error {
 }
 
 func (o order) command(ctx context.Context, folder string, output io.Writer) *exec.Cmd {
-	// Without -trimpath and CGO_ENABLED, the build shares its cache with go run, go test
-	// and go build.
+	// With the same -trimpath and CGO_ENABLED, the build shares its cache with go run, go test and go build.
 	flags := []string{"build", "-v", "-ldflags", linkerFlags(o.pins.versions[kubernetesModule]), "-o", folder + string(filepath.Separator)}
 	sources := make([]string, 0, len(o.programs))
 	for _, p := range o.programs {
@@ -102,13 +101,22 @@ func (o order) command(ctx context.Context, folder string, output io.Writer) *ex
 	}
 	cmd := exec.CommandContext(ctx, "go", slices.Concat(flags, sources)...)
 	cmd.Dir = o.pins.folder
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS="+sharedFlags(os.Getenv("GOFLAGS")))
 	cmd.Stdout, cmd.Stderr = output, output
 	// The compilers run as children of the go command: end them with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = cancelDelay
 	return cmd
+}
+
+// sharedFlags returns what decides about the cache of flags for all builds.
+func sharedFlags(all string) string {
+	const trimPath = "-trimpath"
+	if slices.Contains(strings.Fields(all), trimPath) {
+		return trimPath
+	}
+	return ""
 }
 
 // buildOutput counts the packages that go build -v names, and keeps the other lines.
