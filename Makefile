@@ -15,8 +15,8 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 # Flags of go test, for example make test GOTEST_FLAGS='-race -run Failover'.
 GOTEST_FLAGS ?=
 # How many packages are tested at a time: more than two or three cores, because suites with
-# control planes often wait. A control plane takes about 0.6 GB, and the largest suite has ten.
-PARALLEL ?= $(shell cores=$$(nproc 2>/dev/null || echo 4); echo $$((cores > 3 ? cores : cores + 1)))
+# control planes often wait; one of them starts at a time. A control plane takes about 0.6 GB, and the largest suite has ten.
+PARALLEL ?= $(shell cores=$$(nproc 2>/dev/null || echo 4); echo $$((cores > 4 ? cores : 4)))
 # The packages that make test begins with, so that none of them runs alone at the end.
 LONGEST := ./e2e/hub ./e2e/spoke ./e2e/members ./e2e/cloud ./hub/data/restore
 # The limit for the tests of one package. A test that hangs ends with a stack trace.
