@@ -167,8 +167,8 @@ func (s *suite) refer(t *testing.T, all ...workload) []*reference {
 	return found
 }
 
-// awaitQuiet blocks until nothing that matters, or nothing at all, was written about the runs for a while. A slow machine may bring the last
-// write of a status after a pause, so that one pause proves nothing.
+// awaitQuiet blocks until nothing was written about the runs for a while, apart from what matters leaves out; nil leaves
+// out nothing. A slow machine may bring the last write of a status late, so that one pause proves nothing.
 func (s *suite) awaitQuiet(t *testing.T, matters func(audit.Log) audit.Log, runs ...*run) {
 	t.Helper()
 	const attempts = 60

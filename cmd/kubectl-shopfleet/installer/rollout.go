@@ -23,7 +23,7 @@ var (
 	ErrNotStopped = errors.New("not stopped")
 )
 
-// Rollout is a wait for one Deployment.
+// Rollout waits for one Deployment.
 type Rollout struct {
 	// Query watches the cluster. List and Options are set here. The scheme of its
 	// clients must have apps/v1 and v1.

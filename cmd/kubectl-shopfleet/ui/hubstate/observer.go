@@ -27,7 +27,7 @@ var errUnreadable = errors.New("nothing can be read")
 
 // Options describe what an Observer observes, and how.
 type Options struct {
-	// Query has what lists, with a deadline for each request, and what watches, without one. Its other fields are not used.
+	// Query has a client for lists, with a deadline for each request, and one for watches, without. Its other fields are not used.
 	Query watchuntil.Query
 	Hub   Hub
 	// Lease returns the Lease that the leader of the hub renews, an empty one if there is none. It has a deadline.

@@ -26,7 +26,7 @@ const (
 //go:embed templates/*.html
 var templates embed.FS
 
-// Screen is one screen of the page.
+// Screen names a screen of the page and its key.
 type Screen struct {
 	// Name is its path, and Key the key that opens it.
 	Name, Key string

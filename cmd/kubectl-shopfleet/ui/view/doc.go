@@ -2,7 +2,7 @@
 //
 // # Purpose
 //
-// There is one function of a Snapshot and a time for each of five questions: NeedsOf for what needs the user now,
+// A function for each of five questions takes a Snapshot and a time: NeedsOf for what needs the user now,
 // RegionsOf for where each application runs and how old that knowledge is, MovingOf for what is moving, LossOf for what is
 // lost with a region, and WhyOf for why an application is not in a cluster, or different there. All are pure.
 //

@@ -25,7 +25,7 @@ type Loss struct {
 	// Region is the one whose databases are listed; empty for all.
 	Region string
 	Rows   []DatabaseLoss
-	// Total is how many databases match. Page counts from 0.
+	// Total counts the databases that match. Page counts from 0.
 	Total, Page, Pages int
 	Query              Query
 }
@@ -59,7 +59,7 @@ type DatabaseLoss struct {
 	Used   int
 	MaxRPO string
 	AtRisk bool
-	// Lag is how far the replicas are behind, which are in the same cluster.
+	// Lag says how far the replicas in the same cluster are behind.
 	Lag string
 	// Targets are clusters that it could be restored to.
 	Targets string

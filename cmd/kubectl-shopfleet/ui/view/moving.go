@@ -27,7 +27,7 @@ type Moving struct {
 	MoreRollouts, MoreDepartures, MoreOperations int
 }
 
-// Rollout is the way of a revision, or of a version of the pod templates, to clusters.
+// Rollout shows how a revision, or a version of the pod templates, reaches clusters.
 type Rollout struct {
 	App, What, State, Message string
 	Updated, Total            int32
@@ -45,7 +45,7 @@ type Wave struct {
 	Clusters []Turn
 }
 
-// Turn is one cluster in a rollout.
+// Turn shows one cluster in a rollout.
 type Turn struct {
 	Cluster string
 	// State is updated, updating, waiting or not seen.

@@ -50,7 +50,7 @@ type Needs struct {
 	AppsKnown, MembersKnown bool
 }
 
-// Need is one problem of one or several objects.
+// Need shows one problem of one or several objects.
 type Need struct {
 	Severity Severity
 	// Title says what the problem is, Kind what has it, and Reason is a word for the cause; empty if there is none.
@@ -61,12 +61,12 @@ type Need struct {
 	// Age is the time since it began, of the object that has it for longest.
 	Age     string
 	Objects []NeedObject
-	// More is how many objects are not listed.
+	// More counts the objects that are not listed.
 	More  int
 	since time.Time
 }
 
-// NeedObject is one object with a problem, and what to do about it.
+// NeedObject shows one object with a problem, and what to do about it.
 type NeedObject struct {
 	Name, Age, Message string
 	// Remedy is a command if IsCommand is set, else a sentence.
