@@ -119,6 +119,10 @@ func TestHotLoops(t *testing.T) {
 		}
 		return log
 	}
+	closed := failures(500, 403, time.Millisecond)
+	for i := range closed {
+		closed[i].Namespace, closed[i].URI = "kube-system", "/api/v1/namespaces/kube-system/services?dryRun=All"
+	}
 	for name, test := range map[string]struct {
 		log  audit.Log
 		want int
@@ -128,6 +132,7 @@ func TestHotLoops(t *testing.T) {
 		"slowly":    {failures(500, 403, time.Second), 0},
 		"success":   {failures(500, 200, time.Millisecond), 0},
 		"not found": {failures(500, 404, time.Millisecond), 0},
+		"closed":    {closed, 0},
 	} {
 		if got := invariants.HotLoops(invariants.Logs{"eu-1": test.log}); len(got) != test.want {
 			t.Errorf("%s: got %d, want %d", name, len(got), test.want)
