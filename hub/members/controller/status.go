@@ -109,7 +109,9 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 	f.set(next, v1.ConditionIdentityVerified, f.state.IdentityVerified)
 	f.set(next, v1.ConditionCredentialsValid, f.state.CredentialsValid)
 	f.setOptional(next, v1.ConditionCredentialsRenewed, f.state.CredentialsRenewed)
-	f.setOptional(next, v1.ConditionAccountRestricted, f.state.AccountRestricted)
+	if f.state.AccountRestricted.Status != "" { // A hub that does not know it yet keeps what one before it found.
+		f.set(next, v1.ConditionAccountRestricted, f.state.AccountRestricted)
+	}
 	f.setOptional(next, v1.ConditionAgentReady, f.state.AgentReady)
 	f.setOptional(next, v1.ConditionDefinitionsCurrent, f.state.DefinitionsCurrent)
 	next.LastHandledRenewAt = cmp.Or(f.state.HandledRenewRequest, next.LastHandledRenewAt)

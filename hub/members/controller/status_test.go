@@ -260,6 +260,18 @@ func TestDecideRestartsAndDetachments(t *testing.T) {
 	}
 }
 
+// TestRestrictedStays checks that a hub that does not know yet whether its account is restricted keeps what was found
+// before its start.
+func TestRestrictedStays(t *testing.T) {
+	found := connected()
+	found.AccountRestricted = is(metav1.ConditionTrue, v1.ReasonPoliciesInForce)
+	want := after(found)
+	got := decide(facts{cluster: member(want, v1.MemberClusterSpec{}), secret: "eu", registered: true, state: connected(), apps: 2, now: at(50)})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+}
+
 func (c change) check(t *testing.T) {
 	t.Helper()
 	if c.state != nil {

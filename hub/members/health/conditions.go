@@ -111,7 +111,7 @@ type Conditions struct {
 	// CredentialsRenewed describes the expiry of the credentials; see Credentials.
 	CredentialsRenewed Condition
 	// AccountRestricted describes the admission policies for the hub's account. Its Status is empty
-	// while they are not known.
+	// until they are known.
 	AccountRestricted Condition
 	// AgentReady describes the agent of a cluster in mode Agent. Its Status is empty in
 	// mode Agentless.
@@ -203,7 +203,7 @@ func Compute(last Conditions, p Observation) Conditions {
 	}
 	switch {
 	case p.Engaged:
-		return computeEngaged(p)
+		return computeEngaged(last, p)
 	case p.Failure == nil:
 		return last
 	}
@@ -251,14 +251,14 @@ func (c *Conditions) reach(f *Failure) {
 	}
 }
 
-func computeEngaged(p Observation) Conditions {
+func computeEngaged(last Conditions, p Observation) Conditions {
 	next := Conditions{
 		Ready:             yes(v1.ReasonConnected, "the cluster is connected"),
 		Connected:         answers(),
 		Authorized:        authorized(),
 		IdentityVerified:  verified(),
 		CredentialsValid:  accepted(),
-		AccountRestricted: restricted(p),
+		AccountRestricted: restricted(last, p),
 	}
 	switch {
 	case p.SafeMode:
@@ -288,11 +288,11 @@ func computeEngaged(p Observation) Conditions {
 	return next
 }
 
-// restricted returns the condition AccountRestricted; its Status is empty if nothing is known.
-func restricted(p Observation) Condition {
+// restricted returns the condition AccountRestricted. A check without an answer leaves what the last one found.
+func restricted(last Conditions, p Observation) Condition {
 	switch {
 	case p.Restricted == nil:
-		return Condition{}
+		return last.AccountRestricted
 	case *p.Restricted:
 		return yes(v1.ReasonPoliciesInForce, "the cluster denies the hub writes in kube-system")
 	default:

@@ -252,7 +252,7 @@ func TestComputeAgents(t *testing.T) {
 }
 
 // TestAccountRestricted checks that the policies for the hub's account have a condition of their own, on
-// which Ready does not depend.
+// which Ready does not depend, and which stays until the next answer.
 func TestAccountRestricted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		restricted *bool
@@ -269,6 +269,9 @@ func TestAccountRestricted(t *testing.T) {
 			}
 			if lost := Compute(got, failed(StepReach, v1.ReasonProbeFailed)); lost.AccountRestricted != got.AccountRestricted {
 				t.Errorf("of a lost member: %+v", lost.AccountRestricted)
+			}
+			if unanswered := Compute(got, Observation{Member: "eu-1", Engaged: true}); unanswered != got {
+				t.Errorf("after a check without an answer: %+v", unanswered.AccountRestricted)
 			}
 		})
 	}
