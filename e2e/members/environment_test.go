@@ -199,7 +199,7 @@ func (e *environment) fleetOptions(t *testing.T) members.Options {
 			Permissions: members.PermissionsFrom(rules),
 		},
 		Timeouts: framework.Timeouts(),
-		Periods:  members.Periods{Retry: time.Second, Inspect: time.Second, Renew: time.Second},
+		Periods:  members.Periods{Retry: time.Second, Inspect: time.Second, Renew: time.Second, Pods: time.Second},
 	}
 }
 

@@ -44,6 +44,7 @@ func (s *suite) testRestart(t *testing.T) {
 	// Events are written in the background, after the status: this hub's must not count as the next one's.
 	s.awaitEvent(t, good, corev1.EventTypeNormal, controller.EventConnected)
 	s.awaitEvent(t, bad, corev1.EventTypeWarning, controller.EventNotReady)
+	s.awaitPodsListed(t, good)
 	hub.stop()
 
 	m := framework.Mark(t, s.Fleet)
@@ -68,6 +69,18 @@ func (s *suite) testRestart(t *testing.T) {
 	}
 	s.unregister(t, "eu-1", "bad", "after")
 	hub.stop()
+}
+
+// awaitPodsListed waits until the status of a member says what its pods request, which are listed last and at a time by
+// chance.
+func (e *environment) awaitPodsListed(t *testing.T, m *v1.MemberCluster) {
+	t.Helper()
+	framework.Await(t, e.hub, m, "the requests of the pods of "+m.Name, func(m *v1.MemberCluster) error {
+		if m.Status.Requested == nil {
+			return errors.New("are not known")
+		}
+		return nil
+	})
 }
 
 // unregister takes registrations back and waits until they are gone, while the hub
