@@ -18,9 +18,9 @@ const (
 	// again by then.
 	quietPeriod = 7 * time.Second
 	// settling is how long nothing must have been written before quietPeriod begins, so
-	// that what earlier subtests caused does not count; settlings is how often that is
-	// tried.
-	settling  = 5 * time.Second
+	// that what earlier subtests caused does not count, mere progress, which waits for 5 s,
+	// included; settlings is how often that is tried.
+	settling  = 7 * time.Second
 	settlings = 48
 )
 

@@ -1,7 +1,6 @@
 package hub_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -28,16 +27,15 @@ func (s *suite) testRestartToken(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&app.ObjectMeta, v1.ImageUpdatedAnnotation, "release-7")
 	})
 	s.AwaitApp(t, s.shop, "the token to be handled", remembered)
-	framework.Eventually(t, "the restart by the token", func(ctx context.Context) error {
-		workload := &appsv1.Deployment{}
-		if err := s.Members["eu-1"].Get(ctx, client.ObjectKey{Namespace: s.shop.Namespace, Name: s.shop.Name + "-backend"}, workload); err != nil {
-			return err
-		}
-		if got := workload.Spec.Template.Annotations[v1.RestartedAtAnnotation]; got != "release-7" {
-			return fmt.Errorf("the pods carry %q", got)
-		}
-		return nil
-	})
+	for _, name := range memberNames() {
+		workload := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name + "-backend"}}
+		framework.Await(t, s.Members[name], workload, "the restart by the token in "+name, func(d *appsv1.Deployment) error {
+			if got := d.Spec.Template.Annotations[v1.RestartedAtAnnotation]; got != "release-7" {
+				return fmt.Errorf("the pods carry %q", got)
+			}
+			return nil
+		})
+	}
 	s.AwaitRunning(t, s.shop, eu, asia, us)
 	before := framework.MarkSettled(t, s.Fleet, s.shop.Namespace, config.HubServiceAccount)
 	if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(s.shop), s.shop); err != nil {

@@ -47,6 +47,7 @@ func (s *suite) testSnapshot(t *testing.T) {
 		secret.Data[v1.KubeconfigKey] = framework.Kubeconfig(t, s.Fleet.Member("us-1"), config.HubServiceAccount)
 	})
 
+	framework.MarkSettled(t, s.Fleet, edited.Namespace, config.HubServiceAccount) // What the former hub owes is not the restored one's.
 	s.StopHub()
 	s.Restore(t, snapshot)
 	before := s.Mark(t)
