@@ -71,8 +71,8 @@ func (s *suite) interrupt(t *testing.T, p *provider) *interrupted {
 	i := &interrupted{expired: s.backup(t, p, "safe-expired")}
 	s.awaitBackup(t, p, i.expired)
 	framework.Edit(t, s.Hub, i.expired, func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionDelete })
-	// It is asked once: a request that the end of the hub interrupts may have been served, and a
-	// Backup waits for what comes of it longer than a test.
+	// It is asked seldom: a request that the end of the hub interrupts may have been served, and a
+	// Backup waits for what comes of it.
 	answer := p.throttled
 	answer.Header = answer.Header.Clone()
 	if answer.Header == nil {

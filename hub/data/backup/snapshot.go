@@ -201,7 +201,7 @@ func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1
 // mayHaveDuplicates reports whether another snapshot of the name may still turn up: after more
 // than one request, and until what they made must be visible for sure.
 func (w *work) mayHaveDuplicates(c *v1.CloudSnapshot) bool {
-	return c.Requests > 1 && c.SentTime != nil && w.now.Sub(c.SentTime.Time) < duplicateWindow
+	return c.Requests > 1 && c.SentTime != nil && w.now.Sub(c.SentTime.Time) < w.options.Waits.Scaled(duplicateWindow)
 }
 
 // readByID reads a snapshot whose ID is recorded and whose name was not found.
