@@ -30,6 +30,7 @@ const (
 // +kubebuilder:printcolumn:name="Size",type=string,JSONPath=`.status.size`
 // +kubebuilder:printcolumn:name="Taken",type=date,JSONPath=`.status.snapshotTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Step",type=string,priority=1,JSONPath=`.status.steps[-1:].name`
 // +kubebuilder:printcolumn:name="Consistency",type=string,priority=1,JSONPath=`.status.consistency`
 // +kubebuilder:printcolumn:name="Verified",type=date,priority=1,JSONPath=`.status.lastVerifiedTime`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
@@ -174,6 +175,22 @@ const (
 	ConsistencyApplication Consistency = "Application"
 )
 
+// StepStatus is a step of the work on a Backup or a Restore.
+type StepStatus struct {
+	// name is the name of the step. At most 63 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// startTime is the time at which the step was begun.
+	// +required
+	StartTime metav1.Time `json:"startTime"`
+
+	// endTime is the time at which the step was complete; absent while it is not.
+	// +optional
+	EndTime *metav1.Time `json:"endTime,omitempty"`
+}
+
 // BackupStatus is the observed state of a backup.
 type BackupStatus struct {
 	// phase is the progress of the backup: Pending, InProgress, Finalizing, Completed,
@@ -238,6 +255,14 @@ type BackupStatus struct {
 	// consistency is the consistency level that was achieved: Crash or Application.
 	// +optional
 	Consistency Consistency `json:"consistency,omitempty"`
+
+	// steps are the steps that were begun, in their order: of snapshots Begin, Snapshot, Copy and
+	// Seal, of a dump Begin, Dump, Send and Seal. A backup stands at the last one. At most 16.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Steps []StepStatus `json:"steps,omitempty"`
 
 	// startTime is the time at which work on the backup began.
 	// +optional

@@ -24,8 +24,8 @@ func (s *server) testColumns(t *testing.T) {
 		{ecommerceApps(), "eapp", both, "Name Phase Ready Clusters Regions Age", "Image Last Backup Available Stalled Rollout Message"},
 		{memberClusters(), "mcl", ours, "Name Ready Reason Scheduling Paused Provider Region Version Age", "Mode Nodes Apps Orphans Message"},
 		{cloudAccounts(), "cacc", ours, "Name Ready Reason Provider Identity Bucket Age", "Message"},
-		{backups(), "ebk", ours, "Name App Cluster Phase Size Taken Age", "Consistency Verified Message"},
-		{restores(), "erst", ours, "Name Backup Cluster Phase Age", "Message"},
+		{backups(), "ebk", ours, "Name App Cluster Phase Size Taken Age", "Step Consistency Verified Message"},
+		{restores(), "erst", ours, "Name Backup Cluster Phase Age", "Step Message"},
 		{plans(), "epl", ours, "Name Requester Ready Reason Age", "Message"},
 		{webApps(), "wa", both, "Name Phase Desired Available Age", "Image"},
 		{mySQLClusters(), "myc", both, "Name Phase Ready Version Storage Age", "Message"},
@@ -55,6 +55,7 @@ func (s *server) testColumns(t *testing.T) {
 	}
 	t.Run("cells", s.testCells)
 	t.Run("cells of a member", s.testMemberCells)
+	t.Run("cells of a backup", s.testBackupCells)
 }
 
 // testCells tests the row of a running application.
@@ -89,6 +90,24 @@ func (s *server) testCells(t *testing.T) {
 			t.Errorf("image %v, last backup %v; want shop:v3, and no backup", got[6], got[7])
 		}
 	})
+}
+
+// testBackupCells tests the rows of a backup that was not begun, and of one that stands at its second step.
+func (s *server) testBackupCells(t *testing.T) {
+	k := backups()
+	for namespace, test := range map[string]struct {
+		status string
+		want   any
+	}{
+		"column-new":    {`{}`, nil},
+		"column-copies": {`{"steps":[{"name":"Begin","startTime":"2026-11-24T08:00:00Z","endTime":"2026-11-24T08:00:01Z"},{"name":"Snapshot","startTime":"2026-11-24T08:00:01Z"}]}`, "Snapshot"},
+	} {
+		s.namespace(t, namespace)
+		s.writeStatus(t, k, s.create(t.Context(), t, k, edits{"metadata.namespace": namespace}), test.status)
+		if got := s.table(t, k, "namespaces", namespace).Rows[0].Cells[7]; got != test.want {
+			t.Errorf("%s: the step is %v, want %v", namespace, got, test.want)
+		}
+	}
 }
 
 // testMemberCells tests the rows of members that take no applications, or that the hub does not write to.

@@ -40,6 +40,7 @@ func (s *suite) awaitBackup(t *testing.T, p *provider, b *v1.Backup) []fake.Snap
 	if len(b.Status.Snapshots) != 1 || len(found) == 0 || b.Status.Phase != v1.BackupCompleted {
 		t.Fatalf("the backup is %s with %d snapshots in its status and %d in the cloud", b.Status.Phase, len(b.Status.Snapshots), len(found))
 	}
+	checkSteps(t, b.Status.Steps, "Begin", "Snapshot", "Copy", "Seal")
 	slices.SortStableFunc(found, func(a, _ fake.Snapshot) int {
 		if a.ID == b.Status.Snapshots[0].ID {
 			return -1
@@ -47,6 +48,20 @@ func (s *suite) awaitBackup(t *testing.T, p *provider, b *v1.Backup) []fake.Snap
 		return 0
 	})
 	return found
+}
+
+// checkSteps checks that these steps are recorded, and that each of them is complete.
+func checkSteps(t *testing.T, recorded []v1.StepStatus, want ...string) {
+	t.Helper()
+	var complete []string
+	for _, s := range recorded {
+		if s.EndTime != nil {
+			complete = append(complete, s.Name)
+		}
+	}
+	if diff := cmp.Diff(want, complete); diff != "" {
+		t.Errorf("steps that are complete (-want +got):\n%s", diff)
+	}
 }
 
 // testBackups makes backups on demand, one of them with copies.

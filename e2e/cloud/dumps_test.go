@@ -276,7 +276,7 @@ func (s *suite) testDumpVerification(t *testing.T) {
 		}
 		had := s.kubelets[p.member].loaded()
 		r := s.restore(t, "dump-proven-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "sent-" + p.account()}, Verify: true})
-		s.awaitVerified(t, r)
+		s.awaitVerified(t, r, "Resolve", "Load", "Prove")
 		if s.kubelets[p.member].loaded() != had {
 			t.Error("the application's database was touched")
 		}

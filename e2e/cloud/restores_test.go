@@ -139,15 +139,15 @@ func (s *suite) testVerification(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := s.restore(t, "proven-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "plain-" + p.account()}, Verify: true})
-		s.awaitVerified(t, r)
+		s.awaitVerified(t, r, "Resolve", "Import", "Bind", "Prove")
 		s.checkVerificationNamespace(t, p.member)
 		s.awaitUnclaimed(t, p, before)
 		s.checkPod(t, p.member)
 	})
 }
 
-// awaitVerified waits until a backup was proven, and everything that took is gone.
-func (s *suite) awaitVerified(t *testing.T, r *v1.Restore) {
+// awaitVerified waits until a backup was proven by these steps, and everything that took is gone.
+func (s *suite) awaitVerified(t *testing.T, r *v1.Restore, steps ...string) {
 	t.Helper()
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonVerified)
 	framework.Await(t, s.Hub, r, "what was made to be taken away", func(*v1.Restore) error {
@@ -156,6 +156,7 @@ func (s *suite) awaitVerified(t *testing.T, r *v1.Restore) {
 		}
 		return nil
 	})
+	checkSteps(t, r.Status.Steps, steps...)
 	backup := &v1.Backup{}
 	if err := s.Hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupRef.Name}, backup); err != nil {
 		t.Fatal(err)

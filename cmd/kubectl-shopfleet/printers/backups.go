@@ -21,14 +21,22 @@ func NewestFirst(backups []v1.Backup) {
 
 // Backups lists Backups.
 func Backups(backups []v1.Backup, now time.Time) *metav1.Table {
-	t := newTable([]string{"NAME", "APP", "CLUSTER", "PHASE", "SIZE", "AGE", "MESSAGE"}, "CONSISTENCY", "PLACES", "VERIFIED")
+	t := newTable([]string{"NAME", "APP", "CLUSTER", "PHASE", "SIZE", "AGE", "MESSAGE"}, "STEP", "CONSISTENCY", "PLACES", "VERIFIED")
 	for i := range backups {
 		b := &backups[i]
 		addRow(t, b,
 			b.Name, b.Spec.AppRef.Name, b.Spec.ClusterRef.Name, string(b.Status.Phase), b.Status.Size, age(now, pointInTime(b)), b.Status.Message,
-			string(b.Status.Consistency), strings.Join(places(b), ","), age(now, b.Status.LastVerifiedTime))
+			Step(b.Status.Steps), string(b.Status.Consistency), strings.Join(places(b), ","), age(now, b.Status.LastVerifiedTime))
 	}
 	return t
+}
+
+// Step returns the step at which a Backup or a Restore stands; empty before the first.
+func Step(begun []v1.StepStatus) string {
+	if len(begun) == 0 {
+		return ""
+	}
+	return begun[len(begun)-1].Name
 }
 
 // pointInTime returns the time whose state a Backup has: the time of its snapshot, or

@@ -36,18 +36,19 @@ func TestBackups(t *testing.T) {
 		backup("sent", 4, dump("backup.dump", object(v1.DumpSent))),
 		backup("snapshots", 3, func(s *v1.BackupStatus) {
 			s.Snapshots = []v1.VolumeSnapshot{{Claim: "data", CloudSnapshot: v1.CloudSnapshot{Region: "eu-west-1", State: "Ready"}}}
+			s.Steps = []v1.StepStatus{{Name: "Snapshot"}, {Name: "Copy"}}
 			s.Snapshots[0].Copies = []v1.CloudSnapshot{{Region: "us-east-1", State: "Copying"}, {Region: "us-west-2"}}
 		}),
 	}
 	NewestFirst(backups)
 	check(t, Text(Backups(backups, now()), Options{Wide: true}), `
-NAME          APP    CLUSTER   PHASE       SIZE   AGE   MESSAGE   CONSISTENCY   PLACES                                              VERIFIED
-snapshots     shop   eu-1      Completed   -      3h    -         -             eu-west-1,us-east-1 (Copying),us-west-2 (missing)   -
-sent          shop   eu-1      Completed   -      4h    -         -             claim/shop-dumps,bucket/archive                     -
-sending       shop   eu-1      Completed   -      5h    -         -             claim/shop-dumps,bucket/archive (Sending)           -
-waiting       shop   eu-1      Completed   -      6h    -         -             claim/shop-dumps,bucket/archive (waiting)           -
-local         shop   eu-1      Completed   -      7h    -         -             claim/shop-dumps                                    -
-dumping       shop   eu-1      Completed   -      8h    -         -             claim/shop-dumps (Dumping)                          -
-nothing-yet   shop   eu-1      Completed   -      9h    -         -             -                                                   -
+NAME          APP    CLUSTER   PHASE       SIZE   AGE   MESSAGE   STEP   CONSISTENCY   PLACES                                              VERIFIED
+snapshots     shop   eu-1      Completed   -      3h    -         Copy   -             eu-west-1,us-east-1 (Copying),us-west-2 (missing)   -
+sent          shop   eu-1      Completed   -      4h    -         -      -             claim/shop-dumps,bucket/archive                     -
+sending       shop   eu-1      Completed   -      5h    -         -      -             claim/shop-dumps,bucket/archive (Sending)           -
+waiting       shop   eu-1      Completed   -      6h    -         -      -             claim/shop-dumps,bucket/archive (waiting)           -
+local         shop   eu-1      Completed   -      7h    -         -      -             claim/shop-dumps                                    -
+dumping       shop   eu-1      Completed   -      8h    -         -      -             claim/shop-dumps (Dumping)                          -
+nothing-yet   shop   eu-1      Completed   -      9h    -         -      -             -                                                   -
 `)
 }

@@ -114,7 +114,7 @@ func TestACopyFailsAlone(t *testing.T) {
 			w.now = w.now.Add(tt.after)
 			w.options.Clock = testclock.NewFakeClock(w.now)
 			for range maxAttempts {
-				result, err := steps.Advance(t.Context(), []steps.Step{{Name: "MakeCopies", Run: w.makeCopies}})
+				result, err := w.makeCopies(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -105,7 +105,7 @@ func (c *crashes) whetherADumpIsSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWork(c, bucket.NewStore(testclock.NewFakeClock(now())))
 			tt.change(w)
-			result, err := steps.Advance(t.Context(), w.steps())
+			result, err := steps.Advance(t.Context(), w.steps(), &w.backup.Status.Steps, w.now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +137,7 @@ func TestHowLongADumpMayTake(t *testing.T) {
 	} {
 		w := newWork(nil, nil)
 		w.backup.Status.Dump, w.backup.Status.SnapshotTime, w.now = tt.dump, nil, now().Add(tt.after)
-		if result, err := steps.Advance(t.Context(), w.steps()); err != nil || result.Reason != tt.want {
+		if result, err := steps.Advance(t.Context(), w.steps(), &w.backup.Status.Steps, w.now); err != nil || result.Reason != tt.want {
 			t.Errorf("%s: %+v, %v", name, result, err)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	backupdump "github.com/shopfleet/shopfleet/hub/data/backup/dump"
-	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // TestTakenOfNothing checks that a good backup stays good if its database is lost later.
@@ -81,7 +80,7 @@ func TestALostDatabaseIsWaitedFor(t *testing.T) {
 		}
 	}
 	// A member that does not answer says nothing about its database.
-	if result, err := steps.Advance(t.Context(), []steps.Step{{Name: "CheckDatabase", Run: w.checkDatabase}}); result.Stops() || err != nil {
+	if result, err := w.checkDatabase(t.Context()); result.Stops() || err != nil {
 		t.Errorf("%+v, %v of a member that does not answer", result, err)
 	}
 }

@@ -72,7 +72,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
 	}
 	w.backup = w.stored.DeepCopy()
-	result, err := steps.Advance(ctx, w.steps())
+	result, err := steps.Advance(ctx, w.steps(), &w.backup.Status.Steps, w.now)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

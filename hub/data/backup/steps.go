@@ -9,13 +9,12 @@ import (
 func (w *work) steps() []steps.Step {
 	if w.backup.Spec.Method == v1.BackupDump {
 		return []steps.Step{
-			{Name: "RecordSource", Run: w.recordSource}, {Name: "MakeDump", Run: w.makeDump}, {Name: "SendDump", Run: w.sendDump},
-			{Name: "CheckDatabase", Run: w.checkDatabase},
+			{Name: "Begin", Run: w.recordSource}, {Name: "Dump", Run: w.makeDump}, {Name: "Send", Run: w.sendDump},
+			{Name: "Seal", Run: w.checkDatabase},
 		}
 	}
 	return []steps.Step{
-		{Name: "RecordSource", Run: w.recordSource}, {Name: "FindVolumes", Run: w.findVolumes},
-		{Name: "TakeSnapshots", Run: w.takeSnapshots}, {Name: "MakeCopies", Run: w.makeCopies},
-		{Name: "CheckDatabase", Run: w.checkDatabase},
+		{Name: "Begin", Run: steps.Then(w.recordSource, w.findVolumes)}, {Name: "Snapshot", Run: w.takeSnapshots},
+		{Name: "Copy", Run: w.makeCopies}, {Name: "Seal", Run: w.checkDatabase},
 	}
 }

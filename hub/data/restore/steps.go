@@ -12,28 +12,28 @@ func (w *work) steps() []steps.Step {
 	switch verify := w.restore.Spec.Verify; {
 	case w.isDump() && verify:
 		return []steps.Step{
-			inMember("FindTarget", w.findTarget), {Name: "ChooseDump", Run: w.chooseDump},
-			{Name: "LoadDump", Run: w.loadVerification}, inMember("Verify", w.verify),
+			{Name: "Resolve", Run: steps.Then(inMember(w.findTarget), w.chooseDump)},
+			{Name: "Load", Run: w.loadVerification}, {Name: "Prove", Run: inMember(w.verify)},
 		}
 	case w.isDump():
-		return []steps.Step{inMember("FindTarget", w.findTarget), {Name: "LoadDump", Run: w.loadDump}}
+		return []steps.Step{{Name: "Resolve", Run: inMember(w.findTarget)}, {Name: "Load", Run: w.loadDump}}
 	case verify:
 		return []steps.Step{
-			inMember("ChooseSnapshots", w.chooseSnapshots), inMember("CreateVolumes", w.createVolumes),
-			inMember("ReplaceClaims", w.replaceClaims), inMember("Verify", w.verify),
+			{Name: "Resolve", Run: inMember(w.chooseSnapshots)}, {Name: "Import", Run: inMember(w.createVolumes)},
+			{Name: "Bind", Run: inMember(w.replaceClaims)}, {Name: "Prove", Run: inMember(w.verify)},
 		}
 	default:
 		return []steps.Step{
-			inMember("ChooseSnapshots", w.chooseSnapshots), inMember("CreateVolumes", w.createVolumes),
-			inMember("StopDatabase", w.stopDatabase), inMember("ReplaceClaims", w.replaceClaims),
-			inMember("CopySecrets", w.copySecrets), inMember("StartDatabase", w.startDatabase),
+			{Name: "Resolve", Run: inMember(w.chooseSnapshots)}, {Name: "Import", Run: inMember(w.createVolumes)},
+			{Name: "Stop", Run: inMember(w.stopDatabase)}, {Name: "Bind", Run: inMember(w.replaceClaims)},
+			{Name: "Start", Run: steps.Then(inMember(w.copySecrets), inMember(w.startDatabase))},
 		}
 	}
 }
 
-// inMember returns a step that has no error of the hub's API server.
-func inMember(name string, run func(context.Context) steps.Result) steps.Step {
-	return steps.Step{Name: name, Run: func(ctx context.Context) (steps.Result, error) { return run(ctx), nil }}
+// inMember returns the Run of a step that has no error of the hub's API server.
+func inMember(run func(context.Context) steps.Result) func(context.Context) (steps.Result, error) {
+	return func(ctx context.Context) (steps.Result, error) { return run(ctx), nil }
 }
 
 // advance finds what the Restore works on, and runs its steps.
@@ -41,5 +41,5 @@ func (w *work) advance(ctx context.Context) (steps.Result, error) {
 	if result, err := w.find(ctx); result.Stops() || err != nil {
 		return result, err
 	}
-	return steps.Advance(ctx, w.steps())
+	return steps.Advance(ctx, w.steps(), &w.restore.Status.Steps, w.now)
 }

@@ -7,16 +7,18 @@
 // A Result is the outcome of a step that cannot continue. FromError derives it from the class
 // of a cloud's error, FromMember from the class of an API server's error in a member. Messages
 // are deterministic, because they are written to a status. Advance runs named steps in their
-// order, up to the first that is not complete.
+// order, up to the first that is not complete, and records in the status when each of them was
+// begun and complete: that is where the object stands.
 //
 // # Non-goals
 //
-// The package writes no status and retries nothing.
+// The package sends no status to the server and retries nothing.
 //
 // # Trade-offs
 //
 // Advance runs all steps from the first on every pass, so that a step looks again at what it
-// completed before. A recorded number of the current step could contradict what the member and
-// the cloud hold. The answer of a member's API server is left out of messages, because it may
+// completed before: what is recorded says where the object stands, and decides nothing, because it
+// could contradict what the member and the cloud hold. Of an object that a build without the record
+// began, the times are those of the first pass with it. The answer of a member's API server is left out of messages, because it may
 // quote a Job with a signed URL: users see the class of the error only.
 package steps

@@ -1,10 +1,8 @@
 package steps
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -134,32 +132,5 @@ func TestWaits(t *testing.T) {
 		if tt.got != tt.want {
 			t.Errorf("%s: %s, want %s", name, tt.got, tt.want)
 		}
-	}
-}
-
-func TestAdvance(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("conflict")
-	for name, tt := range map[string]struct {
-		second Result
-		err    error
-		ran    []string
-	}{
-		"complete": {ran: []string{"first", "second", "third"}},
-		"waits":    {second: RetryAfter(time.Second, "Waiting", "for it"), ran: []string{"first", "second"}},
-		"fails":    {second: Fail("Refused", "by it"), ran: []string{"first", "second"}},
-		"broken":   {err: broken, ran: []string{"first", "second"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var ran []string
-			step := func(name string, result Result, err error) Step {
-				return Step{Name: name, Run: func(context.Context) (Result, error) { ran = append(ran, name); return result, err }}
-			}
-			got, err := Advance(t.Context(), []Step{step("first", Result{}, nil), step("second", tt.second, tt.err), step("third", Result{}, nil)})
-			if got != tt.second || !errors.Is(err, tt.err) || !slices.Equal(ran, tt.ran) {
-				t.Errorf("%+v, %v after %q; want %+v, %v after %q", got, err, ran, tt.second, tt.err, tt.ran)
-			}
-		})
 	}
 }

@@ -2,8 +2,13 @@ package steps
 
 import (
 	"context"
+	"slices"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // Step is a part of the work on an object. What it has done is in the status, in the
@@ -15,9 +20,24 @@ type Step struct {
 	Run func(context.Context) (Result, error)
 }
 
-// Advance runs steps in their order, up to the first that is not complete.
-func Advance(ctx context.Context, steps []Step) (Result, error) {
-	for _, s := range steps {
+// Then returns a Run that continues with the next one when the first is complete.
+func Then(first, next func(context.Context) (Result, error)) func(context.Context) (Result, error) {
+	return func(ctx context.Context) (Result, error) {
+		if result, err := first(ctx); result.Stops() || err != nil {
+			return result, err
+		}
+		return next(ctx)
+	}
+}
+
+// Advance runs steps in their order, up to the first that is not complete, and records in the status when each of them
+// was begun and when it was complete. The record only grows: each pass runs the steps that are complete too, and one of
+// them may wait, as for the member that it reads, while the object stands where it was.
+func Advance(ctx context.Context, all []Step, recorded *[]v1.StepStatus, now time.Time) (Result, error) {
+	for _, s := range all {
+		if indexOf(*recorded, s.Name) < 0 {
+			*recorded = append(*recorded, v1.StepStatus{Name: s.Name, StartTime: metav1.NewTime(now.Truncate(time.Second))})
+		}
 		result, err := s.Run(ctx)
 		if err != nil {
 			return Result{}, err
@@ -26,6 +46,13 @@ func Advance(ctx context.Context, steps []Step) (Result, error) {
 			log.FromContext(ctx).V(1).Info("Step is not complete", "step", s.Name, "reason", result.Reason, "message", result.Message)
 			return result, nil
 		}
+		if r := &(*recorded)[indexOf(*recorded, s.Name)]; r.EndTime == nil {
+			r.EndTime = v1.Seconds(now)
+		}
 	}
 	return Result{}, nil
+}
+
+func indexOf(recorded []v1.StepStatus, name string) int {
+	return slices.IndexFunc(recorded, func(s v1.StepStatus) bool { return s.Name == name })
 }
