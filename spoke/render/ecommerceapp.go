@@ -122,6 +122,9 @@ func DatabaseClaims(app string) []string {
 	return []string{databaseOf(app).PrimaryClaim()}
 }
 
+// OtherDatabaseClaims returns the names of the claims that the pods beside the primary have or had.
+func OtherDatabaseClaims(app string) []string { return databaseOf(app).OtherClaims() }
+
 // DatabaseCronJob returns the name of the CronJob that dumps an application's database.
 func DatabaseCronJob(app string) string { return databaseOf(app).CronJobName() }
 

@@ -2,12 +2,18 @@ package restore
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
+	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // chooseSnapshots writes down which snapshots the volumes are made from, and where, once.
@@ -69,17 +75,56 @@ func missingIn(region string, b *v1.Backup, s *v1.VolumeSnapshot) steps.Result {
 // replaceable reports whether the data of a database that runs there can be replaced: by
 // data that its pods can all work with, and that has the credentials it is asked with.
 func (w *work) replaceable(ctx context.Context) steps.Result {
-	if w.targetFacts.copy == nil || w.targetFacts.copy.Spec.Database == nil {
+	if w.restore.Spec.Verify {
 		return steps.Result{}
 	}
-	if n := w.targetFacts.copy.Spec.Database.Replicas; n != nil && *n > 1 {
-		return steps.Fail(v1.ReasonInUse, "the database in %s has %d pods, and all but the first would keep the data that they have: "+
-			"set spec.database.replicas to 1, and delete the claims of the others before there are more again", w.member.Name, *n)
+	others, err := w.otherClaims(ctx, w.reader())
+	if err != nil {
+		return steps.FromMember(err, w.member.Name, "read claims and volumes")
 	}
-	if w.member.Name == w.backup.Spec.ClusterRef.Name {
+	if result := w.onlyPrimary(others); result.Stops() {
+		return result
+	}
+	copied := w.targetFacts.copy
+	if copied == nil || copied.Spec.Database == nil || w.member.Name == w.backup.Spec.ClusterRef.Name {
 		return steps.Result{}
 	}
 	return w.sameCredentials(ctx)
+}
+
+// onlyPrimary reports whether the primary alone has data: a pod that has other data goes on with it when the primary has
+// the restored, and MySQL would not notice. Others are the claims of pods beside the primary, which need not run.
+func (w *work) onlyPrimary(others []string) steps.Result {
+	then := "set spec.database.replicas to 1, delete the claims of the others"
+	if len(others) > 0 {
+		then = fmt.Sprintf("set spec.database.replicas to 1, run kubectl delete pvc -n %s %s there", w.restore.Namespace, strings.Join(others, " "))
+	}
+	if copied := w.targetFacts.copy; copied != nil && copied.Spec.Database != nil && ptr.Deref(copied.Spec.Database.Replicas, 1) > 1 {
+		return steps.Fail(v1.ReasonInUse, "the database in %s has %d pods, and all but the first would keep the data that they have: "+
+			"%s, and restore then", w.member.Name, *copied.Spec.Database.Replicas, then)
+	}
+	if len(others) > 0 {
+		return steps.Fail(v1.ReasonInUse, "former pods of the database left their data in %s, with which more pods would go on: "+
+			"%s, and restore then", w.member.Name, then)
+	}
+	return steps.Result{}
+}
+
+// otherClaims returns the claims that are there of pods of the database beside the primary.
+func (w *work) otherClaims(ctx context.Context, reader client.Reader) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	var there []string
+	for _, name := range render.OtherDatabaseClaims(w.backup.Spec.AppRef.Name) {
+		found, err := w.readClaim(ctx, reader, name)
+		if err != nil {
+			return nil, err
+		}
+		if found != nil {
+			there = append(there, name)
+		}
+	}
+	return there, nil
 }
 
 // nameOf returns the name of a volume in the cloud.

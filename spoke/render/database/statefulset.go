@@ -2,6 +2,7 @@ package database
 
 import (
 	"slices"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +47,19 @@ func (s Spec) PrimaryPod() string {
 // database.
 func (s Spec) PrimaryClaim() string {
 	return dataVolume + "-" + s.PrimaryPod()
+}
+
+// maxPods is the maximum of spec.database.replicas.
+const maxPods = 9
+
+// OtherClaims returns the names of the claims that the other pods have or had: a StatefulSet keeps them when there are
+// fewer pods.
+func (s Spec) OtherClaims() []string {
+	var names []string
+	for i := 1; i < maxPods; i++ {
+		names = append(names, dataVolume+"-"+s.StatefulSetName()+"-"+strconv.Itoa(i))
+	}
+	return names
 }
 
 // statefulSet returns the StatefulSet. All pods are started in parallel, and replaced one at a time:
