@@ -53,7 +53,7 @@ func (d Dir) beside(assets Dir) (Dir, error) {
 
 // link links to the programs of the sources; earlier sources take precedence.
 func (d Dir) link(sources ...Dir) error {
-	for _, p := range programs() {
+	for _, p := range controlPlane().programs {
 		for _, source := range sources {
 			if !source.has(p.name) {
 				continue

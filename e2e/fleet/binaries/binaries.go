@@ -30,6 +30,9 @@ const (
 	Kwok              = "kwok"
 )
 
+// Sanity is csi-test's suite, which tests storage drivers.
+const Sanity = "csi-sanity"
+
 // Dir is a folder with all programs in it.
 type Dir string
 
@@ -42,10 +45,10 @@ func (d Dir) has(program string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o100 != 0
 }
 
-// missing returns the programs that the folder lacks.
-func (d Dir) missing() []program {
+// missing returns those of the programs that the folder lacks.
+func (d Dir) missing(programs []program) []program {
 	var lacking []program
-	for _, p := range programs() {
+	for _, p := range programs {
 		if !d.has(p.name) {
 			lacking = append(lacking, p)
 		}
@@ -92,22 +95,19 @@ func (p Provider) Ensure(ctx context.Context) (Dir, error) {
 		p.Progress = io.Discard
 	}
 	assets := Dir(p.Assets)
-	if p.Assets != "" && len(assets.missing()) == 0 {
+	if p.Assets != "" && len(assets.missing(controlPlane().programs)) == 0 {
 		return assets, nil
 	}
-	pins, err := readPins()
+	pins, err := readPins(controlPlane())
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("providing the programs that are not in the folder of %s: %w", AssetsVariable, err)
 	}
 	cache, err := pins.cacheDir()
 	if err != nil {
 		return "", err
 	}
 	if p.Assets == "" || !p.usable(ctx, assets, pins) {
-		if len(cache.missing()) == 0 {
-			return cache, nil
-		}
-		return cache, p.locked(ctx, cache, func() error { return p.provide(ctx, pins, cache) })
+		return cache, p.complete(ctx, pins, cache)
 	}
 	dir, err := cache.beside(assets)
 	if err != nil {
@@ -119,6 +119,31 @@ func (p Provider) Ensure(ctx context.Context) (Dir, error) {
 		}
 		return p.provide(ctx, pins, dir)
 	})
+}
+
+// EnsureCSI returns a folder with Sanity, which is always built, because its project releases no programs. Otherwise it is like
+// Ensure.
+func EnsureCSI(ctx context.Context, progress io.Writer) (Dir, error) {
+	if progress == nil {
+		progress = io.Discard
+	}
+	pins, err := readPins(csiTools())
+	if err != nil {
+		return "", err
+	}
+	cache, err := pins.cacheDir()
+	if err != nil {
+		return "", err
+	}
+	return cache, Provider{Progress: progress}.complete(ctx, pins, cache)
+}
+
+// complete provides the programs that the cache lacks.
+func (p Provider) complete(ctx context.Context, pins pins, cache Dir) error {
+	if len(cache.missing(pins.programs)) == 0 {
+		return nil
+	}
+	return p.locked(ctx, cache, func() error { return p.provide(ctx, pins, cache) })
 }
 
 // locked creates the folder and runs do while no other process changes it.
@@ -138,13 +163,13 @@ func (p Provider) locked(ctx context.Context, dir Dir, do func() error) error {
 // provide downloads or builds the programs that the folder lacks. The caller holds the
 // lock; another process may have provided them while this one waited for it.
 func (p Provider) provide(ctx context.Context, pins pins, dir Dir) error {
-	if lacking := dir.missing(); p.Releases != nil && len(lacking) > 0 {
+	if lacking := dir.missing(pins.programs); p.Releases != nil && len(lacking) > 0 {
 		t := transfer{Releases: *p.Releases, pins: pins, dir: dir, progress: p.Progress}
 		if err := t.download(ctx, lacking); err != nil {
 			return err
 		}
 	}
-	lacking := dir.missing()
+	lacking := dir.missing(pins.programs)
 	if len(lacking) == 0 {
 		return nil
 	}

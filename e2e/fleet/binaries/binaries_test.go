@@ -112,6 +112,29 @@ sigs.k8s.io/kwok/cmd/kwok
 	}
 }
 
+func TestEnsureCSIBuildsOnce(t *testing.T) {
+	built := fakeGo(t, succeed)
+	t.Setenv(binaries.AssetsVariable, t.TempDir()) // It is for control planes.
+	var dirs [2]binaries.Dir
+	var group sync.WaitGroup
+	for i := range dirs {
+		group.Go(func() {
+			var err error
+			if dirs[i], err = binaries.EnsureCSI(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	want := "github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity\n"
+	if diff := cmp.Diff(want, read(t, built)); diff != "" {
+		t.Errorf("built (-want +got):\n%s", diff)
+	}
+	if info, err := os.Stat(dirs[0].Path(binaries.Sanity)); err != nil || info.Mode()&0o100 == 0 || dirs[0] != dirs[1] {
+		t.Errorf("folders %q, error %v", dirs, err)
+	}
+}
+
 func TestEnsureShowsWhatFails(t *testing.T) {
 	fakeGo(t, `echo some/package; echo "go: downloading some/module v1.0.0"; echo the compiler has a reason; exit 1`)
 	var progress strings.Builder

@@ -30,18 +30,6 @@ type program struct {
 	output string
 }
 
-func programs() []program {
-	const commands = kubernetesModule + "/cmd/"
-	return []program{
-		{name: Etcd, source: etcdModule, output: "server"},
-		{name: APIServer, source: commands + APIServer},
-		{name: ControllerManager, source: commands + ControllerManager},
-		{name: Scheduler, source: commands + Scheduler},
-		{name: Kubectl, source: commands + Kubectl},
-		{name: Kwok, source: kwokModule + "/cmd/" + Kwok},
-	}
-}
-
 // linkerFlags sets the version of the programs, as a release build does: clients compare
 // it, and a server without one refuses to serve some features.
 func linkerFlags(version string) string {
@@ -94,7 +82,7 @@ func build(ctx context.Context, o order) error {
 
 func (o order) command(ctx context.Context, folder string, output io.Writer) *exec.Cmd {
 	// With the same -trimpath and CGO_ENABLED, the build shares its cache with go run, go test and go build.
-	flags := []string{"build", "-v", "-ldflags", linkerFlags(o.pins.versions[kubernetesModule]), "-o", folder + string(filepath.Separator)}
+	flags := []string{"build", "-v", "-ldflags", o.pins.linkerFlags(), "-o", folder + string(filepath.Separator)}
 	sources := make([]string, 0, len(o.programs))
 	for _, p := range o.programs {
 		sources = append(sources, p.source)

@@ -1,5 +1,5 @@
 // Package binaries provides the programs that a fleet runs: etcd, the Kubernetes
-// control plane, kubectl and KWOK.
+// control plane, kubectl and KWOK; and the suite that tests storage drivers.
 //
 // # Purpose
 //
@@ -7,6 +7,8 @@
 // KUBEBUILDER_ASSETS names, downloads the released ones of the pinned versions and compares
 // them with their published checksums, and builds the others from source. This happens once
 // per machine and set of pins, and reports progress.
+//
+// EnsureCSI returns a folder with csi-test's suite.
 //
 // # Non-goals
 //
@@ -22,5 +24,6 @@
 // machine without them notices within five seconds and builds, which needs only a Go module
 // proxy. A build has the versions of dependencies that Shopfleet itself has, not those of
 // the release: the go command then compiles each package once for the control plane, the
-// product and its tests. For the same reason it uses the go command's default settings.
+// product and its tests. For the same reason it uses the go command's default settings. What
+// belongs to CSI needs newer modules, and has pins of its own.
 package binaries

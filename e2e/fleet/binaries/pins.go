@@ -10,20 +10,12 @@ import (
 	"strings"
 )
 
-const (
-	// pinsModule is the module whose go.mod pins what is built.
-	pinsModule = "e2e/fleet/controlplane"
+// hashLength is the number of hex digits that distinguish two sets of pins.
+const hashLength = 12
 
-	kubernetesModule = "k8s.io/kubernetes"
-	etcdModule       = "go.etcd.io/etcd/server/v3"
-	kwokModule       = "sigs.k8s.io/kwok"
-
-	// hashLength is the number of hex digits that distinguish two sets of pins.
-	hashLength = 12
-)
-
-// pins are the versions of the programs.
+// pins are the versions of a set of programs.
 type pins struct {
+	set
 	// folder contains go.mod and go.sum.
 	folder string
 	// versions maps modules to their versions.
@@ -34,25 +26,24 @@ type pins struct {
 
 // readPins reads the pins of the repository that contains the working folder: tests
 // run in the folder of their package.
-func readPins() (pins, error) {
+func readPins(s set) (pins, error) {
 	start, err := os.Getwd()
 	if err != nil {
 		return pins{}, fmt.Errorf("finding the working folder: %w", err)
 	}
 	for dir := start; ; dir = filepath.Dir(dir) {
-		folder := filepath.Join(dir, pinsModule)
+		folder := filepath.Join(dir, s.folder)
 		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
-			return parsePins(folder)
+			return s.parsePins(folder)
 		}
 		if dir == filepath.Dir(dir) {
-			return pins{}, fmt.Errorf("finding %q in a folder above %q: run inside the repository, or set %s to a folder with all programs: %w",
-				pinsModule, start, AssetsVariable, os.ErrNotExist)
+			return pins{}, fmt.Errorf("finding %q in a folder above %q: run inside the repository: %w", s.folder, start, os.ErrNotExist)
 		}
 	}
 }
 
-func parsePins(folder string) (pins, error) {
-	p := pins{folder: folder, versions: map[string]string{}}
+func (s set) parsePins(folder string) (pins, error) {
+	p := pins{set: s, folder: folder, versions: map[string]string{}}
 	sum := sha256.New()
 	for _, name := range []string{"go.mod", "go.sum"} {
 		raw, err := os.ReadFile(filepath.Join(folder, name))
@@ -69,13 +60,18 @@ func parsePins(folder string) (pins, error) {
 			}
 		}
 	}
-	for _, module := range []string{kubernetesModule, etcdModule, kwokModule} {
+	for _, module := range s.modules {
 		if p.versions[module] == "" {
 			return pins{}, fmt.Errorf("reading the pinned versions: %q does not require %s", folder, module)
 		}
 	}
 	p.hash = hex.EncodeToString(sum.Sum(nil))
 	return p, nil
+}
+
+// linkerFlags returns the flags with which the programs are linked.
+func (p pins) linkerFlags() string {
+	return linkerFlags(p.versions[kubernetesModule])
 }
 
 // cacheDir returns the folder named after everything that decides what is in it.
@@ -89,7 +85,7 @@ func (p pins) cacheDir() (Dir, error) {
 		cache = filepath.Join(home, ".cache")
 	}
 	key := shortHash(runtime.GOOS, runtime.GOARCH, linkerFlags("VERSION"), p.hash)
-	return Dir(filepath.Join(cache, "shopfleet", p.versions[kubernetesModule]+"-"+key)), nil
+	return Dir(filepath.Join(cache, "shopfleet", p.versions[p.modules[0]]+"-"+key)), nil
 }
 
 func shortHash(parts ...string) string {

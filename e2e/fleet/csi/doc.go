@@ -7,7 +7,7 @@
 //     and the reclaim policy that the real driver writes.
 //   - SimulatedDriver makes volumes as soon as the volume controller asks for them, grows them,
 //     deletes those that are released and not to be kept, and attaches them to nodes.
-//   - New leaves in the cluster what the installation of the driver does: its CSIDriver,
+//   - Install leaves in the cluster what the installation of the driver does: its CSIDriver,
 //     its label on each node, and CSINodes.
 //
 // The cluster must be Driverless, so that no other provisioner provides volumes:
@@ -18,8 +18,8 @@
 //
 // # Non-goals
 //
-// No data: a volume is a record in the fake. No VolumeSnapshots, no clones, and no nodes
-// that start later than the driver.
+// No data: a volume is a record in the fake. No VolumeSnapshots: package driver serves the same
+// drivers to the real controllers. No clones, and no nodes that start later than the driver.
 //
 // # Trade-offs
 //

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -18,10 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
-
-// attachedByController makes the volume controller attach volumes to a node; a kubelet
-// sets it itself.
-const attachedByController = "volumes.kubernetes.io/controller-managed-attach-detach"
 
 // SimulatedDriver simulates a driver in one cluster.
 type SimulatedDriver struct {
@@ -45,10 +40,10 @@ func New(ctx context.Context, admin *rest.Config, driver Driver) (*SimulatedDriv
 	if err != nil {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
-	s := &SimulatedDriver{driver: driver, mgr: mgr, client: mgr.GetClient()}
-	if err := s.install(ctx); err != nil {
+	if err := Install(ctx, admin, driver); err != nil {
 		return nil, err
 	}
+	s := &SimulatedDriver{driver: driver, mgr: mgr, client: mgr.GetClient()}
 	return s, s.watch()
 }
 
@@ -82,51 +77,4 @@ func (s *SimulatedDriver) watch() error {
 		}
 	}
 	return nil
-}
-
-// install creates the objects that the driver's installation would.
-func (s *SimulatedDriver) install(ctx context.Context) error {
-	reader := s.mgr.GetAPIReader()
-	driver := &storagev1.CSIDriver{
-		ObjectMeta: metav1.ObjectMeta{Name: s.driver.name},
-		Spec:       storagev1.CSIDriverSpec{AttachRequired: new(true)},
-	}
-	if err := s.client.Create(ctx, driver); unlessExists(err) != nil {
-		return fmt.Errorf("installing the driver: %w", err)
-	}
-	nodes := &corev1.NodeList{}
-	if err := reader.List(ctx, nodes); err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
-	}
-	for i := range nodes.Items {
-		if err := s.installOn(ctx, &nodes.Items[i]); err != nil {
-			return fmt.Errorf("installing the driver on node %q: %w", nodes.Items[i].Name, err)
-		}
-	}
-	return nil
-}
-
-func (s *SimulatedDriver) installOn(ctx context.Context, node *corev1.Node) error {
-	before := node.DeepCopy()
-	node.Labels[s.driver.topology] = node.Labels[corev1.LabelTopologyZone]
-	metav1.SetMetaDataAnnotation(&node.ObjectMeta, attachedByController, "true")
-	if err := s.client.Patch(ctx, node, client.MergeFrom(before)); err != nil {
-		return err
-	}
-	on := &storagev1.CSINode{
-		ObjectMeta: metav1.ObjectMeta{Name: node.Name, OwnerReferences: []metav1.OwnerReference{
-			{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID},
-		}},
-		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
-			{Name: s.driver.name, NodeID: node.Name, TopologyKeys: []string{s.driver.topology}},
-		}},
-	}
-	return unlessExists(s.client.Create(ctx, on))
-}
-
-func unlessExists(err error) error {
-	if apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	return err
 }

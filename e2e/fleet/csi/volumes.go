@@ -51,9 +51,9 @@ func (s *SimulatedDriver) provide(ctx context.Context, request reconcile.Request
 		return err
 	}
 	size := rounded(claim.Spec.Resources.Requests[corev1.ResourceStorage])
-	handle, err := s.driver.provision(volume{
-		name: name, zone: zone, sizeBytes: size.Value(), parameters: class.Parameters,
-		tags: map[string]string{
+	handle, err := s.driver.Provision(Volume{
+		Name: name, Zone: zone, SizeBytes: size.Value(), Parameters: class.Parameters,
+		Tags: map[string]string{
 			"kubernetes.io/created-for/pvc/namespace": claim.Namespace, "kubernetes.io/created-for/pvc/name": claim.Name,
 		},
 	})
