@@ -227,7 +227,7 @@ vulncheck: $(GOVULNCHECK) ## Search the modules and tools for known vulnerabilit
 ##@ Test
 
 .PHONY: test
-test: binaries $(GOTESTSUM) ## Run all tests, on real control planes and databases.
+test: binaries-csi $(GOTESTSUM) ## Run all tests, on real control planes and databases.
 	@$(call runTests,test,pkgname-and-test-fails,-p $(PARALLEL) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) $(LONGEST) ./...)
 	@cd $(SHOP) && $(call runTests,shop,pkgname-and-test-fails,$(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...)
 
@@ -325,6 +325,10 @@ instruments: ## Run two mutants and short samples of bench and isolation, and sh
 .PHONY: binaries
 binaries: ## Download or build the control plane for the tests and the demo, once.
 	$(FLEET) binaries
+
+.PHONY: binaries-csi
+binaries-csi: ## The same, and the controllers of storage drivers, which are built once.
+	$(FLEET) binaries --csi
 
 .PHONY: fleet
 fleet: binaries ## Start a hub and members as control planes on this machine, without Shopfleet.

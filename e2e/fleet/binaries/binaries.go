@@ -30,8 +30,13 @@ const (
 	Kwok              = "kwok"
 )
 
-// Sanity is csi-test's suite, which tests storage drivers.
-const Sanity = "csi-sanity"
+// The controllers that work for a storage driver in a cluster, and the suite that tests drivers.
+const (
+	SnapshotController = "snapshot-controller"
+	Snapshotter        = "csi-snapshotter"
+	Provisioner        = "csi-provisioner"
+	Sanity             = "csi-sanity"
+)
 
 // Dir is a folder with all programs in it.
 type Dir string
@@ -121,8 +126,8 @@ func (p Provider) Ensure(ctx context.Context) (Dir, error) {
 	})
 }
 
-// EnsureCSI returns a folder with Sanity, which is always built, because its project releases no programs. Otherwise it is like
-// Ensure.
+// EnsureCSI returns a folder with the controllers that work for a storage driver, and with the suite that tests drivers. They
+// are always built, because their projects release images alone. Otherwise it is like Ensure.
 func EnsureCSI(ctx context.Context, progress io.Writer) (Dir, error) {
 	if progress == nil {
 		progress = io.Discard

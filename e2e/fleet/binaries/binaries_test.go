@@ -126,11 +126,15 @@ func TestEnsureCSIBuildsOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	want := "github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity\n"
+	want := `github.com/kubernetes-csi/external-snapshotter/v8/cmd/snapshot-controller
+github.com/kubernetes-csi/external-snapshotter/v8/cmd/csi-snapshotter
+github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner
+github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity
+`
 	if diff := cmp.Diff(want, read(t, built)); diff != "" {
 		t.Errorf("built (-want +got):\n%s", diff)
 	}
-	if info, err := os.Stat(dirs[0].Path(binaries.Sanity)); err != nil || info.Mode()&0o100 == 0 || dirs[0] != dirs[1] {
+	if info, err := os.Stat(dirs[0].Path(binaries.Provisioner)); err != nil || info.Mode()&0o100 == 0 || dirs[0] != dirs[1] {
 		t.Errorf("folders %q, error %v", dirs, err)
 	}
 }

@@ -1,5 +1,5 @@
 // Package binaries provides the programs that a fleet runs: etcd, the Kubernetes
-// control plane, kubectl and KWOK; and the suite that tests storage drivers.
+// control plane, kubectl and KWOK; and the controllers that work for a storage driver.
 //
 // # Purpose
 //
@@ -8,7 +8,8 @@
 // them with their published checksums, and builds the others from source. This happens once
 // per machine and set of pins, and reports progress.
 //
-// EnsureCSI returns a folder with csi-test's suite.
+// EnsureCSI returns a folder with snapshot-controller, csi-snapshotter, csi-provisioner
+// and csi-test's suite, and SnapshotDefinitions the definitions that belong to them.
 //
 // # Non-goals
 //
@@ -24,6 +25,6 @@
 // machine without them notices within five seconds and builds, which needs only a Go module
 // proxy. A build has the versions of dependencies that Shopfleet itself has, not those of
 // the release: the go command then compiles each package once for the control plane, the
-// product and its tests. For the same reason it uses the go command's default settings. What
-// belongs to CSI needs newer modules, and has pins of its own.
+// product and its tests. For the same reason it uses the go command's default settings. The
+// controllers need a newer Kubernetes, so that they have pins of their own and share nothing.
 package binaries

@@ -5,7 +5,10 @@ const (
 	etcdModule       = "go.etcd.io/etcd/server/v3"
 	kwokModule       = "sigs.k8s.io/kwok"
 
-	sanityModule = "github.com/kubernetes-csi/csi-test/v5"
+	provisionerModule = "github.com/kubernetes-csi/external-provisioner/v6"
+	snapshotterModule = "github.com/kubernetes-csi/external-snapshotter/v8"
+	definitionsModule = "github.com/kubernetes-csi/external-snapshotter/client/v8"
+	sanityModule      = "github.com/kubernetes-csi/csi-test/v5"
 )
 
 // set describes programs that are built together from the versions that one module pins.
@@ -34,7 +37,12 @@ func controlPlane() set {
 
 func csiTools() set {
 	return set{
-		folder: "e2e/fleet/csi/tools", modules: []string{sanityModule},
-		programs: []program{{name: Sanity, source: sanityModule + "/cmd/" + Sanity}},
+		folder: "e2e/fleet/csi/tools", modules: []string{snapshotterModule, provisionerModule, definitionsModule, sanityModule},
+		programs: []program{
+			{name: SnapshotController, source: snapshotterModule + "/cmd/" + SnapshotController},
+			{name: Snapshotter, source: snapshotterModule + "/cmd/" + Snapshotter},
+			{name: Provisioner, source: provisionerModule + "/cmd/" + Provisioner},
+			{name: Sanity, source: sanityModule + "/cmd/" + Sanity},
+		},
 	}
 }

@@ -254,7 +254,8 @@ func open(dir string) (*fleet.Fleet, error) {
 }
 
 func newBinaries() *cobra.Command {
-	return &cobra.Command{
+	var withCSI bool
+	command := &cobra.Command{
 		Use:   "binaries",
 		Short: "Print the folder with etcd, kube-apiserver, kubectl and the others; download or build them first if needed",
 		Args:  cobra.NoArgs,
@@ -264,8 +265,15 @@ func newBinaries() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if withCSI {
+				if _, err := binaries.EnsureCSI(command.Context(), command.ErrOrStderr()); err != nil {
+					return err
+				}
+			}
 			_, err = fmt.Fprintln(command.OutOrStdout(), dir)
 			return err
 		},
 	}
+	command.Flags().BoolVar(&withCSI, "csi", false, "build the controllers of storage drivers, and the suite that tests drivers, too")
+	return command
 }

@@ -1,12 +1,19 @@
-// Package driver serves the volumes and snapshots of a fake cloud as a CSI driver.
+// Package driver serves the volumes and snapshots of a fake cloud as a CSI driver, and runs the controllers of Kubernetes
+// CSI that call it beside a cluster of a fleet.
 //
 // # Purpose
 //
-// Listen serves CSI over a unix socket, as the drivers of the three clouds do: with LIST_SNAPSHOTS, so that a handle that does
-// not exist is never ready, and with zones. A Cloud says what the driver's identity may see and delete, and where volumes can
-// be: EBS, PD and AzureDisk refuse what the real drivers or their permissions refuse.
+//   - Listen serves CSI over a unix socket, as the drivers of the three clouds do: with LIST_SNAPSHOTS, so that a handle that
+//     does not exist is never ready, and with zones. A Cloud says what the driver's identity may see and delete, and where
+//     volumes can be: EBS, PD and AzureDisk refuse what the real drivers or their permissions refuse.
+//   - StartControllers runs snapshot-controller, csi-snapshotter and csi-provisioner, and installs the definitions of
+//     snapshots. They are as real as the control plane: a VolumeSnapshotContent with a handle of the cloud becomes ready,
+//     and a claim with that data source gets a volume.
+//
+// The cluster must be Driverless:
 //
 //	listening, err := driver.Listen(ctx, driver.Options{Driver: disks, Cloud: driver.EBS{…}, Zones: zones})
+//	controllers, err := driver.StartControllers(ctx, member, listening, progress)
 //
 // # Non-goals
 //
@@ -15,5 +22,6 @@
 //
 // # Trade-offs
 //
-// What Amazon's, Google's and Azure's drivers do is taken from their sources and documentation; no real account has shown it.
+// The controllers have an administrator's permissions, not those of the real installation. What Amazon's, Google's and
+// Azure's drivers do is taken from their sources and documentation; no real account has shown it.
 package driver

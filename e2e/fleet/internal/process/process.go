@@ -19,6 +19,8 @@ type Command struct {
 	// Path is the binary, Args its arguments without the binary's name.
 	Path string
 	Args []string
+	// Env holds variables in addition to those of the calling process, of which it replaces some.
+	Env []string
 	// Dir is the working folder.
 	Dir string
 	// Log is the file that receives standard output and standard error. It is
@@ -56,6 +58,7 @@ func Start(command Command) (ID, error) {
 	cmd := &exec.Cmd{
 		Path:        command.Path,
 		Args:        append([]string{command.Path}, command.Args...),
+		Env:         append(os.Environ(), command.Env...),
 		Dir:         command.Dir,
 		Stdout:      log,
 		Stderr:      log,

@@ -73,6 +73,27 @@ func TestOutputGoesToTheLog(t *testing.T) {
 	}
 }
 
+func TestVariablesReplaceThoseOfTheCaller(t *testing.T) {
+	t.Setenv("KUBECONFIG", "of-the-user")
+	log := filepath.Join(t.TempDir(), "log")
+	id, err := process.Start(process.Command{
+		Path: "/bin/sh", Args: []string{"-c", "echo $KUBECONFIG ${PATH:+path}"}, Env: []string{"KUBECONFIG=of-the-fleet"}, Log: log, Tied: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := id.Await(t.Context(), process.Gone); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("of-the-fleet path\n", string(raw)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAnotherProcessWithTheNumberIsLeftAlone(t *testing.T) {
 	id, _ := startShell(t, "exec sleep 600", true)
 	earlier := process.ID{PID: id.PID, Started: "1"}
