@@ -86,7 +86,7 @@ func effectfulArchPackages() []archPackage {
 		{path: "cloud/azure", layer: layerAdapters, sdk: "github.com/Azure/"},
 		{path: "hub/members", layer: layerAdapters, also: []string{"spoke/runtime"}},
 		{path: "hub/app/recovery/store", layer: layerAdapters},
-		{path: "hub/app/state", layer: layerAdapters},
+		{path: "hub/app/state", layer: layerAdapters, also: []string{"spoke/runtime"}}, // Paces statuses as the spoke does.
 		{path: "hub/app/revisions", layer: layerAdapters},
 		{path: "hub/metrics", layer: layerAdapters},
 		{path: "hub/data/accounts", layer: layerAdapters},

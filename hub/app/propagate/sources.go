@@ -6,13 +6,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/state"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -21,7 +21,6 @@ const (
 	// permission to list all Secrets of a namespace.
 	sourcePeriod  = 5 * time.Minute
 	problemPeriod = time.Minute
-	sourceJitter  = 0.3
 )
 
 // Observe records which objects the clusters of an application need: those that its spec lists, and the revisions that
@@ -89,7 +88,7 @@ func (d *Dispatcher) read(ctx context.Context, app *v1.EcommerceApp, former stat
 		}
 		next.All = append(next.All, found)
 	}
-	next.Due = d.Clock.Now().Add(wait.Jitter(d.Waits.Scaled(period), sourceJitter))
+	next.Due = d.Clock.Now().Add(retry.Jitter(d.Waits.Scaled(period)))
 	return next
 }
 

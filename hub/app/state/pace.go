@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // StatusWritten records that the status of an application was written.
@@ -17,7 +18,7 @@ func (s *State) StatusWritten(key types.NamespacedName) {
 }
 
 // UntilStatus returns how long the status of an application waits so that it is written once in a period; 0 if it is
-// written now. The time stored is that of the last write by an earlier process, and says nothing if its clock was ahead.
+// written now. The time stored is that of the last write by an earlier process.
 func (s *State) UntilStatus(key types.NamespacedName, stored time.Time, period time.Duration) time.Duration {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -25,10 +26,7 @@ func (s *State) UntilStatus(key types.NamespacedName, stored time.Time, period t
 	if last.IsZero() {
 		last = stored
 	}
-	if passed := s.clock.Since(last); passed >= 0 {
-		return max(period-passed, 0)
-	}
-	return 0
+	return retry.UntilNext(s.clock.Now(), last, period)
 }
 
 // Ahead returns the Decision about an application whose clusters are recorded in its metadata and not in its status yet;

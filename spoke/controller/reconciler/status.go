@@ -20,9 +20,9 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
-// progressEvery is the minimum time between status writes that only report progress: they would take the time of the API
+// progressPeriod is the minimum time between status writes that only report progress: they would take the time of the API
 // server away from what they report.
-const progressEvery = 5 * time.Second
+const progressPeriod = 5 * time.Second
 
 // report writes the status if it changed.
 func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
@@ -62,7 +62,7 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	if equality.Semantic.DeepEqual(before, p.object) {
 		return
 	}
-	if due := r.holdFor(before, p.object, now); due > 0 {
+	if due := r.delay(before, p.object, now); due > 0 {
 		p.statusDue = due
 		return
 	}
@@ -133,15 +133,13 @@ func countClaims[T client.Object](p *pass[T]) (claims, bound int) {
 	return claims, bound
 }
 
-// holdFor returns how long to delay a new status that only reports progress since a recent write. It is written at once if
-// the result is not positive.
-func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration {
+// delay returns how long a new status waits that only reports progress since a recent write; 0 if it is written now.
+func (r *reconciler[T]) delay(before, after T, now metav1.Time) time.Duration {
 	last := *r.kind.Status(before).LastUpdated
-	// A process whose clock was ahead may have written it: its time says nothing.
-	if last == nil || last.After(now.Time) || !r.isMinor(before, after) {
+	if last == nil || !r.isMinor(before, after) {
 		return 0
 	}
-	return progressEvery - now.Sub(last.Time)
+	return retry.UntilNext(now.Time, last.Time, progressPeriod)
 }
 
 // isMinor reports whether only numbers, messages, the reason for not being ready and the parts that

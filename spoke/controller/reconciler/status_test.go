@@ -9,8 +9,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestHoldFor changes a status some time after it was written.
-func TestHoldFor(t *testing.T) {
+// TestDelay changes a status some time after it was written.
+func TestDelay(t *testing.T) {
 	t.Parallel()
 	message := func(s *v1.EcommerceAppStatus) { s.Message = "1 of 2" }
 	for name, tt := range map[string]struct {
@@ -40,7 +40,7 @@ func TestHoldFor(t *testing.T) {
 			before := &v1.EcommerceApp{Status: v1.EcommerceAppStatus{Phase: v1.PhaseCreating, LastUpdated: &last}}
 			after := before.DeepCopy()
 			tt.change(&after.Status)
-			if got := r.holdFor(before, after, metav1.NewTime(last.Add(tt.after))); got != tt.want {
+			if got := r.delay(before, after, metav1.NewTime(last.Add(tt.after))); got != tt.want {
 				t.Errorf("it is written in %s, want %s", got, tt.want)
 			}
 		})

@@ -10,7 +10,7 @@ func TestWaits(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ got, want time.Duration }{
 		"resync":                {resync, 10 * time.Minute},
-		"progress":              {progressEvery, 5 * time.Second},
+		"progress":              {progressPeriod, 5 * time.Second},
 		"terminating namespace": {terminatingFor, 5 * time.Second},
 	} {
 		if tt.got != tt.want {

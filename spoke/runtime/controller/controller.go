@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // Defaults of a Controller.
@@ -21,9 +22,6 @@ const (
 	defaultLastRetry  = 5 * time.Minute
 	// DefaultResync is the default of Controller.Resync.
 	DefaultResync = 10 * time.Minute
-	// jitterFactor spreads retries and resyncs, so that what failed together does not
-	// come back together.
-	jitterFactor = 0.3
 	// syncTimeout is how long sources may take until a controller starts. Those of the spoke wait up to five
 	// minutes for the kinds that a cluster need not have, and start then.
 	syncTimeout = 10 * time.Minute
@@ -155,7 +153,7 @@ func (c Controller) resync(ctx context.Context, logger logr.Logger) (end func())
 	var mu sync.Mutex
 	var timer *time.Timer
 	ended := false
-	period := func() time.Duration { return wait.Jitter(c.Resync, jitterFactor) }
+	period := func() time.Duration { return retry.Jitter(c.Resync) }
 	mu.Lock()
 	defer mu.Unlock()
 	timer = time.AfterFunc(period(), func() {
@@ -192,5 +190,5 @@ func NewRateLimiter[T comparable](first, last time.Duration) workqueue.TypedRate
 
 // When returns the delay of the next attempt.
 func (r rateLimiter[T]) When(item T) time.Duration {
-	return wait.Jitter(r.TypedRateLimiter.When(item), jitterFactor)
+	return retry.Jitter(r.TypedRateLimiter.When(item))
 }

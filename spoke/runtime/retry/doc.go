@@ -4,9 +4,10 @@
 //
 //   - Conflicts turns the policy of package apierror into the result of a reconciler, and
 //     lets the wait grow while conflicts repeat.
+//   - UntilNext paces writes of which there is to be one in a period.
 //   - Sooner chooses between two waits, and MergeFromLocked makes the patches that end in a conflict.
-//   - Waits spreads attempts, so that what failed together does not come back together, and
-//     shortens them for tests.
+//   - Jitter spreads attempts, so that what failed together does not come back together, and
+//     Waits shortens them for tests.
 //
 // # Non-goals
 //

@@ -7,8 +7,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// jitterFactor spreads attempts.
+// jitterFactor is how much of a wait is added to it at most.
 const jitterFactor = 0.3
+
+// Jitter returns a wait with up to 30 % more by chance, so that what failed, or was looked at, together does not come back
+// together.
+func Jitter(d time.Duration) time.Duration { return wait.Jitter(d, jitterFactor) }
 
 // Waits changes how long controllers wait before they look again at what no watch
 // reports. They take the times themselves from constants. The zero value leaves these as
@@ -41,8 +45,7 @@ func Sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// Later asks for another attempt after about the given time. It adds up to 30 % by
-// chance, so that what failed together does not try again together.
+// Later asks for another attempt after about the given time, with Jitter.
 func (w Waits) Later(d time.Duration) reconcile.Result {
-	return reconcile.Result{RequeueAfter: wait.Jitter(w.Scaled(d), jitterFactor)}
+	return reconcile.Result{RequeueAfter: Jitter(w.Scaled(d))}
 }
