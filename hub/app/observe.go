@@ -104,7 +104,9 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 	return in, nil
 }
 
-// entriesOf returns an entry for each cluster that may have got a copy by a Decision that no status has yet.
+// entriesOf returns an entry for each cluster that may have got a copy by a Decision that no status has yet. The metadata
+// lists them too, with those that have left since, and without the origins that wait for the user: of a cluster that is
+// not connected its origin would be lost, and the copies of others not wait for it any more.
 func entriesOf(d *state.Decision) []v1.ClusterStatus {
 	entries := make([]v1.ClusterStatus, 0, len(d.Orders))
 	for _, name := range slices.Sorted(maps.Keys(d.Orders)) {
