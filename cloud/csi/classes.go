@@ -93,8 +93,10 @@ func AppClass(c Cluster, config v1.CloudConfig) (*storagev1.StorageClass, error)
 	return class, nil
 }
 
-// ClassOf returns the class that the volumes of an application get in a cluster, nil for
-// the default class; see ClassName.
+// ClassOf returns the class that the volumes of an application get in a cluster: AppClass's if there is
+// one, else the profile's. It returns nil for the cluster's default class: on clusters of the provider other, and
+// without a profile or configuration. It ignores a storageClassName, which takes precedence, and
+// existing volumes, which keep their class.
 func ClassOf(c Cluster, profile v1.StorageProfile, config v1.CloudConfig) (*storagev1.StorageClass, error) {
 	class, err := AppClass(c, config)
 	if err != nil || class != nil || profile == "" {
@@ -111,18 +113,6 @@ func ClassOf(c Cluster, profile v1.StorageProfile, config v1.CloudConfig) (*stor
 	}
 	_, err = profiled(c.Provider, profile)
 	return nil, err
-}
-
-// ClassName returns the name of the class that the volumes of an application get in a
-// cluster: AppClass's if there is one, else the profile's. Empty selects the cluster's
-// default class: on clusters of the provider other, and without a profile or configuration. It ignores
-// a storageClassName, which takes precedence, and existing volumes, which keep their class.
-func ClassName(c Cluster, profile v1.StorageProfile, config v1.CloudConfig) (string, error) {
-	class, err := ClassOf(c, profile, config)
-	if err != nil || class == nil {
-		return "", err
-	}
-	return class.Name, nil
 }
 
 // storageClass returns a class whose name follows what cannot be changed in it.

@@ -135,7 +135,7 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-func TestClassName(t *testing.T) {
+func TestClassOf(t *testing.T) {
 	t.Parallel()
 	aws := clusters()["aws"]
 	set, err := Classes(aws)
@@ -143,7 +143,7 @@ func TestClassName(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range set.Profiles {
-		if got, err := ClassName(aws, p.Profile, v1.CloudConfig{}); err != nil || got != p.Class.Name {
+		if got, err := className(aws, p.Profile, v1.CloudConfig{}); err != nil || got != p.Class.Name {
 			t.Errorf("profile %s: %q, %v; want %q", p.Profile, got, err, p.Class.Name)
 		}
 	}
@@ -166,19 +166,28 @@ func TestClassName(t *testing.T) {
 		"nothing asked for, no driver":    {bare, "", v1.CloudConfig{}, ""},
 		"another provider":                {local, v1.StorageFast, everything(), ""},
 	} {
-		if got, err := ClassName(tt.cluster, tt.profile, tt.config); err != nil || got != tt.want {
+		if got, err := className(tt.cluster, tt.profile, tt.config); err != nil || got != tt.want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, tt.want)
 		}
 	}
-	if _, err := ClassName(bare, v1.StorageFast, v1.CloudConfig{}); !errors.Is(err, ErrDriverMissing) {
+	if _, err := className(bare, v1.StorageFast, v1.CloudConfig{}); !errors.Is(err, ErrDriverMissing) {
 		t.Errorf("a profile without a driver: %v", err)
 	}
-	if _, err := ClassName(bare, "", everything()); !errors.Is(err, ErrDriverMissing) {
+	if _, err := className(bare, "", everything()); !errors.Is(err, ErrDriverMissing) {
 		t.Errorf("a block without a driver: %v", err)
 	}
-	if _, err := ClassName(aws, "slow", v1.CloudConfig{}); err == nil || !strings.Contains(err.Error(), `"slow"`) {
+	if _, err := className(aws, "slow", v1.CloudConfig{}); err == nil || !strings.Contains(err.Error(), `"slow"`) {
 		t.Errorf("an unknown profile: %v", err)
 	}
+}
+
+// className returns the name of the class of volumes; empty for the default class.
+func className(c Cluster, profile v1.StorageProfile, config v1.CloudConfig) (string, error) {
+	class, err := ClassOf(c, profile, config)
+	if err != nil || class == nil {
+		return "", err
+	}
+	return class.Name, nil
 }
 
 // TestNames checks that the name of a class depends on its immutable fields only.
@@ -209,7 +218,7 @@ func TestNames(t *testing.T) {
 	a, b := everything(), everything()
 	b.GCP, b.AWS.EBS.Encrypted = nil, nil
 	nameOf := func(config v1.CloudConfig) string {
-		name, err := ClassName(aws, "", config)
+		name, err := className(aws, "", config)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@
 // # Purpose
 //
 //   - Classes returns the StorageClasses and the VolumeSnapshotClass of a cluster, AppClass the one
-//     for an application's cloudConfig, and ClassName the name of the class for the volumes of a
+//     for an application's cloudConfig, and ClassOf the class for the volumes of a
 //     copy. CheckSize refuses sizes that a driver would refuse only once a claim exists.
 //   - ParsePV returns the reference to the volume of a PersistentVolume; StaticPV returns a
 //     PersistentVolume for an existing volume. ProviderOf returns the provider of a driver.

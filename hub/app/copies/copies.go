@@ -78,14 +78,13 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	if p.specErr != nil {
 		return out, p.specErr
 	}
-	out.Spec = p.effective.Spec
-	released := out.Spec.Database.DeepCopy()
+	p.effective.Spec.DeepCopyInto(&out.Spec) // The facts are read again for another intent.
 	err := localize(app, &out.Spec, p, live)
 	if p.effective.Earlier {
 		if p.isNewTo(live) {
 			err = cmp.Or(err, checkServer(&out.Spec, live))
 		}
-		keepDatabase(&out.Spec, released, live)
+		keepDatabase(&out.Spec, p.effective.Spec.Database, live)
 		keepReplicas(&out.Spec, &app.Spec, live)
 	}
 	return out, cmp.Or(err, checkServer(&out.Spec, live))

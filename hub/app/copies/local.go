@@ -16,14 +16,12 @@ import (
 // by the one that is released for the cluster. An existing database keeps its class, as
 // its volumes do.
 func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, live *v1.EcommerceApp) error {
-	config := spec.CloudConfig
 	spec.CloudConfig = v1.CloudConfig{}
 	db := spec.Database
 	if db == nil || p.member == nil {
 		return nil
 	}
 	keepServer(app, db, p.order, live)
-	profile := db.StorageProfile
 	db.StorageProfile = ""
 	if csi.BySnapshots(db.Backup.Method, p.member) && db.Backup.Enabled {
 		db.Backup.Method = v1.BackupSnapshot
@@ -36,7 +34,7 @@ func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, li
 		db.StorageClassName = live.Spec.Database.StorageClassName
 		return nil
 	}
-	class, err := csi.ClassOf(csi.ClusterOf(p.member), profile, config)
+	class, err := p.effective.DatabaseClass(csi.ClusterOf(p.member))
 	if err == nil && class != nil {
 		db.StorageClassName = &class.Name
 		// Rendering the copy reports a malformed size.

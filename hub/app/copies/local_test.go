@@ -13,6 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/recovery"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -38,11 +39,11 @@ func TestTheClassOfACopy(t *testing.T) {
 	member := awsMember(csi.DriverEBS)
 	fast := func(s *v1.EcommerceAppSpec) { s.Database.StorageProfile = v1.StorageFast }
 	of := func(profile v1.StorageProfile, config v1.CloudConfig) *string {
-		name, err := csi.ClassName(csi.ClusterOf(member), profile, config)
-		if err != nil || name == "" {
-			t.Fatalf("class %q: %v", name, err)
+		class, err := csi.ClassOf(csi.ClusterOf(member), profile, config)
+		if err != nil || class == nil {
+			t.Fatalf("class %v: %v", class, err)
 		}
-		return &name
+		return &class.Name
 	}
 	io2 := v1.CloudConfig{AWS: &v1.AWSConfig{EBS: v1.EBSConfig{Type: "io2", IOPS: new(int32(8000))}}}
 	live := func(class *string) *v1.EcommerceApp {
@@ -263,6 +264,27 @@ func TestWhatAMemberCannotHave(t *testing.T) {
 				t.Errorf("error %v, decision %+v, want the reason %s", err, d, tt.reason)
 			}
 		})
+	}
+}
+
+// TestAVolumeTooSmall checks that each intent that is made from the facts about a member says that its class takes no volume
+// so small.
+func TestAVolumeTooSmall(t *testing.T) {
+	t.Parallel()
+	member := awsMember(csi.DriverEBS)
+	app := stored(func(s *v1.EcommerceAppSpec) {
+		s.Database.StorageProfile, s.Database.Storage = v1.StorageArchive, "10Gi"
+	})
+	effective, err := revisions.Target{Member: member}.Effective(&app.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := MemberFacts{cluster: "eu-1", member: member, effective: effective}
+	for _, attempt := range []string{"first", "second"} {
+		_, err := copyFor(app, facts, nil)
+		if d := apierror.Decide(err); d.Class != apierror.InvalidSpec || d.Reason != v1.ReasonInvalidSpec {
+			t.Errorf("the %s intent: error %v, decision %+v, want the reason %s", attempt, err, d, v1.ReasonInvalidSpec)
+		}
 	}
 }
 

@@ -8,7 +8,7 @@
 // clusters.
 //
 // Store.In returns the spec that a cluster has, by the revision that was decided for it, and Store.Propagated and
-// Effective.Class what it needs beside its copy. They are asked for copies, storage classes,
+// Effective.AppClass what it needs beside its copy. Effective.DatabaseClass chooses the class of its volumes. They are asked for copies, storage classes,
 // backups, restores, plans and the command line. So a cluster that joins an application that was rolled back gets all
 // that its revision needs.
 //

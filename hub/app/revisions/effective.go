@@ -63,10 +63,20 @@ type Effective struct {
 	Earlier  bool
 }
 
-// Class returns the StorageClass that the application has of its own in a cluster; nil if it needs none. The error
+// AppClass returns the StorageClass that the application has of its own in a cluster; nil if it needs none. The error
 // says what of the cloudConfig is wrong, or is csi.ErrDriverMissing.
-func (e Effective) Class(cluster csi.Cluster) (*storagev1.StorageClass, error) {
+func (e Effective) AppClass(cluster csi.Cluster) (*storagev1.StorageClass, error) {
 	return csi.AppClass(cluster, e.Spec.CloudConfig)
+}
+
+// DatabaseClass returns the StorageClass of the hub that the volumes of a new database get in a cluster; nil if the spec
+// names another one, for the default class, and without a database. The error is that of csi.ClassOf.
+func (e Effective) DatabaseClass(cluster csi.Cluster) (*storagev1.StorageClass, error) {
+	db := e.Spec.Database
+	if db == nil || db.StorageClassName != nil {
+		return nil, nil
+	}
+	return csi.ClassOf(cluster, db.StorageProfile, e.Spec.CloudConfig)
 }
 
 // Database returns the database that a member gets with the spec of an application as it is rolled out; nil without one.

@@ -114,7 +114,7 @@ func TestIn(t *testing.T) {
 				t.Errorf("the registry of the override is %q, in a region that is known: %t", got.Spec.ImageRegistry, selected)
 			}
 			want, err := csi.AppClass(cloud, map[string]v1.CloudConfig{"shop:v1": ebs("io2"), "shop:v2": ebs("gp3")}[tt.image])
-			class, failed := got.Class(cloud)
+			class, failed := got.AppClass(cloud)
 			if err != nil || failed != nil || class.Name != want.Name {
 				t.Errorf("class %v, errors %v and %v; want that of the revision", class, err, failed)
 			}

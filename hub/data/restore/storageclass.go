@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/app/revisions"
 )
 
 // defaultAnnotation marks the class of claims that ask for none.
@@ -70,9 +71,12 @@ func (w wantedClass) name() (string, error) {
 		return "", nil
 	case w.app.Spec.Database.StorageClassName != nil:
 		return *w.app.Spec.Database.StorageClassName, nil
-	default:
-		return csi.ClassName(csi.ClusterOf(w.member), w.app.Spec.Database.StorageProfile, w.app.Spec.CloudConfig)
 	}
+	class, err := revisions.Effective{Spec: w.app.Spec}.DatabaseClass(csi.ClusterOf(w.member))
+	if err != nil || class == nil {
+		return "", err
+	}
+	return class.Name, nil
 }
 
 // defaultClass returns the class that claims get which ask for none; empty if there is

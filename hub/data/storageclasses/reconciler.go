@@ -100,7 +100,7 @@ func decide(member *v1.MemberCluster, specs []revisions.Effective) intent {
 	}
 	in.set = set
 	for i := range specs {
-		class, err := specs[i].Class(of) // The application's copy reports what is wrong with a cloudConfig.
+		class, err := specs[i].AppClass(of) // The application's copy reports what is wrong with a cloudConfig.
 		known := func(c *storagev1.StorageClass) bool { return class != nil && c.Name == class.Name }
 		if err == nil && class != nil && !slices.ContainsFunc(in.extra, known) {
 			in.extra = append(in.extra, class)
