@@ -8,6 +8,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
+	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -25,8 +26,10 @@ type DryRunResult struct {
 	App *v1.EcommerceApp
 	// Results are the decisions of the placement, sorted by cluster; empty if none is possible.
 	Results []placement.Result
-	// Rollout defines in which order the clusters change; nil if they do at once.
-	Rollout *v1.Rollout
+	// Rollout defines in which order the clusters change; nil if they do at once. Clusters are the facts that it
+	// decides by.
+	Rollout  *v1.Rollout
+	Clusters []rollout.Cluster
 	// Problem says in which respect the placement is not as the spec says; empty if it is.
 	Problem string
 }
@@ -52,7 +55,8 @@ func (c *Controller) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunRe
 	if in.Invalid != "" && in.decision.Unmatched == "" {
 		return DryRunResult{}, &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: errors.New(in.Invalid)}
 	}
-	guarded, err := r.dryRunRollout(ctx, app, &in.Input)
+	dry := DryRunResult{App: app}
+	dry.Rollout, dry.Clusters, err = r.dryRunRollout(ctx, app, &in.Input)
 	if err != nil {
 		return DryRunResult{}, err
 	}
@@ -62,11 +66,9 @@ func (c *Controller) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunRe
 	if len(in.Undecided) > 0 {
 		return DryRunResult{App: app, Problem: app.Status.Message}, nil
 	}
-	problem := in.decision.Unmatched
-	if in.decision.Unmet != "" {
-		problem = in.decision.Unmet
-	}
-	return DryRunResult{App: app, Results: in.decision.Results(in.request), Problem: problem, Rollout: guarded}, nil
+	dry.Results = in.decision.Results(in.request)
+	dry.Problem = cmp.Or(in.decision.Unmet, in.decision.Unmatched)
+	return dry, nil
 }
 
 // backedUp returns the backups of an application whose clusters may upgrade the database: an upgrade waits for

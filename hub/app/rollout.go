@@ -170,14 +170,14 @@ func (r *Reconciler) requestOf(app *v1.EcommerceApp, resolved revisions.Resolved
 }
 
 // dryRunRollout adds the end of a rollout to the input of the status, if all goes well, and returns the
-// rollout that would lead there, or nil if all clusters change at once. It writes nothing.
-func (r *Reconciler) dryRunRollout(ctx context.Context, app *v1.EcommerceApp, in *aggregate.Input) (*v1.Rollout, error) {
+// rollout that would lead there with the facts that it decides by, or nil if all clusters change at once. It writes nothing.
+func (r *Reconciler) dryRunRollout(ctx context.Context, app *v1.EcommerceApp, in *aggregate.Input) (*v1.Rollout, []rollout.Cluster, error) {
 	if app.Spec.Rollout == nil || len(in.Undecided) > 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	resolved, err := r.revisions.Resolve(ctx, app)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	last := in.Previous.Rollout
 	in.Rollout = &v1.RolloutStatus{Revision: resolved.Revision, SpecHash: resolved.Hash, State: v1.RolloutComplete}
@@ -188,10 +188,10 @@ func (r *Reconciler) dryRunRollout(ctx context.Context, app *v1.EcommerceApp, in
 	for _, name := range in.Chosen {
 		in.Revisions[name] = in.Rollout.Target()
 	}
-	if rollout.Guarded(r.requestOf(app, resolved, in)) {
-		return app.Spec.Rollout, nil
+	if request := r.requestOf(app, resolved, in); rollout.Guarded(request) {
+		return app.Spec.Rollout, request.Clusters, nil
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 // rollOut adds the decision. If none is possible, the clusters keep what they have.

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -175,5 +176,43 @@ func TestRefusedServer(t *testing.T) {
 	}
 	if a := status.EntryOf("a"); a.Stalled {
 		t.Errorf("the other cluster has %+v", a)
+	}
+}
+
+// TestDryRunRollout checks that a dry run hands over the facts that the rollout decides by, unless all clusters change at once.
+func TestDryRunRollout(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := appsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	hub := fake.NewClientBuilder().WithScheme(scheme).Build()
+	for name, previous := range map[string]int64{"a revision was healthy": 1, "none was, and none serves": 0} {
+		r := observer(time.Unix(0, 0))
+		r.revisions = revisions.New(hub, hub, nil)
+		app, in := rollingShop()
+		app.Namespace, app.Name, app.UID, app.Spec.Image = "shops", "shop", "u", "shop:v3"
+		app.Status.Rollout.PreviousRevision = previous
+		for i := range in.Clusters {
+			status := &in.Clusters[i].Copy.Status
+			status.Components = []v1.ComponentStatus{{Name: "backend", Reason: v1.ReasonWaitingForReplicas}}
+			if previous == 0 {
+				status.Conditions[1].Status = metav1.ConditionFalse
+			}
+		}
+		in.Previous = app.Status
+		spec, clusters, err := r.dryRunRollout(t.Context(), app, &in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if previous == 0 {
+			if spec != nil || clusters != nil {
+				t.Errorf("%s: the clusters wait: %v, %v", name, spec, clusters)
+			}
+			continue
+		}
+		if spec == nil || len(clusters) != 2 || len(clusters[1].Unready) != 1 || clusters[1].Unready[0].Name != "backend" {
+			t.Errorf("%s: rollout %v, clusters %+v, want those with a component that is not ready", name, spec, clusters)
+		}
 	}
 }

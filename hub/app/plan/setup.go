@@ -16,6 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 	"github.com/shopfleet/shopfleet/hub/app/propagate"
+	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
@@ -37,8 +38,10 @@ type Placed struct {
 	App *v1.EcommerceApp
 	// Results are the decisions about clusters, sorted; empty if none is possible.
 	Results []placement.Result
-	// Rollout defines in which order the clusters change; nil if they do at once.
-	Rollout *v1.Rollout
+	// Rollout defines in which order the clusters change; nil if they do at once. Clusters are the facts that it
+	// decides by.
+	Rollout  *v1.Rollout
+	Clusters []rollout.Cluster
 	// Problem says in which respect the placement is not as the spec says; empty if it is.
 	Problem string
 }

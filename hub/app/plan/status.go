@@ -63,7 +63,7 @@ func statusOf(a answers) v1.PlanStatus {
 		}
 	}
 	status.Counts.Clusters = int32(min(len(all), 1<<30))
-	status.Waves = wavesOf(a.placed.App, a.placed.Rollout, changing)
+	status.Waves = wavesOf(a.placed, changing)
 	status.Clusters = bounded(all)
 	return status
 }

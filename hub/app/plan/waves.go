@@ -11,16 +11,19 @@ import (
 // Without a rollout the hub writes all of them at a time. With one, those that do not serve customers are named: it does
 // not wait for them. A cluster that the application leaves does not
 // wait for its turn.
-func wavesOf(app *v1.EcommerceApp, spec *v1.Rollout, changing []string) []v1.PlannedWave {
+func wavesOf(placed Placed, changing []string) []v1.PlannedWave {
+	app, spec := placed.App, placed.Rollout
 	clusters, down := make([]rollout.Cluster, 0, len(changing)), map[string]bool{}
 	for _, name := range changing {
 		next, leaves := rollout.Cluster{Name: name}, false
-		for i := range app.Status.Clusters {
-			if entry := &app.Status.Clusters[i]; entry.Name == name {
-				next.Region, leaves = entry.Region, entry.Phase == v1.PhaseDeleting
-				next.NoReplicas, next.Serving = entry.Share.NoReplicas(), entry.Available || entry.Stale
-				down[name] = !next.Serving && !leaves && entry.AppliedGeneration > 0
-			}
+		if entry := app.Status.EntryOf(name); entry != nil {
+			next.Region, leaves = entry.Region, entry.Phase == v1.PhaseDeleting
+			next.NoReplicas, next.Serving = entry.Share.NoReplicas(), entry.Available || entry.Stale
+			down[name] = !next.Serving && !leaves && entry.AppliedGeneration > 0
+		}
+		// The entry does not say why a component is not ready.
+		if i := slices.IndexFunc(placed.Clusters, func(c rollout.Cluster) bool { return c.Name == name }); i >= 0 {
+			next.Unready, next.Stalled = placed.Clusters[i].Unready, placed.Clusters[i].Stalled
 		}
 		if spec == nil || !leaves {
 			clusters = append(clusters, next)

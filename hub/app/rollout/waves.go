@@ -7,8 +7,8 @@ import (
 )
 
 // Waves returns the clusters in the order in which they get a new revision, if all goes well. The clusters
-// of one wave may get it together, as far as the spec allows. Those that do not serve customers get it when the first
-// wave has proven it. Without a rollout there is one wave.
+// of one wave may get it together, as far as the spec allows. Those that do not serve customers, or have a component that
+// is not ready, get it when another one has proven it. Without a rollout there is one wave.
 func Waves(spec *v1.Rollout, clusters []Cluster) [][]string {
 	if len(clusters) == 0 {
 		return nil
@@ -19,12 +19,10 @@ func Waves(spec *v1.Rollout, clusters []Cluster) [][]string {
 	p := &planner{Request: Request{Spec: *spec, Clusters: clusters}}
 	p.addClusters()
 	serving, down := p.clusters, []*progress(nil)
+	first := 0
 	if spec.Strategy != v1.RolloutAll {
 		serving, down = p.byServing()
-	}
-	first := slices.IndexFunc(serving, func(c *progress) bool { return !c.NoReplicas })
-	if first < 0 {
-		first = len(serving)
+		serving, first = byProof(serving)
 	}
 	var waves [][]string
 	for i, c := range serving {
@@ -64,6 +62,23 @@ func (p *planner) byServing() (serving, down []*progress) {
 		serving, down = down[:1], down[1:]
 	}
 	return serving, down
+}
+
+// byProof returns clusters with those first that get the revision before it is proven, and the index of the one that proves
+// it: the first with replicas of which nothing was bad before, if there is one. It is their number if none has replicas.
+func byProof(clusters []*progress) (ordered []*progress, proof int) {
+	could := slices.ContainsFunc(clusters, func(c *progress) bool { return !c.NoReplicas && !isNotable(c.before()) })
+	var waiting []*progress
+	for i, c := range clusters {
+		if could && isNotable(c.before()) {
+			waiting = append(waiting, c)
+			continue
+		}
+		if ordered = append(ordered, c); !c.NoReplicas {
+			return slices.Concat(ordered, waiting, clusters[i+1:]), len(ordered) - 1
+		}
+	}
+	return ordered, len(ordered)
 }
 
 // Guarded reports whether clusters have to wait for their turn: there is a revision that was healthy, it

@@ -19,21 +19,40 @@ func TestWaves(t *testing.T) {
 	}
 	down := slices.Clone(clusters)
 	down[3].Serving, down[4].Serving = false, false // eu-1 and asia-1.
+	with := func(unready Component, names ...string) []Cluster {
+		all := slices.Clone(clusters)
+		for i := range all {
+			if slices.Contains(names, all[i].Name) {
+				all[i].Unready = []Component{unready}
+			}
+		}
+		return all
+	}
+	backend := Component{Name: "backend", Reason: v1.ReasonWaitingForReplicas}
 	none := []Cluster{{Name: "b", Region: "eu"}, {Name: "a", Region: "eu"}, {Name: "c", Region: "us"}}
 	for name, tt := range map[string]struct {
 		spec     *v1.Rollout
 		clusters []Cluster
 		want     [][]string
 	}{
-		"no rollout":    {nil, clusters, [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
-		"all":           {&v1.Rollout{Strategy: v1.RolloutAll}, clusters, [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
-		"by name":       {&v1.Rollout{}, clusters, [][]string{{"asia-1"}, {"eu-1", "eu-2", "eu-3"}, {"us-1", "us-2"}}},
-		"in order":      {&v1.Rollout{Order: []string{"us", "eu"}}, clusters, [][]string{{"us-1"}, {"us-2"}, {"eu-1", "eu-2", "eu-3"}, {"asia-1"}}},
-		"one region":    {&v1.Rollout{}, clusters[:1], [][]string{{"us-2"}}},
-		"no clusters":   {&v1.Rollout{}, nil, nil},
-		"some are down": {&v1.Rollout{}, down, [][]string{{"eu-2"}, {"eu-3", "asia-1", "eu-1"}, {"us-1", "us-2"}}},
-		"all are down":  {&v1.Rollout{}, none, [][]string{{"a"}, {"b", "c"}}},
-		"all at once":   {nil, down, [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
+		"no rollout":             {nil, clusters, [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
+		"all":                    {&v1.Rollout{Strategy: v1.RolloutAll}, clusters, [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
+		"by name":                {&v1.Rollout{}, clusters, [][]string{{"asia-1"}, {"eu-1", "eu-2", "eu-3"}, {"us-1", "us-2"}}},
+		"in order":               {&v1.Rollout{Order: []string{"us", "eu"}}, clusters, [][]string{{"us-1"}, {"us-2"}, {"eu-1", "eu-2", "eu-3"}, {"asia-1"}}},
+		"one region":             {&v1.Rollout{}, clusters[:1], [][]string{{"us-2"}}},
+		"no clusters":            {&v1.Rollout{}, nil, nil},
+		"some are down":          {&v1.Rollout{}, down, [][]string{{"eu-2"}, {"eu-3", "asia-1", "eu-1"}, {"us-1", "us-2"}}},
+		"all are down":           {&v1.Rollout{}, none, [][]string{{"a"}, {"b", "c"}}},
+		"the first is not ready": {&v1.Rollout{}, with(backend, "asia-1"), [][]string{{"eu-1"}, {"asia-1"}, {"eu-2", "eu-3"}, {"us-1", "us-2"}}},
+		"some are not ready":     {&v1.Rollout{}, with(backend, "asia-1", "eu-1", "eu-3"), [][]string{{"eu-2"}, {"asia-1"}, {"eu-1", "eu-3"}, {"us-1", "us-2"}}},
+		"none is ready":          {&v1.Rollout{}, with(backend, "asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"), [][]string{{"asia-1"}, {"eu-1", "eu-2", "eu-3"}, {"us-1", "us-2"}}},
+		"the first grows":        {&v1.Rollout{}, with(Component{Name: "database", Growing: true}, "asia-1"), [][]string{{"asia-1"}, {"eu-1", "eu-2", "eu-3"}, {"us-1", "us-2"}}},
+		"not ready, all":         {&v1.Rollout{Strategy: v1.RolloutAll}, with(backend, "asia-1"), [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
+		"not ready, and without replicas": {&v1.Rollout{}, []Cluster{
+			{Name: "a-1", Region: "a", NoReplicas: true, Serving: true}, {Name: "a-2", Region: "a", NoReplicas: true, Serving: true, Unready: []Component{backend}},
+			{Name: "b-1", Region: "b", Serving: true, Stalled: v1.ReasonDatabaseLost}, {Name: "b-2", Region: "b", Serving: true},
+		}, [][]string{{"a-1"}, {"b-2"}, {"a-2"}, {"b-1"}}},
+		"all at once": {nil, down, [][]string{{"asia-1", "eu-1", "eu-2", "eu-3", "us-1", "us-2"}}},
 		"without replicas": {&v1.Rollout{}, []Cluster{
 			{Name: "a-1", Region: "a", NoReplicas: true, Serving: true}, {Name: "a-2", Region: "a", NoReplicas: true, Serving: true}, {Name: "b-1", Region: "b", NoReplicas: true, Serving: true},
 			{Name: "b-2", Region: "b", Serving: true}, {Name: "b-3", Region: "b", Serving: true},
@@ -44,7 +63,31 @@ func TestWaves(t *testing.T) {
 			if diff := cmp.Diff(tt.want, Waves(tt.spec, tt.clusters)); diff != "" {
 				t.Errorf("waves (-want +got):\n%s", diff)
 			}
+			if tt.spec != nil && len(tt.clusters) > 0 {
+				checkFirstWave(t, *tt.spec, tt.clusters)
+			}
 		})
+	}
+}
+
+// checkFirstWave checks that a rollout begins with the clusters of the first wave.
+func checkFirstWave(t *testing.T, spec v1.Rollout, clusters []Cluster) {
+	t.Helper()
+	r := Request{Spec: spec, Revision: 2, Hash: "two", Last: complete(1), Clusters: slices.Clone(clusters), Now: start()}
+	for i := range r.Clusters {
+		c := &r.Clusters[i]
+		c.Revision, c.Copied, c.Has, c.Settled = 1, 1, true, true
+	}
+	next, err := Next(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var begun []string
+	for _, u := range next.Status.Updating {
+		begun = append(begun, u.Name)
+	}
+	if want := slices.Sorted(slices.Values(Waves(&spec, clusters)[0])); !slices.Equal(slices.Sorted(slices.Values(begun)), want) {
+		t.Errorf("the rollout begins with %v, want %v", begun, want)
 	}
 }
 
