@@ -79,12 +79,12 @@ func ofOrder() []Mutant {
 		},
 		{
 			"switched-at-once", "requests go to new pods before these are ready",
-			component + "/bluegreen.go", "	h.waits = !ready && (!available || h.serving.Status.AvailableReplicas > 0)\n", "	h.waits = !ready && !available\n",
+			component + "/bluegreen.go", "	pending.waits = !ready && (!available || pending.serving.Status.AvailableReplicas > 0)\n", "	pending.waits = !ready && !available\n",
 			component, "TestBlueGreen",
 		},
 		{
 			"serving-pods-deleted", "the pods that serve are deleted when others are to replace them",
-			component + "/bluegreen.go", "	if exists == Resource(h.serving) {\n		return true\n	}\n", "",
+			component + "/bluegreen.go", "	if exists == Resource(c.serving) {\n		return true\n	}\n", "",
 			component, "TestBlueGreen",
 		},
 		{

@@ -10,12 +10,12 @@ import (
 )
 
 // unavailable returns why a component does not serve customers; empty if it does.
-func unavailable(c Component, h *handover, live Live) string {
+func unavailable(c Component, pending *cutover, live Live) string {
 	for _, object := range c.Objects {
 		if c.Auxiliary && IsWorkload(object.Resource) {
 			continue
 		}
-		if reason := unavailableReason(object.Resource, h, live); reason != "" {
+		if reason := unavailableReason(object.Resource, pending, live); reason != "" {
 			return reason
 		}
 	}
@@ -27,10 +27,10 @@ func unavailable(c Component, h *handover, live Live) string {
 
 // unavailableReason returns why one object, or what serves in its place, does not serve customers; empty
 // if it does. Objects other than workloads, Ingresses and HTTPRoutes are created together with them.
-func unavailableReason(want Resource, h *handover, live Live) string {
+func unavailableReason(want Resource, pending *cutover, live Live) string {
 	exists := live[KeyOf(want)]
-	if h != nil && want == Resource(h.next) {
-		exists = h.serving
+	if pending != nil && want == Resource(pending.next) {
+		exists = pending.serving
 	}
 	switch w := want.(type) {
 	case *appsv1.StatefulSet:

@@ -10,10 +10,10 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// handover is the change of a component from the pods of one template to the pods of another, all at once. A
+// cutover is the change of a component from the pods of one template to the pods of another, all at once. A
 // workload with the strategy BlueGreen has a Deployment for each template of its pods. The Deployment and
 // the Service that selects its pods carry the hash of the template as a label, which caches keep.
-type handover struct {
+type cutover struct {
 	// next is the desired Deployment, and service the desired Service, which selects its pods.
 	next    *appsv1.Deployment
 	service *corev1.Service
@@ -23,38 +23,38 @@ type handover struct {
 	waits bool
 }
 
-// handoverOf returns the handover of a component, and nil if there is none: the pods of the desired
+// cutoverOf returns the cutover of a component, and nil if there is none: the pods of the desired
 // Deployment have the requests, or no others could.
-func handoverOf(c Component, live Live) *handover {
-	h, desired := handoverTo(c)
-	if h == nil {
+func cutoverOf(c Component, live Live) *cutover {
+	pending, desired := cutoverTo(c)
+	if pending == nil {
 		return nil
 	}
 	ready := false
-	next, _ := live[KeyOf(h.next)].(*appsv1.Deployment)
+	next, _ := live[KeyOf(pending.next)].(*appsv1.Deployment)
 	if next != nil {
 		facts, _ := observeObject(desired, next, live)
 		ready = len(facts) == 0
 	}
-	service := live[KeyOf(h.service)]
-	switched := service != nil && templateHash(service) == templateHash(h.next)
+	service := live[KeyOf(pending.service)]
+	switched := service != nil && templateHash(service) == templateHash(pending.next)
 	if switched && ready {
 		return nil
 	}
-	h.serving = servingOf(h.next, service, live)
-	if h.serving == nil {
+	pending.serving = servingOf(pending.next, service, live)
+	if pending.serving == nil {
 		return nil
 	}
 	available := next != nil && next.Status.AvailableReplicas > 0
-	h.waits = !ready && (!available || h.serving.Status.AvailableReplicas > 0)
+	pending.waits = !ready && (!available || pending.serving.Status.AvailableReplicas > 0)
 	if next == nil || c.Stopped {
-		h.waits = true // Pods that are stopped prove nothing.
+		pending.waits = true // Pods that are stopped prove nothing.
 	}
-	return h
+	return pending
 }
 
-// handoverTo returns the desired Deployment and Service of a handover, and the Deployment as an object.
-func handoverTo(c Component) (*handover, Object) {
+// cutoverTo returns the desired Deployment and Service of a cutover, and the Deployment as an object.
+func cutoverTo(c Component) (*cutover, Object) {
 	for _, object := range c.Objects {
 		service, ok := object.Resource.(*corev1.Service)
 		if !ok {
@@ -62,7 +62,7 @@ func handoverTo(c Component) (*handover, Object) {
 		}
 		for _, other := range c.Objects {
 			if d, ok := other.Resource.(*appsv1.Deployment); ok && maps.Equal(d.Spec.Selector.MatchLabels, service.Spec.Selector) {
-				return &handover{next: d, service: service}, other
+				return &cutover{next: d, service: service}, other
 			}
 		}
 	}
@@ -94,44 +94,44 @@ func servingOf(next *appsv1.Deployment, service Resource, live Live) *appsv1.Dep
 func templateHash(r Resource) string { return r.GetLabels()[v1.PodTemplateLabel] }
 
 // replaces returns the live object that a desired one changes or takes the place of; nil if there is none.
-func (h *handover) replaces(want Resource, live Live) Resource {
-	if exists := live[KeyOf(want)]; exists != nil || h == nil || want != Resource(h.next) {
+func (c *cutover) replaces(want Resource, live Live) Resource {
+	if exists := live[KeyOf(want)]; exists != nil || c == nil || want != Resource(c.next) {
 		return exists
 	}
-	return h.serving
+	return c.serving
 }
 
 // holds reports whether an object is the Service that must not be as desired yet: its pods are waited for.
-func (h *handover) holds(want Resource) bool {
-	return h != nil && h.waits && want == Resource(h.service)
+func (c *cutover) holds(want Resource) bool {
+	return c != nil && c.waits && want == Resource(c.service)
 }
 
 // count sets the numbers of a state, which are about the pods of the desired Deployment, to the serving pods.
-func (h *handover) count(state *State) {
-	if h != nil {
-		state.ReadyReplicas = min(h.serving.Status.AvailableReplicas, state.Replicas)
-		state.Selector = metav1.FormatLabelSelector(h.serving.Spec.Selector)
+func (c *cutover) count(state *State) {
+	if c != nil {
+		state.ReadyReplicas = min(c.serving.Status.AvailableReplicas, state.Replicas)
+		state.Selector = metav1.FormatLabelSelector(c.serving.Spec.Selector)
 	}
 }
 
 // intent returns what is to be written of an object now: a Service goes on selecting the pods that serve.
-func (h *handover) intent(object Object, live Live) Object {
+func (c *cutover) intent(object Object, live Live) Object {
 	switch {
-	case h == nil || !h.waits:
-	case h.holds(object.Resource):
-		object.Resource = h.waitingService(live[KeyOf(h.service)])
-	case object.Resource == Resource(h.next) && h.next.Spec.Replicas == nil && live[KeyOf(h.next)] == nil:
+	case c == nil || !c.waits:
+	case c.holds(object.Resource):
+		object.Resource = c.waitingService(live[KeyOf(c.service)])
+	case object.Resource == Resource(c.next) && c.next.Spec.Replicas == nil && live[KeyOf(c.next)] == nil:
 		// An autoscaler scales it once it exists: until then it has as many pods as serve now.
-		d := h.next.DeepCopy()
-		d.Spec.Replicas = h.serving.Spec.Replicas
+		d := c.next.DeepCopy()
+		d.Spec.Replicas = c.serving.Spec.Replicas
 		object.Resource = d
 	}
 	return object
 }
 
 // waitingService returns the desired Service with the pods that serve now.
-func (h *handover) waitingService(exists Resource) *corev1.Service {
-	service, hash := h.service.DeepCopy(), templateHash(h.serving)
+func (c *cutover) waitingService(exists Resource) *corev1.Service {
+	service, hash := c.service.DeepCopy(), templateHash(c.serving)
 	for _, labels := range []map[string]string{service.Labels, service.Spec.Selector} {
 		delete(labels, v1.PodTemplateLabel)
 		if hash != "" {
@@ -146,7 +146,7 @@ func (h *handover) waitingService(exists Resource) *corev1.Service {
 		return service
 	}
 	// The intent differs from the intent of the desired Service, so that this one does not count as desired.
-	metav1.SetMetaDataAnnotation(&service.ObjectMeta, v1.SpecHashAnnotation, SpecHash(h.service)+"-"+hash)
+	metav1.SetMetaDataAnnotation(&service.ObjectMeta, v1.SpecHashAnnotation, SpecHash(c.service)+"-"+hash)
 	return service
 }
 
@@ -160,21 +160,21 @@ func keep(desired, exists map[string]string) {
 }
 
 // scale returns the step that gives the pods that serve their desired number, and false if they have it.
-func (h *handover) scale(component string) (Step, bool) {
-	if h == nil || !h.waits || h.next.Spec.Replicas == nil || valueOr(h.serving.Spec.Replicas, 1) == *h.next.Spec.Replicas {
+func (c *cutover) scale(component string) (Step, bool) {
+	if c == nil || !c.waits || c.next.Spec.Replicas == nil || valueOr(c.serving.Spec.Replicas, 1) == *c.next.Spec.Replicas {
 		return Step{}, false
 	}
-	return Step{Action: Scale, Component: component, Target: h.serving, Replicas: *h.next.Spec.Replicas}, true
+	return Step{Action: Scale, Component: component, Target: c.serving, Replicas: *c.next.Spec.Replicas}, true
 }
 
 // keeps reports whether an object that is not desired is needed by the pods that serve.
-func (h *handover) keeps(exists Resource) bool {
-	if h == nil || exists.GetLabels()[v1.ComponentLabel] != h.next.Labels[v1.ComponentLabel] {
+func (c *cutover) keeps(exists Resource) bool {
+	if c == nil || exists.GetLabels()[v1.ComponentLabel] != c.next.Labels[v1.ComponentLabel] {
 		return false
 	}
-	if exists == Resource(h.serving) {
+	if exists == Resource(c.serving) {
 		return true
 	}
 	kind := exists.GetObjectKind().GroupVersionKind().Kind
-	return kind == "ConfigMap" || kind == "PodDisruptionBudget" && templateHash(exists) == templateHash(h.serving)
+	return kind == "ConfigMap" || kind == "PodDisruptionBudget" && templateHash(exists) == templateHash(c.serving)
 }

@@ -31,9 +31,9 @@ const (
 // Classify returns how a component changes by the writes of some of its objects; nil means all.
 func Classify(c Component, live Live, written map[Key]bool) Change {
 	var t tally
-	h := handoverOf(c, live)
+	pending := cutoverOf(c, live)
 	for _, object := range c.Objects {
-		have := h.replaces(object.Resource, live)
+		have := pending.replaces(object.Resource, live)
 		if isLeft(object, have, written) {
 			t.exists = t.exists || have != nil && !object.Once
 			continue
@@ -45,8 +45,8 @@ func Classify(c Component, live Live, written map[Key]bool) Change {
 			continue
 		}
 		t.exists = true
-		if h != nil && object.Resource == Resource(h.service) {
-			t.switched = !h.waits
+		if pending != nil && object.Resource == Resource(pending.service) {
+			t.switched = !pending.waits
 			continue
 		}
 		if !outdated(object.Resource, have) && !replaced(object.Resource, have) {

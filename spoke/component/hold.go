@@ -154,11 +154,11 @@ func scraped(want, live map[string]string) map[string]string {
 // otherColor returns the live Deployment that has the requests of a workload with the strategy BlueGreen, in place of the
 // desired one that does not exist; nil for other objects.
 func otherColor(c Component, want Resource, live Live) Resource {
-	h, _ := handoverTo(c)
-	if h == nil || want != Resource(h.next) || templateHash(h.next) == "" {
+	pending, _ := cutoverTo(c)
+	if pending == nil || want != Resource(pending.next) || templateHash(pending.next) == "" {
 		return nil
 	}
-	if serving := servingOf(h.next, live[KeyOf(h.service)], live); serving != nil && templateHash(serving) != "" {
+	if serving := servingOf(pending.next, live[KeyOf(pending.service)], live); serving != nil && templateHash(serving) != "" {
 		return serving
 	}
 	return nil

@@ -41,9 +41,9 @@ func Observe(c Component, live Live, initialized bool) State {
 		worst = fact{rankReplicas, v1.PhaseUpdating, v1.ReasonGatewayAPINotServed, c.Unserved}
 	}
 	counted, notes := false, []string{}
-	h := handoverOf(c, live)
+	pending := cutoverOf(c, live)
 	for _, object := range c.Objects {
-		if h.holds(object.Resource) {
+		if pending.holds(object.Resource) {
 			continue
 		}
 		exists := live[KeyOf(object.Resource)]
@@ -60,14 +60,14 @@ func Observe(c Component, live Live, initialized bool) State {
 			state.countPods(w, len(unboundClaims(object.Resource, live)))
 		}
 	}
-	h.count(&state)
+	pending.count(&state)
 	if worst.rank == rankNothing && counted {
 		worst.message = fmt.Sprintf("%d of %d replicas are ready", state.ReadyReplicas, state.Replicas)
 	}
 	state.Phase, state.Reason, state.Message = worst.phase, worst.reason, worst.message
 	state.Ready, state.Growing = worst.rank == rankNothing, worst.rank == rankGrowing
 	state.Timed = !state.Ready && slices.ContainsFunc(c.Objects, func(o Object) bool { return isStatefulSet(o.Resource) })
-	state.Unavailable, state.Serving = unavailable(c, h, live), h == nil && serving(c, live)
+	state.Unavailable, state.Serving = unavailable(c, pending, live), pending == nil && serving(c, live)
 	if pod := copyingPod(c, live); pod != "" && !state.Ready {
 		state.copies(pod, worst.rank)
 	}

@@ -121,7 +121,7 @@ func Plan(in Input) (Decision, error) {
 		in:          in,
 		initialized: initialized != nil && initialized.Status == metav1.ConditionTrue,
 		serving:     make(map[string]bool, len(ordered)),
-		handovers:   make(map[string]*handover),
+		cutovers:    make(map[string]*cutover),
 	}
 	p.settled = p.initialized && initialized.ObservedGeneration == in.Generation
 	for _, c := range ordered {
@@ -137,17 +137,17 @@ type planner struct {
 	// with this spec: what is missing now existed before.
 	initialized, settled bool
 	serving              map[string]bool
-	// handovers has the handovers of components by the name of the component.
-	handovers map[string]*handover
-	decision  Decision
+	// cutovers has the cutovers of components by the name of the component.
+	cutovers map[string]*cutover
+	decision Decision
 }
 
 // component adds the state of a component, and its steps. Its dependencies must have been
 // added before.
 func (p *planner) component(c Component) {
 	state := Observe(c, p.in.Live, p.initialized)
-	if h := handoverOf(c, p.in.Live); h != nil && !p.in.Eventual {
-		p.handovers[c.Name] = h
+	if pending := cutoverOf(c, p.in.Live); pending != nil && !p.in.Eventual {
+		p.cutovers[c.Name] = pending
 	}
 	waiting := p.waitingFor(c)
 	started := p.started(c)
@@ -170,9 +170,9 @@ func (p *planner) component(c Component) {
 		if len(waiting) > 0 && changed && !c.Stopped && IsWorkload(object.Resource) {
 			continue
 		}
-		p.object(c.Name, p.handovers[c.Name].intent(object, p.in.Live))
+		p.object(c.Name, p.cutovers[c.Name].intent(object, p.in.Live))
 	}
-	if step, ok := p.handovers[c.Name].scale(c.Name); ok {
+	if step, ok := p.cutovers[c.Name].scale(c.Name); ok {
 		p.add(step)
 	}
 }
@@ -261,7 +261,7 @@ func (p *planner) started(c Component) bool {
 	}
 	exists := 0
 	for _, object := range c.Objects {
-		if p.handovers[c.Name].replaces(object.Resource, p.in.Live) != nil && !object.Retain {
+		if p.cutovers[c.Name].replaces(object.Resource, p.in.Live) != nil && !object.Retain {
 			exists++
 		} else if IsWorkload(object.Resource) {
 			return false
@@ -274,7 +274,7 @@ func (p *planner) started(c Component) bool {
 // another client changed are repaired, which waits for nothing.
 func (p *planner) versionChanged(c Component) bool {
 	return slices.ContainsFunc(c.Objects, func(object Object) bool {
-		exists := p.handovers[c.Name].replaces(object.Resource, p.in.Live)
+		exists := p.cutovers[c.Name].replaces(object.Resource, p.in.Live)
 		if exists != nil && current(object.Resource, exists) {
 			return false
 		}
@@ -296,7 +296,7 @@ func (p *planner) prune(ordered []Component) {
 	var unwanted []Key
 	for key, exists := range p.in.Live {
 		if !wanted[key] && exists.GetDeletionTimestamp() == nil && ControlledBy(exists, p.in.OwnerUID) &&
-			!p.isRead(exists) && !p.isNamed(exists) && !p.handovers[exists.GetLabels()[v1.ComponentLabel]].keeps(exists) {
+			!p.isRead(exists) && !p.isNamed(exists) && !p.cutovers[exists.GetLabels()[v1.ComponentLabel]].keeps(exists) {
 			unwanted = append(unwanted, key)
 		}
 	}
@@ -310,8 +310,8 @@ func (p *planner) prune(ordered []Component) {
 	for _, key := range unwanted {
 		exists := p.in.Live[key]
 		step := deletion(exists.GetLabels()[v1.ComponentLabel], exists)
-		if h := p.handovers[step.Component]; h != nil && IsWorkload(exists) {
-			step.Selects = h.service
+		if pending := p.cutovers[step.Component]; pending != nil && IsWorkload(exists) {
+			step.Selects = pending.service
 		}
 		p.add(step)
 	}
